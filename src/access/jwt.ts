@@ -1,0 +1,43 @@
+// Access tokens of a configured identity provider (RFC 9068 in spirit): signed with an asymmetric algorithm by a key
+// that the provider publishes, for us, and not yet expired. The user is (`iss`, `sub`).
+
+import { createRemoteJWKSet, errors, jwtVerify } from 'jose'
+import type { Config } from '../config.ts'
+import { fail } from '../errors.ts'
+
+export type JwtCheck = (token: string) => Promise<{ issuer: string; subject: string }>
+
+/** No HMAC: with a public key as its secret anyone could sign. No `none`. */
+const ALGORITHMS = ['RS256', 'RS384', 'RS512', 'PS256', 'PS384', 'PS512', 'ES256', 'ES384', 'ES512', 'EdDSA', 'Ed25519']
+const CLOCK_TOLERANCE_SECONDS = 5
+const FETCH_TIMEOUT_MS = 3_000
+const MOST_CHARACTERS = 8_192
+
+/** Null when no provider is configured: then no JWT is valid. */
+export function jwtCheckFrom(config: Config): JwtCheck | null {
+  const { JWT_ISSUER: issuer, JWT_AUDIENCE: audience, JWT_JWKS_URL: url } = config
+  if (issuer === null || audience === null || url === null) return null
+  const keys = createRemoteJWKSet(new URL(url), { timeoutDuration: FETCH_TIMEOUT_MS })
+  return async (token) => {
+    if (token.length > MOST_CHARACTERS) fail('invalid_token')
+    const { payload } = await jwtVerify(token, keys, {
+      issuer,
+      audience,
+      algorithms: ALGORITHMS,
+      requiredClaims: ['exp', 'sub'],
+      clockTolerance: CLOCK_TOLERANCE_SECONDS,
+    }).catch((error) => {
+      if (providerIsAway(error)) return fail('unavailable', { retryAfterSeconds: 5, cause: error })
+      return fail('invalid_token')
+    })
+    const subject = payload.sub ?? ''
+    if (subject === '' || subject.length > 255 || subject.includes('\0')) fail('invalid_token')
+    return { issuer, subject }
+  }
+}
+
+/** The token may be good, but nobody can tell now. */
+function providerIsAway(error: unknown): boolean {
+  if (error instanceof errors.JWKSTimeout) return true
+  return error instanceof errors.JOSEError ? error.code === 'ERR_JOSE_GENERIC' : true
+}

@@ -1,0 +1,183 @@
+// Who is calling, and what they are in the store of the path: one question to the database, shared by all requests
+// that wait at the same moment. Nothing is remembered between requests, so a session that was ended and a permission
+// that was taken away are gone with the next request on every node.
+
+import type { Caller, UserCaller } from '../caller.ts'
+import { DAY, HOUR, later, now } from '../clock.ts'
+import type { Batch } from '../db/batch.ts'
+import { type Db, sql } from '../db/db.ts'
+import { fail } from '../errors.ts'
+import type { Here } from '../here.ts'
+import { inOrder, type Permission, permissionsOf, type Role } from '../permissions.ts'
+import { sha256 } from '../secrets.ts'
+import type { Credential } from './credential.ts'
+import { addressAllowed } from './ip.ts'
+import type { JwtCheck } from './jwt.ts'
+import { findOrCreateSubject } from './subject.ts'
+
+/** A session ends after so long without use; its row also has an absolute end. */
+export const SESSION_IDLE_MS = 30 * DAY
+/** How exactly the last use of a session is kept: a write per request would buy nothing. */
+const SESSION_TOUCH_MS = HOUR
+
+type Question = {
+  /** SHA-256 of a session or service token. */
+  hash: string | null
+  /** HMAC of an API key under the current server secret, and under the previous one. */
+  key_hash: string | null
+  key_hash_before: string | null
+  /** A user that is known already, by a JWT. */
+  user_id: string | null
+  store_id: string | null
+}
+
+type Found = {
+  session_id: string | null
+  session_used_at: Date
+  session_expires_at: Date
+  service_id: string | null
+  service_name: string
+  key_id: string | null
+  key_store_id: string
+  key_permissions: Permission[]
+  key_usable: boolean
+  key_expires_at: Date | null
+  ip_allowlist: string[] | null
+  user_id: string | null
+  email: string | null
+  user_name: string | null
+  user_created_at: Date
+  data_key: Buffer
+  data_key_kid: string
+  member_store_id: string | null
+  role: Role
+  member_permissions: Permission[] | null
+}
+
+const findCallers: Batch<Question, Found> = (db, rows) =>
+  db.query<Found>(sql`
+    select session.id as session_id,
+           session.last_used_at as session_used_at,
+           session.expires_at as session_expires_at,
+           service.id as service_id,
+           service.name as service_name,
+           key.id as key_id,
+           key.store_id as key_store_id,
+           key.permissions as key_permissions,
+           key.enabled and key.revoked_at is null and key_store.id is not null as key_usable,
+           key.expires_at as key_expires_at,
+           key.ip_allowlist,
+           person.id as user_id,
+           person.email,
+           person.name as user_name,
+           person.created_at as user_created_at,
+           person.data_key,
+           person.data_key_kid,
+           store.id as member_store_id,
+           member.role,
+           member.permissions as member_permissions
+      from json_to_recordset(${JSON.stringify(rows.map((row, n) => ({ n, ...row })))})
+           as asked(n int, hash text, key_hash text, key_hash_before text, user_id text, store_id text)
+      left join sessions session on session.hash = decode(asked.hash, 'hex')
+      left join service_tokens service on service.hash = decode(asked.hash, 'hex') and service.revoked_at is null
+      left join api_keys key on key.hash in (decode(asked.key_hash, 'hex'), decode(asked.key_hash_before, 'hex'))
+      left join stores key_store on key_store.id = key.store_id and key_store.deleted_at is null
+      left join users person on person.id = coalesce(asked.user_id, session.user_id)
+      left join members member on member.store_id = asked.store_id and member.user_id = person.id
+      left join stores store on store.id = member.store_id and store.deleted_at is null
+     order by asked.n`)
+
+export async function findCaller(
+  db: Db,
+  here: Here,
+  jwt: JwtCheck | null,
+  credential: Credential,
+  storeId: string | null,
+  ip: string,
+): Promise<Caller> {
+  const found = await db.batched(findCallers, await questionOf(db, here, jwt, credential, storeId))
+  switch (credential.kind) {
+    case 'service':
+      if (!found.service_id) return fail('invalid_token')
+      return { kind: 'service', id: found.service_id, name: found.service_name, ip }
+    case 'key':
+      return keyCaller(here, found, ip)
+    case 'session':
+      if (!found.session_id || !sessionLives(found)) return fail('invalid_token')
+      touchSession(db, found)
+      return userCaller(here, found, ip)
+    case 'jwt':
+      return found.user_id ? userCaller(here, found, ip) : fail('invalid_token')
+  }
+}
+
+async function questionOf(
+  db: Db,
+  here: Here,
+  jwt: JwtCheck | null,
+  credential: Credential,
+  storeId: string | null,
+): Promise<Question> {
+  const question: Question = { hash: null, key_hash: null, key_hash_before: null, user_id: null, store_id: storeId }
+  switch (credential.kind) {
+    case 'session':
+    case 'service':
+      return { ...question, hash: sha256(credential.token).toString('hex') }
+    case 'key': {
+      const { current, previous } = here.keyring
+      return {
+        ...question,
+        key_hash: current.hmac('key-hash', credential.token).toString('hex'),
+        key_hash_before: previous && previous.hmac('key-hash', credential.token).toString('hex'),
+      }
+    }
+    case 'jwt': {
+      if (!jwt) return fail('invalid_token')
+      const { issuer, subject } = await jwt(credential.token)
+      return { ...question, user_id: await findOrCreateSubject(db, here, issuer, subject) }
+    }
+  }
+}
+
+function keyCaller(here: Here, found: Found, ip: string): Caller {
+  if (!found.key_id || !found.key_usable) return fail('invalid_token')
+  if (found.key_expires_at && found.key_expires_at <= now()) return fail('invalid_token')
+  if (found.ip_allowlist && !addressAllowed(found.ip_allowlist, ip)) return fail('forbidden_ip')
+  const permissions = inOrder(here.permissions, found.key_permissions)
+  return { kind: 'key', id: found.key_id, storeId: found.key_store_id, permissions, ip }
+}
+
+function userCaller(here: Here, found: Found, ip: string): UserCaller {
+  return {
+    kind: 'user',
+    id: found.user_id as string,
+    sessionId: found.session_id,
+    email: found.email,
+    name: found.user_name,
+    createdAt: found.user_created_at,
+    dataKey: found.data_key,
+    dataKeyKid: found.data_key_kid,
+    member: found.member_store_id
+      ? {
+          storeId: found.member_store_id,
+          role: found.role,
+          permissions: permissionsOf(here.permissions, found.role, found.member_permissions),
+        }
+      : null,
+    ip,
+  }
+}
+
+function sessionLives(found: Found): boolean {
+  return now() < found.session_expires_at && now() < later(SESSION_IDLE_MS, found.session_used_at)
+}
+
+/** Beside the request, not in its way: a lost touch costs at most an hour of thirty days. */
+function touchSession(db: Db, found: Found): void {
+  if (now() < later(SESSION_TOUCH_MS, found.session_used_at)) return
+  db.query(sql`
+    update sessions
+       set last_used_at = ${now()}
+     where id = ${found.session_id}
+       and last_used_at < ${later(-SESSION_TOUCH_MS)}`).catch(() => {})
+}

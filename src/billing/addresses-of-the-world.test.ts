@@ -1,0 +1,46 @@
+/** Each line of addresses-of-the-world.txt is one test: what a postal operator would deliver is taken, the rest is refused. */
+import { readFileSync } from 'node:fs'
+import { describe, expect, test } from 'vitest'
+import { normalizeAddress } from './normalize.ts'
+
+const lines = readFileSync(new URL('addresses-of-the-world.txt', import.meta.url), 'utf8')
+  .split('\n')
+  .filter((line) => line !== '' && !line.startsWith('#'))
+
+describe('an address that exists is accepted in its normal form', () => {
+  test.each(lines.filter((line) => !line.includes('=>!')))('%s', (line) => {
+    const [given = '', wanted = ''] = line.split('=>')
+    const [country, state, postalCode] = cells(wanted)
+    const { address, faults } = normalizeAddress(readAddress(given))
+    expect(faults).toEqual([])
+    expect({ country: address?.country, state: address?.state, postalCode: address?.postalCode }).toEqual({
+      country,
+      state: state ?? null,
+      postalCode: postalCode ?? null,
+    })
+  })
+})
+
+describe('an address that cannot be right is refused for what is wrong with it', () => {
+  test.each(lines.filter((line) => line.includes('=>!')))('%s', (line) => {
+    const [given = '', wanted = ''] = line.split('=>!')
+    const { address, faults } = normalizeAddress(readAddress(given))
+    expect(address).toBeNull()
+    const found = faults.map(({ pointer, code }) => `${pointer.slice(2)} ${code}`)
+    expect(found.sort()).toEqual(wanted.trim().split(', ').sort())
+  })
+})
+
+test('the list covers the world', () => {
+  const countries = new Set(lines.filter((line) => !line.includes('=>!')).map((line) => cells(line.split('=>')[1] ?? '')[0]))
+  expect(countries.size).toBeGreaterThan(150)
+})
+
+function readAddress(text: string) {
+  const [country, addressLine1, city, state, postalCode] = cells(text)
+  return { firstName: 'Ada', lastName: 'Lovelace', country, addressLine1, city, state, postalCode }
+}
+
+function cells(text: string): (string | undefined)[] {
+  return text.split('|').map((cell) => cell.trim() || undefined)
+}

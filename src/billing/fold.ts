@@ -1,0 +1,50 @@
+/**
+ * One key for all the ways to write a name: case, accents, NFC or NFD, punctuation and spaces do not count.
+ * "Côte d’Ivoire", "COTE D'IVOIRE" and "cote divoire" are the same key. The generator of rules.json uses it too,
+ * so that what it checks for clashes is what the lookup will see.
+ */
+export function fold(text: string): string {
+  return /^[a-z0-9]*$/.test(text) ? text : strip(text.replaceAll('&', ' and '))
+}
+
+/** The same with German and Nordic letters written out: "Baden-Wuerttemberg", "Oesterreich", "Aarhus". */
+export function foldSpeltOut(text: string): string {
+  return fold(text.replace(/[äöüåøæ]/gi, (letter) => SPELT_OUT[letter.toLowerCase()] ?? letter))
+}
+
+/** Words that say what kind of place it is. */
+const KINDS = new Set(
+  (
+    'province provincia provincie provinz state estado etat region regione comunidad prefecture county co contae comte ' +
+    'governorate muhafazat department departamento departement district distrito canton kanton cantone land oblast oblasti ' +
+    'oblasts kray krai respublika republic okrug voivodeship wojewodztwo judetul judet zupanija megye kraj lan fylke apskritis ' +
+    'maakond emirate island islands territory parish sheng shi zizhiqu do si gun ken fu to changwat wilayah tinh thanh pho ' +
+    'ili il of de del della di da du des la le les the d autonomous metropolitan city special municipality ' +
+    'область край республика область республіка استان محافظة'
+  ).split(' '),
+)
+
+/** The key of a name without the kind of place: "Provincia di Milano", "Milano" and "MILANO" are one; 東京都 is 東京. */
+export function bareName(text: string): string {
+  const words = text
+    .normalize('NFKD')
+    .replace(/[\p{M}'’‘ʻ]/gu, '')
+    .toLowerCase()
+    .split(/[^\p{L}\p{N}]+/u)
+    .filter((word) => word !== '' && !KINDS.has(word))
+  return fold(words.join(' ')).replace(/(?<=..)[省市都府県縣县]$|(?<=北海)道$/u, '')
+}
+
+const SPELT_OUT: Record<string, string> = { ä: 'ae', ö: 'oe', ü: 'ue', å: 'aa', ø: 'oe', æ: 'ae' }
+
+/** Letters that Unicode does not take apart, and 臺, which Taiwan writes both ways. */
+const ALONE: Record<string, string> = { ø: 'o', ł: 'l', đ: 'd', ð: 'd', þ: 'th', ß: 'ss', æ: 'ae', œ: 'oe', ı: 'i', ə: 'e', ħ: 'h', 臺: '台' }
+
+function strip(text: string): string {
+  return text
+    .normalize('NFKD')
+    .toLowerCase()
+    .normalize('NFKD')
+    .replace(/[øłđðþßæœıəħ臺]/g, (letter) => ALONE[letter] ?? letter)
+    .replace(/[^\p{L}\p{N}]/gu, '')
+}

@@ -1,0 +1,341 @@
+/**
+ * A billing address in its normal form, or everything that is wrong with it at once. Pure: the same input gives the
+ * same answer, and the normal form given back comes out unchanged.
+ *
+ * What is surely wrong is a fault. What is only unusual is a warning and is kept, for the shopper knows the address
+ * better than any table does.
+ */
+import { parsePhoneNumberFromString } from 'libphonenumber-js/max'
+import { findCountry, findState, needs, neighbourOf, postalPattern, rulesOf, type State, statesWithPostalCode } from './countries.ts'
+
+/** What the schema has already passed structurally: every member is a string, trimmed or not; absent is undefined or null. */
+export type AddressInput = {
+  firstName?: string | null | undefined
+  lastName?: string | null | undefined
+  company?: string | null | undefined
+  taxId?: string | null | undefined
+  addressLine1?: string | null | undefined
+  addressLine2?: string | null | undefined
+  city?: string | null | undefined
+  state?: string | null | undefined
+  postalCode?: string | null | undefined
+  country?: string | null | undefined
+  phone?: string | null | undefined
+}
+
+export type NormalAddress = {
+  firstName: string | null
+  lastName: string | null
+  company: string | null
+  taxId: string | null
+  addressLine1: string
+  addressLine2: string | null
+  city: string | null
+  state: string | null
+  postalCode: string | null
+  country: string
+  phone: string | null
+}
+
+export type AddressFault = { pointer: string; code: FaultCode; detail: string; example?: string }
+export type AddressWarning = { pointer: string; code: WarningCode; detail: string }
+
+/** Every fault, with what it means. Codes are for ever, wording is not. */
+export const ADDRESS_FAULTS = {
+  required: 'The country’s rules require this field.',
+  name_required: 'An address needs a first name, a last name, or both.',
+  invalid_characters: 'The text holds control, bidirectional or invisible characters.',
+  too_long: 'The text is longer than the field takes.',
+  unknown_country: 'The country is neither an ISO 3166 code nor a name in English or its own languages.',
+  unknown_state: 'The country has no such state, province or region.',
+  invalid_postal_code: 'The postal code is not one the country uses.',
+  postal_code_state_mismatch: 'The postal code belongs to another state.',
+  invalid_phone: 'The phone number is not a valid international number.',
+} as const
+
+/** Every warning, with what it means. The address is accepted all the same. */
+export const ADDRESS_WARNINGS = {
+  unrecognized_state: 'The text is kept as it was given: it is no subdivision known in that country.',
+  postal_code_not_used: 'The country has no postal codes; the text is kept as it was given.',
+  postal_code_missing: 'The country has postal codes, and the address is found faster with one.',
+  postal_code_state_mismatch: 'The postal code usually belongs to another state.',
+  postal_code_of_neighbour: 'The postal code looks like one of another country.',
+  po_box: 'The address is a post-office box, where no parcel service delivers.',
+  phone_of_another_country: 'The phone number belongs to another country than the address.',
+} as const
+
+export type FaultCode = keyof typeof ADDRESS_FAULTS
+export type WarningCode = keyof typeof ADDRESS_WARNINGS
+
+/** In code points, as the schema has them. */
+export const ADDRESS_LENGTHS = {
+  firstName: 100,
+  lastName: 100,
+  company: 150,
+  taxId: 50,
+  addressLine1: 200,
+  addressLine2: 200,
+  city: 100,
+  state: 100,
+  postalCode: 20,
+  country: 100,
+  phone: 40,
+} as const
+
+type Field = keyof typeof ADDRESS_LENGTHS
+type Texts = Record<Field, string | null>
+type Findings = { faults: AddressFault[]; warnings: AddressWarning[]; bad: Set<Field> }
+
+export function normalizeAddress(
+  input: AddressInput,
+):
+  | { address: NormalAddress; faults: []; warnings: AddressWarning[] }
+  | { address: null; faults: AddressFault[]; warnings: AddressWarning[] } {
+  const found: Findings = { faults: [], warnings: [], bad: new Set() }
+  const texts = cleanTexts(input, found)
+  requireNameAndLine(texts, found)
+  const country = checkCountry(texts, found)
+  const state = country ? checkState(country, texts, found) : null
+  const postalCode = country ? checkPostalCode(country, texts, state, found) : null
+  if (country) requireCity(country, texts, found)
+  const phone = checkPhone(country, texts, found)
+  warnOfBox(texts, found)
+  if (found.faults.length > 0 || !country) return { address: null, faults: found.faults, warnings: found.warnings }
+  const { firstName, lastName, company, taxId, addressLine1, addressLine2, city } = texts
+  const address: NormalAddress = {
+    firstName,
+    lastName,
+    company,
+    taxId,
+    addressLine1: addressLine1 as string, // required above
+    addressLine2,
+    city,
+    state: state ? state.code : texts.state,
+    postalCode,
+    country,
+    phone,
+  }
+  return { address, faults: [], warnings: found.warnings }
+}
+
+function fault(found: Findings, field: Field, code: FaultCode, detail: string, example?: string): void {
+  found.bad.add(field)
+  found.faults.push({ pointer: `#/${field}`, code, detail, ...(example === undefined ? {} : { example }) })
+}
+
+function warn(found: Findings, field: Field, code: WarningCode, detail: string): void {
+  found.warnings.push({ pointer: `#/${field}`, code, detail })
+}
+
+/** Controls, line and paragraph separators, surrogates, noncharacters, and what shows nothing at all. */
+const FORBIDDEN =
+  /[\p{Cc}\p{Cf}\p{Cs}\p{Zl}\p{Zp}\p{Noncharacter_Code_Point}]|(?!\p{Variation_Selector})\p{Default_Ignorable_Code_Point}/u
+
+/** Persian and the scripts of India write with joiners; after any other letter they only hide. */
+const JOINER_IN_PLACE =
+  /(?<=[\p{Script=Arabic}\p{Script=Syriac}\p{Script=Mongolian}\p{Script=Devanagari}\p{Script=Bengali}\p{Script=Gurmukhi}\p{Script=Gujarati}\p{Script=Oriya}\p{Script=Tamil}\p{Script=Telugu}\p{Script=Kannada}\p{Script=Malayalam}\p{Script=Sinhala}\p{Script=Khmer}\p{Script=Myanmar}\p{Script=Tibetan}])[\u200c\u200d]/gu
+
+const PLAIN = /^[\x21-\x7e]+(?: [\x21-\x7e]+)*$/
+
+function cleanTexts(input: AddressInput, found: Findings): Texts {
+  const texts = {} as Texts
+  for (const field of Object.keys(ADDRESS_LENGTHS) as Field[]) {
+    const given = input[field]
+    const text = given === undefined || given === null ? '' : cleanText(given)
+    texts[field] = text === '' ? null : text
+    if (PLAIN.test(text) && text.length <= ADDRESS_LENGTHS[field]) continue
+    if (FORBIDDEN.test(text.replace(JOINER_IN_PLACE, ''))) {
+      fault(found, field, 'invalid_characters', `${words(field)} holds characters that cannot be seen or printed. Type it again without them.`)
+    } else if ([...text].length > ADDRESS_LENGTHS[field]) {
+      fault(found, field, 'too_long', `${words(field)} may have at most ${ADDRESS_LENGTHS[field]} characters.`)
+    }
+  }
+  return texts
+}
+
+function cleanText(text: string): string {
+  return PLAIN.test(text) ? text : text.normalize('NFC').trim().replace(/\p{Zs}+/gu, ' ')
+}
+
+function requireNameAndLine(texts: Texts, found: Findings): void {
+  if (texts.firstName === null && texts.lastName === null) {
+    fault(found, 'firstName', 'name_required', 'Give a first name, a last name, or both.')
+  }
+  if (texts.addressLine1 === null) fault(found, 'addressLine1', 'required', 'Give the street and number, or the post-office box.')
+}
+
+function checkCountry(texts: Texts, found: Findings): string | null {
+  if (found.bad.has('country')) return null
+  if (texts.country === null) {
+    fault(found, 'country', 'required', 'Give the country, by its name or its two-letter code.', 'US')
+    return null
+  }
+  const country = findCountry(texts.country)
+  if (!country) fault(found, 'country', 'unknown_country', 'This country is not known. Give its name in English or its two-letter code.', 'US')
+  return country
+}
+
+function requireCity(country: string, texts: Texts, found: Findings): void {
+  const rules = rulesOf(country)
+  if (texts.city !== null || !needs(rules, 'C')) return
+  fault(found, 'city', 'required', `Addresses in ${rules.name} need a ${lower(rules.labels?.city ?? 'City')}.`)
+}
+
+function checkState(country: string, texts: Texts, found: Findings): State | null {
+  if (found.bad.has('state')) return null
+  const rules = rulesOf(country)
+  const label = lower(rules.labels?.state ?? 'State')
+  const example = rules.states?.split(/[;|]/, 1)[0]
+  if (texts.state === null) {
+    if (needs(rules, 'S')) fault(found, 'state', 'required', `Addresses in ${rules.name} need a ${label}.`, example)
+    return null
+  }
+  const state = findState(country, texts.state)
+  if (state || !rules.states) return state
+  if (rules.closed || isForeignCode(country, texts.state)) {
+    fault(found, 'state', 'unknown_state', `${rules.name} has no ${label} of that name or code.`, example)
+  } else {
+    warn(found, 'state', 'unrecognized_state', `No ${label} of ${rules.name} is known by that name; it is kept as you wrote it.`)
+  }
+  return null
+}
+
+/** Short enough to be meant as a code, or the code of a state in another country: "ZZ", "US-CA". */
+function isForeignCode(country: string, text: string): boolean {
+  if (/^[a-z0-9]{1,3}$/i.test(text)) return true
+  const [, prefix = '', code = ''] = /^([a-z]{2})-([a-z0-9]{1,3})$/i.exec(text) ?? []
+  const other = prefix === '' ? null : findCountry(prefix)
+  return other !== null && (other === country || findState(other, code) !== null)
+}
+
+function checkPostalCode(country: string, texts: Texts, state: State | null, found: Findings): string | null {
+  if (found.bad.has('postalCode')) return null
+  const rules = rulesOf(country)
+  const label = lower(rules.labels?.postalCode ?? 'Postal code')
+  const example = rules.postal?.examples[0]
+  if (texts.postalCode === null) {
+    if (needs(rules, 'Z')) fault(found, 'postalCode', 'required', `Addresses in ${rules.name} need a ${label}.`, example)
+    else if (country === 'IE') warn(found, 'postalCode', 'postal_code_missing', 'An Eircode finds the address faster; you may leave it out.')
+    return null
+  }
+  if (!rules.postal) {
+    warn(found, 'postalCode', 'postal_code_not_used', `Addresses in ${rules.name} carry no postal code; it is kept as you wrote it.`)
+    return texts.postalCode
+  }
+  const spelt = spellPostalCode(country, texts.postalCode)
+  if (spelt === null) {
+    fault(found, 'postalCode', 'invalid_postal_code', `This is not a ${label} of ${rules.name}.`, example)
+    return null
+  }
+  warnOfNeighbour(country, spelt, found)
+  if (state) holdAgainstState(country, spelt, state, found)
+  return spelt
+}
+
+function warnOfNeighbour(country: string, postalCode: string, found: Findings): void {
+  const neighbour = neighbourOf(country, postalCode)
+  if (!neighbour) return
+  warn(found, 'postalCode', 'postal_code_of_neighbour', `This postal code looks like ${rulesOf(neighbour).name}. Please check the country.`)
+}
+
+/** A fault where the post gives each code to one state; a warning where villages are served from across the border. */
+function holdAgainstState(country: string, postalCode: string, state: State, found: Findings): void {
+  if (!state.prefix || state.prefix.test(postalCode)) return
+  const { prefixes, borders } = rulesOf(country)
+  const owners = statesWithPostalCode(country, postalCode)
+  const detail = `${postalCode} ${owners[0] ? `is in ${owners[0].name}` : 'is elsewhere'}, not in ${state.name}. Please check both.`
+  const across = owners.some(({ code }) => borders?.[state.code]?.split(' ').includes(code))
+  if (prefixes === 'certain' && owners.length > 0 && !across) fault(found, 'postalCode', 'postal_code_state_mismatch', detail)
+  else warn(found, 'postalCode', 'postal_code_state_mismatch', detail)
+}
+
+/** The code in the country's own spelling, or null when it has none of its shapes. */
+function spellPostalCode(country: string, text: string): string | null {
+  const { shapes = [], strip = [] } = rulesOf(country).postal ?? {}
+  const pattern = postalPattern(country)
+  const compact = asciiDigits(text.normalize('NFKC')).toUpperCase().replace(/[\s.\p{Pd}\u2212]+/gu, '')
+  for (const candidate of [compact, ...withoutPrefix(compact, [country, ...strip])]) {
+    for (const shape of shapes) {
+      const spelt = fitShape(shape, candidate)
+      if (spelt !== null && pattern?.test(spelt)) return spelt
+    }
+  }
+  return null
+}
+
+function withoutPrefix(compact: string, prefixes: string[]): string[] {
+  return prefixes.filter((prefix) => compact.startsWith(prefix)).map((prefix) => compact.slice(prefix.length))
+}
+
+/** "1234AB" into "#### @@". Up to three letters that begin a shape may be left out: "1010" is LV-1010. */
+function fitShape(shape: string, compact: string): string | null {
+  const lead = /^[A-Z]{1,3}(?=[^A-Z]*#)/.exec(shape)?.[0] ?? ''
+  const text = lead !== '' && !compact.startsWith(lead) ? lead + compact : compact
+  let at = 0
+  let spelt = ''
+  for (const mark of shape) {
+    if (mark === ' ' || mark === '-') {
+      spelt += mark
+      continue
+    }
+    const char = text[at++] ?? ''
+    const fits = mark === '#' ? isDigit(char) : mark === '@' ? isLetter(char) : mark === '*' ? isDigit(char) || isLetter(char) : mark === char
+    if (!fits) return null
+    spelt += char
+  }
+  return at === text.length ? spelt : null
+}
+
+const isDigit = (char: string) => char >= '0' && char <= '9'
+const isLetter = (char: string) => char >= 'A' && char <= 'Z'
+
+/** Where the digits of Arabic, Persian, the scripts of India, Thai, Lao, Tibetan, Burmese, Khmer and Mongolian begin. */
+const ZEROS = [
+  0x660, 0x6f0, 0x966, 0x9e6, 0xa66, 0xae6, 0xb66, 0xbe6, 0xc66, 0xce6, 0xd66, 0xde6, 0xe50, 0xed0, 0xf20, 0x1040, 0x17e0, 0x1810,
+]
+
+function asciiDigits(text: string): string {
+  return text.replace(/(?![0-9])\p{Nd}/gu, (digit) => {
+    const point = digit.codePointAt(0) ?? 0
+    const zero = ZEROS.find((start) => point >= start && point < start + 10)
+    return zero === undefined ? digit : String(point - zero)
+  })
+}
+
+const PHONE_EXAMPLE = '+14155552671'
+
+function checkPhone(country: string | null, texts: Texts, found: Findings): string | null {
+  if (texts.phone === null || found.bad.has('phone')) return null
+  const text = asciiDigits(texts.phone.normalize('NFKC'))
+  if (!text.startsWith('+')) {
+    fault(found, 'phone', 'invalid_phone', 'Give the phone number with a plus sign and the country code first.', PHONE_EXAMPLE)
+    return null
+  }
+  const phone = /^\+[\d\s()./\p{Pd}\u2212]+$/u.test(text) ? parsePhoneNumberFromString(text, { extract: false }) : undefined
+  if (!phone?.isValid() || phone.ext) {
+    fault(found, 'phone', 'invalid_phone', 'This is not a valid phone number. Leave out letters and extensions.', PHONE_EXAMPLE)
+    return null
+  }
+  if (country && phone.country && phone.country !== country) {
+    const name = rulesOf(phone.country === 'AC' || phone.country === 'TA' ? 'SH' : phone.country).name
+    warn(found, 'phone', 'phone_of_another_country', `The phone number belongs to ${name}, the address does not.`)
+  }
+  return phone.number
+}
+
+/** How a post-office box is written in the languages of the data. Latin words stand alone and are followed by a number or a name. */
+const BOX =
+  /\b(?:p\.? ?o\.? ?box|post office box|g\.? ?p\.? ?o\.? box|locked bag|private (?:mail )?bag|postfach|bo[iî]te postale|b\.? ?p\.? ?(?=\d)|case postale|casella postale|apartado|apdo|caixa postal|postbus|postboks|p[oó]sth[oó]lf|postilokero|skrytka pocztowa|skr\.? ?poczt\.?|po[sš]tov[yý] prie[cč]inok|posta kutusu|postafi[oó]k|c[aă]su[tț]a po[sș]tal[aă]|h[oò]m th[uư]|kotak pos|peti surat)(?![\p{L}])|абонентский ящик|(?<!\p{L})а\/[яс](?!\p{L})|пощенска кутия|ת\.?ד\.?(?= ?\d)|ص\.? ?ب(?!\p{L})|صندوق (?:بريد|پستی)|私書箱|사서함|信箱|ตู้ ?ป\.?ณ|Τ\.?Θ\.?(?= ?\d)/iu
+
+function warnOfBox(texts: Texts, found: Findings): void {
+  for (const field of ['addressLine1', 'addressLine2'] as const) {
+    if (texts[field] !== null && BOX.test(texts[field])) {
+      warn(found, field, 'po_box', 'This looks like a post-office box; parcels cannot be delivered there.')
+    }
+  }
+}
+
+const words = (field: Field) => field.charAt(0).toUpperCase() + field.slice(1).replace(/[A-Z]|\d+/g, (part) => ` ${part.toLowerCase()}`)
+
+/** "State" → "state", but "ZIP code" stays. */
+const lower = (label: string) => (/^\p{Lu}\p{Ll}/u.test(label) ? label.charAt(0).toLowerCase() + label.slice(1) : label)

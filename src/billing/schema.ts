@@ -1,0 +1,86 @@
+// A billing address, as it looks from outside.
+
+import Type, { type Static } from 'typebox'
+import { Line, Moment, Nullable } from '../check.ts'
+import { pageOf } from '../page.ts'
+
+const closed = { additionalProperties: false }
+
+/** Text of an address: what scripts need to join letters is allowed in it. An empty one counts as left out. */
+function Text(most: number, options: Record<string, unknown> = {}) {
+  return Line(0, most, { kind: 'address', ...options })
+}
+
+const given = {
+  firstName: Text(100),
+  lastName: Text(100),
+  company: Text(150),
+  taxId: Text(50),
+  addressLine1: Text(200, { examples: ['1 Infinite Loop'] }),
+  addressLine2: Text(200),
+  city: Text(100),
+  state: Text(100, {
+    description: 'Code or name; answered as the ISO 3166-2 code without its country, where there is one.',
+  }),
+  postalCode: Text(20, { description: 'Answered in the spelling of its country.' }),
+  country: Text(100, { description: 'ISO 3166 code of two or three letters, or a name; answered as two letters.' }),
+  phone: Text(40, { description: 'With a leading plus sign; answered in E.164.', examples: ['+14085550123'] }),
+}
+
+const Warning = Type.Object({ pointer: Type.String(), code: Type.String(), detail: Type.String() }, closed)
+
+export const Address = Type.Object(
+  {
+    id: Type.String({ examples: ['addr_01k9wz3v5e8tvs8v4m8m3v5yqd'] }),
+    storeId: Type.String(),
+    userId: Type.String(),
+    firstName: Nullable(given.firstName),
+    lastName: Nullable(given.lastName),
+    company: Nullable(given.company),
+    taxId: Nullable(given.taxId),
+    addressLine1: given.addressLine1,
+    addressLine2: Nullable(given.addressLine2),
+    city: Nullable(given.city),
+    state: Nullable(given.state),
+    postalCode: Nullable(given.postalCode),
+    country: given.country,
+    phone: Nullable(given.phone),
+    isDefault: Type.Boolean(),
+    formatted: Type.Array(Type.String(), { description: 'The label, line by line, as its country writes it.' }),
+    warnings: Type.Array(Warning, { description: 'What is odd but possible.' }),
+    version: Type.Integer({ description: 'Counts the changes of content.' }),
+    createdAt: Moment,
+    updatedAt: Moment,
+  },
+  { title: 'Address', ...closed },
+)
+export type Address = Static<typeof Address>
+export const Addresses = pageOf(Address, 'Addresses')
+
+export const NewAddress = Type.Object(
+  {
+    firstName: Type.Optional(Nullable(given.firstName)),
+    lastName: Type.Optional(Nullable(given.lastName)),
+    company: Type.Optional(Nullable(given.company)),
+    taxId: Type.Optional(Nullable(given.taxId)),
+    addressLine1: given.addressLine1,
+    addressLine2: Type.Optional(Nullable(given.addressLine2)),
+    city: Type.Optional(Nullable(given.city)),
+    state: Type.Optional(Nullable(given.state)),
+    postalCode: Type.Optional(Nullable(given.postalCode)),
+    country: given.country,
+    phone: Type.Optional(Nullable(given.phone)),
+    isDefault: Type.Optional(
+      Type.Boolean({
+        description: 'The first address is the default whatever this says; `true` moves the default here.',
+      }),
+    ),
+  },
+  {
+    title: 'NewAddress',
+    description:
+      'At least one of `firstName` and `lastName`. City, state and postal code as the rules of the country say.',
+    ...closed,
+  },
+)
+export type NewAddress = Static<typeof NewAddress>

@@ -1,0 +1,34 @@
+// Who asks. Every request is made by one of these, or by nobody.
+
+import type { Permission, Role } from './permissions.ts'
+
+export type UserCaller = {
+  kind: 'user'
+  id: string
+  /** Null for a user of an identity provider, whose sessions are not ours. */
+  sessionId: string | null
+  email: string | null
+  name: string | null
+  createdAt: Date
+  dataKey: Buffer
+  dataKeyKid: string
+  /** What they are in the store of the path, if that is a store and they have a part in it. */
+  member: { storeId: string; role: Role; permissions: Permission[] } | null
+  ip: string
+}
+
+export type KeyCaller = { kind: 'key'; id: string; storeId: string; permissions: Permission[]; ip: string }
+
+export type ServiceCaller = { kind: 'service'; id: string; name: string; ip: string }
+
+export type Caller = UserCaller | KeyCaller | ServiceCaller
+
+/** What the caller holds in the store of the path. */
+export function held(caller: UserCaller | KeyCaller): Permission[] {
+  return caller.kind === 'key' ? caller.permissions : (caller.member?.permissions ?? [])
+}
+
+/** What an event and a record say about who did it. */
+export function madeBy(caller: Caller): { kind: Caller['kind']; id: string } {
+  return { kind: caller.kind, id: caller.id }
+}

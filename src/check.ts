@@ -1,0 +1,153 @@
+// Holds a value against a schema and tells every fault at once, each with a pointer, a stable code and a sentence.
+// Two words are added to JSON Schema: `x-text` brings text into its one form before it is measured (see text.ts),
+// and `x-moment` takes an RFC 3339 time that really exists.
+
+import { Ajv, type ErrorObject, type ValidateFunction } from 'ajv'
+import Type, { type TSchema } from 'typebox'
+import type { Fault } from './errors.ts'
+import { type TextKind, tidy, unseenIn } from './text.ts'
+
+const ajv = new Ajv({ allErrors: true, coerceTypes: false, removeAdditional: false, strict: false, verbose: true })
+
+ajv.addKeyword({
+  keyword: 'x-text',
+  type: 'string',
+  before: 'maxLength',
+  modifying: true,
+  errors: true,
+  validate: function text(
+    kind: TextKind,
+    data: string,
+    _schema: unknown,
+    place?: { parentData: Record<string, unknown>; parentDataProperty: string | number },
+  ): boolean {
+    const tidied = tidy(data)
+    if (place) place.parentData[place.parentDataProperty] = tidied
+    const unseen = unseenIn(tidied, kind)
+    if (unseen) (text as { errors?: Partial<ErrorObject>[] }).errors = [{ keyword: 'x-text', params: { unseen } }]
+    return unseen === null
+  },
+})
+ajv.addKeyword({ keyword: 'x-moment', type: 'string', validate: (_: true, data: string) => readMoment(data) !== null })
+
+/** One line of text a person typed, trimmed and in NFC, `least` to `most` characters long. */
+export function Line(least: number, most: number, options: { kind?: TextKind } & Record<string, unknown> = {}) {
+  const { kind = 'line', ...rest } = options
+  return Type.String({ 'x-text': kind, minLength: least, maxLength: most, ...rest })
+}
+
+export const Moment = Type.String({ format: 'date-time', 'x-moment': true, examples: ['2027-01-31T12:00:00.000Z'] })
+
+export function Nullable<Schema extends TSchema>(schema: Schema) {
+  const { type, enum: words, ...rest } = schema as Schema & { type?: string; enum?: string[] }
+  return Type.Unsafe<Type.Static<Schema> | null>(
+    words ? { ...rest, enum: [...words, null] } : { ...rest, type: [type, 'null'] },
+  )
+}
+
+export function Words<const Word extends string>(words: readonly Word[], options: Record<string, unknown> = {}) {
+  return Type.Unsafe<Word>({ type: 'string', enum: [...words], ...options })
+}
+
+const compiled = new WeakMap<TSchema, ValidateFunction>()
+
+/** The faults of `value`, which may be tidied in place. */
+export function check(schema: TSchema, value: unknown): Fault[] {
+  let validate = compiled.get(schema)
+  if (!validate) {
+    validate = ajv.compile(schema)
+    compiled.set(schema, validate)
+  }
+  if (validate(value)) return []
+  const faults = (validate.errors ?? []).map(faultOf)
+  // An unseen character is told once, not again as a length.
+  return faults.filter((fault, i) => faults.findIndex((other) => other.pointer === fault.pointer) === i)
+}
+
+const MOMENT = /^(\d{4})-(\d\d)-(\d\d)[Tt ](\d\d):(\d\d):(\d\d)(\.\d{1,9})?([Zz]|[+-]\d\d:\d\d)$/
+
+/** RFC 3339 with an offset, on a day that exists. */
+export function readMoment(text: string): Date | null {
+  const match = MOMENT.exec(text)
+  if (!match) return null
+  const [year, month, day] = match.slice(1, 4).map(Number) as [number, number, number]
+  const exists = new Date(Date.UTC(year, month - 1, day)).getUTCDate() === day && month >= 1 && month <= 12 && year > 0
+  const moment = new Date(text.replace(' ', 'T').toUpperCase())
+  return exists && !Number.isNaN(moment.getTime()) ? moment : null
+}
+
+function faultOf(error: ErrorObject): Fault {
+  const at = `#${error.instancePath}`
+  const { params } = error
+  const many = error.keyword.endsWith('Items') ? 'entries' : 'characters'
+  switch (error.keyword) {
+    case 'required':
+      return { pointer: `${at}/${step(params.missingProperty)}`, code: 'required', detail: 'This member is required.' }
+    case 'additionalProperties':
+      return {
+        pointer: `${at}/${step(params.additionalProperty)}`,
+        code: 'unknown_member',
+        detail: 'This member is not known here. Leave it out.',
+      }
+    case 'type':
+      return { pointer: at, code: 'invalid_type', detail: `This must be ${typeWords(params.type)}.` }
+    case 'enum':
+      return {
+        pointer: at,
+        code: 'unknown_value',
+        detail: `This must be one of ${params.allowedValues.filter((word: unknown) => word !== null).join(', ')}.`,
+      }
+    case 'minLength':
+    case 'minItems':
+      return {
+        pointer: at,
+        code: 'too_short',
+        detail: params.limit === 1 ? 'This must not be empty.' : `This must have at least ${params.limit} ${many}.`,
+      }
+    case 'maxLength':
+    case 'maxItems':
+      return { pointer: at, code: 'too_long', detail: `This may have at most ${params.limit} ${many}.` }
+    case 'minimum':
+      return { pointer: at, code: 'too_small', detail: `This must be at least ${params.limit}.` }
+    case 'maximum':
+      return { pointer: at, code: 'too_large', detail: `This may be at most ${params.limit}.` }
+    case 'uniqueItems':
+      return { pointer: `${at}/${params.i}`, code: 'repeated', detail: 'This entry stands in the list twice.' }
+    case 'x-text':
+      return {
+        pointer: at,
+        code: 'invalid_characters',
+        detail: `This holds a character that cannot be seen (${params.unseen}). Remove it, or type the text again.`,
+      }
+    case 'x-moment':
+      return {
+        pointer: at,
+        code: 'invalid_time',
+        detail: 'This must be a moment that exists, with its offset from UTC.',
+        example: '2027-01-31T12:00:00Z',
+      }
+    default:
+      return { pointer: at, code: 'invalid_format', detail: 'This does not have the form it should have.' }
+  }
+}
+
+/** A member's name as a step of a JSON pointer (RFC 6901). */
+export function step(name: string): string {
+  return name.replaceAll('~', '~0').replaceAll('/', '~1')
+}
+
+function typeWords(type: string | string[]): string {
+  const words: Record<string, string> = {
+    string: 'a string',
+    integer: 'a whole number',
+    number: 'a number',
+    boolean: 'true or false',
+    object: 'an object',
+    array: 'a list',
+    null: 'null',
+  }
+  return [type]
+    .flat()
+    .map((name) => words[name] ?? name)
+    .join(' or ')
+}

@@ -1,0 +1,75 @@
+// A walk through the API of a running service: signs up, makes a store, creates a key and a billing address, and prints
+// each request as a curl line you can send yourself, with its answer.
+
+import { randomBytes } from 'node:crypto'
+import { readConfig } from '../config.ts'
+
+type Io = { say(line: string): void; print(line: string): void }
+type Json = Record<string, unknown>
+
+export async function quickstart(args: string[], { print }: Io): Promise<void> {
+  const { HOST, PORT } = readConfig(process.env)
+  const base = (args[0] ?? process.env.STOREKEEPER_URL ?? `http://${HOST}:${PORT}`).replace(/\/$/, '')
+  const ask = (title: string, path: string, body: Json, token?: string) => send(print, base, title, path, body, token)
+
+  const account = {
+    email: `ada-${randomBytes(4).toString('hex')}@example.com`,
+    password: randomBytes(18).toString('base64url'),
+  }
+  const { token } = await ask('Sign up', '/v1/auth/sign-up', { ...account, name: 'Ada Lovelace' })
+  const store = await ask('Make a store', '/v1/user/store', { name: 'Analytical Engines' }, String(token))
+  await ask(
+    'Create an API key: its full value is in this answer, and never again',
+    `/v1/user/store/${store.id}/keys`,
+    {
+      name: 'Checkout',
+      type: 'PROD',
+      permissions: ['READ', 'WRITE'],
+      metadata: { description: 'Used by the checkout page' },
+    },
+    String(token),
+  )
+  await ask(
+    'Create a billing address: it is answered in normal form',
+    `/v1/store/${store.id}/billing`,
+    {
+      firstName: 'Ada',
+      lastName: 'Lovelace',
+      addressLine1: '1 Infinite Loop',
+      city: 'Cupertino',
+      state: 'California',
+      postalCode: '95014',
+      country: 'United States',
+      phone: '+1 408 555 0123',
+      isDefault: true,
+    },
+    String(token),
+  )
+  print(`That was all of it. Next: ${base}/docs`)
+}
+
+async function send(
+  print: (line: string) => void,
+  base: string,
+  title: string,
+  path: string,
+  body: Json,
+  token?: string,
+): Promise<Json> {
+  const json = JSON.stringify(body)
+  print(`# ${title}`)
+  print(`curl -X POST '${base}${path}' \\`)
+  if (token) print(`  -H 'Authorization: Bearer ${token}' \\`)
+  print(`  -H 'Content-Type: application/json' \\`)
+  print(`  -d '${json}'`)
+  const headers = { 'content-type': 'application/json', ...(token ? { authorization: `Bearer ${token}` } : {}) }
+  const response = await fetch(base + path, { method: 'POST', headers, body: json }).catch(() => {
+    throw new Error(
+      `Nothing answers at ${base}. Start the service in another terminal with "npm start", or name its address: npm run quickstart -- http://host:port`,
+    )
+  })
+  const answer = (await response.json()) as Json
+  print(`\n${response.status} ${JSON.stringify(answer, null, 2)}\n`)
+  if (!response.ok) throw new Error(`That did not work: ${answer.detail ?? response.statusText}`)
+  return answer
+}

@@ -1,0 +1,89 @@
+// Service tokens are issued here and nowhere else: whoever can run a command on the machine may verify keys.
+
+import { userInfo } from 'node:os'
+import { now } from '../clock.ts'
+import { readConfig } from '../config.ts'
+import { connect, type Db, sql } from '../db/db.ts'
+import { migrate } from '../db/migrate.ts'
+import { newEvent, writeEvents } from '../events/event.ts'
+import { visitHome } from '../home.ts'
+import { newId } from '../ids.ts'
+import { mintToken, sha256 } from '../secrets.ts'
+import { tidy, unseenIn } from '../text.ts'
+
+type Io = { say(line: string): void; print(line: string): void }
+
+const USAGE = 'Usage: service-token create <name> | list | revoke <id>'
+
+export async function serviceToken([verb, ...rest]: string[], io: Io): Promise<void> {
+  const value = rest.join(' ')
+  switch (verb) {
+    case 'create':
+      return withDatabase(io, (db, prefix) => createToken(db, prefix, value, io))
+    case 'list':
+      return withDatabase(io, (db) => listTokens(db, io))
+    case 'revoke':
+      return withDatabase(io, (db) => revokeToken(db, value, io))
+    default:
+      throw new Error(USAGE)
+  }
+}
+
+async function withDatabase(io: Io, work: (db: Db, prefix: string) => Promise<void>): Promise<void> {
+  const config = readConfig(process.env)
+  const home = await visitHome(config, io.say)
+  try {
+    await migrate(home.connection, io.say)
+    const db = connect(home.connection)
+    try {
+      await work(db, config.KEY_PREFIX)
+    } finally {
+      await db.close()
+    }
+  } finally {
+    await home.close()
+  }
+}
+
+async function createToken(db: Db, prefix: string, given: string, io: Io): Promise<void> {
+  const name = tidy(given)
+  if (name === '' || [...name].length > 100 || unseenIn(name, 'line'))
+    throw new Error('Give the token a name of 1 to 100 characters, such as the back end that will use it.')
+  const id = newId('svc')
+  const token = mintToken(prefix, 'svc')
+  await db.transaction(async (tx) => {
+    await tx.query(sql`
+      insert into service_tokens (id, name, hash, created_at)
+      values (${id}, ${name}, ${sha256(token.reveal())}, ${now()})`)
+    await writeEvents(tx, [newEvent(operator(), null, 'service_token.created', id, { name })])
+  })
+  io.print(token.reveal())
+}
+
+async function listTokens(db: Db, io: Io): Promise<void> {
+  const rows = await db.query<{ id: string; name: string; created_at: Date; revoked_at: Date | null }>(sql`
+    select id, name, created_at, revoked_at
+      from service_tokens
+     order by id`)
+  for (const row of rows)
+    io.print([row.id, row.created_at.toISOString(), row.revoked_at ? 'revoked' : 'active', row.name].join('  '))
+}
+
+async function revokeToken(db: Db, id: string, io: Io): Promise<void> {
+  await db.transaction(async (tx) => {
+    const rows = await tx.query(sql`
+      update service_tokens
+         set revoked_at = ${now()}
+       where id = ${id}
+         and revoked_at is null
+   returning id`)
+    if (rows.length === 0) throw new Error(`There is no active service token ${id}.`)
+    await writeEvents(tx, [newEvent(operator(), null, 'service_token.revoked', id, {})])
+  })
+  io.say(`${id} no longer works.`)
+}
+
+/** Whoever is at the command line. */
+function operator() {
+  return { kind: 'system', id: userInfo().username, ip: null }
+}

@@ -1,0 +1,217 @@
+// Every setting of the service is a row of this table: its name, what stands in for it, how it is read, and what it
+// means. `docs/operations.md` is tested against the table. Settings are read once, by the entrances, and all their
+// faults are told at once.
+
+import ipaddr from 'ipaddr.js'
+import { PERMISSION_PATTERN } from './permissions.ts'
+import { Secret } from './secrets.ts'
+
+type Setting<T> = { fallback: string; meaning: string; read: (text: string) => T }
+
+const SETTINGS = {
+  HOST: setting('127.0.0.1', 'The address it listens on.', (text) => text),
+  PORT: setting('3000', 'The port it listens on. `0` takes a free one and prints it.', wholeNumber(0, 65535)),
+  DATA_DIR: setting(
+    './data',
+    'Where the embedded database and the generated secrets live. Unused beside `DATABASE_URL`.',
+    (text) => text,
+  ),
+  DATABASE_URL: setting(
+    '',
+    'Any PostgreSQL 14 or later, as `postgres://user:password@host:port/database`. Then any number of nodes share it. Left out, the embedded database is used.',
+    optional(databaseUrl),
+  ),
+  SERVER_SECRET: setting(
+    '',
+    '32 random bytes in base64 (`openssl rand -base64 32`). Everything kept secret is derived from it. Generated in `DATA_DIR` when the database is embedded, required with `DATABASE_URL`.',
+    optional(secretBytes),
+  ),
+  SERVER_SECRET_PREVIOUS: setting(
+    '',
+    'The secret before the current one, while you change it: it still reads what was written under it.',
+    optional(secretBytes),
+  ),
+  SIGN_UP: setting('open', '`open`, or `closed`: accounts only by invitation.', oneOf('open', 'closed')),
+  KEY_PREFIX: setting(
+    'skp',
+    'What every key and token begins with: 2 to 16 lower-case letters and digits.',
+    matching(/^[a-z][a-z0-9]{1,15}$/, '2 to 16 lower-case letters and digits, a letter first'),
+  ),
+  EXTRA_PERMISSIONS: setting(
+    '',
+    'Permissions of your own beside the built-in ones, separated by commas: `MANAGE_RETURNS,VIEW_REPORTS`.',
+    listOf(
+      matching(PERMISSION_PATTERN, 'names of 2 to 63 capital letters, digits and underscores, separated by commas'),
+    ),
+  ),
+  MAX_KEYS_PER_STORE: setting('1000', 'How many live keys a store may hold.', wholeNumber(1, 10_000_000)),
+  MAX_ADDRESSES_PER_USER: setting(
+    '50',
+    'How many billing addresses a user may keep in a store.',
+    wholeNumber(1, 1_000_000),
+  ),
+  RATE_LIMIT: setting(
+    '600',
+    'Requests per minute for each user and key, and a tenth of it for each address without a credential. `off` for measuring.',
+    (text) => (text === 'off' ? null : wholeNumber(1, 10_000_000)(text)),
+  ),
+  JWT_ISSUER: setting('', 'The `iss` of the identity provider whose access tokens are accepted.', optional(anyText)),
+  JWT_AUDIENCE: setting('', 'The `aud` those tokens must carry.', optional(anyText)),
+  JWT_JWKS_URL: setting(
+    '',
+    'Where the provider publishes its keys. `https:`, or `http:` on loopback.',
+    optional(jwksUrl),
+  ),
+  CORS_ORIGINS: setting(
+    '',
+    'Origins of web pages that may call the API, separated by commas: `https://shop.example`.',
+    listOf(origin),
+  ),
+  TRUST_PROXY: setting(
+    'off',
+    'Whose `X-Forwarded-For` is believed: `off`, the number of proxies in front, or their addresses and CIDRs separated by commas.',
+    trustProxy,
+  ),
+  LOG_LEVEL: setting(
+    'info',
+    '`fatal`, `error`, `warn`, `info`, `debug` or `silent`.',
+    oneOf('fatal', 'error', 'warn', 'info', 'debug', 'silent'),
+  ),
+  WEBHOOK_ALLOW_PRIVATE: setting(
+    'off',
+    '`on` lets webhooks reach private and loopback addresses over `http:`. For development only.',
+    oneOf('off', 'on'),
+  ),
+} as const
+
+type Settings = typeof SETTINGS
+export type Config = { [Name in keyof Settings]: ReturnType<Settings[Name]['read']> }
+
+/** For the docs and their test. */
+export const SETTING_ROWS = Object.entries(SETTINGS).map(([name, { fallback, meaning }]) => ({
+  name,
+  fallback,
+  meaning,
+}))
+
+export class ConfigFault extends Error {
+  readonly faults: string[]
+
+  constructor(faults: string[]) {
+    super(`The settings are not right:\n${faults.map((fault) => `  - ${fault}`).join('\n')}`)
+    this.faults = faults
+  }
+}
+
+export function readConfig(env: Record<string, string | undefined>): Config {
+  const faults: string[] = []
+  const entries = Object.entries(SETTINGS).map(([name, { fallback, read }]) => {
+    try {
+      return [name, read(env[name]?.trim() || fallback)]
+    } catch (error) {
+      faults.push(`${name} ${(error as Error).message}`)
+      return [name, undefined]
+    }
+  })
+  const config = Object.fromEntries(entries) as Config
+  faults.push(...contradictions(config))
+  if (faults.length > 0) throw new ConfigFault(faults)
+  return config
+}
+
+function contradictions(config: Config): string[] {
+  const faults: string[] = []
+  if (config.DATABASE_URL && config.SERVER_SECRET === null)
+    faults.push('SERVER_SECRET is required with DATABASE_URL, so that every node has the same: openssl rand -base64 32')
+  if (config.SERVER_SECRET_PREVIOUS && config.SERVER_SECRET?.reveal() === config.SERVER_SECRET_PREVIOUS.reveal())
+    faults.push('SERVER_SECRET_PREVIOUS is the same as SERVER_SECRET: leave it out')
+  const jwt = ['JWT_ISSUER', 'JWT_AUDIENCE', 'JWT_JWKS_URL'] as const
+  const missing = jwt.filter((name) => config[name] === null)
+  if (missing.length > 0 && missing.length < jwt.length)
+    faults.push(
+      `${missing.join(' and ')} ${missing.length > 1 ? 'are' : 'is'} missing: the three JWT settings go together`,
+    )
+  return faults
+}
+
+function setting<T>(fallback: string, meaning: string, read: (text: string) => T): Setting<T> {
+  return { fallback, meaning, read }
+}
+
+function optional<T>(read: (text: string) => T): (text: string) => T | null {
+  return (text) => (text === '' ? null : read(text))
+}
+
+function anyText(text: string): string {
+  return text
+}
+
+function wholeNumber(least: number, most: number): (text: string) => number {
+  return (text) => {
+    const value = /^\d{1,9}$/.test(text) ? Number(text) : Number.NaN
+    if (value >= least && value <= most) return value
+    throw new Error(`must be a whole number from ${least} to ${most}, not "${text}"`)
+  }
+}
+
+function oneOf<Word extends string>(...words: Word[]): (text: string) => Word {
+  return (text) => {
+    const word = words.find((candidate) => candidate === text)
+    if (word !== undefined) return word
+    throw new Error(`must be one of ${words.join(', ')}, not "${text}"`)
+  }
+}
+
+function matching(pattern: RegExp, words: string): (text: string) => string {
+  return (text) => {
+    if (pattern.test(text)) return text
+    throw new Error(`must be ${words}, not "${text}"`)
+  }
+}
+
+function listOf<T>(read: (text: string) => T): (text: string) => T[] {
+  return (text) =>
+    text
+      .split(',')
+      .map((part) => part.trim())
+      .filter((part) => part !== '')
+      .map(read)
+}
+
+function url(text: string): URL {
+  if (URL.canParse(text)) return new URL(text)
+  throw new Error('must be a URL')
+}
+
+// The values of these two are not repeated in the message: they are secrets, or hold one.
+function databaseUrl(text: string): Secret {
+  if (/^postgres(ql)?:$/.test(url(text).protocol)) return new Secret(text)
+  throw new Error('must begin with postgres://')
+}
+
+function secretBytes(text: string): Secret {
+  if (/^[A-Za-z0-9+/_-]{43}=?$/.test(text)) return new Secret(text.replace(/=$/, ''))
+  throw new Error('must be 32 bytes in base64: openssl rand -base64 32')
+}
+
+function jwksUrl(text: string): string {
+  const { protocol, hostname } = url(text)
+  const loopback = /^(localhost|127(\.\d+){3}|\[::1\])$/.test(hostname)
+  if (protocol === 'https:' || (protocol === 'http:' && loopback)) return text
+  throw new Error(`must be an https: URL (http: only on loopback), not "${text}"`)
+}
+
+function origin(text: string): string {
+  if (URL.canParse(text) && /^https?:$/.test(new URL(text).protocol) && new URL(text).origin === text) return text
+  throw new Error(`must be origins such as https://shop.example, separated by commas, not "${text}"`)
+}
+
+function trustProxy(text: string): false | number | string[] {
+  if (text === 'off') return false
+  if (/^[1-9]$/.test(text)) return Number(text)
+  const parts = text.split(',').map((part) => part.trim())
+  if (parts.every((part) => ipaddr.isValid(part) || ipaddr.isValidCIDR(part))) return parts
+  throw new Error(
+    `must be off, the number of proxies (1 to 9), or addresses and CIDRs separated by commas, not "${text}"`,
+  )
+}

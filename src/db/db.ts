@@ -1,0 +1,135 @@
+// The one seam to PostgreSQL. SQL stays SQL at the call site: sql`select … where id = ${id}` carries its values
+// beside its text, never in it. Each statement is prepared once on each connection.
+//
+// A failure here is one of three: the statement was refused (a `DatabaseError` with its SQLSTATE: nothing was
+// written), the answer was lost (`unavailable`: the caller's retry finds out what happened), or no connection was to
+// be had in time (`unavailable`: nothing was begun).
+
+import pg from 'pg'
+import { type Batch, type Queue, queueFor } from './batch.ts'
+import { explain } from './faults.ts'
+
+export type Sql = { text: string; values: unknown[]; name?: string }
+
+export type Db = {
+  query<Row>(statement: Sql): Promise<Row[]>
+  /** The first row, or null. */
+  one<Row>(statement: Sql): Promise<Row | null>
+  /** All of it or nothing. Inside another transaction it simply joins. */
+  transaction<T>(work: (tx: Db) => Promise<T>): Promise<T>
+  /** Lets the row travel with the rows of other requests that wait at the same moment: see batch.ts. */
+  batched<In, Out>(batch: Batch<In, Out>, row: In): Promise<Out>
+}
+
+export type Database = Db & {
+  /** How many requests wait for a connection: the overload guard reads it. */
+  waiting(): number
+  close(): Promise<void>
+}
+
+export type Connection = { connectionString: string } | { host: string; port: number; user: string; database: string }
+
+const CONNECT_TIMEOUT_MS = 2_000
+/** Two cores serve no more than this well, and many nodes may share one server. */
+const MOST_CONNECTIONS = 12
+
+export function connect(connection: Connection): Database {
+  const pool = new pg.Pool({
+    ...connection,
+    max: MOST_CONNECTIONS,
+    connectionTimeoutMillis: CONNECT_TIMEOUT_MS,
+    idleTimeoutMillis: 30_000,
+    keepAlive: true,
+    lock_timeout: 2_000,
+    statement_timeout: 5_000,
+    idle_in_transaction_session_timeout: 10_000,
+    application_name: 'storekeeper',
+  })
+  // A client that loses its server while nobody looks at it would otherwise end the process.
+  pool.on('error', () => {})
+  pool.on('connect', (client) => client.on('error', () => {}))
+
+  const queues = new Map<Batch<never, unknown>, Queue<never, unknown>>()
+  const db: Database = {
+    query: (statement) => run(pool, statement),
+    one: async <Row>(statement: Sql) => (await run<Row>(pool, statement))[0] ?? null,
+    transaction: (work) => transaction(pool, work),
+    batched: (batch, row) => queueFor(queues, batch, db)(row),
+    waiting: () => pool.waitingCount,
+    close: () => pool.end(),
+  }
+  return db
+}
+
+const names = new WeakMap<TemplateStringsArray, { text: string; name: string }>()
+let named = 0
+
+/** A value in the text is a parameter; a `Sql` in the text is text with its own parameters. */
+export function sql(strings: TemplateStringsArray, ...values: unknown[]): Sql {
+  const known = names.get(strings)
+  if (known) return { ...known, values }
+  const composed = compose(strings, values)
+  if (composed.values.length !== values.length || values.some(isSql)) return composed
+  named += 1
+  const statement = { text: composed.text, name: `s${named}` }
+  names.set(strings, statement)
+  return { ...statement, values }
+}
+
+function compose(strings: TemplateStringsArray, parts: unknown[]): Sql {
+  const values: unknown[] = []
+  let text = strings[0] as string
+  parts.forEach((part, i) => {
+    if (isSql(part)) {
+      text += part.text.replace(/\$(\d+)/g, (_, n) => `$${Number(n) + values.length}`)
+      values.push(...part.values)
+    } else {
+      values.push(part)
+      text += `$${values.length}`
+    }
+    text += strings[i + 1]
+  })
+  return { text, values }
+}
+
+function isSql(part: unknown): part is Sql {
+  return typeof part === 'object' && part !== null && 'text' in part && 'values' in part
+}
+
+async function run<Row>(client: pg.Pool | pg.ClientBase, statement: Sql): Promise<Row[]> {
+  try {
+    // The row's shape is what the statement names; the caller says which, beside the statement.
+    return (await client.query(statement)).rows as Row[]
+  } catch (error) {
+    throw explain(error)
+  }
+}
+
+async function transaction<T>(pool: pg.Pool, work: (tx: Db) => Promise<T>): Promise<T> {
+  const client = await pool.connect().catch((error) => {
+    throw explain(error)
+  })
+  const tx: Db = {
+    query: (statement) => run(client, statement),
+    one: async <Row>(statement: Sql) => (await run<Row>(client, statement))[0] ?? null,
+    transaction: (inner) => inner(tx),
+    batched: async (batch, row) => (await batch(tx, [row]))[0] as never,
+  }
+  let broken: Error | undefined
+  try {
+    await run(client, BEGIN)
+    const result = await work(tx)
+    await run(client, COMMIT)
+    return result
+  } catch (error) {
+    await client.query('rollback').catch((lost) => {
+      broken = lost
+    })
+    throw error
+  } finally {
+    client.release(broken)
+  }
+}
+
+const BEGIN = sql`begin`
+const COMMIT = sql`commit`

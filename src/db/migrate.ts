@@ -1,0 +1,111 @@
+// Brings the database to the shape this version needs: numbered, forward-only SQL files, each applied once, in order,
+// in a transaction of its own. Many nodes may start at once: an advisory lock lets one of them work while the others
+// wait. A file that was applied and later altered stops the start, because nobody can know what the database holds.
+//
+// While serving: a migration waits at most a second for a lock, then lets the traffic through and tries again. The old
+// code must run on the new schema, so columns are added first and removed in a later release.
+
+import { createHash } from 'node:crypto'
+import { readdirSync, readFileSync } from 'node:fs'
+import { setTimeout as sleep } from 'node:timers/promises'
+import pg from 'pg'
+import type { Connection } from './db.ts'
+
+const FOLDER = new URL('../../migrations/', import.meta.url)
+const LOCK = 7_305_001
+const TRIES = 30
+
+type Migration = { version: number; name: string; text: string; checksum: string }
+
+export async function migrate(connection: Connection, say: (line: string) => void = () => {}): Promise<void> {
+  const client = new pg.Client({
+    ...connection,
+    connectionTimeoutMillis: 5_000,
+    application_name: 'storekeeper migrate',
+  })
+  client.on('error', () => {})
+  await client.connect()
+  try {
+    await refuseUnsafe(client)
+    await client.query('select pg_advisory_lock($1)', [LOCK])
+    await applyMissing(client, say)
+  } finally {
+    await client.end()
+  }
+}
+
+/** A database that may forget what it has confirmed is no place for keys and addresses. */
+async function refuseUnsafe(client: pg.Client): Promise<void> {
+  const { rows } = await client.query<{ version: number; fsync: string; full_page_writes: string }>(
+    `select current_setting('server_version_num')::int as version,
+            current_setting('fsync') as fsync,
+            current_setting('full_page_writes') as full_page_writes`,
+  )
+  const [server] = rows
+  if (!server) throw new Error('The database did not tell its version.')
+  if (server.version < 140_000)
+    throw new Error(`PostgreSQL 14 or later is needed, and this one is ${Math.floor(server.version / 10_000)}.`)
+  for (const name of ['fsync', 'full_page_writes'] as const)
+    if (server[name] !== 'on')
+      throw new Error(`The database runs with ${name} off: a crash could lose what was confirmed. Turn ${name} on.`)
+}
+
+async function applyMissing(client: pg.Client, say: (line: string) => void): Promise<void> {
+  await client.query(
+    `create table if not exists schema_migrations (
+       version int primary key,
+       name text not null,
+       checksum text not null,
+       applied_at timestamptz not null default now()
+     )`,
+  )
+  const { rows } = await client.query<{ version: number; checksum: string }>(
+    'select version, checksum from schema_migrations',
+  )
+  const applied = new Map(rows.map((row) => [row.version, row.checksum]))
+  for (const migration of readMigrations()) {
+    const before = applied.get(migration.version)
+    if (before === migration.checksum) continue
+    if (before) throw new Error(`migrations/${migration.name} was changed after it had been applied to this database.`)
+    say(`Applying migration ${migration.name}`)
+    await apply(client, migration)
+  }
+}
+
+function readMigrations(): Migration[] {
+  return readdirSync(FOLDER)
+    .filter((name) => /^\d{4}_.*\.sql$/.test(name))
+    .sort()
+    .map((name) => {
+      const text = readFileSync(new URL(name, FOLDER), 'utf8')
+      return {
+        version: Number(name.slice(0, 4)),
+        name,
+        text,
+        checksum: createHash('sha256').update(text).digest('hex'),
+      }
+    })
+}
+
+/** SQLSTATE of a lock that was not to be had in time. */
+const LOCK_NOT_AVAILABLE = '55P03'
+
+async function apply(client: pg.Client, migration: Migration): Promise<void> {
+  for (let attempt = 1; ; attempt++) {
+    try {
+      await client.query("begin; set local lock_timeout = '1s'")
+      await client.query(migration.text)
+      await client.query('insert into schema_migrations (version, name, checksum) values ($1, $2, $3)', [
+        migration.version,
+        migration.name,
+        migration.checksum,
+      ])
+      await client.query('commit')
+      return
+    } catch (error) {
+      await client.query('rollback').catch(() => {})
+      if ((error as pg.DatabaseError).code !== LOCK_NOT_AVAILABLE || attempt === TRIES) throw error
+      await sleep(200 * attempt)
+    }
+  }
+}

@@ -1,0 +1,59 @@
+// What happened, written in the transaction of the change itself: when the change is there, so is its event, and when
+// it was rolled back there is none. No secret and no text of an address stands in an event.
+
+import { now } from '../clock.ts'
+import { type Db, sql } from '../db/db.ts'
+import { newId } from '../ids.ts'
+
+export type EventType =
+  | 'user.created'
+  | 'user.password_changed'
+  | 'session.created'
+  | 'session.ended'
+  | 'service_token.created'
+  | 'service_token.revoked'
+  | 'store.created'
+  | 'store.updated'
+  | 'store.deleted'
+  | 'member.joined'
+  | 'member.updated'
+  | 'member.removed'
+  | 'member.invited'
+  | 'member.invitation_withdrawn'
+  | 'key.created'
+  | 'key.revoked'
+  | 'address.created'
+
+/** Who did it: the caller, and the credential and address they used. */
+export type Actor = { kind: string; id: string; ip: string | null; sessionId?: string | null }
+
+export type EventRow = {
+  id: string
+  store_id: string | null
+  type: EventType
+  at: Date
+  actor: { kind: string; id: string; credential: string | null; ip: string | null }
+  subject: string
+  data: Record<string, unknown>
+}
+
+export function newEvent(
+  actor: Actor,
+  storeId: string | null,
+  type: EventType,
+  subject: string,
+  data: Record<string, unknown>,
+): EventRow {
+  const { kind, id, ip } = actor
+  const credential = actor.sessionId ?? (kind === 'user' ? null : id)
+  return { id: newId('evt'), store_id: storeId, type, at: now(), actor: { kind, id, credential, ip }, subject, data }
+}
+
+export async function writeEvents(tx: Db, events: EventRow[]): Promise<void> {
+  if (events.length === 0) return
+  await tx.query(sql`
+    insert into events (id, store_id, type, at, actor, subject, data)
+    select id, store_id, type, at, actor, subject, data
+      from json_to_recordset(${JSON.stringify(events)})
+           as event(id text, store_id text, type text, at timestamptz, actor json, subject text, data json)`)
+}

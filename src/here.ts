@@ -1,0 +1,30 @@
+// What this installation has decided, built once in main.ts from the settings: what the domain needs to know of them.
+
+import type { Config } from './config.ts'
+import { catalogue, type Permission } from './permissions.ts'
+import { type Keyring, type Secret, ServerKeys } from './secrets.ts'
+
+export type Here = {
+  keyring: Keyring
+  permissions: readonly Permission[]
+  keyPrefix: string
+  maxKeysPerStore: number
+  maxAddressesPerUser: number
+  signUp: 'open' | 'closed'
+}
+
+export function hereFrom(config: Config, secret: Secret): Here {
+  const previous = config.SERVER_SECRET_PREVIOUS
+  return {
+    keyring: { current: serverKeys(secret), previous: previous && serverKeys(previous) },
+    permissions: catalogue(config.EXTRA_PERMISSIONS),
+    keyPrefix: config.KEY_PREFIX,
+    maxKeysPerStore: config.MAX_KEYS_PER_STORE,
+    maxAddressesPerUser: config.MAX_ADDRESSES_PER_USER,
+    signUp: config.SIGN_UP,
+  }
+}
+
+function serverKeys(secret: Secret): ServerKeys {
+  return new ServerKeys(Buffer.from(secret.reveal(), 'base64'))
+}

@@ -1,0 +1,113 @@
+// The door for JSON. What it lets in can be read in one way only: valid UTF-8, no member twice, no NUL, no lone
+// surrogate, no `__proto__`, at most 32 levels deep. The text is scanned once before it is parsed, so a body that is
+// deep or doubled never becomes an object. Whether it is JSON at all stays JSON.parse's word.
+
+import { fail } from '../errors.ts'
+
+const MOST_LEVELS = 32
+const utf8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true })
+
+export function readJson(bytes: Uint8Array): unknown {
+  if (bytes.length === 0) refuse('The body is empty. Send a JSON object.')
+  const text = decode(bytes)
+  scan(text)
+  try {
+    return JSON.parse(text)
+  } catch {
+    // The parser's own message repeats what was sent, which may be a secret.
+    return refuse('The body is not JSON. Look for a missing quote, comma or bracket, or a comma too many.')
+  }
+}
+
+function decode(bytes: Uint8Array): string {
+  try {
+    return utf8.decode(bytes)
+  } catch {
+    return refuse('The body is not valid UTF-8.')
+  }
+}
+
+const SIGN = {
+  QUOTE: 0x22,
+  BACKSLASH: 0x5c,
+  OPEN_BRACE: 0x7b,
+  CLOSE_BRACE: 0x7d,
+  OPEN_LIST: 0x5b,
+  CLOSE_LIST: 0x5d,
+  COMMA: 0x2c,
+  COLON: 0x3a,
+} as const
+
+/** Members seen so far in each open object, the last of them, and the name the object itself stands under; a list has none. */
+type Level = { names: Set<string> | null; nameIsNext: boolean; last: string; under: string }
+
+function scan(text: string): void {
+  const levels: Level[] = []
+  let level: Level | undefined
+  for (let i = 0; i < text.length; i++) {
+    switch (text.charCodeAt(i)) {
+      case SIGN.QUOTE: {
+        const end = endOfString(text, i)
+        const raw = text.slice(i, end + 1)
+        const value = checkString(raw)
+        if (level?.names && level.nameIsNext) {
+          checkName(value, level.names, level.under)
+          level.nameIsNext = false
+          level.last = value
+        }
+        i = end
+        break
+      }
+      case SIGN.OPEN_BRACE:
+      case SIGN.OPEN_LIST: {
+        const isObject = text.charCodeAt(i) === SIGN.OPEN_BRACE
+        level = { names: isObject ? new Set() : null, nameIsNext: isObject, last: '', under: level?.last ?? '' }
+        levels.push(level)
+        if (levels.length > MOST_LEVELS) refuse(`The body is more than ${MOST_LEVELS} levels deep.`)
+        break
+      }
+      case SIGN.CLOSE_BRACE:
+      case SIGN.CLOSE_LIST:
+        levels.pop()
+        level = levels.at(-1)
+        break
+      case SIGN.COMMA:
+        if (level?.names) level.nameIsNext = true
+        break
+    }
+  }
+}
+
+function endOfString(text: string, start: number): number {
+  for (let i = start + 1; i < text.length; i++) {
+    const code = text.charCodeAt(i)
+    if (code === SIGN.BACKSLASH) i++
+    else if (code === SIGN.QUOTE) return i
+  }
+  return refuse('The body is not JSON: a string does not end.')
+}
+
+/** The string's value. Only one with an escape can hold a NUL or a lone surrogate: UTF-8 has been checked before. */
+function checkString(raw: string): string {
+  if (!raw.includes('\\')) return raw.slice(1, -1)
+  let value: string
+  try {
+    value = JSON.parse(raw)
+  } catch {
+    return refuse('The body is not JSON: a string holds an escape that does not exist.')
+  }
+  if (value.includes('\0')) refuse('A string holds NUL (U+0000).')
+  if (!value.isWellFormed()) refuse('A string holds half of a surrogate pair.')
+  return value
+}
+
+function checkName(name: string, names: Set<string>, under: string): void {
+  if (name === '__proto__') refuse('"__proto__" is not a name for a member.')
+  if (name === 'prototype' && under === 'constructor') refuse('"constructor.prototype" is not a name for a member.')
+  if (names.has(name)) refuse('An object holds the same member twice.')
+  names.add(name)
+}
+
+function refuse(detail: string): never {
+  return fail('invalid_json', { detail })
+}

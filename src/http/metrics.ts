@@ -1,0 +1,50 @@
+// For Prometheus: how often, how long, and how it ended, by route. Labels are route patterns and numbers, never what a
+// caller sent.
+
+import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client'
+
+export type Metrics = {
+  request(method: string, route: string, status: number, seconds: number): void
+  read(): Promise<{ type: string; text: string }>
+}
+
+export function newMetrics(readings: { underWay(): number; waiting(): number }): Metrics {
+  const registry = new Registry()
+  collectDefaultMetrics({ register: registry, prefix: 'storekeeper_' })
+  const requests = new Counter({
+    name: 'storekeeper_http_requests_total',
+    help: 'Requests answered, by route and status.',
+    labelNames: ['method', 'route', 'status'],
+    registers: [registry],
+  })
+  const durations = new Histogram({
+    name: 'storekeeper_http_request_duration_seconds',
+    help: 'How long an answer took, by route.',
+    labelNames: ['route'],
+    buckets: [0.001, 0.003, 0.01, 0.03, 0.1, 0.3, 1, 3, 10],
+    registers: [registry],
+  })
+  new Gauge({
+    name: 'storekeeper_http_requests_under_way',
+    help: 'Requests that are being answered now.',
+    registers: [registry],
+    collect() {
+      this.set(readings.underWay())
+    },
+  })
+  new Gauge({
+    name: 'storekeeper_database_waiting',
+    help: 'Requests that wait for a connection to the database.',
+    registers: [registry],
+    collect() {
+      this.set(readings.waiting())
+    },
+  })
+  return {
+    request(method, route, status, seconds) {
+      requests.inc({ method, route, status })
+      durations.observe({ route }, seconds)
+    },
+    read: async () => ({ type: registry.contentType, text: await registry.metrics() }),
+  }
+}

@@ -1,0 +1,267 @@
+// The OpenAPI document, made from the routes' own rows and the table of errors. docs/openapi.json is this, committed;
+// a test makes it anew and compares.
+
+import type { TSchema } from 'typebox'
+import { ERRORS, type ErrorCode } from '../errors.ts'
+import { BUILT_IN_PERMISSIONS, type BuiltInPermission } from '../permissions.ts'
+import type { Route } from '../route.ts'
+
+export const API_VERSION = '1.0.0'
+
+type Json = Record<string, unknown>
+
+export function openapi(routes: Route[]): Json {
+  const schemas: Json = { Problem: PROBLEM }
+  const paths: Record<string, Json> = {}
+  for (const route of routes) {
+    const path = route.path.replace(/:(\w+)/g, '{$1}')
+    paths[path] = { ...paths[path], [route.method.toLowerCase()]: operation(route, schemas) }
+  }
+  return {
+    openapi: '3.1.0',
+    info: {
+      title: 'Storekeeper',
+      version: API_VERSION,
+      description: 'Issues API keys for a store and keeps the billing addresses of its users.',
+      license: { name: 'Apache-2.0', identifier: 'Apache-2.0' },
+    },
+    servers: [{ url: '/' }],
+    tags: TAGS.map(([name, description]) => ({ name, description })),
+    security: [{ bearer: [] }, { cookie: [] }],
+    paths,
+    components: {
+      schemas: Object.fromEntries(Object.entries(schemas).sort(([a], [b]) => (a < b ? -1 : 1))),
+      securitySchemes: {
+        bearer: {
+          type: 'http',
+          scheme: 'bearer',
+          description:
+            'A session token (`skp_sess_…`), an access token of the configured identity provider, an API key, or a service token.',
+        },
+        cookie: { type: 'apiKey', in: 'cookie', name: '__Host-storekeeper', description: 'A session, for browsers.' },
+      },
+    },
+  }
+}
+
+const TAGS = [
+  ['Accounts', 'Signing up, signing in, sessions.'],
+  ['Stores', 'Stores, their members, and invitations.'],
+  ['Keys', 'API keys of a store.'],
+  ['Billing', 'Billing addresses of a store user.'],
+] as const
+
+export function tagOf(route: Route): string {
+  if (/\/keys/.test(route.path)) return 'Keys'
+  if (/\/billing/.test(route.path)) return 'Billing'
+  return /store|invitations/.test(route.path) ? 'Stores' : 'Accounts'
+}
+
+/** `POST /v1/user/store/:storeId/keys` is `postUserStoreKeys`; what names one thing ends in it. */
+export function operationId(route: Route): string {
+  const words = route.path
+    .replace('/v1/', '')
+    .split('/')
+    .map((part) => (part.startsWith(':') ? `By-${part.slice(1)}` : part))
+  const last = words.at(-1)?.startsWith('By-') ? words : words.filter((word) => !word.startsWith('By-'))
+  return [route.method.toLowerCase(), ...last.filter((word, i) => !word.startsWith('By-') || i === last.length - 1)]
+    .join('-')
+    .replace(/-+(\w)/g, (_, letter: string) => letter.toUpperCase())
+}
+
+function operation(route: Route, schemas: Json): Json {
+  const [status, schema] = route.returns
+  return {
+    operationId: operationId(route),
+    tags: [tagOf(route)],
+    summary: route.summary,
+    description: `${route.description}\n\n${whoMay(route)}`,
+    ...(route.needs === 'nothing' ? { security: [] } : {}),
+    parameters: parametersOf(route),
+    ...(route.body
+      ? {
+          requestBody: {
+            required: true,
+            content: {
+              'application/json': {
+                schema: lift(route.body, schemas),
+                ...(route.example?.body ? { example: route.example.body } : {}),
+              },
+            },
+          },
+        }
+      : {}),
+    responses: {
+      [status]: {
+        description: status === 204 ? 'Done.' : status === 201 ? 'Made.' : 'Here it is.',
+        ...(status === 201
+          ? { headers: { Location: { schema: { type: 'string' }, description: 'Where it can be read.' } } }
+          : {}),
+        ...(schema ? { content: { 'application/json': { schema: lift(schema, schemas) } } } : {}),
+      },
+      ...problemsOf(route),
+    },
+  }
+}
+
+export function whoMay({ needs }: Route): string {
+  switch (needs) {
+    case 'nothing':
+      return 'Anyone may call this.'
+    case 'user':
+      return 'Any signed-in user may call this.'
+    case 'store user':
+      return 'Any user with a part in the store may call this, customers included.'
+    default:
+      return `Needs the permission \`${needs}\` in the store.`
+  }
+}
+
+/** The failures a route can have: its own, and those of every route of its kind. */
+export function errorsOf(route: Route): ErrorCode[] {
+  const { needs, method } = route
+  const inStore = BUILT_IN_PERMISSIONS.includes(needs as BuiltInPermission)
+  const codes: ErrorCode[] = [
+    ...(needs === 'nothing' ? [] : (['unauthenticated', 'invalid_token'] as const)),
+    'invalid_request',
+    ...(needs === 'nothing' ? [] : (['forbidden_ip', 'forbidden_origin'] as const)),
+    ...(needs === 'user' || needs === 'store user' ? (['user_required'] as const) : []),
+    ...(inStore || needs === 'store user' ? (['store_not_found'] as const) : []),
+    ...(inStore ? (['insufficient_permission'] as const) : []),
+    ...(route.body ? (['invalid_json', 'unsupported_media_type', 'body_too_large'] as const) : []),
+    ...(route.query && 'cursor' in route.query.properties ? (['invalid_cursor'] as const) : []),
+    'invalid_input',
+    ...(method === 'POST' && needs !== 'nothing'
+      ? (['invalid_idempotency_key', 'idempotency_in_progress', 'idempotency_mismatch'] as const)
+      : []),
+    ...(route.errors ?? []),
+    'rate_limited',
+    'internal_error',
+    'unavailable',
+    'overloaded',
+  ]
+  return [...new Set(codes)]
+}
+
+function problemsOf(route: Route): Json {
+  const byStatus = new Map<number, ErrorCode[]>()
+  for (const code of errorsOf(route))
+    byStatus.set(ERRORS[code].status, [...(byStatus.get(ERRORS[code].status) ?? []), code])
+  return Object.fromEntries(
+    [...byStatus]
+      .sort(([a], [b]) => a - b)
+      .map(([status, codes]) => [
+        status,
+        {
+          description: codes.map((code) => `\`${code}\`: ${ERRORS[code].title}.`).join('\n\n'),
+          content: { 'application/problem+json': { schema: { $ref: '#/components/schemas/Problem' } } },
+        },
+      ]),
+  )
+}
+
+function parametersOf(route: Route): Json[] {
+  const path = [...route.path.matchAll(/:(\w+)/g)].map(([, name]) => ({
+    name,
+    in: 'path',
+    required: true,
+    schema: { type: 'string' },
+  }))
+  const query = Object.entries(route.query?.properties ?? {}).map(([name, schema]) => ({
+    name,
+    in: 'query',
+    schema: clean(schema),
+    ...('description' in schema ? { description: schema.description } : {}),
+  }))
+  const idempotent = route.method === 'POST' && route.needs !== 'nothing'
+  const guarded = route.errors?.includes('precondition_failed')
+  return [
+    ...path,
+    ...query,
+    ...(idempotent
+      ? [
+          {
+            name: 'Idempotency-Key',
+            in: 'header',
+            schema: { type: 'string', maxLength: 257 },
+            description: 'Makes the request safe to send again: the same answer comes back, and nothing is done twice.',
+          },
+        ]
+      : []),
+    ...(guarded
+      ? [
+          {
+            name: 'If-Match',
+            in: 'header',
+            schema: { type: 'string' },
+            description: 'The `ETag` you read; 412 when it is no longer the current one.',
+          },
+        ]
+      : []),
+  ]
+}
+
+/** A schema with a title is told once, under its title. */
+function lift(schema: TSchema, schemas: Json): Json {
+  const { title } = schema as { title?: string }
+  if (!title) return clean(schema, schemas)
+  schemas[title] ??= clean(schema, schemas, true)
+  return { $ref: `#/components/schemas/${title}` }
+}
+
+/** Without what only our validator understands. */
+function clean(schema: unknown, schemas: Json | null = null, top = false): Json {
+  if (Array.isArray(schema)) return schema.map((entry) => clean(entry, schemas)) as unknown as Json
+  if (typeof schema !== 'object' || schema === null) return schema as Json
+  if (!top && schemas && 'title' in schema && 'type' in schema) return lift(schema as TSchema, schemas)
+  return Object.fromEntries(
+    Object.entries(schema)
+      .filter(([name]) => !name.startsWith('x-'))
+      .map(([name, value]) => [name, clean(value, schemas)]),
+  )
+}
+
+const PROBLEM = {
+  type: 'object',
+  description: 'What went wrong (RFC 9457). `code` is stable; the wording is not.',
+  required: ['type', 'title', 'status', 'detail', 'instance', 'code', 'requestId'],
+  properties: {
+    type: { type: 'string', description: 'Leads to a page about this error.', examples: ['/errors/invalid_input'] },
+    title: { type: 'string' },
+    status: { type: 'integer' },
+    detail: { type: 'string' },
+    instance: { type: 'string' },
+    code: { type: 'string', enum: Object.keys(ERRORS) },
+    requestId: { type: 'string' },
+    required: {
+      type: 'array',
+      items: { type: 'string' },
+      description: 'With `insufficient_permission`: what would do.',
+    },
+    permissions: {
+      type: 'array',
+      items: { type: 'string' },
+      description: 'With `cannot_grant`: what you do not hold.',
+    },
+    resource: {
+      type: 'object',
+      properties: { id: { type: 'string' } },
+      description: 'With `secret_no_longer_available`: what was made.',
+    },
+    errors: {
+      type: 'array',
+      maxItems: 32,
+      description: 'With `invalid_input`: every fault at once.',
+      items: {
+        type: 'object',
+        required: ['pointer', 'code', 'detail'],
+        properties: {
+          pointer: { type: 'string', description: 'Where: `#/name` in the body, `?limit` in the query.' },
+          code: { type: 'string' },
+          detail: { type: 'string' },
+          example: { type: 'string' },
+        },
+      },
+    },
+  },
+}

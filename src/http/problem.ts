@@ -1,0 +1,54 @@
+// An error is thrown anywhere and rendered here, once, as application/problem+json (RFC 9457).
+
+import { isUnstorable } from '../db/faults.ts'
+import { ERRORS, Failure } from '../errors.ts'
+import type { Sent } from '../idempotency/retry.ts'
+
+const REALM = 'Bearer realm="storekeeper"'
+
+export function renderProblem(failure: Failure, requestId: string, path: string): Sent {
+  const { code, facts } = failure
+  const { status, title, help } = ERRORS[code]
+  const body = {
+    type: `/errors/${code}`,
+    title,
+    status,
+    detail: facts.detail ?? help,
+    instance: path,
+    code,
+    requestId,
+    ...(facts.required ? { required: facts.required } : {}),
+    ...facts.members,
+  }
+  return { status, headers: headersOf(failure), body: JSON.stringify(body), resourceId: null }
+}
+
+/** What nobody foresaw becomes a 500 that tells nothing; what PostgreSQL could not hold is a fault of the input. */
+export function asFailure(error: unknown): Failure {
+  if (error instanceof Failure) return error
+  if (isUnstorable(error)) return new Failure('invalid_input', { members: { errors: [] }, cause: error })
+  return new Failure('internal_error', { cause: error })
+}
+
+function headersOf({ code, facts }: Failure): Record<string, string> {
+  const headers: Record<string, string> = { 'content-type': 'application/problem+json' }
+  const challenge = challengeOf(code, facts.required)
+  if (challenge) headers['www-authenticate'] = challenge
+  if (facts.retryAfterSeconds) headers['retry-after'] = String(facts.retryAfterSeconds)
+  if (facts.allow) headers.allow = facts.allow.join(', ')
+  return headers
+}
+
+function challengeOf(code: Failure['code'], required: string[] | undefined): string | null {
+  switch (code) {
+    case 'unauthenticated':
+      return REALM
+    case 'invalid_token':
+    case 'invalid_request':
+      return `${REALM}, error="${code}"`
+    case 'insufficient_permission':
+      return `${REALM}, error="insufficient_scope", scope="${required?.join(' ')}"`
+    default:
+      return null
+  }
+}

@@ -1,0 +1,254 @@
+// The only file that names the framework. Fastify carries the bytes; what a request means is walk.ts.
+// Its defaults that would coerce, drop, or answer in another form than problem+json are turned off here.
+
+import cors from '@fastify/cors'
+import Fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest } from 'fastify'
+import type { Logger } from 'pino'
+import { ERRORS, type ErrorCode, Failure } from '../errors.ts'
+import { newId } from '../ids.ts'
+import type { Route } from '../route.ts'
+import type { Metrics } from './metrics.ts'
+import type { Overload } from './overload.ts'
+import type { Page } from './pages.ts'
+import { asFailure, renderProblem } from './problem.ts'
+import { type Gate, type Outgoing, walk } from './walk.ts'
+
+const BODY_LIMIT = 64 * 1024
+const MOST_CONNECTIONS = 10_000
+
+export type ServerParts = {
+  gate: Gate
+  routes: Route[]
+  /** What is not part of the API: health, metrics, docs. */
+  pages: Page[]
+  overload: Overload
+  metrics: Metrics
+  log: Logger
+  trustProxy: false | number | string[]
+}
+
+export async function buildServer(parts: ServerParts): Promise<FastifyInstance> {
+  const app = Fastify({
+    logger: false,
+    bodyLimit: BODY_LIMIT,
+    requestTimeout: 30_000,
+    http: { headersTimeout: 10_000, maxHeaderSize: 16_384, connectionsCheckingInterval: 2_000 },
+    keepAliveTimeout: 65_000,
+    return503OnClosing: false,
+    forceCloseConnections: false,
+    exposeHeadRoutes: true,
+    trustProxy: trusted(parts.trustProxy),
+    genReqId: () => newId('req'),
+    routerOptions: { maxParamLength: 300, ignoreTrailingSlash: false },
+    frameworkErrors: (error, request, reply) => sendProblem(reply, request, frameworkFailure(error)),
+    clientErrorHandler: refuseBytes,
+  })
+  app.server.maxConnections = MOST_CONNECTIONS
+  app.server.maxHeadersCount = 100
+  // Bytes come through as they are: json.ts reads them, after we know who sent them.
+  app.removeAllContentTypeParsers()
+  app.addContentTypeParser('*', { parseAs: 'buffer' }, (_request, body, done) => done(null, body))
+  app.setErrorHandler((error, request, reply) => {
+    const failure = isFrameworkError(error) ? frameworkFailure(error) : asFailure(error)
+    if (failure.code === 'internal_error')
+      parts.log.error({ requestId: request.id, err: nameOf(failure.cause) }, 'failed')
+    return sendProblem(reply, request, failure)
+  })
+  app.addHook('onRequest', async (request, reply) => {
+    reply.headers(SAFE_HEADERS)
+    reply.header('x-request-id', request.id)
+    refuseDoubledHeaders(request)
+    parts.overload.admit(request.routeOptions.url)
+  })
+  app.addHook('onResponse', async (request, reply) => report(parts, request, reply))
+  if (parts.gate.corsOrigins.length > 0)
+    await app.register(cors, {
+      origin: parts.gate.corsOrigins,
+      credentials: true,
+      methods: ['GET', 'POST', 'PATCH', 'DELETE'],
+      allowedHeaders: ['authorization', 'content-type', 'idempotency-key', 'if-match'],
+      exposedHeaders: [
+        'etag',
+        'location',
+        'retry-after',
+        'ratelimit',
+        'ratelimit-policy',
+        'idempotent-replayed',
+        'x-request-id',
+      ],
+      maxAge: 600,
+    })
+  for (const route of parts.routes) addRoute(app, parts, route)
+  for (const page of parts.pages) addPage(app, page)
+  app.setNotFoundHandler((request, reply) => sendProblem(reply, request, nothingThere(parts, request)))
+  return app
+}
+
+/** So many proxies stand in front: the address before them is the caller's. */
+function trusted(setting: ServerParts['trustProxy']): boolean | string[] | ((address: string, hop: number) => boolean) {
+  return typeof setting === 'number' ? (_address, hop) => hop < setting : setting
+}
+
+function addRoute(app: FastifyInstance, parts: ServerParts, route: Route): void {
+  app.route({
+    method: route.method,
+    url: route.path,
+    handler: async (request, reply) => {
+      const sent = await walk(parts.gate, route, {
+        requestId: request.id,
+        method: route.method,
+        url: request.url,
+        path: pathOf(request),
+        // Fastify's types leave these open; a path's parameters are text.
+        params: request.params as Record<string, string>,
+        query: request.query as Record<string, unknown>,
+        headers: request.headers,
+        body: Buffer.isBuffer(request.body) ? request.body : NO_BODY,
+        ip: request.ip,
+      })
+      callers.set(request, sent.caller)
+      return reply.code(sent.status).headers(sent.headers).send(sent.body)
+    },
+  })
+}
+
+function addPage(app: FastifyInstance, page: Page): void {
+  app.get(page.path, async (request, reply) => {
+    const { status, headers, body } = await page.show(request.params as Record<string, string>)
+    return reply.code(status).headers(headers).send(body)
+  })
+}
+
+const NO_BODY = Buffer.alloc(0)
+/** Who made a request, for its line in the log. */
+const callers = new WeakMap<FastifyRequest, Outgoing['caller']>()
+
+/** For every answer. The API shows nothing in a browser; the pages loosen the policy for themselves. */
+const SAFE_HEADERS = {
+  'x-content-type-options': 'nosniff',
+  'content-security-policy': "default-src 'none'; frame-ancestors 'none'",
+  'referrer-policy': 'no-referrer',
+  'cross-origin-resource-policy': 'same-origin',
+  'strict-transport-security': 'max-age=31536000; includeSubDomains',
+  'cache-control': 'no-store',
+}
+
+function sendProblem(reply: FastifyReply, request: FastifyRequest, failure: Failure): FastifyReply {
+  const { status, headers, body } = renderProblem(failure, request.id, pathOf(request))
+  return reply
+    .code(status)
+    .headers({ ...SAFE_HEADERS, ...headers })
+    .send(body)
+}
+
+function pathOf(request: FastifyRequest): string {
+  return request.url.split('?', 1)[0] as string
+}
+
+function report(parts: ServerParts, request: FastifyRequest, reply: FastifyReply): void {
+  const seconds = reply.elapsedTime / 1000
+  const route = request.routeOptions.url ?? 'none'
+  parts.overload.done()
+  parts.metrics.request(request.method, route, reply.statusCode, seconds)
+  const caller = callers.get(request)
+  // An allow-list, in fields: nothing the caller wrote can become a line of its own or carry a secret here.
+  parts.log.info(
+    {
+      requestId: request.id,
+      method: request.method,
+      route,
+      status: reply.statusCode,
+      ms: Math.round(reply.elapsedTime * 10) / 10,
+      ...(caller ? { caller: caller.id } : {}),
+    },
+    'request',
+  )
+}
+
+// ---- what the framework or the socket rejects -----------------------------------------------------------------------
+
+const ONCE = ['host', 'authorization', 'content-type', 'idempotency-key', 'if-match', 'origin', 'cookie']
+
+/** Node keeps the first of two such headers and says nothing: two are a mistake, or an attempt. */
+function refuseDoubledHeaders(request: FastifyRequest): void {
+  const seen = new Set<string>()
+  const raw = request.raw.rawHeaders
+  for (let i = 0; i < raw.length; i += 2) {
+    const name = (raw[i] as string).toLowerCase()
+    if (seen.has(name) && ONCE.includes(name)) {
+      const code = name === 'authorization' || name === 'cookie' ? 'invalid_request' : 'bad_request'
+      throw new Failure(code, { detail: `The header "${name}" was sent twice. Send it once.` })
+    }
+    seen.add(name)
+  }
+}
+
+function isFrameworkError(error: unknown): error is { code: string; statusCode?: number } {
+  return error instanceof Error && 'code' in error && String(error.code).startsWith('FST_')
+}
+
+const FRAMEWORK_CODES: Record<string, ErrorCode> = {
+  FST_ERR_CTP_BODY_TOO_LARGE: 'body_too_large',
+  FST_ERR_CTP_INVALID_MEDIA_TYPE: 'unsupported_media_type',
+  FST_ERR_CTP_INVALID_CONTENT_LENGTH: 'bad_request',
+  FST_ERR_CTP_EMPTY_JSON_BODY: 'invalid_json',
+  FST_ERR_BAD_URL: 'not_found',
+  FST_ERR_ASYNC_CONSTRAINT: 'bad_request',
+}
+
+function frameworkFailure(error: { code?: string; statusCode?: number }): Failure {
+  const code = FRAMEWORK_CODES[error.code ?? ''] ?? ((error.statusCode ?? 500) < 500 ? 'bad_request' : 'internal_error')
+  return new Failure(code, { cause: error })
+}
+
+function nothingThere(parts: ServerParts, request: FastifyRequest): Failure {
+  const path = pathOf(request)
+  const all = [...parts.routes, ...parts.pages.map((page) => ({ method: 'GET', path: page.path }))]
+  const methods = all.filter((route) => matches(route.path, path)).map((route) => route.method)
+  if (methods.length === 0) return new Failure('not_found')
+  const allow = [...new Set(methods.flatMap((method) => (method === 'GET' ? ['GET', 'HEAD'] : [method])))]
+  return new Failure('method_not_allowed', { allow })
+}
+
+function matches(pattern: string, path: string): boolean {
+  const wanted = pattern.split('/')
+  const given = path.split('/')
+  return (
+    wanted.length === given.length &&
+    wanted.every((part, i) => part === given[i] || (part.startsWith(':') && given[i] !== ''))
+  )
+}
+
+const SOCKET_CODES: Record<string, ErrorCode> = {
+  HPE_HEADER_OVERFLOW: 'headers_too_large',
+  ERR_HTTP_REQUEST_TIMEOUT: 'request_timeout',
+}
+
+/** What is not even HTTP: there is no request to answer, only a socket to tell and to close. */
+function refuseBytes(error: { code: string }, socket: import('node:net').Socket): void {
+  if (error.code === 'ECONNRESET' || !socket.writable) {
+    socket.destroy()
+    return
+  }
+  const code = SOCKET_CODES[error.code] ?? 'bad_request'
+  const { body } = renderProblem(new Failure(code), newId('req'), '')
+  const head = {
+    ...SAFE_HEADERS,
+    'content-type': 'application/problem+json',
+    'content-length': Buffer.byteLength(body),
+    connection: 'close',
+  }
+  const lines = Object.entries(head).map(([name, value]) => `${name}: ${value}\r\n`)
+  socket.end(`HTTP/1.1 ${ERRORS[code].status} ${ERRORS[code].title}\r\n${lines.join('')}\r\n${body}`)
+}
+
+/** A stack may quote what was sent; its name and place are enough to find the fault. */
+function nameOf(cause: unknown): { name: string; code?: unknown; stack?: string } {
+  if (!(cause instanceof Error)) return { name: typeof cause }
+  const places = cause.stack
+    ?.split('\n')
+    .filter((line) => line.trim().startsWith('at '))
+    .slice(0, 8)
+    .join('\n')
+  return { name: cause.name, ...('code' in cause ? { code: cause.code } : {}), ...(places ? { stack: places } : {}) }
+}

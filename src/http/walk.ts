@@ -1,0 +1,358 @@
+// A request walks one way: who is calling → limits → may they → what they sent → what happens → the answer, and back
+// up the same stairs. A retry with an Idempotency-Key meets its earlier answer on the way.
+
+import fastJson from 'fast-json-stringify'
+import type { TSchema } from 'typebox'
+import { type Credential, readCredential } from '../access/credential.ts'
+import type { JwtCheck } from '../access/jwt.ts'
+import { findCaller } from '../access/who.ts'
+import { type Caller, held } from '../caller.ts'
+import { check } from '../check.ts'
+import type { Database, Db } from '../db/db.ts'
+import { type ErrorCode, Failure, type Fault, fail, failInput } from '../errors.ts'
+import type { Here } from '../here.ts'
+import {
+  AnsweredBefore,
+  claim,
+  isRememberable,
+  lastingCredential,
+  type Request as RetriedRequest,
+  readIdempotencyKey,
+  recall,
+  remember,
+  rowFor,
+  type Sent,
+} from '../idempotency/retry.ts'
+import { type IdKind, isId } from '../ids.ts'
+import { type Allowance, Buckets, rateLimitHeaders } from '../limits/bucket.ts'
+import type { Answer, Route } from '../route.ts'
+import { readJson } from './json.ts'
+import { renderProblem } from './problem.ts'
+
+/** What the walk needs of a request; the framework is named in server.ts alone. */
+export type Incoming = {
+  requestId: string
+  method: string
+  /** Path and query, as they were sent. */
+  url: string
+  path: string
+  params: Record<string, string>
+  query: Record<string, unknown>
+  headers: Record<string, string | string[] | undefined>
+  body: Buffer
+  ip: string
+}
+
+export type Outgoing = Sent & { caller: Caller | null }
+
+export type Gate = {
+  db: Database
+  here: Here
+  jwt: JwtCheck | null
+  corsOrigins: string[]
+  /** Null when RATE_LIMIT is off. */
+  limits: { callers: Buckets; addresses: Buckets } | null
+  /** Called when an API key acts here. */
+  keyUsed: (keyId: string) => void
+}
+
+export function newLimits(perMinute: number | null): Gate['limits'] {
+  if (perMinute === null) return null
+  return { callers: new Buckets(perMinute), addresses: new Buckets(Math.max(1, Math.floor(perMinute / 10))) }
+}
+
+export async function walk(gate: Gate, route: Route, incoming: Incoming): Promise<Outgoing> {
+  const { credential, caller, allowance } = await whoIsCalling(gate, route, incoming)
+  const limitHeaders = allowance ? rateLimitHeaders(allowance) : {}
+  try {
+    if (allowance && !allowance.allowed) fail('rate_limited', { retryAfterSeconds: allowance.resetSeconds })
+    mayThey(route, caller, incoming)
+    checkIds(route, incoming.params)
+    const sent = await answerOnce(gate, route, incoming, caller, credential)
+    return { ...sent, headers: { ...sent.headers, ...limitHeaders }, caller }
+  } catch (error) {
+    if (!(error instanceof Failure)) throw error
+    const problem = renderProblem(error, incoming.requestId, incoming.path)
+    return { ...problem, headers: { ...problem.headers, ...limitHeaders }, caller }
+  }
+}
+
+// ---- who is calling, and how often ---------------------------------------------------------------------------------
+
+type Known = { credential: Credential | null; caller: Caller | null; allowance: Allowance | null }
+
+async function whoIsCalling(gate: Gate, route: Route, incoming: Incoming): Promise<Known> {
+  const { limits } = gate
+  try {
+    const credential = readCredential(gate.here.keyPrefix, {
+      authorization: header(incoming, 'authorization'),
+      cookie: header(incoming, 'cookie'),
+      query: incoming.query,
+    })
+    if (route.needs === 'nothing' || !credential) {
+      if (route.needs !== 'nothing') fail('unauthenticated')
+      return { credential: null, caller: null, allowance: limits && limits.addresses.take(incoming.ip) }
+    }
+    if (credential.kind === 'session' && credential.fromCookie) checkOrigin(gate, incoming)
+    const storeId = incoming.params.storeId
+    const store = storeId && isId('store', storeId) ? storeId : null
+    const caller = await findCaller(gate.db, gate.here, gate.jwt, credential, store, incoming.ip)
+    if (caller.kind === 'key') gate.keyUsed(caller.id)
+    return {
+      credential,
+      caller,
+      allowance: caller.kind === 'service' ? null : limits && limits.callers.take(caller.id),
+    }
+  } catch (error) {
+    // Whoever is not known is counted by the address they come from.
+    const allowance =
+      limits && error instanceof Failure && error.code !== 'unavailable' ? limits.addresses.take(incoming.ip) : null
+    if (allowance && !allowance.allowed) return { credential: null, caller: null, allowance }
+    throw error
+  }
+}
+
+/** A cookie is sent by the browser whoever asks, so the page that asks must be ours. Bearer tokens need none of this. */
+export function checkOrigin(gate: Pick<Gate, 'corsOrigins'>, incoming: Incoming): void {
+  const origin = header(incoming, 'origin')
+  const allowed =
+    origin === undefined || gate.corsOrigins.includes(origin) || hostOf(origin) === header(incoming, 'host')
+  const site = header(incoming, 'sec-fetch-site')
+  const foreign = (site === 'cross-site' || site === 'same-site') && !(origin && gate.corsOrigins.includes(origin))
+  if (!allowed || foreign) fail('forbidden_origin')
+}
+
+function hostOf(origin: string): string | null {
+  return URL.canParse(origin) ? new URL(origin).host : null
+}
+
+function header(incoming: Incoming, name: string): string | undefined {
+  const value = incoming.headers[name]
+  return Array.isArray(value) ? value[0] : value
+}
+
+// ---- may they -----------------------------------------------------------------------------------------------------
+
+function mayThey(route: Route, caller: Caller | null, incoming: Incoming): void {
+  const { needs } = route
+  if (needs === 'nothing' || !caller) return
+  if (needs === 'user' || needs === 'store user') {
+    if (caller.kind !== 'user') fail('user_required')
+    if (needs === 'store user' && !caller.member) fail('store_not_found')
+    return
+  }
+  if (caller.kind === 'service') return fail('store_not_found')
+  const inStore = caller.kind === 'key' ? caller.storeId === incoming.params.storeId : caller.member !== null
+  if (!inStore) fail('store_not_found')
+  if (!held(caller).includes(needs))
+    fail('insufficient_permission', {
+      required: [needs],
+      detail: `This needs the permission ${needs}, which you do not hold in this store.`,
+    })
+}
+
+/** An id that is not well formed is answered exactly as one that does not exist. */
+const IDS: Record<string, { kind: IdKind; missing: ErrorCode }> = {
+  storeId: { kind: 'store', missing: 'store_not_found' },
+  keyId: { kind: 'key', missing: 'key_not_found' },
+  addressId: { kind: 'addr', missing: 'address_not_found' },
+  userId: { kind: 'user', missing: 'member_not_found' },
+  invitationId: { kind: 'inv', missing: 'invitation_not_found' },
+  sessionId: { kind: 'sess', missing: 'session_not_found' },
+}
+
+function checkIds(route: Route, params: Record<string, string>): void {
+  for (const [name, value] of Object.entries(params)) {
+    const id = IDS[name]
+    if (!id) throw new Error(`${route.path} has a parameter ${name} that nobody declared`)
+    if (!isId(id.kind, value)) fail(id.missing)
+  }
+}
+
+// ---- the answer, once -----------------------------------------------------------------------------------------------
+
+async function answerOnce(
+  gate: Gate,
+  route: Route,
+  incoming: Incoming,
+  caller: Caller | null,
+  credential: Credential | null,
+): Promise<Sent> {
+  const key = route.method === 'POST' && caller ? readIdempotencyKey(header(incoming, 'idempotency-key')) : null
+  if (key === null || !caller || !credential) return perform(gate, route, incoming, caller, null)
+  const request: RetriedRequest = {
+    keyring: gate.here.keyring,
+    callerId: caller.id,
+    credential: lastingCredential(credential, caller, key),
+    key,
+    method: incoming.method,
+    url: incoming.url,
+    body: incoming.body,
+    onceOnly: route.onceOnly === true,
+  }
+  for (;;) {
+    try {
+      return await performRemembered(gate, route, incoming, caller, request)
+    } catch (error) {
+      if (!(error instanceof AnsweredBefore)) throw error
+      const sent = await recall(gate.db, request)
+      if (sent) return { ...sent, headers: { ...sent.headers, 'idempotent-replayed': 'true' } }
+    }
+  }
+}
+
+/** A failure that would come again is remembered like a success, though nothing else is written with it. */
+async function performRemembered(
+  gate: Gate,
+  route: Route,
+  incoming: Incoming,
+  caller: Caller,
+  request: RetriedRequest,
+): Promise<Sent> {
+  try {
+    return await perform(gate, route, incoming, caller, request)
+  } catch (error) {
+    if (!(error instanceof Failure) || !isRememberable(error.code)) throw error
+    const sent = renderProblem(error, incoming.requestId, incoming.path)
+    await remember(gate.db, rowFor(request, sent))
+    return sent
+  }
+}
+
+async function perform(
+  gate: Gate,
+  route: Route,
+  incoming: Incoming,
+  caller: Caller | null,
+  request: RetriedRequest | null,
+): Promise<Sent> {
+  const { query, body } = readInput(gate.here, route, incoming)
+  const retry = request && {
+    claim: (tx: Db) => claim(tx, request),
+    rowFor: (answer: Answer<unknown>) => rowFor(request, sentFor(route, answer)),
+  }
+  const userAgent = header(incoming, 'user-agent')?.slice(0, 300) ?? null
+  const asked = {
+    here: gate.here,
+    // The row's `needs` has been held against the caller: the handler's own type for it is true.
+    caller: caller as never,
+    params: incoming.params,
+    query,
+    body,
+    ifMatch: header(incoming, 'if-match') ?? null,
+    retry,
+    from: { ip: incoming.ip, userAgent, path: incoming.path },
+  }
+  if (route.method === 'GET' || route.ownTransaction)
+    return sentFor(route, await route.handle({ ...asked, db: gate.db }))
+  return gate.db.transaction(async (tx) => {
+    if (request) await claim(tx, request)
+    const sent = sentFor(route, await route.handle({ ...asked, db: tx }))
+    if (request) await remember(tx, rowFor(request, sent))
+    return sent
+  })
+}
+
+// ---- what they sent -------------------------------------------------------------------------------------------------
+
+function readInput(here: Here, route: Route, incoming: Incoming): { query: object; body: unknown } {
+  const faults: Fault[] = []
+  const query = readQuery(route, incoming.query, faults)
+  const body = readBody(here, route, incoming, faults)
+  if (faults.length > 0) failInput(faults)
+  return { query, body }
+}
+
+function readQuery(route: Route, sent: Record<string, unknown>, faults: Fault[]): object {
+  const properties = route.query?.properties ?? {}
+  const query = Object.fromEntries(
+    Object.entries(sent).map(([name, value]) => [name, asNumber(properties[name], value)]),
+  )
+  if (route.query) faults.push(...check(route.query, query).map(inQuery))
+  else
+    for (const name of Object.keys(query))
+      faults.push({
+        pointer: `?${name}`,
+        code: 'unknown_member',
+        detail: 'This parameter is not known here. Leave it out.',
+      })
+  return query
+}
+
+/** A query holds text only: where a number is meant, digits are one. */
+function asNumber(schema: TSchema | undefined, value: unknown): unknown {
+  const isInteger = (schema as { type?: string } | undefined)?.type === 'integer'
+  return isInteger && typeof value === 'string' && /^-?\d{1,9}$/.test(value) ? Number(value) : value
+}
+
+function inQuery(fault: Fault): Fault {
+  return { ...fault, pointer: fault.pointer.replace(/^#\//, '?') }
+}
+
+function readBody(here: Here, route: Route, incoming: Incoming, faults: Fault[]): unknown {
+  if (!route.body) {
+    if (route.method === 'POST' && incoming.body.length > 0) {
+      const body = parseBody(incoming)
+      if (!isObject(body) || Object.keys(body).length > 0)
+        faults.push({ pointer: '#', code: 'unknown_member', detail: 'This operation takes no body, or {}.' })
+    }
+    return undefined
+  }
+  const body = parseBody(incoming)
+  const found = check(route.body, body)
+  faults.push(...found)
+  if (!route.reads) return body
+  const more: Fault[] = []
+  const value = route.reads(isObject(body) ? without(body, found) : {}, here, more)
+  const told = new Set(found.map(memberOf))
+  faults.push(...more.filter((fault) => !told.has(memberOf(fault))))
+  return value
+}
+
+function parseBody(incoming: Incoming): unknown {
+  const type = header(incoming, 'content-type')
+  if (incoming.body.length > 0 || type !== undefined) {
+    const isJson = /^application\/json\s*(;\s*charset\s*=\s*"?utf-8"?\s*)?$/i.test(type ?? '')
+    const encoding = header(incoming, 'content-encoding')
+    if (!isJson || (encoding !== undefined && encoding !== 'identity')) fail('unsupported_media_type')
+  }
+  return readJson(incoming.body)
+}
+
+/** What is left when the members with a fault are put aside, so that the rest can still be looked at. */
+function without(body: Record<string, unknown>, faults: Fault[]): Record<string, unknown> {
+  if (faults.length === 0) return body
+  const faulty = new Set(faults.map(memberOf))
+  return Object.fromEntries(Object.entries(body).filter(([name]) => !faulty.has(name)))
+}
+
+function memberOf(fault: Fault): string | undefined {
+  return fault.pointer.split('/')[1]
+}
+
+function isObject(value: unknown): value is Record<string, unknown> {
+  return typeof value === 'object' && value !== null && !Array.isArray(value)
+}
+
+// ---- what they get --------------------------------------------------------------------------------------------------
+
+const writers = new WeakMap<TSchema, (body: unknown) => string>()
+
+/** The answer's schema writes it, so nothing that the schema does not list can leave. */
+function sentFor(route: Route, answer: Answer<unknown>): Sent {
+  const [status, schema] = route.returns
+  const headers: Record<string, string> = { ...answer.headers }
+  if (schema) headers['content-type'] = 'application/json; charset=utf-8'
+  if (answer.resource) headers.location = answer.resource.location
+  if (answer.etag) headers.etag = answer.etag
+  return { status, headers, body: schema ? write(schema, answer.body) : '', resourceId: answer.resource?.id ?? null }
+}
+
+function write(schema: TSchema, body: unknown): string {
+  let writer = writers.get(schema)
+  if (!writer) {
+    writer = fastJson(JSON.parse(JSON.stringify(schema)))
+    writers.set(schema, writer)
+  }
+  return writer(body)
+}

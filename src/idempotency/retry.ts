@@ -1,0 +1,207 @@
+// A request that is sent again gets the answer it would have got, and nothing is done twice.
+//
+// What was answered is kept for 24 hours, in the same transaction as the change. The row is found by a keyed hash of the
+// caller and the Idempotency-Key; neither of them is stored. The answer is sealed under a key made from the server
+// secret, the Idempotency-Key and, where the answer holds a once-only secret, the caller's own credential: whoever has
+// the database and the server secret still cannot open it. See docs/decisions/sealed-retries.md.
+
+import type { Credential } from '../access/credential.ts'
+import type { Caller } from '../caller.ts'
+import { HOUR, later, MINUTE, now } from '../clock.ts'
+import { type Db, sql } from '../db/db.ts'
+import { ERRORS, type ErrorCode, fail } from '../errors.ts'
+import type { RememberedRow } from '../route.ts'
+import { type Keyring, keysOf, open, randomBytes, seal } from '../secrets.ts'
+
+const REMEMBERED_MS = 24 * HOUR
+const SECRET_SHOWN_MS = HOUR
+const MOST_OPENINGS = 5
+
+/** What went over the wire, so that it can go again byte for byte. */
+export type Sent = { status: number; headers: Record<string, string>; body: string; resourceId: string | null }
+
+/** One request of one caller under one Idempotency-Key. */
+export type Request = {
+  keyring: Keyring
+  callerId: string
+  /** What the caller must present again for a once-only secret; null for a caller that has nothing lasting. */
+  credential: string | null
+  key: string
+  method: string
+  /** Path and query as they were sent. */
+  url: string
+  body: Buffer
+  onceOnly: boolean
+}
+
+/** Thrown by a change that finds its Idempotency-Key taken: the answer is in the database. */
+export class AnsweredBefore extends Error {}
+
+const VISIBLE = /^[\x21-\x7e]{1,255}$/
+
+/** Bare or quoted; null when the caller sent none. */
+export function readIdempotencyKey(header: string | undefined): string | null {
+  if (header === undefined) return null
+  const bare = /^"(.*)"$/.exec(header)?.[1] ?? header
+  return VISIBLE.test(bare) ? bare : fail('invalid_idempotency_key')
+}
+
+/** A JWT does not last, so its subject stands for it, and the Idempotency-Key alone must be hard to guess. */
+export function lastingCredential(credential: Credential, caller: Caller, key: string): string | null {
+  if (credential.kind !== 'jwt') return credential.token
+  return isStrong(key) ? caller.id : null
+}
+
+function isStrong(key: string): boolean {
+  return /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i.test(key) || /^[\w-]{22,}$/.test(key)
+}
+
+export function isRememberable(code: ErrorCode): boolean {
+  const { status } = ERRORS[code]
+  return status < 500 && ![401, 403, 429].includes(status) && !code.startsWith('idempotency_')
+}
+
+/** The row that keeps an answer. */
+export function rowFor(request: Request, sent: Sent): RememberedRow {
+  const keys = request.keyring.current
+  const at = now()
+  const holdsSecret = request.onceOnly && sent.status < 300
+  const salt = holdsSecret && request.credential === null ? null : randomBytes(32)
+  const row = {
+    lookup: lookupOf(keys, request).toString('hex'),
+    fingerprint: fingerprintOf(keys, request).toString('hex'),
+    once_only: holdsSecret,
+    status: sent.status,
+    resource_id: sent.resourceId,
+    kid: keys.kid,
+    created_at: at,
+  }
+  if (!salt) return { ...row, salt: null, sealed: null }
+  const key = sealingKey(keys, request, holdsSecret, salt)
+  const sealed = seal(key, JSON.stringify([sent.headers, sent.body]), boundTo(request, row))
+  return { ...row, salt: Buffer.from(salt).toString('hex'), sealed: sealed.toString('hex') }
+}
+
+/** First in the transaction of a change: of requests that run side by side one goes on, the others are told to wait. */
+export async function claim(tx: Db, request: Request): Promise<void> {
+  const lookups = lookupsOf(request)
+  const [found] = await tx.query<{ free: boolean; answered: boolean }>(sql`
+    select pg_try_advisory_xact_lock(${(lookups[0] as Buffer).readBigInt64BE()}) as free,
+           exists (select from remembered_answers where lookup = any(${lookups})) as answered`)
+  if (found?.answered) throw new AnsweredBefore()
+  if (!found?.free) fail('idempotency_in_progress', { retryAfterSeconds: 1 })
+}
+
+/** Last in the transaction of a change. */
+export async function remember(tx: Db, row: RememberedRow): Promise<void> {
+  const written = await tx.query(sql`
+    insert into remembered_answers
+           (lookup, fingerprint, once_only, status, resource_id, kid, salt, sealed, created_at)
+    select decode(lookup, 'hex'), decode(fingerprint, 'hex'), once_only, status, resource_id, kid,
+           decode(salt, 'hex'), decode(sealed, 'hex'), created_at
+      from json_to_record(${JSON.stringify(row)})
+           as row(lookup text, fingerprint text, once_only boolean, status int, resource_id text, kid text,
+                  salt text, sealed text, created_at timestamptz)
+        on conflict (lookup) do nothing
+ returning lookup`)
+  if (written.length === 0) throw new AnsweredBefore()
+}
+
+type Remembered = {
+  lookup: Buffer
+  fingerprint: Buffer
+  once_only: boolean
+  status: number
+  resource_id: string | null
+  kid: string
+  salt: Buffer | null
+  sealed: Buffer | null
+  openings: number
+  created_at: Date
+}
+
+/** What was answered before, or null when that was so long ago that the request may run anew. */
+export async function recall(db: Db, request: Request): Promise<Sent | null> {
+  const row = await db.one<Remembered>(sql`
+    update remembered_answers
+       set openings = openings + (fingerprint = any(${bothKeys(request).map((keys) => fingerprintOf(keys, request))}))::int
+     where lookup = any(${lookupsOf(request)})
+ returning lookup, fingerprint, once_only, status, resource_id, kid, salt, sealed, openings, created_at`)
+  if (!row) return null
+  if (row.created_at < later(-REMEMBERED_MS)) {
+    await db.query(sql`delete from remembered_answers where lookup = ${row.lookup} and created_at = ${row.created_at}`)
+    return null
+  }
+  const keys = keysOf(request.keyring, row.kid)
+  if (!keys || !fingerprintOf(keys, request).equals(row.fingerprint)) return fail('idempotency_mismatch')
+  return (
+    openAnswer(keys, request, row) ??
+    fail('secret_no_longer_available', { members: { resource: { id: row.resource_id } } })
+  )
+}
+
+function openAnswer(keys: Keyring['current'], request: Request, row: Remembered): Sent | null {
+  if (row.once_only && (row.openings > MOST_OPENINGS || row.created_at < later(-SECRET_SHOWN_MS))) return null
+  if (!row.salt || !row.sealed || (row.once_only && request.credential === null)) return null
+  try {
+    const key = sealingKey(keys, request, row.once_only, row.salt)
+    const [headers, body] = JSON.parse(open(key, row.sealed, boundTo(request, row)).toString())
+    return { status: row.status, headers, body, resourceId: row.resource_id }
+  } catch {
+    // Another credential of the same caller: what it would open is not for it.
+    return null
+  }
+}
+
+/** House-keeping: once the hour is over nobody can open a secret any more, and after a day the row goes. */
+export async function forgetAnswers(db: Db): Promise<void> {
+  await db.query(sql`
+    update remembered_answers
+       set salt = null, sealed = null
+     where once_only
+       and salt is not null
+       and created_at < ${later(-SECRET_SHOWN_MS)}`)
+  await db.query(sql`delete from remembered_answers where created_at < ${later(-REMEMBERED_MS - MINUTE)}`)
+}
+
+/**
+ * Ends the retries of what made these: called when a key is used for the first time, rotated or revoked, and when an
+ * invitation is accepted or withdrawn.
+ */
+export async function destroySecrets(db: Db, resourceIds: string[]): Promise<void> {
+  if (resourceIds.length === 0) return
+  await db.query(sql`
+    update remembered_answers
+       set salt = null, sealed = null
+     where resource_id = any(${resourceIds})
+       and once_only
+       and salt is not null`)
+}
+
+/** Found under the current server secret, or under the one before while it is being changed. */
+function lookupsOf(request: Request): Buffer[] {
+  return bothKeys(request).map((keys) => lookupOf(keys, request))
+}
+
+function bothKeys({ keyring }: Request): Keyring['current'][] {
+  return keyring.previous ? [keyring.current, keyring.previous] : [keyring.current]
+}
+
+function lookupOf(keys: Keyring['current'], request: Request): Buffer {
+  return keys.hmac('idempotency-lookup', 'lookup', request.callerId, request.key)
+}
+
+function fingerprintOf(keys: Keyring['current'], request: Request): Buffer {
+  return keys.hmac('idempotency-lookup', 'fingerprint', request.key, request.method, request.url, request.body)
+}
+
+function sealingKey(keys: Keyring['current'], request: Request, onceOnly: boolean, salt: Uint8Array): Buffer {
+  const knower = onceOnly ? (request.credential as string) : request.callerId
+  return keys.deriveSealing('idempotency-seal', salt, request.key, knower)
+}
+
+/** The sealed answer belongs to this caller, request, resource, status and hour, and opens for no other. */
+function boundTo(request: Request, row: { status: number; resource_id: string | null; created_at: Date }): string {
+  const until = later(SECRET_SHOWN_MS, row.created_at).toISOString()
+  return JSON.stringify([request.callerId, request.method, request.url, row.resource_id, row.status, until])
+}

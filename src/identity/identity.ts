@@ -1,0 +1,291 @@
+// Accounts and sessions. A session token is 256 random bits, kept only as a hash. Unknown e-mail and wrong password
+// cannot be told apart, neither by the answer nor by the time it takes.
+
+import { newDataKey } from '../access/data-key.ts'
+import { SESSION_IDLE_MS } from '../access/who.ts'
+import type { UserCaller } from '../caller.ts'
+import { DAY, later, MINUTE, now } from '../clock.ts'
+import { type Db, sql } from '../db/db.ts'
+import { violated } from '../db/faults.ts'
+import { normalizeEmail } from '../email.ts'
+import { fail } from '../errors.ts'
+import { newEvent, writeEvents } from '../events/event.ts'
+import type { Here } from '../here.ts'
+import { remember } from '../idempotency/retry.ts'
+import { newId } from '../ids.ts'
+import { cutPage, type Page, type PageAsked, windowOf } from '../page.ts'
+import { type Permission, permissionsOf, type Role } from '../permissions.ts'
+import type { Retry } from '../route.ts'
+import { mintToken, type Secret, sha256 } from '../secrets.ts'
+import { type StoreRow, showStore } from '../stores/schema.ts'
+import { hashPassword, inTurn, passwordMatches } from './passwords.ts'
+
+const SESSION_MS = 90 * DAY
+const FAILURES_MS = 15 * MINUTE
+const MOST_FAILURES = 10
+
+export type From = { ip: string; userAgent: string | null }
+export type UserView = { id: string; email: string | null; name: string | null; createdAt: string }
+export type NewSession = { user: UserView; token: Secret; expiresAt: Date }
+
+type UserRow = { id: string; email: string | null; name: string | null; created_at: Date; password_hash: string | null }
+
+// ---- accounts -------------------------------------------------------------------------------------------------------
+
+export type NewAccount = { email: string; password: string; name: string | null; invitation: string | null }
+
+export async function signUp(db: Db, here: Here, account: NewAccount, from: From): Promise<NewSession> {
+  if (here.signUp === 'closed') await checkInvitation(db, account)
+  const passwordHash = await hashPassword(account.password)
+  const id = newId('user')
+  const dataKey = newDataKey(here.keyring, id)
+  const user: UserRow = { id, email: account.email, name: account.name, created_at: now(), password_hash: passwordHash }
+  try {
+    return await db.transaction(async (tx) => {
+      await tx.query(sql`
+        insert into users (id, email, name, password_hash, data_key, data_key_kid, created_at, updated_at)
+        values (${id}, ${user.email}, ${user.name}, ${passwordHash}, ${dataKey.wrapped}, ${dataKey.kid},
+                ${user.created_at}, ${user.created_at})`)
+      await writeEvents(tx, [newEvent({ kind: 'user', id, ip: from.ip }, null, 'user.created', id, {})])
+      return openSession(tx, here, user, from)
+    })
+  } catch (error) {
+    return violated(error) === 'users_email' ? fail('email_taken') : Promise.reject(error)
+  }
+}
+
+async function checkInvitation(db: Db, account: NewAccount): Promise<void> {
+  if (account.invitation === null) fail('sign_up_closed')
+  const found = await db.one<{ email: string }>(sql`
+    select email
+      from invitations
+     where hash = ${sha256(account.invitation)}
+       and accepted_at is null
+       and withdrawn_at is null
+       and expires_at > ${now()}`)
+  if (!found) fail('sign_up_closed')
+  if (found.email !== account.email) fail('invitation_mismatch')
+}
+
+/**
+ * One try at a time for each account: the lock makes the count exact however many are sent at once. A failure is
+ * written and committed before its answer leaves.
+ */
+export async function signIn(
+  db: Db,
+  here: Here,
+  given: { email: string; password: string },
+  from: From,
+): Promise<NewSession> {
+  const email = normalizeEmail(given.email) ?? given.email
+  const tried = await inTurn(() =>
+    db.transaction(async (tx) => {
+      const user = await tx.one<UserRow>(sql`
+        select id, email, name, created_at, password_hash
+          from users
+         where email = ${email}`)
+      const outcome = await tryPassword(tx, here, email, from.ip, user?.password_hash ?? null, given.password)
+      return outcome === 'right' && user ? openSession(tx, here, user, from) : outcome
+    }),
+  )
+  return tried instanceof Object && 'token' in tried ? tried : failTry(tried)
+}
+
+export async function changePassword(
+  db: Db,
+  here: Here,
+  caller: UserCaller,
+  change: { currentPassword: string; newPassword: string },
+  retry: Retry | null,
+): Promise<void> {
+  // The failure must stay written, so it is not counted inside the transaction that it would roll back.
+  const outcome = await inTurn(() =>
+    db.transaction(async (tx) => {
+      await retry?.claim(tx)
+      const user = await tx.one<UserRow>(sql`
+        select id, password_hash
+          from users
+         where id = ${caller.id}`)
+      return tryPassword(
+        tx,
+        here,
+        caller.email ?? caller.id,
+        caller.ip,
+        user?.password_hash ?? null,
+        change.currentPassword,
+      )
+    }),
+  )
+  if (outcome !== 'right') failTry(outcome)
+  const passwordHash = await hashPassword(change.newPassword)
+  await db.transaction(async (tx) => {
+    await tx.query(sql`
+      update users
+         set password_hash = ${passwordHash}, updated_at = ${now()}
+       where id = ${caller.id}`)
+    await tx.query(sql`
+      delete from sessions
+       where user_id = ${caller.id}
+         and id is distinct from ${caller.sessionId}`)
+    await writeEvents(tx, [newEvent(caller, null, 'user.password_changed', caller.id, {})])
+    if (retry) await remember(tx, retry.rowFor({ body: null }))
+  })
+}
+
+type Outcome = 'right' | 'wrong' | { retryAfterSeconds: number }
+
+async function tryPassword(
+  tx: Db,
+  here: Here,
+  email: string,
+  ip: string,
+  stored: string | null,
+  password: string,
+): Promise<Outcome> {
+  const account = here.keyring.current.hmac('sign-in', 'account', email)
+  const address = here.keyring.current.hmac('sign-in', 'address', ip)
+  await tx.query(sql`select pg_advisory_xact_lock(${account.readBigInt64BE()})`)
+  const [failures] = await tx.query<{ at: Date | null }>(sql`
+    select greatest(
+             (select at from sign_in_failures where account = ${account} and at > ${later(-FAILURES_MS)}
+               order by at desc offset ${MOST_FAILURES - 1} limit 1),
+             (select at from sign_in_failures where address = ${address} and at > ${later(-FAILURES_MS)}
+               order by at desc offset ${MOST_FAILURES - 1} limit 1)
+           ) as at`)
+  if (failures?.at)
+    return {
+      retryAfterSeconds: Math.max(1, Math.ceil((later(FAILURES_MS, failures.at).getTime() - now().getTime()) / 1000)),
+    }
+  if (await passwordMatches(stored, password)) return 'right'
+  await tx.query(sql`
+    insert into sign_in_failures (account, address, at)
+    values (${account}, ${address}, ${now()})`)
+  return 'wrong'
+}
+
+function failTry(outcome: Outcome): never {
+  if (outcome instanceof Object)
+    fail('rate_limited', {
+      ...outcome,
+      detail: 'There were too many failed tries. Wait as long as "Retry-After" says.',
+    })
+  return fail('invalid_credentials')
+}
+
+export async function forgetFailures(db: Db): Promise<void> {
+  await db.query(sql`delete from sign_in_failures where at < ${later(-FAILURES_MS)}`)
+}
+
+// ---- sessions -------------------------------------------------------------------------------------------------------
+
+async function openSession(tx: Db, here: Here, user: UserRow, from: From): Promise<NewSession> {
+  const id = newId('sess')
+  const token = mintToken(here.keyPrefix, 'sess')
+  const expiresAt = later(SESSION_MS)
+  await tx.query(sql`
+    insert into sessions (id, user_id, hash, user_agent, ip, created_at, last_used_at, expires_at)
+    values (${id}, ${user.id}, ${sha256(token.reveal())}, ${from.userAgent}, ${from.ip}, ${now()}, ${now()}, ${expiresAt})`)
+  await writeEvents(tx, [
+    newEvent({ kind: 'user', id: user.id, ip: from.ip, sessionId: id }, null, 'session.created', id, {}),
+  ])
+  return { user: showUser(user), token, expiresAt }
+}
+
+type SessionRow = {
+  id: string
+  user_agent: string | null
+  ip: string | null
+  created_at: Date
+  last_used_at: Date
+  expires_at: Date
+}
+
+export async function listSessions(db: Db, here: Here, caller: UserCaller, query: PageAsked): Promise<Page<object>> {
+  const list = ['sessions', caller.id]
+  const window = windowOf(here.keyring, list, query)
+  const rows = await db.query<SessionRow>(sql`
+    select id, user_agent, ip, created_at, last_used_at, expires_at
+      from sessions
+     where user_id = ${caller.id}
+       and expires_at > ${now()}
+       and last_used_at > ${later(-SESSION_IDLE_MS)}
+       and (${window.after}::text is null or id < ${window.after})
+     order by id desc
+     limit ${window.limit + 1}`)
+  return cutPage(
+    here.keyring,
+    list,
+    window,
+    rows,
+    (row) => row.id,
+    (row) => ({
+      id: row.id,
+      current: row.id === caller.sessionId,
+      userAgent: row.user_agent,
+      ip: row.ip,
+      createdAt: row.created_at.toISOString(),
+      lastUsedAt: row.last_used_at.toISOString(),
+      expiresAt: row.expires_at.toISOString(),
+    }),
+  )
+}
+
+export async function endSession(db: Db, caller: UserCaller, sessionId: string): Promise<void> {
+  const ended = await endSessions(db, caller, sql`id = ${sessionId}`)
+  if (ended.length === 0) fail('session_not_found')
+}
+
+export async function endOtherSessions(db: Db, caller: UserCaller): Promise<void> {
+  await endSessions(db, caller, sql`id is distinct from ${caller.sessionId}`)
+}
+
+/** A user of an identity provider has no session of ours; signing out there is the provider's. */
+export async function signOut(db: Db, caller: UserCaller): Promise<void> {
+  if (caller.sessionId) await endSessions(db, caller, sql`id = ${caller.sessionId}`)
+}
+
+/** House-keeping: what has ended goes. */
+export async function forgetSessions(db: Db): Promise<void> {
+  await db.query(sql`
+    delete from sessions
+     where expires_at < ${now()}
+        or last_used_at < ${later(-SESSION_IDLE_MS)}`)
+}
+
+async function endSessions(db: Db, caller: UserCaller, which: ReturnType<typeof sql>): Promise<{ id: string }[]> {
+  const ended = await db.query<{ id: string }>(sql`
+    delete from sessions
+     where user_id = ${caller.id}
+       and ${which}
+ returning id`)
+  await writeEvents(
+    db,
+    ended.map(({ id }) => newEvent(caller, null, 'session.ended', id, {})),
+  )
+  return ended
+}
+
+// ---- me -------------------------------------------------------------------------------------------------------------
+
+export async function readMe(db: Db, here: Here, caller: UserCaller): Promise<object> {
+  const rows = await db.query<StoreRow & { role: Role; permissions: Permission[] | null }>(sql`
+    select store.id, store.name, store.registration, store.revision, store.created_at, store.updated_at,
+           member.role, member.permissions
+      from members member
+      join stores store on store.id = member.store_id and store.deleted_at is null
+     where member.user_id = ${caller.id}
+     order by store.id desc
+     limit 100`)
+  return {
+    user: { id: caller.id, email: caller.email, name: caller.name, createdAt: caller.createdAt.toISOString() },
+    stores: rows.map((row) => ({
+      store: showStore(row),
+      role: row.role,
+      permissions: permissionsOf(here.permissions, row.role, row.permissions),
+    })),
+  }
+}
+
+function showUser(user: UserRow): UserView {
+  return { id: user.id, email: user.email, name: user.name, createdAt: user.created_at.toISOString() }
+}

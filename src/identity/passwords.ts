@@ -1,0 +1,64 @@
+// Passwords: argon2id with m=19456 KiB, t=2, p=1. A hash takes some 30 ms of a core and 19 MB, so only a few are made at
+// once and the rest wait their turn; past a bound they are told to come back.
+
+import { hash, verify } from '@node-rs/argon2'
+import { type Fault, fail } from '../errors.ts'
+import { randomBytes } from '../secrets.ts'
+
+const COST = { memoryCost: 19_456, timeCost: 2, parallelism: 1 }
+const AT_ONCE = 4
+const MOST_WAITING = 200
+
+export function hashPassword(password: string): Promise<string> {
+  return inTurn(() => hash(password.normalize('NFC'), COST))
+}
+
+/** Takes as long for a user who does not exist: then it is held against a hash that nobody's password has. */
+export async function passwordMatches(stored: string | null, password: string): Promise<boolean> {
+  decoy ??= hash(Buffer.from(randomBytes(32)).toString('hex'), COST)
+  const against = stored ?? (await decoy)
+  const matches = await verify(against, password.normalize('NFC'))
+  return matches && stored !== null
+}
+let decoy: Promise<string> | undefined
+
+let running = 0
+const waiting: (() => void)[] = []
+
+export async function inTurn<T>(work: () => Promise<T>): Promise<T> {
+  if (waiting.length >= MOST_WAITING) fail('overloaded', { retryAfterSeconds: 2 })
+  if (running >= AT_ONCE) await new Promise<void>((resolve) => waiting.push(resolve))
+  else running += 1
+  try {
+    return await work()
+  } finally {
+    const next = waiting.shift()
+    if (next) next()
+    else running -= 1
+  }
+}
+
+/** Words that the commonest long passwords are built from. */
+const COMMON =
+  /(password|passwort|passw0rd|p@ssw[o0]rd|qwertyuiop|qwertz|qwerty|asdfghjkl|asdf|zxcvbnm|zxcvbn|1q2w3e4r5t|1q2w3e4r|1qaz2wsx|qazwsx|iloveyou|letmein|welcome|admin|administrator|changeme|default|secret|monkey|dragon|football|baseball|sunshine|princess|superman|batman|trustno1|starwars|master|login|access|hello|whatever|storekeeper|abcdefghijklmnopqrstuvwxyz|abcdefgh|abcdef|abc)/g
+const LEAST_LEFT = 6
+
+/** What is left when common words, runs and repeats are taken away must still be something. */
+export function checkPassword(password: string, email: string, pointer: string, faults: Fault[]): void {
+  const plain = password.toLowerCase()
+  const mailbox = email.toLowerCase().split('@')[0] as string
+  const left = plain
+    .replaceAll(mailbox.length > 2 ? mailbox : '\0', '')
+    .replace(COMMON, '')
+    .replace(/(012345678?9?|123456?7?8?9?0?|987654?3?2?1?0?)/g, '')
+    .replace(/(.+?)\1{2,}/gs, '$1')
+    .replace(/[^\p{L}\p{N}]/gu, '')
+  if (new Set(left).size >= LEAST_LEFT) return
+  faults.push({
+    pointer,
+    code: 'too_common',
+    detail:
+      'This password is among the first that anyone would try. A few words that do not belong together are better.',
+    example: 'four words nobody else would join',
+  })
+}

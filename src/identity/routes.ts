@@ -1,0 +1,171 @@
+// How HTTP speaks of accounts and sessions.
+
+import Type from 'typebox'
+import { SESSION_COOKIE } from '../access/credential.ts'
+import { later, now } from '../clock.ts'
+import { readEmail } from '../email.ts'
+import type { Fault } from '../errors.ts'
+import { PageQuery } from '../page.ts'
+import { type Answer, type Route, route } from '../route.ts'
+import {
+  changePassword,
+  endOtherSessions,
+  endSession,
+  listSessions,
+  type NewSession,
+  readMe,
+  signIn,
+  signOut,
+  signUp,
+} from './identity.ts'
+import { checkPassword } from './passwords.ts'
+import { Me, PasswordChange, Sessions, SignedIn, SignIn, SignUp } from './schema.ts'
+
+export const identityRoutes: Route[] = [
+  route(
+    {
+      method: 'POST',
+      path: '/v1/auth/sign-up',
+      needs: 'nothing',
+      summary: 'Make an account',
+      description: 'Makes a user and signs them in. The token is a session: send it as `Authorization: Bearer …`.',
+      body: SignUp,
+      reads: (body, _here, faults) => readSignUp(body, faults),
+      returns: [201, SignedIn],
+      errors: ['email_taken', 'sign_up_closed', 'invitation_mismatch', 'forbidden_origin'],
+      ownTransaction: true,
+      example: { body: { email: 'ada@example.com', password: 'correct horse battery staple', name: 'Ada Lovelace' } },
+    },
+    async ({ db, here, body, from }) => signedIn(await signUp(db, here, body, from), body.cookie),
+  ),
+  route(
+    {
+      method: 'POST',
+      path: '/v1/auth/sign-in',
+      needs: 'nothing',
+      summary: 'Sign in',
+      description:
+        'An unknown e-mail and a wrong password look the same. After 10 failures in 15 minutes, for the account or from the address, further tries are answered 429.',
+      body: SignIn,
+      returns: [200, SignedIn],
+      errors: ['invalid_credentials', 'forbidden_origin'],
+      ownTransaction: true,
+      example: { body: { email: 'ada@example.com', password: 'correct horse battery staple' } },
+    },
+    async ({ db, here, body, from }) => signedIn(await signIn(db, here, body, from), body.cookie === true),
+  ),
+  route(
+    {
+      method: 'POST',
+      path: '/v1/auth/sign-out',
+      needs: 'user',
+      summary: 'Sign out',
+      description: 'Ends the session this request is made with.',
+      returns: [204, null],
+    },
+    async ({ db, caller }) => {
+      await signOut(db, caller)
+      return { body: null, headers: { 'set-cookie': sessionCookie('', 0) } }
+    },
+  ),
+  route(
+    {
+      method: 'GET',
+      path: '/v1/user',
+      needs: 'user',
+      summary: 'Who am I',
+      description:
+        'The user, and the stores they have a part in, with their role and permissions in each (the newest 100).',
+      returns: [200, Me],
+    },
+    async ({ db, here, caller }) => ({ body: (await readMe(db, here, caller)) as Type.Static<typeof Me> }),
+  ),
+  route(
+    {
+      method: 'GET',
+      path: '/v1/user/sessions',
+      needs: 'user',
+      summary: 'List my sessions',
+      description: 'Newest first. A session ends after 30 days without use, and after 90 days in any case.',
+      query: Type.Object(PageQuery, { additionalProperties: false }),
+      returns: [200, Sessions],
+    },
+    async ({ db, here, caller, query }) => ({
+      body: (await listSessions(db, here, caller, query)) as Type.Static<typeof Sessions>,
+    }),
+  ),
+  route(
+    {
+      method: 'DELETE',
+      path: '/v1/user/sessions',
+      needs: 'user',
+      summary: 'End my other sessions',
+      description: 'Every session but the one this request is made with.',
+      returns: [204, null],
+    },
+    async ({ db, caller }) => ({ body: (await endOtherSessions(db, caller), null) }),
+  ),
+  route(
+    {
+      method: 'DELETE',
+      path: '/v1/user/sessions/:sessionId',
+      needs: 'user',
+      summary: 'End one session',
+      description: 'The session stops working at once, on every node.',
+      returns: [204, null],
+      errors: ['session_not_found'],
+    },
+    async ({ db, caller, params }) => ({ body: (await endSession(db, caller, params.sessionId), null) }),
+  ),
+  route(
+    {
+      method: 'POST',
+      path: '/v1/user/password',
+      needs: 'user',
+      summary: 'Change my password',
+      description: 'Ends every other session.',
+      body: PasswordChange,
+      reads: (body, _here, faults) => readPasswordChange(body, faults),
+      returns: [204, null],
+      errors: ['invalid_credentials'],
+      ownTransaction: true,
+      example: {
+        body: { currentPassword: 'correct horse battery staple', newPassword: 'another horse, another battery' },
+      },
+    },
+    async ({ db, here, caller, body, retry }) => ({
+      body: (await changePassword(db, here, caller, body, retry), null),
+    }),
+  ),
+]
+
+function readSignUp(body: Partial<SignUp>, faults: Fault[]) {
+  const email = readEmail(body.email, faults)
+  if (body.password !== undefined) checkPassword(body.password, email, '#/password', faults)
+  return {
+    email,
+    password: body.password ?? '',
+    name: body.name ?? null,
+    cookie: body.cookie === true,
+    invitation: body.invitation ?? null,
+  }
+}
+
+function readPasswordChange(body: Partial<Type.Static<typeof PasswordChange>>, faults: Fault[]) {
+  if (body.newPassword !== undefined) checkPassword(body.newPassword, '', '#/newPassword', faults)
+  return { currentPassword: body.currentPassword ?? '', newPassword: body.newPassword ?? '' }
+}
+
+function signedIn(session: NewSession, asCookie: boolean): Answer<Type.Static<typeof SignedIn>> {
+  const { user, token, expiresAt } = session
+  const body = { user, expiresAt: expiresAt.toISOString() }
+  if (!asCookie) return { body: { ...body, token: token.reveal() } }
+  const seconds = Math.floor((expiresAt.getTime() - now().getTime()) / 1000)
+  return { body, headers: { 'set-cookie': sessionCookie(token.reveal(), seconds) } }
+}
+
+/** The prefix makes the browser insist: this host alone, over TLS, for every path. */
+function sessionCookie(value: string, seconds: number): string {
+  const expires = later(seconds * 1000, seconds > 0 ? now() : new Date(0)).toUTCString()
+  return `${SESSION_COOKIE}=${value}; Path=/; Max-Age=${seconds}; Expires=${expires}; Secure; HttpOnly; SameSite=Strict`
+}

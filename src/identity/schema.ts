@@ -1,0 +1,89 @@
+// Users and their sessions, as they look from outside.
+
+import Type, { type Static } from 'typebox'
+import { Line, Moment, Nullable, Words } from '../check.ts'
+import { pageOf } from '../page.ts'
+import { ROLES } from '../permissions.ts'
+import { Store } from '../stores/schema.ts'
+
+const Email = Type.String({ minLength: 3, maxLength: 254, description: 'Upper and lower case are the same.' })
+const Password = Type.String({
+  minLength: 15,
+  maxLength: 256,
+  description: 'Any 15 to 256 characters; a sentence is a good one. The commonest are refused.',
+})
+/** What is only compared, not kept, may be anything: a wrong password is wrong, not invalid. */
+const GivenPassword = Type.String({ maxLength: 256 })
+
+export const User = Type.Object(
+  {
+    id: Type.String({ examples: ['user_01k9wz3v5e8tvs8v4m8m3v5yqd'] }),
+    email: Nullable(Type.String({ description: '`null` for a user of an identity provider.' })),
+    name: Nullable(Type.String()),
+    createdAt: Moment,
+  },
+  { title: 'User', additionalProperties: false },
+)
+
+export const SignUp = Type.Object(
+  {
+    email: Email,
+    password: Password,
+    name: Type.Optional(Line(1, 100)),
+    cookie: Type.Optional(
+      Type.Boolean({ description: 'For browsers: the session comes as a cookie instead of a token.' }),
+    ),
+    invitation: Type.Optional(
+      Type.String({ maxLength: 200, description: 'The token of an invitation, where accounts are by invitation.' }),
+    ),
+  },
+  { title: 'SignUp', additionalProperties: false },
+)
+export type SignUp = Static<typeof SignUp>
+
+export const SignIn = Type.Object(
+  { email: Type.String({ maxLength: 254 }), password: GivenPassword, cookie: SignUp.properties.cookie },
+  { title: 'SignIn', additionalProperties: false },
+)
+export type SignIn = Static<typeof SignIn>
+
+export const SignedIn = Type.Object(
+  {
+    user: User,
+    token: Type.Optional(Type.String({ description: 'The session token. Left out when it was set as a cookie.' })),
+    expiresAt: Moment,
+  },
+  { title: 'SignedIn', additionalProperties: false },
+)
+
+export const Me = Type.Object(
+  {
+    user: User,
+    stores: Type.Array(
+      Type.Object(
+        { store: Store, role: Words(ROLES), permissions: Type.Array(Type.String()) },
+        { additionalProperties: false },
+      ),
+    ),
+  },
+  { title: 'Me', additionalProperties: false },
+)
+
+export const Session = Type.Object(
+  {
+    id: Type.String(),
+    current: Type.Boolean({ description: 'Whether this very request was made with it.' }),
+    userAgent: Nullable(Type.String()),
+    ip: Nullable(Type.String()),
+    createdAt: Moment,
+    lastUsedAt: Type.String({ format: 'date-time', description: 'Exact to the hour.' }),
+    expiresAt: Moment,
+  },
+  { title: 'Session', additionalProperties: false },
+)
+export const Sessions = pageOf(Session, 'Sessions')
+
+export const PasswordChange = Type.Object(
+  { currentPassword: GivenPassword, newPassword: Password },
+  { title: 'PasswordChange', additionalProperties: false },
+)

@@ -1,0 +1,255 @@
+// API keys: made, listed, read. The full key exists in one answer only; the database keeps an HMAC of it, under a key
+// that the database does not hold.
+
+import type { KeyCaller, UserCaller } from '../caller.ts'
+import { held, madeBy } from '../caller.ts'
+import { now } from '../clock.ts'
+import type { Batch } from '../db/batch.ts'
+import { type Db, sql } from '../db/db.ts'
+import { fail } from '../errors.ts'
+import { etagOf } from '../etag.ts'
+import { type EventRow, newEvent } from '../events/event.ts'
+import { checkGrant } from '../grant.ts'
+import type { Here } from '../here.ts'
+import { AnsweredBefore } from '../idempotency/retry.ts'
+import { newId } from '../ids.ts'
+import { cutPage, type Page, type PageAsked, windowOf } from '../page.ts'
+import type { Permission } from '../permissions.ts'
+import type { Answer, RememberedRow, Retry } from '../route.ts'
+import { mintToken, type TokenKind } from '../secrets.ts'
+import type { WantedKey } from './input.ts'
+import { KEY_TYPES, type Key, type KeyRow, type KeyStatus, type KeyType, showKey } from './schema.ts'
+
+type Manager = UserCaller | KeyCaller
+
+const TOKEN_KIND: Record<KeyType, TokenKind> = { PROD: 'prod', TEST: 'test', DEV: 'dev' }
+/** How many random characters are shown to tell keys apart: 4 of 32 leave 166 bits. */
+const START_CHARACTERS = 4
+
+// ---- create ---------------------------------------------------------------------------------------------------------
+
+export async function createKey(
+  db: Db,
+  here: Here,
+  caller: Manager,
+  storeId: string,
+  wanted: WantedKey,
+  retry: Retry | null,
+): Promise<Answer<Key & { key: string }>> {
+  checkGrant(caller, wanted.permissions)
+  const secret = mintToken(here.keyPrefix, TOKEN_KIND[wanted.type]).reveal()
+  const row = newKeyRow(here, caller, storeId, wanted, secret)
+  const answer = {
+    body: { ...showKey(row, row.created_at), key: secret },
+    etag: etagOf(row.revision),
+    resource: { id: row.id, location: `/v1/user/store/${storeId}/keys/${row.id}` },
+  }
+  const { name, type, permissions, expires_at } = row
+  const event = newEvent(caller, storeId, 'key.created', row.id, { name, type, permissions, expiresAt: expires_at })
+  const written = { key: row, event, remembered: retry?.rowFor(answer) ?? null, most: here.maxKeysPerStore }
+  const outcome = await db.batched(insertKeys, written)
+  if (outcome === 'full' && (await recountKeys(db, here, storeId)))
+    return settle(await db.batched(insertKeys, written), answer)
+  return settle(outcome, answer)
+}
+
+function settle<Body>(outcome: Outcome, answer: Answer<Body>): Answer<Body> {
+  switch (outcome) {
+    case 'made':
+      return answer
+    case 'answered':
+      throw new AnsweredBefore()
+    case 'gone':
+      return fail('store_not_found')
+    case 'full':
+      return fail('limit_exceeded', {
+        detail: 'The store holds as many live keys as it may. Revoke keys that are no longer used.',
+      })
+  }
+}
+
+type NewKeyRow = KeyRow & { hash: string; hash_kid: string }
+
+function newKeyRow(here: Here, caller: Manager, storeId: string, wanted: WantedKey, secret: string): NewKeyRow {
+  const { current } = here.keyring
+  const by = madeBy(caller)
+  const at = now()
+  return {
+    id: newId('key'),
+    store_id: storeId,
+    name: wanted.name,
+    type: wanted.type,
+    permissions: wanted.permissions,
+    metadata: wanted.metadata,
+    start: secret.slice(0, secret.lastIndexOf('_') + 1 + START_CHARACTERS),
+    hash: current.hmac('key-hash', secret).toString('hex'),
+    hash_kid: current.kid,
+    enabled: true,
+    expires_at: wanted.expiresAt,
+    ip_allowlist: wanted.ipAllowlist,
+    rate_limit: wanted.rateLimit?.limit ?? null,
+    rate_limit_window_seconds: wanted.rateLimit?.windowSeconds ?? null,
+    created_by_kind: by.kind,
+    created_by_id: by.id,
+    last_used_at: null,
+    revoked_at: null,
+    revocation_reason: null,
+    revision: 1,
+    created_at: at,
+    updated_at: at,
+  }
+}
+
+type Written = { key: NewKeyRow; event: EventRow; remembered: RememberedRow | null; most: number }
+/** `gone`: the store was deleted meanwhile. `answered`: the Idempotency-Key was used before. `full`: the limit. */
+type Outcome = 'made' | 'answered' | 'gone' | 'full'
+
+/**
+ * The keys of many requests in one statement: the store's row is locked (in the order of ids, so that two batches never
+ * wait for each other) and its count decides who still fits; the Idempotency-Key is claimed; key and event are written.
+ */
+const insertKeys: Batch<Written, Outcome> = async (db, rows) => {
+  const outcomes = await db.query<{ outcome: Outcome }>(sql`
+    with asked as (
+      select *
+        from json_to_recordset(${JSON.stringify(rows.map((row, n) => ({ n, id: row.key.id, store_id: row.key.store_id, ...row })))})
+             as asked(n int, id text, store_id text, key json, event json, remembered json, most int)
+    ), store as (
+      select id, live_keys
+        from stores
+       where id in (select store_id from asked)
+         and deleted_at is null
+       order by id
+         for no key update
+    ), placed as (
+      select asked.*,
+             store.live_keys + row_number() over (partition by asked.store_id order by asked.n) <= asked.most as fits
+        from asked
+        join store on store.id = asked.store_id
+    ), claimed as (
+      insert into remembered_answers
+             (lookup, fingerprint, once_only, status, resource_id, kid, salt, sealed, created_at)
+      select decode(row.lookup, 'hex'), decode(row.fingerprint, 'hex'), row.once_only, row.status, row.resource_id, row.kid,
+             decode(row.salt, 'hex'), decode(row.sealed, 'hex'), row.created_at
+        from placed
+       cross join json_to_record(placed.remembered)
+             as row(lookup text, fingerprint text, once_only boolean, status int, resource_id text, kid text,
+                    salt text, sealed text, created_at timestamptz)
+       where placed.fits
+         and row.lookup is not null
+       order by row.lookup
+          on conflict (lookup) do nothing
+      returning resource_id
+    ), made as (
+      select *
+        from placed
+       where fits
+         and (remembered ->> 'lookup' is null or id in (select resource_id from claimed))
+    ), key as (
+      insert into api_keys
+             (id, store_id, name, type, permissions, metadata, start, hash, hash_kid, expires_at, ip_allowlist,
+              rate_limit, rate_limit_window_seconds, created_by_kind, created_by_id, created_at, updated_at)
+      select row.id, row.store_id, row.name, row.type, row.permissions, row.metadata, row.start, decode(row.hash, 'hex'),
+             row.hash_kid, row.expires_at, row.ip_allowlist, row.rate_limit, row.rate_limit_window_seconds,
+             row.created_by_kind, row.created_by_id, row.created_at, row.updated_at
+        from made
+       cross join json_to_record(made.key)
+             as row(id text, store_id text, name text, type text, permissions text[], metadata json, start text, hash text,
+                    hash_kid text, expires_at timestamptz, ip_allowlist text[], rate_limit int,
+                    rate_limit_window_seconds int, created_by_kind text, created_by_id text, created_at timestamptz,
+                    updated_at timestamptz)
+    ), event as (
+      insert into events (id, store_id, type, at, actor, subject, data)
+      select row.id, row.store_id, row.type, row.at, row.actor, row.subject, row.data
+        from made
+       cross join json_to_record(made.event)
+             as row(id text, store_id text, type text, at timestamptz, actor json, subject text, data json)
+    ), counted as (
+      update stores
+         set live_keys = stores.live_keys + count.made
+        from (select store_id, count(*) as made from made group by store_id) as count
+       where stores.id = count.store_id
+    )
+    select case when placed.id is null then 'gone'
+                when not placed.fits then 'full'
+                when made.id is null then 'answered'
+                else 'made'
+           end as outcome
+      from asked
+      left join placed on placed.n = asked.n
+      left join made on made.n = asked.n
+     order by asked.n`)
+  return outcomes.map(({ outcome }) => outcome)
+}
+
+/** The store's count still holds the expired: taken anew, it may show that there is room. True when it does. */
+async function recountKeys(db: Db, here: Here, storeId: string): Promise<boolean> {
+  return db.transaction(async (tx) => {
+    await tx.query(sql`select id from stores where id = ${storeId} for no key update`)
+    const [store] = await tx.query<{ live_keys: number }>(sql`
+      update stores
+         set live_keys = (
+               select count(*)
+                 from api_keys
+                where store_id = ${storeId}
+                  and revoked_at is null
+                  and (expires_at is null or expires_at > ${now()})
+             )
+       where id = ${storeId}
+   returning live_keys`)
+    return store !== undefined && store.live_keys < here.maxKeysPerStore
+  })
+}
+
+// ---- list and read --------------------------------------------------------------------------------------------------
+
+const columns = sql`
+  id, store_id, name, type, permissions, metadata, start, enabled, expires_at, ip_allowlist, rate_limit,
+  rate_limit_window_seconds, created_by_kind, created_by_id, last_used_at, revoked_at, revocation_reason, revision,
+  created_at, updated_at`
+
+export async function listKeys(
+  db: Db,
+  here: Here,
+  storeId: string,
+  query: PageAsked & { status?: KeyStatus; type?: KeyType },
+): Promise<Page<Key>> {
+  const list = ['keys', storeId, query.status, query.type]
+  const window = windowOf(here.keyring, list, query)
+  const at = now()
+  const rows = await db.query<KeyRow>(sql`
+    select ${columns}
+      from api_keys
+     where store_id = ${storeId}
+       and (${window.after}::text is null or id < ${window.after})
+       and (${query.type ?? null}::text is null or type = ${query.type ?? null})
+       and (${query.status ?? null}::text is null or ${query.status ?? null} =
+            case when revoked_at is not null then 'REVOKED'
+                 when expires_at <= ${at} then 'EXPIRED'
+                 when not enabled then 'DISABLED'
+                 else 'ACTIVE'
+            end)
+     order by id desc
+     limit ${window.limit + 1}`)
+  return cutPage(
+    here.keyring,
+    list,
+    window,
+    rows,
+    (row) => row.id,
+    (row) => showKey(row, at),
+  )
+}
+
+export async function readKey(db: Db, storeId: string, keyId: string): Promise<Answer<Key>> {
+  const row = await db.one<KeyRow>(sql`
+    select ${columns}
+      from api_keys
+     where id = ${keyId}
+       and store_id = ${storeId}`)
+  return row ? { body: showKey(row, now()), etag: etagOf(row.revision) } : fail('key_not_found')
+}
+
+export function readGrantable(caller: Manager): { permissions: Permission[]; types: KeyType[] } {
+  return { permissions: held(caller), types: [...KEY_TYPES] }
+}

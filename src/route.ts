@@ -1,0 +1,116 @@
+// A route is a row of facts and one call. Validation, the permission check, retries, OpenAPI and the tests of who may
+// do what are all made from the row, so a row without a rule does not compile.
+
+import Type, { type Static, type TObject, type TSchema } from 'typebox'
+import type { Caller, KeyCaller, UserCaller } from './caller.ts'
+import type { Db } from './db/db.ts'
+import type { ErrorCode, Fault } from './errors.ts'
+import type { Here } from './here.ts'
+import type { BuiltInPermission } from './permissions.ts'
+
+/**
+ * Who may call. A permission: whoever holds it in the store of the path, member or key. `user`: any signed-in user.
+ * `store user`: a user with a part in the store of the path. `nothing`: anyone.
+ */
+export type Needs = BuiltInPermission | 'user' | 'store user' | 'nothing'
+
+type CallerFor<N extends Needs> = N extends 'nothing'
+  ? null
+  : N extends 'user' | 'store user'
+    ? UserCaller
+    : UserCaller | KeyCaller
+
+type ParamsOf<Path extends string> = Path extends `${string}:${infer Name}/${infer Rest}`
+  ? { [K in Name]: string } & ParamsOf<Rest>
+  : Path extends `${string}:${infer Name}`
+    ? { [K in Name]: string }
+    : unknown
+
+/** Keeps what was answered, so that a retry gets it again: see idempotency/. Null when the caller sent no key. */
+export type Retry = {
+  /** Ends the request here when it was answered before or is being answered now. */
+  claim(tx: Db): Promise<void>
+  /** The row to write in the same transaction as the change. */
+  rowFor(answer: Answer<unknown>): RememberedRow
+}
+
+export type RememberedRow = {
+  lookup: string
+  fingerprint: string
+  once_only: boolean
+  status: number
+  resource_id: string | null
+  kid: string
+  salt: string | null
+  sealed: string | null
+  created_at: Date
+}
+
+export type Answer<Body> = {
+  body: Body
+  /** What was made: it becomes the Location and is named should its secret no longer be shown. */
+  resource?: { id: string; location: string }
+  etag?: string
+  headers?: Record<string, string>
+}
+
+export type Asked<Path extends string, N extends Needs, Query, Body> = {
+  db: Db
+  here: Here
+  caller: CallerFor<N>
+  params: ParamsOf<Path>
+  query: Query
+  body: Body
+  ifMatch: string | null
+  retry: Retry | null
+  /** How the request came: for sessions and the trail. */
+  from: { ip: string; userAgent: string | null; path: string }
+}
+
+export type RouteFacts<Path extends string, N extends Needs, Query extends TObject, Body extends TSchema, Value> = {
+  method: 'GET' | 'POST' | 'PATCH' | 'DELETE'
+  path: Path
+  needs: N
+  /** For the docs: what it does in a few words, and what to know about it. */
+  summary: string
+  description: string
+  query?: Query
+  body?: Body
+  /** What no schema can say: pushes more faults, and gives the value in its normal form. May meet absent members. */
+  reads?: (body: Partial<Static<Body>>, here: Here, faults: Fault[]) => Value
+  returns: readonly [200 | 201 | 204, TSchema | null]
+  /** Its own failures, beside those that every route of its kind has. */
+  errors?: ErrorCode[]
+  /** The answer holds a secret that is shown once. */
+  onceOnly?: true
+  /** The change is written by a batch or in transactions of its own. Otherwise it runs inside one. */
+  ownTransaction?: true
+  /** A request that really works; a test sends it. */
+  example?: { body?: Static<Body>; query?: string }
+}
+
+export type Route = Omit<RouteFacts<string, Needs, TObject, TSchema, unknown>, 'reads'> & {
+  reads?: (body: object, here: Here, faults: Fault[]) => unknown
+  handle: (asked: Asked<string, Needs, unknown, unknown>) => Promise<Answer<unknown>>
+}
+
+export function route<
+  const Path extends string,
+  const N extends Needs,
+  Query extends TObject,
+  Body extends TSchema,
+  const Status extends 200 | 201 | 204,
+  Result extends TSchema | null,
+  Value = Static<Body>,
+>(
+  facts: Omit<RouteFacts<Path, N, Query, Body, Value>, 'returns'> & { returns: readonly [Status, Result] },
+  handle: (
+    asked: Asked<Path, N, Static<Query>, Value>,
+  ) => Promise<Answer<Result extends TSchema ? Static<Result> : null>>,
+): Route {
+  // Inside the table all routes have one type; the facts above were checked against the handler here.
+  return { ...facts, handle } as unknown as Route
+}
+
+export type { Caller }
+export const Nothing = Type.Object({}, { additionalProperties: false, title: 'Nothing' })

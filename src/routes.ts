@@ -1,0 +1,9 @@
+// Every operation of the API, in the order of the docs.
+
+import { billingRoutes } from './billing/routes.ts'
+import { identityRoutes } from './identity/routes.ts'
+import { keyRoutes } from './keys/routes.ts'
+import type { Route } from './route.ts'
+import { storeRoutes } from './stores/routes.ts'
+
+export const routes: Route[] = [...keyRoutes, ...billingRoutes, ...storeRoutes, ...identityRoutes]

@@ -1,0 +1,114 @@
+// Builds the service from its settings: database → migrations → server → listen, and takes it apart in reverse.
+// main.ts runs it as a process; the tests run it in theirs.
+
+import net from 'node:net'
+import { setTimeout as sleep } from 'node:timers/promises'
+import type { Logger } from 'pino'
+import { jwtCheckFrom } from './access/jwt.ts'
+import { MINUTE, SECOND } from './clock.ts'
+import type { Config } from './config.ts'
+import { connect, type Database } from './db/db.ts'
+import { migrate } from './db/migrate.ts'
+import { hereFrom } from './here.ts'
+import { type Home, openHome } from './home.ts'
+import { newMetrics } from './http/metrics.ts'
+import { newOverload } from './http/overload.ts'
+import { buildPages } from './http/pages.ts'
+import { buildServer } from './http/server.ts'
+import { newLimits } from './http/walk.ts'
+import { forgetAnswers } from './idempotency/retry.ts'
+import { forgetFailures, forgetSessions } from './identity/identity.ts'
+import { newUsage } from './keys/usage.ts'
+import { routes } from './routes.ts'
+import { purgeStores } from './stores/stores.ts'
+
+export type Service = { url: string; db: Database; close(): Promise<void> }
+
+export async function startService(config: Config, log: Logger, say: (line: string) => void): Promise<Service> {
+  const home = await openHome(config, say)
+  try {
+    await migrate(home.connection, say)
+    return await serve(config, home, log)
+  } catch (error) {
+    await home.close()
+    throw error
+  }
+}
+
+async function serve(config: Config, home: Home, log: Logger): Promise<Service> {
+  const db = connect(home.connection)
+  const usage = newUsage(db)
+  const overload = newOverload(db)
+  const metrics = newMetrics({ underWay: overload.underWay, waiting: db.waiting })
+  let draining = false
+  const app = await buildServer({
+    gate: {
+      db,
+      here: hereFrom(config, home.secret),
+      jwt: jwtCheckFrom(config),
+      corsOrigins: config.CORS_ORIGINS,
+      limits: newLimits(config.RATE_LIMIT),
+      keyUsed: usage.used,
+    },
+    routes,
+    pages: buildPages({ routes, db, metrics, draining: () => draining }),
+    overload,
+    metrics,
+    log,
+    trustProxy: config.TRUST_PROXY,
+  })
+  // Whoever is answered while we stop is told not to send more on that connection.
+  app.addHook('onSend', async (_request, reply) => {
+    if (draining) reply.header('connection', 'close')
+  })
+  const keepHouse = houseKeeping(db)
+
+  const close = async () => {
+    draining = true
+    await drain(app.server)
+    await app.close()
+    clearInterval(keepHouse)
+    overload.close()
+    await usage.close()
+    await db.close()
+    await home.close()
+  }
+  try {
+    const url = await app.listen({ host: config.HOST, port: config.PORT })
+    return { url, db, close: once(close) }
+  } catch (error) {
+    await close()
+    throw error
+  }
+}
+
+const IDLE_MS = SECOND
+const HOUSE_KEEPING_MS = MINUTE
+
+/**
+ * Stops listening, but lets connections that are open bring what they have sent: a request that was on its way when we
+ * were told to stop is still answered. Connections that stay quiet are closed after a second.
+ */
+async function drain(server: net.Server & { closeIdleConnections(): void }): Promise<void> {
+  if (!server.listening) return
+  const closed = new Promise<void>((resolve) => server.once('close', resolve))
+  net.Server.prototype.close.call(server)
+  await Promise.race([closed, sleep(IDLE_MS)])
+  server.closeIdleConnections()
+}
+
+function houseKeeping(db: Database): NodeJS.Timeout {
+  const chores = [forgetAnswers, forgetFailures, forgetSessions, purgeStores]
+  return setInterval(() => {
+    // What a chore does not get done now, the next one does.
+    for (const chore of chores) chore(db).catch(() => {})
+  }, HOUSE_KEEPING_MS).unref()
+}
+
+function once(work: () => Promise<void>): () => Promise<void> {
+  let done: Promise<void> | undefined
+  return () => {
+    done ??= work()
+    return done
+  }
+}

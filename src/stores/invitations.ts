@@ -1,0 +1,236 @@
+// How somebody comes to have a part in a store: by an invitation with a token that works once, or by joining a store that
+// is open.
+
+import { type KeyCaller, madeBy, type UserCaller } from '../caller.ts'
+import { DAY, later, now } from '../clock.ts'
+import { type Db, sql } from '../db/db.ts'
+import { violated } from '../db/faults.ts'
+import { fail } from '../errors.ts'
+import { newEvent, writeEvents } from '../events/event.ts'
+import { checkGrant } from '../grant.ts'
+import type { Here } from '../here.ts'
+import { destroySecrets } from '../idempotency/retry.ts'
+import { newId } from '../ids.ts'
+import { cutPage, type Page, type PageAsked, windowOf } from '../page.ts'
+import { missingFrom, type Permission, permissionsOf, type Role } from '../permissions.ts'
+import type { Answer } from '../route.ts'
+import { mintToken, sha256 } from '../secrets.ts'
+import { showStore } from './schema.ts'
+import { lockStore } from './stores.ts'
+
+type Manager = UserCaller | KeyCaller
+type StoreView = ReturnType<typeof showStore>
+
+const INVITATION_MS = 7 * DAY
+
+type InvitationRow = {
+  id: string
+  store_id: string
+  email: string
+  role: Role
+  permissions: Permission[] | null
+  created_by_kind: string
+  created_by_id: string
+  created_at: Date
+  expires_at: Date
+}
+
+function showInvitation(here: Here, row: InvitationRow) {
+  return {
+    id: row.id,
+    storeId: row.store_id,
+    email: row.email,
+    role: row.role,
+    permissions: permissionsOf(here.permissions, row.role, row.permissions),
+    createdAt: row.created_at.toISOString(),
+    createdBy: { kind: row.created_by_kind, id: row.created_by_id },
+    expiresAt: row.expires_at.toISOString(),
+  }
+}
+type InvitationView = ReturnType<typeof showInvitation>
+
+export async function invite(
+  tx: Db,
+  here: Here,
+  caller: Manager,
+  storeId: string,
+  wanted: { email: string; role: Role; permissions: Permission[] | null },
+): Promise<Answer<InvitationView & { token: string }>> {
+  checkGrant(caller, permissionsOf(here.permissions, wanted.role, wanted.permissions))
+  const token = mintToken(here.keyPrefix, 'inv')
+  const by = madeBy(caller)
+  const row: InvitationRow = {
+    id: newId('inv'),
+    store_id: storeId,
+    ...wanted,
+    created_by_kind: by.kind,
+    created_by_id: by.id,
+    created_at: now(),
+    expires_at: later(INVITATION_MS),
+  }
+  await tx.query(sql`
+    insert into invitations
+           (id, store_id, email, role, permissions, hash, created_by_kind, created_by_id, created_at, expires_at)
+    values (${row.id}, ${storeId}, ${row.email}, ${row.role}, ${row.permissions}, ${sha256(token.reveal())},
+            ${by.kind}, ${by.id}, ${row.created_at}, ${row.expires_at})`)
+  const shown = showInvitation(here, row)
+  await writeEvents(tx, [
+    newEvent(caller, storeId, 'member.invited', row.id, { role: row.role, permissions: shown.permissions }),
+  ])
+  return {
+    body: { ...shown, token: token.reveal() },
+    resource: { id: row.id, location: `/v1/user/store/${storeId}/invitations/${row.id}` },
+  }
+}
+
+export async function listInvitations(
+  db: Db,
+  here: Here,
+  storeId: string,
+  query: PageAsked,
+): Promise<Page<InvitationView>> {
+  const list = ['invitations', storeId]
+  const window = windowOf(here.keyring, list, query)
+  const rows = await db.query<InvitationRow>(sql`
+    select id, store_id, email, role, permissions, created_by_kind, created_by_id, created_at, expires_at
+      from invitations
+     where store_id = ${storeId}
+       and accepted_at is null
+       and withdrawn_at is null
+       and expires_at > ${now()}
+       and (${window.after}::text is null or id < ${window.after})
+     order by id desc
+     limit ${window.limit + 1}`)
+  return cutPage(
+    here.keyring,
+    list,
+    window,
+    rows,
+    (row) => row.id,
+    (row) => showInvitation(here, row),
+  )
+}
+
+export async function readInvitation(
+  db: Db,
+  here: Here,
+  storeId: string,
+  invitationId: string,
+): Promise<Answer<InvitationView>> {
+  const row = await db.one<InvitationRow>(sql`
+    select id, store_id, email, role, permissions, created_by_kind, created_by_id, created_at, expires_at
+      from invitations
+     where id = ${invitationId}
+       and store_id = ${storeId}
+       and accepted_at is null
+       and withdrawn_at is null
+       and expires_at > ${now()}`)
+  return row ? { body: showInvitation(here, row) } : fail('invitation_not_found')
+}
+
+export async function withdrawInvitation(
+  tx: Db,
+  caller: Manager,
+  storeId: string,
+  invitationId: string,
+): Promise<void> {
+  const withdrawn = await tx.query(sql`
+    update invitations
+       set withdrawn_at = ${now()}
+     where id = ${invitationId}
+       and store_id = ${storeId}
+       and accepted_at is null
+       and withdrawn_at is null
+ returning id`)
+  if (withdrawn.length === 0) fail('invitation_not_found')
+  await destroySecrets(tx, [invitationId])
+  await writeEvents(tx, [newEvent(caller, storeId, 'member.invitation_withdrawn', invitationId, {})])
+}
+
+type Membership = { store: StoreView; userId: string; role: Role; permissions: Permission[]; createdAt: string }
+
+/** Of two who accept at once one does; the other finds the invitation used. */
+export async function acceptInvitation(
+  tx: Db,
+  here: Here,
+  caller: UserCaller,
+  token: string,
+): Promise<Answer<Membership>> {
+  const row = await tx.one<InvitationRow>(sql`
+    update invitations
+       set accepted_at = ${now()}, accepted_by = ${caller.id}
+     where hash = ${sha256(token)}
+       and accepted_at is null
+       and withdrawn_at is null
+       and expires_at > ${now()}
+ returning id, store_id, email, role, permissions, created_by_kind, created_by_id, created_at, expires_at`)
+  if (!row) return fail('invitation_not_found')
+  if (caller.email !== null && caller.email !== row.email) fail('invitation_mismatch')
+  const store = await lockStore(tx, row.store_id).catch(() => fail('invitation_not_found'))
+  const permissions = permissionsOf(here.permissions, row.role, row.permissions)
+  if (missingFrom(await heldByInviter(tx, here, row), permissions).length > 0) fail('invitation_not_found')
+  const at = now()
+  // Somebody who came as a customer and is invited to more moves up; whoever has a role already keeps it.
+  const written = await tx.query(sql`
+    insert into members (store_id, user_id, role, permissions, created_at, updated_at)
+    values (${row.store_id}, ${caller.id}, ${row.role}, ${row.permissions}, ${at}, ${at})
+        on conflict (store_id, user_id) do update
+       set role = excluded.role, permissions = excluded.permissions, revision = members.revision + 1, updated_at = excluded.updated_at
+     where members.role = 'CUSTOMER'
+ returning user_id`)
+  if (written.length === 0) fail('already_member')
+  await destroySecrets(tx, [row.id])
+  await writeEvents(tx, [
+    newEvent(caller, row.store_id, 'member.joined', caller.id, { role: row.role, permissions, invitation: row.id }),
+  ])
+  return {
+    body: { store: showStore(store), userId: caller.id, role: row.role, permissions, createdAt: at.toISOString() },
+  }
+}
+
+/** The grant ceiling holds to the end: an invitation is worth no more than its maker holds when it is accepted. */
+async function heldByInviter(tx: Db, here: Here, row: InvitationRow): Promise<Permission[]> {
+  if (row.created_by_kind === 'key') {
+    const key = await tx.one<{ permissions: Permission[] }>(sql`
+      select permissions
+        from api_keys
+       where id = ${row.created_by_id}
+         and revoked_at is null
+         and enabled
+         and (expires_at is null or expires_at > ${now()})`)
+    return key?.permissions ?? []
+  }
+  const member = await tx.one<{ role: Role; permissions: Permission[] | null }>(sql`
+    select role, permissions
+      from members
+     where store_id = ${row.store_id}
+       and user_id = ${row.created_by_id}`)
+  const holds = member ? permissionsOf(here.permissions, member.role, member.permissions) : []
+  return holds.includes('MANAGE_MEMBERS') ? holds : []
+}
+
+/** A closed store answers a stranger like one that does not exist. */
+export async function joinStore(tx: Db, caller: UserCaller, storeId: string): Promise<Answer<Membership>> {
+  const store = await lockStore(tx, storeId)
+  if (caller.member) fail('already_member')
+  if (store.registration !== 'OPEN') fail('store_not_found')
+  const at = now()
+  try {
+    await tx.query(sql`
+      insert into members (store_id, user_id, role, created_at, updated_at)
+      values (${storeId}, ${caller.id}, 'CUSTOMER', ${at}, ${at})`)
+  } catch (error) {
+    return violated(error) === 'members_pkey' ? fail('already_member') : Promise.reject(error)
+  }
+  await writeEvents(tx, [newEvent(caller, storeId, 'member.joined', caller.id, { role: 'CUSTOMER', permissions: [] })])
+  return {
+    body: {
+      store: showStore(store),
+      userId: caller.id,
+      role: 'CUSTOMER',
+      permissions: [],
+      createdAt: at.toISOString(),
+    },
+    resource: { id: caller.id, location: `/v1/user/store/${storeId}/members/${caller.id}` },
+  }
+}

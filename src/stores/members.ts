@@ -1,0 +1,204 @@
+// Who has a part in a store, and what they may do there. Nobody gives what they do not hold, nobody changes a member who
+// holds more, and a store never loses its last owner.
+
+import { held, type KeyCaller, type UserCaller } from '../caller.ts'
+import { now } from '../clock.ts'
+import { type Db, sql } from '../db/db.ts'
+import { fail } from '../errors.ts'
+import { checkMatch, etagOf } from '../etag.ts'
+import { newEvent, writeEvents } from '../events/event.ts'
+import { checkGrant } from '../grant.ts'
+import type { Here } from '../here.ts'
+import { destroySecrets } from '../idempotency/retry.ts'
+import { cutPage, type Page, type PageAsked, windowOf } from '../page.ts'
+import { missingFrom, type Permission, permissionsOf, type Role } from '../permissions.ts'
+import type { Answer } from '../route.ts'
+import type { MemberRow } from './schema.ts'
+import { lockStore } from './stores.ts'
+
+type Manager = UserCaller | KeyCaller
+
+function showMember(here: Here, row: MemberRow) {
+  return {
+    storeId: row.store_id,
+    userId: row.user_id,
+    name: row.name,
+    email: row.email,
+    role: row.role,
+    permissions: permissionsOf(here.permissions, row.role, row.permissions),
+    createdAt: row.created_at.toISOString(),
+    updatedAt: row.updated_at.toISOString(),
+  }
+}
+type MemberView = ReturnType<typeof showMember>
+
+export async function listMembers(db: Db, here: Here, storeId: string, query: PageAsked): Promise<Page<MemberView>> {
+  const list = ['members', storeId]
+  const window = windowOf(here.keyring, list, query)
+  const rows = await db.query<MemberRow>(sql`
+    select member.store_id, member.user_id, person.name, person.email, member.role, member.permissions,
+           member.revision, member.created_at, member.updated_at
+      from members member
+      join users person on person.id = member.user_id
+     where member.store_id = ${storeId}
+       and (${window.after}::text is null or member.user_id < ${window.after})
+     order by member.user_id desc
+     limit ${window.limit + 1}`)
+  return cutPage(
+    here.keyring,
+    list,
+    window,
+    rows,
+    (row) => row.user_id,
+    (row) => showMember(here, row),
+  )
+}
+
+export async function readMember(db: Db, here: Here, storeId: string, userId: string): Promise<Answer<MemberView>> {
+  const row = await findMember(db, storeId, userId)
+  return { body: showMember(here, row), etag: etagOf(row.revision) }
+}
+
+type KeyState = { id: string; name: string; status: string }
+type ChangedMember = { member: MemberView; keys: KeyState[] }
+
+export async function changeMember(
+  tx: Db,
+  here: Here,
+  caller: Manager,
+  place: { storeId: string; userId: string },
+  changes: { role?: Role; permissions?: Permission[] | null },
+  options: { keys: 'keep' | 'revoke'; ifMatch: string | null },
+): Promise<Answer<ChangedMember>> {
+  const before = await lockMember(tx, place)
+  checkMatch(options.ifMatch, before.revision)
+  checkRank(here, caller, before)
+  const after = { ...before, role: changes.role ?? before.role }
+  // A new role brings its own permissions, unless others are set with it.
+  if (changes.permissions !== undefined) after.permissions = changes.permissions
+  else if (changes.role !== undefined && changes.role !== before.role) after.permissions = null
+  if (after.role === 'OWNER') after.permissions = null
+  const holds = permissionsOf(here.permissions, after.role, after.permissions)
+  const held = permissionsOf(here.permissions, before.role, before.permissions)
+  checkGrant(caller, holds)
+  if (before.role === 'OWNER' && after.role !== 'OWNER') await keepAnOwner(tx, place.storeId)
+  const same = after.role === before.role && String(after.permissions) === String(before.permissions)
+  if (!same) {
+    after.revision += 1
+    after.updated_at = now()
+    await tx.query(sql`
+      update members
+         set role = ${after.role}, permissions = ${after.permissions}, revision = ${after.revision}, updated_at = ${after.updated_at}
+       where store_id = ${place.storeId}
+         and user_id = ${place.userId}`)
+    await writeEvents(tx, [
+      newEvent(caller, place.storeId, 'member.updated', place.userId, {
+        from: { role: before.role, permissions: held },
+        to: { role: after.role, permissions: holds },
+      }),
+    ])
+  }
+  const demoted = missingFrom(holds, held).length > 0
+  const keys = await settleKeys(tx, caller, place, demoted ? options.keys : 'keep')
+  return { body: { member: showMember(here, after), keys }, etag: etagOf(after.revision) }
+}
+
+export async function removeMember(
+  tx: Db,
+  here: Here,
+  caller: Manager,
+  place: { storeId: string; userId: string },
+  options: { keys: 'keep' | 'revoke'; ifMatch: string | null },
+): Promise<Answer<ChangedMember>> {
+  const member = await lockMember(tx, place)
+  checkMatch(options.ifMatch, member.revision)
+  checkRank(here, caller, member)
+  if (member.role === 'OWNER') await keepAnOwner(tx, place.storeId)
+  const keys = await settleKeys(tx, caller, place, options.keys)
+  await tx.query(sql`
+    delete from members
+     where store_id = ${place.storeId}
+       and user_id = ${place.userId}`)
+  await writeEvents(tx, [
+    newEvent(caller, place.storeId, 'member.removed', place.userId, { role: member.role, keys: options.keys }),
+  ])
+  return { body: { member: showMember(here, member), keys } }
+}
+
+/** Changes to members go one at a time in a store, so that two owners cannot remove each other at once. */
+async function lockMember(tx: Db, place: { storeId: string; userId: string }): Promise<MemberRow> {
+  await lockStore(tx, place.storeId)
+  return findMember(tx, place.storeId, place.userId)
+}
+
+async function findMember(db: Db, storeId: string, userId: string): Promise<MemberRow> {
+  const row = await db.one<MemberRow>(sql`
+    select member.store_id, member.user_id, person.name, person.email, member.role, member.permissions,
+           member.revision, member.created_at, member.updated_at
+      from members member
+      join users person on person.id = member.user_id
+     where member.store_id = ${storeId}
+       and member.user_id = ${userId}`)
+  return row ?? fail('member_not_found')
+}
+
+/** Who holds more than you is not yours to change. */
+function checkRank(here: Here, caller: Manager, member: MemberRow): void {
+  const theirs = permissionsOf(here.permissions, member.role, member.permissions)
+  if (missingFrom(held(caller), theirs).length > 0) fail('outranked')
+}
+
+async function keepAnOwner(tx: Db, storeId: string): Promise<void> {
+  const owners = await tx.query(sql`
+    select user_id
+      from members
+     where store_id = ${storeId}
+       and role = 'OWNER'
+     limit 2`)
+  if (owners.length < 2) fail('last_owner')
+}
+
+/** What becomes of the keys a member made: they stay, or they are revoked with them. */
+async function settleKeys(
+  tx: Db,
+  caller: Manager,
+  place: { storeId: string; userId: string },
+  fate: 'keep' | 'revoke',
+): Promise<KeyState[]> {
+  const at = now()
+  if (fate === 'revoke') {
+    const revoked = await tx.query<{ id: string }>(sql`
+      update api_keys
+         set revoked_at = ${at}, revocation_reason = 'member removed or demoted', updated_at = ${at}, revision = revision + 1
+       where store_id = ${place.storeId}
+         and created_by_id = ${place.userId}
+         and revoked_at is null
+   returning id`)
+    await tx.query(sql`
+      update stores
+         set live_keys = greatest(0, live_keys - ${revoked.length}::int)
+       where id = ${place.storeId}`)
+    await destroySecrets(
+      tx,
+      revoked.map(({ id }) => id),
+    )
+    await writeEvents(
+      tx,
+      revoked.map(({ id }) =>
+        newEvent(caller, place.storeId, 'key.revoked', id, { reason: 'member removed or demoted' }),
+      ),
+    )
+  }
+  return tx.query<KeyState>(sql`
+    select id, name,
+           case when revoked_at is not null then 'REVOKED'
+                when expires_at <= ${at} then 'EXPIRED'
+                when not enabled then 'DISABLED'
+                else 'ACTIVE'
+           end as status
+      from api_keys
+     where store_id = ${place.storeId}
+       and created_by_id = ${place.userId}
+     order by id desc
+     limit 1000`)
+}

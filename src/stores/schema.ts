@@ -1,0 +1,143 @@
+// Stores, their members and the invitations to become one, as they look from outside.
+
+import Type, { type Static } from 'typebox'
+import { Line, Moment, Nullable, Words } from '../check.ts'
+import { pageOf } from '../page.ts'
+import { type Permission, ROLES, type Role } from '../permissions.ts'
+
+const closed = { additionalProperties: false }
+const Name = Line(1, 100)
+const Registration = Words(['OPEN', 'CLOSED'], {
+  description:
+    'Whether anyone signed in may join as a customer. A closed store looks to a stranger as if it did not exist.',
+})
+export const Permissions = Type.Array(Type.String({ maxLength: 63 }), {
+  maxItems: 100,
+  uniqueItems: true,
+  examples: [['READ', 'WRITE']],
+})
+
+export const Store = Type.Object(
+  {
+    id: Type.String({ examples: ['store_01k9wz3v5e8tvs8v4m8m3v5yqd'] }),
+    name: Name,
+    registration: Registration,
+    createdAt: Moment,
+    updatedAt: Moment,
+  },
+  { title: 'Store', ...closed },
+)
+export const Stores = pageOf(Store, 'Stores')
+export const NewStore = Type.Object(
+  { name: Name, registration: Type.Optional(Registration) },
+  { title: 'NewStore', ...closed },
+)
+export const StoreChanges = Type.Partial(Type.Pick(Store, ['name', 'registration']), {
+  title: 'StoreChanges',
+  ...closed,
+})
+
+export const Member = Type.Object(
+  {
+    storeId: Type.String(),
+    userId: Type.String(),
+    name: Nullable(Type.String()),
+    email: Nullable(Type.String()),
+    role: Words(ROLES),
+    permissions: Type.Array(Type.String(), {
+      description: 'What the member holds: what was set, or what the role brings.',
+    }),
+    createdAt: Moment,
+    updatedAt: Moment,
+  },
+  { title: 'Member', ...closed },
+)
+export const Members = pageOf(Member, 'Members')
+/** What a user is told about their own part in a store. */
+export const Membership = Type.Object(
+  {
+    store: Store,
+    userId: Type.String(),
+    role: Words(ROLES),
+    permissions: Type.Array(Type.String()),
+    createdAt: Moment,
+  },
+  { title: 'Membership', ...closed },
+)
+export const MemberChanges = Type.Object(
+  {
+    role: Type.Optional(Words(ROLES)),
+    permissions: Type.Optional(Nullable(Permissions)),
+  },
+  { title: 'MemberChanges', description: '`permissions` set one by one; `null`: what the role brings.', ...closed },
+)
+export const ChangedMember = Type.Object(
+  {
+    member: Member,
+    keys: Type.Array(Type.Object({ id: Type.String(), name: Type.String(), status: Type.String() }, closed), {
+      description: 'The keys this member made, as they are now.',
+    }),
+  },
+  { title: 'ChangedMember', ...closed },
+)
+
+export const Invitation = Type.Object(
+  {
+    id: Type.String(),
+    storeId: Type.String(),
+    email: Type.String(),
+    role: Words(ROLES),
+    permissions: Type.Array(Type.String()),
+    createdAt: Moment,
+    createdBy: Type.Object({ kind: Type.String(), id: Type.String() }, closed),
+    expiresAt: Moment,
+  },
+  { title: 'Invitation', ...closed },
+)
+export const Invitations = pageOf(Invitation, 'Invitations')
+export const InvitationWithToken = Type.Object(
+  { ...Invitation.properties, token: Type.String({ description: 'Shown once. Give it to the person you invite.' }) },
+  { title: 'InvitationWithToken', ...closed },
+)
+export const NewInvitation = Type.Object(
+  {
+    email: Type.String({ minLength: 3, maxLength: 254 }),
+    role: Words(ROLES),
+    permissions: Type.Optional(Permissions),
+  },
+  { title: 'NewInvitation', ...closed },
+)
+export const Acceptance = Type.Object({ token: Type.String({ maxLength: 200 }) }, { title: 'Acceptance', ...closed })
+
+// ---- from rows to what is shown -------------------------------------------------------------------------------------
+
+export type StoreRow = {
+  id: string
+  name: string
+  registration: 'OPEN' | 'CLOSED'
+  revision: number
+  created_at: Date
+  updated_at: Date
+}
+
+export function showStore(row: StoreRow): Static<typeof Store> {
+  return {
+    id: row.id,
+    name: row.name,
+    registration: row.registration,
+    createdAt: row.created_at.toISOString(),
+    updatedAt: row.updated_at.toISOString(),
+  }
+}
+
+export type MemberRow = {
+  store_id: string
+  user_id: string
+  name: string | null
+  email: string | null
+  role: Role
+  permissions: Permission[] | null
+  revision: number
+  created_at: Date
+  updated_at: Date
+}

@@ -1,0 +1,124 @@
+// Stores: made by a user, who becomes their owner; changed and deleted by those who hold MANAGE_STORE.
+
+import type { KeyCaller, UserCaller } from '../caller.ts'
+import { DAY, later, now } from '../clock.ts'
+import { type Db, sql } from '../db/db.ts'
+import { fail } from '../errors.ts'
+import { checkMatch, etagOf } from '../etag.ts'
+import { newEvent, writeEvents } from '../events/event.ts'
+import type { Here } from '../here.ts'
+import { newId } from '../ids.ts'
+import { cutPage, type Page, type PageAsked, windowOf } from '../page.ts'
+import type { Answer } from '../route.ts'
+import { type StoreRow, showStore } from './schema.ts'
+
+type Manager = UserCaller | KeyCaller
+type StoreView = ReturnType<typeof showStore>
+
+/** What a deleted store held is kept so long, and then it goes. */
+const KEPT_MS = 30 * DAY
+
+export async function createStore(
+  tx: Db,
+  caller: UserCaller,
+  wanted: { name: string; registration?: 'OPEN' | 'CLOSED' },
+): Promise<Answer<StoreView>> {
+  const at = now()
+  const row: StoreRow = {
+    id: newId('store'),
+    name: wanted.name,
+    registration: wanted.registration ?? 'CLOSED',
+    revision: 1,
+    created_at: at,
+    updated_at: at,
+  }
+  await tx.query(sql`
+    with store as (
+      insert into stores (id, name, registration, created_at, updated_at)
+      values (${row.id}, ${row.name}, ${row.registration}, ${at}, ${at})
+      returning id
+    )
+    insert into members (store_id, user_id, role, created_at, updated_at)
+    select id, ${caller.id}, 'OWNER', ${at}::timestamptz, ${at}::timestamptz
+      from store`)
+  const { name, registration } = row
+  await writeEvents(tx, [newEvent(caller, row.id, 'store.created', row.id, { name, registration })])
+  return { body: showStore(row), etag: etagOf(1), resource: { id: row.id, location: `/v1/user/store/${row.id}` } }
+}
+
+export async function listStores(db: Db, here: Here, caller: UserCaller, query: PageAsked): Promise<Page<StoreView>> {
+  const list = ['stores', caller.id]
+  const window = windowOf(here.keyring, list, query)
+  const rows = await db.query<StoreRow>(sql`
+    select store.id, store.name, store.registration, store.revision, store.created_at, store.updated_at
+      from members member
+      join stores store on store.id = member.store_id and store.deleted_at is null
+     where member.user_id = ${caller.id}
+       and (${window.after}::text is null or member.store_id < ${window.after})
+     order by member.store_id desc
+     limit ${window.limit + 1}`)
+  return cutPage(here.keyring, list, window, rows, (row) => row.id, showStore)
+}
+
+export async function readStore(db: Db, storeId: string): Promise<Answer<StoreView>> {
+  const row = await db.one<StoreRow>(sql`
+    select id, name, registration, revision, created_at, updated_at
+      from stores
+     where id = ${storeId}
+       and deleted_at is null`)
+  return row ? { body: showStore(row), etag: etagOf(row.revision) } : fail('store_not_found')
+}
+
+export async function changeStore(
+  tx: Db,
+  caller: Manager,
+  storeId: string,
+  changes: { name?: string; registration?: 'OPEN' | 'CLOSED' },
+  ifMatch: string | null,
+): Promise<Answer<StoreView>> {
+  const before = await lockStore(tx, storeId)
+  checkMatch(ifMatch, before.revision)
+  const after = { ...before, ...changes }
+  if (after.name === before.name && after.registration === before.registration)
+    return { body: showStore(before), etag: etagOf(before.revision) }
+  after.revision += 1
+  after.updated_at = now()
+  await tx.query(sql`
+    update stores
+       set name = ${after.name}, registration = ${after.registration}, revision = ${after.revision}, updated_at = ${after.updated_at}
+     where id = ${storeId}`)
+  await writeEvents(tx, [
+    newEvent(caller, storeId, 'store.updated', storeId, {
+      from: { name: before.name, registration: before.registration },
+      to: { name: after.name, registration: after.registration },
+    }),
+  ])
+  return { body: showStore(after), etag: etagOf(after.revision) }
+}
+
+export async function deleteStore(tx: Db, caller: Manager, storeId: string, ifMatch: string | null): Promise<void> {
+  checkMatch(ifMatch, (await lockStore(tx, storeId)).revision)
+  await tx.query(sql`
+    update stores
+       set deleted_at = ${now()}, updated_at = ${now()}
+     where id = ${storeId}`)
+  await writeEvents(tx, [newEvent(caller, storeId, 'store.deleted', storeId, {})])
+}
+
+/** What changes a store or its members waits here for its turn. */
+export async function lockStore(tx: Db, storeId: string): Promise<StoreRow> {
+  const row = await tx.one<StoreRow>(sql`
+    select id, name, registration, revision, created_at, updated_at
+      from stores
+     where id = ${storeId}
+       and deleted_at is null
+       for no key update`)
+  return row ?? fail('store_not_found')
+}
+
+/** House-keeping: a deleted store goes after 30 days, with all that was in it but the events. */
+export async function purgeStores(db: Db): Promise<void> {
+  await db.query(sql`
+    delete from stores
+     where id in (select id from stores where deleted_at < ${later(-KEPT_MS)} limit 10)`)
+}

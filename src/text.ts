@@ -1,0 +1,20 @@
+// Text from outside, in one form: NFC, trimmed, without characters that cannot be seen or that turn the line around.
+
+/** Controls, line and paragraph separators, bidirectional controls, zero-width and other invisible characters. */
+const UNSEEN =
+  /[\p{Cc}\u00AD\u034F\u061C\u115F\u1160\u17B4\u17B5\u180E\u200B\u200E\u200F\u2028-\u202E\u2060-\u206F\u3164\uFEFF\uFFA0\uFFF9-\uFFFB\u{E0000}-\u{E007F}]/u
+/** They join or part letters. Persian, Hindi and others need them in an address; a name of ours never does. */
+const JOINERS = /[\u200C\u200D]/u
+
+export type TextKind = 'line' | 'address'
+
+export function tidy(text: string): string {
+  return text.normalize('NFC').trim()
+}
+
+/** The first character that may not stand in such a text, as U+XXXX, or null. */
+export function unseenIn(text: string, kind: TextKind): string | null {
+  const found = UNSEEN.exec(text) ?? (kind === 'line' ? JOINERS.exec(text) : null)
+  if (!found) return null
+  return `U+${(found[0].codePointAt(0) as number).toString(16).toUpperCase().padStart(4, '0')}`
+}
