@@ -7,7 +7,13 @@ import Type, { type TSchema } from 'typebox'
 import type { Fault } from './errors.ts'
 import { type TextKind, tidy, unseenIn } from './text.ts'
 
-const ajv = new Ajv({ allErrors: true, coerceTypes: false, removeAdditional: false, strict: false, verbose: true })
+const ajv = new Ajv({
+  allErrors: true,
+  coerceTypes: false,
+  removeAdditional: false,
+  strict: false,
+  validateFormats: false,
+})
 
 ajv.addKeyword({
   keyword: 'x-text',

@@ -22,7 +22,12 @@ import { newUsage } from './keys/usage.ts'
 import { routes } from './routes.ts'
 import { purgeStores } from './stores/stores.ts'
 
-export type Service = { url: string; db: Database; close(): Promise<void> }
+export type Service = {
+  url: string
+  db: Database
+  /** Quiet connections are given so long to bring a request that is on its way. */
+  close(patienceMs?: number): Promise<void>
+}
 
 export async function startService(config: Config, log: Logger, say: (line: string) => void): Promise<Service> {
   const home = await openHome(config, say)
@@ -63,9 +68,9 @@ async function serve(config: Config, home: Home, log: Logger): Promise<Service> 
   })
   const keepHouse = houseKeeping(db)
 
-  const close = async () => {
+  const close = async (patienceMs = PATIENCE_MS) => {
     draining = true
-    await drain(app.server)
+    await drain(app.server, patienceMs)
     await app.close()
     clearInterval(keepHouse)
     overload.close()
@@ -77,23 +82,23 @@ async function serve(config: Config, home: Home, log: Logger): Promise<Service> 
     const url = await app.listen({ host: config.HOST, port: config.PORT })
     return { url, db, close: once(close) }
   } catch (error) {
-    await close()
+    await close(0)
     throw error
   }
 }
 
-const IDLE_MS = SECOND
+const PATIENCE_MS = SECOND
 const HOUSE_KEEPING_MS = MINUTE
 
 /**
  * Stops listening, but lets connections that are open bring what they have sent: a request that was on its way when we
  * were told to stop is still answered. Connections that stay quiet are closed after a second.
  */
-async function drain(server: net.Server & { closeIdleConnections(): void }): Promise<void> {
+async function drain(server: net.Server & { closeIdleConnections(): void }, patienceMs: number): Promise<void> {
   if (!server.listening) return
   const closed = new Promise<void>((resolve) => server.once('close', resolve))
   net.Server.prototype.close.call(server)
-  await Promise.race([closed, sleep(IDLE_MS)])
+  await Promise.race([closed, sleep(patienceMs)])
   server.closeIdleConnections()
 }
 
@@ -105,10 +110,10 @@ function houseKeeping(db: Database): NodeJS.Timeout {
   }, HOUSE_KEEPING_MS).unref()
 }
 
-function once(work: () => Promise<void>): () => Promise<void> {
+function once(work: (patienceMs?: number) => Promise<void>): Service['close'] {
   let done: Promise<void> | undefined
-  return () => {
-    done ??= work()
+  return (patienceMs) => {
+    done ??= work(patienceMs)
     return done
   }
 }

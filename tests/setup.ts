@@ -1,0 +1,55 @@
+// One PostgreSQL for the whole run: the one in DATABASE_URL, or an embedded one in a temporary folder. A template database
+// is migrated once; each world is a copy of it.
+
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import pg from 'pg'
+import type { TestProject } from 'vitest/node'
+import { startEmbedded } from '../src/db/embedded.ts'
+import { migrate } from '../src/db/migrate.ts'
+
+declare module 'vitest' {
+  export interface ProvidedContext {
+    /** A URL with the word DATABASE where the name of a database goes. */
+    databaseUrl: string
+    template: string
+  }
+}
+
+export default async function setup(project: TestProject): Promise<() => Promise<void>> {
+  const server = process.env.DATABASE_URL ? given(process.env.DATABASE_URL) : await embedded()
+  const template = `storekeeper_template_${process.pid}`
+  const admin = new pg.Client({ connectionString: server.url.replace('DATABASE', 'postgres') })
+  await admin.connect()
+  await admin.query(`create database ${template}`)
+  await migrate({ connectionString: server.url.replace('DATABASE', template) })
+  project.provide('databaseUrl', server.url)
+  project.provide('template', template)
+  return async () => {
+    await admin.query(`drop database if exists ${template} with (force)`)
+    await admin.end()
+    await server.stop()
+  }
+}
+
+type Server = { url: string; stop(): Promise<void> }
+
+function given(url: string): Server {
+  const parsed = new URL(url)
+  parsed.pathname = '/DATABASE'
+  return { url: parsed.toString(), stop: async () => {} }
+}
+
+async function embedded(): Promise<Server> {
+  const folder = mkdtempSync(join(tmpdir(), 'storekeeper-test-'))
+  const { connection, stop } = await startEmbedded(join(folder, 'data'), () => {})
+  const { host, port, user } = connection
+  return {
+    url: `postgres://${user}@localhost:${port}/DATABASE?host=${encodeURIComponent(host)}`,
+    stop: async () => {
+      await stop()
+      rmSync(folder, { recursive: true, force: true })
+    },
+  }
+}
