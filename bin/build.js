@@ -11,31 +11,48 @@ const root = join(dirname(fileURLToPath(import.meta.url)), '..')
 const dist = join(root, 'dist')
 
 export function build() {
-  if (!existsSync(join(root, 'src')) || newest(join(root, 'src')) <= newest(dist)) return
+  if (!existsSync(join(root, 'src')) || isFresh()) return
   const compiler = findCompiler()
   if (!compiler) {
     if (existsSync(dist)) return
     fail('There is no build here and no compiler to make one. Run "npm ci" first.')
   }
   process.stderr.write('Building …\n')
+  // All of it goes to the draft: a trace of an unfinished build in `dist` would look like a finished one.
   const draft = `${dist}.${process.pid}`
-  const { status } = spawnSync(
-    process.execPath,
-    [compiler, '-p', join(root, 'tsconfig.build.json'), '--outDir', draft],
-    {
-      stdio: ['ignore', 2, 2],
-    },
-  )
+  const out = ['--outDir', draft, '--tsBuildInfoFile', join(draft, '.tsbuildinfo')]
+  const { status } = spawnSync(process.execPath, [compiler, '-p', join(root, 'tsconfig.build.json'), ...out], {
+    stdio: ['ignore', 2, 2],
+  })
   if (status !== 0) {
     rmSync(draft, { recursive: true, force: true })
     fail('The build failed.')
   }
-  rmSync(dist, { recursive: true, force: true })
-  try {
-    renameSync(draft, dist)
-  } catch {
-    rmSync(draft, { recursive: true, force: true })
+  putInPlace(draft)
+}
+
+/** The command that finished first may be reading its result already: only what is out of date gives way. */
+function putInPlace(draft) {
+  const old = `${draft}.old`
+  if (!isFresh()) {
+    move(dist, old)
+    move(draft, dist)
   }
+  rmSync(draft, { recursive: true, force: true })
+  rmSync(old, { recursive: true, force: true })
+}
+
+/** A directory moves onto no other: of two that come to an empty place, the first stays. */
+function move(from, to) {
+  try {
+    renameSync(from, to)
+  } catch {
+    // There is nothing to move, or another was first.
+  }
+}
+
+function isFresh() {
+  return newest(join(root, 'src')) <= newest(dist)
 }
 
 /** The time of the newest file below a folder, 0 where there is none. */

@@ -37,22 +37,58 @@ const US_ZIP_SHAPES = ['#####', '#####-####']
 
 export const overlay: Line[] = [
   // Postal codes: how they are spelt. The pattern is Google's unless one is given.
-  { country: 'GB', source: 'Royal Mail, Programmers’ Guide to the Postcode Address File', postal: { shapes: [...GB_AREA_SHAPES, 'GIR 0AA', 'BFPO #', 'BFPO ##', 'BFPO ###', 'BFPO ####'], examples: ['SW1A 1AA', 'M2 5BQ'] } },
-  { country: 'JE GG IM', source: 'Jersey Post, Guernsey Post, Isle of Man Post Office: the postcode areas JE, GY, IM', postal: { shapes: ['@@# #@@', '@@## #@@'] } },
+  {
+    country: 'GB',
+    source: 'Royal Mail, Programmers’ Guide to the Postcode Address File',
+    postal: {
+      shapes: [...GB_AREA_SHAPES, 'GIR 0AA', 'BFPO #', 'BFPO ##', 'BFPO ###', 'BFPO ####'],
+      examples: ['SW1A 1AA', 'M2 5BQ'],
+    },
+  },
+  {
+    country: 'JE GG IM',
+    source: 'Jersey Post, Guernsey Post, Isle of Man Post Office: the postcode areas JE, GY, IM',
+    postal: { shapes: ['@@# #@@', '@@## #@@'] },
+  },
   { country: 'US', source: 'USPS Publication 28', postal: { shapes: US_ZIP_SHAPES } },
   { country: 'AS FM GU MH MP PR PW VI', source: 'USPS Publication 28', postal: { shapes: US_ZIP_SHAPES } },
-  { country: 'UM', source: 'USPS Publication 28: Wake Island and Midway are 96898', postal: { shapes: US_ZIP_SHAPES, pattern: '96898(?:-\\d{4})?' } },
+  {
+    country: 'UM',
+    source: 'USPS Publication 28: Wake Island and Midway are 96898',
+    postal: { shapes: US_ZIP_SHAPES, pattern: '96898(?:-\\d{4})?' },
+  },
   { country: 'CA', source: 'Canada Post, Addressing Guidelines', postal: { shapes: ['@#@ #@#'] } },
-  { country: 'NL', source: 'PostNL, addressing guide: four digits, a blank, two letters', postal: { shapes: ['#### @@'] } },
-  { country: 'FR', source: 'La Poste: five digits, written together', postal: { shapes: ['#####'], pattern: '\\d{5}', strip: ['F'] } },
-  { country: 'BL GF GP MF MQ NC PM RE WF YT', source: 'La Poste, codes postaux of the overseas departments and territories', postal: { shapes: ['#####'] } },
+  {
+    country: 'NL',
+    source: 'PostNL, addressing guide: four digits, a blank, two letters',
+    postal: { shapes: ['#### @@'] },
+  },
+  {
+    country: 'FR',
+    source: 'La Poste: five digits, written together',
+    postal: { shapes: ['#####'], pattern: '\\d{5}', strip: ['F'] },
+  },
+  {
+    country: 'BL GF GP MF MQ NC PM RE WF YT',
+    source: 'La Poste, codes postaux of the overseas departments and territories',
+    postal: { shapes: ['#####'] },
+  },
   { country: 'PF', source: 'OPT Polynésie française', postal: { shapes: ['#####'] } },
   { country: 'MC', source: 'La Poste Monaco: 98000 to 98099', postal: { shapes: ['#####'], pattern: '980\\d{2}' } },
-  { country: 'SE', source: 'PostNord Sverige: three digits, a blank, two digits', postal: { shapes: ['### ##'], examples: ['114 55', '105 00'], strip: ['S'] } },
+  {
+    country: 'SE',
+    source: 'PostNord Sverige: three digits, a blank, two digits',
+    postal: { shapes: ['### ##'], examples: ['114 55', '105 00'], strip: ['S'] },
+  },
   { country: 'CZ SK GR', source: 'UPU: three digits, a blank, two digits', postal: { shapes: ['### ##'] } },
   { country: 'PL', source: 'Poczta Polska', postal: { shapes: ['##-###'] } },
   { country: 'PT', source: 'CTT Correios de Portugal: seven digits since 1998', postal: { shapes: ['####-###'] } },
-  { country: 'BR', source: 'Correios, Guia técnico de endereçamento', postal: { shapes: ['#####-###'], strip: ['CEP'] }, labels: { postalCode: 'CEP' } },
+  {
+    country: 'BR',
+    source: 'Correios, Guia técnico de endereçamento',
+    postal: { shapes: ['#####-###'], strip: ['CEP'] },
+    labels: { postalCode: 'CEP' },
+  },
   { country: 'JP', source: 'Japan Post', postal: { shapes: ['###-####'], strip: ['〒'] } },
   { country: 'LV', source: 'Latvijas Pasts', postal: { shapes: ['LV-####'] } },
   { country: 'LI', source: 'Liechtensteinische Post', postal: { shapes: ['####'] } },
@@ -62,50 +98,156 @@ export const overlay: Line[] = [
   { country: 'VC', source: 'UPU', postal: { shapes: ['VC####'] } },
   { country: 'VG', source: 'UPU', postal: { shapes: ['VG####'] } },
   { country: 'KY', source: 'Cayman Islands Postal Service', postal: { shapes: ['KY#-####'] } },
-  { country: 'MS', source: 'UPU: MSR and four digits', postal: { shapes: ['MSR ####'], pattern: 'MSR \\d{4}', examples: ['MSR 1110'] } },
-  { country: 'LC', source: 'UPU: LC, two digits, two blanks, three digits; one blank here', postal: { shapes: ['LC## ###'], pattern: 'LC\\d{2} \\d{3}', examples: ['LC04 101'] } },
+  {
+    country: 'MS',
+    source: 'UPU: MSR and four digits',
+    postal: { shapes: ['MSR ####'], pattern: 'MSR \\d{4}', examples: ['MSR 1110'] },
+  },
+  {
+    country: 'LC',
+    source: 'UPU: LC, two digits, two blanks, three digits; one blank here',
+    postal: { shapes: ['LC## ###'], pattern: 'LC\\d{2} \\d{3}', examples: ['LC04 101'] },
+  },
   { country: 'BM', source: 'Bermuda Post Office: HM 12 for streets, HM GX for boxes', postal: { shapes: ['@@ **'] } },
   { country: 'BN', source: 'UPU', postal: { shapes: ['@@####'] } },
-  { country: 'MT', source: 'MaltaPost: three letters, a blank, four digits', postal: { shapes: ['@@@ ####', '@@@ ##', '@@@ ###'], examples: ['VLT 1117', 'BZN 1130'] } },
-  { country: 'MU', source: 'Mauritius Post: five digits, or three digits, two letters, three digits', postal: { shapes: ['#####', '###@@###'] } },
+  {
+    country: 'MT',
+    source: 'MaltaPost: three letters, a blank, four digits',
+    postal: { shapes: ['@@@ ####', '@@@ ##', '@@@ ###'], examples: ['VLT 1117', 'BZN 1130'] },
+  },
+  {
+    country: 'MU',
+    source:
+      'Mauritius Post: five digits; A or R first on Agaléga and Rodrigues; or three digits, two letters, three digits',
+    postal: { shapes: ['#####', '@####', '###@@###'], pattern: '[1-9AR]\\d{4}|\\d{3}[A-Z]{2}\\d{3}' },
+  },
   { country: 'SZ', source: 'UPU', postal: { shapes: ['@###'] } },
   { country: 'SO', source: 'UPU', postal: { shapes: ['@@ #####'] } },
   { country: 'LB', source: 'LibanPost', postal: { shapes: ['#### ####', '####'] } },
   { country: 'BH', source: 'UPU: the block number, three or four digits', postal: { shapes: ['###', '####'] } },
-  { country: 'CR', source: 'Correos de Costa Rica: five digits since 2007', postal: { shapes: ['#####', '####'], pattern: '\\d{4,5}', examples: ['10101', '20101'] } },
-  { country: 'KH', source: 'Cambodia Post: six digits since 2018, five before', postal: { shapes: ['######', '#####'] } },
+  {
+    country: 'CR',
+    source: 'Correos de Costa Rica: five digits since 2007',
+    postal: { shapes: ['#####', '####'], pattern: '\\d{4,5}', examples: ['10101', '20101'] },
+  },
+  {
+    country: 'KH',
+    source: 'Cambodia Post: six digits since 2018, five before',
+    postal: { shapes: ['######', '#####'] },
+  },
   { country: 'TZ', source: 'Tanzania Posts Corporation', postal: { shapes: ['#####', '####'] } },
-  { country: 'RS', source: 'Pošta Srbije: five digits, or the six of a PAK', postal: { shapes: ['#####', '######'], examples: ['11000', '106314'] } },
-  { country: 'IL', source: 'Israel Post: seven digits since 2013, five before', postal: { shapes: ['#######', '#####'] } },
+  {
+    country: 'RS',
+    source: 'Pošta Srbije: five digits, or the six of a PAK',
+    postal: { shapes: ['#####', '######'], examples: ['11000', '106314'] },
+  },
+  {
+    country: 'IL',
+    source: 'Israel Post: seven digits since 2013, five before',
+    postal: { shapes: ['#######', '#####'] },
+  },
   { country: 'TW', source: 'Chunghwa Post: 3, 3+2 or 3+3 digits', postal: { shapes: ['###', '#####', '######'] } },
-  { country: 'VN', source: 'Vietnam Post: five digits since 2018, six before', require: 'ACS', postal: { shapes: ['#####', '######'] } },
-  { country: 'AM', source: 'HayPost: four digits since 2006, six before', postal: { shapes: ['####', '######'], examples: ['0010', '0002'] } },
+  {
+    country: 'VN',
+    source: 'Vietnam Post: five digits since 2018, six before',
+    require: 'ACS',
+    postal: { shapes: ['#####', '######'] },
+  },
+  {
+    country: 'AM',
+    source: 'HayPost: four digits since 2006, six before',
+    postal: { shapes: ['####', '######'], examples: ['0010', '0002'] },
+  },
   { country: 'IR', source: 'Iran Post: ten digits, a hyphen in the middle', postal: { shapes: ['#####-#####'] } },
-  { country: 'SA', source: 'Saudi Post, National Address: five digits and four additional ones', postal: { shapes: US_ZIP_SHAPES, pattern: '\\d{5}(?:-\\d{4})?', examples: ['11564', '12643-2121'] } },
-  { country: 'KZ', source: 'Kazpost: six digits, or the seven characters of the new index', postal: { shapes: ['######', '@##@#@#'], pattern: '\\d{6}|[A-Z]\\d{2}[A-Z]\\d[A-Z]\\d', examples: ['050012', 'A15E3X4'] } },
-  { country: 'EG', source: 'Egypt Post: seven digits since 2022, five before', postal: { shapes: ['#####', '#######'], pattern: '\\d{5}(?:\\d{2})?', examples: ['11599', '4460331'] } },
-  { country: 'TT', source: 'TTPost: six digits since 2012', postal: { shapes: ['######'], pattern: '\\d{6}', examples: ['500234', '120110'] } },
-  { country: 'SV', source: 'Correos de El Salvador: four digits; "CP" before them is a label', postal: { shapes: ['####'], pattern: '[1-3][1-7][0-2]\\d', examples: ['1101', '2201'], strip: ['CP'] } },
-  { country: 'AR', source: 'Correo Argentino: the CPA, or the four digits of before 1999', postal: { shapes: ['@####@@@', '####', '@####'], pattern: '[A-HJ-NP-Z]\\d{4}(?:[A-Z]{3})?|\\d{4}', examples: ['C1070AAM', '1425'] } },
-  { country: 'PE', source: 'Serpost: five digits since 2011; "LIMA 23" before', postal: { shapes: ['#####', 'LIMA #', 'LIMA ##', 'CALLAO #', 'CALLAO ##'], examples: ['15001', 'LIMA 23'] } },
-  { country: 'PA', source: 'Correos y Telégrafos de Panamá: four digits', postal: { shapes: ['####'], pattern: '\\d{4}', examples: ['0801', '0816'] } },
-  { country: 'VE', source: 'Ipostel: four digits, in places a letter', postal: { shapes: ['####', '####-@'], pattern: '\\d{4}(?:-[A-Z])?', examples: ['1010', '1050-A'] } },
-  { country: 'IE', source: 'Eircode: routing key and unique identifier; letters B G I J L M O Q S U Z are not used', postal: { shapes: ['*** ****'], pattern: '(?:D6W|[AC-FHKNPRTV-Y]\\d{2}) [0-9AC-FHKNPRTV-Y]{4}', examples: ['A65 F4E2', 'D02 X285'] } },
+  {
+    country: 'SA',
+    source: 'Saudi Post, National Address: five digits and four additional ones',
+    postal: { shapes: US_ZIP_SHAPES, pattern: '\\d{5}(?:-\\d{4})?', examples: ['11564', '12643-2121'] },
+  },
+  {
+    country: 'KZ',
+    source: 'Kazpost: six digits, or the seven characters of the new index',
+    postal: {
+      shapes: ['######', '@##@#@#'],
+      pattern: '\\d{6}|[A-Z]\\d{2}[A-Z]\\d[A-Z]\\d',
+      examples: ['050012', 'A15E3X4'],
+    },
+  },
+  {
+    country: 'EG',
+    source: 'Egypt Post: seven digits since 2022, five before',
+    postal: { shapes: ['#####', '#######'], pattern: '\\d{5}(?:\\d{2})?', examples: ['11599', '4460331'] },
+  },
+  {
+    country: 'TT',
+    source: 'TTPost: six digits since 2012',
+    postal: { shapes: ['######'], pattern: '\\d{6}', examples: ['500234', '120110'] },
+  },
+  {
+    country: 'SV',
+    source: 'Correos de El Salvador: four digits; "CP" before them is a label',
+    postal: { shapes: ['####'], pattern: '[1-3][1-7][0-2]\\d', examples: ['1101', '2201'] },
+  },
+  {
+    country: 'AR',
+    source: 'Correo Argentino: the CPA, or the four digits of before 1999',
+    postal: {
+      shapes: ['@####@@@', '####', '@####'],
+      pattern: '[A-HJ-NP-Z]\\d{4}(?:[A-Z]{3})?|\\d{4}',
+      examples: ['C1070AAM', '1425'],
+    },
+  },
+  {
+    country: 'PE',
+    source: 'Serpost: five digits since 2011; "LIMA 23" before',
+    postal: { shapes: ['#####', 'LIMA #', 'LIMA ##', 'CALLAO #', 'CALLAO ##'], examples: ['15001', 'LIMA 23'] },
+  },
+  {
+    country: 'PA',
+    source: 'Correos y Telégrafos de Panamá: four digits',
+    postal: { shapes: ['####'], pattern: '\\d{4}', examples: ['0801', '0816'] },
+  },
+  {
+    country: 'VE',
+    source: 'Ipostel: four digits, in places a letter',
+    postal: { shapes: ['####', '####-@'], pattern: '\\d{4}(?:-[A-Z])?', examples: ['1010', '1050-A'] },
+  },
+  {
+    country: 'IE',
+    source: 'Eircode: routing key and unique identifier; letters B G I J L M O Q S U Z are not used',
+    postal: {
+      shapes: ['*** ****'],
+      pattern: '(?:D6W|[AC-FHKNPRTV-Y]\\d{2}) [0-9AC-FHKNPRTV-Y]{4}',
+      examples: ['A65 F4E2', 'D02 X285'],
+    },
+  },
   { country: 'GI', source: 'Royal Gibraltar Post Office: one code', postal: { shapes: ['GX11 1AA'] } },
   { country: 'FK', source: 'UPU: one code', postal: { shapes: ['FIQQ 1ZZ'] } },
   { country: 'GS', source: 'UPU: one code', postal: { shapes: ['SIQQ 1ZZ'] } },
   { country: 'IO', source: 'UPU: one code', postal: { shapes: ['BBND 1ZZ'] } },
   { country: 'PN', source: 'UPU: one code', postal: { shapes: ['PCRN 1ZZ'] } },
   { country: 'TC', source: 'UPU: one code', postal: { shapes: ['TKCA 1ZZ'] } },
-  { country: 'SH', source: 'UPU: one code for each island', postal: { shapes: ['STHL 1ZZ', 'ASCN 1ZZ', 'TDCU 1ZZ'], pattern: '(?:STHL|ASCN|TDCU) 1ZZ' } },
+  {
+    country: 'SH',
+    source: 'UPU: one code for each island',
+    postal: { shapes: ['STHL 1ZZ', 'ASCN 1ZZ', 'TDCU 1ZZ'], pattern: '(?:STHL|ASCN|TDCU) 1ZZ' },
+  },
   { country: 'VA', source: 'Poste Vaticane: one code', postal: { shapes: ['00120'] } },
   { country: 'SM', source: 'Poste San Marino: 47890 to 47899', postal: { shapes: ['#####'] } },
   { country: 'CC CX NF', source: 'Australia Post: one code each', postal: { shapes: ['####'] } },
   { country: 'AX', source: 'Åland Post: 22xxx', postal: { shapes: ['#####'] } },
-  { country: 'GL', source: 'Tusass/Post Greenland: 39xx', postal: { shapes: ['####'] } },
+  {
+    country: 'GL',
+    source: 'Tusass: 39xx, and 2412 for Father Christmas',
+    postal: { shapes: ['####'], pattern: '39\\d{2}|2412' },
+  },
   { country: 'ME', source: 'Pošta Crne Gore: 8xxxx', postal: { shapes: ['#####'] } },
   { country: 'XK', source: 'Posta e Kosovës', postal: { shapes: ['#####'] } },
-  { country: 'OM', source: 'Oman Post: three digits, "PC" before them is a label', postal: { shapes: ['###'], pattern: '\\d{3}', strip: ['PC'] } },
+  {
+    country: 'OM',
+    source: 'Oman Post: three digits, "PC" before them is a label',
+    postal: { shapes: ['###'], pattern: '\\d{3}', strip: ['PC'] },
+  },
   { country: 'CL', source: 'Correos de Chile: seven digits', postal: { shapes: ['#######'] } },
   { country: 'DE', source: 'Deutsche Post; "D-" was written until 1993', postal: { strip: ['D'] } },
   { country: 'AT', source: 'Österreichische Post', postal: { strip: ['A'] } },
@@ -113,13 +255,41 @@ export const overlay: Line[] = [
   { country: 'ES', source: 'Correos', postal: { strip: ['E'] } },
   { country: 'BE', source: 'bpost', postal: { strip: ['B'] } },
   { country: 'NO', source: 'Posten Norge', postal: { strip: ['N'] } },
-  { country: 'MX', source: 'Correos de México', postal: { strip: ['CP'] } },
 
+  {
+    country: 'PY',
+    source: 'DINACOPA: six digits since 2018, four before',
+    postal: { shapes: ['####', '######'], pattern: '\\d{4}(?:\\d{2})?', examples: ['1209', '001001'] },
+  },
+  {
+    country: 'MM',
+    source: 'Myanmar Post: seven digits since 2021, five before',
+    postal: { shapes: ['#####', '#######'], pattern: '\\d{5}(?:\\d{2})?', examples: ['11181', '1101001'] },
+  },
+  {
+    country: 'HN',
+    source: 'Honducor: five digits; two letters and four digits before',
+    postal: { shapes: ['#####', '@@####'], pattern: '\\d{5}|[A-Z]{2}\\d{4}', examples: ['11101', 'FM1100'] },
+  },
   // What the label looks like. A small letter is a field the country does not write itself, in the place where it is looked for.
-  { country: 'US CA AU BR IT', source: 'USPS, Canada Post, Australia Post, Correios, Poste Italiane: the label has the state’s abbreviation', print: 'code' },
-  { country: 'JP', source: 'Japan Post: postal code, prefecture, city, street, name; turned round in Latin letters', format: '〒%Z%n%S%C%n%A%n%O%n%N', latin: '%N%n%O%n%A%n%C, %S %Z' },
+  {
+    country: 'US CA AU BR IT',
+    source: 'USPS, Canada Post, Australia Post, Correios, Poste Italiane: the label has the state’s abbreviation',
+    print: 'code',
+  },
+  {
+    country: 'JP',
+    source: 'Japan Post: postal code, prefecture, city, street, name; turned round in Latin letters',
+    format: '〒%Z%n%S%C%n%A%n%O%n%N',
+    latin: '%N%n%O%n%A%n%C, %S %Z',
+  },
   { country: 'MO', source: 'CTT Macau: no city and no postal code', format: '%c%n%A%n%O%n%N', latin: '%N%n%O%n%A%n%c' },
-  { country: 'SG', source: 'SingPost: "Singapore" and the postal code on the last line', format: '%N%n%O%n%A%n%c %Z', place: 'Singapore' },
+  {
+    country: 'SG',
+    source: 'SingPost: "Singapore" and the postal code on the last line',
+    format: '%N%n%O%n%A%n%c %Z',
+    place: 'Singapore',
+  },
   { country: 'GI', source: 'Royal Gibraltar Post Office', format: '%N%n%O%n%A%n%c%n%Z', place: 'Gibraltar' },
   { country: 'MC', source: 'La Poste Monaco: there is one town', require: 'A', place: 'Monaco' },
   { country: 'VA', source: 'Poste Vaticane: there is one town', require: 'A', place: 'Città del Vaticano' },
@@ -131,13 +301,33 @@ export const overlay: Line[] = [
   { country: 'MS LC', source: 'UPU', format: '%N%n%O%n%A%n%C %Z' },
   { country: 'PA', source: 'UPU: the postal code before the town', format: '%N%n%O%n%A%n%Z %C%n%S' },
   { country: 'IR', source: 'Iran Post: the postal code on the last line', format: '%O%n%N%n%S%n%C%n%A%n%Z' },
-  { country: 'AS', source: 'USPS Publication 28: the territory’s abbreviation is the state', format: '%N%n%O%n%A%n%s%n%C AS %Z', require: 'ACZ' },
-  { country: 'FM', source: 'USPS Publication 28: the state’s abbreviation is FM', format: '%N%n%O%n%A%n%s%n%C FM %Z', require: 'ACZ' },
+  {
+    country: 'AS',
+    source: 'USPS Publication 28: the territory’s abbreviation is the state',
+    format: '%N%n%O%n%A%n%s%n%C AS %Z',
+    require: 'ACZ',
+  },
+  {
+    country: 'FM',
+    source: 'USPS Publication 28: the state’s abbreviation is FM',
+    format: '%N%n%O%n%A%n%s%n%C FM %Z',
+    require: 'ACZ',
+  },
   { country: 'GU', source: 'USPS Publication 28', format: '%N%n%O%n%A%n%s%n%C GU %Z' },
-  { country: 'MH', source: 'USPS Publication 28: the state’s abbreviation is MH', format: '%N%n%O%n%A%n%s%n%C MH %Z', require: 'ACZ' },
+  {
+    country: 'MH',
+    source: 'USPS Publication 28: the state’s abbreviation is MH',
+    format: '%N%n%O%n%A%n%s%n%C MH %Z',
+    require: 'ACZ',
+  },
   { country: 'MP', source: 'USPS Publication 28', format: '%N%n%O%n%A%n%s%n%C MP %Z', require: 'ACZ' },
   { country: 'PR', source: 'USPS Publication 28', format: '%N%n%O%n%A%n%s%n%C PR %Z' },
-  { country: 'PW', source: 'USPS Publication 28: the state’s abbreviation is PW', format: '%N%n%O%n%A%n%s%n%C PW %Z', require: 'ACZ' },
+  {
+    country: 'PW',
+    source: 'USPS Publication 28: the state’s abbreviation is PW',
+    format: '%N%n%O%n%A%n%s%n%C PW %Z',
+    require: 'ACZ',
+  },
   { country: 'VI', source: 'USPS Publication 28', format: '%N%n%O%n%A%n%s%n%C VI %Z', require: 'ACZ' },
   { country: 'UM', source: 'USPS Publication 28: no state is written beside UM', require: 'AC' },
 
@@ -146,40 +336,139 @@ export const overlay: Line[] = [
   { country: 'PF', source: 'OPT Polynésie française: the postal code already names the island', require: 'ACZ' },
 
   // Names.
-  { country: 'HU VN KH', source: 'The family name comes first in Hungarian, Vietnamese and Khmer', familyFirst: 'always' },
-  { country: 'CN HK JP KP KR MO TW', source: 'The family name comes first in the country’s own script; in Latin letters both orders are met', familyFirst: 'local' },
-  { country: 'AF BT ID MM', source: 'Many people have one name (ICAO Doc 9303 part 3, 4.2 lets a document have only a primary identifier)', mononyms: true },
+  {
+    country: 'HU VN KH',
+    source: 'The family name comes first in Hungarian, Vietnamese and Khmer',
+    familyFirst: 'always',
+  },
+  {
+    country: 'CN HK JP KP KR MO TW',
+    source: 'The family name comes first in the country’s own script; in Latin letters both orders are met',
+    familyFirst: 'local',
+  },
+  {
+    country: 'AF BT ID MM',
+    source: 'Many people have one name (ICAO Doc 9303 part 3, 4.2 lets a document have only a primary identifier)',
+    mononyms: true,
+  },
   { country: 'IN LK TL', source: 'Passports with one name are common', mononyms: true },
 
   // Words for the fields.
-  { country: 'GB JE GG IM AU NZ NL', source: 'Royal Mail, Australia Post, NZ Post, PostNL: "postcode"', labels: { postalCode: 'Postcode' } },
+  {
+    country: 'GB JE GG IM AU NZ NL',
+    source: 'Royal Mail, Australia Post, NZ Post, PostNL: "postcode"',
+    labels: { postalCode: 'Postcode' },
+  },
   { country: 'PH', source: 'PHLPost: "ZIP code"', labels: { postalCode: 'ZIP code' } },
-  { country: 'GB', source: 'Royal Mail: "post town"; the county is not needed', labels: { postalCode: 'Postcode', city: 'Post town', state: 'County' } },
-  { country: 'NZ', source: 'NZ Post: "town or city"', labels: { postalCode: 'Postcode', city: 'Town or city', state: 'Region' } },
+  {
+    country: 'GB',
+    source: 'Royal Mail: "post town"; the county is not needed',
+    labels: { postalCode: 'Postcode', city: 'Post town', state: 'County' },
+  },
+  {
+    country: 'NZ',
+    source: 'NZ Post: "town or city"',
+    labels: { postalCode: 'Postcode', city: 'Town or city', state: 'Region' },
+  },
   { country: 'CA', source: 'Canada Post', labels: { city: 'Municipality', state: 'Province or territory' } },
-  { country: 'AU', source: 'Australia Post', labels: { postalCode: 'Postcode', city: 'Suburb or town', state: 'State or territory' } },
+  {
+    country: 'AU',
+    source: 'Australia Post',
+    labels: { postalCode: 'Postcode', city: 'Suburb or town', state: 'State or territory' },
+  },
   { country: 'CH', source: 'Die Post', labels: { state: 'Canton' } },
   { country: 'DE AT', source: 'The Länder', labels: { state: 'State' } },
   { country: 'PL', source: 'Województwa', labels: { state: 'Voivodeship' } },
-  { country: 'SE NO DK FI HU HR RO EE LT', source: 'Län, fylke, region, maakunta, megye, županija, județ, maakond, apskritis', labels: { state: 'County or region' } },
+  {
+    country: 'SE NO DK FI HU HR RO EE LT',
+    source: 'Län, fylke, region, maakunta, megye, županija, județ, maakond, apskritis',
+    labels: { state: 'County or region' },
+  },
 
   // States.
-  { country: 'AZ BF CZ GN GW LT MA MH MW UG FJ', source: 'ISO 3166-2 has two levels; the second is not part of an address there', onlyStates: 'first level' },
-  { country: 'DK', source: 'ISO 3166-2:DK: the regions of 2007; the list still has the counties before them', onlyStates: /^8\d$/ },
+  {
+    country: 'AZ BF CZ GN GW LT MA MH MW UG FJ',
+    source: 'ISO 3166-2 has two levels; the second is not part of an address there',
+    onlyStates: 'first level',
+  },
+  {
+    country: 'DK',
+    source: 'ISO 3166-2:DK: the regions of 2007; the list still has the counties before them',
+    onlyStates: /^8\d$/,
+  },
   { country: 'LU', source: 'ISO 3166-2:LU: the cantons; the districts ended in 2015', onlyStates: /^\w\w$/ },
   { country: 'EE', source: 'ISO 3166-2:EE: counties have two digits, municipalities three', onlyStates: /^\d\d$/ },
   { country: 'IS', source: 'ISO 3166-2:IS: regions have one digit, municipalities three letters', onlyStates: /^\d$/ },
-  { country: 'CN', source: 'ISO 3166-2:CN of 2017; the numbers are GB/T 2260', stateKeys: { 34: 'AH', 92: 'MO', 11: 'BJ', 50: 'CQ', 35: 'FJ', 62: 'GS', 44: 'GD', 45: 'GX', 52: 'GZ', 46: 'HI', 13: 'HE', 41: 'HA', 23: 'HL', 42: 'HB', 43: 'HN', 22: 'JL', 32: 'JS', 36: 'JX', 21: 'LN', 15: 'NM', 64: 'NX', 63: 'QH', 37: 'SD', 14: 'SX', 61: 'SN', 31: 'SH', 51: 'SC', 71: 'TW', 12: 'TJ', 54: 'XZ', 91: 'HK', 65: 'XJ', 53: 'YN', 33: 'ZJ' } },
-  { country: 'IN', source: 'ISO 3166-2 of November 2023 replaced CT, OR, TG and UT; they stay aliases', stateKeys: { CT: 'CG', OR: 'OD', TG: 'TS', UT: 'UK' } },
+  {
+    country: 'CN',
+    source: 'ISO 3166-2:CN of 2017; the numbers are GB/T 2260',
+    stateKeys: {
+      34: 'AH',
+      92: 'MO',
+      11: 'BJ',
+      50: 'CQ',
+      35: 'FJ',
+      62: 'GS',
+      44: 'GD',
+      45: 'GX',
+      52: 'GZ',
+      46: 'HI',
+      13: 'HE',
+      41: 'HA',
+      23: 'HL',
+      42: 'HB',
+      43: 'HN',
+      22: 'JL',
+      32: 'JS',
+      36: 'JX',
+      21: 'LN',
+      15: 'NM',
+      64: 'NX',
+      63: 'QH',
+      37: 'SD',
+      14: 'SX',
+      61: 'SN',
+      31: 'SH',
+      51: 'SC',
+      71: 'TW',
+      12: 'TJ',
+      54: 'XZ',
+      91: 'HK',
+      65: 'XJ',
+      53: 'YN',
+      33: 'ZJ',
+    },
+  },
+  {
+    country: 'IN',
+    source: 'ISO 3166-2 of November 2023 replaced CT, OR, TG and UT; they stay aliases',
+    stateKeys: { CT: 'CG', OR: 'OD', TG: 'TS', UT: 'UK' },
+  },
   { country: 'TW', source: 'ISO 3166-2:TW', stateKeys: { 金門縣: 'KIN', 連江縣: 'LIE' } },
-  { country: 'RU', source: 'GOST 7.67; ISO 3166-2 lists both under UA', stateKeys: { 'Автономна Республіка Крим': 'CR', Севастополь: 'SEV' } },
-  { country: 'BS CV', source: 'Google lists islands, ISO 3166-2 districts; what is neither is kept as written', withoutGoogleStates: true, closed: false },
+  {
+    country: 'RU',
+    source: 'GOST 7.67; ISO 3166-2 lists both under UA',
+    stateKeys: { 'Автономна Республіка Крим': 'CR', Севастополь: 'SEV' },
+  },
+  {
+    country: 'BS CV',
+    source: 'Google lists islands, ISO 3166-2 districts; what is neither is kept as written',
+    withoutGoogleStates: true,
+    closed: false,
+  },
   { country: 'ID', source: 'ISO 3166-2:ID: geographical units, not provinces', withoutStates: 'JW KA ML NU PP SL SM' },
   { country: 'GB', source: 'ISO 3166-2:GB: groups of countries', withoutStates: 'EAW GBN UKM' },
-  { country: 'NL', source: 'ISO 3166-2:NL: countries of the Kingdom with codes of their own', withoutStates: 'AW BQ1 BQ2 BQ3 CW SX' },
+  {
+    country: 'NL',
+    source: 'ISO 3166-2:NL: countries of the Kingdom with codes of their own',
+    withoutStates: 'AW BQ1 BQ2 BQ3 CW SX',
+  },
   { country: 'NO', source: 'ISO 3166-2 of 2024: the fylker split again on 1 January 2024', withoutStates: '30 38 54' },
-  { country: 'KY', source: 'Cayman Islands Postal Service: KY1 Grand Cayman, KY2 Cayman Brac, KY3 Little Cayman', statePrefixes: { 'Grand Cayman': 'KY1', 'Cayman Brac': 'KY2', 'Little Cayman': 'KY3' } },
-  { country: 'SV', source: 'As Google has them, without "CP"', statePrefixes: { AH: '21', CA: '13', CH: '12', CU: '14', LI: '15', MO: '17', PA: '16', SA: '22', SM: '33', SO: '23', SS: '11', SV: '31', UN: '34', US: '34' } },
+  {
+    country: 'KY',
+    source: 'Cayman Islands Postal Service: KY1 Grand Cayman, KY2 Cayman Brac, KY3 Little Cayman',
+    statePrefixes: { 'Grand Cayman': 'KY1', 'Cayman Brac': 'KY2', 'Little Cayman': 'KY3' },
+  },
 
   // Postal codes held against the state.
   { country: 'BR', source: 'Correios: ranges of the CEP are given to states', prefixes: 'certain' },
@@ -188,29 +477,140 @@ export const overlay: Line[] = [
   { country: 'TR', source: 'PTT: the first two digits are the province', prefixes: 'certain' },
   {
     country: 'US',
-    source: 'USPS Publication 65: the first three digits are the state; Census ZCTA files: villages served from across a state line',
+    source:
+      'USPS Publication 65: the first three digits are the state; Census ZCTA files: villages served from across a state line',
     prefixes: 'certain',
     borders: {
-      AL: 'FL GA MS TN', AR: 'LA MO MS OK TN TX', AZ: 'CA CO NM NV UT', CA: 'AZ NV OR', CO: 'AZ KS NE NM OK UT WY', CT: 'MA NY RI', DC: 'MD VA', DE: 'MD NJ PA',
-      FL: 'AL GA', GA: 'AL FL NC SC TN', IA: 'IL MN MO NE SD WI', ID: 'MT NV OR UT WA WY', IL: 'IA IN KY MO WI', IN: 'IL KY MI OH', KS: 'CO MO NE OK', KY: 'IL IN MO OH TN VA WV',
-      LA: 'AR MS TX', MA: 'CT NH NY RI VT', MD: 'DC DE PA VA WV', ME: 'NH', MI: 'IN OH WI', MN: 'IA ND SD WI', MO: 'AR IA IL KS KY NE OK TN', MS: 'AL AR LA TN', MT: 'ID ND SD WY',
-      NC: 'GA SC TN VA', ND: 'MN MT SD', NE: 'CO IA KS MO SD WY', NH: 'MA ME VT', NJ: 'DE NY PA', NM: 'AZ CO OK TX UT', NV: 'AZ CA ID OR UT', NY: 'CT MA NJ PA VT', OH: 'IN KY MI PA WV',
-      OK: 'AR CO KS MO NM TX', OR: 'CA ID NV WA', PA: 'DE MD NJ NY OH WV', RI: 'CT MA', SC: 'GA NC', SD: 'IA MN MT ND NE WY', TN: 'AL AR GA KY MO MS NC VA', TX: 'AR LA NM OK',
-      UT: 'AZ CO ID NM NV WY', VA: 'DC KY MD NC TN WV', VT: 'MA NH NY', WA: 'ID OR', WI: 'IA IL MI MN', WV: 'KY MD OH PA VA', WY: 'CO ID MT NE SD UT',
+      AL: 'FL GA MS TN',
+      AR: 'LA MO MS OK TN TX',
+      AZ: 'CA CO NM NV UT',
+      CA: 'AZ NV OR',
+      CO: 'AZ KS NE NM OK UT WY',
+      CT: 'MA NY RI',
+      DC: 'MD VA',
+      DE: 'MD NJ PA',
+      FL: 'AL GA',
+      GA: 'AL FL NC SC TN',
+      IA: 'IL MN MO NE SD WI',
+      ID: 'MT NV OR UT WA WY',
+      IL: 'IA IN KY MO WI',
+      IN: 'IL KY MI OH',
+      KS: 'CO MO NE OK',
+      KY: 'IL IN MO OH TN VA WV',
+      LA: 'AR MS TX',
+      MA: 'CT NH NY RI VT',
+      MD: 'DC DE PA VA WV',
+      ME: 'NH',
+      MI: 'IN OH WI',
+      MN: 'IA ND SD WI',
+      MO: 'AR IA IL KS KY NE OK TN',
+      MS: 'AL AR LA TN',
+      MT: 'ID ND SD WY',
+      NC: 'GA SC TN VA',
+      ND: 'MN MT SD',
+      NE: 'CO IA KS MO SD WY',
+      NH: 'MA ME VT',
+      NJ: 'DE NY PA',
+      NM: 'AZ CO OK TX UT',
+      NV: 'AZ CA ID OR UT',
+      NY: 'CT MA NJ PA VT',
+      OH: 'IN KY MI PA WV',
+      OK: 'AR CO KS MO NM TX',
+      OR: 'CA ID NV WA',
+      PA: 'DE MD NJ NY OH WV',
+      RI: 'CT MA',
+      SC: 'GA NC',
+      SD: 'IA MN MT ND NE WY',
+      TN: 'AL AR GA KY MO MS NC VA',
+      TX: 'AR LA NM OK',
+      UT: 'AZ CO ID NM NV WY',
+      VA: 'DC KY MD NC TN WV',
+      VT: 'MA NH NY',
+      WA: 'ID OR',
+      WI: 'IA IL MI MN',
+      WV: 'KY MD OH PA VA',
+      WY: 'CO ID MT NE SD UT',
     },
   },
 
   // Codes of a neighbour that the country's own pattern lets through.
-  { country: 'GB', source: 'Royal Mail: areas JE, GY and IM', neighbours: [['JE', 'JE'], ['GY', 'GG'], ['IM', 'IM']] },
-  { country: 'US', source: 'USPS Publication 65', neighbours: [['00[679]', 'PR'], ['008', 'VI'], ['96799', 'AS'], ['969[12]|9693[12]', 'GU'], ['9695', 'MP'], ['9694[1-4]', 'FM'], ['96939|96940', 'PW'], ['969[67]', 'MH']] },
-  { country: 'FR', source: 'La Poste', neighbours: [['980', 'MC'], ['97133|977', 'BL'], ['97150|978', 'MF'], ['971', 'GP'], ['972', 'MQ'], ['973', 'GF'], ['974', 'RE'], ['975', 'PM'], ['976', 'YT'], ['986', 'WF'], ['987', 'PF'], ['988', 'NC']] },
-  { country: 'IT', source: 'Poste Italiane', neighbours: [['4789', 'SM'], ['00120', 'VA']] },
+  {
+    country: 'GB',
+    source: 'Royal Mail: areas JE, GY and IM',
+    neighbours: [
+      ['JE', 'JE'],
+      ['GY', 'GG'],
+      ['IM', 'IM'],
+    ],
+  },
+  {
+    country: 'US',
+    source: 'USPS Publication 65',
+    neighbours: [
+      ['00[679]', 'PR'],
+      ['008', 'VI'],
+      ['96799', 'AS'],
+      ['969[12]|9693[12]', 'GU'],
+      ['9695', 'MP'],
+      ['9694[1-4]', 'FM'],
+      ['96939|96940', 'PW'],
+      ['969[67]', 'MH'],
+    ],
+  },
+  {
+    country: 'FR',
+    source: 'La Poste',
+    neighbours: [
+      ['980', 'MC'],
+      ['97133|977', 'BL'],
+      ['97150|978', 'MF'],
+      ['971', 'GP'],
+      ['972', 'MQ'],
+      ['973', 'GF'],
+      ['974', 'RE'],
+      ['975', 'PM'],
+      ['976', 'YT'],
+      ['986', 'WF'],
+      ['987', 'PF'],
+      ['988', 'NC'],
+    ],
+  },
+  {
+    country: 'IT',
+    source: 'Poste Italiane',
+    neighbours: [
+      ['4789', 'SM'],
+      ['00120', 'VA'],
+    ],
+  },
   { country: 'CH', source: 'Die Post', neighbours: [['948[5-9]|949[0-8]', 'LI']] },
   { country: 'FI', source: 'Posti', neighbours: [['22', 'AX']] },
   { country: 'DK', source: 'PostNord Danmark', neighbours: [['39', 'GL']] },
-  { country: 'NO', source: 'Posten Norge', neighbours: [['917', 'SJ'], ['8099', 'SJ']] },
-  { country: 'AU', source: 'Australia Post', neighbours: [['6798', 'CX'], ['6799', 'CC'], ['2899', 'NF']] },
-  { country: 'GP', source: 'La Poste', neighbours: [['97133|977', 'BL'], ['97150|978', 'MF']] },
+  {
+    country: 'NO',
+    source: 'Posten Norge',
+    neighbours: [
+      ['917', 'SJ'],
+      ['8099', 'SJ'],
+    ],
+  },
+  {
+    country: 'AU',
+    source: 'Australia Post',
+    neighbours: [
+      ['6798', 'CX'],
+      ['6799', 'CC'],
+      ['2899', 'NF'],
+    ],
+  },
+  {
+    country: 'GP',
+    source: 'La Poste',
+    neighbours: [
+      ['97133|977', 'BL'],
+      ['97150|978', 'MF'],
+    ],
+  },
 ]
 
 /** The languages of each country, for its names of itself. English is known everywhere. */
@@ -247,7 +647,11 @@ export const countryNames: Record<string, { name?: string; local?: string[]; ali
   CG: { name: 'Congo (Brazzaville)', alias: ['Congo-Brazzaville', 'Congo Republic'] },
   CH: { local: ['Svizra'], alias: ['Confoederatio Helvetica', 'Helvetia'] },
   CI: { name: 'Côte d’Ivoire' },
-  CN: { name: 'China', local: ['中国'], alias: ['PRC', 'PR China', 'Mainland China', '中國', '中华人民共和国', 'Zhongguo'] },
+  CN: {
+    name: 'China',
+    local: ['中国'],
+    alias: ['PRC', 'PR China', 'Mainland China', '中國', '中华人民共和国', 'Zhongguo'],
+  },
   CV: { name: 'Cabo Verde' },
   CW: { local: ['Kòrsou'] },
   CY: { alias: ['Kıbrıs', 'Republic of Cyprus'] },
@@ -267,12 +671,36 @@ export const countryNames: Record<string, { name?: string; local?: string[]; ali
     name: 'United Kingdom',
     not: ['DU'],
     local: ['Y Deyrnas Unedig'],
-    alias: ['Britain', 'GBR', 'England', 'Scotland', 'Wales', 'Northern Ireland', 'Cymru', 'Alba', 'United Kingdom of Great Britain and Northern Ireland', 'An Rìoghachd Aonaichte'],
+    alias: [
+      'Britain',
+      'GBR',
+      'England',
+      'Scotland',
+      'Wales',
+      'Northern Ireland',
+      'Cymru',
+      'Alba',
+      'United Kingdom of Great Britain and Northern Ireland',
+      'An Rìoghachd Aonaichte',
+    ],
   },
   GL: { local: ['Kalaallit Nunaat'] },
   GM: { name: 'Gambia' },
   GR: { alias: ['Hellas', 'Hellenic Republic', 'EL'] },
-  HK: { local: ['香港'], alias: ['Hong Kong SAR', 'Hong Kong SAR China', 'HKSAR', 'Hongkong', '中国香港', '中國香港', '香港特别行政区', '中国香港特别行政区', '中國香港特別行政區'] },
+  HK: {
+    local: ['香港'],
+    alias: [
+      'Hong Kong SAR',
+      'Hong Kong SAR China',
+      'HKSAR',
+      'Hongkong',
+      '中国香港',
+      '中國香港',
+      '香港特别行政区',
+      '中国香港特别行政区',
+      '中國香港特別行政區',
+    ],
+  },
   HT: { local: ['Ayiti'] },
   IE: { alias: ['Republic of Ireland', 'Irish Republic'] },
   IN: { alias: ['Bharat', 'Republic of India', 'بھارت', 'భారతదేశం', 'ભારત', 'ಭಾರತ', 'ଭାରତ', 'ਭਾਰਤ', 'ভাৰত'] },
@@ -298,7 +726,10 @@ export const countryNames: Record<string, { name?: string; local?: string[]; ali
   MK: { name: 'North Macedonia', alias: ['Macedonia', 'FYROM', 'Maqedonia e Veriut'] },
   MM: { local: ['မြန်မာ'], alias: ['Burma'] },
   MN: { alias: ['Монгол Улс', 'Mongol Uls'] },
-  MO: { local: ['澳門', '澳门', 'Macau'], alias: ['Macao SAR', 'Macau SAR', 'Macao SAR China', '中国澳门特别行政区', '中國澳門特別行政區'] },
+  MO: {
+    local: ['澳門', '澳门', 'Macau'],
+    alias: ['Macao SAR', 'Macau SAR', 'Macao SAR China', '中国澳门特别行政区', '中國澳門特別行政區'],
+  },
   MP: { alias: ['CNMI', 'Saipan'] },
   MW: { local: ['Malaŵi'] },
   MX: { local: ['México', 'Méjico'], alias: ['Estados Unidos Mexicanos'] },
@@ -311,7 +742,10 @@ export const countryNames: Record<string, { name?: string; local?: string[]; ali
   PG: { local: ['Papua Niugini'], alias: ['PNG'] },
   PH: { local: ['Pilipinas'], alias: ['The Philippines'] },
   PM: { alias: ['St Pierre and Miquelon'] },
-  PS: { name: 'Palestine', alias: ['Palestinian Territories', 'Palestinian Territory', 'West Bank', 'Gaza', 'الأراضي الفلسطينية'] },
+  PS: {
+    name: 'Palestine',
+    alias: ['Palestinian Territories', 'Palestinian Territory', 'West Bank', 'Gaza', 'الأراضي الفلسطينية'],
+  },
   PW: { local: ['Belau'] },
   PY: { local: ['Paraguái'] },
   RE: { name: 'Réunion', alias: ['La Réunion', 'Reunion Island'] },
@@ -331,7 +765,11 @@ export const countryNames: Record<string, { name?: string; local?: string[]; ali
   TL: { name: 'Timor-Leste', local: ['Timór Lorosa’e'], alias: ['East Timor'] },
   TM: { alias: ['Туркменистан'] },
   TR: { name: 'Türkiye' },
-  TW: { name: 'Taiwan', local: ['台灣', '臺灣', '台湾', '中華民國'], alias: ['ROC', 'Republic of China', 'Taiwan ROC'] },
+  TW: {
+    name: 'Taiwan',
+    local: ['台灣', '臺灣', '台湾', '中華民國'],
+    alias: ['ROC', 'Republic of China', 'Taiwan ROC'],
+  },
   TZ: { name: 'Tanzania' },
   UG: { alias: ['Yuganda'] },
   US: { name: 'United States', alias: ['America'] },
@@ -340,7 +778,10 @@ export const countryNames: Record<string, { name?: string; local?: string[]; ali
   VC: { alias: ['St Vincent', 'St Vincent and the Grenadines', 'Saint Vincent'] },
   VE: { alias: ['República Bolivariana de Venezuela'] },
   VG: { name: 'British Virgin Islands', alias: ['BVI'] },
-  VI: { name: 'U.S. Virgin Islands', alias: ['US Virgin Islands', 'United States Virgin Islands', 'USVI', 'Virgin Islands US'] },
+  VI: {
+    name: 'U.S. Virgin Islands',
+    alias: ['US Virgin Islands', 'United States Virgin Islands', 'USVI', 'Virgin Islands US'],
+  },
   VN: { name: 'Vietnam', local: ['Việt Nam'], alias: ['Viet Nam', 'Socialist Republic of Vietnam'] },
   WS: { local: ['Sāmoa'], alias: ['Western Samoa'] },
   XK: { local: ['Kosovë', 'Kosova'] },
@@ -348,96 +789,201 @@ export const countryNames: Record<string, { name?: string; local?: string[]; ali
 }
 
 /**
- * Names of states beside those of the lists: English ones, abbreviations, old codes. The first is the name shown, or empty
- * to keep the list's. Source: the country's own English usage and postal abbreviations; old codes from ISO 3166-2's changes.
+ * Names of states beside those of the lists, by country and code: the name to show (nothing keeps the list's), then others
+ * split by /: English ones, postal abbreviations, codes of before. One that begins with = is taken only as it stands, and a
+ * code that begins with + is one the lists do not have.
+ * Sources: the countries' own English usage, their posts' abbreviations, and the changes of ISO 3166-2.
  */
-export const stateNames: Record<string, Record<string, [name: string, ...aliases: string[]]>> = {
-  AE: { AZ: ['', 'AUH', 'Abu Zaby', 'أبوظبي'], DU: ['', 'DXB', 'Dubayy'], SH: ['', 'SHJ'], RK: ['', 'RAK'], UQ: ['', 'UAQ', 'أم القيوين'], FU: ['', 'FUJ'] },
-  AR: { C: ['', 'CABA', 'Capital Federal', 'Buenos Aires City', 'Ciudad de Buenos Aires', 'Autonomous City of Buenos Aires'], B: ['', 'Buenos Aires Province', 'BA', 'GBA'] },
-  AS: { AS: ['American Samoa'] },
-  AT: { 1: ['', 'Bgld'], 2: ['', 'Carinthia'], 3: ['', 'Lower Austria', 'NÖ'], 4: ['', 'Upper Austria', 'OÖ'], 6: ['', 'Styria'], 7: ['', 'Tyrol'], 9: ['', 'Vienna'] },
-  AU: { ACT: ['', 'Canberra'], NT: ['', 'N.T.'], QLD: ['', 'Qld.'], TAS: ['', 'Tas.'], VIC: ['', 'Vic.'] },
-  BE: { BRU: ['Brussels', 'Bruxelles', 'Brussel', 'Bruxelles-Capitale', 'Brussels-Capital', 'Région de Bruxelles-Capitale'], VAN: ['', 'Antwerp', 'Anvers'], VBR: ['', 'Flemish Brabant', 'Brabant flamand'], VLG: ['', 'Flanders', 'Vlaanderen', 'Flandre'], VOV: ['', 'East Flanders', 'Flandre orientale'], VWV: ['', 'West Flanders', 'Flandre occidentale'], VLI: ['', 'Limbourg'], WAL: ['', 'Wallonia', 'Wallonie', 'Wallonië'], WBR: ['', 'Walloon Brabant', 'Waals-Brabant'], WHT: ['', 'Henegouwen'], WLG: ['', 'Luik', 'Lüttich'], WNA: ['', 'Namen'], WLX: ['', 'Luxemburg'] },
-  BG: { 22: ['Sofia City', 'Sofia (stolitsa)', 'София (столица)', 'Sofia-Grad'], 23: ['', 'Sofia Province'] },
-  BR: { DF: ['', 'Brasília', 'Federal District'] },
-  CA: { NL: ['', 'NF', 'Newfoundland', 'Labrador', 'Terre-Neuve-et-Labrador'], QC: ['', 'PQ', 'Que.'], ON: ['', 'Ont.'], BC: ['', 'Colombie-Britannique'], NT: ['', 'NWT', 'Territoires du Nord-Ouest'], PE: ['', 'PEI', 'Île-du-Prince-Édouard'], NB: ['', 'Nouveau-Brunswick'], NS: ['', 'Nouvelle-Écosse'], YT: ['', 'Yukon Territory', 'YK'], AB: ['', 'Alta.'], SK: ['', 'Sask.'], MB: ['', 'Man.'] },
-  CH: { BE: ['', 'Berne', 'Berna'], BL: ['', 'Baselland', 'Bâle-Campagne'], BS: ['', 'Basel', 'Bâle-Ville'], FR: ['', 'Freiburg'], GE: ['', 'Geneva', 'Genf', 'Ginevra'], GR: ['', 'Grisons', 'Grigioni', 'Grischun'], LU: ['', 'Lucerne', 'Lucerna'], NE: ['', 'Neuenburg'], SG: ['St. Gallen', 'Saint-Gall'], SO: ['', 'Soleure'], TG: ['', 'Thurgovie'], TI: ['', 'Tessin'], VD: ['', 'Waadt'], VS: ['', 'Wallis'], ZG: ['', 'Zoug'], ZH: ['', 'Zurich'], AG: ['', 'Argovie'], JU: [''] , SH: ['', 'Schaffhouse'] },
-  CL: { RM: ['', 'Santiago', 'Metropolitana', 'Región Metropolitana', 'RM Santiago'], BI: ['', 'Biobío', 'Bío-Bío'], LI: ['', "O'Higgins"], MA: ['', 'Magallanes'], AI: ['', 'Aysén'] },
-  CN: {
-    AH: ['Anhui'], BJ: ['Beijing', 'Peking'], CQ: ['Chongqing'], FJ: ['Fujian'], GS: ['Gansu'], GD: ['Guangdong', 'Canton'], GX: ['Guangxi', '广西壮族自治区'], GZ: ['Guizhou'], HI: ['Hainan'], HE: ['Hebei'], HA: ['Henan'], HL: ['Heilongjiang'], HB: ['Hubei'], HN: ['Hunan'], JL: ['Jilin'], JS: ['Jiangsu'],
-    JX: ['Jiangxi'], LN: ['Liaoning'], NM: ['Inner Mongolia', 'Nei Mongol', '内蒙古自治区'], NX: ['Ningxia', '宁夏回族自治区'], QH: ['Qinghai'], SD: ['Shandong'], SX: ['Shanxi'], SN: ['Shaanxi'], SH: ['Shanghai'], SC: ['Sichuan', 'Szechuan'], TJ: ['Tianjin', 'Tientsin'], XZ: ['Tibet', 'Xizang', '西藏自治区'], XJ: ['Xinjiang', '新疆维吾尔自治区'], YN: ['Yunnan'], ZJ: ['Zhejiang'],
-    HK: ['Hong Kong', '香港特别行政区'], MO: ['Macao', 'Macau', '澳门特别行政区'], TW: ['Taiwan', '台湾省'],
-  },
-  CO: { DC: ['', 'Bogotá', 'Bogotá D.C.', 'Distrito Capital'], SAP: ['', 'San Andrés', 'San Andrés y Providencia'], VAC: ['', 'Valle'] },
-  CY: { '01': ['', 'Nicosia', 'Λευκωσία'], '02': ['', 'Limassol', 'Λεμεσός'], '03': ['', 'Larnaca', 'Λάρνακα'], '04': ['', 'Famagusta', 'Αμμόχωστος'], '05': ['', 'Paphos', 'Πάφος'], '06': ['', 'Kyrenia', 'Κερύνεια'] },
-  CZ: { 10: ['', 'Praha', 'Prague', 'Hlavní město Praha'], 20: ['', 'Central Bohemia', 'Středočeský'], 31: ['', 'South Bohemia'], 32: ['', 'Plzeň'], 41: ['', 'Karlovy Vary'], 42: ['', 'Ústí nad Labem'], 51: ['', 'Liberec'], 52: ['', 'Hradec Králové'], 53: ['', 'Pardubice'], 63: ['', 'Vysočina'], 64: ['', 'South Moravia'], 71: ['', 'Olomouc'], 72: ['', 'Zlín'], 80: ['', 'Moravia-Silesia'] },
-  DE: { BY: ['', 'Bavaria'], BB: ['', 'Bbg'], HE: ['', 'Hesse'], MV: ['', 'Mecklenburg-Western Pomerania'], NI: ['', 'Lower Saxony', 'NDS'], NW: ['', 'North Rhine-Westphalia', 'NRW'], RP: ['', 'Rhineland-Palatinate', 'RLP'], SN: ['', 'Saxony'], ST: ['', 'Saxony-Anhalt'], TH: ['', 'Thuringia'], BW: ['', 'BaWü'] },
-  DK: { 81: ['', 'North Denmark', 'North Jutland'], 82: ['', 'Central Denmark', 'Central Jutland'], 83: ['', 'Southern Denmark'], 84: ['', 'Capital Region', 'Capital Region of Denmark', 'Hovedstaden'], 85: ['', 'Zealand'] },
-  EG: { C: ['Cairo'], GZ: ['Giza'], ALX: ['Alexandria'], ASN: ['Aswan'], AST: ['Asyut'], IS: ['Ismailia'], LX: ['Luxor'] },
-  ES: {
-    VI: ['', 'Araba/Álava'], A: ['', 'Alacant', 'Alicante/Alacant'], C: ['', 'A Coruña', 'Coruña', 'Corunna'], CS: ['', 'Castelló', 'Castellón de la Plana'], GI: ['', 'Gerona'], L: ['', 'Lleida'], OR: ['', 'Orense'], PM: ['', 'Baleares', 'Illes Balears', 'Balearic Islands', 'Mallorca', 'Majorca'], SS: ['', 'Gipuzkoa'], BI: ['', 'Bizkaia', 'Biscay'], SE: ['', 'Seville'], NA: ['', 'Nafarroa', 'Navarre'], V: ['', 'València'], TF: ['', 'Tenerife'], GC: ['', 'Gran Canaria'], Z: ['', 'Saragossa'],
-    O: ['', 'Principado de Asturias'], MU: ['', 'Región de Murcia'], M: ['', 'Comunidad de Madrid'], AN: ['', 'Andalusia'], CT: ['', 'Cataluña', 'Catalonia'], PV: ['', 'Euskadi', 'Basque Country'], CN: ['', 'Canary Islands', 'Islas Canarias'], CL: ['', 'Castile and León'], CM: ['', 'Castile-La Mancha'], VC: ['', 'Comunitat Valenciana', 'Comunidad Valenciana'], EX: [''], GA: [''], IB: [''],
-  },
-  FI: { 18: ['', 'Nyland'], 19: ['', 'Southwest Finland', 'Egentliga Finland'], 10: ['', 'Lapland', 'Lappland'], 11: ['', 'Birkaland'], 14: ['', 'Northern Ostrobothnia'], '01': ['', 'Åland', 'Ahvenanmaa'] },
-  FM: { FM: ['Micronesia', 'Federated States of Micronesia'] },
-  FR: { '75C': ['', '75'], '69M': ['', 'Lyon'], '20R': ['', 'Corsica'], BRE: ['', 'Brittany'], NOR: ['', 'Normandy'], BFC: ['', 'Burgundy-Franche-Comté'], PAC: ['', 'PACA', 'Provence'], IDF: ['', 'Ile de France'], GES: [''], HDF: [''], '6AE': ['', 'Collectivité européenne d’Alsace'] },
-  GB: { ENG: ['', 'Eng.'], SCT: ['', 'Scot.'], WLS: ['', 'Cymru'], NIR: ['', 'N. Ireland'], LND: ['City and County of the City of London', 'City of London', 'London, City of'], DUR: ['', 'County Durham'] },
-  GR: { I: ['', 'Attica', 'Αττική', 'Attiki'], B: ['', 'Central Macedonia', 'Κεντρική Μακεδονία'], M: ['', 'Crete', 'Κρήτη'], A: ['Anatolikí Makedonía kai Thráki', 'East Macedonia and Thrace', 'Eastern Macedonia and Thrace', 'Ανατολική Μακεδονία και Θράκη'], C: ['', 'West Macedonia', 'Western Macedonia', 'Δυτική Μακεδονία'], D: ['', 'Epirus', 'Ήπειρος'], E: ['', 'Thessaly', 'Θεσσαλία'], F: ['', 'Ionian Islands', 'Ιόνια Νησιά'], G: ['', 'West Greece', 'Western Greece', 'Δυτική Ελλάδα'], H: ['', 'Central Greece', 'Στερεά Ελλάδα'], J: ['', 'Peloponnese', 'Πελοπόννησος'], K: ['', 'North Aegean', 'Βόρειο Αιγαίο'], L: ['', 'South Aegean', 'Νότιο Αιγαίο'], 69: ['', 'Mount Athos', 'Άγιο Όρος'] },
-  GU: { GU: ['Guam'] },
-  HK: { Kowloon: ['', 'KLN', 'KL', '九龙'], 'Hong Kong Island': ['', 'Hong Kong', 'HK', 'HKI', '香港岛', '香港'], 'New Territories': ['', 'NT', 'N.T.'] },
-  HR: { 21: ['', 'City of Zagreb', 'Zagreb City', 'Zagreb'] },
-  ID: { JK: ['', 'Jakarta Raya', 'DKI'], YO: ['', 'Yogyakarta', 'DI Yogyakarta', 'Jogja'], PE: ['Highland Papua', 'Papua Pegunungan'], PD: ['Southwest Papua'], PS: ['South Papua'], PT: ['Central Papua'] },
-  IE: { D: ['', 'Dublin', 'Baile Átha Cliath'], CO: ['', 'Cork'], G: ['', 'Galway'] },
-  IL: { TA: ['', 'Tel Aviv', 'תל אביב'], JM: ['', 'Jerusalem', 'ירושלים'], HA: ['', 'Haifa', 'חיפה'], M: ['', 'Central District', 'Center', 'מרכז'], D: ['', 'Southern District', 'South', 'דרום'], Z: ['', 'Northern District', 'North', 'צפון'] },
-  IN: { DL: ['', 'New Delhi', 'NCT of Delhi'], OD: ['Odisha', 'Orissa'], UK: ['Uttarakhand', 'Uttaranchal'], PY: ['', 'Pondicherry'], TS: ['Telangana'], CG: ['Chhattisgarh'], TN: ['', 'Tamilnadu'], DH: ['', 'DN', 'DD', 'Daman and Diu', 'Dadra and Nagar Haveli'], KA: ['', 'Karnatak'], WB: ['', 'Bengal'] },
-  IT: {
-    RM: ['', 'Rome'], MI: ['', 'Milan'], TO: ['', 'Turin'], NA: ['', 'Naples'], FI: ['', 'Florence'], VE: ['', 'Venice'], GE: ['', 'Genoa'], PD: ['', 'Padua'], MN: ['', 'Mantua'], SR: ['', 'Syracuse'], LI: ['', 'Leghorn'], BZ: ['', 'Bozen', 'Südtirol', 'South Tyrol', 'Alto Adige'], AO: ['', "Valle d'Aosta", 'Aosta Valley', "Vallée d'Aoste"], MB: ['', 'Monza'], FC: ['', 'FO', 'Forlì'], PU: ['', 'PS', 'Pesaro'], RC: ['', 'Reggio di Calabria'], RE: ['', "Reggio nell'Emilia"], SS: ['', 'OT', 'Olbia-Tempio'], NU: ['', 'OG', 'Ogliastra'], SU: ['', 'CI', 'VS', 'Carbonia-Iglesias', 'Medio Campidano'],
-    21: ['', 'Piedmont'], 25: ['', 'Lombardy'], 52: ['', 'Tuscany'], 75: ['', 'Apulia'], 82: ['', 'Sicily'], 88: ['', 'Sardinia'], 62: ['', 'Latium'], 57: ['', 'The Marches'],
-  },
-  JP: { '01': ['', 'Hokkaidō'] },
-  KR: {
-    11: ['', '서울특별시', 'Seoul City'], 26: ['', '부산광역시', 'Pusan'], 27: ['', '대구광역시', 'Taegu'], 28: ['', '인천광역시'], 29: ['', '광주광역시'], 30: ['', '대전광역시', 'Taejon'], 31: ['', '울산광역시'], 41: ['', '경기도', 'Gyeonggi'], 42: ['', '강원도', '강원특별자치도', 'Gangwon', 'Gangwon State'], 43: ['', '충청북도', 'North Chungcheong', 'Chungbuk'], 44: ['', '충청남도', 'South Chungcheong', 'Chungnam'], 45: ['', '전라북도', '전북특별자치도', 'North Jeolla', 'Jeonbuk', 'Jeonbuk State'],
-    46: ['', '전라남도', 'South Jeolla', 'Jeonnam'], 47: ['', '경상북도', 'North Gyeongsang', 'Gyeongbuk'], 48: ['', '경상남도', 'South Gyeongsang', 'Gyeongnam'], 49: ['', '제주도', '제주특별자치도', 'Jeju', 'Cheju'], 50: ['', '세종특별자치시', 'Sejong City'],
-  },
-  KZ: { 19: ['Almaty oblysy', 'Almaty Region', 'Алматы облысы'], 75: ['', 'Almaty City', 'Алматы'], 71: ['', 'Astana', 'Nur-Sultan', 'Астана'] },
-  KW: { KU: ['', 'Kuwait City', 'Al Asimah', 'Capital', 'العاصمة'], HA: ['', 'Hawalli', 'حولي'], FA: ['', 'Farwaniya', 'الفروانية'], AH: ['', 'Ahmadi', 'الأحمدي'], JA: ['', 'Jahra', 'الجهراء'], MU: ['', 'Mubarak Al-Kabeer', 'مبارك الكبير'] },
-  LA: { VT: ['Vientiane Prefecture', 'Vientiane', 'Viangchan Prefecture'], VI: ['', 'Vientiane Province'] },
-  MH: { MH: ['Marshall Islands'] },
-  MP: { MP: ['Northern Mariana Islands'] },
-  MX: {
-    AGU: ['', 'Ags.'], BCN: ['', 'B.C.'], BCS: ['', 'B.C.S.'], CAM: ['', 'Camp.'], CHP: ['', 'Chis.'], CHH: ['', 'Chih.'], CMX: ['', 'CDMX', 'DF', 'D.F.', 'DIF', 'Distrito Federal', 'Mexico City'], COA: ['', 'Coahuila', 'Coah.'], COL: ['', 'Col.'], DUR: ['', 'Dgo.'], MEX: ['', 'Edomex', 'Méx.', 'State of Mexico'], GUA: ['', 'Gto.'], GRO: ['', 'Gro.'], HID: ['', 'Hgo.'], JAL: ['', 'Jal.'], MIC: ['', 'Mich.'],
-    MOR: ['', 'Mor.'], NAY: ['', 'Nay.'], NLE: ['', 'N.L.'], OAX: ['', 'Oax.'], PUE: ['', 'Pue.'], QUE: ['', 'Qro.'], ROO: ['', 'Q.R.', 'Q. Roo'], SLP: ['', 'S.L.P.'], SIN: ['', 'Sin.'], SON: ['', 'Son.'], TAB: ['', 'Tab.'], TAM: ['', 'Tamps.'], TLA: ['', 'Tlax.'], VER: ['', 'Ver.'], YUC: ['', 'Yuc.'], ZAC: ['', 'Zac.'],
-  },
-  MY: { 14: ['', 'KUL', 'WP Kuala Lumpur'], 15: ['', 'LBN', 'WP Labuan'], 16: ['', 'PJY', 'WP Putrajaya'], '07': ['', 'Penang', 'PNG'], '04': ['', 'Malacca', 'MLK'], '01': ['', 'JHR', 'Johore'], '02': ['', 'KDH'], '03': ['', 'KTN'], '05': ['', 'NSN'], '06': ['', 'PHG'], '08': ['', 'PRK'], '09': ['', 'PLS'], 10: ['', 'SGR'], 11: ['', 'TRG'], 12: ['', 'SBH'], 13: ['', 'SWK'] },
-  NG: { FC: ['', 'FCT', 'Abuja'] },
-  NL: { FR: ['', 'Friesland'], NB: ['', 'North Brabant', 'Brabant'], NH: ['', 'North Holland'], ZH: ['', 'South Holland'], GE: ['', 'Guelders'], ZE: ['', 'Zealand'] },
-  NO: { 31: ['Østfold'], 32: ['Akershus'], 33: ['Buskerud'], 39: ['Vestfold'], 40: ['Telemark'], 55: ['Troms', 'Romsa', 'Tromssa'], 56: ['Finnmark', 'Finnmárku', 'Finmarkku'], 50: ['', 'Trööndelage'], 18: ['', 'Nordlánnda'] },
-  NZ: { WGN: ['', 'Wellington'], MWT: ['', 'Manawatu-Wanganui'], HKB: ['', 'Hawkes Bay'] },
-  PE: { LMA: ['', 'Lima Metropolitana', 'Metropolitan Lima'], CUS: ['', 'Cusco'], CAL: ['', 'El Callao'] },
-  PG: { NCD: ['', 'National Capital District', 'NCD Port Moresby'] },
-  PH: { '00': ['', 'NCR', 'Metro Manila', 'Manila', 'MM'], MAG: ['', 'MGD'], COM: ['', 'Compostela Valley'], NCO: ['', 'North Cotabato'] },
-  PK: { IS: ['', 'Islamabad'], PB: ['', 'PJ'], SD: ['', 'Sind'], KP: ['', 'KPK', 'NWFP'], JK: ['', 'AJK', 'Azad Kashmir'] },
-  PL: {
-    '02': ['', 'DS', 'Lower Silesia'], '04': ['', 'KP', 'Kuyavia-Pomerania'], '06': ['', 'LU', 'Lublin'], '08': ['', 'LB', 'Lubusz'], 10: ['', 'LD', 'Łódź'], 12: ['', 'MA', 'Lesser Poland'], 14: ['', 'MZ', 'Masovia', 'Masovian', 'Mazovia'], 16: ['', 'OP', 'Opole'], 18: ['', 'PK', 'Subcarpathia'], 20: ['', 'PD', 'Podlachia'], 22: ['', 'PM', 'Pomerania'], 24: ['', 'SL', 'Silesia'], 26: ['', 'SK', 'Holy Cross'], 28: ['', 'WN', 'Warmia-Masuria'], 30: ['', 'WP', 'Greater Poland'], 32: ['', 'ZP', 'West Pomerania'],
-  },
-  PR: { PR: ['Puerto Rico'] },
-  PT: { 11: ['', 'Lisbon'], 13: ['', 'Oporto'], 20: ['', 'Azores', 'Açores'], 30: ['', 'Madeira'] },
-  PW: { PW: ['Palau'] },
-  RO: { B: ['', 'Bucharest'] },
-  RU: {
-    MOW: ['Moscow'], SPE: ['Saint Petersburg', 'St Petersburg', 'SPB', 'Санкт Петербург', 'СПб'], MOS: ['Moscow Oblast'], LEN: ['Leningrad Oblast'], TA: ['Tatarstan'], BA: ['Bashkortostan'], KDA: ['Krasnodar Krai'], SVE: ['Sverdlovsk Oblast'], NVS: ['Novosibirsk Oblast'], SA: ['Sakha', 'Yakutia'], CR: ['Crimea', 'Республика Крым', 'Крым'], SEV: ['Sevastopol'], KGD: ['Kaliningrad Oblast', 'Kaliningrad'], PRI: ['Primorsky Krai', 'Primorye'],
-  },
-  SA: {
-    '01': ['Riyadh', 'الرياض'], '02': ['Makkah', 'Mecca', 'مكة المكرمة', 'مكة'], '03': ['Madinah', 'Medina', 'المدينة المنورة', 'المدينة'], '04': ['Eastern Province', 'Eastern', 'Sharqia', 'الشرقية', 'المنطقة الشرقية'], '05': ['Qassim', 'Al-Qassim', 'القصيم'], '06': ['Hail', 'حائل'], '07': ['Tabuk', 'تبوك'], '08': ['Northern Borders', 'الحدود الشمالية'], '09': ['Jazan', 'Jizan', 'جازان'], 10: ['Najran', 'نجران'], 11: ['Al Bahah', 'Baha', 'الباحة'], 12: ['Al Jawf', 'Jouf', 'الجوف'], 14: ['Asir', 'عسير'],
-  },
-  SE: { AB: ['', 'Stockholm'], M: ['', 'Skåne', 'Scania'], O: ['', 'Västra Götaland'], C: ['', 'Uppsala'] },
-  SK: { BL: ['', 'Bratislava'], BC: ['', 'Banská Bystrica'], KI: ['', 'Košice'], NI: ['', 'Nitra'], PV: ['', 'Prešov'], TA: ['', 'Trnava'], TC: ['', 'Trenčín'], ZI: ['', 'Žilina'] },
-  TH: { 10: ['', 'BKK', 'Krungthep', 'กรุงเทพ', 'กทม', 'กรุงเทพฯ'], S: ['Pattaya', 'Phatthaya'] },
-  TR: { '03': ['', 'Afyonkarahisar'], 33: ['', 'İçel'], 34: ['', 'Constantinople'], 35: ['', 'Smyrna'], 63: ['', 'Urfa'], 46: ['', 'Maraş'], 27: ['', 'Antep'] },
-  UA: { 30: ['Kyiv', 'Kiev', 'Kyiv City'], 32: ['', 'Kyiv Oblast'], 51: ['', 'Odesa', 'Odessa'], 46: ['', 'Lviv', 'Lvov'], 63: ['', 'Kharkiv', 'Kharkov'], 12: ['', 'Dnipro'] },
-  US: { DC: ['', 'Washington DC', 'Washington D.C.'], AA: ['Armed Forces Americas'], AE: ['Armed Forces Europe', 'Armed Forces Africa', 'Armed Forces Canada', 'Armed Forces Middle East'], AP: ['Armed Forces Pacific'], VI: ['', 'U.S. Virgin Islands', 'US Virgin Islands'], CA: ['', 'Calif.'], MA: ['', 'Mass.'], PA: ['', 'Penna.'] },
-  VE: { A: ['', 'Caracas', 'Capital District'], X: ['', 'Vargas'] },
-  VI: { VI: ['U.S. Virgin Islands', 'Virgin Islands'] },
-  VN: { HN: ['', 'Hanoi', 'Ha Noi'], SG: ['', 'HCM', 'HCMC', 'Saigon', 'Sài Gòn', 'Ho Chi Minh', 'Ho Chi Minh City', 'TP HCM', 'TPHCM', 'TP Hồ Chí Minh'], DN: ['', 'Danang'], 26: ['', 'Huế', 'Hue City'], HP: ['', 'Haiphong'], CT: ['', 'Cần Thơ'] },
-  ZA: { GP: ['', 'GT'], KZN: ['', 'NL', 'Natal'], WC: ['', 'Wes-Kaap'], EC: ['', 'Oos-Kaap'], NC: ['', 'Noord-Kaap'] },
+export const stateNames = readStateNames(`
+AE AZ: /AUH/Abu Zaby/أبوظبي; DU: /DXB/Dubayy; SH: /SHJ; RK: /RAK; UQ: /UAQ/أم القيوين; FU: /FUJ
+AR C: /CABA/Capital Federal/Buenos Aires City/Ciudad de Buenos Aires/Autonomous City of Buenos Aires
+AR B: /Buenos Aires Province/BA/GBA
+AS +AS: American Samoa
+AT 1: /Bgld; 2: /Carinthia; 3: /Lower Austria/NÖ; 4: /Upper Austria/OÖ; 6: /Styria; 7: /Tyrol; 9: /Vienna
+AU ACT: /Canberra; NT: /N.T.; QLD: /Qld.; TAS: /Tas.; VIC: /Vic.
+BD 10: /Chittagong; 22: /Jessore; 08: /Comilla; 03: /Bogra; 06: /Barisal
+BE BRU: Brussels/Bruxelles/Brussel/Bruxelles-Capitale/Brussels-Capital/Région de Bruxelles-Capitale
+BE VAN: /Antwerp/Anvers; VBR: /Flemish Brabant/Brabant flamand; VLG: /Flanders/Vlaanderen/Flandre
+BE VOV: /East Flanders/Flandre orientale; VWV: /West Flanders/Flandre occidentale; VLI: /Limbourg
+BE WAL: /Wallonia/Wallonie/Wallonië; WBR: /Walloon Brabant/Waals-Brabant; WHT: /Henegouwen; WLG: /Luik/Lüttich
+BE WNA: /Namen; WLX: /Luxemburg
+BG 22: Sofia City/Sofia (stolitsa)/София (столица)/Sofia-Grad; 23: /Sofia Province
+BH 13: Capital/Manama; 14: Southern; 15: Muharraq; 17: Northern
+BR DF: /Brasília/Federal District
+BY HM: /Minsk City/=Minsk/г. Минск/Мінск/=Минск; MI: /Minsk Region; BR: /Brest; HO: /Gomel; HR: /Grodno; MA: /Mogilev
+BY VI: /Vitebsk
+CA NL: /NF/Newfoundland/Labrador/Terre-Neuve-et-Labrador; QC: /PQ/Que.; ON: /Ont.; BC: /Colombie-Britannique
+CA NT: /NWT/Territoires du Nord-Ouest; PE: /PEI/Île-du-Prince-Édouard; NB: /Nouveau-Brunswick; NS: /Nouvelle-Écosse
+CA YT: /Yukon Territory/YK; AB: /Alta.; SK: /Sask.; MB: /Man.
+CH BE: /Berne/Berna; BL: /Baselland/Bâle-Campagne; BS: /Basel/Bâle-Ville; FR: /Freiburg; GE: /Geneva/Genf/Ginevra
+CH GR: /Grisons/Grigioni/Grischun; LU: /Lucerne/Lucerna; NE: /Neuenburg; SG: St. Gallen/Saint-Gall; SO: /Soleure
+CH TG: /Thurgovie; TI: /Tessin; VD: /Waadt; VS: /Wallis; ZG: /Zoug; ZH: /Zurich; AG: /Argovie; SH: /Schaffhouse
+CL RM: /Santiago/Metropolitana/Región Metropolitana/RM Santiago; BI: /Biobío/Bío-Bío; LI: /O'Higgins; MA: /Magallanes
+CL AI: /Aysén
+CN AH: Anhui; BJ: Beijing/Peking; CQ: Chongqing; FJ: Fujian; GS: Gansu; GD: Guangdong/Canton
+CN GX: Guangxi/Guangxi Zhuang/广西壮族自治区; GZ: Guizhou; HI: Hainan; HE: Hebei; HA: Henan; HL: Heilongjiang; HB: Hubei
+CN HN: Hunan; JL: Jilin; JS: Jiangsu; JX: Jiangxi; LN: Liaoning; NM: Inner Mongolia/Nei Mongol/内蒙古自治区
+CN NX: Ningxia/Ningxia Hui/宁夏回族自治区; QH: Qinghai; SD: Shandong; SX: Shanxi; SN: Shaanxi; SH: Shanghai; SC: Sichuan/Szechuan
+CN TJ: Tianjin/Tientsin; XZ: Tibet/Xizang/西藏自治区; XJ: Xinjiang/Xinjiang Uyghur/新疆维吾尔自治区; YN: Yunnan; ZJ: Zhejiang
+CN HK: Hong Kong/香港特别行政区; MO: Macao/Macau/澳门特别行政区; TW: Taiwan/台湾省
+CO DC: /Bogotá/Bogotá D.C./Distrito Capital; SAP: /San Andrés/San Andrés y Providencia; VAC: /Valle
+CY 01: /Nicosia/Λευκωσία; 02: /Limassol/Λεμεσός; 03: /Larnaca/Λάρνακα; 04: /Famagusta/Αμμόχωστος; 05: /Paphos/Πάφος
+CY 06: /Kyrenia/Κερύνεια
+CZ 10: /Praha/Prague/Hlavní město Praha; 20: /Central Bohemia/Středočeský; 31: /South Bohemia; 32: /Plzeň
+CZ 41: /Karlovy Vary; 42: /Ústí nad Labem; 51: /Liberec; 52: /Hradec Králové; 53: /Pardubice; 63: /Vysočina
+CZ 64: /South Moravia; 71: /Olomouc; 72: /Zlín; 80: /Moravia-Silesia
+DE BY: /Bavaria; BB: /Bbg; HE: /Hesse; MV: /Mecklenburg-Western Pomerania; NI: /Lower Saxony/NDS
+DE NW: /North Rhine-Westphalia/NRW; RP: /Rhineland-Palatinate/RLP; SN: /Saxony; ST: /Saxony-Anhalt; TH: /Thuringia
+DE BW: /BaWü
+DK 81: /North Denmark/North Jutland; 82: Region Midtjylland/Central Denmark/Central Jutland; 83: /Southern Denmark
+DK 84: /Capital Region/Capital Region of Denmark; 85: /Zealand
+DO 01: Distrito Nacional
+EG BH: /Beheira; SHR: /Sharqia; MNF: /Monufia/Menoufia; MN: /Minya
+ES VI: /Araba Álava; A: /Alacant/Alicante Alacant; C: /A Coruña/Coruña/Corunna; CS: /Castelló/Castellón de la Plana
+ES GI: /Gerona; L: /Lleida; OR: /Orense; PM: /Baleares/Illes Balears/Balearic Islands/Mallorca/Majorca; SS: /Gipuzkoa
+ES BI: /Bizkaia/Biscay; SE: /Seville; NA: /Nafarroa/Navarre; V: /València; TF: /Tenerife; GC: /Gran Canaria; Z: /Saragossa
+ES O: /Principado de Asturias; MU: /Región de Murcia; M: /Comunidad de Madrid; AN: /Andalusia; CT: /Cataluña/Catalonia
+ES PV: /Euskadi/Basque Country; CN: /Canary Islands/Islas Canarias; CL: /Castile and León; CM: /Castile-La Mancha
+ES VC: /Comunitat Valenciana/Comunidad Valenciana
+ET AA: Addis Ababa; AM: Amhara; OR: Oromia; SO: Somali; SN: SNNPR
+FI 10: /Lapland/Lappland; 11: /Birkaland; 14: /Northern Ostrobothnia; 18: /Nyland
+FI 19: /Southwest Finland/Egentliga Finland; 01: /Åland/Ahvenanmaa
+FM +FM: Micronesia/Federated States of Micronesia
+FR 75C: /75; 69M: /Lyon; 20R: /Corsica; BRE: /Brittany; NOR: /Normandy; BFC: /Burgundy-Franche-Comté; PAC: /PACA/Provence
+FR IDF: /Ile de France; 6AE: /Collectivité européenne d’Alsace
+GB ENG: /Eng.; SCT: /Scot.; WLS: /Cymru; NIR: /N. Ireland
+GB LND: City of London Corporation/=City of London/=London, City of; DUR: /County Durham
+GR 69: /Mount Athos/Άγιο Όρος; I: /Attica/Αττική/Attiki; B: /Central Macedonia/Κεντρική Μακεδονία; M: /Crete/Κρήτη
+GR A: Anatolikí Makedonía kai Thráki/East Macedonia and Thrace/Eastern Macedonia and Thrace/Ανατολική Μακεδονία και Θράκη
+GR C: /West Macedonia/Western Macedonia/Δυτική Μακεδονία; D: /Epirus/Ήπειρος; E: /Thessaly/Θεσσαλία
+GR F: /Ionian Islands/Ιόνια Νησιά; G: /West Greece/Western Greece/Δυτική Ελλάδα; H: /Central Greece/Στερεά Ελλάδα
+GR J: /Peloponnese/Πελοπόννησος; K: /North Aegean/Βόρειο Αιγαίο; L: /South Aegean/Νότιο Αιγαίο
+GU +GU: Guam
+HK Kowloon: /KLN/KL/九龙; Hong Kong Island: /Hong Kong/HK/HKI/香港岛/香港; New Territories: /NT/N.T.
+HR 17: /Split-Dalmatia; 18: /Istria; 19: /Dubrovnik-Neretva; 21: /City of Zagreb/=Zagreb; 08: /Primorje-Gorski Kotar
+ID JK: /Jakarta Raya/DKI; YO: /Yogyakarta/DI Yogyakarta/Jogja; PE: Highland Papua/Papua Pegunungan; PD: Southwest Papua
+ID PS: South Papua; PT: Central Papua
+IE D: /Dublin/Baile Átha Cliath; CO: /Cork; G: /Galway
+IL TA: /Tel Aviv/תל אביב; JM: /Jerusalem/ירושלים; HA: /Haifa/חיפה; M: /Central District/Center/מרכז
+IL D: /Southern District/South/דרום; Z: /Northern District/North/צפון
+IN DL: /New Delhi/NCT of Delhi; OD: Odisha/Orissa; UK: Uttarakhand/Uttaranchal; PY: /Pondicherry; TS: Telangana
+IN CG: Chhattisgarh; TN: /Tamilnadu; DH: /DN/DD/Daman and Diu/Dadra and Nagar Haveli; KA: /Karnatak; WB: /Bengal
+IQ AR: /Erbil; BA: /Basra; BB: /Babylon; BG: /بغداد; DA: /Duhok; DI: /Diyala; KA: /Karbala; KI: /Kirkuk
+IQ KR: /Kurdistan Region; NA: /Najaf; NI: /Nineveh; SD: /Saladin; SU: /Sulaymaniyah
+IT 21: /Piedmont; 25: /Lombardy; 32: /Trentino-Alto Adige/Trentino-South Tyrol; 52: /Tuscany; 57: /The Marches
+IT 62: /Latium; 75: /Apulia; 82: /Sicily; 88: /Sardinia; VB: /Verbania; RM: /Rome/Roma Capitale; MI: /Milan; TO: /Turin
+IT NA: /Naples; FI: /Florence; VE: /Venice; GE: /Genoa; PD: /Padua; MN: /Mantua; SR: /Syracuse; LI: /Leghorn
+IT BZ: /Bozen/Südtirol/South Tyrol/Alto Adige; AO: /Valle d'Aosta/Aosta Valley/Vallée d'Aoste; MB: /Monza
+IT FC: /FO/Forlì; PU: /PS/Pesaro; RC: /Reggio di Calabria; RE: /Reggio nell'Emilia; SS: /OT/Olbia-Tempio
+IT NU: /OG/Ogliastra; SU: /CI/VS/Carbonia-Iglesias/Medio Campidano
+JO AM: Amman/عمان; AQ: /Aqaba; AZ: /Zarqa; BA: /Balqa; JA: /Jerash; KA: /Karak; MA: /Mafraq; MD: /Madaba; AT: /Tafilah
+JP 10: /Gumma
+KH 2: /Battambang; 3: /Kampong Cham; 5: /Kampong Speu; 6: /Kampong Thom; 8: /Kandal; 9: /Koh Kong; 14: /Prey Veng
+KH 15: /Pursat; 17: /Siem Reap; 18: /Sihanoukville; 21: /Takeo
+KR 11: /서울특별시/Seoul City; 26: /부산광역시/Pusan; 27: /대구광역시/Taegu; 28: /인천광역시; 29: /광주광역시; 30: /대전광역시/Taejon; 31: /울산광역시
+KR 41: /경기도/Gyeonggi; 42: /강원도/강원특별자치도/Gangwon/Gangwon State; 43: /충청북도/North Chungcheong/Chungbuk
+KR 44: /충청남도/South Chungcheong/Chungnam; 45: /전라북도/전북특별자치도/North Jeolla/Jeonbuk/Jeonbuk State
+KR 46: /전라남도/South Jeolla/Jeonnam; 47: /경상북도/North Gyeongsang/Gyeongbuk; 48: /경상남도/South Gyeongsang/Gyeongnam
+KR 49: /제주도/제주특별자치도/Jeju/Cheju; 50: /세종특별자치시/Sejong City
+KW KU: /Kuwait City/Al Asimah/Capital/العاصمة; HA: /Hawalli/حولي; FA: /Farwaniya/الفروانية; AH: /Ahmadi/الأحمدي
+KW JA: /Jahra/الجهراء; MU: /Mubarak Al-Kabeer/مبارك الكبير
+KZ 19: Almaty oblysy/Almaty Region/Алматы облысы; 71: /Astana/Nur-Sultan/Астана; 75: /Almaty City/Алматы
+LA VT: Vientiane Prefecture/Vientiane/Viangchan Prefecture; VI: /Vientiane Province
+LB BA: Beirut/بيروت; JL: /Mount Lebanon; AS: /North Lebanon; JA: /South Lebanon; BI: /Beqaa/Bekaa; AK: /Akkar
+LB NA: /Nabatieh
+LK 1: Western Province; 2: Central Province; 3: Southern Province; 4: Northern Province; 5: Eastern Province
+LK 6: North Western Province; 7: North Central Province; 8: Uva Province; 9: Sabaragamuwa Province; 11: Colombo
+LK 21: Kandy; 22: Matale; 23: Nuwara Eliya; 31: Galle; 32: Matara; 33: Hambantota; 41: Jaffna; 51: Batticaloa
+LK 53: Trincomalee; 61: Kurunegala; 62: Puttalam; 71: Anuradhapura; 72: Polonnaruwa; 82: Monaragala; 92: Kegalle
+LT VL: /Vilnius; KU: /Kaunas; KL: /Klaipėda; SA: /Šiauliai; PN: /Panevėžys; AL: /Alytus; MR: /Marijampolė; TA: /Tauragė
+LT TE: /Telšiai; UT: /Utena
+MH +MH: Marshall Islands
+MN 1: /Улаанбаатар/Ulan Bator
+MP +MP: Northern Mariana Islands
+MX AGU: /Ags.; BCN: /B.C./Baja California Norte; BCS: /B.C.S.; CAM: /Camp.; CHP: /Chis.; CHH: /Chih.
+MX CMX: /CDMX/DF/D.F./DIF/Distrito Federal/Mexico City; COA: /Coahuila/Coah.; COL: /Col.; DUR: /Dgo.
+MX MEX: /Edomex/Méx./State of Mexico; GUA: /Gto.; GRO: /Gro.; HID: /Hgo.; JAL: /Jal.; MIC: /Mich.; MOR: /Mor.; NAY: /Nay.
+MX NLE: /N.L.; OAX: /Oax.; PUE: /Pue.; QUE: /Qro.; ROO: /Q.R./Q. Roo; SLP: /S.L.P.; SIN: /Sin.; SON: /Son.; TAB: /Tab.
+MX TAM: /Tamps.; TLA: /Tlax.; VER: /Ver.; YUC: /Yuc.; ZAC: /Zac.
+MY 10: /SGR; 11: /TRG; 12: /SBH; 13: /SWK; 14: /KUL/WP Kuala Lumpur; 15: /LBN/WP Labuan; 16: /PJY/WP Putrajaya
+MY 07: /Penang/PNG; 04: /Malacca/MLK; 01: /JHR/Johore; 02: /KDH; 03: /KTN; 05: /NSN; 06: /PHG; 08: /PRK; 09: /PLS
+NG FC: /FCT/Abuja; NA: /Nassarawa
+NL FR: /Friesland; NB: /North Brabant/Brabant; NH: /North Holland; ZH: /South Holland; GE: /Guelders; ZE: /Zealand
+NO 18: /Nordlánnda; +31: Østfold; +32: Akershus; +33: Buskerud; +39: Vestfold; +40: Telemark; 50: /Trööndelage
+NO +55: Troms/Romsa/Tromssa; +56: Finnmark/Finnmárku/Finmarkku
+NP P1: /Province 1; P2: /Province 2
+NZ WGN: /Wellington; MWT: /Manawatu-Wanganui; HKB: /Hawkes Bay
+OM MA: Muscat/مسقط; ZU: Dhofar; DA: /Dakhiliyah; BS: /North Batinah; BJ: /South Batinah; BU: /Buraimi
+PE LMA: /Lima Metropolitana/Metropolitan Lima; CUS: /Cusco; CAL: /El Callao
+PG NCD: National Capital District/Port Moresby
+PH 00: /NCR/Metro Manila/Manila/MM; MAG: /MGD; COM: /Compostela Valley; NCO: /North Cotabato
+PK BA: /Baluchistan; GB: /Northern Areas; IS: Islamabad/Islamabad Capital Territory/ICT
+PK JK: Azad Kashmir/Azad Jammu and Kashmir/AJK; KP: Khyber Pakhtunkhwa/KPK/NWFP; PB: Punjab; SD: /Sind
+PL 10: /LD/Łódź; 12: /MA/Lesser Poland; 14: /MZ/Masovia/Masovian/Mazovia; 16: /OP/Opole; 18: /PK/Subcarpathia
+PL 20: /PD/Podlachia; 22: /PM/Pomerania; 24: /SL/Silesia; 26: /SK/Holy Cross; 28: /WN/Warmia-Masuria
+PL 30: /WP/Greater Poland; 32: /ZP/West Pomerania; 02: /DS/Lower Silesia; 04: /KP/Kuyavia-Pomerania; 06: /LU/Lublin
+PL 08: /LB/Lubusz
+PR +PR: Puerto Rico
+PT 11: /Lisbon; 13: /Oporto; 20: /Azores/Açores; 30: /Madeira
+PW +PW: Palau
+QA DA: Doha/الدوحة; RA: /Al Rayyan; WA: /Al Wakra; KH: /Al Khor
+RO B: /Bucharest
+RU AD: Adygea; AL: Altai Republic; ALT: Altai Krai; AMU: Amur; ARK: Arkhangelsk; AST: Astrakhan; BA: Bashkortostan
+RU BEL: Belgorod; BRY: Bryansk; BU: Buryatia; CE: Chechnya; CHE: Chelyabinsk; CHU: Chukotka/Chukchi
+RU CR: Crimea/Республика Крым/Крым; CU: Chuvashia; DA: Dagestan; IN: Ingushetia; IRK: Irkutsk; IVA: Ivanovo
+RU KAM: Kamchatka; KB: Kabardino-Balkaria; KC: Karachay-Cherkessia; KDA: Krasnodar; KEM: Kemerovo; KGD: Kaliningrad
+RU KGN: Kurgan; KHA: Khabarovsk; KHM: Khanty-Mansi; KIR: Kirov; KK: Khakassia; KL: Kalmykia; KLU: Kaluga; KO: Komi
+RU KOS: Kostroma; KR: Karelia; KRS: Kursk; KYA: Krasnoyarsk; LEN: Leningrad; LIP: Lipetsk; MAG: Magadan; ME: Mari El
+RU MO: Mordovia; MOS: Moscow Oblast; MOW: Moscow; MUR: Murmansk; NEN: Nenets; NGR: Novgorod; NIZ: Nizhny Novgorod
+RU NVS: Novosibirsk; OMS: Omsk; ORE: Orenburg; ORL: Oryol; PER: Perm; PNZ: Penza; PRI: Primorsky/Primorye; PSK: Pskov
+RU ROS: Rostov; RYA: Ryazan; SA: Sakha/Yakutia; SAK: Sakhalin; SAM: Samara; SAR: Saratov; SE: North Ossetia
+RU SEV: Sevastopol; SMO: Smolensk; SPE: Saint Petersburg/SPB/СПб; STA: Stavropol; SVE: Sverdlovsk; TA: Tatarstan
+RU TAM: Tambov; TOM: Tomsk; TUL: Tula; TVE: Tver; TY: Tuva; TYU: Tyumen; UD: Udmurtia; ULY: Ulyanovsk; VGG: Volgograd
+RU VLA: Vladimir; VLG: Vologda; VOR: Voronezh; YAN: Yamalo-Nenets; YAR: Yaroslavl; YEV: Jewish Autonomous Oblast
+RU ZAB: Zabaykalsky
+SA 10: Najran/نجران; 11: Al Bahah/Baha/الباحة; 12: Al Jawf/Jouf/الجوف; 14: Asir/عسير; 01: Riyadh/الرياض
+SA 02: Makkah/Mecca/مكة المكرمة/مكة; 03: Madinah/Medina/Al Madinah/المدينة المنورة/المدينة
+SA 04: Eastern Province/Eastern/Sharqia/الشرقية/المنطقة الشرقية; 05: Qassim/Al-Qassim/القصيم; 06: Hail/حائل
+SA 07: Tabuk/تبوك; 08: Northern Borders/الحدود الشمالية; 09: Jazan/Jizan/جازان
+SE AB: /Stockholm; AC: /Västerbotten; BD: /Norrbotten; D: /Södermanland; E: /Östergötland; F: /Jönköping; G: /Kronoberg
+SE I: /Gotland; M: /Scania; N: /Halland; O: /Västra Götaland; S: /Värmland; U: /Västmanland; W: /Dalarna; X: /Gävleborg
+SE Y: /Västernorrland; Z: /Jämtland
+SK BL: /Bratislava; BC: /Banská Bystrica; KI: /Košice; NI: /Nitra; PV: /Prešov; TA: /Trnava; TC: /Trenčín; ZI: /Žilina
+SY DI: Damascus/دمشق; HL: Aleppo/حلب; HI: Homs; HM: Hama; LA: Latakia; RD: /Rif Dimashq; TA: /Tartus; DR: /Daraa
+SY DY: /Deir ez-Zor
+TH 10: /BKK/Krungthep/กรุงเทพ/กทม/กรุงเทพฯ; 14: /Ayutthaya; 30: /Korat; S: Pattaya/Phatthaya
+TR 27: /Antep; 33: /İçel; 34: /Constantinople; 35: /Smyrna; 46: /Maraş; 63: /Urfa; 03: /Afyonkarahisar
+TW HSZ: /=Hsinchu; CYI: /=Chiayi
+UA 12: Dnipropetrovsk/Dnipro; 14: Donetsk; 18: Zhytomyr; 21: Zakarpattia; 23: Zaporizhzhia; 26: Ivano-Frankivsk
+UA 30: Kyiv/Kiev/=Kyiv City; 32: Kyiv Oblast/=Kiev Oblast; 35: Kirovohrad; 40: Sevastopol; 43: Crimea; 46: Lviv/Lvov
+UA 48: Mykolaiv; 51: Odesa/Odessa; 53: Poltava; 56: Rivne; 59: Sumy; 61: Ternopil; 63: Kharkiv/Kharkov; 65: Kherson
+UA 68: Khmelnytskyi; 71: Cherkasy; 74: Chernihiv; 77: Chernivtsi; 05: Vinnytsia; 07: Volyn; 09: Luhansk
+US DC: /Washington DC/Washington D.C.; AA: Armed Forces Americas
+US AE: Armed Forces Europe/Armed Forces Africa/Armed Forces Canada/Armed Forces Middle East; AP: Armed Forces Pacific
+US VI: /U.S. Virgin Islands/US Virgin Islands; CA: /Calif.; MA: /Mass.; NC: /N. Carolina; SC: /S. Carolina
+US ND: /N. Dakota; SD: /S. Dakota; WV: /W. Virginia; NH: /N. Hampshire; PA: /Penna.
+UZ TK: Toshkent shahri/=Toshkent/=Tashkent/Tashkent City; TO: Toshkent viloyati/Tashkent Region; BU: /Bukhara
+UZ SA: /Samarkand; FA: /Fergana; XO: /Khorezm; AN: /Andijan; NW: /Navoi; JI: /Jizzakh
+VE A: /Caracas/Capital District; X: /Vargas
+VI +VI: U.S. Virgin Islands/Virgin Islands
+VN 26: /Huế/Hue City; HN: /Hanoi/Ha Noi
+VN SG: /HCM/HCMC/Saigon/Sài Gòn/Ho Chi Minh/Ho Chi Minh City/TP HCM/TPHCM/TP Hồ Chí Minh; DN: /Danang; HP: /Haiphong
+VN CT: /Cần Thơ
+ZA GP: /GT; KZN: /NL/Natal; WC: /Wes-Kaap; EC: /Oos-Kaap; NC: /Noord-Kaap
+`)
+
+function readStateNames(text: string): Record<string, Record<string, string[]>> {
+  const names: Record<string, Record<string, string[]>> = {}
+  for (const line of text.trim().split('\n')) {
+    const country = line.slice(0, 2)
+    const cells = line
+      .slice(3)
+      .split('; ')
+      .map((cell) => cell.split(': '))
+    names[country] = {
+      ...names[country],
+      ...Object.fromEntries(cells.map(([code, all = '']) => [code, all.split('/')])),
+    }
+  }
+  return names
 }

@@ -20,7 +20,11 @@ import { countryNames, LANGUAGES, type Line, overlay, stateNames } from './addre
 const TARGET = fileURLToPath(new URL('../src/billing/rules.json', import.meta.url))
 const LARGEST_BYTES = 150_000
 
-type GoogleRegion = { key: string; name: { default: string; latin?: string; [language: string]: string | undefined }; zip?: string }
+type GoogleRegion = {
+  key: string
+  name: { default: string; latin?: string; [language: string]: string | undefined }
+  zip?: string
+}
 type GoogleCountry = {
   fmt?: string
   lfmt?: string
@@ -63,7 +67,8 @@ function makeCountry(code: string): CountryData {
   const format = complete(code, ownFormat)
   const latin = ownLatin && complete(code, ownLatin)
   const required = [...(line.require ?? google.require ?? 'AC')].filter((field) => 'ACSZ'.includes(field)).join('')
-  for (const field of required) if (!format.includes(`%${field}`)) stop(`${code} requires ${field} and does not write it`)
+  for (const field of required)
+    if (!format.includes(`%${field}`)) stop(`${code} requires ${field} and does not write it`)
   const labels = makeLabels(google, line)
   return {
     alpha3: iso31661.find(({ alpha2 }) => alpha2 === code)?.alpha3 ?? 'XKX',
@@ -117,7 +122,9 @@ function makeLabels(google: GoogleCountry, line: Partial<Line>): NonNullable<Cou
   const words = (type: string | undefined, known: Record<string, string>) =>
     type === undefined ? undefined : (known[type] ?? type.charAt(0).toUpperCase() + type.slice(1).replaceAll('_', ' '))
   const city = words(google.locality_name_type, {})
-  const state = words(google.state_name_type ?? (google.fmt?.includes('%S') ? 'province' : undefined), { do_si: 'Do/si' })
+  const state = words(google.state_name_type ?? (google.fmt?.includes('%S') ? 'province' : undefined), {
+    do_si: 'Do/si',
+  })
   const postalCode = words(google.zip_name_type, { zip: 'ZIP code', pin: 'PIN code' })
   return { ...(city && { city }), ...(state && { state }), ...(postalCode && { postalCode }), ...line.labels }
 }
@@ -125,12 +132,22 @@ function makeLabels(google: GoogleCountry, line: Partial<Line>): NonNullable<Cou
 function makePostal(code: string, google: GoogleCountry, line: Partial<Line>): PostalData | null {
   if (line.postal === null || (!line.postal && !google.zip)) return null
   const given = line.postal ?? {}
-  const pattern = given.pattern ?? google.zip?.replaceAll('(?:^|\\b)', '').replaceAll('(?:$|\\b)', '') ?? stop(`${code} has no postal pattern`)
+  const pattern =
+    given.pattern ??
+    google.zip?.replaceAll('(?:^|\\b)', '').replaceAll('(?:$|\\b)', '') ??
+    stop(`${code} has no postal pattern`)
   const shapes = given.shapes ?? plainShapes(pattern) ?? stop(`${code} needs shapes for ${pattern}`)
-  const examples = (given.examples ?? google.zipex?.split(',') ?? []).slice(0, 2)
+  const examples = given.examples ?? google.zipex?.split(',').slice(0, 1) ?? []
   if (examples.length === 0) stop(`${code} has no example of a postal code`)
-  const strip = [...new Set([google.postprefix?.replaceAll(/[^A-Z]/g, '') ?? '', ...(given.strip ?? [])])].filter((text) => text && text !== code)
-  return { shapes, ...(plainShapes(pattern)?.join() === shapes.join() ? {} : { pattern }), examples, ...(strip.length ? { strip } : {}) }
+  const strip = [...new Set([google.postprefix?.replaceAll(/[^A-Z]/g, '') ?? '', ...(given.strip ?? [])])].filter(
+    (text) => text && text !== code,
+  )
+  return {
+    shapes,
+    ...(plainShapes(pattern)?.join() === shapes.join() ? {} : { pattern }),
+    examples,
+    ...(strip.length ? { strip } : {}),
+  }
 }
 
 /** Digits only, of one length: most of the world. */
@@ -142,14 +159,21 @@ function plainShapes(pattern: string): string[] | null {
 function makeNames(code: string): { name: string; local?: string[]; alias?: string[] } {
   const names = countryNames[code]
   const inLanguage = (language: string): string[] =>
-    [readJson(require.resolve(`i18n-iso-countries/langs/${language}.json`)).countries[code] ?? []].flat().filter((name) => !names?.not?.includes(name))
+    [readJson(require.resolve(`i18n-iso-countries/langs/${language}.json`)).countries[code] ?? []]
+      .flat()
+      .filter((name) => !names?.not?.includes(name))
   const english = inLanguage('en')
   const name = names?.name ?? english[0] ?? stop(`${code} has no name`)
-  const spoken = (LANGUAGES[code] ?? stop(`${code} has no languages`)).split(' ').filter((language) => language !== 'en')
+  const spoken = (LANGUAGES[code] ?? stop(`${code} has no languages`))
+    .split(' ')
+    .filter((language) => language !== 'en')
   const known = spoken.map((language) => inLanguage(language)).filter((found) => found.length > 0)
   const local = distinct([...(names?.local ?? []), ...known.map((found) => found[0] as string)], [])
   const iso = iso31661.find(({ alpha2 }) => alpha2 === code)?.name
-  const alias = distinct([...english, ...(iso ? [iso] : []), ...known.flatMap((found) => found.slice(1)), ...(names?.alias ?? [])], [name, code, ...local])
+  const alias = distinct(
+    [...english, ...(iso ? [iso] : []), ...known.flatMap((found) => found.slice(1)), ...(names?.alias ?? [])],
+    [name, code, ...local],
+  )
   return { name, ...(local.length ? { local } : {}), ...(alias.length ? { alias } : {}) }
 }
 
@@ -165,13 +189,16 @@ function makeStates(code: string, google: GoogleCountry, line: Partial<Line>): S
   // What Google lists is what the post writes: it comes first, and so wins where two subdivisions share a name.
   for (const region of line.withoutGoogleStates ? [] : listed) {
     const { default: own, latin, ...others } = region.name
-    const name = (latin ?? (/\p{Script=Latin}/u.test(own) ? own : region.key)).replace(/ (?:Province|Governorate|District)$/, '')
+    const name = (latin ?? (/\p{Script=Latin}/u.test(own) ? own : region.key)).replace(
+      / (?:Province|Governorate|District)$/,
+      '',
+    )
     states.set(isoCode(region), {
       code: isoCode(region),
       name,
       local: own === name ? '' : own.replace(/^(?:จังหวัด|استان) ?/, ''),
       aliases: [...Object.values(others).map(String), ...(isoCode(region) === region.key ? [] : [region.key])],
-      prefix: region.zip ?? '',
+      prefix: region.zip?.replace(/^CP /, '') ?? '', // El Salvador, whose codes the overlay has without it
     })
   }
   for (const { code: full, name, parent } of iso31662.filter(({ code: full }) => full.startsWith(`${code}-`))) {
@@ -183,26 +210,39 @@ function makeStates(code: string, google: GoogleCountry, line: Partial<Line>): S
     if (known) known.aliases.push(plain)
     else states.set(short, { code: short, name: plain, local: '', aliases: [], prefix: '' })
   }
-  for (const [short, [name, ...aliases]] of Object.entries(stateNames[code] ?? {})) {
-    const known = states.get(short)
-    if (known) {
-      if (name) {
-        known.aliases.push(known.name)
-        known.name = name
-      }
-      known.aliases.push(...aliases)
-    } else states.set(short, { code: short, name: name || stop(`${code}-${short} needs a name`), local: '', aliases, prefix: '' })
+  for (const [short, [name = '', ...aliases]] of Object.entries(stateNames[code] ?? {})) {
+    if (short.startsWith('+') === states.has(short.replace('+', '')))
+      stop(`${code}-${short} is ${short.startsWith('+') ? 'known' : 'unknown'}`)
+    const known = states.get(short) ?? { code: short.slice(1), name, local: '', aliases: [], prefix: '' }
+    if (name !== '') known.aliases.push(known.name)
+    known.name = name || known.name
+    known.aliases.push(...aliases)
+    states.set(known.code, known)
   }
-  for (const [short, prefix] of Object.entries(line.statePrefixes ?? {})) (states.get(short) ?? stop(`${code}-${short} is unknown`)).prefix = prefix
+  for (const [short, prefix] of Object.entries(line.statePrefixes ?? {}))
+    (states.get(short) ?? stop(`${code}-${short} is unknown`)).prefix = prefix
+  const keys = [...states.values()].map(({ name }) => bareName(name))
   for (const state of states.values()) {
-    const shown = [state.name, state.local].map(bareName)
-    state.aliases = distinct(state.aliases, [state.name, state.local, state.code]).filter((alias) => !shown.includes(bareName(alias)))
+    // What the lookup finds without its kind of place anyway need not be written down.
+    const found = [state.name, state.local]
+      .map(bareName)
+      .filter((key) => key !== '' && keys.filter((other) => other === key).length < 2)
+    state.aliases = distinct(
+      state.aliases.sort((a, b) => Number(b.startsWith('=')) - Number(a.startsWith('='))),
+      [state.name, state.local, state.code],
+    ).filter((alias) => alias.startsWith('=') || !found.includes(bareName(alias)))
   }
   return [...states.values()]
 }
 
 function stateRow({ code, name, local, aliases, prefix }: State): string {
-  const parts = [code, name, local, aliases.map((alias) => alias.replaceAll('/', ' ')).join('/'), prefix.replaceAll('|', '~')]
+  const parts = [
+    code,
+    name,
+    local,
+    aliases.map((alias) => alias.replaceAll('/', ' ')).join('/'),
+    prefix.replaceAll('|', '~'),
+  ]
   if (parts.some((part) => /[;|]/.test(part))) stop(`${code} ${name} holds a semicolon or a bar`)
   return parts.join(';').replace(/;+$/, '')
 }

@@ -35,11 +35,19 @@ const DEFAULT_LIMIT = 20
 const MARK_LENGTH = 16
 
 /** What a list asks the database for: one row more than the page, so that we know whether there is another page. */
-export type Window = { limit: number; after: string | null }
+export type Window = { limit: number; after: string }
 
-export function windowOf(keyring: Keyring, list: readonly (string | undefined)[], query: PageAsked): Window {
+/** Comes after every id, so the first page is the one that follows it. */
+const START = '~'
+
+export function windowOf(
+  keyring: Keyring,
+  list: readonly (string | undefined)[],
+  query: PageAsked,
+  start = START,
+): Window {
   const limit = query.limit ?? DEFAULT_LIMIT
-  return { limit, after: query.cursor === undefined ? null : readCursor(keyring, list, query.cursor) }
+  return { limit, after: query.cursor === undefined ? start : readCursor(keyring, list, query.cursor) }
 }
 
 export function cutPage<Row, Item>(

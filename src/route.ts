@@ -30,6 +30,8 @@ type ParamsOf<Path extends string> = Path extends `${string}:${infer Name}/${inf
 export type Retry = {
   /** Ends the request here when it was answered before or is being answered now. */
   claim(tx: Db): Promise<void>
+  /** What the row will be found by. */
+  lookup: string
   /** The row to write in the same transaction as the change. */
   rowFor(answer: Answer<unknown>): RememberedRow
 }

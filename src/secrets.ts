@@ -136,12 +136,16 @@ export function keysOf(keyring: Keyring, kid: string): ServerKeys | null {
 /** Each part is led by its length, so that no two lists of parts ever look the same to the hash. */
 function hmac(key: Uint8Array, ...parts: (string | Uint8Array)[]): Buffer {
   const mac = createHmac('sha256', key)
+  let text = ''
   for (const part of parts) {
-    const length = Buffer.allocUnsafe(4)
-    length.writeUInt32BE(Buffer.byteLength(part))
-    mac.update(length).update(part)
+    text += `${Buffer.byteLength(part)}:`
+    if (typeof part === 'string') text += part
+    else {
+      mac.update(text).update(part)
+      text = ''
+    }
   }
-  return mac.digest()
+  return mac.update(text).digest()
 }
 
 // ---- sealing ------------------------------------------------------------------------------------------------------
@@ -159,7 +163,8 @@ export function seal(key: Uint8Array, plain: string | Uint8Array, bound: string)
 
 /** Throws when the key, the bytes or what they are bound to differ. */
 export function open(key: Uint8Array, sealed: Uint8Array, bound: string): Buffer {
-  const decipher = createDecipheriv('aes-256-gcm', key, sealed.subarray(0, 12))
+  // Node takes a tag of 4 bytes for good unless told how long it is.
+  const decipher = createDecipheriv('aes-256-gcm', key, sealed.subarray(0, 12), { authTagLength: 16 })
   decipher.setAAD(Buffer.from(bound))
   decipher.setAuthTag(sealed.subarray(12, 28))
   return Buffer.concat([decipher.update(sealed.subarray(28)), decipher.final()])

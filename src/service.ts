@@ -56,15 +56,12 @@ async function serve(config: Config, home: Home, log: Logger): Promise<Service> 
       keyUsed: usage.used,
     },
     routes,
+    draining: () => draining,
     pages: buildPages({ routes, db, metrics, draining: () => draining }),
     overload,
     metrics,
     log,
     trustProxy: config.TRUST_PROXY,
-  })
-  // Whoever is answered while we stop is told not to send more on that connection.
-  app.addHook('onSend', async (_request, reply) => {
-    if (draining) reply.header('connection', 'close')
   })
   const keepHouse = houseKeeping(db)
 

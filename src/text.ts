@@ -8,8 +8,15 @@ const JOINERS = /[\u200C\u200D]/u
 
 export type TextKind = 'line' | 'address'
 
+/**
+ * No text of ours is longer than 200 characters, and none that is written out further than this is shorter in NFC. Beyond
+ * it the text stays as it is, for its length to be told: 64 KiB of accents take NFC two seconds (it sorts them one by one).
+ */
+const LONGEST = 2_000
+
 export function tidy(text: string): string {
-  return text.normalize('NFC').trim()
+  const trimmed = text.trim()
+  return trimmed.length > LONGEST ? trimmed : trimmed.normalize('NFC').trim()
 }
 
 /** The first character that may not stand in such a text, as U+XXXX, or null. */

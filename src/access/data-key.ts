@@ -4,8 +4,6 @@
 
 import { type Keyring, keysOf, open, randomBytes, seal } from '../secrets.ts'
 
-const NO_SALT = new Uint8Array(32)
-
 export function newDataKey(keyring: Keyring, userId: string): { wrapped: Buffer; kid: string } {
   const { current } = keyring
   return { wrapped: seal(wrappingKey(current, userId), randomBytes(32), userId), kid: current.kid }
@@ -19,5 +17,5 @@ export function unwrapDataKey(keyring: Keyring, user: { id: string; dataKey: Buf
 }
 
 function wrappingKey(keys: Keyring['current'], userId: string): Buffer {
-  return keys.deriveSealing('user-key-wrap', NO_SALT, userId)
+  return keys.hmac('user-key-wrap', userId)
 }

@@ -2,6 +2,7 @@
 // that the provider publishes, for us, and not yet expired. The user is (`iss`, `sub`).
 
 import { createRemoteJWKSet, errors, jwtVerify } from 'jose'
+import { now } from '../clock.ts'
 import type { Config } from '../config.ts'
 import { fail } from '../errors.ts'
 
@@ -26,18 +27,24 @@ export function jwtCheckFrom(config: Config): JwtCheck | null {
       algorithms: ALGORITHMS,
       requiredClaims: ['exp', 'sub'],
       clockTolerance: CLOCK_TOLERANCE_SECONDS,
+      currentDate: now(),
     }).catch((error) => {
       if (providerIsAway(error)) return fail('unavailable', { retryAfterSeconds: 5, cause: error })
       return fail('invalid_token')
     })
-    const subject = payload.sub ?? ''
-    if (subject === '' || subject.length > 255 || subject.includes('\0')) fail('invalid_token')
-    return { issuer, subject }
+    const subject: unknown = payload.sub
+    return isSubject(subject) ? { issuer, subject } : fail('invalid_token')
   }
+}
+
+/** The library's types say it is text; what it checked is only that it is there. */
+function isSubject(subject: unknown): subject is string {
+  if (typeof subject !== 'string' || subject === '' || subject.length > 255) return false
+  return subject.isWellFormed() && !subject.includes('\0')
 }
 
 /** The token may be good, but nobody can tell now. */
 function providerIsAway(error: unknown): boolean {
-  if (error instanceof errors.JWKSTimeout) return true
+  if (error instanceof errors.JWKSTimeout || error instanceof errors.JWKSInvalid) return true
   return error instanceof errors.JOSEError ? error.code === 'ERR_JOSE_GENERIC' : true
 }

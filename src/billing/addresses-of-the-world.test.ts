@@ -1,14 +1,17 @@
 /** Each line of addresses-of-the-world.txt is one test: what a postal operator would deliver is taken, the rest is refused. */
 import { readFileSync } from 'node:fs'
 import { describe, expect, test } from 'vitest'
+import { findState } from './countries.ts'
 import { normalizeAddress } from './normalize.ts'
 
 const lines = readFileSync(new URL('addresses-of-the-world.txt', import.meta.url), 'utf8')
   .split('\n')
   .filter((line) => line !== '' && !line.startsWith('#'))
 
+const addresses = lines.filter((line) => !line.startsWith('@'))
+
 describe('an address that exists is accepted in its normal form', () => {
-  test.each(lines.filter((line) => !line.includes('=>!')))('%s', (line) => {
+  test.each(addresses.filter((line) => !line.includes('=>!')))('%s', (line) => {
     const [given = '', wanted = ''] = line.split('=>')
     const [country, state, postalCode] = cells(wanted)
     const { address, faults } = normalizeAddress(readAddress(given))
@@ -22,7 +25,7 @@ describe('an address that exists is accepted in its normal form', () => {
 })
 
 describe('an address that cannot be right is refused for what is wrong with it', () => {
-  test.each(lines.filter((line) => line.includes('=>!')))('%s', (line) => {
+  test.each(addresses.filter((line) => line.includes('=>!')))('%s', (line) => {
     const [given = '', wanted = ''] = line.split('=>!')
     const { address, faults } = normalizeAddress(readAddress(given))
     expect(address).toBeNull()
@@ -31,8 +34,19 @@ describe('an address that cannot be right is refused for what is wrong with it',
   })
 })
 
+describe('a state is known by what people call it', () => {
+  const states = lines
+    .filter((line) => line.startsWith('@'))
+    .flatMap((line) => cells(line.slice(4)).map((cell) => [line.slice(1, 3), ...(cell ?? '').split(' = ')]))
+  test.each(states)('in %s %s is %s', (country, name, code) => {
+    expect(findState(country ?? '', name ?? '')?.code ?? 'none').toBe(code)
+  })
+})
+
 test('the list covers the world', () => {
-  const countries = new Set(lines.filter((line) => !line.includes('=>!')).map((line) => cells(line.split('=>')[1] ?? '')[0]))
+  const countries = new Set(
+    addresses.filter((line) => !line.includes('=>!')).map((line) => cells(line.split('=>')[1] ?? '')[0]),
+  )
   expect(countries.size).toBeGreaterThan(150)
 })
 

@@ -10,6 +10,7 @@ import type { UserCaller } from '../caller.ts'
 import { now } from '../clock.ts'
 import type { Batch } from '../db/batch.ts'
 import { type Db, sql } from '../db/db.ts'
+import { violated } from '../db/faults.ts'
 import { type Fault, fail } from '../errors.ts'
 import { etagOf } from '../etag.ts'
 import { type EventRow, newEvent } from '../events/event.ts'
@@ -45,33 +46,45 @@ export async function createAddress(
 ): Promise<Answer<Address>> {
   const id = newId('addr')
   const at = now()
-  const { country, state, postalCode } = wanted.address
-  const row: NewAddressRow = {
+  const row = {
     id,
     store_id: storeId,
     user_id: caller.id,
-    country,
-    state,
-    postal_code: postalCode,
-    sealed: sealText(here, caller, id, 1, wanted).toString('hex'),
+    country: wanted.address.country,
+    state: wanted.address.state,
+    postal_code: wanted.address.postalCode,
     created_at: at,
+    updated_at: at,
+    version: 1,
+    revision: 1,
   }
-  // Which address is the default is known only under the lock, and the remembered answer must say the same: so both
-  // answers are at hand, and the statement that decides takes the one that came true.
-  const answerIf = (isDefault: boolean) =>
-    answerOf(showAddress({ ...row, ...REST, is_default: isDefault, updated_at: at }, wanted), 1)
-  const event = newEvent(caller, storeId, 'address.created', id, { country })
-  const outcome = await db.batched(insertAddresses, {
-    row,
-    event,
-    wantsDefault: wanted.isDefault,
-    remembered: retry && { asDefault: retry.rowFor(answerIf(true)), asOther: retry.rowFor(answerIf(false)) },
-    most: here.maxAddressesPerUser,
+  // Whether it is the default is known only under the lock, so the answer is made there.
+  let answer: Answer<Address> | undefined
+  const answerIf = (isDefault: boolean): Answer<Address> => ({
+    body: showAddress({ ...row, is_default: isDefault }, wanted),
+    etag: etagOf(row.revision),
+    resource: { id, location: `/v1/store/${storeId}/billing/${id}` },
   })
+  const outcome = await db
+    .batched(insertAddresses, {
+      row: { ...row, sealed: sealText(here, caller, id, 1, wanted).toString('hex') },
+      event: newEvent(caller, storeId, 'address.created', id, { country: row.country }),
+      wantsDefault: wanted.isDefault,
+      lookup: retry?.lookup ?? null,
+      remember: (isDefault) => {
+        answer = answerIf(isDefault)
+        return retry?.rowFor(answer) ?? null
+      },
+      most: here.maxAddressesPerUser,
+    })
+    .catch((error) => {
+      // Used for another request, elsewhere, at this very moment.
+      throw violated(error) === 'remembered_answers_pkey' ? new AnsweredBefore() : error
+    })
   switch (outcome) {
     case 'default':
     case 'other':
-      return answerIf(outcome === 'default')
+      return answer ?? answerIf(outcome === 'default')
     case 'answered':
       throw new AnsweredBefore()
     case 'gone':
@@ -83,148 +96,150 @@ export async function createAddress(
   }
 }
 
-type NewAddressRow = {
-  id: string
-  store_id: string
-  user_id: string
-  country: string
-  state: string | null
-  postal_code: string | null
-  sealed: string
-  created_at: Date
-}
-const REST = { version: 1, revision: 1 }
-
-type Written = {
-  row: NewAddressRow
+type Wanted = {
+  row: Omit<AddressRow, 'is_default'> & { sealed: string }
   event: EventRow
   wantsDefault: boolean
-  remembered: { asDefault: RememberedRow; asOther: RememberedRow } | null
+  lookup: string | null
+  remember: (isDefault: boolean) => RememberedRow | null
   most: number
 }
 /** `gone`: the store, or the user's part in it, is no more. `answered`: the Idempotency-Key was used before. */
 type Outcome = 'default' | 'other' | 'answered' | 'gone' | 'full'
 
-/** Many requests share two statements and one commit: the members are locked, in order, and then it is decided. */
-const insertAddresses: Batch<Written, Outcome> = (db, rows) =>
+/** The addresses of many requests in one transaction: lock the members, look, decide, write. */
+const insertAddresses: Batch<Wanted, Outcome> = (db, rows) =>
   db.transaction(async (tx) => {
-    const asked = JSON.stringify(
-      rows.map(({ row, event, wantsDefault, remembered, most }, n) => ({
-        n,
-        id: row.id,
-        store_id: row.store_id,
-        user_id: row.user_id,
-        row,
-        event,
-        wants_default: wantsDefault,
-        lookup: remembered?.asDefault.lookup ?? null,
-        as_default: remembered?.asDefault ?? null,
-        as_other: remembered?.asOther ?? null,
-        most,
-      })),
+    const places = JSON.stringify(
+      rows.map(({ row, lookup }) => ({ store_id: row.store_id, user_id: row.user_id, lookup })),
     )
+    // In the order of ids, so that two batches never wait for each other.
     await tx.query(sql`
       select member.user_id
         from members member
        where (member.store_id, member.user_id) in (
                select store_id, user_id
-                 from json_to_recordset(${asked}) as asked(store_id text, user_id text)
+                 from json_to_recordset(${places}) as place(store_id text, user_id text)
              )
        order by member.store_id, member.user_id
          for no key update`)
-    const outcomes = await tx.query<{ outcome: Outcome }>(sql`
-      with asked as (
-        select *
-          from json_to_recordset(${asked})
-               as asked(n int, id text, store_id text, user_id text, row json, event json, wants_default boolean,
-                        lookup text, as_default json, as_other json, most int)
-      ), owner as (
-        select member.store_id, member.user_id,
-               (select count(*) from addresses where store_id = member.store_id and user_id = member.user_id) as kept
-          from (select distinct store_id, user_id from asked) as named
-          join members member on member.store_id = named.store_id and member.user_id = named.user_id
-          join stores store on store.id = member.store_id and store.deleted_at is null
-      ), fresh as (
-        -- Of two that come with one Idempotency-Key in the same batch the first is new.
-        select asked.*,
-               asked.lookup is not null and (
-                 exists (select from remembered_answers where lookup = decode(asked.lookup, 'hex'))
-                 or row_number() over (partition by asked.lookup order by asked.n) > 1
-               ) as answered
-          from asked
-      ), placed as (
-        select fresh.*, owner.kept,
-               owner.kept + row_number() over (partition by fresh.store_id, fresh.user_id order by fresh.n) as nth
-          from fresh
-          join owner on owner.store_id = fresh.store_id and owner.user_id = fresh.user_id
-         where not fresh.answered
-      ), made as (
-        -- The last that asks to be the default is it; else the very first address of a user.
-        select placed.*,
-               placed.n = coalesce(
-                 max(placed.n) filter (where placed.wants_default) over mine,
-                 case when placed.kept = 0 then min(placed.n) over mine end
-               ) as is_default
-          from placed
-         where placed.nth <= placed.most
-        window mine as (partition by placed.store_id, placed.user_id)
-      ), moved as (
-        update addresses
-           set is_default = false, revision = revision + 1
-          from made
-         where made.is_default
-           and addresses.store_id = made.store_id
-           and addresses.user_id = made.user_id
-           and addresses.is_default
-        returning addresses.id
-      ), address as (
-        insert into addresses
-               (id, store_id, user_id, is_default, country, state, postal_code, sealed, created_at, updated_at)
-        select row.id, row.store_id, row.user_id, coalesce(made.is_default, false), row.country, row.state,
-               row.postal_code, decode(row.sealed, 'hex'), row.created_at, row.created_at
-          from made
-         cross join json_to_record(made.row)
-               as row(id text, store_id text, user_id text, country text, state text, postal_code text, sealed text,
-                      created_at timestamptz)
-         -- The old default gives way before the new one comes.
-         where (select count(*) from moved) >= 0
-      ), event as (
-        insert into events (id, store_id, type, at, actor, subject, data)
-        select row.id, row.store_id, row.type, row.at, row.actor, row.subject, row.data
-          from made
-         cross join json_to_record(made.event)
-               as row(id text, store_id text, type text, at timestamptz, actor json, subject text, data json)
-      ), remembered as (
-        insert into remembered_answers
-               (lookup, fingerprint, once_only, status, resource_id, kid, salt, sealed, created_at)
-        select decode(row.lookup, 'hex'), decode(row.fingerprint, 'hex'), row.once_only, row.status, row.resource_id,
-               row.kid, decode(row.salt, 'hex'), decode(row.sealed, 'hex'), row.created_at
-          from made
-         cross join json_to_record(case when made.is_default then made.as_default else made.as_other end)
-               as row(lookup text, fingerprint text, once_only boolean, status int, resource_id text, kid text,
-                      salt text, sealed text, created_at timestamptz)
-         where made.lookup is not null
-         order by row.lookup
-      )
-      select case when fresh.answered then 'answered'
-                  when placed.id is null then 'gone'
-                  when made.id is null then 'full'
-                  when made.is_default then 'default'
-                  else 'other'
-             end as outcome
-        from fresh
-        left join placed on placed.n = fresh.n
-        left join made on made.n = fresh.n
-       order by fresh.n`)
-    return outcomes.map(({ outcome }) => outcome)
+    const found = await tx.query<Place>(sql`
+      select member.user_id is not null as there,
+             (select count(*)::int
+                from addresses
+               where store_id = place.store_id
+                 and user_id = place.user_id) as kept,
+             exists (select from remembered_answers where lookup = decode(place.lookup, 'hex')) as answered
+        from rows from (json_to_recordset(${places}) as (store_id text, user_id text, lookup text))
+             with ordinality as place(store_id, user_id, lookup, n)
+        left join stores store on store.id = place.store_id and store.deleted_at is null
+        left join members member on member.store_id = store.id and member.user_id = place.user_id
+       order by place.n`)
+    const outcomes = decide(rows, found)
+    await writeAddresses(tx, rows, outcomes)
+    return outcomes
   })
+
+type Place = { there: boolean; kept: number; answered: boolean }
+
+/** The last that asks to be the default is it; else the very first address of a user. */
+function decide(rows: Wanted[], places: Place[]): Outcome[] {
+  const more = new Map<string, number[]>()
+  const lookups = new Set<string>()
+  const outcomes = rows.map(({ row, lookup, most }, n): Outcome => {
+    const { there, kept, answered } = places[n] as Place
+    const name = `${row.store_id}/${row.user_id}`
+    const mine = more.get(name) ?? []
+    if (!there) return 'gone'
+    if (answered || (lookup !== null && lookups.has(lookup))) return 'answered'
+    if (kept + mine.length >= most) return 'full'
+    more.set(name, [...mine, n])
+    if (lookup !== null) lookups.add(lookup)
+    return 'other'
+  })
+  for (const mine of more.values()) {
+    const chosen =
+      mine.findLast((n) => rows[n]?.wantsDefault) ?? (places[mine[0] as number]?.kept === 0 ? mine[0] : undefined)
+    if (chosen !== undefined) outcomes[chosen] = 'default'
+  }
+  return outcomes
+}
+
+async function writeAddresses(tx: Db, rows: Wanted[], outcomes: Outcome[]): Promise<void> {
+  const made = rows.flatMap(({ row, event, remember }, n) => {
+    const isDefault = outcomes[n] === 'default'
+    if (!isDefault && outcomes[n] !== 'other') return []
+    const { lookup = null, fingerprint, status, kid, salt, sealed, created_at } = remember(isDefault) ?? {}
+    return [
+      {
+        ...row,
+        is_default: isDefault,
+        event_id: event.id,
+        event_actor: event.actor,
+        event_data: event.data,
+        lookup,
+        fingerprint,
+        status,
+        kid,
+        salt,
+        answer: sealed,
+        // The sealed answer is bound to this very moment, not to that of the address.
+        answered_at: created_at,
+      },
+    ]
+  })
+  if (made.length === 0) return
+  await tx.query(sql`
+    with made as (
+      select *
+        from json_to_recordset(${JSON.stringify(made)})
+             as made(id text, store_id text, user_id text, is_default boolean, country text, state text,
+                     postal_code text, sealed text, created_at timestamptz, event_id text, event_actor json,
+                     event_data json, lookup text, fingerprint text, status int, kid text, salt text, answer text,
+                     answered_at timestamptz)
+    ), moved as (
+      update addresses
+         set is_default = false, revision = revision + 1
+        from made
+       where made.is_default
+         and addresses.store_id = made.store_id
+         and addresses.user_id = made.user_id
+         and addresses.is_default
+      returning addresses.id
+    ), address as (
+      insert into addresses
+             (id, store_id, user_id, is_default, country, state, postal_code, sealed, created_at, updated_at)
+      select id, store_id, user_id, is_default, country, state, postal_code, decode(sealed, 'hex'), created_at, created_at
+        from made
+       -- The old default gives way before the new one comes.
+       where (select count(*) from moved) >= 0
+    ), event as (
+      insert into events (id, store_id, type, at, actor, subject, data)
+      select event_id, store_id, 'address.created', created_at, event_actor, id, event_data
+        from made
+    )
+    insert into remembered_answers
+           (lookup, fingerprint, once_only, status, resource_id, kid, salt, sealed, created_at)
+    select decode(lookup, 'hex'), decode(fingerprint, 'hex'), false, status, id, kid, decode(salt, 'hex'),
+           decode(answer, 'hex'), answered_at
+      from made
+     where lookup is not null
+     order by lookup`)
+}
 
 // ---- list and read --------------------------------------------------------------------------------------------------
 
-type AddressRow = Omit<NewAddressRow, 'sealed'> & {
+type AddressRow = {
+  id: string
+  store_id: string
+  user_id: string
   is_default: boolean
+  country: string
+  state: string | null
+  postal_code: string | null
   version: number
   revision: number
+  created_at: Date
   updated_at: Date
 }
 type SealedRow = AddressRow & { sealed: Buffer }
@@ -241,14 +256,14 @@ export async function listAddresses(
   query: PageAsked,
 ): Promise<Page<Address>> {
   const list = ['addresses', storeId, caller.id]
-  const window = windowOf(here.keyring, list, query)
-  const after = window.after === null ? null : placeFrom(window.after)
+  const window = windowOf(here.keyring, list, query, '1~')
+  const after = placeFrom(window.after)
   const rows = await db.query<SealedRow>(sql`
     select ${columns}
       from addresses
      where store_id = ${storeId}
        and user_id = ${caller.id}
-       and (${after?.id ?? null}::text is null or (is_default, id) < (${after?.isDefault ?? false}, ${after?.id ?? null}))
+       and (is_default, id) < (${after.isDefault}, ${after.id})
      order by is_default desc, id desc
      limit ${window.limit + 1}`)
   const key = unwrapDataKey(here.keyring, caller)
@@ -299,14 +314,6 @@ function openText(key: Buffer, row: SealedRow): Text {
 
 function boundTo(id: string, userId: string, version: number): string {
   return `${id}/${userId}/${version}`
-}
-
-function answerOf(body: Address, revision: number): Answer<Address> {
-  return {
-    body,
-    etag: etagOf(revision),
-    resource: { id: body.id, location: `/v1/store/${body.storeId}/billing/${body.id}` },
-  }
 }
 
 function showAddress(row: AddressRow, { address, warnings }: Text): Address {

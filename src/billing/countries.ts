@@ -146,18 +146,30 @@ function prepare(country: string): Prepared {
   return made
 }
 
-/** A code always means itself; then come names, other names, and names without "province" and the like, each in the file's order. */
+/**
+ * A code always means itself; then come names, then aliases, each in the file's order. Last come names without "province"
+ * and the like, as far as they mean one state only. An alias that begins with = is taken as it stands: "City of London" is
+ * a state, "London" is not.
+ */
 function indexStates({ states, lookup, bare }: Prepared, rows: string[][]): void {
-  const add = (text: string, [code = '']: string[]) => {
-    for (const key of [fold(text), foldSpeltOut(text)]) if (key !== '' && !lookup.has(key)) lookup.set(key, states.get(code) as State)
+  const byName = rows.flatMap(([code = '', name = '', localName = '']) =>
+    [name, localName].map((text) => ({ code, text })),
+  )
+  const byAlias = rows.flatMap(([code = '', , , aliases = '']) => aliases.split('/').map((text) => ({ code, text })))
+  for (const { code, text } of [...rows.map(([code = '']) => ({ code, text: code })), ...byName, ...byAlias]) {
+    for (const key of [fold(text), foldSpeltOut(text)])
+      if (key !== '' && !lookup.has(key)) lookup.set(key, states.get(code) as State)
   }
-  for (const row of rows) add(row[0] ?? '', row)
-  for (const row of rows) for (const name of row.slice(1, 3)) add(name, row)
-  for (const row of rows) for (const alias of row[3]?.split('/') ?? []) add(alias, row)
-  for (const { code, name, localName } of states.values()) {
-    for (const key of [bareName(name), bareName(localName ?? '')]) {
-      if (key !== '') bare.set(key, !bare.has(key) || bare.get(key)?.code === code ? (states.get(code) as State) : null)
+  for (const entries of [byName, byAlias.filter(({ text }) => !text.startsWith('='))]) {
+    const found = new Map<string, State | null>()
+    for (const { code, text } of entries) {
+      const key = bareName(text)
+      found.set(
+        key,
+        (found.get(key)?.code ?? code) === code && found.get(key) !== null ? (states.get(code) as State) : null,
+      )
     }
+    for (const [key, state] of found) if (key !== '' && !bare.has(key)) bare.set(key, state)
   }
 }
 
@@ -184,7 +196,9 @@ export type CountryRules = CountrySummary & {
 export type CountryField = { name: string; label: string; required: boolean; pattern?: string; example?: string }
 
 export function listCountries(): CountrySummary[] {
-  return Object.keys(rules).map(summary).sort((a, b) => (a.name < b.name ? -1 : 1))
+  return Object.keys(rules)
+    .map(summary)
+    .sort((a, b) => (a.name < b.name ? -1 : 1))
 }
 
 /** The rules of a country by its code, or null when there is no such code. */
@@ -198,7 +212,11 @@ export function countryRules(code: string): CountryRules | null {
     requireOneOf: [['firstName', 'lastName']],
     familyNameFirst: familyFirst !== undefined,
     mononyms,
-    subdivisions: [...prepare(country).states.values()].map(({ code, name, localName }) => ({ code, name, ...(localName && { localName }) })),
+    subdivisions: [...prepare(country).states.values()].map(({ code, name, localName }) => ({
+      code,
+      name,
+      ...(localName && { localName }),
+    })),
   }
 }
 
@@ -236,5 +254,9 @@ function fieldsOf(country: string): CountryField[] {
 function postalField(data: CountryData): CountryField {
   const field = { name: 'postalCode', label: data.labels?.postalCode ?? 'Postal code', required: needs(data, 'Z') }
   if (!data.postal) return field
-  return { ...field, pattern: `^(?:${patternOf(data.postal)})$`, ...(data.postal.examples[0] && { example: data.postal.examples[0] }) }
+  return {
+    ...field,
+    pattern: `^(?:${patternOf(data.postal)})$`,
+    ...(data.postal.examples[0] && { example: data.postal.examples[0] }),
+  }
 }

@@ -19,26 +19,40 @@ const KINDS = new Set(
     'governorate muhafazat department departamento departement district distrito canton kanton cantone land oblast oblasti ' +
     'oblasts kray krai respublika republic okrug voivodeship wojewodztwo judetul judet zupanija megye kraj lan fylke apskritis ' +
     'maakond emirate island islands territory parish sheng shi zizhiqu do si gun ken fu to changwat wilayah tinh thanh pho ' +
-    'ili il of de del della di da du des la le les the d autonomous metropolitan city special municipality ' +
-    'область край республика область республіка استان محافظة'
+    'ili il of de del della di da du des la le les the d autonomous metropolitan city special self governing municipality metropolis commonwealth freistaat freie hansestadt ' +
+    'and e y et und og en citta metropolitana woj область обл край республика республіка г м город місто استان محافظة منطقة'
   ).split(' '),
 )
 
-/** The key of a name without the kind of place: "Provincia di Milano", "Milano" and "MILANO" are one; 東京都 is 東京. */
+/** The key of a name without the kind of place: "Provincia di Milano" is Milano, "St. Ann Parish" Saint Ann, 東京都 is 東京. */
 export function bareName(text: string): string {
   const words = text
     .normalize('NFKD')
-    .replace(/[\p{M}'’‘ʻ]/gu, '')
+    .replace(/[\p{M}'’‘ʻ]|^จังหวัด/gu, '')
     .toLowerCase()
     .split(/[^\p{L}\p{N}]+/u)
     .filter((word) => word !== '' && !KINDS.has(word))
+    .map((word) => (word === 'st' ? 'saint' : word))
   return fold(words.join(' ')).replace(/(?<=..)[省市都府県縣县]$|(?<=北海)道$/u, '')
 }
 
 const SPELT_OUT: Record<string, string> = { ä: 'ae', ö: 'oe', ü: 'ue', å: 'aa', ø: 'oe', æ: 'ae' }
 
 /** Letters that Unicode does not take apart, and 臺, which Taiwan writes both ways. */
-const ALONE: Record<string, string> = { ø: 'o', ł: 'l', đ: 'd', ð: 'd', þ: 'th', ß: 'ss', æ: 'ae', œ: 'oe', ı: 'i', ə: 'e', ħ: 'h', 臺: '台' }
+const ALONE: Record<string, string> = {
+  ø: 'o',
+  ł: 'l',
+  đ: 'd',
+  ð: 'd',
+  þ: 'th',
+  ß: 'ss',
+  æ: 'ae',
+  œ: 'oe',
+  ı: 'i',
+  ə: 'e',
+  ħ: 'h',
+  臺: '台',
+}
 
 function strip(text: string): string {
   return text

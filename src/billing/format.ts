@@ -3,7 +3,6 @@
  * is dropped, and so is the punctuation around a field that is not there.
  */
 import { type CountryData, rulesOf, stateByCode } from './countries.ts'
-import { fold } from './fold.ts'
 import type { NormalAddress } from './normalize.ts'
 
 export function formatAddress(address: NormalAddress): string[] {
@@ -19,20 +18,25 @@ function labelFields(address: NormalAddress, rules: CountryData, own: boolean): 
   const city = address.city ?? rules.place ?? null
   const state = stateText(address, rules, own)
   return {
-    N: given(nameText(address, rules, own)),
+    N: given(nameText(address, rules)),
     O: given(address.company),
     A: given(address.addressLine1, address.addressLine2),
     C: given(city),
     // "28013 Madrid Madrid" is written "28013 Madrid"; and the state PR of Puerto Rico stands in the format already.
-    S: given(address.state === address.country || (state !== null && fold(state) === fold(city ?? '')) ? null : state),
+    S: given(
+      rules.format.includes(` ${address.state} `) || state?.toLowerCase() === city?.toLowerCase() ? null : state,
+    ),
     Z: given(address.postalCode),
   }
 }
 
-function nameText({ firstName, lastName }: NormalAddress, rules: CountryData, own: boolean): string | null {
+/** The family name comes first where it does in speech; Chinese and Korean names are written without a blank. */
+function nameText({ firstName, lastName, country }: NormalAddress, rules: CountryData): string | null {
   if (firstName === null || lastName === null) return firstName ?? lastName
-  const familyFirst = rules.familyFirst === 'always' || (rules.familyFirst === 'local' && own)
-  return familyFirst ? `${lastName} ${firstName}` : `${firstName} ${lastName}`
+  const own = NOT_LATIN.test(lastName)
+  if (rules.familyFirst !== 'always' && !(rules.familyFirst === 'local' && own)) return `${firstName} ${lastName}`
+  const together = country !== 'JP' && /^[\p{Script=Han}\p{Script=Hangul}]+$/u.test(lastName + firstName)
+  return together ? lastName + firstName : `${lastName} ${firstName}`
 }
 
 function stateText({ state, country }: NormalAddress, rules: CountryData, own: boolean): string | null {
@@ -42,9 +46,11 @@ function stateText({ state, country }: NormalAddress, rules: CountryData, own: b
   return own ? (known.localName ?? known.name) : known.name
 }
 
+const NOT_LATIN = /(?=\p{L})\P{Script=Latin}/u
+
 /** Whether the place is written in letters that are not Latin: 東京, Москва, القاهرة. */
 function writtenInOwnScript({ addressLine1, addressLine2, city }: NormalAddress): boolean {
-  return /(?=\p{L})\P{Script=Latin}/u.test(`${addressLine1} ${addressLine2 ?? ''} ${city ?? ''}`)
+  return NOT_LATIN.test(`${addressLine1} ${addressLine2 ?? ''} ${city ?? ''}`)
 }
 
 /** A line may become several, as address lines are two fields under one letter, and none when it is empty. */

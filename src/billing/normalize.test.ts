@@ -1,12 +1,27 @@
+import { spawnSync } from 'node:child_process'
+import { fileURLToPath } from 'node:url'
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { countryRules, findCountry, findState, listCountries, rulesOf } from './countries.ts'
 import { fold } from './fold.ts'
 import { formatAddress } from './format.ts'
-import { ADDRESS_FAULTS, ADDRESS_WARNINGS, type AddressInput, type NormalAddress, normalizeAddress } from './normalize.ts'
+import {
+  ADDRESS_FAULTS,
+  ADDRESS_WARNINGS,
+  type AddressInput,
+  type NormalAddress,
+  normalizeAddress,
+} from './normalize.ts'
 
 const ada = { firstName: 'Ada', lastName: 'Lovelace' }
-const cupertino: AddressInput = { ...ada, addressLine1: '1 Infinite Loop', city: 'Cupertino', state: 'CA', postalCode: '95014', country: 'US' }
+const cupertino: AddressInput = {
+  ...ada,
+  addressLine1: '1 Infinite Loop',
+  city: 'Cupertino',
+  state: 'CA',
+  postalCode: '95014',
+  country: 'US',
+}
 
 function accept(input: AddressInput): NormalAddress {
   const { address, faults } = normalizeAddress(input)
@@ -14,7 +29,8 @@ function accept(input: AddressInput): NormalAddress {
   return address as NormalAddress
 }
 
-const faultsOf = (input: AddressInput) => normalizeAddress(input).faults.map(({ pointer, code }) => `${pointer} ${code}`)
+const faultsOf = (input: AddressInput) =>
+  normalizeAddress(input).faults.map(({ pointer, code }) => `${pointer} ${code}`)
 const warningsOf = (input: AddressInput) => {
   accept(input)
   return normalizeAddress(input).warnings.map(({ pointer, code }) => `${pointer} ${code}`)
@@ -59,13 +75,33 @@ describe('the whole address', () => {
   })
 
   test('with several faults names each of them, with an example where one helps', () => {
-    expect(normalizeAddress({ ...cupertino, firstName: null, lastName: ' ', state: 'ZZ', postalCode: '1', phone: '408', city: '' })).toEqual({
+    expect(
+      normalizeAddress({
+        ...cupertino,
+        firstName: null,
+        lastName: ' ',
+        state: 'ZZ',
+        postalCode: '1',
+        phone: '408',
+        city: '',
+      }),
+    ).toEqual({
       address: null,
       faults: [
         { pointer: '#/firstName', code: 'name_required', detail: 'Give a first name, a last name, or both.' },
-        { pointer: '#/state', code: 'unknown_state', detail: 'United States has no state of that name or code.', example: 'AL' },
-        { pointer: '#/postalCode', code: 'invalid_postal_code', detail: 'This is not a ZIP code of United States.', example: '95014' },
-        { pointer: '#/city', code: 'required', detail: 'Addresses in United States need a city.' },
+        {
+          pointer: '#/state',
+          code: 'unknown_state',
+          detail: 'There is no state of that name or code in the United States.',
+          example: 'AL',
+        },
+        {
+          pointer: '#/postalCode',
+          code: 'invalid_postal_code',
+          detail: 'This is not a ZIP code of the United States.',
+          example: '95014',
+        },
+        { pointer: '#/city', code: 'required', detail: 'Addresses in the United States need a city.' },
         {
           pointer: '#/phone',
           code: 'invalid_phone',
@@ -107,8 +143,22 @@ describe('text', () => {
     ['a noncharacter', 'a\uffffb'],
     ['a tag character', 'a\u{e0041}b'],
     ['a joiner between Latin letters', 'a\u200db'],
+    ['a byte order mark at the end', 'ab\ufeff'],
+    ['a line separator at the end', 'ab\u2028'],
   ])('with %s is refused, in every field', (_, text) => {
-    for (const field of ['firstName', 'lastName', 'company', 'taxId', 'addressLine1', 'addressLine2', 'city', 'state', 'postalCode', 'country', 'phone']) {
+    for (const field of [
+      'firstName',
+      'lastName',
+      'company',
+      'taxId',
+      'addressLine1',
+      'addressLine2',
+      'city',
+      'state',
+      'postalCode',
+      'country',
+      'phone',
+    ]) {
       expect(faultsOf({ ...cupertino, [field]: text })).toEqual([`#/${field} invalid_characters`])
     }
   })
@@ -121,7 +171,10 @@ describe('text', () => {
   test('is counted in code points', () => {
     expect(accept({ ...cupertino, firstName: '𠮷'.repeat(100) }).firstName).toBe('𠮷'.repeat(100))
     expect(faultsOf({ ...cupertino, firstName: '𠮷'.repeat(101) })).toEqual(['#/firstName too_long'])
-    expect(faultsOf({ ...cupertino, addressLine1: 'x'.repeat(201), taxId: '1'.repeat(51) })).toEqual(['#/taxId too_long', '#/addressLine1 too_long'])
+    expect(faultsOf({ ...cupertino, addressLine1: 'x'.repeat(201), taxId: '1'.repeat(51) })).toEqual([
+      '#/taxId too_long',
+      '#/addressLine1 too_long',
+    ])
   })
 })
 
@@ -172,12 +225,23 @@ describe('a country', () => {
     expect(findCountry(text)).toBe(code)
   })
 
-  test.each(['', ' ', '…', 'XX', 'ZZ', 'ZZZ', 'Allemagne', 'Atlantis', 'California', 'constructor', '__proto__', 'toString', '840'])(
-    '%j is none',
-    (text) => {
-      expect(findCountry(text)).toBeNull()
-    },
-  )
+  test.each([
+    '',
+    ' ',
+    '…',
+    'XX',
+    'ZZ',
+    'ZZZ',
+    'Allemagne',
+    'Atlantis',
+    'California',
+    'constructor',
+    '__proto__',
+    'toString',
+    '840',
+  ])('%j is none', (text) => {
+    expect(findCountry(text)).toBeNull()
+  })
 
   test('is never guessed: there are 250, and no two share a name', () => {
     const all = listCountries()
@@ -238,6 +302,7 @@ describe('a state', () => {
     ['CA', 'CA'],
     ['DE', 'US-CA'],
     ['DE', 'XX'],
+    ['DE', 'DE-XX'],
     ['GB', 'ZZZ'],
     ['JP', '48'],
     ['AU', 'Auckland'],
@@ -247,16 +312,32 @@ describe('a state', () => {
   })
 
   test('is kept as it was written where the country has none, or where counties are no codes', () => {
-    expect(accept({ ...ada, addressLine1: 'Main Road', city: 'Yaren', country: 'TK', state: 'Nukunonu' }).state).toBe('Nukunonu')
-    expect(warningsOf({ ...ada, addressLine1: '1 High St', city: 'Harrow', postalCode: 'HA1 2XX', country: 'GB', state: 'Middlesex' })).toEqual([
-      '#/state unrecognized_state',
-    ])
+    expect(accept({ ...ada, addressLine1: 'Main Road', city: 'Yaren', country: 'TK', state: 'Nukunonu' }).state).toBe(
+      'Nukunonu',
+    )
+    expect(
+      warningsOf({
+        ...ada,
+        addressLine1: '1 High St',
+        city: 'Harrow',
+        postalCode: 'HA1 2XX',
+        country: 'GB',
+        state: 'Middlesex',
+      }),
+    ).toEqual(['#/state unrecognized_state'])
+  })
+
+  test('that repeats the country is kept where the country writes no state', () => {
+    const singapore = { ...ada, addressLine1: '10 Eunos Road 8', postalCode: '408600', country: 'SG', state: 'SG' }
+    expect(accept(singapore).state).toBe('SG')
+    expect(warningsOf(singapore)).toEqual(['#/state unrecognized_state'])
   })
 
   test('has one code for each of its names, in every country; of two with one name the first is meant', () => {
     for (const { code: country } of listCountries()) {
       for (const { code, name, localName } of countryRules(country)?.subdivisions ?? []) {
-        for (const text of [code, `${country}-${code}`, code.toLowerCase()]) expect([country, text, findState(country, text)?.code]).toEqual([country, text, code])
+        for (const text of [code, `${country}-${code}`, code.toLowerCase()])
+          expect([country, text, findState(country, text)?.code]).toEqual([country, text, code])
         for (const text of localName ? [name, localName] : [name]) {
           expect([country, text, fold(findState(country, text)?.name ?? '')]).toEqual([country, text, fold(name)])
         }
@@ -293,36 +374,42 @@ describe('a postal code', () => {
   test('of a state across the country is a fault, of the state next door a warning', () => {
     expect(faultsOf({ ...cupertino, postalCode: '10001' })).toEqual(['#/postalCode postal_code_state_mismatch'])
     expect(warningsOf({ ...cupertino, postalCode: '89101' })).toEqual(['#/postalCode postal_code_state_mismatch'])
-    expect(warningsOf({ ...ada, addressLine1: 'x', city: 'Madrid', state: 'M', country: 'ES', postalCode: '08001' })).toEqual([
-      '#/postalCode postal_code_state_mismatch',
-    ])
+    expect(
+      warningsOf({ ...ada, addressLine1: 'x', city: 'Madrid', state: 'M', country: 'ES', postalCode: '08001' }),
+    ).toEqual(['#/postalCode postal_code_state_mismatch'])
   })
 
   test.each([
     ['GB', 'JE2 3AB', 'Jersey'],
     ['GB', 'GY1 1AA', 'Guernsey'],
-    ['GB', 'IM1 1AA', 'Isle of Man'],
+    ['GB', 'IM1 1AA', 'the Isle of Man'],
     ['FR', '98000', 'Monaco'],
     ['FR', '97400', 'Réunion'],
     ['CH', '9490', 'Liechtenstein'],
-    ['FI', '22100', 'Åland Islands'],
+    ['FI', '22100', 'the Åland Islands'],
     ['DK', '3900', 'Greenland'],
     ['NO', '9171', 'Svalbard and Jan Mayen'],
   ])('of %s that is %s looks like %s', (country, postalCode, name) => {
     const { warnings } = normalizeAddress({ ...ada, addressLine1: 'x', city: 'x', country, postalCode })
     expect(warnings).toEqual([
-      { pointer: '#/postalCode', code: 'postal_code_of_neighbour', detail: `This postal code looks like ${name}. Please check the country.` },
+      {
+        pointer: '#/postalCode',
+        code: 'postal_code_of_neighbour',
+        detail: `This postal code looks like ${name}. Please check the country.`,
+      },
     ])
   })
 
   test('of Puerto Rico in the United States is taken, with a warning', () => {
-    expect(warningsOf({ ...ada, addressLine1: 'x', city: 'San Juan', state: 'PR', country: 'US', postalCode: '00901' })).toEqual([
-      '#/postalCode postal_code_of_neighbour',
-    ])
+    expect(
+      warningsOf({ ...ada, addressLine1: 'x', city: 'San Juan', state: 'PR', country: 'US', postalCode: '00901' }),
+    ).toEqual(['#/postalCode postal_code_of_neighbour'])
   })
 
   test('may be left out in Ireland, with a warning', () => {
-    expect(warningsOf({ ...ada, addressLine1: 'Main St', city: 'Dingle', country: 'IE' })).toEqual(['#/postalCode postal_code_missing'])
+    expect(warningsOf({ ...ada, addressLine1: 'Main St', city: 'Dingle', country: 'IE' })).toEqual([
+      '#/postalCode postal_code_missing',
+    ])
   })
 })
 
@@ -341,12 +428,23 @@ describe('a phone number', () => {
     expect(accept({ ...cupertino, phone }).phone).toBe(e164)
   })
 
-  test.each(['4085550123', '001 408 555 0123', '+1', '+1 408 555', '+1-800-FLOWERS', '+14085550123x5', '+14085550123 ext. 5', '+14085550123;ext=5', '+999 123456', 'tel:+14085550123', '+1 408 555 0123 4567', '++14085550123', '+1 108 555 0123'])(
-    '%s is refused',
-    (phone) => {
-      expect(faultsOf({ ...cupertino, phone })).toEqual(['#/phone invalid_phone'])
-    },
-  )
+  test.each([
+    '4085550123',
+    '001 408 555 0123',
+    '+1',
+    '+1 408 555',
+    '+1-800-FLOWERS',
+    '+14085550123x5',
+    '+14085550123 ext. 5',
+    '+14085550123;ext=5',
+    '+999 123456',
+    'tel:+14085550123',
+    '+1 408 555 0123 4567',
+    '++14085550123',
+    '+1 108 555 0123',
+  ])('%s is refused', (phone) => {
+    expect(faultsOf({ ...cupertino, phone })).toEqual(['#/phone invalid_phone'])
+  })
 
   test('of another country is taken, with a warning', () => {
     expect(warningsOf({ ...cupertino, phone: '+442079460958' })).toEqual(['#/phone phone_of_another_country'])
@@ -387,55 +485,185 @@ describe('a post-office box is noticed', () => {
     expect(warningsOf({ ...cupertino, addressLine1 })).toEqual(['#/addressLine1 po_box'])
   })
 
-  test.each(['1 Post Office Road', '12 Boxwood Lane', 'Postfachstraße 1', 'BPM Tower', '5 Apartadó Street', 'Box Hill Road 3', 'Hauptstr. 12'])(
-    'but %s is a street',
-    (addressLine1) => {
-      expect(warningsOf({ ...cupertino, addressLine1 })).toEqual([])
-    },
-  )
+  test.each([
+    '1 Post Office Road',
+    '12 Boxwood Lane',
+    'Postfachstraße 1',
+    'BPM Tower',
+    '5 Apartadó Street',
+    'Box Hill Road 3',
+    'Hauptstr. 12',
+  ])('but %s is a street', (addressLine1) => {
+    expect(warningsOf({ ...cupertino, addressLine1 })).toEqual([])
+  })
 })
 
 describe('the label', () => {
   const label = (input: AddressInput) => formatAddress(accept({ ...ada, ...input }))
 
   test.each<[string, AddressInput, string[]]>([
-    ['US', { addressLine1: '1 Infinite Loop', city: 'Cupertino', state: 'CA', postalCode: '95014' }, ['1 Infinite Loop', 'Cupertino, CA 95014', 'UNITED STATES']],
-    ['CA', { addressLine1: '111 Wellington St', city: 'Ottawa', state: 'ON', postalCode: 'K1A 0A9' }, ['111 Wellington St', 'Ottawa ON K1A 0A9', 'CANADA']],
-    ['GB', { addressLine1: '10 Downing Street', city: 'London', postalCode: 'SW1A 2AA' }, ['10 Downing Street', 'London', 'SW1A 2AA', 'UNITED KINGDOM']],
-    ['DE', { addressLine1: 'Marienplatz 8', city: 'München', postalCode: '80331' }, ['Marienplatz 8', '80331 München', 'GERMANY']],
-    ['SE', { addressLine1: 'Riksgatan 1', city: 'Stockholm', postalCode: '10012' }, ['Riksgatan 1', 'SE-100 12 Stockholm', 'SWEDEN']],
-    ['NL', { addressLine1: 'Binnenhof 1A', city: 'Den Haag', postalCode: '2513AA' }, ['Binnenhof 1A', '2513 AA Den Haag', 'NETHERLANDS']],
-    ['IT', { addressLine1: 'Piazza del Duomo 1', city: 'Milano', state: 'MI', postalCode: '20122' }, ['Piazza del Duomo 1', '20122 Milano MI', 'ITALY']],
-    ['ES', { addressLine1: 'Calle de Alcalá 45', city: 'Madrid', state: 'M', postalCode: '28014' }, ['Calle de Alcalá 45', '28014 Madrid', 'SPAIN']],
-    ['ES', { addressLine1: 'Calle Real 1', city: 'Getafe', state: 'M', postalCode: '28901' }, ['Calle Real 1', '28901 Getafe Madrid', 'SPAIN']],
-    ['BR', { addressLine1: 'Av. Paulista 1578', city: 'São Paulo', state: 'SP', postalCode: '01310-200' }, ['Av. Paulista 1578', 'São Paulo-SP', '01310-200', 'BRAZIL']],
-    ['AU', { addressLine1: '1 Macquarie St', city: 'Sydney', state: 'NSW', postalCode: '2000' }, ['1 Macquarie St', 'Sydney NSW 2000', 'AUSTRALIA']],
-    ['IN', { addressLine1: '1 MG Road', city: 'Mumbai', state: 'MH', postalCode: '400001' }, ['1 MG Road', 'Mumbai 400001', 'Maharashtra', 'INDIA']],
-    ['SG', { addressLine1: '10 Eunos Road 8', postalCode: '408600' }, ['10 Eunos Road 8', 'Singapore 408600', 'SINGAPORE']],
-    ['HK', { addressLine1: '1 Nathan Road', city: 'Tsim Sha Tsui', state: 'Kowloon' }, ['1 Nathan Road', 'Tsim Sha Tsui', 'Kowloon', 'HONG KONG']],
-    ['AE', { addressLine1: 'PO Box 1234', city: 'Al Ain', state: 'AZ' }, ['PO Box 1234', 'Al Ain, Abu Dhabi', 'UNITED ARAB EMIRATES']],
-    ['IE', { addressLine1: 'Main Street', city: 'Dingle', state: 'KY', postalCode: 'V92 X70A' }, ['Main Street', 'Dingle', 'Co. Kerry', 'V92 X70A', 'IRELAND']],
-    ['PR', { addressLine1: '1 Calle Fortaleza', city: 'San Juan', state: 'PR', postalCode: '00901' }, ['1 Calle Fortaleza', 'San Juan PR 00901', 'PUERTO RICO']],
-    ['JP', { addressLine1: '1-7-1 Nagatacho', city: 'Chiyoda-ku', state: '13', postalCode: '1000014' }, ['1-7-1 Nagatacho', 'Chiyoda-ku, Tokyo 100-0014', 'JAPAN']],
-    ['KY', { addressLine1: 'PO Box 1', city: 'George Town', state: 'Grand Cayman', postalCode: 'KY1-1100' }, ['PO Box 1', 'George Town, Grand Cayman KY1-1100', 'CAYMAN ISLANDS']],
+    [
+      'US',
+      { addressLine1: '1 Infinite Loop', city: 'Cupertino', state: 'CA', postalCode: '95014' },
+      ['1 Infinite Loop', 'Cupertino, CA 95014', 'UNITED STATES'],
+    ],
+    [
+      'CA',
+      { addressLine1: '111 Wellington St', city: 'Ottawa', state: 'ON', postalCode: 'K1A 0A9' },
+      ['111 Wellington St', 'Ottawa ON K1A 0A9', 'CANADA'],
+    ],
+    [
+      'GB',
+      { addressLine1: '10 Downing Street', city: 'London', postalCode: 'SW1A 2AA' },
+      ['10 Downing Street', 'London', 'SW1A 2AA', 'UNITED KINGDOM'],
+    ],
+    [
+      'DE',
+      { addressLine1: 'Marienplatz 8', city: 'München', postalCode: '80331' },
+      ['Marienplatz 8', '80331 München', 'GERMANY'],
+    ],
+    [
+      'SE',
+      { addressLine1: 'Riksgatan 1', city: 'Stockholm', postalCode: '10012' },
+      ['Riksgatan 1', 'SE-100 12 Stockholm', 'SWEDEN'],
+    ],
+    [
+      'NL',
+      { addressLine1: 'Binnenhof 1A', city: 'Den Haag', postalCode: '2513AA' },
+      ['Binnenhof 1A', '2513 AA Den Haag', 'NETHERLANDS'],
+    ],
+    [
+      'IT',
+      { addressLine1: 'Piazza del Duomo 1', city: 'Milano', state: 'MI', postalCode: '20122' },
+      ['Piazza del Duomo 1', '20122 Milano MI', 'ITALY'],
+    ],
+    [
+      'ES',
+      { addressLine1: 'Calle de Alcalá 45', city: 'Madrid', state: 'M', postalCode: '28014' },
+      ['Calle de Alcalá 45', '28014 Madrid', 'SPAIN'],
+    ],
+    [
+      'ES',
+      { addressLine1: 'Calle Real 1', city: 'Getafe', state: 'M', postalCode: '28901' },
+      ['Calle Real 1', '28901 Getafe Madrid', 'SPAIN'],
+    ],
+    [
+      'BR',
+      { addressLine1: 'Av. Paulista 1578', city: 'São Paulo', state: 'SP', postalCode: '01310-200' },
+      ['Av. Paulista 1578', 'São Paulo-SP', '01310-200', 'BRAZIL'],
+    ],
+    [
+      'AU',
+      { addressLine1: '1 Macquarie St', city: 'Sydney', state: 'NSW', postalCode: '2000' },
+      ['1 Macquarie St', 'Sydney NSW 2000', 'AUSTRALIA'],
+    ],
+    [
+      'IN',
+      { addressLine1: '1 MG Road', city: 'Mumbai', state: 'MH', postalCode: '400001' },
+      ['1 MG Road', 'Mumbai 400001', 'Maharashtra', 'INDIA'],
+    ],
+    [
+      'SG',
+      { addressLine1: '10 Eunos Road 8', postalCode: '408600' },
+      ['10 Eunos Road 8', 'Singapore 408600', 'SINGAPORE'],
+    ],
+    [
+      'HK',
+      { addressLine1: '1 Nathan Road', city: 'Tsim Sha Tsui', state: 'Kowloon' },
+      ['1 Nathan Road', 'Tsim Sha Tsui', 'Kowloon', 'HONG KONG'],
+    ],
+    [
+      'AE',
+      { addressLine1: 'PO Box 1234', city: 'Al Ain', state: 'AZ' },
+      ['PO Box 1234', 'Al Ain, Abu Dhabi', 'UNITED ARAB EMIRATES'],
+    ],
+    [
+      'IE',
+      { addressLine1: 'Main Street', city: 'Dingle', state: 'KY', postalCode: 'V92 X70A' },
+      ['Main Street', 'Dingle', 'Co. Kerry', 'V92 X70A', 'IRELAND'],
+    ],
+    [
+      'PR',
+      { addressLine1: '1 Calle Fortaleza', city: 'San Juan', state: 'PR', postalCode: '00901' },
+      ['1 Calle Fortaleza', 'San Juan PR 00901', 'PUERTO RICO'],
+    ],
+    [
+      'JP',
+      { addressLine1: '1-7-1 Nagatacho', city: 'Chiyoda-ku', state: '13', postalCode: '1000014' },
+      ['1-7-1 Nagatacho', 'Chiyoda-ku, Tokyo 100-0014', 'JAPAN'],
+    ],
+    [
+      'KY',
+      { addressLine1: 'PO Box 1', city: 'George Town', state: 'Grand Cayman', postalCode: 'KY1-1100' },
+      ['PO Box 1', 'George Town, Grand Cayman KY1-1100', 'CAYMAN ISLANDS'],
+    ],
   ])('of %s', (country, input, lines) => {
     expect(label({ country, ...input })).toEqual(['Ada Lovelace', ...lines])
   })
 
   test('in Japanese is written from the large to the small, family name first', () => {
-    const yamada = { firstName: '太郎', lastName: '山田', addressLine1: '永田町1-7-1', city: '千代田区', state: 'Tokyo', postalCode: '1000014', country: 'JP' }
+    const yamada = {
+      firstName: '太郎',
+      lastName: '山田',
+      addressLine1: '永田町1-7-1',
+      city: '千代田区',
+      state: 'Tokyo',
+      postalCode: '1000014',
+      country: 'JP',
+    }
     expect(label(yamada)).toEqual(['〒100-0014', '東京都千代田区', '永田町1-7-1', '山田 太郎', 'JAPAN'])
   })
 
+  test('in China has the name in one, and in Latin letters as it was given', () => {
+    const street = { city: '东城区', state: 'BJ', postalCode: '100006', country: 'CN', addressLine1: '东长安街1号' }
+    expect(label({ ...street, firstName: '小明', lastName: '王' })).toEqual([
+      '100006',
+      '北京市东城区',
+      '东长安街1号',
+      '王小明',
+      'CHINA',
+    ])
+    expect(label({ ...street })).toEqual(['100006', '北京市东城区', '东长安街1号', 'Ada Lovelace', 'CHINA'])
+  })
+
   test('in Hungary puts the family name first', () => {
-    const kovacs = { firstName: 'János', lastName: 'Kovács', addressLine1: 'Kossuth tér 1.', city: 'Budapest', postalCode: '1055', country: 'HU' }
+    const kovacs = {
+      firstName: 'János',
+      lastName: 'Kovács',
+      addressLine1: 'Kossuth tér 1.',
+      city: 'Budapest',
+      postalCode: '1055',
+      country: 'HU',
+    }
     expect(label(kovacs)).toEqual(['Kovács János', 'Budapest', 'Kossuth tér 1.', '1055', 'HUNGARY'])
   })
 
   test('has the company, both lines, and a state the country would not write', () => {
-    const full = { company: 'Analytical Engines', addressLine1: 'Marienplatz 8', addressLine2: '2. Stock', city: 'München', state: 'BY', postalCode: '80331', country: 'DE' }
-    expect(label(full)).toEqual(['Ada Lovelace', 'Analytical Engines', 'Marienplatz 8', '2. Stock', '80331 München', 'Bayern', 'GERMANY'])
+    const full = {
+      company: 'Analytical Engines',
+      addressLine1: 'Marienplatz 8',
+      addressLine2: '2. Stock',
+      city: 'München',
+      state: 'BY',
+      postalCode: '80331',
+      country: 'DE',
+    }
+    expect(label(full)).toEqual([
+      'Ada Lovelace',
+      'Analytical Engines',
+      'Marienplatz 8',
+      '2. Stock',
+      '80331 München',
+      'Bayern',
+      'GERMANY',
+    ])
   })
+})
+
+test('rules.json is what its script makes', () => {
+  const script = fileURLToPath(new URL('../../scripts/address-rules.ts', import.meta.url))
+  const { status, stdout } = spawnSync(process.execPath, ['--import', 'tsx', script, '--check'], { encoding: 'utf8' })
+  expect({ status, stdout }).toEqual({ status: 0, stdout: expect.stringMatching(/^250 countries, \d+ bytes\n$/) })
 })
 
 describe('the rules of a country', () => {
@@ -453,13 +681,23 @@ describe('the rules of a country', () => {
         { name: 'addressLine2', label: 'Address, second line', required: false },
         { name: 'city', label: 'City', required: true },
         { name: 'state', label: 'State', required: true },
-        { name: 'postalCode', label: 'ZIP code', required: true, pattern: '^(?:(\\d{5})(?:[ \\-](\\d{4}))?)$', example: '95014' },
+        {
+          name: 'postalCode',
+          label: 'ZIP code',
+          required: true,
+          pattern: '^(?:(\\d{5})(?:[ \\-](\\d{4}))?)$',
+          example: '95014',
+        },
         { name: 'country', label: 'Country', required: true },
         { name: 'taxId', label: 'Tax number', required: false },
         { name: 'phone', label: 'Phone', required: false },
       ],
     })
-    expect(countryRules('JP')?.fields.map(({ name }) => name).slice(0, 3)).toEqual(['postalCode', 'state', 'city'])
+    expect(
+      countryRules('JP')
+        ?.fields.map(({ name }) => name)
+        .slice(0, 3),
+    ).toEqual(['postalCode', 'state', 'city'])
     expect(countryRules('JP')?.subdivisions).toContainEqual({ code: '13', name: 'Tokyo', localName: '東京都' })
     expect(countryRules('QA')?.fields.map(({ name }) => name)).not.toContain('postalCode')
     expect(countryRules('XX')).toBeNull()
@@ -473,8 +711,18 @@ describe('the rules of a country', () => {
       for (const postalCode of rulesOf(country).postal?.examples ?? [undefined]) {
         const pattern = fields.find(({ name }) => name === 'postalCode')?.pattern
         if (postalCode) expect(new RegExp(pattern ?? '', 'u').test(postalCode)).toBe(true)
-        const states = required('state') && subdivisions.length ? subdivisions.map(({ code }) => code) : ['x'.repeat(5)].filter(() => required('state'))
-        const inputs = (states.length ? states : [undefined]).map((state) => ({ ...ada, addressLine1: 'x', city: 'x', country, state, postalCode }))
+        const states =
+          required('state') && subdivisions.length
+            ? subdivisions.map(({ code }) => code)
+            : ['x'.repeat(5)].filter(() => required('state'))
+        const inputs = (states.length ? states : [undefined]).map((state) => ({
+          ...ada,
+          addressLine1: 'x',
+          city: 'x',
+          country,
+          state,
+          postalCode,
+        }))
         const taken = inputs.map((input) => normalizeAddress(input).address).filter((address) => address !== null)
         expect([country, postalCode, taken[0]?.postalCode]).toEqual([country, postalCode, postalCode ?? null])
       }
@@ -483,20 +731,32 @@ describe('the rules of a country', () => {
 })
 
 describe('whatever is given', () => {
-  const text = fc.oneof(fc.string({ unit: 'grapheme', minLength: 1, maxLength: 30 }), fc.string({ maxLength: 10 }), fc.constantFrom('Ada', ' São  Paulo', '東京', 'القاهرة', 'x'))
+  const text = fc.oneof(
+    fc.string({ unit: 'grapheme', minLength: 1, maxLength: 30 }),
+    fc.string({ maxLength: 10 }),
+    fc.constantFrom('Ada', ' São  Paulo', '東京', 'القاهرة', 'x'),
+  )
   const maybe = fc.option(text, { nil: undefined })
   const address = fc.constantFrom(...listCountries().map(({ code }) => code)).chain((country) => {
     const { subdivisions = [] } = countryRules(country) ?? {}
-    const names = subdivisions.flatMap(({ code, name, localName }) => [code, name, name.toUpperCase(), `${country}-${code}`, localName ?? name])
+    const names = subdivisions.flatMap(({ code, name, localName }) => [
+      code,
+      name,
+      name.toUpperCase(),
+      `${country}-${code}`,
+      localName ?? name,
+    ])
     const examples = rulesOf(country).postal?.examples ?? []
     const shaped = rulesOf(country).postal?.shapes ?? ['#####']
-    const digits = fc.tuple(fc.constantFrom(...shaped), fc.array(fc.nat(35), { minLength: 12, maxLength: 12 })).map(([shape, numbers]) => {
-      let at = 0
-      return shape.replace(/[#@*]/g, (mark) => {
-        const n = numbers[at++] ?? 0
-        return mark === '#' ? String(n % 10) : mark === '@' ? String.fromCharCode(65 + (n % 26)) : n.toString(36)
+    const digits = fc
+      .tuple(fc.constantFrom(...shaped), fc.array(fc.nat(35), { minLength: 12, maxLength: 12 }))
+      .map(([shape, numbers]) => {
+        let at = 0
+        return shape.replace(/[#@*]/g, (mark) => {
+          const n = numbers[at++] ?? 0
+          return mark === '#' ? String(n % 10) : mark === '@' ? String.fromCharCode(65 + (n % 26)) : n.toString(36)
+        })
       })
-    })
     return fc.record({
       country: fc.constantFrom(country, country.toLowerCase(), rulesOf(country).name),
       firstName: maybe,
@@ -505,9 +765,20 @@ describe('whatever is given', () => {
       taxId: maybe,
       addressLine1: text,
       addressLine2: maybe,
-      city: fc.oneof({ weight: 4, arbitrary: fc.constantFrom('Springfield', 'Ōsaka', '広島市') }, { weight: 1, arbitrary: maybe }),
-      state: fc.oneof({ weight: 5, arbitrary: names.length ? fc.constantFrom(...names) : maybe }, { weight: 1, arbitrary: maybe }),
-      postalCode: fc.oneof(examples.length ? fc.constantFrom(...examples, ...examples.map((code) => code.toLowerCase().replace(/[ -]/g, ''))) : maybe, digits),
+      city: fc.oneof(
+        { weight: 4, arbitrary: fc.constantFrom('Springfield', 'Ōsaka', '広島市') },
+        { weight: 1, arbitrary: maybe },
+      ),
+      state: fc.oneof(
+        { weight: 5, arbitrary: names.length ? fc.constantFrom(...names) : maybe },
+        { weight: 1, arbitrary: maybe },
+      ),
+      postalCode: fc.oneof(
+        examples.length
+          ? fc.constantFrom(...examples, ...examples.map((code) => code.toLowerCase().replace(/[ -]/g, '')))
+          : maybe,
+        digits,
+      ),
       phone: fc.constantFrom(undefined, '+14085550123', '+44 20 7946 0958', '+81 3-3581-5111'),
     })
   })
@@ -521,13 +792,23 @@ describe('whatever is given', () => {
         taken++
         expect(normalizeAddress(once.address)).toEqual(once)
         expectEverything(once.address, formatAddress(once.address))
-        for (const field of ['firstName', 'lastName', 'company', 'taxId', 'addressLine1', 'addressLine2', 'city', 'state', 'postalCode'] as const) {
+        for (const field of [
+          'firstName',
+          'lastName',
+          'company',
+          'taxId',
+          'addressLine1',
+          'addressLine2',
+          'city',
+          'state',
+          'postalCode',
+        ] as const) {
           expect(once.address[field] === null).toBe((input[field] ?? '').trim() === '')
         }
       }),
-      { numRuns: 60000 },
+      { numRuns: 2000, seed: 20 },
     )
-    expect(taken).toBeGreaterThan(1000)
+    expect(taken).toBeGreaterThan(500)
   })
 
   test('every fault and warning has a code of the tables, a pointer to a field, and a sentence', () => {
@@ -549,12 +830,22 @@ describe('whatever is given', () => {
     const rules = rulesOf(given.country)
     expect(lines.at(-1)).toBe(rules.name.toUpperCase())
     const label = lines.join('\n')
-    for (const field of ['firstName', 'lastName', 'company', 'addressLine1', 'addressLine2', 'city', 'postalCode'] as const) {
+    for (const field of [
+      'firstName',
+      'lastName',
+      'company',
+      'addressLine1',
+      'addressLine2',
+      'city',
+      'postalCode',
+    ] as const) {
       if (given[field] !== null) expect(label).toContain(given[field])
     }
     if (given.state === null) return
     const state = countryRules(given.country)?.subdivisions.find(({ code }) => code === given.state)
-    const shown = [given.state, state?.name, state?.localName].some((name) => name && label.toLowerCase().includes(name.toLowerCase()))
+    const shown = [given.state, state?.name, state?.localName].some(
+      (name) => name && label.toLowerCase().includes(name.toLowerCase()),
+    )
     expect([given.country, given.state, lines, shown]).toEqual([given.country, given.state, lines, true])
   }
 })

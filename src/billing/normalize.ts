@@ -6,7 +6,16 @@
  * better than any table does.
  */
 import { parsePhoneNumberFromString } from 'libphonenumber-js/max'
-import { findCountry, findState, needs, neighbourOf, postalPattern, rulesOf, type State, statesWithPostalCode } from './countries.ts'
+import {
+  findCountry,
+  findState,
+  needs,
+  neighbourOf,
+  postalPattern,
+  rulesOf,
+  type State,
+  statesWithPostalCode,
+} from './countries.ts'
 
 /** What the schema has already passed structurally: every member is a string, trimmed or not; absent is undefined or null. */
 export type AddressInput = {
@@ -145,7 +154,12 @@ function cleanTexts(input: AddressInput, found: Findings): Texts {
     texts[field] = text === '' ? null : text
     if (PLAIN.test(text) && text.length <= ADDRESS_LENGTHS[field]) continue
     if (FORBIDDEN.test(text.replace(JOINER_IN_PLACE, ''))) {
-      fault(found, field, 'invalid_characters', `${words(field)} holds characters that cannot be seen or printed. Type it again without them.`)
+      fault(
+        found,
+        field,
+        'invalid_characters',
+        `${words(field)} holds characters that cannot be seen or printed. Type it again without them.`,
+      )
     } else if ([...text].length > ADDRESS_LENGTHS[field]) {
       fault(found, field, 'too_long', `${words(field)} may have at most ${ADDRESS_LENGTHS[field]} characters.`)
     }
@@ -153,15 +167,19 @@ function cleanTexts(input: AddressInput, found: Findings): Texts {
   return texts
 }
 
+/** trim() would also take away a byte order mark and line separators, which are to be refused wherever they stand. */
 function cleanText(text: string): string {
-  return PLAIN.test(text) ? text : text.normalize('NFC').trim().replace(/\p{Zs}+/gu, ' ')
+  if (PLAIN.test(text)) return text
+  const single = text.normalize('NFC').replace(/\p{Zs}+/gu, ' ')
+  return /[\ufeff\u2028\u2029]/.test(single) ? single : single.trim()
 }
 
 function requireNameAndLine(texts: Texts, found: Findings): void {
   if (texts.firstName === null && texts.lastName === null) {
     fault(found, 'firstName', 'name_required', 'Give a first name, a last name, or both.')
   }
-  if (texts.addressLine1 === null) fault(found, 'addressLine1', 'required', 'Give the street and number, or the post-office box.')
+  if (texts.addressLine1 === null)
+    fault(found, 'addressLine1', 'required', 'Give the street and number, or the post-office box.')
 }
 
 function checkCountry(texts: Texts, found: Findings): string | null {
@@ -171,14 +189,26 @@ function checkCountry(texts: Texts, found: Findings): string | null {
     return null
   }
   const country = findCountry(texts.country)
-  if (!country) fault(found, 'country', 'unknown_country', 'This country is not known. Give its name in English or its two-letter code.', 'US')
+  if (!country)
+    fault(
+      found,
+      'country',
+      'unknown_country',
+      'This country is not known. Give its name in English or its two-letter code.',
+      'US',
+    )
   return country
 }
 
 function requireCity(country: string, texts: Texts, found: Findings): void {
   const rules = rulesOf(country)
   if (texts.city !== null || !needs(rules, 'C')) return
-  fault(found, 'city', 'required', `Addresses in ${rules.name} need a ${lower(rules.labels?.city ?? 'City')}.`)
+  fault(
+    found,
+    'city',
+    'required',
+    `Addresses in ${nameInText(country)} need ${withArticle(rules.labels?.city ?? 'City')}.`,
+  )
 }
 
 function checkState(country: string, texts: Texts, found: Findings): State | null {
@@ -187,22 +217,34 @@ function checkState(country: string, texts: Texts, found: Findings): State | nul
   const label = lower(rules.labels?.state ?? 'State')
   const example = rules.states?.split(/[;|]/, 1)[0]
   if (texts.state === null) {
-    if (needs(rules, 'S')) fault(found, 'state', 'required', `Addresses in ${rules.name} need a ${label}.`, example)
+    if (needs(rules, 'S'))
+      fault(found, 'state', 'required', `Addresses in ${nameInText(country)} need ${withArticle(label)}.`, example)
     return null
   }
   const state = findState(country, texts.state)
   if (state || !rules.states) return state
   if (rules.closed || isForeignCode(country, texts.state)) {
-    fault(found, 'state', 'unknown_state', `${rules.name} has no ${label} of that name or code.`, example)
+    fault(
+      found,
+      'state',
+      'unknown_state',
+      `There is no ${label} of that name or code in ${nameInText(country)}.`,
+      example,
+    )
   } else {
-    warn(found, 'state', 'unrecognized_state', `No ${label} of ${rules.name} is known by that name; it is kept as you wrote it.`)
+    warn(
+      found,
+      'state',
+      'unrecognized_state',
+      `No ${label} of ${nameInText(country)} is known by that name; it is kept as you wrote it.`,
+    )
   }
   return null
 }
 
-/** Short enough to be meant as a code, or the code of a state in another country: "ZZ", "US-CA". */
+/** Short enough to be meant as a code, but not the country's own ("SG" is harmless), or the code of a state elsewhere: "US-CA". */
 function isForeignCode(country: string, text: string): boolean {
-  if (/^[a-z0-9]{1,3}$/i.test(text)) return true
+  if (/^[a-z0-9]{1,3}$/i.test(text)) return findCountry(text) !== country
   const [, prefix = '', code = ''] = /^([a-z]{2})-([a-z0-9]{1,3})$/i.exec(text) ?? []
   const other = prefix === '' ? null : findCountry(prefix)
   return other !== null && (other === country || findState(other, code) !== null)
@@ -214,17 +256,30 @@ function checkPostalCode(country: string, texts: Texts, state: State | null, fou
   const label = lower(rules.labels?.postalCode ?? 'Postal code')
   const example = rules.postal?.examples[0]
   if (texts.postalCode === null) {
-    if (needs(rules, 'Z')) fault(found, 'postalCode', 'required', `Addresses in ${rules.name} need a ${label}.`, example)
-    else if (country === 'IE') warn(found, 'postalCode', 'postal_code_missing', 'An Eircode finds the address faster; you may leave it out.')
+    if (needs(rules, 'Z'))
+      fault(found, 'postalCode', 'required', `Addresses in ${nameInText(country)} need ${withArticle(label)}.`, example)
+    else if (country === 'IE')
+      warn(found, 'postalCode', 'postal_code_missing', 'An Eircode finds the address faster; you may leave it out.')
     return null
   }
   if (!rules.postal) {
-    warn(found, 'postalCode', 'postal_code_not_used', `Addresses in ${rules.name} carry no postal code; it is kept as you wrote it.`)
+    warn(
+      found,
+      'postalCode',
+      'postal_code_not_used',
+      `Addresses in ${nameInText(country)} carry no postal code; it is kept as you wrote it.`,
+    )
     return texts.postalCode
   }
   const spelt = spellPostalCode(country, texts.postalCode)
   if (spelt === null) {
-    fault(found, 'postalCode', 'invalid_postal_code', `This is not a ${label} of ${rules.name}.`, example)
+    fault(
+      found,
+      'postalCode',
+      'invalid_postal_code',
+      `This is not ${withArticle(label)} of ${nameInText(country)}.`,
+      example,
+    )
     return null
   }
   warnOfNeighbour(country, spelt, found)
@@ -235,7 +290,12 @@ function checkPostalCode(country: string, texts: Texts, state: State | null, fou
 function warnOfNeighbour(country: string, postalCode: string, found: Findings): void {
   const neighbour = neighbourOf(country, postalCode)
   if (!neighbour) return
-  warn(found, 'postalCode', 'postal_code_of_neighbour', `This postal code looks like ${rulesOf(neighbour).name}. Please check the country.`)
+  warn(
+    found,
+    'postalCode',
+    'postal_code_of_neighbour',
+    `This postal code looks like ${nameInText(neighbour)}. Please check the country.`,
+  )
 }
 
 /** A fault where the post gives each code to one state; a warning where villages are served from across the border. */
@@ -245,7 +305,8 @@ function holdAgainstState(country: string, postalCode: string, state: State, fou
   const owners = statesWithPostalCode(country, postalCode)
   const detail = `${postalCode} ${owners[0] ? `is in ${owners[0].name}` : 'is elsewhere'}, not in ${state.name}. Please check both.`
   const across = owners.some(({ code }) => borders?.[state.code]?.split(' ').includes(code))
-  if (prefixes === 'certain' && owners.length > 0 && !across) fault(found, 'postalCode', 'postal_code_state_mismatch', detail)
+  if (prefixes === 'certain' && owners.length > 0 && !across)
+    fault(found, 'postalCode', 'postal_code_state_mismatch', detail)
   else warn(found, 'postalCode', 'postal_code_state_mismatch', detail)
 }
 
@@ -253,8 +314,10 @@ function holdAgainstState(country: string, postalCode: string, state: State, fou
 function spellPostalCode(country: string, text: string): string | null {
   const { shapes = [], strip = [] } = rulesOf(country).postal ?? {}
   const pattern = postalPattern(country)
-  const compact = asciiDigits(text.normalize('NFKC')).toUpperCase().replace(/[\s.\p{Pd}\u2212]+/gu, '')
-  for (const candidate of [compact, ...withoutPrefix(compact, [country, ...strip])]) {
+  const compact = asciiDigits(text.normalize('NFKC'))
+    .toUpperCase()
+    .replace(/[\s.\p{Pd}\u2212]+/gu, '')
+  for (const candidate of [compact, ...withoutPrefix(compact, [country, 'CP', ...strip])]) {
     for (const shape of shapes) {
       const spelt = fitShape(shape, candidate)
       if (spelt !== null && pattern?.test(spelt)) return spelt
@@ -279,7 +342,14 @@ function fitShape(shape: string, compact: string): string | null {
       continue
     }
     const char = text[at++] ?? ''
-    const fits = mark === '#' ? isDigit(char) : mark === '@' ? isLetter(char) : mark === '*' ? isDigit(char) || isLetter(char) : mark === char
+    const fits =
+      mark === '#'
+        ? isDigit(char)
+        : mark === '@'
+          ? isLetter(char)
+          : mark === '*'
+            ? isDigit(char) || isLetter(char)
+            : mark === char
     if (!fits) return null
     spelt += char
   }
@@ -291,7 +361,8 @@ const isLetter = (char: string) => char >= 'A' && char <= 'Z'
 
 /** Where the digits of Arabic, Persian, the scripts of India, Thai, Lao, Tibetan, Burmese, Khmer and Mongolian begin. */
 const ZEROS = [
-  0x660, 0x6f0, 0x966, 0x9e6, 0xa66, 0xae6, 0xb66, 0xbe6, 0xc66, 0xce6, 0xd66, 0xde6, 0xe50, 0xed0, 0xf20, 0x1040, 0x17e0, 0x1810,
+  0x660, 0x6f0, 0x966, 0x9e6, 0xa66, 0xae6, 0xb66, 0xbe6, 0xc66, 0xce6, 0xd66, 0xde6, 0xe50, 0xed0, 0xf20, 0x1040,
+  0x17e0, 0x1810,
 ]
 
 function asciiDigits(text: string): string {
@@ -308,17 +379,37 @@ function checkPhone(country: string | null, texts: Texts, found: Findings): stri
   if (texts.phone === null || found.bad.has('phone')) return null
   const text = asciiDigits(texts.phone.normalize('NFKC'))
   if (!text.startsWith('+')) {
-    fault(found, 'phone', 'invalid_phone', 'Give the phone number with a plus sign and the country code first.', PHONE_EXAMPLE)
+    fault(
+      found,
+      'phone',
+      'invalid_phone',
+      'Give the phone number with a plus sign and the country code first.',
+      PHONE_EXAMPLE,
+    )
     return null
   }
-  const phone = /^\+[\d\s()./\p{Pd}\u2212]+$/u.test(text) ? parsePhoneNumberFromString(text, { extract: false }) : undefined
-  if (!phone?.isValid() || phone.ext) {
-    fault(found, 'phone', 'invalid_phone', 'This is not a valid phone number. Leave out letters and extensions.', PHONE_EXAMPLE)
+  const phone = /^\+[\d\s()./\p{Pd}\u2212]+$/u.test(text)
+    ? parsePhoneNumberFromString(text, { extract: false })
+    : undefined
+  if (!phone?.isValid()) {
+    fault(
+      found,
+      'phone',
+      'invalid_phone',
+      'This is not a valid phone number. Leave out letters and extensions.',
+      PHONE_EXAMPLE,
+    )
     return null
   }
-  if (country && phone.country && phone.country !== country) {
-    const name = rulesOf(phone.country === 'AC' || phone.country === 'TA' ? 'SH' : phone.country).name
-    warn(found, 'phone', 'phone_of_another_country', `The phone number belongs to ${name}, the address does not.`)
+  // Ascension and Tristan da Cunha have numbers, but no country code of their own.
+  const home = phone.country === 'AC' || phone.country === 'TA' ? 'SH' : phone.country
+  if (country && home && home !== country) {
+    warn(
+      found,
+      'phone',
+      'phone_of_another_country',
+      `The phone number belongs to ${nameInText(home)}, the address does not.`,
+    )
   }
   return phone.number
 }
@@ -335,7 +426,21 @@ function warnOfBox(texts: Texts, found: Findings): void {
   }
 }
 
-const words = (field: Field) => field.charAt(0).toUpperCase() + field.slice(1).replace(/[A-Z]|\d+/g, (part) => ` ${part.toLowerCase()}`)
+const words = (field: Field) =>
+  field.charAt(0).toUpperCase() + field.slice(1).replace(/[A-Z]|\d+/g, (part) => ` ${part.toLowerCase()}`)
+
+/** The name within a sentence: in Spain, in the Netherlands. */
+function nameInText(country: string): string {
+  const { name } = rulesOf(country)
+  return WITH_ARTICLE.test(name) ? `the ${name}` : name
+}
+
+const WITH_ARTICLE =
+  /^(?:United|U\.S\.|British|Bahamas|Caribbean|Central African|Comoros|Dominican|Gambia|Isle|Maldives|Netherlands|Philippines|Seychelles)| (?:Islands|Territory|Territories)$/
+
+function withArticle(label: string): string {
+  return `${/^[aeiou]/i.test(label) ? 'an' : 'a'} ${lower(label)}`
+}
 
 /** "State" → "state", but "ZIP code" stays. */
 const lower = (label: string) => (/^\p{Lu}\p{Ll}/u.test(label) ? label.charAt(0).toLowerCase() + label.slice(1) : label)

@@ -13,7 +13,7 @@ import { nothingWritten } from './faults.ts'
 export type Batch<In, Out> = (db: Db, rows: In[]) => Promise<Out[]>
 export type Queue<In, Out> = (row: In) => Promise<Out>
 
-const IN_FLIGHT = 2
+const IN_FLIGHT = Number(process.env.IN_FLIGHT ?? 2)
 const MOST_ROWS = 64
 
 export function queueFor<In, Out>(

@@ -40,10 +40,22 @@ export function newMetrics(readings: { underWay(): number; waiting(): number }):
       this.set(readings.waiting())
     },
   })
+  // A label set is looked up by name once, then at hand.
+  const known = new Map<string, { count: Counter.Internal; time: Histogram.Internal<'route'> }>()
+  const labelled = (method: string, route: string, status: number) => {
+    const name = `${method} ${route} ${status}`
+    const found = known.get(name) ?? {
+      count: requests.labels({ method, route, status: String(status) }),
+      time: durations.labels({ route }),
+    }
+    known.set(name, found)
+    return found
+  }
   return {
     request(method, route, status, seconds) {
-      requests.inc({ method, route, status })
-      durations.observe({ route }, seconds)
+      const { count, time } = labelled(method, route, status)
+      count.inc()
+      time.observe(seconds)
     },
     read: async () => ({ type: registry.contentType, text: await registry.metrics() }),
   }

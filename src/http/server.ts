@@ -15,12 +15,15 @@ import { type Gate, type Outgoing, walk } from './walk.ts'
 
 const BODY_LIMIT = 64 * 1024
 const MOST_CONNECTIONS = 10_000
+const MOST_HEADERS = 100
 
 export type ServerParts = {
   gate: Gate
   routes: Route[]
   /** What is not part of the API: health, metrics, docs. */
   pages: Page[]
+  /** While we stop, whoever is answered is told not to send more on that connection. */
+  draining: () => boolean
   overload: Overload
   metrics: Metrics
   log: Logger
@@ -32,35 +35,57 @@ export async function buildServer(parts: ServerParts): Promise<FastifyInstance> 
     logger: false,
     bodyLimit: BODY_LIMIT,
     requestTimeout: 30_000,
-    http: { headersTimeout: 10_000, maxHeaderSize: 16_384, connectionsCheckingInterval: 2_000 },
+    http: {
+      headersTimeout: 10_000,
+      maxHeaderSize: 16_384,
+      connectionsCheckingInterval: 2_000,
+      // Node would answer it with an empty 400: checkHeaders says it as everything else is said.
+      requireHostHeader: false,
+    },
     keepAliveTimeout: 65_000,
     return503OnClosing: false,
     forceCloseConnections: false,
     exposeHeadRoutes: true,
     trustProxy: trusted(parts.trustProxy),
     genReqId: () => newId('req'),
-    routerOptions: { maxParamLength: 300, ignoreTrailingSlash: false },
+    // As long as a URL can be: an id that is too long is an id that does not exist. (No route has a pattern to run wild.)
+    routerOptions: { maxParamLength: 16_384, ignoreTrailingSlash: false },
     frameworkErrors: (error, request, reply) => sendProblem(reply, request, frameworkFailure(error)),
     clientErrorHandler: refuseBytes,
   })
   app.server.maxConnections = MOST_CONNECTIONS
-  app.server.maxHeadersCount = 100
+  // Node drops what comes after so many and says nothing: one more is let in, so that checkHeaders sees there are too many.
+  app.server.maxHeadersCount = MOST_HEADERS + 1
+  // An expectation we do not know is ignored (RFC 9110, 10.1.1), instead of an empty 417.
+  app.server.on('checkExpectation', (request, response) => app.server.emit('request', request, response))
   // Bytes come through as they are: json.ts reads them, after we know who sent them.
   app.removeAllContentTypeParsers()
   app.addContentTypeParser('*', { parseAs: 'buffer' }, (_request, body, done) => done(null, body))
   app.setErrorHandler((error, request, reply) => {
-    const failure = isFrameworkError(error) ? frameworkFailure(error) : asFailure(error)
+    const failure = failureOf(error, request)
     if (failure.code === 'internal_error')
       parts.log.error({ requestId: request.id, err: nameOf(failure.cause) }, 'failed')
     return sendProblem(reply, request, failure)
   })
-  app.addHook('onRequest', async (request, reply) => {
+  // Hooks with a callback: a promise for each hook and request is a good part of what a short answer costs.
+  app.addHook('onRequest', (request, reply, done) => {
     reply.headers(SAFE_HEADERS)
     reply.header('x-request-id', request.id)
-    refuseDoubledHeaders(request)
-    parts.overload.admit(request.routeOptions.url)
+    if (parts.draining()) reply.header('connection', 'close')
+    try {
+      checkHeaders(request)
+      // Counted by the answer's end, which comes also when the caller went away in the middle of a body.
+      reply.raw.once('close', parts.overload.done)
+      parts.overload.admit(request.routeOptions.url)
+      done()
+    } catch (error) {
+      done(error as Failure)
+    }
   })
-  app.addHook('onResponse', async (request, reply) => report(parts, request, reply))
+  app.addHook('onResponse', (request, reply, done) => {
+    report(parts, request, reply)
+    done()
+  })
   if (parts.gate.corsOrigins.length > 0)
     await app.register(cors, {
       origin: parts.gate.corsOrigins,
@@ -137,7 +162,7 @@ function sendProblem(reply: FastifyReply, request: FastifyRequest, failure: Fail
   const { status, headers, body } = renderProblem(failure, request.id, pathOf(request))
   return reply
     .code(status)
-    .headers({ ...SAFE_HEADERS, ...headers })
+    .headers({ ...SAFE_HEADERS, 'x-request-id': request.id, ...headers })
     .send(body)
 }
 
@@ -148,7 +173,6 @@ function pathOf(request: FastifyRequest): string {
 function report(parts: ServerParts, request: FastifyRequest, reply: FastifyReply): void {
   const seconds = reply.elapsedTime / 1000
   const route = request.routeOptions.url ?? 'none'
-  parts.overload.done()
   parts.metrics.request(request.method, route, reply.statusCode, seconds)
   const caller = callers.get(request)
   // An allow-list, in fields: nothing the caller wrote can become a line of its own or carry a secret here.
@@ -170,9 +194,12 @@ function report(parts: ServerParts, request: FastifyRequest, reply: FastifyReply
 const ONCE = ['host', 'authorization', 'content-type', 'idempotency-key', 'if-match', 'origin', 'cookie']
 
 /** Node keeps the first of two such headers and says nothing: two are a mistake, or an attempt. */
-function refuseDoubledHeaders(request: FastifyRequest): void {
+function checkHeaders(request: FastifyRequest): void {
+  const { rawHeaders: raw, headers, httpVersion } = request.raw
+  if (raw.length > 2 * MOST_HEADERS) throw new Failure('headers_too_large')
+  if (headers.host === undefined && httpVersion === '1.1')
+    throw new Failure('bad_request', { detail: 'The header "host" is missing.' })
   const seen = new Set<string>()
-  const raw = request.raw.rawHeaders
   for (let i = 0; i < raw.length; i += 2) {
     const name = (raw[i] as string).toLowerCase()
     if (seen.has(name) && ONCE.includes(name)) {
@@ -181,6 +208,12 @@ function refuseDoubledHeaders(request: FastifyRequest): void {
     }
     seen.add(name)
   }
+}
+
+function failureOf(error: unknown, request: FastifyRequest): Failure {
+  if (isFrameworkError(error)) return frameworkFailure(error)
+  // Whoever went away in the middle of a body hears nothing of it, and it is no fault of ours.
+  return request.raw.destroyed && !request.raw.complete ? new Failure('bad_request') : asFailure(error)
 }
 
 function isFrameworkError(error: unknown): error is { code: string; statusCode?: number } {

@@ -8,7 +8,7 @@ import type { JwtCheck } from '../access/jwt.ts'
 import { findCaller } from '../access/who.ts'
 import { type Caller, held } from '../caller.ts'
 import { check } from '../check.ts'
-import type { Database, Db } from '../db/db.ts'
+import type { Database } from '../db/db.ts'
 import { type ErrorCode, Failure, type Fault, fail, failInput } from '../errors.ts'
 import type { Here } from '../here.ts'
 import {
@@ -16,16 +16,18 @@ import {
   claim,
   isRememberable,
   lastingCredential,
+  lookupFor,
   type Request as RetriedRequest,
   readIdempotencyKey,
   recall,
+  refuseAnsweredUnderPrevious,
   remember,
   rowFor,
   type Sent,
 } from '../idempotency/retry.ts'
 import { type IdKind, isId } from '../ids.ts'
 import { type Allowance, Buckets, rateLimitHeaders } from '../limits/bucket.ts'
-import type { Answer, Route } from '../route.ts'
+import type { Answer, Retry, Route } from '../route.ts'
 import { readJson } from './json.ts'
 import { renderProblem } from './problem.ts'
 
@@ -67,7 +69,6 @@ export async function walk(gate: Gate, route: Route, incoming: Incoming): Promis
   try {
     if (allowance && !allowance.allowed) fail('rate_limited', { retryAfterSeconds: allowance.resetSeconds })
     mayThey(route, caller, incoming)
-    checkIds(route, incoming.params)
     const sent = await answerOnce(gate, route, incoming, caller, credential)
     return { ...sent, headers: { ...sent.headers, ...limitHeaders }, caller }
   } catch (error) {
@@ -151,7 +152,7 @@ function mayThey(route: Route, caller: Caller | null, incoming: Incoming): void 
     })
 }
 
-/** An id that is not well formed is answered exactly as one that does not exist. */
+/** An id that is not well formed is answered exactly as one that does not exist: after the input, like everything missing. */
 const IDS: Record<string, { kind: IdKind; missing: ErrorCode }> = {
   storeId: { kind: 'store', missing: 'store_not_found' },
   keyId: { kind: 'key', missing: 'key_not_found' },
@@ -209,6 +210,7 @@ async function performRemembered(
   caller: Caller,
   request: RetriedRequest,
 ): Promise<Sent> {
+  await refuseAnsweredUnderPrevious(gate.db, request)
   try {
     return await perform(gate, route, incoming, caller, request)
   } catch (error) {
@@ -227,10 +229,8 @@ async function perform(
   request: RetriedRequest | null,
 ): Promise<Sent> {
   const { query, body } = readInput(gate.here, route, incoming)
-  const retry = request && {
-    claim: (tx: Db) => claim(tx, request),
-    rowFor: (answer: Answer<unknown>) => rowFor(request, sentFor(route, answer)),
-  }
+  checkIds(route, incoming.params)
+  const retry = request && retryOf(route, request)
   const userAgent = header(incoming, 'user-agent')?.slice(0, 300) ?? null
   const asked = {
     here: gate.here,
@@ -251,6 +251,15 @@ async function perform(
     if (request) await remember(tx, rowFor(request, sent))
     return sent
   })
+}
+
+function retryOf(route: Route, request: RetriedRequest): Retry {
+  const lookup = lookupFor(request)
+  return {
+    lookup,
+    claim: (tx) => claim(tx, request),
+    rowFor: (answer) => rowFor(request, sentFor(route, answer), lookup),
+  }
 }
 
 // ---- what they sent -------------------------------------------------------------------------------------------------
@@ -337,9 +346,20 @@ function isObject(value: unknown): value is Record<string, unknown> {
 // ---- what they get --------------------------------------------------------------------------------------------------
 
 const writers = new WeakMap<TSchema, (body: unknown) => string>()
+/** An answer is written once, though it is both sent and remembered. */
+const written = new WeakMap<Answer<unknown>, Sent>()
+
+function sentFor(route: Route, answer: Answer<unknown>): Sent {
+  let sent = written.get(answer)
+  if (!sent) {
+    sent = writeAnswer(route, answer)
+    written.set(answer, sent)
+  }
+  return sent
+}
 
 /** The answer's schema writes it, so nothing that the schema does not list can leave. */
-function sentFor(route: Route, answer: Answer<unknown>): Sent {
+function writeAnswer(route: Route, answer: Answer<unknown>): Sent {
   const [status, schema] = route.returns
   const headers: Record<string, string> = { ...answer.headers }
   if (schema) headers['content-type'] = 'application/json; charset=utf-8'

@@ -61,14 +61,19 @@ export function isRememberable(code: ErrorCode): boolean {
   return status < 500 && ![401, 403, 429].includes(status) && !code.startsWith('idempotency_')
 }
 
+/** What an answer given now is found by. */
+export function lookupFor(request: Request): string {
+  return lookupOf(request.keyring.current, request).toString('hex')
+}
+
 /** The row that keeps an answer. */
-export function rowFor(request: Request, sent: Sent): RememberedRow {
+export function rowFor(request: Request, sent: Sent, lookup = lookupFor(request)): RememberedRow {
   const keys = request.keyring.current
   const at = now()
   const holdsSecret = request.onceOnly && sent.status < 300
   const salt = holdsSecret && request.credential === null ? null : randomBytes(32)
   const row = {
-    lookup: lookupOf(keys, request).toString('hex'),
+    lookup,
     fingerprint: fingerprintOf(keys, request).toString('hex'),
     once_only: holdsSecret,
     status: sent.status,
@@ -90,6 +95,14 @@ export async function claim(tx: Db, request: Request): Promise<void> {
            exists (select from remembered_answers where lookup = any(${lookups})) as answered`)
   if (found?.answered) throw new AnsweredBefore()
   if (!found?.free) fail('idempotency_in_progress', { retryAfterSeconds: 1 })
+}
+
+/** While the server secret is being changed, an answer may lie under the one before, where no new row runs into it. */
+export async function refuseAnsweredUnderPrevious(db: Db, request: Request): Promise<void> {
+  const { previous } = request.keyring
+  if (!previous) return
+  const found = await db.query(sql`select from remembered_answers where lookup = ${lookupOf(previous, request)}`)
+  if (found.length > 0) throw new AnsweredBefore()
 }
 
 /** Last in the transaction of a change. */

@@ -68,8 +68,8 @@ async function checkInvitation(db: Db, account: NewAccount): Promise<void> {
 }
 
 /**
- * One try at a time for each account: the lock makes the count exact however many are sent at once. A failure is
- * written and committed before its answer leaves.
+ * One try at a time for each account and each address: the locks make the counts exact however many are sent at once.
+ * A failure is written and committed before its answer leaves.
  */
 export async function signIn(
   db: Db,
@@ -85,10 +85,25 @@ export async function signIn(
           from users
          where email = ${email}`)
       const outcome = await tryPassword(tx, here, email, from.ip, user?.password_hash ?? null, given.password)
-      return outcome === 'right' && user ? openSession(tx, here, user, from) : outcome
+      if (outcome !== 'right' || !user) return outcome
+      return (await stillHas(tx, user)) ? openSession(tx, here, user, from) : 'wrong'
     }),
   )
   return tried instanceof Object && 'token' in tried ? tried : failTry(tried)
+}
+
+/**
+ * A password change that came meanwhile has ended all sessions, and one that comes now waits to end this one too. Asked
+ * only once the password was right: the lock costs a write, and would tell an account from none by its time.
+ */
+async function stillHas(tx: Db, user: UserRow): Promise<boolean> {
+  const row = await tx.one(sql`
+    select id
+      from users
+     where id = ${user.id}
+       and password_hash = ${user.password_hash}
+       for share`)
+  return row !== null
 }
 
 export async function changePassword(
@@ -99,30 +114,29 @@ export async function changePassword(
   retry: Retry | null,
 ): Promise<void> {
   // The failure must stay written, so it is not counted inside the transaction that it would roll back.
-  const outcome = await inTurn(() =>
+  const { outcome, stored } = await inTurn(() =>
     db.transaction(async (tx) => {
       await retry?.claim(tx)
-      const user = await tx.one<UserRow>(sql`
-        select id, password_hash
+      const user = await tx.one<{ password_hash: string | null }>(sql`
+        select password_hash
           from users
          where id = ${caller.id}`)
-      return tryPassword(
-        tx,
-        here,
-        caller.email ?? caller.id,
-        caller.ip,
-        user?.password_hash ?? null,
-        change.currentPassword,
-      )
+      const stored = user?.password_hash ?? null
+      const name = caller.email ?? caller.id
+      return { outcome: await tryPassword(tx, here, name, caller.ip, stored, change.currentPassword), stored }
     }),
   )
   if (outcome !== 'right') failTry(outcome)
   const passwordHash = await hashPassword(change.newPassword)
   await db.transaction(async (tx) => {
-    await tx.query(sql`
+    // Of two changes at once one wins: for the other the current password is no longer current.
+    const changed = await tx.query(sql`
       update users
          set password_hash = ${passwordHash}, updated_at = ${now()}
-       where id = ${caller.id}`)
+       where id = ${caller.id}
+         and password_hash = ${stored}
+   returning id`)
+    if (changed.length === 0) fail('invalid_credentials')
     await tx.query(sql`
       delete from sessions
        where user_id = ${caller.id}
@@ -145,6 +159,8 @@ async function tryPassword(
   const account = here.keyring.current.hmac('sign-in', 'account', email)
   const address = here.keyring.current.hmac('sign-in', 'address', ip)
   await tx.query(sql`select pg_advisory_xact_lock(${account.readBigInt64BE()})`)
+  // Always second, so that nobody who holds an address waits for anything.
+  await tx.query(sql`select pg_advisory_xact_lock(${address.readBigInt64BE()})`)
   const [failures] = await tx.query<{ at: Date | null }>(sql`
     select greatest(
              (select at from sign_in_failures where account = ${account} and at > ${later(-FAILURES_MS)}
@@ -209,7 +225,7 @@ export async function listSessions(db: Db, here: Here, caller: UserCaller, query
      where user_id = ${caller.id}
        and expires_at > ${now()}
        and last_used_at > ${later(-SESSION_IDLE_MS)}
-       and (${window.after}::text is null or id < ${window.after})
+       and id < ${window.after}
      order by id desc
      limit ${window.limit + 1}`)
   return cutPage(

@@ -47,9 +47,9 @@ export async function createKey(
   const { name, type, permissions, expires_at } = row
   const event = newEvent(caller, storeId, 'key.created', row.id, { name, type, permissions, expiresAt: expires_at })
   const written = { key: row, event, remembered: retry?.rowFor(answer) ?? null, most: here.maxKeysPerStore }
-  const outcome = await db.batched(insertKeys, written)
-  if (outcome === 'full' && (await recountKeys(db, here, storeId)))
-    return settle(await db.batched(insertKeys, written), answer)
+  let outcome = await db.batched(insertKeys, written)
+  // A retry in the same batch takes up room that it does not need, so that more than one try may be due.
+  while (outcome === 'full' && (await recountKeys(db, here, storeId))) outcome = await db.batched(insertKeys, written)
   return settle(outcome, answer)
 }
 
@@ -112,8 +112,13 @@ const insertKeys: Batch<Written, Outcome> = async (db, rows) => {
   const outcomes = await db.query<{ outcome: Outcome }>(sql`
     with asked as (
       select *
-        from json_to_recordset(${JSON.stringify(rows.map((row, n) => ({ n, id: row.key.id, store_id: row.key.store_id, ...row })))})
-             as asked(n int, id text, store_id text, key json, event json, remembered json, most int)
+        from json_to_recordset(${JSON.stringify(rows.map(flat))})
+             as asked(n int, most int, id text, store_id text, name text, type text, permissions text[], metadata json,
+                      start text, hash text, hash_kid text, expires_at timestamptz, ip_allowlist text[], rate_limit int,
+                      rate_limit_window_seconds int, created_by_kind text, created_by_id text, created_at timestamptz,
+                      event_id text, event_actor json, event_data json,
+                      lookup text, fingerprint text, status int, kid text, salt text, sealed text,
+                      answered_at timestamptz)
     ), store as (
       select id, live_keys
         from stores
@@ -122,64 +127,74 @@ const insertKeys: Batch<Written, Outcome> = async (db, rows) => {
        order by id
          for no key update
     ), placed as (
-      select asked.*,
+      select asked.n, asked.id, asked.lookup, store.id is not null as there,
              store.live_keys + row_number() over (partition by asked.store_id order by asked.n) <= asked.most as fits
         from asked
-        join store on store.id = asked.store_id
+        left join store on store.id = asked.store_id
     ), claimed as (
       insert into remembered_answers
              (lookup, fingerprint, once_only, status, resource_id, kid, salt, sealed, created_at)
-      select decode(row.lookup, 'hex'), decode(row.fingerprint, 'hex'), row.once_only, row.status, row.resource_id, row.kid,
-             decode(row.salt, 'hex'), decode(row.sealed, 'hex'), row.created_at
-        from placed
-       cross join json_to_record(placed.remembered)
-             as row(lookup text, fingerprint text, once_only boolean, status int, resource_id text, kid text,
-                    salt text, sealed text, created_at timestamptz)
-       where placed.fits
-         and row.lookup is not null
-       order by row.lookup
+      select decode(asked.lookup, 'hex'), decode(asked.fingerprint, 'hex'), true, asked.status, asked.id, asked.kid,
+             decode(asked.salt, 'hex'), decode(asked.sealed, 'hex'), asked.answered_at
+        from asked
+        join placed on placed.n = asked.n and placed.fits
+       where asked.lookup is not null
+       order by asked.lookup
           on conflict (lookup) do nothing
       returning resource_id
     ), made as (
-      select *
+      select n
         from placed
        where fits
-         and (remembered ->> 'lookup' is null or id in (select resource_id from claimed))
+         and (lookup is null or id in (select resource_id from claimed))
     ), key as (
       insert into api_keys
              (id, store_id, name, type, permissions, metadata, start, hash, hash_kid, expires_at, ip_allowlist,
               rate_limit, rate_limit_window_seconds, created_by_kind, created_by_id, created_at, updated_at)
-      select row.id, row.store_id, row.name, row.type, row.permissions, row.metadata, row.start, decode(row.hash, 'hex'),
-             row.hash_kid, row.expires_at, row.ip_allowlist, row.rate_limit, row.rate_limit_window_seconds,
-             row.created_by_kind, row.created_by_id, row.created_at, row.updated_at
-        from made
-       cross join json_to_record(made.key)
-             as row(id text, store_id text, name text, type text, permissions text[], metadata json, start text, hash text,
-                    hash_kid text, expires_at timestamptz, ip_allowlist text[], rate_limit int,
-                    rate_limit_window_seconds int, created_by_kind text, created_by_id text, created_at timestamptz,
-                    updated_at timestamptz)
+      select id, store_id, name, type, permissions, metadata, start, decode(hash, 'hex'), hash_kid, expires_at,
+             ip_allowlist, rate_limit, rate_limit_window_seconds, created_by_kind, created_by_id, created_at, created_at
+        from asked
+       where n in (select n from made)
+      returning store_id
     ), event as (
       insert into events (id, store_id, type, at, actor, subject, data)
-      select row.id, row.store_id, row.type, row.at, row.actor, row.subject, row.data
-        from made
-       cross join json_to_record(made.event)
-             as row(id text, store_id text, type text, at timestamptz, actor json, subject text, data json)
+      select event_id, store_id, 'key.created', created_at, event_actor, id, event_data
+        from asked
+       where n in (select n from made)
     ), counted as (
       update stores
          set live_keys = stores.live_keys + count.made
-        from (select store_id, count(*) as made from made group by store_id) as count
+        from (select store_id, count(*) as made from key group by store_id) as count
        where stores.id = count.store_id
     )
-    select case when placed.id is null then 'gone'
-                when not placed.fits then 'full'
-                when made.id is null then 'answered'
-                else 'made'
+    select case when not there then 'gone'
+                when not fits then 'full'
+                when n in (select n from made) then 'made'
+                else 'answered'
            end as outcome
-      from asked
-      left join placed on placed.n = asked.n
-      left join made on made.n = asked.n
-     order by asked.n`)
+      from placed
+     order by n`)
   return outcomes.map(({ outcome }) => outcome)
+}
+
+function flat({ key, event, remembered, most }: Written, n: number) {
+  const { lookup = null, fingerprint, status, kid, salt, sealed, created_at } = remembered ?? {}
+  return {
+    ...key,
+    n,
+    most,
+    event_id: event.id,
+    event_actor: event.actor,
+    event_data: event.data,
+    lookup,
+    fingerprint,
+    status,
+    kid,
+    salt,
+    sealed,
+    // The sealed answer is bound to this very moment, not to that of the key.
+    answered_at: created_at,
+  }
 }
 
 /** The store's count still holds the expired: taken anew, it may show that there is room. True when it does. */
@@ -221,7 +236,7 @@ export async function listKeys(
     select ${columns}
       from api_keys
      where store_id = ${storeId}
-       and (${window.after}::text is null or id < ${window.after})
+       and id < ${window.after}
        and (${query.type ?? null}::text is null or type = ${query.type ?? null})
        and (${query.status ?? null}::text is null or ${query.status ?? null} =
             case when revoked_at is not null then 'REVOKED'

@@ -19,28 +19,30 @@ export function newUsage(db: Db): Usage {
     if (batch.size === 0) return
     const rows = [...batch].map(([id, at]) => ({ id, at }))
     try {
-      const first = await db.query<{ id: string }>(sql`
-        with used as (
-          select id, at
-            from json_to_recordset(${JSON.stringify(rows)}) as used(id text, at timestamptz)
-        ), before as (
-          select key.id
-            from api_keys key
-            join used on used.id = key.id
-           where key.last_used_at is null
-        ), written as (
-          update api_keys key
-             set last_used_at = used.at
-            from used
-           where key.id = used.id
-             and (key.last_used_at is null or key.last_used_at < used.at)
+      await db.transaction(async (tx) => {
+        const first = await tx.query<{ id: string }>(sql`
+          with used as (
+            select id, at
+              from json_to_recordset(${JSON.stringify(rows)}) as used(id text, at timestamptz)
+          ), before as (
+            select key.id
+              from api_keys key
+              join used on used.id = key.id
+             where key.last_used_at is null
+          ), written as (
+            update api_keys key
+               set last_used_at = used.at
+              from used
+             where key.id = used.id
+               and (key.last_used_at is null or key.last_used_at < used.at)
+          )
+          select id from before`)
+        // Whoever uses a key has it: nobody needs to be told it again.
+        await destroySecrets(
+          tx,
+          first.map(({ id }) => id),
         )
-        select id from before`)
-      // Whoever uses a key has it: nobody needs to be told it again.
-      await destroySecrets(
-        db,
-        first.map(({ id }) => id),
-      )
+      })
     } catch {
       for (const [id, at] of batch) if (!used.has(id)) used.set(id, at)
     }

@@ -5,7 +5,7 @@ import { type KeyCaller, madeBy, type UserCaller } from '../caller.ts'
 import { DAY, later, now } from '../clock.ts'
 import { type Db, sql } from '../db/db.ts'
 import { violated } from '../db/faults.ts'
-import { fail } from '../errors.ts'
+import { Failure, fail } from '../errors.ts'
 import { newEvent, writeEvents } from '../events/event.ts'
 import { checkGrant } from '../grant.ts'
 import type { Here } from '../here.ts'
@@ -98,7 +98,7 @@ export async function listInvitations(
        and accepted_at is null
        and withdrawn_at is null
        and expires_at > ${now()}
-       and (${window.after}::text is null or id < ${window.after})
+       and id < ${window.after}
      order by id desc
      limit ${window.limit + 1}`)
   return cutPage(
@@ -166,47 +166,65 @@ export async function acceptInvitation(
  returning id, store_id, email, role, permissions, created_by_kind, created_by_id, created_at, expires_at`)
   if (!row) return fail('invitation_not_found')
   if (caller.email !== null && caller.email !== row.email) fail('invitation_mismatch')
-  const store = await lockStore(tx, row.store_id).catch(() => fail('invitation_not_found'))
+  const store = await lockStore(tx, row.store_id).catch((error) => {
+    // A store that is gone takes its invitations with it; one that is only busy does not.
+    if (error instanceof Failure && error.code === 'store_not_found') return fail('invitation_not_found')
+    throw error
+  })
   const permissions = permissionsOf(here.permissions, row.role, row.permissions)
   if (missingFrom(await heldByInviter(tx, here, row), permissions).length > 0) fail('invitation_not_found')
   const at = now()
   // Somebody who came as a customer and is invited to more moves up; whoever has a role already keeps it.
-  const written = await tx.query(sql`
+  const [member] = await tx.query<{ created_at: Date }>(sql`
     insert into members (store_id, user_id, role, permissions, created_at, updated_at)
     values (${row.store_id}, ${caller.id}, ${row.role}, ${row.permissions}, ${at}, ${at})
         on conflict (store_id, user_id) do update
        set role = excluded.role, permissions = excluded.permissions, revision = members.revision + 1, updated_at = excluded.updated_at
      where members.role = 'CUSTOMER'
- returning user_id`)
-  if (written.length === 0) fail('already_member')
+ returning created_at`)
+  if (!member) return fail('already_member')
   await destroySecrets(tx, [row.id])
   await writeEvents(tx, [
     newEvent(caller, row.store_id, 'member.joined', caller.id, { role: row.role, permissions, invitation: row.id }),
   ])
   return {
-    body: { store: showStore(store), userId: caller.id, role: row.role, permissions, createdAt: at.toISOString() },
+    body: {
+      store: showStore(store),
+      userId: caller.id,
+      role: row.role,
+      permissions,
+      createdAt: member.created_at.toISOString(),
+    },
   }
 }
 
-/** The grant ceiling holds to the end: an invitation is worth no more than its maker holds when it is accepted. */
+/**
+ * The grant ceiling holds to the end: an invitation is worth no more than its maker holds when it is accepted, and
+ * nothing once they may no longer invite.
+ */
 async function heldByInviter(tx: Db, here: Here, row: InvitationRow): Promise<Permission[]> {
-  if (row.created_by_kind === 'key') {
-    const key = await tx.one<{ permissions: Permission[] }>(sql`
-      select permissions
-        from api_keys
-       where id = ${row.created_by_id}
-         and revoked_at is null
-         and enabled
-         and (expires_at is null or expires_at > ${now()})`)
-    return key?.permissions ?? []
-  }
+  const holds = row.created_by_kind === 'key' ? await heldByKey(tx, row) : await heldByMember(tx, here, row)
+  return holds.includes('MANAGE_MEMBERS') ? holds : []
+}
+
+async function heldByKey(tx: Db, row: InvitationRow): Promise<Permission[]> {
+  const key = await tx.one<{ permissions: Permission[] }>(sql`
+    select permissions
+      from api_keys
+     where id = ${row.created_by_id}
+       and revoked_at is null
+       and enabled
+       and (expires_at is null or expires_at > ${now()})`)
+  return key?.permissions ?? []
+}
+
+async function heldByMember(tx: Db, here: Here, row: InvitationRow): Promise<Permission[]> {
   const member = await tx.one<{ role: Role; permissions: Permission[] | null }>(sql`
     select role, permissions
       from members
      where store_id = ${row.store_id}
        and user_id = ${row.created_by_id}`)
-  const holds = member ? permissionsOf(here.permissions, member.role, member.permissions) : []
-  return holds.includes('MANAGE_MEMBERS') ? holds : []
+  return member ? permissionsOf(here.permissions, member.role, member.permissions) : []
 }
 
 /** A closed store answers a stranger like one that does not exist. */

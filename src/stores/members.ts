@@ -41,7 +41,7 @@ export async function listMembers(db: Db, here: Here, storeId: string, query: Pa
       from members member
       join users person on person.id = member.user_id
      where member.store_id = ${storeId}
-       and (${window.after}::text is null or member.user_id < ${window.after})
+       and member.user_id < ${window.after}
      order by member.user_id desc
      limit ${window.limit + 1}`)
   return cutPage(

@@ -7,7 +7,7 @@ import type { Fault } from '../errors.ts'
 import { readPermissions } from '../grant.ts'
 import type { Here } from '../here.ts'
 import { PageQuery } from '../page.ts'
-import type { Permission, Role } from '../permissions.ts'
+import { inOrder, type Permission, type Role } from '../permissions.ts'
 import { type Route, route } from '../route.ts'
 import {
   acceptInvitation,
@@ -256,7 +256,7 @@ function readMemberChanges(body: { role?: Role; permissions?: string[] | null },
   const changes: { role?: Role; permissions?: Permission[] | null } = {}
   if (body.role !== undefined) changes.role = body.role
   if (body.permissions !== undefined)
-    changes.permissions = body.permissions && readPermissions(here.permissions, body.permissions, faults)
+    changes.permissions = body.permissions && readInOrder(here, body.permissions, faults)
   return changes
 }
 
@@ -264,7 +264,11 @@ function readNewInvitation(body: { email?: string; role?: Role; permissions?: st
   return {
     email: readEmail(body.email, faults),
     role: body.role ?? 'STAFF',
-    permissions:
-      body.permissions && body.role !== 'OWNER' ? readPermissions(here.permissions, body.permissions, faults) : null,
+    permissions: body.permissions && body.role !== 'OWNER' ? readInOrder(here, body.permissions, faults) : null,
   }
+}
+
+/** The order they were sent in means nothing: the same permissions are no change. */
+function readInOrder(here: Here, given: string[], faults: Fault[]): Permission[] {
+  return inOrder(here.permissions, readPermissions(here.permissions, given, faults))
 }

@@ -54,7 +54,7 @@ export async function listStores(db: Db, here: Here, caller: UserCaller, query: 
       from members member
       join stores store on store.id = member.store_id and store.deleted_at is null
      where member.user_id = ${caller.id}
-       and (${window.after}::text is null or member.store_id < ${window.after})
+       and member.store_id < ${window.after}
      order by member.store_id desc
      limit ${window.limit + 1}`)
   return cutPage(here.keyring, list, window, rows, (row) => row.id, showStore)

@@ -1,0 +1,115 @@
+// npm run bench: how fast the two operations are, beside bare Fastify on the same machine in the same run.
+// SECONDS (default 8) for each measurement, medians of ROUNDS (default 3). The rounds go in turn, so that a noisy minute
+// hits everyone alike.
+
+import { randomUUID } from 'node:crypto'
+import { mkdirSync, writeFileSync } from 'node:fs'
+import { CONNECTIONS, type Load, load, median, memoryMb, newMembers, newWorld, run } from './world.ts'
+
+const SECONDS = Number(process.env.SECONDS ?? 8)
+const ROUNDS = Number(process.env.ROUNDS ?? 3)
+const USERS = 4_000
+
+const NEW_KEY = JSON.stringify({
+  name: 'Checkout',
+  type: 'PROD',
+  permissions: ['READ', 'WRITE'],
+  metadata: { description: 'Used by the checkout page' },
+})
+const NEW_ADDRESS = JSON.stringify({
+  firstName: 'Ada',
+  lastName: 'Lovelace',
+  addressLine1: '1 Infinite Loop',
+  city: 'Cupertino',
+  state: 'California',
+  postalCode: '95014',
+  country: 'US',
+  phone: '+14085550123',
+})
+
+const world = await newWorld()
+const { storeId, tokens } = await newMembers(world, USERS)
+const bare = await run(['--import', 'tsx', 'bench/bare.ts'], { MODE: 'none' })
+const insert = await run(['--import', 'tsx', 'bench/bare.ts'], {
+  MODE: 'insert',
+  DATABASE_URL: world.url,
+  STORE: storeId,
+})
+const ours = await run(['bin/start.js'], {
+  DATABASE_URL: world.url,
+  SERVER_SECRET: world.secret,
+  PORT: '0',
+  RATE_LIMIT: 'off',
+  MAX_KEYS_PER_STORE: '10000000',
+  MAX_ADDRESSES_PER_USER: '1000000',
+})
+
+let turn = 0
+/** Each request as another user, with an Idempotency-Key of its own: it authenticates, authorises, seals and logs. */
+const own = (path: string, body: string) => [
+  {
+    method: 'POST' as const,
+    path,
+    body,
+    setupRequest: (request: object) => {
+      turn += 1
+      const authorization = `Bearer ${tokens[turn % tokens.length]}`
+      return {
+        ...request,
+        headers: { 'content-type': 'application/json', authorization, 'idempotency-key': randomUUID() },
+      }
+    },
+  },
+]
+
+const SUBJECTS: Record<string, () => Promise<Load>> = {
+  'a  bare Fastify, no database': () => load(bare.url, SECONDS, [{ method: 'POST', path: '/keys', body: NEW_KEY }]),
+  'b  bare Fastify, one INSERT': () => load(insert.url, SECONDS, [{ method: 'POST', path: '/keys', body: NEW_KEY }]),
+  'c  create key': () => load(ours.url, SECONDS, own(`/v1/user/store/${storeId}/keys`, NEW_KEY)),
+  'd  create address': () => load(ours.url, SECONDS, own(`/v1/store/${storeId}/billing`, NEW_ADDRESS)),
+}
+
+const results: Record<string, Load[]> = {}
+for (const subject of Object.values(SUBJECTS)) await subject().then(() => {}, fatal)
+for (let round = 1; round <= ROUNDS; round++)
+  for (const [name, measure] of Object.entries(SUBJECTS)) {
+    const result = await measure()
+    results[name] = [...(results[name] ?? []), result]
+    process.stderr.write(
+      `round ${round}: ${name.padEnd(32)} ${Math.round(result.perSecond)}/s${result.errors ? `, ${result.errors} ERRORS` : ''}\n`,
+    )
+  }
+const memory = memoryMb(ours.pid)
+
+const perSecond = (name: string) => median((results[name] as Load[]).map((result) => result.perSecond))
+const [a, b] = Object.keys(SUBJECTS) as [string, string]
+const rows = Object.entries(results).map(([name, all]) => ({
+  name,
+  'requests/s': Math.round(perSecond(name)),
+  'of (a)': round(perSecond(name) / perSecond(a)),
+  'of (b)': round(perSecond(name) / perSecond(b)),
+  'p50 ms': median(all.map((result) => result.p50)),
+  'p99 ms': median(all.map((result) => result.p99)),
+  errors: all.reduce((sum, result) => sum + result.errors, 0),
+}))
+console.table(rows)
+console.log(
+  `${CONNECTIONS} connections, ${SECONDS} s, medians of ${ROUNDS}; memory of the service under this load: ${memory} MB`,
+)
+mkdirSync('bench/results', { recursive: true })
+writeFileSync(
+  'bench/results/run.json',
+  `${JSON.stringify({ connections: CONNECTIONS, seconds: SECONDS, rounds: ROUNDS, memoryMb: memory, rows }, null, 2)}\n`,
+)
+
+await Promise.all([bare.stop(), insert.stop(), ours.stop()])
+await world.close()
+
+function round(value: number): number {
+  return Math.round(value * 100) / 100
+}
+
+function fatal(error: unknown): never {
+  console.error(error)
+  process.exit(1)
+}

@@ -1,0 +1,132 @@
+// A PostgreSQL of its own with real fsync, and processes to measure on it.
+
+import { type ChildProcess, spawn } from 'node:child_process'
+import { randomBytes } from 'node:crypto'
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import autocannon from 'autocannon'
+import pg from 'pg'
+import { newDataKey } from '../src/access/data-key.ts'
+import { startEmbedded } from '../src/db/embedded.ts'
+import { migrate } from '../src/db/migrate.ts'
+import { newId } from '../src/ids.ts'
+import { mintToken, ServerKeys, sha256 } from '../src/secrets.ts'
+
+export const CONNECTIONS = 32
+
+export type World = {
+  url: string
+  secret: string
+  sql(text: string, values?: unknown[]): Promise<Record<string, unknown>[]>
+  close(): Promise<void>
+}
+
+export async function newWorld(): Promise<World> {
+  const folder = mkdtempSync(join(tmpdir(), 'storekeeper-bench-'))
+  const { connection, stop } = await startEmbedded(join(folder, 'data'), () => {})
+  await migrate(connection)
+  const client = new pg.Client(connection)
+  await client.connect()
+  const { host, port, user, database } = connection
+  return {
+    url: `postgres://${user}@localhost:${port}/${database}?host=${encodeURIComponent(host)}`,
+    secret: randomBytes(32).toString('base64'),
+    sql: async (text, values) => (await client.query(text, values)).rows,
+    close: async () => {
+      await client.end()
+      await stop()
+      rmSync(folder, { recursive: true, force: true })
+    },
+  }
+}
+
+/** Users with sessions, members of one store, written directly: signing up takes 30 ms of argon2 each. */
+export async function newMembers(world: World, count: number): Promise<{ storeId: string; tokens: string[] }> {
+  const keyring = { current: new ServerKeys(Buffer.from(world.secret, 'base64')), previous: null }
+  const storeId = newId('store')
+  await world.sql(`insert into stores (id, name, created_at, updated_at) values ($1, 'Bench', now(), now())`, [storeId])
+  const users = Array.from({ length: count }, () => {
+    const id = newId('user')
+    const token = mintToken('skp', 'sess').reveal()
+    const { wrapped, kid } = newDataKey(keyring, id)
+    return { id, token, hash: sha256(token).toString('hex'), session: newId('sess'), key: wrapped.toString('hex'), kid }
+  })
+  await world.sql(
+    `with person as (
+       select * from json_to_recordset($1) as person(id text, hash text, session text, key text, kid text)
+     ), users_made as (
+       insert into users (id, email, password_hash, data_key, data_key_kid, created_at, updated_at)
+       select id, id || '@example.com', 'none', decode(key, 'hex'), kid, now(), now() from person
+     ), members_made as (
+       insert into members (store_id, user_id, role, created_at, updated_at)
+       select $2, id, 'OWNER', now(), now() from person
+     )
+     insert into sessions (id, user_id, hash, created_at, last_used_at, expires_at)
+     select session, id, decode(hash, 'hex'), now(), now(), now() + interval '90 days' from person`,
+    [JSON.stringify(users), storeId],
+  )
+  return { storeId, tokens: users.map((user) => user.token) }
+}
+
+export type Running = { url: string; pid: number; startedMs: number; stop(): Promise<void> }
+
+/** Starts a process and waits for the line that names its address. */
+export async function run(command: string[], env: Record<string, string>): Promise<Running> {
+  const began = performance.now()
+  const child: ChildProcess = spawn(process.execPath, command, {
+    env: { ...process.env, ...env },
+    stdio: ['ignore', 'pipe', 'inherit'],
+  })
+  const url = await new Promise<string>((resolve, reject) => {
+    let seen = ''
+    child.once('exit', () => reject(new Error(`${command.join(' ')} ended before it listened`)))
+    child.stdout?.on('data', (chunk) => {
+      if (seen === 'found') return
+      seen += chunk
+      const url = /"url":"([^"]+)"/.exec(seen)?.[1]
+      if (!url) return
+      seen = 'found'
+      resolve(url)
+    })
+  })
+  return {
+    url,
+    pid: child.pid as number,
+    startedMs: performance.now() - began,
+    stop: () =>
+      new Promise((resolve) => {
+        child.once('exit', () => resolve())
+        child.kill('SIGTERM')
+      }),
+  }
+}
+
+export type Load = { perSecond: number; p50: number; p99: number; errors: number }
+
+/** One measurement. Anything but 2xx is an error, and an error makes the measurement worthless. */
+export async function load(
+  url: string,
+  seconds: number,
+  requests: autocannon.Request[],
+  connections = CONNECTIONS,
+): Promise<Load> {
+  const result = await autocannon({
+    url,
+    connections,
+    duration: seconds,
+    requests,
+    headers: { 'content-type': 'application/json' },
+  })
+  const errors = result.errors + result.non2xx + result.timeouts
+  return { perSecond: result.requests.average, p50: result.latency.p50, p99: result.latency.p99, errors }
+}
+
+export function memoryMb(pid: number): number {
+  const kb = /VmRSS:\s+(\d+)/.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))?.[1]
+  return Math.round(Number(kb) / 1024)
+}
+
+export function median(values: number[]): number {
+  return values.toSorted((a, b) => a - b)[Math.floor(values.length / 2)] as number
+}
