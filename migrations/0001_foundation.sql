@@ -42,7 +42,7 @@ create table service_tokens (
   constraint service_tokens_hash unique (hash)
 );
 
--- One row for each try whose password was not (yet) found right; a success takes its row away again.
+-- One row for each try whose password was wrong.
 create table sign_in_failures (
   id bigint generated always as identity primary key,
   -- Keyed hashes: of the e-mail, whether or not it has an account, and of the address the try came from.

@@ -19,7 +19,7 @@ export type UserCaller = {
 
 export type KeyCaller = { kind: 'key'; id: string; storeId: string; permissions: Permission[]; ip: string }
 
-export type ServiceCaller = { kind: 'service'; id: string; name: string; ip: string }
+type ServiceCaller = { kind: 'service'; id: string; name: string; ip: string }
 
 export type Caller = UserCaller | KeyCaller | ServiceCaller
 

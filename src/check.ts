@@ -72,7 +72,7 @@ export function check(schema: TSchema, value: unknown): Fault[] {
   return [...faults.values()]
 }
 
-const MOMENT = /^(\d{4})-(\d\d)-(\d\d)[Tt ](\d\d):(\d\d):(\d\d)(\.\d{1,9})?([Zz]|[+-]\d\d:\d\d)$/
+const MOMENT = /^(\d{4})-(\d\d)-(\d\d)[Tt ]([01]\d|2[0-3]):(\d\d):(\d\d)(\.\d{1,9})?([Zz]|[+-]\d\d:\d\d)$/
 
 /** RFC 3339 with an offset, on a day that exists. */
 export function readMoment(text: string): Date | null {

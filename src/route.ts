@@ -1,8 +1,8 @@
 // A route is a row of facts and one call. Validation, the permission check, retries, OpenAPI and the tests of who may
 // do what are all made from the row, so a row without a rule does not compile.
 
-import Type, { type Static, type TObject, type TSchema } from 'typebox'
-import type { Caller, KeyCaller, UserCaller } from './caller.ts'
+import type { Static, TObject, TSchema } from 'typebox'
+import type { KeyCaller, UserCaller } from './caller.ts'
 import type { Db } from './db/db.ts'
 import type { ErrorCode, Fault } from './errors.ts'
 import type { Here } from './here.ts'
@@ -113,6 +113,3 @@ export function route<
   // Inside the table all routes have one type; the facts above were checked against the handler here.
   return { ...facts, handle } as unknown as Route
 }
-
-export type { Caller }
-export const Nothing = Type.Object({}, { additionalProperties: false, title: 'Nothing' })

@@ -14,7 +14,7 @@ import { type Service, startService } from '../src/service.ts'
 type Any = any
 
 export type Reply = { status: number; headers: Headers; body: Any; text: string }
-export type Ask = { as?: string | null; headers?: Record<string, string>; raw?: string | Uint8Array }
+type Ask = { as?: string | null; headers?: Record<string, string>; raw?: string | Uint8Array }
 
 export type Api = {
   url: string

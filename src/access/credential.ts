@@ -25,13 +25,16 @@ const JWT = /^[\w-]+\.[\w-]+\.[\w-]+$/
 export type Presented = {
   authorization: string | undefined
   cookie: string | undefined
-  query: Record<string, unknown>
+}
+
+/** A URL ends up in logs and histories: whoever puts a credential there is told so before anything else. */
+export function checkQuery(query: Record<string, unknown>): void {
+  if (QUERY_NAMES.some((name) => Object.hasOwn(query, name)))
+    fail('invalid_request', { detail: 'A credential does not belong in the query string. Send it as a Bearer token.' })
 }
 
 /** Null when nothing was presented. */
 export function readCredential(prefix: string, presented: Presented): Credential | null {
-  if (QUERY_NAMES.some((name) => Object.hasOwn(presented.query, name)))
-    fail('invalid_request', { detail: 'A credential does not belong in the query string. Send it as a Bearer token.' })
   const bearer = bearerToken(presented.authorization)
   const cookie = cookieToken(presented.cookie)
   if (bearer !== null && cookie !== null)

@@ -173,7 +173,7 @@ function indexStates({ states, lookup, bare }: Prepared, rows: string[][]): void
   }
 }
 
-export function patternOf({ shapes, pattern }: PostalData): string {
+function patternOf({ shapes, pattern }: PostalData): string {
   return pattern ?? `\\d{${shapes[0]?.length}}`
 }
 
@@ -193,7 +193,7 @@ export type CountryRules = CountrySummary & {
   subdivisions: { code: string; name: string; localName?: string }[]
 }
 
-export type CountryField = { name: string; label: string; required: boolean; pattern?: string; example?: string }
+type CountryField = { name: string; label: string; required: boolean; pattern?: string; example?: string }
 
 export function listCountries(): CountrySummary[] {
   return Object.keys(rules)

@@ -16,6 +16,7 @@ import {
   type State,
   statesWithPostalCode,
 } from './countries.ts'
+import { ADDRESS_LENGTHS } from './schema.ts'
 
 /** What the schema has already passed structurally: every member is a string, trimmed or not; absent is undefined or null. */
 export type AddressInput = {
@@ -73,23 +74,8 @@ export const ADDRESS_WARNINGS = {
   phone_of_another_country: 'The phone number belongs to another country than the address.',
 } as const
 
-export type FaultCode = keyof typeof ADDRESS_FAULTS
-export type WarningCode = keyof typeof ADDRESS_WARNINGS
-
-/** In code points, as the schema has them. */
-export const ADDRESS_LENGTHS = {
-  firstName: 100,
-  lastName: 100,
-  company: 150,
-  taxId: 50,
-  addressLine1: 200,
-  addressLine2: 200,
-  city: 100,
-  state: 100,
-  postalCode: 20,
-  country: 100,
-  phone: 40,
-} as const
+type FaultCode = keyof typeof ADDRESS_FAULTS
+type WarningCode = keyof typeof ADDRESS_WARNINGS
 
 type Field = keyof typeof ADDRESS_LENGTHS
 type Texts = Record<Field, string | null>

@@ -6,25 +6,42 @@ import { pageOf } from '../page.ts'
 
 const closed = { additionalProperties: false }
 
+/** In code points. */
+export const ADDRESS_LENGTHS = {
+  firstName: 100,
+  lastName: 100,
+  company: 150,
+  taxId: 50,
+  addressLine1: 200,
+  addressLine2: 200,
+  city: 100,
+  state: 100,
+  postalCode: 20,
+  country: 100,
+  phone: 40,
+} as const
+
 /** Text of an address: what scripts need to join letters is allowed in it. An empty one counts as left out. */
-function Text(most: number, options: Record<string, unknown> = {}) {
-  return Line(0, most, { kind: 'address', ...options })
+function Text(field: keyof typeof ADDRESS_LENGTHS, options: Record<string, unknown> = {}) {
+  return Line(0, ADDRESS_LENGTHS[field], { kind: 'address', ...options })
 }
 
 const given = {
-  firstName: Text(100),
-  lastName: Text(100),
-  company: Text(150),
-  taxId: Text(50),
-  addressLine1: Text(200, { examples: ['1 Infinite Loop'] }),
-  addressLine2: Text(200),
-  city: Text(100),
-  state: Text(100, {
+  firstName: Text('firstName'),
+  lastName: Text('lastName'),
+  company: Text('company'),
+  taxId: Text('taxId'),
+  addressLine1: Text('addressLine1', { examples: ['1 Infinite Loop'] }),
+  addressLine2: Text('addressLine2'),
+  city: Text('city'),
+  state: Text('state', {
     description: 'Code or name; answered as the ISO 3166-2 code without its country, where there is one.',
   }),
-  postalCode: Text(20, { description: 'Answered in the spelling of its country.' }),
-  country: Text(100, { description: 'ISO 3166 code of two or three letters, or a name; answered as two letters.' }),
-  phone: Text(40, { description: 'With a leading plus sign; answered in E.164.', examples: ['+14085550123'] }),
+  postalCode: Text('postalCode', { description: 'Answered in the spelling of its country.' }),
+  country: Text('country', {
+    description: 'ISO 3166 code of two or three letters, or a name; answered as two letters.',
+  }),
+  phone: Text('phone', { description: 'With a leading plus sign; answered in E.164.', examples: ['+14085550123'] }),
 }
 
 const Warning = Type.Object({ pointer: Type.String(), code: Type.String(), detail: Type.String() }, closed)

@@ -18,6 +18,7 @@ export type EventType =
   | 'member.joined'
   | 'member.updated'
   | 'member.removed'
+  | 'member.left'
   | 'member.invited'
   | 'member.invitation_withdrawn'
   | 'key.created'

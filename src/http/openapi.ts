@@ -6,7 +6,7 @@ import { ERRORS, type ErrorCode } from '../errors.ts'
 import { BUILT_IN_PERMISSIONS, type BuiltInPermission } from '../permissions.ts'
 import type { Route } from '../route.ts'
 
-export const API_VERSION = '1.0.0'
+const API_VERSION = '1.0.0'
 
 type Json = Record<string, unknown>
 

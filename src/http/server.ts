@@ -39,7 +39,7 @@ export async function buildServer(parts: ServerParts): Promise<FastifyInstance> 
       headersTimeout: 10_000,
       maxHeaderSize: 16_384,
       connectionsCheckingInterval: 2_000,
-      // Node would answer it with an empty 400: checkHeaders says it as everything else is said.
+      // Node would answer it with an empty 400: checkHead says it as everything else is said.
       requireHostHeader: false,
     },
     keepAliveTimeout: 65_000,
@@ -54,7 +54,7 @@ export async function buildServer(parts: ServerParts): Promise<FastifyInstance> 
     clientErrorHandler: refuseBytes,
   })
   app.server.maxConnections = MOST_CONNECTIONS
-  // Node drops what comes after so many and says nothing: one more is let in, so that checkHeaders sees there are too many.
+  // Node drops what comes after so many and says nothing: one more is let in, so that checkHead sees there are too many.
   app.server.maxHeadersCount = MOST_HEADERS + 1
   // An expectation we do not know is ignored (RFC 9110, 10.1.1), instead of an empty 417.
   app.server.on('checkExpectation', (request, response) => app.server.emit('request', request, response))
@@ -73,7 +73,7 @@ export async function buildServer(parts: ServerParts): Promise<FastifyInstance> 
     reply.header('x-request-id', request.id)
     if (parts.draining()) reply.header('connection', 'close')
     try {
-      checkHeaders(request)
+      checkHead(request)
       // Counted by the answer's end, which comes also when the caller went away in the middle of a body.
       reply.raw.once('close', parts.overload.done)
       parts.overload.admit(request.routeOptions.url)
@@ -194,8 +194,10 @@ function report(parts: ServerParts, request: FastifyRequest, reply: FastifyReply
 const ONCE = ['host', 'authorization', 'content-type', 'idempotency-key', 'if-match', 'origin', 'cookie']
 
 /** Node keeps the first of two such headers and says nothing: two are a mistake, or an attempt. */
-function checkHeaders(request: FastifyRequest): void {
-  const { rawHeaders: raw, headers, httpVersion } = request.raw
+function checkHead(request: FastifyRequest): void {
+  const { rawHeaders: raw, headers, httpVersion, url = '' } = request.raw
+  // The router takes "*" for "/".
+  if (!/^(\/|https?:\/\/)/i.test(url)) throw new Failure('not_found')
   if (raw.length > 2 * MOST_HEADERS) throw new Failure('headers_too_large')
   if (headers.host === undefined && httpVersion === '1.1')
     throw new Failure('bad_request', { detail: 'The header "host" is missing.' })

@@ -3,7 +3,7 @@
 
 import fastJson from 'fast-json-stringify'
 import type { TSchema } from 'typebox'
-import { type Credential, readCredential } from '../access/credential.ts'
+import { type Credential, checkQuery, readCredential } from '../access/credential.ts'
 import type { JwtCheck } from '../access/jwt.ts'
 import { findCaller } from '../access/who.ts'
 import { type Caller, held } from '../caller.ts'
@@ -85,15 +85,15 @@ type Known = { credential: Credential | null; caller: Caller | null; allowance: 
 async function whoIsCalling(gate: Gate, route: Route, incoming: Incoming): Promise<Known> {
   const { limits } = gate
   try {
+    checkQuery(incoming.query)
+    // Where anyone may call, what a browser still carries of an old session is nobody's business.
+    if (route.needs === 'nothing')
+      return { credential: null, caller: null, allowance: limits && limits.addresses.take(incoming.ip) }
     const credential = readCredential(gate.here.keyPrefix, {
       authorization: header(incoming, 'authorization'),
       cookie: header(incoming, 'cookie'),
-      query: incoming.query,
     })
-    if (route.needs === 'nothing' || !credential) {
-      if (route.needs !== 'nothing') fail('unauthenticated')
-      return { credential: null, caller: null, allowance: limits && limits.addresses.take(incoming.ip) }
-    }
+    if (!credential) return fail('unauthenticated')
     if (credential.kind === 'session' && credential.fromCookie) checkOrigin(gate, incoming)
     const storeId = incoming.params.storeId
     const store = storeId && isId('store', storeId) ? storeId : null
@@ -114,7 +114,7 @@ async function whoIsCalling(gate: Gate, route: Route, incoming: Incoming): Promi
 }
 
 /** A cookie is sent by the browser whoever asks, so the page that asks must be ours. Bearer tokens need none of this. */
-export function checkOrigin(gate: Pick<Gate, 'corsOrigins'>, incoming: Incoming): void {
+function checkOrigin(gate: Pick<Gate, 'corsOrigins'>, incoming: Incoming): void {
   const origin = header(incoming, 'origin')
   const allowed =
     origin === undefined || gate.corsOrigins.includes(origin) || hostOf(origin) === header(incoming, 'host')

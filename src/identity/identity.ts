@@ -25,7 +25,7 @@ const FAILURES_MS = 15 * MINUTE
 const MOST_FAILURES = 10
 
 export type From = { ip: string; userAgent: string | null }
-export type UserView = { id: string; email: string | null; name: string | null; createdAt: string }
+type UserView = { id: string; email: string | null; name: string | null; createdAt: string }
 export type NewSession = { user: UserView; token: Secret; expiresAt: Date }
 
 type UserRow = { id: string; email: string | null; name: string | null; created_at: Date; password_hash: string | null }
@@ -57,12 +57,13 @@ export async function signUp(db: Db, here: Here, account: NewAccount, from: From
 async function checkInvitation(db: Db, account: NewAccount): Promise<void> {
   if (account.invitation === null) fail('sign_up_closed')
   const found = await db.one<{ email: string }>(sql`
-    select email
-      from invitations
-     where hash = ${sha256(account.invitation)}
-       and accepted_at is null
-       and withdrawn_at is null
-       and expires_at > ${now()}`)
+    select invitation.email
+      from invitations invitation
+      join stores store on store.id = invitation.store_id and store.deleted_at is null
+     where invitation.hash = ${sha256(account.invitation)}
+       and invitation.accepted_at is null
+       and invitation.withdrawn_at is null
+       and invitation.expires_at > ${now()}`)
   if (!found) fail('sign_up_closed')
   if (found.email !== account.email) fail('invitation_mismatch')
 }
@@ -113,6 +114,8 @@ export async function changePassword(
   change: { currentPassword: string; newPassword: string },
   retry: Retry | null,
 ): Promise<void> {
+  if (caller.email === null)
+    fail('invalid_credentials', { detail: 'You have no password here: your identity provider keeps it.' })
   // The failure must stay written, so it is not counted inside the transaction that it would roll back.
   const { outcome, stored } = await inTurn(() =>
     db.transaction(async (tx) => {
@@ -122,8 +125,8 @@ export async function changePassword(
           from users
          where id = ${caller.id}`)
       const stored = user?.password_hash ?? null
-      const name = caller.email ?? caller.id
-      return { outcome: await tryPassword(tx, here, name, caller.ip, stored, change.currentPassword), stored }
+      // Counted by the user, not by the e-mail: who guesses at the door must not lock out who is inside.
+      return { outcome: await tryPassword(tx, here, caller.id, caller.ip, stored, change.currentPassword), stored }
     }),
   )
   if (outcome !== 'right') failTry(outcome)

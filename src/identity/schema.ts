@@ -15,7 +15,7 @@ const Password = Type.String({
 /** What is only compared, not kept, may be anything: a wrong password is wrong, not invalid. */
 const GivenPassword = Type.String({ maxLength: 256 })
 
-export const User = Type.Object(
+const User = Type.Object(
   {
     id: Type.String({ examples: ['user_01k9wz3v5e8tvs8v4m8m3v5yqd'] }),
     email: Nullable(Type.String({ description: '`null` for a user of an identity provider.' })),
@@ -69,7 +69,7 @@ export const Me = Type.Object(
   { title: 'Me', additionalProperties: false },
 )
 
-export const Session = Type.Object(
+const Session = Type.Object(
   {
     id: Type.String(),
     current: Type.Boolean({ description: 'Whether this very request was made with it.' }),

@@ -125,6 +125,17 @@ export async function removeMember(
   return { body: { member: showMember(here, member), keys } }
 }
 
+/** Nobody is kept: whoever has a part in a store may give it up, but for the last owner. */
+export async function leaveStore(tx: Db, caller: UserCaller, storeId: string): Promise<void> {
+  const member = await lockMember(tx, { storeId, userId: caller.id })
+  if (member.role === 'OWNER') await keepAnOwner(tx, storeId)
+  await tx.query(sql`
+    delete from members
+     where store_id = ${storeId}
+       and user_id = ${caller.id}`)
+  await writeEvents(tx, [newEvent(caller, storeId, 'member.left', caller.id, { role: member.role })])
+}
+
 /** Changes to members go one at a time in a store, so that two owners cannot remove each other at once. */
 async function lockMember(tx: Db, place: { storeId: string; userId: string }): Promise<MemberRow> {
   await lockStore(tx, place.storeId)

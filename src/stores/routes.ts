@@ -17,7 +17,7 @@ import {
   readInvitation,
   withdrawInvitation,
 } from './invitations.ts'
-import { changeMember, listMembers, readMember, removeMember } from './members.ts'
+import { changeMember, leaveStore, listMembers, readMember, removeMember } from './members.ts'
 import {
   Acceptance,
   ChangedMember,
@@ -234,6 +234,7 @@ export const storeRoutes: Route[] = [
       body: Acceptance,
       returns: [200, Membership],
       errors: ['invitation_not_found', 'invitation_mismatch', 'already_member'],
+      example: { body: { token: 'skp_inv_…' } },
     },
     ({ db, here, caller, body }) => acceptInvitation(db, here, caller, body.token),
   ),
@@ -250,13 +251,25 @@ export const storeRoutes: Route[] = [
     },
     ({ db, caller, params }) => joinStore(db, caller, params.storeId),
   ),
+  route(
+    {
+      method: 'POST',
+      path: '/v1/store/:storeId/leave',
+      needs: 'store user',
+      summary: 'Leave a store',
+      description: 'You have no part in it any more. Keys you made keep working; the last owner cannot leave.',
+      returns: [204, null],
+      errors: ['last_owner'],
+    },
+    async ({ db, caller, params }) => ({ body: (await leaveStore(db, caller, params.storeId), null) }),
+  ),
 ]
 
 function readMemberChanges(body: { role?: Role; permissions?: string[] | null }, here: Here, faults: Fault[]) {
   const changes: { role?: Role; permissions?: Permission[] | null } = {}
   if (body.role !== undefined) changes.role = body.role
   if (body.permissions !== undefined)
-    changes.permissions = body.permissions && readInOrder(here, body.permissions, faults)
+    changes.permissions = body.permissions && readInOrder(here, body.permissions, body.role, faults)
   return changes
 }
 
@@ -264,11 +277,17 @@ function readNewInvitation(body: { email?: string; role?: Role; permissions?: st
   return {
     email: readEmail(body.email, faults),
     role: body.role ?? 'STAFF',
-    permissions: body.permissions && body.role !== 'OWNER' ? readInOrder(here, body.permissions, faults) : null,
+    permissions: body.permissions ? readInOrder(here, body.permissions, body.role, faults) : null,
   }
 }
 
 /** The order they were sent in means nothing: the same permissions are no change. */
-function readInOrder(here: Here, given: string[], faults: Fault[]): Permission[] {
+function readInOrder(here: Here, given: string[], role: Role | undefined, faults: Fault[]): Permission[] {
+  if (role === 'OWNER')
+    faults.push({
+      pointer: '#/permissions',
+      code: 'owner_holds_all',
+      detail: 'An owner holds every permission, always. Leave the permissions out, or choose another role.',
+    })
   return inOrder(here.permissions, readPermissions(here.permissions, given, faults))
 }

@@ -11,7 +11,7 @@ const Registration = Words(['OPEN', 'CLOSED'], {
   description:
     'Whether anyone signed in may join as a customer. A closed store looks to a stranger as if it did not exist.',
 })
-export const Permissions = Type.Array(Type.String({ maxLength: 63 }), {
+const Permissions = Type.Array(Type.String({ maxLength: 63 }), {
   maxItems: 100,
   uniqueItems: true,
   examples: [['READ', 'WRITE']],

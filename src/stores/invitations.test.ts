@@ -1,0 +1,412 @@
+import { expect, test } from 'vitest'
+import { NEW_ADDRESS, NEW_KEY, type Person, type Reply, type Shop, shop } from '../../tests/shop.ts'
+import { DAY, MINUTE, SECOND, travel } from '../clock.ts'
+import { newId } from '../ids.ts'
+import { BUILT_IN_PERMISSIONS } from '../permissions.ts'
+
+const MOMENT = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/
+const ALL = [...BUILT_IN_PERMISSIONS]
+const ACCEPT = '/v1/user/invitations/accept'
+
+/** A problem without the two members that belong to one request. */
+function told({ body: { requestId: _, instance: __, ...rest } }: Reply): object {
+  return rest
+}
+
+function invite({ api, store }: Shop, as: string, whom: { email: string }, role: string, permissions?: string[]) {
+  const body = { email: whom.email, role, ...(permissions ? { permissions } : {}) }
+  return api.post(`/v1/user/store/${store.id}/invitations`, body, { as })
+}
+
+async function tokenFor(world: Shop, whom: Person, role = 'STAFF', permissions?: string[]): Promise<string> {
+  return (await invite(world, world.owner.token, whom, role, permissions)).body.token
+}
+
+function accept({ api }: Shop, token: string, whom: Person): Promise<Reply> {
+  return api.post(ACCEPT, { token }, { as: whom.token })
+}
+
+async function expectNoInvitation(answer: Reply): Promise<void> {
+  expect([answer.status, told(answer)]).toEqual([
+    404,
+    {
+      type: '/errors/invitation_not_found',
+      title: 'No such invitation',
+      status: 404,
+      detail: 'It does not exist, was used, was withdrawn, or has ended. Ask for a new one.',
+      code: 'invitation_not_found',
+    },
+  ])
+}
+
+// ---- inviting -------------------------------------------------------------------------------------------------------
+
+test('201: somebody is invited, the token is shown once, and accepting it makes a member', async () => {
+  const world = await shop()
+  const { api, owner, person, store, sql } = world
+  const ada = await person('Ada')
+  const made = await invite(world, owner.token, { email: ada.email.toUpperCase() }, 'STAFF')
+  expect(made.status).toBe(201)
+  expect(made.body).toEqual({
+    id: expect.stringMatching(/^inv_[0-7][0-9a-hjkmnp-tv-z]{25}$/),
+    storeId: store.id,
+    email: ada.email,
+    role: 'STAFF',
+    permissions: ['READ', 'WRITE'],
+    createdAt: expect.stringMatching(MOMENT),
+    createdBy: { kind: 'user', id: owner.id },
+    expiresAt: new Date(Date.parse(made.body.createdAt) + 7 * DAY).toISOString(),
+    token: expect.stringMatching(/^skp_inv_[0-9A-Za-z]{49}$/),
+  })
+  expect(made.headers.get('cache-control')).toBe('no-store')
+  const path = `/v1/user/store/${store.id}/invitations`
+  expect(made.headers.get('location')).toBe(`${path}/${made.body.id}`)
+  const { token, ...record } = made.body
+  expect((await api.get(path, { as: owner.token })).body).toEqual({ data: [record], nextCursor: null })
+  expect((await api.get(`${path}/${record.id}`, { as: owner.token })).body).toEqual(record)
+  expect(JSON.stringify(await sql('select invitations::text from invitations'))).not.toContain(token)
+
+  const accepted = await accept(world, token, ada)
+  expect([accepted.status, accepted.body]).toEqual([
+    200,
+    { store, userId: ada.id, role: 'STAFF', permissions: ['READ', 'WRITE'], createdAt: expect.stringMatching(MOMENT) },
+  ])
+  expect((await api.get(`/v1/user/store/${store.id}/members/${ada.id}`, { as: ada.token })).body).toMatchObject({
+    role: 'STAFF',
+    createdAt: accepted.body.createdAt,
+  })
+  expect((await api.get(path, { as: owner.token })).body).toEqual({ data: [], nextCursor: null })
+  await expectNoInvitation(await api.get(`${path}/${record.id}`, { as: owner.token }))
+})
+
+test('open invitations are read a page at a time, newest first', async () => {
+  const world = await shop()
+  const { api, owner, store } = world
+  const path = `/v1/user/store/${store.id}/invitations`
+  const emails = ['a@example.com', 'b@example.com', 'c@example.com']
+  for (const email of emails) await invite(world, owner.token, { email }, 'STAFF')
+  const first = (await api.get(`${path}?limit=2`, { as: owner.token })).body
+  const rest = (await api.get(`${path}?limit=2&cursor=${first.nextCursor}`, { as: owner.token })).body
+  expect(rest.nextCursor).toBeNull()
+  expect([...first.data, ...rest.data].map(({ email }) => email)).toEqual([...emails].reverse())
+  expect((await api.get(`${path}?cursor=${first.nextCursor}x`, { as: owner.token })).body.code).toBe('invalid_cursor')
+})
+
+test('422: every fault of an invitation is told at once', async () => {
+  const world = await shop()
+  const { api, owner, store, sql } = world
+  const refused = await api.post(
+    `/v1/user/store/${store.id}/invitations`,
+    { email: 'nobody', role: 'KING', permissions: ['FLY'], token: 'mine' },
+    { as: owner.token },
+  )
+  expect(refused.status).toBe(422)
+  const faults = refused.body.errors.map(({ pointer, code }: Record<string, string>) => `${pointer} ${code}`)
+  expect(faults.sort()).toEqual([
+    '#/email invalid_email',
+    '#/permissions/0 unknown_permission',
+    '#/role unknown_value',
+    '#/token unknown_member',
+  ])
+  expect(await sql('select id from invitations')).toEqual([])
+})
+
+test('403: nobody invites to more than they hold, neither a user nor a key', async () => {
+  const world = await shop()
+  const { api, owner, member, keys, sql } = world
+  const charles = { email: 'charles@example.com' }
+  const manager = await member('MANAGER')
+  const key = (await api.post(keys, { ...NEW_KEY, permissions: ['READ', 'MANAGE_MEMBERS'] }, { as: owner.token })).body
+    .key
+  const before = await sql('select id from invitations')
+  for (const [as, role, permissions, lacking] of [
+    [manager.token, 'OWNER', undefined, ['MANAGE_ORDERS', 'MANAGE_STORE']],
+    [manager.token, 'STAFF', ['MANAGE_STORE', 'READ'], ['MANAGE_STORE']],
+    [manager.token, 'CUSTOMER', ['MANAGE_ORDERS'], ['MANAGE_ORDERS']],
+    [key, 'STAFF', undefined, ['WRITE']],
+    [key, 'OWNER', undefined, ALL.filter((permission) => !['READ', 'MANAGE_MEMBERS'].includes(permission))],
+  ] as const) {
+    const refused = await invite(world, as, charles, role, permissions && [...permissions])
+    expect([refused.status, refused.body.code, refused.body.permissions]).toEqual([403, 'cannot_grant', lacking])
+  }
+  expect(await sql('select id from invitations')).toEqual(before)
+
+  const byKey = await invite(world, key, charles, 'STAFF', ['READ'])
+  expect([byKey.status, byKey.body.permissions, byKey.body.createdBy.kind]).toEqual([201, ['READ'], 'key'])
+  expect((await invite(world, manager.token, charles, 'MANAGER')).status).toBe(201)
+  const staff = await member('STAFF')
+  const powerless = await invite(world, staff.token, charles, 'CUSTOMER')
+  expect([powerless.status, powerless.body.required]).toEqual([403, ['MANAGE_MEMBERS']])
+})
+
+// ---- accepting ------------------------------------------------------------------------------------------------------
+
+test('404: an invitation works once', async () => {
+  const world = await shop()
+  const ada = await world.person()
+  const token = await tokenFor(world, ada)
+  expect((await accept(world, token, ada)).status).toBe(200)
+  await expectNoInvitation(await accept(world, token, ada))
+  await expectNoInvitation(await accept(world, 'skp_inv_nonsense', ada))
+  await expectNoInvitation(await accept(world, '', ada))
+})
+
+test('of an invitation accepted many times at once, one works', async () => {
+  const world = await shop()
+  const { person, node, sql } = world
+  const elsewhere = await node()
+  const ada = await person()
+  const token = await tokenFor(world, ada)
+  const answers = await Promise.all(
+    [world.api, elsewhere, world.api, elsewhere].map((api) => api.post(ACCEPT, { token }, { as: ada.token })),
+  )
+  expect(answers.map((answer) => answer.status).sort()).toEqual([200, 404, 404, 404])
+  expect(await sql("select id from events where type = 'member.joined'")).toHaveLength(1)
+})
+
+test('403: an invitation is for the one who was invited, and stays theirs', async () => {
+  const world = await shop()
+  const [ada, eve] = [await world.person(), await world.person()]
+  const token = await tokenFor(world, ada)
+  const stolen = await accept(world, token, eve)
+  expect([stolen.status, told(stolen)]).toEqual([
+    403,
+    {
+      type: '/errors/invitation_mismatch',
+      title: 'The invitation is for somebody else',
+      status: 403,
+      detail:
+        'It was made for another e-mail address. Sign in as that user, or ask for an invitation to your own address.',
+      code: 'invitation_mismatch',
+    },
+  ])
+  expect((await world.api.get('/v1/user', { as: eve.token })).body.stores).toEqual([])
+  expect((await accept(world, token, ada)).status).toBe(200)
+})
+
+test('404: an invitation ends after 7 days', async () => {
+  const world = await shop()
+  const [ada, bob] = [await world.person(), await world.person()]
+  const tokens = [await tokenFor(world, ada), await tokenFor(world, bob)] as const
+  travel(7 * DAY - MINUTE)
+  expect((await accept(world, tokens[0], ada)).status).toBe(200)
+  travel(MINUTE + SECOND)
+  await expectNoInvitation(await accept(world, tokens[1], bob))
+  const { data } = (await world.api.get(`/v1/user/store/${world.store.id}/invitations`, { as: world.owner.token })).body
+  expect(data).toEqual([])
+})
+
+test('404: an invitation that was withdrawn works no more', async () => {
+  const world = await shop()
+  const { api, owner, person, store } = world
+  const ada = await person()
+  const { id, token } = (await invite(world, owner.token, ada, 'STAFF')).body
+  const path = `/v1/user/store/${store.id}/invitations/${id}`
+  expect((await api.delete(path, { as: owner.token })).status).toBe(204)
+  await expectNoInvitation(await accept(world, token, ada))
+  await expectNoInvitation(await api.delete(path, { as: owner.token }))
+  await expectNoInvitation(
+    await api.delete(`/v1/user/store/${store.id}/invitations/${newId('inv')}`, { as: owner.token }),
+  )
+  await expectNoInvitation(await api.delete(`/v1/user/store/${store.id}/invitations/x`, { as: owner.token }))
+})
+
+test('404: an invitation of another store cannot be read or withdrawn', async () => {
+  const world = await shop()
+  const { api, owner, person } = world
+  const [ada, eve] = [await person(), await person()]
+  const elsewhere = (await api.post('/v1/user/store', { name: 'Elsewhere' }, { as: eve.token })).body
+  const { id, token } = (await invite(world, owner.token, ada, 'STAFF')).body
+  const path = `/v1/user/store/${elsewhere.id}/invitations/${id}`
+  await expectNoInvitation(await api.get(path, { as: eve.token }))
+  await expectNoInvitation(await api.delete(path, { as: eve.token }))
+  expect((await accept(world, token, ada)).status).toBe(200)
+})
+
+test('404: an invitation is worth no more than its maker still holds', async () => {
+  const world = await shop()
+  const { api, owner, member, person, store, keys, sql } = world
+  const [demoted, removed, narrowed, kept] = [
+    await member('MANAGER'),
+    await member('MANAGER'),
+    await member('MANAGER'),
+    await member('MANAGER'),
+  ]
+  const key = (await api.post(keys, { ...NEW_KEY, permissions: ['READ', 'MANAGE_MEMBERS'] }, { as: removed.token }))
+    .body
+  const weakened = (await api.post(keys, { ...NEW_KEY, permissions: ['READ', 'MANAGE_MEMBERS'] }, { as: owner.token }))
+    .body
+  const inviters = [demoted.token, removed.token, narrowed.token, kept.token, key.key, weakened.key]
+  const invited = await Promise.all(
+    inviters.map(async (as) => {
+      const somebody = await person()
+      return { somebody, token: (await invite(world, as, somebody, 'STAFF', ['READ'])).body.token }
+    }),
+  )
+  const members = `/v1/user/store/${store.id}/members`
+  await api.patch(`${members}/${demoted.id}`, { role: 'STAFF' }, { as: owner.token })
+  await api.patch(`${members}/${narrowed.id}`, { permissions: ['MANAGE_MEMBERS'] }, { as: owner.token })
+  await api.delete(`${members}/${removed.id}?keys=revoke`, { as: owner.token })
+  await sql("update api_keys set permissions = '{READ}' where id = $1", [weakened.id])
+
+  const statuses = []
+  for (const { somebody, token } of invited) statuses.push((await accept(world, token, somebody)).status)
+  expect(statuses).toEqual([404, 404, 404, 200, 404, 404])
+  // What was only refused comes back with the right to give it.
+  await api.patch(`${members}/${demoted.id}`, { role: 'MANAGER' }, { as: owner.token })
+  const [first] = invited
+  expect((await accept(world, first?.token, first?.somebody as Person)).status).toBe(200)
+})
+
+test('a customer who is invited to more moves up, and keeps their addresses', async () => {
+  const world = await shop()
+  const { api, member, billing, store, owner } = world
+  const customer = await member('CUSTOMER')
+  const address = (await api.post(billing, NEW_ADDRESS, { as: customer.token })).body
+  const since = (await api.get(`/v1/user/store/${store.id}/members/${customer.id}`, { as: owner.token })).body.createdAt
+  travel(MINUTE)
+  const moved = await accept(world, await tokenFor(world, customer, 'STAFF', ['READ', 'MANAGE_KEYS']), customer)
+  expect([moved.status, moved.body]).toEqual([
+    200,
+    { store, userId: customer.id, role: 'STAFF', permissions: ['READ', 'MANAGE_KEYS'], createdAt: since },
+  ])
+  expect((await api.get(billing, { as: customer.token })).body.data).toEqual([address])
+})
+
+test('409: whoever has a role keeps it, and the invitation stays open', async () => {
+  const world = await shop()
+  const { api, member, owner, store } = world
+  const staff = await member('STAFF')
+  const token = await tokenFor(world, staff, 'MANAGER')
+  const refused = await accept(world, token, staff)
+  expect([refused.status, refused.body.code]).toEqual([409, 'already_member'])
+  const path = `/v1/user/store/${store.id}/members/${staff.id}`
+  expect((await api.get(path, { as: owner.token })).body.role).toBe('STAFF')
+  await api.delete(path, { as: owner.token })
+  expect((await accept(world, token, staff)).body.role).toBe('MANAGER')
+})
+
+test('503: an invitation to a store that is busy can be accepted later', async () => {
+  const world = await shop()
+  const { person, store, sql } = world
+  const ada = await person()
+  const token = await tokenFor(world, ada)
+  await sql('begin')
+  await sql('select id from stores where id = $1 for update', [store.id])
+  const busy = await accept(world, token, ada)
+  expect([busy.status, busy.body.code, busy.headers.get('retry-after')]).toEqual([503, 'unavailable', '1'])
+  await sql('commit')
+  expect((await accept(world, token, ada)).status).toBe(200)
+})
+
+test('403: only a user accepts an invitation or joins a store', async () => {
+  const world = await shop()
+  const { api, owner, keys, store } = world
+  const key = (await api.post(keys, { ...NEW_KEY, permissions: ALL }, { as: owner.token })).body.key
+  const token = (await invite(world, owner.token, { email: 'charles@example.com' }, 'STAFF')).body.token
+  for (const refused of [
+    await api.post(ACCEPT, { token }, { as: key }),
+    await api.post(`/v1/store/${store.id}/join`, undefined, { as: key }),
+  ])
+    expect([refused.status, refused.body.code]).toEqual([403, 'user_required'])
+  expect((await api.post(ACCEPT, { token })).status).toBe(401)
+})
+
+// ---- joining --------------------------------------------------------------------------------------------------------
+
+test('201: anyone signed in joins an open store as a customer', async () => {
+  const { api, owner, person, store, billing, keys } = await shop()
+  const ada = await person()
+  const open = (await api.patch(`/v1/user/store/${store.id}`, { registration: 'OPEN' }, { as: owner.token })).body
+  expect((await api.post(billing, NEW_ADDRESS, { as: ada.token })).status).toBe(404)
+  const joined = await api.post(`/v1/store/${store.id}/join`, undefined, { as: ada.token })
+  expect([joined.status, joined.body]).toEqual([
+    201,
+    { store: open, userId: ada.id, role: 'CUSTOMER', permissions: [], createdAt: expect.stringMatching(MOMENT) },
+  ])
+  expect(joined.headers.get('location')).toBe(`/v1/user/store/${store.id}/members/${ada.id}`)
+  expect((await api.post(billing, NEW_ADDRESS, { as: ada.token })).status).toBe(201)
+  expect((await api.get(keys, { as: ada.token })).status).toBe(403)
+
+  const again = await api.post(`/v1/store/${store.id}/join`, {}, { as: ada.token })
+  expect([again.status, again.body.code]).toEqual([409, 'already_member'])
+  const above = await api.post(`/v1/store/${store.id}/join`, {}, { as: owner.token })
+  expect([above.status, above.body.code]).toEqual([409, 'already_member'])
+  expect((await api.post(`/v1/store/${store.id}/join`, { role: 'OWNER' }, { as: ada.token })).status).toBe(422)
+  expect((await api.post(`/v1/store/${store.id}/join`)).status).toBe(401)
+})
+
+test('of one who joins many times at once, one joins', async () => {
+  const { api, owner, person, store, sql } = await shop()
+  await api.patch(`/v1/user/store/${store.id}`, { registration: 'OPEN' }, { as: owner.token })
+  const ada = await person()
+  const answers = await Promise.all(
+    [1, 2, 3, 4].map(() => api.post(`/v1/store/${store.id}/join`, undefined, { as: ada.token })),
+  )
+  expect(answers.map((answer) => answer.status).sort()).toEqual([201, 409, 409, 409])
+  expect(await sql("select id from events where type = 'member.joined'")).toHaveLength(1)
+})
+
+test('404: a closed store answers a stranger as one that does not exist', async () => {
+  const { api, owner, person, store } = await shop()
+  const ada = await person()
+  const join = (id: string) => api.post(`/v1/store/${id}/join`, undefined, { as: ada.token })
+  const missing = newId('store')
+  const [closed, none] = [await join(store.id), await join(missing)]
+  const bytes = (answer: Reply, id: string) =>
+    answer.text.replace(answer.body.requestId, 'THE_REQUEST').replace(id, 'THE_STORE')
+  expect(closed.status).toBe(404)
+  expect(bytes(closed, store.id)).toBe(bytes(none, missing))
+  const headers = (answer: Reply) => [...answer.headers].filter(([name]) => !['x-request-id', 'date'].includes(name))
+  expect(headers(closed)).toEqual(headers(none))
+  expect(told(await join('store_1'))).toEqual(told(closed))
+
+  await api.patch(`/v1/user/store/${store.id}`, { registration: 'OPEN' }, { as: owner.token })
+  expect((await join(store.id)).status).toBe(201)
+  await api.patch(`/v1/user/store/${store.id}`, { registration: 'CLOSED' }, { as: owner.token })
+  expect((await join(store.id)).body.code).toBe('already_member')
+})
+
+// ---- what is written down -------------------------------------------------------------------------------------------
+
+test('inviting, withdrawing, accepting and joining leave one event each, in the same transaction and without the token', async () => {
+  const world = await shop()
+  const { api, owner, person, store, sql } = world
+  const [ada, bob] = [await person(), await person()]
+  const first = (await invite(world, owner.token, ada, 'STAFF')).body
+  const second = (await invite(world, owner.token, ada, 'MANAGER')).body
+  await api.delete(`/v1/user/store/${store.id}/invitations/${second.id}`, { as: owner.token })
+  await accept(world, second.token, ada)
+  await accept(world, first.token, bob)
+  await accept(world, first.token, ada)
+  await api.patch(`/v1/user/store/${store.id}`, { registration: 'OPEN' }, { as: owner.token })
+  await api.post(`/v1/store/${store.id}/join`, undefined, { as: bob.token })
+  await api.post(`/v1/store/${store.id}/join`, undefined, { as: bob.token })
+
+  const events = await sql(
+    `select event.type, event.actor ->> 'id' as by, event.subject, event.data,
+            event.xmin in (select xmin from invitations union all select xmin from members) as together
+       from events event
+      where event.store_id = $1
+        and event.type like 'member.%'
+      order by event.id`,
+    [store.id],
+  )
+  const staff = { role: 'STAFF', permissions: ['READ', 'WRITE'] }
+  expect(events).toEqual([
+    // Their rows were written again by what came after.
+    { type: 'member.invited', by: owner.id, subject: first.id, data: staff, together: false },
+    {
+      type: 'member.invited',
+      by: owner.id,
+      subject: second.id,
+      data: { role: 'MANAGER', permissions: second.permissions },
+      together: false,
+    },
+    { type: 'member.invitation_withdrawn', by: owner.id, subject: second.id, data: {}, together: true },
+    { type: 'member.joined', by: ada.id, subject: ada.id, data: { ...staff, invitation: first.id }, together: true },
+    { type: 'member.joined', by: bob.id, subject: bob.id, data: { role: 'CUSTOMER', permissions: [] }, together: true },
+  ])
+  for (const secret of [first.token, second.token, ada.email, bob.email])
+    expect(JSON.stringify(events)).not.toContain(secret)
+})

@@ -1,0 +1,493 @@
+import { expect, test } from 'vitest'
+import { NEW_ADDRESS, NEW_KEY, type Person, type Reply, type Shop, shop } from '../../tests/shop.ts'
+import { MINUTE, travel } from '../clock.ts'
+import { newId } from '../ids.ts'
+import { BUILT_IN_PERMISSIONS } from '../permissions.ts'
+
+const MOMENT = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/
+const ALL = [...BUILT_IN_PERMISSIONS]
+const MANAGER = ['READ', 'WRITE', 'MANAGE_PRODUCTS', 'MANAGE_KEYS', 'MANAGE_MEMBERS', 'MANAGE_WEBHOOKS', 'VIEW_EVENTS']
+
+/** A problem without the two members that belong to one request. */
+function told({ body: { requestId: _, instance: __, ...rest } }: Reply): object {
+  return rest
+}
+
+function membersOf({ id }: { id: string }, somebody?: Person): string {
+  return `/v1/user/store/${id}/members${somebody ? `/${somebody.id}` : ''}`
+}
+
+async function keyOf({ api, keys }: Shop, maker: Person, permissions: string[]): Promise<{ id: string; key: string }> {
+  const made = await api.post(keys, { ...NEW_KEY, permissions }, { as: maker.token })
+  expect(made.status).toBe(201)
+  return made.body
+}
+
+// ---- list and read --------------------------------------------------------------------------------------------------
+
+test('members are listed with what they hold, and read one by one', async () => {
+  const { api, owner, member, store } = await shop()
+  const staff = await member('STAFF')
+  const customer = await member('CUSTOMER')
+  const shown = (somebody: Person, name: string, role: string, permissions: string[]) => ({
+    storeId: store.id,
+    userId: somebody.id,
+    name,
+    email: somebody.email,
+    role,
+    permissions,
+    createdAt: expect.stringMatching(MOMENT),
+    updatedAt: expect.stringMatching(MOMENT),
+  })
+  const list = await api.get(membersOf(store), { as: owner.token })
+  expect([list.status, list.body]).toEqual([
+    200,
+    {
+      data: [
+        shown(customer, 'A customer', 'CUSTOMER', []),
+        shown(staff, 'A staff', 'STAFF', ['READ', 'WRITE']),
+        shown(owner, 'Olive Owner', 'OWNER', ALL),
+      ],
+      nextCursor: null,
+    },
+  ])
+  const read = await api.get(membersOf(store, staff), { as: staff.token })
+  expect([read.status, read.body]).toEqual([200, list.body.data[1]])
+  expect(read.headers.get('etag')).toEqual(expect.any(String))
+
+  const first = (await api.get(`${membersOf(store)}?limit=2`, { as: owner.token })).body
+  expect(first).toEqual({ data: list.body.data.slice(0, 2), nextCursor: expect.any(String) })
+  const rest = await api.get(`${membersOf(store)}?limit=2&cursor=${first.nextCursor}`, { as: owner.token })
+  expect(rest.body).toEqual({ data: list.body.data.slice(2), nextCursor: null })
+  const other = (await api.post('/v1/user/store', { name: 'Other' }, { as: owner.token })).body
+  const carried = await api.get(`${membersOf(other)}?cursor=${first.nextCursor}`, { as: owner.token })
+  expect([carried.status, carried.body.code]).toEqual([400, 'invalid_cursor'])
+})
+
+test('404: somebody who is no member looks like nobody', async () => {
+  const { api, owner, person, store } = await shop()
+  const stranger = await person()
+  for (const method of ['GET', 'PATCH', 'DELETE']) {
+    const ask = (id: string) =>
+      api.ask(method, `${membersOf(store)}/${id}`, method === 'PATCH' ? { role: 'STAFF' } : undefined, {
+        as: owner.token,
+      })
+    const none = await ask(newId('user'))
+    expect([none.status, none.body.code]).toEqual([404, 'member_not_found'])
+    for (const id of [stranger.id, 'user_1', store.id, '%27%20or%201%3D1--'])
+      expect(told(await ask(id))).toEqual(told(none))
+  }
+})
+
+// ---- roles and permissions ------------------------------------------------------------------------------------------
+
+test('each role brings its permissions, and they are what one may do', async () => {
+  const { api, owner, member, store, keys } = await shop()
+  const expected: [Person, string[], { read: number; keys: number; members: number }][] = [
+    [owner, ALL, { read: 200, keys: 200, members: 200 }],
+    [await member('MANAGER'), MANAGER, { read: 200, keys: 200, members: 200 }],
+    [await member('STAFF'), ['READ', 'WRITE'], { read: 200, keys: 403, members: 403 }],
+    [await member('CUSTOMER'), [], { read: 403, keys: 403, members: 403 }],
+    [await member('STAFF', ['MANAGE_KEYS']), ['MANAGE_KEYS'], { read: 403, keys: 200, members: 403 }],
+    [await member('CUSTOMER', ['READ']), ['READ'], { read: 200, keys: 403, members: 403 }],
+    [await member('MANAGER', []), [], { read: 403, keys: 403, members: 403 }],
+  ]
+  for (const [{ token: as }, permissions, may] of expected) {
+    const me = (await api.get('/v1/user', { as })).body
+    expect(me.stores[0].permissions).toEqual(permissions)
+    expect({
+      read: (await api.get(membersOf(store), { as })).status,
+      keys: (await api.get(keys, { as })).status,
+      members: (await api.get(`/v1/user/store/${store.id}/invitations`, { as })).status,
+    }).toEqual(may)
+  }
+})
+
+test("an operator's own permissions belong to owners, and are given like any other", async () => {
+  const { api, owner, member, store } = await shop({ EXTRA_PERMISSIONS: 'MANAGE_RETURNS' })
+  const staff = await member('STAFF')
+  expect((await api.get(membersOf(store, owner), { as: owner.token })).body.permissions).toEqual([
+    ...ALL,
+    'MANAGE_RETURNS',
+  ])
+  const given = await api.patch(
+    membersOf(store, staff),
+    { permissions: ['MANAGE_RETURNS', 'READ'] },
+    { as: owner.token },
+  )
+  expect([given.status, given.body.member.permissions]).toEqual([200, ['READ', 'MANAGE_RETURNS']])
+})
+
+test('permissions are set one by one, put back to those of the role, and count from the next request on', async () => {
+  const { api, owner, member, store, keys, node } = await shop()
+  const staff = await member('STAFF')
+  const elsewhere = await node()
+  const path = membersOf(store, staff)
+  const change = async (changes: object) => (await api.patch(path, changes, { as: owner.token })).body.member
+  const mayKeys = async () =>
+    Promise.all([api, elsewhere].map(async (at) => (await at.get(keys, { as: staff.token })).status))
+
+  expect(await mayKeys()).toEqual([403, 403])
+  expect(await change({ permissions: ['MANAGE_KEYS', 'READ'] })).toMatchObject({
+    role: 'STAFF',
+    permissions: ['READ', 'MANAGE_KEYS'],
+  })
+  expect(await mayKeys()).toEqual([200, 200])
+  expect(await change({ permissions: null })).toMatchObject({ role: 'STAFF', permissions: ['READ', 'WRITE'] })
+  expect(await mayKeys()).toEqual([403, 403])
+  expect(await change({ permissions: [] })).toMatchObject({ role: 'STAFF', permissions: [] })
+  // A new role brings its own.
+  expect(await change({ role: 'MANAGER' })).toMatchObject({ role: 'MANAGER', permissions: MANAGER })
+  expect(await mayKeys()).toEqual([200, 200])
+  expect(await change({ role: 'STAFF', permissions: ['WRITE'] })).toMatchObject({
+    role: 'STAFF',
+    permissions: ['WRITE'],
+  })
+  // An owner holds everything: permissions beside that role are a mistake, and told as one.
+  const mistaken = await api.patch(path, { role: 'OWNER', permissions: ['READ'] }, { as: owner.token })
+  expect([mistaken.status, mistaken.body.errors[0].code]).toEqual([422, 'owner_holds_all'])
+  expect(await change({ role: 'OWNER' })).toMatchObject({ role: 'OWNER', permissions: ALL })
+})
+
+test('422: roles and permissions that do not exist are refused, each with its place', async () => {
+  const { api, owner, member, store } = await shop()
+  const staff = await member('STAFF')
+  const refused = await api.patch(
+    membersOf(store, staff),
+    { role: 'KING', permissions: ['READ', 'FLY', 'read'], userId: owner.id },
+    { as: owner.token },
+  )
+  expect(refused.status).toBe(422)
+  const faults = refused.body.errors.map(({ pointer, code }: Record<string, string>) => `${pointer} ${code}`)
+  expect(faults.sort()).toEqual([
+    '#/permissions/1 unknown_permission',
+    '#/permissions/2 unknown_permission',
+    '#/role unknown_value',
+    '#/userId unknown_member',
+  ])
+  for (const changes of [
+    { permissions: ['READ', 'READ'] },
+    { role: null },
+    { permissions: 'READ' },
+    { role: ['STAFF'] },
+  ])
+    expect((await api.patch(membersOf(store, staff), changes, { as: owner.token })).status).toBe(422)
+  expect((await api.patch(`${membersOf(store, staff)}?keys=burn`, {}, { as: owner.token })).status).toBe(422)
+  expect((await api.get(membersOf(store, staff), { as: owner.token })).body).toMatchObject({
+    role: 'STAFF',
+    permissions: ['READ', 'WRITE'],
+  })
+})
+
+test('200: an empty change, or one that says what is so already, changes nothing; 412: a stale one is refused', async () => {
+  const { api, owner, member, store, sql } = await shop()
+  const staff = await member('STAFF', ['READ', 'WRITE'])
+  const path = membersOf(store, staff)
+  const before = await api.get(path, { as: owner.token })
+  travel(MINUTE)
+  for (const changes of [
+    {},
+    { role: 'STAFF' },
+    { permissions: ['READ', 'WRITE'] },
+    { permissions: ['WRITE', 'READ'] },
+  ]) {
+    const same = await api.patch(path, changes, { as: owner.token })
+    expect([same.status, same.body]).toEqual([200, { member: before.body, keys: [] }])
+    expect(same.headers.get('etag')).toBe(before.headers.get('etag'))
+  }
+  expect(await sql("select id from events where type = 'member.updated'")).toEqual([])
+
+  const etag = before.headers.get('etag') as string
+  const options = { as: owner.token, headers: { 'if-match': etag } }
+  expect((await api.patch(path, { role: 'CUSTOMER' }, options)).status).toBe(200)
+  expect((await api.patch(path, { role: 'MANAGER' }, options)).status).toBe(412)
+  expect((await api.delete(path, options)).status).toBe(412)
+  expect((await api.get(path, { as: owner.token })).body.role).toBe('CUSTOMER')
+})
+
+// ---- nobody gives what they do not hold -----------------------------------------------------------------------------
+
+test('403: a manager gives no permission they do not hold, and each of them is named', async () => {
+  const { api, member, store, sql } = await shop()
+  const [manager, staff] = [await member('MANAGER'), await member('STAFF')]
+  const path = membersOf(store, staff)
+  const refused = await api.patch(
+    path,
+    { permissions: ['READ', 'MANAGE_STORE', 'MANAGE_ORDERS'] },
+    { as: manager.token },
+  )
+  expect(refused.status).toBe(403)
+  expect(told(refused)).toEqual({
+    type: '/errors/cannot_grant',
+    title: 'Nobody gives a permission they do not hold',
+    status: 403,
+    detail: 'You cannot give MANAGE_ORDERS, MANAGE_STORE, because you do not hold them in this store.',
+    code: 'cannot_grant',
+    permissions: ['MANAGE_ORDERS', 'MANAGE_STORE'],
+  })
+  const crowned = await api.patch(path, { role: 'OWNER' }, { as: manager.token })
+  expect([crowned.status, crowned.body.permissions]).toEqual([403, ['MANAGE_ORDERS', 'MANAGE_STORE']])
+  const self = await api.patch(membersOf(store, manager), { permissions: ['MANAGE_STORE'] }, { as: manager.token })
+  expect([self.status, self.body.permissions]).toEqual([403, ['MANAGE_STORE']])
+  expect((await api.get(path, { as: manager.token })).body).toMatchObject({
+    role: 'STAFF',
+    permissions: ['READ', 'WRITE'],
+  })
+  expect(await sql("select id from events where type = 'member.updated'")).toEqual([])
+  expect((await api.patch(path, { role: 'MANAGER' }, { as: manager.token })).status).toBe(200)
+})
+
+test('403: an API key gives no permission it does not hold', async () => {
+  const world = await shop()
+  const { api, owner, member, store } = world
+  const customer = await member('CUSTOMER')
+  const { key } = await keyOf(world, owner, ['READ', 'MANAGE_MEMBERS'])
+  const path = membersOf(store, customer)
+  const refused = await api.patch(path, { role: 'STAFF' }, { as: key })
+  expect([refused.status, refused.body.code, refused.body.permissions]).toEqual([403, 'cannot_grant', ['WRITE']])
+  const given = await api.patch(path, { permissions: ['READ', 'MANAGE_MEMBERS'] }, { as: key })
+  expect([given.status, given.body.member.permissions]).toEqual([200, ['READ', 'MANAGE_MEMBERS']])
+})
+
+test('403: nobody changes or removes a member who holds more', async () => {
+  const world = await shop()
+  const { api, owner, member, store } = world
+  const [manager, staff, clerk] = [
+    await member('MANAGER'),
+    await member('STAFF'),
+    await member('STAFF', ['READ', 'MANAGE_MEMBERS']),
+  ]
+  const { key } = await keyOf(world, owner, ['READ', 'MANAGE_MEMBERS'])
+  for (const [as, whom] of [
+    [manager.token, owner],
+    [clerk.token, manager],
+    [clerk.token, staff],
+    [key, staff],
+    [key, owner],
+  ] as const)
+    for (const answer of [
+      await api.patch(membersOf(store, whom), { role: 'CUSTOMER' }, { as }),
+      await api.patch(membersOf(store, whom), {}, { as }),
+      await api.delete(membersOf(store, whom), { as }),
+    ])
+      expect([answer.status, answer.body.code]).toEqual([403, 'outranked'])
+  expect((await api.get(membersOf(store), { as: owner.token })).body.data).toHaveLength(4)
+  expect((await api.delete(membersOf(store, clerk), { as: key })).status).toBe(200)
+  expect((await api.delete(membersOf(store, staff), { as: manager.token })).status).toBe(200)
+})
+
+test('403: without MANAGE_MEMBERS nobody is changed or removed', async () => {
+  const world = await shop()
+  const { api, owner, member, store } = world
+  const [staff, customer] = [await member('STAFF'), await member('CUSTOMER')]
+  const { key } = await keyOf(world, owner, ['READ', 'WRITE', 'MANAGE_STORE', 'MANAGE_KEYS'])
+  for (const as of [staff.token, customer.token, key])
+    for (const answer of [
+      await api.patch(membersOf(store, customer), { role: 'CUSTOMER' }, { as }),
+      await api.delete(membersOf(store, customer), { as }),
+    ])
+      expect([answer.status, answer.body.required]).toEqual([403, ['MANAGE_MEMBERS']])
+})
+
+// ---- the last owner -------------------------------------------------------------------------------------------------
+
+test('409: the last owner can be neither demoted nor removed', async () => {
+  const world = await shop()
+  const { api, owner, member, store } = world
+  const { key } = await keyOf(world, owner, ALL)
+  const path = membersOf(store, owner)
+  for (const as of [owner.token, key])
+    for (const answer of [await api.patch(path, { role: 'MANAGER' }, { as }), await api.delete(path, { as })])
+      expect([answer.status, told(answer)]).toEqual([
+        409,
+        {
+          type: '/errors/last_owner',
+          title: 'A store keeps at least one owner',
+          status: 409,
+          detail: 'Make somebody else an owner first.',
+          code: 'last_owner',
+        },
+      ])
+  expect((await api.patch(path, { permissions: [] }, { as: owner.token })).body.member).toMatchObject({
+    role: 'OWNER',
+    permissions: ALL,
+  })
+  const second = await member('OWNER')
+  expect((await api.patch(path, { role: 'STAFF' }, { as: owner.token })).status).toBe(200)
+  expect((await api.delete(membersOf(store, second), { as: second.token })).status).toBe(409)
+})
+
+test('of two owners who demote or remove each other at once, exactly one succeeds', async () => {
+  const { api, owner, person, sql } = await shop()
+  const second = await person()
+  for (let round = 0; round < 10; round++) {
+    const store = (await api.post('/v1/user/store', { name: `Round ${round}` }, { as: owner.token })).body
+    const invitation = await api.post(
+      `/v1/user/store/${store.id}/invitations`,
+      { email: second.email, role: 'OWNER' },
+      { as: owner.token },
+    )
+    await api.post('/v1/user/invitations/accept', { token: invitation.body.token }, { as: second.token })
+    const strike = (by: Person, at: Person, remove: boolean) =>
+      remove
+        ? api.delete(membersOf(store, at), { as: by.token })
+        : api.patch(membersOf(store, at), { role: 'STAFF' }, { as: by.token })
+    const answers = await Promise.all([strike(owner, second, round % 2 === 0), strike(second, owner, round % 3 === 0)])
+    const statuses = answers.map((answer) => answer.status).sort()
+    expect(statuses[0]).toBe(200)
+    // The loser was the last owner, or had lost the right to ask by then.
+    expect([403, 404, 409]).toContain(statuses[1])
+    expect(await sql("select count(*)::int from members where store_id = $1 and role = 'OWNER'", [store.id])).toEqual([
+      { count: 1 },
+    ])
+  }
+})
+
+test('an owner may step down beside another, both at once may not', async () => {
+  const { api, owner, member, store, sql } = await shop()
+  const second = await member('OWNER')
+  const answers = await Promise.all(
+    [owner, second].map((somebody) => api.patch(membersOf(store, somebody), { role: 'STAFF' }, { as: somebody.token })),
+  )
+  expect(answers.map((answer) => answer.status).sort()).toEqual([200, 409])
+  expect(await sql("select count(*)::int from members where role = 'OWNER'")).toEqual([{ count: 1 }])
+})
+
+// ---- what becomes of their keys -------------------------------------------------------------------------------------
+
+test('a member who is removed is out at once, and their keys stay unless asked otherwise', async () => {
+  const world = await shop()
+  const { api, owner, member, store, keys, billing } = world
+  const manager = await member('MANAGER')
+  const { id, key } = await keyOf(world, manager, ['READ'])
+  await api.post(billing, NEW_ADDRESS, { as: manager.token })
+  const shown = (await api.get(membersOf(store, manager), { as: owner.token })).body
+
+  const removed = await api.delete(membersOf(store, manager), { as: owner.token })
+  expect(removed.status).toBe(200)
+  expect(removed.body).toEqual({ member: shown, keys: [{ id, name: 'Checkout', status: 'ACTIVE' }] })
+  expect((await api.get(membersOf(store), { as: key })).status).toBe(200)
+  for (const path of [keys, membersOf(store), billing])
+    expect((await api.get(path, { as: manager.token })).body.code).toBe('store_not_found')
+  expect((await api.get('/v1/user', { as: manager.token })).body.stores).toEqual([])
+  expect((await api.delete(membersOf(store, manager), { as: owner.token })).status).toBe(404)
+})
+
+test('with keys=revoke the keys of a removed member stop working at once, and no others', async () => {
+  const world = await shop()
+  const { api, owner, member, store, keys, sql, node } = world
+  const manager = await member('MANAGER')
+  const elsewhere = await node()
+  const [first, second] = [await keyOf(world, manager, ['READ']), await keyOf(world, manager, ['READ', 'WRITE'])]
+  const mine = await keyOf(world, owner, ['READ'])
+  expect((await elsewhere.get(membersOf(store), { as: first.key })).status).toBe(200)
+
+  const removed = await api.delete(`${membersOf(store, manager)}?keys=revoke`, { as: owner.token })
+  expect([removed.status, removed.body.keys]).toEqual([
+    200,
+    [
+      { id: second.id, name: 'Checkout', status: 'REVOKED' },
+      { id: first.id, name: 'Checkout', status: 'REVOKED' },
+    ],
+  ])
+  for (const at of [api, elsewhere])
+    for (const { key } of [first, second]) {
+      const refused = await at.get(membersOf(store), { as: key })
+      expect([refused.status, refused.body.code]).toEqual([401, 'invalid_token'])
+    }
+  expect((await api.get(membersOf(store), { as: mine.key })).status).toBe(200)
+  expect((await api.get(`${keys}/${first.id}`, { as: owner.token })).body).toMatchObject({
+    status: 'REVOKED',
+    revokedAt: expect.stringMatching(MOMENT),
+    revocationReason: 'member removed or demoted',
+  })
+  expect(await sql('select live_keys from stores where id = $1', [store.id])).toEqual([{ live_keys: 1 }])
+})
+
+test('keys=revoke strikes at a demotion, not at a change that takes nothing away', async () => {
+  const world = await shop()
+  const { api, owner, member, store } = world
+  const manager = await member('MANAGER')
+  const { id, key } = await keyOf(world, manager, ['READ'])
+  const change = async (changes: object, keys: string) =>
+    (await api.patch(`${membersOf(store, manager)}?keys=${keys}`, changes, { as: owner.token })).body.keys
+  const active = [{ id, name: 'Checkout', status: 'ACTIVE' }]
+  expect(await change({}, 'revoke')).toEqual(active)
+  expect(await change({ permissions: [...MANAGER, 'MANAGE_ORDERS'] }, 'revoke')).toEqual(active)
+  expect(await change({ role: 'STAFF' }, 'keep')).toEqual(active)
+  expect((await api.get(membersOf(store), { as: key })).status).toBe(200)
+  expect(await change({ role: 'CUSTOMER' }, 'revoke')).toEqual([{ id, name: 'Checkout', status: 'REVOKED' }])
+  expect((await api.get(membersOf(store), { as: key })).status).toBe(401)
+})
+
+// ---- what is written down -------------------------------------------------------------------------------------------
+
+test('each change of a member leaves one event, written in the same transaction', async () => {
+  const world = await shop()
+  const { api, owner, member, store, sql } = world
+  const manager = await member('MANAGER')
+  const key = await keyOf(world, manager, ['READ'])
+  const path = membersOf(store, manager)
+  const since = (await sql('select max(id) from events'))[0].max
+
+  await api.patch(path, { permissions: ['READ', 'MANAGE_KEYS'] }, { as: owner.token })
+  const [{ together }] = await sql(
+    `select event.xmin = member.xmin as together
+       from events event
+       join members member on member.user_id = event.subject
+      where event.type = 'member.updated'`,
+  )
+  expect(together).toBe(true)
+  await api.patch(path, { role: 'KING' }, { as: owner.token })
+  await api.delete(`${path}?keys=revoke`, { as: owner.token })
+
+  const events = await sql(
+    `select event.type, event.store_id, event.actor, event.subject, event.data, event.xmin = key.xmin as with_the_key
+       from events event
+      cross join api_keys key
+      where event.id > $1
+      order by event.type desc`,
+    [since],
+  )
+  const common = {
+    store_id: store.id,
+    actor: { kind: 'user', id: owner.id, credential: expect.stringMatching(/^sess_/), ip: '127.0.0.1' },
+  }
+  expect(events).toEqual([
+    {
+      ...common,
+      type: 'member.updated',
+      subject: manager.id,
+      data: {
+        from: { role: 'MANAGER', permissions: MANAGER },
+        to: { role: 'MANAGER', permissions: ['READ', 'MANAGE_KEYS'] },
+      },
+      with_the_key: false,
+    },
+    {
+      ...common,
+      type: 'member.removed',
+      subject: manager.id,
+      data: { role: 'MANAGER', keys: 'revoke' },
+      with_the_key: true,
+    },
+    {
+      ...common,
+      type: 'key.revoked',
+      subject: key.id,
+      data: { reason: 'member removed or demoted' },
+      with_the_key: true,
+    },
+  ])
+  for (const secret of [key.key, owner.token, manager.token]) expect(JSON.stringify(events)).not.toContain(secret)
+})
+
+test('a member leaves by themselves, and the last owner cannot', async () => {
+  const { api, owner, store, member, billing, sql } = await shop()
+  const customer = await member('CUSTOMER')
+  expect((await api.post(`/v1/store/${store.id}/leave`, undefined, { as: customer.token })).status).toBe(204)
+  expect((await api.get(billing, { as: customer.token })).body.code).toBe('store_not_found')
+  const stays = await api.post(`/v1/store/${store.id}/leave`, undefined, { as: owner.token })
+  expect([stays.status, stays.body.code]).toEqual([409, 'last_owner'])
+  expect(await sql(`select subject from events where type = 'member.left'`)).toEqual([{ subject: customer.id }])
+})
