@@ -6,6 +6,8 @@ import { ConfigFault, readConfig } from './config.ts'
 import { startService } from './service.ts'
 
 const DRAIN_MS = 10_000
+/** npm passes on the Ctrl-C that the terminal has sent us already: only one that comes later means "at once". */
+const SAME_SIGNAL_MS = 1_000
 
 const say = (line: string) => void process.stderr.write(`${line}\n`)
 
@@ -13,16 +15,30 @@ try {
   const config = readConfig(process.env)
   const out = pino.destination({ fd: 1, sync: false, minLength: 4096, periodicFlush: 250 })
   const log = pino({ level: config.LOG_LEVEL, base: null, timestamp: pino.stdTimeFunctions.isoTime }, out)
-  const service = await startService(config, log, say)
-  log.info({ url: service.url }, 'listening')
-  say(`\nStorekeeper is ready at ${service.url}\n  docs:    ${service.url}/docs\n  try it:  npm run quickstart\n`)
-  closeWithGrace({ delay: DRAIN_MS, logger: false }, async ({ err, signal }) => {
+  const starting = startService(config, log, say)
+  const grace = closeWithGrace({ delay: DRAIN_MS, logger: false, skip: ['SIGINT', 'SIGTERM'] }, async ({ err }) => {
     if (err) log.fatal({ err: { name: err.name, stack: err.stack } }, 'stopping on an error')
-    else log.info({ signal }, 'stopping')
-    await service.close()
+    // Whoever is told to stop while starting starts first: the database must not stay behind.
+    const service = await starting.catch(() => null)
+    await service?.close()
     log.info('stopped')
     out.flushSync()
   })
+  let toldAt = 0
+  for (const signal of ['SIGINT', 'SIGTERM'])
+    process.on(signal, () => {
+      if (toldAt !== 0 && Date.now() - toldAt > SAME_SIGNAL_MS) process.exit(1)
+      if (toldAt !== 0) return
+      toldAt = Date.now()
+      log.info({ signal }, 'stopping')
+      grace.close()
+    })
+  const service = await starting.catch((error) => {
+    grace.uninstall()
+    throw error
+  })
+  log.info({ url: service.url }, 'listening')
+  say(`\nStorekeeper is ready at ${service.url}\n  docs:    ${service.url}/docs\n  try it:  npm run quickstart\n`)
 } catch (error) {
   say(error instanceof ConfigFault ? error.message : `Storekeeper could not start: ${(error as Error).message}`)
   process.exitCode = 1

@@ -1,7 +1,7 @@
 // One PostgreSQL for the whole run: the one in DATABASE_URL, or an embedded one in a temporary folder. A template database
 // is migrated once; each world is a copy of it.
 
-import { mkdtempSync, rmSync } from 'node:fs'
+import { chmodSync, mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import pg from 'pg'
@@ -43,6 +43,7 @@ function given(url: string): Server {
 
 async function embedded(): Promise<Server> {
   const folder = mkdtempSync(join(tmpdir(), 'storekeeper-test-'))
+  chmodSync(folder, 0o755) // else root's PostgreSQL, which runs as another user, would have to live elsewhere
   const { connection, stop } = await startEmbedded(join(folder, 'data'), () => {})
   const { host, port, user } = connection
   return {

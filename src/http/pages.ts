@@ -203,7 +203,7 @@ function pathOf(route: Route): string {
 
 function operationDocs(route: Route): string {
   const [status, schema] = route.returns
-  const errors = errorsOf(route)
+  const errors = errorsOf(route).toSorted((a, b) => ERRORS[a].status - ERRORS[b].status)
   return `<section id="${operationId(route)}"><h3>${text(route.summary)}</h3>
 <p class="path">${badge(route)} <code>${pathOf(route)}</code></p>
 <p>${prose(route.description)}</p><p class="quiet">${prose(whoMay(route))}</p>
@@ -247,8 +247,8 @@ function fields(schema: object): string {
 }
 
 /** `name` is 1 to 100 characters: what the schema says in numbers, in words. */
-function boundsOf({ minLength = 0, maxLength, minimum, maximum, enum: words, items }: Shape): string {
-  if (words || items) return ''
+function boundsOf({ minLength = 0, maxLength, minimum, maximum, enum: words, items, description = '' }: Shape): string {
+  if (words || items || description.includes('characters')) return ''
   if (maximum !== undefined) return `${minimum ?? 0} to ${maximum.toLocaleString('en')}.`
   if (maxLength === undefined) return ''
   return minLength > 0 ? `${minLength} to ${maxLength} characters.` : `At most ${maxLength} characters.`

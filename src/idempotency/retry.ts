@@ -83,7 +83,7 @@ export function rowFor(request: Request, sent: Sent, lookup = lookupFor(request)
   }
   if (!salt) return { ...row, salt: null, sealed: null }
   const key = sealingKey(keys, request, holdsSecret, salt)
-  const sealed = seal(key, JSON.stringify([sent.headers, sent.body]), boundTo(request, row))
+  const sealed = seal(key, `${JSON.stringify(sent.headers)}\n${sent.body}`, boundTo(request, row))
   return { ...row, salt: Buffer.from(salt).toString('hex'), sealed: sealed.toString('hex') }
 }
 
@@ -158,8 +158,10 @@ function openAnswer(keys: Keyring['current'], request: Request, row: Remembered)
   if (!row.salt || !row.sealed || (row.once_only && request.credential === null)) return null
   try {
     const key = sealingKey(keys, request, row.once_only, row.salt)
-    const [headers, body] = JSON.parse(open(key, row.sealed, boundTo(request, row)).toString())
-    return { status: row.status, headers, body, resourceId: row.resource_id }
+    const text = open(key, row.sealed, boundTo(request, row)).toString()
+    const end = text.indexOf('\n')
+    const headers = JSON.parse(text.slice(0, end))
+    return { status: row.status, headers, body: text.slice(end + 1), resourceId: row.resource_id }
   } catch {
     // Another credential of the same caller: what it would open is not for it.
     return null

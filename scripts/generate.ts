@@ -1,0 +1,84 @@
+// npm run generate: writes what the docs take from the code, so that it is said in one place. tests/docs.test.ts makes the
+// same in memory and compares.
+
+import { spawnSync } from 'node:child_process'
+import { readFileSync, writeFileSync } from 'node:fs'
+import { fileURLToPath } from 'node:url'
+import { ADDRESS_FAULTS, ADDRESS_WARNINGS } from '../src/billing/normalize.ts'
+import { SETTING_ROWS } from '../src/config.ts'
+import { ERRORS } from '../src/errors.ts'
+import { openapi } from '../src/http/openapi.ts'
+import { routes } from '../src/routes.ts'
+
+const ROOT = new URL('../', import.meta.url)
+
+/** Each generated file as it should be, by its path. */
+export function generate(): Record<string, string> {
+  return {
+    'docs/openapi.json': `${JSON.stringify(openapi(routes), null, 2)}\n`,
+    'docs/operations.md': filled('docs/operations.md', { settings }),
+    'docs/errors.md': filled('docs/errors.md', {
+      errors,
+      'address faults': words(ADDRESS_FAULTS),
+      'address warnings': words(ADDRESS_WARNINGS),
+    }),
+  }
+}
+
+/** The file as it is, with what stands between `<!-- name -->` and `<!-- /name -->` made anew. */
+function filled(path: string, parts: Record<string, () => string>): string {
+  let page = readFileSync(new URL(path, ROOT), 'utf8')
+  for (const [name, make] of Object.entries(parts)) {
+    const [open, close] = [`<!-- ${name} -->\n`, `<!-- /${name} -->`]
+    const [start, end] = [page.indexOf(open), page.indexOf(close)]
+    if (start < 0 || end < start) throw new Error(`${path} has no place for ${name}`)
+    page = `${page.slice(0, start)}${open}\n${make()}\n\n${page.slice(end)}`
+  }
+  return formatted(path, page)
+}
+
+/** In the form the formatter gives it, so that a check of the tree finds nothing to change. */
+function formatted(path: string, text: string): string {
+  const biome = fileURLToPath(new URL('node_modules/.bin/biome', ROOT))
+  const { status, stdout, stderr } = spawnSync(biome, ['format', `--stdin-file-path=${path}`], {
+    cwd: fileURLToPath(ROOT),
+    input: text,
+    encoding: 'utf8',
+  })
+  if (status !== 0) throw new Error(`${path} could not be formatted: ${stderr}`)
+  return stdout
+}
+
+function settings(): string {
+  return table(
+    ['Variable', 'Default', 'Meaning'],
+    SETTING_ROWS.map(({ name, fallback, meaning }) => [`\`${name}\``, fallback ? `\`${fallback}\`` : 'none', meaning]),
+  )
+}
+
+function errors(): string {
+  return table(
+    ['Status', '`code`', 'Meaning', 'The way out'],
+    Object.entries(ERRORS).map(([code, { status, title, help }]) => [String(status), `\`${code}\``, title, help]),
+  )
+}
+
+function words(meanings: Record<string, string>): () => string {
+  return () =>
+    table(
+      ['`code`', 'Meaning'],
+      Object.entries(meanings).map(([code, meaning]) => [`\`${code}\``, meaning]),
+    )
+}
+
+function table(head: string[], rows: string[][]): string {
+  return [head, head.map(() => '---'), ...rows]
+    .map(
+      (cells) =>
+        `| ${cells.map((cell) => cell.replaceAll('|', '\\|').replaceAll('<', '&lt;').replaceAll('__', '\\_\\_')).join(' | ')} |`,
+    )
+    .join('\n')
+}
+
+if (process.argv[1] === fileURLToPath(import.meta.url))
+  for (const [path, text] of Object.entries(generate())) writeFileSync(new URL(path, ROOT), text)

@@ -1,0 +1,332 @@
+// The docs are true: what is generated is up to date, what can be run is run word for word, what is named exists, and
+// every page of a running service answers as it should.
+
+import { spawn, spawnSync } from 'node:child_process'
+import { createHash } from 'node:crypto'
+import { existsSync, readdirSync, readFileSync } from 'node:fs'
+import { dirname, join } from 'node:path'
+import { expect, test } from 'vitest'
+import { generate } from '../scripts/generate.ts'
+import { ADDRESS_FAULTS, ADDRESS_WARNINGS } from '../src/billing/normalize.ts'
+import { check } from '../src/check.ts'
+import { SETTING_ROWS } from '../src/config.ts'
+import { ERRORS } from '../src/errors.ts'
+import { openapi, operationId } from '../src/http/openapi.ts'
+import { routes } from '../src/routes.ts'
+import { mintToken, type TokenKind } from '../src/secrets.ts'
+import { NEW_KEY, shop } from './shop.ts'
+
+/** A test looks into documents freely, and a wrong look fails it. */
+type Any = any
+
+const PAGES = [
+  ...readdirSync('.').filter((name) => name.endsWith('.md')),
+  ...readdirSync('docs', { recursive: true, encoding: 'utf8' })
+    .filter((name) => name.endsWith('.md'))
+    .map((name) => join('docs', name)),
+].map((path) => ({ path, text: readFileSync(path, 'utf8') }))
+const readme = readFileSync('README.md', 'utf8')
+
+const blocksOf = (text: string, language: string) =>
+  [...text.matchAll(new RegExp(`^\`\`\`${language}\\n(.*?)^\`\`\``, 'gms'))].map((match) => match[1] as string)
+const withoutBlocks = (text: string) => text.replace(/^```.*?^```/gms, '')
+const codesIn = (text: string) => [...withoutBlocks(text).matchAll(/`([^`\n]+)`/g)].map((match) => match[1] as string)
+
+// ---- generated ------------------------------------------------------------------------------------------------------
+
+test('what is generated from the code is up to date: else run "npm run generate"', () => {
+  for (const [path, text] of Object.entries(generate())) expect(readFileSync(path, 'utf8'), path).toBe(text)
+})
+
+test('every setting and every error stands in the docs', () => {
+  const operations = readFileSync('docs/operations.md', 'utf8')
+  const errors = readFileSync('docs/errors.md', 'utf8')
+  expect(SETTING_ROWS.length).toBeGreaterThan(15)
+  for (const { name } of SETTING_ROWS) expect(operations).toContain(`| \`${name}\` `)
+  for (const code of Object.keys(ERRORS)) expect(errors).toContain(`\`${code}\``)
+  expect(faultCodes().filter((code) => !errors.includes(`\`${code}\``))).toEqual([])
+})
+
+// ---- the README, word for word --------------------------------------------------------------------------------------
+
+const hasShell = ['bash', 'curl'].every((tool) => spawnSync(tool, ['--version']).status === 0)
+
+test.skipIf(!hasShell)('the shell blocks of the README do what it says', async () => {
+  const { api } = await shop({ RATE_LIMIT: '600' })
+  const address = 'http://127.0.0.1:3000'
+  const script = blocksOf(readme, 'sh')
+    .filter((block) => block.includes('curl '))
+    .join('\n')
+  expect(script).toContain(address)
+  const lines = (await bash(script.replaceAll(address, api.url))).trim().split('\n')
+  expect(lines).toHaveLength(5)
+  const [store, key, billing, first, second] = lines as [string, string, string, string, string]
+  const [shownKey, shownAddress] = blocksOf(readme, 'json').map((block) => JSON.parse(block))
+  expect(store).toMatch(/^store_[0-9a-z]{26}$/)
+  expectLike(JSON.parse(key), shownKey)
+  expectLike(JSON.parse(billing), shownAddress)
+  expect(JSON.parse(first)).toMatchObject({ name: 'Nightly export', key: expect.stringMatching(/^skp_test_/) })
+  expect(second).toBe(first)
+})
+
+async function bash(script: string): Promise<string> {
+  const PATH = `${dirname(process.execPath)}:${process.env.PATH}`
+  const shell = spawn('bash', ['-euo', 'pipefail', '-c', script], { env: { ...process.env, PATH } })
+  let out = ''
+  let err = ''
+  shell.stdout.on('data', (chunk) => (out += chunk))
+  shell.stderr.on('data', (chunk) => (err += chunk))
+  const status = await new Promise((resolve) => shell.once('close', resolve))
+  expect({ status, err }).toEqual({ status: 0, err: '' })
+  return out
+}
+
+/** The same members in the same order; where the docs say `…`, whatever begins like it. */
+function expectLike(actual: Any, shown: Any): void {
+  expect(alike(actual, shown)).toEqual(shown)
+  expect(Object.keys(actual)).toEqual(Object.keys(shown))
+}
+
+function alike(actual: Any, shown: Any): Any {
+  if (typeof shown === 'string' && shown.endsWith('…'))
+    return typeof actual === 'string' && actual.startsWith(shown.slice(0, -1)) ? shown : actual
+  if (Array.isArray(actual)) return actual.map((entry, i) => alike(entry, shown?.[i]))
+  if (typeof actual !== 'object' || actual === null) return actual
+  return Object.fromEntries(Object.entries(actual).map(([name, value]) => [name, alike(value, shown?.[name])]))
+}
+
+test('the checksum of a key is as the security page tells it', async () => {
+  const page = readFileSync('docs/security.md', 'utf8')
+  const [rule] = blocksOf(page, 'js')
+  const { isWellFormed } = await import(`data:text/javascript,${encodeURIComponent(rule as string)}`)
+  const forms = blocksOf(page, '').map((block) => new RegExp(`^${block.trim()}$`))
+  expect(forms).toHaveLength(2)
+  for (const kind of ['prod', 'test', 'dev', 'sess', 'svc', 'inv'] as TokenKind[]) {
+    const token = mintToken('skp', kind).reveal()
+    expect(forms.filter((form) => form.test(token))).toHaveLength(1)
+    expect(isWellFormed(token)).toBe(true)
+    expect(isWellFormed(`${token.slice(0, -1)}${token.endsWith('0') ? '1' : '0'}`)).toBe(false)
+  }
+  const example = codesIn(page).find((code) => code.startsWith('skp_test_0')) as string
+  expect([isWellFormed(example), forms[0]?.test(example)]).toEqual([true, true])
+})
+
+// ---- what is named exists -------------------------------------------------------------------------------------------
+
+test('every link in the docs leads somewhere', () => {
+  let followed = 0
+  for (const { path, text } of PAGES)
+    for (const [, link] of withoutBlocks(text).matchAll(/\]\(([^)\s]+)\)/g)) {
+      if (/^https?:/.test(link as string)) continue
+      const [file, anchor] = (link as string).split('#') as [string, string?]
+      const target = file === '' ? path : join(dirname(path), file)
+      expect(existsSync(target), `${path} → ${link}`).toBe(true)
+      if (anchor) expect(anchorsOf(readFileSync(target, 'utf8')), `${path} → ${link}`).toContain(anchor)
+      followed += 1
+    }
+  expect(followed).toBeGreaterThan(20)
+})
+
+function anchorsOf(text: string): string[] {
+  return [...withoutBlocks(text).matchAll(/^#+ (.+)$/gm)].map((match) =>
+    (match[1] as string)
+      .toLowerCase()
+      .replace(/[^\p{L}\p{N}\s_-]/gu, '')
+      .replaceAll(' ', '-'),
+  )
+}
+
+test('every file, command and error code that the docs name exists', () => {
+  const scripts = Object.keys(JSON.parse(readFileSync('package.json', 'utf8')).scripts)
+  const codes = [...Object.keys(ERRORS), ...faultCodes()]
+  for (const { path, text } of PAGES) {
+    for (const word of codesIn(text)) {
+      if (/^(src|docs|tests|scripts|migrations|bin|\.ci)\/[\w./-]*$/.test(word))
+        expect(existsSync(word), `${path} names ${word}`).toBe(true)
+      if (isCode(word)) expect(codes, `${path} names ${word}`).toContain(word)
+    }
+    for (const [, name] of text.matchAll(/npm run (?:--silent )?([\w:-]+)/g)) expect(scripts, path).toContain(name)
+    for (const [, code] of text.matchAll(/\/errors\/(\w+)/g))
+      if (code !== 'its_code') expect(codes, path).toContain(code)
+  }
+})
+
+/** Words in that form that are no error codes: names in PostgreSQL, in metrics and in the examples of the architecture. */
+const OTHER_WORDS =
+  /^(storekeeper_.*|full_page_writes|json_to_recordset|addresses_one_default|pg_(dump|restore)|its_code)$/
+
+function isCode(word: string): boolean {
+  return /^[a-z]+(_[a-z]+)+$/.test(word) && !OTHER_WORDS.test(word)
+}
+
+/** The codes of single faults, as they stand in the code. */
+function faultCodes(): string[] {
+  const source = readdirSync('src', { recursive: true, encoding: 'utf8' })
+    .filter((file) => file.endsWith('.ts') && !file.endsWith('.test.ts'))
+    .map((file) => readFileSync(join('src', file), 'utf8'))
+    .join('\n')
+  const literal = [...source.matchAll(/\bcode: '([a-z_]+)'|\bfound\([^,]+, '([a-z_]+)'/g)].map(
+    (match) => (match[1] ?? match[2]) as string,
+  )
+  return [...new Set([...literal, ...Object.keys(ADDRESS_FAULTS), ...Object.keys(ADDRESS_WARNINGS)])]
+}
+
+// ---- the OpenAPI document -------------------------------------------------------------------------------------------
+
+const document = openapi(routes) as Any
+const operations = Object.entries<Any>(document.paths).flatMap(([path, methods]) =>
+  Object.entries<Any>(methods).map(([method, operation]) => ({ path, method, operation })),
+)
+
+test('the document is OpenAPI 3.1, and every operation says what it should', () => {
+  expect(document.openapi).toMatch(/^3\.1\.\d+$/)
+  expect(document.info).toMatchObject({ title: 'Storekeeper', version: expect.stringMatching(/^\d+\.\d+\.\d+$/) })
+  expect(operations).toHaveLength(routes.length)
+  const ids = operations.map(({ operation }) => operation.operationId)
+  expect(new Set(ids).size).toBe(ids.length)
+  const tags = document.tags.map((tag: Any) => tag.name)
+  for (const { path, method, operation } of operations) {
+    const name = `${method} ${path}`
+    expect(operation.operationId, name).toMatch(/^[a-z][A-Za-z]+$/)
+    expect(operation.summary, name).toMatch(/\S/)
+    expect(operation.description, name).toMatch(/\S/)
+    expect(tags, name).toContain(operation.tags[0])
+    expect(['get', 'post', 'patch', 'delete'], name).toContain(method)
+    for (const [status, response] of Object.entries<Any>(operation.responses)) {
+      expect(status, name).toMatch(/^[2345]\d\d$/)
+      expect(response.description, name).toMatch(/\S/)
+      if (Number(status) >= 400) expect(Object.keys(response.content), name).toEqual(['application/problem+json'])
+    }
+    expect(Object.keys(operation.responses).some((status) => status.startsWith('2'))).toBe(true)
+    const params = operation.parameters.filter((parameter: Any) => parameter.in === 'path')
+    expect(params.map((parameter: Any) => `{${parameter.name}}`)).toEqual(path.match(/\{\w+\}/g) ?? [])
+    for (const parameter of operation.parameters) expect(parameter.schema, name).toBeTypeOf('object')
+    expect(new Set(operation.parameters.map((parameter: Any) => `${parameter.in} ${parameter.name}`)).size).toBe(
+      operation.parameters.length,
+    )
+  }
+  for (const requirement of document.security)
+    for (const scheme of Object.keys(requirement)) expect(document.components.securitySchemes).toHaveProperty(scheme)
+})
+
+test('every reference in the document resolves, and every schema is used and known to JSON Schema', () => {
+  const used = new Set<string>()
+  everyNode(document, (node) => {
+    if (!('$ref' in node)) return
+    used.add(node.$ref)
+    expect(resolve(node.$ref), node.$ref).toBeTypeOf('object')
+  })
+  expect([...used].sort()).toEqual(
+    Object.keys(document.components.schemas).map((name) => `#/components/schemas/${name}`),
+  )
+  const types = ['string', 'integer', 'number', 'boolean', 'object', 'array', 'null']
+  everyNode(document.components.schemas, (node) => {
+    if (typeof node.type === 'string' || Array.isArray(node.type))
+      for (const type of [node.type].flat()) expect(types).toContain(type)
+    if (Array.isArray(node.required) && node.type === 'object')
+      for (const name of node.required) expect(Object.keys(node.properties)).toContain(name)
+    for (const name of Object.keys(node)) expect(name).not.toMatch(/^x-/)
+  })
+})
+
+test('every body in the document has an example that passes its schema', () => {
+  const bodies = operations.filter(({ operation }) => operation.requestBody)
+  expect(bodies.length).toBeGreaterThan(8)
+  for (const { path, method, operation } of bodies) {
+    const { schema, example } = operation.requestBody.content['application/json']
+    expect(example, `${method} ${path}`).toBeTypeOf('object')
+    expect(check(inlined(schema), structuredClone(example)), `${method} ${path}`).toEqual([])
+  }
+})
+
+function resolve(ref: string): Any {
+  const steps = ref.replace(/^#\//, '').split('/')
+  return steps.reduce((node, step) => node?.[step], document)
+}
+
+function inlined(schema: Any): Any {
+  if (typeof schema !== 'object' || schema === null) return schema
+  if (Array.isArray(schema)) return schema.map(inlined)
+  if ('$ref' in schema) return inlined(resolve(schema.$ref))
+  return Object.fromEntries(Object.entries(schema).map(([name, value]) => [name, inlined(value)]))
+}
+
+function everyNode(node: Any, visit: (node: Any) => void): void {
+  if (typeof node !== 'object' || node === null) return
+  if (!Array.isArray(node)) visit(node)
+  for (const inner of Object.values(node)) everyNode(inner, visit)
+}
+
+// ---- the pages of a running service ---------------------------------------------------------------------------------
+
+test('every page answers with its type and a strict policy', async () => {
+  const { api } = await shop()
+  const pages = ['/', '/docs', '/errors', ...Object.keys(ERRORS).map((code) => `/errors/${code}`)]
+  for (const path of pages) {
+    const { status, headers, text } = await api.get(path)
+    expect([path, status, headers.get('content-type')]).toEqual([path, 200, 'text/html; charset=utf-8'])
+    const style = /<style>(.*?)<\/style>/s.exec(text)?.[1] as string
+    const hash = createHash('sha256').update(style).digest('base64')
+    expect(headers.get('content-security-policy')).toBe(
+      `default-src 'none'; style-src 'sha256-${hash}'; frame-ancestors 'none'; base-uri 'none'; form-action 'none'`,
+    )
+    expect(text).toMatch(/^<!doctype html><html lang="en">/)
+    expect(text).not.toMatch(/<script|<img|<link|\sstyle=|\son\w+=|url\(|href="http|src=/i)
+  }
+  const others: [string, string, RegExp][] = [
+    ['/openapi.json', 'application/json; charset=utf-8', /^\{"openapi":"3\.1/],
+    ['/livez', 'application/json; charset=utf-8', /^\{"status":"alive"\}$/],
+    ['/readyz', 'application/json; charset=utf-8', /^\{"status":"ready"\}$/],
+    ['/metrics', 'text/plain; version=0.0.4; charset=utf-8', /^# HELP/],
+  ]
+  for (const [path, type, begins] of others) {
+    const { status, headers, text } = await api.get(path)
+    expect([path, status, headers.get('content-type')]).toEqual([path, 200, type])
+    expect(headers.get('content-security-policy')).toBe("default-src 'none'; frame-ancestors 'none'")
+    expect(headers.get('x-content-type-options')).toBe('nosniff')
+    expect(text).toMatch(begins)
+  }
+  expect(JSON.parse((await api.get('/openapi.json')).text)).toEqual(JSON.parse(JSON.stringify(document)))
+})
+
+test('every operation stands on /docs, and every link of every page leads somewhere', async () => {
+  const { api } = await shop()
+  const docs = (await api.get('/docs')).text
+  const anchors = [...docs.matchAll(/\sid="(\w+)"/g)].map((match) => match[1])
+  expect(anchors).toEqual(expect.arrayContaining(routes.map(operationId)))
+  expect(new Set(anchors).size).toBe(anchors.length)
+  const found = new Set<string>()
+  for (const path of ['/', '/docs', '/errors', ...Object.keys(ERRORS).map((code) => `/errors/${code}`)])
+    for (const [, href] of (await api.get(path)).text.matchAll(/href="([^"]+)"/g)) found.add(href as string)
+  for (const href of found) {
+    const [path, anchor] = href.split('#') as [string, string?]
+    if (path !== '') expect([href, (await api.get(path)).status]).toEqual([href, 200])
+    if (anchor) expect(anchors, href).toContain(anchor)
+  }
+  expect(found.size).toBeGreaterThan(Object.keys(ERRORS).length)
+})
+
+test('the type of a problem leads to a page about it', async () => {
+  const { api, keys, owner } = await shop()
+  const problems = [
+    await api.get('/nothing/here'),
+    await api.get('/v1/user'),
+    await api.post(keys, { ...NEW_KEY, type: 'LIVE' }, { as: owner.token }),
+    await api.get('/errors/no_such_code'),
+  ]
+  expect(problems.map(({ body }) => body.code)).toEqual(['not_found', 'unauthenticated', 'invalid_input', 'not_found'])
+  for (const { body } of problems) {
+    const page = await fetch(new URL(body.type, api.url))
+    expect([page.status, page.headers.get('content-type')]).toEqual([200, 'text/html; charset=utf-8'])
+    expect(await page.text()).toContain(`<code>${body.code}</code>`)
+  }
+})
+
+test('every metric that the docs name is there', async () => {
+  const { api } = await shop()
+  const named = codesIn(readFileSync('docs/operations.md', 'utf8')).filter((word) => /^storekeeper_/.test(word))
+  expect(named.length).toBeGreaterThan(4)
+  await api.get('/v1/user')
+  const { text } = await api.get('/metrics')
+  for (const name of named) expect(text).toContain(name.replace('…', ''))
+})
