@@ -1,0 +1,71 @@
+// Imports only go down. A file may import its own folder, the floors below, and, among the ledgers, its neighbours.
+
+import { readdirSync, readFileSync } from 'node:fs'
+import { dirname, join, normalize } from 'node:path'
+import { expect, test } from 'vitest'
+
+const FLOORS: [RegExp, number][] = [
+  [/^(main|service|home)\.ts$|^cli\//, 6],
+  [/\/schema\.ts$/, 0],
+  [/^http\//, 4],
+  [/^routes\.ts$/, 3.5],
+  [/^(identity|stores|keys|billing)\//, 3],
+  [/^(access|events|idempotency|limits)\//, 2],
+  [/^db\//, 1],
+  [/^[a-z-]+\.ts$/, 0],
+]
+
+const files = readdirSync('src', { recursive: true, encoding: 'utf8' })
+  .filter((file) => file.endsWith('.ts') && !file.endsWith('.test.ts'))
+  .map((from) => ({ from, source: readFileSync(join('src', from), 'utf8') }))
+const arrows = files
+  .flatMap(({ from, source }) => importsOf(source).map((to) => ({ from, to })))
+  .filter(({ to }) => to.startsWith('.') && to.endsWith('.ts'))
+  .map(({ from, to }) => ({ from, to: normalize(join(dirname(from), to)) }))
+
+/** What is imported or passed on when the code runs: `import type` is gone by then. */
+function importsOf(source: string): string[] {
+  const words = /^(?:import|export)\s+(?!type\b)(?:[^'"]*?\bfrom\s*)?['"]([^'"]+)['"]|\bimport\(\s*['"]([^'"]+)['"]/gm
+  return [...source.matchAll(words)].map(([, from, called]) => (from ?? called) as string)
+}
+
+function floorOf(file: string): number {
+  const floor = FLOORS.find(([place]) => place.test(file))
+  if (!floor) throw new Error(`src/${file} stands on no floor of the house`)
+  return floor[1]
+}
+
+function climbs({ from, to }: { from: string; to: string }): boolean {
+  if (dirname(from) === dirname(to) && from.includes('/')) return false
+  const [here, there] = [floorOf(from), floorOf(to)]
+  return there > here || (here === there && here === 3)
+}
+
+test('no import climbs', () => {
+  expect(arrows.length).toBeGreaterThan(100)
+  expect(arrows.filter(climbs)).toEqual([])
+})
+
+test('the framework is named on the http floor alone, the driver on the database floor alone', () => {
+  // By name, types too.
+  const naming = (what: RegExp) => files.filter(({ source }) => what.test(source)).map(({ from }) => from)
+  expect(naming(/from '@?fastify\b/)).toEqual(['http/server.ts'])
+  expect(naming(/from 'pg\b/).filter((file) => !file.startsWith('db/'))).toEqual([])
+  expect(naming(/from 'pg\b/)).toContain('db/db.ts')
+})
+
+test('the test itself sees what climbs', () => {
+  const source = `import { a } from '../http/json.ts'\nimport {\n  type B,\n} from '../keys/keys.ts'\nimport type { C } from '../db/db.ts'\nexport * from './d.ts'\nimport './e.ts'\nawait import('./f.ts')`
+  expect(importsOf(source)).toEqual(['../http/json.ts', '../keys/keys.ts', './d.ts', './e.ts', './f.ts'])
+  const climbing = [
+    { from: 'keys/keys.ts', to: 'http/json.ts' },
+    { from: 'keys/keys.ts', to: 'stores/stores.ts' },
+    { from: 'access/who.ts', to: 'keys/keys.ts' },
+    { from: 'stores/schema.ts', to: 'db/db.ts' },
+    { from: 'clock.ts', to: 'db/db.ts' },
+    { from: 'http/walk.ts', to: 'service.ts' },
+  ]
+  expect(climbing.filter((arrow) => !climbs(arrow))).toEqual([])
+  expect(climbs({ from: 'identity/identity.ts', to: 'stores/schema.ts' })).toBe(false)
+  expect(climbs({ from: 'access/who.ts', to: 'events/event.ts' })).toBe(false)
+})

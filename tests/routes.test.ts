@@ -1,0 +1,381 @@
+// Who may do what, and what each route promises, made from the routes' own rows: a new row is held against every line
+// here without a word being added.
+
+import Type from 'typebox'
+import { expect, test } from 'vitest'
+import { check } from '../src/check.ts'
+import { type IdKind, newId } from '../src/ids.ts'
+import { BUILT_IN_PERMISSIONS, type BuiltInPermission } from '../src/permissions.ts'
+import { type Route, route } from '../src/route.ts'
+import { routes } from '../src/routes.ts'
+import { mintToken, sha256 } from '../src/secrets.ts'
+import { NEW_ADDRESS, NEW_KEY, type Person, type Reply, type Shop, shop } from './shop.ts'
+
+const REALM = 'Bearer realm="storekeeper"'
+/** What a parameter of a path stands for. */
+const PARAMS: Record<string, IdKind> = {
+  storeId: 'store',
+  keyId: 'key',
+  addressId: 'addr',
+  userId: 'user',
+  invitationId: 'inv',
+  sessionId: 'sess',
+}
+
+const nameOf = (route: Route) => `${route.method} ${route.path}`
+const isPermission = (needs: string): needs is BuiltInPermission => BUILT_IN_PERMISSIONS.includes(needs as never)
+const closed = routes.filter((route) => route.needs !== 'nothing')
+const permitted = routes.filter((route) => isPermission(route.needs))
+const inStore = routes.filter((route) => route.path.includes(':storeId'))
+
+// ---- the rows themselves --------------------------------------------------------------------------------------------
+
+test('every route has a rule, a place of its own, words about it, and parameters that are known', () => {
+  const rules = [...BUILT_IN_PERMISSIONS, 'user', 'store user', 'nothing']
+  expect(routes.length).toBeGreaterThan(20)
+  expect(new Set(routes.map(nameOf)).size).toBe(routes.length)
+  for (const row of routes) {
+    expect(rules, nameOf(row)).toContain(row.needs)
+    expect(row.summary, nameOf(row)).toMatch(/^[A-Z].*[^.]$/)
+    expect(row.description, nameOf(row)).toMatch(/^[A-Z].*\.$/s)
+    expect(row.path).toMatch(/^\/v1\//)
+    // A rule that looks into a store needs a store to look into.
+    if (isPermission(row.needs) || row.needs === 'store user') expect(row.path).toContain('/:storeId')
+    for (const param of paramsOf(row)) expect(Object.keys(PARAMS), nameOf(row)).toContain(param)
+  }
+})
+
+test('only signing up and signing in are open to anyone', () => {
+  expect(routes.filter((row) => row.needs === 'nothing').map(nameOf)).toEqual([
+    'POST /v1/auth/sign-up',
+    'POST /v1/auth/sign-in',
+  ])
+})
+
+test('a route without a rule does not compile', () => {
+  const facts = { method: 'GET', path: '/v1/x', summary: 'X', description: 'X.', returns: [204, null] } as const
+  // @ts-expect-error `needs` is missing
+  const made = route({ ...facts, query: Type.Object({}) }, async () => ({ body: null }))
+  expect(made.needs).toBe(undefined)
+})
+
+// ---- who is calling -------------------------------------------------------------------------------------------------
+
+test('401: nobody, on every route', async () => {
+  const { api } = await shop()
+  for (const row of closed)
+    for (const headers of [{}, { authorization: 'Bearer' }, { cookie: 'theme=dark' }]) {
+      const reply = await api.ask(row.method, somewhere(row), bodyFor(row), { headers })
+      expect(told(reply), nameOf(row)).toEqual({
+        status: 401,
+        challenge: REALM,
+        body: problem(401, 'unauthenticated', 'Nobody is signed in'),
+      })
+    }
+})
+
+test('401: whatever is not a credential of ours, on every route, and always in the same words', async () => {
+  const { api, store, owner } = await shop()
+  const garbage = [
+    'nonsense',
+    `${owner.token.slice(0, -1)}${owner.token.endsWith('0') ? '1' : '0'}`,
+    owner.token.toUpperCase(),
+    mintToken('skp', 'prod').reveal(),
+    mintToken('skp', 'sess').reveal(),
+    mintToken('skp', 'svc').reveal(),
+    mintToken('skp', 'inv').reveal(),
+    mintToken('other', 'sess').reveal(),
+    'eyJhbGciOiJub25lIn0.eyJzdWIiOiJ1c2VyIn0.x',
+  ]
+  const refused = {
+    status: 401,
+    challenge: `${REALM}, error="invalid_token"`,
+    body: problem(401, 'invalid_token', 'The credential is not valid'),
+  }
+  for (const row of closed)
+    for (const as of garbage)
+      expect(
+        told(await api.ask(row.method, somewhere(row, { storeId: store.id }), bodyFor(row), { as })),
+        nameOf(row),
+      ).toEqual(refused)
+})
+
+test('400: a credential in the query string, on every route', async () => {
+  const { api, owner } = await shop()
+  for (const row of routes)
+    for (const name of ['access_token', 'api_key', 'apikey', 'key', 'token']) {
+      const reply = await api.ask(row.method, `${somewhere(row)}?${name}=${owner.token}`, bodyFor(row))
+      expect([reply.status, reply.body.code, reply.headers.get('www-authenticate')], nameOf(row)).toEqual([
+        400,
+        'invalid_request',
+        `${REALM}, error="invalid_request"`,
+      ])
+    }
+})
+
+test('a service has a part in no store and is no user', async () => {
+  const { api, store, sql } = await shop()
+  const token = mintToken('skp', 'svc').reveal()
+  await sql(
+    `insert into service_tokens (id, name, hash, created_at) values ($1, 'Gateway', decode($2, 'hex'), now())`,
+    [newId('svc'), sha256(token).toString('hex')],
+  )
+  for (const row of closed) {
+    const reply = await probe(api, row, somewhere(row, { storeId: store.id }), token)
+    expect(told(reply), nameOf(row)).toEqual(
+      isPermission(row.needs)
+        ? { status: 404, challenge: null, body: problem(404, 'store_not_found', 'No such store') }
+        : { status: 403, challenge: null, body: problem(403, 'user_required', 'Only a user can do this') },
+    )
+  }
+})
+
+// ---- may they -------------------------------------------------------------------------------------------------------
+
+/**
+ * Every request here carries a parameter that no route knows. Whoever may do the thing hears 422 about the parameter,
+ * whoever may not hears why, and nothing is ever done.
+ */
+const PASSES = '422 invalid_input'
+
+test('403: of all permissions only the one on the row opens it, for members and for keys', async () => {
+  const world = await shop()
+  const { api, store } = world
+  const held = Object.fromEntries(
+    await Promise.all(BUILT_IN_PERMISSIONS.map(async (permission) => [permission, await holdersOf(world, permission)])),
+  ) as Record<BuiltInPermission, string[]>
+
+  const seen: Record<string, Record<string, string[]>> = {}
+  const wanted: typeof seen = {}
+  for (const row of permitted) {
+    const name = nameOf(row)
+    seen[name] = {}
+    wanted[name] = {}
+    for (const permission of BUILT_IN_PERMISSIONS) {
+      const replies = await Promise.all(
+        held[permission].map((token) => probe(api, row, somewhere(row, { storeId: store.id }), token)),
+      )
+      seen[name][permission] = replies.map(sayBriefly)
+      wanted[name][permission] = Array(2).fill(permission === row.needs ? PASSES : lacks(row.needs))
+    }
+  }
+  expect(seen).toEqual(wanted)
+})
+
+test('403: a customer of the store holds nothing, and still has a part in it', async () => {
+  const { api, store, member } = await shop()
+  const customer = await member('CUSTOMER')
+  for (const row of inStore)
+    expect(sayBriefly(await probe(api, row, somewhere(row, { storeId: store.id }), customer.token)), nameOf(row)).toBe(
+      isPermission(row.needs) ? lacks(row.needs) : PASSES,
+    )
+})
+
+test('an owner passes everywhere, and a key with every permission wherever no user is asked for', async () => {
+  const { api, store, owner, keys } = await shop()
+  const all = [...BUILT_IN_PERMISSIONS]
+  const { body } = await api.post(keys, { ...NEW_KEY, permissions: all }, { as: owner.token })
+  for (const row of closed) {
+    const path = somewhere(row, { storeId: store.id })
+    expect(sayBriefly(await probe(api, row, path, owner.token)), nameOf(row)).toBe(PASSES)
+    expect(sayBriefly(await probe(api, row, path, body.key)), nameOf(row)).toBe(
+      isPermission(row.needs) ? PASSES : '403 user_required',
+    )
+  }
+})
+
+// ---- what is not there ----------------------------------------------------------------------------------------------
+
+test('404: to a stranger a store looks like one that does not exist, and like one that was deleted', async () => {
+  const { api, store, owner, keys, person } = await shop()
+  const stranger = await person()
+  const gone = (await api.post('/v1/user/store', { name: 'Gone' }, { as: owner.token })).body
+  const { body: lost } = await api.post(`/v1/user/store/${gone.id}/keys`, NEW_KEY, { as: owner.token })
+  await api.delete(`/v1/user/store/${gone.id}`, { as: owner.token })
+  const other = (await api.post('/v1/user/store', { name: 'Other' }, { as: stranger.token })).body
+  const all = { ...NEW_KEY, permissions: [...BUILT_IN_PERMISSIONS] }
+  const { body: foreign } = await api.post(`/v1/user/store/${other.id}/keys`, all, { as: stranger.token })
+  await api.post(keys, NEW_KEY, { as: owner.token })
+
+  const missing = { status: 404, challenge: null, body: problem(404, 'store_not_found', 'No such store') }
+  for (const row of inStore) {
+    const ask = async (storeId: string, as: string) =>
+      told(await api.ask(row.method, somewhere(row, { storeId }), exampleFor(row), { as }))
+    const answers = [
+      await ask(store.id, stranger.token),
+      await ask(newId('store'), stranger.token),
+      await ask(gone.id, stranger.token),
+      await ask(gone.id, owner.token),
+      await ask(newId('store'), owner.token),
+      ...(isPermission(row.needs) ? [await ask(store.id, foreign.key), await ask(newId('store'), foreign.key)] : []),
+    ]
+    for (const answer of answers) expect(answer, nameOf(row)).toEqual(missing)
+    // The key of a deleted store is not a credential any more.
+    expect((await ask(gone.id, lost.key)).body.code).toBe('invalid_token')
+  }
+})
+
+test('404: an id that is not well formed is answered exactly as one that does not exist', async () => {
+  const world = await shop()
+  const { api, owner } = world
+  const { ids } = await things(world)
+  const malformed = ['x', '0', '%00', '..%2f..', '%20', 'null', '__proto__', 'a'.repeat(400), "'--", '*', 'grantablex']
+  for (const row of routes)
+    for (const param of paramsOf(row)) {
+      const kind = PARAMS[param] as IdKind
+      const good = newId(kind)
+      const bad = [
+        ...malformed,
+        good.toUpperCase(),
+        good.slice(0, -1),
+        `${good}0`,
+        good.replace(/_./, '_8'),
+        newId(kind === 'key' ? 'user' : 'key'),
+      ]
+      for (const query of ['', '?nonsense=1']) {
+        const ask = async (id: string) => {
+          const path = somewhere(row, { ...ids, [param]: id }) + query
+          return told(await api.ask(row.method, path, exampleFor(row), { as: owner.token }))
+        }
+        const absent = await ask(good)
+        expect(absent.status, nameOf(row)).toBeGreaterThanOrEqual(404)
+        for (const id of bad) expect(await ask(id), `${nameOf(row)} ${param}=${id}`).toEqual(absent)
+      }
+    }
+})
+
+// ---- what each route promises ---------------------------------------------------------------------------------------
+
+/** Where the owner with the row's own example will not do: who calls instead, and with what. */
+const OTHERWISE: Record<string, (world: Shop, live: Things) => Promise<{ as: string; body?: unknown }>> = {
+  'POST /v1/auth/sign-out': (world) => signIn(world, world.owner),
+  'POST /v1/user/password': (world) =>
+    signIn(world, { email: 'ada@example.com', password: 'correct horse battery staple' }),
+  'POST /v1/store/:storeId/leave': async (_, live) => ({ as: live.guest.token }),
+  'POST /v1/store/:storeId/join': async ({ api, owner, person }, { storeId }) => {
+    await api.patch(`/v1/user/store/${storeId}`, { registration: 'OPEN' }, { as: owner.token })
+    return { as: (await person()).token }
+  },
+  // Its token cannot be known beforehand, so the row has no example.
+  'POST /v1/user/invitations/accept': async (world, { storeId }) => {
+    const { token, email } = await world.person()
+    return { as: token, body: { token: (await invite(world, storeId, email)).token } }
+  },
+}
+
+test('every example really works and is answered as the row says', async () => {
+  const world = await shop()
+  const { api, owner } = world
+  for (const row of routes) {
+    const live = await things(world)
+    const name = nameOf(row)
+    const { as, body = row.example?.body } = (await OTHERWISE[name]?.(world, live)) ?? {
+      as: row.needs === 'nothing' ? null : owner.token,
+    }
+    if (row.body) expect(body, `${name} has no example`).toBeDefined()
+    const query = row.example?.query ? `?${row.example.query}` : ''
+    const reply = await api.ask(row.method, somewhere(row, live.ids) + query, body, { as })
+    const [status, schema] = row.returns
+    expect([reply.status, reply.text], name).toEqual([status, schema ? reply.text : ''])
+    if (schema) expect(check(schema, reply.body), name).toEqual([])
+    if (status === 201 && row.needs !== 'nothing') expect(reply.headers.get('location'), name).toMatch(/^\/v1\//)
+  }
+})
+
+test('every GET answers HEAD with the same headers and no body', async () => {
+  const world = await shop()
+  const { api, owner } = world
+  const { ids } = await things(world)
+  for (const row of routes.filter(({ method }) => method === 'GET')) {
+    const get = await api.get(somewhere(row, ids), { as: owner.token })
+    const head = await api.ask('HEAD', somewhere(row, ids), undefined, { as: owner.token })
+    const headers = (reply: Reply) => [reply.status, reply.headers.get('etag'), reply.headers.get('content-length')]
+    expect([...headers(head), head.text], nameOf(row)).toEqual([...headers(get), ''])
+    expect(get.status).toBe(200)
+  }
+})
+
+// ---- helpers --------------------------------------------------------------------------------------------------------
+
+function paramsOf(row: Route): string[] {
+  return [...row.path.matchAll(/:(\w+)/g)].map((match) => match[1] as string)
+}
+
+/** The row's path: with what is given, and for the rest with ids of things that do not exist. */
+function somewhere(row: Route, given: Record<string, string> = {}): string {
+  return row.path.replace(/:(\w+)/g, (_, param: string) => given[param] ?? newId(PARAMS[param] as IdKind))
+}
+
+/** A body for a method that has one, and nothing in it. */
+function bodyFor(row: Route): object | undefined {
+  return row.method === 'POST' || row.method === 'PATCH' ? {} : undefined
+}
+
+function exampleFor(row: Route): unknown {
+  return row.example?.body ?? (row.path.endsWith('/accept') ? { token: 'x' } : bodyFor(row))
+}
+
+function probe(api: Shop['api'], row: Route, path: string, as: string): Promise<Reply> {
+  return api.ask(row.method, `${path}?nonsense=1`, bodyFor(row), { as })
+}
+
+/** An answer, without what is different each time. */
+function told({ status, headers, body }: Reply) {
+  const { requestId, instance, ...rest } = body
+  expect(requestId).toBe(headers.get('x-request-id'))
+  expect(instance).toMatch(/^\/v1\//)
+  return { status, challenge: headers.get('www-authenticate'), body: rest }
+}
+
+function problem(status: number, code: string, title: string) {
+  return { type: `/errors/${code}`, title, status, detail: expect.any(String), code }
+}
+
+function sayBriefly({ status, headers, body }: Reply): string {
+  const facts = [status, body.code, body.required, headers.get('www-authenticate')]
+  return facts.filter((fact) => fact !== undefined && fact !== null).join(' ')
+}
+
+function lacks(permission: string): string {
+  return `403 insufficient_permission ${permission} ${REALM}, error="insufficient_scope", scope="${permission}"`
+}
+
+/** A member and a key that hold this permission and no other. */
+async function holdersOf({ api, owner, member, keys }: Shop, permission: string): Promise<string[]> {
+  const { body } = await api.post(keys, { ...NEW_KEY, permissions: [permission] }, { as: owner.token })
+  return [(await member('STAFF', [permission])).token, body.key]
+}
+
+type Things = { storeId: string; guest: Person; ids: Record<string, string> }
+
+/** One of everything, in a new store of the owner's: for each parameter of a path an id that is there. */
+async function things(world: Shop): Promise<Things> {
+  const { api, owner } = world
+  const as = owner.token
+  const storeId = (await api.post('/v1/user/store', { name: 'A store' }, { as })).body.id
+  const guest = guests.get(world) ?? (await world.person())
+  guests.set(world, guest)
+  const { token } = await invite(world, storeId, guest.email)
+  await api.post('/v1/user/invitations/accept', { token }, { as: guest.token })
+  const ids = {
+    storeId,
+    userId: guest.id,
+    keyId: (await api.post(`/v1/user/store/${storeId}/keys`, NEW_KEY, { as })).body.id,
+    addressId: (await api.post(`/v1/store/${storeId}/billing`, NEW_ADDRESS, { as })).body.id,
+    invitationId: (await invite(world, storeId, 'somebody@example.com')).id,
+    sessionId: (await signIn(world, owner)).sessionId,
+  }
+  return { storeId, guest, ids }
+}
+const guests = new WeakMap<Shop, Person>()
+
+async function invite({ api, owner }: Shop, storeId: string, email: string): Promise<{ id: string; token: string }> {
+  const path = `/v1/user/store/${storeId}/invitations`
+  return (await api.post(path, { email, role: 'STAFF' }, { as: owner.token })).body
+}
+
+async function signIn({ api }: Shop, { email, password }: { email: string; password: string }) {
+  const { token } = (await api.post('/v1/auth/sign-in', { email, password })).body
+  const { data } = (await api.get('/v1/user/sessions', { as: token })).body
+  return { as: token as string, sessionId: data.find((session: { current: boolean }) => session.current).id as string }
+}

@@ -1,0 +1,288 @@
+// Case 32. Everything that makes or takes a secret is used, also where it fails; then every secret is looked for in the
+// log, the metrics, the answers, every row of every table, the write-ahead log and PostgreSQL's own log: found nowhere.
+
+import net from 'node:net'
+import { expect, test, vi } from 'vitest'
+import { serviceToken } from '../src/cli/service-token.ts'
+import { randomBytes, sha256 } from '../src/secrets.ts'
+import { NEW_KEY, type Shop, shop } from './shop.ts'
+
+const mark = () => `m${Buffer.from(randomBytes(9)).toString('hex')}`
+
+test('32. no secret and no text of an address is found anywhere but in the one answer that shows it', async () => {
+  const world = await shop()
+  const { api, sql, logs } = world
+  const since = await walPosition(sql)
+  const planted = mark()
+  const secrets = new Secrets()
+  await useEverything(world, secrets, planted)
+
+  const places: Record<string, string> = {
+    'the log': logs(),
+    'the metrics': (await api.get('/metrics')).text,
+    'the answers': await everyAnswer(world),
+    'the tables': await everyRow(sql),
+    'statements under way': JSON.stringify(await sql('select query from pg_stat_activity')),
+    ...(await filesOf(sql, since)),
+  }
+  expect(secrets.all.size).toBeGreaterThan(40)
+  const found = Object.entries(places).flatMap(([place, text]) =>
+    [...secrets.all].flatMap(([secret, what]) =>
+      formsOf(secret)
+        .filter((form) => text.includes(form))
+        .map(() => `${what} in ${place}`),
+    ),
+  )
+  expect(found).toEqual([])
+
+  // The search itself is put to the proof: what may be there is found wherever it should be.
+  const holders = Object.keys(places).filter((place) => places[place]?.includes(planted))
+  expect(holders).toEqual([
+    'the answers',
+    'the tables',
+    ...(places['the write-ahead log'] === undefined ? [] : ['the write-ahead log']),
+  ])
+  expect(places['the log']).toContain('"route":"/v1/user/store/:storeId/keys"')
+  expect(places['the metrics']).toContain('route="/v1/user/store/:storeId/keys",status="500"')
+  expect(places['the tables']).toContain(Buffer.from(sha256(world.owner.token)).toString('hex'))
+})
+
+/** What must be nowhere, and what it is. */
+class Secrets {
+  readonly all = new Map<string, string>()
+
+  add(what: string, secret: string): string {
+    this.all.set(secret, what)
+    return secret
+  }
+}
+
+async function useEverything(world: Shop, secrets: Secrets, planted: string): Promise<void> {
+  const { api, owner, store, keys, billing, person } = world
+  const as = owner.token
+  secrets.add('the server secret', world.serverSecret)
+  secrets.add('a password', owner.password)
+  secrets.add('a session token', owner.token)
+
+  // Accounts and sessions.
+  const guest = await person()
+  secrets.add('a password', guest.password)
+  secrets.add('a session token', guest.token)
+  const { email, password } = owner
+  const again = await api.post('/v1/auth/sign-in', { email, password })
+  secrets.add('a session token', again.body.token)
+  const cookie = await api.post('/v1/auth/sign-in', { email, password, cookie: true })
+  const session = /__Host-storekeeper=([^;]+)/.exec(cookie.headers.get('set-cookie') ?? '')?.[1] as string
+  secrets.add('a session cookie', session)
+  expect((await api.get('/v1/user', { headers: { cookie: `__Host-storekeeper=${session}` } })).status).toBe(200)
+  const wrong = () => secrets.add('a wrong password', `wrong ${mark()} ${mark()}`)
+  expect((await api.post('/v1/auth/sign-in', { email, password: wrong() })).status).toBe(401)
+  expect((await api.post('/v1/auth/sign-in', { email: `${mark()}@example.com`, password: wrong() })).status).toBe(401)
+  expect((await api.post('/v1/auth/sign-up', { email, password: wrong() })).status).toBe(409)
+  expect((await api.post('/v1/auth/sign-up', { email: 'no e-mail', password: wrong() })).status).toBe(422)
+  const change = { currentPassword: wrong(), newPassword: wrong() }
+  expect((await api.post('/v1/user/password', change, { as, ...retry(secrets) })).status).toBe(401)
+  const changed = { currentPassword: password, newPassword: secrets.add('a new password', `new ${mark()} ${mark()}`) }
+  expect((await api.post('/v1/user/password', changed, { as, ...retry(secrets) })).status).toBe(204)
+  expect((await api.post('/v1/auth/sign-out', undefined, { as: guest.token, ...retry(secrets) })).status).toBe(204)
+
+  // Keys, with and without a retry; used, replayed, mismatched.
+  for (const type of ['PROD', 'TEST', 'DEV']) {
+    const { body } = await api.post(
+      keys,
+      { ...NEW_KEY, name: planted, type, permissions: ['READ', 'MANAGE_KEYS'] },
+      { as },
+    )
+    secrets.add('a key', body.key)
+    secrets.add('the hash of a key', sha256(body.key).toString('hex'))
+    expect((await api.get(`/v1/user/store/${store.id}`, { as: body.key })).status).toBe(200)
+    expect((await api.delete(`/v1/user/store/${store.id}`, { as: body.key })).status).toBe(403)
+    const made = await api.post(keys, { ...NEW_KEY, permissions: ['READ'] }, { as: body.key, ...retry(secrets) })
+    secrets.add('a key made by a key', made.body.key)
+  }
+  const options = { as, ...retry(secrets) }
+  const { body: key } = await api.post(keys, NEW_KEY, options)
+  secrets.add('a key with a retry', key.key)
+  expect((await api.post(keys, NEW_KEY, options)).body.key).toBe(key.key)
+  expect((await api.post(keys, { ...NEW_KEY, name: 'Other' }, options)).status).toBe(422)
+  expect((await api.post(keys, {}, { as, ...retry(secrets) })).status).toBe(422)
+
+  // Invitations: taken, kept, withdrawn, used to sign up.
+  const invitations = `/v1/user/store/${store.id}/invitations`
+  const invite = async (to: string) => {
+    const { body } = await api.post(invitations, { email: to, role: 'STAFF' }, { as, ...retry(secrets) })
+    secrets.add('an invitation', body.token)
+    return body
+  }
+  const fresh = await person()
+  secrets.add('a password', fresh.password)
+  secrets.add('a session token', fresh.token)
+  const accepted = { token: (await invite(fresh.email)).token }
+  expect((await api.post('/v1/user/invitations/accept', accepted, { as })).status).toBe(403)
+  expect((await api.post('/v1/user/invitations/accept', accepted, { as: fresh.token, ...retry(secrets) })).status).toBe(
+    200,
+  )
+  expect((await api.post('/v1/user/invitations/accept', accepted, { as: fresh.token })).status).toBe(404)
+  await api.delete(`${invitations}/${(await invite('gone@example.com')).id}`, { as })
+  const newcomer = {
+    email: `${mark()}@example.com`,
+    password: wrong(),
+    invitation: (await invite('else@example.com')).token,
+  }
+  secrets.add('a session token', (await api.post('/v1/auth/sign-up', newcomer)).body.token)
+
+  // A service token, from the operator's command.
+  vi.stubEnv('DATABASE_URL', world.databaseUrl)
+  vi.stubEnv('SERVER_SECRET', world.serverSecret)
+  let service = ''
+  await serviceToken(['create', 'Gateway'], { say: () => {}, print: (line) => void (service = line) })
+  vi.unstubAllEnvs()
+  secrets.add('a service token', service)
+  expect((await api.get(keys, { as: service })).body.code).toBe('store_not_found')
+
+  // Addresses: all their text, stored, remembered and refused.
+  const address = () => ({
+    ...Object.fromEntries(
+      ['firstName', 'lastName', 'company', 'taxId', 'addressLine1', 'addressLine2', 'city'].map((field) => [
+        field,
+        secrets.add(`the ${field} of an address`, `${mark()} Ü`),
+      ]),
+    ),
+    state: 'CA',
+    postalCode: '95014',
+    country: 'US',
+    phone: secrets.add('a phone number', `+1408555${String(1000 + Number(randomBytes(1)[0]) * 30)}`),
+  })
+  expect((await api.post(billing, address(), { as })).status).toBe(201)
+  const kept = address()
+  const remembered = { as, ...retry(secrets) }
+  const first = await api.post(billing, kept, remembered)
+  expect((await api.post(billing, kept, remembered)).text).toBe(first.text)
+  expect((await api.post(billing, { ...address(), country: 'Nowhere' }, { as, ...retry(secrets) })).status).toBe(422)
+  expect((await api.post(billing, { ...address(), surprise: 1 }, { as, ...retry(secrets) })).status).toBe(422)
+
+  // Secrets where they do not belong.
+  const stray = () => secrets.add('a stray secret', `skp_prod_${mark()}${mark()}`)
+  const basic = `Basic ${Buffer.from(`${email}:${password}`).toString('base64')}`
+  await api.get(`${keys}?api_key=${stray()}`, { as })
+  await api.get(`${keys}?cursor=${stray()}`, { as })
+  await api.get(`/v1/user/store/${stray()}/keys`, { as })
+  await api.get(`${keys}/${stray()}`, { as: stray() })
+  await api.get(`/${stray()}`)
+  await api.get(`/errors/${stray()}`)
+  await api.ask(`PUT`, `/v1/user/store/${stray()}`, { password: stray() }, { as })
+  await api.get(keys, { headers: { authorization: basic } })
+  await api.get(keys, { headers: { authorization: `Bearer ${stray()} ${stray()}` } })
+  await api.get(keys, { headers: { cookie: `__Host-storekeeper=${stray()}`, 'x-api-key': stray() } })
+  await api.post(keys, { [stray()]: stray(), name: 1 }, { as, ...retry(secrets) })
+  await api.post(keys, undefined, { as, raw: `{"key":"${stray()}",`, ...retry(secrets) })
+  await api.post(keys, NEW_KEY, { as, headers: { 'idempotency-key': `${stray()} not visible` } })
+  await api.post(keys, { ...NEW_KEY, permissions: [stray()], ipAllowlist: [stray()], type: stray() }, { as })
+  await garbage(api.url, `GET /${stray()} HTTP/1.1\r\nAuthorization : Bearer ${stray()}\r\n\r\n`)
+
+  // And when the service itself fails.
+  await world.sql('alter table events rename to elsewhere')
+  const failed = [
+    await api.post(keys, { ...NEW_KEY, metadata: { note: stray() } }, { as, ...retry(secrets) }),
+    await api.post(billing, address(), { as, ...retry(secrets) }),
+    await api.post(invitations, { email: 'x@example.com', role: 'STAFF' }, { as, ...retry(secrets) }),
+    await api.post('/v1/auth/sign-up', { email: `${mark()}@example.com`, password: wrong() }),
+    await api.post('/v1/auth/sign-in', { email, password: changed.newPassword }),
+  ]
+  expect(failed.map(({ status }) => status)).toEqual([500, 500, 500, 500, 500])
+  await world.sql('alter table elsewhere rename to events')
+}
+
+/** A new Idempotency-Key, which is a secret like any other. */
+function retry(secrets: Secrets): { headers: Record<string, string> } {
+  return { headers: { 'idempotency-key': secrets.add('an Idempotency-Key', mark()) } }
+}
+
+/** As it is, in hex, in base64, as a part of a URL or of JSON, and without the part of a token that all tokens share. */
+function formsOf(secret: string): string[] {
+  const bytes = Buffer.from(secret)
+  const random = /^skp_[a-z]+_(.{20,})$/.exec(secret)?.[1]
+  return [
+    secret,
+    bytes.toString('hex'),
+    bytes.toString('base64').replace(/=+$/, ''),
+    encodeURIComponent(secret),
+    JSON.stringify(secret).slice(1, -1),
+    ...(random ? [random] : []),
+    // Of a text its first word, of a number its digits.
+    ...(/^m[0-9a-f]{18} /.test(secret) ? [secret.slice(0, 19)] : []),
+    ...(secret.startsWith('+') ? [secret.slice(1)] : []),
+  ]
+}
+
+/** What anyone may read afterwards: the lists and each thing in them. */
+async function everyAnswer({ api, owner, keys, store, billing }: Shop): Promise<string> {
+  const as = owner.token
+  const { data } = (await api.get(keys, { as })).body
+  const paths = [
+    keys,
+    ...data.map(({ id }: { id: string }) => `${keys}/${id}`),
+    `${keys}?status=ACTIVE`,
+    '/v1/user',
+    '/v1/user/sessions',
+    `/v1/user/store/${store.id}/members`,
+    `/v1/user/store/${store.id}/invitations`,
+    '/openapi.json',
+    '/docs',
+  ]
+  const texts = await Promise.all(paths.map(async (path) => (await api.get(path, { as })).text))
+  // The owner's own address is shown to the owner, and to nobody here.
+  expect((await api.get(billing, { as })).body.data).toHaveLength(2)
+  return texts.join('\n')
+}
+
+/** Every row of every table as text; where it holds bytes, also those bytes read as text. */
+async function everyRow(sql: Shop['sql']): Promise<string> {
+  const tables = await sql(`
+    select format('%I.%I', n.nspname, c.relname) as name
+      from pg_class c
+      join pg_namespace n on n.oid = c.relnamespace
+     where c.relkind in ('r', 'p', 'm')
+       and n.nspname not in ('pg_catalog', 'information_schema')`)
+  expect(tables.length).toBeGreaterThan(9)
+  const texts: string[] = []
+  for (const { name } of tables)
+    for (const { row } of await sql(`select t::text as row from ${name} as t`)) {
+      texts.push(row)
+      for (const [, hex] of row.matchAll(/\\x([0-9a-f]+)/g)) texts.push(Buffer.from(hex, 'hex').toString())
+    }
+  return texts.join('\n')
+}
+
+async function walPosition(sql: Shop['sql']): Promise<string> {
+  return (await sql('select pg_current_wal_lsn()::text as lsn'))[0].lsn
+}
+
+/** The write-ahead log since the beginning, and the server's own log; only a superuser may read them. */
+async function filesOf(sql: Shop['sql'], since: string): Promise<Record<string, string>> {
+  const [{ superuser }] = await sql('select rolsuper as superuser from pg_roles where rolname = current_user')
+  if (!superuser) return {}
+  const segments = await sql(
+    `select name from pg_ls_waldir() where name >= pg_walfile_name($1::pg_lsn) and name <= pg_walfile_name(pg_current_wal_lsn()) order by name`,
+    [since],
+  )
+  expect(segments.length).toBeGreaterThan(0)
+  const wal: string[] = []
+  for (const { name } of segments) {
+    const [{ bytes }] = await sql(`select pg_read_binary_file('pg_wal/' || $1, true) as bytes`, [name])
+    wal.push((bytes ?? Buffer.alloc(0)).toString('utf8'))
+  }
+  const [{ log }] = await sql(
+    `select pg_read_file(current_setting('data_directory') || '/../postgres.log', true) as log`,
+  )
+  return { 'the write-ahead log': wal.join(''), ...(log === null ? {} : { 'the log of PostgreSQL': log as string }) }
+}
+
+function garbage(url: string, bytes: string): Promise<void> {
+  return new Promise((resolve) => {
+    const socket = net.connect(Number(new URL(url).port), '127.0.0.1', () => socket.write(bytes))
+    socket.on('error', () => {})
+    socket.on('close', () => resolve())
+    socket.resume()
+  })
+}
