@@ -1,0 +1,206 @@
+import { setTimeout as sleep } from 'node:timers/promises'
+import pg from 'pg'
+import { expect, onTestFinished, test } from 'vitest'
+import { newDatabase } from '../../tests/shop.ts'
+import { wireTo } from '../../tests/wire.ts'
+import { Failure } from '../errors.ts'
+import type { Batch } from './batch.ts'
+import { connect, type Database, type Db, sql } from './db.ts'
+
+test('a lone request leaves at once', async () => {
+  const { db, insert, sizes } = await world()
+  const sent = db.batched(insert, 1)
+  expect(sizes).toEqual([1])
+  expect(await sent).toBe('1 is in')
+})
+
+test('while one is on its way the others collect, and each gets its own result', async () => {
+  const { db, insert, sizes, kept } = await world()
+  const sent = numbers(10).map((n) => db.batched(insert, n))
+  expect(sizes).toEqual([1])
+  expect(await Promise.all(sent)).toEqual(numbers(10).map((n) => `${n} is in`))
+  expect(sizes).toEqual([1, 9])
+  expect(await kept()).toEqual(numbers(10))
+})
+
+test('at most 64 travel together', async () => {
+  const { db, insert, sizes, kept } = await world()
+  await Promise.all(numbers(200).map((n) => db.batched(insert, n)))
+  expect(sizes).toEqual([1, 64, 64, 64, 7])
+  expect(await kept()).toEqual(numbers(200))
+})
+
+test('a batch that has left does not hold up the next', async () => {
+  const { db, insert, sizes } = await world()
+  for (const n of numbers(5)) await db.batched(insert, n)
+  expect(sizes).toEqual([1, 1, 1, 1, 1])
+})
+
+test('a batch that is held up does not hold up the next, and never more than four are under way', async () => {
+  const { db } = await world()
+  const under: number[][] = []
+  let release = () => {}
+  const held = new Promise<void>((resolve) => {
+    release = resolve
+  })
+  const slow: Batch<number, number> = async (_db, rows) => {
+    under.push(rows)
+    await held
+    return rows
+  }
+  const sent: Promise<number>[] = []
+  for (const n of numbers(6)) {
+    sent.push(db.batched(slow, n))
+    await sleep(40)
+  }
+  expect(under).toEqual([[0], [1], [2], [3]])
+  release()
+  expect(await Promise.all(sent)).toEqual(numbers(6))
+  expect(under).toEqual([[0], [1], [2], [3], [4, 5]])
+})
+
+test('different statements do not wait for each other', async () => {
+  const { db, insert } = await world()
+  const sizes: number[] = []
+  const other: Batch<number, number> = async (_db, rows) => {
+    sizes.push(rows.length)
+    return rows
+  }
+  const sent = [...numbers(5).map((n) => db.batched(insert, n)), db.batched(other, 7)]
+  expect(sizes).toEqual([1])
+  expect((await Promise.all(sent)).at(-1)).toBe(7)
+})
+
+test('a row that is refused fails alone, and its companions are written once', async () => {
+  const { db, insert, sizes, kept } = await world()
+  const sent = await Promise.allSettled([0, 1, 2, -3, 4, 5].map((n) => db.batched(insert, n)))
+  expect(sent.map(({ status }) => status === 'fulfilled')).toEqual([true, true, true, false, true, true])
+  expect(sent[3]).toMatchObject({ reason: { code: '23514', constraint: 'numbers_n_check' } })
+  expect(sizes).toEqual([1, 5, 1, 1, 1, 1, 1])
+  expect(await kept()).toEqual([0, 1, 2, 4, 5])
+})
+
+test('a row that waits too long for a lock fails alone, and may be tried again', async () => {
+  const { db, look, kept } = await world()
+  await look.query('insert into numbers select generate_series(1, 5)')
+  const raise: Batch<number, number> = async (tx, rows) => {
+    await tx.query(sql`update numbers set n = n + 100 where n = any(${rows})`)
+    return rows
+  }
+  await look.query('begin; select from numbers where n = 4 for update')
+  const sent = await Promise.allSettled([1, 2, 3, 4, 5].map((n) => db.batched(raise, n)))
+  await look.query('rollback')
+  expect(sent.map(({ status }) => status === 'fulfilled')).toEqual([true, true, true, false, true])
+  expect((sent[3] as PromiseRejectedResult).reason).toMatchObject({ code: 'unavailable', cause: { code: '55P03' } })
+  expect(await kept()).toEqual([4, 101, 102, 103, 105])
+})
+
+test('when the answer is lost all hear "unavailable", and nothing is tried again', async () => {
+  const { insert, sizes, kept, wire, wired } = await world()
+  await Promise.all([wired.query(sql`select 1`), wired.query(sql`select 1`)]) // two connections are open
+  wire.mute()
+  const sent = numbers(12).map((n) => wired.batched(insert, n))
+  const settled = Promise.allSettled(sent)
+  await until(async () => (await kept()).length === 1)
+  expect(sizes).toEqual([1])
+  wire.cut()
+  const told = await settled
+  expect(told.slice(0, 1).map(codeOf)).toEqual(['unavailable'])
+  // What had not left was not lost.
+  expect(told.slice(1).map(({ status }) => status)).toEqual(Array(11).fill('fulfilled'))
+  expect(sizes).toEqual([1, 11])
+  expect(await kept()).toEqual(numbers(12))
+})
+
+test('when the answer to many is lost, all of them hear it, though all of it was written', async () => {
+  const { insert, sizes, kept, wire, wired } = await world()
+  const sent = numbers(12).map((n) =>
+    wired.batched(insert, n).then((said) => {
+      // The batch of the eleven others leaves now.
+      if (n === 0) wire.mute()
+      return said
+    }),
+  )
+  const settled = Promise.allSettled(sent)
+  await until(async () => (await kept()).length === 12)
+  expect(sizes).toEqual([1, 11])
+  wire.cut()
+  const told = await settled
+  expect(told.slice(1).map(codeOf)).toEqual(Array(11).fill('unavailable'))
+  expect(sizes).toEqual([1, 11])
+  expect(await kept()).toEqual(numbers(12))
+})
+
+test('a fault of our own reaches everyone in the batch, and the queue goes on', async () => {
+  const { db } = await world()
+  let calls = 0
+  const faulty: Batch<number, number> = async (_db, rows) => {
+    calls += 1
+    await Promise.resolve()
+    if (calls <= 2) throw new TypeError('a bug')
+    return rows
+  }
+  const told = await Promise.allSettled(numbers(6).map((n) => db.batched(faulty, n)))
+  expect(told.map(({ status }) => status)).toEqual(Array(6).fill('rejected'))
+  expect(calls).toBe(2)
+  expect(await db.batched(faulty, 7)).toBe(7)
+})
+
+test('inside a transaction a row goes with the transaction', async () => {
+  const { db, insert, kept } = await world()
+  await expect(
+    db.transaction(async (tx) => {
+      expect(await tx.batched(insert, 1)).toBe('1 is in')
+      throw new Error('changed my mind')
+    }),
+  ).rejects.toThrow('changed my mind')
+  expect(await kept()).toEqual([])
+})
+
+// ---- the world of one test ------------------------------------------------------------------------------------------
+
+async function world() {
+  const url = await newDatabase()
+  const wire = await wireTo(url)
+  const look = new pg.Client({ connectionString: url })
+  await look.connect()
+  onTestFinished(() => look.end())
+  await look.query('create table numbers (n int primary key check (n >= 0))')
+  const sizes: number[] = []
+  const insert: Batch<number, string> = async (tx: Db, rows) => {
+    sizes.push(rows.length)
+    await tx.query(sql`insert into numbers select value::int from json_array_elements_text(${JSON.stringify(rows)})`)
+    return rows.map((n) => `${n} is in`)
+  }
+  return {
+    db: opened(url),
+    /** The same database, at the end of a wire. */
+    wired: opened(wire.url),
+    wire,
+    look,
+    insert,
+    sizes,
+    kept: async () => (await look.query<{ n: number }>('select n from numbers order by n')).rows.map(({ n }) => n),
+  }
+}
+
+function opened(connectionString: string): Database {
+  const db = connect({ connectionString })
+  onTestFinished(() => db.close())
+  return db
+}
+
+function numbers(many: number): number[] {
+  return Array.from({ length: many }, (_, n) => n)
+}
+
+function codeOf(told: PromiseSettledResult<unknown>): string {
+  if (told.status === 'fulfilled') return 'fulfilled'
+  return told.reason instanceof Failure ? told.reason.code : String(told.reason)
+}
+
+async function until(condition: () => Promise<boolean>): Promise<void> {
+  for (const end = Date.now() + 10_000; Date.now() < end; await new Promise((resolve) => setTimeout(resolve, 10)))
+    if (await condition()) return
+  throw new Error('It did not happen.')
+}

@@ -1,0 +1,223 @@
+import net from 'node:net'
+import pg from 'pg'
+import { describe, expect, onTestFinished, test } from 'vitest'
+import { newDatabase } from '../../tests/shop.ts'
+import { wireTo } from '../../tests/wire.ts'
+import { Failure } from '../errors.ts'
+import { connect, type Database, sql } from './db.ts'
+import { violated } from './faults.ts'
+
+// ---- the tag --------------------------------------------------------------------------------------------------------
+
+describe('sql', () => {
+  test('keeps values beside the text, never in it', () => {
+    const evil = `'; drop table users; --`
+    const { text, values } = sql`select ${evil}, ${1}, ${null}`
+    expect({ text, values }).toEqual({ text: 'select $1, $2, $3', values: [evil, 1, null] })
+  })
+
+  test('gives a place in the code one name, whatever the values, and another place another', () => {
+    const here = (n: number) => sql`select ${n}`
+    const there = (n: number) => sql`select ${n}`
+    expect(here(1).name).toBe(here(2).name)
+    expect(here(1).name).not.toBe(there(1).name)
+    expect([here(1).values, here(2).values]).toEqual([[1], [2]])
+  })
+
+  test('takes a part with its own values, and numbers all of them anew', () => {
+    const part = sql`b = ${'b'} and c = ${'c'}`
+    const { text, values, name } = sql`select ${'a'} where ${part} and d = ${'d'} and ${sql`e = ${'e'}`}`
+    expect(text).toBe('select $1 where b = $2 and c = $3 and d = $4 and e = $5')
+    expect(values).toEqual(['a', 'b', 'c', 'd', 'e'])
+    expect(name).toBeUndefined()
+  })
+
+  test('counts beyond ten', () => {
+    const eleven = sql`${1} ${2} ${3} ${4} ${5} ${6} ${7} ${8} ${9} ${10} ${11}`
+    const { text, values } = sql`${0} ${eleven} ${12}`
+    expect(text).toBe('$1 $2 $3 $4 $5 $6 $7 $8 $9 $10 $11 $12 $13')
+    expect(values).toEqual([0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12])
+  })
+
+  test('takes a part at a place that had a value before', () => {
+    const at = (condition: unknown) => sql`select where ${condition}`
+    expect(at(true).text).toBe('select where $1')
+    expect(at(sql`n = ${1}`)).toMatchObject({ text: 'select where n = $1', values: [1] })
+    expect(at(false)).toMatchObject({ text: 'select where $1', values: [false] })
+  })
+
+  test('takes for a part only what it made itself: a value that looks like one is a value', () => {
+    const evil = { text: 'true); drop table users; --', values: [] }
+    const { text, values } = sql`select ${evil}`
+    expect({ text, values }).toEqual({ text: 'select $1', values: [evil] })
+  })
+})
+
+// ---- the database ---------------------------------------------------------------------------------------------------
+
+test('a statement gives its rows, `one` the first or null', async () => {
+  const { db } = await world()
+  expect(await db.query(sql`select n from generate_series(1, ${3}::int) as n`)).toEqual([{ n: 1 }, { n: 2 }, { n: 3 }])
+  expect(await db.one(sql`select ${'x'}::text as it`)).toEqual({ it: 'x' })
+  expect(await db.one(sql`select 1 where false`)).toBeNull()
+})
+
+test('every connection has its patience: for a lock, a statement, and a transaction that does nothing', async () => {
+  const { db } = await world()
+  expect(
+    await db.one(sql`
+      select current_setting('lock_timeout') as lock,
+             current_setting('statement_timeout') as statement,
+             current_setting('idle_in_transaction_session_timeout') as idle`),
+  ).toEqual({ lock: '2s', statement: '5s', idle: '10s' })
+})
+
+test('a transaction is all of it or nothing, and one inside another simply joins', async () => {
+  const { db, kept } = await world()
+  const insert = (n: number) => sql`insert into numbers values (${n})`
+  await db.transaction(async (tx) => {
+    await tx.query(insert(1))
+    await tx.transaction((inner) => inner.query(insert(2)))
+    expect(await kept()).toEqual([])
+  })
+  expect(await kept()).toEqual([1, 2])
+  const broken = db.transaction(async (tx) => {
+    await tx.query(insert(3))
+    await tx.transaction((inner) => inner.query(insert(4)))
+    throw new Error('changed my mind')
+  })
+  await expect(broken).rejects.toThrow('changed my mind')
+  expect(await kept()).toEqual([1, 2])
+})
+
+test('a statement that is refused says why, and ends its transaction', async () => {
+  const { db, kept } = await world()
+  await db.query(sql`insert into numbers values (1)`)
+  const refused = await db
+    .transaction(async (tx) => {
+      await tx.query(sql`insert into numbers values (2)`)
+      await tx.query(sql`insert into numbers values (1)`)
+    })
+    .catch((error) => error)
+  expect(refused).toBeInstanceOf(pg.DatabaseError)
+  expect(violated(refused)).toBe('numbers_pkey')
+  expect(await kept()).toEqual([1])
+  // The connection it ran on is as good as new.
+  for (let i = 0; i < 20; i++) expect(await db.one(sql`select ${i}::int as n`)).toEqual({ n: i })
+})
+
+test('a lock that is not to be had in time is "unavailable", and nothing was written', async () => {
+  const { db, look, kept } = await world()
+  await look.query('begin; lock table numbers in access exclusive mode')
+  const refused = await db.query(sql`insert into numbers values (1)`).catch((error) => error)
+  await look.query('rollback')
+  expect(refused).toBeInstanceOf(Failure)
+  expect([refused.code, refused.facts.retryAfterSeconds, refused.cause.code]).toEqual(['unavailable', 1, '55P03'])
+  expect(await kept()).toEqual([])
+})
+
+test('a commit whose answer is lost is "unavailable", whatever became of it', async () => {
+  const { url, kept } = await world()
+  const wire = await wireTo(url)
+  const db = opened(wire.url)
+  const told = db
+    .transaction(async (tx) => {
+      await tx.query(sql`insert into numbers values (1)`)
+      wire.mute()
+    })
+    .catch((error) => error)
+  await until(async () => (await kept()).length === 1)
+  wire.cut()
+  expect(await told).toMatchObject({ code: 'unavailable' })
+  expect(await kept()).toEqual([1])
+  expect(await db.one(sql`select 1 as n`)).toEqual({ n: 1 })
+})
+
+test('a connection that breaks before the commit takes its transaction with it', async () => {
+  const { url, kept } = await world()
+  const wire = await wireTo(url)
+  const db = opened(wire.url)
+  const told = await db
+    .transaction(async (tx) => {
+      await tx.query(sql`insert into numbers values (1)`)
+      wire.cut()
+    })
+    .catch((error) => error)
+  expect(told).toMatchObject({ code: 'unavailable' })
+  expect(await kept()).toEqual([])
+  expect(await db.one(sql`select 1 as n`)).toEqual({ n: 1 })
+})
+
+test('quiet connections that the server ends are replaced', async () => {
+  const { db, look } = await world()
+  await Promise.all(Array.from({ length: 5 }, () => db.query(sql`select pg_sleep(0.05)`)))
+  const others = `from pg_stat_activity where datname = current_database() and pid <> pg_backend_pid()`
+  await look.query(`select pg_terminate_backend(pid) ${others}`)
+  await until(async () => (await look.query(`select ${others}`)).rowCount === 0)
+  await new Promise((resolve) => setTimeout(resolve, 50)) // the news travels to the pool
+  expect(await db.one(sql`select 1 as n`)).toEqual({ n: 1 })
+})
+
+test('where nothing listens, and where nobody answers, it is "unavailable" within seconds', async () => {
+  const silent = net.createServer(() => {})
+  await new Promise<void>((resolve) => silent.listen(0, '127.0.0.1', resolve))
+  const { port } = silent.address() as net.AddressInfo
+  for (const at of [1, port]) {
+    const started = Date.now()
+    const db = connect({ connectionString: `postgres://nobody@127.0.0.1:${at}/nothing` })
+    await expect(db.query(sql`select 1`)).rejects.toMatchObject({ code: 'unavailable' })
+    await expect(db.transaction((tx) => tx.query(sql`select 1`))).rejects.toMatchObject({ code: 'unavailable' })
+    expect(Date.now() - started).toBeLessThan(6_000)
+    await db.close()
+  }
+  silent.close()
+})
+
+test('whoever finds every connection taken waits, is counted, and is told so in time', async () => {
+  const { db } = await world()
+  let release = () => {}
+  const released = new Promise<void>((resolve) => {
+    release = resolve
+  })
+  let begun = 0
+  const busy = Array.from({ length: 12 }, () =>
+    db.transaction(async (tx) => {
+      await tx.query(sql`select 1`)
+      begun += 1
+      await released
+    }),
+  )
+  await until(async () => begun === 12)
+  const late = db.query(sql`select 1`)
+  expect(db.waiting()).toBe(1)
+  await expect(late).rejects.toMatchObject({ code: 'unavailable' })
+  expect(db.waiting()).toBe(0)
+  const early = db.one(sql`select 1 as n`)
+  release()
+  await Promise.all(busy)
+  expect(await early).toEqual({ n: 1 })
+})
+
+// ---- the world of one test ------------------------------------------------------------------------------------------
+
+async function world() {
+  const url = await newDatabase()
+  const look = new pg.Client({ connectionString: url })
+  await look.connect()
+  onTestFinished(() => look.end())
+  await look.query('create table numbers (n int primary key)')
+  const kept = async () => (await look.query<{ n: number }>('select n from numbers order by n')).rows.map(({ n }) => n)
+  return { db: opened(url), url, look, kept }
+}
+
+function opened(connectionString: string): Database {
+  const db = connect({ connectionString })
+  onTestFinished(() => db.close())
+  return db
+}
+
+async function until(condition: () => Promise<boolean>): Promise<void> {
+  for (const end = Date.now() + 10_000; Date.now() < end; await new Promise((resolve) => setTimeout(resolve, 10)))
+    if (await condition()) return
+  throw new Error('It did not happen.')
+}

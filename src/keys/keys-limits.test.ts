@@ -1,0 +1,336 @@
+import { setTimeout as sleep } from 'node:timers/promises'
+import { expect, test } from 'vitest'
+import { type Api, NEW_KEY, type Reply, shop } from '../../tests/shop.ts'
+import { DAY, HOUR, travel } from '../clock.ts'
+
+// ---- how many -------------------------------------------------------------------------------------------------------
+
+test('the limit of a store is exact: of 50 at once on two nodes 20 are made, the rest are told', async () => {
+  const { api, owner, keys, node, sql } = await shop({ MAX_KEYS_PER_STORE: '20' })
+  const apis = [api, await node()]
+  const replies = await Promise.all(
+    Array.from({ length: 50 }, (_, i) => (apis[i % 2] as Api).post(keys, NEW_KEY, { as: owner.token })),
+  )
+  const made = replies.filter(({ status }) => status === 201)
+  const refused = replies.filter(({ status }) => status !== 201)
+  expect([made.length, refused.length]).toEqual([20, 30])
+  for (const { status, body } of refused) expect([status, body.code]).toEqual([409, 'limit_exceeded'])
+  expect(new Set(made.map(({ body }) => body.key)).size).toBe(20)
+  const stored = await sql('select id from api_keys order by id')
+  expect(stored.map(({ id }) => id)).toEqual(made.map(({ body }) => body.id).sort())
+  expect(await sql(`select count(*)::int as n from events where type = 'key.created'`)).toEqual([{ n: 20 }])
+})
+
+test('each store has its own limit, and revoked keys make room', async () => {
+  const { api, owner, member, store, keys } = await shop({ MAX_KEYS_PER_STORE: '2' })
+  const manager = await member('MANAGER')
+  const create = (path = keys, as = owner.token) => api.post(path, NEW_KEY, { as })
+  await create(keys, manager.token)
+  await create()
+  expect((await create()).body.code).toBe('limit_exceeded')
+  const { body: other } = await api.post('/v1/user/store', { name: 'Another' }, { as: owner.token })
+  expect((await create(`/v1/user/store/${other.id}/keys`)).status).toBe(201)
+
+  await api.delete(`/v1/user/store/${store.id}/members/${manager.id}?keys=revoke`, { as: owner.token })
+  expect((await create()).status).toBe(201)
+  expect((await create()).body.code).toBe('limit_exceeded')
+})
+
+test('expired keys make room, exactly as much as they took', async () => {
+  const { api, owner, keys, node } = await shop({ MAX_KEYS_PER_STORE: '10' })
+  const apis = [api, await node()]
+  const expiresAt = new Date(Date.now() + HOUR).toISOString()
+  for (let i = 0; i < 10; i++) {
+    const body = i < 6 ? { ...NEW_KEY, expiresAt } : NEW_KEY
+    expect((await api.post(keys, body, { as: owner.token })).status).toBe(201)
+  }
+  expect((await api.post(keys, NEW_KEY, { as: owner.token })).body.code).toBe('limit_exceeded')
+  travel(HOUR + 1000)
+  const replies = await Promise.all(
+    Array.from({ length: 15 }, (_, i) => (apis[i % 2] as Api).post(keys, NEW_KEY, { as: owner.token })),
+  )
+  expect(replies.map(({ status }) => status).sort()).toEqual([...Array(6).fill(201), ...Array(9).fill(409)])
+})
+
+// ---- the list -------------------------------------------------------------------------------------------------------
+
+test('25 keys: newest first, page by page, by type and by status', async () => {
+  const { api, owner, member, store, keys } = await shop()
+  const manager = await member('MANAGER')
+  const types = ['PROD', 'TEST', 'DEV']
+  const expiresAt = new Date(Date.now() + HOUR).toISOString()
+  const made: { id: string; type: string; status: string }[] = []
+  for (let i = 0; i < 25; i++) {
+    const fate = i % 5 === 1 ? 'EXPIRED' : i % 5 === 2 ? 'REVOKED' : 'ACTIVE'
+    const body = { ...NEW_KEY, type: types[i % 3], ...(fate === 'EXPIRED' ? { expiresAt } : {}) }
+    const reply = await api.post(keys, body, { as: fate === 'REVOKED' ? manager.token : owner.token })
+    made.unshift({ id: reply.body.id, type: reply.body.type, status: fate })
+  }
+  await api.delete(`/v1/user/store/${store.id}/members/${manager.id}?keys=revoke`, { as: owner.token })
+  travel(HOUR + 1000)
+
+  const first = await api.get(keys, { as: owner.token })
+  expect(first.body.data).toHaveLength(20)
+  for (const limit of [1, 7, 25, 100]) {
+    const all = await pages(api, owner.token, `${keys}?limit=${limit}`)
+    expect(all.map(({ id, type, status }) => ({ id, type, status }))).toEqual(made)
+  }
+  for (const status of ['ACTIVE', 'EXPIRED', 'REVOKED', 'DISABLED']) {
+    const expected = made.filter((key) => key.status === status).map(({ id }) => id)
+    expect((await pages(api, owner.token, `${keys}?status=${status}&limit=4`)).map(({ id }) => id)).toEqual(expected)
+    for (const type of types) {
+      const some = made.filter((key) => key.status === status && key.type === type).map(({ id }) => id)
+      const found = await pages(api, owner.token, `${keys}?status=${status}&type=${type}&limit=2`)
+      expect(found.map(({ id }) => id)).toEqual(some)
+    }
+  }
+  const cursor = first.body.nextCursor
+  for (const misused of [`${keys}?type=DEV&cursor=${cursor}`, `${keys}?cursor=${cursor}x`, `${keys}?cursor=AAAA`])
+    expect([misused, (await api.get(misused, { as: owner.token })).body.code]).toEqual([misused, 'invalid_cursor'])
+  for (const query of ['limit=0', 'limit=101', 'limit=x', 'status=GONE', 'type=prod', 'sort=name'])
+    expect([query, (await api.get(`${keys}?${query}`, { as: owner.token })).status]).toEqual([query, 422])
+})
+
+// ---- every fault ----------------------------------------------------------------------------------------------------
+
+test('422: every fault of a new key at once', async () => {
+  const { api, owner, keys, sql } = await shop()
+  const faults = async (body: unknown) => faultsOf(await api.post(keys, body, { as: owner.token }))
+  expect(await faults({})).toEqual(['#/name required', '#/permissions required', '#/type required'])
+  expect(
+    await faults({
+      name: ' ',
+      type: 'LIVE',
+      permissions: ['READ', 'READ'],
+      metadata: [],
+      expiresAt: '2024-02-30T00:00:00Z',
+      ipAllowlist: ['nonsense', '10.0.0.0/8'],
+      rateLimit: { limit: 0 },
+      id: 'key_mine',
+      status: 'ACTIVE',
+    }),
+  ).toEqual([
+    '#/expiresAt invalid_time',
+    '#/id unknown_member',
+    '#/ipAllowlist/0 invalid_cidr',
+    '#/metadata invalid_type',
+    '#/name too_short',
+    '#/permissions/0 repeated',
+    '#/rateLimit/limit too_small',
+    '#/rateLimit/windowSeconds required',
+    '#/status unknown_member',
+    '#/type unknown_value',
+  ])
+  const many = Object.fromEntries(Array.from({ length: 48 }, (_, i) => [`m${i}`, i]))
+  expect(
+    await faults({
+      ...NEW_KEY,
+      name: 'x'.repeat(101),
+      permissions: ['READ', 'FLY'],
+      metadata: { ...many, description: 7, text: 'x'.repeat(16 * 1024), deep: nested(8) },
+      expiresAt: '2020-01-01T00:00:00Z',
+      ipAllowlist: ['300.1.1.1', '10.0.0.0/8', '10.0.0.0/33', '::1/129', '10.1'],
+    }),
+  ).toEqual([
+    '#/expiresAt not_in_future',
+    '#/ipAllowlist/0 invalid_cidr',
+    '#/ipAllowlist/2 invalid_cidr',
+    '#/ipAllowlist/3 invalid_cidr',
+    '#/ipAllowlist/4 invalid_cidr',
+    '#/metadata too_deep',
+    '#/metadata too_long',
+    '#/metadata too_many_members',
+    '#/metadata/description invalid_type',
+    '#/name too_long',
+    '#/permissions/1 unknown_permission',
+  ])
+  expect(await sql('select id from api_keys')).toEqual([])
+})
+
+test('201 on each limit, 422 just beyond it', async () => {
+  const { api, owner, keys } = await shop()
+  const members = (many: number) => Object.fromEntries(Array.from({ length: many }, (_, i) => [`m${i}`, i]))
+  const bytes = (many: number) => ({ text: `é${'x'.repeat(many - 2 - '{"text":""}'.length)}` })
+  const thisYear = new Date().getFullYear()
+  const leap = thisYear + 4 - (thisYear % 4)
+  const inYears = (years: number, extraMs = 0) => new Date(Date.now() + years * 365 * DAY + extraMs).toISOString()
+  const limits: [good: object, bad: object, fault: string][] = [
+    [{ name: 'x'.repeat(100) }, { name: 'x'.repeat(101) }, '#/name too_long'],
+    [{ name: '😀'.repeat(100) }, { name: 'a\u200Bb' }, '#/name invalid_characters'],
+    [{ metadata: members(50) }, { metadata: members(51) }, '#/metadata too_many_members'],
+    [{ metadata: bytes(16 * 1024) }, { metadata: bytes(16 * 1024 + 1) }, '#/metadata too_long'],
+    [{ metadata: nested(8) }, { metadata: nested(9) }, '#/metadata too_deep'],
+    [{ metadata: { a: [[[[[[[]]]]]]] } }, { metadata: { a: [[[[[[[[]]]]]]]] } }, '#/metadata too_deep'],
+    [
+      { metadata: { description: '😀'.repeat(500) } },
+      { metadata: { description: 'x'.repeat(501) } },
+      '#/metadata/description too_long',
+    ],
+    [{ metadata: { description: '' } }, { metadata: { description: null } }, '#/metadata/description invalid_type'],
+    [{ metadata: { n: 9007199254740991 } }, { metadata: { n: 9007199254740993 } }, '#/metadata/n unsafe_number'],
+    [{ expiresAt: inYears(10) }, { expiresAt: inYears(10, 4 * DAY) }, '#/expiresAt too_far'],
+    [
+      { expiresAt: `${leap}-02-29T00:00:00Z` },
+      { expiresAt: `${leap + 1}-02-29T00:00:00Z` },
+      '#/expiresAt invalid_time',
+    ],
+    [
+      { expiresAt: `${leap}-01-02T00:00:00+02:00` },
+      { expiresAt: `${leap}-01-02T00:00:00` },
+      '#/expiresAt invalid_time',
+    ],
+    [{ expiresAt: null }, { expiresAt: `${leap}-01-02` }, '#/expiresAt invalid_time'],
+    [
+      { ipAllowlist: Array(50).fill('10.0.0.1') },
+      { ipAllowlist: Array(51).fill('10.0.0.1') },
+      '#/ipAllowlist too_long',
+    ],
+    [{ ipAllowlist: null }, { ipAllowlist: [] }, '#/ipAllowlist too_short'],
+    [{ permissions: ['READ'] }, { permissions: [] }, '#/permissions too_short'],
+    [
+      { rateLimit: { limit: 1, windowSeconds: 1 } },
+      { rateLimit: { limit: 1.5, windowSeconds: 1 } },
+      '#/rateLimit/limit invalid_type',
+    ],
+  ]
+  for (const [good, bad, fault] of limits) {
+    const made = await api.post(keys, { ...NEW_KEY, ...good }, { as: owner.token })
+    expect([good, made.status]).toEqual([good, 201])
+    expect([bad, faultsOf(await api.post(keys, { ...NEW_KEY, ...bad }, { as: owner.token }))]).toEqual([bad, [fault]])
+  }
+})
+
+test('metadata comes back as it went in', async () => {
+  const { api, owner, keys } = await shop()
+  const metadata = {
+    z: 1,
+    a: { constructor: 'ACME', toString: null, then: [1.5, -0.25, true, 'é😀'] },
+    length: '',
+    'a/b~c': {},
+  }
+  const made = await api.post(keys, { ...NEW_KEY, metadata }, { as: owner.token })
+  expect(JSON.stringify(made.body.metadata)).toBe(JSON.stringify(metadata))
+  const read = await api.get(`${keys}/${made.body.id}`, { as: owner.token })
+  expect(JSON.stringify(read.body.metadata)).toBe(JSON.stringify(metadata))
+})
+
+test('an allow-list is kept in normal form, and holds', async () => {
+  const { api, owner, store, keys } = await shop()
+  const create = (ipAllowlist: string[]) => api.post(keys, { ...NEW_KEY, ipAllowlist }, { as: owner.token })
+  const elsewhere = await create(['10.1.2.3/8', '10.0.0.0/8', ' 2001:DB8::1 ', '192.0.2.1'])
+  expect(elsewhere.body.ipAllowlist).toEqual(['10.0.0.0/8', '2001:db8::1/128', '192.0.2.1/32'])
+  const here = await create(['127.0.0.0/8'])
+  const use = (made: Reply) => api.get(`/v1/user/store/${store.id}`, { as: made.body.key })
+  expect((await use(here)).status).toBe(200)
+  expect((await use(elsewhere)).body).toMatchObject({ status: 403, code: 'forbidden_ip' })
+})
+
+// ---- who gives what -------------------------------------------------------------------------------------------------
+
+test('403: nobody gives what they do not hold, and each such permission is named', async () => {
+  const { api, owner, member, keys, sql } = await shop()
+  const clerk = await member('STAFF', ['READ', 'MANAGE_KEYS'])
+  const robot = await api.post(keys, { ...NEW_KEY, permissions: ['MANAGE_KEYS', 'WRITE'] }, { as: owner.token })
+  const wanted = ['READ', 'WRITE', 'MANAGE_ORDERS']
+  for (const [as, lacking] of [
+    [clerk.token, ['WRITE', 'MANAGE_ORDERS']],
+    [robot.body.key, ['READ', 'MANAGE_ORDERS']],
+  ] as const) {
+    const refused = await api.post(keys, { ...NEW_KEY, permissions: wanted }, { as })
+    expect(refused.body).toMatchObject({ status: 403, code: 'cannot_grant', permissions: lacking })
+  }
+  expect(await sql('select count(*)::int as n from api_keys')).toEqual([{ n: 1 }])
+  const made = await api.post(keys, { ...NEW_KEY, permissions: ['WRITE'] }, { as: robot.body.key })
+  expect([made.status, made.body.createdBy]).toEqual([201, { kind: 'key', id: robot.body.id }])
+})
+
+test('grantable is what the caller holds, and all of it can be given', async () => {
+  const { api, owner, member, keys } = await shop({ EXTRA_PERMISSIONS: 'MANAGE_RETURNS, VIEW_REPORTS' })
+  const clerk = await member('STAFF', ['VIEW_REPORTS', 'MANAGE_KEYS', 'READ'])
+  const robot = await api.post(
+    keys,
+    { ...NEW_KEY, permissions: ['MANAGE_RETURNS', 'MANAGE_KEYS'] },
+    { as: owner.token },
+  )
+  const types = ['PROD', 'TEST', 'DEV']
+  for (const [as, permissions] of [
+    [clerk.token, ['READ', 'MANAGE_KEYS', 'VIEW_REPORTS']],
+    [robot.body.key, ['MANAGE_KEYS', 'MANAGE_RETURNS']],
+  ] as const) {
+    expect((await api.get(`${keys}/grantable`, { as })).body).toEqual({ permissions, types })
+    expect((await api.post(keys, { ...NEW_KEY, permissions }, { as })).status).toBe(201)
+  }
+  const { permissions } = (await api.get(`${keys}/grantable`, { as: owner.token })).body
+  expect(permissions.slice(-2)).toEqual(['MANAGE_RETURNS', 'VIEW_REPORTS'])
+  expect((await api.post(keys, { ...NEW_KEY, permissions }, { as: owner.token })).body.permissions).toEqual(permissions)
+})
+
+test('a permission of the operator exists only where it was added', async () => {
+  const { api, owner, keys, node } = await shop()
+  const body = { ...NEW_KEY, permissions: ['MANAGE_RETURNS'] }
+  expect(faultsOf(await api.post(keys, body, { as: owner.token }))).toEqual(['#/permissions/0 unknown_permission'])
+  const other = await node({ EXTRA_PERMISSIONS: 'MANAGE_RETURNS' })
+  expect((await other.post(keys, body, { as: owner.token })).status).toBe(201)
+})
+
+test('KEY_PREFIX begins every key and token, and another prefix is nobody here', async () => {
+  const { api, owner, store, keys } = await shop({ KEY_PREFIX: 'acme' })
+  expect(owner.token).toMatch(/^acme_sess_[0-9A-Za-z]{49}$/)
+  for (const type of ['PROD', 'TEST', 'DEV']) {
+    const made = await api.post(keys, { ...NEW_KEY, type }, { as: owner.token })
+    expect(made.body.key).toMatch(new RegExp(`^acme_${type.toLowerCase()}_[0-9A-Za-z]{38}$`))
+    expect(made.body.start).toBe(made.body.key.slice(0, `acme_${type}_`.length + 4))
+    expect((await api.get(`/v1/user/store/${store.id}`, { as: made.body.key })).status).toBe(200)
+    const foreign = made.body.key.replace('acme', 'skp')
+    expect((await api.get(`/v1/user/store/${store.id}`, { as: foreign })).body.code).toBe('invalid_token')
+  }
+})
+
+// ---- use ------------------------------------------------------------------------------------------------------------
+
+test('lastUsedAt is at most 10 seconds behind, tells the last use, and changes nothing else', async () => {
+  const { api, owner, store, keys } = await shop()
+  const made = await api.post(keys, NEW_KEY, { as: owner.token })
+  const idle = await api.post(keys, NEW_KEY, { as: owner.token })
+  const read = (reply: Reply) => api.get(`${keys}/${reply.body.id}`, { as: owner.token })
+  const before = await read(made)
+  await api.get(`/v1/user/store/${store.id}`, { as: made.body.key })
+  await sleep(20)
+  const used = Date.now()
+  await api.get(`/v1/user/store/${store.id}`, { as: made.body.key })
+
+  let after = before
+  while (!(Date.parse(after.body.lastUsedAt) >= used) && Date.now() < used + 10_000) {
+    await sleep(100)
+    after = await read(made)
+  }
+  const lastUsed = Date.parse(after.body.lastUsedAt)
+  expect(lastUsed).toBeGreaterThanOrEqual(used)
+  expect(lastUsed).toBeLessThan(used + 1000)
+  expect(after.body).toEqual({ ...before.body, lastUsedAt: after.body.lastUsedAt })
+  expect(after.headers.get('etag')).toBe(before.headers.get('etag'))
+  expect((await read(idle)).body.lastUsedAt).toBeNull()
+})
+
+// ---- helpers --------------------------------------------------------------------------------------------------------
+
+function faultsOf({ status, body }: Reply): string[] {
+  expect([status, body.code]).toEqual([422, 'invalid_input'])
+  return body.errors.map(({ pointer, code }: { pointer: string; code: string }) => `${pointer} ${code}`).sort()
+}
+
+/** An object so many levels deep, counting itself. */
+function nested(levels: number): object {
+  return levels === 1 ? {} : { a: nested(levels - 1) }
+}
+
+async function pages(api: Api, as: string, path: string): Promise<{ id: string; type: string; status: string }[]> {
+  const all: { id: string; type: string; status: string }[] = []
+  let cursor: string | null = null
+  do {
+    const page: Reply = await api.get(cursor ? `${path}&cursor=${cursor}` : path, { as })
+    all.push(...page.body.data)
+    cursor = page.body.nextCursor
+  } while (cursor)
+  return all
+}
