@@ -54,7 +54,12 @@ export type Answer<Body> = {
   resource?: { id: string; location: string }
   etag?: string
   headers?: Record<string, string>
+  /** As it goes over the wire, once somebody had to know. */
+  sent?: Sent
 }
+
+/** What went over the wire, so that it can go again byte for byte. */
+export type Sent = { status: number; headers: Record<string, string>; body: string; resourceId: string | null }
 
 export type Asked<Path extends string, N extends Needs, Query, Body> = {
   db: Db

@@ -53,6 +53,8 @@ export function connect(connection: Connection): Database {
     lock_timeout: 2_000,
     statement_timeout: 5_000,
     idle_in_transaction_session_timeout: 10_000,
+    // The driver's own clock: a server that is frozen cannot keep to the others.
+    query_timeout: 7_000,
     application_name: 'storekeeper',
     options: STEADY_PLANS,
   })

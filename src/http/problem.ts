@@ -2,7 +2,7 @@
 
 import { isUnstorable } from '../db/faults.ts'
 import { ERRORS, Failure } from '../errors.ts'
-import type { Sent } from '../idempotency/retry.ts'
+import type { Sent } from '../route.ts'
 
 const REALM = 'Bearer realm="storekeeper"'
 

@@ -13,6 +13,13 @@ import type { Page } from './pages.ts'
 import { asFailure, renderProblem } from './problem.ts'
 import { type Gate, type Outgoing, walk } from './walk.ts'
 
+declare module 'fastify' {
+  interface FastifyRequest {
+    /** Who made the request, for its line in the log. */
+    caller: Outgoing['caller']
+  }
+}
+
 const BODY_LIMIT = 64 * 1024
 const MOST_CONNECTIONS = 10_000
 const MOST_HEADERS = 100
@@ -53,6 +60,7 @@ export async function buildServer(parts: ServerParts): Promise<FastifyInstance> 
     frameworkErrors: (error, request, reply) => sendProblem(reply, request, frameworkFailure(error)),
     clientErrorHandler: refuseBytes,
   })
+  app.decorateRequest('caller', null)
   app.server.maxConnections = MOST_CONNECTIONS
   // Node drops what comes after so many and says nothing: one more is let in, so that checkHead sees there are too many.
   app.server.maxHeadersCount = MOST_HEADERS + 1
@@ -131,7 +139,7 @@ function addRoute(app: FastifyInstance, parts: ServerParts, route: Route): void 
         body: Buffer.isBuffer(request.body) ? request.body : NO_BODY,
         ip: request.ip,
       })
-      callers.set(request, sent.caller)
+      request.caller = sent.caller
       return reply.code(sent.status).headers(sent.headers).send(sent.body)
     },
   })
@@ -145,8 +153,6 @@ function addPage(app: FastifyInstance, page: Page): void {
 }
 
 const NO_BODY = Buffer.alloc(0)
-/** Who made a request, for its line in the log. */
-const callers = new WeakMap<FastifyRequest, Outgoing['caller']>()
 
 /** For every answer. The API shows nothing in a browser; the pages loosen the policy for themselves. */
 const SAFE_HEADERS = {
@@ -174,7 +180,7 @@ function report(parts: ServerParts, request: FastifyRequest, reply: FastifyReply
   const seconds = reply.elapsedTime / 1000
   const route = request.routeOptions.url ?? 'none'
   parts.metrics.request(request.method, route, reply.statusCode, seconds)
-  const caller = callers.get(request)
+  const { caller } = request
   // An allow-list, in fields: nothing the caller wrote can become a line of its own or carry a secret here.
   parts.log.info(
     {

@@ -23,11 +23,10 @@ import {
   refuseAnsweredUnderPrevious,
   remember,
   rowFor,
-  type Sent,
 } from '../idempotency/retry.ts'
 import { type IdKind, isId } from '../ids.ts'
 import { type Allowance, Buckets, rateLimitHeaders } from '../limits/bucket.ts'
-import type { Answer, Retry, Route } from '../route.ts'
+import type { Answer, Retry, Route, Sent } from '../route.ts'
 import { readJson } from './json.ts'
 import { renderProblem } from './problem.ts'
 
@@ -243,8 +242,10 @@ async function perform(
     retry,
     from: { ip: incoming.ip, userAgent, path: incoming.path },
   }
-  if (route.method === 'GET' || route.ownTransaction)
-    return sentFor(route, await route.handle({ ...asked, db: gate.db }))
+  if (route.method === 'GET' || route.ownTransaction) {
+    const answer = await route.handle({ ...asked, db: gate.db })
+    return answer.sent ?? sentFor(route, answer)
+  }
   return gate.db.transaction(async (tx) => {
     if (request) await claim(tx, request)
     const sent = sentFor(route, await route.handle({ ...asked, db: tx }))
@@ -258,7 +259,11 @@ function retryOf(route: Route, request: RetriedRequest): Retry {
   return {
     lookup,
     claim: (tx) => claim(tx, request),
-    rowFor: (answer) => rowFor(request, sentFor(route, answer), lookup),
+    rowFor: (answer) => {
+      // An answer is written once, though it is both remembered and sent.
+      answer.sent = sentFor(route, answer)
+      return rowFor(request, answer.sent, lookup)
+    },
   }
 }
 
@@ -346,20 +351,9 @@ function isObject(value: unknown): value is Record<string, unknown> {
 // ---- what they get --------------------------------------------------------------------------------------------------
 
 const writers = new WeakMap<TSchema, (body: unknown) => string>()
-/** An answer is written once, though it is both sent and remembered. */
-const written = new WeakMap<Answer<unknown>, Sent>()
-
-function sentFor(route: Route, answer: Answer<unknown>): Sent {
-  let sent = written.get(answer)
-  if (!sent) {
-    sent = writeAnswer(route, answer)
-    written.set(answer, sent)
-  }
-  return sent
-}
 
 /** The answer's schema writes it, so nothing that the schema does not list can leave. */
-function writeAnswer(route: Route, answer: Answer<unknown>): Sent {
+function sentFor(route: Route, answer: Answer<unknown>): Sent {
   const [status, schema] = route.returns
   const headers: Record<string, string> = { ...answer.headers }
   if (schema) headers['content-type'] = 'application/json; charset=utf-8'

@@ -10,15 +10,12 @@ import type { Caller } from '../caller.ts'
 import { HOUR, later, MINUTE, now } from '../clock.ts'
 import { type Db, sql } from '../db/db.ts'
 import { ERRORS, type ErrorCode, fail } from '../errors.ts'
-import type { RememberedRow } from '../route.ts'
+import type { RememberedRow, Sent } from '../route.ts'
 import { type Keyring, keysOf, open, randomBytes, seal } from '../secrets.ts'
 
 const REMEMBERED_MS = 24 * HOUR
 const SECRET_SHOWN_MS = HOUR
 const MOST_OPENINGS = 5
-
-/** What went over the wire, so that it can go again byte for byte. */
-export type Sent = { status: number; headers: Record<string, string>; body: string; resourceId: string | null }
 
 /** One request of one caller under one Idempotency-Key. */
 export type Request = {

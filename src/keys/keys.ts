@@ -46,7 +46,7 @@ export async function createKey(
   }
   const { name, type, permissions, expires_at } = row
   const event = newEvent(caller, storeId, 'key.created', row.id, { name, type, permissions, expiresAt: expires_at })
-  const written = { key: row, event, remembered: retry?.rowFor(answer) ?? null, most: here.maxKeysPerStore }
+  const written = asWritten(here, row, event, retry?.rowFor(answer))
   let outcome = await db.batched(insertKeys, written)
   // A retry in the same batch takes up room that it does not need, so that more than one try may be due.
   while (outcome === 'full' && (await recountKeys(db, here, storeId))) outcome = await db.batched(insertKeys, written)
@@ -100,7 +100,39 @@ function newKeyRow(here: Here, caller: Manager, storeId: string, wanted: WantedK
   }
 }
 
-type Written = { key: NewKeyRow; event: EventRow; remembered: RememberedRow | null; most: number }
+/** One request's part of the statement below. */
+function asWritten(here: Here, key: NewKeyRow, event: EventRow, remembered: RememberedRow | undefined) {
+  return {
+    most: here.maxKeysPerStore,
+    id: key.id,
+    store_id: key.store_id,
+    name: key.name,
+    type: key.type,
+    permissions: key.permissions,
+    metadata: key.metadata,
+    start: key.start,
+    hash: key.hash,
+    hash_kid: key.hash_kid,
+    expires_at: key.expires_at,
+    ip_allowlist: key.ip_allowlist,
+    rate_limit: key.rate_limit,
+    rate_limit_window_seconds: key.rate_limit_window_seconds,
+    created_by_kind: key.created_by_kind,
+    created_by_id: key.created_by_id,
+    created_at: key.created_at,
+    event_id: event.id,
+    event_actor: event.actor,
+    event_data: event.data,
+    lookup: remembered?.lookup ?? null,
+    fingerprint: remembered?.fingerprint,
+    status: remembered?.status,
+    kid: remembered?.kid,
+    salt: remembered?.salt,
+    sealed: remembered?.sealed,
+    answered_at: remembered?.created_at,
+  }
+}
+type Written = ReturnType<typeof asWritten>
 /** `gone`: the store was deleted meanwhile. `answered`: the Idempotency-Key was used before. `full`: the limit. */
 type Outcome = 'made' | 'answered' | 'gone' | 'full'
 
@@ -111,9 +143,9 @@ type Outcome = 'made' | 'answered' | 'gone' | 'full'
 const insertKeys: Batch<Written, Outcome> = async (db, rows) => {
   const outcomes = await db.query<{ outcome: Outcome }>(sql`
     with asked as (
-      select *
-        from json_to_recordset(${JSON.stringify(rows.map(flat))})
-             as asked(n int, most int, id text, store_id text, name text, type text, permissions text[], metadata json,
+      select row_number() over () as n, *
+        from json_to_recordset(${JSON.stringify(rows)})
+             as asked(most int, id text, store_id text, name text, type text, permissions text[], metadata json,
                       start text, hash text, hash_kid text, expires_at timestamptz, ip_allowlist text[], rate_limit int,
                       rate_limit_window_seconds int, created_by_kind text, created_by_id text, created_at timestamptz,
                       event_id text, event_actor json, event_data json,
@@ -175,26 +207,6 @@ const insertKeys: Batch<Written, Outcome> = async (db, rows) => {
       from placed
      order by n`)
   return outcomes.map(({ outcome }) => outcome)
-}
-
-function flat({ key, event, remembered, most }: Written, n: number) {
-  const { lookup = null, fingerprint, status, kid, salt, sealed, created_at } = remembered ?? {}
-  return {
-    ...key,
-    n,
-    most,
-    event_id: event.id,
-    event_actor: event.actor,
-    event_data: event.data,
-    lookup,
-    fingerprint,
-    status,
-    kid,
-    salt,
-    sealed,
-    // The sealed answer is bound to this very moment, not to that of the key.
-    answered_at: created_at,
-  }
 }
 
 /** The store's count still holds the expired: taken anew, it may show that there is room. True when it does. */
