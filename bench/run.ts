@@ -45,15 +45,18 @@ const ours = await run(['bin/start.js'], {
 })
 
 let turn = 0
-/** Each request as another user, with an Idempotency-Key of its own: it authenticates, authorises, seals and logs. */
-const own = (path: string, body: string) => [
+/**
+ * Each request with an Idempotency-Key of its own: it authenticates, authorises, validates, seals and logs. `sessions`
+ * take turns: one for each connection, or as many as there are users.
+ */
+const own = (path: string, body: string, sessions = CONNECTIONS) => [
   {
     method: 'POST' as const,
     path,
     body,
     setupRequest: (request: object) => {
       turn += 1
-      const authorization = `Bearer ${tokens[turn % tokens.length]}`
+      const authorization = `Bearer ${tokens[turn % sessions]}`
       return {
         ...request,
         headers: { 'content-type': 'application/json', authorization, 'idempotency-key': randomUUID() },
@@ -66,7 +69,8 @@ const SUBJECTS: Record<string, () => Promise<Load>> = {
   'a  bare Fastify, no database': () => load(bare.url, SECONDS, [{ method: 'POST', path: '/keys', body: NEW_KEY }]),
   'b  bare Fastify, one INSERT': () => load(insert.url, SECONDS, [{ method: 'POST', path: '/keys', body: NEW_KEY }]),
   'c  create key': () => load(ours.url, SECONDS, own(`/v1/user/store/${storeId}/keys`, NEW_KEY)),
-  'd  create address': () => load(ours.url, SECONDS, own(`/v1/store/${storeId}/billing`, NEW_ADDRESS)),
+  'd  create address': () => load(ours.url, SECONDS, own(`/v1/store/${storeId}/billing`, NEW_ADDRESS, USERS)),
+  'c2 create key, 4,000 sessions': () => load(ours.url, SECONDS, own(`/v1/user/store/${storeId}/keys`, NEW_KEY, USERS)),
 }
 
 const results: Record<string, Load[]> = {}

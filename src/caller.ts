@@ -13,11 +13,19 @@ export type UserCaller = {
   dataKey: Buffer
   dataKeyKid: string
   /** What they are in the store of the path, if that is a store and they have a part in it. */
-  member: { storeId: string; role: Role; permissions: Permission[] } | null
+  member: { storeId: string; role: Role; permissions: Permission[]; version: string } | null
   ip: string
 }
 
-export type KeyCaller = { kind: 'key'; id: string; storeId: string; permissions: Permission[]; ip: string }
+export type KeyCaller = {
+  kind: 'key'
+  id: string
+  storeId: string
+  permissions: Permission[]
+  /** Of the record we met: held against the one that is there when a change is written (see access/standing.ts). */
+  version: string
+  ip: string
+}
 
 type ServiceCaller = { kind: 'service'; id: string; name: string; ip: string }
 

@@ -57,8 +57,15 @@ export function Words<const Word extends string>(words: readonly Word[], options
 
 const compiled = new WeakMap<TSchema, ValidateFunction>()
 
+/** So many entries or members are no mistake of a person. They are told alone: to look at each of them would take a while. */
+const FAR_TOO_MANY = 1_000
+/** More faults than are ever shown need no words. */
+const MOST_WORDS = 100
+
 /** The faults of `value`, which may be tidied in place. */
 export function check(schema: TSchema, value: unknown): Fault[] {
+  const far = farTooMany(value)
+  if (far) return [far]
   let validate = compiled.get(schema)
   if (!validate) {
     validate = ajv.compile(schema)
@@ -67,9 +74,17 @@ export function check(schema: TSchema, value: unknown): Fault[] {
   if (validate(value)) return []
   // An unseen character is told once, not again as a length. (By a map: 64 KiB hold thousands of faults.)
   const faults = new Map<string, Fault>()
-  for (const fault of (validate.errors ?? []).map(faultOf))
+  for (const fault of (validate.errors ?? []).slice(0, MOST_WORDS).map(faultOf))
     if (!faults.has(fault.pointer)) faults.set(fault.pointer, fault)
   return [...faults.values()]
+}
+
+function farTooMany(value: unknown): Fault | null {
+  if (typeof value !== 'object' || value === null) return null
+  const entries = Object.entries(value)
+  if (entries.length > FAR_TOO_MANY) return { pointer: '#', code: 'too_long', detail: 'This has far too many members.' }
+  const long = entries.find(([, member]) => Array.isArray(member) && member.length > FAR_TOO_MANY)
+  return long ? { pointer: `#/${step(long[0])}`, code: 'too_long', detail: 'This has far too many entries.' } : null
 }
 
 const MOMENT = /^(\d{4})-(\d\d)-(\d\d)[Tt ]([01]\d|2[0-3]):(\d\d):(\d\d)(\.\d{1,9})?([Zz]|[+-]\d\d:\d\d)$/
@@ -120,7 +135,11 @@ function faultOf(error: ErrorObject): Fault {
     case 'maximum':
       return { pointer: at, code: 'too_large', detail: `This may be at most ${params.limit}.` }
     case 'uniqueItems':
-      return { pointer: `${at}/${params.i}`, code: 'repeated', detail: 'This entry stands in the list twice.' }
+      return {
+        pointer: `${at}/${Math.max(params.i, params.j)}`,
+        code: 'repeated',
+        detail: 'This entry stands in the list twice.',
+      }
     case 'x-text':
       return {
         pointer: at,
@@ -139,10 +158,12 @@ function faultOf(error: ErrorObject): Fault {
   }
 }
 
-/** A member's name as a step of a JSON pointer (RFC 6901). */
+/** A member's name as a step of a JSON pointer (RFC 6901). A very long one is cut: it is there to be recognised. */
 export function step(name: string): string {
-  return name.replaceAll('~', '~0').replaceAll('/', '~1')
+  return name.slice(0, LONGEST_STEP).replaceAll('~', '~0').replaceAll('/', '~1')
 }
+
+const LONGEST_STEP = 100
 
 function typeWords(type: string | string[]): string {
   const words: Record<string, string> = {

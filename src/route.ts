@@ -92,6 +92,8 @@ export type RouteFacts<Path extends string, N extends Needs, Query extends TObje
   onceOnly?: true
   /** The change is written by a batch or in transactions of its own. Otherwise it runs inside one. */
   ownTransaction?: true
+  /** It changes nothing about what anyone may do. Every other change makes this node look everyone up anew. */
+  leavesAccess?: true
   /** A request that really works; a test sends it. */
   example?: { body?: Static<Body>; query?: string }
 }

@@ -5,6 +5,7 @@ import net from 'node:net'
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Logger } from 'pino'
 import { jwtCheckFrom } from './access/jwt.ts'
+import { newKnown } from './access/known.ts'
 import { MINUTE, SECOND } from './clock.ts'
 import type { Config } from './config.ts'
 import { connect, type Database } from './db/db.ts'
@@ -51,6 +52,7 @@ async function serve(config: Config, home: Home, log: Logger): Promise<Service> 
       db,
       here: hereFrom(config, home.secret),
       jwt: jwtCheckFrom(config),
+      known: newKnown(),
       corsOrigins: config.CORS_ORIGINS,
       limits: newLimits(config.RATE_LIMIT),
       keyUsed: usage.used,

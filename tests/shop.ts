@@ -3,9 +3,11 @@
 
 import { randomBytes } from 'node:crypto'
 import { Writable } from 'node:stream'
+import { setTimeout as sleep } from 'node:timers/promises'
 import pg from 'pg'
 import pino from 'pino'
 import { inject, onTestFinished } from 'vitest'
+import { KNOWN_MS } from '../src/access/known.ts'
 import { travel } from '../src/clock.ts'
 import { readConfig } from '../src/config.ts'
 import { type Service, startService } from '../src/service.ts'
@@ -44,6 +46,8 @@ export type Shop = {
   node(settings?: Record<string, string>): Promise<Api>
   /** Straight to the database, to look at what no answer shows. */
   sql(text: string, values?: unknown[]): Promise<Any[]>
+  /** Waits until a change made at one node counts at every other. */
+  everywhere(): Promise<void>
   databaseUrl: string
   serverSecret: string
   service: Service
@@ -105,7 +109,13 @@ export async function shop(settings: Record<string, string> = {}): Promise<Shop>
     person,
     member,
     node: async (more) => apiAt((await start(more)).url),
-    sql: async (text, values) => (await look.query(text, values)).rows,
+    sql: async (text, values) => {
+      const { rows } = await look.query(text, values)
+      // What was changed behind the service's back is known to every node a moment later.
+      if (/^\s*(update|delete)/i.test(text)) await sleep(KNOWN_MS)
+      return rows
+    },
+    everywhere: () => sleep(KNOWN_MS),
     databaseUrl,
     serverSecret,
     service,

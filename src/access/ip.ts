@@ -2,11 +2,16 @@
 
 import ipaddr from 'ipaddr.js'
 
+/** Four numbers without leading zeros: some take "010" for eight. */
+const IPV4 = /^(0|[1-9]\d{0,2})(\.(0|[1-9]\d{0,2})){3}\//
+
 /** The range in its normal form ("192.0.2.7/24" is 192.0.2.0/24, a lone address is a range of one), or null. */
 export function readRange(text: string): string | null {
+  const mapped = /^::ffff:(\d[\d.]+)(?:\/(9[6-9]|1[01]\d|12[0-8]))?$/i.exec(text)
+  if (mapped) return readRange(`${mapped[1]}/${Number(mapped[2] ?? 128) - 96}`)
   const whole = text.includes('/') ? text : `${text}/${ipaddr.IPv4.isValid(text) ? 32 : 128}`
-  if (!/^[0-9a-fA-F:.]{2,45}\/\d{1,3}$/.test(whole) || !ipaddr.isValidCIDR(whole)) return null
-  if (!whole.includes(':') && !/^\d{1,3}(\.\d{1,3}){3}\//.test(whole)) return null
+  if (!/^[0-9a-fA-F:.]{2,45}\/(0|[1-9]\d{0,2})$/.test(whole) || !ipaddr.isValidCIDR(whole)) return null
+  if (!whole.includes(':') && !IPV4.test(whole)) return null
   const [address, bits] = ipaddr.parseCIDR(whole)
   const Family = address.kind() === 'ipv4' ? ipaddr.IPv4 : ipaddr.IPv6
   return `${Family.networkAddressFromCIDR(whole).toString()}/${bits}`

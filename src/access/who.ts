@@ -1,6 +1,5 @@
 // Who is calling, and what they are in the store of the path: one question to the database, shared by all requests
-// that wait at the same moment. Nothing is remembered between requests, so a session that was ended and a permission
-// that was taken away are gone with the next request on every node.
+// that wait at the same moment, and relied on for a moment only (see known.ts).
 
 import type { Caller, UserCaller } from '../caller.ts'
 import { DAY, HOUR, later, now } from '../clock.ts'
@@ -13,6 +12,7 @@ import { sha256 } from '../secrets.ts'
 import type { Credential } from './credential.ts'
 import { addressAllowed } from './ip.ts'
 import type { JwtCheck } from './jwt.ts'
+import type { Known } from './known.ts'
 import { findOrCreateSubject } from './subject.ts'
 
 /** A session ends after so long without use; its row also has an absolute end. */
@@ -31,7 +31,7 @@ type Question = {
   store_id: string | null
 }
 
-type Found = {
+export type Found = {
   session_id: string | null
   session_used_at: Date
   session_expires_at: Date
@@ -52,6 +52,8 @@ type Found = {
   member_store_id: string | null
   role: Role
   member_permissions: Permission[] | null
+  member_version: string
+  key_version: string
 }
 
 const findCallers: Batch<Question, Found> = (db, rows) =>
@@ -67,6 +69,7 @@ const findCallers: Batch<Question, Found> = (db, rows) =>
            key.enabled and key.revoked_at is null and key_store.id is not null as key_usable,
            key.expires_at as key_expires_at,
            key.ip_allowlist,
+           key.xmin::text as key_version,
            person.id as user_id,
            person.email,
            person.name as user_name,
@@ -75,7 +78,8 @@ const findCallers: Batch<Question, Found> = (db, rows) =>
            person.data_key_kid,
            store.id as member_store_id,
            member.role,
-           member.permissions as member_permissions
+           member.permissions as member_permissions,
+           member.xmin::text as member_version
       from json_to_recordset(${JSON.stringify(rows.map((row, n) => ({ n, ...row })))})
            as asked(n int, hash text, key_hash text, key_hash_before text, user_id text, store_id text)
       left join sessions session on session.hash = decode(asked.hash, 'hex')
@@ -91,11 +95,12 @@ export async function findCaller(
   db: Db,
   here: Here,
   jwt: JwtCheck | null,
+  known: Known<Found>,
   credential: Credential,
   storeId: string | null,
   ip: string,
 ): Promise<Caller> {
-  const found = await db.batched(findCallers, await questionOf(db, here, jwt, credential, storeId))
+  const found = await find(db, known, await questionOf(db, here, jwt, credential, storeId))
   switch (credential.kind) {
     case 'service':
       if (!found.service_id) return fail('invalid_token')
@@ -109,6 +114,18 @@ export async function findCaller(
     case 'jwt':
       return found.user_id ? userCaller(here, found, ip) : fail('invalid_token')
   }
+}
+
+async function find(db: Db, known: Known<Found>, question: Question): Promise<Found> {
+  const name = `${question.hash ?? question.key_hash ?? question.user_id} ${question.store_id}`
+  const before = known.get(name)
+  if (before) return before
+  const since = known.mark()
+  const found = await db.batched(findCallers, question)
+  // Only what may: whoever was just let in must not wait for it.
+  if (found.key_id ?? found.service_id ?? (question.store_id === null ? found.user_id : found.member_store_id))
+    known.set(name, found, since)
+  return found
 }
 
 async function questionOf(
@@ -144,7 +161,14 @@ function keyCaller(here: Here, found: Found, ip: string): Caller {
   if (found.key_expires_at && found.key_expires_at <= now()) return fail('invalid_token')
   if (found.ip_allowlist && !addressAllowed(found.ip_allowlist, ip)) return fail('forbidden_ip')
   const permissions = inOrder(here.permissions, found.key_permissions)
-  return { kind: 'key', id: found.key_id, storeId: found.key_store_id, permissions, ip }
+  return {
+    kind: 'key',
+    id: found.key_id,
+    storeId: found.key_store_id,
+    permissions,
+    version: found.key_version,
+    ip,
+  }
 }
 
 function userCaller(here: Here, found: Found, ip: string): UserCaller {
@@ -162,6 +186,7 @@ function userCaller(here: Here, found: Found, ip: string): UserCaller {
           storeId: found.member_store_id,
           role: found.role,
           permissions: permissionsOf(here.permissions, found.role, found.member_permissions),
+          version: found.member_version,
         }
       : null,
     ip,
@@ -175,6 +200,7 @@ function sessionLives(found: Found): boolean {
 /** Beside the request, not in its way: a lost touch costs at most an hour of thirty days. */
 function touchSession(db: Db, found: Found): void {
   if (now() < later(SESSION_TOUCH_MS, found.session_used_at)) return
+  found.session_used_at = now()
   db.query(sql`
     update sessions
        set last_used_at = ${now()}

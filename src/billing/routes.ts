@@ -20,6 +20,7 @@ export const billingRoutes: Route[] = [
       returns: [201, Address],
       errors: ['limit_exceeded'],
       ownTransaction: true,
+      leavesAccess: true,
       example: {
         body: {
           firstName: 'Ada',

@@ -20,7 +20,7 @@ export function renderProblem(failure: Failure, requestId: string, path: string)
     ...(facts.required ? { required: facts.required } : {}),
     ...facts.members,
   }
-  return { status, headers: headersOf(failure), body: JSON.stringify(body), resourceId: null }
+  return { status, headers: headersOf(failure), body: masked(JSON.stringify(body)), resourceId: null }
 }
 
 /** What nobody foresaw becomes a 500 that tells nothing; what PostgreSQL could not hold is a fault of the input. */
@@ -28,6 +28,11 @@ export function asFailure(error: unknown): Failure {
   if (error instanceof Failure) return error
   if (isUnstorable(error)) return new Failure('invalid_input', { members: { errors: [] }, cause: error })
   return new Failure('internal_error', { cause: error })
+}
+
+/** A key or token that somebody put into a path or a member's name does not come back to them. */
+function masked(text: string): string {
+  return text.replace(/\b[a-z][a-z0-9]{1,15}_(prod|test|dev|sess|svc|inv)_[0-9A-Za-z]{20,}/g, '[secret]')
 }
 
 function headersOf({ code, facts }: Failure): Record<string, string> {

@@ -5,10 +5,12 @@ import fastJson from 'fast-json-stringify'
 import type { TSchema } from 'typebox'
 import { type Credential, checkQuery, readCredential } from '../access/credential.ts'
 import type { JwtCheck } from '../access/jwt.ts'
-import { findCaller } from '../access/who.ts'
-import { type Caller, held } from '../caller.ts'
-import { check } from '../check.ts'
-import type { Database } from '../db/db.ts'
+import type { Known } from '../access/known.ts'
+import { CallerChanged, standFast } from '../access/standing.ts'
+import { type Found, findCaller } from '../access/who.ts'
+import { type Caller, held, type KeyCaller, type UserCaller } from '../caller.ts'
+import { check, step } from '../check.ts'
+import type { Database, Db } from '../db/db.ts'
 import { type ErrorCode, Failure, type Fault, fail, failInput } from '../errors.ts'
 import type { Here } from '../here.ts'
 import {
@@ -50,6 +52,7 @@ export type Gate = {
   db: Database
   here: Here
   jwt: JwtCheck | null
+  known: Known<Found>
   corsOrigins: string[]
   /** Null when RATE_LIMIT is off. */
   limits: { callers: Buckets; addresses: Buckets } | null
@@ -62,7 +65,10 @@ export function newLimits(perMinute: number | null): Gate['limits'] {
   return { callers: new Buckets(perMinute), addresses: new Buckets(Math.max(1, Math.floor(perMinute / 10))) }
 }
 
-export async function walk(gate: Gate, route: Route, incoming: Incoming): Promise<Outgoing> {
+/** A caller whose rights change under way is met anew; nobody's rights change so often as this. */
+const MOST_MEETINGS = 5
+
+export async function walk(gate: Gate, route: Route, incoming: Incoming, meeting = 1): Promise<Outgoing> {
   const { credential, caller, allowance } = await whoIsCalling(gate, route, incoming)
   const limitHeaders = allowance ? rateLimitHeaders(allowance) : {}
   try {
@@ -71,6 +77,11 @@ export async function walk(gate: Gate, route: Route, incoming: Incoming): Promis
     const sent = await answerOnce(gate, route, incoming, caller, credential)
     return { ...sent, headers: { ...sent.headers, ...limitHeaders }, caller }
   } catch (error) {
+    if (error instanceof CallerChanged) {
+      if (meeting === MOST_MEETINGS) throw new Failure('unavailable', { retryAfterSeconds: 1 })
+      gate.known.forget()
+      return walk(gate, route, incoming, meeting + 1)
+    }
     if (!(error instanceof Failure)) throw error
     const problem = renderProblem(error, incoming.requestId, incoming.path)
     return { ...problem, headers: { ...problem.headers, ...limitHeaders }, caller }
@@ -79,9 +90,9 @@ export async function walk(gate: Gate, route: Route, incoming: Incoming): Promis
 
 // ---- who is calling, and how often ---------------------------------------------------------------------------------
 
-type Known = { credential: Credential | null; caller: Caller | null; allowance: Allowance | null }
+type Met = { credential: Credential | null; caller: Caller | null; allowance: Allowance | null }
 
-async function whoIsCalling(gate: Gate, route: Route, incoming: Incoming): Promise<Known> {
+async function whoIsCalling(gate: Gate, route: Route, incoming: Incoming): Promise<Met> {
   const { limits } = gate
   try {
     checkQuery(incoming.query)
@@ -96,7 +107,7 @@ async function whoIsCalling(gate: Gate, route: Route, incoming: Incoming): Promi
     if (credential.kind === 'session' && credential.fromCookie) checkOrigin(gate, incoming)
     const storeId = incoming.params.storeId
     const store = storeId && isId('store', storeId) ? storeId : null
-    const caller = await findCaller(gate.db, gate.here, gate.jwt, credential, store, incoming.ip)
+    const caller = await findCaller(gate.db, gate.here, gate.jwt, gate.known, credential, store, incoming.ip)
     if (caller.kind === 'key') gate.keyUsed(caller.id)
     return {
       credential,
@@ -149,6 +160,10 @@ function mayThey(route: Route, caller: Caller | null, incoming: Incoming): void 
       required: [needs],
       detail: `This needs the permission ${needs}, which you do not hold in this store.`,
     })
+}
+
+function needsPermission({ needs }: Route): boolean {
+  return needs !== 'nothing' && needs !== 'user' && needs !== 'store user'
 }
 
 /** An id that is not well formed is answered exactly as one that does not exist: after the input, like everything missing. */
@@ -242,13 +257,30 @@ async function perform(
     retry,
     from: { ip: incoming.ip, userAgent, path: incoming.path },
   }
-  if (route.method === 'GET' || route.ownTransaction) {
-    const answer = await route.handle({ ...asked, db: gate.db })
+  const handle = async (db: Db) => {
+    const answer = await route.handle({ ...asked, db })
     return answer.sent ?? sentFor(route, answer)
   }
-  return gate.db.transaction(async (tx) => {
+  if (route.method === 'GET') return handle(gate.db)
+  const sent = route.ownTransaction
+    ? await handle(gate.db)
+    : await inTransaction(gate.db, route, caller, incoming.params.storeId, request, handle)
+  if (!route.leavesAccess) gate.known.forget()
+  return sent
+}
+
+function inTransaction(
+  db: Db,
+  route: Route,
+  caller: Caller | null,
+  storeId: string | undefined,
+  request: RetriedRequest | null,
+  handle: (tx: Db) => Promise<Sent>,
+): Promise<Sent> {
+  return db.transaction(async (tx) => {
     if (request) await claim(tx, request)
-    const sent = sentFor(route, await route.handle({ ...asked, db: tx }))
+    if (needsPermission(route) && storeId) await standFast(tx, caller as UserCaller | KeyCaller, storeId)
+    const sent = await handle(tx)
     if (request) await remember(tx, rowFor(request, sent))
     return sent
   })
@@ -286,7 +318,7 @@ function readQuery(route: Route, sent: Record<string, unknown>, faults: Fault[])
   else
     for (const name of Object.keys(query))
       faults.push({
-        pointer: `?${name}`,
+        pointer: `?${step(name)}`,
         code: 'unknown_member',
         detail: 'This parameter is not known here. Leave it out.',
       })

@@ -131,27 +131,31 @@ type Remembered = {
 }
 
 /** What was answered before, or null when that was so long ago that the request may run anew. */
-export async function recall(db: Db, request: Request): Promise<Sent | null> {
-  const row = await db.one<Remembered>(sql`
-    update remembered_answers
-       set openings = openings + (fingerprint = any(${bothKeys(request).map((keys) => fingerprintOf(keys, request))}))::int
-     where lookup = any(${lookupsOf(request)})
- returning lookup, fingerprint, once_only, status, resource_id, kid, salt, sealed, openings, created_at`)
-  if (!row) return null
-  if (row.created_at < later(-REMEMBERED_MS)) {
-    await db.query(sql`delete from remembered_answers where lookup = ${row.lookup} and created_at = ${row.created_at}`)
-    return null
-  }
-  const keys = keysOf(request.keyring, row.kid)
-  if (!keys || !fingerprintOf(keys, request).equals(row.fingerprint)) return fail('idempotency_mismatch')
-  return (
-    openAnswer(keys, request, row) ??
-    fail('secret_no_longer_available', { members: { resource: { id: row.resource_id } } })
-  )
+export function recall(db: Db, request: Request): Promise<Sent | null> {
+  return db.transaction(async (tx) => {
+    const row = await tx.one<Remembered>(sql`
+      select lookup, fingerprint, once_only, status, resource_id, kid, salt, sealed, openings, created_at
+        from remembered_answers
+       where lookup = any(${lookupsOf(request)})
+         for update`)
+    if (!row) return null
+    if (row.created_at < later(-REMEMBERED_MS)) {
+      await tx.query(sql`delete from remembered_answers where lookup = ${row.lookup}`)
+      return null
+    }
+    const keys = keysOf(request.keyring, row.kid)
+    if (!keys || !fingerprintOf(keys, request).equals(row.fingerprint)) return fail('idempotency_mismatch')
+    const sent = openAnswer(keys, request, row)
+    if (!sent) return fail('secret_no_longer_available', { members: { resource: { id: row.resource_id } } })
+    // Only what was really shown is counted: another session of the same user uses nothing up.
+    if (row.once_only)
+      await tx.query(sql`update remembered_answers set openings = openings + 1 where lookup = ${row.lookup}`)
+    return sent
+  })
 }
 
 function openAnswer(keys: Keyring['current'], request: Request, row: Remembered): Sent | null {
-  if (row.once_only && (row.openings > MOST_OPENINGS || row.created_at < later(-SECRET_SHOWN_MS))) return null
+  if (row.once_only && (row.openings >= MOST_OPENINGS || row.created_at < later(-SECRET_SHOWN_MS))) return null
   if (!row.salt || !row.sealed || (row.once_only && request.credential === null)) return null
   try {
     const key = sealingKey(keys, request, row.once_only, row.salt)

@@ -8,7 +8,7 @@ import { DAY, later, MINUTE, now } from '../clock.ts'
 import { type Db, sql } from '../db/db.ts'
 import { violated } from '../db/faults.ts'
 import { normalizeEmail } from '../email.ts'
-import { fail } from '../errors.ts'
+import { type Fault, fail, failInput } from '../errors.ts'
 import { newEvent, writeEvents } from '../events/event.ts'
 import type { Here } from '../here.ts'
 import { remember } from '../idempotency/retry.ts'
@@ -18,7 +18,7 @@ import { type Permission, permissionsOf, type Role } from '../permissions.ts'
 import type { Retry } from '../route.ts'
 import { mintToken, type Secret, sha256 } from '../secrets.ts'
 import { type StoreRow, showStore } from '../stores/schema.ts'
-import { hashPassword, inTurn, passwordMatches } from './passwords.ts'
+import { checkPassword, hashPassword, inTurn, passwordMatches } from './passwords.ts'
 
 const SESSION_MS = 90 * DAY
 const FAILURES_MS = 15 * MINUTE
@@ -115,7 +115,10 @@ export async function changePassword(
   retry: Retry | null,
 ): Promise<void> {
   if (caller.email === null)
-    fail('invalid_credentials', { detail: 'You have no password here: your identity provider keeps it.' })
+    return fail('invalid_credentials', { detail: 'You have no password here: your identity provider keeps it.' })
+  const faults: Fault[] = []
+  checkPassword(change.newPassword, caller.email, '#/newPassword', faults)
+  if (faults.length > 0) failInput(faults)
   // The failure must stay written, so it is not counted inside the transaction that it would roll back.
   const { outcome, stored } = await inTurn(() =>
     db.transaction(async (tx) => {
@@ -139,7 +142,11 @@ export async function changePassword(
        where id = ${caller.id}
          and password_hash = ${stored}
    returning id`)
-    if (changed.length === 0) fail('invalid_credentials')
+    if (changed.length === 0) {
+      // Perhaps the change that came first was this very request, sent twice.
+      await retry?.claim(tx)
+      fail('invalid_credentials')
+    }
     await tx.query(sql`
       delete from sessions
        where user_id = ${caller.id}

@@ -125,7 +125,6 @@ export const identityRoutes: Route[] = [
       summary: 'Change my password',
       description: 'Ends every other session.',
       body: PasswordChange,
-      reads: (body, _here, faults) => readPasswordChange(body, faults),
       returns: [204, null],
       errors: ['invalid_credentials'],
       ownTransaction: true,
@@ -149,11 +148,6 @@ function readSignUp(body: Partial<SignUp>, faults: Fault[]) {
     cookie: body.cookie === true,
     invitation: body.invitation ?? null,
   }
-}
-
-function readPasswordChange(body: Partial<Type.Static<typeof PasswordChange>>, faults: Fault[]) {
-  if (body.newPassword !== undefined) checkPassword(body.newPassword, '', '#/newPassword', faults)
-  return { currentPassword: body.currentPassword ?? '', newPassword: body.newPassword ?? '' }
 }
 
 function signedIn(session: NewSession, asCookie: boolean): Answer<Type.Static<typeof SignedIn>> {

@@ -87,7 +87,7 @@ function checkDescription(description: unknown, found: Found): void {
     found(pointer, 'too_long', `This may have at most ${DESCRIPTION_CHARACTERS} characters.`)
 }
 
-/** How deep it goes. A number that cannot be given back as it came is refused, not rounded. */
+/** How deep it goes. A whole number too large to be exact is refused, not rounded; fractions are as exact as JSON's readers are. */
 function checkValue(value: unknown, pointer: string, found: Found): number {
   if (typeof value === 'number' && Math.abs(value) > Number.MAX_SAFE_INTEGER)
     found(pointer, 'unsafe_number', 'This number is too large to be kept exactly. Send it as a string.')

@@ -115,7 +115,7 @@ test('422: every fault of a new key at once', async () => {
     '#/ipAllowlist/0 invalid_cidr',
     '#/metadata invalid_type',
     '#/name too_short',
-    '#/permissions/0 repeated',
+    '#/permissions/1 repeated',
     '#/rateLimit/limit too_small',
     '#/rateLimit/windowSeconds required',
     '#/status unknown_member',

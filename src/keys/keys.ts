@@ -1,6 +1,7 @@
 // API keys: made, listed, read. The full key exists in one answer only; the database keeps an HMAC of it, under a key
 // that the database does not hold.
 
+import { CallerChanged } from '../access/standing.ts'
 import type { KeyCaller, UserCaller } from '../caller.ts'
 import { held, madeBy } from '../caller.ts'
 import { now } from '../clock.ts'
@@ -46,7 +47,7 @@ export async function createKey(
   }
   const { name, type, permissions, expires_at } = row
   const event = newEvent(caller, storeId, 'key.created', row.id, { name, type, permissions, expiresAt: expires_at })
-  const written = asWritten(here, row, event, retry?.rowFor(answer))
+  const written = asWritten(here, caller, row, event, retry?.rowFor(answer))
   let outcome = await db.batched(insertKeys, written)
   // A retry in the same batch takes up room that it does not need, so that more than one try may be due.
   while (outcome === 'full' && (await recountKeys(db, here, storeId))) outcome = await db.batched(insertKeys, written)
@@ -61,6 +62,8 @@ function settle<Body>(outcome: Outcome, answer: Answer<Body>): Answer<Body> {
       throw new AnsweredBefore()
     case 'gone':
       return fail('store_not_found')
+    case 'changed':
+      throw new CallerChanged()
     case 'full':
       return fail('limit_exceeded', {
         detail: 'The store holds as many live keys as it may. Revoke keys that are no longer used.',
@@ -101,7 +104,14 @@ function newKeyRow(here: Here, caller: Manager, storeId: string, wanted: WantedK
 }
 
 /** One request's part of the statement below. */
-function asWritten(here: Here, key: NewKeyRow, event: EventRow, remembered: RememberedRow | undefined) {
+function asWritten(
+  here: Here,
+  caller: Manager,
+  key: NewKeyRow,
+  event: EventRow,
+  remembered: RememberedRow | undefined,
+) {
+  const makerVersion = caller.kind === 'key' ? caller.version : caller.member?.version
   return {
     most: here.maxKeysPerStore,
     id: key.id,
@@ -119,6 +129,7 @@ function asWritten(here: Here, key: NewKeyRow, event: EventRow, remembered: Reme
     rate_limit_window_seconds: key.rate_limit_window_seconds,
     created_by_kind: key.created_by_kind,
     created_by_id: key.created_by_id,
+    maker_version: makerVersion,
     created_at: key.created_at,
     event_id: event.id,
     event_actor: event.actor,
@@ -133,8 +144,8 @@ function asWritten(here: Here, key: NewKeyRow, event: EventRow, remembered: Reme
   }
 }
 type Written = ReturnType<typeof asWritten>
-/** `gone`: the store was deleted meanwhile. `answered`: the Idempotency-Key was used before. `full`: the limit. */
-type Outcome = 'made' | 'answered' | 'gone' | 'full'
+/** `gone`: the store was deleted meanwhile. `changed`: so were the maker's rights. `answered`: the Idempotency-Key was used before. `full`: the limit. */
+type Outcome = 'made' | 'answered' | 'gone' | 'changed' | 'full'
 
 /**
  * The keys of many requests in one statement: the store's row is locked (in the order of ids, so that two batches never
@@ -147,8 +158,8 @@ const insertKeys: Batch<Written, Outcome> = async (db, rows) => {
         from json_to_recordset(${JSON.stringify(rows)})
              as asked(most int, id text, store_id text, name text, type text, permissions text[], metadata json,
                       start text, hash text, hash_kid text, expires_at timestamptz, ip_allowlist text[], rate_limit int,
-                      rate_limit_window_seconds int, created_by_kind text, created_by_id text, created_at timestamptz,
-                      event_id text, event_actor json, event_data json,
+                      rate_limit_window_seconds int, created_by_kind text, created_by_id text,
+                      maker_version text, created_at timestamptz, event_id text, event_actor json, event_data json,
                       lookup text, fingerprint text, status int, kid text, salt text, sealed text,
                       answered_at timestamptz)
     ), store as (
@@ -158,18 +169,46 @@ const insertKeys: Batch<Written, Outcome> = async (db, rows) => {
          and deleted_at is null
        order by id
          for no key update
+    ), maker as (
+      -- Under the store's lock: is the maker still who we met? (The locking clause reads what is there now.)
+      select member.store_id, member.user_id as id, member.xmin::text as version
+        from members member
+       where (member.store_id, member.user_id) in (
+               select asked.store_id, asked.created_by_id
+                 from asked
+                 join store on store.id = asked.store_id
+                where asked.created_by_kind = 'user'
+             )
+       order by member.store_id, member.user_id
+         for share
+    ), key_maker as (
+      select key.store_id, key.id, key.xmin::text as version
+        from api_keys key
+       where key.id in (
+               select asked.created_by_id
+                 from asked
+                 join store on store.id = asked.store_id
+                where asked.created_by_kind = 'key'
+             )
+       order by key.id
+         for share
     ), placed as (
       select asked.n, asked.id, asked.lookup, store.id is not null as there,
+             maker.id is not null as unchanged,
              store.live_keys + row_number() over (partition by asked.store_id order by asked.n) <= asked.most as fits
         from asked
         left join store on store.id = asked.store_id
+        left join (select * from maker union all select * from key_maker) as maker
+               on maker.store_id = asked.store_id
+              and maker.id = asked.created_by_id
+              and maker.version = asked.maker_version
     ), claimed as (
       insert into remembered_answers
              (lookup, fingerprint, once_only, status, resource_id, kid, salt, sealed, created_at)
       select decode(asked.lookup, 'hex'), decode(asked.fingerprint, 'hex'), true, asked.status, asked.id, asked.kid,
              decode(asked.salt, 'hex'), decode(asked.sealed, 'hex'), asked.answered_at
         from asked
-        join placed on placed.n = asked.n and placed.fits
+        join placed on placed.n = asked.n and placed.fits and placed.unchanged
        where asked.lookup is not null
        order by asked.lookup
           on conflict (lookup) do nothing
@@ -178,6 +217,7 @@ const insertKeys: Batch<Written, Outcome> = async (db, rows) => {
       select n
         from placed
        where fits
+         and unchanged
          and (lookup is null or id in (select resource_id from claimed))
     ), key as (
       insert into api_keys
@@ -200,6 +240,7 @@ const insertKeys: Batch<Written, Outcome> = async (db, rows) => {
        where stores.id = count.store_id
     )
     select case when not there then 'gone'
+                when not unchanged then 'changed'
                 when not fits then 'full'
                 when n in (select n from made) then 'made'
                 else 'answered'

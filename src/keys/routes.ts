@@ -23,6 +23,7 @@ export const keyRoutes: Route[] = [
       errors: ['cannot_grant', 'limit_exceeded', 'secret_no_longer_available'],
       onceOnly: true,
       ownTransaction: true,
+      leavesAccess: true,
       example: {
         body: {
           name: 'Checkout',

@@ -273,7 +273,7 @@ test('a customer who is invited to more moves up, and keeps their addresses', as
   expect((await api.get(billing, { as: customer.token })).body.data).toEqual([address])
 })
 
-test('409: whoever has a role keeps it, and the invitation stays open', async () => {
+test('409: whoever has a role keeps it, and once removed does not come back by that invitation', async () => {
   const world = await shop()
   const { api, member, owner, store } = world
   const staff = await member('STAFF')
@@ -283,7 +283,19 @@ test('409: whoever has a role keeps it, and the invitation stays open', async ()
   const path = `/v1/user/store/${store.id}/members/${staff.id}`
   expect((await api.get(path, { as: owner.token })).body.role).toBe('STAFF')
   await api.delete(path, { as: owner.token })
-  expect((await accept(world, token, staff)).body.role).toBe('MANAGER')
+  expect((await accept(world, token, staff)).body.code).toBe('invitation_not_found')
+})
+
+test('who is invited again has one open invitation, the newest', async () => {
+  const world = await shop()
+  const { api, owner, person, store } = world
+  const ada = await person()
+  const older = await tokenFor(world, ada, 'STAFF')
+  const newer = await tokenFor(world, ada, 'MANAGER')
+  const open = await api.get(`/v1/user/store/${store.id}/invitations`, { as: owner.token })
+  expect(open.body.data.map((invitation: { role: string }) => invitation.role)).toEqual(['MANAGER'])
+  expect((await accept(world, older, ada)).body.code).toBe('invitation_not_found')
+  expect((await accept(world, newer, ada)).body.role).toBe('MANAGER')
 })
 
 test('503: an invitation to a store that is busy can be accepted later', async () => {
@@ -373,10 +385,10 @@ test('inviting, withdrawing, accepting and joining leave one event each, in the 
   const world = await shop()
   const { api, owner, person, store, sql } = world
   const [ada, bob] = [await person(), await person()]
-  const first = (await invite(world, owner.token, ada, 'STAFF')).body
   const second = (await invite(world, owner.token, ada, 'MANAGER')).body
   await api.delete(`/v1/user/store/${store.id}/invitations/${second.id}`, { as: owner.token })
   await accept(world, second.token, ada)
+  const first = (await invite(world, owner.token, ada, 'STAFF')).body
   await accept(world, first.token, bob)
   await accept(world, first.token, ada)
   await api.patch(`/v1/user/store/${store.id}`, { registration: 'OPEN' }, { as: owner.token })
@@ -395,7 +407,6 @@ test('inviting, withdrawing, accepting and joining leave one event each, in the 
   const staff = { role: 'STAFF', permissions: ['READ', 'WRITE'] }
   expect(events).toEqual([
     // Their rows were written again by what came after.
-    { type: 'member.invited', by: owner.id, subject: first.id, data: staff, together: false },
     {
       type: 'member.invited',
       by: owner.id,
@@ -404,6 +415,7 @@ test('inviting, withdrawing, accepting and joining leave one event each, in the 
       together: false,
     },
     { type: 'member.invitation_withdrawn', by: owner.id, subject: second.id, data: {}, together: true },
+    { type: 'member.invited', by: owner.id, subject: first.id, data: staff, together: false },
     { type: 'member.joined', by: ada.id, subject: ada.id, data: { ...staff, invitation: first.id }, together: true },
     { type: 'member.joined', by: bob.id, subject: bob.id, data: { role: 'CUSTOMER', permissions: [] }, together: true },
   ])

@@ -15,6 +15,7 @@ import { cutPage, type Page, type PageAsked, windowOf } from '../page.ts'
 import { missingFrom, type Permission, permissionsOf, type Role } from '../permissions.ts'
 import type { Answer } from '../route.ts'
 import { mintToken, sha256 } from '../secrets.ts'
+import { withdrawInvitationsTo } from './open-invitations.ts'
 import { showStore } from './schema.ts'
 import { lockStore } from './stores.ts'
 
@@ -56,7 +57,9 @@ export async function invite(
   storeId: string,
   wanted: { email: string; role: Role; permissions: Permission[] | null },
 ): Promise<Answer<InvitationView & { token: string }>> {
-  checkGrant(caller, permissionsOf(here.permissions, wanted.role, wanted.permissions))
+  checkGrant(caller, permissionsOf(here.permissions, wanted.role, wanted.permissions), wanted.role)
+  // One open invitation for each address: the newest is the one that counts.
+  await withdrawInvitationsTo(tx, caller, storeId, wanted.email)
   const token = mintToken(here.keyPrefix, 'inv')
   const by = madeBy(caller)
   const row: InvitationRow = {
@@ -181,6 +184,7 @@ export async function acceptInvitation(
         on conflict (store_id, user_id) do update
        set role = excluded.role, permissions = excluded.permissions, revision = members.revision + 1, updated_at = excluded.updated_at
      where members.role = 'CUSTOMER'
+       and excluded.role <> 'CUSTOMER'
  returning created_at`)
   if (!member) return fail('already_member')
   await destroySecrets(tx, [row.id])
@@ -224,7 +228,8 @@ async function heldByMember(tx: Db, here: Here, row: InvitationRow): Promise<Per
       from members
      where store_id = ${row.store_id}
        and user_id = ${row.created_by_id}`)
-  return member ? permissionsOf(here.permissions, member.role, member.permissions) : []
+  if (!member || (row.role === 'OWNER' && member.role !== 'OWNER')) return []
+  return permissionsOf(here.permissions, member.role, member.permissions)
 }
 
 /** A closed store answers a stranger like one that does not exist. */

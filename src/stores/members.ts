@@ -4,15 +4,16 @@
 import { held, type KeyCaller, type UserCaller } from '../caller.ts'
 import { now } from '../clock.ts'
 import { type Db, sql } from '../db/db.ts'
-import { fail } from '../errors.ts'
+import { fail, failInput } from '../errors.ts'
 import { checkMatch, etagOf } from '../etag.ts'
 import { newEvent, writeEvents } from '../events/event.ts'
-import { checkGrant } from '../grant.ts'
+import { checkGrant, isOwner, OWNER_HOLDS_ALL } from '../grant.ts'
 import type { Here } from '../here.ts'
 import { destroySecrets } from '../idempotency/retry.ts'
 import { cutPage, type Page, type PageAsked, windowOf } from '../page.ts'
 import { missingFrom, type Permission, permissionsOf, type Role } from '../permissions.ts'
 import type { Answer } from '../route.ts'
+import { withdrawInvitationsTo } from './open-invitations.ts'
 import type { MemberRow } from './schema.ts'
 import { lockStore } from './stores.ts'
 
@@ -78,9 +79,10 @@ export async function changeMember(
   if (changes.permissions !== undefined) after.permissions = changes.permissions
   else if (changes.role !== undefined && changes.role !== before.role) after.permissions = null
   if (after.role === 'OWNER') after.permissions = null
+  if (before.role === 'OWNER' && after.role === 'OWNER' && changes.permissions) failInput([OWNER_HOLDS_ALL])
   const holds = permissionsOf(here.permissions, after.role, after.permissions)
   const held = permissionsOf(here.permissions, before.role, before.permissions)
-  checkGrant(caller, holds)
+  checkGrant(caller, holds, after.role)
   if (before.role === 'OWNER' && after.role !== 'OWNER') await keepAnOwner(tx, place.storeId)
   const same = after.role === before.role && String(after.permissions) === String(before.permissions)
   if (!same) {
@@ -99,6 +101,7 @@ export async function changeMember(
     ])
   }
   const demoted = missingFrom(holds, held).length > 0
+  if (demoted) await withdrawInvitationsTo(tx, caller, place.storeId, before.email)
   const keys = await settleKeys(tx, caller, place, demoted ? options.keys : 'keep')
   return { body: { member: showMember(here, after), keys }, etag: etagOf(after.revision) }
 }
@@ -115,6 +118,8 @@ export async function removeMember(
   checkRank(here, caller, member)
   if (member.role === 'OWNER') await keepAnOwner(tx, place.storeId)
   const keys = await settleKeys(tx, caller, place, options.keys)
+  // Nobody who was removed comes back by an invitation that was still open.
+  await withdrawInvitationsTo(tx, caller, place.storeId, member.email)
   await tx.query(sql`
     delete from members
      where store_id = ${place.storeId}
@@ -156,7 +161,8 @@ async function findMember(db: Db, storeId: string, userId: string): Promise<Memb
 /** Who holds more than you is not yours to change. */
 function checkRank(here: Here, caller: Manager, member: MemberRow): void {
   const theirs = permissionsOf(here.permissions, member.role, member.permissions)
-  if (missingFrom(held(caller), theirs).length > 0) fail('outranked')
+  const lesser = member.role === 'OWNER' && !isOwner(caller)
+  if (lesser || missingFrom(held(caller), theirs).length > 0) fail('outranked')
 }
 
 async function keepAnOwner(tx: Db, storeId: string): Promise<void> {
@@ -169,7 +175,21 @@ async function keepAnOwner(tx: Db, storeId: string): Promise<void> {
   if (owners.length < 2) fail('last_owner')
 }
 
-/** What becomes of the keys a member made: they stay, or they are revoked with them. */
+/** The keys a member made, and those that these keys have made. */
+const keysOf = (place: { storeId: string; userId: string }) => sql`
+  with recursive made as (
+    select id
+      from api_keys
+     where store_id = ${place.storeId}
+       and created_by_id = ${place.userId}
+     union
+    select key.id
+      from made
+      join api_keys key on key.created_by_id = made.id and key.store_id = ${place.storeId}
+  )
+  select id from made`
+
+/** What becomes of them: they stay, or they are revoked with their maker. */
 async function settleKeys(
   tx: Db,
   caller: Manager,
@@ -177,27 +197,23 @@ async function settleKeys(
   fate: 'keep' | 'revoke',
 ): Promise<KeyState[]> {
   const at = now()
-  if (fate === 'revoke') {
+  const reason = 'member removed or demoted'
+  const ids = (await tx.query<{ id: string }>(keysOf(place))).map(({ id }) => id)
+  if (fate === 'revoke' && ids.length > 0) {
     const revoked = await tx.query<{ id: string }>(sql`
       update api_keys
-         set revoked_at = ${at}, revocation_reason = 'member removed or demoted', updated_at = ${at}, revision = revision + 1
-       where store_id = ${place.storeId}
-         and created_by_id = ${place.userId}
+         set revoked_at = ${at}, revocation_reason = ${reason}, updated_at = ${at}, revision = revision + 1
+       where id = any(${ids})
          and revoked_at is null
    returning id`)
-    await tx.query(sql`
-      update stores
-         set live_keys = greatest(0, live_keys - ${revoked.length}::int)
-       where id = ${place.storeId}`)
+    await countKeys(tx, place.storeId)
     await destroySecrets(
       tx,
       revoked.map(({ id }) => id),
     )
     await writeEvents(
       tx,
-      revoked.map(({ id }) =>
-        newEvent(caller, place.storeId, 'key.revoked', id, { reason: 'member removed or demoted' }),
-      ),
+      revoked.map(({ id }) => newEvent(caller, place.storeId, 'key.revoked', id, { reason })),
     )
   }
   return tx.query<KeyState>(sql`
@@ -208,8 +224,21 @@ async function settleKeys(
                 else 'ACTIVE'
            end as status
       from api_keys
-     where store_id = ${place.storeId}
-       and created_by_id = ${place.userId}
+     where id = any(${ids})
      order by id desc
      limit 1000`)
+}
+
+/** The store's own count, taken anew: the expired had left it or not, who knows. */
+async function countKeys(tx: Db, storeId: string): Promise<void> {
+  await tx.query(sql`
+    update stores
+       set live_keys = (
+             select count(*)
+               from api_keys
+              where store_id = ${storeId}
+                and revoked_at is null
+                and (expires_at is null or expires_at > ${now()})
+           )
+     where id = ${storeId}`)
 }

@@ -4,7 +4,7 @@ import Type from 'typebox'
 import { Words } from '../check.ts'
 import { readEmail } from '../email.ts'
 import type { Fault } from '../errors.ts'
-import { readPermissions } from '../grant.ts'
+import { OWNER_HOLDS_ALL, readPermissions } from '../grant.ts'
 import type { Here } from '../here.ts'
 import { PageQuery } from '../page.ts'
 import { inOrder, type Permission, type Role } from '../permissions.ts'
@@ -283,11 +283,6 @@ function readNewInvitation(body: { email?: string; role?: Role; permissions?: st
 
 /** The order they were sent in means nothing: the same permissions are no change. */
 function readInOrder(here: Here, given: string[], role: Role | undefined, faults: Fault[]): Permission[] {
-  if (role === 'OWNER')
-    faults.push({
-      pointer: '#/permissions',
-      code: 'owner_holds_all',
-      detail: 'An owner holds every permission, always. Leave the permissions out, or choose another role.',
-    })
+  if (role === 'OWNER') faults.push(OWNER_HOLDS_ALL)
   return inOrder(here.permissions, readPermissions(here.permissions, given, faults))
 }

@@ -1,0 +1,42 @@
+// Who was known a moment ago. A caller who sends many requests is looked up once in a while, not for each of them; what
+// was taken away is refused at once by the node that took it away, and by every other node when the moment is over.
+// Nothing has to arrive for that: no message between nodes, no clock but this process's own.
+//
+// What is kept is what the database said, not what followed from it: whether a session or a key has ended is asked anew
+// at every use.
+
+/** Every node refuses within 250 ms; this leaves 50 for the question itself. */
+export const KNOWN_MS = 200
+const MOST_KNOWN = 10_000
+
+export type Known<Found> = {
+  get(name: string): Found | undefined
+  /** `since` is what `mark()` said before the question was asked: an answer older than a change is not kept. */
+  set(name: string, found: Found, since: number): void
+  mark(): number
+  /** After every change that may touch what anyone may do. */
+  forget(): void
+}
+
+export function newKnown<Found>(): Known<Found> {
+  const entries = new Map<string, { found: Found; until: number }>()
+  let changes = 0
+  return {
+    get(name) {
+      const entry = entries.get(name)
+      if (entry && entry.until > performance.now()) return entry.found
+      if (entry) entries.delete(name)
+      return undefined
+    },
+    set(name, found, since) {
+      if (since !== changes) return
+      if (entries.size >= MOST_KNOWN) entries.clear()
+      entries.set(name, { found, until: performance.now() + KNOWN_MS })
+    },
+    mark: () => changes,
+    forget() {
+      changes += 1
+      entries.clear()
+    },
+  }
+}

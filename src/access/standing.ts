@@ -1,0 +1,35 @@
+// Between the moment a caller was met and the moment their change is written somebody may take their rights away. So a
+// change that needs a permission takes the store's lock, under which rights are changed, and then looks once more: is the
+// caller's record still the one we met? (PostgreSQL numbers every version of a row with the transaction that wrote it.)
+// If not they are met anew, and what they may do is asked again.
+
+import type { KeyCaller, UserCaller } from '../caller.ts'
+import { type Db, sql } from '../db/db.ts'
+
+/** Thrown when the caller's rights are not what they were a moment ago. */
+export class CallerChanged extends Error {}
+
+/** Holds the caller's rights as they are until the transaction ends. The store first: everyone takes them in that order. */
+export async function standFast(tx: Db, caller: UserCaller | KeyCaller, storeId: string): Promise<void> {
+  await tx.query(sql`
+    select id
+      from stores
+     where id = ${storeId}
+       for no key update`)
+  const record =
+    caller.kind === 'key'
+      ? sql`
+          select id
+            from api_keys
+           where id = ${caller.id}
+             and xmin::text = ${caller.version}
+             for share`
+      : sql`
+          select user_id
+            from members
+           where store_id = ${storeId}
+             and user_id = ${caller.id}
+             and xmin::text = ${caller.member?.version ?? null}
+             for share`
+  if ((await tx.one(record)) === null) throw new CallerChanged()
+}

@@ -1,0 +1,149 @@
+// What somebody who is being removed tries to get done in their last moment, and how they try to come back.
+
+import { expect, test } from 'vitest'
+import { NEW_KEY, shop } from './shop.ts'
+
+const MANAGER = ['READ', 'MANAGE_KEYS', 'MANAGE_MEMBERS']
+
+test('a key that a member makes while they are removed does not outlive them', async () => {
+  const { api, node, member, owner, store, keys, sql } = await shop()
+  const other = await node()
+  for (let round = 0; round < 6; round++) {
+    const manager = await member('MANAGER')
+    const making = Array.from({ length: 24 }, (_, n) =>
+      (n % 2 ? api : other).post(keys, NEW_KEY, { as: manager.token }),
+    )
+    const removing = api.delete(`/v1/user/store/${store.id}/members/${manager.id}?keys=revoke`, { as: owner.token })
+    const made = (await Promise.all(making)).map(({ status }) => status)
+    expect((await removing).status).toBe(200)
+    expect(made.filter((status) => status !== 201 && status !== 404)).toEqual([])
+    expect(await sql('select id from api_keys where created_by_id = $1 and revoked_at is null', [manager.id])).toEqual(
+      [],
+    )
+  }
+})
+
+test('nothing that a removed manager asked for is done after the removal was answered', async () => {
+  const { api, member, owner, store, sql } = await shop()
+  const path = (id: string) => `/v1/user/store/${store.id}/members/${id}`
+  for (let round = 0; round < 6; round++) {
+    const [manager, friend] = [await member('MANAGER'), await member('CUSTOMER')]
+    const changing = Array.from({ length: 8 }, (_, n) =>
+      api.patch(path(friend.id), { role: n % 2 ? 'STAFF' : 'MANAGER' }, { as: manager.token }),
+    )
+    const removed = await api.delete(path(manager.id), { as: owner.token })
+    const [removal] = await sql(`select id from events where type = 'member.removed' order by id desc limit 1`)
+    expect(removed.status).toBe(200)
+    expect((await Promise.all(changing)).filter(({ status }) => status >= 500)).toEqual([])
+    expect(
+      await sql(`select id from events where actor ->> 'id' = $1 and type = 'member.updated' and id > $2`, [
+        manager.id,
+        removal.id,
+      ]),
+    ).toEqual([])
+  }
+})
+
+test('of two owners who remove each other at once one does', async () => {
+  const { api, member, store } = await shop()
+  const path = (id: string) => `/v1/user/store/${store.id}/members/${id}`
+  for (let round = 0; round < 6; round++) {
+    const [one, two] = [await member('OWNER'), await member('OWNER')]
+    const answers = await Promise.all([
+      api.delete(path(two.id), { as: one.token }),
+      api.delete(path(one.id), { as: two.token }),
+    ])
+    expect(answers.map(({ status }) => status).sort()).toEqual([200, 404])
+  }
+})
+
+test('keys=revoke reaches the keys that the keys of a member have made', async () => {
+  const { api, member, owner, store, keys } = await shop()
+  const manager = await member('MANAGER')
+  const first = (await api.post(keys, { ...NEW_KEY, permissions: MANAGER }, { as: manager.token })).body
+  const second = (await api.post(keys, { ...NEW_KEY, permissions: MANAGER }, { as: first.key })).body
+  const removed = await api.delete(`/v1/user/store/${store.id}/members/${manager.id}?keys=revoke`, { as: owner.token })
+  expect(removed.body.keys).toEqual([
+    { id: second.id, name: 'Checkout', status: 'REVOKED' },
+    { id: first.id, name: 'Checkout', status: 'REVOKED' },
+  ])
+  for (const { key } of [first, second]) expect((await api.get(keys, { as: key })).status).toBe(401)
+})
+
+test('whoever holds every permission is not an owner, and neither makes one nor removes one', async () => {
+  const { api, member, owner, store, keys } = await shop()
+  const { permissions } = (await api.get(`${keys}/grantable`, { as: owner.token })).body
+  const mighty = await member('STAFF', permissions)
+  const { key } = (await api.post(keys, { ...NEW_KEY, permissions }, { as: owner.token })).body
+  const path = (id: string) => `/v1/user/store/${store.id}/members/${id}`
+  for (const as of [mighty.token, key])
+    for (const [answer, code] of [
+      [await api.patch(path(mighty.id), { role: 'OWNER' }, { as }), 'cannot_grant'],
+      [
+        await api.post(`/v1/user/store/${store.id}/invitations`, { email: 'a@example.com', role: 'OWNER' }, { as }),
+        'cannot_grant',
+      ],
+      [await api.delete(path(owner.id), { as }), 'outranked'],
+    ] as const)
+      expect([answer.status, answer.body.code]).toEqual([403, code])
+})
+
+test('the limit of keys holds although expired keys are revoked with their maker', async () => {
+  const { api, member, owner, store, keys } = await shop({ MAX_KEYS_PER_STORE: '3' })
+  const manager = await member('MANAGER')
+  const expiresAt = new Date(Date.now() + 900).toISOString()
+  const make = async (as: string, more = {}) => (await api.post(keys, { ...NEW_KEY, ...more }, { as })).status
+  for (let n = 0; n < 3; n++) expect(await make(manager.token, { expiresAt })).toBe(201)
+  while (Date.now() <= Date.parse(expiresAt)) await new Promise((resolve) => setTimeout(resolve, 20))
+  for (let n = 0; n < 3; n++) expect(await make(owner.token)).toBe(201)
+  await api.delete(`/v1/user/store/${store.id}/members/${manager.id}?keys=revoke`, { as: owner.token })
+  expect(await make(owner.token)).toBe(409)
+})
+
+test('a body with tens of thousands of faults is refused without looking at each of them', async () => {
+  const { api, owner, keys } = await shop()
+  const body = { ...NEW_KEY, permissions: Array.from({ length: 30_000 }, () => 0) }
+  const before = process.cpuUsage()
+  const refused = await api.post(keys, body, { as: owner.token })
+  const { user, system } = process.cpuUsage(before)
+  expect([refused.status, refused.body.errors]).toEqual([
+    422,
+    [{ pointer: '#/permissions', code: 'too_long', detail: 'This has far too many entries.' }],
+  ])
+  expect((user + system) / 1000).toBeLessThan(100)
+})
+
+test('another session of the same user uses up none of the retries', async () => {
+  const { api, owner, keys } = await shop()
+  const headers = { 'idempotency-key': 'a-key-that-was-lost' }
+  const made = await api.post(keys, NEW_KEY, { as: owner.token, headers })
+  const { token } = (await api.post('/v1/auth/sign-in', { email: owner.email, password: owner.password })).body
+  for (let n = 0; n < 6; n++) expect((await api.post(keys, NEW_KEY, { as: token, headers })).status).toBe(409)
+  for (let n = 0; n < 5; n++) expect((await api.post(keys, NEW_KEY, { as: owner.token, headers })).text).toBe(made.text)
+  expect((await api.post(keys, NEW_KEY, { as: owner.token, headers })).body.code).toBe('secret_no_longer_available')
+})
+
+test('a secret that strays into a path or a name is not repeated', async () => {
+  const { api, owner, keys } = await shop()
+  const { key } = (await api.post(keys, NEW_KEY, { as: owner.token })).body
+  const strayed = [
+    await api.get(`${keys}/${key}`, { as: owner.token }),
+    await api.post(keys, { ...NEW_KEY, [key]: 1 }, { as: owner.token }),
+    await api.get(`${keys}?${key}=1`, { as: owner.token }),
+  ]
+  for (const { status, text } of strayed) {
+    expect([404, 422]).toContain(status)
+    expect(text).not.toContain(key)
+    expect(text).toContain('[secret]')
+  }
+})
+
+test('an allow-list understands an IPv4 address in IPv6 clothes, and no octal', async () => {
+  const { api, owner, keys } = await shop()
+  const make = (range: string) =>
+    api.post(keys, { ...NEW_KEY, permissions: ['MANAGE_KEYS'], ipAllowlist: [range] }, { as: owner.token })
+  const mapped = await make('::ffff:127.0.0.1')
+  expect([mapped.status, mapped.body.ipAllowlist]).toEqual([201, ['127.0.0.1/32']])
+  expect((await api.get(keys, { as: mapped.body.key })).status).toBe(200)
+  for (const odd of ['010.0.0.1', '10.0.0.0/08']) expect((await make(odd)).status).toBe(422)
+})
