@@ -104,19 +104,25 @@ export async function run(command: string[], env: Record<string, string>): Promi
 
 export type Load = { perSecond: number; p50: number; p99: number; errors: number }
 
-/** One measurement. Anything but 2xx is an error, and an error makes the measurement worthless. */
+/** How many different requests each connection has ready; then it begins again. */
+const READY = 2_000
+
+/**
+ * One measurement. Anything but 2xx is an error, and an error makes the measurement worthless. Requests that differ are
+ * made before the clock starts, `make(n)` the n-th of them: the cost of making them is not the service's.
+ */
 export async function load(
   url: string,
   seconds: number,
-  requests: autocannon.Request[],
+  make: (n: number) => autocannon.Request,
   connections = CONNECTIONS,
 ): Promise<Load> {
+  let made = 0
   const result = await autocannon({
     url,
     connections,
     duration: seconds,
-    requests,
-    headers: { 'content-type': 'application/json' },
+    setupClient: (client) => client.setRequests(Array.from({ length: READY }, () => make(made++))),
   })
   const errors = result.errors + result.non2xx + result.timeouts
   return { perSecond: result.requests.average, p50: result.latency.p50, p99: result.latency.p99, errors }

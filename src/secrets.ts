@@ -120,8 +120,8 @@ export class ServerKeys {
 
   /** A key of its own for one sealed thing: HKDF over the purpose's key and whatever else must be known to open it. */
   deriveSealing(purpose: Purpose, salt: Uint8Array, ...parts: string[]): Buffer {
-    const input = hmac(salt, this.#keys[purpose], ...parts)
-    return hmac(input, `storekeeper/v1/${purpose}`, new Uint8Array([1]))
+    const input = hmac(salt, this.#keys[purpose].toString('latin1'), ...parts)
+    return hmac(input, `storekeeper/v1/${purpose}`, '\x01')
   }
 }
 
@@ -133,7 +133,10 @@ export function keysOf(keyring: Keyring, kid: string): ServerKeys | null {
   return keyring.previous?.kid === kid ? keyring.previous : null
 }
 
-/** Each part is led by its length, so that no two lists of parts ever look the same to the hash. */
+/**
+ * Each part is led by its length, so that no two lists of parts ever look the same to the hash. Text is gathered and
+ * handed over at once: each call into the hash costs more than the hashing.
+ */
 function hmac(key: Uint8Array, ...parts: (string | Uint8Array)[]): Buffer {
   const mac = createHmac('sha256', key)
   let text = ''
@@ -145,7 +148,7 @@ function hmac(key: Uint8Array, ...parts: (string | Uint8Array)[]): Buffer {
       text = ''
     }
   }
-  return mac.update(text).digest()
+  return (text === '' ? mac : mac.update(text)).digest()
 }
 
 // ---- sealing ------------------------------------------------------------------------------------------------------

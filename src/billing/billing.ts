@@ -114,7 +114,7 @@ const insertAddresses: Batch<Wanted, Outcome> = (db, rows) =>
       rows.map(({ row, lookup }) => ({ store_id: row.store_id, user_id: row.user_id, lookup })),
     )
     // In the order of ids, so that two batches never wait for each other.
-    await tx.query(sql`
+    const locked = tx.query(sql`
       select member.user_id
         from members member
        where (member.store_id, member.user_id) in (
@@ -123,7 +123,8 @@ const insertAddresses: Batch<Wanted, Outcome> = (db, rows) =>
              )
        order by member.store_id, member.user_id
          for no key update`)
-    const found = await tx.query<Place>(sql`
+    // Looked at under the lock: the statement leaves with the one before it, and begins when that has ended.
+    const seen = tx.query<Place>(sql`
       select member.user_id is not null as there,
              (select count(*)::int
                 from addresses
@@ -135,8 +136,9 @@ const insertAddresses: Batch<Wanted, Outcome> = (db, rows) =>
         left join stores store on store.id = place.store_id and store.deleted_at is null
         left join members member on member.store_id = store.id and member.user_id = place.user_id
        order by place.n`)
+    const [, found] = await Promise.all([locked, seen])
     const outcomes = decide(rows, found)
-    await writeAddresses(tx, rows, outcomes)
+    writeAddresses(tx, rows, outcomes)
     return outcomes
   })
 
@@ -165,7 +167,7 @@ function decide(rows: Wanted[], places: Place[]): Outcome[] {
   return outcomes
 }
 
-async function writeAddresses(tx: Db, rows: Wanted[], outcomes: Outcome[]): Promise<void> {
+function writeAddresses(tx: Db, rows: Wanted[], outcomes: Outcome[]): void {
   const made = rows.flatMap(({ row, event, remember }, n) => {
     const isDefault = outcomes[n] === 'default'
     if (!isDefault && outcomes[n] !== 'other') return []
@@ -189,7 +191,7 @@ async function writeAddresses(tx: Db, rows: Wanted[], outcomes: Outcome[]): Prom
     ]
   })
   if (made.length === 0) return
-  await tx.query(sql`
+  tx.last(sql`
     with made as (
       select *
         from json_to_recordset(${JSON.stringify(made)})

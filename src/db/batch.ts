@@ -1,7 +1,7 @@
 // Requests that wait for the database anyway share one statement and one commit. While a batch is on its way the next one
-// collects; there is no timer, so a lone request leaves at once. A batch that is held up, by a lock perhaps, does not hold
-// up the rest: after a moment the next one leaves beside it. Behind an HTTP server the driver's work for each statement is
-// the cost, not the disk, and sharing it is what makes the difference (see `npm run bench`).
+// collects; there is no timer: a lone request leaves with the turn of the event loop it came in. A batch that is held up,
+// by a lock perhaps, does not hold up the rest: after a moment the next one leaves beside it. Behind an HTTP server the
+// driver's work for each statement is the cost, not the disk, and sharing it makes the difference (see `npm run bench`).
 //
 // Each member still succeeds or fails alone. A statement that is refused has written nothing, so its members are tried
 // one by one. When the answer is lost nobody can know what was written: then nothing is tried again, and every member
@@ -38,6 +38,17 @@ function newQueue<In, Out>(batch: Batch<In, Out>, db: Db): Queue<In, Out> {
   let waiting: Waiting<In, Out>[] = []
   let inFlight = 0
   let lastSent = 0
+  let leaving = false
+
+  /** At the end of this turn of the event loop: whoever came in with the same turn comes along. */
+  function leave(): void {
+    if (leaving) return
+    leaving = true
+    setImmediate(() => {
+      leaving = false
+      if (waiting.length > 0) send()
+    })
+  }
 
   async function send(): Promise<void> {
     const members = waiting.slice(0, MOST_ROWS)
@@ -46,13 +57,13 @@ function newQueue<In, Out>(batch: Batch<In, Out>, db: Db): Queue<In, Out> {
     lastSent = performance.now()
     await settle(batch, db, members)
     inFlight -= 1
-    if (waiting.length > 0) send()
+    if (waiting.length > 0) leave()
   }
 
   return (row) =>
     new Promise((resolve, reject) => {
       waiting.push({ row, resolve, reject })
-      if (inFlight === 0 || (inFlight < MOST_IN_FLIGHT && performance.now() - lastSent > HELD_UP_MS)) send()
+      if (inFlight === 0 || (inFlight < MOST_IN_FLIGHT && performance.now() - lastSent > HELD_UP_MS)) leave()
     })
 }
 

@@ -19,6 +19,8 @@ export type Db = {
   one<Row>(statement: Sql): Promise<Row | null>
   /** All of it or nothing. Inside another transaction it simply joins. */
   transaction<T>(work: (tx: Db) => Promise<T>): Promise<T>
+  /** The last statement of a transaction, when nobody needs its result: it travels with the commit. */
+  last(statement: Sql): void
   /** Lets the row travel with the rows of other requests that wait at the same moment: see batch.ts. */
   batched<In, Out>(batch: Batch<In, Out>, row: In): Promise<Out>
 }
@@ -56,7 +58,9 @@ export function connect(connection: Connection): Database {
     // The driver's own clock: a server that is frozen cannot keep to the others.
     query_timeout: 7_000,
     application_name: 'storekeeper',
-    options: STEADY_PLANS,
+    options: `-c timezone=UTC ${STEADY_PLANS}`,
+    pipeline: true,
+    types: { getTypeParser },
   })
   // A client that loses its server while nobody looks at it would otherwise end the process.
   pool.on('error', () => {})
@@ -67,11 +71,25 @@ export function connect(connection: Connection): Database {
     query: (statement) => run(pool, statement),
     one: async <Row>(statement: Sql) => (await run<Row>(pool, statement))[0] ?? null,
     transaction: (work) => transaction(pool, work),
+    last: () => {
+      throw new Error('There is no transaction that this could be the last statement of')
+    },
     batched: (batch, row) => queueFor(queues, batch, db)(row),
     waiting: () => pool.waitingCount,
     close: () => pool.end(),
   }
   return db
+}
+
+const TIMESTAMPTZ = 1184
+
+/** The driver's own reader of times takes them apart with a pattern, for every year and zone there ever was. Ours are UTC. */
+function getTypeParser(oid: number, format?: 'text' | 'binary') {
+  return oid === TIMESTAMPTZ ? readTime : pg.types.getTypeParser(oid, format as 'text')
+}
+
+function readTime(text: string): Date {
+  return new Date(`${text.slice(0, 10)}T${text.slice(11, -3)}Z`)
 }
 
 const names = new WeakMap<TemplateStringsArray, Omit<Sql, 'values'>>()
@@ -127,13 +145,16 @@ async function transaction<T>(pool: pg.Pool, work: (tx: Db) => Promise<T>): Prom
     query: (statement) => run(client, statement),
     one: async <Row>(statement: Sql) => (await run<Row>(client, statement))[0] ?? null,
     transaction: (inner) => inner(tx),
+    last: (statement) => void pending.push(quietly(run(client, statement))),
     batched: async (batch, row) => (await batch(tx, [row]))[0] as never,
   }
+  // Statements leave without waiting for the ones before them, and the server takes them in order: the first travels with
+  // the begin, the last with the commit. When one is refused, so is all that follows, and the commit rolls back.
+  const pending = [quietly(run(client, BEGIN))]
   let broken: Error | undefined
   try {
-    await run(client, BEGIN)
     const result = await work(tx)
-    await run(client, COMMIT)
+    await Promise.all([...pending, run(client, COMMIT)])
     return result
   } catch (error) {
     await client.query('rollback').catch((lost) => {
@@ -143,6 +164,12 @@ async function transaction<T>(pool: pg.Pool, work: (tx: Db) => Promise<T>): Prom
   } finally {
     client.release(broken)
   }
+}
+
+/** Its failure is heard when it is waited for, not before. */
+function quietly<T>(promise: Promise<T>): Promise<T> {
+  promise.catch(() => {})
+  return promise
 }
 
 const BEGIN = sql`begin`

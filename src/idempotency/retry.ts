@@ -208,7 +208,14 @@ function lookupOf(keys: Keyring['current'], request: Request): Buffer {
 }
 
 function fingerprintOf(keys: Keyring['current'], request: Request): Buffer {
-  return keys.hmac('idempotency-lookup', 'fingerprint', request.key, request.method, request.url, request.body)
+  return keys.hmac(
+    'idempotency-lookup',
+    'fingerprint',
+    request.key,
+    request.method,
+    request.url,
+    request.body.toString('latin1'),
+  )
 }
 
 function sealingKey(keys: Keyring['current'], request: Request, onceOnly: boolean, salt: Uint8Array): Buffer {
