@@ -35,7 +35,7 @@ const insert = await run(['--import', 'tsx', 'bench/bare.ts'], {
   DATABASE_URL: world.url,
   STORE: storeId,
 })
-const ours = await run(['bin/start.js'], {
+const ours = await run(['--max-semi-space-size=8', 'bin/start.js'], {
   DATABASE_URL: world.url,
   SERVER_SECRET: world.secret,
   PORT: '0',

@@ -10,11 +10,12 @@ import { fileURLToPath } from 'node:url'
 const root = join(dirname(fileURLToPath(import.meta.url)), '..')
 const dist = join(root, 'dist')
 
-export function build() {
+/** With `ifPossible`, for an installation without the compiler: then the build has to come from elsewhere. */
+export function build({ ifPossible = false } = {}) {
   if (!existsSync(join(root, 'src')) || isFresh()) return
   const compiler = findCompiler()
   if (!compiler) {
-    if (existsSync(dist)) return
+    if (existsSync(dist) || ifPossible) return
     fail('There is no build here and no compiler to make one. Run "npm ci" first.')
   }
   process.stderr.write('Building …\n')

@@ -3,9 +3,10 @@
 // and `x-moment` takes an RFC 3339 time that really exists.
 
 import { Ajv, type ErrorObject, type ValidateFunction } from 'ajv'
-import Type, { type TSchema } from 'typebox'
+import type { Static, TSchema } from 'typebox'
 import type { Fault } from './errors.ts'
 import { type TextKind, tidy, unseenIn } from './text.ts'
+import { Type } from './type.ts'
 
 const ajv = new Ajv({
   allErrors: true,
@@ -46,7 +47,7 @@ export const Moment = Type.String({ format: 'date-time', 'x-moment': true, examp
 
 export function Nullable<Schema extends TSchema>(schema: Schema) {
   const { type, enum: words, ...rest } = schema as Schema & { type?: string; enum?: string[] }
-  return Type.Unsafe<Type.Static<Schema> | null>(
+  return Type.Unsafe<Static<Schema> | null>(
     words ? { ...rest, enum: [...words, null] } : { ...rest, type: [type, 'null'] },
   )
 }

@@ -2,9 +2,10 @@
 // belongs to (path, caller and filters): given to another list, or altered, it is `invalid_cursor`.
 
 import { timingSafeEqual } from 'node:crypto'
-import Type from 'typebox'
+import type { TSchema } from 'typebox'
 import { fail } from './errors.ts'
 import type { Keyring } from './secrets.ts'
+import { Type } from './type.ts'
 
 export const PageQuery = {
   limit: Type.Optional(
@@ -18,7 +19,7 @@ export const PageQuery = {
 export type PageAsked = { limit?: number; cursor?: string }
 export type Page<Item> = { data: Item[]; nextCursor: string | null }
 
-export function pageOf<Item extends Type.TSchema>(item: Item, title: string) {
+export function pageOf<Item extends TSchema>(item: Item, title: string) {
   return Type.Object(
     {
       data: Type.Array(item),

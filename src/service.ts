@@ -51,7 +51,7 @@ async function serve(config: Config, home: Home, log: Logger): Promise<Service> 
     gate: {
       db,
       here: hereFrom(config, home.secret),
-      jwt: jwtCheckFrom(config),
+      jwt: await jwtCheckFrom(config),
       known: newKnown(),
       corsOrigins: config.CORS_ORIGINS,
       limits: newLimits(config.RATE_LIMIT),

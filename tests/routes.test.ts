@@ -1,7 +1,6 @@
 // Who may do what, and what each route promises, made from the routes' own rows: a new row is held against every line
 // here without a word being added.
 
-import Type from 'typebox'
 import { expect, test } from 'vitest'
 import { check } from '../src/check.ts'
 import { type IdKind, newId } from '../src/ids.ts'
@@ -9,6 +8,7 @@ import { BUILT_IN_PERMISSIONS, type BuiltInPermission } from '../src/permissions
 import { type Route, route } from '../src/route.ts'
 import { routes } from '../src/routes.ts'
 import { mintToken, sha256 } from '../src/secrets.ts'
+import { Type } from '../src/type.ts'
 import { NEW_ADDRESS, NEW_KEY, type Person, type Reply, type Shop, shop } from './shop.ts'
 
 const REALM = 'Bearer realm="storekeeper"'

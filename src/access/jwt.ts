@@ -1,7 +1,6 @@
 // Access tokens of a configured identity provider (RFC 9068 in spirit): signed with an asymmetric algorithm by a key
 // that the provider publishes, for us, and not yet expired. The user is (`iss`, `sub`).
 
-import { createRemoteJWKSet, errors, jwtVerify } from 'jose'
 import { now } from '../clock.ts'
 import type { Config } from '../config.ts'
 import { fail } from '../errors.ts'
@@ -14,10 +13,11 @@ const CLOCK_TOLERANCE_SECONDS = 5
 const FETCH_TIMEOUT_MS = 3_000
 const MOST_CHARACTERS = 8_192
 
-/** Null when no provider is configured: then no JWT is valid. */
-export function jwtCheckFrom(config: Config): JwtCheck | null {
+/** Null when no provider is configured: then no JWT is valid, and the library for them is not even loaded. */
+export async function jwtCheckFrom(config: Config): Promise<JwtCheck | null> {
   const { JWT_ISSUER: issuer, JWT_AUDIENCE: audience, JWT_JWKS_URL: url } = config
   if (issuer === null || audience === null || url === null) return null
+  const { createRemoteJWKSet, errors, jwtVerify } = await import('jose')
   const keys = createRemoteJWKSet(new URL(url), { timeoutDuration: FETCH_TIMEOUT_MS })
   return async (token) => {
     if (token.length > MOST_CHARACTERS) fail('invalid_token')
@@ -29,7 +29,7 @@ export function jwtCheckFrom(config: Config): JwtCheck | null {
       clockTolerance: CLOCK_TOLERANCE_SECONDS,
       currentDate: now(),
     }).catch((error) => {
-      if (providerIsAway(error)) return fail('unavailable', { retryAfterSeconds: 5, cause: error })
+      if (providerIsAway(errors, error)) return fail('unavailable', { retryAfterSeconds: 5, cause: error })
       return fail('invalid_token')
     })
     const subject: unknown = payload.sub
@@ -44,7 +44,7 @@ function isSubject(subject: unknown): subject is string {
 }
 
 /** The token may be good, but nobody can tell now. */
-function providerIsAway(error: unknown): boolean {
+function providerIsAway(errors: typeof import('jose').errors, error: unknown): boolean {
   if (error instanceof errors.JWKSTimeout || error instanceof errors.JWKSInvalid) return true
   return error instanceof errors.JOSEError ? error.code === 'ERR_JOSE_GENERIC' : true
 }

@@ -1,8 +1,8 @@
 // How HTTP speaks of billing addresses.
 
-import Type from 'typebox'
 import { PageQuery } from '../page.ts'
 import { type Route, route } from '../route.ts'
+import { Type } from '../type.ts'
 import { createAddress, listAddresses, readAddress, readNewAddress } from './billing.ts'
 import { Address, Addresses, NewAddress } from './schema.ts'
 

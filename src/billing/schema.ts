@@ -1,8 +1,9 @@
 // A billing address, as it looks from outside.
 
-import Type, { type Static } from 'typebox'
+import type { Static } from 'typebox'
 import { Line, Moment, Nullable } from '../check.ts'
 import { pageOf } from '../page.ts'
+import { Type } from '../type.ts'
 
 const closed = { additionalProperties: false }
 

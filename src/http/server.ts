@@ -1,7 +1,6 @@
 // The only file that names the framework. Fastify carries the bytes; what a request means is walk.ts.
 // Its defaults that would coerce, drop, or answer in another form than problem+json are turned off here.
 
-import cors from '@fastify/cors'
 import Fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest } from 'fastify'
 import type { Logger } from 'pino'
 import { ERRORS, type ErrorCode, Failure } from '../errors.ts'
@@ -95,7 +94,7 @@ export async function buildServer(parts: ServerParts): Promise<FastifyInstance> 
     done()
   })
   if (parts.gate.corsOrigins.length > 0)
-    await app.register(cors, {
+    await app.register((await import('@fastify/cors')).default, {
       origin: parts.gate.corsOrigins,
       credentials: true,
       methods: ['GET', 'POST', 'PATCH', 'DELETE'],

@@ -1,12 +1,13 @@
 // How HTTP speaks of accounts and sessions.
 
-import Type from 'typebox'
+import type { Static } from 'typebox'
 import { SESSION_COOKIE } from '../access/credential.ts'
 import { later, now } from '../clock.ts'
 import { readEmail } from '../email.ts'
 import type { Fault } from '../errors.ts'
 import { PageQuery } from '../page.ts'
 import { type Answer, type Route, route } from '../route.ts'
+import { Type } from '../type.ts'
 import {
   changePassword,
   endOtherSessions,
@@ -78,7 +79,7 @@ export const identityRoutes: Route[] = [
         'The user, and the stores they have a part in, with their role and permissions in each (the newest 100).',
       returns: [200, Me],
     },
-    async ({ db, here, caller }) => ({ body: (await readMe(db, here, caller)) as Type.Static<typeof Me> }),
+    async ({ db, here, caller }) => ({ body: (await readMe(db, here, caller)) as Static<typeof Me> }),
   ),
   route(
     {
@@ -91,7 +92,7 @@ export const identityRoutes: Route[] = [
       returns: [200, Sessions],
     },
     async ({ db, here, caller, query }) => ({
-      body: (await listSessions(db, here, caller, query)) as Type.Static<typeof Sessions>,
+      body: (await listSessions(db, here, caller, query)) as Static<typeof Sessions>,
     }),
   ),
   route(
@@ -150,7 +151,7 @@ function readSignUp(body: Partial<SignUp>, faults: Fault[]) {
   }
 }
 
-function signedIn(session: NewSession, asCookie: boolean): Answer<Type.Static<typeof SignedIn>> {
+function signedIn(session: NewSession, asCookie: boolean): Answer<Static<typeof SignedIn>> {
   const { user, token, expiresAt } = session
   const body = { user, expiresAt: expiresAt.toISOString() }
   if (!asCookie) return { body: { ...body, token: token.reveal() } }

@@ -1,10 +1,11 @@
 // Users and their sessions, as they look from outside.
 
-import Type, { type Static } from 'typebox'
+import type { Static } from 'typebox'
 import { Line, Moment, Nullable, Words } from '../check.ts'
 import { pageOf } from '../page.ts'
 import { ROLES } from '../permissions.ts'
 import { Store } from '../stores/schema.ts'
+import { Type } from '../type.ts'
 
 const Email = Type.String({ minLength: 3, maxLength: 254, description: 'Upper and lower case are the same.' })
 const Password = Type.String({

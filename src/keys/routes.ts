@@ -1,9 +1,9 @@
 // How HTTP speaks of API keys.
 
-import Type from 'typebox'
 import { Words } from '../check.ts'
 import { PageQuery } from '../page.ts'
 import { type Route, route } from '../route.ts'
+import { Type } from '../type.ts'
 import { readNewKey } from './input.ts'
 import { createKey, listKeys, readGrantable, readKey } from './keys.ts'
 import { Grantable, KEY_STATUSES, KEY_TYPES, Key, Keys, KeyWithSecret, NewKey } from './schema.ts'

@@ -1,9 +1,10 @@
 // An API key, as it looks from outside. Only the answers that make a secret carry it, as `key`.
 
-import Type, { type Static } from 'typebox'
+import type { Static } from 'typebox'
 import { Line, Moment, Nullable, Words } from '../check.ts'
 import { pageOf } from '../page.ts'
 import type { Permission } from '../permissions.ts'
+import { Type } from '../type.ts'
 
 const closed = { additionalProperties: false }
 

@@ -1,6 +1,5 @@
 // How HTTP speaks of stores, members and invitations.
 
-import Type from 'typebox'
 import { Words } from '../check.ts'
 import { readEmail } from '../email.ts'
 import type { Fault } from '../errors.ts'
@@ -9,6 +8,7 @@ import type { Here } from '../here.ts'
 import { PageQuery } from '../page.ts'
 import { inOrder, type Permission, type Role } from '../permissions.ts'
 import { type Route, route } from '../route.ts'
+import { Type } from '../type.ts'
 import {
   acceptInvitation,
   invite,

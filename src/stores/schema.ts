@@ -1,9 +1,10 @@
 // Stores, their members and the invitations to become one, as they look from outside.
 
-import Type, { type Static } from 'typebox'
+import type { Static } from 'typebox'
 import { Line, Moment, Nullable, Words } from '../check.ts'
 import { pageOf } from '../page.ts'
 import { type Permission, ROLES, type Role } from '../permissions.ts'
+import { Type } from '../type.ts'
 
 const closed = { additionalProperties: false }
 const Name = Line(1, 100)
