@@ -13,7 +13,7 @@ const say = (line: string) => void process.stderr.write(`${line}\n`)
 
 try {
   const config = readConfig(process.env)
-  const out = pino.destination({ fd: 1, sync: false, minLength: 4096, periodicFlush: 250 })
+  const out = pino.destination({ fd: 1, sync: false, minLength: 8192, periodicFlush: 250 })
   const log = pino({ level: config.LOG_LEVEL, base: null, timestamp: pino.stdTimeFunctions.isoTime }, out)
   const starting = startService(config, log, say)
   const grace = closeWithGrace({ delay: DRAIN_MS, logger: false, skip: ['SIGINT', 'SIGTERM'] }, async ({ err }) => {
