@@ -2,7 +2,7 @@
 // bench/bare.ts runs beside them each time, because the machine may have changed its mind meanwhile.
 
 import { mkdirSync, writeFileSync } from 'node:fs'
-import { type Load, load, median, newMembers, newWorld, run } from './world.ts'
+import { type Load, load, median, newMembers, newWorld, runBare, runOurs } from './world.ts'
 
 const SECONDS = Number(process.env.SECONDS ?? 8)
 const ROUNDS = Number(process.env.ROUNDS ?? 3)
@@ -21,19 +21,8 @@ const NEW_ADDRESS = JSON.stringify({
 
 const world = await newWorld()
 const { storeId, tokens } = await newMembers(world, USERS)
-const insert = await run(['--import', 'tsx', 'bench/bare.ts'], {
-  MODE: 'insert',
-  DATABASE_URL: world.url,
-  STORE: storeId,
-})
-const ours = await run(['--max-semi-space-size=8', 'bin/start.js'], {
-  DATABASE_URL: world.url,
-  SERVER_SECRET: world.secret,
-  PORT: '0',
-  RATE_LIMIT: 'off',
-  MAX_KEYS_PER_STORE: '10000000',
-  MAX_ADDRESSES_PER_USER: '1000000',
-})
+const insert = await runBare(world, storeId)
+const ours = await runOurs(world)
 const as = (path: string, body: string, sessions: number) => (n: number) => ({
   method: 'POST' as const,
   path,

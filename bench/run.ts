@@ -4,7 +4,7 @@
 
 import { randomUUID } from 'node:crypto'
 import { mkdirSync, writeFileSync } from 'node:fs'
-import { CONNECTIONS, type Load, load, median, memoryMb, newMembers, newWorld, run } from './world.ts'
+import { CONNECTIONS, type Load, load, median, memoryMb, newMembers, newWorld, runBare, runOurs } from './world.ts'
 
 const SECONDS = Number(process.env.SECONDS ?? 8)
 const ROUNDS = Number(process.env.ROUNDS ?? 3)
@@ -29,20 +29,9 @@ const NEW_ADDRESS = JSON.stringify({
 
 const world = await newWorld()
 const { storeId, tokens } = await newMembers(world, USERS)
-const bare = await run(['--import', 'tsx', 'bench/bare.ts'], { MODE: 'none' })
-const insert = await run(['--import', 'tsx', 'bench/bare.ts'], {
-  MODE: 'insert',
-  DATABASE_URL: world.url,
-  STORE: storeId,
-})
-const ours = await run(['--max-semi-space-size=8', 'bin/start.js'], {
-  DATABASE_URL: world.url,
-  SERVER_SECRET: world.secret,
-  PORT: '0',
-  RATE_LIMIT: 'off',
-  MAX_KEYS_PER_STORE: '10000000',
-  MAX_ADDRESSES_PER_USER: '1000000',
-})
+const bare = await runBare()
+const insert = await runBare(world, storeId)
+const ours = await runOurs(world)
 
 const headers = { 'content-type': 'application/json' }
 const plain = () => ({ method: 'POST' as const, path: '/keys', body: NEW_KEY, headers })

@@ -72,7 +72,7 @@ export async function newMembers(world: World, count: number): Promise<{ storeId
 export type Running = { url: string; pid: number; startedMs: number; stop(): Promise<void> }
 
 /** Starts a process and waits for the line that names its address. */
-export async function run(command: string[], env: Record<string, string>): Promise<Running> {
+async function run(command: string[], env: Record<string, string>): Promise<Running> {
   const began = performance.now()
   const child: ChildProcess = spawn(process.execPath, command, {
     env: { ...process.env, ...env },
@@ -100,6 +100,24 @@ export async function run(command: string[], env: Record<string, string>): Promi
         child.kill('SIGTERM')
       }),
   }
+}
+
+/** Bare Fastify: with one INSERT for each request, or with no database at all. */
+export function runBare(world?: World, storeId = ''): Promise<Running> {
+  const env = world ? { MODE: 'insert', DATABASE_URL: world.url, STORE: storeId } : { MODE: 'none' }
+  return run(['--import', 'tsx', 'bench/bare.ts'], env)
+}
+
+/** The service as `npm start` runs it, without the limits that a load of one store and few users would meet. */
+export function runOurs(world: World): Promise<Running> {
+  return run(['--max-semi-space-size=8', 'bin/start.js'], {
+    DATABASE_URL: world.url,
+    SERVER_SECRET: world.secret,
+    PORT: '0',
+    RATE_LIMIT: 'off',
+    MAX_KEYS_PER_STORE: '10000000',
+    MAX_ADDRESSES_PER_USER: '1000000',
+  })
 }
 
 export type Load = { perSecond: number; p50: number; p99: number; errors: number }

@@ -132,7 +132,7 @@ const LONGEST_SOCKET_PATH_BYTES = process.platform === 'darwin' ? 103 : 107
 async function makeSocketDir(dataDir: string, user: User | undefined): Promise<string> {
   const beside = join(dataDir, 'socket')
   const isShort = Buffer.byteLength(join(beside, `.s.PGSQL.${SOCKET_PORT}`)) <= LONGEST_SOCKET_PATH_BYTES
-  const socketDir = isShort ? beside : `/tmp/storekeeper-${shortHash(dataDir)}`
+  const socketDir = isShort ? beside : join('/tmp', `storekeeper-${shortHash(dataDir)}`)
   await makePrivate(socketDir, user)
   return socketDir
 }
