@@ -259,6 +259,9 @@ async function walPosition(sql: Shop['sql']): Promise<string> {
 }
 
 /** The write-ahead log since the beginning, and the server's own log; only a superuser may read them. */
+/** More than any of the files has; PostgreSQL before 16 wants to be told. */
+const SEGMENT_BYTES = 256 * 1024 * 1024
+
 async function filesOf(sql: Shop['sql'], since: string): Promise<Record<string, string>> {
   const [{ superuser }] = await sql('select rolsuper as superuser from pg_roles where rolname = current_user')
   if (!superuser) return {}
@@ -269,11 +272,15 @@ async function filesOf(sql: Shop['sql'], since: string): Promise<Record<string, 
   expect(segments.length).toBeGreaterThan(0)
   const wal: string[] = []
   for (const { name } of segments) {
-    const [{ bytes }] = await sql(`select pg_read_binary_file('pg_wal/' || $1, true) as bytes`, [name])
+    const [{ bytes }] = await sql(`select pg_read_binary_file('pg_wal/' || $1, 0, $2, true) as bytes`, [
+      name,
+      SEGMENT_BYTES,
+    ])
     wal.push((bytes ?? Buffer.alloc(0)).toString('utf8'))
   }
   const [{ log }] = await sql(
-    `select pg_read_file(current_setting('data_directory') || '/../postgres.log', true) as log`,
+    `select pg_read_file(current_setting('data_directory') || '/../postgres.log', 0, $1, true) as log`,
+    [SEGMENT_BYTES],
   )
   return { 'the write-ahead log': wal.join(''), ...(log === null ? {} : { 'the log of PostgreSQL': log as string }) }
 }
