@@ -268,6 +268,8 @@ const SOCKET_CODES: Record<string, ErrorCode> = {
 
 /** What is not even HTTP: there is no request to answer, only a socket to tell and to close. */
 function refuseBytes(error: { code: string }, socket: import('node:net').Socket): void {
+  // Whoever is still sending would lose the answer if the connection closed on them: the rest is let run past.
+  if (refused.has(socket)) return
   if (error.code === 'ECONNRESET' || !socket.writable) {
     socket.destroy()
     return
@@ -282,7 +284,14 @@ function refuseBytes(error: { code: string }, socket: import('node:net').Socket)
   }
   const lines = Object.entries(head).map(([name, value]) => `${name}: ${value}\r\n`)
   socket.end(`HTTP/1.1 ${ERRORS[code].status} ${ERRORS[code].title}\r\n${lines.join('')}\r\n${body}`)
+  refused.add(socket)
+  socket.removeAllListeners('data')
+  socket.resume()
+  setTimeout(() => socket.destroy(), LET_RUN_PAST_MS).unref()
 }
+
+const refused = new WeakSet<object>()
+const LET_RUN_PAST_MS = 1_000
 
 /** A stack may quote what was sent; its name and place are enough to find the fault. */
 function nameOf(cause: unknown): { name: string; code?: unknown; stack?: string } {
