@@ -110,7 +110,7 @@ export function runBare(world?: World, storeId = ''): Promise<Running> {
 
 /** The service as `npm start` runs it, without the limits that a load of one store and few users would meet. */
 export function runOurs(world: World): Promise<Running> {
-  return run(['--max-semi-space-size=8', 'bin/start.js'], {
+  return run(['--max-semi-space-size=16', 'bin/start.js'], {
     DATABASE_URL: world.url,
     SERVER_SECRET: world.secret,
     PORT: '0',

@@ -22,12 +22,15 @@ export type KeyCaller = {
   id: string
   storeId: string
   permissions: Permission[]
+  expiresAt: Date | null
   /** Of the record we met: held against the one that is there when a change is written (see access/standing.ts). */
-  version: string
+  revision: number
+  /** The number of the secret that was presented. */
+  secretNo: number
   ip: string
 }
 
-type ServiceCaller = { kind: 'service'; id: string; name: string; ip: string }
+export type ServiceCaller = { kind: 'service'; id: string; name: string; ip: string }
 
 export type Caller = UserCaller | KeyCaller | ServiceCaller
 

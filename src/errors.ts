@@ -25,6 +25,11 @@ export const ERRORS = {
     title: 'The body is not strict JSON',
     help: 'Send one JSON object in UTF-8: no repeated members, no NUL, no lone surrogate, no "__proto__", at most 32 levels deep.',
   },
+  invalid_form: {
+    status: 400,
+    title: 'The body is not a well-formed form',
+    help: 'Send "name=value" pairs joined by "&", in UTF-8, each name once.',
+  },
   invalid_cursor: {
     status: 400,
     title: 'The cursor does not belong to this list',
@@ -74,6 +79,11 @@ export const ERRORS = {
     status: 403,
     title: 'Only a service can do this',
     help: 'Call it with a service token. The operator issues one with "storekeeper service-token create <name>".',
+  },
+  key_required: {
+    status: 403,
+    title: 'Only an API key can do this',
+    help: 'This tells an API key about itself: call it with the key as the Bearer token.',
   },
   forbidden_ip: {
     status: 403,
@@ -133,6 +143,21 @@ export const ERRORS = {
     title: 'The limit is reached',
     help: 'Nothing was removed to make room. Remove what is no longer needed, or ask the operator to raise the limit.',
   },
+  key_revoked: {
+    status: 409,
+    title: 'The key is revoked',
+    help: 'A revoked key stays revoked. Create a new one.',
+  },
+  key_expired: {
+    status: 409,
+    title: 'The key has expired',
+    help: 'An expired key stays expired. Create a new one.',
+  },
+  rotation_conflict: {
+    status: 409,
+    title: 'The key was rotated at the same moment',
+    help: 'Another rotation was faster, and its caller has the new secret. Read the key, and rotate again if you still want to.',
+  },
   last_owner: {
     status: 409,
     title: 'A store keeps at least one owner',
@@ -168,7 +193,7 @@ export const ERRORS = {
   unsupported_media_type: {
     status: 415,
     title: 'That content type is not understood',
-    help: 'Send "Content-Type: application/json", in UTF-8 and without a Content-Encoding.',
+    help: 'Send "Content-Type: application/json", in UTF-8 and without a Content-Encoding. (Introspection alone takes a form.)',
   },
   invalid_input: {
     status: 422,

@@ -2,23 +2,29 @@
 // do what are all made from the row, so a row without a rule does not compile.
 
 import type { Static, TObject, TSchema } from 'typebox'
-import type { KeyCaller, UserCaller } from './caller.ts'
+import type { KeyCaller, ServiceCaller, UserCaller } from './caller.ts'
 import type { Db } from './db/db.ts'
 import type { ErrorCode, Fault } from './errors.ts'
 import type { Here } from './here.ts'
+import type { Verifier } from './keys/verify.ts'
 import type { BuiltInPermission } from './permissions.ts'
 
 /**
  * Who may call. A permission: whoever holds it in the store of the path, member or key. `user`: any signed-in user.
- * `store user`: a user with a part in the store of the path. `nothing`: anyone.
+ * `store user`: a user with a part in the store of the path. `key`: any API key. `service`: a back end of the operator,
+ * by its service token. `nothing`: anyone.
  */
-export type Needs = BuiltInPermission | 'user' | 'store user' | 'nothing'
+export type Needs = BuiltInPermission | 'user' | 'store user' | 'key' | 'service' | 'nothing'
 
 type CallerFor<N extends Needs> = N extends 'nothing'
   ? null
   : N extends 'user' | 'store user'
     ? UserCaller
-    : UserCaller | KeyCaller
+    : N extends 'key'
+      ? KeyCaller
+      : N extends 'service'
+        ? ServiceCaller
+        : UserCaller | KeyCaller
 
 type ParamsOf<Path extends string> = Path extends `${string}:${infer Name}/${infer Rest}`
   ? { [K in Name]: string } & ParamsOf<Rest>
@@ -70,8 +76,16 @@ export type Asked<Path extends string, N extends Needs, Query, Body> = {
   body: Body
   ifMatch: string | null
   retry: Retry | null
-  /** How the request came: for sessions and the trail. */
-  from: { ip: string; userAgent: string | null; path: string }
+  verifier: Verifier
+  /** How the request came: for sessions, the trail and signatures. */
+  from: {
+    at: Date
+    ip: string
+    userAgent: string | null
+    path: string
+    raw: Buffer
+    header(name: string): string | undefined
+  }
 }
 
 export type RouteFacts<Path extends string, N extends Needs, Query extends TObject, Body extends TSchema, Value> = {
@@ -90,6 +104,12 @@ export type RouteFacts<Path extends string, N extends Needs, Query extends TObje
   errors?: ErrorCode[]
   /** The answer holds a secret that is shown once. */
   onceOnly?: true
+  /** It asks and changes nothing, though it is a POST: no transaction, no retries, and its answer is never remembered. */
+  asksOnly?: true
+  /** The body may be left out, which is as good as `{}`. */
+  bodyOptional?: true
+  /** The body is a form, not JSON. */
+  form?: true
   /** The change is written by a batch or in transactions of its own. Otherwise it runs inside one. */
   ownTransaction?: true
   /** It changes nothing about what anyone may do. Every other change makes this node look everyone up anew. */

@@ -2,7 +2,7 @@
 // and the sealing of text. A secret in the code is a `Secret`, which prints as `[secret]`: the plain value is asked
 // for by name, so `reveal()` is the word to search for when you want to know where secrets go.
 
-import { createCipheriv, createDecipheriv, createHash, createHmac, hkdfSync, randomFillSync } from 'node:crypto'
+import { createCipheriv, createDecipheriv, createHmac, hash, hkdfSync, randomFillSync } from 'node:crypto'
 import { crc32 } from 'node:zlib'
 
 export class Secret {
@@ -93,8 +93,10 @@ function base62(length: number): string {
   return text
 }
 
-export function sha256(text: string): Buffer {
-  return createHash('sha256').update(text).digest()
+export function sha256(text: string): Buffer
+export function sha256(text: string, encoding: 'base64'): string
+export function sha256(text: string, encoding: 'buffer' | 'base64' = 'buffer'): Buffer | string {
+  return hash('sha256', text, encoding)
 }
 
 // ---- the server secret and what is derived from it ---------------------------------------------------------------

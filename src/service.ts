@@ -6,9 +6,11 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import type { Logger } from 'pino'
 import { jwtCheckFrom } from './access/jwt.ts'
 import { newKnown } from './access/known.ts'
+import { KEYS_CHANNEL, newKnownKeys } from './access/known-keys.ts'
 import { MINUTE, SECOND } from './clock.ts'
 import type { Config } from './config.ts'
 import { connect, type Database } from './db/db.ts'
+import { listen } from './db/listen.ts'
 import { migrate } from './db/migrate.ts'
 import { hereFrom } from './here.ts'
 import { type Home, openHome } from './home.ts'
@@ -19,7 +21,9 @@ import { buildServer } from './http/server.ts'
 import { newLimits } from './http/walk.ts'
 import { forgetAnswers } from './idempotency/retry.ts'
 import { forgetFailures, forgetSessions } from './identity/identity.ts'
-import { newUsage } from './keys/usage.ts'
+import { newUsage, rollUpUsage } from './keys/usage.ts'
+import { newVerifier } from './keys/verify.ts'
+import { tellExpiring } from './keys/watch.ts'
 import { routes } from './routes.ts'
 import { purgeStores } from './stores/stores.ts'
 
@@ -43,6 +47,9 @@ export async function startService(config: Config, log: Logger, say: (line: stri
 
 async function serve(config: Config, home: Home, log: Logger): Promise<Service> {
   const db = connect(home.connection)
+  const here = hereFrom(config, home.secret)
+  const keys = newKnownKeys(db, here.keyring, () => words.heardUpTo())
+  const words = listen(home.connection, KEYS_CHANNEL, { heard: keys.forget, lost: keys.forget })
   const usage = newUsage(db)
   const overload = newOverload(db)
   const metrics = newMetrics({ underWay: overload.underWay, waiting: db.waiting })
@@ -50,12 +57,12 @@ async function serve(config: Config, home: Home, log: Logger): Promise<Service> 
   const app = await buildServer({
     gate: {
       db,
-      here: hereFrom(config, home.secret),
+      here,
       jwt: await jwtCheckFrom(config),
-      known: newKnown(),
+      known: { callers: newKnown(), keys },
       corsOrigins: config.CORS_ORIGINS,
       limits: newLimits(config.RATE_LIMIT),
-      keyUsed: usage.used,
+      verifier: newVerifier(db, here, keys, usage, metrics.verified),
     },
     routes,
     draining: () => draining,
@@ -74,6 +81,7 @@ async function serve(config: Config, home: Home, log: Logger): Promise<Service> 
     clearInterval(keepHouse)
     overload.close()
     await usage.close()
+    await words.close()
     await db.close()
     await home.close()
   }
@@ -102,7 +110,7 @@ async function drain(server: net.Server & { closeIdleConnections(): void }, pati
 }
 
 function houseKeeping(db: Database): NodeJS.Timeout {
-  const chores = [forgetAnswers, forgetFailures, forgetSessions, purgeStores]
+  const chores = [forgetAnswers, forgetFailures, forgetSessions, purgeStores, rollUpUsage, tellExpiring]
   return setInterval(() => {
     // What a chore does not get done now, the next one does.
     for (const chore of chores) chore(db).catch(() => {})

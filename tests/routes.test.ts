@@ -7,7 +7,7 @@ import { type IdKind, newId } from '../src/ids.ts'
 import { BUILT_IN_PERMISSIONS, type BuiltInPermission } from '../src/permissions.ts'
 import { type Route, route } from '../src/route.ts'
 import { routes } from '../src/routes.ts'
-import { mintToken, sha256 } from '../src/secrets.ts'
+import { mintToken } from '../src/secrets.ts'
 import { Type } from '../src/type.ts'
 import { NEW_ADDRESS, NEW_KEY, type Person, type Reply, type Shop, shop } from './shop.ts'
 
@@ -31,7 +31,7 @@ const inStore = routes.filter((route) => route.path.includes(':storeId'))
 // ---- the rows themselves --------------------------------------------------------------------------------------------
 
 test('every route has a rule, a place of its own, words about it, and parameters that are known', () => {
-  const rules = [...BUILT_IN_PERMISSIONS, 'user', 'store user', 'nothing']
+  const rules = [...BUILT_IN_PERMISSIONS, 'user', 'store user', 'key', 'service', 'nothing']
   expect(routes.length).toBeGreaterThan(20)
   expect(new Set(routes.map(nameOf)).size).toBe(routes.length)
   for (const row of routes) {
@@ -114,18 +114,12 @@ test('400: a credential in the query string, on every route', async () => {
 })
 
 test('a service has a part in no store and is no user', async () => {
-  const { api, store, sql } = await shop()
-  const token = mintToken('skp', 'svc').reveal()
-  await sql(
-    `insert into service_tokens (id, name, hash, created_at) values ($1, 'Gateway', decode($2, 'hex'), now())`,
-    [newId('svc'), sha256(token).toString('hex')],
-  )
+  const { api, store, serviceToken } = await shop()
+  const token = await serviceToken()
   for (const row of closed) {
     const reply = await probe(api, row, somewhere(row, { storeId: store.id }), token)
-    expect(told(reply), nameOf(row)).toEqual(
-      isPermission(row.needs)
-        ? { status: 404, challenge: null, body: problem(404, 'store_not_found', 'No such store') }
-        : { status: 403, challenge: null, body: problem(403, 'user_required', 'Only a user can do this') },
+    expect(sayBriefly(reply), nameOf(row)).toBe(
+      isPermission(row.needs) ? '404 store_not_found' : row.needs === 'service' ? PASSES : onlyFor(row),
     )
   }
 })
@@ -177,9 +171,11 @@ test('an owner passes everywhere, and a key with every permission wherever no us
   const { body } = await api.post(keys, { ...NEW_KEY, permissions: all }, { as: owner.token })
   for (const row of closed) {
     const path = somewhere(row, { storeId: store.id })
-    expect(sayBriefly(await probe(api, row, path, owner.token)), nameOf(row)).toBe(PASSES)
+    expect(sayBriefly(await probe(api, row, path, owner.token)), nameOf(row)).toBe(
+      row.needs === 'key' || row.needs === 'service' ? onlyFor(row) : PASSES,
+    )
     expect(sayBriefly(await probe(api, row, path, body.key)), nameOf(row)).toBe(
-      isPermission(row.needs) ? PASSES : '403 user_required',
+      isPermission(row.needs) || row.needs === 'key' ? PASSES : onlyFor(row),
     )
   }
 })
@@ -265,16 +261,14 @@ const OTHERWISE: Record<string, (world: Shop, live: Things) => Promise<{ as: str
 
 test('every example really works and is answered as the row says', async () => {
   const world = await shop()
-  const { api, owner } = world
+  const { api } = world
   for (const row of routes) {
     const live = await things(world)
     const name = nameOf(row)
-    const { as, body = row.example?.body } = (await OTHERWISE[name]?.(world, live)) ?? {
-      as: row.needs === 'nothing' ? null : owner.token,
-    }
+    const { as, body = row.example?.body } = (await OTHERWISE[name]?.(world, live)) ?? { as: whoFor(row, live) }
     if (row.body) expect(body, `${name} has no example`).toBeDefined()
     const query = row.example?.query ? `?${row.example.query}` : ''
-    const reply = await api.ask(row.method, somewhere(row, live.ids) + query, body, { as })
+    const reply = await api.ask(row.method, somewhere(row, live.ids) + query, body, { as, ...formOf(row, body) })
     const [status, schema] = row.returns
     expect([reply.status, reply.text], name).toEqual([status, schema ? reply.text : ''])
     if (schema) expect(check(schema, reply.body), name).toEqual([])
@@ -284,11 +278,12 @@ test('every example really works and is answered as the row says', async () => {
 
 test('every GET answers HEAD with the same headers and no body', async () => {
   const world = await shop()
-  const { api, owner } = world
-  const { ids } = await things(world)
+  const { api } = world
+  const live = await things(world)
   for (const row of routes.filter(({ method }) => method === 'GET')) {
-    const get = await api.get(somewhere(row, ids), { as: owner.token })
-    const head = await api.ask('HEAD', somewhere(row, ids), undefined, { as: owner.token })
+    const as = whoFor(row, live)
+    const get = await api.get(somewhere(row, live.ids), { as })
+    const head = await api.ask('HEAD', somewhere(row, live.ids), undefined, { as })
     const headers = (reply: Reply) => [reply.status, reply.headers.get('etag'), reply.headers.get('content-length')]
     expect([...headers(head), head.text], nameOf(row)).toEqual([...headers(get), ''])
     expect(get.status).toBe(200)
@@ -316,7 +311,7 @@ function exampleFor(row: Route): unknown {
 }
 
 function probe(api: Shop['api'], row: Route, path: string, as: string): Promise<Reply> {
-  return api.ask(row.method, `${path}?nonsense=1`, bodyFor(row), { as })
+  return api.ask(row.method, `${path}?nonsense=1`, bodyFor(row), { as, ...formOf(row, {}) })
 }
 
 /** An answer, without what is different each time. */
@@ -336,6 +331,10 @@ function sayBriefly({ status, headers, body }: Reply): string {
   return facts.filter((fact) => fact !== undefined && fact !== null).join(' ')
 }
 
+function onlyFor({ needs }: Route): string {
+  return needs === 'key' || needs === 'service' ? `403 ${needs}_required` : '403 user_required'
+}
+
 function lacks(permission: string): string {
   return `403 insufficient_permission ${permission} ${REALM}, error="insufficient_scope", scope="${permission}"`
 }
@@ -346,7 +345,24 @@ async function holdersOf({ api, owner, member, keys }: Shop, permission: string)
   return [(await member('STAFF', [permission])).token, body.key]
 }
 
-type Things = { storeId: string; guest: Person; ids: Record<string, string> }
+type Things = {
+  storeId: string
+  guest: Person
+  ids: Record<string, string>
+  tokens: { owner: string; key: string; service: string }
+}
+
+/** Somebody of the kind the row asks for. */
+function whoFor({ needs }: Route, { tokens }: Things): string | null {
+  if (needs === 'nothing') return null
+  return needs === 'key' || needs === 'service' ? tokens[needs] : tokens.owner
+}
+
+function formOf(row: Route, body: unknown): { raw?: string; headers?: Record<string, string> } {
+  if (!row.form) return {}
+  const raw = new URLSearchParams(body as Record<string, string>).toString()
+  return { raw, headers: { 'content-type': 'application/x-www-form-urlencoded' } }
+}
 
 /** One of everything, in a new store of the owner's: for each parameter of a path an id that is there. */
 async function things(world: Shop): Promise<Things> {
@@ -357,15 +373,16 @@ async function things(world: Shop): Promise<Things> {
   guests.set(world, guest)
   const { token } = await invite(world, storeId, guest.email)
   await api.post('/v1/user/invitations/accept', { token }, { as: guest.token })
+  const key = (await api.post(`/v1/user/store/${storeId}/keys`, NEW_KEY, { as })).body
   const ids = {
     storeId,
     userId: guest.id,
-    keyId: (await api.post(`/v1/user/store/${storeId}/keys`, NEW_KEY, { as })).body.id,
+    keyId: key.id,
     addressId: (await api.post(`/v1/store/${storeId}/billing`, NEW_ADDRESS, { as })).body.id,
     invitationId: (await invite(world, storeId, 'somebody@example.com')).id,
     sessionId: (await signIn(world, owner)).sessionId,
   }
-  return { storeId, guest, ids }
+  return { storeId, guest, ids, tokens: { owner: as, key: key.key, service: await world.serviceToken() } }
 }
 const guests = new WeakMap<Shop, Person>()
 

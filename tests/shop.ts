@@ -10,6 +10,8 @@ import { inject, onTestFinished } from 'vitest'
 import { KNOWN_MS } from '../src/access/known.ts'
 import { travel } from '../src/clock.ts'
 import { readConfig } from '../src/config.ts'
+import { newId } from '../src/ids.ts'
+import { mintToken, sha256 } from '../src/secrets.ts'
 import { type Service, startService } from '../src/service.ts'
 
 /** A test looks into answers freely, and a wrong look fails it. */
@@ -42,6 +44,8 @@ export type Shop = {
   person(name?: string): Promise<Person>
   /** A new person who has accepted an invitation to the store. */
   member(role: 'OWNER' | 'MANAGER' | 'STAFF' | 'CUSTOMER', permissions?: string[]): Promise<Person>
+  /** The token of a back end, as the operator issues it on the command line. */
+  serviceToken(): Promise<string>
   /** A second node on the same database. */
   node(settings?: Record<string, string>): Promise<Api>
   /** Straight to the database, to look at what no answer shows. */
@@ -108,6 +112,14 @@ export async function shop(settings: Record<string, string> = {}): Promise<Shop>
     billing: `/v1/store/${store.id}/billing`,
     person,
     member,
+    serviceToken: async () => {
+      const token = mintToken('skp', 'svc').reveal()
+      await look.query(`insert into service_tokens (id, name, hash, created_at) values ($1, 'Gateway', $2, now())`, [
+        newId('svc'),
+        sha256(token),
+      ])
+      return token
+    },
     node: async (more) => apiAt((await start(more)).url),
     sql: async (text, values) => {
       const { rows } = await look.query(text, values)

@@ -17,6 +17,10 @@ export function readRange(text: string): string | null {
   return `${Family.networkAddressFromCIDR(whole).toString()}/${bits}`
 }
 
+export function isAddress(text: string): boolean {
+  return ipaddr.isValid(text) && (text.includes(':') || IPV4.test(`${text}/`))
+}
+
 export function addressAllowed(ranges: readonly string[], ip: string): boolean {
   if (!ipaddr.isValid(ip)) return false
   const address = ipaddr.process(ip)

@@ -1,6 +1,7 @@
 // Between the moment a caller was met and the moment their change is written somebody may take their rights away. So a
 // change that needs a permission takes the store's lock, under which rights are changed, and then looks once more: is the
-// caller's record still the one we met? (PostgreSQL numbers every version of a row with the transaction that wrote it.)
+// caller's record still the one we met? (A key has its revision. Of a member PostgreSQL numbers every version of the row
+// with the transaction that wrote it.)
 // If not they are met anew, and what they may do is asked again.
 
 import type { KeyCaller, UserCaller } from '../caller.ts'
@@ -11,18 +12,19 @@ export class CallerChanged extends Error {}
 
 /** Holds the caller's rights as they are until the transaction ends. The store first: everyone takes them in that order. */
 export async function standFast(tx: Db, caller: UserCaller | KeyCaller, storeId: string): Promise<void> {
-  await tx.query(sql`
-    select id
+  const store = await tx.one<{ frozen: boolean }>(sql`
+    select frozen_at is not null as frozen
       from stores
      where id = ${storeId}
        for no key update`)
+  if (caller.kind === 'key' && store?.frozen) throw new CallerChanged()
   const record =
     caller.kind === 'key'
       ? sql`
           select id
             from api_keys
            where id = ${caller.id}
-             and xmin::text = ${caller.version}
+             and revision = ${caller.revision}
              for share`
       : sql`
           select user_id

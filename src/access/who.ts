@@ -13,6 +13,7 @@ import type { Credential } from './credential.ts'
 import { addressAllowed } from './ip.ts'
 import type { JwtCheck } from './jwt.ts'
 import type { Known } from './known.ts'
+import { type KnownKey, type KnownKeys, keyFault } from './known-keys.ts'
 import { findOrCreateSubject } from './subject.ts'
 
 /** A session ends after so long without use; its row also has an absolute end. */
@@ -23,9 +24,6 @@ const SESSION_TOUCH_MS = HOUR
 type Question = {
   /** SHA-256 of a session or service token. */
   hash: string | null
-  /** HMAC of an API key under the current server secret, and under the previous one. */
-  key_hash: string | null
-  key_hash_before: string | null
   /** A user that is known already, by a JWT. */
   user_id: string | null
   store_id: string | null
@@ -37,12 +35,6 @@ export type Found = {
   session_expires_at: Date
   service_id: string | null
   service_name: string
-  key_id: string | null
-  key_store_id: string
-  key_permissions: Permission[]
-  key_usable: boolean
-  key_expires_at: Date | null
-  ip_allowlist: string[] | null
   user_id: string | null
   email: string | null
   user_name: string | null
@@ -53,7 +45,6 @@ export type Found = {
   role: Role
   member_permissions: Permission[] | null
   member_version: string
-  key_version: string
 }
 
 const findCallers: Batch<Question, Found> = (db, rows) =>
@@ -63,13 +54,6 @@ const findCallers: Batch<Question, Found> = (db, rows) =>
            session.expires_at as session_expires_at,
            service.id as service_id,
            service.name as service_name,
-           key.id as key_id,
-           key.store_id as key_store_id,
-           key.permissions as key_permissions,
-           key.enabled and key.revoked_at is null and key_store.id is not null as key_usable,
-           key.expires_at as key_expires_at,
-           key.ip_allowlist,
-           key.xmin::text as key_version,
            person.id as user_id,
            person.email,
            person.name as user_name,
@@ -81,11 +65,9 @@ const findCallers: Batch<Question, Found> = (db, rows) =>
            member.permissions as member_permissions,
            member.xmin::text as member_version
       from json_to_recordset(${JSON.stringify(rows.map((row, n) => ({ n, ...row })))})
-           as asked(n int, hash text, key_hash text, key_hash_before text, user_id text, store_id text)
+           as asked(n int, hash text, user_id text, store_id text)
       left join sessions session on session.hash = decode(asked.hash, 'hex')
       left join service_tokens service on service.hash = decode(asked.hash, 'hex') and service.revoked_at is null
-      left join api_keys key on key.hash in (decode(asked.key_hash, 'hex'), decode(asked.key_hash_before, 'hex'))
-      left join stores key_store on key_store.id = key.store_id and key_store.deleted_at is null
       left join users person on person.id = coalesce(asked.user_id, session.user_id)
       left join members member on member.store_id = asked.store_id and member.user_id = person.id
       left join stores store on store.id = member.store_id and store.deleted_at is null
@@ -95,18 +77,17 @@ export async function findCaller(
   db: Db,
   here: Here,
   jwt: JwtCheck | null,
-  known: Known<Found>,
+  known: { callers: Known<Found>; keys: KnownKeys },
   credential: Credential,
   storeId: string | null,
   ip: string,
 ): Promise<Caller> {
-  const found = await find(db, known, await questionOf(db, here, jwt, credential, storeId))
+  if (credential.kind === 'key') return keyCaller(here, await known.keys.find(credential.token), ip)
+  const found = await find(db, known.callers, await questionOf(db, here, jwt, credential, storeId))
   switch (credential.kind) {
     case 'service':
       if (!found.service_id) return fail('invalid_token')
       return { kind: 'service', id: found.service_id, name: found.service_name, ip }
-    case 'key':
-      return keyCaller(here, found, ip)
     case 'session':
       if (!found.session_id || !sessionLives(found)) return fail('invalid_token')
       touchSession(db, found)
@@ -117,13 +98,13 @@ export async function findCaller(
 }
 
 async function find(db: Db, known: Known<Found>, question: Question): Promise<Found> {
-  const name = `${question.hash ?? question.key_hash ?? question.user_id} ${question.store_id}`
+  const name = `${question.hash ?? question.user_id} ${question.store_id}`
   const before = known.get(name)
   if (before) return before
   const since = known.mark()
   const found = await db.batched(findCallers, question)
   // Only what may: whoever was just let in must not wait for it.
-  if (found.key_id ?? found.service_id ?? (question.store_id === null ? found.user_id : found.member_store_id))
+  if (found.service_id ?? (question.store_id === null ? found.user_id : found.member_store_id))
     known.set(name, found, since)
   return found
 }
@@ -132,22 +113,14 @@ async function questionOf(
   db: Db,
   here: Here,
   jwt: JwtCheck | null,
-  credential: Credential,
+  credential: Exclude<Credential, { kind: 'key' }>,
   storeId: string | null,
 ): Promise<Question> {
-  const question: Question = { hash: null, key_hash: null, key_hash_before: null, user_id: null, store_id: storeId }
+  const question: Question = { hash: null, user_id: null, store_id: storeId }
   switch (credential.kind) {
     case 'session':
     case 'service':
       return { ...question, hash: sha256(credential.token).toString('hex') }
-    case 'key': {
-      const { current, previous } = here.keyring
-      return {
-        ...question,
-        key_hash: current.hmac('key-hash', credential.token).toString('hex'),
-        key_hash_before: previous && previous.hmac('key-hash', credential.token).toString('hex'),
-      }
-    }
     case 'jwt': {
       if (!jwt) return fail('invalid_token')
       const { issuer, subject } = await jwt(credential.token)
@@ -156,17 +129,17 @@ async function questionOf(
   }
 }
 
-function keyCaller(here: Here, found: Found, ip: string): Caller {
-  if (!found.key_id || !found.key_usable) return fail('invalid_token')
-  if (found.key_expires_at && found.key_expires_at <= now()) return fail('invalid_token')
-  if (found.ip_allowlist && !addressAllowed(found.ip_allowlist, ip)) return fail('forbidden_ip')
-  const permissions = inOrder(here.permissions, found.key_permissions)
+function keyCaller(here: Here, key: KnownKey | null, ip: string): Caller {
+  if (!key || keyFault(key)) return fail('invalid_token')
+  if (key.ip_allowlist && !addressAllowed(key.ip_allowlist, ip)) return fail('forbidden_ip')
   return {
     kind: 'key',
-    id: found.key_id,
-    storeId: found.key_store_id,
-    permissions,
-    version: found.key_version,
+    id: key.id,
+    storeId: key.store_id,
+    permissions: inOrder(here.permissions, key.permissions),
+    expiresAt: key.expires_at,
+    revision: key.revision,
+    secretNo: key.secret_no,
     ip,
   }
 }

@@ -21,8 +21,16 @@ export type EventType =
   | 'member.left'
   | 'member.invited'
   | 'member.invitation_withdrawn'
+  | 'store.frozen'
+  | 'store.unfrozen'
   | 'key.created'
+  | 'key.updated'
+  | 'key.enabled'
+  | 'key.disabled'
+  | 'key.rotated'
   | 'key.revoked'
+  | 'key.leaked'
+  | 'key.expiring'
   | 'address.created'
 
 /** Who did it: the caller, and the credential and address they used. */

@@ -5,6 +5,7 @@ import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom
 
 export type Metrics = {
   request(method: string, route: string, status: number, seconds: number): void
+  verified(code: string): void
   read(): Promise<{ type: string; text: string }>
 }
 
@@ -22,6 +23,12 @@ export function newMetrics(readings: { underWay(): number; waiting(): number }):
     help: 'How long an answer took, by route.',
     labelNames: ['route'],
     buckets: [0.001, 0.003, 0.01, 0.03, 0.1, 0.3, 1, 3, 10],
+    registers: [registry],
+  })
+  const verifications = new Counter({
+    name: 'storekeeper_verifications_total',
+    help: 'Keys verified, by outcome.',
+    labelNames: ['code'],
     registers: [registry],
   })
   new Gauge({
@@ -57,6 +64,7 @@ export function newMetrics(readings: { underWay(): number; waiting(): number }):
       count.inc()
       time.observe(seconds)
     },
+    verified: (code) => verifications.inc({ code }),
     read: async () => ({ type: registry.contentType, text: await registry.metrics() }),
   }
 }

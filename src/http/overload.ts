@@ -13,7 +13,7 @@ const LAG_WINDOW_MS = 1_000
 /** Verification is let in up to so many times the marks above. */
 const VERIFY_FACTOR = 2
 
-export type Overload = { admit(route: string | undefined): void; done(): void; close(): void; underWay(): number }
+export type Overload = { admit(route: string | null): void; done(): void; close(): void; underWay(): number }
 
 export function newOverload(db: Pick<Database, 'waiting'>): Overload {
   let underWay = 0

@@ -3,6 +3,7 @@
 
 import Fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest } from 'fastify'
 import type { Logger } from 'pino'
+import { now } from '../clock.ts'
 import { ERRORS, type ErrorCode, Failure } from '../errors.ts'
 import { newId } from '../ids.ts'
 import type { Route } from '../route.ts'
@@ -16,6 +17,8 @@ declare module 'fastify' {
   interface FastifyRequest {
     /** Who made the request, for its line in the log. */
     caller: Outgoing['caller']
+    /** The pattern of the path it came by. */
+    route: string | null
   }
 }
 
@@ -60,6 +63,7 @@ export async function buildServer(parts: ServerParts): Promise<FastifyInstance> 
     clientErrorHandler: refuseBytes,
   })
   app.decorateRequest('caller', null)
+  app.decorateRequest('route', null)
   app.server.maxConnections = MOST_CONNECTIONS
   // Node drops what comes after so many and says nothing: one more is let in, so that checkHead sees there are too many.
   app.server.maxHeadersCount = MOST_HEADERS + 1
@@ -79,11 +83,13 @@ export async function buildServer(parts: ServerParts): Promise<FastifyInstance> 
     reply.headers(SAFE_HEADERS)
     reply.header('x-request-id', request.id)
     if (parts.draining()) reply.header('connection', 'close')
+    // Read once: Fastify makes a new object of the route's facts each time they are asked for.
+    request.route = request.routeOptions.url ?? null
     try {
       checkHead(request)
       // Counted by the answer's end, which comes also when the caller went away in the middle of a body.
       reply.raw.once('close', parts.overload.done)
-      parts.overload.admit(request.routeOptions.url)
+      parts.overload.admit(request.route)
       done()
     } catch (error) {
       done(error as Failure)
@@ -111,6 +117,8 @@ export async function buildServer(parts: ServerParts): Promise<FastifyInstance> 
       maxAge: 600,
     })
   for (const route of parts.routes) addRoute(app, parts, route)
+  for (const shadow of shadowsOf(parts.routes))
+    app.route({ ...shadow, handler: (request, reply) => sendProblem(reply, request, nothingThere(parts, request)) })
   for (const page of parts.pages) addPage(app, page)
   app.setNotFoundHandler((request, reply) => sendProblem(reply, request, nothingThere(parts, request)))
   return app
@@ -131,6 +139,7 @@ function addRoute(app: FastifyInstance, parts: ServerParts, route: Route): void 
         method: route.method,
         url: request.url,
         path: pathOf(request),
+        at: now(),
         // Fastify's types leave these open; a path's parameters are text.
         params: request.params as Record<string, string>,
         query: request.query as Record<string, unknown>,
@@ -177,7 +186,7 @@ function pathOf(request: FastifyRequest): string {
 
 function report(parts: ServerParts, request: FastifyRequest, reply: FastifyReply): void {
   const seconds = reply.elapsedTime / 1000
-  const route = request.routeOptions.url ?? 'none'
+  const route = request.route ?? 'none'
   parts.metrics.request(request.method, route, reply.statusCode, seconds)
   const { caller } = request
   // An allow-list, in fields: nothing the caller wrote can become a line of its own or carry a secret here.
@@ -246,10 +255,31 @@ function frameworkFailure(error: { code?: string; statusCode?: number }): Failur
 function nothingThere(parts: ServerParts, request: FastifyRequest): Failure {
   const path = pathOf(request)
   const all = [...parts.routes, ...parts.pages.map((page) => ({ method: 'GET', path: page.path }))]
-  const methods = all.filter((route) => matches(route.path, path)).map((route) => route.method)
+  const there = all.filter((route) => matches(route.path, path))
+  // "/keys/grantable" is also a "/keys/:keyId", but only to whoever has not read on.
+  const closest = Math.min(...there.map((route) => paramsIn(route.path)))
+  const methods = there.filter((route) => paramsIn(route.path) === closest).map((route) => route.method)
   if (methods.length === 0) return new Failure('not_found')
   const allow = [...new Set(methods.flatMap((method) => (method === 'GET' ? ['GET', 'HEAD'] : [method])))]
   return new Failure('method_not_allowed', { allow })
+}
+
+/** "PATCH /keys/grantable" would otherwise be taken for a change of the key "grantable". */
+function shadowsOf(routes: Route[]): { method: Route['method']; url: string }[] {
+  const exists = new Set(routes.map(({ method, path }) => `${method} ${path}`))
+  const shadows = routes.flatMap(({ path: url }) =>
+    routes
+      .filter(({ path }) => paramsIn(path) > paramsIn(url) && matches(path, url))
+      .map(({ method }) => ({ method, url })),
+  )
+  return shadows.filter(({ method, url }) => {
+    const name = `${method} ${url}`
+    return !exists.has(name) && exists.add(name)
+  })
+}
+
+function paramsIn(pattern: string): number {
+  return pattern.split('/:').length - 1
 }
 
 function matches(pattern: string, path: string): boolean {

@@ -6,10 +6,12 @@ import type { TSchema } from 'typebox'
 import { type Credential, checkQuery, readCredential } from '../access/credential.ts'
 import type { JwtCheck } from '../access/jwt.ts'
 import type { Known } from '../access/known.ts'
+import type { KnownKeys } from '../access/known-keys.ts'
 import { CallerChanged, standFast } from '../access/standing.ts'
 import { type Found, findCaller } from '../access/who.ts'
 import { type Caller, held, type KeyCaller, type UserCaller } from '../caller.ts'
 import { check, step } from '../check.ts'
+import { DAY, later } from '../clock.ts'
 import type { Database, Db } from '../db/db.ts'
 import { type ErrorCode, Failure, type Fault, fail, failInput } from '../errors.ts'
 import type { Here } from '../here.ts'
@@ -27,7 +29,9 @@ import {
   rowFor,
 } from '../idempotency/retry.ts'
 import { type IdKind, isId } from '../ids.ts'
+import type { Verifier } from '../keys/verify.ts'
 import { type Allowance, Buckets, rateLimitHeaders } from '../limits/bucket.ts'
+import { BUILT_IN_PERMISSIONS } from '../permissions.ts'
 import type { Answer, Retry, Route, Sent } from '../route.ts'
 import { readJson } from './json.ts'
 import { renderProblem } from './problem.ts'
@@ -39,6 +43,8 @@ export type Incoming = {
   /** Path and query, as they were sent. */
   url: string
   path: string
+  /** When it came in. */
+  at: Date
   params: Record<string, string>
   query: Record<string, unknown>
   headers: Record<string, string | string[] | undefined>
@@ -52,12 +58,11 @@ export type Gate = {
   db: Database
   here: Here
   jwt: JwtCheck | null
-  known: Known<Found>
+  known: { callers: Known<Found>; keys: KnownKeys }
   corsOrigins: string[]
   /** Null when RATE_LIMIT is off. */
   limits: { callers: Buckets; addresses: Buckets } | null
-  /** Called when an API key acts here. */
-  keyUsed: (keyId: string) => void
+  verifier: Verifier
 }
 
 export function newLimits(perMinute: number | null): Gate['limits'] {
@@ -70,21 +75,22 @@ const MOST_MEETINGS = 5
 
 export async function walk(gate: Gate, route: Route, incoming: Incoming, meeting = 1): Promise<Outgoing> {
   const { credential, caller, allowance } = await whoIsCalling(gate, route, incoming)
-  const limitHeaders = allowance ? rateLimitHeaders(allowance) : {}
+  const moreHeaders = { ...(allowance ? rateLimitHeaders(allowance) : {}), ...sunsetOf(caller) }
   try {
     if (allowance && !allowance.allowed) fail('rate_limited', { retryAfterSeconds: allowance.resetSeconds })
     mayThey(route, caller, incoming)
+    if (caller?.kind === 'key') gate.verifier.acted(caller, 'VALID', needsPermission(route) ? [route.needs] : [])
     const sent = await answerOnce(gate, route, incoming, caller, credential)
-    return { ...sent, headers: { ...sent.headers, ...limitHeaders }, caller }
+    return { ...sent, headers: { ...sent.headers, ...moreHeaders }, caller }
   } catch (error) {
     if (error instanceof CallerChanged) {
       if (meeting === MOST_MEETINGS) throw new Failure('unavailable', { retryAfterSeconds: 1 })
-      gate.known.forget()
+      forget(gate, caller?.kind === 'key' ? caller.id : incoming.params.storeId)
       return walk(gate, route, incoming, meeting + 1)
     }
     if (!(error instanceof Failure)) throw error
     const problem = renderProblem(error, incoming.requestId, incoming.path)
-    return { ...problem, headers: { ...problem.headers, ...limitHeaders }, caller }
+    return { ...problem, headers: { ...problem.headers, ...moreHeaders }, caller }
   }
 }
 
@@ -108,7 +114,6 @@ async function whoIsCalling(gate: Gate, route: Route, incoming: Incoming): Promi
     const storeId = incoming.params.storeId
     const store = storeId && isId('store', storeId) ? storeId : null
     const caller = await findCaller(gate.db, gate.here, gate.jwt, gate.known, credential, store, incoming.ip)
-    if (caller.kind === 'key') gate.keyUsed(caller.id)
     return {
       credential,
       caller,
@@ -142,11 +147,23 @@ function header(incoming: Incoming, name: string): string | undefined {
   return Array.isArray(value) ? value[0] : value
 }
 
+/** Whoever comes with a key that ends soon is told when (RFC 8594). */
+const SUNSET_MS = 30 * DAY
+
+function sunsetOf(caller: Caller | null): Record<string, string> {
+  if (caller?.kind !== 'key' || caller.expiresAt === null || caller.expiresAt > later(SUNSET_MS)) return {}
+  return { sunset: caller.expiresAt.toUTCString() }
+}
+
 // ---- may they -----------------------------------------------------------------------------------------------------
 
 function mayThey(route: Route, caller: Caller | null, incoming: Incoming): void {
   const { needs } = route
   if (needs === 'nothing' || !caller) return
+  if (needs === 'service' || needs === 'key') {
+    if (caller.kind !== needs) fail(needs === 'key' ? 'key_required' : 'service_required')
+    return
+  }
   if (needs === 'user' || needs === 'store user') {
     if (caller.kind !== 'user') fail('user_required')
     if (needs === 'store user' && !caller.member) fail('store_not_found')
@@ -163,7 +180,7 @@ function mayThey(route: Route, caller: Caller | null, incoming: Incoming): void 
 }
 
 function needsPermission({ needs }: Route): boolean {
-  return needs !== 'nothing' && needs !== 'user' && needs !== 'store user'
+  return BUILT_IN_PERMISSIONS.some((permission) => permission === needs)
 }
 
 /** An id that is not well formed is answered exactly as one that does not exist: after the input, like everything missing. */
@@ -193,7 +210,10 @@ async function answerOnce(
   caller: Caller | null,
   credential: Credential | null,
 ): Promise<Sent> {
-  const key = route.method === 'POST' && caller ? readIdempotencyKey(header(incoming, 'idempotency-key')) : null
+  const key =
+    route.method === 'POST' && !route.asksOnly && caller
+      ? readIdempotencyKey(header(incoming, 'idempotency-key'))
+      : null
   if (key === null || !caller || !credential) return perform(gate, route, incoming, caller, null)
   const request: RetriedRequest = {
     keyring: gate.here.keyring,
@@ -255,18 +275,32 @@ async function perform(
     body,
     ifMatch: header(incoming, 'if-match') ?? null,
     retry,
-    from: { ip: incoming.ip, userAgent, path: incoming.path },
+    verifier: gate.verifier,
+    from: {
+      at: incoming.at,
+      ip: incoming.ip,
+      userAgent,
+      path: incoming.path,
+      raw: incoming.body,
+      header: (name: string) => header(incoming, name),
+    },
   }
   const handle = async (db: Db) => {
     const answer = await route.handle({ ...asked, db })
     return answer.sent ?? sentFor(route, answer)
   }
-  if (route.method === 'GET') return handle(gate.db)
+  if (route.method === 'GET' || route.asksOnly) return handle(gate.db)
   const sent = route.ownTransaction
     ? await handle(gate.db)
     : await inTransaction(gate.db, route, caller, incoming.params.storeId, request, handle)
-  if (!route.leavesAccess) gate.known.forget()
+  if (!route.leavesAccess) forget(gate, incoming.params.keyId ?? incoming.params.storeId)
   return sent
+}
+
+/** After a change, before its answer: of callers all, of keys the one, or the store's, or all that it may have touched. */
+function forget(gate: Gate, id: string | undefined): void {
+  gate.known.callers.forget()
+  gate.known.keys.forget(id)
 }
 
 function inTransaction(
@@ -344,7 +378,7 @@ function readBody(here: Here, route: Route, incoming: Incoming, faults: Fault[])
     }
     return undefined
   }
-  const body = parseBody(incoming)
+  const body = route.form ? parseForm(incoming) : bodyOf(route, incoming)
   const found = check(route.body, body)
   faults.push(...found)
   if (!route.reads) return body
@@ -355,14 +389,29 @@ function readBody(here: Here, route: Route, incoming: Incoming, faults: Fault[])
   return value
 }
 
+function bodyOf(route: Route, incoming: Incoming): unknown {
+  return route.bodyOptional && incoming.body.length === 0 ? {} : parseBody(incoming)
+}
+
 function parseBody(incoming: Incoming): unknown {
-  const type = header(incoming, 'content-type')
-  if (incoming.body.length > 0 || type !== undefined) {
-    const isJson = /^application\/json\s*(;\s*charset\s*=\s*"?utf-8"?\s*)?$/i.test(type ?? '')
-    const encoding = header(incoming, 'content-encoding')
-    if (!isJson || (encoding !== undefined && encoding !== 'identity')) fail('unsupported_media_type')
-  }
+  if (incoming.body.length > 0 || header(incoming, 'content-type') !== undefined)
+    checkMediaType(incoming, /^application\/json\s*(;\s*charset\s*=\s*"?utf-8"?\s*)?$/i)
   return readJson(incoming.body)
+}
+
+/** Each name once (RFC 6749, 3.1). */
+function parseForm(incoming: Incoming): Record<string, string> {
+  checkMediaType(incoming, /^application\/x-www-form-urlencoded\s*(;\s*charset\s*=\s*"?utf-8"?\s*)?$/i)
+  const pairs = [...new URLSearchParams(incoming.body.toString())]
+  if (new Set(pairs.map(([name]) => name)).size < pairs.length)
+    fail('invalid_form', { detail: 'A name stands in the form twice. Send each once.' })
+  return Object.fromEntries(pairs)
+}
+
+function checkMediaType(incoming: Incoming, wanted: RegExp): void {
+  const encoding = header(incoming, 'content-encoding')
+  if (!wanted.test(header(incoming, 'content-type') ?? '') || (encoding !== undefined && encoding !== 'identity'))
+    fail('unsupported_media_type')
 }
 
 /** What is left when the members with a fault are put aside, so that the rest can still be looked at. */

@@ -1,14 +1,14 @@
 // What no schema can say about a new key: its permissions exist, its end lies ahead, its ranges are ranges, and its
 // metadata can be given back exactly as it came.
 
-import { readRange } from '../access/ip.ts'
+import { isAddress, readRange } from '../access/ip.ts'
 import { readMoment, step } from '../check.ts'
 import { DAY, later, now } from '../clock.ts'
 import type { Fault } from '../errors.ts'
 import { readPermissions } from '../grant.ts'
 import type { Here } from '../here.ts'
 import type { Permission } from '../permissions.ts'
-import type { KeyType, NewKey } from './schema.ts'
+import type { Introspection, KeyChanges, KeyType, NewKey, Verification } from './schema.ts'
 
 const LONGEST_LIFE_MS = 3653 * DAY
 const METADATA_BYTES = 16 * 1024
@@ -24,6 +24,42 @@ export type WantedKey = {
   expiresAt: Date | null
   ipAllowlist: string[] | null
   rateLimit: { limit: number; windowSeconds: number } | null
+}
+
+/** What is absent stays as it is; null clears. */
+export type KeyWish = Partial<Omit<WantedKey, 'type'>> & { enabled?: boolean }
+
+export function readKeyChanges(body: KeyChanges, here: Here, faults: Fault[]): KeyWish {
+  const { name, enabled, permissions, metadata, expiresAt, ipAllowlist, rateLimit } = body
+  return {
+    ...(name === undefined ? {} : { name }),
+    ...(enabled === undefined ? {} : { enabled }),
+    ...(permissions === undefined ? {} : { permissions: readPermissions(here.permissions, permissions, faults) }),
+    ...(metadata === undefined ? {} : { metadata: readMetadata(metadata, faults) }),
+    ...(expiresAt === undefined ? {} : { expiresAt: readExpiry(expiresAt, faults) }),
+    ...(ipAllowlist === undefined ? {} : { ipAllowlist: readAllowlist(ipAllowlist, faults) }),
+    ...(rateLimit === undefined ? {} : { rateLimit }),
+  }
+}
+
+export function readVerification(body: Partial<Verification>, _here: Here, faults: Fault[]): Verification {
+  checkAddress(body.ip, faults)
+  return { ...body, key: body.key ?? '' }
+}
+
+export function readIntrospection(body: Partial<Introspection>, _here: Here, faults: Fault[]): Introspection {
+  checkAddress(body.ip, faults)
+  return { ...body, token: body.token ?? '' }
+}
+
+function checkAddress(ip: string | undefined, faults: Fault[]): void {
+  if (ip !== undefined && !isAddress(ip))
+    faults.push({
+      pointer: '#/ip',
+      code: 'invalid_ip',
+      detail: 'This is not an IPv4 or IPv6 address.',
+      example: '203.0.113.7',
+    })
 }
 
 export function readNewKey(body: Partial<NewKey>, here: Here, faults: Fault[]): WantedKey {

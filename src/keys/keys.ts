@@ -20,6 +20,7 @@ import type { Answer, RememberedRow, Retry } from '../route.ts'
 import { mintToken, type TokenKind } from '../secrets.ts'
 import type { WantedKey } from './input.ts'
 import { KEY_TYPES, type Key, type KeyRow, type KeyStatus, type KeyType, showKey } from './schema.ts'
+import { toldAlready } from './watch.ts'
 
 type Manager = UserCaller | KeyCaller
 
@@ -38,10 +39,10 @@ export async function createKey(
   retry: Retry | null,
 ): Promise<Answer<Key & { key: string }>> {
   checkGrant(caller, wanted.permissions)
-  const secret = mintToken(here.keyPrefix, TOKEN_KIND[wanted.type]).reveal()
-  const row = newKeyRow(here, caller, storeId, wanted, secret)
+  const secret = mintSecret(here, wanted.type)
+  const row = newKeyRow(caller, storeId, wanted, secret)
   const answer = {
-    body: { ...showKey(row, row.created_at), key: secret },
+    body: { ...showKey(row, row.created_at), key: secret.value },
     etag: etagOf(row.revision),
     resource: { id: row.id, location: `/v1/user/store/${storeId}/keys/${row.id}` },
   }
@@ -71,10 +72,22 @@ function settle<Body>(outcome: Outcome, answer: Answer<Body>): Answer<Body> {
   }
 }
 
+export type KeySecret = { value: string; start: string; hash: string; kid: string }
+
+export function mintSecret(here: Here, type: KeyType): KeySecret {
+  const value = mintToken(here.keyPrefix, TOKEN_KIND[type]).reveal()
+  const { current } = here.keyring
+  return {
+    value,
+    start: value.slice(0, value.lastIndexOf('_') + 1 + START_CHARACTERS),
+    hash: current.hmac('key-hash', value).toString('hex'),
+    kid: current.kid,
+  }
+}
+
 type NewKeyRow = KeyRow & { hash: string; hash_kid: string }
 
-function newKeyRow(here: Here, caller: Manager, storeId: string, wanted: WantedKey, secret: string): NewKeyRow {
-  const { current } = here.keyring
+function newKeyRow(caller: Manager, storeId: string, wanted: WantedKey, secret: KeySecret): NewKeyRow {
   const by = madeBy(caller)
   const at = now()
   return {
@@ -84,9 +97,9 @@ function newKeyRow(here: Here, caller: Manager, storeId: string, wanted: WantedK
     type: wanted.type,
     permissions: wanted.permissions,
     metadata: wanted.metadata,
-    start: secret.slice(0, secret.lastIndexOf('_') + 1 + START_CHARACTERS),
-    hash: current.hmac('key-hash', secret).toString('hex'),
-    hash_kid: current.kid,
+    start: secret.start,
+    hash: secret.hash,
+    hash_kid: secret.kid,
     enabled: true,
     expires_at: wanted.expiresAt,
     ip_allowlist: wanted.ipAllowlist,
@@ -97,13 +110,15 @@ function newKeyRow(here: Here, caller: Manager, storeId: string, wanted: WantedK
     last_used_at: null,
     revoked_at: null,
     revocation_reason: null,
+    previous_expires_at: null,
+    previous_used_at: null,
     revision: 1,
     created_at: at,
     updated_at: at,
   }
 }
 
-/** One request's part of the statement below. */
+/** One request's part of the statement below. What is absent is left out, and null on the other side. */
 function asWritten(
   here: Here,
   caller: Manager,
@@ -111,7 +126,7 @@ function asWritten(
   event: EventRow,
   remembered: RememberedRow | undefined,
 ) {
-  const makerVersion = caller.kind === 'key' ? caller.version : caller.member?.version
+  const makerVersion = caller.kind === 'key' ? String(caller.revision) : caller.member?.version
   return {
     most: here.maxKeysPerStore,
     id: key.id,
@@ -123,10 +138,11 @@ function asWritten(
     start: key.start,
     hash: key.hash,
     hash_kid: key.hash_kid,
-    expires_at: key.expires_at,
-    ip_allowlist: key.ip_allowlist,
-    rate_limit: key.rate_limit,
-    rate_limit_window_seconds: key.rate_limit_window_seconds,
+    expires_at: key.expires_at ?? undefined,
+    expiring_told: toldAlready(key.expires_at) ?? undefined,
+    ip_allowlist: key.ip_allowlist ?? undefined,
+    rate_limit: key.rate_limit ?? undefined,
+    rate_limit_window_seconds: key.rate_limit_window_seconds ?? undefined,
     created_by_kind: key.created_by_kind,
     created_by_id: key.created_by_id,
     maker_version: makerVersion,
@@ -134,7 +150,7 @@ function asWritten(
     event_id: event.id,
     event_actor: event.actor,
     event_data: event.data,
-    lookup: remembered?.lookup ?? null,
+    lookup: remembered?.lookup,
     fingerprint: remembered?.fingerprint,
     status: remembered?.status,
     kid: remembered?.kid,
@@ -157,7 +173,8 @@ const insertKeys: Batch<Written, Outcome> = async (db, rows) => {
       select row_number() over () as n, *
         from json_to_recordset(${JSON.stringify(rows)})
              as asked(most int, id text, store_id text, name text, type text, permissions text[], metadata json,
-                      start text, hash text, hash_kid text, expires_at timestamptz, ip_allowlist text[], rate_limit int,
+                      start text, hash text, hash_kid text, expires_at timestamptz, expiring_told int,
+                      ip_allowlist text[], rate_limit int,
                       rate_limit_window_seconds int, created_by_kind text, created_by_id text,
                       maker_version text, created_at timestamptz, event_id text, event_actor json, event_data json,
                       lookup text, fingerprint text, status int, kid text, salt text, sealed text,
@@ -182,7 +199,7 @@ const insertKeys: Batch<Written, Outcome> = async (db, rows) => {
        order by member.store_id, member.user_id
          for share
     ), key_maker as (
-      select key.store_id, key.id, key.xmin::text as version
+      select key.store_id, key.id, key.revision::text as version
         from api_keys key
        where key.id in (
                select asked.created_by_id
@@ -193,8 +210,7 @@ const insertKeys: Batch<Written, Outcome> = async (db, rows) => {
        order by key.id
          for share
     ), placed as (
-      select asked.n, asked.id, asked.lookup, store.id is not null as there,
-             maker.id is not null as unchanged,
+      select asked.*, store.id is not null as there, maker.id is not null as unchanged,
              store.live_keys + row_number() over (partition by asked.store_id order by asked.n) <= asked.most as fits
         from asked
         left join store on store.id = asked.store_id
@@ -205,34 +221,33 @@ const insertKeys: Batch<Written, Outcome> = async (db, rows) => {
     ), claimed as (
       insert into remembered_answers
              (lookup, fingerprint, once_only, status, resource_id, kid, salt, sealed, created_at)
-      select decode(asked.lookup, 'hex'), decode(asked.fingerprint, 'hex'), true, asked.status, asked.id, asked.kid,
-             decode(asked.salt, 'hex'), decode(asked.sealed, 'hex'), asked.answered_at
-        from asked
-        join placed on placed.n = asked.n and placed.fits and placed.unchanged
-       where asked.lookup is not null
-       order by asked.lookup
+      select decode(lookup, 'hex'), decode(fingerprint, 'hex'), true, status, id, kid,
+             decode(salt, 'hex'), decode(sealed, 'hex'), answered_at
+        from placed
+       where lookup is not null
+         and fits
+         and unchanged
+       order by lookup
           on conflict (lookup) do nothing
       returning resource_id
     ), made as (
-      select n
+      select *
         from placed
        where fits
          and unchanged
          and (lookup is null or id in (select resource_id from claimed))
     ), key as (
       insert into api_keys
-             (id, store_id, name, type, permissions, metadata, start, hash, hash_kid, expires_at, ip_allowlist,
+             (id, store_id, name, type, permissions, metadata, start, hash, hash_kid, expires_at, expiring_told, ip_allowlist,
               rate_limit, rate_limit_window_seconds, created_by_kind, created_by_id, created_at, updated_at)
-      select id, store_id, name, type, permissions, metadata, start, decode(hash, 'hex'), hash_kid, expires_at,
+      select id, store_id, name, type, permissions, metadata, start, decode(hash, 'hex'), hash_kid, expires_at, expiring_told,
              ip_allowlist, rate_limit, rate_limit_window_seconds, created_by_kind, created_by_id, created_at, created_at
-        from asked
-       where n in (select n from made)
+        from made
       returning store_id
     ), event as (
       insert into events (id, store_id, type, at, actor, subject, data)
       select event_id, store_id, 'key.created', created_at, event_actor, id, event_data
-        from asked
-       where n in (select n from made)
+        from made
     ), counted as (
       update stores
          set live_keys = stores.live_keys + count.made
@@ -242,7 +257,7 @@ const insertKeys: Batch<Written, Outcome> = async (db, rows) => {
     select case when not there then 'gone'
                 when not unchanged then 'changed'
                 when not fits then 'full'
-                when n in (select n from made) then 'made'
+                when id in (select id from made) then 'made'
                 else 'answered'
            end as outcome
       from placed
@@ -271,10 +286,10 @@ async function recountKeys(db: Db, here: Here, storeId: string): Promise<boolean
 
 // ---- list and read --------------------------------------------------------------------------------------------------
 
-const columns = sql`
+export const columns = sql`
   id, store_id, name, type, permissions, metadata, start, enabled, expires_at, ip_allowlist, rate_limit,
-  rate_limit_window_seconds, created_by_kind, created_by_id, last_used_at, revoked_at, revocation_reason, revision,
-  created_at, updated_at`
+  rate_limit_window_seconds, created_by_kind, created_by_id, last_used_at, revoked_at, revocation_reason,
+  previous_expires_at, previous_used_at, revision, created_at, updated_at`
 
 export async function listKeys(
   db: Db,

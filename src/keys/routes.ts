@@ -1,12 +1,34 @@
 // How HTTP speaks of API keys.
 
-import { Words } from '../check.ts'
+import { Line, Moment, Words } from '../check.ts'
 import { PageQuery } from '../page.ts'
 import { type Route, route } from '../route.ts'
 import { Type } from '../type.ts'
-import { readNewKey } from './input.ts'
+import { changeKey, revokeKey, rotateKey } from './change.ts'
+import { freezeKeys } from './freeze.ts'
+import { readIntrospection, readKeyChanges, readNewKey, readVerification } from './input.ts'
 import { createKey, listKeys, readGrantable, readKey } from './keys.ts'
-import { Grantable, KEY_STATUSES, KEY_TYPES, Key, Keys, KeyWithSecret, NewKey } from './schema.ts'
+import {
+  Advice,
+  Affected,
+  Grantable,
+  Introspected,
+  Introspection,
+  KEY_STATUSES,
+  KEY_TYPES,
+  Key,
+  KeyChanges,
+  Keys,
+  KeyUsage,
+  KeyWithSecret,
+  NewKey,
+  RevokedKey,
+  Rotation,
+  Verdict,
+  Verification,
+} from './schema.ts'
+import { introspect } from './verify.ts'
+import { readAdvice, readUsage } from './watch.ts'
 
 export const keyRoutes: Route[] = [
   route(
@@ -73,5 +95,161 @@ export const keyRoutes: Route[] = [
       errors: ['key_not_found'],
     },
     ({ db, params }) => readKey(db, params.storeId, params.keyId),
+  ),
+  route(
+    {
+      method: 'PATCH',
+      path: '/v1/user/store/:storeId/keys/:keyId',
+      needs: 'MANAGE_KEYS',
+      summary: 'Change a key',
+      description:
+        'What is left out stays as it is; `null` clears `expiresAt`, `ipAllowlist` and `rateLimit`. `"enabled": false` switches the key off until it is switched on again. You cannot change a key that holds more than you do, and a key that has expired or was revoked stays so.',
+      body: KeyChanges,
+      reads: readKeyChanges,
+      returns: [200, Key],
+      errors: ['key_not_found', 'cannot_grant', 'key_revoked', 'key_expired', 'precondition_failed'],
+      example: { body: { name: 'Checkout and cart', permissions: ['READ'] } },
+    },
+    ({ db, caller, params, body, ifMatch }) => changeKey(db, caller, params, body, ifMatch),
+  ),
+  route(
+    {
+      method: 'POST',
+      path: '/v1/user/store/:storeId/keys/:keyId/rotate',
+      needs: 'MANAGE_KEYS',
+      summary: 'Rotate a key',
+      description:
+        'Gives the key a new secret, shown once, in this answer; its id and everything else stay. The old secret works for the grace period, and `rotation` shows whether anyone still uses it. Rotating again within the grace ends the older secret at once. Of rotations that overlap in time one wins.',
+      body: Rotation,
+      bodyOptional: true,
+      returns: [200, KeyWithSecret],
+      errors: [
+        'key_not_found',
+        'cannot_grant',
+        'key_revoked',
+        'key_expired',
+        'rotation_conflict',
+        'secret_no_longer_available',
+      ],
+      onceOnly: true,
+      ownTransaction: true,
+      example: { body: { gracePeriodSeconds: 86_400 } },
+    },
+    ({ db, here, caller, params, body, retry, from }) =>
+      rotateKey(db, here, caller, params, { gracePeriodSeconds: body.gracePeriodSeconds ?? 0, cameIn: from.at }, retry),
+  ),
+  route(
+    {
+      method: 'DELETE',
+      path: '/v1/user/store/:storeId/keys/:keyId',
+      needs: 'MANAGE_KEYS',
+      summary: 'Revoke a key',
+      description:
+        'It stops working for ever: at once on the node that answers, within 250 ms on the others, and by `effectiveBy` even on one that is cut off. The record stays. Revoking it again is answered the same.',
+      query: Type.Object(
+        { reason: Type.Optional(Line(1, 200, { description: 'Kept with the key, for whoever wonders later.' })) },
+        { additionalProperties: false },
+      ),
+      returns: [200, RevokedKey],
+      errors: ['key_not_found', 'precondition_failed'],
+      example: { query: 'reason=leaked' },
+    },
+    ({ db, caller, params, query, ifMatch }) => revokeKey(db, caller, params, query.reason ?? null, ifMatch),
+  ),
+  ...([true, false] as const).map((frozen) =>
+    route(
+      {
+        method: 'POST',
+        path: `/v1/user/store/:storeId/keys/${frozen ? 'freeze' : 'unfreeze'}`,
+        needs: 'MANAGE_KEYS',
+        summary: frozen ? 'Freeze all keys' : 'Unfreeze all keys',
+        description: frozen
+          ? 'The emergency brake: every key of the store answers `FROZEN` until it is unfrozen. Nothing else about them changes.'
+          : 'The keys of the store work again, those that worked before.',
+        returns: [200, Affected],
+      },
+      async ({ db, caller, params }) => ({ body: await freezeKeys(db, caller, params.storeId, frozen) }),
+    ),
+  ),
+  route(
+    {
+      method: 'GET',
+      path: '/v1/user/store/:storeId/keys/:keyId/usage',
+      needs: 'MANAGE_KEYS',
+      summary: 'How a key is used',
+      description:
+        'How often it was verified or used here, by outcome, by the hour or the day (UTC). Hours are kept for 90 days, days for 400. Without `from` and `to`: the last 24 hours, or 30 days.',
+      query: Type.Object(
+        {
+          from: Type.Optional(Moment),
+          to: Type.Optional(Moment),
+          interval: Type.Optional(Words(['hour', 'day'])),
+        },
+        { additionalProperties: false },
+      ),
+      returns: [200, KeyUsage],
+      errors: ['key_not_found'],
+      example: { query: 'interval=day' },
+    },
+    async ({ db, params, query }) => ({ body: await readUsage(db, params, query) }),
+  ),
+  route(
+    {
+      method: 'GET',
+      path: '/v1/user/store/:storeId/keys/:keyId/advice',
+      needs: 'MANAGE_KEYS',
+      summary: 'Rights a key does not need',
+      description:
+        'Which of its permissions were really needed in the last 30 days, and which were not: these can be taken from it.',
+      returns: [200, Advice],
+      errors: ['key_not_found'],
+    },
+    async ({ db, params }) => ({ body: await readAdvice(db, params) }),
+  ),
+  route(
+    {
+      method: 'POST',
+      path: '/v1/keys/verify',
+      needs: 'service',
+      summary: 'Verify a key',
+      description:
+        'For your back ends: is this key good, and for this? The answer is 200 whenever it can be given; read `code`. `NOT_FOUND` tells nothing else about the key. With `explain` every check is told in words, and nothing is spent or counted.',
+      body: Verification,
+      reads: readVerification,
+      returns: [200, Verdict],
+      asksOnly: true,
+      example: { body: { key: 'skp_prod_4fQx', permissions: ['READ'], ip: '203.0.113.7' } },
+    },
+    async ({ verifier, body: { explain, ...question } }) => ({
+      body: await (explain ? verifier.explain(question) : verifier.verify(question)),
+    }),
+  ),
+  route(
+    {
+      method: 'POST',
+      path: '/v1/oauth/introspect',
+      needs: 'service',
+      summary: 'Introspect a key',
+      description:
+        'The same question in the form of RFC 7662: the body is a form, and a key that is not good for whatever reason is `{"active": false}`. `scope`, `ip` and `store_id` may be sent beside `token`.',
+      body: Introspection,
+      reads: readIntrospection,
+      form: true,
+      returns: [200, Introspected],
+      asksOnly: true,
+      example: { body: { token: 'skp_prod_4fQx' } },
+    },
+    async ({ verifier, body }) => ({ body: await introspect(verifier, body) }),
+  ),
+  route(
+    {
+      method: 'GET',
+      path: '/v1/key',
+      needs: 'key',
+      summary: 'Who am I',
+      description: 'Tells an API key about itself.',
+      returns: [200, Key],
+    },
+    ({ db, caller }) => readKey(db, caller.storeId, caller.id),
   ),
 ]

@@ -13,6 +13,20 @@ export type KeyType = (typeof KEY_TYPES)[number]
 export const KEY_STATUSES = ['ACTIVE', 'DISABLED', 'EXPIRED', 'REVOKED'] as const
 export type KeyStatus = (typeof KEY_STATUSES)[number]
 
+/** What verifying a key can say, in the order it is looked at. */
+const OUTCOMES = [
+  'VALID',
+  'NOT_FOUND',
+  'REVOKED',
+  'EXPIRED',
+  'DISABLED',
+  'FROZEN',
+  'FORBIDDEN_IP',
+  'INSUFFICIENT_PERMISSIONS',
+  'RATE_LIMITED',
+] as const
+export type Outcome = (typeof OUTCOMES)[number]
+
 const RateLimit = Type.Object(
   {
     limit: Type.Integer({ minimum: 1, maximum: 1_000_000 }),
@@ -97,6 +111,178 @@ export const NewKey = Type.Object(
 )
 export type NewKey = Static<typeof NewKey>
 
+export const KeyChanges = Type.Partial(
+  Type.Object({
+    name: given.name,
+    permissions: given.permissions,
+    metadata: given.metadata,
+    enabled: Type.Boolean(),
+    expiresAt: given.expiresAt,
+    ipAllowlist: given.ipAllowlist,
+    rateLimit: given.rateLimit,
+  }),
+  { title: 'KeyChanges', ...closed },
+)
+export type KeyChanges = Static<typeof KeyChanges>
+
+export const Rotation = Type.Object(
+  {
+    gracePeriodSeconds: Type.Optional(
+      Type.Integer({
+        minimum: 0,
+        maximum: 2_592_000,
+        default: 0,
+        description: 'How long the old secret still works: 30 days at most, and never longer than the key itself.',
+      }),
+    ),
+  },
+  { title: 'Rotation', ...closed },
+)
+
+export const RevokedKey = Type.Object(
+  {
+    ...Key.properties,
+    effectiveBy: Type.String({
+      ...Moment,
+      description: 'From this moment on no node accepts the key, not even one that is cut off from the others.',
+    }),
+  },
+  { title: 'RevokedKey', ...closed },
+)
+
+export const Affected = Type.Object(
+  { affected: Type.Integer({ description: 'How many live keys this changed.' }) },
+  { title: 'Affected', ...closed },
+)
+
+// ---- verifying ------------------------------------------------------------------------------------------------------
+
+const Asked = {
+  key: Type.String({ minLength: 1, description: 'The full key that somebody presented to you.' }),
+  permissions: Type.Optional(
+    Type.Array(Type.String({ maxLength: 63 }), {
+      maxItems: 100,
+      description: 'What the caller wants to do. Without it only the key itself is looked at.',
+      examples: [['READ']],
+    }),
+  ),
+  storeId: Type.Optional(
+    Type.String({ maxLength: 100, description: 'The store it must belong to. A key of another store is `NOT_FOUND`.' }),
+  ),
+  ip: Type.Optional(
+    Type.String({
+      maxLength: 50,
+      description: 'Where the caller comes from. A key with an allow-list is `FORBIDDEN_IP` without it.',
+      examples: ['203.0.113.7'],
+    }),
+  ),
+}
+
+export const Verification = Type.Object(
+  {
+    ...Asked,
+    explain: Type.Optional(
+      Type.Boolean({ description: 'Adds `checks`, every one in words. Nothing is spent or counted.' }),
+    ),
+  },
+  { title: 'Verification', ...closed },
+)
+export type Verification = Static<typeof Verification>
+
+export const Verdict = Type.Object(
+  {
+    valid: Type.Boolean(),
+    code: Words(OUTCOMES),
+    keyId: Nullable(Type.String()),
+    storeId: Nullable(Type.String()),
+    name: Nullable(Type.String()),
+    type: Nullable(Words(KEY_TYPES)),
+    permissions: Nullable(Type.Array(Type.String())),
+    metadata: Type.Unsafe<Record<string, unknown> | null>({
+      type: ['object', 'null'],
+      additionalProperties: true,
+    }),
+    expiresAt: Nullable(Moment),
+    rateLimit: Type.Optional(
+      Type.Object(
+        { limit: Type.Integer(), remaining: Type.Integer(), resetSeconds: Type.Integer() },
+        { ...closed, description: 'Of a key that has a rate limit: what is left in this window.' },
+      ),
+    ),
+    checks: Type.Optional(
+      Type.Array(Type.Object({ code: Words(OUTCOMES), ok: Type.Boolean(), detail: Type.String() }, closed)),
+    ),
+  },
+  { title: 'Verdict', ...closed },
+)
+export type Verdict = Static<typeof Verdict>
+
+/** RFC 7662. What it does not name is ours: `ip` and `store_id`, as in `Verification`. */
+export const Introspection = Type.Object(
+  {
+    token: Type.String({ minLength: 1, description: 'The full key.' }),
+    token_type_hint: Type.Optional(Type.String()),
+    ip: Asked.ip,
+    store_id: Asked.storeId,
+    scope: Type.Optional(Type.String({ description: 'Permissions it must hold, separated by spaces.' })),
+  },
+  { title: 'Introspection', additionalProperties: true },
+)
+export type Introspection = Static<typeof Introspection>
+
+export const Introspected = Type.Object(
+  {
+    active: Type.Boolean(),
+    scope: Type.Optional(Type.String({ description: 'Its permissions, separated by spaces.' })),
+    client_id: Type.Optional(Type.String({ description: 'The id of the key.' })),
+    sub: Type.Optional(Type.String({ description: 'The id of the key.' })),
+    aud: Type.Optional(Type.String({ description: 'The id of the store.' })),
+    token_type: Type.Optional(Type.String()),
+    exp: Type.Optional(Type.Integer()),
+  },
+  { title: 'Introspected', ...closed },
+)
+export type Introspected = Static<typeof Introspected>
+
+// ---- watching -------------------------------------------------------------------------------------------------------
+
+export const KeyUsage = Type.Object(
+  {
+    from: Moment,
+    to: Moment,
+    interval: Words(['hour', 'day']),
+    data: Type.Array(
+      Type.Object(
+        {
+          at: Moment,
+          counts: Type.Unsafe<Record<string, number>>({
+            type: 'object',
+            additionalProperties: { type: 'integer' },
+            examples: [{ VALID: 12 }],
+          }),
+        },
+        closed,
+      ),
+      { description: 'Oldest first. An hour or a day without use is left out.' },
+    ),
+  },
+  { title: 'KeyUsage', ...closed },
+)
+
+export const Advice = Type.Object(
+  {
+    since: Moment,
+    unused: Type.Array(Type.String(), { description: 'What the key holds and did not need since then.' }),
+    exercised: Type.Unsafe<Record<string, string>>({
+      type: 'object',
+      additionalProperties: { type: 'string', format: 'date-time' },
+      description: 'What it needed, and when last.',
+      examples: [{ READ: '2027-01-31T12:00:00.000Z' }],
+    }),
+  },
+  { title: 'Advice', ...closed },
+)
+
 export const Grantable = Type.Object(
   { permissions: Type.Array(Type.String()), types: Type.Array(Words(KEY_TYPES)) },
   { title: 'Grantable', ...closed },
@@ -122,6 +308,8 @@ export type KeyRow = {
   last_used_at: Date | null
   revoked_at: Date | null
   revocation_reason: string | null
+  previous_expires_at: Date | null
+  previous_used_at: Date | null
   revision: number
   created_at: Date
   updated_at: Date
@@ -150,11 +338,18 @@ export function showKey(row: KeyRow, at: Date): Key {
     lastUsedAt: row.last_used_at?.toISOString() ?? null,
     revokedAt: row.revoked_at?.toISOString() ?? null,
     revocationReason: row.revocation_reason,
-    rotation: null,
+    rotation: showRotation(row, at),
   }
 }
 
-function statusOf(row: KeyRow, at: Date): KeyStatus {
+/** As long as the old secret works. */
+function showRotation(row: KeyRow, at: Date): Key['rotation'] {
+  const { previous_expires_at: end, previous_used_at: used } = row
+  if (end === null || end <= at || statusOf(row, at) === 'REVOKED' || statusOf(row, at) === 'EXPIRED') return null
+  return { previousExpiresAt: end.toISOString(), previousLastUsedAt: used?.toISOString() ?? null }
+}
+
+export function statusOf(row: Pick<KeyRow, 'revoked_at' | 'expires_at' | 'enabled'>, at: Date): KeyStatus {
   if (row.revoked_at) return 'REVOKED'
   if (row.expires_at && row.expires_at <= at) return 'EXPIRED'
   return row.enabled ? 'ACTIVE' : 'DISABLED'

@@ -1,60 +1,203 @@
-// Use is counted in memory and written in batches, so that using a key never costs a write of its own. A process that
-// is killed loses at most one interval of it.
+// Use is counted in memory and written in batches, so that using a key never costs a write of its own. A process that is
+// killed loses at most one interval of counts. A flush whose answer was lost is sent again under the same id, and the
+// database writes it once: nothing is counted twice.
 
-import { now, SECOND } from '../clock.ts'
+import { DAY, HOUR, later, now, SECOND } from '../clock.ts'
 import { type Db, sql } from '../db/db.ts'
 import { destroySecrets } from '../idempotency/retry.ts'
+import { newId } from '../ids.ts'
+import type { Permission } from '../permissions.ts'
+import type { Outcome } from './schema.ts'
 
 /** `lastUsedAt` is at most 10 s behind. */
 const FLUSH_MS = 5 * SECOND
+/** While the database is away counts are gathered for so many keys and hours, and for no more. */
+const MOST_COUNTED = 100_000
+/** Hours are kept so long, then they become days; days are kept for so long. */
+const HOURS_KEPT_MS = 90 * DAY
+const DAYS_KEPT_MS = 400 * DAY
 
-export type Usage = { used(keyId: string): void; flush(): Promise<void>; close(): Promise<void> }
+type Use = { keyId: string; secretNo: number; outcome: Outcome; permissions: readonly Permission[] }
+
+export type Usage = { count(use: Use): void; flush(): Promise<void>; close(): Promise<void> }
+
+type Counted = {
+  keyId: string
+  hour: number
+  counts: Map<Outcome, number>
+  /** When each secret was last used with success, by its number. */
+  secrets: Map<number, number>
+  exercised: Map<Permission, number>
+}
+
+type Batch = { id: string; counted: Counted[] }
 
 export function newUsage(db: Db): Usage {
-  let used = new Map<string, Date>()
+  let counting = new Map<string, Counted>()
+  /** Sent, and not known to be written. */
+  let sent: Batch | null = null
+  let flushing = Promise.resolve()
 
-  async function flush(): Promise<void> {
-    const batch = used
-    used = new Map()
-    if (batch.size === 0) return
-    const rows = [...batch].map(([id, at]) => ({ id, at }))
-    try {
-      await db.transaction(async (tx) => {
-        const first = await tx.query<{ id: string }>(sql`
-          with used as (
-            select id, at
-              from json_to_recordset(${JSON.stringify(rows)}) as used(id text, at timestamptz)
-          ), before as (
-            select key.id
-              from api_keys key
-              join used on used.id = key.id
-             where key.last_used_at is null
-          ), written as (
-            update api_keys key
-               set last_used_at = used.at
-              from used
-             where key.id = used.id
-               and (key.last_used_at is null or key.last_used_at < used.at)
-          )
-          select id from before`)
-        // Whoever uses a key has it: nobody needs to be told it again.
-        await destroySecrets(
-          tx,
-          first.map(({ id }) => id),
-        )
-      })
-    } catch {
-      for (const [id, at] of batch) if (!used.has(id)) used.set(id, at)
+  function count({ keyId, secretNo, outcome, permissions }: Use): void {
+    const at = now().getTime()
+    const hour = at - (at % HOUR)
+    const name = `${keyId} ${hour}`
+    let counted = counting.get(name)
+    if (!counted) {
+      if (counting.size >= MOST_COUNTED) return
+      counted = { keyId, hour, counts: new Map(), secrets: new Map(), exercised: new Map() }
+      counting.set(name, counted)
     }
+    counted.counts.set(outcome, (counted.counts.get(outcome) ?? 0) + 1)
+    if (outcome !== 'VALID') return
+    counted.secrets.set(secretNo, at)
+    for (const permission of permissions) counted.exercised.set(permission, at)
+  }
+
+  async function write(): Promise<void> {
+    for (;;) {
+      if (sent === null) {
+        if (counting.size === 0) return
+        sent = { id: newId('req'), counted: [...counting.values()] }
+        counting = new Map()
+      }
+      try {
+        await writeUse(db, sent)
+      } catch {
+        return
+      }
+      sent = null
+    }
+  }
+
+  /** One at a time. */
+  function flush(): Promise<void> {
+    flushing = flushing.then(write)
+    return flushing
   }
 
   const timer = setInterval(flush, FLUSH_MS).unref()
   return {
-    used: (keyId) => void used.set(keyId, now()),
+    count,
     flush,
     close: () => {
       clearInterval(timer)
       return flush()
     },
   }
+}
+
+async function writeUse(db: Db, { id, counted }: Batch): Promise<void> {
+  const counts = counted.flatMap(({ keyId, hour, counts }) =>
+    [...counts].map(([outcome, count]) => ({ key_id: keyId, at: new Date(hour), outcome, count })),
+  )
+  const secrets = counted.flatMap(({ keyId, secrets }) =>
+    [...secrets].map(([secretNo, at]) => ({ key_id: keyId, secret_no: secretNo, at: new Date(at) })),
+  )
+  const exercised = counted.flatMap(({ keyId, exercised }) =>
+    [...exercised].map(([permission, at]) => ({ key_id: keyId, permission, at: new Date(at) })),
+  )
+  await db.transaction(async (tx) => {
+    const fresh = await tx.query(sql`
+      insert into usage_flushes (id, at)
+      values (${id}, ${now()})
+          on conflict (id) do nothing
+   returning id`)
+    if (fresh.length === 0) return
+    const first = await tx.query<{ id: string }>(sql`
+      with used as (
+        select key_id, secret_no, max(at) as at
+          from json_to_recordset(${JSON.stringify(secrets)}) as used(key_id text, secret_no int, at timestamptz)
+         group by key_id, secret_no
+      ), before as (
+        select key.id
+          from api_keys key
+          join used on used.key_id = key.id and used.secret_no = key.secret_no
+         where key.secret_used_at is null
+      ), locked as (
+        select id
+          from api_keys
+         where id in (select key_id from used)
+         order by id
+           for no key update
+      ), written as (
+        update api_keys key
+           set last_used_at = greatest(key.last_used_at, latest.at),
+               secret_used_at = greatest(key.secret_used_at, latest.by_current),
+               previous_used_at = greatest(key.previous_used_at, latest.by_previous)
+          from (
+                 select used.key_id, max(used.at) as at,
+                        max(used.at) filter (where used.secret_no = key.secret_no) as by_current,
+                        max(used.at) filter (where used.secret_no = key.secret_no - 1) as by_previous
+                   from used
+                   join locked on locked.id = used.key_id
+                   join api_keys key on key.id = used.key_id
+                  group by used.key_id
+               ) as latest
+         where key.id = latest.key_id
+      )
+      select id from before`)
+    await tx.query(sql`
+      insert into key_usage (key_id, grain, at, outcome, count)
+      select used.key_id, 'hour', used.at, used.outcome, sum(used.count)
+        from json_to_recordset(${JSON.stringify(counts)})
+             as used(key_id text, at timestamptz, outcome text, count bigint)
+        join api_keys key on key.id = used.key_id
+       group by used.key_id, used.at, used.outcome
+       order by used.key_id, used.at, used.outcome
+          on conflict (key_id, grain, at, outcome) do update
+         set count = key_usage.count + excluded.count`)
+    await tx.query(sql`
+      insert into key_exercise (key_id, permission, at)
+      select used.key_id, used.permission, max(used.at)
+        from json_to_recordset(${JSON.stringify(exercised)})
+             as used(key_id text, permission text, at timestamptz)
+        join api_keys key on key.id = used.key_id
+       group by used.key_id, used.permission
+       order by used.key_id, used.permission
+          on conflict (key_id, permission) do update
+         set at = greatest(key_exercise.at, excluded.at)`)
+    // Whoever uses a secret has it: nobody needs to be told it again.
+    await destroySecrets(
+      tx,
+      first.map(({ id }) => id),
+    )
+  })
+}
+
+const ROLLED_UP_AT_ONCE = 5_000
+
+/** House-keeping: hours become days, days go, and so do the windows of limits and the ids of flushes. */
+export async function rollUpUsage(db: Db): Promise<void> {
+  await db.query(sql`
+    with old as (
+      delete from key_usage
+       where (key_id, grain, at, outcome) in (
+               select key_id, grain, at, outcome
+                 from key_usage
+                where grain = 'hour'
+                  and at < ${later(-HOURS_KEPT_MS)}
+                limit ${ROLLED_UP_AT_ONCE}
+                  for update skip locked
+             )
+   returning key_id, at, outcome, count
+    )
+    insert into key_usage (key_id, grain, at, outcome, count)
+    select key_id, 'day', date_trunc('day', at), outcome, sum(count)
+      from old
+     group by key_id, date_trunc('day', at), outcome
+        on conflict (key_id, grain, at, outcome) do update
+       set count = key_usage.count + excluded.count`)
+  await db.query(sql`
+    delete from key_usage
+     where (key_id, grain, at, outcome) in (
+             select key_id, grain, at, outcome
+               from key_usage
+              where grain = 'day'
+                and at < ${later(-DAYS_KEPT_MS)}
+              limit ${ROLLED_UP_AT_ONCE}
+           )`)
+  await db.query(sql`delete from usage_flushes where at < ${later(-DAY)}`)
+  // By the database's own clock, like the windows themselves.
+  await db.query(sql`delete from key_windows where began_at < now() - interval '2 days'`)
 }

@@ -1,0 +1,189 @@
+// Which key is this? Whoever verifies keys asks so thousands of times a second, so keys are kept in memory, and how they
+// leave it is the whole of this file:
+//
+// - Every change to a key or its store says so to all nodes (a trigger in the database), and the key is dropped. The node
+//   that makes the change drops it itself, before it answers.
+// - A word can be lost. So a key is relied on only for TRUSTED_MS after the last moment at which we certainly had heard
+//   everything: the moment it was asked for, or the last heartbeat that came back (db/listen.ts).
+// - When the connection that brings the words is lost, everything is dropped.
+// - An answer that was under way while its key changed is not kept.
+//
+// What is kept is what the database said. Whether a key or a secret has ended is asked anew at each use. Only keys that
+// exist are kept: a stranger cannot fill the memory, and a new key works at once.
+
+import { now } from '../clock.ts'
+import type { Batch } from '../db/batch.ts'
+import { type Db, sql } from '../db/db.ts'
+import type { Permission } from '../permissions.ts'
+import { type Keyring, sha256 } from '../secrets.ts'
+
+/** With the 250 ms between two beats this stays below the 2 s that the contract allows a node that hears nothing. */
+const TRUSTED_MS = 1_500
+const MOST_KEPT = 50_000
+/** Metadata may have 16 KiB, but hardly ever has: together it is held to 64 MB. */
+const MOST_METADATA_CHARACTERS = 64_000_000
+
+export const KEYS_CHANNEL = 'storekeeper_keys'
+
+export type KnownKey = {
+  id: string
+  store_id: string
+  name: string
+  type: 'PROD' | 'TEST' | 'DEV'
+  permissions: Permission[]
+  /** As JSON. */
+  metadata: string
+  enabled: boolean
+  expires_at: Date | null
+  ip_allowlist: string[] | null
+  rate_limit: number | null
+  rate_limit_window_seconds: number | null
+  revoked_at: Date | null
+  revision: number
+  frozen: boolean
+  /** The number of the secret that was presented, and until when that one works: null, as long as the key does. */
+  secret_no: number
+  secret_expires_at: Date | null
+}
+
+/** What may be wrong with a key, whoever asks and from wherever, in the order it is told. A secret that was replaced is nobody's. */
+export const KEY_FAULTS = {
+  NOT_FOUND: (key: KnownKey, at: Date) => key.secret_expires_at !== null && key.secret_expires_at <= at,
+  REVOKED: (key: KnownKey) => key.revoked_at !== null,
+  EXPIRED: (key: KnownKey, at: Date) => key.expires_at !== null && key.expires_at <= at,
+  DISABLED: (key: KnownKey) => !key.enabled,
+  FROZEN: (key: KnownKey) => key.frozen,
+}
+export type KeyFault = keyof typeof KEY_FAULTS
+const FAULTS = Object.entries(KEY_FAULTS) as [KeyFault, (key: KnownKey, at: Date) => boolean][]
+
+/** Null for a key that works. */
+export function keyFault(key: KnownKey, at: Date = now()): KeyFault | null {
+  for (const [fault, holds] of FAULTS) if (holds(key, at)) return fault
+  return null
+}
+
+export type KnownKeys = {
+  /** Null for a secret that is no key's. */
+  find(token: string): Promise<KnownKey | null> | KnownKey
+  /** By the id of a key or of a store; without one, all. */
+  forget(id?: string): void
+  size(): number
+}
+
+type Question = { hash: string; before: string | null }
+type Row = { [Name in keyof KnownKey]: KnownKey[Name] | null }
+
+/** By its secret, or by the one before, which works on for a while when it was rotated with a grace. */
+const findKeys: Batch<Question, Row> = (db, rows) =>
+  db.query<Row>(sql`
+    select key.id, store.id as store_id, key.name, key.type, key.permissions, key.metadata::text as metadata,
+           key.enabled, key.expires_at, key.ip_allowlist, key.rate_limit, key.rate_limit_window_seconds,
+           key.revoked_at, key.revision, store.frozen_at is not null as frozen, key.used_no as secret_no,
+           key.used_until as secret_expires_at
+      from json_to_recordset(${JSON.stringify(rows.map((row, n) => ({ n, ...row })))})
+           as asked(n int, hash text, before text)
+      left join lateral (
+             select current.*, current.secret_no as used_no, null::timestamptz as used_until
+               from api_keys current
+              where current.hash in (decode(asked.hash, 'hex'), decode(asked.before, 'hex'))
+              union all
+             select rotated.*, rotated.secret_no - 1, rotated.previous_expires_at
+               from api_keys rotated
+              where rotated.previous_hash in (decode(asked.hash, 'hex'), decode(asked.before, 'hex'))
+              limit 1
+           ) as key on true
+      left join stores store on store.id = key.store_id and store.deleted_at is null
+     order by asked.n`)
+
+type Kept = { key: KnownKey; askedAt: number }
+
+export function newKnownKeys(db: Db, keyring: Keyring, heardUpTo: () => number): KnownKeys {
+  const kept = new Map<string, Kept>()
+  /** Under which names each key, and each store's keys, are kept. */
+  const names = new Map<string, Set<string>>()
+  /** Questions that whoever asks the same may share: none from before the last change. */
+  const shared = new Map<string, Promise<KnownKey | null>>()
+  let underWay = 0
+  /** What changed while a question was under way, and when: all of it goes when none is. */
+  const changed = new Map<string, number>()
+  let allChanged = 0
+  let changes = 0
+  let characters = 0
+
+  function ask(name: string, token: string): Promise<KnownKey | null> {
+    underWay += 1
+    const found = look(name, token).finally(() => {
+      underWay -= 1
+      if (underWay === 0) changed.clear()
+      if (shared.get(name) === found) shared.delete(name)
+    })
+    shared.set(name, found)
+    return found
+  }
+
+  async function look(name: string, token: string): Promise<KnownKey | null> {
+    const since = changes
+    const askedAt = performance.now()
+    const { current, previous } = keyring
+    const row = await db.batched(findKeys, {
+      hash: current.hmac('key-hash', token).toString('hex'),
+      before: previous && previous.hmac('key-hash', token).toString('hex'),
+    })
+    if (row.id === null || row.store_id === null) return null
+    // Every column but these two is there when the key is.
+    const key = row as KnownKey
+    const last = Math.max(allChanged, changed.get(key.id) ?? 0, changed.get(key.store_id) ?? 0)
+    if (last <= since) keep(name, { key, askedAt })
+    return key
+  }
+
+  function keep(name: string, entry: Kept): void {
+    drop(name)
+    kept.set(name, entry)
+    characters += entry.key.metadata.length
+    for (const id of [entry.key.id, entry.key.store_id]) {
+      const under = names.get(id)
+      if (under) under.add(name)
+      else names.set(id, new Set([name]))
+    }
+    // The oldest go first: whoever is in use comes back with the next question.
+    while (kept.size > MOST_KEPT || characters > MOST_METADATA_CHARACTERS) drop(kept.keys().next().value as string)
+  }
+
+  function drop(name: string): void {
+    const entry = kept.get(name)
+    if (!entry) return
+    kept.delete(name)
+    characters -= entry.key.metadata.length
+    for (const id of [entry.key.id, entry.key.store_id]) {
+      const under = names.get(id)
+      under?.delete(name)
+      if (under?.size === 0) names.delete(id)
+    }
+  }
+
+  return {
+    find(token) {
+      // By a hash, so that no secret stays in memory longer than its request.
+      const name = sha256(token, 'base64')
+      const entry = kept.get(name)
+      if (entry && performance.now() - Math.max(entry.askedAt, heardUpTo()) < TRUSTED_MS) return entry.key
+      return shared.get(name) ?? ask(name, token)
+    },
+    forget(id) {
+      changes += 1
+      shared.clear()
+      if (id === undefined) {
+        allChanged = changes
+        kept.clear()
+        names.clear()
+        characters = 0
+        return
+      }
+      if (underWay > 0) changed.set(id, changes)
+      for (const name of [...(names.get(id) ?? [])]) drop(name)
+    },
+    size: () => kept.size,
+  }
+}

@@ -1,0 +1,93 @@
+// Words from the database to every node. PostgreSQL hands them out in the order of their commits, so a node that hears its
+// own heartbeat has heard all that was said before it sent the beat. That is what `heardUpTo` tells, and it is all that
+// whoever keeps something in memory has to know: a word can be lost with its connection, the moment up to which we have
+// certainly heard everything cannot.
+
+import { randomBytes } from 'node:crypto'
+import { setTimeout as sleep } from 'node:timers/promises'
+import pg from 'pg'
+import type { Connection } from './db.ts'
+
+export type Listener = {
+  /** The moment, on `performance.now()`'s clock, up to which everything said has been heard. Asking keeps the heart beating. */
+  heardUpTo(): number
+  close(): Promise<void>
+}
+
+type Ears = {
+  heard(word: string): void
+  /** The connection was lost: whatever was said since is unknown. */
+  lost(): void
+}
+
+const BEAT_MS = 250
+/** A beat that does not come back for so long means that the connection is dead, whatever TCP says. */
+const DEAD_MS = 2_000
+const RECONNECT_MS = 250
+
+export function listen(connection: Connection, channel: string, ears: Ears): Listener {
+  const pulse = `pulse_${randomBytes(8).toString('hex')}`
+  const closing = new AbortController()
+  let heardUpTo = Number.NEGATIVE_INFINITY
+  let asked = true
+
+  /** Ends when the connection does. */
+  async function hear(client: pg.Client): Promise<void> {
+    const lost = new Promise<void>((resolve) => {
+      client.on('error', () => resolve())
+      client.on('end', resolve)
+      closing.signal.addEventListener('abort', () => resolve(), { once: true })
+    })
+    await client.connect()
+    let sentAt = Number.NEGATIVE_INFINITY
+    client.on('notification', ({ channel: from, payload = '' }) => {
+      if (from === pulse) heardUpTo = sentAt
+      else ears.heard(payload)
+    })
+    await client.query(`listen ${channel}`)
+    await client.query(`listen ${pulse}`)
+    // One beat at a time, and only while somebody relies on what was heard.
+    const beat = async () => {
+      for (;;) {
+        if (asked) {
+          asked = false
+          sentAt = performance.now()
+          await client.query(`notify ${pulse}`)
+        }
+        await sleep(BEAT_MS, undefined, { signal: closing.signal })
+      }
+    }
+    await Promise.race([lost, beat()])
+  }
+
+  async function keepListening(): Promise<void> {
+    while (!closing.signal.aborted) {
+      const client = new pg.Client({
+        ...connection,
+        connectionTimeoutMillis: DEAD_MS,
+        query_timeout: DEAD_MS,
+        keepAlive: true,
+        application_name: 'storekeeper listener',
+        // A beat is worth no disk.
+        options: '-c synchronous_commit=off',
+      })
+      await hear(client).catch(() => {})
+      heardUpTo = Number.NEGATIVE_INFINITY
+      ears.lost()
+      client.end().catch(() => {})
+      await sleep(RECONNECT_MS, undefined, { signal: closing.signal }).catch(() => {})
+    }
+  }
+
+  const listening = keepListening()
+  return {
+    heardUpTo() {
+      asked = true
+      return heardUpTo
+    },
+    close() {
+      closing.abort()
+      return listening
+    },
+  }
+}

@@ -1,0 +1,249 @@
+// What becomes of a key: changed, rotated, revoked. All of it happens under the store's lock, which the walk has taken,
+// and is told to every node by a trigger in the database.
+
+import { standFast } from '../access/standing.ts'
+import { held, type KeyCaller, type UserCaller } from '../caller.ts'
+import { later, now, SECOND } from '../clock.ts'
+import { type Db, sql } from '../db/db.ts'
+import { fail } from '../errors.ts'
+import { checkMatch, etagOf } from '../etag.ts'
+import { type EventRow, newEvent, writeEvents } from '../events/event.ts'
+import { checkGrant } from '../grant.ts'
+import type { Here } from '../here.ts'
+import { destroySecrets, remember } from '../idempotency/retry.ts'
+import { missingFrom } from '../permissions.ts'
+import type { Answer, Retry } from '../route.ts'
+import type { KeyWish } from './input.ts'
+import { columns, mintSecret } from './keys.ts'
+import { type Key, type KeyRow, showKey, statusOf } from './schema.ts'
+import { toldAlready } from './watch.ts'
+
+type Manager = UserCaller | KeyCaller
+export type Place = { storeId: string; keyId: string }
+
+/** A node that hears nothing relies on what it has for so long: then the last one has stopped accepting the key. */
+const REVOCATION_BOUND_MS = 2 * SECOND
+
+// ---- change ---------------------------------------------------------------------------------------------------------
+
+export async function changeKey(
+  tx: Db,
+  caller: Manager,
+  place: Place,
+  changes: KeyWish,
+  ifMatch: string | null,
+): Promise<Answer<Key>> {
+  const before = await lockKey(tx, place)
+  checkMatch(ifMatch, before.revision)
+  const after = { ...before, ...asColumns(changes) }
+  const changed = CHANGEABLE.filter((name) => !same(before[name], after[name]))
+  if (changed.length === 0) return { body: showKey(before, now()), etag: etagOf(before.revision) }
+  refuseDead(before)
+  checkStronger(caller, before)
+  checkGrant(caller, after.permissions)
+  after.revision += 1
+  after.updated_at = now()
+  await tx.query(sql`
+    update api_keys
+       set name = ${after.name}, permissions = ${after.permissions}, metadata = ${JSON.stringify(after.metadata)},
+           enabled = ${after.enabled}, expires_at = ${after.expires_at}, ip_allowlist = ${after.ip_allowlist},
+           rate_limit = ${after.rate_limit}, rate_limit_window_seconds = ${after.rate_limit_window_seconds},
+           expiring_told = ${same(before.expires_at, after.expires_at) ? sql`expiring_told` : sql`${toldAlready(after.expires_at)}`},
+           revision = ${after.revision}, updated_at = ${after.updated_at}
+     where id = ${place.keyId}`)
+  await writeEvents(tx, eventsOf(caller, before, after, changed))
+  return { body: showKey(after, after.updated_at), etag: etagOf(after.revision) }
+}
+
+const CHANGEABLE = [
+  'name',
+  'permissions',
+  'metadata',
+  'enabled',
+  'expires_at',
+  'ip_allowlist',
+  'rate_limit',
+  'rate_limit_window_seconds',
+] as const
+
+function asColumns(changes: KeyWish): Partial<KeyRow> {
+  const { name, permissions, metadata, enabled, expiresAt, ipAllowlist, rateLimit } = changes
+  return {
+    ...(name === undefined ? {} : { name }),
+    ...(permissions === undefined ? {} : { permissions }),
+    ...(metadata === undefined ? {} : { metadata }),
+    ...(enabled === undefined ? {} : { enabled }),
+    ...(expiresAt === undefined ? {} : { expires_at: expiresAt }),
+    ...(ipAllowlist === undefined ? {} : { ip_allowlist: ipAllowlist }),
+    ...(rateLimit === undefined
+      ? {}
+      : { rate_limit: rateLimit?.limit ?? null, rate_limit_window_seconds: rateLimit?.windowSeconds ?? null }),
+  }
+}
+
+function same(a: unknown, b: unknown): boolean {
+  return JSON.stringify(a) === JSON.stringify(b)
+}
+
+/** Switching a key off and on has a name of its own; everything else is told from what to what. Metadata may hold anything: only that it changed. */
+function eventsOf(caller: Manager, before: KeyRow, after: KeyRow, changed: readonly (keyof KeyRow)[]): EventRow[] {
+  const at = after.updated_at
+  const [from, to] = [showKey(before, at), showKey(after, at)]
+  const told = (['name', 'permissions', 'expiresAt', 'ipAllowlist', 'rateLimit'] as const).filter(
+    (name) => !same(from[name], to[name]),
+  )
+  const pick = (key: Key) => Object.fromEntries(told.map((name) => [name, key[name]]))
+  const events: EventRow[] = []
+  if (told.length > 0 || changed.includes('metadata'))
+    events.push(
+      newEvent(caller, before.store_id, 'key.updated', before.id, {
+        from: pick(from),
+        to: pick(to),
+        ...(changed.includes('metadata') ? { metadataChanged: true } : {}),
+      }),
+    )
+  if (changed.includes('enabled'))
+    events.push(newEvent(caller, before.store_id, after.enabled ? 'key.enabled' : 'key.disabled', before.id, {}))
+  return events
+}
+
+// ---- rotate ---------------------------------------------------------------------------------------------------------
+
+/**
+ * A new secret for the same key. Of rotations that overlap in time one wins: whoever came before the winner was done, and
+ * finds the secret changed, is told so, because the winner's caller has the new secret and relies on it.
+ */
+export async function rotateKey(
+  db: Db,
+  here: Here,
+  caller: Manager,
+  place: Place,
+  wanted: { gracePeriodSeconds: number; cameIn: Date },
+  retry: Retry | null,
+): Promise<Answer<Key & { key: string }>> {
+  const seen = await db.one<{ secret_no: number }>(sql`
+    select secret_no
+      from api_keys
+     where id = ${place.keyId}
+       and store_id = ${place.storeId}`)
+  if (!seen) fail('key_not_found')
+  return db.transaction(async (tx) => {
+    await retry?.claim(tx)
+    await standFast(tx, caller, place.storeId)
+    const before = await lockKey(tx, place)
+    refuseDead(before)
+    checkStronger(caller, before)
+    if (before.secret_no !== seen.secret_no || (before.rotated_at && before.rotated_at > wanted.cameIn))
+      fail('rotation_conflict')
+    const at = now()
+    const secret = mintSecret(here, before.type)
+    const graceEnd = later(wanted.gracePeriodSeconds * SECOND, at)
+    const end = before.expires_at && before.expires_at < graceEnd ? before.expires_at : graceEnd
+    const hasGrace = wanted.gracePeriodSeconds > 0
+    const after: KeyRow = {
+      ...before,
+      start: secret.start,
+      previous_expires_at: hasGrace ? end : null,
+      previous_used_at: before.secret_used_at,
+      revision: before.revision + 1,
+      updated_at: at,
+    }
+    await tx.query(sql`
+      update api_keys
+         set previous_hash = case when ${hasGrace} then hash end,
+             previous_hash_kid = case when ${hasGrace} then hash_kid end,
+             previous_expires_at = ${after.previous_expires_at},
+             previous_used_at = ${after.previous_used_at},
+             hash = decode(${secret.hash}, 'hex'),
+             hash_kid = ${secret.kid},
+             start = ${secret.start},
+             secret_no = secret_no + 1,
+             secret_used_at = null,
+             rotated_at = ${at},
+             revision = ${after.revision},
+             updated_at = ${at}
+       where id = ${place.keyId}`)
+    await destroySecrets(tx, [place.keyId])
+    await writeEvents(tx, [
+      newEvent(caller, place.storeId, 'key.rotated', place.keyId, {
+        gracePeriodSeconds: wanted.gracePeriodSeconds,
+        previousExpiresAt: after.previous_expires_at,
+      }),
+    ])
+    const answer: Answer<Key & { key: string }> = {
+      body: { ...showKey(after, at), key: secret.value },
+      etag: etagOf(after.revision),
+      resource: { id: place.keyId, location: `/v1/user/store/${place.storeId}/keys/${place.keyId}` },
+    }
+    if (retry) await remember(tx, retry.rowFor(answer))
+    return answer
+  })
+}
+
+// ---- revoke ---------------------------------------------------------------------------------------------------------
+
+/** Anyone who manages keys may end any key: it is how a leak is stopped. Again it is the same answer. */
+export async function revokeKey(
+  tx: Db,
+  caller: Manager,
+  place: Place,
+  reason: string | null,
+  ifMatch: string | null,
+): Promise<Answer<Key & { effectiveBy: string }>> {
+  const before = await lockKey(tx, place)
+  if (before.revoked_at === null) checkMatch(ifMatch, before.revision)
+  const row = before.revoked_at ? before : await revoke(tx, caller, before, reason)
+  return {
+    body: { ...showKey(row, now()), effectiveBy: later(REVOCATION_BOUND_MS, row.revoked_at as Date).toISOString() },
+    etag: etagOf(row.revision),
+  }
+}
+
+type Revoker = Parameters<typeof newEvent>[0]
+
+/** Under the store's lock. */
+async function revoke(tx: Db, by: Revoker, before: KeyRow, reason: string | null): Promise<KeyRow> {
+  const at = now()
+  const row = { ...before, revoked_at: at, revocation_reason: reason, updated_at: at, revision: before.revision + 1 }
+  await tx.query(sql`
+    update api_keys
+       set revoked_at = ${at}, revocation_reason = ${reason}, updated_at = ${at}, revision = ${row.revision}
+     where id = ${row.id}`)
+  // The count is never less than the number of live keys; an expired key may have left it already.
+  if (statusOf(before, at) !== 'EXPIRED')
+    await tx.query(sql`update stores set live_keys = greatest(0, live_keys - 1) where id = ${row.store_id}`)
+  await destroySecrets(tx, [row.id])
+  await writeEvents(tx, [newEvent(by, row.store_id, 'key.revoked', row.id, { reason })])
+  return row
+}
+
+// ---- what they have in common ---------------------------------------------------------------------------------------
+
+type LockedKey = KeyRow & { secret_no: number; secret_used_at: Date | null; rotated_at: Date | null }
+
+async function lockKey(tx: Db, place: Place): Promise<LockedKey> {
+  const row = await tx.one<LockedKey>(sql`
+    select ${columns}, secret_no, secret_used_at, rotated_at
+      from api_keys
+     where id = ${place.keyId}
+       and store_id = ${place.storeId}
+       for no key update`)
+  return row ?? fail('key_not_found')
+}
+
+/** Dead stays dead. */
+function refuseDead(row: KeyRow): void {
+  const status = statusOf(row, now())
+  if (status === 'REVOKED') fail('key_revoked')
+  if (status === 'EXPIRED') fail('key_expired')
+}
+
+/** Who changes a key, or takes its secret, must hold what it holds: otherwise a weak manager would make themselves a strong key. */
+function checkStronger(caller: Manager, row: KeyRow): void {
+  const lacking = missingFrom(held(caller), row.permissions)
+  if (lacking.length > 0)
+    fail('cannot_grant', {
+      detail: `This key holds ${lacking.join(', ')}, which you do not hold in this store.`,
+      members: { permissions: lacking },
+    })
+}

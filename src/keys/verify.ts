@@ -1,0 +1,267 @@
+// Is this key good, and for this? Asked by the back ends of the platform, for every request they get. Answered from
+// memory (access/known-keys.ts), counted in memory (usage.ts); only a key that has a rate limit costs a statement, which
+// it shares with whoever asks at the same moment.
+
+import { addressAllowed } from '../access/ip.ts'
+import { KEY_FAULTS, type KeyFault, type KnownKey, type KnownKeys, keyFault } from '../access/known-keys.ts'
+import type { KeyCaller } from '../caller.ts'
+import { now } from '../clock.ts'
+import type { Batch } from '../db/batch.ts'
+import { type Db, sql } from '../db/db.ts'
+import type { Here } from '../here.ts'
+import type { Permission } from '../permissions.ts'
+import { tokenKind } from '../secrets.ts'
+import type { Introspected, Introspection, Outcome, Verdict, Verification } from './schema.ts'
+import type { Usage } from './usage.ts'
+
+type Question = Omit<Verification, 'explain'>
+type Allowance = NonNullable<Verdict['rateLimit']>
+type Check = NonNullable<Verdict['checks']>[number]
+
+export type Verifier = {
+  verify(question: Question): Promise<Verdict>
+  /** The same, with every check told, and nothing spent or counted. */
+  explain(question: Question): Promise<Verdict>
+  /** An API key acted here itself. */
+  acted(key: KeyCaller, outcome: Outcome, permissions: readonly Permission[]): void
+}
+
+export function newVerifier(
+  db: Db,
+  here: Here,
+  keys: KnownKeys,
+  usage: Usage,
+  told: (code: Outcome) => void,
+): Verifier {
+  const find = (token: string) => {
+    const kind = tokenKind(here.keyPrefix, token)
+    return kind === 'prod' || kind === 'test' || kind === 'dev' ? keys.find(token) : null
+  }
+
+  async function verify(question: Question): Promise<Verdict> {
+    const found = find(question.key)
+    const key = found instanceof Promise ? await found : found
+    let code = key ? firstFault(here, key, question) : 'NOT_FOUND'
+    let allowance: Allowance | undefined
+    if (key && code === 'VALID' && key.rate_limit !== null) {
+      const spent = await db.batched(spend, windowOf(key))
+      allowance = allowanceOf(key, spent)
+      if (spent.used > key.rate_limit) code = 'RATE_LIMITED'
+    }
+    told(code)
+    if (!key || code === 'NOT_FOUND') return NOBODY
+    usage.count({ keyId: key.id, secretNo: key.secret_no, outcome: code, permissions: question.permissions ?? NONE })
+    const verdict = verdictOn(here, key, code)
+    return allowance ? { ...verdict, rateLimit: allowance } : verdict
+  }
+
+  async function explain(question: Question): Promise<Verdict> {
+    const key = await find(question.key)
+    if (!key) return { ...NOBODY, checks: [unknownKey(here, question.key)] }
+    const spent = key.rate_limit === null ? null : await peek(db, key)
+    const checks = explainChecks(here, key, question, spent)
+    const code = checks.find((check) => !check.ok)?.code ?? 'VALID'
+    if (code === 'NOT_FOUND') return { ...NOBODY, checks: checks.slice(0, 1) }
+    return {
+      ...verdictOn(here, key, code),
+      ...(spent ? { rateLimit: allowanceOf(key, spent) } : {}),
+      checks,
+    }
+  }
+
+  return {
+    verify,
+    explain,
+    acted: ({ id, secretNo }, outcome, permissions) => usage.count({ keyId: id, secretNo, outcome, permissions }),
+  }
+}
+
+const NONE: readonly Permission[] = []
+
+const NOBODY: Verdict = {
+  valid: false,
+  code: 'NOT_FOUND',
+  keyId: null,
+  storeId: null,
+  name: null,
+  type: null,
+  permissions: null,
+  metadata: null,
+  expiresAt: null,
+}
+
+function verdictOn(here: Here, key: KnownKey, code: Outcome): Verdict {
+  return {
+    valid: code === 'VALID',
+    code,
+    keyId: key.id,
+    storeId: key.store_id,
+    name: key.name,
+    type: key.type,
+    permissions: heldBy(here, key),
+    metadata: JSON.parse(key.metadata),
+    expiresAt: key.expires_at?.toISOString() ?? null,
+  }
+}
+
+/** What the operator took out of the catalogue is held by nobody any more. */
+function heldBy(here: Here, key: KnownKey): Permission[] {
+  return key.permissions.filter((permission) => here.permissions.includes(permission))
+}
+
+/** The first that is wrong; the limit comes last, and is spent instead of looked at. */
+function firstFault(here: Here, key: KnownKey, question: Question): Outcome {
+  if (ofAnotherStore(key, question)) return 'NOT_FOUND'
+  const fault = keyFault(key)
+  if (fault) return fault
+  if (fromElsewhere(key, question)) return 'FORBIDDEN_IP'
+  return lacking(here, key, question).length > 0 ? 'INSUFFICIENT_PERMISSIONS' : 'VALID'
+}
+
+function ofAnotherStore(key: KnownKey, { storeId }: Question): boolean {
+  return storeId !== undefined && storeId !== key.store_id
+}
+
+/** An allow-list without an address to hold against it lets nobody in. */
+function fromElsewhere(key: KnownKey, { ip }: Question): boolean {
+  return key.ip_allowlist !== null && (ip === undefined || !addressAllowed(key.ip_allowlist, ip))
+}
+
+function lacking(here: Here, key: KnownKey, { permissions = NONE as string[] }: Question): string[] {
+  if (permissions.length === 0) return permissions
+  const held = heldBy(here, key)
+  return permissions.filter((permission) => !held.includes(permission))
+}
+
+/** RFC 7662: whatever is wrong, the answer is the same. */
+export async function introspect(verifier: Verifier, asked: Introspection): Promise<Introspected> {
+  const verdict = await verifier.verify({
+    key: asked.token,
+    ...(asked.scope ? { permissions: asked.scope.split(' ').filter(Boolean) } : {}),
+    ...(asked.ip ? { ip: asked.ip } : {}),
+    ...(asked.store_id ? { storeId: asked.store_id } : {}),
+  })
+  if (!verdict.valid || verdict.keyId === null || verdict.storeId === null) return { active: false }
+  return {
+    active: true,
+    scope: verdict.permissions?.join(' ') ?? '',
+    client_id: verdict.keyId,
+    sub: verdict.keyId,
+    aud: verdict.storeId,
+    token_type: 'api_key',
+    ...(verdict.expiresAt ? { exp: Math.floor(Date.parse(verdict.expiresAt) / 1000) } : {}),
+  }
+}
+
+// ---- every check, in words ------------------------------------------------------------------------------------------
+
+const FAULT_WORDS: Record<KeyFault, { fine: string; wrong: (key: KnownKey) => string }> = {
+  NOT_FOUND: {
+    fine: 'The key exists.',
+    wrong: () => 'This secret was replaced when the key was rotated, and its grace is over.',
+  },
+  REVOKED: { fine: 'It is not revoked.', wrong: (key) => `It was revoked at ${key.revoked_at?.toISOString()}.` },
+  EXPIRED: { fine: 'It has not expired.', wrong: (key) => `It expired at ${key.expires_at?.toISOString()}.` },
+  DISABLED: { fine: 'It is enabled.', wrong: () => 'It is disabled. Somebody who manages keys can enable it again.' },
+  FROZEN: { fine: 'The store is not frozen.', wrong: () => 'All keys of the store are frozen.' },
+}
+
+function unknownKey(here: Here, token: string): Check {
+  const detail =
+    tokenKind(here.keyPrefix, token) === null
+      ? `This is no key of ours: it must look like ${here.keyPrefix}_prod_… and its last six characters, a checksum, must fit the rest.`
+      : 'There is no such key, or its store was deleted.'
+  return { code: 'NOT_FOUND', ok: false, detail }
+}
+
+function explainChecks(here: Here, key: KnownKey, question: Question, spent: Spent | null): Check[] {
+  const at = now()
+  if (ofAnotherStore(key, question))
+    return [{ code: 'NOT_FOUND', ok: false, detail: 'There is no such key in that store.' }]
+  const states = Object.entries(KEY_FAULTS).map(([name, holds]): Check => {
+    const code = name as KeyFault
+    const wrong = holds(key, at)
+    return { code, ok: !wrong, detail: wrong ? FAULT_WORDS[code].wrong(key) : FAULT_WORDS[code].fine }
+  })
+  return [...states, explainIp(key, question), explainPermissions(here, key, question), explainLimit(key, spent)]
+}
+
+function explainIp(key: KnownKey, question: Question): Check {
+  const ok = !fromElsewhere(key, question)
+  const { ip } = question
+  if (key.ip_allowlist === null) return { code: 'FORBIDDEN_IP', ok, detail: 'It may be used from anywhere.' }
+  if (ip === undefined)
+    return { code: 'FORBIDDEN_IP', ok, detail: 'It has an allow-list, and no "ip" was sent to hold against it.' }
+  const detail = `${ip} is ${ok ? '' : 'not '}in its allow-list, ${key.ip_allowlist.join(', ')}.`
+  return { code: 'FORBIDDEN_IP', ok, detail }
+}
+
+function explainPermissions(here: Here, key: KnownKey, question: Question): Check {
+  const missing = lacking(here, key, question)
+  const detail = missing.length > 0 ? `It lacks ${missing.join(', ')}.` : 'It holds what was asked for.'
+  return { code: 'INSUFFICIENT_PERMISSIONS', ok: missing.length === 0, detail }
+}
+
+function explainLimit(key: KnownKey, spent: Spent | null): Check {
+  if (spent === null) return { code: 'RATE_LIMITED', ok: true, detail: 'It has no rate limit.' }
+  const { remaining, limit, resetSeconds } = allowanceOf(key, spent)
+  const detail = `${remaining} of ${limit} are left, and the window ends in ${resetSeconds} s.`
+  return { code: 'RATE_LIMITED', ok: remaining > 0, detail }
+}
+
+// ---- rate limits ------------------------------------------------------------------------------------------------------
+// A window begins with the first use and lasts as long as the key says, by the database's clock, so that all nodes count
+// in the same one. What was asked for beyond the limit is counted too: then each caller's place in the queue is simply
+// the count after them.
+
+type Window = { key_id: string; seconds: number }
+/** How many were asked for in this window, this one included, and how long it lasts. */
+type Spent = { used: number; reset_seconds: number }
+
+const spend: Batch<Window, Spent> = (db, rows) =>
+  db.query<Spent>(sql`
+    with asked as (
+      select row_number() over () as n, row_number() over (partition by key_id) as place, key_id, seconds
+        from json_to_recordset(${JSON.stringify(rows)}) as asked(key_id text, seconds int)
+    ), taken as (
+      insert into key_windows as running (key_id, began_at, seconds, used)
+      select key_id, clock_timestamp(), max(seconds), count(*)
+        from asked
+       group by key_id
+       order by key_id
+          on conflict (key_id) do update
+         set began_at = case when running.began_at + excluded.seconds * interval '1 s' <= excluded.began_at
+                             then excluded.began_at else running.began_at end,
+             used = case when running.began_at + excluded.seconds * interval '1 s' <= excluded.began_at
+                         then excluded.used else least(running.used::bigint + excluded.used, 2000000000)::int end,
+             seconds = excluded.seconds
+      returning key_id, used, extract(epoch from began_at + seconds * interval '1 s' - clock_timestamp()) as left_seconds
+    ), wanted as (
+      select key_id, count(*) as wanted
+        from asked
+       group by key_id
+    )
+    select (taken.used - wanted.wanted + asked.place)::int as used,
+           greatest(1, ceil(taken.left_seconds))::int as reset_seconds
+      from asked
+      join taken on taken.key_id = asked.key_id
+      join wanted on wanted.key_id = asked.key_id
+     order by asked.n`)
+
+async function peek(db: Db, key: KnownKey): Promise<Spent> {
+  const found = await db.one<Spent>(sql`
+    select used, greatest(1, ceil(extract(epoch from began_at + seconds * interval '1 s' - now())))::int as reset_seconds
+      from key_windows
+     where key_id = ${key.id}
+       and began_at + seconds * interval '1 s' > now()`)
+  return found ?? { used: 0, reset_seconds: key.rate_limit_window_seconds ?? 1 }
+}
+
+function windowOf(key: KnownKey): Window {
+  return { key_id: key.id, seconds: key.rate_limit_window_seconds ?? 1 }
+}
+
+function allowanceOf(key: KnownKey, { used, reset_seconds }: Spent): Allowance {
+  const limit = key.rate_limit ?? 0
+  return { limit, remaining: Math.max(0, limit - used), resetSeconds: reset_seconds }
+}
