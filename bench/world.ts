@@ -18,13 +18,19 @@ export const CONNECTIONS = 32
 export type World = {
   url: string
   secret: string
+  /** Where the database really listens, and its name. */
+  socket: string
+  user: string
+  database: string
   sql(text: string, values?: unknown[]): Promise<Record<string, unknown>[]>
+  /** As a machine that loses its power would. */
+  kill(): Promise<void>
   close(): Promise<void>
 }
 
 export async function newWorld(): Promise<World> {
   const folder = mkdtempSync(join(tmpdir(), 'storekeeper-bench-'))
-  const { connection, stop } = await startEmbedded(join(folder, 'data'), () => {})
+  const { connection, dataDir, stop } = await startEmbedded(join(folder, 'data'), () => {})
   await migrate(connection)
   const client = new pg.Client(connection)
   await client.connect()
@@ -32,7 +38,17 @@ export async function newWorld(): Promise<World> {
   return {
     url: `postgres://${user}@localhost:${port}/${database}?host=${encodeURIComponent(host)}`,
     secret: randomBytes(32).toString('base64'),
+    socket: join(host, `.s.PGSQL.${port}`),
+    user,
+    database,
     sql: async (text, values) => (await client.query(text, values)).rows,
+    kill: async () => {
+      client.on('error', () => {})
+      const [pid] = readFileSync(join(dataDir, 'postgres', 'postmaster.pid'), 'utf8').split('\n')
+      const stopped = stop().catch(() => {})
+      process.kill(Number(pid), 'SIGKILL')
+      await stopped
+    },
     close: async () => {
       await client.end()
       await stop()
@@ -69,6 +85,37 @@ export async function newMembers(world: World, count: number): Promise<{ storeId
   return { storeId, tokens: users.map((user) => user.token) }
 }
 
+/** Keys whose secrets we know. */
+export async function newKeys(
+  { sql, secret }: World,
+  storeId: string,
+  count: number,
+): Promise<{ id: string; key: string }[]> {
+  const keys = new ServerKeys(Buffer.from(secret, 'base64'))
+  const made = Array.from({ length: count }, () => {
+    const key = mintToken('skp', 'prod').reveal()
+    return { id: newId('key'), key, hash: keys.hmac('key-hash', key).toString('hex') }
+  })
+  await sql(
+    `insert into api_keys (id, store_id, name, type, permissions, metadata, start, hash, hash_kid, created_by_kind,
+                           created_by_id, created_at, updated_at)
+     select id, $2, 'Checkout', 'PROD', '{READ,WRITE}', '{"description":"Used by the checkout page"}', 'skp_prod_abcd',
+            decode(hash, 'hex'), $3, 'user', 'user_bench', now(), now()
+       from json_to_recordset($1) as made(id text, hash text)`,
+    [JSON.stringify(made.map(({ id, hash }) => ({ id, hash }))), storeId, keys.kid],
+  )
+  return made
+}
+
+export async function newServiceToken({ sql }: World): Promise<string> {
+  const token = mintToken('skp', 'svc').reveal()
+  await sql(`insert into service_tokens (id, name, hash, created_at) values ($1, 'Bench', $2, now())`, [
+    newId('svc'),
+    sha256(token),
+  ])
+  return token
+}
+
 export type Running = { url: string; pid: number; startedMs: number; stop(): Promise<void> }
 
 /** Starts a process and waits for the line that names its address. */
@@ -78,6 +125,8 @@ async function run(command: string[], env: Record<string, string>): Promise<Runn
     env: { ...process.env, ...env },
     stdio: ['ignore', 'pipe', 'inherit'],
   })
+  // Nobody is left behind, however this ends.
+  process.once('exit', () => child.kill('SIGKILL'))
   const url = await new Promise<string>((resolve, reject) => {
     let seen = ''
     child.once('exit', () => reject(new Error(`${command.join(' ')} ended before it listened`)))
@@ -106,6 +155,12 @@ async function run(command: string[], env: Record<string, string>): Promise<Runn
 export function runBare(world?: World, storeId = ''): Promise<Running> {
   const env = world ? { MODE: 'insert', DATABASE_URL: world.url, STORE: storeId } : { MODE: 'none' }
   return run(['--import', 'tsx', 'bench/bare.ts'], env)
+}
+
+/** Bare Fastify that verifies: with one SELECT for each request, or from a Map. */
+export function runBareVerify(world?: World): Promise<Running> {
+  const env = world ? { MODE: 'select', DATABASE_URL: world.url } : { MODE: 'none' }
+  return run(['--import', 'tsx', 'bench/bare-verify.ts'], env)
 }
 
 /** The service as `npm start` runs it, without the limits that a load of one store and few users would meet. */
@@ -149,6 +204,12 @@ export async function load(
 export function memoryMb(pid: number): number {
   const kb = /VmRSS:\s+(\d+)/.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))?.[1]
   return Math.round(Number(kb) / 1024)
+}
+
+/** How long the process has worked, in all its threads. */
+export function cpuMs(pid: number): number {
+  const fields = (readFileSync(`/proc/${pid}/stat`, 'utf8').split(') ')[1] as string).split(' ')
+  return (Number(fields[11]) + Number(fields[12])) * 10
 }
 
 export function median(values: number[]): number {

@@ -8,7 +8,12 @@ export const HOUR = 60 * MINUTE
 export const DAY = 24 * HOUR
 
 export function now(): Date {
-  return new Date(Date.now() + offsetMs)
+  return new Date(nowMs())
+}
+
+/** In milliseconds since 1970, where many are asked for. */
+export function nowMs(): number {
+  return Date.now() + offsetMs
 }
 
 export function later(ms: number, from: Date = now()): Date {

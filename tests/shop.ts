@@ -64,7 +64,11 @@ export async function shop(settings: Record<string, string> = {}): Promise<Shop>
   const serverSecret = settings.SERVER_SECRET ?? randomBytes(32).toString('base64')
   const env = { DATABASE_URL: databaseUrl, SERVER_SECRET: serverSecret, PORT: '0', RATE_LIMIT: 'off', ...settings }
   const lines: string[] = []
-  const log = pino({ base: null }, new Writable({ write: (line, _, done) => done(void lines.push(String(line))) }))
+  const level = settings.LOG_LEVEL ?? 'info'
+  const log = pino(
+    { level, base: null },
+    new Writable({ write: (line, _, done) => done(void lines.push(String(line))) }),
+  )
   const start = async (more: Record<string, string> = {}) => {
     const service = await startService(readConfig({ ...env, ...more }), log, () => {})
     onTestFinished(() => service.close(0))

@@ -11,7 +11,7 @@
 // What is kept is what the database said. Whether a key or a secret has ended is asked anew at each use. Only keys that
 // exist are kept: a stranger cannot fill the memory, and a new key works at once.
 
-import { now } from '../clock.ts'
+import { nowMs } from '../clock.ts'
 import type { Batch } from '../db/batch.ts'
 import { type Db, sql } from '../db/db.ts'
 import type { Permission } from '../permissions.ts'
@@ -48,17 +48,17 @@ export type KnownKey = {
 
 /** What may be wrong with a key, whoever asks and from wherever, in the order it is told. A secret that was replaced is nobody's. */
 export const KEY_FAULTS = {
-  NOT_FOUND: (key: KnownKey, at: Date) => key.secret_expires_at !== null && key.secret_expires_at <= at,
+  NOT_FOUND: (key: KnownKey, at: number) => key.secret_expires_at !== null && key.secret_expires_at.getTime() <= at,
   REVOKED: (key: KnownKey) => key.revoked_at !== null,
-  EXPIRED: (key: KnownKey, at: Date) => key.expires_at !== null && key.expires_at <= at,
+  EXPIRED: (key: KnownKey, at: number) => key.expires_at !== null && key.expires_at.getTime() <= at,
   DISABLED: (key: KnownKey) => !key.enabled,
   FROZEN: (key: KnownKey) => key.frozen,
 }
 export type KeyFault = keyof typeof KEY_FAULTS
-const FAULTS = Object.entries(KEY_FAULTS) as [KeyFault, (key: KnownKey, at: Date) => boolean][]
+const FAULTS = Object.entries(KEY_FAULTS) as [KeyFault, (key: KnownKey, at: number) => boolean][]
 
 /** Null for a key that works. */
-export function keyFault(key: KnownKey, at: Date = now()): KeyFault | null {
+export function keyFault(key: KnownKey, at = nowMs()): KeyFault | null {
   for (const [fault, holds] of FAULTS) if (holds(key, at)) return fault
   return null
 }

@@ -97,8 +97,17 @@ export async function findCaller(
   }
 }
 
+/** Whether this is the token of a service that was met a moment ago. */
+export function knownService(known: Known<Found>, token: string): boolean {
+  return Boolean(known.get(nameOf(sha256(token).toString('hex'), null))?.service_id)
+}
+
+function nameOf(credential: string | null, storeId: string | null): string {
+  return `${credential} ${storeId}`
+}
+
 async function find(db: Db, known: Known<Found>, question: Question): Promise<Found> {
-  const name = `${question.hash ?? question.user_id} ${question.store_id}`
+  const name = nameOf(question.hash ?? question.user_id, question.store_id)
   const before = known.get(name)
   if (before) return before
   const since = known.mark()

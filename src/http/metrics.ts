@@ -49,6 +49,7 @@ export function newMetrics(readings: { underWay(): number; waiting(): number }):
   })
   // A label set is looked up by name once, then at hand.
   const known = new Map<string, { count: Counter.Internal; time: Histogram.Internal<'route'> }>()
+  const outcomes = new Map<string, Counter.Internal>()
   const labelled = (method: string, route: string, status: number) => {
     const name = `${method} ${route} ${status}`
     const found = known.get(name) ?? {
@@ -64,7 +65,11 @@ export function newMetrics(readings: { underWay(): number; waiting(): number }):
       count.inc()
       time.observe(seconds)
     },
-    verified: (code) => verifications.inc({ code }),
+    verified(code) {
+      const child = outcomes.get(code) ?? verifications.labels({ code })
+      outcomes.set(code, child)
+      child.inc()
+    },
     read: async () => ({ type: registry.contentType, text: await registry.metrics() }),
   }
 }

@@ -443,7 +443,7 @@ function sentFor(route: Route, answer: Answer<unknown>): Sent {
   return { status, headers, body: schema ? write(schema, answer.body) : '', resourceId: answer.resource?.id ?? null }
 }
 
-function write(schema: TSchema, body: unknown): string {
+export function write(schema: TSchema, body: unknown): string {
   let writer = writers.get(schema)
   if (!writer) {
     writer = fastJson(JSON.parse(JSON.stringify(schema)))

@@ -2,7 +2,7 @@
 // killed loses at most one interval of counts. A flush whose answer was lost is sent again under the same id, and the
 // database writes it once: nothing is counted twice.
 
-import { DAY, HOUR, later, now, SECOND } from '../clock.ts'
+import { DAY, HOUR, later, now, nowMs, SECOND } from '../clock.ts'
 import { type Db, sql } from '../db/db.ts'
 import { destroySecrets } from '../idempotency/retry.ts'
 import { newId } from '../ids.ts'
@@ -24,7 +24,7 @@ export type Usage = { count(use: Use): void; flush(): Promise<void>; close(): Pr
 type Counted = {
   keyId: string
   hour: number
-  counts: Map<Outcome, number>
+  counts: Partial<Record<Outcome, number>>
   /** When each secret was last used with success, by its number. */
   secrets: Map<number, number>
   exercised: Map<Permission, number>
@@ -34,32 +34,39 @@ type Batch = { id: string; counted: Counted[] }
 
 export function newUsage(db: Db): Usage {
   let counting = new Map<string, Counted>()
+  /** Of hours that are over. */
+  let counted: Counted[] = []
   /** Sent, and not known to be written. */
   let sent: Batch | null = null
   let flushing = Promise.resolve()
 
+  function counterOf(keyId: string, hour: number): Counted | null {
+    const found = counting.get(keyId)
+    if (found?.hour === hour) return found
+    if (found) counted.push(found)
+    else if (counting.size + counted.length >= MOST_COUNTED) return null
+    const fresh = { keyId, hour, counts: {}, secrets: new Map(), exercised: new Map() }
+    counting.set(keyId, fresh)
+    return fresh
+  }
+
   function count({ keyId, secretNo, outcome, permissions }: Use): void {
-    const at = now().getTime()
-    const hour = at - (at % HOUR)
-    const name = `${keyId} ${hour}`
-    let counted = counting.get(name)
-    if (!counted) {
-      if (counting.size >= MOST_COUNTED) return
-      counted = { keyId, hour, counts: new Map(), secrets: new Map(), exercised: new Map() }
-      counting.set(name, counted)
-    }
-    counted.counts.set(outcome, (counted.counts.get(outcome) ?? 0) + 1)
+    const at = nowMs()
+    const counter = counterOf(keyId, at - (at % HOUR))
+    if (!counter) return
+    counter.counts[outcome] = (counter.counts[outcome] ?? 0) + 1
     if (outcome !== 'VALID') return
-    counted.secrets.set(secretNo, at)
-    for (const permission of permissions) counted.exercised.set(permission, at)
+    counter.secrets.set(secretNo, at)
+    for (const permission of permissions) counter.exercised.set(permission, at)
   }
 
   async function write(): Promise<void> {
     for (;;) {
       if (sent === null) {
         if (counting.size === 0) return
-        sent = { id: newId('req'), counted: [...counting.values()] }
+        sent = { id: newId('req'), counted: [...counted, ...counting.values()] }
         counting = new Map()
+        counted = []
       }
       try {
         await writeUse(db, sent)
@@ -89,7 +96,7 @@ export function newUsage(db: Db): Usage {
 
 async function writeUse(db: Db, { id, counted }: Batch): Promise<void> {
   const counts = counted.flatMap(({ keyId, hour, counts }) =>
-    [...counts].map(([outcome, count]) => ({ key_id: keyId, at: new Date(hour), outcome, count })),
+    Object.entries(counts).map(([outcome, count]) => ({ key_id: keyId, at: new Date(hour), outcome, count })),
   )
   const secrets = counted.flatMap(({ keyId, secrets }) =>
     [...secrets].map(([secretNo, at]) => ({ key_id: keyId, secret_no: secretNo, at: new Date(at) })),

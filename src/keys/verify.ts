@@ -5,7 +5,7 @@
 import { addressAllowed } from '../access/ip.ts'
 import { KEY_FAULTS, type KeyFault, type KnownKey, type KnownKeys, keyFault } from '../access/known-keys.ts'
 import type { KeyCaller } from '../caller.ts'
-import { now } from '../clock.ts'
+import { nowMs } from '../clock.ts'
 import type { Batch } from '../db/batch.ts'
 import { type Db, sql } from '../db/db.ts'
 import type { Here } from '../here.ts'
@@ -20,6 +20,8 @@ type Check = NonNullable<Verdict['checks']>[number]
 
 export type Verifier = {
   verify(question: Question): Promise<Verdict>
+  /** The same, if it can be answered from memory in this very moment; null, and nothing was counted, when it cannot. */
+  verifyNow(question: Question): Verdict | null
   /** The same, with every check told, and nothing spent or counted. */
   explain(question: Question): Promise<Verdict>
   /** An API key acted here itself. */
@@ -38,21 +40,27 @@ export function newVerifier(
     return kind === 'prod' || kind === 'test' || kind === 'dev' ? keys.find(token) : null
   }
 
-  async function verify(question: Question): Promise<Verdict> {
-    const found = find(question.key)
-    const key = found instanceof Promise ? await found : found
-    let code = key ? firstFault(here, key, question) : 'NOT_FOUND'
-    let allowance: Allowance | undefined
-    if (key && code === 'VALID' && key.rate_limit !== null) {
-      const spent = await db.batched(spend, windowOf(key))
-      allowance = allowanceOf(key, spent)
-      if (spent.used > key.rate_limit) code = 'RATE_LIMITED'
-    }
+  /** Told and counted. */
+  function settle(key: KnownKey | null, code: Outcome, { permissions = NONE }: { permissions?: readonly string[] }) {
     told(code)
     if (!key || code === 'NOT_FOUND') return NOBODY
-    usage.count({ keyId: key.id, secretNo: key.secret_no, outcome: code, permissions: question.permissions ?? NONE })
-    const verdict = verdictOn(here, key, code)
-    return allowance ? { ...verdict, rateLimit: allowance } : verdict
+    usage.count({ keyId: key.id, secretNo: key.secret_no, outcome: code, permissions })
+    return verdictOn(here, key, code)
+  }
+
+  function verifyNow(question: Question): Verdict | null {
+    const key = find(question.key)
+    if (key instanceof Promise || (key && key.rate_limit !== null)) return null
+    return settle(key, key ? firstFault(here, key, question) : 'NOT_FOUND', question)
+  }
+
+  async function verify(question: Question): Promise<Verdict> {
+    const key = await find(question.key)
+    const code = key ? firstFault(here, key, question) : 'NOT_FOUND'
+    if (!key || code !== 'VALID' || key.rate_limit === null) return settle(key, code, question)
+    const spent = await db.batched(spend, windowOf(key))
+    const verdict = settle(key, spent.used > key.rate_limit ? 'RATE_LIMITED' : 'VALID', question)
+    return { ...verdict, rateLimit: allowanceOf(key, spent) }
   }
 
   async function explain(question: Question): Promise<Verdict> {
@@ -71,6 +79,7 @@ export function newVerifier(
 
   return {
     verify,
+    verifyNow,
     explain,
     acted: ({ id, secretNo }, outcome, permissions) => usage.count({ keyId: id, secretNo, outcome, permissions }),
   }
@@ -90,8 +99,13 @@ const NOBODY: Verdict = {
   expiresAt: null,
 }
 
+/** What is said about a key stays the same until the key itself is looked up anew. */
+const said = new WeakMap<KnownKey, Verdict>()
+
 function verdictOn(here: Here, key: KnownKey, code: Outcome): Verdict {
-  return {
+  const before = said.get(key)
+  if (before?.code === code) return before
+  const verdict = {
     valid: code === 'VALID',
     code,
     keyId: key.id,
@@ -102,6 +116,8 @@ function verdictOn(here: Here, key: KnownKey, code: Outcome): Verdict {
     metadata: JSON.parse(key.metadata),
     expiresAt: key.expires_at?.toISOString() ?? null,
   }
+  said.set(key, verdict)
+  return verdict
 }
 
 /** What the operator took out of the catalogue is held by nobody any more. */
@@ -129,8 +145,9 @@ function fromElsewhere(key: KnownKey, { ip }: Question): boolean {
 
 function lacking(here: Here, key: KnownKey, { permissions = NONE as string[] }: Question): string[] {
   if (permissions.length === 0) return permissions
-  const held = heldBy(here, key)
-  return permissions.filter((permission) => !held.includes(permission))
+  return permissions.filter(
+    (permission) => !key.permissions.includes(permission) || !here.permissions.includes(permission),
+  )
 }
 
 /** RFC 7662: whatever is wrong, the answer is the same. */
@@ -175,7 +192,7 @@ function unknownKey(here: Here, token: string): Check {
 }
 
 function explainChecks(here: Here, key: KnownKey, question: Question, spent: Spent | null): Check[] {
-  const at = now()
+  const at = nowMs()
   if (ofAnotherStore(key, question))
     return [{ code: 'NOT_FOUND', ok: false, detail: 'There is no such key in that store.' }]
   const states = Object.entries(KEY_FAULTS).map(([name, holds]): Check => {
