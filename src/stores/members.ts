@@ -10,6 +10,7 @@ import { newEvent, writeEvents } from '../events/event.ts'
 import { checkGrant, isOwner, OWNER_HOLDS_ALL } from '../grant.ts'
 import type { Here } from '../here.ts'
 import { destroySecrets } from '../idempotency/retry.ts'
+import { type KeyRow, statusOf } from '../keys/schema.ts'
 import { cutPage, type Page, type PageAsked, windowOf } from '../page.ts'
 import { missingFrom, type Permission, permissionsOf, type Role } from '../permissions.ts'
 import type { Answer } from '../route.ts'
@@ -200,13 +201,15 @@ async function settleKeys(
   const reason = 'member removed or demoted'
   const ids = (await tx.query<{ id: string }>(keysOf(place))).map(({ id }) => id)
   if (fate === 'revoke' && ids.length > 0) {
-    const revoked = await tx.query<{ id: string }>(sql`
+    const revoked = await tx.query<{ id: string; expires_at: Date | null }>(sql`
       update api_keys
          set revoked_at = ${at}, revocation_reason = ${reason}, updated_at = ${at}, revision = revision + 1
        where id = any(${ids})
          and revoked_at is null
-   returning id`)
-    await countKeys(tx, place.storeId)
+   returning id, expires_at`)
+    // The count is never less than the number of live keys; an expired key may have left it already.
+    const live = revoked.filter((key) => key.expires_at === null || key.expires_at > at).length
+    await tx.query(sql`update stores set live_keys = greatest(0, live_keys - ${live}) where id = ${place.storeId}`)
     await destroySecrets(
       tx,
       revoked.map(({ id }) => id),
@@ -216,29 +219,13 @@ async function settleKeys(
       revoked.map(({ id }) => newEvent(caller, place.storeId, 'key.revoked', id, { reason })),
     )
   }
-  return tx.query<KeyState>(sql`
-    select id, name,
-           case when revoked_at is not null then 'REVOKED'
-                when expires_at <= ${at} then 'EXPIRED'
-                when not enabled then 'DISABLED'
-                else 'ACTIVE'
-           end as status
+  const rows = await tx.query<KeyFacts>(sql`
+    select id, name, revoked_at, expires_at, enabled
       from api_keys
      where id = any(${ids})
      order by id desc
      limit 1000`)
+  return rows.map((row) => ({ id: row.id, name: row.name, status: statusOf(row, at) }))
 }
 
-/** The store's own count, taken anew: the expired had left it or not, who knows. */
-async function countKeys(tx: Db, storeId: string): Promise<void> {
-  await tx.query(sql`
-    update stores
-       set live_keys = (
-             select count(*)
-               from api_keys
-              where store_id = ${storeId}
-                and revoked_at is null
-                and (expires_at is null or expires_at > ${now()})
-           )
-     where id = ${storeId}`)
-}
+type KeyFacts = Pick<KeyRow, 'id' | 'name' | 'revoked_at' | 'expires_at' | 'enabled'>
