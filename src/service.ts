@@ -12,6 +12,8 @@ import type { Config } from './config.ts'
 import { connect, type Database } from './db/db.ts'
 import { listen } from './db/listen.ts'
 import { migrate } from './db/migrate.ts'
+import { EVENTS_CHANNEL, newNews } from './events/log.ts'
+import { startSealing } from './events/seal.ts'
 import { hereFrom } from './here.ts'
 import { type Home, openHome } from './home.ts'
 import { newMetrics } from './http/metrics.ts'
@@ -49,7 +51,12 @@ async function serve(config: Config, home: Home, log: Logger): Promise<Service> 
   const db = connect(home.connection)
   const here = hereFrom(config, home.secret)
   const keys = newKnownKeys(db, here.keyring, () => words.heardUpTo())
-  const words = listen(home.connection, KEYS_CHANNEL, { heard: keys.forget, lost: keys.forget })
+  const news = newNews()
+  const words = listen(home.connection, { [KEYS_CHANNEL]: keys.forget, [EVENTS_CHANNEL]: news.tell }, () => {
+    keys.forget()
+    news.tell(null)
+  })
+  const sealer = startSealing(db)
   const usage = newUsage(db)
   const overload = newOverload(db)
   const metrics = newMetrics({ underWay: overload.underWay, waiting: db.waiting })
@@ -80,6 +87,7 @@ async function serve(config: Config, home: Home, log: Logger): Promise<Service> 
     await app.close()
     clearInterval(keepHouse)
     overload.close()
+    await sealer.close()
     await usage.close()
     await words.close()
     await db.close()

@@ -14,18 +14,16 @@ export type Listener = {
   close(): Promise<void>
 }
 
-type Ears = {
-  heard(word: string): void
-  /** The connection was lost: whatever was said since is unknown. */
-  lost(): void
-}
+/** For each channel what is done with a word. */
+type Ears = Record<string, (word: string) => void>
 
 const BEAT_MS = 250
 /** A beat that does not come back for so long means that the connection is dead, whatever TCP says. */
 const DEAD_MS = 2_000
 const RECONNECT_MS = 250
 
-export function listen(connection: Connection, channel: string, ears: Ears): Listener {
+/** `lost`: the connection was lost, and whatever was said since is unknown. */
+export function listen(connection: Connection, ears: Ears, lost: () => void): Listener {
   const pulse = `pulse_${randomBytes(8).toString('hex')}`
   const closing = new AbortController()
   let heardUpTo = Number.NEGATIVE_INFINITY
@@ -33,7 +31,7 @@ export function listen(connection: Connection, channel: string, ears: Ears): Lis
 
   /** Ends when the connection does. */
   async function hear(client: pg.Client): Promise<void> {
-    const lost = new Promise<void>((resolve) => {
+    const ended = new Promise<void>((resolve) => {
       client.on('error', () => resolve())
       client.on('end', resolve)
       closing.signal.addEventListener('abort', () => resolve(), { once: true })
@@ -42,10 +40,9 @@ export function listen(connection: Connection, channel: string, ears: Ears): Lis
     let sentAt = Number.NEGATIVE_INFINITY
     client.on('notification', ({ channel: from, payload = '' }) => {
       if (from === pulse) heardUpTo = sentAt
-      else ears.heard(payload)
+      else ears[from]?.(payload)
     })
-    await client.query(`listen ${channel}`)
-    await client.query(`listen ${pulse}`)
+    for (const channel of [...Object.keys(ears), pulse]) await client.query(`listen ${channel}`)
     // One beat at a time, and only while somebody relies on what was heard.
     const beat = async () => {
       for (;;) {
@@ -57,7 +54,7 @@ export function listen(connection: Connection, channel: string, ears: Ears): Lis
         await sleep(BEAT_MS, undefined, { signal: closing.signal })
       }
     }
-    await Promise.race([lost, beat()])
+    await Promise.race([ended, beat()])
   }
 
   async function keepListening(): Promise<void> {
@@ -73,7 +70,7 @@ export function listen(connection: Connection, channel: string, ears: Ears): Lis
       })
       await hear(client).catch(() => {})
       heardUpTo = Number.NEGATIVE_INFINITY
-      ears.lost()
+      lost()
       client.end().catch(() => {})
       await sleep(RECONNECT_MS, undefined, { signal: closing.signal }).catch(() => {})
     }

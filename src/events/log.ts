@@ -1,0 +1,98 @@
+// The trail as it is read: events in the order of their positions, each position of a store taken once and none left out.
+// A position is given only after the event was committed (seal.ts), so whoever has read up to one has missed nothing
+// below it, and nothing below it ever changes.
+//
+// What others build on (the stream, webhooks):
+//
+//   readSealed(db, storeId, after, limit)   the events that follow a position, oldest first; 0 is before the first
+//   readHead(db, storeId)                   the last position and its hash
+//   news.on(told)                           told(storeId) whenever events of that store were sealed, at whichever node;
+//                                           told(null) when words may have been lost: look everywhere. Gives back what
+//                                           ends it.
+//
+// A word is a hint and can be lost or come twice; the position you have read up to is the truth.
+
+import { type Db, sql } from '../db/db.ts'
+import { genesis, type SealedEvent, SYSTEM_CHAIN } from './chain.ts'
+import type { EventType } from './schema.ts'
+
+/** The sealing pass says the store's id here, in the transaction that seals. */
+export const EVENTS_CHANNEL = 'storekeeper_events'
+
+export type SealedRow = {
+  id: string
+  store_id: string | null
+  type: EventType
+  at: Date
+  actor: SealedEvent['actor']
+  subject: string
+  data: Record<string, unknown>
+  /** int8 is text in the driver. */
+  seq: string
+  hash: Buffer
+}
+
+export function showSealed(row: Omit<SealedRow, 'hash'>): SealedEvent {
+  const { seq, id, type, actor, subject, data } = row
+  return { seq: Number(seq), id, storeId: row.store_id, type, at: row.at.toISOString(), actor, subject, data }
+}
+
+/** Oldest first. For a store's id, or null for what belongs to no store. */
+export async function readSealed(
+  db: Db,
+  storeId: string | null,
+  after: number,
+  limit: number,
+): Promise<(SealedEvent & { hash: string })[]> {
+  const columns = sql`id, store_id, type, at, actor, subject, data, seq, hash`
+  const rows = await db.query<SealedRow>(
+    storeId === null
+      ? sql`
+          select ${columns}
+            from events
+           where store_id is null
+             and seq > ${after}
+           order by seq
+           limit ${limit}`
+      : sql`
+          select ${columns}
+            from events
+           where store_id = ${storeId}
+             and seq > ${after}
+           order by seq
+           limit ${limit}`,
+  )
+  return rows.map((row) => ({ ...showSealed(row), hash: row.hash.toString('hex') }))
+}
+
+export type Head = { seq: number; hash: string; at: string | null }
+
+/** Before the first event: position 0, and the hash that the first one is built on. */
+export async function readHead(db: Db, storeId: string | null): Promise<Head> {
+  const chain = storeId ?? SYSTEM_CHAIN
+  const row = await db.one<{ seq: string; hash: Buffer; at: Date }>(sql`
+    select seq, hash, at
+      from event_heads
+     where chain = ${chain}`)
+  if (!row) return { seq: 0, hash: genesis(chain).toString('hex'), at: null }
+  return { seq: Number(row.seq), hash: row.hash.toString('hex'), at: row.at.toISOString() }
+}
+
+export type News = {
+  on(told: (storeId: string | null) => void): () => void
+  /** For whoever hears the words from the database (service.ts). */
+  tell(storeId: string | null): void
+}
+
+export function newNews(): News {
+  const listeners = new Set<(storeId: string | null) => void>()
+  return {
+    on(told) {
+      listeners.add(told)
+      return () => void listeners.delete(told)
+    },
+    tell(storeId) {
+      for (const told of listeners) told(storeId)
+    },
+  }
+}

@@ -1,0 +1,105 @@
+// What can happen, and how it is told: one row for each type of event. The docs, the filters of the trail and a test of
+// every event the service writes are made from this table.
+
+import type { Static } from 'typebox'
+import { Moment, Nullable, Words } from '../check.ts'
+import type { IdKind } from '../ids.ts'
+import { pageOf } from '../page.ts'
+import { Type } from '../type.ts'
+
+type TypeRow = {
+  /** What its subject is. */
+  subject: IdKind
+  about: string
+  /** What may stand in `data`: names of members, never a secret and never the text of an address. */
+  data: readonly string[]
+}
+
+export const EVENT_TYPES = {
+  'user.created': { subject: 'user', about: 'Somebody has an account.', data: [] },
+  'user.password_changed': { subject: 'user', about: 'A user changed their password.', data: [] },
+  'session.created': { subject: 'sess', about: 'A user signed in.', data: [] },
+  'session.ended': { subject: 'sess', about: 'A session was ended before its time.', data: [] },
+  'service_token.created': { subject: 'svc', about: 'The operator issued a service token.', data: ['name'] },
+  'service_token.revoked': { subject: 'svc', about: 'The operator ended a service token.', data: [] },
+  'store.created': { subject: 'store', about: 'The store was made.', data: ['name', 'registration'] },
+  'store.updated': { subject: 'store', about: 'The store was changed.', data: ['from', 'to'] },
+  'store.deleted': { subject: 'store', about: 'The store was deleted.', data: [] },
+  'store.frozen': { subject: 'store', about: 'Every key of the store was frozen.', data: [] },
+  'store.unfrozen': { subject: 'store', about: 'The keys work again.', data: [] },
+  'member.joined': {
+    subject: 'user',
+    about: 'Somebody has a part in the store, by an invitation or as a customer.',
+    data: ['role', 'permissions', 'invitation'],
+  },
+  'member.updated': { subject: 'user', about: 'What a member may do was changed.', data: ['from', 'to'] },
+  'member.removed': {
+    subject: 'user',
+    about: 'A member was removed; `keys` says what became of the keys they made.',
+    data: ['role', 'keys'],
+  },
+  'member.left': { subject: 'user', about: 'A member left.', data: ['role'] },
+  'member.invited': { subject: 'inv', about: 'Somebody was invited.', data: ['role', 'permissions'] },
+  'member.invitation_withdrawn': { subject: 'inv', about: 'An invitation was withdrawn.', data: [] },
+  'key.created': { subject: 'key', about: 'A key was made.', data: ['name', 'type', 'permissions', 'expiresAt'] },
+  'key.updated': {
+    subject: 'key',
+    about: 'A key was changed: `from` and `to` hold what differs. Of metadata only that it was changed is told.',
+    data: ['from', 'to', 'metadataChanged'],
+  },
+  'key.enabled': { subject: 'key', about: 'A key was switched on.', data: [] },
+  'key.disabled': { subject: 'key', about: 'A key was switched off.', data: [] },
+  'key.rotated': {
+    subject: 'key',
+    about: 'A key has a new secret; the one before works on until `previousExpiresAt`, if there is one.',
+    data: ['gracePeriodSeconds', 'previousExpiresAt'],
+  },
+  'key.revoked': { subject: 'key', about: 'A key was revoked.', data: ['reason'] },
+  'key.leaked': { subject: 'key', about: 'The secret of a key was found where it should not be.', data: [] },
+  'key.expiring': { subject: 'key', about: 'A key ends in 30, 7 or 1 days.', data: ['expiresAt', 'days'] },
+  'address.created': { subject: 'addr', about: 'A user has a new billing address.', data: ['country'] },
+} as const satisfies Record<string, TypeRow>
+
+export type EventType = keyof typeof EVENT_TYPES
+
+const closed = { additionalProperties: false }
+
+export const Event = Type.Object(
+  {
+    id: Type.String({ examples: ['evt_01k9wz3v5e8tvs8v4m8m3v5yqd'] }),
+    storeId: Type.String(),
+    type: Type.String({ description: 'What happened. New types may be added.', examples: ['key.created'] }),
+    at: Moment,
+    actor: Type.Object(
+      {
+        kind: Words(['user', 'key', 'service', 'system']),
+        id: Type.String(),
+        credential: Nullable(
+          Type.String({ description: 'What they showed: the id of a session, or of the key or token itself.' }),
+        ),
+        ip: Nullable(Type.String({ description: 'The address they came from.' })),
+      },
+      { ...closed, description: 'Who did it.' },
+    ),
+    subject: Type.String({ description: 'The id of what it happened to.' }),
+    data: Type.Unsafe<Record<string, unknown>>({
+      type: 'object',
+      additionalProperties: true,
+      description: 'What else there is to say, by type. Never a secret, never the text of an address.',
+    }),
+  },
+  { title: 'Event', ...closed },
+)
+export type Event = Static<typeof Event>
+export const Events = pageOf(Event, 'Events')
+
+export const EventHead = Type.Object(
+  {
+    seq: Type.Integer({ description: 'How many events are sealed: the position of the last one.' }),
+    hash: Type.String({
+      description: 'SHA-256 over the last event and the hash before it, in hexadecimal. Keep it elsewhere.',
+    }),
+    at: Nullable(Moment),
+  },
+  { title: 'EventHead', ...closed },
+)
