@@ -5,6 +5,7 @@ import type { Static, TObject, TSchema } from 'typebox'
 import type { KeyCaller, ServiceCaller, UserCaller } from './caller.ts'
 import type { Db } from './db/db.ts'
 import type { ErrorCode, Fault } from './errors.ts'
+import type { Feed, StillMay } from './events/stream.ts'
 import type { Here } from './here.ts'
 import type { Verifier } from './keys/verify.ts'
 import type { BuiltInPermission } from './permissions.ts'
@@ -60,12 +61,22 @@ export type Answer<Body> = {
   resource?: { id: string; location: string }
   etag?: string
   headers?: Record<string, string>
+  /** Of a route that streams: text that is sent as it comes, until it ends or `closing` is aborted. */
+  stream?: Stream
   /** As it goes over the wire, once somebody had to know. */
   sent?: Sent
 }
 
 /** What went over the wire, so that it can go again byte for byte. */
-export type Sent = { status: number; headers: Record<string, string>; body: string; resourceId: string | null }
+export type Sent = {
+  status: number
+  headers: Record<string, string>
+  body: string
+  resourceId: string | null
+  stream?: Stream | undefined
+}
+
+export type Stream = (closing: AbortSignal) => AsyncIterable<string>
 
 export type Asked<Path extends string, N extends Needs, Query, Body> = {
   db: Db
@@ -77,6 +88,8 @@ export type Asked<Path extends string, N extends Needs, Query, Body> = {
   ifMatch: string | null
   retry: Retry | null
   verifier: Verifier
+  /** For routes that stream: what happens, and whether the caller still may hear of it. */
+  live: { feed: Feed; stillMay: StillMay }
   /** How the request came: for sessions, the trail and signatures. */
   from: {
     at: Date
@@ -112,6 +125,8 @@ export type RouteFacts<Path extends string, N extends Needs, Query extends TObje
   form?: true
   /** The change is written by a batch or in transactions of its own. Otherwise it runs inside one. */
   ownTransaction?: true
+  /** The answer is a stream of server-sent events, given as `stream`. */
+  streams?: true
   /** It changes nothing about what anyone may do. Every other change makes this node look everyone up anew. */
   leavesAccess?: true
   /** A request that really works; a test sends it. */

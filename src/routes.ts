@@ -1,9 +1,10 @@
 // Every operation of the API, in the order of the docs.
 
 import { billingRoutes } from './billing/routes.ts'
+import { eventRoutes } from './events/routes.ts'
 import { identityRoutes } from './identity/routes.ts'
 import { keyRoutes } from './keys/routes.ts'
 import type { Route } from './route.ts'
 import { storeRoutes } from './stores/routes.ts'
 
-export const routes: Route[] = [...keyRoutes, ...billingRoutes, ...storeRoutes, ...identityRoutes]
+export const routes: Route[] = [...keyRoutes, ...billingRoutes, ...storeRoutes, ...eventRoutes, ...identityRoutes]

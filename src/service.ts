@@ -14,12 +14,14 @@ import { listen } from './db/listen.ts'
 import { migrate } from './db/migrate.ts'
 import { EVENTS_CHANNEL, newNews } from './events/log.ts'
 import { startSealing } from './events/seal.ts'
+import { newFeed } from './events/stream.ts'
 import { hereFrom } from './here.ts'
 import { type Home, openHome } from './home.ts'
 import { newMetrics } from './http/metrics.ts'
 import { newOverload } from './http/overload.ts'
 import { buildPages } from './http/pages.ts'
 import { buildServer } from './http/server.ts'
+import { newStreams } from './http/streams.ts'
 import { newLimits } from './http/walk.ts'
 import { forgetAnswers } from './idempotency/retry.ts'
 import { forgetFailures, forgetSessions } from './identity/identity.ts'
@@ -56,10 +58,17 @@ async function serve(config: Config, home: Home, log: Logger): Promise<Service> 
     keys.forget()
     news.tell(null)
   })
+  const feed = newFeed(db, news)
   const sealer = startSealing(db)
   const usage = newUsage(db)
   const overload = newOverload(db)
-  const metrics = newMetrics({ underWay: overload.underWay, waiting: db.waiting })
+  const streams = newStreams()
+  const metrics = newMetrics({
+    underWay: overload.underWay,
+    waiting: db.waiting,
+    streams: streams.open,
+    sealed: sealer.sealed,
+  })
   let draining = false
   const app = await buildServer({
     gate: {
@@ -70,11 +79,13 @@ async function serve(config: Config, home: Home, log: Logger): Promise<Service> 
       corsOrigins: config.CORS_ORIGINS,
       limits: newLimits(config.RATE_LIMIT),
       verifier: newVerifier(db, here, keys, usage, metrics.verified),
+      feed,
     },
     routes,
     draining: () => draining,
     pages: buildPages({ routes, db, metrics, draining: () => draining }),
     overload,
+    streams,
     metrics,
     log,
     trustProxy: config.TRUST_PROXY,
@@ -83,10 +94,12 @@ async function serve(config: Config, home: Home, log: Logger): Promise<Service> 
 
   const close = async (patienceMs = PATIENCE_MS) => {
     draining = true
+    streams.close()
     await drain(app.server, patienceMs)
     await app.close()
     clearInterval(keepHouse)
     overload.close()
+    feed.close()
     await sealer.close()
     await usage.close()
     await words.close()

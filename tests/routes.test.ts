@@ -268,6 +268,10 @@ test('every example really works and is answered as the row says', async () => {
     const { as, body = row.example?.body } = (await OTHERWISE[name]?.(world, live)) ?? { as: whoFor(row, live) }
     if (row.body) expect(body, `${name} has no example`).toBeDefined()
     const query = row.example?.query ? `?${row.example.query}` : ''
+    if (row.streams) {
+      await firstWords(world, somewhere(row, live.ids) + query, as)
+      continue
+    }
     const reply = await api.ask(row.method, somewhere(row, live.ids) + query, body, { as, ...formOf(row, body) })
     const [status, schema] = row.returns
     expect([reply.status, reply.text], name).toEqual([status, schema ? reply.text : ''])
@@ -282,6 +286,11 @@ test('every GET answers HEAD with the same headers and no body', async () => {
   const live = await things(world)
   for (const row of routes.filter(({ method }) => method === 'GET')) {
     const as = whoFor(row, live)
+    if (row.streams) {
+      const head = await api.ask('HEAD', somewhere(row, live.ids), undefined, { as })
+      expect([head.status, head.headers.get('content-type'), head.text]).toEqual([200, 'text/event-stream', ''])
+      continue
+    }
     const get = await api.get(somewhere(row, live.ids), { as })
     const head = await api.ask('HEAD', somewhere(row, live.ids), undefined, { as })
     const headers = (reply: Reply) => [reply.status, reply.headers.get('etag'), reply.headers.get('content-length')]
@@ -333,6 +342,16 @@ function sayBriefly({ status, headers, body }: Reply): string {
 
 function onlyFor({ needs }: Route): string {
   return needs === 'key' || needs === 'service' ? `403 ${needs}_required` : '403 user_required'
+}
+
+/** A stream goes on: its beginning is looked at, then it is left. */
+async function firstWords({ api }: Shop, path: string, as: string | null): Promise<void> {
+  const leaving = new AbortController()
+  const response = await fetch(api.url + path, { headers: { authorization: `Bearer ${as}` }, signal: leaving.signal })
+  expect([response.status, response.headers.get('content-type')]).toEqual([200, 'text/event-stream'])
+  const { value } = (await response.body?.getReader().read()) ?? {}
+  expect(Buffer.from(value ?? []).toString()).toMatch(/^retry: \d+\n\n/)
+  leaving.abort()
 }
 
 function lacks(permission: string): string {

@@ -9,7 +9,9 @@ export type Metrics = {
   read(): Promise<{ type: string; text: string }>
 }
 
-export function newMetrics(readings: { underWay(): number; waiting(): number }): Metrics {
+type Readings = { underWay(): number; waiting(): number; streams(): number; sealed(): number }
+
+export function newMetrics(readings: Readings): Metrics {
   const registry = new Registry()
   collectDefaultMetrics({ register: registry, prefix: 'storekeeper_' })
   const requests = new Counter({
@@ -45,6 +47,22 @@ export function newMetrics(readings: { underWay(): number; waiting(): number }):
     registers: [registry],
     collect() {
       this.set(readings.waiting())
+    },
+  })
+  new Gauge({
+    name: 'storekeeper_event_streams',
+    help: 'Streams of events that are open now.',
+    registers: [registry],
+    collect() {
+      this.set(readings.streams())
+    },
+  })
+  new Gauge({
+    name: 'storekeeper_events_sealed',
+    help: 'Events this node has sealed since it started. One node at a time does it for all.',
+    registers: [registry],
+    collect() {
+      this.set(readings.sealed())
     },
   })
   // A label set is looked up by name once, then at hand.

@@ -49,11 +49,13 @@ const TAGS = [
   ['Stores', 'Stores, their members, and invitations.'],
   ['Keys', 'API keys of a store.'],
   ['Billing', 'Billing addresses of a store user.'],
+  ['Events', 'What happened in a store: the audit trail, live, and sealed.'],
 ] as const
 
 export function tagOf(route: Route): string {
   if (/\/keys/.test(route.path)) return 'Keys'
   if (/\/billing/.test(route.path)) return 'Billing'
+  if (/\/events/.test(route.path)) return 'Events'
   return /store|invitations/.test(route.path) ? 'Stores' : 'Accounts'
 }
 
@@ -98,6 +100,7 @@ function operation(route: Route, schemas: Json): Json {
           ? { headers: { Location: { schema: { type: 'string' }, description: 'Where it can be read.' } } }
           : {}),
         ...(schema ? { content: { 'application/json': { schema: lift(schema, schemas) } } } : {}),
+        ...(route.streams ? { content: { 'text/event-stream': { schema: { type: 'string' } } } } : {}),
       },
       ...problemsOf(route),
     },
@@ -173,11 +176,22 @@ function parametersOf(route: Route): Json[] {
     schema: clean(schema),
     ...('description' in schema ? { description: schema.description } : {}),
   }))
+  const resumed = route.streams
+    ? [
+        {
+          name: 'Last-Event-ID',
+          in: 'header',
+          schema: { type: 'string' },
+          description: 'The `id` of the last event you have: the stream goes on after it.',
+        },
+      ]
+    : []
   const idempotent = route.method === 'POST' && route.needs !== 'nothing'
   const guarded = route.errors?.includes('precondition_failed')
   return [
     ...path,
     ...query,
+    ...resumed,
     ...(idempotent
       ? [
           {

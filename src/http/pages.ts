@@ -209,7 +209,7 @@ function operationDocs(route: Route): string {
 <p>${prose(route.description)}</p><p class="quiet">${prose(whoMay(route))}</p>
 ${route.query ? `<h4>Query</h4>${fields(route.query)}` : ''}${route.body ? `<h4>Body</h4>${fields(route.body)}` : ''}
 <h4>Example</h4><pre>${text(curl(route))}</pre>
-${schema ? `<details><summary>Answer <code>${status}</code></summary>${fields(schema)}</details>` : `<h4>Answer <code>${status}</code>, without a body</h4>`}
+${schema ? `<details><summary>Answer <code>${status}</code></summary>${fields(schema)}</details>` : `<h4>Answer <code>${status}</code>, ${route.streams ? 'a stream' : 'without a body'}</h4>`}
 <details><summary>Errors</summary><ul class="chips small">${errors
     .map((code) => `<li><a href="/errors/${code}"><code>${ERRORS[code].status} ${code}</code></a></li>`)
     .join('')}</ul></details></section>`

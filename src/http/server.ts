@@ -1,18 +1,20 @@
 // The only file that names the framework. Fastify carries the bytes; what a request means is walk.ts.
 // Its defaults that would coerce, drop, or answer in another form than problem+json are turned off here.
 
+import type { OutgoingHttpHeaders } from 'node:http'
 import { Readable } from 'node:stream'
 import Fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest } from 'fastify'
 import type { Logger } from 'pino'
 import { now } from '../clock.ts'
 import { ERRORS, type ErrorCode, Failure } from '../errors.ts'
 import { newId } from '../ids.ts'
-import type { Route } from '../route.ts'
+import type { Route, Stream } from '../route.ts'
 import { FAST_PATH, type Lane, newFastLane } from './fast-lane.ts'
 import type { Metrics } from './metrics.ts'
 import type { Overload } from './overload.ts'
 import type { Page } from './pages.ts'
 import { asFailure, renderProblem } from './problem.ts'
+import { pour, type Streams } from './streams.ts'
 import { type Gate, type Outgoing, walk } from './walk.ts'
 
 declare module 'fastify' {
@@ -21,6 +23,8 @@ declare module 'fastify' {
     caller: Outgoing['caller']
     /** The pattern of the path it came by. */
     route: string | null
+    /** Of a stream: how long it took until the stream began. */
+    beganMs: number | null
   }
 }
 
@@ -36,6 +40,7 @@ export type ServerParts = {
   /** While we stop, whoever is answered is told not to send more on that connection. */
   draining: () => boolean
   overload: Overload
+  streams: Streams
   metrics: Metrics
   log: Logger
   trustProxy: false | number | string[]
@@ -66,6 +71,7 @@ export async function buildServer(parts: ServerParts): Promise<FastifyInstance> 
   })
   app.decorateRequest('caller', null)
   app.decorateRequest('route', null)
+  app.decorateRequest('beganMs', null)
   app.server.maxConnections = MOST_CONNECTIONS
   // Node drops what comes after so many and says nothing: one more is let in, so that checkHead sees there are too many.
   app.server.maxHeadersCount = MOST_HEADERS + 1
@@ -179,9 +185,32 @@ function addRoute(app: FastifyInstance, parts: ServerParts, route: Route, lane: 
         ip: request.ip,
       })
       request.caller = sent.caller
+      if (sent.stream) return sendStream(parts, request, reply, sent, sent.stream)
       return reply.code(sent.status).headers(sent.headers).send(sent.body)
     },
   })
+}
+
+/** A stream is no request under way: it would count for hours, and mostly does nothing. */
+function sendStream(
+  parts: ServerParts,
+  request: FastifyRequest,
+  reply: FastifyReply,
+  sent: Outgoing,
+  stream: Stream,
+): FastifyReply {
+  const open = parts.streams.admit(sent.caller?.id ?? request.ip)
+  reply.raw.off('close', parts.overload.done)
+  parts.overload.done()
+  request.beganMs = reply.elapsedTime
+  reply.hijack()
+  reply.raw.writeHead(sent.status, { ...reply.getHeaders(), ...sent.headers } as OutgoingHttpHeaders)
+  // Its failures end it: what was begun with 200 cannot become a problem any more.
+  if (request.method === 'HEAD') {
+    open.done()
+    reply.raw.end()
+  } else void pour(reply.raw, stream, open)
+  return reply
 }
 
 function addPage(app: FastifyInstance, page: Page): void {
@@ -216,9 +245,9 @@ function pathOf(request: FastifyRequest): string {
 }
 
 function report(parts: ServerParts, request: FastifyRequest, reply: FastifyReply): void {
-  const seconds = reply.elapsedTime / 1000
+  const ms = request.beganMs ?? reply.elapsedTime
   const route = request.route ?? 'none'
-  parts.metrics.request(request.method, route, reply.statusCode, seconds)
+  parts.metrics.request(request.method, route, reply.statusCode, ms / 1000)
   const { caller } = request
   // One line for each key that was verified would say nothing: they are counted, here and with the key.
   const level = route === FAST_PATH && reply.statusCode === 200 ? 'debug' : 'info'
@@ -229,7 +258,7 @@ function report(parts: ServerParts, request: FastifyRequest, reply: FastifyReply
       method: request.method,
       route,
       status: reply.statusCode,
-      ms: Math.round(reply.elapsedTime * 10) / 10,
+      ms: Math.round(ms * 10) / 10,
       ...(caller ? { caller: caller.id } : {}),
     },
     'request',

@@ -14,6 +14,7 @@ import { check, step } from '../check.ts'
 import { DAY, later } from '../clock.ts'
 import type { Database, Db } from '../db/db.ts'
 import { type ErrorCode, Failure, type Fault, fail, failInput } from '../errors.ts'
+import type { Feed, StillMay } from '../events/stream.ts'
 import type { Here } from '../here.ts'
 import {
   AnsweredBefore,
@@ -63,6 +64,7 @@ export type Gate = {
   /** Null when RATE_LIMIT is off. */
   limits: { callers: Buckets; addresses: Buckets } | null
   verifier: Verifier
+  feed: Feed
 }
 
 export function newLimits(perMinute: number | null): Gate['limits'] {
@@ -105,15 +107,7 @@ async function whoIsCalling(gate: Gate, route: Route, incoming: Incoming): Promi
     // Where anyone may call, what a browser still carries of an old session is nobody's business.
     if (route.needs === 'nothing')
       return { credential: null, caller: null, allowance: limits && limits.addresses.take(incoming.ip) }
-    const credential = readCredential(gate.here.keyPrefix, {
-      authorization: header(incoming, 'authorization'),
-      cookie: header(incoming, 'cookie'),
-    })
-    if (!credential) return fail('unauthenticated')
-    if (credential.kind === 'session' && credential.fromCookie) checkOrigin(gate, incoming)
-    const storeId = incoming.params.storeId
-    const store = storeId && isId('store', storeId) ? storeId : null
-    const caller = await findCaller(gate.db, gate.here, gate.jwt, gate.known, credential, store, incoming.ip)
+    const { credential, caller } = await meet(gate, incoming)
     return {
       credential,
       caller,
@@ -125,6 +119,31 @@ async function whoIsCalling(gate: Gate, route: Route, incoming: Incoming): Promi
       limits && error instanceof Failure && error.code !== 'unavailable' ? limits.addresses.take(incoming.ip) : null
     if (allowance && !allowance.allowed) return { credential: null, caller: null, allowance }
     throw error
+  }
+}
+
+async function meet(gate: Gate, incoming: Incoming): Promise<{ credential: Credential; caller: Caller }> {
+  const credential = readCredential(gate.here.keyPrefix, {
+    authorization: header(incoming, 'authorization'),
+    cookie: header(incoming, 'cookie'),
+  })
+  if (!credential) return fail('unauthenticated')
+  if (credential.kind === 'session' && credential.fromCookie) checkOrigin(gate, incoming)
+  const storeId = incoming.params.storeId
+  const store = storeId && isId('store', storeId) ? storeId : null
+  const caller = await findCaller(gate.db, gate.here, gate.jwt, gate.known, credential, store, incoming.ip)
+  return { credential, caller }
+}
+
+/** For an answer that goes on for long: the same questions as at its beginning, asked anew. */
+function stillMay(gate: Gate, route: Route, incoming: Incoming): StillMay {
+  return async () => {
+    try {
+      mayThey(route, (await meet(gate, incoming)).caller, incoming)
+      return 'yes'
+    } catch (error) {
+      return error instanceof Failure && error.code === 'unavailable' ? 'unknown' : 'no'
+    }
   }
 }
 
@@ -276,6 +295,7 @@ async function perform(
     ifMatch: header(incoming, 'if-match') ?? null,
     retry,
     verifier: gate.verifier,
+    live: { feed: gate.feed, stillMay: stillMay(gate, route, incoming) },
     from: {
       at: incoming.at,
       ip: incoming.ip,
@@ -438,10 +458,15 @@ function sentFor(route: Route, answer: Answer<unknown>): Sent {
   const [status, schema] = route.returns
   const headers: Record<string, string> = { ...answer.headers }
   if (schema) headers['content-type'] = 'application/json; charset=utf-8'
+  if (answer.stream) Object.assign(headers, STREAM_HEADERS)
   if (answer.resource) headers.location = answer.resource.location
   if (answer.etag) headers.etag = answer.etag
-  return { status, headers, body: schema ? write(schema, answer.body) : '', resourceId: answer.resource?.id ?? null }
+  const body = schema ? write(schema, answer.body) : ''
+  return { status, headers, body, resourceId: answer.resource?.id ?? null, stream: answer.stream }
 }
+
+/** The second keeps proxies that know it from collecting what should be heard at once. */
+const STREAM_HEADERS = { 'content-type': 'text/event-stream', 'x-accel-buffering': 'no' }
 
 export function write(schema: TSchema, body: unknown): string {
   let writer = writers.get(schema)

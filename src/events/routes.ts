@@ -1,0 +1,88 @@
+// How HTTP speaks of what happened.
+
+import { PageQuery } from '../page.ts'
+import { type Route, route } from '../route.ts'
+import { Type } from '../type.ts'
+import { readHead } from './log.ts'
+import { EventHead, Events } from './schema.ts'
+import { follow } from './stream.ts'
+import { listEvents, positionOf, readTypes } from './trail.ts'
+
+const filters = {
+  type: Type.Optional(
+    Type.String({
+      maxLength: 1_000,
+      description: 'Only these types: `key.created`, all of a kind as `key.*`, or several with commas between.',
+    }),
+  ),
+  subject: Type.Optional(Type.String({ maxLength: 100, description: 'Only what happened to the thing with this id.' })),
+}
+
+const closed = { additionalProperties: false }
+
+export const eventRoutes: Route[] = [
+  route(
+    {
+      method: 'GET',
+      path: '/v1/user/store/:storeId/events',
+      needs: 'VIEW_EVENTS',
+      summary: 'List events',
+      description:
+        'The audit trail of the store, newest first: every change, who made it, and what it changed. An event appears here within 5 seconds of its change, usually within one. Turning the pages misses nothing and shows nothing twice, whatever happens meanwhile.',
+      query: Type.Object({ ...filters, ...PageQuery }, closed),
+      returns: [200, Events],
+      example: { query: 'type=key.*,member.*' },
+    },
+    async ({ db, here, params, query }) => ({ body: await listEvents(db, here, params.storeId, query) }),
+  ),
+  route(
+    {
+      method: 'GET',
+      path: '/v1/user/store/:storeId/events/stream',
+      needs: 'VIEW_EVENTS',
+      summary: 'Follow events',
+      description:
+        'The same trail live, as server-sent events (`text/event-stream`), oldest first: `data` is the event, `id` its id. After a break send the last `id` you have as `Last-Event-ID`, as browsers do by themselves, and you get all that came since. Without it the stream begins now. A comment comes every 15 seconds while nothing happens. The stream ends when you may no longer see events, when you read too slowly, and when the node stops: come back with `Last-Event-ID`.',
+      query: Type.Object(
+        {
+          ...filters,
+          after: Type.Optional(
+            Type.String({
+              maxLength: 100,
+              description: 'The id of the last event you have. The header `Last-Event-ID` comes before it.',
+            }),
+          ),
+        },
+        closed,
+      ),
+      returns: [200, null],
+      errors: ['invalid_cursor'],
+      streams: true,
+    },
+    async ({ db, params, query, from, live }) => {
+      const { storeId } = params
+      const types = readTypes(query.type)
+      const last = from.header('last-event-id') || query.after
+      const after = last ? await positionOf(db, storeId, last) : (await readHead(db, storeId)).seq
+      const wants = (event: { type: string; subject: string }) =>
+        (types === null || types.some((type) => type === event.type)) &&
+        (query.subject === undefined || query.subject === event.subject)
+      return {
+        body: null,
+        stream: (closing) => follow(live.feed, { storeId, after, wants, stillMay: live.stillMay, closing }),
+      }
+    },
+  ),
+  route(
+    {
+      method: 'GET',
+      path: '/v1/user/store/:storeId/events/head',
+      needs: 'VIEW_EVENTS',
+      summary: 'Read the seal of the trail',
+      description:
+        "How many events are sealed, and the hash that holds all of them. Keep it somewhere this service cannot reach: whoever has it can tell whether an export of the store's events was altered anywhere before it.",
+      returns: [200, EventHead],
+    },
+    async ({ db, params }) => ({ body: await readHead(db, params.storeId) }),
+  ),
+]

@@ -1,0 +1,161 @@
+// The trail live, as server-sent events. Thousands may listen and mostly nothing happens, so waiting costs a timer and no
+// question to the database: a word from the sealing pass wakes the streams of its store, and those that stand at the
+// same position share one read. Words can be lost, so once in a while one question asks for the ends of all chains that
+// anyone waits for.
+//
+// A stream reads only when what it gave was taken, so a slow reader holds one page at most; http/ cuts off who takes too
+// long. Whether the listener still may is asked before anything is given, and every few seconds while nothing is.
+
+import { SECOND } from '../clock.ts'
+import { type Db, sql } from '../db/db.ts'
+import type { SealedEvent } from './chain.ts'
+import { type News, readSealed } from './log.ts'
+
+const PAGE = 100
+const LOOK_MS = 2 * SECOND
+const HEARTBEAT_MS = 15 * SECOND
+const ASK_AGAIN_MS = 3 * SECOND
+/** Whoever is due in the same quarter of a second asks in the same statement. */
+const TOGETHER_MS = SECOND / 4
+/** How long a reader waits before it comes back, spread so that not all come back at once. */
+const RETRY_MS = { least: 1_000, spread: 3_000 }
+
+/** `words` counts what was heard; `seen` is the end of the chain at the last look. */
+type Channel = { storeId: string; streams: number; words: number; seen: number; wake: Set<() => void> }
+
+export type Feed = {
+  join(storeId: string): Channel
+  leave(channel: Channel): void
+  read(storeId: string, after: number): Promise<SealedEvent[]>
+  close(): void
+}
+
+/** One for each node. */
+export function newFeed(db: Db, news: News): Feed {
+  const channels = new Map<string, Channel>()
+  const reading = new Map<string, Promise<SealedEvent[]>>()
+  const wake = (channel: Channel) => {
+    channel.words += 1
+    for (const waiting of channel.wake) waiting()
+  }
+  const look = async () => {
+    if (channels.size === 0) return
+    for (const { chain, seq } of await readEnds(db, [...channels.keys()])) {
+      const channel = channels.get(chain)
+      if (!channel || Number(seq) <= channel.seen) continue
+      channel.seen = Number(seq)
+      wake(channel)
+    }
+  }
+  // Without the database there is nothing to tell: the next look finds it.
+  const lookQuietly = () => void look().catch(() => {})
+  const timer = setInterval(lookQuietly, LOOK_MS).unref()
+  const stop = news.on((storeId) => {
+    const channel = storeId === null ? lookQuietly() : channels.get(storeId)
+    if (channel) wake(channel)
+  })
+
+  return {
+    join(storeId) {
+      const channel = channels.get(storeId) ?? { storeId, streams: 0, words: 0, seen: 0, wake: new Set() }
+      channel.streams += 1
+      channels.set(storeId, channel)
+      return channel
+    },
+    leave(channel) {
+      channel.streams -= 1
+      if (channel.streams === 0) channels.delete(channel.storeId)
+    },
+    read(storeId, after) {
+      const name = `${storeId} ${after}`
+      const shared = reading.get(name)
+      if (shared) return shared
+      const read = readSealed(db, storeId, after, PAGE).finally(() => reading.delete(name))
+      reading.set(name, read)
+      return read
+    },
+    close() {
+      clearInterval(timer)
+      stop()
+    },
+  }
+}
+
+function readEnds(db: Db, chains: string[]): Promise<{ chain: string; seq: string }[]> {
+  return db.query(sql`
+    select chain, seq
+      from event_heads
+     where chain = any(${chains})`)
+}
+
+/** `unknown` while the database is away. */
+export type StillMay = () => Promise<'yes' | 'no' | 'unknown'>
+
+type Following = {
+  storeId: string
+  after: number
+  wants: (event: SealedEvent) => boolean
+  stillMay: StillMay
+  closing: AbortSignal
+}
+
+export async function* follow(feed: Feed, following: Following): AsyncGenerator<string> {
+  const { storeId, wants, stillMay, closing } = following
+  const channel = feed.join(storeId)
+  let { after } = following
+  let sentAt = performance.now()
+  try {
+    yield `retry: ${Math.round(RETRY_MS.least + Math.random() * RETRY_MS.spread)}\n\n`
+    while (!closing.aborted) {
+      const seen = channel.words
+      const events = await feed.read(storeId, after)
+      const last = events.at(-1)
+      if (last) {
+        if ((await stillMay()) !== 'yes') return
+        after = last.seq
+        const text = events.filter(wants).map(asMessage).join('')
+        if (text !== '') {
+          yield text
+          sentAt = performance.now()
+        }
+        continue
+      }
+      while (channel.words === seen && !closing.aborted) {
+        await pause(channel, closing)
+        if (channel.words === seen && (await stillMay()) === 'no') return
+        if (performance.now() - sentAt < HEARTBEAT_MS) continue
+        yield ':\n\n'
+        sentAt = performance.now()
+      }
+    }
+  } finally {
+    feed.leave(channel)
+  }
+}
+
+/** Until a word comes, or it is time to ask again. */
+function pause(channel: Channel, closing: AbortSignal): Promise<void> {
+  return new Promise((resolve) => {
+    const over = () => {
+      clearTimeout(timer)
+      channel.wake.delete(over)
+      closing.removeEventListener('abort', over)
+      resolve()
+    }
+    const timer = setTimeout(over, ASK_AGAIN_MS + TOGETHER_MS - (performance.now() % TOGETHER_MS))
+    channel.wake.add(over)
+    closing.addEventListener('abort', over)
+  })
+}
+
+const messages = new WeakMap<SealedEvent, string>()
+
+/** Without a name of its own, so that a browser's `onmessage` hears every type. Written once for all who listen. */
+function asMessage(event: SealedEvent & { hash?: string }): string {
+  const known = messages.get(event)
+  if (known) return known
+  const { seq: _, hash: __, ...shown } = event
+  const message = `id: ${event.id}\ndata: ${JSON.stringify(shown)}\n\n`
+  messages.set(event, message)
+  return message
+}

@@ -1,0 +1,114 @@
+// The audit trail of a store, a page at a time, newest first. Pages are cut by position: what is sealed while somebody
+// turns them stands above where they began, so that nothing is missed and nothing comes twice.
+
+import { type Db, sql } from '../db/db.ts'
+import { fail, failInput } from '../errors.ts'
+import type { Here } from '../here.ts'
+import { isId } from '../ids.ts'
+import { cutPage, type Page, type PageAsked, windowOf } from '../page.ts'
+import { type SealedRow, showSealed } from './log.ts'
+import { EVENT_TYPES, type Event, type EventType } from './schema.ts'
+
+export type Filters = { type?: string; subject?: string }
+
+/** Above every position. */
+const START = '9223372036854775807'
+
+export async function listEvents(
+  db: Db,
+  here: Here,
+  storeId: string,
+  query: PageAsked & Filters,
+): Promise<Page<Event>> {
+  const types = readTypes(query.type)
+  const list = ['events', storeId, query.type, query.subject]
+  const window = windowOf(here.keyring, list, query, START)
+  const rows = await find(db, { storeId, types, subject: query.subject, below: window.after, most: window.limit + 1 })
+  return cutPage(here.keyring, list, window, rows, (row) => row.seq, showEvent)
+}
+
+/** As the API shows it. Here it always has a store. */
+export function showEvent(row: Omit<SealedRow, 'hash'>): Event {
+  const { seq: _, ...event } = showSealed(row)
+  return event as Event
+}
+
+type Wanted = { storeId: string; types: EventType[] | null; subject: string | undefined; below: string; most: number }
+
+function find(db: Db, { storeId, types, subject, below, most }: Wanted): Promise<SealedRow[]> {
+  // One thing has few events: its types are picked from those.
+  if (subject !== undefined)
+    return db.query<SealedRow>(sql`
+      select id, store_id, type, at, actor, subject, data, seq
+        from events
+       where store_id = ${storeId}
+         and subject = ${subject}
+         and seq < ${below}
+         and (${types}::text[] is null or type = any(${types}))
+       order by seq desc
+       limit ${most}`)
+  // Of each type the newest, and of those the newest: no index has several types in one order.
+  if (types)
+    return db.query<SealedRow>(sql`
+      select event.*
+        from unnest(${types}::text[]) as wanted(type)
+       cross join lateral (
+             select id, store_id, type, at, actor, subject, data, seq
+               from events
+              where store_id = ${storeId}
+                and type = wanted.type
+                and seq < ${below}
+              order by seq desc
+              limit ${most}
+             ) as event
+       order by event.seq desc
+       limit ${most}`)
+  return db.query<SealedRow>(sql`
+    select id, store_id, type, at, actor, subject, data, seq
+      from events
+     where store_id = ${storeId}
+       and seq < ${below}
+     order by seq desc
+     limit ${most}`)
+}
+
+const ALL_TYPES = Object.keys(EVENT_TYPES) as EventType[]
+
+/** `key.created`, `key.*`, or several of them with commas between. Null for all. */
+export function readTypes(text: string | undefined): EventType[] | null {
+  if (text === undefined) return null
+  const found = new Set<EventType>()
+  for (const part of text.split(',')) {
+    const meant = ALL_TYPES.filter(
+      (type) => type === part || (part.endsWith('.*') && type.startsWith(part.slice(0, -1))),
+    )
+    if (meant.length === 0)
+      failInput([
+        {
+          pointer: '?type',
+          code: 'unknown_value',
+          detail: 'There is no such type of event. Give types such as "key.created" or "key.*", separated by commas.',
+          example: 'key.*',
+        },
+      ])
+    for (const type of meant) found.add(type)
+  }
+  return [...found]
+}
+
+/** Where somebody stopped reading: the position of the last event they have. */
+export async function positionOf(db: Db, storeId: string, eventId: string): Promise<number> {
+  const row = isId('evt', eventId)
+    ? await db.one<{ seq: string }>(sql`
+        select seq
+          from events
+         where id = ${eventId}
+           and store_id = ${storeId}
+           and seq is not null`)
+    : null
+  return row
+    ? Number(row.seq)
+    : fail('invalid_cursor', {
+        detail: 'There is no such event in this store. Give the id of the last event you have, or none to begin now.',
+      })
+}

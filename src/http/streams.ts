@@ -1,0 +1,95 @@
+// Answers that go on. Each is written as its text comes, and no faster than it is taken: whoever does not take it is cut
+// off, and comes back where they were. So many may be open on a node, and so many for one caller.
+
+import type { ServerResponse } from 'node:http'
+import { SECOND } from '../clock.ts'
+import { fail } from '../errors.ts'
+import type { Stream } from '../route.ts'
+
+const MOST_STREAMS = 5_000
+const MOST_OF_ONE = 100
+/** What was written must be taken within so long. */
+const SLOW_MS = 10 * SECOND
+/** At the end, the last words are given so long to leave. */
+const END_MS = SECOND
+
+export type Streams = {
+  /** Refuses one too many, and every one once we stop. */
+  admit(callerId: string): OpenStream
+  open(): number
+  /** Ends them all. */
+  close(): void
+}
+
+export type OpenStream = { closing: AbortController; done(): void }
+
+export function newStreams(): Streams {
+  const open = new Set<AbortController>()
+  const ofCaller = new Map<string, number>()
+  let stopping = false
+  return {
+    admit(callerId) {
+      const own = ofCaller.get(callerId) ?? 0
+      if (stopping) fail('unavailable', { retryAfterSeconds: 1 })
+      if (open.size >= MOST_STREAMS) fail('overloaded', { retryAfterSeconds: 5 })
+      if (own >= MOST_OF_ONE)
+        fail('rate_limited', {
+          retryAfterSeconds: 5,
+          detail: `You have ${MOST_OF_ONE} streams open on this node. Close one first.`,
+        })
+      const closing = new AbortController()
+      open.add(closing)
+      ofCaller.set(callerId, own + 1)
+      return {
+        closing,
+        done() {
+          if (!open.delete(closing)) return
+          const left = (ofCaller.get(callerId) as number) - 1
+          if (left === 0) ofCaller.delete(callerId)
+          else ofCaller.set(callerId, left)
+          closing.abort()
+        },
+      }
+    },
+    open: () => open.size,
+    close() {
+      stopping = true
+      for (const closing of open) closing.abort()
+    },
+  }
+}
+
+export async function pour(response: ServerResponse, stream: Stream, { closing, done }: OpenStream): Promise<void> {
+  response.once('close', done)
+  try {
+    for await (const text of stream(closing.signal))
+      if (!response.write(text) && !(await taken(response, closing.signal))) break
+  } catch {
+    response.destroy()
+  }
+  if (response.destroyed) return done()
+  const over = setTimeout(() => response.destroy(), END_MS)
+  response.once('close', () => clearTimeout(over))
+  response.end()
+}
+
+/** False when it was not taken in time, or nobody is there any more. */
+function taken(response: ServerResponse, closing: AbortSignal): Promise<boolean> {
+  return new Promise((resolve) => {
+    const over = (was: boolean) => {
+      clearTimeout(slow)
+      response.off('drain', drained)
+      closing.removeEventListener('abort', cut)
+      resolve(was)
+    }
+    const drained = () => over(true)
+    const cut = () => over(false)
+    const slow = setTimeout(() => {
+      response.destroy()
+      over(false)
+    }, SLOW_MS)
+    response.on('drain', drained)
+    closing.addEventListener('abort', cut)
+    if (closing.aborted) cut()
+  })
+}
