@@ -2,16 +2,12 @@
 
 import { userInfo } from 'node:os'
 import { now } from '../clock.ts'
-import { readConfig } from '../config.ts'
-import { connect, type Db, sql } from '../db/db.ts'
-import { migrate } from '../db/migrate.ts'
+import { type Db, sql } from '../db/db.ts'
 import { newEvent, writeEvents } from '../events/event.ts'
-import { visitHome } from '../home.ts'
 import { newId } from '../ids.ts'
 import { mintToken, sha256 } from '../secrets.ts'
 import { tidy, unseenIn } from '../text.ts'
-
-type Io = { say(line: string): void; print(line: string): void }
+import { type Io, withDatabase } from './database.ts'
 
 const USAGE = 'Usage: service-token create <name> | list | revoke <id>'
 
@@ -26,22 +22,6 @@ export async function serviceToken([verb, ...rest]: string[], io: Io): Promise<v
       return withDatabase(io, (db) => revokeToken(db, value, io))
     default:
       throw new Error(USAGE)
-  }
-}
-
-async function withDatabase(io: Io, work: (db: Db, prefix: string) => Promise<void>): Promise<void> {
-  const config = readConfig(process.env)
-  const home = await visitHome(config, io.say)
-  try {
-    await migrate(home.connection, io.say)
-    const db = connect(home.connection)
-    try {
-      await work(db, config.KEY_PREFIX)
-    } finally {
-      await db.close()
-    }
-  } finally {
-    await home.close()
   }
 }
 
