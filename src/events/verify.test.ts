@@ -145,7 +145,9 @@ test('the hash is what the docs say, so that anybody can compute it', () => {
     '{"actor":{"credential":null,"id":"key_1","ip":"::1","kind":"key"},"at":"2026-01-02T03:04:05.678Z","data":{"A":{},"a":"ü\\n","z":[1.5,true,null]},"id":"evt_01k9wz3v5e8tvs8v4m8m3v5yqd","seq":1,"storeId":"store_01k9wz3v5e8tvs8v4m8m3v5yqd","subject":"key_2","type":"key.created"}',
   )
   // printf 'storekeeper events 1\nstore_…' | sha256sum, and that hash with the text above | sha256sum
-  expect(nextHash(genesis(event.storeId as string), event).toString('hex')).toBe('381b329972c18ec39a220e9297c73465396701fa8e11d02945d3d860e9bb6739')
+  expect(nextHash(genesis(event.storeId as string), event).toString('hex')).toBe(
+    '381b329972c18ec39a220e9297c73465396701fa8e11d02945d3d860e9bb6739',
+  )
 })
 
 test('the command exports, prints the head and checks, and its exit code says what it found', async () => {

@@ -1,0 +1,328 @@
+// The trail live: nothing is lost when a connection is, nobody hears what they may not, and nobody holds the node up.
+
+import http from 'node:http'
+import net from 'node:net'
+import { setTimeout as sleep } from 'node:timers/promises'
+import pg from 'pg'
+import { expect, onTestFinished, test, vi } from 'vitest'
+import { newId } from '../../src/ids.ts'
+import { type Api, NEW_KEY, type Shop, shop } from '../../tests/shop.ts'
+import { readHead } from './log.ts'
+
+type Listening = {
+  status: number
+  headers: http.IncomingHttpHeaders
+  /** What came so far: the events, and all of it as text. */
+  events: { id: string; type: string; subject: string }[]
+  text(): string
+  ended: Promise<void>
+  leave(): void
+}
+
+test('what happens is heard at once, at every node, in the form the list has it', async () => {
+  const world = await shop()
+  const { api, keys, owner, store } = world
+  await sealedUpTo(world, 1)
+  const here = await listen(world)
+  const there = await listen(world, { at: await world.node() })
+  expect([here.status, here.headers['content-type'], here.headers['cache-control']]).toEqual([
+    200,
+    'text/event-stream',
+    'no-store',
+  ])
+  const key = (await api.post(keys, NEW_KEY, { as: owner.token })).body
+  await vi.waitFor(() => expect([here.events.length, there.events.length]).toEqual([1, 1]), 5_000)
+  const list = await api.get(eventsOf(store.id), { as: owner.token })
+  expect(here.events).toEqual(list.body.data.slice(0, 1))
+  expect(there.events).toEqual(here.events)
+  expect(here.events[0]).toMatchObject({ type: 'key.created', subject: key.id })
+  expect(here.text()).toMatch(/^retry: \d{4}\n\nid: evt_\w{26}\ndata: \{.*\}\n\n$/)
+})
+
+test('it goes on after the last event one has, by the header or in the query, and begins now without', async () => {
+  const world = await shop()
+  const { api, keys, owner, store } = world
+  for (let n = 0; n < 3; n++) await api.post(keys, NEW_KEY, { as: owner.token })
+  await sealedUpTo(world, 4)
+  const ids = (await api.get(eventsOf(store.id), { as: owner.token })).body.data.map(
+    (event: { id: string }) => event.id,
+  )
+  const [, third, second, first] = ids
+  const byHeader = await listen(world, { headers: { 'last-event-id': first } })
+  const byQuery = await listen(world, { query: `?after=${second}` })
+  const both = await listen(world, { query: `?after=${first}`, headers: { 'last-event-id': third } })
+  const fresh = await listen(world)
+  await vi.waitFor(() => expect(byHeader.events).toHaveLength(3), 5_000)
+  await vi.waitFor(() => expect(byQuery.events).toHaveLength(2), 5_000)
+  await vi.waitFor(() => expect(both.events).toHaveLength(1), 5_000)
+  expect(byHeader.events.map(({ id }) => id)).toEqual(ids.slice(0, 3).reverse())
+  expect(fresh.events).toEqual([])
+  for (const id of [newId('evt'), 'x', '4', `${first}0`]) {
+    const reply = await api.get(`${eventsOf(store.id)}/stream`, { as: owner.token, headers: { 'last-event-id': id } })
+    expect([reply.status, reply.body.code], id).toEqual([400, 'invalid_cursor'])
+  }
+})
+
+test('only what was asked for is sent', async () => {
+  const world = await shop()
+  const { api, keys, owner, store } = world
+  await sealedUpTo(world, 1)
+  const key = (await api.post(keys, NEW_KEY, { as: owner.token })).body
+  const byType = await listen(world, { query: '?type=store.*' })
+  const bySubject = await listen(world, { query: `?subject=${key.id}` })
+  await api.patch(`/v1/user/store/${store.id}`, { name: 'Renamed' }, { as: owner.token })
+  await api.delete(`${keys}/${key.id}`, { as: owner.token })
+  await vi.waitFor(() => expect(bySubject.events.map(({ type }) => type)).toContain('key.revoked'), 5_000)
+  await vi.waitFor(() => expect(byType.events.map(({ type }) => type)).toEqual(['store.updated']), 5_000)
+  expect(bySubject.events.map(({ subject }) => subject)).toEqual(bySubject.events.map(() => key.id))
+  const reply = await api.get(`${eventsOf(store.id)}/stream?type=nothing`, { as: owner.token })
+  expect([reply.status, reply.body.errors[0].code]).toEqual([422, 'unknown_value'])
+})
+
+test('a reader whose connection is cut again and again hears each event once and in order', async () => {
+  const world = await shop()
+  const { api, keys, owner, store, service } = world
+  await sealedUpTo(world, 1)
+  const heard: string[] = []
+  let last = (await api.get(eventsOf(store.id), { as: owner.token })).body.data[0].id
+  let connections = 0
+  let writing = true
+  const writers = Promise.all(
+    Array.from({ length: 6 }, async () => {
+      for (let n = 0; n < 20; n++) {
+        await api.post(keys, NEW_KEY, { as: owner.token })
+        await sleep(20)
+      }
+    }),
+  ).then(() => {
+    writing = false
+  })
+  while (writing || heard.length < (await readHead(service.db, store.id)).seq - 1) {
+    const stream = await listen(world, { headers: { 'last-event-id': last } })
+    connections += 1
+    // Cut in the middle of whatever it is doing.
+    await sleep(30 + ((connections * 37) % 90))
+    stream.leave()
+    for (const { id } of stream.events) heard.push(id)
+    last = stream.events.at(-1)?.id ?? last
+  }
+  await writers
+  await sealedUpTo(world, 121)
+  const stream = await listen(world, { headers: { 'last-event-id': last } })
+  await vi.waitFor(() => expect(heard.length + stream.events.length).toBe(120), 10_000)
+  for (const { id } of stream.events) heard.push(id)
+  const rows = await world.sql('select id from events where store_id = $1 and seq > 1 order by seq', [store.id])
+  expect(heard).toEqual(rows.map(({ id }) => id))
+  expect(connections).toBeGreaterThan(5)
+})
+
+test('when the words from the database are lost the event is heard all the same', async () => {
+  const world = await shop()
+  const { api, keys, owner, sql } = world
+  await sealedUpTo(world, 1)
+  const stream = await listen(world)
+  let cutting = true
+  const cutter = (async () => {
+    while (cutting) {
+      await sql(`select pg_terminate_backend(pid) from pg_stat_activity
+                  where datname = current_database() and application_name = 'storekeeper listener'`)
+      await sleep(20)
+    }
+  })()
+  await api.post(keys, NEW_KEY, { as: owner.token })
+  await vi.waitFor(() => expect(stream.events).toHaveLength(1), 10_000)
+  cutting = false
+  await cutter
+})
+
+// ---- who may listen -------------------------------------------------------------------------------------------------
+
+test('a stream ends within seconds when its listener may no longer see events, and nothing more is heard', async () => {
+  const world = await shop()
+  const { api, keys, owner, store, member, sql } = world
+  const as = { as: owner.token }
+  const [removed, demoted, gone] = [await member('MANAGER'), await member('MANAGER'), await member('MANAGER')]
+  const expired = await member('MANAGER')
+  const key = (await api.post(keys, { ...NEW_KEY, permissions: ['VIEW_EVENTS'] }, as)).body
+  const streams = {
+    removed: await listen(world, { as: removed.token }),
+    demoted: await listen(world, { as: demoted.token }),
+    'signed out': await listen(world, { as: gone.token }),
+    expired: await listen(world, { as: expired.token }),
+    'key revoked': await listen(world, { as: key.key }),
+    'still there': await listen(world),
+  }
+  await api.delete(`/v1/user/store/${store.id}/members/${removed.id}`, as)
+  await api.patch(`/v1/user/store/${store.id}/members/${demoted.id}`, { role: 'STAFF' }, as)
+  await api.post('/v1/auth/sign-out', undefined, { as: gone.token })
+  await sql(`update sessions set expires_at = now() where user_id = $1`, [expired.id])
+  await api.delete(`${keys}/${key.id}`, as)
+  const { 'still there': stays, ...ending } = streams
+  for (const [name, stream] of Object.entries(ending))
+    await expect(Promise.race([stream.ended.then(() => 'ended'), sleep(8_000, name)])).resolves.toBe('ended')
+  await vi.waitFor(() => expect(stays.events.at(-1)?.type).toBe('key.revoked'), 5_000)
+  // Each was told at most of what happened to others before it, never of its own end or of what came after.
+  expect(streams.removed.events).toEqual([])
+  expect(streams['key revoked'].events.map(({ type }) => type)).not.toContain('key.revoked')
+}, 60_000)
+
+test('a store that is deleted ends its streams', async () => {
+  const world = await shop()
+  const { api, owner, store } = world
+  const stream = await listen(world)
+  await api.delete(`/v1/user/store/${store.id}`, { as: owner.token })
+  expect(await Promise.race([stream.ended.then(() => 'ended'), sleep(8_000)])).toBe('ended')
+})
+
+// ---- what it costs --------------------------------------------------------------------------------------------------
+
+test('a quiet stream hears a heartbeat, asks the database nothing about events, and is no request under way', async () => {
+  const world = await shop()
+  const { api, service } = world
+  await sealedUpTo(world, 1)
+  const streams = await Promise.all(Array.from({ length: 40 }, () => listen(world)))
+  const metric = async (name: string) =>
+    Number(new RegExp(`^${name} (\\d+)`, 'm').exec((await api.get('/metrics')).text)?.[1])
+  // The first look finds what all of them have already.
+  await sleep(4_000)
+  const asked = vi.spyOn(service.db, 'query')
+  const began = performance.now()
+  expect(await metric('storekeeper_event_streams')).toBe(40)
+  expect(await metric('storekeeper_http_requests_under_way')).toBe(1)
+  await vi.waitFor(
+    () => expect(streams.map((stream) => stream.text().endsWith(':\n\n'))).toEqual(Array(40).fill(true)),
+    {
+      timeout: 20_000,
+      interval: 200,
+    },
+  )
+  const statements = asked.mock.calls.map(([{ text }]) => text.replace(/\s+/g, ' '))
+  expect(statements.filter((text) => text.includes('from events') && !text.includes('seq is null'))).toEqual([])
+  // Looking for what waits to be sealed, for the ends of chains, and who the one listener is: about four a second.
+  expect(statements.length / ((performance.now() - began) / 1000)).toBeLessThan(8)
+  for (const stream of streams) stream.leave()
+  await vi.waitFor(async () => expect(await metric('storekeeper_event_streams')).toBe(0), 5_000)
+}, 60_000)
+
+test('one caller keeps at most a hundred open on a node', async () => {
+  const world = await shop()
+  const { api, owner, store } = world
+  const streams = await Promise.all(Array.from({ length: 100 }, () => listen(world)))
+  expect(streams.map(({ status }) => status)).toEqual(Array(100).fill(200))
+  const reply = await api.get(`${eventsOf(store.id)}/stream`, { as: owner.token })
+  expect([reply.status, reply.body.code, reply.headers.get('retry-after')]).toEqual([429, 'rate_limited', '5'])
+  streams[0]?.leave()
+  await vi.waitFor(async () => expect((await listen(world)).status).toBe(200), 5_000)
+})
+
+test('a reader who does not read is cut off, and holds no more than a page', async () => {
+  const world = await shop()
+  const { api, store, owner } = world
+  const first = await fill(world, 6_000)
+  const stuck = await deaf(world, first)
+  const memory = process.memoryUsage().rss
+  await vi.waitFor(async () => expect(await stuck.open()).toBe(1), 5_000)
+  const opened = performance.now()
+  await vi.waitFor(async () => expect(await stuck.open()).toBe(0), { timeout: 25_000, interval: 200 })
+  expect(performance.now() - opened).toBeGreaterThan(5_000)
+  // 6,000 events of 4 KB are 24 MB, of which the socket takes a few.
+  expect(process.memoryUsage().rss - memory).toBeLessThan(60e6)
+  // Who does read gets all of it.
+  const stream = await listen(world, { headers: { 'last-event-id': first } })
+  await vi.waitFor(() => expect(stream.events).toHaveLength(6_000), 20_000)
+  expect((await api.get(`/v1/user/store/${store.id}`, { as: owner.token })).status).toBe(200)
+}, 90_000)
+
+test('a node that stops ends its streams, also those that nobody reads, and takes no new ones', async () => {
+  const world = await shop()
+  const { api, service, store, owner } = world
+  const first = await fill(world, 3_000)
+  const stuck = await deaf(world, first)
+  const stream = await listen(world)
+  await vi.waitFor(async () => expect(await stuck.open()).toBe(2), 5_000)
+  const began = performance.now()
+  const closed = service.close()
+  await stream.ended
+  await closed
+  expect(performance.now() - began).toBeLessThan(5_000)
+  await expect(api.get(`${eventsOf(store.id)}/stream`, { as: owner.token })).rejects.toThrow()
+}, 60_000)
+
+// ---- helpers --------------------------------------------------------------------------------------------------------
+
+function eventsOf(storeId: string): string {
+  return `/v1/user/store/${storeId}/events`
+}
+
+async function sealedUpTo({ service, store }: Shop, seq: number): Promise<void> {
+  await vi.waitFor(async () => expect((await readHead(service.db, store.id)).seq).toBe(seq), 10_000)
+}
+
+type Options = { at?: Api; as?: string; query?: string; headers?: Record<string, string> }
+
+function listen({ api, owner, store }: Shop, options: Options = {}): Promise<Listening> {
+  const { at = api, as = owner.token, query = '', headers = {} } = options
+  const url = `${at.url}${eventsOf(store.id)}/stream${query}`
+  return new Promise((resolve, reject) => {
+    const request = http.get(url, { agent: false, headers: { authorization: `Bearer ${as}`, ...headers } })
+    onTestFinished(() => void request.destroy())
+    request.on('error', reject)
+    request.on('response', (response) => {
+      let text = ''
+      let rest = ''
+      const events: Listening['events'] = []
+      response.setEncoding('utf8')
+      response.on('data', (chunk: string) => {
+        text += chunk
+        const messages = (rest + chunk).split('\n\n')
+        rest = messages.pop() as string
+        for (const message of messages) {
+          const data = /^data: (.*)$/m.exec(message)?.[1]
+          if (data) events.push(JSON.parse(data))
+        }
+      })
+      const ended = new Promise<void>((done) => response.once('close', done))
+      response.on('error', () => {})
+      resolve({
+        status: response.statusCode as number,
+        headers: response.headers,
+        events,
+        text: () => text,
+        ended,
+        leave: () => request.destroy(),
+      })
+    })
+  })
+}
+
+/** So many events of 4 KB each, sealed; gives the id of the first of all, which is before them. */
+async function fill(world: Shop, count: number): Promise<string> {
+  const { store, databaseUrl, sql } = world
+  await sealedUpTo(world, 1)
+  const client = new pg.Client({ connectionString: databaseUrl })
+  await client.connect()
+  await client.query(
+    `insert into events (id, store_id, type, at, actor, subject, data)
+     select 'evt_' || lpad(n::text, 26, '0'), $1, 'store.updated', now(),
+            '{"kind":"user","id":"u","credential":null,"ip":null}', $1, json_build_object('to', repeat('x', 4000))
+       from generate_series(1, $2::int) n`,
+    [store.id, count],
+  )
+  await client.end()
+  await sealedUpTo(world, count + 1)
+  return (await sql('select id from events where store_id = $1 and seq = 1', [store.id]))[0].id
+}
+
+/** Opens a stream and never reads a byte of it. */
+async function deaf({ api, owner, store }: Shop, after: string) {
+  const { hostname, port } = new URL(api.url)
+  const socket = net.connect({ host: hostname, port: Number(port) })
+  socket.on('error', () => {})
+  onTestFinished(() => void socket.destroy())
+  socket.pause()
+  socket.write(
+    `GET ${eventsOf(store.id)}/stream HTTP/1.1\r\nhost: x\r\nauthorization: Bearer ${owner.token}\r\nlast-event-id: ${after}\r\n\r\n`,
+  )
+  const open = async () => Number(/^storekeeper_event_streams (\d+)/m.exec((await api.get('/metrics')).text)?.[1])
+  return { open }
+}

@@ -1,0 +1,288 @@
+// The audit trail: what happened, who did it, and where one finds it.
+
+import { setTimeout as sleep } from 'node:timers/promises'
+import { expect, test, vi } from 'vitest'
+import { serviceToken } from '../../src/cli/service-token.ts'
+import { DAY, later, travel } from '../../src/clock.ts'
+import { type IdKind, isId } from '../../src/ids.ts'
+import { tellExpiring } from '../../src/keys/watch.ts'
+import { NEW_ADDRESS, NEW_KEY, type Shop, shop } from '../../tests/shop.ts'
+import { readHead } from './log.ts'
+import { EVENT_TYPES, type EventType } from './schema.ts'
+
+test('the trail of a store, newest first', async () => {
+  const world = await shop()
+  const { api, keys, owner, store } = world
+  const key = (await api.post(keys, NEW_KEY, { as: owner.token })).body
+  await api.patch(`${keys}/${key.id}`, { name: 'Renamed' }, { as: owner.token })
+  await sealedUpTo(world, 3)
+  const reply = await api.get(events(store.id), { as: owner.token })
+  const actor = { kind: 'user', id: owner.id, credential: expect.stringMatching(/^sess_/), ip: '127.0.0.1' }
+  const common = { id: expect.stringMatching(/^evt_/), storeId: store.id, at: expect.any(String), actor }
+  expect([reply.status, reply.body]).toEqual([
+    200,
+    {
+      data: [
+        {
+          ...common,
+          type: 'key.updated',
+          subject: key.id,
+          data: { from: { name: 'Checkout' }, to: { name: 'Renamed' } },
+        },
+        {
+          ...common,
+          type: 'key.created',
+          subject: key.id,
+          data: { name: 'Checkout', type: 'PROD', permissions: ['READ', 'WRITE'], expiresAt: null },
+        },
+        {
+          ...common,
+          type: 'store.created',
+          subject: store.id,
+          data: { name: 'The shop', registration: 'CLOSED' },
+        },
+      ],
+      nextCursor: null,
+    },
+  ])
+})
+
+test('what a key did says so, and from where', async () => {
+  const world = await shop()
+  const { api, keys, owner, store } = world
+  const maker = (await api.post(keys, { ...NEW_KEY, permissions: ['READ', 'MANAGE_KEYS'] }, { as: owner.token })).body
+  await api.post(keys, { ...NEW_KEY, permissions: ['READ'] }, { as: maker.key })
+  await sealedUpTo(world, 3)
+  const { body } = await api.get(`${events(store.id)}?limit=1`, { as: owner.token })
+  expect(body.data[0].actor).toEqual({ kind: 'key', id: maker.id, credential: maker.id, ip: '127.0.0.1' })
+})
+
+test('by type, by kind, by several, by subject, and by both', async () => {
+  const world = await shop()
+  const { api, keys, owner, store } = world
+  const as = { as: owner.token }
+  const made = [await api.post(keys, NEW_KEY, as), await api.post(keys, NEW_KEY, as)].map(({ body }) => body.id)
+  await api.delete(`${keys}/${made[0]}`, as)
+  await api.patch(`/v1/user/store/${store.id}`, { name: 'Renamed' }, as)
+  await sealedUpTo(world, 5)
+  const types = async (query: string) => {
+    const { body } = await api.get(`${events(store.id)}?${query}`, as)
+    return body.data.map((event: { type: string }) => event.type)
+  }
+  expect(await types('type=key.created')).toEqual(['key.created', 'key.created'])
+  expect(await types('type=key.*')).toEqual(['key.revoked', 'key.created', 'key.created'])
+  expect(await types('type=store.created,key.revoked')).toEqual(['key.revoked', 'store.created'])
+  expect(await types('type=store.*,key.*')).toHaveLength(5)
+  expect(await types(`subject=${made[0]}`)).toEqual(['key.revoked', 'key.created'])
+  expect(await types(`subject=${made[0]}&type=key.created`)).toEqual(['key.created'])
+  expect(await types(`subject=${made[0]}&type=store.*`)).toEqual([])
+  expect(await types('subject=nothing')).toEqual([])
+  for (const type of ['', 'key', 'key.', '*', 'key.nothing', 'key.created,', 'nothing.*', 'KEY.CREATED']) {
+    const { status, body } = await api.get(`${events(store.id)}?type=${type}`, as)
+    expect([status, body.errors?.[0]?.code, body.errors?.[0]?.pointer], type).toEqual([422, 'unknown_value', '?type'])
+  }
+})
+
+test('a cursor belongs to its filters, and pages of a filter join without a gap', async () => {
+  const world = await shop()
+  const { api, keys, owner, store } = world
+  const as = { as: owner.token }
+  for (let n = 0; n < 7; n++) await api.post(keys, NEW_KEY, as)
+  await api.patch(`/v1/user/store/${store.id}`, { name: 'Renamed' }, as)
+  await sealedUpTo(world, 9)
+  const all = await crawl(world, 'limit=100')
+  expect(await crawl(world, 'limit=2')).toEqual(all)
+  expect(await crawl(world, 'limit=3&type=key.*,store.*')).toEqual(all)
+  expect(await crawl(world, 'limit=3&type=key.*')).toEqual(all.slice(1, 8))
+  expect(await crawl(world, `limit=1&subject=${store.id}`)).toEqual([all[0], all[8]])
+  const { nextCursor } = (await api.get(`${events(store.id)}?limit=2&type=key.*`, as)).body
+  for (const query of ['limit=2', 'limit=2&type=key.created', `limit=2&type=key.*&subject=${store.id}`]) {
+    const { status, body } = await api.get(`${events(store.id)}?${query}&cursor=${nextCursor}`, as)
+    expect([status, body.code]).toEqual([400, 'invalid_cursor'])
+  }
+})
+
+test('whoever turns the pages while others write finds each event once', async () => {
+  const world = await shop()
+  const { api, keys, owner, service, store } = world
+  for (let n = 0; n < 30; n++) await api.post(keys, NEW_KEY, { as: owner.token })
+  let writing = true
+  const writers = Promise.all(
+    Array.from({ length: 4 }, async () => {
+      while (writing) await api.post(keys, NEW_KEY, { as: owner.token })
+    }),
+  )
+  for (let turn = 0; turn < 5; turn++) {
+    const least = (await readHead(service.db, store.id)).seq
+    const found = await crawl(world, 'limit=9', () => sleep(3))
+    // From the newest there was at the beginning down to the first, without a gap.
+    const known = await world.sql('select id from events where store_id = $1 and seq is not null order by seq desc', [
+      store.id,
+    ])
+    const ids = known.map(({ id }) => id)
+    expect(found).toEqual(ids.slice(ids.indexOf(found[0])))
+    expect(found.length).toBeGreaterThanOrEqual(least)
+  }
+  writing = false
+  await writers
+}, 60_000)
+
+test('a store sees its own events alone', async () => {
+  const world = await shop()
+  const { api, person, store } = world
+  const other = await person()
+  const theirs = (await api.post('/v1/user/store', { name: 'Other' }, { as: other.token })).body
+  await vi.waitFor(async () => {
+    const { body } = await api.get(events(theirs.id), { as: other.token })
+    expect(body.data.map((event: { subject: string }) => event.subject)).toEqual([theirs.id])
+  }, 5_000)
+  expect((await api.get(events(store.id), { as: other.token })).status).toBe(404)
+  // Nor does a stream go on from an event of another store.
+  const { body } = await api.get(events(theirs.id), { as: other.token })
+  const { status } = await api.get(`${events(store.id)}/stream?after=${body.data[0].id}`, { as: world.owner.token })
+  expect(status).toBe(400)
+})
+
+// ---- every type ------------------------------------------------------------------------------------------------------
+
+/** Types that are kept for what the service does not do yet. */
+const NOT_YET: EventType[] = ['key.leaked']
+/** Who did not come with a session or a key: a new account has none yet, and the rest is the operator or the service. */
+const WITHOUT_CREDENTIAL: EventType[] = ['user.created']
+
+test('every type of event is as its row says: who, to what, and no more than the row lists', async () => {
+  const world = await shop()
+  await doEverything(world)
+  const rows: Row[] = await world.sql('select id, store_id, type, at, actor, subject, data from events order by id')
+  const seen = new Set(rows.map(({ type }) => type))
+  expect([...seen].toSorted()).toEqual(
+    Object.keys(EVENT_TYPES)
+      .filter((type) => !NOT_YET.includes(type as EventType))
+      .toSorted(),
+  )
+  for (const row of rows) {
+    const { subject, data } = EVENT_TYPES[row.type]
+    expect(isId('evt', row.id)).toBe(true)
+    expect(isId(subject as IdKind, row.subject), `${row.type} is about ${row.subject}`).toBe(true)
+    expect(row.store_id === null, row.type).toBe(/^(user|session|service_token)\./.test(row.type))
+    expect(data, row.type).toEqual(expect.arrayContaining(Object.keys(row.data)))
+    expectActor(row)
+  }
+  // What changed says from what to what, and both sides speak of the same.
+  for (const row of rows.filter(({ data }) => 'from' in data || 'to' in data))
+    expect(Object.keys(row.data.from as object), row.type).toEqual(Object.keys(row.data.to as object))
+})
+
+test('no secret, no e-mail and no text of an address is in any event', async () => {
+  const world = await shop()
+  const secrets = await doEverything(world)
+  const all = JSON.stringify(await world.sql('select * from events'))
+  expect(all).not.toMatch(/[a-z0-9]+_(prod|test|dev|sess|svc|inv)_[0-9A-Za-z]{20,}/)
+  expect(all).not.toMatch(/[\w.]+@example\.com/)
+  for (const text of [...secrets, NEW_ADDRESS.addressLine1, NEW_ADDRESS.lastName, NEW_ADDRESS.phone, 'Cupertino'])
+    expect(all).not.toContain(text)
+})
+
+type Row = {
+  id: string
+  store_id: string | null
+  type: EventType
+  actor: { kind: string; id: string; credential: string | null; ip: string | null }
+  subject: string
+  data: Record<string, unknown>
+}
+
+function expectActor({ type, actor }: Row): void {
+  expect(Object.keys(actor).toSorted(), type).toEqual(['credential', 'id', 'ip', 'kind'])
+  switch (actor.kind) {
+    case 'user':
+      expect(isId('user', actor.id), type).toBe(true)
+      expect(actor.ip, type).toBe('127.0.0.1')
+      expect(actor.credential === null || isId('sess', actor.credential), type).toBe(true)
+      expect(actor.credential === null, type).toBe(WITHOUT_CREDENTIAL.includes(type))
+      break
+    case 'key':
+      expect([isId('key', actor.id), actor.credential, actor.ip], type).toEqual([true, actor.id, '127.0.0.1'])
+      break
+    case 'system':
+      expect([typeof actor.id, actor.ip], type).toEqual(['string', null])
+      break
+    default:
+      throw new Error(`${type} was done by a ${actor.kind}`)
+  }
+}
+
+/** Every change there is, once. Gives back what must not be found afterwards. */
+async function doEverything(world: Shop): Promise<string[]> {
+  const { api, owner, store, keys, billing, member, person, service, databaseUrl, serverSecret } = world
+  const as = { as: owner.token }
+  const path = `/v1/user/store/${store.id}`
+  const secrets: string[] = [owner.password, owner.token]
+  vi.stubEnv('DATABASE_URL', databaseUrl)
+  vi.stubEnv('SERVER_SECRET', serverSecret)
+  await serviceToken(['create', 'Gateway'], { say: () => {}, print: (token) => void secrets.push(token) })
+  const [token] = await world.sql('select id from service_tokens')
+  await serviceToken(['revoke', token.id], { say: () => {}, print: () => {} })
+  vi.unstubAllEnvs()
+
+  const { body: session } = await api.post('/v1/auth/sign-in', { email: owner.email, password: owner.password })
+  await api.post('/v1/auth/sign-out', undefined, { as: session.token })
+  await api.patch(path, { name: 'Renamed', registration: 'OPEN' }, as)
+  const staff = await member('STAFF')
+  await api.patch(`${path}/members/${staff.id}`, { role: 'MANAGER' }, as)
+  const key = (await api.post(keys, NEW_KEY, { as: staff.token })).body
+  await api.patch(
+    `${keys}/${key.id}`,
+    { name: 'Other', permissions: ['READ'], metadata: { a: 'b' }, ipAllowlist: ['10.0.0.0/8'], enabled: false },
+    as,
+  )
+  await api.patch(`${keys}/${key.id}`, { enabled: true }, as)
+  const rotated = (await api.post(`${keys}/${key.id}/rotate`, { gracePeriodSeconds: 60 }, as)).body
+  secrets.push(key.key, rotated.key)
+  await api.delete(`${keys}/${key.id}?reason=done`, as)
+  await api.post(keys, NEW_KEY, { as: staff.token })
+  await api.delete(`${path}/members/${staff.id}?keys=revoke`, as)
+  await api.post(`${keys}/freeze`, undefined, as)
+  await api.post(`${keys}/unfreeze`, undefined, as)
+  const maker = (await api.post(keys, { ...NEW_KEY, permissions: ['MANAGE_KEYS'] }, as)).body
+  await api.post(keys, { ...NEW_KEY, permissions: ['MANAGE_KEYS'] }, { as: maker.key })
+  const customer = await person()
+  await api.post(`/v1/store/${store.id}/join`, undefined, { as: customer.token })
+  await api.post(billing, NEW_ADDRESS, { as: customer.token })
+  await api.post(`/v1/store/${store.id}/leave`, undefined, { as: customer.token })
+  const invitation = (await api.post(`${path}/invitations`, { email: 'new@example.com', role: 'STAFF' }, as)).body
+  secrets.push(invitation.token)
+  await api.delete(`${path}/invitations/${invitation.id}`, as)
+  await api.post(keys, { ...NEW_KEY, expiresAt: later(31 * DAY).toISOString() }, as)
+  travel(2 * DAY)
+  await tellExpiring(service.db)
+  travel(0)
+  await api.delete(path, as)
+  const password = 'another long pass phrase of mine'
+  await api.post('/v1/user/password', { currentPassword: owner.password, newPassword: password }, as)
+  return [...secrets, password]
+}
+
+// ---- helpers --------------------------------------------------------------------------------------------------------
+
+function events(storeId: string): string {
+  return `/v1/user/store/${storeId}/events`
+}
+
+async function sealedUpTo({ service, store }: Shop, seq: number): Promise<void> {
+  await vi.waitFor(async () => expect((await readHead(service.db, store.id)).seq).toBe(seq), 10_000)
+}
+
+/** All pages, as the ids they hold. */
+async function crawl({ api, owner, store }: Shop, query: string, between = async () => {}): Promise<string[]> {
+  const found: string[] = []
+  for (let cursor: string | null = ''; cursor !== null; ) {
+    const more = cursor === '' ? '' : `&cursor=${cursor}`
+    const { status, body } = await api.get(`${events(store.id)}?${query}${more}`, { as: owner.token })
+    expect(status).toBe(200)
+    found.push(...body.data.map((event: { id: string }) => event.id))
+    cursor = body.nextCursor
+    await between()
+  }
+  return found
+}
