@@ -10,12 +10,18 @@ import { newDataKey } from './data-key.ts'
 const MOST_KNOWN = 10_000
 const known = new WeakMap<Here, Map<string, string>>()
 
-export async function findOrCreateSubject(db: Db, here: Here, issuer: string, subject: string): Promise<string> {
+export async function findOrCreateSubject(
+  db: Db,
+  here: Here,
+  issuer: string,
+  subject: string,
+  ip: string,
+): Promise<string> {
   const ids = known.get(here) ?? new Map<string, string>()
   known.set(here, ids)
   const name = JSON.stringify([issuer, subject])
   const id =
-    ids.get(name) ?? (await findSubject(db, issuer, subject)) ?? (await createSubject(db, here, issuer, subject))
+    ids.get(name) ?? (await findSubject(db, issuer, subject)) ?? (await createSubject(db, here, issuer, subject, ip))
   if (ids.size >= MOST_KNOWN) ids.clear()
   ids.set(name, id)
   return id
@@ -31,7 +37,7 @@ async function findSubject(db: Db, issuer: string, subject: string): Promise<str
 }
 
 /** Two first requests at once make one user: the second finds what the first has made. */
-async function createSubject(db: Db, here: Here, issuer: string, subject: string): Promise<string> {
+async function createSubject(db: Db, here: Here, issuer: string, subject: string, ip: string): Promise<string> {
   const id = newId('user')
   const dataKey = newDataKey(here.keyring, id)
   const made = await db.transaction(async (tx) => {
@@ -40,7 +46,7 @@ async function createSubject(db: Db, here: Here, issuer: string, subject: string
       values (${id}, ${issuer}, ${subject}, ${dataKey.wrapped}, ${dataKey.kid}, ${now()}, ${now()})
           on conflict (issuer, subject) do nothing
    returning id`)
-    if (rows.length > 0) await writeEvents(tx, [newEvent({ kind: 'user', id, ip: null }, null, 'user.created', id, {})])
+    if (rows.length > 0) await writeEvents(tx, [newEvent({ kind: 'user', id, ip }, null, 'user.created', id, {})])
     return rows.length > 0
   })
   return made ? id : ((await findSubject(db, issuer, subject)) as string)

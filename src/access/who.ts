@@ -83,7 +83,7 @@ export async function findCaller(
   ip: string,
 ): Promise<Caller> {
   if (credential.kind === 'key') return keyCaller(here, await known.keys.find(credential.token), ip)
-  const found = await find(db, known.callers, await questionOf(db, here, jwt, credential, storeId))
+  const found = await find(db, known.callers, await questionOf(db, here, jwt, credential, storeId, ip))
   switch (credential.kind) {
     case 'service':
       if (!found.service_id) return fail('invalid_token')
@@ -124,6 +124,7 @@ async function questionOf(
   jwt: JwtCheck | null,
   credential: Exclude<Credential, { kind: 'key' }>,
   storeId: string | null,
+  ip: string,
 ): Promise<Question> {
   const question: Question = { hash: null, user_id: null, store_id: storeId }
   switch (credential.kind) {
@@ -133,7 +134,7 @@ async function questionOf(
     case 'jwt': {
       if (!jwt) return fail('invalid_token')
       const { issuer, subject } = await jwt(credential.token)
-      return { ...question, user_id: await findOrCreateSubject(db, here, issuer, subject) }
+      return { ...question, user_id: await findOrCreateSubject(db, here, issuer, subject, ip) }
     }
   }
 }

@@ -29,7 +29,7 @@ export type SealedRow = {
   data: Record<string, unknown>
   /** int8 is text in the driver. */
   seq: string
-  hash: Buffer
+  hash: string
 }
 
 export function showSealed(row: Omit<SealedRow, 'hash'>): SealedEvent {
@@ -44,7 +44,7 @@ export async function readSealed(
   after: number,
   limit: number,
 ): Promise<(SealedEvent & { hash: string })[]> {
-  const columns = sql`id, store_id, type, at, actor, subject, data, seq, hash`
+  const columns = sql`id, store_id, type, at, actor, subject, data, seq, encode(hash, 'hex') as hash`
   const rows = await db.query<SealedRow>(
     storeId === null
       ? sql`
@@ -62,7 +62,7 @@ export async function readSealed(
            order by seq
            limit ${limit}`,
   )
-  return rows.map((row) => ({ ...showSealed(row), hash: row.hash.toString('hex') }))
+  return rows.map((row) => ({ ...showSealed(row), hash: row.hash }))
 }
 
 export type Head = { seq: number; hash: string; at: string | null }
@@ -70,12 +70,12 @@ export type Head = { seq: number; hash: string; at: string | null }
 /** Before the first event: position 0, and the hash that the first one is built on. */
 export async function readHead(db: Db, storeId: string | null): Promise<Head> {
   const chain = storeId ?? SYSTEM_CHAIN
-  const row = await db.one<{ seq: string; hash: Buffer; at: Date }>(sql`
-    select seq, hash, at
+  const row = await db.one<{ seq: string; hash: string; at: Date }>(sql`
+    select seq, encode(hash, 'hex') as hash, at
       from event_heads
      where chain = ${chain}`)
-  if (!row) return { seq: 0, hash: genesis(chain).toString('hex'), at: null }
-  return { seq: Number(row.seq), hash: row.hash.toString('hex'), at: row.at.toISOString() }
+  if (!row) return { seq: 0, hash: genesis(chain), at: null }
+  return { seq: Number(row.seq), hash: row.hash, at: row.at.toISOString() }
 }
 
 export type News = {

@@ -21,7 +21,7 @@ export async function verifyChain(
   progress: (events: number) => void = () => {},
 ): Promise<Verdict> {
   let chain: string | null = null
-  let hash: Buffer = Buffer.alloc(0)
+  let hash = ''
   let seq = 0
   let line = 0
   let anchored = anchor === null
@@ -41,14 +41,14 @@ export async function verifyChain(
     if (event.seq > seq + 1) return broken(line, `${missing(seq + 1, event.seq - 1)}; ${name} follows`)
     if (event.seq <= seq) return broken(line, `${name} stands after position ${seq}: it was inserted or moved`)
     hash = nextHash(hash, event)
-    if (hash.toString('hex') !== sealed)
+    if (hash !== sealed)
       return broken(line, `${name} does not match its hash: it was altered, or put in the place of another`)
     seq = event.seq
     if (isAnchor(anchor, seq, hash)) anchored = true
     progress(seq)
   }
   if (!anchored) return broken(line + 1, unanchored(anchor as Anchor, seq))
-  return { sound: true, events: seq, hash: hash.toString('hex'), chain }
+  return { sound: true, events: seq, hash, chain }
 }
 
 function broken(line: number, finding: string): Verdict {
@@ -72,8 +72,8 @@ function missing(first: number, last: number): string {
     : `positions ${first} to ${last} are missing: they were removed or moved`
 }
 
-function isAnchor(anchor: Anchor | null, seq: number, hash: Buffer): boolean {
-  return anchor !== null && anchor.hash === hash.toString('hex') && (anchor.seq === null || anchor.seq === seq)
+function isAnchor(anchor: Anchor | null, seq: number, hash: string): boolean {
+  return anchor !== null && anchor.hash === hash && (anchor.seq === null || anchor.seq === seq)
 }
 
 function unanchored({ seq: wanted }: Anchor, seq: number): string {

@@ -1,0 +1,144 @@
+// npm run bench:events: what sealing costs whoever creates keys, and what listeners cost who wait for something to happen.
+// Sealing is held off by its own advisory lock. SECONDS (default 8) for each measurement, medians of ROUNDS (default 3).
+
+import { readFileSync } from 'node:fs'
+import http from 'node:http'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { type Load, load, median, memoryMb, newMembers, newWorld, runOurs } from './world.ts'
+
+const SECONDS = Number(process.env.SECONDS ?? 8)
+const ROUNDS = Number(process.env.ROUNDS ?? 3)
+const LISTENERS = Number(process.env.LISTENERS ?? 2_000)
+const LOCK = 7_320_001
+
+const world = await newWorld()
+const { storeId, tokens } = await newMembers(world, 40)
+const ours = await runOurs(world)
+
+const body = JSON.stringify({ name: 'Checkout', type: 'PROD', permissions: ['READ', 'WRITE'] })
+const create = () =>
+  load(ours.url, SECONDS, () => ({
+    method: 'POST',
+    path: `/v1/user/store/${storeId}/keys`,
+    body,
+    headers: { 'content-type': 'application/json', authorization: `Bearer ${tokens[0]}` },
+  }))
+
+// ---- creating keys, with sealing and without ------------------------------------------------------------------------
+
+const results: Record<'on' | 'off', Load[]> = { on: [], off: [] }
+let slowestMs = 0
+await create()
+for (let round = 0; round < ROUNDS; round++)
+  for (const sealing of round % 2 ? (['on', 'off'] as const) : (['off', 'on'] as const)) {
+    await settled()
+    if (sealing === 'off') await world.sql('select pg_advisory_lock($1)', [LOCK])
+    const watching = sealing === 'on' ? watch() : null
+    results[sealing].push(await create())
+    if (watching) slowestMs = Math.max(slowestMs, await watching())
+    if (sealing === 'off') await world.sql('select pg_advisory_unlock($1)', [LOCK])
+  }
+const backlogBegan = performance.now()
+const backlog = await unsealed()
+await settled()
+const backlogMs = performance.now() - backlogBegan
+const perSecond = (sealing: 'on' | 'off') => median(results[sealing].map((result) => result.perSecond))
+console.table(
+  (['off', 'on'] as const).map((sealing) => ({
+    sealing,
+    'keys/s': Math.round(perSecond(sealing)),
+    'of off': Math.round((perSecond(sealing) / perSecond('off')) * 100) / 100,
+    'p50 ms': median(results[sealing].map(({ p50 }) => p50)),
+    'p99 ms': median(results[sealing].map(({ p99 }) => p99)),
+    errors: results[sealing].reduce((sum, { errors }) => sum + errors, 0),
+  })),
+)
+console.log(`the oldest event that waited under load: ${Math.round(slowestMs)} ms`)
+if (backlog > 0) console.log(`${backlog} events that waited were sealed in ${Math.round(backlogMs)} ms`)
+
+// ---- listeners who wait ---------------------------------------------------------------------------------------------
+
+await sleep(5_000)
+const quiet = await idle()
+let heard = 0
+const requests = await Promise.all(
+  Array.from({ length: LISTENERS }, (_, n) => listen(tokens[n % tokens.length] as string)),
+)
+await sleep(5_000)
+const waiting = await idle()
+console.table([
+  { listeners: 0, ...quiet },
+  { listeners: LISTENERS, ...waiting },
+])
+const before = performance.now()
+await fetch(`${ours.url}/v1/user/store/${storeId}/keys`, {
+  method: 'POST',
+  body,
+  headers: { 'content-type': 'application/json', authorization: `Bearer ${tokens[0]}` },
+})
+while (heard < LISTENERS && performance.now() - before < 20_000) await sleep(5)
+console.log(
+  `one event was heard by ${heard} of them within ${Math.round(performance.now() - before)} ms of its request`,
+)
+
+for (const request of requests) request.destroy()
+await ours.stop()
+await world.close()
+
+async function unsealed(): Promise<number> {
+  const [row] = await world.sql('select count(*)::int as n from events where seq is null')
+  return Number(row?.n)
+}
+
+async function settled(): Promise<void> {
+  while ((await unsealed()) > 0) await sleep(100)
+}
+
+/** How long the oldest event waits, asked twice a second until told to stop. */
+function watch(): () => Promise<number> {
+  let most = 0
+  let watching = true
+  const done = (async () => {
+    while (watching) {
+      const [row] = await world.sql(
+        'select extract(epoch from now() - min(at)) * 1000 as ms from events where seq is null',
+      )
+      most = Math.max(most, Number(row?.ms ?? 0))
+      await sleep(500)
+    }
+  })()
+  return async () => {
+    watching = false
+    await done
+    return most
+  }
+}
+
+/** Memory now, and the share of a processor used in the next 20 seconds. */
+async function idle(): Promise<{ 'memory MB': number; 'CPU %': number }> {
+  const ticks = () => {
+    const fields = readFileSync(`/proc/${ours.pid}/stat`, 'utf8').split(') ')[1]?.split(' ') ?? []
+    return Number(fields[11]) + Number(fields[12])
+  }
+  const began = ticks()
+  await sleep(20_000)
+  return { 'memory MB': memoryMb(ours.pid), 'CPU %': Math.round(((ticks() - began) / 100 / 20) * 1000) / 10 }
+}
+
+function listen(token: string): Promise<http.ClientRequest> {
+  return new Promise((resolve, reject) => {
+    const request = http.get(`${ours.url}/v1/user/store/${storeId}/events/stream`, {
+      agent: false,
+      headers: { authorization: `Bearer ${token}` },
+    })
+    request.on('error', reject)
+    request.on('response', (response) => {
+      response.on('error', () => {})
+      response.on('data', (chunk) => {
+        if (String(chunk).includes('data: ')) heard += 1
+      })
+      if (response.statusCode === 200) resolve(request)
+      else reject(new Error(`a stream answered ${response.statusCode}`))
+    })
+  })
+}
