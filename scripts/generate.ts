@@ -7,6 +7,7 @@ import { fileURLToPath } from 'node:url'
 import { ADDRESS_FAULTS, ADDRESS_WARNINGS } from '../src/billing/normalize.ts'
 import { SETTING_ROWS } from '../src/config.ts'
 import { ERRORS } from '../src/errors.ts'
+import { EVENT_TYPES } from '../src/events/schema.ts'
 import { openapi } from '../src/http/openapi.ts'
 import { routes } from '../src/routes.ts'
 
@@ -16,6 +17,7 @@ const ROOT = new URL('../', import.meta.url)
 export function generate(): Record<string, string> {
   return {
     'docs/openapi.json': `${JSON.stringify(openapi(routes), null, 2)}\n`,
+    'docs/events.md': filled('docs/events.md', { types }),
     'docs/operations.md': filled('docs/operations.md', { settings }),
     'docs/errors.md': filled('docs/errors.md', {
       errors,
@@ -60,6 +62,18 @@ function errors(): string {
   return table(
     ['Status', '`code`', 'Meaning', 'The way out'],
     Object.entries(ERRORS).map(([code, { status, title, help }]) => [String(status), `\`${code}\``, title, help]),
+  )
+}
+
+function types(): string {
+  return table(
+    ['`type`', 'What happened', '`subject`', '`data`'],
+    Object.entries(EVENT_TYPES).map(([type, { subject, about, data }]) => [
+      `\`${type}\``,
+      about,
+      `\`${subject}_…\``,
+      data.map((name) => `\`${name}\``).join(', ') || 'nothing',
+    ]),
   )
 }
 
