@@ -107,7 +107,7 @@ async function whoIsCalling(gate: Gate, route: Route, incoming: Incoming): Promi
     // Where anyone may call, what a browser still carries of an old session is nobody's business.
     if (route.needs === 'nothing')
       return { credential: null, caller: null, allowance: limits && limits.addresses.take(incoming.ip) }
-    const { credential, caller } = await meet(gate, incoming)
+    const { credential, caller } = await meet(gate, gate.known, incoming)
     return {
       credential,
       caller,
@@ -122,7 +122,11 @@ async function whoIsCalling(gate: Gate, route: Route, incoming: Incoming): Promi
   }
 }
 
-async function meet(gate: Gate, incoming: Incoming): Promise<{ credential: Credential; caller: Caller }> {
+async function meet(
+  gate: Gate,
+  known: Gate['known'],
+  incoming: Incoming,
+): Promise<{ credential: Credential; caller: Caller }> {
   const credential = readCredential(gate.here.keyPrefix, {
     authorization: header(incoming, 'authorization'),
     cookie: header(incoming, 'cookie'),
@@ -131,21 +135,27 @@ async function meet(gate: Gate, incoming: Incoming): Promise<{ credential: Crede
   if (credential.kind === 'session' && credential.fromCookie) checkOrigin(gate, incoming)
   const storeId = incoming.params.storeId
   const store = storeId && isId('store', storeId) ? storeId : null
-  const caller = await findCaller(gate.db, gate.here, gate.jwt, gate.known, credential, store, incoming.ip)
+  const caller = await findCaller(gate.db, gate.here, gate.jwt, known, credential, store, incoming.ip)
   return { credential, caller }
 }
 
-/** For an answer that goes on for long: the same questions as at its beginning, asked anew. */
+/**
+ * For an answer that goes on for long: the same questions as at its beginning, asked anew. Nothing of a moment ago will do:
+ * whoever was removed must not be told of it.
+ */
 function stillMay(gate: Gate, route: Route, incoming: Incoming): StillMay {
+  const known = { callers: KNOWS_NOBODY, keys: gate.known.keys }
   return async () => {
     try {
-      mayThey(route, (await meet(gate, incoming)).caller, incoming)
+      mayThey(route, (await meet(gate, known, incoming)).caller, incoming)
       return 'yes'
     } catch (error) {
       return error instanceof Failure && error.code === 'unavailable' ? 'unknown' : 'no'
     }
   }
 }
+
+const KNOWS_NOBODY: Known<Found> = { get: () => undefined, set() {}, mark: () => 0, forget() {} }
 
 /** A cookie is sent by the browser whoever asks, so the page that asks must be ours. Bearer tokens need none of this. */
 function checkOrigin(gate: Pick<Gate, 'corsOrigins'>, incoming: Incoming): void {
