@@ -28,7 +28,7 @@ export async function listEvents(
 }
 
 /** As the API shows it. Here it always has a store. */
-export function showEvent(row: Omit<SealedRow, 'hash'>): Event {
+function showEvent(row: Omit<SealedRow, 'hash'>): Event {
   const { seq: _, ...event } = showSealed(row)
   return event as Event
 }

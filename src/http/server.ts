@@ -112,7 +112,7 @@ export async function buildServer(parts: ServerParts): Promise<FastifyInstance> 
       origin: parts.gate.corsOrigins,
       credentials: true,
       methods: ['GET', 'POST', 'PATCH', 'DELETE'],
-      allowedHeaders: ['authorization', 'content-type', 'idempotency-key', 'if-match'],
+      allowedHeaders: ['authorization', 'content-type', 'idempotency-key', 'if-match', 'last-event-id'],
       exposedHeaders: [
         'etag',
         'location',
