@@ -96,7 +96,10 @@ async function serve(config: Config, home: Home, log: Logger): Promise<Service> 
     draining = true
     streams.close()
     await drain(app.server, patienceMs)
+    // What is answered from here on, and every stream that ends, leaves a quiet connection behind.
+    const sweeping = setInterval(() => app.server.closeIdleConnections(), SWEEP_MS)
     await app.close()
+    clearInterval(sweeping)
     clearInterval(keepHouse)
     overload.close()
     feed.close()
@@ -116,6 +119,7 @@ async function serve(config: Config, home: Home, log: Logger): Promise<Service> 
 }
 
 const PATIENCE_MS = SECOND
+const SWEEP_MS = SECOND / 10
 const HOUSE_KEEPING_MS = MINUTE
 
 /**

@@ -250,6 +250,41 @@ test('a node that stops ends its streams, also those that nobody reads, and take
   await expect(api.get(`${eventsOf(store.id)}/stream`, { as: owner.token })).rejects.toThrow()
 }, 60_000)
 
+test('whoever leaves before the stream has begun leaves nothing behind', async () => {
+  const world = await shop()
+  const { api, owner, store, service } = world
+  await sealedUpTo(world, 1)
+  const metric = async (name: string) =>
+    Number(new RegExp(`^${name} (-?\\d+)`, 'm').exec((await api.get('/metrics')).text)?.[1])
+  // The head is asked for last before the stream begins: by then they have left.
+  const query = service.db.one
+  let left = () => {}
+  const gone = vi.spyOn(service.db, 'one').mockImplementation(async (statement) => {
+    left()
+    await sleep(300)
+    return query(statement)
+  })
+  const leaving = new AbortController()
+  left = () => leaving.abort()
+  const headers = { authorization: `Bearer ${owner.token}` }
+  await expect(fetch(`${api.url}${eventsOf(store.id)}/stream`, { headers, signal: leaving.signal })).rejects.toThrow()
+  await sleep(600)
+  expect(gone).toHaveBeenCalled()
+  expect(await metric('storekeeper_event_streams')).toBe(0)
+  expect(await metric('storekeeper_http_requests_under_way')).toBe(1)
+})
+
+test('a node that stops without patience does not wait for connections that fall quiet', async () => {
+  const world = await shop()
+  const agent = new http.Agent({ keepAlive: true })
+  onTestFinished(() => agent.destroy())
+  const stream = await listen(world, { agent })
+  const began = performance.now()
+  await world.service.close(0)
+  await stream.ended
+  expect(performance.now() - began).toBeLessThan(5_000)
+})
+
 // ---- helpers --------------------------------------------------------------------------------------------------------
 
 function eventsOf(storeId: string): string {
@@ -260,13 +295,13 @@ async function sealedUpTo({ service, store }: Shop, seq: number): Promise<void> 
   await vi.waitFor(async () => expect((await readHead(service.db, store.id)).seq).toBe(seq), 10_000)
 }
 
-type Options = { at?: Api; as?: string; query?: string; headers?: Record<string, string> }
+type Options = { at?: Api; as?: string; query?: string; headers?: Record<string, string>; agent?: http.Agent }
 
 function listen({ api, owner, store }: Shop, options: Options = {}): Promise<Listening> {
-  const { at = api, as = owner.token, query = '', headers = {} } = options
+  const { at = api, as = owner.token, query = '', headers = {}, agent } = options
   const url = `${at.url}${eventsOf(store.id)}/stream${query}`
   return new Promise((resolve, reject) => {
-    const request = http.get(url, { agent: false, headers: { authorization: `Bearer ${as}`, ...headers } })
+    const request = http.get(url, { agent: agent ?? false, headers: { authorization: `Bearer ${as}`, ...headers } })
     onTestFinished(() => void request.destroy())
     request.on('error', reject)
     request.on('response', (response) => {

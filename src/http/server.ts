@@ -199,6 +199,8 @@ function sendStream(
   sent: Outgoing,
   stream: Stream,
 ): FastifyReply {
+  // Whoever left while we looked has been counted out already.
+  if (reply.raw.destroyed) return reply.hijack()
   const open = parts.streams.admit(sent.caller?.id ?? request.ip)
   reply.raw.off('close', parts.overload.done)
   parts.overload.done()
