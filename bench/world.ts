@@ -119,7 +119,7 @@ export async function newServiceToken({ sql }: World): Promise<string> {
 export type Running = { url: string; pid: number; startedMs: number; stop(): Promise<void> }
 
 /** Starts a process and waits for the line that names its address. */
-async function run(command: string[], env: Record<string, string>): Promise<Running> {
+export async function run(command: string[], env: Record<string, string>): Promise<Running> {
   const began = performance.now()
   const child: ChildProcess = spawn(process.execPath, command, {
     env: { ...process.env, ...env },
@@ -164,7 +164,7 @@ export function runBareVerify(world?: World): Promise<Running> {
 }
 
 /** The service as `npm start` runs it, without the limits that a load of one store and few users would meet. */
-export function runOurs(world: World): Promise<Running> {
+export function runOurs(world: World, more: Record<string, string> = {}): Promise<Running> {
   return run(['--max-semi-space-size=16', 'bin/start.js'], {
     DATABASE_URL: world.url,
     SERVER_SECRET: world.secret,
@@ -172,6 +172,7 @@ export function runOurs(world: World): Promise<Running> {
     RATE_LIMIT: 'off',
     MAX_KEYS_PER_STORE: '10000000',
     MAX_ADDRESSES_PER_USER: '1000000',
+    ...more,
   })
 }
 

@@ -128,6 +128,12 @@ export const ERRORS = {
     help: 'It does not exist, was used, was withdrawn, or has ended. Ask for a new one.',
   },
   session_not_found: { status: 404, title: 'No such session', help: 'You have no session with that id.' },
+  webhook_not_found: { status: 404, title: 'No such webhook', help: 'This store has no webhook with that id.' },
+  delivery_not_found: {
+    status: 404,
+    title: 'No such delivery',
+    help: 'This webhook has no delivery with that id. Deliveries are kept for 30 days.',
+  },
   method_not_allowed: {
     status: 405,
     title: 'That method does not work here',
@@ -157,6 +163,11 @@ export const ERRORS = {
     status: 409,
     title: 'The key was rotated at the same moment',
     help: 'Another rotation was faster, and its caller has the new secret. Read the key, and rotate again if you still want to.',
+  },
+  webhook_disabled: {
+    status: 409,
+    title: 'The webhook is switched off',
+    help: 'Nothing is sent to it. Switch it on with "enabled": true first.',
   },
   last_owner: {
     status: 409,

@@ -1,6 +1,7 @@
 // What this installation has decided, built once in main.ts from the settings: what the domain needs to know of them.
 
 import type { Config } from './config.ts'
+import type { Resolve } from './dns.ts'
 import { catalogue, type Permission } from './permissions.ts'
 import { type Keyring, type Secret, ServerKeys } from './secrets.ts'
 
@@ -11,9 +12,11 @@ export type Here = {
   maxKeysPerStore: number
   maxAddressesPerUser: number
   signUp: 'open' | 'closed'
+  /** Whether webhooks may reach inner addresses, and how names of hosts are looked up. */
+  webhooks: { allowPrivate: boolean; resolve: Resolve }
 }
 
-export function hereFrom(config: Config, secret: Secret): Here {
+export function hereFrom(config: Config, secret: Secret, resolve: Resolve): Here {
   const previous = config.SERVER_SECRET_PREVIOUS
   return {
     keyring: { current: serverKeys(secret), previous: previous && serverKeys(previous) },
@@ -22,6 +25,7 @@ export function hereFrom(config: Config, secret: Secret): Here {
     maxKeysPerStore: config.MAX_KEYS_PER_STORE,
     maxAddressesPerUser: config.MAX_ADDRESSES_PER_USER,
     signUp: config.SIGN_UP,
+    webhooks: { allowPrivate: config.WEBHOOK_ALLOW_PRIVATE === 'on', resolve },
   }
 }
 

@@ -6,5 +6,13 @@ import { identityRoutes } from './identity/routes.ts'
 import { keyRoutes } from './keys/routes.ts'
 import type { Route } from './route.ts'
 import { storeRoutes } from './stores/routes.ts'
+import { webhookRoutes } from './webhooks/routes.ts'
 
-export const routes: Route[] = [...keyRoutes, ...billingRoutes, ...storeRoutes, ...eventRoutes, ...identityRoutes]
+export const routes: Route[] = [
+  ...keyRoutes,
+  ...billingRoutes,
+  ...storeRoutes,
+  ...eventRoutes,
+  ...webhookRoutes,
+  ...identityRoutes,
+]

@@ -102,7 +102,15 @@ export function sha256(text: string, encoding: 'buffer' | 'base64' = 'buffer'): 
 // ---- the server secret and what is derived from it ---------------------------------------------------------------
 
 /** One derived key for each purpose, so that what one of them protects says nothing about another. */
-const PURPOSES = ['key-hash', 'idempotency-lookup', 'idempotency-seal', 'cursor', 'user-key-wrap', 'sign-in'] as const
+const PURPOSES = [
+  'key-hash',
+  'idempotency-lookup',
+  'idempotency-seal',
+  'cursor',
+  'user-key-wrap',
+  'sign-in',
+  'webhook-secret',
+] as const
 export type Purpose = (typeof PURPOSES)[number]
 
 export class ServerKeys {

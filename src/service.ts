@@ -12,6 +12,7 @@ import type { Config } from './config.ts'
 import { connect, type Database } from './db/db.ts'
 import { listen } from './db/listen.ts'
 import { migrate } from './db/migrate.ts'
+import { type Resolve, resolveHost } from './dns.ts'
 import { EVENTS_CHANNEL, newNews } from './events/log.ts'
 import { startSealing } from './events/seal.ts'
 import { newFeed } from './events/stream.ts'
@@ -30,6 +31,8 @@ import { newVerifier } from './keys/verify.ts'
 import { tellExpiring } from './keys/watch.ts'
 import { routes } from './routes.ts'
 import { purgeStores } from './stores/stores.ts'
+import { newDispatcher, sweepDeliveries } from './webhooks/dispatch.ts'
+import { newOutlet } from './webhooks/outlet.ts'
 
 export type Service = {
   url: string
@@ -38,20 +41,25 @@ export type Service = {
   close(patienceMs?: number): Promise<void>
 }
 
-export async function startService(config: Config, log: Logger, say: (line: string) => void): Promise<Service> {
+export async function startService(
+  config: Config,
+  log: Logger,
+  say: (line: string) => void,
+  resolve: Resolve = resolveHost,
+): Promise<Service> {
   const home = await openHome(config, say)
   try {
     await migrate(home.connection, say)
-    return await serve(config, home, log)
+    return await serve(config, home, log, resolve)
   } catch (error) {
     await home.close()
     throw error
   }
 }
 
-async function serve(config: Config, home: Home, log: Logger): Promise<Service> {
+async function serve(config: Config, home: Home, log: Logger, resolve: Resolve): Promise<Service> {
   const db = connect(home.connection)
-  const here = hereFrom(config, home.secret)
+  const here = hereFrom(config, home.secret, resolve)
   const keys = newKnownKeys(db, here.keyring, () => words.heardUpTo())
   const news = newNews()
   const words = listen(home.connection, { [KEYS_CHANNEL]: keys.forget, [EVENTS_CHANNEL]: news.tell }, () => {
@@ -69,6 +77,8 @@ async function serve(config: Config, home: Home, log: Logger): Promise<Service> 
     streams: streams.open,
     sealed: sealer.sealed,
   })
+  const outlet = newOutlet(here.webhooks.resolve, here.webhooks.allowPrivate)
+  const dispatcher = newDispatcher(db, here, outlet, overload.answered, metrics.sent)
   let draining = false
   const app = await buildServer({
     gate: {
@@ -80,6 +90,7 @@ async function serve(config: Config, home: Home, log: Logger): Promise<Service> 
       limits: newLimits(config.RATE_LIMIT),
       verifier: newVerifier(db, here, keys, usage, metrics.verified),
       feed,
+      changed: dispatcher.wake,
     },
     routes,
     draining: () => draining,
@@ -95,6 +106,7 @@ async function serve(config: Config, home: Home, log: Logger): Promise<Service> 
   const close = async (patienceMs = PATIENCE_MS) => {
     draining = true
     streams.close()
+    const dispatched = dispatcher.close(patienceMs * 3)
     await drain(app.server, patienceMs)
     // What is answered from here on, and every stream that ends, leaves a quiet connection behind.
     const sweeping = setInterval(() => app.server.closeIdleConnections(), SWEEP_MS)
@@ -105,6 +117,7 @@ async function serve(config: Config, home: Home, log: Logger): Promise<Service> 
     feed.close()
     await sealer.close()
     await usage.close()
+    await dispatched
     await words.close()
     await db.close()
     await home.close()
@@ -135,7 +148,15 @@ async function drain(server: net.Server & { closeIdleConnections(): void }, pati
 }
 
 function houseKeeping(db: Database): NodeJS.Timeout {
-  const chores = [forgetAnswers, forgetFailures, forgetSessions, purgeStores, rollUpUsage, tellExpiring]
+  const chores = [
+    forgetAnswers,
+    forgetFailures,
+    forgetSessions,
+    purgeStores,
+    rollUpUsage,
+    tellExpiring,
+    sweepDeliveries,
+  ]
   return setInterval(() => {
     // What a chore does not get done now, the next one does.
     for (const chore of chores) chore(db).catch(() => {})

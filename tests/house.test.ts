@@ -9,7 +9,7 @@ const FLOORS: [RegExp, number][] = [
   [/\/schema\.ts$/, 0],
   [/^http\//, 4],
   [/^routes\.ts$/, 3.5],
-  [/^(identity|stores|keys|billing)\//, 3],
+  [/^(identity|stores|keys|billing|webhooks)\//, 3],
   [/^(access|events|idempotency|limits)\//, 2],
   [/^db\//, 1],
   [/^[a-z-]+\.ts$/, 0],

@@ -20,6 +20,8 @@ const PARAMS: Record<string, IdKind> = {
   userId: 'user',
   invitationId: 'inv',
   sessionId: 'sess',
+  webhookId: 'wh',
+  deliveryId: 'dlv',
 }
 
 const nameOf = (route: Route) => `${route.method} ${route.path}`
@@ -278,7 +280,7 @@ test('every example really works and is answered as the row says', async () => {
     if (schema) expect(check(schema, reply.body), name).toEqual([])
     if (status === 201 && row.needs !== 'nothing') expect(reply.headers.get('location'), name).toMatch(/^\/v1\//)
   }
-})
+}, 120_000)
 
 test('every GET answers HEAD with the same headers and no body', async () => {
   const world = await shop()
@@ -393,6 +395,8 @@ async function things(world: Shop): Promise<Things> {
   const { token } = await invite(world, storeId, guest.email)
   await api.post('/v1/user/invitations/accept', { token }, { as: guest.token })
   const key = (await api.post(`/v1/user/store/${storeId}/keys`, NEW_KEY, { as })).body
+  const webhooks = `/v1/user/store/${storeId}/webhooks`
+  const webhook = (await api.post(webhooks, { url: 'https://shop.example/hooks', types: ['*'] }, { as })).body
   const ids = {
     storeId,
     userId: guest.id,
@@ -400,6 +404,8 @@ async function things(world: Shop): Promise<Things> {
     addressId: (await api.post(`/v1/store/${storeId}/billing`, NEW_ADDRESS, { as })).body.id,
     invitationId: (await invite(world, storeId, 'somebody@example.com')).id,
     sessionId: (await signIn(world, owner)).sessionId,
+    webhookId: webhook.id,
+    deliveryId: (await api.post(`${webhooks}/${webhook.id}/test`, undefined, { as })).body.id,
   }
   return { storeId, guest, ids, tokens: { owner: as, key: key.key, service: await world.serviceToken() } }
 }

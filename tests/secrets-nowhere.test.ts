@@ -131,6 +131,17 @@ async function useEverything(world: Shop, secrets: Secrets, planted: string): Pr
   }
   secrets.add('a session token', (await api.post('/v1/auth/sign-up', newcomer)).body.token)
 
+  // Webhooks: the secret is sealed, and signs a message that leads nowhere.
+  const webhooks = `/v1/user/store/${store.id}/webhooks`
+  const hook = { url: 'https://shop.example/hooks', types: ['*'] }
+  const { body: webhook } = await api.post(webhooks, hook, { as, ...retry(secrets) })
+  const turned = await api.post(`${webhooks}/${webhook.id}/rotate`, {}, { as, ...retry(secrets) })
+  for (const { secret } of [webhook, turned.body]) {
+    secrets.add('the secret of a webhook', secret)
+    secrets.add('the bytes of it', Buffer.from(secret.slice('whsec_'.length), 'base64').toString('hex'))
+  }
+  expect((await api.post(`${webhooks}/${webhook.id}/test`, undefined, { as, ...retry(secrets) })).status).toBe(201)
+
   // A service token, from the operator's command.
   vi.stubEnv('DATABASE_URL', world.databaseUrl)
   vi.stubEnv('SERVER_SECRET', world.serverSecret)

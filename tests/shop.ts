@@ -10,6 +10,7 @@ import { inject, onTestFinished } from 'vitest'
 import { KNOWN_MS } from '../src/access/known.ts'
 import { travel } from '../src/clock.ts'
 import { readConfig } from '../src/config.ts'
+import type { Resolve } from '../src/dns.ts'
 import { newId } from '../src/ids.ts'
 import { mintToken, sha256 } from '../src/secrets.ts'
 import { type Service, startService } from '../src/service.ts'
@@ -59,7 +60,7 @@ export type Shop = {
   logs(): string
 }
 
-export async function shop(settings: Record<string, string> = {}): Promise<Shop> {
+export async function shop(settings: Record<string, string> = {}, resolve?: Resolve): Promise<Shop> {
   const databaseUrl = await newDatabase()
   const serverSecret = settings.SERVER_SECRET ?? randomBytes(32).toString('base64')
   const env = { DATABASE_URL: databaseUrl, SERVER_SECRET: serverSecret, PORT: '0', RATE_LIMIT: 'off', ...settings }
@@ -70,7 +71,7 @@ export async function shop(settings: Record<string, string> = {}): Promise<Shop>
     new Writable({ write: (line, _, done) => done(void lines.push(String(line))) }),
   )
   const start = async (more: Record<string, string> = {}) => {
-    const service = await startService(readConfig({ ...env, ...more }), log, () => {})
+    const service = await startService(readConfig({ ...env, ...more }), log, () => {}, resolve)
     onTestFinished(() => service.close(0))
     return service
   }

@@ -58,6 +58,23 @@ export const EVENT_TYPES = {
   'key.leaked': { subject: 'key', about: 'The secret of a key was found where it should not be.', data: [] },
   'key.expiring': { subject: 'key', about: 'A key ends in 30, 7 or 1 days.', data: ['expiresAt', 'days'] },
   'address.created': { subject: 'addr', about: 'A user has a new billing address.', data: ['country'] },
+  'webhook.created': {
+    subject: 'wh',
+    about: 'The store has a new webhook. Of its URL only the host is told.',
+    data: ['host', 'types', 'description'],
+  },
+  'webhook.updated': { subject: 'wh', about: 'A webhook was changed.', data: ['from', 'to', 'urlChanged'] },
+  'webhook.rotated': {
+    subject: 'wh',
+    about: 'A webhook has a new secret; the one before signs too until `previousExpiresAt`, if there is one.',
+    data: ['gracePeriodSeconds', 'previousExpiresAt'],
+  },
+  'webhook.disabled': {
+    subject: 'wh',
+    about: 'A webhook was switched off: `REQUESTED`, `GONE` (it answered 410) or `FAILING` (for 5 days).',
+    data: ['reason', 'failingSince'],
+  },
+  'webhook.deleted': { subject: 'wh', about: 'A webhook was deleted.', data: ['host', 'types', 'description'] },
 } as const satisfies Record<string, TypeRow>
 
 export type EventType = keyof typeof EVENT_TYPES

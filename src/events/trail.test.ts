@@ -254,6 +254,12 @@ async function doEverything(world: Shop): Promise<string[]> {
   secrets.push(invitation.token)
   await api.delete(`${path}/invitations/${invitation.id}`, as)
   await api.post(keys, { ...NEW_KEY, expiresAt: later(31 * DAY).toISOString() }, as)
+  const webhook = { url: 'https://shop.example/a-secret-path', types: ['key.*'] }
+  const { body: hook } = await api.post(`${path}/webhooks`, webhook, as)
+  const turned = (await api.post(`${path}/webhooks/${hook.id}/rotate`, {}, as)).body
+  secrets.push(hook.secret, turned.secret, 'a-secret-path')
+  await api.patch(`${path}/webhooks/${hook.id}`, { url: 'https://shop.example/b', enabled: false }, as)
+  await api.delete(`${path}/webhooks/${hook.id}`, as)
   travel(2 * DAY)
   await tellExpiring(service.db)
   travel(0)

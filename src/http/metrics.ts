@@ -6,6 +6,7 @@ import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom
 export type Metrics = {
   request(method: string, route: string, status: number, seconds: number): void
   verified(code: string): void
+  sent(outcome: string): void
   read(): Promise<{ type: string; text: string }>
 }
 
@@ -31,6 +32,12 @@ export function newMetrics(readings: Readings): Metrics {
     name: 'storekeeper_verifications_total',
     help: 'Keys verified, by outcome.',
     labelNames: ['code'],
+    registers: [registry],
+  })
+  const deliveries = new Counter({
+    name: 'storekeeper_webhook_attempts_total',
+    help: 'Tries to deliver to a webhook, by outcome: delivered, failed, given_up.',
+    labelNames: ['outcome'],
     registers: [registry],
   })
   new Gauge({
@@ -83,6 +90,7 @@ export function newMetrics(readings: Readings): Metrics {
       count.inc()
       time.observe(seconds)
     },
+    sent: (outcome) => deliveries.inc({ outcome }),
     verified(code) {
       const child = outcomes.get(code) ?? verifications.labels({ code })
       outcomes.set(code, child)

@@ -50,12 +50,14 @@ const TAGS = [
   ['Keys', 'API keys of a store.'],
   ['Billing', 'Billing addresses of a store user.'],
   ['Events', 'What happened in a store: the audit trail, live, and sealed.'],
+  ['Webhooks', 'What happens in a store, sent to a URL.'],
 ] as const
 
 export function tagOf(route: Route): string {
   if (/\/keys/.test(route.path)) return 'Keys'
   if (/\/billing/.test(route.path)) return 'Billing'
   if (/\/events/.test(route.path)) return 'Events'
+  if (/\/webhooks/.test(route.path)) return 'Webhooks'
   return /store|invitations/.test(route.path) ? 'Stores' : 'Accounts'
 }
 

@@ -65,6 +65,8 @@ export type Gate = {
   limits: { callers: Buckets; addresses: Buckets } | null
   verifier: Verifier
   feed: Feed
+  /** Called after every change: whoever has to tell of it may look. */
+  changed(): void
 }
 
 export function newLimits(perMinute: number | null): Gate['limits'] {
@@ -220,6 +222,8 @@ const IDS: Record<string, { kind: IdKind; missing: ErrorCode }> = {
   userId: { kind: 'user', missing: 'member_not_found' },
   invitationId: { kind: 'inv', missing: 'invitation_not_found' },
   sessionId: { kind: 'sess', missing: 'session_not_found' },
+  webhookId: { kind: 'wh', missing: 'webhook_not_found' },
+  deliveryId: { kind: 'dlv', missing: 'delivery_not_found' },
 }
 
 function checkIds(route: Route, params: Record<string, string>): void {
@@ -323,6 +327,7 @@ async function perform(
   const sent = route.ownTransaction
     ? await handle(gate.db)
     : await inTransaction(gate.db, route, caller, incoming.params.storeId, request, handle)
+  gate.changed()
   if (!route.leavesAccess) forget(gate, incoming.params.keyId ?? incoming.params.storeId)
   return sent
 }

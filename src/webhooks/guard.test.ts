@@ -1,0 +1,238 @@
+import { createServer } from 'node:http'
+import net, { type AddressInfo } from 'node:net'
+import { expect, onTestFinished, test } from 'vitest'
+import { receiver } from '../../tests/receiver.ts'
+import { NEW_KEY, shop } from '../../tests/shop.ts'
+import type { Resolve } from '../dns.ts'
+import { isPublic } from './guard.ts'
+import { newOutlet } from './outlet.ts'
+
+const PUBLIC = '93.184.215.14'
+/** Inner addresses, and every way there is to write them. */
+const INNER = [
+  '127.0.0.1',
+  '2130706433',
+  '0x7f.1',
+  '0177.0.0.1',
+  '127.1',
+  '0.0.0.0',
+  '0',
+  '[::1]',
+  '[::]',
+  '[::ffff:7f00:1]',
+  '[::ffff:127.0.0.1]',
+  '[::ffff:93.184.215.14]',
+  '[::7f00:1]',
+  '①②⑦.⓪.⓪.①',
+  '127.0.0.1.',
+  '10.1.2.3',
+  '172.16.0.1',
+  '172.31.255.255',
+  '192.168.1.1',
+  '169.254.169.254',
+  '100.64.0.1',
+  '100.127.255.255',
+  '192.0.0.1',
+  '192.0.2.1',
+  '198.18.0.1',
+  '224.0.0.1',
+  '239.255.255.255',
+  '240.0.0.1',
+  '255.255.255.255',
+  '[fd00::1]',
+  '[fc00::1]',
+  '[fe80::1]',
+  '[fec0::1]',
+  '[ff02::1]',
+  '[64:ff9b::7f00:1]',
+  '[64:ff9b:1::1]',
+  '[2002:7f00:1::]',
+  '[2001::1]',
+  '[2001:db8::1]',
+  '[100::1]',
+  '[::ffff:0:7f00:1]',
+]
+
+async function stall(answers: Record<string, string[]>) {
+  const looks: string[] = []
+  const resolve: Resolve = async (host) => {
+    looks.push(host)
+    const found = answers[host]
+    if (!found) throw Object.assign(new Error('unknown'), { code: 'ENOTFOUND' })
+    return found
+  }
+  const world = await shop({}, resolve)
+  const webhooks = `/v1/user/store/${world.store.id}/webhooks`
+  const as = world.owner.token
+  // Nothing is ever sent to a public address from here: only the one test of them that means to makes a key.
+  const make = (url: string) => world.api.post(webhooks, { url, types: ['key.*'] }, { as })
+  return { ...world, webhooks, as, make, looks }
+}
+
+test('34. addresses of the public internet pass, and no other', () => {
+  for (const address of [PUBLIC, '1.1.1.1', '100.63.255.255', '172.32.0.1', '2606:4700::1111', '2a00:1450::1'])
+    expect([address, isPublic(address)]).toEqual([address, true])
+  for (const address of ['', 'localhost', '127.0.0.1', '::1', '::ffff:1.1.1.1', 'fe80::1%eth0', '64:ff9b::1.1.1.1'])
+    expect([address, isPublic(address)]).toEqual([address, false])
+})
+
+test('34. 422: a URL that is not https, holds a password, or leads to a port of something else', async () => {
+  const { make } = await stall({ 'shop.example': [PUBLIC] })
+  const cases: [string, string][] = [
+    ['http://shop.example/', 'https_required'],
+    ['ftp://shop.example/', 'https_required'],
+    ['file:///etc/passwd', 'https_required'],
+    ['gopher://shop.example/', 'https_required'],
+    ['https://user:pass@shop.example/', 'credentials_in_url'],
+    ['https://user@shop.example/', 'credentials_in_url'],
+    ['https://shop.example:22/', 'forbidden_port'],
+    ['https://shop.example:25/', 'forbidden_port'],
+    ['https://shop.example:5432/', 'forbidden_port'],
+    ['shop.example', 'invalid_url'],
+    ['https://', 'invalid_url'],
+    ['https://[fe80::1%25eth0]/', 'invalid_url'],
+    ['https://256.1.1.1/', 'invalid_url'],
+  ]
+  for (const [url, code] of cases) {
+    const { status, body } = await make(url)
+    expect([url, status, body.errors]).toEqual([url, 422, [expect.objectContaining({ pointer: '#/url', code })]])
+  }
+  expect((await make('https://shop.example:8443/hooks?shop=1')).status).toBe(201)
+  expect((await make(`https://${'a'.repeat(3000)}.example/`)).body.errors[0].code).toBe('too_long')
+})
+
+test('34. 422: an inner address, however it is written, when it is made and when it is changed', async () => {
+  const { api, as, make, webhooks, looks } = await stall({ 'shop.example': [PUBLIC] })
+  const { body: webhook } = await make('https://shop.example/')
+  looks.length = 0
+  for (const host of INNER) {
+    const url = `https://${host}/hooks`
+    for (const { status, body } of [await make(url), await api.patch(`${webhooks}/${webhook.id}`, { url }, { as })])
+      expect([host, status, body.errors?.[0]?.code]).toEqual([host, 422, 'forbidden_address'])
+  }
+  expect(looks).toEqual([])
+  expect((await api.get(`${webhooks}/${webhook.id}`, { as })).body.url).toBe('https://shop.example/')
+})
+
+test('34. 422: a name that stands for an inner address, be it one of many', async () => {
+  const { make } = await stall({
+    'inner.example': ['10.0.0.1'],
+    'mixed.example': [PUBLIC, '127.0.0.1'],
+    'six.example': ['2606:4700::1111', '::1'],
+    'mapped.example': ['::ffff:169.254.169.254'],
+    localhost: ['127.0.0.1'],
+    'localhost.': ['::1'],
+  })
+  for (const host of ['inner.example', 'mixed.example', 'six.example', 'mapped.example', 'localhost', 'localhost.'])
+    expect([host, (await make(`https://${host}/`)).body.errors?.[0]?.code]).toEqual([host, 'forbidden_address'])
+  // One that nobody knows yet may be made: it is looked at again whenever something is sent.
+  expect((await make('https://tomorrow.example/')).status).toBe(201)
+})
+
+test('34. a name that points inward at the second look is not followed', async () => {
+  const answers = { 'rebind.example': [PUBLIC] }
+  const { api, as, make, keys, webhooks } = await stall(answers)
+  const heard: net.Socket[] = []
+  const inner = net.createServer((socket) => void heard.push(socket))
+  await new Promise<void>((resolve) => inner.listen(0, '127.0.0.1', resolve))
+  onTestFinished(() => void inner.close())
+  const { body: webhook } = await make(`https://rebind.example:${(inner.address() as AddressInfo).port}/`)
+  answers['rebind.example'] = ['127.0.0.1']
+  await api.post(keys, NEW_KEY, { as })
+  for (;;) {
+    const [delivery] = (await api.get(`${webhooks}/${webhook.id}/deliveries`, { as })).body.data
+    if (!delivery?.attempts) continue
+    expect([delivery.error, delivery.responseStatus]).toEqual(['forbidden_address', null])
+    break
+  }
+  expect(heard).toEqual([])
+})
+
+test('34. the way out itself refuses inner addresses: as a literal, from DNS, and on the connection', async () => {
+  const heard: unknown[] = []
+  const server = createServer((request, response) => {
+    heard.push(request.url)
+    response.end()
+  })
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+  onTestFinished(() => void server.close())
+  const { port } = server.address() as AddressInfo
+  const forbidden = { trouble: 'forbidden_address' }
+
+  let looks = 0
+  const outlet = newOutlet(async () => (looks++ % 2 ? ['127.0.0.1'] : [PUBLIC, '127.0.0.1']), false)
+  onTestFinished(() => outlet.close())
+  for (const host of ['127.0.0.1', '0x7f.1', '2130706433', '[::1]', '[::ffff:127.0.0.1]'])
+    expect(await outlet.post(`http://${host}:${port}/`, {}, '')).toEqual(forbidden)
+  expect(looks).toBe(0)
+  for (let look = 0; look < 4; look++)
+    expect(await outlet.post(`http://mixed.example:${port}/`, {}, '')).toEqual(forbidden)
+  expect(looks).toBe(4)
+  expect(heard).toEqual([])
+})
+
+test('35. redirects are not followed, and are no success', async () => {
+  const inner = await receiver()
+  const far = await receiver((response) => void response.writeHead(302, { location: inner.url }).end())
+  const { api, owner, store } = await shop({ WEBHOOK_ALLOW_PRIVATE: 'on' })
+  const webhooks = `/v1/user/store/${store.id}/webhooks`
+  const { body } = await api.post(webhooks, { url: far.url, types: ['*'] }, { as: owner.token })
+  await far.messages(1)
+  for (;;) {
+    const [delivery] = (await api.get(`${webhooks}/${body.id}/deliveries`, { as: owner.token })).body.data
+    if (delivery.attempts === 0) continue
+    expect([delivery.status, delivery.responseStatus]).toEqual(['PENDING', 302])
+    break
+  }
+  expect(inner.received).toEqual([])
+})
+
+test('35. an answer without end is cut off, one that drips or never comes runs out of time', async () => {
+  const outlet = newOutlet(async () => ['127.0.0.1'], true, 500)
+  onTestFinished(() => outlet.close())
+  let written = 0
+  const endless = await receiver((response) => {
+    const chunk = Buffer.alloc(64 * 1024, 'x')
+    const pour = () => {
+      while (!response.destroyed && written < 100 * 1024 * 1024) {
+        written += chunk.length
+        if (!response.write(chunk)) return void response.once('drain', pour)
+      }
+      response.end()
+    }
+    pour()
+  })
+  expect(await outlet.post(endless.url, {}, '{}')).toEqual({ status: 200, body: 'x'.repeat(1024), retryAfter: null })
+  expect(written).toBeLessThan(20 * 1024 * 1024)
+
+  const drip = await receiver((response) => {
+    const timer = setInterval(() => response.write('x'), 50)
+    response.on('close', () => clearInterval(timer))
+  })
+  const never = await receiver(() => {})
+  for (const { url } of [drip, never]) expect(await outlet.post(url, {}, '{}')).toEqual({ trouble: 'timeout' })
+})
+
+test('35. an endpoint that never answers makes nobody wait but itself', async () => {
+  const { api, owner, store, keys } = await shop({ WEBHOOK_ALLOW_PRIVATE: 'on' })
+  const webhooks = `/v1/user/store/${store.id}/webhooks`
+  const [never, good] = [await receiver(() => {}), await receiver()]
+  for (const { url } of [never, good]) await api.post(webhooks, { url, types: ['key.*'] }, { as: owner.token })
+  await Promise.all(Array.from({ length: 60 }, () => api.post(keys, NEW_KEY, { as: owner.token })))
+  await good.messages(60)
+  // Four abreast, and the rest of its messages wait for those.
+  expect(never.received).toHaveLength(4)
+})
+
+test('what went wrong on the way is told', async () => {
+  const outlet = newOutlet(async () => Promise.reject(Object.assign(new Error('none'), { code: 'ENOTFOUND' })), true)
+  onTestFinished(() => outlet.close())
+  const far = await receiver()
+  const closed = net.createServer()
+  await new Promise<void>((resolve) => closed.listen(0, '127.0.0.1', resolve))
+  const { port } = closed.address() as AddressInfo
+  await new Promise((resolve) => closed.close(resolve))
+  expect(await outlet.post('http://nowhere.example/', {}, '')).toEqual({ trouble: 'unknown_host' })
+  expect(await outlet.post(`http://127.0.0.1:${port}/`, {}, '')).toEqual({ trouble: 'connection_failed' })
+  expect(await outlet.post(far.url.replace('http:', 'https:'), {}, '')).toEqual({ trouble: 'tls_failed' })
+})

@@ -1,0 +1,65 @@
+// What no schema can say about a webhook: its URL leads to the public internet, and its types are types of events.
+
+import { readMoment } from '../check.ts'
+import { DAY } from '../clock.ts'
+import type { Fault } from '../errors.ts'
+import { EVENT_TYPES } from '../events/schema.ts'
+import type { Here } from '../here.ts'
+import { readWebhookUrl } from './guard.ts'
+import type { NewWebhook, WebhookChanges } from './schema.ts'
+
+export type WantedWebhook = { url: string; types: string[]; description: string | null }
+export type WebhookWish = Partial<WantedWebhook> & { enabled?: boolean }
+
+export function readNewWebhook(body: Partial<NewWebhook>, here: Here, faults: Fault[]): WantedWebhook {
+  const { url, types = [], description = null } = body
+  return {
+    url: url === undefined ? '' : readWebhookUrl(url, here.webhooks.allowPrivate, faults),
+    types: readTypes(types, faults),
+    description,
+  }
+}
+
+export function readWebhookChanges(body: WebhookChanges, here: Here, faults: Fault[]): WebhookWish {
+  const { url, types, description, enabled } = body
+  return {
+    ...(url === undefined ? {} : { url: readWebhookUrl(url, here.webhooks.allowPrivate, faults) }),
+    ...(types === undefined ? {} : { types: readTypes(types, faults) }),
+    ...(description === undefined ? {} : { description }),
+    ...(enabled === undefined ? {} : { enabled }),
+  }
+}
+
+/** What happens in stores. Accounts and service tokens are nobody's business there. */
+const SUBJECTS = ['store', 'member', 'key', 'address', 'webhook']
+const KNOWN = new Set([
+  '*',
+  ...SUBJECTS.map((subject) => `${subject}.*`),
+  ...Object.keys(EVENT_TYPES).filter((type) => SUBJECTS.includes(type.split('.')[0] as string)),
+])
+
+function readTypes(types: string[], faults: Fault[]): string[] {
+  types.forEach((type, i) => {
+    if (!KNOWN.has(type))
+      faults.push({
+        pointer: `#/types/${i}`,
+        code: 'unknown_type',
+        detail: 'There is no such type of event. Send a type, the beginning of one followed by ".*", or "*".',
+        example: 'key.*',
+      })
+  })
+  return types
+}
+
+export type Span = { from: Date; to: Date }
+const LONGEST_SPAN_MS = 31 * DAY
+
+export function readSpan(body: { from?: string; to?: string }, _here: Here, faults: Fault[]): Span {
+  const [from, to] = [body.from, body.to].map((text) => (text && readMoment(text)) || new Date(0)) as [Date, Date]
+  if (body.from !== undefined && body.to !== undefined) {
+    if (from >= to) faults.push({ pointer: '#/from', code: 'not_before', detail: 'This must lie before "to".' })
+    else if (to.getTime() - from.getTime() > LONGEST_SPAN_MS)
+      faults.push({ pointer: '#/from', code: 'too_far', detail: 'This may lie at most 31 days before "to".' })
+  }
+  return { from, to }
+}

@@ -1,0 +1,199 @@
+// How HTTP speaks of webhooks.
+
+import { Words } from '../check.ts'
+import { PageQuery } from '../page.ts'
+import { type Route, route } from '../route.ts'
+import { Type } from '../type.ts'
+import { listDeliveries, readDelivery, redeliver, redeliverSpan, sendTest } from './deliveries.ts'
+import { readNewWebhook, readSpan, readWebhookChanges } from './input.ts'
+import {
+  DELIVERY_STATUSES,
+  Deliveries,
+  Delivery,
+  NewWebhook,
+  Redelivered,
+  Redelivery,
+  Webhook,
+  WebhookChanges,
+  WebhookRotation,
+  Webhooks,
+  WebhookWithSecret,
+} from './schema.ts'
+import { changeWebhook, createWebhook, deleteWebhook, listWebhooks, readWebhook, rotateWebhook } from './webhooks.ts'
+
+const WEBHOOKS = '/v1/user/store/:storeId/webhooks'
+const DAY_SECONDS = 86_400
+const needs = 'MANAGE_WEBHOOKS'
+
+export const webhookRoutes: Route[] = [
+  route(
+    {
+      method: 'POST',
+      path: WEBHOOKS,
+      needs,
+      summary: 'Create a webhook',
+      description:
+        'From now on what happens in the store is sent to the URL, signed as Standard Webhooks says. The answer carries the `secret` to check signatures with: it is shown once, here, and never again. Should the answer be lost on its way, send the same request with the same `Idempotency-Key` within the hour.',
+      body: NewWebhook,
+      reads: readNewWebhook,
+      returns: [201, WebhookWithSecret],
+      errors: ['limit_exceeded', 'secret_no_longer_available'],
+      onceOnly: true,
+      ownTransaction: true,
+      leavesAccess: true,
+      example: { body: { url: 'https://shop.example/hooks', types: ['key.*'], description: 'The warehouse' } },
+    },
+    ({ db, here, caller, params, body, retry }) => createWebhook(db, here, caller, params.storeId, body, retry),
+  ),
+  route(
+    {
+      method: 'GET',
+      path: WEBHOOKS,
+      needs,
+      summary: 'List the webhooks',
+      description: 'Newest first, without their secrets.',
+      query: Type.Object(PageQuery, { additionalProperties: false }),
+      returns: [200, Webhooks],
+      example: { query: 'limit=10' },
+    },
+    async ({ db, here, params, query }) => ({ body: await listWebhooks(db, here, params.storeId, query) }),
+  ),
+  route(
+    {
+      method: 'GET',
+      path: `${WEBHOOKS}/:webhookId`,
+      needs,
+      summary: 'Read a webhook',
+      description: 'The record, without its secret.',
+      returns: [200, Webhook],
+      errors: ['webhook_not_found'],
+    },
+    ({ db, params }) => readWebhook(db, params),
+  ),
+  route(
+    {
+      method: 'PATCH',
+      path: `${WEBHOOKS}/:webhookId`,
+      needs,
+      summary: 'Change a webhook',
+      description:
+        'What is left out stays as it is. `"enabled": false` stops it: what happens meanwhile is not collected, and what was waiting waits. `"enabled": true` sets it going again, also after we have switched it off.',
+      body: WebhookChanges,
+      reads: readWebhookChanges,
+      returns: [200, Webhook],
+      errors: ['webhook_not_found', 'precondition_failed'],
+      ownTransaction: true,
+      leavesAccess: true,
+      example: { body: { types: ['*'], description: null } },
+    },
+    ({ db, here, caller, params, body, ifMatch }) => changeWebhook(db, here, caller, params, body, ifMatch),
+  ),
+  route(
+    {
+      method: 'DELETE',
+      path: `${WEBHOOKS}/:webhookId`,
+      needs,
+      summary: 'Delete a webhook',
+      description: 'Nothing more is sent to it, and what is known of its deliveries goes with it.',
+      returns: [204, null],
+      errors: ['webhook_not_found', 'precondition_failed'],
+      leavesAccess: true,
+    },
+    async ({ db, caller, params, ifMatch }) => {
+      await deleteWebhook(db, caller, params, ifMatch)
+      return { body: null }
+    },
+  ),
+  route(
+    {
+      method: 'POST',
+      path: `${WEBHOOKS}/:webhookId/rotate`,
+      needs,
+      summary: "Rotate a webhook's secret",
+      description:
+        'Gives the webhook a new secret, shown once, in this answer. For the grace period every message carries two signatures, one with each secret, so that you can change yours at leisure. Rotating again within it ends the older secret at once.',
+      body: WebhookRotation,
+      bodyOptional: true,
+      returns: [200, WebhookWithSecret],
+      errors: ['webhook_not_found', 'secret_no_longer_available'],
+      onceOnly: true,
+      leavesAccess: true,
+      example: { body: { gracePeriodSeconds: 3600 } },
+    },
+    ({ db, here, caller, params, body }) =>
+      rotateWebhook(db, here, caller, params, body.gracePeriodSeconds ?? DAY_SECONDS),
+  ),
+  route(
+    {
+      method: 'POST',
+      path: `${WEBHOOKS}/:webhookId/test`,
+      needs,
+      summary: 'Send a test message',
+      description:
+        'Sends a message of the type `webhook.test`, whatever the webhook listens to, and tries once. Read the delivery to see how it went.',
+      returns: [201, Delivery],
+      errors: ['webhook_not_found', 'webhook_disabled'],
+      leavesAccess: true,
+    },
+    ({ db, params }) => sendTest(db, params),
+  ),
+  route(
+    {
+      method: 'POST',
+      path: `${WEBHOOKS}/:webhookId/redeliver`,
+      needs,
+      summary: 'Send what happened in a time again',
+      description:
+        'Everything that happened between `from` and `to`, 31 days at most, and is of a type the webhook listens to, whether or not it was sent before; each under the `webhook-id` it always had. What happened in the last five seconds may be missing. At most 1,000 events at once: while `nextFrom` is not `null`, ask again from there.',
+      body: Redelivery,
+      reads: readSpan,
+      returns: [200, Redelivered],
+      errors: ['webhook_not_found', 'webhook_disabled'],
+      leavesAccess: true,
+      example: { body: { from: '2027-01-31T12:00:00Z', to: '2027-01-31T13:00:00Z' } },
+    },
+    async ({ db, params, body }) => ({ body: await redeliverSpan(db, params, body) }),
+  ),
+  route(
+    {
+      method: 'GET',
+      path: `${WEBHOOKS}/:webhookId/deliveries`,
+      needs,
+      summary: 'List the deliveries',
+      description: 'What was sent to the webhook in the last 30 days and how it went, newest first.',
+      query: Type.Object(
+        { ...PageQuery, status: Type.Optional(Words(DELIVERY_STATUSES)) },
+        { additionalProperties: false },
+      ),
+      returns: [200, Deliveries],
+      errors: ['webhook_not_found'],
+      example: { query: 'status=FAILED' },
+    },
+    async ({ db, here, params, query }) => ({ body: await listDeliveries(db, here, params, query) }),
+  ),
+  route(
+    {
+      method: 'GET',
+      path: `${WEBHOOKS}/:webhookId/deliveries/:deliveryId`,
+      needs,
+      summary: 'Read a delivery',
+      description: 'How it went so far, and when it is tried next.',
+      returns: [200, Delivery],
+      errors: ['webhook_not_found', 'delivery_not_found'],
+    },
+    ({ db, params }) => readDelivery(db, params),
+  ),
+  route(
+    {
+      method: 'POST',
+      path: `${WEBHOOKS}/:webhookId/deliveries/:deliveryId/redeliver`,
+      needs,
+      summary: 'Send a delivery again',
+      description: 'The same message under the same `webhook-id`, as a delivery of its own.',
+      returns: [201, Delivery],
+      errors: ['webhook_not_found', 'delivery_not_found', 'webhook_disabled'],
+      leavesAccess: true,
+    },
+    ({ db, params }) => redeliver(db, params),
+  ),
+]

@@ -1,0 +1,39 @@
+// When a message is tried again. The ten steps are those that Standard Webhooks publishes: about 75 hours in all.
+
+import { DAY, HOUR, later, MINUTE, SECOND } from '../clock.ts'
+
+/** How long after the try before; the first is made at once. */
+const STEPS_MS = [
+  0,
+  5 * SECOND,
+  5 * MINUTE,
+  30 * MINUTE,
+  2 * HOUR,
+  5 * HOUR,
+  10 * HOUR,
+  14 * HOUR,
+  20 * HOUR,
+  24 * HOUR,
+]
+/** Each wait is up to a tenth longer, so that what failed together does not come back together. */
+const JITTER = 0.1
+const LONGEST_WAIT_MS = DAY
+
+/** After so long without a single success a webhook is switched off. */
+export const FAILING_MS = 5 * DAY
+
+/** The moment of the next try after so many, or null when that was the last. `Retry-After` may put it off, by a day at most. */
+export function nextTry(attempts: number, at: Date, retryAfter: string | null, random: number): Date | null {
+  const step = STEPS_MS[attempts]
+  if (step === undefined) return null
+  const asked = Math.min(readRetryAfter(retryAfter, at), LONGEST_WAIT_MS)
+  return later(Math.max(step * (1 + JITTER * random), asked), at)
+}
+
+/** Seconds, or a date (RFC 9110, 10.2.3). What is neither counts for nothing. */
+function readRetryAfter(text: string | null, at: Date): number {
+  if (text === null) return 0
+  if (/^\d{1,9}$/.test(text)) return Number(text) * SECOND
+  const moment = Date.parse(text)
+  return Number.isNaN(moment) ? 0 : Math.max(0, moment - at.getTime())
+}

@@ -1,0 +1,35 @@
+// Standard Webhooks (standardwebhooks.com): the receiver knows by the signature that a message is ours, whole and fresh.
+// The secret is `whsec_` and 32 random bytes in base64. It has to be there when a message is signed, so it is kept sealed
+// under a key derived from the server secret, and not as a hash.
+
+import { createHmac } from 'node:crypto'
+import { type Keyring, keysOf, open, randomBytes, Secret, seal } from '../secrets.ts'
+
+const PREFIX = 'whsec_'
+
+export type SealedSecret = { sealed: Buffer; kid: string }
+
+export function mintSecret(keyring: Keyring, webhookId: string): { secret: Secret; kept: SealedSecret } {
+  const bytes = Buffer.from(randomBytes(32))
+  const { current } = keyring
+  const sealed = seal(current.hmac('webhook-secret', webhookId), bytes, webhookId)
+  return { secret: new Secret(PREFIX + bytes.toString('base64')), kept: { sealed, kid: current.kid } }
+}
+
+/** The bytes to sign with, or null when the server secret they were sealed under is not here any more. */
+export function openSecret(keyring: Keyring, webhookId: string, { sealed, kid }: SealedSecret): Buffer | null {
+  const keys = keysOf(keyring, kid)
+  return keys && open(keys.hmac('webhook-secret', webhookId), sealed, webhookId)
+}
+
+/** One signature for each secret, the newest first: while a secret is being changed there are two. */
+export function signedHeaders(secrets: readonly Buffer[], id: string, at: Date, body: string): Record<string, string> {
+  const timestamp = String(Math.floor(at.getTime() / 1000))
+  const sign = (secret: Buffer) =>
+    `v1,${createHmac('sha256', secret).update(`${id}.${timestamp}.${body}`).digest('base64')}`
+  return {
+    'webhook-id': id,
+    'webhook-timestamp': timestamp,
+    'webhook-signature': secrets.map(sign).join(' '),
+  }
+}
