@@ -132,7 +132,7 @@ test('PATCH changes what is sent and where, honours If-Match, and tells of it wi
   const etag = (await api.get(path, { as })).headers.get('etag') as string
   const changed = await api.patch(
     path,
-    { url: 'http://127.0.0.1:8009/secret-path?token=1', types: ['*'], description: 'All' },
+    { url: 'http://127.0.0.1:8009/secret-path?token=1', types: ['member.*'], description: 'All' },
     { as, headers: { 'if-match': etag } },
   )
   expect(changed.status).toBe(200)
@@ -140,7 +140,7 @@ test('PATCH changes what is sent and where, honours If-Match, and tells of it wi
   expect(changed.body).toEqual({
     ...record,
     url: 'http://127.0.0.1:8009/secret-path?token=1',
-    types: ['*'],
+    types: ['member.*'],
     description: 'All',
     updatedAt: changed.body.updatedAt,
   })
@@ -149,7 +149,7 @@ test('PATCH changes what is sent and where, honours If-Match, and tells of it wi
   const [event] = await sql(`select data from events where type = 'webhook.updated'`)
   expect(event.data).toEqual({
     from: { host: new URL(webhook.url).host, types: ['key.*'], description: null, enabled: true },
-    to: { host: '127.0.0.1:8009', types: ['*'], description: 'All', enabled: true },
+    to: { host: '127.0.0.1:8009', types: ['member.*'], description: 'All', enabled: true },
     urlChanged: true,
   })
 })
