@@ -33,21 +33,25 @@ const FORBIDDEN_PORTS = new Set(
  * `faults`. With `allowPrivate`, for development, http and inner addresses are let through.
  */
 export function readWebhookUrl(text: string, allowPrivate: boolean, faults: Fault[]): string {
-  const found = (code: string, detail: string) =>
-    void faults.push({ pointer: '#/url', code, detail, example: 'https://shop.example/hooks' })
+  const example = 'https://shop.example/hooks'
+  const found = (pointer: string, code: string, detail: string) => void faults.push({ pointer, code, detail, example })
   if (!URL.canParse(text)) {
-    found('invalid_url', 'This is not a URL.')
+    found('#/url', 'invalid_url', 'This is not a URL.')
     return text
   }
   const url = new URL(text)
   url.hash = ''
   if (url.protocol !== 'https:' && !(allowPrivate && url.protocol === 'http:'))
-    found('https_required', 'This must begin with https://.')
+    found('#/url', 'https_required', 'This must begin with https://.')
   else if (url.username !== '' || url.password !== '')
-    found('credentials_in_url', 'This must hold no user and no password. The signature tells that we are the sender.')
-  else if (FORBIDDEN_PORTS.has(Number(url.port))) found('forbidden_port', 'Nothing is ever sent to this port.')
+    found(
+      '#/url',
+      'credentials_in_url',
+      'This must hold no user and no password. The signature tells that we are the sender.',
+    )
+  else if (FORBIDDEN_PORTS.has(Number(url.port))) found('#/url', 'forbidden_port', 'Nothing is ever sent to this port.')
   else if (!allowPrivate && isLiteral(url.hostname) && !isPublic(bare(url.hostname)))
-    found('forbidden_address', FORBIDDEN)
+    found('#/url', 'forbidden_address', FORBIDDEN)
   return url.href
 }
 
