@@ -36,7 +36,9 @@ const LANE = 200
 const MOST_WAITING = 2_000
 /** So many answers may be waiting to be written down before nothing new is begun. */
 const MOST_UNWRITTEN = 1_000
-const OUTBOX_ROWS = 16
+/** Not more of the outbox than a lane has room for: what is sent at once need not be taken up by another statement. */
+const OUTBOX_ROWS = 64
+const OUTBOX_EVENTS = LANE / 2
 /** Without a word from anyone we look this often; and never more often than that. */
 const IDLE_MS = SECOND
 const ROUND_MS = 20
@@ -333,10 +335,17 @@ async function fanOut(
         delete from webhook_outbox
          where id = any(array(
                  select id
-                   from webhook_outbox
-                  order by id
-                  limit ${OUTBOX_ROWS}
-                    for update skip locked
+                   from (
+                          select id, sum(cardinality(event_ids)) over (order by id) - cardinality(event_ids) as before
+                            from (
+                                   select id, event_ids
+                                     from webhook_outbox
+                                    order by id
+                                    limit ${OUTBOX_ROWS}
+                                      for update skip locked
+                                 ) as free
+                        ) as counted
+                  where before < ${OUTBOX_EVENTS}
                ))
      returning webhook_ids, event_ids
       )

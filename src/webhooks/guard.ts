@@ -44,11 +44,7 @@ export function readWebhookUrl(text: string, allowPrivate: boolean, faults: Faul
   if (url.protocol !== 'https:' && !(allowPrivate && url.protocol === 'http:'))
     found('#/url', 'https_required', 'This must begin with https://.')
   else if (url.username !== '' || url.password !== '')
-    found(
-      '#/url',
-      'credentials_in_url',
-      'This must hold no user and no password. The signature tells that we are the sender.',
-    )
+    found('#/url', 'credentials_in_url', 'This must hold no user and no password.')
   else if (FORBIDDEN_PORTS.has(Number(url.port))) found('#/url', 'forbidden_port', 'Nothing is ever sent to this port.')
   else if (!allowPrivate && isLiteral(url.hostname) && !isPublic(bare(url.hostname)))
     found('#/url', 'forbidden_address', FORBIDDEN)
