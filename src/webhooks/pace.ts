@@ -1,7 +1,6 @@
 // Telling others must not slow down those who ask. While requests come in and the event loop has nothing left to give, the
 // share of deliveries is halved ten times a second, down to a trickle; whenever there is room again it grows. What waits
-// meanwhile waits in the database, and another node may take it. (Measured: without this a node that is asked as fast as
-// it can answer, with three webhooks listening, lost half of its speed to them.)
+// meanwhile waits in the database, and another node may take it.
 
 import { performance } from 'node:perf_hooks'
 
