@@ -278,7 +278,7 @@ test('every example really works and is answered as the row says', async () => {
     if (schema) expect(check(schema, reply.body), name).toEqual([])
     if (status === 201 && row.needs !== 'nothing') expect(reply.headers.get('location'), name).toMatch(/^\/v1\//)
   }
-})
+}, 120_000)
 
 test('every GET answers HEAD with the same headers and no body', async () => {
   const world = await shop()
