@@ -6,7 +6,7 @@ import type { AddressInfo } from 'node:net'
 import { onTestFinished } from 'vitest'
 
 type Signed = { raw: string; headers: Record<string, string> }
-export type PublishedKey = { key_identifier: string; key: string; is_current: boolean }
+type PublishedKey = { key_identifier: string; key: string; is_current: boolean }
 
 export type Github = {
   /** Where its keys are. */

@@ -81,6 +81,21 @@ test('200: whoever holds a key can end it, and every node refuses it from then o
   expect(live_keys).toBe(0)
 })
 
+test('the node that took the report refuses the key at once, though no word of it came', async () => {
+  const github = await playGithub()
+  const world = await shop({ GITHUB_KEYS_URL: github.url })
+  const { api, sql, serviceToken } = world
+  const verify = verifier(await serviceToken())
+  await sql('alter table api_keys disable trigger api_keys_tell')
+  const [mine, found] = [await newKey(world), await newKey(world)]
+  for (const { key } of [mine, found]) expect(await verify(api, key)).toBe('VALID')
+  await report(api, mine.key)
+  expect(await verify(api, mine.key)).toBe('REVOKED')
+  expect(await verify(api, found.key)).toBe('VALID')
+  await api.post('/v1/leaks/github', undefined, github.sign([{ token: found.key }]))
+  expect(await verify(api, found.key)).toBe('REVOKED')
+})
+
 test('TEST and DEV keys end at once; PROD keys at once or after the grace of their store', async () => {
   const world = await shop()
   const { api, serviceToken } = world
