@@ -241,6 +241,19 @@ test('of many reports at the same moment, at two nodes, one counts', async () =>
   expect((await eventsOf(world, id)).map(({ type }) => type)).toEqual(['key.leaked', 'key.revoked'])
 })
 
+test('a report waits for a change of the store, and goes by what it says then', async () => {
+  const world = await shop()
+  const { api, store, sql } = world
+  const { id, key } = await newKey(world)
+  await sql('begin')
+  await sql('update stores set leak_grace_seconds = 3600 where id = $1', [store.id])
+  const answer = report(api, key)
+  await vi.waitFor(async () => expect(await sql('select pid from pg_locks where not granted')).not.toEqual([]))
+  await sql('commit')
+  expect(await answer).toEqual(ACCEPTED)
+  expect((await eventsOf(world, id)).map(({ data }) => data.action)).toEqual(['shortened'])
+})
+
 // ---- a key that was rotated -----------------------------------------------------------------------------------------
 
 test('the secret before the last ends the key while it works, and does nothing afterwards', async () => {
@@ -650,6 +663,7 @@ test('while GitHub’s keys cannot be had the last set counts, and without one t
   const send = (to = api) => to.post('/v1/leaks/github', undefined, github.sign([]))
   expect((await send()).status).toBe(200)
   const keySet = (key: string) => JSON.stringify({ public_keys: [{ key_identifier: 'x', key }] })
+  const p256 = generateKeyPairSync('ec', { namedCurve: 'prime256v1' }).publicKey
   const p384 = generateKeyPairSync('ec', { namedCurve: 'secp384r1' }).publicKey
   const rsa = generateKeyPairSync('rsa', { modulusLength: 2048 }).publicKey
   const ways: Record<string, Parameters<typeof github.answer>[0]> = {
@@ -661,7 +675,8 @@ test('while GitHub’s keys cannot be had the last set counts, and without one t
     'a set of nonsense': (response) => response.end('{"public_keys":[null,1,{"key_identifier":1,"key":"x"}]}'),
     'another curve': (response) => response.end(keySet(p384.export({ type: 'spki', format: 'pem' }).toString())),
     'another kind': (response) => response.end(keySet(rsa.export({ type: 'spki', format: 'pem' }).toString())),
-    'too much': (response) => response.end(`{"public_keys":[],"x":"${'x'.repeat(70_000)}"}`),
+    'too much': (response) =>
+      response.end(keySet(p256.export({ type: 'spki', format: 'pem' }).toString()).padEnd(70_000)),
     'a broken answer': (response) => {
       response.writeHead(200, { 'content-length': 1000 })
       response.write('{"public_keys":')
