@@ -60,7 +60,12 @@ const SETTINGS = {
   JWT_JWKS_URL: setting(
     '',
     'Where the provider publishes its keys. `https:`, or `http:` on loopback.',
-    optional(jwksUrl),
+    optional(keysUrl),
+  ),
+  GITHUB_KEYS_URL: setting(
+    'https://api.github.com/meta/public_keys/secret_scanning',
+    'Where GitHub publishes the keys it signs its reports of leaked keys with. `https:`, or `http:` on loopback. `off`: no report of GitHub is believed, and nothing is fetched.',
+    (text) => (text === 'off' ? null : keysUrl(text)),
   ),
   CORS_ORIGINS: setting(
     '',
@@ -194,7 +199,7 @@ function secretBytes(text: string): Secret {
   throw new Error('must be 32 bytes in base64: openssl rand -base64 32')
 }
 
-function jwksUrl(text: string): string {
+function keysUrl(text: string): string {
   const { protocol, hostname } = url(text)
   const loopback = /^(localhost|127(\.\d+){3}|\[::1\])$/.test(hostname)
   if (protocol === 'https:' || (protocol === 'http:' && loopback)) return text

@@ -95,6 +95,11 @@ export const ERRORS = {
     title: 'A page of another origin may not use this session',
     help: 'A session in a cookie works only for pages of the service itself and of the origins in CORS_ORIGINS.',
   },
+  invalid_signature: {
+    status: 403,
+    title: 'The signature is not valid',
+    help: 'Only GitHub may call this. Its headers are missing, name a key it does not publish, or do not fit the bytes of the body. Anyone else reports a key with POST /v1/leaks.',
+  },
   sign_up_closed: {
     status: 403,
     title: 'Accounts are by invitation here',

@@ -60,6 +60,8 @@ export type Answer<Body> = {
   resource?: { id: string; location: string }
   etag?: string
   headers?: Record<string, string>
+  /** The keys it changed, where the path does not name them: only these are looked up anew. */
+  changedKeys?: string[]
   /** As it goes over the wire, once somebody had to know. */
   sent?: Sent
 }
@@ -110,6 +112,8 @@ export type RouteFacts<Path extends string, N extends Needs, Query extends TObje
   bodyOptional?: true
   /** The body is a form, not JSON. */
   form?: true
+  /** The body is signed by whom it comes from: the signature is checked before the body is read. */
+  signedBy?: 'github'
   /** The change is written by a batch or in transactions of its own. Otherwise it runs inside one. */
   ownTransaction?: true
   /** It changes nothing about what anyone may do. Every other change makes this node look everyone up anew. */

@@ -74,6 +74,12 @@ export function tokenKind(prefix: string, text: string): TokenKind | null {
   return checksum(body) === text.slice(-CHECKSUM_LENGTH) ? (kind as TokenKind) : null
 }
 
+/** A key of a store, rather than a token of somebody. */
+export function isKeyToken(prefix: string, text: string): boolean {
+  const kind = tokenKind(prefix, text)
+  return kind === 'prod' || kind === 'test' || kind === 'dev'
+}
+
 function checksum(text: string): string {
   let rest = crc32(text)
   let digits = ''

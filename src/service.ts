@@ -4,6 +4,7 @@
 import net from 'node:net'
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Logger } from 'pino'
+import { githubCheck } from './access/github.ts'
 import { jwtCheckFrom } from './access/jwt.ts'
 import { newKnown } from './access/known.ts'
 import { KEYS_CHANNEL, newKnownKeys } from './access/known-keys.ts'
@@ -63,6 +64,7 @@ async function serve(config: Config, home: Home, log: Logger): Promise<Service> 
       corsOrigins: config.CORS_ORIGINS,
       limits: newLimits(config.RATE_LIMIT),
       verifier: newVerifier(db, here, keys, usage, metrics.verified),
+      signatures: { github: githubCheck(config.GITHUB_KEYS_URL) },
     },
     routes,
     draining: () => draining,

@@ -9,6 +9,7 @@ import { type Route, route } from '../src/route.ts'
 import { routes } from '../src/routes.ts'
 import { mintToken } from '../src/secrets.ts'
 import { Type } from '../src/type.ts'
+import { playGithub } from './github.ts'
 import { NEW_ADDRESS, NEW_KEY, type Person, type Reply, type Shop, shop } from './shop.ts'
 
 const REALM = 'Bearer realm="storekeeper"'
@@ -45,8 +46,10 @@ test('every route has a rule, a place of its own, words about it, and parameters
   }
 })
 
-test('only signing up and signing in are open to anyone', () => {
+test('only signing up, signing in and reporting a leak are open to anyone', () => {
   expect(routes.filter((row) => row.needs === 'nothing').map(nameOf)).toEqual([
+    'POST /v1/leaks',
+    'POST /v1/leaks/github',
     'POST /v1/auth/sign-up',
     'POST /v1/auth/sign-in',
   ])
@@ -260,7 +263,8 @@ const OTHERWISE: Record<string, (world: Shop, live: Things) => Promise<{ as: str
 }
 
 test('every example really works and is answered as the row says', async () => {
-  const world = await shop()
+  const github = await playGithub()
+  const world = await shop({ GITHUB_KEYS_URL: github.url })
   const { api } = world
   for (const row of routes) {
     const live = await things(world)
@@ -268,7 +272,8 @@ test('every example really works and is answered as the row says', async () => {
     const { as, body = row.example?.body } = (await OTHERWISE[name]?.(world, live)) ?? { as: whoFor(row, live) }
     if (row.body) expect(body, `${name} has no example`).toBeDefined()
     const query = row.example?.query ? `?${row.example.query}` : ''
-    const reply = await api.ask(row.method, somewhere(row, live.ids) + query, body, { as, ...formOf(row, body) })
+    const form = row.signedBy ? github.sign(body) : formOf(row, body)
+    const reply = await api.ask(row.method, somewhere(row, live.ids) + query, body, { as, ...form })
     const [status, schema] = row.returns
     expect([reply.status, reply.text], name).toEqual([status, schema ? reply.text : ''])
     if (schema) expect(check(schema, reply.body), name).toEqual([])

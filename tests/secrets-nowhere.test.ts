@@ -4,18 +4,20 @@
 import net from 'node:net'
 import { expect, test, vi } from 'vitest'
 import { serviceToken } from '../src/cli/service-token.ts'
-import { randomBytes, sha256 } from '../src/secrets.ts'
+import { mintToken, randomBytes, sha256 } from '../src/secrets.ts'
+import { type Github, playGithub } from './github.ts'
 import { NEW_KEY, type Shop, shop } from './shop.ts'
 
 const mark = () => `m${Buffer.from(randomBytes(9)).toString('hex')}`
 
 test('32. no secret and no text of an address is found anywhere but in the one answer that shows it', async () => {
-  const world = await shop()
+  const github = await playGithub()
+  const world = await shop({ GITHUB_KEYS_URL: github.url })
   const { api, sql, logs } = world
   const since = await walPosition(sql)
   const planted = mark()
   const secrets = new Secrets()
-  await useEverything(world, secrets, planted)
+  await useEverything(world, github, secrets, planted)
 
   const places: Record<string, string> = {
     'the log': logs(),
@@ -57,7 +59,7 @@ class Secrets {
   }
 }
 
-async function useEverything(world: Shop, secrets: Secrets, planted: string): Promise<void> {
+async function useEverything(world: Shop, github: Github, secrets: Secrets, planted: string): Promise<void> {
   const { api, owner, store, keys, billing, person } = world
   const as = owner.token
   secrets.add('the server secret', world.serverSecret)
@@ -106,6 +108,20 @@ async function useEverything(world: Shop, secrets: Secrets, planted: string): Pr
   expect((await api.post(keys, NEW_KEY, options)).body.key).toBe(key.key)
   expect((await api.post(keys, { ...NEW_KEY, name: 'Other' }, options)).status).toBe(422)
   expect((await api.post(keys, {}, { as, ...retry(secrets) })).status).toBe(422)
+
+  // Leaks: reported by their finder, by GitHub, and by somebody who is not GitHub.
+  for (const path of ['/v1/leaks', '/v1/leaks/github']) {
+    const leaked = (await api.post(keys, { ...NEW_KEY, type: 'TEST' }, { as })).body.key
+    const unknown = secrets.add('an unknown key', mintToken('skp', 'prod').reveal())
+    secrets.add('a leaked key', leaked)
+    secrets.add('the hash of a leaked key', sha256(leaked).toString('hex'))
+    for (const key of [leaked, unknown]) {
+      const reports = [{ token: key, type: 'key', url: `https://example.com/${key}` }]
+      const sent = path === '/v1/leaks' ? { raw: JSON.stringify({ key }) } : github.sign(reports)
+      expect((await api.post(path, undefined, sent)).status).toBe(200)
+    }
+    expect((await api.post(path, [{ token: leaked }])).status).toBe(path === '/v1/leaks' ? 422 : 403)
+  }
 
   // Invitations: taken, kept, withdrawn, used to sign up.
   const invitations = `/v1/user/store/${store.id}/invitations`

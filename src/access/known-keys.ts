@@ -96,6 +96,17 @@ const findKeys: Batch<Question, Row> = (db, rows) =>
       left join stores store on store.id = key.store_id and store.deleted_at is null
      order by asked.n`)
 
+/** As it is in the database now, whatever is known. Null for a secret that is no key's. */
+export async function lookUpKey(db: Db, keyring: Keyring, token: string): Promise<KnownKey | null> {
+  const { current, previous } = keyring
+  const row = await db.batched(findKeys, {
+    hash: current.hmac('key-hash', token).toString('hex'),
+    before: previous && previous.hmac('key-hash', token).toString('hex'),
+  })
+  // Every column but these two is there when the key is.
+  return row.id === null || row.store_id === null ? null : (row as KnownKey)
+}
+
 type Kept = { key: KnownKey; askedAt: number }
 
 export function newKnownKeys(db: Db, keyring: Keyring, heardUpTo: () => number): KnownKeys {
@@ -125,14 +136,8 @@ export function newKnownKeys(db: Db, keyring: Keyring, heardUpTo: () => number):
   async function look(name: string, token: string): Promise<KnownKey | null> {
     const since = changes
     const askedAt = performance.now()
-    const { current, previous } = keyring
-    const row = await db.batched(findKeys, {
-      hash: current.hmac('key-hash', token).toString('hex'),
-      before: previous && previous.hmac('key-hash', token).toString('hex'),
-    })
-    if (row.id === null || row.store_id === null) return null
-    // Every column but these two is there when the key is.
-    const key = row as KnownKey
+    const key = await lookUpKey(db, keyring, token)
+    if (!key) return null
     const last = Math.max(allChanged, changed.get(key.id) ?? 0, changed.get(key.store_id) ?? 0)
     if (last <= since) keep(name, { key, askedAt })
     return key

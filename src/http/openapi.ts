@@ -52,7 +52,7 @@ const TAGS = [
 ] as const
 
 export function tagOf(route: Route): string {
-  if (/\/keys/.test(route.path)) return 'Keys'
+  if (/\/(keys|leaks)/.test(route.path)) return 'Keys'
   if (/\/billing/.test(route.path)) return 'Billing'
   return /store|invitations/.test(route.path) ? 'Stores' : 'Accounts'
 }
@@ -104,7 +104,8 @@ function operation(route: Route, schemas: Json): Json {
   }
 }
 
-export function whoMay({ needs }: Route): string {
+export function whoMay({ needs, signedBy }: Route): string {
+  if (signedBy === 'github') return 'Only GitHub may call this: its signature says so.'
   switch (needs) {
     case 'nothing':
       return 'Anyone may call this.'
@@ -174,6 +175,7 @@ function parametersOf(route: Route): Json[] {
     ...('description' in schema ? { description: schema.description } : {}),
   }))
   const idempotent = route.method === 'POST' && route.needs !== 'nothing'
+  const signed = route.signedBy === 'github'
   const guarded = route.errors?.includes('precondition_failed')
   return [
     ...path,
@@ -187,6 +189,14 @@ function parametersOf(route: Route): Json[] {
             description: 'Makes the request safe to send again: the same answer comes back, and nothing is done twice.',
           },
         ]
+      : []),
+    ...(signed
+      ? ['Github-Public-Key-Identifier', 'Github-Public-Key-Signature'].map((name) => ({
+          name,
+          in: 'header',
+          required: true,
+          schema: { type: 'string' },
+        }))
       : []),
     ...(guarded
       ? [

@@ -4,6 +4,7 @@
 import fastJson from 'fast-json-stringify'
 import type { TSchema } from 'typebox'
 import { type Credential, checkQuery, readCredential } from '../access/credential.ts'
+import type { SignatureCheck } from '../access/github.ts'
 import type { JwtCheck } from '../access/jwt.ts'
 import type { Known } from '../access/known.ts'
 import type { KnownKeys } from '../access/known-keys.ts'
@@ -63,6 +64,8 @@ export type Gate = {
   /** Null when RATE_LIMIT is off. */
   limits: { callers: Buckets; addresses: Buckets } | null
   verifier: Verifier
+  /** Whose signature a row can ask for. */
+  signatures: Record<NonNullable<Route['signedBy']>, SignatureCheck>
 }
 
 export function newLimits(perMinute: number | null): Gate['limits'] {
@@ -262,6 +265,7 @@ async function perform(
   caller: Caller | null,
   request: RetriedRequest | null,
 ): Promise<Sent> {
+  if (route.signedBy) await gate.signatures[route.signedBy](incoming.body, (name) => header(incoming, name))
   const { query, body } = readInput(gate.here, route, incoming)
   checkIds(route, incoming.params)
   const retry = request && retryOf(route, request)
@@ -285,15 +289,17 @@ async function perform(
       header: (name: string) => header(incoming, name),
     },
   }
+  let changed = [incoming.params.keyId ?? incoming.params.storeId]
   const handle = async (db: Db) => {
     const answer = await route.handle({ ...asked, db })
+    changed = answer.changedKeys ?? changed
     return answer.sent ?? sentFor(route, answer)
   }
   if (route.method === 'GET' || route.asksOnly) return handle(gate.db)
   const sent = route.ownTransaction
     ? await handle(gate.db)
     : await inTransaction(gate.db, route, caller, incoming.params.storeId, request, handle)
-  if (!route.leavesAccess) forget(gate, incoming.params.keyId ?? incoming.params.storeId)
+  if (!route.leavesAccess) for (const id of changed) forget(gate, id)
   return sent
 }
 

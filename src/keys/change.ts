@@ -202,7 +202,7 @@ export async function revokeKey(
 type Revoker = Parameters<typeof newEvent>[0]
 
 /** Under the store's lock. */
-async function revoke(tx: Db, by: Revoker, before: KeyRow, reason: string | null): Promise<KeyRow> {
+export async function revoke(tx: Db, by: Revoker, before: KeyRow, reason: string | null): Promise<KeyRow> {
   const at = now()
   const row = { ...before, revoked_at: at, revocation_reason: reason, updated_at: at, revision: before.revision + 1 }
   await tx.query(sql`
@@ -219,11 +219,17 @@ async function revoke(tx: Db, by: Revoker, before: KeyRow, reason: string | null
 
 // ---- what they have in common ---------------------------------------------------------------------------------------
 
-type LockedKey = KeyRow & { secret_no: number; secret_used_at: Date | null; rotated_at: Date | null }
+export type LockedKey = KeyRow & {
+  secret_no: number
+  secret_used_at: Date | null
+  rotated_at: Date | null
+  /** The newest of its secrets that was reported as leaked. */
+  leaked_secret_no: number | null
+}
 
-async function lockKey(tx: Db, place: Place): Promise<LockedKey> {
+export async function lockKey(tx: Db, place: Place): Promise<LockedKey> {
   const row = await tx.one<LockedKey>(sql`
-    select ${columns}, secret_no, secret_used_at, rotated_at
+    select ${columns}, secret_no, secret_used_at, rotated_at, leaked_secret_no
       from api_keys
      where id = ${place.keyId}
        and store_id = ${place.storeId}

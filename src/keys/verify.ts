@@ -10,7 +10,7 @@ import type { Batch } from '../db/batch.ts'
 import { type Db, sql } from '../db/db.ts'
 import type { Here } from '../here.ts'
 import type { Permission } from '../permissions.ts'
-import { tokenKind } from '../secrets.ts'
+import { isKeyToken, tokenKind } from '../secrets.ts'
 import type { Introspected, Introspection, Outcome, Verdict, Verification } from './schema.ts'
 import type { Usage } from './usage.ts'
 
@@ -35,10 +35,7 @@ export function newVerifier(
   usage: Usage,
   told: (code: Outcome) => void,
 ): Verifier {
-  const find = (token: string) => {
-    const kind = tokenKind(here.keyPrefix, token)
-    return kind === 'prod' || kind === 'test' || kind === 'dev' ? keys.find(token) : null
-  }
+  const find = (token: string) => (isKeyToken(here.keyPrefix, token) ? keys.find(token) : null)
 
   /** Told and counted. */
   function settle(key: KnownKey | null, code: Outcome, { permissions = NONE }: { permissions?: readonly string[] }) {
