@@ -200,6 +200,16 @@ test('tokens across the borders of the pieces are found, in one very long line t
   expect(err).toMatch(/^5 found in 1 file, 268 MB, /m)
 })
 
+test('the lines of a large file are counted up to each find', () => {
+  const [first, second] = [mint('prod'), mint('inv')]
+  const text = `${'x'.repeat(63)}\n`.repeat(40_000)
+  write('large.txt', `${text}KEY=${first}\n${text}\n  ${second}\n`)
+  expect(scan(['large.txt']).lines).toEqual([
+    `large.txt:40001:5  prod  ${shown(first)}`,
+    `large.txt:80003:3  inv  ${shown(second)}`,
+  ])
+})
+
 test('a file that is gone when its turn comes is a warning, not the end', async () => {
   for (const name of ['a', 'b', 'c']) write(name, mint('prod'))
   const said: string[] = []
@@ -242,6 +252,14 @@ test('"-" reads what is piped in', () => {
   const input = Buffer.concat([Buffer.alloc(3 * MIB, 'x\n'), Buffer.from(`KEY=${token}\n`)])
   expect(scan(['-'], { input })).toMatchObject({ code: 1, lines: [`-:${1.5 * MIB + 1}:5  test  ${shown(token)}`] })
   expect(scan(['-'])).toMatchObject({ code: 0, out: '', err: expect.stringMatching(SUMMARY) })
+})
+
+test('a pipe that is named is read too', () => {
+  const token = mint('test')
+  execFileSync('mkfifo', [join(folder, 'pipe')])
+  const writer = spawn('sh', ['-c', `printf %s ${token} > pipe`], { cwd: folder })
+  expect(scan(['pipe'])).toMatchObject({ code: 1, lines: [`pipe:1:1  test  ${shown(token)}`] })
+  expect(writer.pid).toBeGreaterThan(0)
 })
 
 // ---- history --------------------------------------------------------------------------------------------------------
@@ -358,4 +376,29 @@ test('a damaged repository is exit code 2', () => {
     /^Git cannot read the history at shop \(.+\): name the folder of a whole clone that is yours\.\n$/,
   )
   expect(code).toBe(2)
+})
+
+test('the hook in the docs refuses a commit with a key, by what is staged', { timeout: 60_000 }, () => {
+  const page = readFileSync('docs/operations.md', 'utf8')
+  const hook = /^```sh\n(#!\/bin\/sh\n.*?)^```/ms.exec(page)?.[1] as string
+  newRepository()
+  write('shop/.git/hooks/pre-commit', hook.replace('node /opt/storekeeper', `${process.execPath} ${repository}`))
+  chmodSync(join(folder, 'shop/.git/hooks/pre-commit'), 0o755)
+  commit('clean', { 'a.txt': 'a' })
+  const token = mint('prod')
+  const refused = () => {
+    try {
+      commit('key', { 'b c/d.txt': `\n${token}` })
+      return ''
+    } catch (error) {
+      return String((error as { stderr: string }).stderr)
+    }
+  }
+  expect(refused()).toContain(`b c/d.txt:2:1  prod  ${shown(token)}\n1 found in 1 file`)
+  expect(git('log', '--format=%s')).toBe('clean')
+  // It is staged still, though the file no longer has it.
+  write('shop/b c/d.txt', 'clean')
+  expect(() => git('commit', '--quiet', '-m', 'staged')).toThrow()
+  commit('mended', { 'b c/d.txt': 'clean' })
+  expect(git('log', '--format=%s')).toBe('mended\nclean')
 })

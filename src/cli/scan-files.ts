@@ -9,7 +9,7 @@ import type { Tally } from './scan-tally.ts'
 export type Place = {
   /** As it was given, for the output. */
   given: string
-  /** Where it is, with no symbolic link in it. */
+  /** Where it is; for a file or folder with no symbolic link in it. */
   real: string
   stats: Stats
 }
@@ -83,7 +83,7 @@ const buffer = Buffer.allocUnsafeSlow(PIECE_BYTES)
 async function readFile(path: Buffer, search: Search, tally: Tally, told: (find: Find) => void): Promise<void> {
   const file = openSync(path, FLAGS)
   try {
-    search.begin()
+    search.begin((from, to, count) => readAgain(file, from, to, count))
     let more = true
     while (more) {
       const length = fill(file)
@@ -105,6 +105,16 @@ function fill(file: number): number {
   for (let got = -1; got !== 0 && length < buffer.length; length += got)
     got = readSync(file, buffer, length, buffer.length - length, null)
   return length
+}
+
+/** Through a buffer of its own: the other still holds what was found. A file that has become shorter counts as empty. */
+function readAgain(file: number, from: number, to: number, count: (bytes: Buffer) => void): void {
+  const bytes = Buffer.alloc(Math.min(PIECE_BYTES, to - from))
+  for (let at = from; at < to; at += bytes.length) {
+    const length = Math.min(bytes.length, to - at)
+    if (readSync(file, bytes, 0, length, at) < length) bytes.fill(0)
+    count(bytes.subarray(0, length))
+  }
 }
 
 /** What a system error means to a person. */

