@@ -167,7 +167,7 @@ test('everything is read but .git, what --skip names, and what links lead to', (
     symlinkSync(join(outside, 'secret.txt'), join(folder, 'c/out.txt'))
     symlinkSync('..', join(folder, 'c/circle'))
     symlinkSync('a.txt', join(folder, 'again.txt'))
-    execFileSync('mkfifo', [join(folder, 'c/pipe')])
+    execFileSync('sh', ['-c', 'mkfifo "$0"', join(folder, 'c/pipe')])
     const paths = (args: string[]) => scan(args).lines.map((line) => line.replace(/:2:1 .*/, ''))
     expect(paths(['.'])).toEqual(['a.txt', 'c/.env', 'c/d/e.bin', 'f/skipped', 'node_modules/b.js'])
     expect(paths(['.', '--skip', 'node_modules', '--skip', 'skipped'])).toEqual(['a.txt', 'c/.env', 'c/d/e.bin'])
@@ -256,7 +256,7 @@ test('"-" reads what is piped in', () => {
 
 test('a pipe that is named is read too', () => {
   const token = mint('test')
-  execFileSync('mkfifo', [join(folder, 'pipe')])
+  execFileSync('sh', ['-c', 'mkfifo "$0"', join(folder, 'pipe')])
   const writer = spawn('sh', ['-c', `printf %s ${token} > pipe`], { cwd: folder })
   expect(scan(['pipe'])).toMatchObject({ code: 1, lines: [`pipe:1:1  test  ${shown(token)}`] })
   expect(writer.pid).toBeGreaterThan(0)
