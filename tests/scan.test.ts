@@ -29,8 +29,8 @@ const MIB = 1024 * 1024
 const SUMMARY = /^(\d+) found in ([\d,]+) (?:files?|objects?), [\d.]+ k?[MG]?B, [\d.]+ s/m
 
 let folder = ''
-// The first command builds what has changed, and says so.
-beforeAll(() => void spawnSync(process.execPath, ['bin/storekeeper.js', 'help']))
+// The first command builds what has changed, and says so. On a busy machine the compiler takes its time.
+beforeAll(() => void spawnSync(process.execPath, ['bin/storekeeper.js', 'help']), 240_000)
 beforeEach(() => {
   folder = realpathSync(mkdtempSync(join(tmpdir(), 'scan-')))
 })
