@@ -124,6 +124,16 @@ export function readConfig(env: Record<string, string | undefined>): Config {
   return config
 }
 
+/** For a command that needs nothing else: what is wrong with the other settings does not stop it. */
+export function readKeyPrefix(env: Record<string, string | undefined>): string {
+  const { fallback, read } = SETTINGS.KEY_PREFIX
+  try {
+    return read(env.KEY_PREFIX?.trim() || fallback)
+  } catch (error) {
+    throw new ConfigFault([`KEY_PREFIX ${(error as Error).message}`])
+  }
+}
+
 function contradictions(config: Config): string[] {
   const faults: string[] = []
   if (config.DATABASE_URL && config.SERVER_SECRET === null)
