@@ -50,7 +50,7 @@ async function serve(config: Config, home: Home, log: Logger): Promise<Service> 
   const db = connect(home.connection)
   const here = hereFrom(config, home.secret)
   const keys = newKnownKeys(db, here.keyring, () => words.heardUpTo())
-  const words = listen(home.connection, KEYS_CHANNEL, { heard: keys.forget, lost: keys.forget })
+  const words = listen(home.connection, KEYS_CHANNEL, { heard: keys.forget, missed: keys.forget })
   const usage = newUsage(db)
   const overload = newOverload(db)
   const metrics = newMetrics({ underWay: overload.underWay, waiting: db.waiting })

@@ -16,8 +16,8 @@ export type Listener = {
 
 type Ears = {
   heard(word: string): void
-  /** The connection was lost: whatever was said since is unknown. */
-  lost(): void
+  /** The connection was lost, or is there again: whatever was said in between is unknown. */
+  missed(): void
 }
 
 const BEAT_MS = 250
@@ -33,10 +33,13 @@ export function listen(connection: Connection, channel: string, ears: Ears): Lis
 
   /** Ends when the connection does. */
   async function hear(client: pg.Client): Promise<void> {
+    let open = true
     const lost = new Promise<void>((resolve) => {
       client.on('error', () => resolve())
       client.on('end', resolve)
       closing.signal.addEventListener('abort', () => resolve(), { once: true })
+    }).then(() => {
+      open = false
     })
     await client.connect()
     let sentAt = Number.NEGATIVE_INFINITY
@@ -46,9 +49,11 @@ export function listen(connection: Connection, channel: string, ears: Ears): Lis
     })
     await client.query(`listen ${channel}`)
     await client.query(`listen ${pulse}`)
+    // What was kept while nobody listened must not live on by the beats that come now.
+    ears.missed()
     // One beat at a time, and only while somebody relies on what was heard.
     const beat = async () => {
-      for (;;) {
+      while (open) {
         if (asked) {
           asked = false
           sentAt = performance.now()
@@ -73,7 +78,7 @@ export function listen(connection: Connection, channel: string, ears: Ears): Lis
       })
       await hear(client).catch(() => {})
       heardUpTo = Number.NEGATIVE_INFINITY
-      ears.lost()
+      ears.missed()
       client.end().catch(() => {})
       await sleep(RECONNECT_MS, undefined, { signal: closing.signal }).catch(() => {})
     }

@@ -82,7 +82,9 @@ export async function walk(gate: Gate, route: Route, incoming: Incoming, meeting
   try {
     if (allowance && !allowance.allowed) fail('rate_limited', { retryAfterSeconds: allowance.resetSeconds })
     mayThey(route, caller, incoming)
-    if (caller?.kind === 'key') gate.verifier.acted(caller, 'VALID', needsPermission(route) ? [route.needs] : [])
+    // Whoever is met anew has come once.
+    if (caller?.kind === 'key' && meeting === 1)
+      gate.verifier.acted(caller, 'VALID', needsPermission(route) ? [route.needs] : [])
     const sent = await answerOnce(gate, route, incoming, caller, credential)
     return { ...sent, headers: { ...sent.headers, ...moreHeaders }, caller }
   } catch (error) {

@@ -8,10 +8,10 @@ import { type Db, sql } from '../db/db.ts'
 import { fail } from '../errors.ts'
 import { checkMatch, etagOf } from '../etag.ts'
 import { type EventRow, newEvent, writeEvents } from '../events/event.ts'
-import { checkGrant } from '../grant.ts'
+import { checkGrant, isOwner } from '../grant.ts'
 import type { Here } from '../here.ts'
 import { destroySecrets, remember } from '../idempotency/retry.ts'
-import { missingFrom } from '../permissions.ts'
+import { missingFrom, type Permission } from '../permissions.ts'
 import type { Answer, Retry } from '../route.ts'
 import type { KeyWish } from './input.ts'
 import { columns, mintSecret } from './keys.ts'
@@ -39,8 +39,8 @@ export async function changeKey(
   const changed = CHANGEABLE.filter((name) => !same(before[name], after[name]))
   if (changed.length === 0) return { body: showKey(before, now()), etag: etagOf(before.revision) }
   refuseDead(before)
-  checkStronger(caller, before)
-  checkGrant(caller, after.permissions)
+  checkStronger(caller, before.permissions)
+  checkGrant(caller, changes.permissions ?? [])
   after.revision += 1
   after.updated_at = now()
   await tx.query(sql`
@@ -121,18 +121,20 @@ export async function rotateKey(
   wanted: { gracePeriodSeconds: number; cameIn: Date },
   retry: Retry | null,
 ): Promise<Answer<Key & { key: string }>> {
-  const seen = await db.one<{ secret_no: number }>(sql`
-    select secret_no
+  const seen = await db.one<Pick<LockedKey, 'secret_no' | 'permissions'>>(sql`
+    select secret_no, permissions
       from api_keys
      where id = ${place.keyId}
        and store_id = ${place.storeId}`)
   if (!seen) fail('key_not_found')
+  // Before an earlier answer is looked for: a retry gets the secret only while its caller might still rotate the key.
+  checkStronger(caller, seen.permissions)
   return db.transaction(async (tx) => {
     await retry?.claim(tx)
     await standFast(tx, caller, place.storeId)
     const before = await lockKey(tx, place)
     refuseDead(before)
-    checkStronger(caller, before)
+    checkStronger(caller, before.permissions)
     if (before.secret_no !== seen.secret_no || (before.rotated_at && before.rotated_at > wanted.cameIn))
       fail('rotation_conflict')
     const at = now()
@@ -244,9 +246,13 @@ function refuseDead(row: KeyRow): void {
   if (status === 'EXPIRED') fail('key_expired')
 }
 
-/** Who changes a key, or takes its secret, must hold what it holds: otherwise a weak manager would make themselves a strong key. */
-function checkStronger(caller: Manager, row: KeyRow): void {
-  const lacking = missingFrom(held(caller), row.permissions)
+/**
+ * Who changes a key, or takes its secret, must hold what it holds: otherwise a weak manager would make themselves a strong
+ * key. An owner holds everything, also what the operator took out of the catalogue while the key still names it.
+ */
+function checkStronger(caller: Manager, permissions: readonly Permission[]): void {
+  if (isOwner(caller)) return
+  const lacking = missingFrom(held(caller), permissions)
   if (lacking.length > 0)
     fail('cannot_grant', {
       detail: `This key holds ${lacking.join(', ')}, which you do not hold in this store.`,

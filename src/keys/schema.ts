@@ -382,10 +382,11 @@ export function showKey(row: KeyRow, at: Date): Key {
   }
 }
 
-/** As long as the old secret works. */
+/** As long as the old secret works: the key's own end may have been moved to before the end of the grace. */
 function showRotation(row: KeyRow, at: Date): Key['rotation'] {
-  const { previous_expires_at: end, previous_used_at: used } = row
-  if (end === null || end <= at || statusOf(row, at) === 'REVOKED' || statusOf(row, at) === 'EXPIRED') return null
+  const { previous_expires_at: graceEnd, previous_used_at: used, expires_at: keyEnd } = row
+  if (graceEnd === null || graceEnd <= at || row.revoked_at || (keyEnd && keyEnd <= at)) return null
+  const end = keyEnd && keyEnd < graceEnd ? keyEnd : graceEnd
   return { previousExpiresAt: end.toISOString(), previousLastUsedAt: used?.toISOString() ?? null }
 }
 

@@ -262,13 +262,15 @@ const spend: Batch<Window, Spent> = (db, rows) =>
       join wanted on wanted.key_id = asked.key_id
      order by asked.n`)
 
+/** By the key's window as it is now, like `spend`: the running one may have begun under another. */
 async function peek(db: Db, key: KnownKey): Promise<Spent> {
+  const { key_id, seconds } = windowOf(key)
   const found = await db.one<Spent>(sql`
-    select used, greatest(1, ceil(extract(epoch from began_at + seconds * interval '1 s' - now())))::int as reset_seconds
+    select used, greatest(1, ceil(extract(epoch from began_at + ${seconds} * interval '1 s' - now())))::int as reset_seconds
       from key_windows
-     where key_id = ${key.id}
-       and began_at + seconds * interval '1 s' > now()`)
-  return found ?? { used: 0, reset_seconds: key.rate_limit_window_seconds ?? 1 }
+     where key_id = ${key_id}
+       and began_at + ${seconds} * interval '1 s' > now()`)
+  return found ?? { used: 0, reset_seconds: seconds }
 }
 
 function windowOf(key: KnownKey): Window {

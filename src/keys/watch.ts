@@ -22,8 +22,8 @@ export async function readUsage(db: Db, place: { storeId: string; keyId: string 
   const interval = asked.interval ?? 'hour'
   const to = (asked.to && readMoment(asked.to)) || now()
   const wanted = (asked.from && readMoment(asked.from)) || later(-USUAL_MS[interval], to)
+  checkSpan(wanted, to, interval)
   const from = new Date(wanted.getTime() - (wanted.getTime() % STEP_MS[interval]))
-  checkSpan(from, to, interval)
   await mustExist(db, place)
   const rows = await db.query<{ at: Date; outcome: string; count: string }>(sql`
     select date_trunc(${interval}, at) as at, outcome, sum(count) as count
