@@ -202,3 +202,18 @@ async function whileStoreChanges(
   await changing.end()
   return Promise.all(asked)
 }
+
+test('what a key does does not wait until its use has been written down', async () => {
+  const { api, databaseUrl, keys, owner } = await shop()
+  const robot = (
+    await api.post(keys, { ...NEW_KEY, permissions: ['READ', 'WRITE', 'MANAGE_KEYS'] }, { as: owner.token })
+  ).body
+  const { id } = (await api.post(keys, NEW_KEY, { as: owner.token })).body
+  const writing = new pg.Client({ connectionString: databaseUrl })
+  await writing.connect()
+  await writing.query(`begin; select from api_keys where id = '${robot.id}' for no key update`)
+  expect((await api.patch(`${keys}/${id}`, { name: 'Cart' }, { as: robot.key })).status).toBe(200)
+  expect((await api.post(`${keys}/${id}/rotate`, {}, { as: robot.key })).status).toBe(200)
+  expect((await api.delete(`${keys}/${id}`, { as: robot.key })).status).toBe(200)
+  await writing.end()
+})
