@@ -97,6 +97,7 @@ async function serve(config: Config, home: Home, log: Logger): Promise<Service> 
 }
 
 const PATIENCE_MS = SECOND
+const SWEEP_MS = 100
 const HOUSE_KEEPING_MS = MINUTE
 
 /**
@@ -109,6 +110,9 @@ async function drain(server: net.Server & { closeIdleConnections(): void }, pati
   net.Server.prototype.close.call(server)
   await Promise.race([closed, sleep(patienceMs)])
   server.closeIdleConnections()
+  // Whoever is answered only now leaves a quiet connection behind, which would be waited for.
+  const sweep = setInterval(() => server.closeIdleConnections(), SWEEP_MS)
+  closed.then(() => clearInterval(sweep))
 }
 
 function houseKeeping(db: Database): NodeJS.Timeout {

@@ -34,35 +34,43 @@ export function listen(connection: Connection, channel: string, ears: Ears): Lis
   /** Ends when the connection does. */
   async function hear(client: pg.Client): Promise<void> {
     let open = true
+    let stop = () => {}
     const lost = new Promise<void>((resolve) => {
-      client.on('error', () => resolve())
-      client.on('end', resolve)
-      closing.signal.addEventListener('abort', () => resolve(), { once: true })
-    }).then(() => {
-      open = false
-    })
-    await client.connect()
-    let sentAt = Number.NEGATIVE_INFINITY
-    client.on('notification', ({ channel: from, payload = '' }) => {
-      if (from === pulse) heardUpTo = sentAt
-      else ears.heard(payload)
-    })
-    await client.query(`listen ${channel}`)
-    await client.query(`listen ${pulse}`)
-    // What was kept while nobody listened must not live on by the beats that come now.
-    ears.missed()
-    // One beat at a time, and only while somebody relies on what was heard.
-    const beat = async () => {
-      while (open) {
-        if (asked) {
-          asked = false
-          sentAt = performance.now()
-          await client.query(`notify ${pulse}`)
-        }
-        await sleep(BEAT_MS, undefined, { signal: closing.signal })
+      stop = () => {
+        open = false
+        resolve()
       }
+    })
+    client.on('error', stop)
+    client.on('end', stop)
+    closing.signal.addEventListener('abort', stop)
+    try {
+      await client.connect()
+      let sentAt = Number.NEGATIVE_INFINITY
+      client.on('notification', ({ channel: from, payload = '' }) => {
+        if (from === pulse) heardUpTo = sentAt
+        else ears.heard(payload)
+      })
+      await client.query(`listen ${channel}`)
+      await client.query(`listen ${pulse}`)
+      // What was kept while nobody listened must not live on by the beats that come now.
+      ears.missed()
+      // One beat at a time, and only while somebody relies on what was heard.
+      const beat = async () => {
+        while (open) {
+          if (asked) {
+            asked = false
+            sentAt = performance.now()
+            await client.query(`notify ${pulse}`)
+          }
+          await sleep(BEAT_MS, undefined, { signal: closing.signal })
+        }
+      }
+      await Promise.race([lost, beat()])
+    } finally {
+      stop()
+      closing.signal.removeEventListener('abort', stop)
     }
-    await Promise.race([lost, beat()])
   }
 
   async function keepListening(): Promise<void> {
