@@ -10,7 +10,12 @@ import { NEW_KEY, type Shop, shop } from './shop.ts'
 
 const mark = () => `m${Buffer.from(randomBytes(9)).toString('hex')}`
 
-test('32. no secret and no text of an address is found anywhere but in the one answer that shows it', async () => {
+// A hundred secrets, each in six forms, are looked for in all of the write-ahead log.
+const LONG = 120_000
+
+test('32. no secret and no text of an address is found anywhere but in the one answer that shows it', {
+  timeout: LONG,
+}, async () => {
   const github = await playGithub()
   const world = await shop({ GITHUB_KEYS_URL: github.url })
   const { api, sql, logs } = world
@@ -123,6 +128,33 @@ async function useEverything(world: Shop, github: Github, secrets: Secrets, plan
     expect((await api.post(path, [{ token: leaked }])).status).toBe(path === '/v1/leaks' ? 422 : 403)
   }
 
+  // Rotated, with and without a grace and a retry, by a person and by the key itself; changed, refused and revoked.
+  const robot = (await api.post(keys, { ...NEW_KEY, permissions: ['READ', 'WRITE', 'MANAGE_KEYS'] }, { as })).body
+  secrets.add('a key that is rotated', robot.key)
+  const rotate = async (id: string, gracePeriodSeconds: number, asking: object = { as }) => {
+    const path = `${keys}/${id}/rotate`
+    const { status, body } = await api.post(path, { gracePeriodSeconds }, asking)
+    expect(status).toBe(200)
+    secrets.add('a rotated key', body.key)
+    secrets.add('the hash of a rotated key', sha256(body.key).toString('hex'))
+    return body.key as string
+  }
+  await rotate(key.id, 0)
+  const once = { as, ...retry(secrets) }
+  const rotated = await rotate(key.id, 3600, once)
+  expect(await rotate(key.id, 3600, once)).toBe(rotated)
+  expect((await api.post(`${keys}/${key.id}/rotate`, { gracePeriodSeconds: 1 }, once)).status).toBe(422)
+  const own = await rotate(robot.id, 3600, { as: robot.key, ...retry(secrets) })
+  const last = await rotate(robot.id, 60, { as: own })
+  expect((await api.get('/v1/key', { as: robot.key })).status).toBe(401)
+  for (const working of [own, last]) expect((await api.get('/v1/key', { as: working })).status).toBe(200)
+  expect((await api.patch(`${keys}/${robot.id}`, { metadata: { key: 1 } }, { as: last })).status).toBe(200)
+  const gone = (await api.post(keys, NEW_KEY, { as, ...retry(secrets) })).body
+  secrets.add('a key that is revoked', gone.key)
+  await rotate(gone.id, 3600)
+  expect((await api.delete(`${keys}/${gone.id}?reason=${planted}`, { as })).status).toBe(200)
+  expect((await api.post(`${keys}/${gone.id}/rotate`, {}, { as, ...retry(secrets) })).status).toBe(409)
+
   // Invitations: taken, kept, withdrawn, used to sign up.
   const invitations = `/v1/user/store/${store.id}/invitations`
   const invite = async (to: string) => {
@@ -155,6 +187,28 @@ async function useEverything(world: Shop, github: Github, secrets: Secrets, plan
   vi.unstubAllEnvs()
   secrets.add('a service token', service)
   expect((await api.get(keys, { as: service })).body.code).toBe('store_not_found')
+
+  // Keys in the hands of a back end: good ones, replaced ones and mistyped ones.
+  const form = { 'content-type': 'application/x-www-form-urlencoded' }
+  for (const [presented, code] of [
+    [rotated, 'VALID'],
+    [last, 'VALID'],
+    [key.key, 'NOT_FOUND'],
+    [gone.key, 'REVOKED'],
+    [secrets.add('a mistyped key', `${rotated.slice(0, -3)}${mark().slice(0, 3)}`), 'NOT_FOUND'],
+  ] as const) {
+    for (const explain of [false, true]) {
+      const verdict = await api.post('/v1/keys/verify', { key: presented, explain }, { as: service, ...retry(secrets) })
+      expect([verdict.body.code, verdict.text.includes(presented)]).toEqual([code, false])
+    }
+    const asked = await api.post('/v1/oauth/introspect', undefined, {
+      as: service,
+      headers: form,
+      raw: `token=${presented}`,
+    })
+    expect([asked.body.active, asked.text.includes(presented)]).toEqual([code === 'VALID', false])
+    await api.post('/v1/keys/verify', { key: presented, ip: presented, [presented]: presented }, { as: service })
+  }
 
   // Addresses: all their text, stored, remembered and refused.
   const address = () => ({
@@ -237,7 +291,7 @@ async function everyAnswer({ api, owner, keys, store, billing }: Shop): Promise<
   const { data } = (await api.get(keys, { as })).body
   const paths = [
     keys,
-    ...data.map(({ id }: { id: string }) => `${keys}/${id}`),
+    ...data.flatMap(({ id }: { id: string }) => ['', '/usage', '/advice'].map((what) => `${keys}/${id}${what}`)),
     `${keys}?status=ACTIVE`,
     '/v1/user',
     '/v1/user/sessions',
