@@ -2,7 +2,7 @@ import { spawnSync } from 'node:child_process'
 import { fileURLToPath } from 'node:url'
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { countryRules, findCountry, findState, listCountries, rulesOf } from './countries.ts'
+import { findCountry, findState, rulesOf } from './countries.ts'
 import { fold } from './fold.ts'
 import { formatAddress } from './format.ts'
 import {
@@ -12,6 +12,7 @@ import {
   type NormalAddress,
   normalizeAddress,
 } from './normalize.ts'
+import { countrySummaries, showCountry } from './show-country.ts'
 
 const ada = { firstName: 'Ada', lastName: 'Lovelace' }
 const cupertino: AddressInput = {
@@ -106,7 +107,7 @@ describe('the whole address', () => {
           pointer: '#/phone',
           code: 'invalid_phone',
           detail: 'Give the phone number with a plus sign and the country code first.',
-          example: '+14155552671',
+          example: '+12015550123',
         },
       ],
       warnings: [],
@@ -244,7 +245,7 @@ describe('a country', () => {
   })
 
   test('is never guessed: there are 250, and no two share a name', () => {
-    const all = listCountries()
+    const all = countrySummaries()
     expect(all.length).toBe(250)
     for (const { code, alpha3, name, localNames } of all) {
       for (const text of [code, alpha3, name, ...localNames]) expect([text, findCountry(text)]).toEqual([text, code])
@@ -334,8 +335,8 @@ describe('a state', () => {
   })
 
   test('has one code for each of its names, in every country; of two with one name the first is meant', () => {
-    for (const { code: country } of listCountries()) {
-      for (const { code, name, localName } of countryRules(country)?.subdivisions ?? []) {
+    for (const { code: country } of countrySummaries()) {
+      for (const { code, name, localName } of showCountry(country)?.subdivisions ?? []) {
         for (const text of [code, `${country}-${code}`, code.toLowerCase()])
           expect([country, text, findState(country, text)?.code]).toEqual([country, text, code])
         for (const text of localName ? [name, localName] : [name]) {
@@ -481,6 +482,47 @@ describe('a post-office box is noticed', () => {
     '사서함 12호',
     'ตู้ ปณ. 12',
     'Hòm thư 12',
+    'P.O.B. 12',
+    'Locked Bag 12',
+    'Posbus 12',
+    'Postbox 12',
+    'Pósthólf 12',
+    'Postrúm 12',
+    'Postilokero 12',
+    'Postkast 12',
+    'Abonenta kastīte 12',
+    'Pašto dėžutė 12',
+    'Poštovní přihrádka 12',
+    'Poštový priečinok 12',
+    'Postafiók 12',
+    'Căsuța poștală 12',
+    'Poštanski pretinac 12',
+    'Poštni predal 12',
+    'Kutia Postare 12',
+    'Posta Kutusu 12',
+    'Apartat de correus 12',
+    'Casilla 12',
+    'Casilla de Correo 12',
+    'S.L.P. 12',
+    'Peti Surat 12',
+    'Kotak Pos 12',
+    'Bosca Poist 12',
+    'Blwch Post 12',
+    'Поштански фах 12',
+    'Абонентська скринька 12',
+    'Пощенска кутия 12',
+    'Шуудангийн хайрцаг 12',
+    'Τ.Θ. 12',
+    'Ταχυδρομική θυρίδα 12',
+    'صندوق بريد 12',
+    'صندوق پستی 12',
+    'ת״ד 12',
+    'पोस्ट बॉक्स 12',
+    'পোস্ট বক্স 12',
+    '邮政信箱12号',
+    'საფოსტო ყუთი 12',
+    'ፖ.ሳ.ቁ. 12',
+    'c/o Lovelace, PO Box 12',
   ])('%s', (addressLine1) => {
     expect(warningsOf({ ...cupertino, addressLine1 })).toEqual(['#/addressLine1 po_box'])
   })
@@ -493,8 +535,33 @@ describe('a post-office box is noticed', () => {
     '5 Apartadó Street',
     'Box Hill Road 3',
     'Hauptstr. 12',
+    'Boxhagener Straße 12',
+    'Posta Caddesi 12',
+    'Calle Casillas 12',
+    'Subpart 12',
+    'Piazza della Posta 12',
+    'Box 12',
+    'PL 12',
+    'Pf 12',
+    'Kotakposan 12',
   ])('but %s is a street', (addressLine1) => {
     expect(warningsOf({ ...cupertino, addressLine1 })).toEqual([])
+  })
+
+  test.each([
+    ['SE', 'Box 12', 'IT', '111 20'],
+    ['FI', 'PL 12', 'PL', '00101'],
+    ['DE', 'Pf. 12', 'SE', '10623'],
+    ['HU', 'Pf. 12', 'FI', '1053'],
+    ['TR', 'P.K. 12', 'DE', '34470'],
+    ['HR', 'p.p. 12', 'DE', '10000'],
+    ['CH', 'CP 12', 'DE', '1015'],
+  ])('in %s %s is one, in %s it is not', (country, addressLine1, elsewhere, postalCode) => {
+    const box = (of: string) =>
+      normalizeAddress({ ...ada, addressLine1, city: 'x', country: of, postalCode })
+        .warnings.map(({ code }) => code)
+        .includes('po_box')
+    expect([box(country), box(elsewhere)]).toEqual([true, false])
   })
 })
 
@@ -668,7 +735,7 @@ test('rules.json is what its script makes', () => {
 
 describe('the rules of a country', () => {
   test('are its fields in its own order', () => {
-    expect(countryRules('us')).toMatchObject({
+    expect(showCountry('us')).toMatchObject({
       code: 'US',
       alpha3: 'USA',
       name: 'United States',
@@ -680,7 +747,7 @@ describe('the rules of a country', () => {
         { name: 'addressLine1', label: 'Address', required: true },
         { name: 'addressLine2', label: 'Address, second line', required: false },
         { name: 'city', label: 'City', required: true },
-        { name: 'state', label: 'State', required: true },
+        { name: 'state', label: 'State', required: true, example: 'AL' },
         {
           name: 'postalCode',
           label: 'ZIP code',
@@ -688,25 +755,30 @@ describe('the rules of a country', () => {
           pattern: '^(?:(\\d{5})(?:[ \\-](\\d{4}))?)$',
           example: '95014',
         },
-        { name: 'country', label: 'Country', required: true },
+        { name: 'country', label: 'Country', required: true, example: 'US' },
         { name: 'taxId', label: 'Tax number', required: false },
-        { name: 'phone', label: 'Phone', required: false },
+        { name: 'phone', label: 'Phone', required: false, example: '+12015550123' },
       ],
     })
     expect(
-      countryRules('JP')
+      showCountry('JP')
         ?.fields.map(({ name }) => name)
         .slice(0, 3),
     ).toEqual(['postalCode', 'state', 'city'])
-    expect(countryRules('JP')?.subdivisions).toContainEqual({ code: '13', name: 'Tokyo', localName: '東京都' })
-    expect(countryRules('QA')?.fields.map(({ name }) => name)).not.toContain('postalCode')
-    expect(countryRules('XX')).toBeNull()
-    expect(countryRules('__proto__')).toBeNull()
+    expect(showCountry('JP')?.subdivisions).toContainEqual({
+      code: '13',
+      name: 'Tokyo',
+      localName: '東京都',
+      aliases: expect.any(Array),
+    })
+    expect(showCountry('QA')?.fields.map(({ name }) => name)).not.toContain('postalCode')
+    expect(showCountry('XX')).toBeNull()
+    expect(showCountry('__proto__')).toBeNull()
   })
 
   test('hold for their own examples, in every country', () => {
-    for (const { code: country } of listCountries()) {
-      const { fields = [], subdivisions = [] } = countryRules(country) ?? {}
+    for (const { code: country } of countrySummaries()) {
+      const { fields = [], subdivisions = [] } = showCountry(country) ?? {}
       const required = (name: string) => fields.some((field) => field.name === name && field.required)
       for (const postalCode of rulesOf(country).postal?.examples ?? [undefined]) {
         const pattern = fields.find(({ name }) => name === 'postalCode')?.pattern
@@ -737,8 +809,8 @@ describe('whatever is given', () => {
     fc.constantFrom('Ada', ' São  Paulo', '東京', 'القاهرة', 'x'),
   )
   const maybe = fc.option(text, { nil: undefined })
-  const address = fc.constantFrom(...listCountries().map(({ code }) => code)).chain((country) => {
-    const { subdivisions = [] } = countryRules(country) ?? {}
+  const address = fc.constantFrom(...countrySummaries().map(({ code }) => code)).chain((country) => {
+    const { subdivisions = [] } = showCountry(country) ?? {}
     const names = subdivisions.flatMap(({ code, name, localName }) => [
       code,
       name,
@@ -842,7 +914,7 @@ describe('whatever is given', () => {
       if (given[field] !== null) expect(label).toContain(given[field])
     }
     if (given.state === null) return
-    const state = countryRules(given.country)?.subdivisions.find(({ code }) => code === given.state)
+    const state = showCountry(given.country)?.subdivisions.find(({ code }) => code === given.state)
     const shown = [given.state, state?.name, state?.localName].some(
       (name) => name && label.toLowerCase().includes(name.toLowerCase()),
     )
