@@ -17,9 +17,10 @@ export type CountryData = {
   require?: string
   /**
    * The label: %N names, %O company, %A lines, %C city, %S state, %Z postal code, %n a new line. Every field is in it;
-   * a small letter is one the country does not write itself, placed so that it is not lost.
+   * a small letter is one the country does not write itself, placed so that it is not lost. Left out, it is the one most
+   * countries have: `formatOf`.
    */
-  format: string
+  format?: string
   /** The label when the address is written in Latin letters, where that differs. */
   latin?: string
   /** Printed where the city stands when there is none: Singapore, Gibraltar. */
@@ -75,14 +76,22 @@ export function countryCodes(): string[] {
 export function findCountry(text: string): string | null {
   const key = fold(text)
   if (key === '') return null
-  return names().get(key) ?? names().get(key.replace(/^the/, '')) ?? null
+  return names().get(key) ?? names().get(key.replace(OFFICIAL, '')) ?? null
 }
+
+/** What the official name of many a country begins with. Those it would make ambiguous are in the list as a whole. */
+const OFFICIAL = /^(?:the)?(?:(?:republic|kingdom)of(?:the)?(?=.{4}))?/
 
 /** The rules of a country known by its alpha-2 code. */
 export function rulesOf(country: string): CountryData {
   const found = Object.hasOwn(rules, country) ? rules[country] : undefined
   if (!found) throw new Error(`no address rules for ${country}`)
   return found
+}
+
+/** The label of the country, or the one that most have: postal code and city on a line. */
+export function formatOf({ format, postal }: Pick<CountryData, 'format' | 'postal'>): string {
+  return format ?? (postal ? '%N%n%O%n%A%n%Z %C%n%s' : '%N%n%O%n%A%n%z %C%n%s')
 }
 
 /** Whether the country requires its city (C), state (S) or postal code (Z). */

@@ -300,12 +300,13 @@ function holdAgainstState(country: string, postalCode: string, state: State, fou
 
 /** The code in the country's own spelling, or null when it has none of its shapes. */
 function spellPostalCode(country: string, text: string): string | null {
-  const { shapes = [], strip = [] } = rulesOf(country).postal ?? {}
+  const { alpha3, postal } = rulesOf(country)
+  const { shapes = [], strip = [] } = postal ?? {}
   const pattern = postalPattern(country)
   const compact = asciiDigits(text.normalize('NFKC'))
     .toUpperCase()
     .replace(/[\s.\p{Pd}\u2212]+/gu, '')
-  for (const candidate of [compact, ...withoutPrefix(compact, [country, 'CP', ...strip])]) {
+  for (const candidate of [compact, ...withoutPrefix(compact, [alpha3, country, 'CP', ...strip])]) {
     for (const shape of shapes) {
       const spelt = fitShape(shape, candidate)
       if (spelt !== null && pattern?.test(spelt)) return spelt

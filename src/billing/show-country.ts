@@ -6,7 +6,7 @@ import { etagOfContent } from '../etag.ts'
 import { pageOf } from '../page.ts'
 import type { Answer } from '../route.ts'
 import { Type } from '../type.ts'
-import { type CountryData, countryCodes, needs, postalPattern, rulesOf, stateRows } from './countries.ts'
+import { type CountryData, countryCodes, formatOf, needs, postalPattern, rulesOf, stateRows } from './countries.ts'
 import { fold } from './fold.ts'
 import { phoneExample } from './phone.ts'
 
@@ -135,7 +135,7 @@ function fieldsOf(country: string): CountryField[] {
     S: [stateField(country, data)],
     Z: [postalField(country, data)],
   }
-  const written = [...data.format.matchAll(/%([NOACSZ])/g)].flatMap(([, letter]) => byLetter[letter ?? ''] ?? [])
+  const written = [...formatOf(data).matchAll(/%([NOACSZ])/g)].flatMap(([, letter]) => byLetter[letter ?? ''] ?? [])
   return [
     ...written,
     { name: 'country', label: 'Country', required: true, example: country },
