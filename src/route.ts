@@ -78,6 +78,8 @@ export type Asked<Path extends string, N extends Needs, Query, Body> = {
   body: Body
   ifMatch: string | null
   retry: Retry | null
+  /** What is wrong with the body, on a row that answers it. */
+  faults: Fault[]
   verifier: Verifier
   /** How the request came: for sessions, the trail and signatures. */
   from: {
@@ -108,6 +110,10 @@ export type RouteFacts<Path extends string, N extends Needs, Query extends TObje
   onceOnly?: true
   /** It asks and changes nothing, though it is a POST: no transaction, no retries, and its answer is never remembered. */
   asksOnly?: true
+  /** What is wrong with the body is what was asked: the handler gets it as `faults`, and tells it. */
+  answersFaults?: true
+  /** The answer is the same for everyone, with an ETag: anyone may keep it so long, and ask again with If-None-Match. */
+  cacheSeconds?: number
   /** The body may be left out, which is as good as `{}`. */
   bodyOptional?: true
   /** The body is a form, not JSON. */

@@ -1,9 +1,10 @@
 // Every operation of the API, in the order of the docs.
 
+import { countryRoutes } from './billing/country-routes.ts'
 import { billingRoutes } from './billing/routes.ts'
 import { identityRoutes } from './identity/routes.ts'
 import { keyRoutes } from './keys/routes.ts'
 import type { Route } from './route.ts'
 import { storeRoutes } from './stores/routes.ts'
 
-export const routes: Route[] = [...keyRoutes, ...billingRoutes, ...storeRoutes, ...identityRoutes]
+export const routes: Route[] = [...keyRoutes, ...billingRoutes, ...countryRoutes, ...storeRoutes, ...identityRoutes]

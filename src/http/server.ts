@@ -106,7 +106,7 @@ export async function buildServer(parts: ServerParts): Promise<FastifyInstance> 
       origin: parts.gate.corsOrigins,
       credentials: true,
       methods: ['GET', 'POST', 'PATCH', 'DELETE'],
-      allowedHeaders: ['authorization', 'content-type', 'idempotency-key', 'if-match'],
+      allowedHeaders: ['authorization', 'content-type', 'idempotency-key', 'if-match', 'if-none-match'],
       exposedHeaders: [
         'etag',
         'location',
@@ -179,7 +179,11 @@ function addRoute(app: FastifyInstance, parts: ServerParts, route: Route, lane: 
         ip: request.ip,
       })
       request.caller = sent.caller
-      return reply.code(sent.status).headers(sent.headers).send(sent.body)
+      // Nothing is sent as nothing: an empty text would be given a type.
+      return reply
+        .code(sent.status)
+        .headers(sent.headers)
+        .send(sent.body || undefined)
     },
   })
 }
