@@ -71,7 +71,7 @@ test.skipIf(!hasShell)('the shell blocks of the README do what it says', async (
 
 async function bash(script: string): Promise<string> {
   const PATH = `${dirname(process.execPath)}:${process.env.PATH}`
-  const shell = spawn('bash', ['-euo', 'pipefail', '-c', script], { env: { ...process.env, PATH } })
+  const shell = spawn('bash', ['--norc', '-euo', 'pipefail', '-c', script], { env: { ...process.env, PATH } })
   let out = ''
   let err = ''
   shell.stdout.on('data', (chunk) => (out += chunk))

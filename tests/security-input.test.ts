@@ -522,6 +522,7 @@ test('18. 50 kB of anything, against every text of every body: refused, under 50
             expect([reply.status, reply.body.valid], member).toEqual([200, false])
           else if (row.answersFaults) expect(reply.status, member).toBe(200)
           else if (row.asksOnly && reply.status === 200) expect(reply.body.code, member).toBe('NOT_FOUND')
+          else if (row.path === '/v1/leaks' && reply.status === 200) expect(reply.body).toEqual({ accepted: true })
           else if (reply.status < 400) expect([what, reply.status], `${nameOf(row)} ${member}`).toEqual(['spaces', 201])
           else expect([400, 422], `${nameOf(row)} ${member} ${what}`).toContain(reply.status)
         })
@@ -532,8 +533,8 @@ test('18. 50 kB of anything, against every text of every body: refused, under 50
 
 // ---- helpers --------------------------------------------------------------------------------------------------------
 
-/** One route alone takes a form: what stands here is about JSON. */
-const withBody = routes.filter((row) => row.body && !row.form)
+/** One route alone takes a form, and of one the signature is looked at first: what stands here is about JSON. */
+const withBody = routes.filter((row) => row.body && !row.form && !row.signedBy)
 const nameOf = (row: Route) => `${row.method} ${row.path}`
 
 type Shape = { type?: string | string[]; enum?: unknown[] }
