@@ -1,5 +1,6 @@
 // Every operation of the API, in the order of the docs.
 
+import { countryRoutes } from './billing/country-routes.ts'
 import { billingRoutes } from './billing/routes.ts'
 import { eventRoutes } from './events/routes.ts'
 import { identityRoutes } from './identity/routes.ts'
@@ -7,4 +8,11 @@ import { keyRoutes } from './keys/routes.ts'
 import type { Route } from './route.ts'
 import { storeRoutes } from './stores/routes.ts'
 
-export const routes: Route[] = [...keyRoutes, ...billingRoutes, ...storeRoutes, ...eventRoutes, ...identityRoutes]
+export const routes: Route[] = [
+  ...keyRoutes,
+  ...billingRoutes,
+  ...countryRoutes,
+  ...storeRoutes,
+  ...eventRoutes,
+  ...identityRoutes,
+]
