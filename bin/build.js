@@ -10,13 +10,16 @@ import { fileURLToPath } from 'node:url'
 const root = join(dirname(fileURLToPath(import.meta.url)), '..')
 const dist = join(root, 'dist')
 
-/** With `ifPossible`, for an installation without the compiler: then the build has to come from elsewhere. */
-export function build({ ifPossible = false } = {}) {
+/**
+ * With `ifPossible`, for an installation without the compiler: then the build has to come from elsewhere. `failure` is
+ * the exit code when there can be no build.
+ */
+export function build({ ifPossible = false, failure = 1 } = {}) {
   if (!existsSync(join(root, 'src')) || isFresh()) return
   const compiler = findCompiler()
   if (!compiler) {
     if (existsSync(dist) || ifPossible) return
-    fail('There is no build here and no compiler to make one. Run "npm ci" first.')
+    fail('There is no build here and no compiler to make one. Run "npm ci" first.', failure)
   }
   process.stderr.write('Building …\n')
   // All of it goes to the draft: a trace of an unfinished build in `dist` would look like a finished one.
@@ -27,7 +30,7 @@ export function build({ ifPossible = false } = {}) {
   })
   if (status !== 0) {
     rmSync(draft, { recursive: true, force: true })
-    fail('The build failed.')
+    fail('The build failed.', failure)
   }
   putInPlace(draft)
 }
@@ -75,7 +78,7 @@ function findCompiler() {
   }
 }
 
-function fail(message) {
+function fail(message, code) {
   process.stderr.write(`${message}\n`)
-  process.exit(1)
+  process.exit(code)
 }

@@ -1,5 +1,6 @@
 #!/usr/bin/env node
 import { build } from './build.js'
 
-build()
+// For a scan, 1 means that something was found.
+build({ failure: process.argv[2] === 'scan' ? 2 : 1 })
 await import('../dist/cli/main.js')

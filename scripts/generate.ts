@@ -5,6 +5,7 @@ import { spawnSync } from 'node:child_process'
 import { readFileSync, writeFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
 import { ADDRESS_FAULTS, ADDRESS_WARNINGS } from '../src/billing/normalize.ts'
+import { type Country, countrySummaries, showCountry } from '../src/billing/show-country.ts'
 import { SETTING_ROWS } from '../src/config.ts'
 import { ERRORS } from '../src/errors.ts'
 import { EVENT_TYPES } from '../src/events/schema.ts'
@@ -18,6 +19,7 @@ export function generate(): Record<string, string> {
   return {
     'docs/openapi.json': `${JSON.stringify(openapi(routes), null, 2)}\n`,
     'docs/events.md': filled('docs/events.md', { types }),
+    'docs/countries.md': filled('docs/countries.md', { countries }),
     'docs/operations.md': filled('docs/operations.md', { settings }),
     'docs/errors.md': filled('docs/errors.md', {
       errors,
@@ -74,6 +76,38 @@ function types(): string {
       `\`${subject}_…\``,
       data.map((name) => `\`${name}\``).join(', ') || 'nothing',
     ]),
+  )
+}
+
+const SHORT: Record<string, string> = { firstName: 'first name', lastName: 'last name', addressLine1: 'address' }
+
+/** What a change of the rules would change, a line for each country. */
+function countries(): string {
+  return table(
+    ['Code', 'Country', 'Fields in local order', 'Postal code', 'States', 'Notes'],
+    countrySummaries().map(({ code, name }) => {
+      const { fields, subdivisions, ...rules } = showCountry(code) as Country
+      const written = fields.filter((field) => !['addressLine2', 'country', 'taxId', 'phone'].includes(field.name))
+      const notes = [
+        ...(rules.familyNameFirst ? ['family name first'] : []),
+        ...(rules.mononyms ? ['one name is a name'] : []),
+        ...(rules.onlyListedStates ? ['only these states'] : []),
+      ]
+      return [
+        `\`${code}\``,
+        name,
+        written
+          .map(({ name, label, required }) => {
+            const word =
+              SHORT[name] ?? (label.charAt(1) === label.charAt(1).toUpperCase() ? label : label.toLowerCase())
+            return required ? `**${word}**` : word
+          })
+          .join(', '),
+        fields.find((field) => field.name === 'postalCode')?.example ?? '',
+        subdivisions.length > 0 ? String(subdivisions.length) : '',
+        notes.join(', '),
+      ]
+    }),
   )
 }
 

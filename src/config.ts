@@ -60,7 +60,12 @@ const SETTINGS = {
   JWT_JWKS_URL: setting(
     '',
     'Where the provider publishes its keys. `https:`, or `http:` on loopback.',
-    optional(jwksUrl),
+    optional(keysUrl),
+  ),
+  GITHUB_KEYS_URL: setting(
+    'https://api.github.com/meta/public_keys/secret_scanning',
+    'Where GitHub publishes the keys it signs its reports of leaked keys with. `https:`, or `http:` on loopback. `off`: no report of GitHub is believed, and nothing is fetched.',
+    (text) => (text === 'off' ? null : keysUrl(text)),
   ),
   CORS_ORIGINS: setting(
     '',
@@ -117,6 +122,16 @@ export function readConfig(env: Record<string, string | undefined>): Config {
   faults.push(...contradictions(config))
   if (faults.length > 0) throw new ConfigFault(faults)
   return config
+}
+
+/** For a command that needs nothing else: what is wrong with the other settings does not stop it. */
+export function readKeyPrefix(env: Record<string, string | undefined>): string {
+  const { fallback, read } = SETTINGS.KEY_PREFIX
+  try {
+    return read(env.KEY_PREFIX?.trim() || fallback)
+  } catch (error) {
+    throw new ConfigFault([`KEY_PREFIX ${(error as Error).message}`])
+  }
 }
 
 function contradictions(config: Config): string[] {
@@ -194,7 +209,7 @@ function secretBytes(text: string): Secret {
   throw new Error('must be 32 bytes in base64: openssl rand -base64 32')
 }
 
-function jwksUrl(text: string): string {
+function keysUrl(text: string): string {
   const { protocol, hostname } = url(text)
   const loopback = /^(localhost|127(\.\d+){3}|\[::1\])$/.test(hostname)
   if (protocol === 'https:' || (protocol === 'http:' && loopback)) return text

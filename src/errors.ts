@@ -95,6 +95,11 @@ export const ERRORS = {
     title: 'A page of another origin may not use this session',
     help: 'A session in a cookie works only for pages of the service itself and of the origins in CORS_ORIGINS.',
   },
+  invalid_signature: {
+    status: 403,
+    title: 'The signature is not valid',
+    help: 'Only GitHub may call this. Its headers are missing, name a key it does not publish, or do not fit the bytes of the body. Anyone else reports a key with POST /v1/leaks.',
+  },
   sign_up_closed: {
     status: 403,
     title: 'Accounts are by invitation here',
@@ -122,6 +127,11 @@ export const ERRORS = {
     help: 'You have no billing address with that id in this store.',
   },
   member_not_found: { status: 404, title: 'No such member', help: 'That user is not a member of this store.' },
+  country_not_found: {
+    status: 404,
+    title: 'No such country',
+    help: 'Give its ISO 3166 code of two or three letters, such as "US" or "USA". GET /v1/countries lists them all.',
+  },
   invitation_not_found: {
     status: 404,
     title: 'No such invitation',
@@ -273,6 +283,11 @@ export function fail(code: ErrorCode, facts?: Facts): never {
 
 const MOST_FAULTS = 32
 
+/** As many faults as anybody wants to read. */
+export function shownFaults(faults: Fault[]): Fault[] {
+  return faults.slice(0, MOST_FAULTS)
+}
+
 export function failInput(faults: Fault[]): never {
-  fail('invalid_input', { members: { errors: faults.slice(0, MOST_FAULTS) } })
+  fail('invalid_input', { members: { errors: shownFaults(faults) } })
 }

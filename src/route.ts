@@ -63,6 +63,8 @@ export type Answer<Body> = {
   headers?: Record<string, string>
   /** Of a route that streams: text that is sent as it comes, until it ends or `closing` is aborted. */
   stream?: Stream
+  /** The keys it changed, where the path does not name them: only these are looked up anew. */
+  changedKeys?: string[]
   /** As it goes over the wire, once somebody had to know. */
   sent?: Sent
 }
@@ -87,6 +89,8 @@ export type Asked<Path extends string, N extends Needs, Query, Body> = {
   body: Body
   ifMatch: string | null
   retry: Retry | null
+  /** What is wrong with the body, on a row that answers it. */
+  faults: Fault[]
   verifier: Verifier
   /** For routes that stream: what happens, and whether the caller still may hear of it. */
   live: { feed: Feed; stillMay: StillMay }
@@ -119,10 +123,16 @@ export type RouteFacts<Path extends string, N extends Needs, Query extends TObje
   onceOnly?: true
   /** It asks and changes nothing, though it is a POST: no transaction, no retries, and its answer is never remembered. */
   asksOnly?: true
+  /** What is wrong with the body is what was asked: the handler gets it as `faults`, and tells it. */
+  answersFaults?: true
+  /** The answer is the same for everyone, with an ETag: anyone may keep it so long, and ask again with If-None-Match. */
+  cacheSeconds?: number
   /** The body may be left out, which is as good as `{}`. */
   bodyOptional?: true
   /** The body is a form, not JSON. */
   form?: true
+  /** The body is signed by whom it comes from: the signature is checked before the body is read. */
+  signedBy?: 'github'
   /** The change is written by a batch or in transactions of its own. Otherwise it runs inside one. */
   ownTransaction?: true
   /** The answer is a stream of server-sent events, given as `stream`. */

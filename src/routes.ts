@@ -1,5 +1,6 @@
 // Every operation of the API, in the order of the docs.
 
+import { countryRoutes } from './billing/country-routes.ts'
 import { billingRoutes } from './billing/routes.ts'
 import { eventRoutes } from './events/routes.ts'
 import { identityRoutes } from './identity/routes.ts'
@@ -11,6 +12,7 @@ import { webhookRoutes } from './webhooks/routes.ts'
 export const routes: Route[] = [
   ...keyRoutes,
   ...billingRoutes,
+  ...countryRoutes,
   ...storeRoutes,
   ...eventRoutes,
   ...webhookRoutes,

@@ -56,6 +56,12 @@ const CHECKSUM_LENGTH = 6
 /** How many random characters each kind of token has: 32 are 190 bits, 43 are 256. */
 const TOKEN_LENGTH = { prod: 32, test: 32, dev: 32, sess: 43, svc: 43, inv: 43 } as const
 export type TokenKind = keyof typeof TOKEN_LENGTH
+export const TOKEN_KINDS = Object.keys(TOKEN_LENGTH) as TokenKind[]
+
+/** How long a whole token is. */
+export function tokenLength(prefix: string, kind: TokenKind): number {
+  return `${prefix}_${kind}_`.length + TOKEN_LENGTH[kind] + CHECKSUM_LENGTH
+}
 
 export function mintToken(prefix: string, kind: TokenKind): Secret {
   const body = `${prefix}_${kind}_${base62(TOKEN_LENGTH[kind])}`
@@ -72,6 +78,12 @@ export function tokenKind(prefix: string, text: string): TokenKind | null {
   if (random.length !== TOKEN_LENGTH[kind as TokenKind] + CHECKSUM_LENGTH || !/^[0-9A-Za-z]+$/.test(random)) return null
   const body = text.slice(0, -CHECKSUM_LENGTH)
   return checksum(body) === text.slice(-CHECKSUM_LENGTH) ? (kind as TokenKind) : null
+}
+
+/** A key of a store, rather than a token of somebody. */
+export function isKeyToken(prefix: string, text: string): boolean {
+  const kind = tokenKind(prefix, text)
+  return kind === 'prod' || kind === 'test' || kind === 'dev'
 }
 
 function checksum(text: string): string {

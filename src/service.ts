@@ -4,6 +4,7 @@
 import net from 'node:net'
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Logger } from 'pino'
+import { githubCheck } from './access/github.ts'
 import { jwtCheckFrom } from './access/jwt.ts'
 import { newKnown } from './access/known.ts'
 import { KEYS_CHANNEL, newKnownKeys } from './access/known-keys.ts'
@@ -91,6 +92,7 @@ async function serve(config: Config, home: Home, log: Logger, resolve: Resolve):
       verifier: newVerifier(db, here, keys, usage, metrics.verified),
       feed,
       changed: dispatcher.wake,
+      signatures: { github: githubCheck(config.GITHUB_KEYS_URL) },
     },
     routes,
     draining: () => draining,
@@ -108,10 +110,7 @@ async function serve(config: Config, home: Home, log: Logger, resolve: Resolve):
     streams.close()
     const dispatched = dispatcher.close(patienceMs * 3)
     await drain(app.server, patienceMs)
-    // What is answered from here on, and every stream that ends, leaves a quiet connection behind.
-    const sweeping = setInterval(() => app.server.closeIdleConnections(), SWEEP_MS)
     await app.close()
-    clearInterval(sweeping)
     clearInterval(keepHouse)
     overload.close()
     feed.close()
@@ -132,7 +131,7 @@ async function serve(config: Config, home: Home, log: Logger, resolve: Resolve):
 }
 
 const PATIENCE_MS = SECOND
-const SWEEP_MS = SECOND / 10
+const SWEEP_MS = 100
 const HOUSE_KEEPING_MS = MINUTE
 
 /**
@@ -145,6 +144,9 @@ async function drain(server: net.Server & { closeIdleConnections(): void }, pati
   net.Server.prototype.close.call(server)
   await Promise.race([closed, sleep(patienceMs)])
   server.closeIdleConnections()
+  // Whoever is answered only now leaves a quiet connection behind, which would be waited for.
+  const sweep = setInterval(() => server.closeIdleConnections(), SWEEP_MS)
+  closed.then(() => clearInterval(sweep))
 }
 
 function houseKeeping(db: Database): NodeJS.Timeout {

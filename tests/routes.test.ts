@@ -9,11 +9,12 @@ import { type Route, route } from '../src/route.ts'
 import { routes } from '../src/routes.ts'
 import { mintToken } from '../src/secrets.ts'
 import { Type } from '../src/type.ts'
+import { playGithub } from './github.ts'
 import { NEW_ADDRESS, NEW_KEY, type Person, type Reply, type Shop, shop } from './shop.ts'
 
 const REALM = 'Bearer realm="storekeeper"'
-/** What a parameter of a path stands for. */
-const PARAMS: Record<string, IdKind> = {
+/** What a parameter of a path stands for. A code is no id: it names a country. */
+const PARAMS: Record<string, IdKind | 'country'> = {
   storeId: 'store',
   keyId: 'key',
   addressId: 'addr',
@@ -22,6 +23,7 @@ const PARAMS: Record<string, IdKind> = {
   sessionId: 'sess',
   webhookId: 'wh',
   deliveryId: 'dlv',
+  code: 'country',
 }
 
 const nameOf = (route: Route) => `${route.method} ${route.path}`
@@ -47,8 +49,12 @@ test('every route has a rule, a place of its own, words about it, and parameters
   }
 })
 
-test('only signing up and signing in are open to anyone', () => {
+test('only signing up, signing in, reporting a leak and the rules of countries are open to anyone', () => {
   expect(routes.filter((row) => row.needs === 'nothing').map(nameOf)).toEqual([
+    'POST /v1/leaks',
+    'POST /v1/leaks/github',
+    'GET /v1/countries',
+    'GET /v1/countries/:code',
     'POST /v1/auth/sign-up',
     'POST /v1/auth/sign-in',
   ])
@@ -220,8 +226,8 @@ test('404: an id that is not well formed is answered exactly as one that does no
   const malformed = ['x', '0', '%00', '..%2f..', '%20', 'null', '__proto__', 'a'.repeat(400), "'--", '*', 'grantablex']
   for (const row of routes)
     for (const param of paramsOf(row)) {
-      const kind = PARAMS[param] as IdKind
-      const good = newId(kind)
+      const kind = PARAMS[param]
+      const good = absent(param)
       const bad = [
         ...malformed,
         good.toUpperCase(),
@@ -235,9 +241,9 @@ test('404: an id that is not well formed is answered exactly as one that does no
           const path = somewhere(row, { ...ids, [param]: id }) + query
           return told(await api.ask(row.method, path, exampleFor(row), { as: owner.token }))
         }
-        const absent = await ask(good)
-        expect(absent.status, nameOf(row)).toBeGreaterThanOrEqual(404)
-        for (const id of bad) expect(await ask(id), `${nameOf(row)} ${param}=${id}`).toEqual(absent)
+        const missing = await ask(good)
+        expect(missing.status, nameOf(row)).toBeGreaterThanOrEqual(404)
+        for (const id of bad) expect(await ask(id), `${nameOf(row)} ${param}=${id}`).toEqual(missing)
       }
     }
 })
@@ -262,7 +268,8 @@ const OTHERWISE: Record<string, (world: Shop, live: Things) => Promise<{ as: str
 }
 
 test('every example really works and is answered as the row says', async () => {
-  const world = await shop()
+  const github = await playGithub()
+  const world = await shop({ GITHUB_KEYS_URL: github.url })
   const { api } = world
   for (const row of routes) {
     const live = await things(world)
@@ -274,7 +281,8 @@ test('every example really works and is answered as the row says', async () => {
       await firstWords(world, somewhere(row, live.ids) + query, as)
       continue
     }
-    const reply = await api.ask(row.method, somewhere(row, live.ids) + query, body, { as, ...formOf(row, body) })
+    const form = row.signedBy ? github.sign(body) : formOf(row, body)
+    const reply = await api.ask(row.method, somewhere(row, live.ids) + query, body, { as, ...form })
     const [status, schema] = row.returns
     expect([reply.status, reply.text], name).toEqual([status, schema ? reply.text : ''])
     if (schema) expect(check(schema, reply.body), name).toEqual([])
@@ -309,7 +317,13 @@ function paramsOf(row: Route): string[] {
 
 /** The row's path: with what is given, and for the rest with ids of things that do not exist. */
 function somewhere(row: Route, given: Record<string, string> = {}): string {
-  return row.path.replace(/:(\w+)/g, (_, param: string) => given[param] ?? newId(PARAMS[param] as IdKind))
+  return row.path.replace(/:(\w+)/g, (_, param: string) => given[param] ?? absent(param))
+}
+
+/** An id, or a code, of nothing. */
+function absent(param: string): string {
+  const kind = PARAMS[param] as IdKind | 'country'
+  return kind === 'country' ? 'ZZ' : newId(kind)
 }
 
 /** A body for a method that has one, and nothing in it. */
@@ -406,6 +420,7 @@ async function things(world: Shop): Promise<Things> {
     sessionId: (await signIn(world, owner)).sessionId,
     webhookId: webhook.id,
     deliveryId: (await api.post(`${webhooks}/${webhook.id}/test`, undefined, { as })).body.id,
+    code: 'US',
   }
   return { storeId, guest, ids, tokens: { owner: as, key: key.key, service: await world.serviceToken() } }
 }

@@ -4,18 +4,25 @@
 import net from 'node:net'
 import { expect, test, vi } from 'vitest'
 import { serviceToken } from '../src/cli/service-token.ts'
-import { randomBytes, sha256 } from '../src/secrets.ts'
+import { mintToken, randomBytes, sha256 } from '../src/secrets.ts'
+import { type Github, playGithub } from './github.ts'
 import { NEW_KEY, type Shop, shop } from './shop.ts'
 
 const mark = () => `m${Buffer.from(randomBytes(9)).toString('hex')}`
 
-test('32. no secret and no text of an address is found anywhere but in the one answer that shows it', async () => {
-  const world = await shop()
+// A hundred secrets, each in six forms, are looked for in all of the write-ahead log.
+const LONG = 120_000
+
+test('32. no secret and no text of an address is found anywhere but in the one answer that shows it', {
+  timeout: LONG,
+}, async () => {
+  const github = await playGithub()
+  const world = await shop({ GITHUB_KEYS_URL: github.url })
   const { api, sql, logs } = world
   const since = await walPosition(sql)
   const planted = mark()
   const secrets = new Secrets()
-  await useEverything(world, secrets, planted)
+  await useEverything(world, github, secrets, planted)
 
   const places: Record<string, string> = {
     'the log': logs(),
@@ -57,7 +64,7 @@ class Secrets {
   }
 }
 
-async function useEverything(world: Shop, secrets: Secrets, planted: string): Promise<void> {
+async function useEverything(world: Shop, github: Github, secrets: Secrets, planted: string): Promise<void> {
   const { api, owner, store, keys, billing, person } = world
   const as = owner.token
   secrets.add('the server secret', world.serverSecret)
@@ -107,6 +114,47 @@ async function useEverything(world: Shop, secrets: Secrets, planted: string): Pr
   expect((await api.post(keys, { ...NEW_KEY, name: 'Other' }, options)).status).toBe(422)
   expect((await api.post(keys, {}, { as, ...retry(secrets) })).status).toBe(422)
 
+  // Leaks: reported by their finder, by GitHub, and by somebody who is not GitHub.
+  for (const path of ['/v1/leaks', '/v1/leaks/github']) {
+    const leaked = (await api.post(keys, { ...NEW_KEY, type: 'TEST' }, { as })).body.key
+    const unknown = secrets.add('an unknown key', mintToken('skp', 'prod').reveal())
+    secrets.add('a leaked key', leaked)
+    secrets.add('the hash of a leaked key', sha256(leaked).toString('hex'))
+    for (const key of [leaked, unknown]) {
+      const reports = [{ token: key, type: 'key', url: `https://example.com/${key}` }]
+      const sent = path === '/v1/leaks' ? { raw: JSON.stringify({ key }) } : github.sign(reports)
+      expect((await api.post(path, undefined, sent)).status).toBe(200)
+    }
+    expect((await api.post(path, [{ token: leaked }])).status).toBe(path === '/v1/leaks' ? 422 : 403)
+  }
+
+  // Rotated, with and without a grace and a retry, by a person and by the key itself; changed, refused and revoked.
+  const robot = (await api.post(keys, { ...NEW_KEY, permissions: ['READ', 'WRITE', 'MANAGE_KEYS'] }, { as })).body
+  secrets.add('a key that is rotated', robot.key)
+  const rotate = async (id: string, gracePeriodSeconds: number, asking: object = { as }) => {
+    const path = `${keys}/${id}/rotate`
+    const { status, body } = await api.post(path, { gracePeriodSeconds }, asking)
+    expect(status).toBe(200)
+    secrets.add('a rotated key', body.key)
+    secrets.add('the hash of a rotated key', sha256(body.key).toString('hex'))
+    return body.key as string
+  }
+  await rotate(key.id, 0)
+  const once = { as, ...retry(secrets) }
+  const rotated = await rotate(key.id, 3600, once)
+  expect(await rotate(key.id, 3600, once)).toBe(rotated)
+  expect((await api.post(`${keys}/${key.id}/rotate`, { gracePeriodSeconds: 1 }, once)).status).toBe(422)
+  const own = await rotate(robot.id, 3600, { as: robot.key, ...retry(secrets) })
+  const last = await rotate(robot.id, 60, { as: own })
+  expect((await api.get('/v1/key', { as: robot.key })).status).toBe(401)
+  for (const working of [own, last]) expect((await api.get('/v1/key', { as: working })).status).toBe(200)
+  expect((await api.patch(`${keys}/${robot.id}`, { metadata: { key: 1 } }, { as: last })).status).toBe(200)
+  const gone = (await api.post(keys, NEW_KEY, { as, ...retry(secrets) })).body
+  secrets.add('a key that is revoked', gone.key)
+  await rotate(gone.id, 3600)
+  expect((await api.delete(`${keys}/${gone.id}?reason=${planted}`, { as })).status).toBe(200)
+  expect((await api.post(`${keys}/${gone.id}/rotate`, {}, { as, ...retry(secrets) })).status).toBe(409)
+
   // Invitations: taken, kept, withdrawn, used to sign up.
   const invitations = `/v1/user/store/${store.id}/invitations`
   const invite = async (to: string) => {
@@ -150,6 +198,28 @@ async function useEverything(world: Shop, secrets: Secrets, planted: string): Pr
   vi.unstubAllEnvs()
   secrets.add('a service token', service)
   expect((await api.get(keys, { as: service })).body.code).toBe('store_not_found')
+
+  // Keys in the hands of a back end: good ones, replaced ones and mistyped ones.
+  const form = { 'content-type': 'application/x-www-form-urlencoded' }
+  for (const [presented, code] of [
+    [rotated, 'VALID'],
+    [last, 'VALID'],
+    [key.key, 'NOT_FOUND'],
+    [gone.key, 'REVOKED'],
+    [secrets.add('a mistyped key', `${rotated.slice(0, -3)}${mark().slice(0, 3)}`), 'NOT_FOUND'],
+  ] as const) {
+    for (const explain of [false, true]) {
+      const verdict = await api.post('/v1/keys/verify', { key: presented, explain }, { as: service, ...retry(secrets) })
+      expect([verdict.body.code, verdict.text.includes(presented)]).toEqual([code, false])
+    }
+    const asked = await api.post('/v1/oauth/introspect', undefined, {
+      as: service,
+      headers: form,
+      raw: `token=${presented}`,
+    })
+    expect([asked.body.active, asked.text.includes(presented)]).toEqual([code === 'VALID', false])
+    await api.post('/v1/keys/verify', { key: presented, ip: presented, [presented]: presented }, { as: service })
+  }
 
   // Addresses: all their text, stored, remembered and refused.
   const address = () => ({
@@ -232,7 +302,7 @@ async function everyAnswer({ api, owner, keys, store, billing }: Shop): Promise<
   const { data } = (await api.get(keys, { as })).body
   const paths = [
     keys,
-    ...data.map(({ id }: { id: string }) => `${keys}/${id}`),
+    ...data.flatMap(({ id }: { id: string }) => ['', '/usage', '/advice'].map((what) => `${keys}/${id}${what}`)),
     `${keys}?status=ACTIVE`,
     '/v1/user',
     '/v1/user/sessions',

@@ -1,7 +1,9 @@
 // What somebody who is being removed tries to get done in their last moment, and how they try to come back.
 
+import { setTimeout as sleep } from 'node:timers/promises'
+import pg from 'pg'
 import { expect, test } from 'vitest'
-import { NEW_KEY, shop } from './shop.ts'
+import { NEW_KEY, type Reply, type Shop, shop } from './shop.ts'
 
 const MANAGER = ['READ', 'MANAGE_KEYS', 'MANAGE_MEMBERS']
 
@@ -146,4 +148,72 @@ test('an allow-list understands an IPv4 address in IPv6 clothes, and no octal', 
   expect([mapped.status, mapped.body.ipAllowlist]).toEqual([201, ['127.0.0.1/32']])
   expect((await api.get(keys, { as: mapped.body.key })).status).toBe(200)
   for (const odd of ['010.0.0.1', '10.0.0.0/08']) expect((await make(odd)).status).toBe(422)
+})
+
+test('a key whose store is frozen under its hands makes, changes and rotates nothing more', async () => {
+  const world = await shop()
+  const { api, keys, owner } = world
+  const robot = (
+    await api.post(keys, { ...NEW_KEY, permissions: ['READ', 'WRITE', 'MANAGE_KEYS'] }, { as: owner.token })
+  ).body
+  const { key: _, ...victim } = (await api.post(keys, NEW_KEY, { as: owner.token })).body
+  expect((await api.get('/v1/key', { as: robot.key })).status).toBe(200)
+  const answers = await whileStoreChanges(world, 'frozen_at', () => [
+    api.post(keys, NEW_KEY, { as: robot.key }),
+    api.patch(`${keys}/${victim.id}`, { name: 'Mine' }, { as: robot.key }),
+    api.post(`${keys}/${victim.id}/rotate`, {}, { as: robot.key }),
+    api.delete(`${keys}/${victim.id}`, { as: robot.key }),
+  ])
+  expect(answers.map(({ body }) => body.code)).toEqual(Array(4).fill('invalid_token'))
+  expect((await api.get(`${keys}/${victim.id}`, { as: owner.token })).body).toEqual(victim)
+})
+
+test('in a store that is deleted under the caller’s hands nothing is changed any more', async () => {
+  const world = await shop()
+  const { api, keys, owner, sql } = world
+  const victim = (await api.post(keys, NEW_KEY, { as: owner.token })).body
+  const answers = await whileStoreChanges(world, 'deleted_at', () => [
+    api.patch(`${keys}/${victim.id}`, { name: 'Mine' }, { as: owner.token }),
+    api.post(`${keys}/${victim.id}/rotate`, {}, { as: owner.token }),
+    api.delete(`${keys}/${victim.id}`, { as: owner.token }),
+    api.post(`${keys}/freeze`, undefined, { as: owner.token }),
+  ])
+  expect(answers.map(({ body }) => body.code)).toEqual(Array(4).fill('store_not_found'))
+  const [row] = await sql('select name, secret_no, revoked_at from api_keys where id = $1', [victim.id])
+  expect(row).toEqual({ name: 'Checkout', secret_no: 1, revoked_at: null })
+})
+
+/** Lets requests run into a change of the store that is not yet committed, then commits it. */
+async function whileStoreChanges(
+  { databaseUrl, sql, store }: Shop,
+  column: 'frozen_at' | 'deleted_at',
+  ask: () => Promise<Reply>[],
+): Promise<Reply[]> {
+  const changing = new pg.Client({ connectionString: databaseUrl })
+  await changing.connect()
+  await changing.query(`begin; update stores set ${column} = now() where id = '${store.id}'`)
+  const asked = ask()
+  const held = `
+    select from pg_stat_activity
+     where datname = current_database()
+       and wait_event_type = 'Lock'`
+  while ((await sql(held)).length < asked.length) await sleep(10)
+  await changing.query('commit')
+  await changing.end()
+  return Promise.all(asked)
+}
+
+test('what a key does does not wait until its use has been written down', async () => {
+  const { api, databaseUrl, keys, owner } = await shop()
+  const robot = (
+    await api.post(keys, { ...NEW_KEY, permissions: ['READ', 'WRITE', 'MANAGE_KEYS'] }, { as: owner.token })
+  ).body
+  const { id } = (await api.post(keys, NEW_KEY, { as: owner.token })).body
+  const writing = new pg.Client({ connectionString: databaseUrl })
+  await writing.connect()
+  await writing.query(`begin; select from api_keys where id = '${robot.id}' for no key update`)
+  expect((await api.patch(`${keys}/${id}`, { name: 'Cart' }, { as: robot.key })).status).toBe(200)
+  expect((await api.post(`${keys}/${id}/rotate`, {}, { as: robot.key })).status).toBe(200)
+  expect((await api.delete(`${keys}/${id}`, { as: robot.key })).status).toBe(200)
+  await writing.end()
 })

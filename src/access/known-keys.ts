@@ -7,9 +7,11 @@
 //   everything: the moment it was asked for, or the last heartbeat that came back (db/listen.ts).
 // - When the connection that brings the words is lost, everything is dropped.
 // - An answer that was under way while its key changed is not kept.
+// - A key that does not work is asked for anew each time, like one that does not exist: how long the answer takes does
+//   not tell the two apart.
 //
 // What is kept is what the database said. Whether a key or a secret has ended is asked anew at each use. Only keys that
-// exist are kept: a stranger cannot fill the memory, and a new key works at once.
+// work are kept: a stranger cannot fill the memory, and a new key works at once.
 
 import { nowMs } from '../clock.ts'
 import type { Batch } from '../db/batch.ts'
@@ -96,6 +98,17 @@ const findKeys: Batch<Question, Row> = (db, rows) =>
       left join stores store on store.id = key.store_id and store.deleted_at is null
      order by asked.n`)
 
+/** As it is in the database now, whatever is known. Null for a secret that is no key's. */
+export async function lookUpKey(db: Db, keyring: Keyring, token: string): Promise<KnownKey | null> {
+  const { current, previous } = keyring
+  const row = await db.batched(findKeys, {
+    hash: current.hmac('key-hash', token).toString('hex'),
+    before: previous && previous.hmac('key-hash', token).toString('hex'),
+  })
+  // Every column but these two is there when the key is.
+  return row.id === null || row.store_id === null ? null : (row as KnownKey)
+}
+
 type Kept = { key: KnownKey; askedAt: number }
 
 export function newKnownKeys(db: Db, keyring: Keyring, heardUpTo: () => number): KnownKeys {
@@ -125,16 +138,10 @@ export function newKnownKeys(db: Db, keyring: Keyring, heardUpTo: () => number):
   async function look(name: string, token: string): Promise<KnownKey | null> {
     const since = changes
     const askedAt = performance.now()
-    const { current, previous } = keyring
-    const row = await db.batched(findKeys, {
-      hash: current.hmac('key-hash', token).toString('hex'),
-      before: previous && previous.hmac('key-hash', token).toString('hex'),
-    })
-    if (row.id === null || row.store_id === null) return null
-    // Every column but these two is there when the key is.
-    const key = row as KnownKey
+    const key = await lookUpKey(db, keyring, token)
+    if (!key) return null
     const last = Math.max(allChanged, changed.get(key.id) ?? 0, changed.get(key.store_id) ?? 0)
-    if (last <= since) keep(name, { key, askedAt })
+    if (last <= since && !keyFault(key)) keep(name, { key, askedAt })
     return key
   }
 
@@ -168,7 +175,8 @@ export function newKnownKeys(db: Db, keyring: Keyring, heardUpTo: () => number):
       // By a hash, so that no secret stays in memory longer than its request.
       const name = sha256(token, 'base64')
       const entry = kept.get(name)
-      if (entry && performance.now() - Math.max(entry.askedAt, heardUpTo()) < TRUSTED_MS) return entry.key
+      if (entry && performance.now() - Math.max(entry.askedAt, heardUpTo()) < TRUSTED_MS && !keyFault(entry.key))
+        return entry.key
       return shared.get(name) ?? ask(name, token)
     },
     forget(id) {

@@ -3,6 +3,8 @@
 // caller's record still the one we met? (A key has its revision. Of a member PostgreSQL numbers every version of the row
 // with the transaction that wrote it.)
 // If not they are met anew, and what they may do is asked again.
+// A key's row is held against its deletion only: whoever changes its rights needs the store's lock first, and whoever
+// writes down its use (keys/usage.ts) must neither wait for us nor we for them.
 
 import type { KeyCaller, UserCaller } from '../caller.ts'
 import { type Db, sql } from '../db/db.ts'
@@ -16,8 +18,9 @@ export async function standFast(tx: Db, caller: UserCaller | KeyCaller, storeId:
     select frozen_at is not null as frozen
       from stores
      where id = ${storeId}
+       and deleted_at is null
        for no key update`)
-  if (caller.kind === 'key' && store?.frozen) throw new CallerChanged()
+  if (!store || (caller.kind === 'key' && store.frozen)) throw new CallerChanged()
   const record =
     caller.kind === 'key'
       ? sql`
@@ -25,7 +28,7 @@ export async function standFast(tx: Db, caller: UserCaller | KeyCaller, storeId:
             from api_keys
            where id = ${caller.id}
              and revision = ${caller.revision}
-             for share`
+             for key share`
       : sql`
           select user_id
             from members

@@ -17,9 +17,10 @@ export type CountryData = {
   require?: string
   /**
    * The label: %N names, %O company, %A lines, %C city, %S state, %Z postal code, %n a new line. Every field is in it;
-   * a small letter is one the country does not write itself, placed so that it is not lost.
+   * a small letter is one the country does not write itself, placed so that it is not lost. Left out, it is the one most
+   * countries have: `formatOf`.
    */
-  format: string
+  format?: string
   /** The label when the address is written in Latin letters, where that differs. */
   latin?: string
   /** Printed where the city stands when there is none: Singapore, Gibraltar. */
@@ -66,18 +67,31 @@ type Prepared = {
 
 const rules = data as unknown as Record<string, CountryData>
 
+/** Every country by its alpha-2 code. */
+export function countryCodes(): string[] {
+  return Object.keys(rules)
+}
+
 /** The alpha-2 code for a code or name, or null. */
 export function findCountry(text: string): string | null {
   const key = fold(text)
   if (key === '') return null
-  return names().get(key) ?? names().get(key.replace(/^the/, '')) ?? null
+  return names().get(key) ?? names().get(key.replace(OFFICIAL, '')) ?? null
 }
+
+/** What the official name of many a country begins with. Those it would make ambiguous are in the list as a whole. */
+const OFFICIAL = /^(?:the)?(?:(?:republic|kingdom)of(?:the)?(?=.{4}))?/
 
 /** The rules of a country known by its alpha-2 code. */
 export function rulesOf(country: string): CountryData {
   const found = Object.hasOwn(rules, country) ? rules[country] : undefined
   if (!found) throw new Error(`no address rules for ${country}`)
   return found
+}
+
+/** The label of the country, or the one that most have: postal code and city on a line. */
+export function formatOf({ format, postal }: Pick<CountryData, 'format' | 'postal'>): string {
+  return format ?? (postal ? '%N%n%O%n%A%n%Z %C%n%s' : '%N%n%O%n%A%n%z %C%n%s')
 }
 
 /** Whether the country requires its city (C), state (S) or postal code (Z). */
@@ -128,7 +142,7 @@ const prepared = new Map<string, Prepared>()
 function prepare(country: string): Prepared {
   const known = prepared.get(country)
   if (known) return known
-  const { states = '', postal, neighbours = [] } = rulesOf(country)
+  const { postal, neighbours = [] } = rulesOf(country)
   const made: Prepared = {
     states: new Map(),
     lookup: new Map(),
@@ -136,8 +150,8 @@ function prepare(country: string): Prepared {
     pattern: postal ? new RegExp(`^(?:${patternOf(postal)})$`) : null,
     neighbours: neighbours.map(([pattern, other]) => [new RegExp(`^(?:${pattern})`), other]),
   }
-  const rows = states === '' ? [] : states.split('|').map((row) => row.split(';'))
-  for (const [code = '', name = '', localName = '', , prefix = ''] of rows) {
+  const rows = stateRows(country)
+  for (const { code, name, localName, prefix } of rows) {
     const test = prefix === '' ? null : new RegExp(`^(?:${prefix.replaceAll('~', '|')})`)
     made.states.set(code, { code, name, localName: localName || null, prefix: test })
   }
@@ -146,17 +160,27 @@ function prepare(country: string): Prepared {
   return made
 }
 
+type StateRow = { code: string; name: string; localName: string; aliases: string[]; prefix: string }
+
+/** The states as they stand in the file. */
+export function stateRows(country: string): StateRow[] {
+  const { states = '' } = rulesOf(country)
+  if (states === '') return []
+  return states.split('|').map((row) => {
+    const [code = '', name = '', localName = '', aliases = '', prefix = ''] = row.split(';')
+    return { code, name, localName, aliases: aliases === '' ? [] : aliases.split('/'), prefix }
+  })
+}
+
 /**
  * A code always means itself; then come names, then aliases, each in the file's order. Last come names without "province"
  * and the like, as far as they mean one state only. An alias that begins with = is taken as it stands: "City of London" is
  * a state, "London" is not.
  */
-function indexStates({ states, lookup, bare }: Prepared, rows: string[][]): void {
-  const byName = rows.flatMap(([code = '', name = '', localName = '']) =>
-    [name, localName].map((text) => ({ code, text })),
-  )
-  const byAlias = rows.flatMap(([code = '', , , aliases = '']) => aliases.split('/').map((text) => ({ code, text })))
-  for (const { code, text } of [...rows.map(([code = '']) => ({ code, text: code })), ...byName, ...byAlias]) {
+function indexStates({ states, lookup, bare }: Prepared, rows: StateRow[]): void {
+  const byName = rows.flatMap(({ code, name, localName }) => [name, localName].map((text) => ({ code, text })))
+  const byAlias = rows.flatMap(({ code, aliases }) => aliases.map((text) => ({ code, text })))
+  for (const { code, text } of [...rows.map(({ code }) => ({ code, text: code })), ...byName, ...byAlias]) {
     for (const key of [fold(text), foldSpeltOut(text)])
       if (key !== '' && !lookup.has(key)) lookup.set(key, states.get(code) as State)
   }
@@ -175,88 +199,4 @@ function indexStates({ states, lookup, bare }: Prepared, rows: string[][]): void
 
 function patternOf({ shapes, pattern }: PostalData): string {
   return pattern ?? `\\d{${shapes[0]?.length}}`
-}
-
-/** What `GET /v1/countries` lists. */
-export type CountrySummary = { code: string; alpha3: string; name: string; localNames: string[] }
-
-/** What `GET /v1/countries/{code}` answers: the rules the validator itself goes by. */
-export type CountryRules = CountrySummary & {
-  /** In the order the country writes them. */
-  fields: CountryField[]
-  /** At least one of each list must be given. */
-  requireOneOf: string[][]
-  /** Whether the label puts the family name first. */
-  familyNameFirst: boolean
-  /** Whether one name is commonly a whole name there. */
-  mononyms: boolean
-  subdivisions: { code: string; name: string; localName?: string }[]
-}
-
-type CountryField = { name: string; label: string; required: boolean; pattern?: string; example?: string }
-
-export function listCountries(): CountrySummary[] {
-  return Object.keys(rules)
-    .map(summary)
-    .sort((a, b) => (a.name < b.name ? -1 : 1))
-}
-
-/** The rules of a country by its code, or null when there is no such code. */
-export function countryRules(code: string): CountryRules | null {
-  const country = code.toUpperCase()
-  if (!Object.hasOwn(rules, country)) return null
-  const { familyFirst, mononyms = false } = rulesOf(country)
-  return {
-    ...summary(country),
-    fields: fieldsOf(country),
-    requireOneOf: [['firstName', 'lastName']],
-    familyNameFirst: familyFirst !== undefined,
-    mononyms,
-    subdivisions: [...prepare(country).states.values()].map(({ code, name, localName }) => ({
-      code,
-      name,
-      ...(localName && { localName }),
-    })),
-  }
-}
-
-function summary(code: string): CountrySummary {
-  const { alpha3, name, local = [] } = rulesOf(code)
-  return { code, alpha3, name, localNames: local }
-}
-
-function fieldsOf(country: string): CountryField[] {
-  const data = rulesOf(country)
-  const names = [
-    { name: 'firstName', label: 'First name', required: false },
-    { name: 'lastName', label: 'Last name', required: false },
-  ]
-  const byLetter: Record<string, CountryField[]> = {
-    N: data.familyFirst ? names.toReversed() : names,
-    O: [{ name: 'company', label: 'Company', required: false }],
-    A: [
-      { name: 'addressLine1', label: 'Address', required: true },
-      { name: 'addressLine2', label: 'Address, second line', required: false },
-    ],
-    C: [{ name: 'city', label: data.labels?.city ?? 'City', required: needs(data, 'C') }],
-    S: [{ name: 'state', label: data.labels?.state ?? 'State', required: needs(data, 'S') }],
-    Z: [postalField(data)],
-  }
-  const written = [...data.format.matchAll(/%([NOACSZ])/g)].flatMap(([, letter]) => byLetter[letter ?? ''] ?? [])
-  return [
-    ...written,
-    { name: 'country', label: 'Country', required: true },
-    { name: 'taxId', label: 'Tax number', required: false },
-    { name: 'phone', label: 'Phone', required: false },
-  ]
-}
-
-function postalField(data: CountryData): CountryField {
-  const field = { name: 'postalCode', label: data.labels?.postalCode ?? 'Postal code', required: needs(data, 'Z') }
-  if (!data.postal) return field
-  return {
-    ...field,
-    pattern: `^(?:${patternOf(data.postal)})$`,
-    ...(data.postal.examples[0] && { example: data.postal.examples[0] }),
-  }
 }

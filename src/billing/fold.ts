@@ -15,10 +15,10 @@ export function foldSpeltOut(text: string): string {
 /** Words that say what kind of place it is. */
 const KINDS = new Set(
   (
-    'province provincia provincie provinz state estado etat region regione comunidad prefecture county co contae comte ' +
-    'governorate muhafazat department departamento departement district distrito canton kanton cantone land oblast oblasti ' +
-    'oblasts kray krai respublika republic okrug voivodeship wojewodztwo judetul judet zupanija megye kraj lan fylke apskritis ' +
-    'maakond emirate island islands territory parish sheng shi zizhiqu do si gun ken fu to changwat wilayah tinh thanh pho ' +
+    'province prov provincia provincie provinz provinsi propinsi state estado etat region regione comunidad prefecture county co contae comte ' +
+    'governorate muhafazat department dept departamento dpto depto departement district distrito canton kanton cantone land oblast oblasti ' +
+    'oblasts kray krai respublika republic okrug voivodeship wojewodztwo judetul judet jud zupanija megye varmegye kraj lan fylke apskritis ' +
+    'maakond emirate island islands ilha territory parish sheng shi zizhiqu do si gun ken fu to changwat wilayah tinh thanh pho ' +
     'ili il of de del della di da du des la le les the d autonomous metropolitan city special self governing municipality metropolis commonwealth freistaat freie hansestadt ' +
     'and e y et und og en citta metropolitana woj область обл край республика республіка г м город місто استان محافظة منطقة'
   ).split(' '),
@@ -28,7 +28,7 @@ const KINDS = new Set(
 export function bareName(text: string): string {
   const words = text
     .normalize('NFKD')
-    .replace(/[\p{M}'’‘ʻ]|^จังหวัด/gu, '')
+    .replace(/[\p{M}'’‘ʻ]|^จังหวัด|^จ\./gu, '')
     .toLowerCase()
     .split(/[^\p{L}\p{N}]+/u)
     .filter((word) => word !== '' && !KINDS.has(word))

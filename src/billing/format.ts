@@ -2,14 +2,14 @@
  * The label of an address as its country writes it. The order comes from rules.json; a line in which nothing is left
  * is dropped, and so is the punctuation around a field that is not there.
  */
-import { type CountryData, rulesOf, stateByCode } from './countries.ts'
+import { type CountryData, formatOf, rulesOf, stateByCode } from './countries.ts'
 import type { NormalAddress } from './normalize.ts'
 
 export function formatAddress(address: NormalAddress): string[] {
   const rules = rulesOf(address.country)
   const own = writtenInOwnScript(address)
   const fields = labelFields(address, rules, own)
-  const template = own ? rules.format : (rules.latin ?? rules.format)
+  const template = own ? formatOf(rules) : (rules.latin ?? formatOf(rules))
   return [...template.split('%n').flatMap((line) => fillLine(line, fields)), rules.name.toUpperCase()]
 }
 
@@ -24,7 +24,7 @@ function labelFields(address: NormalAddress, rules: CountryData, own: boolean): 
     C: given(city),
     // "28013 Madrid Madrid" is written "28013 Madrid"; and the state PR of Puerto Rico stands in the format already.
     S: given(
-      rules.format.includes(` ${address.state} `) || state?.toLowerCase() === city?.toLowerCase() ? null : state,
+      formatOf(rules).includes(` ${address.state} `) || state?.toLowerCase() === city?.toLowerCase() ? null : state,
     ),
     Z: given(address.postalCode),
   }

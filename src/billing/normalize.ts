@@ -16,6 +16,8 @@ import {
   type State,
   statesWithPostalCode,
 } from './countries.ts'
+import { phoneExample } from './phone.ts'
+import { isPostOfficeBox } from './po-box.ts'
 import { ADDRESS_LENGTHS } from './schema.ts'
 
 /** What the schema has already passed structurally: every member is a string, trimmed or not; absent is undefined or null. */
@@ -94,7 +96,7 @@ export function normalizeAddress(
   const postalCode = country ? checkPostalCode(country, texts, state, found) : null
   if (country) requireCity(country, texts, found)
   const phone = checkPhone(country, texts, found)
-  warnOfBox(texts, found)
+  warnOfBox(country, texts, found)
   if (found.faults.length > 0 || !country) return { address: null, faults: found.faults, warnings: found.warnings }
   const { firstName, lastName, company, taxId, addressLine1, addressLine2, city } = texts
   const address: NormalAddress = {
@@ -298,12 +300,13 @@ function holdAgainstState(country: string, postalCode: string, state: State, fou
 
 /** The code in the country's own spelling, or null when it has none of its shapes. */
 function spellPostalCode(country: string, text: string): string | null {
-  const { shapes = [], strip = [] } = rulesOf(country).postal ?? {}
+  const { alpha3, postal } = rulesOf(country)
+  const { shapes = [], strip = [] } = postal ?? {}
   const pattern = postalPattern(country)
   const compact = asciiDigits(text.normalize('NFKC'))
     .toUpperCase()
     .replace(/[\s.\p{Pd}\u2212]+/gu, '')
-  for (const candidate of [compact, ...withoutPrefix(compact, [country, 'CP', ...strip])]) {
+  for (const candidate of [compact, ...withoutPrefix(compact, [alpha3, country, 'CP', ...strip])]) {
     for (const shape of shapes) {
       const spelt = fitShape(shape, candidate)
       if (spelt !== null && pattern?.test(spelt)) return spelt
@@ -359,8 +362,6 @@ function asciiDigits(text: string): string {
   })
 }
 
-const PHONE_EXAMPLE = '+14155552671'
-
 function checkPhone(country: string | null, texts: Texts, found: Findings): string | null {
   if (texts.phone === null || found.bad.has('phone')) return null
   const text = asciiDigits(texts.phone.normalize('NFKC'))
@@ -370,7 +371,7 @@ function checkPhone(country: string | null, texts: Texts, found: Findings): stri
       'phone',
       'invalid_phone',
       'Give the phone number with a plus sign and the country code first.',
-      PHONE_EXAMPLE,
+      phoneExample(country),
     )
     return null
   }
@@ -383,13 +384,13 @@ function checkPhone(country: string | null, texts: Texts, found: Findings): stri
       'phone',
       'invalid_phone',
       'This is not a valid phone number. Leave out letters and extensions.',
-      PHONE_EXAMPLE,
+      phoneExample(country),
     )
     return null
   }
   // Ascension and Tristan da Cunha have numbers, but no country code of their own.
   const home = phone.country === 'AC' || phone.country === 'TA' ? 'SH' : phone.country
-  if (country && home && home !== country) {
+  if (country && home && home !== country && home !== NUMBERS_OF[country]) {
     warn(
       found,
       'phone',
@@ -400,13 +401,28 @@ function checkPhone(country: string | null, texts: Texts, found: Findings): stri
   return phone.number
 }
 
-/** How a post-office box is written in the languages of the data. Latin words stand alone and are followed by a number or a name. */
-const BOX =
-  /\b(?:p\.? ?o\.? ?box|post office box|g\.? ?p\.? ?o\.? box|locked bag|private (?:mail )?bag|postfach|bo[iî]te postale|b\.? ?p\.? ?(?=\d)|case postale|casella postale|apartado|apdo|caixa postal|postbus|postboks|p[oó]sth[oó]lf|postilokero|skrytka pocztowa|skr\.? ?poczt\.?|po[sš]tov[yý] prie[cč]inok|posta kutusu|postafi[oó]k|c[aă]su[tț]a po[sș]tal[aă]|h[oò]m th[uư]|kotak pos|peti surat)(?![\p{L}])|абонентский ящик|(?<!\p{L})а\/[яс](?!\p{L})|пощенска кутия|ת\.?ד\.?(?= ?\d)|ص\.? ?ب(?!\p{L})|صندوق (?:بريد|پستی)|私書箱|사서함|信箱|ตู้ ?ป\.?ณ|Τ\.?Θ\.?(?= ?\d)/iu
+/** Where people have the numbers of a neighbour: nothing is odd about those. */
+const NUMBERS_OF: Record<string, string> = {
+  AX: 'FI',
+  BL: 'GP',
+  CC: 'AU',
+  CX: 'AU',
+  EH: 'MA',
+  GG: 'GB',
+  GS: 'FK',
+  IM: 'GB',
+  JE: 'GB',
+  MF: 'GP',
+  NF: 'AU',
+  PN: 'NZ',
+  SJ: 'NO',
+  UM: 'US',
+  VA: 'IT',
+}
 
-function warnOfBox(texts: Texts, found: Findings): void {
+function warnOfBox(country: string | null, texts: Texts, found: Findings): void {
   for (const field of ['addressLine1', 'addressLine2'] as const) {
-    if (texts[field] !== null && BOX.test(texts[field])) {
+    if (texts[field] !== null && isPostOfficeBox(texts[field], country)) {
       warn(found, field, 'po_box', 'This looks like a post-office box; parcels cannot be delivered there.')
     }
   }

@@ -5,6 +5,7 @@ import { type Route, route } from '../route.ts'
 import { Type } from '../type.ts'
 import { createAddress, listAddresses, readAddress, readNewAddress } from './billing.ts'
 import { Address, Addresses, NewAddress } from './schema.ts'
+import { CheckedAddress, checkAddress } from './validate.ts'
 
 export const billingRoutes: Route[] = [
   route(
@@ -36,6 +37,33 @@ export const billingRoutes: Route[] = [
       },
     },
     ({ db, here, caller, params, body, retry }) => createAddress(db, here, caller, params.storeId, body, retry),
+  ),
+  route(
+    {
+      method: 'POST',
+      path: '/v1/store/:storeId/billing/validate',
+      needs: 'store user',
+      summary: 'Try a billing address without storing it',
+      description:
+        'The same check as creation, and nothing is stored. What creation would answer with 422 comes as `errors` with `valid: false`, so that a form can show it; only a body that is not JSON is refused.',
+      body: NewAddress,
+      reads: readNewAddress,
+      answersFaults: true,
+      asksOnly: true,
+      returns: [200, CheckedAddress],
+      example: {
+        body: {
+          firstName: '太郎',
+          lastName: '山田',
+          country: '日本',
+          state: '東京',
+          postalCode: '1000014',
+          city: '千代田区',
+          addressLine1: '永田町1-7-1',
+        },
+      },
+    },
+    async ({ body, faults }) => ({ body: checkAddress(body, faults) }),
   ),
   route(
     {

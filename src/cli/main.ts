@@ -2,9 +2,6 @@
 // stderr.
 
 import { ConfigFault } from '../config.ts'
-import { events, UsageFault } from './events.ts'
-import { quickstart } from './quickstart.ts'
-import { serviceToken } from './service-token.ts'
 
 const USAGE = `Usage: npm run --silent storekeeper -- <command>
 
@@ -14,28 +11,37 @@ const USAGE = `Usage: npm run --silent storekeeper -- <command>
   events export <storeId>       print the sealed events of a store, a line of JSON each; --system: of no store
   events head <storeId>         print the position and hash that all of them end in
   events verify <file>          check an export, from a file or - for stdin; --head <hash>: also that its end is there
+  scan <path…>                  find keys and tokens in files or, with --history, in a git repository; see scan --help
   quickstart                    try the API of a running service, request by request
 `
 
 const say = (line: string) => void process.stderr.write(`${line}\n`)
 const print = (line: string) => void process.stdout.write(`${line}\n`)
 
-const COMMANDS: Record<string, (args: string[], io: { say: typeof say; print: typeof print }) => Promise<void>> = {
-  'service-token': serviceToken,
-  events,
-  quickstart,
+/** A command gives its exit code where 0 is not all it has to say. */
+type Command = (args: string[], io: { say: typeof say; print: typeof print }) => Promise<number | void>
+
+/** Each is loaded only when it is called: the scan runs before every commit, and needs no database driver. */
+const COMMANDS: Record<string, () => Promise<Command>> = {
+  'service-token': async () => (await import('./service-token.ts')).serviceToken,
+  events: async () => (await import('./events.ts')).events,
+  scan: async () => (await import('./scan.ts')).scan,
+  quickstart: async () => (await import('./quickstart.ts')).quickstart,
 }
 
-// Whoever reads the first lines and leaves, as `head` does, has what they wanted.
-process.stdout.on('error', () => process.exit())
+// Whoever reads our output may have seen enough (`… | head`). For a scan that means it has found something.
+process.stdout.on('error', (error: NodeJS.ErrnoException) => {
+  if (error.code !== 'EPIPE') throw error
+  process.exit(1)
+})
 
 const [name = '', ...args] = process.argv.slice(2)
 try {
-  const command = Object.hasOwn(COMMANDS, name) ? COMMANDS[name] : undefined
-  if (command) await command(args, { say, print })
+  const load = Object.hasOwn(COMMANDS, name) ? COMMANDS[name] : undefined
+  if (load) process.exitCode = (await (await load())(args, { say, print })) ?? 0
   else if (['', 'help', '--help', '-h'].includes(name)) print(USAGE)
   else throw new Error(`There is no command "${name}".\n\n${USAGE}`)
 } catch (error) {
   say(error instanceof ConfigFault ? error.message : (error as Error).message)
-  process.exitCode = error instanceof UsageFault ? error.exitCode : 1
+  process.exitCode = (error as { exitCode?: number }).exitCode ?? 1
 }

@@ -22,8 +22,8 @@ const BEAT_MS = 250
 const DEAD_MS = 2_000
 const RECONNECT_MS = 250
 
-/** `lost`: the connection was lost, and whatever was said since is unknown. */
-export function listen(connection: Connection, ears: Ears, lost: () => void): Listener {
+/** `missed`: the connection was lost, or is there again: whatever was said in between is unknown. */
+export function listen(connection: Connection, ears: Ears, missed: () => void): Listener {
   const pulse = `pulse_${randomBytes(8).toString('hex')}`
   const closing = new AbortController()
   let heardUpTo = Number.NEGATIVE_INFINITY
@@ -31,30 +31,43 @@ export function listen(connection: Connection, ears: Ears, lost: () => void): Li
 
   /** Ends when the connection does. */
   async function hear(client: pg.Client): Promise<void> {
-    const ended = new Promise<void>((resolve) => {
-      client.on('error', () => resolve())
-      client.on('end', resolve)
-      closing.signal.addEventListener('abort', () => resolve(), { once: true })
-    })
-    await client.connect()
-    let sentAt = Number.NEGATIVE_INFINITY
-    client.on('notification', ({ channel: from, payload = '' }) => {
-      if (from === pulse) heardUpTo = sentAt
-      else ears[from]?.(payload)
-    })
-    for (const channel of [...Object.keys(ears), pulse]) await client.query(`listen ${channel}`)
-    // One beat at a time, and only while somebody relies on what was heard.
-    const beat = async () => {
-      for (;;) {
-        if (asked) {
-          asked = false
-          sentAt = performance.now()
-          await client.query(`notify ${pulse}`)
-        }
-        await sleep(BEAT_MS, undefined, { signal: closing.signal })
+    let open = true
+    let stop = () => {}
+    const lost = new Promise<void>((resolve) => {
+      stop = () => {
+        open = false
+        resolve()
       }
+    })
+    client.on('error', stop)
+    client.on('end', stop)
+    closing.signal.addEventListener('abort', stop)
+    try {
+      await client.connect()
+      let sentAt = Number.NEGATIVE_INFINITY
+      client.on('notification', ({ channel: from, payload = '' }) => {
+        if (from === pulse) heardUpTo = sentAt
+        else ears[from]?.(payload)
+      })
+      for (const channel of [...Object.keys(ears), pulse]) await client.query(`listen ${channel}`)
+      // What was kept while nobody listened must not live on by the beats that come now.
+      missed()
+      // One beat at a time, and only while somebody relies on what was heard.
+      const beat = async () => {
+        while (open) {
+          if (asked) {
+            asked = false
+            sentAt = performance.now()
+            await client.query(`notify ${pulse}`)
+          }
+          await sleep(BEAT_MS, undefined, { signal: closing.signal })
+        }
+      }
+      await Promise.race([lost, beat()])
+    } finally {
+      stop()
+      closing.signal.removeEventListener('abort', stop)
     }
-    await Promise.race([ended, beat()])
   }
 
   async function keepListening(): Promise<void> {
@@ -70,7 +83,7 @@ export function listen(connection: Connection, ears: Ears, lost: () => void): Li
       })
       await hear(client).catch(() => {})
       heardUpTo = Number.NEGATIVE_INFINITY
-      lost()
+      missed()
       client.end().catch(() => {})
       await sleep(RECONNECT_MS, undefined, { signal: closing.signal }).catch(() => {})
     }

@@ -9,6 +9,9 @@ import type { EventType } from './schema.ts'
 /** Who did it: the caller, and the credential and address they used. */
 export type Actor = { kind: string; id: string; ip: string | null; sessionId?: string | null }
 
+/** For what nobody asked for: the service does it by itself. */
+export const SYSTEM: Actor = { kind: 'system', id: 'storekeeper', ip: null }
+
 export type EventRow = {
   id: string
   store_id: string | null

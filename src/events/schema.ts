@@ -22,7 +22,11 @@ export const EVENT_TYPES = {
   'session.ended': { subject: 'sess', about: 'A session was ended before its time.', data: [] },
   'service_token.created': { subject: 'svc', about: 'The operator issued a service token.', data: ['name'] },
   'service_token.revoked': { subject: 'svc', about: 'The operator ended a service token.', data: [] },
-  'store.created': { subject: 'store', about: 'The store was made.', data: ['name', 'registration'] },
+  'store.created': {
+    subject: 'store',
+    about: 'The store was made.',
+    data: ['name', 'registration', 'leakGraceSeconds'],
+  },
   'store.updated': { subject: 'store', about: 'The store was changed.', data: ['from', 'to'] },
   'store.deleted': { subject: 'store', about: 'The store was deleted.', data: [] },
   'store.frozen': { subject: 'store', about: 'Every key of the store was frozen.', data: [] },
@@ -55,7 +59,11 @@ export const EVENT_TYPES = {
     data: ['gracePeriodSeconds', 'previousExpiresAt'],
   },
   'key.revoked': { subject: 'key', about: 'A key was revoked.', data: ['reason'] },
-  'key.leaked': { subject: 'key', about: 'The secret of a key was found where it should not be.', data: [] },
+  'key.leaked': {
+    subject: 'key',
+    about: 'The secret of a key was found where it should not be; `action` is what became of the key.',
+    data: ['source', 'url', 'action', 'expiresAt'],
+  },
   'key.expiring': { subject: 'key', about: 'A key ends in 30, 7 or 1 days.', data: ['expiresAt', 'days'] },
   'address.created': { subject: 'addr', about: 'A user has a new billing address.', data: ['country'] },
   'webhook.created': {

@@ -51,13 +51,15 @@ const TAGS = [
   ['Billing', 'Billing addresses of a store user.'],
   ['Events', 'What happened in a store: the audit trail, live, and sealed.'],
   ['Webhooks', 'What happens in a store, sent to a URL.'],
+  ['Countries', 'The address rules of every country.'],
 ] as const
 
 export function tagOf(route: Route): string {
-  if (/\/keys/.test(route.path)) return 'Keys'
+  if (/\/(keys|leaks)/.test(route.path)) return 'Keys'
   if (/\/billing/.test(route.path)) return 'Billing'
   if (/\/events/.test(route.path)) return 'Events'
   if (/\/webhooks/.test(route.path)) return 'Webhooks'
+  if (/\/countries/.test(route.path)) return 'Countries'
   return /store|invitations/.test(route.path) ? 'Stores' : 'Accounts'
 }
 
@@ -101,15 +103,27 @@ function operation(route: Route, schemas: Json): Json {
         ...(status === 201
           ? { headers: { Location: { schema: { type: 'string' }, description: 'Where it can be read.' } } }
           : {}),
+        ...(route.cacheSeconds ? { headers: KEPT_HEADERS } : {}),
         ...(schema ? { content: { 'application/json': { schema: lift(schema, schemas) } } } : {}),
         ...(route.streams ? { content: { 'text/event-stream': { schema: { type: 'string' } } } } : {}),
       },
+      ...(route.cacheSeconds ? { 304: { description: 'What you have is still right.' } } : {}),
       ...problemsOf(route),
     },
   }
 }
 
-export function whoMay({ needs }: Route): string {
+const KEPT_HEADERS = {
+  ETag: { schema: { type: 'string' }, description: 'Changes with the content.' },
+  'Cache-Control': { schema: { type: 'string' }, description: 'How long anyone may keep the answer.' },
+}
+
+function takesIdempotencyKey({ method, needs, asksOnly }: Route): boolean {
+  return method === 'POST' && needs !== 'nothing' && !asksOnly
+}
+
+export function whoMay({ needs, signedBy }: Route): string {
+  if (signedBy === 'github') return 'Only GitHub may call this: its signature says so.'
   switch (needs) {
     case 'nothing':
       return 'Anyone may call this.'
@@ -124,7 +138,7 @@ export function whoMay({ needs }: Route): string {
 
 /** The failures a route can have: its own, and those of every route of its kind. */
 export function errorsOf(route: Route): ErrorCode[] {
-  const { needs, method } = route
+  const { needs } = route
   const inStore = BUILT_IN_PERMISSIONS.includes(needs as BuiltInPermission)
   const codes: ErrorCode[] = [
     ...(needs === 'nothing' ? [] : (['unauthenticated', 'invalid_token'] as const)),
@@ -136,7 +150,7 @@ export function errorsOf(route: Route): ErrorCode[] {
     ...(route.body ? (['invalid_json', 'unsupported_media_type', 'body_too_large'] as const) : []),
     ...(route.query && 'cursor' in route.query.properties ? (['invalid_cursor'] as const) : []),
     'invalid_input',
-    ...(method === 'POST' && needs !== 'nothing'
+    ...(takesIdempotencyKey(route)
       ? (['invalid_idempotency_key', 'idempotency_in_progress', 'idempotency_mismatch'] as const)
       : []),
     ...(route.errors ?? []),
@@ -188,13 +202,13 @@ function parametersOf(route: Route): Json[] {
         },
       ]
     : []
-  const idempotent = route.method === 'POST' && route.needs !== 'nothing'
+  const signed = route.signedBy === 'github'
   const guarded = route.errors?.includes('precondition_failed')
   return [
     ...path,
     ...query,
     ...resumed,
-    ...(idempotent
+    ...(takesIdempotencyKey(route)
       ? [
           {
             name: 'Idempotency-Key',
@@ -204,6 +218,14 @@ function parametersOf(route: Route): Json[] {
           },
         ]
       : []),
+    ...(signed
+      ? ['Github-Public-Key-Identifier', 'Github-Public-Key-Signature'].map((name) => ({
+          name,
+          in: 'header',
+          required: true,
+          schema: { type: 'string' },
+        }))
+      : []),
     ...(guarded
       ? [
           {
@@ -211,6 +233,16 @@ function parametersOf(route: Route): Json[] {
             in: 'header',
             schema: { type: 'string' },
             description: 'The `ETag` you read; 412 when it is no longer the current one.',
+          },
+        ]
+      : []),
+    ...(route.cacheSeconds
+      ? [
+          {
+            name: 'If-None-Match',
+            in: 'header',
+            schema: { type: 'string' },
+            description: 'The `ETag` of the answer you have; 304 when it is still the same.',
           },
         ]
       : []),

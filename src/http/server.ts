@@ -112,7 +112,14 @@ export async function buildServer(parts: ServerParts): Promise<FastifyInstance> 
       origin: parts.gate.corsOrigins,
       credentials: true,
       methods: ['GET', 'POST', 'PATCH', 'DELETE'],
-      allowedHeaders: ['authorization', 'content-type', 'idempotency-key', 'if-match', 'last-event-id'],
+      allowedHeaders: [
+        'authorization',
+        'content-type',
+        'idempotency-key',
+        'if-match',
+        'if-none-match',
+        'last-event-id',
+      ],
       exposedHeaders: [
         'etag',
         'location',
@@ -186,7 +193,11 @@ function addRoute(app: FastifyInstance, parts: ServerParts, route: Route, lane: 
       })
       request.caller = sent.caller
       if (sent.stream) return sendStream(parts, request, reply, sent, sent.stream)
-      return reply.code(sent.status).headers(sent.headers).send(sent.body)
+      // Nothing is sent as nothing: an empty text would be given a type.
+      return reply
+        .code(sent.status)
+        .headers(sent.headers)
+        .send(sent.body || undefined)
     },
   })
 }

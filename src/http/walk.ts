@@ -4,6 +4,7 @@
 import fastJson from 'fast-json-stringify'
 import type { TSchema } from 'typebox'
 import { type Credential, checkQuery, readCredential } from '../access/credential.ts'
+import type { SignatureCheck } from '../access/github.ts'
 import type { JwtCheck } from '../access/jwt.ts'
 import type { Known } from '../access/known.ts'
 import type { KnownKeys } from '../access/known-keys.ts'
@@ -14,6 +15,7 @@ import { check, step } from '../check.ts'
 import { DAY, later } from '../clock.ts'
 import type { Database, Db } from '../db/db.ts'
 import { type ErrorCode, Failure, type Fault, fail, failInput } from '../errors.ts'
+import { matchesAny } from '../etag.ts'
 import type { Feed, StillMay } from '../events/stream.ts'
 import type { Here } from '../here.ts'
 import {
@@ -67,6 +69,8 @@ export type Gate = {
   feed: Feed
   /** Called after every change: whoever has to tell of it may look. */
   changed(): void
+  /** Whose signature a row can ask for. */
+  signatures: Record<NonNullable<Route['signedBy']>, SignatureCheck>
 }
 
 export function newLimits(perMinute: number | null): Gate['limits'] {
@@ -83,7 +87,9 @@ export async function walk(gate: Gate, route: Route, incoming: Incoming, meeting
   try {
     if (allowance && !allowance.allowed) fail('rate_limited', { retryAfterSeconds: allowance.resetSeconds })
     mayThey(route, caller, incoming)
-    if (caller?.kind === 'key') gate.verifier.acted(caller, 'VALID', needsPermission(route) ? [route.needs] : [])
+    // Whoever is met anew has come once.
+    if (caller?.kind === 'key' && meeting === 1)
+      gate.verifier.acted(caller, 'VALID', needsPermission(route) ? [route.needs] : [])
     const sent = await answerOnce(gate, route, incoming, caller, credential)
     return { ...sent, headers: { ...sent.headers, ...moreHeaders }, caller }
   } catch (error) {
@@ -226,8 +232,12 @@ const IDS: Record<string, { kind: IdKind; missing: ErrorCode }> = {
   deliveryId: { kind: 'dlv', missing: 'delivery_not_found' },
 }
 
+/** What is no id: the handler knows whether there is such a thing. */
+const NAMES = new Set(['code'])
+
 function checkIds(route: Route, params: Record<string, string>): void {
   for (const [name, value] of Object.entries(params)) {
+    if (NAMES.has(name)) continue
     const id = IDS[name]
     if (!id) throw new Error(`${route.path} has a parameter ${name} that nobody declared`)
     if (!isId(id.kind, value)) fail(id.missing)
@@ -295,7 +305,8 @@ async function perform(
   caller: Caller | null,
   request: RetriedRequest | null,
 ): Promise<Sent> {
-  const { query, body } = readInput(gate.here, route, incoming)
+  if (route.signedBy) await gate.signatures[route.signedBy](incoming.body, (name) => header(incoming, name))
+  const { query, body, faults } = readInput(gate.here, route, incoming)
   checkIds(route, incoming.params)
   const retry = request && retryOf(route, request)
   const userAgent = header(incoming, 'user-agent')?.slice(0, 300) ?? null
@@ -306,6 +317,7 @@ async function perform(
     params: incoming.params,
     query,
     body,
+    faults,
     ifMatch: header(incoming, 'if-match') ?? null,
     retry,
     verifier: gate.verifier,
@@ -319,17 +331,30 @@ async function perform(
       header: (name: string) => header(incoming, name),
     },
   }
+  let changed = [incoming.params.keyId ?? incoming.params.storeId]
   const handle = async (db: Db) => {
     const answer = await route.handle({ ...asked, db })
+    changed = answer.changedKeys ?? changed
     return answer.sent ?? sentFor(route, answer)
   }
-  if (route.method === 'GET' || route.asksOnly) return handle(gate.db)
+  if (route.method === 'GET' || route.asksOnly) return unlessKept(route, incoming, await handle(gate.db))
   const sent = route.ownTransaction
     ? await handle(gate.db)
     : await inTransaction(gate.db, route, caller, incoming.params.storeId, request, handle)
   gate.changed()
-  if (!route.leavesAccess) forget(gate, incoming.params.keyId ?? incoming.params.storeId)
+  if (!route.leavesAccess) for (const id of changed) forget(gate, id)
   return sent
+}
+
+/**
+ * 304 for whoever has this very answer already. Only where answers may be kept: of all others nobody should have one, and
+ * the ETag of a record is for changing it (what a key was last used for moves on without it).
+ */
+function unlessKept(route: Route, incoming: Incoming, sent: Sent): Sent {
+  const kept = header(incoming, 'if-none-match')
+  if (!route.cacheSeconds || !sent.headers.etag || !kept || !matchesAny(kept, sent.headers.etag)) return sent
+  const { 'content-type': _, ...headers } = sent.headers
+  return { ...sent, status: 304, headers, body: '' }
 }
 
 /** After a change, before its answer: of callers all, of keys the one, or the store's, or all that it may have touched. */
@@ -370,12 +395,16 @@ function retryOf(route: Route, request: RetriedRequest): Retry {
 
 // ---- what they sent -------------------------------------------------------------------------------------------------
 
-function readInput(here: Here, route: Route, incoming: Incoming): { query: object; body: unknown } {
-  const faults: Fault[] = []
-  const query = readQuery(route, incoming.query, faults)
-  const body = readBody(here, route, incoming, faults)
-  if (faults.length > 0) failInput(faults)
-  return { query, body }
+type Input = { query: object; body: unknown; faults: Fault[] }
+
+function readInput(here: Here, route: Route, incoming: Incoming): Input {
+  const inQuery: Fault[] = []
+  const inBody: Fault[] = []
+  const query = readQuery(route, incoming.query, inQuery)
+  const body = readBody(here, route, incoming, inBody)
+  const failing = route.answersFaults ? inQuery : [...inQuery, ...inBody]
+  if (failing.length > 0) failInput(failing)
+  return { query, body, faults: inBody }
 }
 
 function readQuery(route: Route, sent: Record<string, unknown>, faults: Fault[]): object {
@@ -383,7 +412,7 @@ function readQuery(route: Route, sent: Record<string, unknown>, faults: Fault[])
   const query = Object.fromEntries(
     Object.entries(sent).map(([name, value]) => [name, asNumber(properties[name], value)]),
   )
-  if (route.query) faults.push(...check(route.query, query).map(inQuery))
+  if (route.query) faults.push(...check(route.query, query).map(asInQuery))
   else
     for (const name of Object.keys(query))
       faults.push({
@@ -400,7 +429,7 @@ function asNumber(schema: TSchema | undefined, value: unknown): unknown {
   return isInteger && typeof value === 'string' && /^-?\d{1,9}$/.test(value) ? Number(value) : value
 }
 
-function inQuery(fault: Fault): Fault {
+function asInQuery(fault: Fault): Fault {
   return { ...fault, pointer: fault.pointer.replace(/^#\//, '?') }
 }
 
@@ -476,6 +505,7 @@ function sentFor(route: Route, answer: Answer<unknown>): Sent {
   if (answer.stream) Object.assign(headers, STREAM_HEADERS)
   if (answer.resource) headers.location = answer.resource.location
   if (answer.etag) headers.etag = answer.etag
+  if (route.cacheSeconds) headers['cache-control'] = `public, max-age=${route.cacheSeconds}`
   const body = schema ? write(schema, answer.body) : ''
   return { status, headers, body, resourceId: answer.resource?.id ?? null, stream: answer.stream }
 }

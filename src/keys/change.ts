@@ -8,10 +8,10 @@ import { type Db, sql } from '../db/db.ts'
 import { fail } from '../errors.ts'
 import { checkMatch, etagOf } from '../etag.ts'
 import { type EventRow, newEvent, writeEvents } from '../events/event.ts'
-import { checkGrant } from '../grant.ts'
+import { checkGrant, isOwner } from '../grant.ts'
 import type { Here } from '../here.ts'
 import { destroySecrets, remember } from '../idempotency/retry.ts'
-import { missingFrom } from '../permissions.ts'
+import { missingFrom, type Permission } from '../permissions.ts'
 import type { Answer, Retry } from '../route.ts'
 import type { KeyWish } from './input.ts'
 import { columns, mintSecret } from './keys.ts'
@@ -39,8 +39,8 @@ export async function changeKey(
   const changed = CHANGEABLE.filter((name) => !same(before[name], after[name]))
   if (changed.length === 0) return { body: showKey(before, now()), etag: etagOf(before.revision) }
   refuseDead(before)
-  checkStronger(caller, before)
-  checkGrant(caller, after.permissions)
+  checkStronger(caller, before.permissions)
+  checkGrant(caller, changes.permissions ?? [])
   after.revision += 1
   after.updated_at = now()
   await tx.query(sql`
@@ -121,18 +121,20 @@ export async function rotateKey(
   wanted: { gracePeriodSeconds: number; cameIn: Date },
   retry: Retry | null,
 ): Promise<Answer<Key & { key: string }>> {
-  const seen = await db.one<{ secret_no: number }>(sql`
-    select secret_no
+  const seen = await db.one<Pick<LockedKey, 'secret_no' | 'permissions'>>(sql`
+    select secret_no, permissions
       from api_keys
      where id = ${place.keyId}
        and store_id = ${place.storeId}`)
   if (!seen) fail('key_not_found')
+  // Before an earlier answer is looked for: a retry gets the secret only while its caller might still rotate the key.
+  checkStronger(caller, seen.permissions)
   return db.transaction(async (tx) => {
     await retry?.claim(tx)
     await standFast(tx, caller, place.storeId)
     const before = await lockKey(tx, place)
     refuseDead(before)
-    checkStronger(caller, before)
+    checkStronger(caller, before.permissions)
     if (before.secret_no !== seen.secret_no || (before.rotated_at && before.rotated_at > wanted.cameIn))
       fail('rotation_conflict')
     const at = now()
@@ -202,7 +204,7 @@ export async function revokeKey(
 type Revoker = Parameters<typeof newEvent>[0]
 
 /** Under the store's lock. */
-async function revoke(tx: Db, by: Revoker, before: KeyRow, reason: string | null): Promise<KeyRow> {
+export async function revoke(tx: Db, by: Revoker, before: KeyRow, reason: string | null): Promise<KeyRow> {
   const at = now()
   const row = { ...before, revoked_at: at, revocation_reason: reason, updated_at: at, revision: before.revision + 1 }
   await tx.query(sql`
@@ -219,11 +221,17 @@ async function revoke(tx: Db, by: Revoker, before: KeyRow, reason: string | null
 
 // ---- what they have in common ---------------------------------------------------------------------------------------
 
-type LockedKey = KeyRow & { secret_no: number; secret_used_at: Date | null; rotated_at: Date | null }
+export type LockedKey = KeyRow & {
+  secret_no: number
+  secret_used_at: Date | null
+  rotated_at: Date | null
+  /** The newest of its secrets that was reported as leaked. */
+  leaked_secret_no: number | null
+}
 
-async function lockKey(tx: Db, place: Place): Promise<LockedKey> {
+export async function lockKey(tx: Db, place: Place): Promise<LockedKey> {
   const row = await tx.one<LockedKey>(sql`
-    select ${columns}, secret_no, secret_used_at, rotated_at
+    select ${columns}, secret_no, secret_used_at, rotated_at, leaked_secret_no
       from api_keys
      where id = ${place.keyId}
        and store_id = ${place.storeId}
@@ -238,9 +246,13 @@ function refuseDead(row: KeyRow): void {
   if (status === 'EXPIRED') fail('key_expired')
 }
 
-/** Who changes a key, or takes its secret, must hold what it holds: otherwise a weak manager would make themselves a strong key. */
-function checkStronger(caller: Manager, row: KeyRow): void {
-  const lacking = missingFrom(held(caller), row.permissions)
+/**
+ * Who changes a key, or takes its secret, must hold what it holds: otherwise a weak manager would make themselves a strong
+ * key. An owner holds everything, also what the operator took out of the catalogue while the key still names it.
+ */
+function checkStronger(caller: Manager, permissions: readonly Permission[]): void {
+  if (isOwner(caller)) return
+  const lacking = missingFrom(held(caller), permissions)
   if (lacking.length > 0)
     fail('cannot_grant', {
       detail: `This key holds ${lacking.join(', ')}, which you do not hold in this store.`,

@@ -180,7 +180,7 @@ const insertKeys: Batch<Written, Outcome> = async (db, rows) => {
                       lookup text, fingerprint text, status int, kid text, salt text, sealed text,
                       answered_at timestamptz)
     ), store as (
-      select id, live_keys
+      select id, live_keys, frozen_at
         from stores
        where id in (select store_id from asked)
          and deleted_at is null
@@ -206,6 +206,7 @@ const insertKeys: Batch<Written, Outcome> = async (db, rows) => {
                  from asked
                  join store on store.id = asked.store_id
                 where asked.created_by_kind = 'key'
+                  and store.frozen_at is null
              )
        order by key.id
          for share

@@ -8,9 +8,12 @@ import { changeKey, revokeKey, rotateKey } from './change.ts'
 import { freezeKeys } from './freeze.ts'
 import { readIntrospection, readKeyChanges, readNewKey, readVerification } from './input.ts'
 import { createKey, listKeys, readGrantable, readKey } from './keys.ts'
+import { reportLeak, reportLeaks } from './leaks.ts'
 import {
   Advice,
   Affected,
+  GithubFeedback,
+  GithubReports,
   Grantable,
   Introspected,
   Introspection,
@@ -21,6 +24,8 @@ import {
   Keys,
   KeyUsage,
   KeyWithSecret,
+  LeakAccepted,
+  LeakReport,
   NewKey,
   RevokedKey,
   Rotation,
@@ -240,6 +245,47 @@ export const keyRoutes: Route[] = [
       example: { body: { token: 'skp_prod_4fQx' } },
     },
     async ({ verifier, body }) => ({ body: await introspect(verifier, body) }),
+  ),
+  route(
+    {
+      method: 'POST',
+      path: '/v1/leaks',
+      needs: 'nothing',
+      summary: 'Report a leaked key',
+      description:
+        'For whoever comes across a key where it should not be. `TEST` and `DEV` keys are revoked at once, `PROD` keys at once or after the grace that their store has chosen, and the store is told by an event. The answer is the same whether the key is ours or not.',
+      body: LeakReport,
+      returns: [200, LeakAccepted],
+      ownTransaction: true,
+      example: { body: { key: 'skp_test_0000000000000000000000000000000028NGDy' } },
+    },
+    ({ db, here, body }) => reportLeak(db, here, body.key),
+  ),
+  route(
+    {
+      method: 'POST',
+      path: '/v1/leaks/github',
+      needs: 'nothing',
+      signedBy: 'github',
+      summary: 'Leaked keys found by GitHub',
+      description:
+        "Speaks the protocol of GitHub's secret scanning partner program: the body is signed, and the answer says of each token whether it is a key of ours. Keys are treated as in a report by anyone.",
+      body: GithubReports,
+      returns: [200, GithubFeedback],
+      errors: ['invalid_signature'],
+      ownTransaction: true,
+      example: {
+        body: [
+          {
+            token: 'skp_test_0000000000000000000000000000000028NGDy',
+            type: 'storekeeper_api_key',
+            url: 'https://github.com/octocat/hello-world/blob/main/config.yml',
+            source: 'content',
+          },
+        ],
+      },
+    },
+    ({ db, here, body }) => reportLeaks(db, here, body),
   ),
   route(
     {

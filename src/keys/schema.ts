@@ -244,6 +244,46 @@ export const Introspected = Type.Object(
 )
 export type Introspected = Static<typeof Introspected>
 
+// ---- leaks ----------------------------------------------------------------------------------------------------------
+
+export const LeakReport = Type.Object(
+  { key: Type.String({ minLength: 1, description: 'The full key that became known.' }) },
+  { title: 'LeakReport', ...closed },
+)
+export const LeakAccepted = Type.Object(
+  { accepted: Type.Boolean({ description: 'Always true, whether the key is ours or not.' }) },
+  { title: 'LeakAccepted', ...closed },
+)
+
+/** What GitHub's secret scanning sends. It may say more than we know of. */
+export const GithubReports = Type.Array(
+  Type.Object(
+    {
+      token: Type.String({ description: 'What looked like a key.' }),
+      type: Type.Optional(Type.String({ description: 'The name under which the form of our keys is registered.' })),
+      url: Type.Optional(Nullable(Type.String({ description: 'Where it was found. May be empty.' }))),
+      source: Type.Optional(Nullable(Type.String({ description: 'In what: a commit, an issue, a package.' }))),
+    },
+    { additionalProperties: true },
+  ),
+  { title: 'GithubReports' },
+)
+export type GithubReports = Static<typeof GithubReports>
+
+/** What it takes as an answer, in the form that does not repeat the key. */
+export const GithubFeedback = Type.Array(
+  Type.Object(
+    {
+      token_hash: Type.String({ description: 'SHA-256 of the token, in hex.' }),
+      token_type: Type.Optional(Type.String()),
+      label: Words(['true_positive', 'false_positive'], { description: 'Whether it is, or was, a key of ours.' }),
+    },
+    closed,
+  ),
+  { title: 'GithubFeedback' },
+)
+export type GithubFeedback = Static<typeof GithubFeedback>
+
 // ---- watching -------------------------------------------------------------------------------------------------------
 
 export const KeyUsage = Type.Object(
@@ -342,10 +382,11 @@ export function showKey(row: KeyRow, at: Date): Key {
   }
 }
 
-/** As long as the old secret works. */
+/** As long as the old secret works: the key's own end may have been moved to before the end of the grace. */
 function showRotation(row: KeyRow, at: Date): Key['rotation'] {
-  const { previous_expires_at: end, previous_used_at: used } = row
-  if (end === null || end <= at || statusOf(row, at) === 'REVOKED' || statusOf(row, at) === 'EXPIRED') return null
+  const { previous_expires_at: graceEnd, previous_used_at: used, expires_at: keyEnd } = row
+  if (graceEnd === null || graceEnd <= at || row.revoked_at || (keyEnd && keyEnd <= at)) return null
+  const end = keyEnd && keyEnd < graceEnd ? keyEnd : graceEnd
   return { previousExpiresAt: end.toISOString(), previousLastUsedAt: used?.toISOString() ?? null }
 }
 

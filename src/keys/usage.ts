@@ -13,6 +13,8 @@ import type { Outcome } from './schema.ts'
 const FLUSH_MS = 5 * SECOND
 /** While the database is away counts are gathered for so many keys and hours, and for no more. */
 const MOST_COUNTED = 100_000
+/** A statement has 5 seconds: what was gathered in a bad hour is written in parts. */
+const WRITTEN_AT_ONCE = 5_000
 /** Hours are kept so long, then they become days; days are kept for so long. */
 const HOURS_KEPT_MS = 90 * DAY
 const DAYS_KEPT_MS = 400 * DAY
@@ -33,9 +35,9 @@ type Counted = {
 type Batch = { id: string; counted: Counted[] }
 
 export function newUsage(db: Db): Usage {
-  let counting = new Map<string, Counted>()
-  /** Of hours that are over. */
-  let counted: Counted[] = []
+  const counting = new Map<string, Counted>()
+  /** Of hours that are over, or waiting to be written. */
+  const counted: Counted[] = []
   /** Sent, and not known to be written. */
   let sent: Batch | null = null
   let flushing = Promise.resolve()
@@ -43,8 +45,8 @@ export function newUsage(db: Db): Usage {
   function counterOf(keyId: string, hour: number): Counted | null {
     const found = counting.get(keyId)
     if (found?.hour === hour) return found
+    if (counting.size + counted.length >= MOST_COUNTED) return null
     if (found) counted.push(found)
-    else if (counting.size + counted.length >= MOST_COUNTED) return null
     const fresh = { keyId, hour, counts: {}, secrets: new Map(), exercised: new Map() }
     counting.set(keyId, fresh)
     return fresh
@@ -63,10 +65,10 @@ export function newUsage(db: Db): Usage {
   async function write(): Promise<void> {
     for (;;) {
       if (sent === null) {
-        if (counting.size === 0) return
-        sent = { id: newId('req'), counted: [...counted, ...counting.values()] }
-        counting = new Map()
-        counted = []
+        for (const counter of counting.values()) counted.push(counter)
+        counting.clear()
+        if (counted.length === 0) return
+        sent = { id: newId('req'), counted: counted.splice(0, WRITTEN_AT_ONCE) }
       }
       try {
         await writeUse(db, sent)
@@ -98,9 +100,6 @@ async function writeUse(db: Db, { id, counted }: Batch): Promise<void> {
   const counts = counted.flatMap(({ keyId, hour, counts }) =>
     Object.entries(counts).map(([outcome, count]) => ({ key_id: keyId, at: new Date(hour), outcome, count })),
   )
-  const secrets = counted.flatMap(({ keyId, secrets }) =>
-    [...secrets].map(([secretNo, at]) => ({ key_id: keyId, secret_no: secretNo, at: new Date(at) })),
-  )
   const exercised = counted.flatMap(({ keyId, exercised }) =>
     [...exercised].map(([permission, at]) => ({ key_id: keyId, permission, at: new Date(at) })),
   )
@@ -111,39 +110,7 @@ async function writeUse(db: Db, { id, counted }: Batch): Promise<void> {
           on conflict (id) do nothing
    returning id`)
     if (fresh.length === 0) return
-    const first = await tx.query<{ id: string }>(sql`
-      with used as (
-        select key_id, secret_no, max(at) as at
-          from json_to_recordset(${JSON.stringify(secrets)}) as used(key_id text, secret_no int, at timestamptz)
-         group by key_id, secret_no
-      ), before as (
-        select key.id
-          from api_keys key
-          join used on used.key_id = key.id and used.secret_no = key.secret_no
-         where key.secret_used_at is null
-      ), locked as (
-        select id
-          from api_keys
-         where id in (select key_id from used)
-         order by id
-           for no key update
-      ), written as (
-        update api_keys key
-           set last_used_at = greatest(key.last_used_at, latest.at),
-               secret_used_at = greatest(key.secret_used_at, latest.by_current),
-               previous_used_at = greatest(key.previous_used_at, latest.by_previous)
-          from (
-                 select used.key_id, max(used.at) as at,
-                        max(used.at) filter (where used.secret_no = key.secret_no) as by_current,
-                        max(used.at) filter (where used.secret_no = key.secret_no - 1) as by_previous
-                   from used
-                   join locked on locked.id = used.key_id
-                   join api_keys key on key.id = used.key_id
-                  group by used.key_id
-               ) as latest
-         where key.id = latest.key_id
-      )
-      select id from before`)
+    const firstUsed = await writeLastUse(tx, lastUse(counted))
     await tx.query(sql`
       insert into key_usage (key_id, grain, at, outcome, count)
       select used.key_id, 'hour', used.at, used.outcome, sum(used.count)
@@ -165,11 +132,51 @@ async function writeUse(db: Db, { id, counted }: Batch): Promise<void> {
           on conflict (key_id, permission) do update
          set at = greatest(key_exercise.at, excluded.at)`)
     // Whoever uses a secret has it: nobody needs to be told it again.
-    await destroySecrets(
-      tx,
-      first.map(({ id }) => id),
-    )
+    await destroySecrets(tx, firstUsed)
   })
+}
+
+/** When each secret of each key was last used, by its number. */
+type LastUse = Map<string, Map<number, number>>
+
+function lastUse(counted: Counted[]): LastUse {
+  const used: LastUse = new Map()
+  for (const { keyId, secrets } of counted)
+    for (const [secretNo, at] of secrets) {
+      const key = used.get(keyId) ?? new Map<number, number>()
+      key.set(secretNo, Math.max(at, key.get(secretNo) ?? 0))
+      used.set(keyId, key)
+    }
+  return used
+}
+
+/** The keys whose secret was used for the first time. */
+async function writeLastUse(tx: Db, used: LastUse): Promise<string[]> {
+  // Which secret is the current one is asked under the lock: a rotation may have been under way until then. (And put
+  // together here, because a join of two lists in the database would compare each with each.)
+  const keys = await tx.query<{ id: string; secret_no: number; secret_used_at: Date | null }>(sql`
+    select id, secret_no, secret_used_at
+      from api_keys
+     where id = any(${[...used.keys()]})
+     order by id
+       for no key update`)
+  const secretsOf = (key: { id: string }) => used.get(key.id) as Map<number, number>
+  const moment = (at: number | undefined) => (at === undefined ? null : new Date(at))
+  const rows = keys.map((key) => ({
+    id: key.id,
+    at: moment(Math.max(...secretsOf(key).values())),
+    by_current: moment(secretsOf(key).get(key.secret_no)),
+    by_previous: moment(secretsOf(key).get(key.secret_no - 1)),
+  }))
+  await tx.query(sql`
+    update api_keys key
+       set last_used_at = greatest(key.last_used_at, used.at),
+           secret_used_at = greatest(key.secret_used_at, used.by_current),
+           previous_used_at = greatest(key.previous_used_at, used.by_previous)
+      from json_to_recordset(${JSON.stringify(rows)})
+           as used(id text, at timestamptz, by_current timestamptz, by_previous timestamptz)
+     where key.id = used.id`)
+  return keys.filter((key) => key.secret_used_at === null && secretsOf(key).has(key.secret_no)).map(({ id }) => id)
 }
 
 const ROLLED_UP_AT_ONCE = 5_000

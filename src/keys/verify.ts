@@ -10,7 +10,7 @@ import type { Batch } from '../db/batch.ts'
 import { type Db, sql } from '../db/db.ts'
 import type { Here } from '../here.ts'
 import type { Permission } from '../permissions.ts'
-import { tokenKind } from '../secrets.ts'
+import { isKeyToken, tokenKind } from '../secrets.ts'
 import type { Introspected, Introspection, Outcome, Verdict, Verification } from './schema.ts'
 import type { Usage } from './usage.ts'
 
@@ -35,10 +35,7 @@ export function newVerifier(
   usage: Usage,
   told: (code: Outcome) => void,
 ): Verifier {
-  const find = (token: string) => {
-    const kind = tokenKind(here.keyPrefix, token)
-    return kind === 'prod' || kind === 'test' || kind === 'dev' ? keys.find(token) : null
-  }
+  const find = (token: string) => (isKeyToken(here.keyPrefix, token) ? keys.find(token) : null)
 
   /** Told and counted. */
   function settle(key: KnownKey | null, code: Outcome, { permissions = NONE }: { permissions?: readonly string[] }) {
@@ -265,13 +262,15 @@ const spend: Batch<Window, Spent> = (db, rows) =>
       join wanted on wanted.key_id = asked.key_id
      order by asked.n`)
 
+/** By the key's window as it is now, like `spend`: the running one may have begun under another. */
 async function peek(db: Db, key: KnownKey): Promise<Spent> {
+  const { key_id, seconds } = windowOf(key)
   const found = await db.one<Spent>(sql`
-    select used, greatest(1, ceil(extract(epoch from began_at + seconds * interval '1 s' - now())))::int as reset_seconds
+    select used, greatest(1, ceil(extract(epoch from began_at + ${seconds} * interval '1 s' - now())))::int as reset_seconds
       from key_windows
-     where key_id = ${key.id}
-       and began_at + seconds * interval '1 s' > now()`)
-  return found ?? { used: 0, reset_seconds: key.rate_limit_window_seconds ?? 1 }
+     where key_id = ${key_id}
+       and began_at + ${seconds} * interval '1 s' > now()`)
+  return found ?? { used: 0, reset_seconds: seconds }
 }
 
 function windowOf(key: KnownKey): Window {

@@ -5,7 +5,7 @@ import { readMoment } from '../check.ts'
 import { DAY, HOUR, later, now } from '../clock.ts'
 import { type Db, sql } from '../db/db.ts'
 import { type Fault, fail, failInput } from '../errors.ts'
-import { newEvent, writeEvents } from '../events/event.ts'
+import { newEvent, SYSTEM, writeEvents } from '../events/event.ts'
 import type { Permission } from '../permissions.ts'
 
 // ---- use ------------------------------------------------------------------------------------------------------------
@@ -22,8 +22,8 @@ export async function readUsage(db: Db, place: { storeId: string; keyId: string 
   const interval = asked.interval ?? 'hour'
   const to = (asked.to && readMoment(asked.to)) || now()
   const wanted = (asked.from && readMoment(asked.from)) || later(-USUAL_MS[interval], to)
+  checkSpan(wanted, to, interval)
   const from = new Date(wanted.getTime() - (wanted.getTime() % STEP_MS[interval]))
-  checkSpan(from, to, interval)
   await mustExist(db, place)
   const rows = await db.query<{ at: Date; outcome: string; count: string }>(sql`
     select date_trunc(${interval}, at) as at, outcome, sum(count) as count
@@ -87,7 +87,6 @@ async function mustExist(db: Db, place: { storeId: string; keyId: string }): Pro
 /** How many days ahead, nearest first. */
 const TOLD_DAYS = [1, 7, 30] as const
 const TOLD_AT_ONCE = 500
-const SYSTEM = { kind: 'system', id: 'storekeeper', ip: null }
 
 /** A key that is born, or given an end, within one of these is not told of that one. */
 export function toldAlready(expiresAt: Date | null): number | null {

@@ -204,8 +204,15 @@ async function settleKeys(
     const revoked = await tx.query<{ id: string; expires_at: Date | null }>(sql`
       update api_keys
          set revoked_at = ${at}, revocation_reason = ${reason}, updated_at = ${at}, revision = revision + 1
-       where id = any(${ids})
-         and revoked_at is null
+       where id in (
+               -- In the order in which everyone locks keys.
+               select id
+                 from api_keys
+                where id = any(${ids})
+                  and revoked_at is null
+                order by id
+                  for no key update
+             )
    returning id, expires_at`)
     // The count is never less than the number of live keys; an expired key may have left it already.
     const live = revoked.filter((key) => key.expires_at === null || key.expires_at > at).length

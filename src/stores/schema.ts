@@ -12,6 +12,13 @@ const Registration = Words(['OPEN', 'CLOSED'], {
   description:
     'Whether anyone signed in may join as a customer. A closed store looks to a stranger as if it did not exist.',
 })
+const LeakGraceSeconds = Type.Integer({
+  minimum: 0,
+  maximum: 604_800,
+  default: 0,
+  description:
+    'How long a `PROD` key whose secret became known may still be used: 7 days at most, and `0` revokes it at once. `TEST` and `DEV` keys are always revoked at once.',
+})
 const Permissions = Type.Array(Type.String({ maxLength: 63 }), {
   maxItems: 100,
   uniqueItems: true,
@@ -23,6 +30,7 @@ export const Store = Type.Object(
     id: Type.String({ examples: ['store_01k9wz3v5e8tvs8v4m8m3v5yqd'] }),
     name: Name,
     registration: Registration,
+    leakGraceSeconds: LeakGraceSeconds,
     createdAt: Moment,
     updatedAt: Moment,
   },
@@ -30,13 +38,15 @@ export const Store = Type.Object(
 )
 export const Stores = pageOf(Store, 'Stores')
 export const NewStore = Type.Object(
-  { name: Name, registration: Type.Optional(Registration) },
+  { name: Name, registration: Type.Optional(Registration), leakGraceSeconds: Type.Optional(LeakGraceSeconds) },
   { title: 'NewStore', ...closed },
 )
-export const StoreChanges = Type.Partial(Type.Pick(Store, ['name', 'registration']), {
+export type NewStore = Static<typeof NewStore>
+export const StoreChanges = Type.Partial(Type.Pick(Store, ['name', 'registration', 'leakGraceSeconds']), {
   title: 'StoreChanges',
   ...closed,
 })
+export type StoreChanges = Static<typeof StoreChanges>
 
 export const Member = Type.Object(
   {
@@ -116,6 +126,7 @@ export type StoreRow = {
   id: string
   name: string
   registration: 'OPEN' | 'CLOSED'
+  leak_grace_seconds: number
   revision: number
   created_at: Date
   updated_at: Date
@@ -126,6 +137,7 @@ export function showStore(row: StoreRow): Static<typeof Store> {
     id: row.id,
     name: row.name,
     registration: row.registration,
+    leakGraceSeconds: row.leak_grace_seconds,
     createdAt: row.created_at.toISOString(),
     updatedAt: row.updated_at.toISOString(),
   }

@@ -24,6 +24,7 @@ test('201: whoever makes a store is its owner', async () => {
     id: expect.stringMatching(/^store_[0-7][0-9a-hjkmnp-tv-z]{25}$/),
     name: 'Analytical Engines',
     registration: 'CLOSED',
+    leakGraceSeconds: 0,
     createdAt: expect.stringMatching(MOMENT),
     updatedAt: made.body.createdAt,
   })
@@ -37,21 +38,24 @@ test('201: whoever makes a store is its owner', async () => {
     { store: made.body, role: 'OWNER', permissions: [...BUILT_IN_PERMISSIONS] },
   ])
 
-  const open = await api.post('/v1/user/store', { name: 'Open house', registration: 'OPEN' }, { as: ada.token })
-  expect(open.body.registration).toBe('OPEN')
+  const settings = { name: 'Open house', registration: 'OPEN', leakGraceSeconds: 604_800 }
+  const open = await api.post('/v1/user/store', settings, { as: ada.token })
+  expect(open.body).toMatchObject(settings)
+  expect((await api.get(`/v1/user/store/${open.body.id}`, { as: ada.token })).body).toEqual(open.body)
 })
 
 test('422: every fault of a new store is told at once', async () => {
   const { api, owner, sql } = await shop()
   const refused = await api.post(
     '/v1/user/store',
-    { name: ' ', registration: 'MAYBE', id: newId('store'), ownerId: newId('user') },
+    { name: ' ', registration: 'MAYBE', leakGraceSeconds: 604_801, id: newId('store'), ownerId: newId('user') },
     { as: owner.token },
   )
   expect(refused.status).toBe(422)
   const faults = refused.body.errors.map(({ pointer, code }: Record<string, string>) => `${pointer} ${code}`)
   expect(faults.sort()).toEqual([
     '#/id unknown_member',
+    '#/leakGraceSeconds too_large',
     '#/name too_short',
     '#/ownerId unknown_member',
     '#/registration unknown_value',
@@ -140,8 +144,10 @@ test('200: a store is changed, and only what was sent', async () => {
   expect(Date.parse(renamed.body.updatedAt)).toBeGreaterThan(Date.parse(renamed.body.createdAt))
   const opened = await api.patch(path, { registration: 'OPEN' }, { as: owner.token })
   expect(opened.body).toEqual({ ...renamed.body, registration: 'OPEN', updatedAt: opened.body.updatedAt })
+  const patient = await api.patch(path, { leakGraceSeconds: 3600 }, { as: owner.token })
+  expect(patient.body).toEqual({ ...opened.body, leakGraceSeconds: 3600, updatedAt: patient.body.updatedAt })
   const read = await api.get(path, { as: owner.token })
-  expect([read.body, read.headers.get('etag')]).toEqual([opened.body, opened.headers.get('etag')])
+  expect([read.body, read.headers.get('etag')]).toEqual([patient.body, patient.headers.get('etag')])
 })
 
 test('200: an empty change, or one that says what is so already, changes nothing', async () => {
@@ -151,7 +157,7 @@ test('200: an empty change, or one that says what is so already, changes nothing
   const events = () => sql('select id from events where store_id = $1', [store.id])
   const count = (await events()).length
   travel(MINUTE)
-  for (const changes of [{}, { name: 'The shop' }, { name: 'The shop', registration: 'CLOSED' }]) {
+  for (const changes of [{}, { name: 'The shop' }, { name: 'The shop', registration: 'CLOSED', leakGraceSeconds: 0 }]) {
     const same = await api.patch(path, changes, { as: owner.token })
     expect([same.status, same.body]).toEqual([200, before.body])
     expect(same.headers.get('etag')).toBe(before.headers.get('etag'))
@@ -205,6 +211,10 @@ test('422: a change with a fault changes nothing', async () => {
     { name: null },
     { name: '' },
     { registration: null },
+    { leakGraceSeconds: null },
+    { leakGraceSeconds: -1 },
+    { leakGraceSeconds: 1.5 },
+    { leakGraceSeconds: '60' },
     { id: store.id },
     { createdAt: null },
     [],
@@ -393,14 +403,19 @@ test('each change of a store leaves one event, written in the same transaction',
     [made.id],
   )
   expect(events).toEqual([
-    { type: 'store.created', actor: byUser, subject: made.id, data: { name: 'Engines', registration: 'CLOSED' } },
+    {
+      type: 'store.created',
+      actor: byUser,
+      subject: made.id,
+      data: { name: 'Engines', registration: 'CLOSED', leakGraceSeconds: 0 },
+    },
     {
       type: 'store.updated',
       actor: byKey,
       subject: made.id,
       data: {
-        from: { name: 'Engines', registration: 'CLOSED' },
-        to: { name: 'Difference Engines', registration: 'OPEN' },
+        from: { name: 'Engines', registration: 'CLOSED', leakGraceSeconds: 0 },
+        to: { name: 'Difference Engines', registration: 'OPEN', leakGraceSeconds: 0 },
       },
     },
     { type: 'store.deleted', actor: byUser, subject: made.id, data: {} },

@@ -10,7 +10,7 @@ import type { Here } from '../here.ts'
 import { newId } from '../ids.ts'
 import { cutPage, type Page, type PageAsked, windowOf } from '../page.ts'
 import type { Answer } from '../route.ts'
-import { type StoreRow, showStore } from './schema.ts'
+import { type NewStore, type StoreChanges, type StoreRow, showStore } from './schema.ts'
 
 type Manager = UserCaller | KeyCaller
 type StoreView = ReturnType<typeof showStore>
@@ -18,31 +18,27 @@ type StoreView = ReturnType<typeof showStore>
 /** What a deleted store held is kept so long, and then it goes. */
 const KEPT_MS = 30 * DAY
 
-export async function createStore(
-  tx: Db,
-  caller: UserCaller,
-  wanted: { name: string; registration?: 'OPEN' | 'CLOSED' },
-): Promise<Answer<StoreView>> {
+export async function createStore(tx: Db, caller: UserCaller, wanted: NewStore): Promise<Answer<StoreView>> {
   const at = now()
   const row: StoreRow = {
     id: newId('store'),
     name: wanted.name,
     registration: wanted.registration ?? 'CLOSED',
+    leak_grace_seconds: wanted.leakGraceSeconds ?? 0,
     revision: 1,
     created_at: at,
     updated_at: at,
   }
   await tx.query(sql`
     with store as (
-      insert into stores (id, name, registration, created_at, updated_at)
-      values (${row.id}, ${row.name}, ${row.registration}, ${at}, ${at})
+      insert into stores (id, name, registration, leak_grace_seconds, created_at, updated_at)
+      values (${row.id}, ${row.name}, ${row.registration}, ${row.leak_grace_seconds}, ${at}, ${at})
       returning id
     )
     insert into members (store_id, user_id, role, created_at, updated_at)
     select id, ${caller.id}, 'OWNER', ${at}::timestamptz, ${at}::timestamptz
       from store`)
-  const { name, registration } = row
-  await writeEvents(tx, [newEvent(caller, row.id, 'store.created', row.id, { name, registration })])
+  await writeEvents(tx, [newEvent(caller, row.id, 'store.created', row.id, settingsOf(row))])
   return { body: showStore(row), etag: etagOf(1), resource: { id: row.id, location: `/v1/user/store/${row.id}` } }
 }
 
@@ -50,7 +46,8 @@ export async function listStores(db: Db, here: Here, caller: UserCaller, query: 
   const list = ['stores', caller.id]
   const window = windowOf(here.keyring, list, query)
   const rows = await db.query<StoreRow>(sql`
-    select store.id, store.name, store.registration, store.revision, store.created_at, store.updated_at
+    select store.id, store.name, store.registration, store.leak_grace_seconds, store.revision, store.created_at,
+           store.updated_at
       from members member
       join stores store on store.id = member.store_id and store.deleted_at is null
      where member.user_id = ${caller.id}
@@ -62,7 +59,7 @@ export async function listStores(db: Db, here: Here, caller: UserCaller, query: 
 
 export async function readStore(db: Db, storeId: string): Promise<Answer<StoreView>> {
   const row = await db.one<StoreRow>(sql`
-    select id, name, registration, revision, created_at, updated_at
+    select id, name, registration, leak_grace_seconds, revision, created_at, updated_at
       from stores
      where id = ${storeId}
        and deleted_at is null`)
@@ -73,27 +70,29 @@ export async function changeStore(
   tx: Db,
   caller: Manager,
   storeId: string,
-  changes: { name?: string; registration?: 'OPEN' | 'CLOSED' },
+  changes: StoreChanges,
   ifMatch: string | null,
 ): Promise<Answer<StoreView>> {
   const before = await lockStore(tx, storeId)
   checkMatch(ifMatch, before.revision)
-  const after = { ...before, ...changes }
-  if (after.name === before.name && after.registration === before.registration)
-    return { body: showStore(before), etag: etagOf(before.revision) }
+  const { leakGraceSeconds = before.leak_grace_seconds, ...rest } = changes
+  const after = { ...before, ...rest, leak_grace_seconds: leakGraceSeconds }
+  const [from, to] = [settingsOf(before), settingsOf(after)]
+  if (JSON.stringify(from) === JSON.stringify(to)) return { body: showStore(before), etag: etagOf(before.revision) }
   after.revision += 1
   after.updated_at = now()
   await tx.query(sql`
     update stores
-       set name = ${after.name}, registration = ${after.registration}, revision = ${after.revision}, updated_at = ${after.updated_at}
+       set name = ${after.name}, registration = ${after.registration}, leak_grace_seconds = ${leakGraceSeconds},
+           revision = ${after.revision}, updated_at = ${after.updated_at}
      where id = ${storeId}`)
-  await writeEvents(tx, [
-    newEvent(caller, storeId, 'store.updated', storeId, {
-      from: { name: before.name, registration: before.registration },
-      to: { name: after.name, registration: after.registration },
-    }),
-  ])
+  await writeEvents(tx, [newEvent(caller, storeId, 'store.updated', storeId, { from, to })])
   return { body: showStore(after), etag: etagOf(after.revision) }
+}
+
+/** What its managers decide about it. */
+function settingsOf({ name, registration, leak_grace_seconds }: StoreRow) {
+  return { name, registration, leakGraceSeconds: leak_grace_seconds }
 }
 
 export async function deleteStore(tx: Db, caller: Manager, storeId: string, ifMatch: string | null): Promise<void> {
@@ -108,7 +107,7 @@ export async function deleteStore(tx: Db, caller: Manager, storeId: string, ifMa
 /** What changes a store or its members waits here for its turn. */
 export async function lockStore(tx: Db, storeId: string): Promise<StoreRow> {
   const row = await tx.one<StoreRow>(sql`
-    select id, name, registration, revision, created_at, updated_at
+    select id, name, registration, leak_grace_seconds, revision, created_at, updated_at
       from stores
      where id = ${storeId}
        and deleted_at is null

@@ -1,0 +1,276 @@
+import { expect, test } from 'vitest'
+import { NEW_ADDRESS, shop } from '../../tests/shop.ts'
+import { normalizeAddress } from './normalize.ts'
+import { countrySummaries, showCountry } from './show-country.ts'
+
+// ---- the rules ------------------------------------------------------------------------------------------------------
+
+test('anyone may list the countries: all of them, in the order of their names', async () => {
+  const { api } = await shop()
+  const { status, headers, body } = await api.get('/v1/countries')
+  expect([status, headers.get('content-type')]).toEqual([200, 'application/json; charset=utf-8'])
+  expect(body).toEqual({ data: countrySummaries(), nextCursor: null })
+  expect(body.data).toHaveLength(250)
+  expect(body.data.slice(0, 3).map(({ name }: { name: string }) => name)).toEqual([
+    'Afghanistan',
+    'Åland Islands',
+    'Albania',
+  ])
+  expect(body.data).toContainEqual({
+    code: 'JP',
+    alpha3: 'JPN',
+    name: 'Japan',
+    localNames: ['日本'],
+    hasStates: true,
+    hasPostalCode: true,
+  })
+  expect(body.data).toContainEqual({
+    code: 'MO',
+    alpha3: 'MAC',
+    name: 'Macao',
+    localNames: ['澳門', '澳门', 'Macau'],
+    hasStates: false,
+    hasPostalCode: false,
+  })
+})
+
+test('the rules of a country are found by its code of two or three letters, in any case', async () => {
+  const { api } = await shop()
+  const { status, body } = await api.get('/v1/countries/IE')
+  expect([status, body]).toEqual([200, JSON.parse(JSON.stringify(showCountry('IE')))])
+  for (const code of ['ie', 'IRL', 'irl', 'Irl'])
+    expect((await api.get(`/v1/countries/${code}`)).text).toBe(JSON.stringify(body))
+  expect({ ...body, subdivisions: body.subdivisions.slice(0, 1) }).toEqual({
+    code: 'IE',
+    alpha3: 'IRL',
+    name: 'Ireland',
+    localNames: ['Éire'],
+    hasStates: true,
+    hasPostalCode: true,
+    fields: [
+      { name: 'firstName', label: 'First name', required: false },
+      { name: 'lastName', label: 'Last name', required: false },
+      { name: 'company', label: 'Company', required: false },
+      { name: 'addressLine1', label: 'Address', required: true },
+      { name: 'addressLine2', label: 'Address, second line', required: false },
+      { name: 'city', label: 'City', required: true },
+      { name: 'state', label: 'County', required: false, example: expect.any(String) },
+      {
+        name: 'postalCode',
+        label: 'Eircode',
+        required: false,
+        pattern: '^(?:(?:D6W|[AC-FHKNPRTV-Y]\\d{2}) [0-9AC-FHKNPRTV-Y]{4})$',
+        example: 'A65 F4E2',
+      },
+      { name: 'country', label: 'Country', required: true, example: 'IE' },
+      { name: 'taxId', label: 'Tax number', required: false },
+      { name: 'phone', label: 'Phone', required: false, example: '+353850123456' },
+    ],
+    requireOneOf: [['firstName', 'lastName']],
+    familyNameFirst: false,
+    mononyms: false,
+    onlyListedStates: true,
+    subdivisions: [{ code: expect.any(String), name: expect.any(String), aliases: expect.any(Array) }],
+  })
+})
+
+test('404: a country nobody knows, with the way to those that are known', async () => {
+  const { api } = await shop()
+  for (const code of ['ZZ', 'Ireland', 'I', 'IRLX', '%20IE', 'constructor', '__proto__', '372'])
+    expect((await api.get(`/v1/countries/${code}`)).body, code).toMatchObject({
+      status: 404,
+      code: 'country_not_found',
+      title: 'No such country',
+      detail: expect.stringContaining('GET /v1/countries'),
+    })
+})
+
+test('the rules may be kept by anyone for an hour, and whoever has them is told so in a few bytes', async () => {
+  const { api, node } = await shop()
+  const other = await node()
+  for (const path of ['/v1/countries', '/v1/countries/US']) {
+    const first = await api.get(path)
+    const etag = first.headers.get('etag') as string
+    expect(etag).toMatch(/^"[\w-]{22}"$/)
+    expect(first.headers.get('cache-control')).toBe('public, max-age=3600')
+    expect((await other.get(path)).headers.get('etag')).toBe(etag)
+    for (const kept of [etag, `W/${etag}`, `"other", ${etag}`, '*']) {
+      const again = await api.get(path, { headers: { 'if-none-match': kept } })
+      expect([again.status, again.text, again.headers.get('etag'), again.headers.get('cache-control')]).toEqual([
+        304,
+        '',
+        etag,
+        'public, max-age=3600',
+      ])
+      expect(again.headers.get('content-type')).toBeNull()
+      expect((await api.ask('HEAD', path, undefined, { headers: { 'if-none-match': kept } })).status).toBe(304)
+    }
+    for (const kept of ['"other"', etag.slice(1, -1), ''])
+      expect((await api.get(path, { headers: { 'if-none-match': kept } })).text).toBe(first.text)
+  }
+  expect((await api.get('/v1/countries/US')).headers.get('etag')).not.toBe(
+    (await api.get('/v1/countries/CA')).headers.get('etag'),
+  )
+})
+
+test('what is not for everyone is never kept: an ETag alone makes no 304', async () => {
+  const { api, owner, billing } = await shop()
+  const made = await api.post(billing, NEW_ADDRESS, { as: owner.token })
+  const headers = { 'if-none-match': made.headers.get('etag') as string }
+  const read = await api.get(`${billing}/${made.body.id}`, { as: owner.token, headers })
+  expect([read.status, read.headers.get('cache-control'), read.body]).toEqual([200, 'no-store', made.body])
+  const missing = await api.get('/v1/countries/ZZ', { headers: { 'if-none-match': '*' } })
+  expect([missing.status, missing.headers.get('cache-control')]).toEqual([404, 'no-store'])
+})
+
+test('what the rules say is what the check does, in every country and for every field', () => {
+  for (const { code } of countrySummaries()) {
+    const { fields, subdivisions, onlyListedStates } = showCountry(code) ?? { fields: [], subdivisions: [] }
+    const bare = normalizeAddress({ firstName: 'Ada', addressLine1: 'x', country: code })
+    const missing = bare.faults.map(({ pointer, code }) => `${pointer} ${code}`)
+    const required = fields
+      .filter(({ name, required }) => required && !['country', 'addressLine1'].includes(name))
+      .map(({ name }) => `#/${name} required`)
+    expect([code, missing.sort()]).toEqual([code, required.sort()])
+    const unknown = normalizeAddress({ firstName: 'Ada', addressLine1: 'x', country: code, state: 'Nowhereshire' })
+    const refused = unknown.faults.some(({ code }) => code === 'unknown_state')
+    expect([code, refused]).toEqual([code, onlyListedStates === true && subdivisions.length > 0])
+    const { example } = fields.find(({ name }) => name === 'phone') ?? {}
+    const called = normalizeAddress({ firstName: 'Ada', addressLine1: 'x', country: code, phone: example })
+    expect([code, called.faults.filter(({ pointer }) => pointer === '#/phone')]).toEqual([code, []])
+  }
+})
+
+// ---- trying an address ----------------------------------------------------------------------------------------------
+
+const NORMAL = {
+  firstName: 'Ada',
+  lastName: 'Lovelace',
+  company: null,
+  taxId: null,
+  addressLine1: '1 Infinite Loop',
+  addressLine2: null,
+  city: 'Cupertino',
+  state: 'CA',
+  postalCode: '95014',
+  country: 'US',
+  phone: '+14085550123',
+}
+
+test('an address can be tried: it is answered as it would be stored, and is not', async () => {
+  const { api, owner, billing, sql } = await shop()
+  const wanted = { ...NEW_ADDRESS, state: 'California', country: 'United States', isDefault: true }
+  const { status, headers, body } = await api.post(`${billing}/validate`, wanted, { as: owner.token })
+  expect([status, headers.get('cache-control'), headers.get('location')]).toEqual([200, 'no-store', null])
+  expect(body).toEqual({
+    valid: true,
+    normalized: NORMAL,
+    formatted: ['Ada Lovelace', '1 Infinite Loop', 'Cupertino, CA 95014', 'UNITED STATES'],
+    errors: [],
+    warnings: [],
+  })
+  expect((await api.get(billing, { as: owner.token })).body.data).toEqual([])
+  const [{ count }] = await sql(`select count(*)::int from events where type like 'address.%'`)
+  expect(count).toBe(0)
+  const made = await api.post(billing, wanted, { as: owner.token })
+  expect(made.body).toMatchObject({ ...body.normalized, formatted: body.formatted, warnings: body.warnings })
+})
+
+test('what is odd about it comes as warnings, beside the normal form', async () => {
+  const { api, owner, billing } = await shop()
+  const odd = {
+    firstName: 'Seán',
+    addressLine1: 'Bosca Poist 12',
+    city: 'An Daingean',
+    country: 'Éire',
+    phone: '+44 20 7946 0958',
+  }
+  const { body } = await api.post(`${billing}/validate`, odd, { as: owner.token })
+  expect(body).toMatchObject({ valid: true, errors: [] })
+  expect(body.warnings).toEqual([
+    {
+      pointer: '#/postalCode',
+      code: 'postal_code_missing',
+      detail: 'An Eircode finds the address faster; you may leave it out.',
+    },
+    {
+      pointer: '#/phone',
+      code: 'phone_of_another_country',
+      detail: 'The phone number belongs to the United Kingdom, the address does not.',
+    },
+    {
+      pointer: '#/addressLine1',
+      code: 'po_box',
+      detail: 'This looks like a post-office box; parcels cannot be delivered there.',
+    },
+  ])
+  const made = await api.post(billing, odd, { as: owner.token })
+  const read = await api.get(`${billing}/${made.body.id}`, { as: owner.token })
+  expect([made.body.warnings, read.body.warnings]).toEqual([body.warnings, body.warnings])
+})
+
+test('whatever creation answers with 422 is told as errors, word for word', async () => {
+  const { api, owner, billing } = await shop()
+  const bodies = [
+    {},
+    { ...NEW_ADDRESS, postalCode: '1', state: 'ZZ', phone: '12' },
+    { ...NEW_ADDRESS, country: 'Atlantis' },
+    { ...NEW_ADDRESS, postalCode: 95014 },
+    { ...NEW_ADDRESS, isDefault: 'yes', nickname: 'home' },
+    { ...NEW_ADDRESS, city: 'a\u202eb', firstName: 'x'.repeat(101) },
+    [],
+    'Cupertino',
+    null,
+    Object.fromEntries(Array.from({ length: 50 }, (_, n) => [`member${n}`, n])),
+  ]
+  for (const body of bodies) {
+    const refused = await api.post(billing, body, { as: owner.token })
+    const tried = await api.post(`${billing}/validate`, body, { as: owner.token })
+    expect([refused.status, tried.status]).toEqual([422, 200])
+    expect(tried.body).toEqual({
+      valid: false,
+      normalized: null,
+      formatted: null,
+      errors: refused.body.errors,
+      warnings: expect.any(Array),
+    })
+    expect(tried.body.errors.length).toBeGreaterThan(0)
+  }
+})
+
+test('400: what is not JSON; 415: what does not say it is; 422: a parameter', async () => {
+  const { api, owner, billing } = await shop()
+  const ask = (path: string, raw: string, type = 'application/json') =>
+    api.ask('POST', path, undefined, { as: owner.token, raw, headers: { 'content-type': type } })
+  const codes = [
+    await ask(`${billing}/validate`, '{'),
+    await ask(`${billing}/validate`, '{"city":"a","city":"b"}'),
+    await ask(`${billing}/validate`, ''),
+    await ask(`${billing}/validate`, '{}', 'text/plain'),
+    await ask(`${billing}/validate?dry=1`, '{}'),
+  ].map(({ status, body }) => `${status} ${body.code}`)
+  expect(codes).toEqual([
+    '400 invalid_json',
+    '400 invalid_json',
+    '400 invalid_json',
+    '415 unsupported_media_type',
+    '422 invalid_input',
+  ])
+})
+
+test('a customer may try one, a key may not, and an Idempotency-Key is as good as none', async () => {
+  const { api, owner, member, keys, billing } = await shop()
+  const customer = await member('CUSTOMER')
+  const headers = { 'idempotency-key': 'again-and-again' }
+  const answers = []
+  for (const city of ['Cupertino', ''])
+    answers.push(await api.post(`${billing}/validate`, { ...NEW_ADDRESS, city }, { as: customer.token, headers }))
+  expect(answers.map(({ status, body }) => [status, body.valid])).toEqual([
+    [200, true],
+    [200, false],
+  ])
+  const key = { name: 'All', type: 'TEST', permissions: ['READ', 'WRITE'] }
+  const { body } = await api.post(keys, key, { as: owner.token })
+  const refused = await api.post(`${billing}/validate`, NEW_ADDRESS, { as: body.key })
+  expect([refused.status, refused.body.code]).toEqual([403, 'user_required'])
+})

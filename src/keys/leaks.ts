@@ -1,0 +1,106 @@
+// A secret that became known. Whoever holds its value may report it, and GitHub's secret scanning does so by itself.
+// TEST and DEV keys end at once. So do PROD keys, unless their store prefers a grace: then the key's own end is brought
+// forward, and all that goes with an end (Sunset, key.expiring, EXPIRED) does the rest. A report counts once for each
+// secret, so that it cannot undo what a manager decided after it.
+
+import { type KnownKey, lookUpKey } from '../access/known-keys.ts'
+import { later, now, SECOND } from '../clock.ts'
+import { type Db, sql } from '../db/db.ts'
+import { newEvent, SYSTEM, writeEvents } from '../events/event.ts'
+import type { Here } from '../here.ts'
+import type { Answer } from '../route.ts'
+import { isKeyToken, sha256 } from '../secrets.ts'
+import { type LockedKey, lockKey, revoke } from './change.ts'
+import { type GithubFeedback, type GithubReports, statusOf } from './schema.ts'
+
+/** Where it was reported from, for the event. */
+type Origin = { source: 'report' } | { source: 'github'; url?: string }
+
+/** Whether it is ours or not, the answer is the same. */
+export async function reportLeak(db: Db, here: Here, token: string): Promise<Answer<{ accepted: boolean }>> {
+  const keyId = await takeReport(db, here, token, { source: 'report' })
+  return { body: { accepted: true }, changedKeys: keyId ? [keyId] : [] }
+}
+
+/** Each key in a transaction of its own: one message may speak of many stores. */
+export async function reportLeaks(db: Db, here: Here, reports: GithubReports): Promise<Answer<GithubFeedback>> {
+  const body: GithubFeedback = []
+  const changedKeys: string[] = []
+  for (const { token, type, url } of reports) {
+    const keyId = await takeReport(db, here, token, { source: 'github', ...readPlace(here, url) })
+    if (keyId) changedKeys.push(keyId)
+    body.push({
+      token_hash: sha256(token).toString('hex'),
+      ...(type === undefined ? {} : { token_type: type }),
+      label: keyId ? 'true_positive' : 'false_positive',
+    })
+  }
+  return { body, changedKeys }
+}
+
+/** The id of the key that this is, or once was, a secret of. What cannot be a key costs no query. */
+async function takeReport(db: Db, here: Here, token: string, origin: Origin): Promise<string | null> {
+  if (!isKeyToken(here.keyPrefix, token)) return null
+  const found = await lookUpKey(db, here.keyring, token)
+  if (!found) return null
+  await db.transaction((tx) => endLeaked(tx, found, origin))
+  return found.id
+}
+
+async function endLeaked(tx: Db, found: KnownKey, origin: Origin): Promise<void> {
+  const store = await tx.one<{ leak_grace_seconds: number }>(sql`
+    select leak_grace_seconds
+      from stores
+     where id = ${found.store_id}
+       and deleted_at is null
+       for no key update`)
+  if (!store) return
+  const key = await lockKey(tx, { storeId: found.store_id, keyId: found.id })
+  const at = now()
+  if (!isNews(key, found.secret_no, at)) return
+  const graceMs = key.type === 'PROD' ? store.leak_grace_seconds * SECOND : 0
+  const end = later(graceMs, at)
+  const action = actionOn(key, graceMs, end, at)
+  await tx.query(sql`
+    update api_keys
+       set leaked_at = ${at}, leaked_secret_no = ${found.secret_no}
+     where id = ${key.id}`)
+  const expiresAt = action === 'shortened' ? end : key.expires_at
+  const data = action === 'revoked' ? { ...origin, action } : { ...origin, action, expiresAt }
+  await writeEvents(tx, [newEvent(SYSTEM, key.store_id, 'key.leaked', key.id, data)])
+  if (action === 'revoked') await revoke(tx, SYSTEM, key, 'leaked')
+  if (action === 'shortened') await bringForward(tx, key, end, at)
+}
+
+/** A secret that works, or is the key's last, and of which this is the first report. */
+function isNews(key: LockedKey, secretNo: number, at: Date): boolean {
+  const { secret_no: current, previous_expires_at: graceEnd, leaked_secret_no: reported } = key
+  const previousWorks = secretNo === current - 1 && graceEnd !== null && graceEnd > at
+  return (secretNo === current || previousWorks) && (reported === null || reported < secretNo)
+}
+
+function actionOn(key: LockedKey, graceMs: number, end: Date, at: Date): 'revoked' | 'shortened' | 'none' {
+  const status = statusOf(key, at)
+  if (status === 'REVOKED' || status === 'EXPIRED') return 'none'
+  if (graceMs === 0) return 'revoked'
+  return key.expires_at !== null && key.expires_at <= end ? 'none' : 'shortened'
+}
+
+/** Nobody chose this end, so it is told however near it is. */
+async function bringForward(tx: Db, key: LockedKey, end: Date, at: Date): Promise<void> {
+  await tx.query(sql`
+    update api_keys
+       set expires_at = ${end}, expiring_told = null, updated_at = ${at}, revision = ${key.revision + 1}
+     where id = ${key.id}`)
+}
+
+const MOST_URL_CHARACTERS = 2_048
+
+/** Where it was found, if that is a place on the web, and one that does not hold a key itself. */
+function readPlace(here: Here, url: string | null | undefined): { url?: string } {
+  if (!url || url.length > MOST_URL_CHARACTERS || !URL.canParse(url)) return {}
+  const { protocol, username, password, href } = new URL(url)
+  const isWeb = (protocol === 'https:' || protocol === 'http:') && username === '' && password === ''
+  const holdsToken = new RegExp(`${here.keyPrefix}_[a-z]+_[0-9A-Za-z]{38}`).test(href)
+  return isWeb && !holdsToken && href.length <= MOST_URL_CHARACTERS ? { url: href } : {}
+}

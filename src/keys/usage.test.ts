@@ -1,0 +1,329 @@
+import { setTimeout as sleep } from 'node:timers/promises'
+import { expect, test, vi } from 'vitest'
+import { backEnd } from '../../tests/back-end.ts'
+import { type Api, NEW_KEY, type Shop, shop } from '../../tests/shop.ts'
+import { DAY, HOUR, MINUTE, now, SECOND, travel } from '../clock.ts'
+import { type Db, sql } from '../db/db.ts'
+import { Failure } from '../errors.ts'
+import { newUsage, rollUpUsage } from './usage.ts'
+
+// ---- how it is read -------------------------------------------------------------------------------------------------
+
+test('use is counted by the hour and by the day, by outcome; and a node that stops writes down all it has', async () => {
+  const world = await shop()
+  const { api, keys, owner } = world
+  const other = await world.node()
+  const back = await backEnd(world)
+  const made = await create(world, { permissions: ['READ', 'MANAGE_KEYS'] })
+  const idle = await create(world)
+  // Ten minutes after a full hour, which is not the last of its day.
+  travel(DAY - (now().getTime() % DAY) + 10 * MINUTE)
+  const first = now().getTime() - (now().getTime() % HOUR)
+  for (let n = 0; n < 3; n++) await back.codeOf(made.key, { permissions: ['READ'] })
+  await back.codeOf(made.key, {}, other)
+  await back.codeOf(made.key, { permissions: ['WRITE'] })
+  await back.codeOf(made.key, { storeId: 'store_of_another' })
+  expect((await api.get('/v1/key', { as: made.key })).status).toBe(200)
+  travel(HOUR)
+  await back.codeOf(made.key)
+  await api.post(`${keys}/freeze`, undefined, { as: owner.token })
+  await back.codeOf(made.key)
+  await api.post(`${keys}/unfreeze`, undefined, { as: owner.token })
+  travel(DAY)
+  await api.patch(`${keys}/${made.id}`, { enabled: false }, { as: owner.token })
+  await back.codeOf(made.key)
+  await back.codeOf(made.key)
+  // The other node has one to write as well: it does so within ten seconds.
+  await until(async () => (await world.sql('select * from key_usage')).length > 0)
+  await world.service.close(0)
+  await until(async () => (await sumOf(world)) === 10)
+
+  const reader = await world.node()
+  const usage = (query: string, id = made.id) => read(reader, world, `${id}/usage?${query}`)
+  const at = (ms: number) => new Date(ms).toISOString()
+  const [from, to] = [at(first), at(first + 2 * DAY)]
+  const hours = [
+    { at: at(first), counts: { INSUFFICIENT_PERMISSIONS: 1, VALID: 5 } },
+    { at: at(first + HOUR), counts: { FROZEN: 1, VALID: 1 } },
+    { at: at(first + HOUR + DAY), counts: { DISABLED: 2 } },
+  ]
+  expect(await usage(`from=${from}&to=${to}`)).toEqual({ from, to, interval: 'hour', data: hours })
+  expect(await usage(`from=${from}&to=${to}&interval=day`)).toEqual({
+    from,
+    to,
+    interval: 'day',
+    data: [
+      { at: from, counts: { FROZEN: 1, INSUFFICIENT_PERMISSIONS: 1, VALID: 6 } },
+      { at: at(first + DAY), counts: { DISABLED: 2 } },
+    ],
+  })
+  // What begins within an hour begins with it; what ends with an hour does not hold the next.
+  expect(await usage(`from=${at(first + 30 * MINUTE)}&to=${at(first + HOUR)}`)).toEqual({
+    from,
+    to: at(first + HOUR),
+    interval: 'hour',
+    data: hours.slice(0, 1),
+  })
+  const usual = await usage('')
+  expect(usual.data).toEqual(hours.slice(1))
+  expect(Date.parse(usual.to) - Date.parse(usual.from)).toBeLessThan(DAY + HOUR)
+  expect((await usage('interval=day')).data).toHaveLength(2)
+  expect((await usage(`from=${from}&to=${to}`, idle.id)).data).toEqual([])
+})
+
+test('422: a span must have a length, and not too great a one', async () => {
+  const world = await shop()
+  const { api, keys, owner } = world
+  const { id } = await create(world)
+  const end = Date.parse('2027-03-01T10:45:30.000Z')
+  const at = (ms: number) => new Date(ms).toISOString()
+  const span = (ms: number, interval: string) => `from=${at(end - ms)}&to=${at(end)}&interval=${interval}`
+  for (const [query, faults] of [
+    [span(31 * DAY, 'hour'), []],
+    [span(31 * DAY + 1, 'hour'), ['?from too_far']],
+    [span(400 * DAY, 'day'), []],
+    [span(400 * DAY + 1, 'day'), ['?from too_far']],
+    [span(1, 'hour'), []],
+    [span(0, 'hour'), ['?from not_before']],
+    [span(-10 * MINUTE, 'hour'), ['?from not_before']],
+    [span(-HOUR, 'day'), ['?from not_before']],
+    ['interval=week', ['?interval unknown_value']],
+    ['from=yesterday', ['?from invalid_time']],
+    ['to=2027-02-30T00:00:00Z', ['?to invalid_time']],
+    ['from=2027-02-01T00:00:00', ['?from invalid_time']],
+    [
+      'from=1&to=2&interval=3&limit=4',
+      ['?from invalid_time', '?interval unknown_value', '?limit unknown_member', '?to invalid_time'],
+    ],
+  ] as const) {
+    const { status, body } = await api.get(`${keys}/${id}/usage?${query}`, { as: owner.token })
+    const told = (body.errors ?? []).map((fault: { pointer: string; code: string }) => `${fault.pointer} ${fault.code}`)
+    expect([query, status, told.sort()]).toEqual([query, faults.length > 0 ? 422 : 200, faults])
+  }
+})
+
+test('advice: what a key really needed in the last 30 days, and what could be taken from it', async () => {
+  const world = await shop()
+  const { api, keys } = world
+  const back = await backEnd(world)
+  const made = await create(world, { permissions: ['READ', 'WRITE', 'MANAGE_ORDERS', 'MANAGE_KEYS'] })
+  const fresh = await create(world)
+  const start = now().getTime()
+  await back.codeOf(made.key, { permissions: ['READ', 'MANAGE_ORDERS'] })
+  await back.codeOf(made.key, { permissions: ['WRITE', 'MANAGE_STORE'] })
+  await back.codeOf(made.key)
+  expect((await api.get(keys, { as: made.key })).status).toBe(200)
+  const end = now().getTime()
+  await world.service.close(0)
+  const reader = await world.node()
+  const advice = await read(reader, world, `${made.id}/advice`)
+  expect(advice).toEqual({
+    since: expect.any(String),
+    unused: ['WRITE'],
+    exercised: { MANAGE_KEYS: expect.any(String), MANAGE_ORDERS: expect.any(String), READ: expect.any(String) },
+  })
+  for (const at of Object.values(advice.exercised) as string[])
+    expect([Date.parse(at) >= start, Date.parse(at) <= end]).toEqual([true, true])
+  expect(Math.abs(Date.parse(advice.since) + 30 * DAY - now().getTime())).toBeLessThan(10 * SECOND)
+  expect((await read(reader, world, `${fresh.id}/advice`)).unused).toEqual(['READ', 'WRITE'])
+  await world.sql(`update key_exercise set at = at - interval '31 days' where permission = 'READ'`)
+  expect(await read(reader, world, `${made.id}/advice`)).toMatchObject({ unused: ['READ', 'WRITE'] })
+})
+
+// ---- how it is written ----------------------------------------------------------------------------------------------
+
+test('a flush whose answer was lost is sent again, and nothing is counted twice', async () => {
+  const world = await shop()
+  const { db } = world.service
+  const made = await create(world)
+  let lost = 0
+  const usage = newUsage({
+    ...db,
+    transaction: async (work) => {
+      const result = await db.transaction(work)
+      if (lost++ < 2) throw new Failure('unavailable')
+      return result
+    },
+  })
+  const use = () => usage.count({ keyId: made.id, secretNo: 1, outcome: 'VALID', permissions: ['READ'] })
+  use()
+  use()
+  await usage.flush()
+  expect(await sumOf(world)).toBe(2)
+  use()
+  await usage.flush()
+  expect([lost, await sumOf(world)]).toEqual([2, 2])
+  use()
+  await Promise.all([usage.flush(), usage.flush(), usage.flush()])
+  expect(await sumOf(world)).toBe(4)
+  await usage.close()
+  expect(await sumOf(world)).toBe(4)
+})
+
+test('while the database is away nothing is lost and nobody is held up', async () => {
+  const world = await shop()
+  const back = await backEnd(world)
+  const made = await create(world)
+  const away = vi.spyOn(world.service.db, 'transaction').mockRejectedValue(new Failure('unavailable'))
+  for (let n = 0; n < 5; n++) expect(await back.codeOf(made.key)).toBe('VALID')
+  await until(async () => away.mock.calls.length > 0)
+  for (let n = 0; n < 5; n++) expect(await back.codeOf(made.key)).toBe('VALID')
+  expect(await sumOf(world)).toBe(0)
+  away.mockRestore()
+  await world.service.close(0)
+  expect(await sumOf(world)).toBe(10)
+})
+
+test('what was gathered for very many keys is written in parts, and all of it', async () => {
+  const world = await shop()
+  const { db } = world.service
+  const made = await create(world)
+  await world.sql(`
+    insert into api_keys (id, store_id, name, type, permissions, metadata, start, hash, hash_kid, created_by_kind,
+                          created_by_id, created_at, updated_at)
+    select 'key_' || n, store_id, name, type, permissions, metadata, start, decode(md5(n::text), 'hex'), hash_kid,
+           created_by_kind, created_by_id, created_at, updated_at
+      from api_keys, generate_series(1, 12000) as n`)
+  let flushes = 0
+  const usage = newUsage({
+    ...db,
+    transaction: (work) => {
+      flushes += 1
+      return db.transaction(work)
+    },
+  })
+  for (let round = 0; round < 2; round++)
+    for (let n = 1; n <= 12_000; n++)
+      usage.count({ keyId: `key_${n}`, secretNo: 1, outcome: 'VALID', permissions: ['READ'] })
+  usage.count({ keyId: 'key_that_is_gone', secretNo: 1, outcome: 'VALID', permissions: [] })
+  await usage.close()
+  expect([flushes, await sumOf(world)]).toEqual([3, 24_000])
+  const [{ used }] = await world.sql('select count(last_used_at)::int as used from api_keys')
+  expect(used).toBe(12_000)
+  expect((await world.sql('select last_used_at from api_keys where id = $1', [made.id]))[0].last_used_at).toBeNull()
+})
+
+test('use of the old secret that is written down while the key is rotated stays the old secret’s', async () => {
+  const world = await shop()
+  const { db } = world.service
+  const headers = { 'idempotency-key': 'the-answer-that-was-lost' }
+  const made = (await world.api.post(world.keys, NEW_KEY, { as: world.owner.token, headers })).body
+  const usage = newUsage(db)
+  usage.count({ keyId: made.id, secretNo: 1, outcome: 'VALID', permissions: [] })
+  let flushed: Promise<void> | undefined
+  await db.transaction(async (tx: Db) => {
+    await tx.query(sql`
+      update api_keys
+         set secret_no = 2, secret_used_at = null
+       where id = ${made.id}`)
+    flushed = usage.flush()
+    while ((await world.sql(HELD_UP)).length === 0) await sleep(10)
+  })
+  await flushed
+  const [row] = await world.sql('select secret_used_at, previous_used_at, last_used_at from api_keys where id = $1', [
+    made.id,
+  ])
+  expect(row.secret_used_at).toBeNull()
+  expect(row.previous_used_at).toEqual(row.last_used_at)
+  expect(row.last_used_at).not.toBeNull()
+  // Nobody has used the new secret, so that whoever lost the answer still gets it.
+  expect((await world.api.post(world.keys, NEW_KEY, { as: world.owner.token, headers })).status).toBe(201)
+  await usage.close()
+})
+
+test('writing down use changes nothing that anyone did: no revision, no word to the other nodes', async () => {
+  const world = await shop()
+  const { db } = world.service
+  const made = await create(world)
+  await world.api.patch(`${world.keys}/${made.id}`, { enabled: false }, { as: world.owner.token })
+  const before = (await world.api.get(`${world.keys}/${made.id}`, { as: world.owner.token })).body
+  const words: string[] = []
+  const { default: pg } = await import('pg')
+  const ear = new pg.Client({ connectionString: world.databaseUrl })
+  await ear.connect()
+  ear.on('notification', ({ payload = '' }) => words.push(payload))
+  await ear.query('listen storekeeper_keys')
+  const usage = newUsage(db)
+  usage.count({ keyId: made.id, secretNo: 1, outcome: 'VALID', permissions: ['READ'] })
+  await usage.close()
+  await ear.query('select 1')
+  await ear.end()
+  const after = (await world.api.get(`${world.keys}/${made.id}`, { as: world.owner.token })).body
+  expect(after).toEqual({ ...before, lastUsedAt: expect.any(String) })
+  expect(words).toEqual([])
+})
+
+// ---- house-keeping --------------------------------------------------------------------------------------------------
+
+test('hours become days after 90 days, the sums stay, and after 400 days they go', async () => {
+  const world = await shop()
+  const { db } = world.service
+  const made = await create(world)
+  const today = now().getTime() - (now().getTime() % DAY)
+  const write = (grain: string, at: number, outcome: string, count: number) =>
+    world.sql('insert into key_usage (key_id, grain, at, outcome, count) values ($1, $2, $3, $4, $5)', [
+      made.id,
+      grain,
+      new Date(at),
+      outcome,
+      count,
+    ])
+  for (let hour = 0; hour < 24; hour++) {
+    await write('hour', today - 100 * DAY + hour * HOUR, 'VALID', hour + 1)
+    await write('hour', today - 10 * DAY + hour * HOUR, 'VALID', 1)
+  }
+  await write('hour', today - 100 * DAY, 'REVOKED', 7)
+  // A part of that day was rolled up before.
+  await write('day', today - 100 * DAY, 'VALID', 1000)
+  await write('day', today - 399 * DAY, 'VALID', 5)
+  await write('day', today - 401 * DAY, 'VALID', 6)
+  const days = async () =>
+    (
+      await read(
+        world.api,
+        world,
+        `${made.id}/usage?interval=day&from=${new Date(now().getTime() - 400 * DAY + MINUTE).toISOString()}`,
+      )
+    ).data
+  const before = await days()
+  await Promise.all([rollUpUsage(db), rollUpUsage(db)])
+  await rollUpUsage(db)
+  expect(await days()).toEqual(before)
+  expect(before).toEqual([
+    { at: new Date(today - 399 * DAY).toISOString(), counts: { VALID: 5 } },
+    { at: new Date(today - 100 * DAY).toISOString(), counts: { REVOKED: 7, VALID: 1300 } },
+    { at: new Date(today - 10 * DAY).toISOString(), counts: { VALID: 24 } },
+  ])
+  expect(await world.sql('select grain, count(*)::int as n from key_usage group by grain order by grain')).toEqual([
+    { grain: 'day', n: 3 },
+    { grain: 'hour', n: 24 },
+  ])
+})
+
+// ---- helpers --------------------------------------------------------------------------------------------------------
+
+async function create({ api, keys, owner }: Shop, more: object = {}) {
+  const { status, body } = await api.post(keys, { ...NEW_KEY, ...more }, { as: owner.token })
+  expect(status).toBe(201)
+  return body
+}
+
+async function read(at: Api, { keys, owner }: Shop, path: string) {
+  const { status, body } = await at.get(`${keys}/${path}`, { as: owner.token })
+  expect(status).toBe(200)
+  return body
+}
+
+async function sumOf({ sql }: Shop): Promise<number> {
+  return (await sql('select coalesce(sum(count), 0)::int as n from key_usage'))[0].n
+}
+
+const HELD_UP = `select from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'`
+
+async function until(isTrue: () => Promise<boolean>): Promise<void> {
+  const end = Date.now() + 10_000
+  while (!(await isTrue())) {
+    if (Date.now() > end) throw new Error('It did not come true within ten seconds')
+    await sleep(50)
+  }
+}

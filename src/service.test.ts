@@ -1,0 +1,19 @@
+import { setTimeout as sleep } from 'node:timers/promises'
+import { expect, test } from 'vitest'
+import { shop } from '../tests/shop.ts'
+
+test('a request that is under way when the service stops is answered, and then nothing is waited for', async () => {
+  const { api, owner, store, sql, service } = await shop()
+  await sql('begin')
+  await sql('select from stores where id = $1 for update', [store.id])
+  const answer = api.patch(`/v1/user/store/${store.id}`, { name: 'Renamed at last' }, { as: owner.token })
+  const held = `select from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'`
+  while ((await sql(held)).length === 0) await sleep(10)
+  const stopped = service.close(0)
+  await sleep(200)
+  await sql('commit')
+  expect((await answer).body.name).toBe('Renamed at last')
+  const answered = performance.now()
+  await stopped
+  expect(performance.now() - answered).toBeLessThan(5000)
+})

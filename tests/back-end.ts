@@ -1,0 +1,24 @@
+// A back end of the platform, which asks about keys with its service token.
+
+import type { Api, Reply, Shop } from './shop.ts'
+
+export type BackEnd = {
+  /** Its service token. */
+  as: string
+  verify(key: string, more?: object, at?: Api): Promise<Reply>
+  /** The code of the verdict alone; of anything but a verdict its status and code. */
+  codeOf(key: string, more?: object, at?: Api): Promise<string>
+}
+
+export async function backEnd({ api, serviceToken }: Pick<Shop, 'api' | 'serviceToken'>): Promise<BackEnd> {
+  const as = await serviceToken()
+  const verify: BackEnd['verify'] = (key, more = {}, at = api) => at.post('/v1/keys/verify', { key, ...more }, { as })
+  return {
+    as,
+    verify,
+    codeOf: async (key, more, at) => {
+      const { status, body } = await verify(key, more, at)
+      return status === 200 ? body.code : `${status} ${body.code}`
+    },
+  }
+}
