@@ -77,6 +77,8 @@ export type Asked<Path extends string, N extends Needs, Query, Body> = {
   query: Query
   body: Body
   ifMatch: string | null
+  /** Of the body, where the row says `tellsFaults`; otherwise there are none. */
+  faults: Fault[]
   retry: Retry | null
   verifier: Verifier
   /** How the request came: for sessions, the trail and signatures. */
@@ -101,6 +103,8 @@ export type RouteFacts<Path extends string, N extends Needs, Query extends TObje
   body?: Body
   /** What no schema can say: pushes more faults, and gives the value in its normal form. May meet absent members. */
   reads?: (body: Partial<Static<Body>>, here: Here, faults: Fault[]) => Value
+  /** What else is wrong is known only beside the record it changes: its call is handed the faults, and tells all of them. */
+  tellsFaults?: true
   returns: readonly [200 | 201 | 204, TSchema | null]
   /** Its own failures, beside those that every route of its kind has. */
   errors?: ErrorCode[]

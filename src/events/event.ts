@@ -32,6 +32,8 @@ export type EventType =
   | 'key.leaked'
   | 'key.expiring'
   | 'address.created'
+  | 'address.updated'
+  | 'address.deleted'
 
 /** Who did it: the caller, and the credential and address they used. */
 export type Actor = { kind: string; id: string; ip: string | null; sessionId?: string | null }

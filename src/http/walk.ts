@@ -196,11 +196,15 @@ const IDS: Record<string, { kind: IdKind; missing: ErrorCode }> = {
   sessionId: { kind: 'sess', missing: 'session_not_found' },
 }
 
-function checkIds(route: Route, params: Record<string, string>): void {
+/** What is no id is for the row's call to look at: the number of a version means something beside its address only. */
+const OTHER_PARAMS = ['n']
+
+function checkIds(route: Route, params: Record<string, string>, faults: Fault[]): void {
   for (const [name, value] of Object.entries(params)) {
+    if (OTHER_PARAMS.includes(name)) continue
     const id = IDS[name]
     if (!id) throw new Error(`${route.path} has a parameter ${name} that nobody declared`)
-    if (!isId(id.kind, value)) fail(id.missing)
+    if (!isId(id.kind, value)) return faults.length > 0 ? failInput(faults) : fail(id.missing)
   }
 }
 
@@ -266,8 +270,8 @@ async function perform(
   request: RetriedRequest | null,
 ): Promise<Sent> {
   if (route.signedBy) await gate.signatures[route.signedBy](incoming.body, (name) => header(incoming, name))
-  const { query, body } = readInput(gate.here, route, incoming)
-  checkIds(route, incoming.params)
+  const { query, body, faults } = readInput(gate.here, route, incoming)
+  checkIds(route, incoming.params, faults)
   const retry = request && retryOf(route, request)
   const userAgent = header(incoming, 'user-agent')?.slice(0, 300) ?? null
   const asked = {
@@ -278,6 +282,7 @@ async function perform(
     query,
     body,
     ifMatch: header(incoming, 'if-match') ?? null,
+    faults,
     retry,
     verifier: gate.verifier,
     from: {
@@ -341,12 +346,15 @@ function retryOf(route: Route, request: RetriedRequest): Retry {
 
 // ---- what they sent -------------------------------------------------------------------------------------------------
 
-function readInput(here: Here, route: Route, incoming: Incoming): { query: object; body: unknown } {
+type Input = { query: object; body: unknown; faults: Fault[] }
+
+function readInput(here: Here, route: Route, incoming: Incoming): Input {
   const faults: Fault[] = []
   const query = readQuery(route, incoming.query, faults)
+  const soundQuery = faults.length === 0
   const body = readBody(here, route, incoming, faults)
-  if (faults.length > 0) failInput(faults)
-  return { query, body }
+  if (faults.length > 0 && !(route.tellsFaults && soundQuery)) failInput(faults)
+  return { query, body, faults }
 }
 
 function readQuery(route: Route, sent: Record<string, unknown>, faults: Fault[]): object {
@@ -387,9 +395,10 @@ function readBody(here: Here, route: Route, incoming: Incoming, faults: Fault[])
   const body = route.form ? parseForm(incoming) : bodyOf(route, incoming)
   const found = check(route.body, body)
   faults.push(...found)
-  if (!route.reads) return body
+  const sound = isObject(body) ? without(body, found) : {}
+  if (!route.reads) return found.length > 0 ? sound : body
   const more: Fault[] = []
-  const value = route.reads(isObject(body) ? without(body, found) : {}, here, more)
+  const value = route.reads(sound, here, more)
   const told = new Set(found.map(memberOf))
   faults.push(...more.filter((fault) => !told.has(memberOf(fault))))
   return value
