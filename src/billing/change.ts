@@ -78,7 +78,7 @@ function newDefault(before: LockedRow, isDefault: boolean | undefined): string |
   return isDefault ? before.id : before.newest_other
 }
 
-/** Each version has a moment of its own, also when clocks disagree. */
+/** Each version has a moment of its own, and what comes later never has an earlier one, also when clocks disagree. */
 function momentAfter(before: Date): Date {
   return new Date(Math.max(now().getTime(), before.getTime() + 1))
 }
@@ -100,8 +100,8 @@ function writeContent(tx: Db, after: SealedRow, { address }: AddressText, sealed
 }
 
 /** The old default gives way before the new one comes. */
-function moveDefault(tx: Db, { store_id, user_id }: SealedRow, heir: string): Promise<unknown>[] {
-  const at = now()
+function moveDefault(tx: Db, { store_id, user_id, default_since }: LockedRow, heir: string): Promise<unknown>[] {
+  const at = momentAfter(default_since)
   const giveWay = tx.query(sql`
     with before as (
       update addresses
@@ -113,8 +113,7 @@ function moveDefault(tx: Db, { store_id, user_id }: SealedRow, heir: string): Pr
     )
     insert into address_defaults (store_id, user_id, address_id, since, until)
     select ${store_id}, ${user_id}, id, since, ${at}
-      from before
-     where since < ${at}`)
+      from before`)
   return [giveWay, crown(tx, heir, at)]
 }
 
@@ -131,7 +130,9 @@ function crown(tx: Db, heir: string, at: Date): Promise<unknown> {
 export async function deleteAddress(tx: Db, caller: UserCaller, place: Place, ifMatch: string | null): Promise<void> {
   const before = (await lockAddress(tx, caller, place)) ?? fail('address_not_found')
   checkMatch(ifMatch, before.revision)
-  const at = momentAfter(before.updated_at)
+  const at = momentAfter(
+    before.is_default && before.default_since > before.updated_at ? before.default_since : before.updated_at,
+  )
   const heir = before.is_default ? before.newest_other : null
   const gone = tx.query(sql`
     with gone as (
@@ -143,7 +144,6 @@ export async function deleteAddress(tx: Db, caller: UserCaller, place: Place, if
       select store_id, user_id, id, coalesce(default_since, created_at), ${at}
         from gone
        where is_default
-         and coalesce(default_since, created_at) < ${at}
     )
     insert into address_versions
            (address_id, version, store_id, user_id, country, state, postal_code, sealed, created_at, at, until)
@@ -155,7 +155,11 @@ export async function deleteAddress(tx: Db, caller: UserCaller, place: Place, if
 
 // ---- what they have in common ---------------------------------------------------------------------------------------
 
-type LockedRow = SealedRow & { newest_other: string | null }
+type LockedRow = SealedRow & {
+  /** Since when the user's default is what it is, whichever address that is. */
+  default_since: Date
+  newest_other: string | null
+}
 
 /** Null when the caller has no such address in this store, or no part in the store any more. */
 async function lockAddress(tx: Db, caller: UserCaller, { storeId, addressId }: Place): Promise<LockedRow | null> {
@@ -174,7 +178,12 @@ async function lockAddress(tx: Db, caller: UserCaller, { storeId, addressId }: P
                and other.user_id = address.user_id
                and other.id <> address.id
              order by other.id desc
-             limit 1) as newest_other
+             limit 1) as newest_other,
+           (select coalesce(other.default_since, other.created_at)
+              from addresses other
+             where other.store_id = address.store_id
+               and other.user_id = address.user_id
+               and other.is_default) as default_since
       from addresses address
      where id = ${addressId}
        and store_id = ${storeId}

@@ -220,7 +220,8 @@ function writeAddresses(tx: Db, rows: Wanted[], decided: Decided[]): void {
          and addresses.user_id = made.user_id
          and addresses.is_default
       returning addresses.store_id, addresses.user_id, addresses.id,
-                coalesce(addresses.default_since, addresses.created_at) as since, made.created_at as until
+                coalesce(addresses.default_since, addresses.created_at) as since,
+                greatest(made.created_at, addresses.default_since, addresses.created_at) as until
     ), was_default as (
       insert into address_defaults (store_id, user_id, address_id, since, until)
       select store_id, user_id, id, since, until
@@ -228,9 +229,15 @@ function writeAddresses(tx: Db, rows: Wanted[], decided: Decided[]): void {
        where since < until
     ), address as (
       insert into addresses
-             (id, store_id, user_id, is_default, revision, country, state, postal_code, sealed, created_at, updated_at)
-      select id, store_id, user_id, is_default, revision, country, state, postal_code, decode(sealed, 'hex'),
-             created_at, created_at
+             (id, store_id, user_id, is_default, default_since, revision, country, state, postal_code, sealed,
+              created_at, updated_at)
+      select id, store_id, user_id, is_default,
+             (select until
+                from moved
+               where made.is_default
+                 and moved.store_id = made.store_id
+                 and moved.user_id = made.user_id),
+             revision, country, state, postal_code, decode(sealed, 'hex'), created_at, created_at
         from made
        -- The old default gives way before the new one comes.
        where (select count(*) from moved) >= 0
