@@ -1,6 +1,7 @@
 // What becomes of an address: changed, made the default, deleted. All of it happens under the lock on its user's
 // membership, as creating one does, so that there is exactly one default at every committed moment. What the address was
-// before goes to `address_versions`, where it stays: an invoice may point at it.
+// before goes to `address_versions`, where it stays: an invoice may point at it. The lock is held for two round trips: what
+// is written travels with the commit.
 
 import { unwrapDataKey } from '../access/data-key.ts'
 import type { UserCaller } from '../caller.ts'
@@ -8,7 +9,7 @@ import { now } from '../clock.ts'
 import { type Db, sql } from '../db/db.ts'
 import { type Fault, fail, failInput } from '../errors.ts'
 import { checkMatch, etagOf } from '../etag.ts'
-import { newEvent, writeEvents } from '../events/event.ts'
+import { newEvent, writeLastEvent } from '../events/event.ts'
 import type { Here } from '../here.ts'
 import type { Answer } from '../route.ts'
 import { type AddressText, columns, openText, type Place, type SealedRow, sealText, showAddress } from './address.ts'
@@ -39,23 +40,22 @@ export async function changeAddress(
   if (changed.length === 0 && heir === null) return answerOf(before, textBefore)
 
   const after = { ...before }
-  const writes: Promise<unknown>[] = []
   if (changed.length > 0) {
     after.version += 1
     after.revision += 1
     after.updated_at = momentAfter(before.updated_at)
-    writes.push(writeContent(tx, after, text, sealText(here, caller, before.id, after.version, text)))
+    writeContent(tx, after, text, sealText(here, caller, before.id, after.version, text))
   }
   if (heir !== null) {
     after.is_default = heir === before.id
     after.revision += 1
-    writes.push(...moveDefault(tx, before, heir))
+    moveDefault(tx, before, heir)
   }
   const event = newEvent(caller, place.storeId, 'address.updated', before.id, {
     changed: [...changed, ...(heir === null ? [] : ['isDefault'])],
     ...(heir === null || heir === before.id ? {} : { newDefault: heir }),
   })
-  await Promise.all([...writes, writeEvents(tx, [event])])
+  writeLastEvent(tx, event)
   return answerOf(after, changed.length > 0 ? text : textBefore)
 }
 
@@ -83,8 +83,8 @@ function momentAfter(before: Date): Date {
   return new Date(Math.max(now().getTime(), before.getTime() + 1))
 }
 
-function writeContent(tx: Db, after: SealedRow, { address }: AddressText, sealed: Buffer): Promise<unknown> {
-  return tx.query(sql`
+function writeContent(tx: Db, after: SealedRow, { address }: AddressText, sealed: Buffer): void {
+  tx.last(sql`
     with was as (
       insert into address_versions
              (address_id, version, store_id, user_id, country, state, postal_code, sealed, created_at, at, until)
@@ -100,9 +100,9 @@ function writeContent(tx: Db, after: SealedRow, { address }: AddressText, sealed
 }
 
 /** The old default gives way before the new one comes. */
-function moveDefault(tx: Db, { store_id, user_id, default_since }: LockedRow, heir: string): Promise<unknown>[] {
+function moveDefault(tx: Db, { store_id, user_id, default_since }: LockedRow, heir: string): void {
   const at = momentAfter(default_since)
-  const giveWay = tx.query(sql`
+  tx.last(sql`
     with before as (
       update addresses
          set is_default = false, revision = revision + 1
@@ -114,11 +114,11 @@ function moveDefault(tx: Db, { store_id, user_id, default_since }: LockedRow, he
     insert into address_defaults (store_id, user_id, address_id, since, until)
     select ${store_id}, ${user_id}, id, since, ${at}
       from before`)
-  return [giveWay, crown(tx, heir, at)]
+  crown(tx, heir, at)
 }
 
-function crown(tx: Db, heir: string, at: Date): Promise<unknown> {
-  return tx.query(sql`
+function crown(tx: Db, heir: string, at: Date): void {
+  tx.last(sql`
     update addresses
        set is_default = true, default_since = ${at}, revision = revision + 1
      where id = ${heir}`)
@@ -134,7 +134,7 @@ export async function deleteAddress(tx: Db, caller: UserCaller, place: Place, if
     before.is_default && before.default_since > before.updated_at ? before.default_since : before.updated_at,
   )
   const heir = before.is_default ? before.newest_other : null
-  const gone = tx.query(sql`
+  tx.last(sql`
     with gone as (
       delete from addresses
        where id = ${before.id}
@@ -149,8 +149,9 @@ export async function deleteAddress(tx: Db, caller: UserCaller, place: Place, if
            (address_id, version, store_id, user_id, country, state, postal_code, sealed, created_at, at, until)
     select id, version, store_id, user_id, country, state, postal_code, sealed, created_at, updated_at, ${at}
       from gone`)
+  if (heir !== null) crown(tx, heir, at)
   const event = newEvent(caller, place.storeId, 'address.deleted', before.id, heir === null ? {} : { newDefault: heir })
-  await Promise.all([gone, heir === null ? null : crown(tx, heir, at), writeEvents(tx, [event])])
+  writeLastEvent(tx, event)
 }
 
 // ---- what they have in common ---------------------------------------------------------------------------------------

@@ -8,7 +8,7 @@ test('creates, changes and deletes by many at once on two nodes: one default eac
   for (let n = 1; n < 8; n++) users.push(await member('CUSTOMER'))
   const { answers, snapshots, wrong } = await storm({
     requests: 1_500,
-    atOnce: 32,
+    atOnce: 16,
     urls: [api.url, (await node()).url],
     databaseUrl,
     billing,
