@@ -124,7 +124,12 @@ export const ERRORS = {
   address_not_found: {
     status: 404,
     title: 'No such address',
-    help: 'You have no billing address with that id in this store.',
+    help: 'There is no billing address with that id in this store, or none that you may see.',
+  },
+  version_not_found: {
+    status: 404,
+    title: 'No such version',
+    help: 'The address has no version of that number. Its versions are counted from 1.',
   },
   member_not_found: { status: 404, title: 'No such member', help: 'That user is not a member of this store.' },
   country_not_found: {

@@ -13,15 +13,19 @@ import { playGithub } from './github.ts'
 import { NEW_ADDRESS, NEW_KEY, type Person, type Reply, type Shop, shop } from './shop.ts'
 
 const REALM = 'Bearer realm="storekeeper"'
-/** What a parameter of a path stands for. A code is no id: it names a country. */
-const PARAMS: Record<string, IdKind | 'country'> = {
+/** What a parameter of a path stands for. */
+const PARAMS: Record<string, IdKind> = {
   storeId: 'store',
   keyId: 'key',
   addressId: 'addr',
   userId: 'user',
   invitationId: 'inv',
   sessionId: 'sess',
-  code: 'country',
+}
+/** Parameters that are no ids, each with a value that is there in everything made anew, and with one that never is. */
+const OTHER_PARAMS: Record<string, { there: string; nowhere: string }> = {
+  n: { there: '1', nowhere: '999999999' },
+  code: { there: 'US', nowhere: 'ZZ' },
 }
 
 const nameOf = (route: Route) => `${route.method} ${route.path}`
@@ -43,7 +47,7 @@ test('every route has a rule, a place of its own, words about it, and parameters
     expect(row.path).toMatch(/^\/v1\//)
     // A rule that looks into a store needs a store to look into.
     if (isPermission(row.needs) || row.needs === 'store user') expect(row.path).toContain('/:storeId')
-    for (const param of paramsOf(row)) expect(Object.keys(PARAMS), nameOf(row)).toContain(param)
+    for (const param of paramsOf(row)) expect(Object.keys({ ...PARAMS, ...OTHER_PARAMS }), nameOf(row)).toContain(param)
   }
 })
 
@@ -225,11 +229,10 @@ test('404: an id that is not well formed is answered exactly as one that does no
   for (const row of routes)
     for (const param of paramsOf(row)) {
       const kind = PARAMS[param]
-      const good = absent(param)
+      const good = kind ? newId(kind) : (OTHER_PARAMS[param]?.nowhere as string)
       const bad = [
         ...malformed,
-        good.toUpperCase(),
-        good.slice(0, -1),
+        ...(kind ? [good.toUpperCase(), good.slice(0, -1)] : ['-1', '1.0', '01', '1e0']),
         `${good}0`,
         good.replace(/_./, '_8'),
         newId(kind === 'key' ? 'user' : 'key'),
@@ -290,8 +293,9 @@ test('every GET answers HEAD with the same headers and no body', async () => {
   const live = await things(world)
   for (const row of routes.filter(({ method }) => method === 'GET')) {
     const as = whoFor(row, live)
-    const get = await api.get(somewhere(row, live.ids), { as })
-    const head = await api.ask('HEAD', somewhere(row, live.ids), undefined, { as })
+    const path = somewhere(row, live.ids) + (row.example?.query ? `?${row.example.query}` : '')
+    const get = await api.get(path, { as })
+    const head = await api.ask('HEAD', path, undefined, { as })
     const headers = (reply: Reply) => [reply.status, reply.headers.get('etag'), reply.headers.get('content-length')]
     expect([...headers(head), head.text], nameOf(row)).toEqual([...headers(get), ''])
     expect(get.status).toBe(200)
@@ -306,13 +310,10 @@ function paramsOf(row: Route): string[] {
 
 /** The row's path: with what is given, and for the rest with ids of things that do not exist. */
 function somewhere(row: Route, given: Record<string, string> = {}): string {
-  return row.path.replace(/:(\w+)/g, (_, param: string) => given[param] ?? absent(param))
-}
-
-/** An id, or a code, of nothing. */
-function absent(param: string): string {
-  const kind = PARAMS[param] as IdKind | 'country'
-  return kind === 'country' ? 'ZZ' : newId(kind)
+  return row.path.replace(
+    /:(\w+)/g,
+    (_, param: string) => given[param] ?? OTHER_PARAMS[param]?.there ?? newId(PARAMS[param] as IdKind),
+  )
 }
 
 /** A body for a method that has one, and nothing in it. */

@@ -228,6 +228,11 @@ async function useEverything(world: Shop, github: Github, secrets: Secrets, plan
   const remembered = { as, ...retry(secrets) }
   const first = await api.post(billing, kept, remembered)
   expect((await api.post(billing, kept, remembered)).text).toBe(first.text)
+  const mended = `${billing}/${first.body.id}`
+  expect((await api.patch(mended, address(), { as })).status).toBe(200)
+  expect((await api.patch(mended, { ...address(), country: 'Nowhere', surprise: 1 }, { as })).status).toBe(422)
+  const { id } = (await api.post(billing, address(), { as })).body
+  expect((await api.delete(`${billing}/${id}`, { as })).status).toBe(204)
   expect((await api.post(billing, { ...address(), country: 'Nowhere' }, { as, ...retry(secrets) })).status).toBe(422)
   expect((await api.post(billing, { ...address(), surprise: 1 }, { as, ...retry(secrets) })).status).toBe(422)
 
