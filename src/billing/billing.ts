@@ -5,7 +5,7 @@
 //
 // The personal text is sealed under the user's own key; country, state and postal code stay readable for tax.
 
-import { unwrapDataKey } from '../access/data-key.ts'
+import { openAddress, sealAddress, unwrapDataKey } from '../access/data-key.ts'
 import type { UserCaller } from '../caller.ts'
 import { now } from '../clock.ts'
 import type { Batch } from '../db/batch.ts'
@@ -19,7 +19,6 @@ import { AnsweredBefore } from '../idempotency/retry.ts'
 import { newId } from '../ids.ts'
 import { cutPage, type Page, type PageAsked, windowOf } from '../page.ts'
 import type { Answer, RememberedRow, Retry } from '../route.ts'
-import { open, seal } from '../secrets.ts'
 import { formatAddress } from './format.ts'
 import { type AddressWarning, type NormalAddress, normalizeAddress } from './normalize.ts'
 import type { Address, NewAddress } from './schema.ts'
@@ -301,21 +300,13 @@ export async function readAddress(
 
 type Text = Pick<WantedAddress, 'address' | 'warnings'>
 
-/** Bound to its ids and version: a sealed text moved to another row does not open there. */
 function sealText(here: Here, caller: UserCaller, id: string, version: number, { address, warnings }: Text): Buffer {
-  return seal(
-    unwrapDataKey(here.keyring, caller),
-    JSON.stringify({ address, warnings }),
-    boundTo(id, caller.id, version),
-  )
+  const key = unwrapDataKey(here.keyring, caller)
+  return sealAddress(key, { id, user_id: caller.id, version }, { address, warnings })
 }
 
 function openText(key: Buffer, row: SealedRow): Text {
-  return JSON.parse(open(key, row.sealed, boundTo(row.id, row.user_id, row.version)).toString())
-}
-
-function boundTo(id: string, userId: string, version: number): string {
-  return `${id}/${userId}/${version}`
+  return openAddress(key, row)
 }
 
 function showAddress(row: AddressRow, { address, warnings }: Text): Address {
