@@ -153,6 +153,7 @@ function keyCaller(here: Here, key: KnownKey | null, ip: string): Caller {
     expiresAt: key.expires_at,
     revision: key.revision,
     secretNo: key.secret_no,
+    movesTo: key.moves_to,
     ip,
   }
 }
