@@ -60,7 +60,7 @@ async function retire(force: boolean, io: Io): Promise<void> {
       throw new Error('The secret comes from your settings: take SERVER_SECRET_PREVIOUS out of them, and restart.')
     const left = await countLeft(db, keyring)
     if (!force && left.users + left.keys + left.answers > 0) {
-      await tell(left, secretDir, io)
+      tell(left, keyring, secretDir, io)
       throw new Error('The previous secret was kept. "secret retire --force" gives up what is left.')
     }
     forgetOwnPreviousSecret(secretDir)
@@ -155,15 +155,17 @@ type Left = {
 }
 
 async function report(db: Db, keyring: Keyring, secretDir: string | null, io: Io): Promise<void> {
-  await tell(await countLeft(db, keyring), secretDir, io)
+  tell(await countLeft(db, keyring), keyring, secretDir, io)
 }
 
-async function tell(left: Left, secretDir: string | null, io: Io): Promise<void> {
+function tell(left: Left, { previous }: Keyring, secretDir: string | null, io: Io): void {
   io.print(`users ${left.users}`)
   io.print(`keys ${left.keys}`)
   io.print(`remembered answers ${left.answers}`)
   const drop = secretDir === null ? 'take SERVER_SECRET_PREVIOUS out of the settings' : 'run "secret retire"'
-  if (left.users + left.keys + left.answers === 0)
+  const nothing = left.users + left.keys + left.answers === 0
+  if (nothing && !previous) return io.say('Everything is under the current secret, and no other is known here.')
+  if (nothing)
     return io.say(`Nothing is left under another secret: you may ${drop}. Cursors handed out before then end with it.`)
   io.say('Not everything is under the current secret. Without the previous one:')
   if (left.users > 0)

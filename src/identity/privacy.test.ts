@@ -363,6 +363,18 @@ test('nothing that an erased user had under way comes after them', async () => {
   }
 })
 
+test('a node that met them a moment ago makes nothing for an erased user', async () => {
+  const { api, node, person, sql } = await shop()
+  const other = await node()
+  for (let round = 0; round < 5; round++) {
+    const { token: as, id } = await person()
+    expect((await other.get('/v1/user', { as })).status).toBe(200)
+    expect((await api.delete('/v1/user', { as })).status).toBe(204)
+    expect(told(await other.post('/v1/user/store', { name: 'Too late' }, { as }))).toEqual([401, 'invalid_token'])
+    expect(await sql('select from members where user_id = $1', [id])).toEqual([])
+  }
+})
+
 test('a store made at the very moment is not left without its owner', async () => {
   const { api, person, sql } = await shop()
   for (let round = 0; round < 5; round++) {
