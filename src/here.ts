@@ -2,7 +2,7 @@
 
 import type { Config } from './config.ts'
 import { catalogue, type Permission } from './permissions.ts'
-import { type Keyring, type Secret, ServerKeys } from './secrets.ts'
+import type { Keyring } from './secrets.ts'
 
 export type Here = {
   keyring: Keyring
@@ -13,18 +13,13 @@ export type Here = {
   signUp: 'open' | 'closed'
 }
 
-export function hereFrom(config: Config, secret: Secret): Here {
-  const previous = config.SERVER_SECRET_PREVIOUS
+export function hereFrom(config: Config, keyring: Keyring): Here {
   return {
-    keyring: { current: serverKeys(secret), previous: previous && serverKeys(previous) },
+    keyring,
     permissions: catalogue(config.EXTRA_PERMISSIONS),
     keyPrefix: config.KEY_PREFIX,
     maxKeysPerStore: config.MAX_KEYS_PER_STORE,
     maxAddressesPerUser: config.MAX_ADDRESSES_PER_USER,
     signUp: config.SIGN_UP,
   }
-}
-
-function serverKeys(secret: Secret): ServerKeys {
-  return new ServerKeys(Buffer.from(secret.reveal(), 'base64'))
 }

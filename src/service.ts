@@ -48,10 +48,10 @@ export async function startService(config: Config, log: Logger, say: (line: stri
 
 async function serve(config: Config, home: Home, log: Logger): Promise<Service> {
   const db = connect(home.connection)
-  const here = hereFrom(config, home.secret)
+  const here = hereFrom(config, home.keyring)
   const keys = newKnownKeys(db, here.keyring, () => words.heardUpTo())
   const words = listen(home.connection, KEYS_CHANNEL, { heard: keys.forget, missed: keys.forget })
-  const usage = newUsage(db)
+  const usage = newUsage(db, here.keyring)
   const overload = newOverload(db)
   const metrics = newMetrics({ underWay: overload.underWay, waiting: db.waiting })
   let draining = false

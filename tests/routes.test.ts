@@ -254,6 +254,8 @@ test('404: an id that is not well formed is answered exactly as one that does no
 /** Where the owner with the row's own example will not do: who calls instead, and with what. */
 const OTHERWISE: Record<string, (world: Shop, live: Things) => Promise<{ as: string; body?: unknown }>> = {
   'POST /v1/auth/sign-out': (world) => signIn(world, world.owner),
+  // An owner of a store may not.
+  'DELETE /v1/user': async ({ person }) => ({ as: (await person()).token }),
   'POST /v1/user/password': (world) =>
     signIn(world, { email: 'ada@example.com', password: 'correct horse battery staple' }),
   'POST /v1/store/:storeId/leave': async (_, live) => ({ as: live.guest.token }),

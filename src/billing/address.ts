@@ -2,11 +2,10 @@
 // under the user's own key; country, state and postal code stay readable for tax. When the user's key has been destroyed
 // these three are all that is left, and the address says that it was erased.
 
-import { unwrapDataKey } from '../access/data-key.ts'
+import { openAddress, sealAddress, unwrapDataKey } from '../access/data-key.ts'
 import type { UserCaller } from '../caller.ts'
 import { sql } from '../db/db.ts'
 import type { Here } from '../here.ts'
-import { open, seal } from '../secrets.ts'
 import { formatAddress } from './format.ts'
 import type { AddressWarning, NormalAddress } from './normalize.ts'
 import type { Address, AddressContent } from './schema.ts'
@@ -118,21 +117,16 @@ export function ownersKey(here: Here, [row]: ContentRow[]): Buffer | null {
 
 // ---- sealing --------------------------------------------------------------------------------------------------------
 
-/** Bound to its ids and version: a sealed text moved to another row does not open there. */
 export function sealText(here: Here, caller: UserCaller, id: string, version: number, text: AddressText): Buffer {
   const { address, warnings, formatted } = text
-  const plain = JSON.stringify({ address, warnings, formatted })
-  return seal(unwrapDataKey(here.keyring, caller), plain, boundTo(id, caller.id, version))
+  const place = { id, user_id: caller.id, version }
+  return sealAddress(unwrapDataKey(here.keyring, caller), place, { address, warnings, formatted })
 }
 
 type Sealed = { id: string; user_id: string; version: number; sealed: Buffer }
 
 export function openText(key: Buffer, row: Sealed): AddressText {
-  const text = JSON.parse(open(key, row.sealed, boundTo(row.id, row.user_id, row.version)).toString())
+  const text = openAddress<Omit<AddressText, 'formatted'> & { formatted?: string[] }>(key, row)
   // The first addresses were sealed without their label.
   return { ...text, formatted: text.formatted ?? formatAddress(text.address) }
-}
-
-function boundTo(id: string, userId: string, version: number): string {
-  return `${id}/${userId}/${version}`
 }

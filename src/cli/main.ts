@@ -9,6 +9,10 @@ const USAGE = `Usage: npm run --silent storekeeper -- <command>
   service-token list            list the tokens, without their values
   service-token revoke <id>     end a token
   scan <path…>                  find keys and tokens in files or, with --history, in a git repository; see scan --help
+  secret rotate                 give an embedded database a new server secret, with the service stopped
+  secret rewrap                 move what is kept under the previous server secret to the current one
+  secret status                 tell what is still under another secret than the current one
+  secret retire                 forget the previous server secret of an embedded database
   quickstart                    try the API of a running service, request by request
 `
 
@@ -21,6 +25,7 @@ type Command = (args: string[], io: { say: typeof say; print: typeof print }) =>
 /** Each is loaded only when it is called: the scan runs before every commit, and needs no database driver. */
 const COMMANDS: Record<string, () => Promise<Command>> = {
   'service-token': async () => (await import('./service-token.ts')).serviceToken,
+  secret: async () => (await import('./secret.ts')).secret,
   scan: async () => (await import('./scan.ts')).scan,
   quickstart: async () => (await import('./quickstart.ts')).quickstart,
 }

@@ -2,16 +2,12 @@
 
 import { userInfo } from 'node:os'
 import { now } from '../clock.ts'
-import { readConfig } from '../config.ts'
-import { connect, type Db, sql } from '../db/db.ts'
-import { migrate } from '../db/migrate.ts'
+import { type Db, sql } from '../db/db.ts'
 import { newEvent, writeEvents } from '../events/event.ts'
-import { visitHome } from '../home.ts'
 import { newId } from '../ids.ts'
 import { mintToken, sha256 } from '../secrets.ts'
 import { tidy, unseenIn } from '../text.ts'
-
-type Io = { say(line: string): void; print(line: string): void }
+import { type Io, withDatabase } from './with-database.ts'
 
 const USAGE = 'Usage: service-token create <name> | list | revoke <id>'
 
@@ -19,29 +15,13 @@ export async function serviceToken([verb, ...rest]: string[], io: Io): Promise<v
   const value = rest.join(' ')
   switch (verb) {
     case 'create':
-      return withDatabase(io, (db, prefix) => createToken(db, prefix, value, io))
+      return withDatabase(io, (db, config) => createToken(db, config.KEY_PREFIX, value, io))
     case 'list':
       return withDatabase(io, (db) => listTokens(db, io))
     case 'revoke':
       return withDatabase(io, (db) => revokeToken(db, value, io))
     default:
       throw new Error(USAGE)
-  }
-}
-
-async function withDatabase(io: Io, work: (db: Db, prefix: string) => Promise<void>): Promise<void> {
-  const config = readConfig(process.env)
-  const home = await visitHome(config, io.say)
-  try {
-    await migrate(home.connection, io.say)
-    const db = connect(home.connection)
-    try {
-      await work(db, config.KEY_PREFIX)
-    } finally {
-      await db.close()
-    }
-  } finally {
-    await home.close()
   }
 }
 

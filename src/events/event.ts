@@ -8,6 +8,7 @@ import { newId } from '../ids.ts'
 export type EventType =
   | 'user.created'
   | 'user.password_changed'
+  | 'user.erased'
   | 'session.created'
   | 'session.ended'
   | 'service_token.created'

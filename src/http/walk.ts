@@ -4,6 +4,7 @@
 import fastJson from 'fast-json-stringify'
 import type { TSchema } from 'typebox'
 import { type Credential, checkQuery, readCredential } from '../access/credential.ts'
+import { unwrapDataKey } from '../access/data-key.ts'
 import type { SignatureCheck } from '../access/github.ts'
 import type { JwtCheck } from '../access/jwt.ts'
 import type { Known } from '../access/known.ts'
@@ -229,6 +230,7 @@ async function answerOnce(
     keyring: gate.here.keyring,
     callerId: caller.id,
     credential: lastingCredential(credential, caller, key),
+    personal: caller.kind === 'user' ? () => unwrapDataKey(gate.here.keyring, caller) : null,
     key,
     method: incoming.method,
     url: incoming.url,
