@@ -27,6 +27,8 @@ export type KeyCaller = {
   revision: number
   /** The number of the secret that was presented. */
   secretNo: number
+  /** Its hash under the current server secret, when the database has it under the previous one. */
+  movesTo: string | null
   ip: string
 }
 

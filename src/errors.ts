@@ -55,6 +55,11 @@ export const ERRORS = {
     title: 'E-mail or password is wrong',
     help: 'Check both and try again. After 10 failures in 15 minutes further tries have to wait.',
   },
+  recent_sign_in_required: {
+    status: 401,
+    title: 'This needs a fresh sign-in',
+    help: 'What cannot be undone needs a session that was opened with the password in the last 10 minutes. Sign in again, and repeat the request with the new session.',
+  },
   insufficient_permission: {
     status: 403,
     title: 'The permission for this is missing',
@@ -124,7 +129,12 @@ export const ERRORS = {
   address_not_found: {
     status: 404,
     title: 'No such address',
-    help: 'You have no billing address with that id in this store.',
+    help: 'There is no billing address with that id in this store, or none that you may see.',
+  },
+  version_not_found: {
+    status: 404,
+    title: 'No such version',
+    help: 'The address has no version of that number. Its versions are counted from 1.',
   },
   member_not_found: { status: 404, title: 'No such member', help: 'That user is not a member of this store.' },
   country_not_found: {

@@ -3,7 +3,7 @@
 import type { Config } from './config.ts'
 import type { Resolve } from './dns.ts'
 import { catalogue, type Permission } from './permissions.ts'
-import { type Keyring, type Secret, ServerKeys } from './secrets.ts'
+import type { Keyring } from './secrets.ts'
 
 export type Here = {
   keyring: Keyring
@@ -16,10 +16,9 @@ export type Here = {
   webhooks: { allowPrivate: boolean; resolve: Resolve }
 }
 
-export function hereFrom(config: Config, secret: Secret, resolve: Resolve): Here {
-  const previous = config.SERVER_SECRET_PREVIOUS
+export function hereFrom(config: Config, keyring: Keyring, resolve: Resolve): Here {
   return {
-    keyring: { current: serverKeys(secret), previous: previous && serverKeys(previous) },
+    keyring,
     permissions: catalogue(config.EXTRA_PERMISSIONS),
     keyPrefix: config.KEY_PREFIX,
     maxKeysPerStore: config.MAX_KEYS_PER_STORE,
@@ -27,8 +26,4 @@ export function hereFrom(config: Config, secret: Secret, resolve: Resolve): Here
     signUp: config.SIGN_UP,
     webhooks: { allowPrivate: config.WEBHOOK_ALLOW_PRIVATE === 'on', resolve },
   }
-}
-
-function serverKeys(secret: Secret): ServerKeys {
-  return new ServerKeys(Buffer.from(secret.reveal(), 'base64'))
 }

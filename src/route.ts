@@ -88,9 +88,9 @@ export type Asked<Path extends string, N extends Needs, Query, Body> = {
   query: Query
   body: Body
   ifMatch: string | null
-  retry: Retry | null
-  /** What is wrong with the body, on a row that answers it. */
+  /** Of the body, where the row says `tellsFaults`; otherwise there are none. */
   faults: Fault[]
+  retry: Retry | null
   verifier: Verifier
   /** For routes that stream: what happens, and whether the caller still may hear of it. */
   live: { feed: Feed; stillMay: StillMay }
@@ -116,6 +116,8 @@ export type RouteFacts<Path extends string, N extends Needs, Query extends TObje
   body?: Body
   /** What no schema can say: pushes more faults, and gives the value in its normal form. May meet absent members. */
   reads?: (body: Partial<Static<Body>>, here: Here, faults: Fault[]) => Value
+  /** Its call is handed the faults of the body and tells them, with what is wrong only beside the record it changes. */
+  tellsFaults?: true
   returns: readonly [200 | 201 | 204, TSchema | null]
   /** Its own failures, beside those that every route of its kind has. */
   errors?: ErrorCode[]
@@ -123,8 +125,6 @@ export type RouteFacts<Path extends string, N extends Needs, Query extends TObje
   onceOnly?: true
   /** It asks and changes nothing, though it is a POST: no transaction, no retries, and its answer is never remembered. */
   asksOnly?: true
-  /** What is wrong with the body is what was asked: the handler gets it as `faults`, and tells it. */
-  answersFaults?: true
   /** The answer is the same for everyone, with an ETag: anyone may keep it so long, and ask again with If-None-Match. */
   cacheSeconds?: number
   /** The body may be left out, which is as good as `{}`. */

@@ -150,6 +150,16 @@ export class ServerKeys {
 /** The current secret writes; the previous one can still read, until everything has been written anew. */
 export type Keyring = { current: ServerKeys; previous: ServerKeys | null }
 
+export function newKeyring(secret: Secret, previous: Secret | null): Keyring {
+  const current = serverKeys(secret)
+  const before = previous && serverKeys(previous)
+  return { current, previous: before?.kid === current.kid ? null : before }
+}
+
+function serverKeys(secret: Secret): ServerKeys {
+  return new ServerKeys(Buffer.from(secret.reveal(), 'base64'))
+}
+
 export function keysOf(keyring: Keyring, kid: string): ServerKeys | null {
   if (keyring.current.kid === kid) return keyring.current
   return keyring.previous?.kid === kid ? keyring.previous : null

@@ -60,7 +60,7 @@ export async function startService(
 
 async function serve(config: Config, home: Home, log: Logger, resolve: Resolve): Promise<Service> {
   const db = connect(home.connection)
-  const here = hereFrom(config, home.secret, resolve)
+  const here = hereFrom(config, home.keyring, resolve)
   const keys = newKnownKeys(db, here.keyring, () => words.heardUpTo())
   const news = newNews()
   const words = listen(home.connection, { [KEYS_CHANNEL]: keys.forget, [EVENTS_CHANNEL]: news.tell }, () => {
@@ -69,7 +69,7 @@ async function serve(config: Config, home: Home, log: Logger, resolve: Resolve):
   })
   const feed = newFeed(db, news)
   const sealer = startSealing(db)
-  const usage = newUsage(db)
+  const usage = newUsage(db, here.keyring)
   const overload = newOverload(db)
   const streams = newStreams()
   const metrics = newMetrics({

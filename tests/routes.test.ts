@@ -13,8 +13,8 @@ import { playGithub } from './github.ts'
 import { NEW_ADDRESS, NEW_KEY, type Person, type Reply, type Shop, shop } from './shop.ts'
 
 const REALM = 'Bearer realm="storekeeper"'
-/** What a parameter of a path stands for. A code is no id: it names a country. */
-const PARAMS: Record<string, IdKind | 'country'> = {
+/** What a parameter of a path stands for. */
+const PARAMS: Record<string, IdKind> = {
   storeId: 'store',
   keyId: 'key',
   addressId: 'addr',
@@ -23,7 +23,11 @@ const PARAMS: Record<string, IdKind | 'country'> = {
   sessionId: 'sess',
   webhookId: 'wh',
   deliveryId: 'dlv',
-  code: 'country',
+}
+/** Parameters that are no ids, each with a value that is there in everything made anew, and with one that never is. */
+const OTHER_PARAMS: Record<string, { there: string; nowhere: string }> = {
+  n: { there: '1', nowhere: '999999999' },
+  code: { there: 'US', nowhere: 'ZZ' },
 }
 
 const nameOf = (route: Route) => `${route.method} ${route.path}`
@@ -45,7 +49,7 @@ test('every route has a rule, a place of its own, words about it, and parameters
     expect(row.path).toMatch(/^\/v1\//)
     // A rule that looks into a store needs a store to look into.
     if (isPermission(row.needs) || row.needs === 'store user') expect(row.path).toContain('/:storeId')
-    for (const param of paramsOf(row)) expect(Object.keys(PARAMS), nameOf(row)).toContain(param)
+    for (const param of paramsOf(row)) expect(Object.keys({ ...PARAMS, ...OTHER_PARAMS }), nameOf(row)).toContain(param)
   }
 })
 
@@ -227,11 +231,10 @@ test('404: an id that is not well formed is answered exactly as one that does no
   for (const row of routes)
     for (const param of paramsOf(row)) {
       const kind = PARAMS[param]
-      const good = absent(param)
+      const good = kind ? newId(kind) : (OTHER_PARAMS[param]?.nowhere as string)
       const bad = [
         ...malformed,
-        good.toUpperCase(),
-        good.slice(0, -1),
+        ...(kind ? [good.toUpperCase(), good.slice(0, -1)] : ['-1', '1.0', '01', '1e0']),
         `${good}0`,
         good.replace(/_./, '_8'),
         newId(kind === 'key' ? 'user' : 'key'),
@@ -253,6 +256,8 @@ test('404: an id that is not well formed is answered exactly as one that does no
 /** Where the owner with the row's own example will not do: who calls instead, and with what. */
 const OTHERWISE: Record<string, (world: Shop, live: Things) => Promise<{ as: string; body?: unknown }>> = {
   'POST /v1/auth/sign-out': (world) => signIn(world, world.owner),
+  // An owner of a store may not.
+  'DELETE /v1/user': async ({ person }) => ({ as: (await person()).token }),
   'POST /v1/user/password': (world) =>
     signIn(world, { email: 'ada@example.com', password: 'correct horse battery staple' }),
   'POST /v1/store/:storeId/leave': async (_, live) => ({ as: live.guest.token }),
@@ -296,13 +301,14 @@ test('every GET answers HEAD with the same headers and no body', async () => {
   const live = await things(world)
   for (const row of routes.filter(({ method }) => method === 'GET')) {
     const as = whoFor(row, live)
+    const path = somewhere(row, live.ids) + (row.example?.query ? `?${row.example.query}` : '')
     if (row.streams) {
-      const head = await api.ask('HEAD', somewhere(row, live.ids), undefined, { as })
+      const head = await api.ask('HEAD', path, undefined, { as })
       expect([head.status, head.headers.get('content-type'), head.text]).toEqual([200, 'text/event-stream', ''])
       continue
     }
-    const get = await api.get(somewhere(row, live.ids), { as })
-    const head = await api.ask('HEAD', somewhere(row, live.ids), undefined, { as })
+    const get = await api.get(path, { as })
+    const head = await api.ask('HEAD', path, undefined, { as })
     const headers = (reply: Reply) => [reply.status, reply.headers.get('etag'), reply.headers.get('content-length')]
     expect([...headers(head), head.text], nameOf(row)).toEqual([...headers(get), ''])
     expect(get.status).toBe(200)
@@ -317,13 +323,10 @@ function paramsOf(row: Route): string[] {
 
 /** The row's path: with what is given, and for the rest with ids of things that do not exist. */
 function somewhere(row: Route, given: Record<string, string> = {}): string {
-  return row.path.replace(/:(\w+)/g, (_, param: string) => given[param] ?? absent(param))
-}
-
-/** An id, or a code, of nothing. */
-function absent(param: string): string {
-  const kind = PARAMS[param] as IdKind | 'country'
-  return kind === 'country' ? 'ZZ' : newId(kind)
+  return row.path.replace(
+    /:(\w+)/g,
+    (_, param: string) => given[param] ?? OTHER_PARAMS[param]?.there ?? newId(PARAMS[param] as IdKind),
+  )
 }
 
 /** A body for a method that has one, and nothing in it. */
@@ -420,7 +423,6 @@ async function things(world: Shop): Promise<Things> {
     sessionId: (await signIn(world, owner)).sessionId,
     webhookId: webhook.id,
     deliveryId: (await api.post(`${webhooks}/${webhook.id}/test`, undefined, { as })).body.id,
-    code: 'US',
   }
   return { storeId, guest, ids, tokens: { owner: as, key: key.key, service: await world.serviceToken() } }
 }

@@ -7,6 +7,7 @@ import { serviceToken } from '../src/cli/service-token.ts'
 import { mintToken, randomBytes, sha256 } from '../src/secrets.ts'
 import { type Github, playGithub } from './github.ts'
 import { NEW_KEY, type Shop, shop } from './shop.ts'
+import { everyRow, filesOf, walPosition } from './traces.ts'
 
 const mark = () => `m${Buffer.from(randomBytes(9)).toString('hex')}`
 
@@ -239,6 +240,11 @@ async function useEverything(world: Shop, github: Github, secrets: Secrets, plan
   const remembered = { as, ...retry(secrets) }
   const first = await api.post(billing, kept, remembered)
   expect((await api.post(billing, kept, remembered)).text).toBe(first.text)
+  const mended = `${billing}/${first.body.id}`
+  expect((await api.patch(mended, address(), { as })).status).toBe(200)
+  expect((await api.patch(mended, { ...address(), country: 'Nowhere', surprise: 1 }, { as })).status).toBe(422)
+  const { id } = (await api.post(billing, address(), { as })).body
+  expect((await api.delete(`${billing}/${id}`, { as })).status).toBe(204)
   expect((await api.post(billing, { ...address(), country: 'Nowhere' }, { as, ...retry(secrets) })).status).toBe(422)
   expect((await api.post(billing, { ...address(), surprise: 1 }, { as, ...retry(secrets) })).status).toBe(422)
 
@@ -315,55 +321,6 @@ async function everyAnswer({ api, owner, keys, store, billing }: Shop): Promise<
   // The owner's own address is shown to the owner, and to nobody here.
   expect((await api.get(billing, { as })).body.data).toHaveLength(2)
   return texts.join('\n')
-}
-
-/** Every row of every table as text; where it holds bytes, also those bytes read as text. */
-async function everyRow(sql: Shop['sql']): Promise<string> {
-  const tables = await sql(`
-    select format('%I.%I', n.nspname, c.relname) as name
-      from pg_class c
-      join pg_namespace n on n.oid = c.relnamespace
-     where c.relkind in ('r', 'p', 'm')
-       and n.nspname not in ('pg_catalog', 'information_schema')`)
-  expect(tables.length).toBeGreaterThan(9)
-  const texts: string[] = []
-  for (const { name } of tables)
-    for (const { row } of await sql(`select t::text as row from ${name} as t`)) {
-      texts.push(row)
-      for (const [, hex] of row.matchAll(/\\x([0-9a-f]+)/g)) texts.push(Buffer.from(hex, 'hex').toString())
-    }
-  return texts.join('\n')
-}
-
-async function walPosition(sql: Shop['sql']): Promise<string> {
-  return (await sql('select pg_current_wal_lsn()::text as lsn'))[0].lsn
-}
-
-/** The write-ahead log since the beginning, and the server's own log; only a superuser may read them. */
-/** More than any of the files has; PostgreSQL before 16 wants to be told. */
-const SEGMENT_BYTES = 256 * 1024 * 1024
-
-async function filesOf(sql: Shop['sql'], since: string): Promise<Record<string, string>> {
-  const [{ superuser }] = await sql('select rolsuper as superuser from pg_roles where rolname = current_user')
-  if (!superuser) return {}
-  const segments = await sql(
-    `select name from pg_ls_waldir() where name >= pg_walfile_name($1::pg_lsn) and name <= pg_walfile_name(pg_current_wal_lsn()) order by name`,
-    [since],
-  )
-  expect(segments.length).toBeGreaterThan(0)
-  const wal: string[] = []
-  for (const { name } of segments) {
-    const [{ bytes }] = await sql(`select pg_read_binary_file('pg_wal/' || $1, 0, $2, true) as bytes`, [
-      name,
-      SEGMENT_BYTES,
-    ])
-    wal.push((bytes ?? Buffer.alloc(0)).toString('utf8'))
-  }
-  const [{ log }] = await sql(
-    `select pg_read_file(current_setting('data_directory') || '/../postgres.log', 0, $1, true) as log`,
-    [SEGMENT_BYTES],
-  )
-  return { 'the write-ahead log': wal.join(''), ...(log === null ? {} : { 'the log of PostgreSQL': log as string }) }
 }
 
 function garbage(url: string, bytes: string): Promise<void> {

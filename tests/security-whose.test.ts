@@ -9,7 +9,7 @@ test('1. what belongs to B does not exist for A, under A’s path or B’s, and 
   const { api, sql } = world
   const [a, b] = [await storeOf(world, world.owner), await storeOf(world, await world.person())]
   const before = await rowsOf(sql, b.storeId)
-  const things = ['keys', 'members', 'invitations'] as const
+  const things = ['keys', 'members', 'invitations', 'billing'] as const
   for (const as of [a.owner.token, a.key])
     for (const thing of things)
       for (const method of ['GET', 'PATCH', 'DELETE']) {
@@ -26,8 +26,7 @@ test('1. what belongs to B does not exist for A, under A’s path or B’s, and 
     const ask = (storeId: string, id: string) =>
       api.ask(method, `/v1/store/${storeId}/billing/${id}`, method === 'PATCH' ? {} : undefined, { as: a.owner.token })
     expect(bare(await ask(a.storeId, b.billing))).toEqual(bare(await ask(a.storeId, newId('addr'))))
-    if (method === 'GET')
-      expect(bare(await ask(b.storeId, b.billing))).toEqual(bare(await ask(newId('store'), b.billing)))
+    expect(bare(await ask(b.storeId, b.billing))).toEqual(bare(await ask(newId('store'), b.billing)))
   }
   for (const as of [a.owner.token, a.key]) {
     expect((await api.patch(`/v1/user/store/${b.storeId}`, { name: 'Mine' }, { as })).status).toBe(404)
@@ -57,6 +56,15 @@ test('2. an address is its user’s alone, also within one store, and for the ow
     expect(random.status).toBe(404)
     expect(bare(await api.get(`${billing}/${address.id}`, { as: token }))).toEqual(random)
     expect((await api.get(billing, { as: token })).text).not.toContain(address.id)
+    for (const [method, body] of [
+      ['PATCH', { city: 'Palo Alto' }],
+      ['PATCH', { isDefault: true }],
+      ['PATCH', { isDefault: false }],
+      ['DELETE', undefined],
+    ] as const)
+      expect(bare(await api.ask(method, `${billing}/${address.id}`, body, { as: token }))).toEqual(random)
+    for (const versions of ['versions', 'versions/1'])
+      expect(bare(await api.get(`${billing}/${address.id}/${versions}`, { as: token }))).toEqual(random)
   }
   // Bob's default is Bob's: Ada's stays where it was.
   expect((await api.get(`${billing}/${address.id}`, { as: ada.token })).body).toEqual(address)
@@ -81,6 +89,9 @@ test('3. a crawl of every list, filter and cursor with A’s credentials shows n
     ),
     ...['PROD', 'TEST', 'DEV'].map((type) => `/v1/user/store/${a.storeId}/keys?type=${type}`),
     `/v1/store/${a.storeId}/billing`,
+    `/v1/store/${a.storeId}/billing/${a.billing}/versions`,
+    `/v1/user/store/${a.storeId}/billing/${a.billing}/versions`,
+    ...[a.owner.id, b.owner.id].map((userId) => `/v1/user/store/${a.storeId}/billing?userId=${userId}`),
   ]
   let pages = 0
   for (const as of [a.owner.token, a.key])
@@ -115,6 +126,8 @@ test('3. a cursor of A’s list does not open B’s, nor another list, filter or
     [path(a.storeId, 'invitations'), keys],
     [`/v1/store/${a.storeId}/billing`, keys],
     [`/v1/store/${b.storeId}/billing`, billing],
+    [`${path(a.storeId, 'billing')}?userId=${world.owner.id}`, billing],
+    [`${path(a.storeId, 'billing')}/${a.billing}/versions`, billing],
     ['/v1/user/store', keys],
     ['/v1/user/sessions', keys],
     [path(a.storeId, 'keys'), swapped],
@@ -247,7 +260,7 @@ test('7. who you are is what you present, not what you write', async () => {
 
 // ---- helpers --------------------------------------------------------------------------------------------------------
 
-const KIND = { keys: 'key', members: 'user', invitations: 'inv' } as const
+const KIND = { keys: 'key', members: 'user', invitations: 'inv', billing: 'addr' } as const
 
 /** A store with a few of everything, and a key that holds everything; the ids are those of one of each. */
 async function storeOf({ api, person }: Shop, owner: Person) {
@@ -280,7 +293,7 @@ async function* crawl({ api }: Shop, list: string, as: string): AsyncGenerator<R
   do {
     const query = `${list.includes('?') ? '&' : '?'}limit=1${cursor === null ? '' : `&cursor=${cursor}`}`
     const page: Reply = await api.get(
-      /\/(keys|members|invitations|billing|store|sessions)(\?|$)/.test(list) ? list + query : list,
+      /\/(keys|members|invitations|billing|store|sessions|versions)(\?|$)/.test(list) ? list + query : list,
       { as },
     )
     yield page
@@ -291,7 +304,7 @@ async function* crawl({ api }: Shop, list: string, as: string): AsyncGenerator<R
 /** All that a store holds, as the database has it; when something was last used is not part of it. */
 async function rowsOf(sql: Shop['sql'], storeId: string): Promise<unknown> {
   const held: Record<string, unknown[]> = { stores: await sql('select * from stores where id = $1', [storeId]) }
-  for (const table of ['members', 'invitations', 'api_keys', 'addresses', 'events']) {
+  for (const table of ['members', 'invitations', 'api_keys', 'addresses', 'address_versions', 'events']) {
     const rows = await sql(`select * from ${table} where store_id = $1 order by 1, 2`, [storeId])
     held[table] = rows.map(({ last_used_at: _, ...row }) => row)
   }

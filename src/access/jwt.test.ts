@@ -387,3 +387,29 @@ test('what holds no secret is answered again behind any Idempotency-Key, to its 
   expect([other.status, other.headers.get('idempotent-replayed')]).toEqual([201, null])
   expect(other.body.id).not.toBe(made.body.id)
 })
+
+// ---- erased ---------------------------------------------------------------------------------------------------------
+
+test('who was erased and comes again is a new user, on every node', async () => {
+  const idp = await provider()
+  const { api, node, sql } = await world(idp)
+  const other = await node()
+  const as = await idp.token({ sub: 'ada' })
+  const store = (await api.post('/v1/user/store', { name: 'Engines' }, { as })).body
+  const before = (await other.get('/v1/user', { as })).body.user.id
+  expect((await api.delete('/v1/user', { as })).status).toBe(409)
+  await api.delete(`/v1/user/store/${store.id}`, { as })
+  // A token of a provider has no session here; that it was issued just now is the provider's to say.
+  expect((await api.delete('/v1/user', { as })).status).toBe(204)
+  const after = (await api.get('/v1/user', { as })).body
+  expect(after.user.id).not.toBe(before)
+  expect(after.stores).toEqual([])
+  expect(await sql('select issuer, subject, data_key from users where id = $1', [before])) //
+    .toEqual([{ issuer: null, subject: null, data_key: null }])
+  for (let asked = 0; ; asked++) {
+    const { id } = (await other.get('/v1/user', { as })).body.user
+    if (id === after.user.id) break
+    expect([id, asked < 1000]).toEqual([before, true])
+  }
+  expect(await sql(`select id from users where subject = 'ada'`)).toEqual([{ id: after.user.id }])
+})

@@ -207,6 +207,7 @@ function keyOf(token: string, store: string): KnownKey {
     type: 'PROD',
     permissions: ['READ'],
     metadata: '{}',
+    moves_to: null,
     enabled: true,
     expires_at: null,
     ip_allowlist: null,

@@ -46,6 +46,8 @@ export type KnownKey = {
   /** The number of the secret that was presented, and until when that one works: null, as long as the key does. */
   secret_no: number
   secret_expires_at: Date | null
+  /** Its hash under the current server secret, while the database still has it under the previous one (keys/usage.ts). */
+  moves_to: string | null
 }
 
 /** What may be wrong with a key, whoever asks and from wherever, in the order it is told. A secret that was replaced is nobody's. */
@@ -74,7 +76,7 @@ export type KnownKeys = {
 }
 
 type Question = { hash: string; before: string | null }
-type Row = { [Name in keyof KnownKey]: KnownKey[Name] | null }
+type Row = { [Name in Exclude<keyof KnownKey, 'moves_to'>]: KnownKey[Name] | null } & { hash_kid: string | null }
 
 /** By its secret, or by the one before, which works on for a while when it was rotated with a grace. */
 const findKeys: Batch<Question, Row> = (db, rows) =>
@@ -82,15 +84,16 @@ const findKeys: Batch<Question, Row> = (db, rows) =>
     select key.id, store.id as store_id, key.name, key.type, key.permissions, key.metadata::text as metadata,
            key.enabled, key.expires_at, key.ip_allowlist, key.rate_limit, key.rate_limit_window_seconds,
            key.revoked_at, key.revision, store.frozen_at is not null as frozen, key.used_no as secret_no,
-           key.used_until as secret_expires_at
+           key.used_until as secret_expires_at, key.used_kid as hash_kid
       from json_to_recordset(${JSON.stringify(rows.map((row, n) => ({ n, ...row })))})
            as asked(n int, hash text, before text)
       left join lateral (
-             select current.*, current.secret_no as used_no, null::timestamptz as used_until
+             select current.*, current.secret_no as used_no, null::timestamptz as used_until,
+                    current.hash_kid as used_kid
                from api_keys current
               where current.hash in (decode(asked.hash, 'hex'), decode(asked.before, 'hex'))
               union all
-             select rotated.*, rotated.secret_no - 1, rotated.previous_expires_at
+             select rotated.*, rotated.secret_no - 1, rotated.previous_expires_at, rotated.previous_hash_kid
                from api_keys rotated
               where rotated.previous_hash in (decode(asked.hash, 'hex'), decode(asked.before, 'hex'))
               limit 1
@@ -101,12 +104,15 @@ const findKeys: Batch<Question, Row> = (db, rows) =>
 /** As it is in the database now, whatever is known. Null for a secret that is no key's. */
 export async function lookUpKey(db: Db, keyring: Keyring, token: string): Promise<KnownKey | null> {
   const { current, previous } = keyring
+  const hash = current.hmac('key-hash', token).toString('hex')
   const row = await db.batched(findKeys, {
-    hash: current.hmac('key-hash', token).toString('hex'),
+    hash,
     before: previous && previous.hmac('key-hash', token).toString('hex'),
   })
+  if (row.id === null || row.store_id === null) return null
+  const { hash_kid, ...found } = row
   // Every column but these two is there when the key is.
-  return row.id === null || row.store_id === null ? null : (row as KnownKey)
+  return { ...found, moves_to: hash_kid === current.kid ? null : hash } as KnownKey
 }
 
 type Kept = { key: KnownKey; askedAt: number }

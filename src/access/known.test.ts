@@ -44,8 +44,9 @@ test('the node that takes something away refuses at once, and every other within
     const answered = performance.now()
     expect(await ask(api)).toEqual([404, 401])
     let refusedAfter = 0
-    for (let status = await ask(other); status.includes(200); status = await ask(other))
-      refusedAfter = performance.now() - answered
+    // By the moment it was asked: how long the answer takes is another matter.
+    for (let sent = performance.now(); (await ask(other)).includes(200); sent = performance.now())
+      refusedAfter = sent - answered
     expect(refusedAfter).toBeLessThan(250)
   }
 })

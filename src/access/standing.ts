@@ -38,3 +38,17 @@ export async function standFast(tx: Db, caller: UserCaller | KeyCaller, storeId:
              for share`
   if ((await tx.one(record)) === null) throw new CallerChanged()
 }
+
+/**
+ * For what a user does without a permission: are they still there? Asked last in the transaction, after the locks of
+ * stores and members, which is the order in which erasing a user takes them too.
+ */
+export async function stillHere(tx: Db, caller: UserCaller): Promise<void> {
+  const user = await tx.one(sql`
+    select id
+      from users
+     where id = ${caller.id}
+       and erased_at is null
+       for key share`)
+  if (user === null) throw new CallerChanged()
+}

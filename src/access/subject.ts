@@ -1,4 +1,5 @@
-// A user of an identity provider is made at first sight. Afterwards the answer never changes, so it is kept in memory.
+// A user of an identity provider is made at first sight. Afterwards the answer changes only when they are erased, so it is
+// kept in memory until somebody finds that they were.
 
 import { now } from '../clock.ts'
 import { type Db, sql } from '../db/db.ts'
@@ -25,6 +26,11 @@ export async function findOrCreateSubject(
   if (ids.size >= MOST_KNOWN) ids.clear()
   ids.set(name, id)
   return id
+}
+
+export function forgetSubject(here: Here, userId: string | null): void {
+  const ids = known.get(here) ?? new Map<string, string>()
+  for (const [name, id] of ids) if (id === userId) ids.delete(name)
 }
 
 async function findSubject(db: Db, issuer: string, subject: string): Promise<string | null> {

@@ -14,7 +14,7 @@ import { addressAllowed } from './ip.ts'
 import type { JwtCheck } from './jwt.ts'
 import type { Known } from './known.ts'
 import { type KnownKey, type KnownKeys, keyFault } from './known-keys.ts'
-import { findOrCreateSubject } from './subject.ts'
+import { findOrCreateSubject, forgetSubject } from './subject.ts'
 
 /** A session ends after so long without use; its row also has an absolute end. */
 export const SESSION_IDLE_MS = 30 * DAY
@@ -68,7 +68,7 @@ const findCallers: Batch<Question, Found> = (db, rows) =>
            as asked(n int, hash text, user_id text, store_id text)
       left join sessions session on session.hash = decode(asked.hash, 'hex')
       left join service_tokens service on service.hash = decode(asked.hash, 'hex') and service.revoked_at is null
-      left join users person on person.id = coalesce(asked.user_id, session.user_id)
+      left join users person on person.id = coalesce(asked.user_id, session.user_id) and person.erased_at is null
       left join members member on member.store_id = asked.store_id and member.user_id = person.id
       left join stores store on store.id = member.store_id and store.deleted_at is null
      order by asked.n`)
@@ -83,17 +83,21 @@ export async function findCaller(
   ip: string,
 ): Promise<Caller> {
   if (credential.kind === 'key') return keyCaller(here, await known.keys.find(credential.token), ip)
-  const found = await find(db, known.callers, await questionOf(db, here, jwt, credential, storeId, ip))
+  const question = await questionOf(db, here, jwt, credential, storeId, ip)
+  const found = await find(db, known.callers, question)
   switch (credential.kind) {
     case 'service':
       if (!found.service_id) return fail('invalid_token')
       return { kind: 'service', id: found.service_id, name: found.service_name, ip }
     case 'session':
-      if (!found.session_id || !sessionLives(found)) return fail('invalid_token')
+      if (!found.session_id || !found.user_id || !sessionLives(found)) return fail('invalid_token')
       touchSession(db, found)
       return userCaller(here, found, ip)
     case 'jwt':
-      return found.user_id ? userCaller(here, found, ip) : fail('invalid_token')
+      if (found.user_id) return userCaller(here, found, ip)
+      // Erased since this node saw them last: whoever comes back is somebody new.
+      forgetSubject(here, question.user_id)
+      return findCaller(db, here, jwt, known, credential, storeId, ip)
   }
 }
 
@@ -150,6 +154,7 @@ function keyCaller(here: Here, key: KnownKey | null, ip: string): Caller {
     expiresAt: key.expires_at,
     revision: key.revision,
     secretNo: key.secret_no,
+    movesTo: key.moves_to,
     ip,
   }
 }

@@ -1,11 +1,32 @@
 // How HTTP speaks of billing addresses.
 
+import { Moment } from '../check.ts'
 import { PageQuery } from '../page.ts'
 import { type Route, route } from '../route.ts'
 import { Type } from '../type.ts'
-import { createAddress, listAddresses, readAddress, readNewAddress } from './billing.ts'
-import { Address, Addresses, NewAddress } from './schema.ts'
+import { changeAddress, deleteAddress } from './change.ts'
+import { createAddress, readNewAddress } from './create.ts'
+import { listAddresses, listForInvoices, readAddress, readForInvoice } from './read.ts'
+import {
+  Address,
+  AddressChanges,
+  Addresses,
+  AddressVersion,
+  AddressVersions,
+  InvoiceAddress,
+  InvoiceAddresses,
+  NewAddress,
+} from './schema.ts'
 import { CheckedAddress, checkAddress } from './validate.ts'
+import { listVersions, readVersion } from './versions.ts'
+
+const closed = { additionalProperties: false }
+
+/** On the routes that are read for invoices. */
+const at = Type.Optional({
+  ...Moment,
+  description: 'As it was at this moment, content and default. Left out: as it is now.',
+} as typeof Moment)
 
 export const billingRoutes: Route[] = [
   route(
@@ -48,7 +69,7 @@ export const billingRoutes: Route[] = [
         'The same check as creation, and nothing is stored. What creation would answer with 422 comes as `errors` with `valid: false`, so that a form can show it; only a body that is not JSON is refused.',
       body: NewAddress,
       reads: readNewAddress,
-      answersFaults: true,
+      tellsFaults: true,
       asksOnly: true,
       returns: [200, CheckedAddress],
       example: {
@@ -72,7 +93,7 @@ export const billingRoutes: Route[] = [
       needs: 'store user',
       summary: 'List my billing addresses',
       description: 'The default first, then the newest.',
-      query: Type.Object(PageQuery, { additionalProperties: false }),
+      query: Type.Object(PageQuery, closed),
       returns: [200, Addresses],
     },
     async ({ db, here, caller, params, query }) => ({
@@ -89,6 +110,123 @@ export const billingRoutes: Route[] = [
       returns: [200, Address],
       errors: ['address_not_found'],
     },
-    ({ db, here, caller, params }) => readAddress(db, here, caller, params.storeId, params.addressId),
+    ({ db, here, caller, params }) => readAddress(db, here, caller, params),
+  ),
+  route(
+    {
+      method: 'PATCH',
+      path: '/v1/store/:storeId/billing/:addressId',
+      needs: 'store user',
+      summary: 'Change one of my billing addresses',
+      description:
+        'What is left out stays, `null` clears, and the address that comes of it is checked as a whole. A change of content makes a new version; moving the default makes none, but changes the `ETag` of both addresses.',
+      body: AddressChanges,
+      returns: [200, Address],
+      errors: ['address_not_found', 'precondition_failed'],
+      tellsFaults: true,
+      leavesAccess: true,
+      example: { body: { addressLine1: '2 Infinite Loop', addressLine2: null, isDefault: true } },
+    },
+    ({ db, here, caller, params, body, ifMatch, faults }) =>
+      changeAddress(db, here, caller, params, body, ifMatch, faults),
+  ),
+  route(
+    {
+      method: 'DELETE',
+      path: '/v1/store/:storeId/billing/:addressId',
+      needs: 'store user',
+      summary: 'Delete one of my billing addresses',
+      description:
+        'If it was the default, the newest of the others becomes it. Those who write the store’s invoices can still read its versions.',
+      returns: [204, null],
+      errors: ['address_not_found', 'precondition_failed'],
+      leavesAccess: true,
+    },
+    async ({ db, caller, params, ifMatch }) => {
+      await deleteAddress(db, caller, params, ifMatch)
+      return { body: null }
+    },
+  ),
+  route(
+    {
+      method: 'GET',
+      path: '/v1/store/:storeId/billing/:addressId/versions',
+      needs: 'store user',
+      summary: 'List the versions of one of my billing addresses',
+      description: 'What it was after each change of its content, the newest first.',
+      query: Type.Object(PageQuery, closed),
+      returns: [200, AddressVersions],
+      errors: ['address_not_found'],
+    },
+    async ({ db, here, caller, params, query }) => ({ body: await listVersions(db, here, caller, params, query) }),
+  ),
+  route(
+    {
+      method: 'GET',
+      path: '/v1/store/:storeId/billing/:addressId/versions/:n',
+      needs: 'store user',
+      summary: 'Read a version of one of my billing addresses',
+      description: 'A version once made never changes.',
+      returns: [200, AddressVersion],
+      errors: ['address_not_found', 'version_not_found'],
+    },
+    async ({ db, here, caller, params }) => ({ body: await readVersion(db, here, caller, params) }),
+  ),
+  route(
+    {
+      method: 'GET',
+      path: '/v1/user/store/:storeId/billing',
+      needs: 'READ',
+      summary: 'List the billing addresses of a user, for invoices',
+      description:
+        'The default first, then the newest. A user who has no addresses in this store has an empty list, whoever they are.',
+      query: Type.Object(
+        { userId: Type.String({ maxLength: 100, description: 'Whose addresses.' }), at, ...PageQuery },
+        closed,
+      ),
+      returns: [200, InvoiceAddresses],
+      example: { query: 'userId=user_01k9wz3v5e8tvs8v4m8m3v5yqd&at=2026-01-31T12:00:00Z' },
+    },
+    async ({ db, here, params, query }) => ({ body: await listForInvoices(db, here, params.storeId, query) }),
+  ),
+  route(
+    {
+      method: 'GET',
+      path: '/v1/user/store/:storeId/billing/:addressId',
+      needs: 'READ',
+      summary: 'Read a billing address, for an invoice',
+      description:
+        'With `at` also one that has been deleted since. An invoice had better keep the `version` it was written with: that one can be read for ever.',
+      query: Type.Object({ at }, closed),
+      returns: [200, InvoiceAddress],
+      errors: ['address_not_found'],
+    },
+    async ({ db, here, params, query }) => ({ body: await readForInvoice(db, here, params, query) }),
+  ),
+  route(
+    {
+      method: 'GET',
+      path: '/v1/user/store/:storeId/billing/:addressId/versions',
+      needs: 'READ',
+      summary: 'List the versions of a billing address, for invoices',
+      description: 'The newest first. They outlive the address.',
+      query: Type.Object(PageQuery, closed),
+      returns: [200, AddressVersions],
+      errors: ['address_not_found'],
+    },
+    async ({ db, here, params, query }) => ({ body: await listVersions(db, here, null, params, query) }),
+  ),
+  route(
+    {
+      method: 'GET',
+      path: '/v1/user/store/:storeId/billing/:addressId/versions/:n',
+      needs: 'READ',
+      summary: 'Read a version of a billing address, for an invoice',
+      description:
+        'What an invoice points at: it never changes, and is there after the address was deleted and its user has left.',
+      returns: [200, AddressVersion],
+      errors: ['address_not_found', 'version_not_found'],
+    },
+    async ({ db, here, params }) => ({ body: await readVersion(db, here, null, params) }),
   ),
 ]

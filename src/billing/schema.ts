@@ -1,7 +1,7 @@
 // A billing address, as it looks from outside.
 
 import type { Static } from 'typebox'
-import { Line, Moment, Nullable } from '../check.ts'
+import { Line, Moment, Nullable, Words } from '../check.ts'
 import { pageOf } from '../page.ts'
 import { Type } from '../type.ts'
 
@@ -102,3 +102,55 @@ export const NewAddress = Type.Object(
   },
 )
 export type NewAddress = Static<typeof NewAddress>
+
+export const AddressChanges = Type.Partial(
+  Type.Object({
+    ...NewAddress.properties,
+    isDefault: Type.Boolean({
+      description:
+        '`true` moves the default here; `false` hands it to the newest of the others. Your only address keeps it.',
+    }),
+  }),
+  {
+    title: 'AddressChanges',
+    description:
+      'What is left out stays as it is; `null` clears. The address that comes of it is checked as a whole, as if it were new.',
+    ...closed,
+  },
+)
+export type AddressChanges = Static<typeof AddressChanges>
+
+const { isDefault, ...content } = Address.properties
+
+/** What an address says, at one time. Whether it was the default then is not part of it. */
+export const AddressContent = Type.Object(
+  {
+    ...content,
+    addressLine1: Nullable(given.addressLine1),
+    erased: Type.Boolean({
+      description:
+        'The account of its user was erased: country, state and postal code are all that is left, the rest is `null` or empty.',
+    }),
+  },
+  { title: 'AddressContent', ...closed },
+)
+export type AddressContent = Static<typeof AddressContent>
+
+export const AddressVersion = Type.Object(
+  {
+    version: Type.Integer(),
+    at: { ...Moment, description: 'When this version was made.' } as typeof Moment,
+    by: Type.Object({ kind: Words(['user']), id: Type.String() }, closed),
+    address: AddressContent,
+  },
+  { title: 'AddressVersion', ...closed },
+)
+export type AddressVersion = Static<typeof AddressVersion>
+export const AddressVersions = pageOf(AddressVersion, 'AddressVersions')
+
+export const InvoiceAddress = Type.Object(
+  { ...AddressContent.properties, isDefault },
+  { title: 'InvoiceAddress', ...closed },
+)
+export type InvoiceAddress = Static<typeof InvoiceAddress>
+export const InvoiceAddresses = pageOf(InvoiceAddress, 'InvoiceAddresses')

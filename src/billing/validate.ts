@@ -5,7 +5,7 @@ import type { Static } from 'typebox'
 import { Nullable } from '../check.ts'
 import { type Fault, shownFaults } from '../errors.ts'
 import { Type } from '../type.ts'
-import type { WantedAddress } from './billing.ts'
+import type { WantedAddress } from './create.ts'
 import { formatAddress } from './format.ts'
 import { Address } from './schema.ts'
 

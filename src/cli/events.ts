@@ -7,7 +7,7 @@ import { readHead, readSealed } from '../events/log.ts'
 import { sealAll } from '../events/seal.ts'
 import { type Anchor, exportLine, verifyChain } from '../events/verify.ts'
 import { isId } from '../ids.ts'
-import { type Io, withDatabase } from './database.ts'
+import { type Io, withDatabase } from './with-database.ts'
 
 const USAGE =
   'Usage: events export <storeId>|--system | events head <storeId>|--system | events verify <file>|- [--head <hash>]'

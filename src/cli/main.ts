@@ -12,6 +12,10 @@ const USAGE = `Usage: npm run --silent storekeeper -- <command>
   events head <storeId>         print the position and hash that all of them end in
   events verify <file>          check an export, from a file or - for stdin; --head <hash>: also that its end is there
   scan <path…>                  find keys and tokens in files or, with --history, in a git repository; see scan --help
+  secret rotate                 give an embedded database a new server secret, with the service stopped
+  secret rewrap                 move what is kept under the previous server secret to the current one
+  secret status                 tell what is still under another secret than the current one
+  secret retire                 forget the previous server secret of an embedded database
   quickstart                    try the API of a running service, request by request
 `
 
@@ -25,6 +29,7 @@ type Command = (args: string[], io: { say: typeof say; print: typeof print }) =>
 const COMMANDS: Record<string, () => Promise<Command>> = {
   'service-token': async () => (await import('./service-token.ts')).serviceToken,
   events: async () => (await import('./events.ts')).events,
+  secret: async () => (await import('./secret.ts')).secret,
   scan: async () => (await import('./scan.ts')).scan,
   quickstart: async () => (await import('./quickstart.ts')).quickstart,
 }

@@ -3,8 +3,8 @@
 
 import { randomBytes } from 'node:crypto'
 import { readConfig } from '../config.ts'
+import type { Io } from './with-database.ts'
 
-type Io = { say(line: string): void; print(line: string): void }
 type Json = Record<string, unknown>
 
 export async function quickstart(args: string[], { print }: Io): Promise<void> {

@@ -7,7 +7,7 @@ import { newEvent, writeEvents } from '../events/event.ts'
 import { newId } from '../ids.ts'
 import { mintToken, sha256 } from '../secrets.ts'
 import { tidy, unseenIn } from '../text.ts'
-import { type Io, withDatabase } from './database.ts'
+import { type Io, withDatabase } from './with-database.ts'
 
 const USAGE = 'Usage: service-token create <name> | list | revoke <id>'
 
@@ -15,7 +15,7 @@ export async function serviceToken([verb, ...rest]: string[], io: Io): Promise<v
   const value = rest.join(' ')
   switch (verb) {
     case 'create':
-      return withDatabase(io, (db, prefix) => createToken(db, prefix, value, io))
+      return withDatabase(io, (db, config) => createToken(db, config.KEY_PREFIX, value, io))
     case 'list':
       return withDatabase(io, (db) => listTokens(db, io))
     case 'revoke':

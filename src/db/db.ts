@@ -19,7 +19,7 @@ export type Db = {
   one<Row>(statement: Sql): Promise<Row | null>
   /** All of it or nothing. Inside another transaction it simply joins. */
   transaction<T>(work: (tx: Db) => Promise<T>): Promise<T>
-  /** The last statement of a transaction, when nobody needs its result: it travels with the commit. */
+  /** The last statements of a transaction, when nobody needs their results: they travel with the commit. */
   last(statement: Sql): void
   /** Lets the row travel with the rows of other requests that wait at the same moment: see batch.ts. */
   batched<In, Out>(batch: Batch<In, Out>, row: In): Promise<Out>

@@ -79,7 +79,8 @@ test('a node whose migrating neighbour dies takes over', async () => {
   const neighbour = await client(url)
   const [{ pid }] = (await neighbour.query('select pg_backend_pid() as pid, pg_advisory_lock(7305001)')).rows
   const waiting = migrate({ connectionString: url })
-  await until(async () => (await ask(url, `select ${ADVISORY} and not granted`)).length > 0)
+  const migrating = `select from pg_stat_activity where application_name = 'storekeeper migrate' and query like '%try%'`
+  await until(async () => (await ask(url, `${migrating} and datname = current_database()`)).length > 0)
   expect(await ask(url, `select to_regclass('users')::text as it`)).toEqual([{ it: null }])
   await ask(url, `select pg_terminate_backend(${pid})`)
   await waiting

@@ -3,7 +3,8 @@
 // wait. A file that was applied and later altered stops the start, because nobody can know what the database holds.
 //
 // While serving: a migration waits at most a second for a lock, then lets the traffic through and tries again. The old
-// code must run on the new schema, so columns are added first and removed in a later release.
+// code must run on the new schema, so columns are added first and removed in a later release. An index on a table that
+// may be large is built beside the traffic: each `create index concurrently` of a file runs by itself, before the rest.
 
 import { createHash } from 'node:crypto'
 import { readdirSync, readFileSync } from 'node:fs'
@@ -14,6 +15,7 @@ import type { Connection } from './db.ts'
 const FOLDER = new URL('../../migrations/', import.meta.url)
 const LOCK = 7_305_001
 const TRIES = 30
+const TURN_MS = 50
 
 type Migration = { version: number; name: string; text: string; checksum: string }
 
@@ -27,10 +29,19 @@ export async function migrate(connection: Connection, say: (line: string) => voi
   await client.connect()
   try {
     await refuseUnsafe(client)
-    await client.query('select pg_advisory_lock($1)', [LOCK])
+    await takeTurn(client)
     await applyMissing(client, say)
   } finally {
     await client.end()
+  }
+}
+
+/** Asked for again and again, not waited for: a concurrent build of an index waits for every statement under way, and so for one that waits for us. */
+async function takeTurn(client: pg.Client): Promise<void> {
+  for (;;) {
+    const { rows } = await client.query<{ got: boolean }>('select pg_try_advisory_lock($1) as got', [LOCK])
+    if (rows[0]?.got) return
+    await sleep(TURN_MS)
   }
 }
 
@@ -87,14 +98,30 @@ function readMigrations(): Migration[] {
     })
 }
 
+const CONCURRENT = /^create (?:unique )?index concurrently (\w+) [^;]*;/gm
+
+/** A build that was broken off leaves an index that nobody may use: it goes, and another is built. */
+async function buildIndex(client: pg.Client, statement: string, name: string): Promise<void> {
+  const { rows } = await client.query<{ valid: boolean }>(
+    'select indisvalid as valid from pg_index where indexrelid = to_regclass($1)',
+    [name],
+  )
+  if (rows[0]?.valid) return
+  if (rows[0]) await client.query(`drop index concurrently ${name}`)
+  await client.query(statement)
+}
+
 /** SQLSTATE of a lock that was not to be had in time. */
 const LOCK_NOT_AVAILABLE = '55P03'
 
 async function apply(client: pg.Client, migration: Migration): Promise<void> {
+  for (const [statement, name] of migration.text.matchAll(CONCURRENT))
+    await buildIndex(client, statement, name as string)
+  const text = migration.text.replace(CONCURRENT, '')
   for (let attempt = 1; ; attempt++) {
     try {
       await client.query("begin; set local lock_timeout = '1s'")
-      await client.query(migration.text)
+      await client.query(text)
       await client.query('insert into schema_migrations (version, name, checksum) values ($1, $2, $3)', [
         migration.version,
         migration.name,

@@ -2,7 +2,7 @@
 // it was rolled back there is none. No secret and no text of an address stands in an event.
 
 import { now } from '../clock.ts'
-import { type Db, sql } from '../db/db.ts'
+import { type Db, type Sql, sql } from '../db/db.ts'
 import { newId } from '../ids.ts'
 import type { EventType } from './schema.ts'
 
@@ -35,10 +35,18 @@ export function newEvent(
 }
 
 export async function writeEvents(tx: Db, events: EventRow[]): Promise<void> {
-  if (events.length === 0) return
-  await tx.query(sql`
+  if (events.length > 0) await tx.query(insertion(events))
+}
+
+/** The same as the last that is done in a transaction: it travels with the commit. */
+export function writeLastEvent(tx: Db, event: EventRow): void {
+  tx.last(insertion([event]))
+}
+
+function insertion(events: EventRow[]): Sql {
+  return sql`
     insert into events (id, store_id, type, at, actor, subject, data)
     select id, store_id, type, at, actor, subject, data
       from json_to_recordset(${JSON.stringify(events)})
-           as event(id text, store_id text, type text, at timestamptz, actor json, subject text, data json)`)
+           as event(id text, store_id text, type text, at timestamptz, actor json, subject text, data json)`
 }

@@ -18,6 +18,11 @@ type TypeRow = {
 export const EVENT_TYPES = {
   'user.created': { subject: 'user', about: 'Somebody has an account.', data: [] },
   'user.password_changed': { subject: 'user', about: 'A user changed their password.', data: [] },
+  'user.erased': {
+    subject: 'user',
+    about: 'A user was erased; `keys` says what became of the keys they made.',
+    data: ['keys'],
+  },
   'session.created': { subject: 'sess', about: 'A user signed in.', data: [] },
   'session.ended': { subject: 'sess', about: 'A session was ended before its time.', data: [] },
   'service_token.created': { subject: 'svc', about: 'The operator issued a service token.', data: ['name'] },
@@ -66,6 +71,16 @@ export const EVENT_TYPES = {
   },
   'key.expiring': { subject: 'key', about: 'A key ends in 30, 7 or 1 days.', data: ['expiresAt', 'days'] },
   'address.created': { subject: 'addr', about: 'A user has a new billing address.', data: ['country'] },
+  'address.updated': {
+    subject: 'addr',
+    about: 'An address was changed: `changed` names the fields. `newDefault` is the one that became the default.',
+    data: ['changed', 'newDefault'],
+  },
+  'address.deleted': {
+    subject: 'addr',
+    about: 'An address was deleted; `newDefault` is the one that became the default instead.',
+    data: ['newDefault'],
+  },
   'webhook.created': {
     subject: 'wh',
     about: 'The store has a new webhook. Of its URL only the host is told.',

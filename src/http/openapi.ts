@@ -186,9 +186,11 @@ function parametersOf(route: Route): Json[] {
     required: true,
     schema: { type: 'string' },
   }))
+  const required = (route.query as { required?: string[] } | undefined)?.required ?? []
   const query = Object.entries(route.query?.properties ?? {}).map(([name, schema]) => ({
     name,
     in: 'query',
+    ...(required.includes(name) ? { required: true } : {}),
     schema: clean(schema),
     ...('description' in schema ? { description: schema.description } : {}),
   }))

@@ -1,5 +1,7 @@
 // An error is thrown anywhere and rendered here, once, as application/problem+json (RFC 9457).
 
+import { RECENT_SIGN_IN_MS } from '../access/recent.ts'
+import { SECOND } from '../clock.ts'
 import { isUnstorable } from '../db/faults.ts'
 import { ERRORS, Failure } from '../errors.ts'
 import type { Sent } from '../route.ts'
@@ -51,6 +53,9 @@ function challengeOf(code: Failure['code'], required: string[] | undefined): str
     case 'invalid_token':
     case 'invalid_request':
       return `${REALM}, error="${code}"`
+    // RFC 9470.
+    case 'recent_sign_in_required':
+      return `${REALM}, error="insufficient_user_authentication", max_age=${RECENT_SIGN_IN_MS / SECOND}`
     case 'insufficient_permission':
       return `${REALM}, error="insufficient_scope", scope="${required?.join(' ')}"`
     default:

@@ -4,6 +4,7 @@
 import fastJson from 'fast-json-stringify'
 import type { TSchema } from 'typebox'
 import { type Credential, checkQuery, readCredential } from '../access/credential.ts'
+import { unwrapDataKey } from '../access/data-key.ts'
 import type { SignatureCheck } from '../access/github.ts'
 import type { JwtCheck } from '../access/jwt.ts'
 import type { Known } from '../access/known.ts'
@@ -232,15 +233,15 @@ const IDS: Record<string, { kind: IdKind; missing: ErrorCode }> = {
   deliveryId: { kind: 'dlv', missing: 'delivery_not_found' },
 }
 
-/** What is no id: the handler knows whether there is such a thing. */
-const NAMES = new Set(['code'])
+/** What is no id is for the row's call to look at. */
+const OTHER_PARAMS = ['code', 'n']
 
-function checkIds(route: Route, params: Record<string, string>): void {
+function checkIds(route: Route, params: Record<string, string>, faults: Fault[]): void {
   for (const [name, value] of Object.entries(params)) {
-    if (NAMES.has(name)) continue
+    if (OTHER_PARAMS.includes(name)) continue
     const id = IDS[name]
     if (!id) throw new Error(`${route.path} has a parameter ${name} that nobody declared`)
-    if (!isId(id.kind, value)) fail(id.missing)
+    if (!isId(id.kind, value)) return faults.length > 0 ? failInput(faults) : fail(id.missing)
   }
 }
 
@@ -262,6 +263,7 @@ async function answerOnce(
     keyring: gate.here.keyring,
     callerId: caller.id,
     credential: lastingCredential(credential, caller, key),
+    personal: caller.kind === 'user' ? () => unwrapDataKey(gate.here.keyring, caller) : null,
     key,
     method: incoming.method,
     url: incoming.url,
@@ -307,7 +309,7 @@ async function perform(
 ): Promise<Sent> {
   if (route.signedBy) await gate.signatures[route.signedBy](incoming.body, (name) => header(incoming, name))
   const { query, body, faults } = readInput(gate.here, route, incoming)
-  checkIds(route, incoming.params)
+  checkIds(route, incoming.params, faults)
   const retry = request && retryOf(route, request)
   const userAgent = header(incoming, 'user-agent')?.slice(0, 300) ?? null
   const asked = {
@@ -402,7 +404,7 @@ function readInput(here: Here, route: Route, incoming: Incoming): Input {
   const inBody: Fault[] = []
   const query = readQuery(route, incoming.query, inQuery)
   const body = readBody(here, route, incoming, inBody)
-  const failing = route.answersFaults ? inQuery : [...inQuery, ...inBody]
+  const failing = route.tellsFaults ? inQuery : [...inQuery, ...inBody]
   if (failing.length > 0) failInput(failing)
   return { query, body, faults: inBody }
 }
@@ -445,9 +447,10 @@ function readBody(here: Here, route: Route, incoming: Incoming, faults: Fault[])
   const body = route.form ? parseForm(incoming) : bodyOf(route, incoming)
   const found = check(route.body, body)
   faults.push(...found)
-  if (!route.reads) return body
+  const sound = isObject(body) ? without(body, found) : {}
+  if (!route.reads) return found.length > 0 ? sound : body
   const more: Fault[] = []
-  const value = route.reads(isObject(body) ? without(body, found) : {}, here, more)
+  const value = route.reads(sound, here, more)
   const told = new Set(found.map(memberOf))
   faults.push(...more.filter((fault) => !told.has(memberOf(fault))))
   return value

@@ -3,7 +3,8 @@
 // What was answered is kept for 24 hours, in the same transaction as the change. The row is found by a keyed hash of the
 // caller and the Idempotency-Key; neither of them is stored. The answer is sealed under a key made from the server
 // secret, the Idempotency-Key and, where the answer holds a once-only secret, the caller's own credential: whoever has
-// the database and the server secret still cannot open it. See docs/decisions/sealed-retries.md.
+// the database and the server secret still cannot open it. What a user is answered otherwise is sealed under their own
+// key as well, and so goes with them when they are erased. See docs/decisions/sealed-retries.md.
 
 import type { Credential } from '../access/credential.ts'
 import type { Caller } from '../caller.ts'
@@ -23,6 +24,8 @@ export type Request = {
   callerId: string
   /** What the caller must present again for a once-only secret; null for a caller that has nothing lasting. */
   credential: string | null
+  /** A user's own key, under which their answers are sealed: erased with the user, they open for nobody. */
+  personal: (() => Buffer) | null
   key: string
   method: string
   /** Path and query as they were sent. */
@@ -219,8 +222,9 @@ function fingerprintOf(keys: Keyring['current'], request: Request): Buffer {
 }
 
 function sealingKey(keys: Keyring['current'], request: Request, onceOnly: boolean, salt: Uint8Array): Buffer {
-  const knower = onceOnly ? (request.credential as string) : request.callerId
-  return keys.deriveSealing('idempotency-seal', salt, request.key, knower)
+  if (onceOnly) return keys.deriveSealing('idempotency-seal', salt, request.key, request.credential as string)
+  const personal = request.personal ? [request.personal().toString('latin1')] : []
+  return keys.deriveSealing('idempotency-seal', salt, request.key, request.callerId, ...personal)
 }
 
 /** The sealed answer belongs to this caller, request, resource, status and hour, and opens for no other. */

@@ -2,8 +2,9 @@
 // once and the rest wait their turn; past a bound they are told to come back.
 
 import { hash, verify } from '@node-rs/argon2'
-import { type Fault, fail } from '../errors.ts'
+import type { Fault } from '../errors.ts'
 import { randomBytes } from '../secrets.ts'
+import { newTurns } from '../turns.ts'
 
 const COST = { memoryCost: 19_456, timeCost: 2, parallelism: 1 }
 const AT_ONCE = 4
@@ -22,21 +23,7 @@ export async function passwordMatches(stored: string | null, password: string): 
 }
 let decoy: Promise<string> | undefined
 
-let running = 0
-const waiting: (() => void)[] = []
-
-export async function inTurn<T>(work: () => Promise<T>): Promise<T> {
-  if (waiting.length >= MOST_WAITING) fail('overloaded', { retryAfterSeconds: 2 })
-  if (running >= AT_ONCE) await new Promise<void>((resolve) => waiting.push(resolve))
-  else running += 1
-  try {
-    return await work()
-  } finally {
-    const next = waiting.shift()
-    if (next) next()
-    else running -= 1
-  }
-}
+export const inTurn = newTurns(AT_ONCE, MOST_WAITING)
 
 /** Words that the commonest long passwords are built from. */
 const COMMON =

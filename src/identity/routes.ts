@@ -2,12 +2,15 @@
 
 import type { Static } from 'typebox'
 import { SESSION_COOKIE } from '../access/credential.ts'
+import { Words } from '../check.ts'
 import { later, now } from '../clock.ts'
 import { readEmail } from '../email.ts'
 import type { Fault } from '../errors.ts'
 import { PageQuery } from '../page.ts'
 import { type Answer, type Route, route } from '../route.ts'
 import { Type } from '../type.ts'
+import { eraseUser } from './erase.ts'
+import { exportUser } from './export.ts'
 import {
   changePassword,
   endOtherSessions,
@@ -20,7 +23,7 @@ import {
   signUp,
 } from './identity.ts'
 import { checkPassword } from './passwords.ts'
-import { Me, PasswordChange, Sessions, SignedIn, SignIn, SignUp } from './schema.ts'
+import { Export, Me, PasswordChange, Sessions, SignedIn, SignIn, SignUp } from './schema.ts'
 
 export const identityRoutes: Route[] = [
   route(
@@ -80,6 +83,42 @@ export const identityRoutes: Route[] = [
       returns: [200, Me],
     },
     async ({ db, here, caller }) => ({ body: (await readMe(db, here, caller)) as Static<typeof Me> }),
+  ),
+  route(
+    {
+      method: 'DELETE',
+      path: '/v1/user',
+      needs: 'user',
+      summary: 'Erase me',
+      description:
+        'Cannot be undone. E-mail, name, password, sessions and memberships go, invitations to you are withdrawn, and the key that your addresses are sealed under is destroyed: of an address that an invoice points at, country, state and postal code are left. Needs a session opened in the last 10 minutes. The last owner of a store hands it over or deletes it first; `stores` names them. Keys you made go on working; with `keys=revoke` they are revoked wherever you hold `MANAGE_KEYS`.',
+      query: Type.Object(
+        {
+          keys: Type.Optional(
+            Words(['keep', 'revoke'], { default: 'keep', description: 'What becomes of the keys you made.' }),
+          ),
+        },
+        { additionalProperties: false },
+      ),
+      returns: [204, null],
+      errors: ['recent_sign_in_required', 'last_owner'],
+    },
+    async ({ db, here, caller, query }) => {
+      await eraseUser(db, here, caller, query.keys ?? 'keep')
+      return { body: null, headers: { 'set-cookie': sessionCookie('', 0) } }
+    },
+  ),
+  route(
+    {
+      method: 'GET',
+      path: '/v1/user/export',
+      needs: 'user',
+      summary: 'Export all that is held about me',
+      description:
+        'Account, sessions, memberships, invitations, addresses in every store, and what you did, as one JSON file to download. Each list holds the newest 10,000; `incomplete` names those that would be longer.',
+      returns: [200, Export],
+    },
+    ({ db, here, caller }) => exportUser(db, here, caller),
   ),
   route(
     {

@@ -1,6 +1,7 @@
 // Users and their sessions, as they look from outside.
 
 import type { Static } from 'typebox'
+import { Address } from '../billing/schema.ts'
 import { Line, Moment, Nullable, Words } from '../check.ts'
 import { pageOf } from '../page.ts'
 import { ROLES } from '../permissions.ts'
@@ -88,3 +89,106 @@ export const PasswordChange = Type.Object(
   { currentPassword: GivenPassword, newPassword: Password },
   { title: 'PasswordChange', additionalProperties: false },
 )
+
+const closed = { additionalProperties: false }
+/** An address without its label and warnings, which are ours. */
+const ExportedAddress = Type.Pick(
+  Address,
+  [
+    'id',
+    'storeId',
+    'firstName',
+    'lastName',
+    'company',
+    'taxId',
+    'addressLine1',
+    'addressLine2',
+    'city',
+    'state',
+    'postalCode',
+    'country',
+    'phone',
+    'isDefault',
+    'version',
+    'createdAt',
+    'updatedAt',
+  ],
+  closed,
+)
+type ExportedAddress = Static<typeof ExportedAddress>
+const { isDefault: _isDefault, updatedAt: _updatedAt, ...version } = ExportedAddress.properties
+const ExportedVersion = Type.Object({ ...version, from: Moment, until: Moment }, closed)
+export type AddressText = Omit<ExportedAddress, 'id' | 'storeId' | 'isDefault' | 'version' | 'createdAt' | 'updatedAt'>
+
+export const Export = Type.Object(
+  {
+    exportedAt: Moment,
+    user: Type.Object(
+      {
+        ...User.properties,
+        issuer: Nullable(Type.String({ description: 'Of a user of an identity provider: its `iss`.' })),
+        subject: Nullable(Type.String({ description: 'And their `sub` there.' })),
+        updatedAt: Moment,
+      },
+      closed,
+    ),
+    sessions: Type.Array(Type.Pick(Session, ['id', 'userAgent', 'ip', 'createdAt', 'lastUsedAt', 'expiresAt'], closed)),
+    memberships: Type.Array(
+      Type.Object(
+        {
+          storeId: Type.String(),
+          storeName: Type.String(),
+          role: Words(ROLES),
+          permissions: Type.Array(Type.String()),
+          createdAt: Moment,
+          updatedAt: Moment,
+        },
+        closed,
+      ),
+    ),
+    invitations: Type.Array(
+      Type.Object(
+        {
+          id: Type.String(),
+          storeId: Type.String(),
+          email: Nullable(Type.String()),
+          role: Words(ROLES),
+          createdAt: Moment,
+          expiresAt: Moment,
+          acceptedAt: Nullable(Moment),
+          withdrawnAt: Nullable(Moment),
+        },
+        closed,
+      ),
+      { description: 'To your e-mail, or accepted by you.' },
+    ),
+    addresses: Type.Array(ExportedAddress, {
+      description: 'In every store, also where you have no part any more.',
+    }),
+    addressVersions: Type.Array(ExportedVersion, {
+      description: 'What your addresses were before they were changed or deleted: invoices may point at it.',
+    }),
+    events: Type.Array(
+      Type.Object(
+        {
+          id: Type.String(),
+          storeId: Nullable(Type.String()),
+          type: Type.String({ examples: ['address.created'] }),
+          at: Moment,
+          subject: Type.String({ description: 'The id of what it happened to.' }),
+          ip: Nullable(Type.String({ description: 'The address you did it from.' })),
+        },
+        closed,
+      ),
+      { description: 'What you did.' },
+    ),
+    incomplete: Type.Array(
+      Words(['sessions', 'memberships', 'invitations', 'addresses', 'addressVersions', 'events']),
+      {
+        description: 'Each list holds the newest 10,000. Those that would be longer are named here.',
+      },
+    ),
+  },
+  { title: 'Export', ...closed },
+)
+export type Export = Static<typeof Export>

@@ -5,7 +5,10 @@ import { type Api, NEW_KEY, type Shop, shop } from '../../tests/shop.ts'
 import { DAY, HOUR, MINUTE, now, SECOND, travel } from '../clock.ts'
 import { type Db, sql } from '../db/db.ts'
 import { Failure } from '../errors.ts'
+import { ServerKeys } from '../secrets.ts'
 import { newUsage, rollUpUsage } from './usage.ts'
+
+const keyring = { current: new ServerKeys(Buffer.alloc(32)), previous: null }
 
 // ---- how it is read -------------------------------------------------------------------------------------------------
 
@@ -137,15 +140,18 @@ test('a flush whose answer was lost is sent again, and nothing is counted twice'
   const { db } = world.service
   const made = await create(world)
   let lost = 0
-  const usage = newUsage({
-    ...db,
-    transaction: async (work) => {
-      const result = await db.transaction(work)
-      if (lost++ < 2) throw new Failure('unavailable')
-      return result
+  const usage = newUsage(
+    {
+      ...db,
+      transaction: async (work) => {
+        const result = await db.transaction(work)
+        if (lost++ < 2) throw new Failure('unavailable')
+        return result
+      },
     },
-  })
-  const use = () => usage.count({ keyId: made.id, secretNo: 1, outcome: 'VALID', permissions: ['READ'] })
+    keyring,
+  )
+  const use = () => usage.count({ keyId: made.id, secretNo: 1, outcome: 'VALID', permissions: ['READ'], movesTo: null })
   use()
   use()
   await usage.flush()
@@ -185,17 +191,20 @@ test('what was gathered for very many keys is written in parts, and all of it', 
            created_by_kind, created_by_id, created_at, updated_at
       from api_keys, generate_series(1, 12000) as n`)
   let flushes = 0
-  const usage = newUsage({
-    ...db,
-    transaction: (work) => {
-      flushes += 1
-      return db.transaction(work)
+  const usage = newUsage(
+    {
+      ...db,
+      transaction: (work) => {
+        flushes += 1
+        return db.transaction(work)
+      },
     },
-  })
+    keyring,
+  )
   for (let round = 0; round < 2; round++)
     for (let n = 1; n <= 12_000; n++)
-      usage.count({ keyId: `key_${n}`, secretNo: 1, outcome: 'VALID', permissions: ['READ'] })
-  usage.count({ keyId: 'key_that_is_gone', secretNo: 1, outcome: 'VALID', permissions: [] })
+      usage.count({ keyId: `key_${n}`, secretNo: 1, outcome: 'VALID', permissions: ['READ'], movesTo: null })
+  usage.count({ keyId: 'key_that_is_gone', secretNo: 1, outcome: 'VALID', permissions: [], movesTo: null })
   await usage.close()
   expect([flushes, await sumOf(world)]).toEqual([3, 24_000])
   const [{ used }] = await world.sql('select count(last_used_at)::int as used from api_keys')
@@ -208,8 +217,8 @@ test('use of the old secret that is written down while the key is rotated stays 
   const { db } = world.service
   const headers = { 'idempotency-key': 'the-answer-that-was-lost' }
   const made = (await world.api.post(world.keys, NEW_KEY, { as: world.owner.token, headers })).body
-  const usage = newUsage(db)
-  usage.count({ keyId: made.id, secretNo: 1, outcome: 'VALID', permissions: [] })
+  const usage = newUsage(db, keyring)
+  usage.count({ keyId: made.id, secretNo: 1, outcome: 'VALID', permissions: [], movesTo: null })
   let flushed: Promise<void> | undefined
   await db.transaction(async (tx: Db) => {
     await tx.query(sql`
@@ -243,8 +252,8 @@ test('writing down use changes nothing that anyone did: no revision, no word to 
   await ear.connect()
   ear.on('notification', ({ payload = '' }) => words.push(payload))
   await ear.query('listen storekeeper_keys')
-  const usage = newUsage(db)
-  usage.count({ keyId: made.id, secretNo: 1, outcome: 'VALID', permissions: ['READ'] })
+  const usage = newUsage(db, keyring)
+  usage.count({ keyId: made.id, secretNo: 1, outcome: 'VALID', permissions: ['READ'], movesTo: null })
   await usage.close()
   await ear.query('select 1')
   await ear.end()

@@ -1,12 +1,15 @@
 // Use is counted in memory and written in batches, so that using a key never costs a write of its own. A process that is
 // killed loses at most one interval of counts. A flush whose answer was lost is sent again under the same id, and the
 // database writes it once: nothing is counted twice.
+//
+// A key's hash cannot be made anew without the key, so after a change of the server secret each moves when it is used.
 
 import { DAY, HOUR, later, now, nowMs, SECOND } from '../clock.ts'
 import { type Db, sql } from '../db/db.ts'
 import { destroySecrets } from '../idempotency/retry.ts'
 import { newId } from '../ids.ts'
 import type { Permission } from '../permissions.ts'
+import type { Keyring } from '../secrets.ts'
 import type { Outcome } from './schema.ts'
 
 /** `lastUsedAt` is at most 10 s behind. */
@@ -19,7 +22,13 @@ const WRITTEN_AT_ONCE = 5_000
 const HOURS_KEPT_MS = 90 * DAY
 const DAYS_KEPT_MS = 400 * DAY
 
-type Use = { keyId: string; secretNo: number; outcome: Outcome; permissions: readonly Permission[] }
+type Use = {
+  keyId: string
+  secretNo: number
+  movesTo: string | null
+  outcome: Outcome
+  permissions: readonly Permission[]
+}
 
 export type Usage = { count(use: Use): void; flush(): Promise<void>; close(): Promise<void> }
 
@@ -29,12 +38,14 @@ type Counted = {
   counts: Partial<Record<Outcome, number>>
   /** When each secret was last used with success, by its number. */
   secrets: Map<number, number>
+  /** The hashes of those that are to move to another server secret. */
+  moves: Map<number, string>
   exercised: Map<Permission, number>
 }
 
 type Batch = { id: string; counted: Counted[] }
 
-export function newUsage(db: Db): Usage {
+export function newUsage(db: Db, keyring: Keyring): Usage {
   const counting = new Map<string, Counted>()
   /** Of hours that are over, or waiting to be written. */
   const counted: Counted[] = []
@@ -47,18 +58,19 @@ export function newUsage(db: Db): Usage {
     if (found?.hour === hour) return found
     if (counting.size + counted.length >= MOST_COUNTED) return null
     if (found) counted.push(found)
-    const fresh = { keyId, hour, counts: {}, secrets: new Map(), exercised: new Map() }
+    const fresh = { keyId, hour, counts: {}, secrets: new Map(), moves: new Map(), exercised: new Map() }
     counting.set(keyId, fresh)
     return fresh
   }
 
-  function count({ keyId, secretNo, outcome, permissions }: Use): void {
+  function count({ keyId, secretNo, movesTo, outcome, permissions }: Use): void {
     const at = nowMs()
     const counter = counterOf(keyId, at - (at % HOUR))
     if (!counter) return
     counter.counts[outcome] = (counter.counts[outcome] ?? 0) + 1
     if (outcome !== 'VALID') return
     counter.secrets.set(secretNo, at)
+    if (movesTo !== null) counter.moves.set(secretNo, movesTo)
     for (const permission of permissions) counter.exercised.set(permission, at)
   }
 
@@ -71,7 +83,7 @@ export function newUsage(db: Db): Usage {
         sent = { id: newId('req'), counted: counted.splice(0, WRITTEN_AT_ONCE) }
       }
       try {
-        await writeUse(db, sent)
+        await writeUse(db, keyring, sent)
       } catch {
         return
       }
@@ -96,9 +108,12 @@ export function newUsage(db: Db): Usage {
   }
 }
 
-async function writeUse(db: Db, { id, counted }: Batch): Promise<void> {
+async function writeUse(db: Db, keyring: Keyring, { id, counted }: Batch): Promise<void> {
   const counts = counted.flatMap(({ keyId, hour, counts }) =>
     Object.entries(counts).map(([outcome, count]) => ({ key_id: keyId, at: new Date(hour), outcome, count })),
+  )
+  const moves = counted.flatMap(({ keyId, moves }) =>
+    [...moves].map(([secretNo, hash]) => ({ key_id: keyId, secret_no: secretNo, hash })),
   )
   const exercised = counted.flatMap(({ keyId, exercised }) =>
     [...exercised].map(([permission, at]) => ({ key_id: keyId, permission, at: new Date(at) })),
@@ -111,6 +126,7 @@ async function writeUse(db: Db, { id, counted }: Batch): Promise<void> {
    returning id`)
     if (fresh.length === 0) return
     const firstUsed = await writeLastUse(tx, lastUse(counted))
+    await moveHashes(tx, keyring, moves)
     await tx.query(sql`
       insert into key_usage (key_id, grain, at, outcome, count)
       select used.key_id, 'hour', used.at, used.outcome, sum(used.count)
@@ -177,6 +193,35 @@ async function writeLastUse(tx: Db, used: LastUse): Promise<string[]> {
            as used(id text, at timestamptz, by_current timestamptz, by_previous timestamptz)
      where key.id = used.id`)
   return keys.filter((key) => key.secret_used_at === null && secretsOf(key).has(key.secret_no)).map(({ id }) => id)
+}
+
+type Move = { key_id: string; secret_no: number; hash: string }
+
+/**
+ * From the previous server secret to the current one, once the operator has said that this is where everything goes
+ * (`secret rewrap`). The number of the secret says which hash it is, and nothing but the hash changes: a secret that has
+ * been replaced meanwhile stays replaced. The rows are locked already.
+ */
+async function moveHashes(tx: Db, { current, previous }: Keyring, moves: Move[]): Promise<void> {
+  if (!previous || moves.length === 0) return
+  const moved = JSON.stringify(moves)
+  const allowed = sql`exists (select from server_secret where kid = ${current.kid})`
+  await tx.query(sql`
+    update api_keys key
+       set hash = decode(moved.hash, 'hex'), hash_kid = ${current.kid}
+      from json_to_recordset(${moved}) as moved(key_id text, secret_no int, hash text)
+     where key.id = moved.key_id
+       and key.secret_no = moved.secret_no
+       and key.hash_kid = ${previous.kid}
+       and ${allowed}`)
+  await tx.query(sql`
+    update api_keys key
+       set previous_hash = decode(moved.hash, 'hex'), previous_hash_kid = ${current.kid}
+      from json_to_recordset(${moved}) as moved(key_id text, secret_no int, hash text)
+     where key.id = moved.key_id
+       and key.secret_no - 1 = moved.secret_no
+       and key.previous_hash_kid = ${previous.kid}
+       and ${allowed}`)
 }
 
 const ROLLED_UP_AT_ONCE = 5_000

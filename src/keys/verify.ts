@@ -41,7 +41,7 @@ export function newVerifier(
   function settle(key: KnownKey | null, code: Outcome, { permissions = NONE }: { permissions?: readonly string[] }) {
     told(code)
     if (!key || code === 'NOT_FOUND') return NOBODY
-    usage.count({ keyId: key.id, secretNo: key.secret_no, outcome: code, permissions })
+    usage.count({ keyId: key.id, secretNo: key.secret_no, movesTo: key.moves_to, outcome: code, permissions })
     return verdictOn(here, key, code)
   }
 
@@ -78,7 +78,8 @@ export function newVerifier(
     verify,
     verifyNow,
     explain,
-    acted: ({ id, secretNo }, outcome, permissions) => usage.count({ keyId: id, secretNo, outcome, permissions }),
+    acted: ({ id: keyId, secretNo, movesTo }, outcome, permissions) =>
+      usage.count({ keyId, secretNo, movesTo, outcome, permissions }),
   }
 }
 

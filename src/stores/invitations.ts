@@ -1,6 +1,7 @@
 // How somebody comes to have a part in a store: by an invitation with a token that works once, or by joining a store that
 // is open.
 
+import { stillHere } from '../access/standing.ts'
 import { type KeyCaller, madeBy, type UserCaller } from '../caller.ts'
 import { DAY, later, now } from '../clock.ts'
 import { type Db, sql } from '../db/db.ts'
@@ -191,6 +192,7 @@ export async function acceptInvitation(
   await writeEvents(tx, [
     newEvent(caller, row.store_id, 'member.joined', caller.id, { role: row.role, permissions, invitation: row.id }),
   ])
+  await stillHere(tx, caller)
   return {
     body: {
       store: showStore(store),
@@ -246,6 +248,7 @@ export async function joinStore(tx: Db, caller: UserCaller, storeId: string): Pr
     return violated(error) === 'members_pkey' ? fail('already_member') : Promise.reject(error)
   }
   await writeEvents(tx, [newEvent(caller, storeId, 'member.joined', caller.id, { role: 'CUSTOMER', permissions: [] })])
+  await stillHere(tx, caller)
   return {
     body: {
       store: showStore(store),

@@ -1,6 +1,7 @@
 // Who has a part in a store, and what they may do there. Nobody gives what they do not hold, nobody changes a member who
 // holds more, and a store never loses its last owner.
 
+import { keysMadeBy, revokeKeys } from '../access/made-keys.ts'
 import { held, type KeyCaller, type UserCaller } from '../caller.ts'
 import { now } from '../clock.ts'
 import { type Db, sql } from '../db/db.ts'
@@ -9,7 +10,6 @@ import { checkMatch, etagOf } from '../etag.ts'
 import { newEvent, writeEvents } from '../events/event.ts'
 import { checkGrant, isOwner, OWNER_HOLDS_ALL } from '../grant.ts'
 import type { Here } from '../here.ts'
-import { destroySecrets } from '../idempotency/retry.ts'
 import { type KeyRow, statusOf } from '../keys/schema.ts'
 import { cutPage, type Page, type PageAsked, windowOf } from '../page.ts'
 import { missingFrom, type Permission, permissionsOf, type Role } from '../permissions.ts'
@@ -176,20 +176,6 @@ async function keepAnOwner(tx: Db, storeId: string): Promise<void> {
   if (owners.length < 2) fail('last_owner')
 }
 
-/** The keys a member made, and those that these keys have made. */
-const keysOf = (place: { storeId: string; userId: string }) => sql`
-  with recursive made as (
-    select id
-      from api_keys
-     where store_id = ${place.storeId}
-       and created_by_id = ${place.userId}
-     union
-    select key.id
-      from made
-      join api_keys key on key.created_by_id = made.id and key.store_id = ${place.storeId}
-  )
-  select id from made`
-
 /** What becomes of them: they stay, or they are revoked with their maker. */
 async function settleKeys(
   tx: Db,
@@ -198,34 +184,8 @@ async function settleKeys(
   fate: 'keep' | 'revoke',
 ): Promise<KeyState[]> {
   const at = now()
-  const reason = 'member removed or demoted'
-  const ids = (await tx.query<{ id: string }>(keysOf(place))).map(({ id }) => id)
-  if (fate === 'revoke' && ids.length > 0) {
-    const revoked = await tx.query<{ id: string; expires_at: Date | null }>(sql`
-      update api_keys
-         set revoked_at = ${at}, revocation_reason = ${reason}, updated_at = ${at}, revision = revision + 1
-       where id in (
-               -- In the order in which everyone locks keys.
-               select id
-                 from api_keys
-                where id = any(${ids})
-                  and revoked_at is null
-                order by id
-                  for no key update
-             )
-   returning id, expires_at`)
-    // The count is never less than the number of live keys; an expired key may have left it already.
-    const live = revoked.filter((key) => key.expires_at === null || key.expires_at > at).length
-    await tx.query(sql`update stores set live_keys = greatest(0, live_keys - ${live}) where id = ${place.storeId}`)
-    await destroySecrets(
-      tx,
-      revoked.map(({ id }) => id),
-    )
-    await writeEvents(
-      tx,
-      revoked.map(({ id }) => newEvent(caller, place.storeId, 'key.revoked', id, { reason })),
-    )
-  }
+  const ids = await keysMadeBy(tx, place)
+  if (fate === 'revoke') await revokeKeys(tx, caller, place.storeId, ids, 'member removed or demoted')
   const rows = await tx.query<KeyFacts>(sql`
     select id, name, revoked_at, expires_at, enabled
       from api_keys

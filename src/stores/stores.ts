@@ -1,5 +1,6 @@
 // Stores: made by a user, who becomes their owner; changed and deleted by those who hold MANAGE_STORE.
 
+import { stillHere } from '../access/standing.ts'
 import type { KeyCaller, UserCaller } from '../caller.ts'
 import { DAY, later, now } from '../clock.ts'
 import { type Db, sql } from '../db/db.ts'
@@ -39,6 +40,7 @@ export async function createStore(tx: Db, caller: UserCaller, wanted: NewStore):
     select id, ${caller.id}, 'OWNER', ${at}::timestamptz, ${at}::timestamptz
       from store`)
   await writeEvents(tx, [newEvent(caller, row.id, 'store.created', row.id, settingsOf(row))])
+  await stillHere(tx, caller)
   return { body: showStore(row), etag: etagOf(1), resource: { id: row.id, location: `/v1/user/store/${row.id}` } }
 }
 

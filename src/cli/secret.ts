@@ -1,0 +1,233 @@
+// Changing the server secret. What is kept under it is of two kinds: the users' own keys, which are small and are wrapped
+// anew here, a batch at a time, and the hashes of API keys, which nobody can make without the key and which therefore move
+// when a key is used (keys/usage.ts), once this command has said where to.
+
+import { rewrapDataKey } from '../access/data-key.ts'
+import { DAY, later, now } from '../clock.ts'
+import { type Db, type Sql, sql } from '../db/db.ts'
+import { changeOwnSecret, forgetOwnPreviousSecret } from '../own-secret.ts'
+import type { Keyring } from '../secrets.ts'
+import { type Io, withDatabase } from './with-database.ts'
+
+const USAGE = 'Usage: secret rotate | rewrap | status | retire [--force]'
+const BATCH = 500
+/** A statement may take 5 seconds, so a whole table is counted in steps. */
+const COUNTED_AT_ONCE = 50_000
+
+export async function secret([verb, ...rest]: string[], io: Io): Promise<void> {
+  switch (verb) {
+    case 'rotate':
+      return rotate(io)
+    case 'rewrap':
+      return withDatabase(io, async (db, _, { keyring, secretDir }) => {
+        await rewrap(db, keyring, io)
+        await report(db, keyring, secretDir, io)
+      })
+    case 'status':
+      return withDatabase(io, (db, _, { keyring, secretDir }) => report(db, keyring, secretDir, io))
+    case 'retire':
+      return retire(rest.includes('--force'), io)
+    default:
+      throw new Error(USAGE)
+  }
+}
+
+// ---- a new secret for an embedded database ------------------------------------------------------------------------------
+
+/** With the service stopped, so that nobody goes on writing under the old one alone. */
+async function rotate(io: Io): Promise<void> {
+  await withDatabase(
+    io,
+    async (db, config, { keyring, secretDir }) => {
+      if (secretDir === null)
+        throw new Error(
+          `The secret comes from ${config.DATABASE_URL ? 'your settings' : 'SERVER_SECRET'}: set a new SERVER_SECRET, the old one as SERVER_SECRET_PREVIOUS, restart, and run "secret rewrap".`,
+        )
+      if (keyring.previous)
+        throw new Error('The last change is not finished: run "secret rewrap" and then "secret retire" first.')
+      const changed = changeOwnSecret(secretDir)
+      io.say('There is a new secret in server-secret; the old one is in server-secret.previous.')
+      await rewrap(db, changed, io)
+      await report(db, changed, secretDir, io)
+    },
+    { alone: true },
+  )
+}
+
+async function retire(force: boolean, io: Io): Promise<void> {
+  await withDatabase(io, async (db, _, { keyring, secretDir }) => {
+    if (secretDir === null)
+      throw new Error('The secret comes from your settings: take SERVER_SECRET_PREVIOUS out of them, and restart.')
+    const left = await countLeft(db, keyring)
+    if (!force && left.users + left.keys + left.answers > 0) {
+      tell(left, keyring, secretDir, io)
+      throw new Error('The previous secret was kept. "secret retire --force" gives up what is left.')
+    }
+    forgetOwnPreviousSecret(secretDir)
+    io.say('The previous secret is gone. A running service knows it until it is restarted.')
+  })
+}
+
+// ---- wrapped anew -------------------------------------------------------------------------------------------------------
+
+type UserRow = { id: string; data_key: Buffer; data_key_kid: string }
+
+/** Each batch is a statement of its own: stopped at any moment, the next run goes on with what is left. */
+async function rewrap(db: Db, keyring: Keyring, io: Io): Promise<void> {
+  const { current, previous } = keyring
+  await db.query(sql`
+    insert into server_secret (kid, since)
+    values (${current.kid}, ${now()})
+        on conflict (n) do update
+       set kid = excluded.kid, since = excluded.since
+     where server_secret.kid <> excluded.kid`)
+  if (!previous) return io.say('There is no previous secret here, so there is nothing to move.')
+  const all = await countUsers(db, sql`data_key_kid = ${previous.kid}`)
+  const stop = stopSign()
+  const began = performance.now()
+  try {
+    for (let done = 0, after = ''; ; ) {
+      const rows = await nextUsers(db, previous.kid, after)
+      if (rows.length === 0) break
+      if (stop.told) throw new Error(`Stopped. ${all - done} users are left: run "secret rewrap" again to go on.`)
+      await writeKeys(db, keyring, rows)
+      done += rows.length
+      after = rows.at(-1)?.id ?? after
+      const perSecond = Math.round((done * 1000) / (performance.now() - began))
+      io.say(`${done} of ${all} users, ${perSecond}/s, ${Math.max(0, all - done)} left`)
+    }
+  } finally {
+    stop.close()
+  }
+}
+
+function nextUsers(db: Db, kid: string, after: string): Promise<UserRow[]> {
+  return db.query<UserRow>(sql`
+    select id, data_key, data_key_kid
+      from users
+     where id > ${after}
+       and data_key_kid = ${kid}
+     order by id
+     limit ${BATCH}`)
+}
+
+/** Whoever was erased meanwhile has no key, and gets none. */
+async function writeKeys(db: Db, keyring: Keyring, rows: UserRow[]): Promise<void> {
+  const moved = rows.map(({ id, data_key, data_key_kid }) => {
+    const { wrapped, kid } = rewrapDataKey(keyring, { id, dataKey: data_key, dataKeyKid: data_key_kid })
+    return { id, before: data_key.toString('hex'), data_key: wrapped.toString('hex'), data_key_kid: kid }
+  })
+  await db.query(sql`
+    update users
+       set data_key = decode(moved.data_key, 'hex'), data_key_kid = moved.data_key_kid
+      from json_to_recordset(${JSON.stringify(moved)})
+           as moved(id text, before text, data_key text, data_key_kid text)
+     where users.id = moved.id
+       and users.data_key = decode(moved.before, 'hex')`)
+}
+
+/** npm passes on the Ctrl-C that the terminal has sent us already: only one that comes later means "at once". */
+const SAME_SIGNAL_MS = 1_000
+
+/** Told to stop, it ends between two batches; told again, at once. */
+function stopSign(): { told: boolean; close(): void } {
+  let toldAt = 0
+  const hear = () => {
+    if (toldAt !== 0 && performance.now() - toldAt > SAME_SIGNAL_MS) process.exit(130)
+    toldAt ||= performance.now()
+    sign.told = true
+  }
+  const sign = { told: false, close: () => void process.off('SIGINT', hear).off('SIGTERM', hear) }
+  process.on('SIGINT', hear).on('SIGTERM', hear)
+  return sign
+}
+
+// ---- what is left -------------------------------------------------------------------------------------------------------
+
+type Left = {
+  /** Users whose key is not under the current secret. */
+  users: number
+  /** Keys that still work, and are not. */
+  keys: number
+  /** Answers remembered for retries that are not, and when the last of them goes. */
+  answers: number
+  until: Date | null
+}
+
+async function report(db: Db, keyring: Keyring, secretDir: string | null, io: Io): Promise<void> {
+  tell(await countLeft(db, keyring), keyring, secretDir, io)
+}
+
+function tell(left: Left, { previous }: Keyring, secretDir: string | null, io: Io): void {
+  io.print(`users ${left.users}`)
+  io.print(`keys ${left.keys}`)
+  io.print(`remembered answers ${left.answers}`)
+  const drop = secretDir === null ? 'take SERVER_SECRET_PREVIOUS out of the settings' : 'run "secret retire"'
+  const nothing = left.users + left.keys + left.answers === 0
+  if (nothing && !previous) return io.say('Everything is under the current secret, and no other is known here.')
+  if (nothing)
+    return io.say(`Nothing is left under another secret: you may ${drop}. Cursors handed out before then end with it.`)
+  io.say('Not everything is under the current secret. Without the previous one:')
+  if (left.users > 0)
+    io.say(
+      '- the addresses of these users cannot be read. Run "secret rewrap" with the secret they are under as the previous one.',
+    )
+  if (left.keys > 0)
+    io.say(
+      '- these keys no longer work. Each moves within seconds of its next use; rotate or revoke those that are unused.',
+    )
+  if (left.answers > 0)
+    io.say(
+      `- retries of these requests would be carried out again. The last is forgotten at ${left.until?.toISOString()}.`,
+    )
+}
+
+async function countLeft(db: Db, { current }: Keyring): Promise<Left> {
+  const answers = await db.one<{ count: number; last: Date | null }>(sql`
+    select count(*)::int as count, max(created_at) as last
+      from remembered_answers
+     where kid <> ${current.kid}
+       and created_at > ${later(-DAY)}`)
+  return {
+    users: await countUsers(db, sql`data_key_kid <> ${current.kid}`),
+    keys: await countKeys(db, current.kid),
+    answers: answers?.count ?? 0,
+    until: answers?.last ? later(DAY, answers.last) : null,
+  }
+}
+
+function countUsers(db: Db, which: Sql): Promise<number> {
+  return countInSteps(
+    db,
+    (after) =>
+      sql`
+      select max(id) as last, count(*) filter (where ${which})::int as count
+        from (select id, data_key_kid from users where id > ${after} order by id limit ${COUNTED_AT_ONCE}) as step`,
+  )
+}
+
+/** Keys that are revoked or expired work under no secret. */
+function countKeys(db: Db, kid: string): Promise<number> {
+  return countInSteps(
+    db,
+    (after) =>
+      sql`
+      select max(id) as last,
+             count(*) filter (
+               where revoked_at is null
+                 and (expires_at is null or expires_at > ${now()})
+                 and (hash_kid <> ${kid} or (previous_hash_kid <> ${kid} and previous_expires_at > ${now()}))
+             )::int as count
+        from (select * from api_keys where id > ${after} order by id limit ${COUNTED_AT_ONCE}) as step`,
+  )
+}
+
+async function countInSteps(db: Db, step: (after: string) => Sql): Promise<number> {
+  let count = 0
+  for (let after: string | null = ''; after !== null; ) {
+    const found: { last: string | null; count: number } | null = await db.one(step(after))
+    count += found?.count ?? 0
+    after = found?.last ?? null
+  }
+  return count
+}

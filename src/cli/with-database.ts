@@ -1,0 +1,30 @@
+// What every command that needs the database does first and last: the same settings as the service, also beside it.
+
+import { type Config, readConfig } from '../config.ts'
+import { connect, type Db } from '../db/db.ts'
+import { migrate } from '../db/migrate.ts'
+import { type Home, openHome, visitHome } from '../home.ts'
+
+/** What a person should read goes to `say`; `print` is for the result. */
+export type Io = { say(line: string): void; print(line: string): void }
+
+/** `alone`: an embedded database is held as the service holds it, so that none runs beside. */
+export async function withDatabase(
+  io: Io,
+  work: (db: Db, config: Config, home: Home) => Promise<void>,
+  { alone = false } = {},
+): Promise<void> {
+  const config = readConfig(process.env)
+  const home = await (alone ? openHome : visitHome)(config, io.say)
+  try {
+    await migrate(home.connection, io.say)
+    const db = connect(home.connection)
+    try {
+      await work(db, config, home)
+    } finally {
+      await db.close()
+    }
+  } finally {
+    await home.close()
+  }
+}

@@ -1,0 +1,127 @@
+// To be forgotten. The user's own key is destroyed, and with it the text of every address, wherever a copy lies; e-mail,
+// name, password and sessions go. What stays is a row with an id and nothing else, so that events, keys and the country,
+// state and postal code of an address that an invoice points at go on making sense.
+//
+// The locks come in the order that everyone takes them in: stores, members, the user. What came to be before the last of
+// them was held is seen then, and the request begins anew (`CallerChanged`); what comes after finds the user gone.
+
+import { keysMadeBy, revokeKeys } from '../access/made-keys.ts'
+import { checkRecentSignIn } from '../access/recent.ts'
+import { CallerChanged } from '../access/standing.ts'
+import type { UserCaller } from '../caller.ts'
+import { now } from '../clock.ts'
+import { type Db, sql } from '../db/db.ts'
+import { fail } from '../errors.ts'
+import { type EventRow, newEvent, writeEvents } from '../events/event.ts'
+import type { Here } from '../here.ts'
+import { destroySecrets } from '../idempotency/retry.ts'
+import { type Permission, permissionsOf, type Role } from '../permissions.ts'
+
+export async function eraseUser(tx: Db, here: Here, caller: UserCaller, fate: 'keep' | 'revoke'): Promise<void> {
+  await checkRecentSignIn(tx, caller)
+  const stores = await lockAll(tx, caller)
+  if (fate === 'revoke') await revokeTheirKeys(tx, here, caller, stores)
+  await withdrawInvitations(tx, caller)
+  await tx.query(sql`delete from members where user_id = ${caller.id}`)
+  await tx.query(sql`delete from sessions where user_id = ${caller.id}`)
+  await tx.query(sql`
+    update users
+       set email = null, name = null, password_hash = null, issuer = null, subject = null, data_key = null,
+           data_key_kid = null, erased_at = ${now()}, updated_at = ${now()}
+     where id = ${caller.id}`)
+  const left = (store: Store): EventRow => newEvent(caller, store.id, 'member.left', caller.id, { role: store.role })
+  await writeEvents(tx, [...stores.map(left), newEvent(caller, null, 'user.erased', caller.id, { keys: fate })])
+}
+
+/** What the user is in a store that is not deleted. */
+type Store = { id: string; name: string; role: Role; permissions: Permission[] | null; owners: number }
+
+/** The user's stores, their part in them, and the user: nobody changes any of it until the transaction ends. */
+async function lockAll(tx: Db, caller: UserCaller): Promise<Store[]> {
+  const locked = await tx.query<{ id: string }>(sql`
+    select id
+      from stores
+     where id in (select store_id from members where user_id = ${caller.id})
+       and deleted_at is null
+     order by id
+       for no key update`)
+  await tx.query(sql`
+    select store_id
+      from members
+     where user_id = ${caller.id}
+     order by store_id
+       for update`)
+  await tx.query(sql`
+    select id
+      from sessions
+     where user_id = ${caller.id}
+     order by id
+       for update`)
+  const user = await tx.one(sql`
+    select id
+      from users
+     where id = ${caller.id}
+       and erased_at is null
+       for update`)
+  if (user === null) throw new CallerChanged()
+  const stores = await storesOf(tx, caller)
+  const ids = new Set(locked.map(({ id }) => id))
+  if (stores.some(({ id }) => !ids.has(id))) throw new CallerChanged()
+  keepOwners(stores)
+  return stores
+}
+
+function storesOf(tx: Db, caller: UserCaller): Promise<Store[]> {
+  return tx.query<Store>(sql`
+    select store.id, store.name, member.role, member.permissions,
+           (select count(*)::int
+              from (select from members where store_id = store.id and role = 'OWNER' limit 2) as owner) as owners
+      from members member
+      join stores store on store.id = member.store_id and store.deleted_at is null
+     where member.user_id = ${caller.id}
+     order by store.id`)
+}
+
+/** A store keeps at least one owner: whoever is the last hands it over or deletes it first. */
+function keepOwners(stores: Store[]): void {
+  const orphaned = stores.filter(({ role, owners }) => role === 'OWNER' && owners < 2)
+  if (orphaned.length > 0)
+    fail('last_owner', {
+      detail:
+        'You are the last owner of each store in "stores". Make somebody else an owner, or delete the store first.',
+      members: { stores: orphaned.map(({ id, name }) => ({ id, name })) },
+    })
+}
+
+/** Only where they may revoke keys today: leaving is no way to take more than one's own away. */
+async function revokeTheirKeys(tx: Db, here: Here, caller: UserCaller, stores: Store[]): Promise<void> {
+  for (const { id: storeId, role, permissions } of stores) {
+    if (!permissionsOf(here.permissions, role, permissions).includes('MANAGE_KEYS')) continue
+    const ids = await keysMadeBy(tx, { storeId, userId: caller.id })
+    await revokeKeys(tx, caller, storeId, ids, 'its maker was erased')
+  }
+}
+
+/** Open ones end; of all of them the e-mail goes. */
+async function withdrawInvitations(tx: Db, caller: UserCaller): Promise<void> {
+  const withdrawn = await tx.query<{ id: string; store_id: string }>(sql`
+    update invitations
+       set withdrawn_at = ${now()}
+     where email = ${caller.email}
+       and accepted_at is null
+       and withdrawn_at is null
+ returning id, store_id`)
+  await tx.query(sql`
+    update invitations
+       set email = null
+     where email = ${caller.email}
+        or accepted_by = ${caller.id}`)
+  await destroySecrets(
+    tx,
+    withdrawn.map(({ id }) => id),
+  )
+  await writeEvents(
+    tx,
+    withdrawn.map(({ id, store_id }) => newEvent(caller, store_id, 'member.invitation_withdrawn', id, {})),
+  )
+}

@@ -1,0 +1,53 @@
+// What is left of a secret or of a person where nobody looks: in the rows, in the write-ahead log, in PostgreSQL's own log.
+
+import { expect } from 'vitest'
+import type { Shop } from './shop.ts'
+
+/** Every row of every table as text; where it holds bytes, also those bytes read as text. */
+export async function everyRow(sql: Shop['sql']): Promise<string> {
+  const tables = await sql(`
+    select format('%I.%I', n.nspname, c.relname) as name
+      from pg_class c
+      join pg_namespace n on n.oid = c.relnamespace
+     where c.relkind in ('r', 'p', 'm')
+       and n.nspname not in ('pg_catalog', 'information_schema')`)
+  expect(tables.length).toBeGreaterThan(9)
+  const texts: string[] = []
+  for (const { name } of tables)
+    for (const { row } of await sql(`select t::text as row from ${name} as t`)) {
+      texts.push(row)
+      for (const [, hex] of row.matchAll(/\\x([0-9a-f]+)/g)) texts.push(Buffer.from(hex, 'hex').toString())
+    }
+  return texts.join('\n')
+}
+
+export async function walPosition(sql: Shop['sql']): Promise<string> {
+  return (await sql('select pg_current_wal_lsn()::text as lsn'))[0].lsn
+}
+
+/** More than any of the files has; PostgreSQL before 16 wants to be told. */
+const SEGMENT_BYTES = 256 * 1024 * 1024
+
+/** The write-ahead log since the beginning, and the server's own log; only a superuser may read them. */
+export async function filesOf(sql: Shop['sql'], since: string): Promise<Record<string, string>> {
+  const [{ superuser }] = await sql('select rolsuper as superuser from pg_roles where rolname = current_user')
+  if (!superuser) return {}
+  const segments = await sql(
+    `select name from pg_ls_waldir() where name >= pg_walfile_name($1::pg_lsn) and name <= pg_walfile_name(pg_current_wal_lsn()) order by name`,
+    [since],
+  )
+  expect(segments.length).toBeGreaterThan(0)
+  const wal: string[] = []
+  for (const { name } of segments) {
+    const [{ bytes }] = await sql(`select pg_read_binary_file('pg_wal/' || $1, 0, $2, true) as bytes`, [
+      name,
+      SEGMENT_BYTES,
+    ])
+    wal.push((bytes ?? Buffer.alloc(0)).toString('utf8'))
+  }
+  const [{ log }] = await sql(
+    `select pg_read_file(current_setting('data_directory') || '/../postgres.log', 0, $1, true) as log`,
+    [SEGMENT_BYTES],
+  )
+  return { 'the write-ahead log': wal.join(''), ...(log === null ? {} : { 'the log of PostgreSQL': log as string }) }
+}
