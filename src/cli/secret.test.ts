@@ -17,6 +17,7 @@ import { readConfig } from '../config.ts'
 import { newId } from '../ids.ts'
 import { type Keyring, newKeyring, Secret } from '../secrets.ts'
 import { startService } from '../service.ts'
+import { mintSecret, openSecret } from '../webhooks/signature.ts'
 import { secret } from './secret.ts'
 
 const LONG = 120_000
@@ -122,12 +123,12 @@ test('a change of the secret from end to end: what was written moves, and the ol
   expect(await Promise.all([used.key, rotated.key, after.key].map(works))).toEqual([200, 200, 200])
   await until(async () => (await next.get(`${keys}/${used.id}`, { as })).body.lastUsedAt !== null)
   expect(await kids(world, 'api_keys', 'hash_kid')).toEqual({ [OLD]: 4 })
-  expect((await run(env, 'status')).printed).toEqual(['users 1', 'keys 3', 'remembered answers 1'])
+  expect((await run(env, 'status')).printed).toEqual(['users 1', 'keys 3', 'remembered answers 1', 'webhooks 0'])
 
   const moved = await run(env, 'rewrap')
   expect(moved.failed).toBeNull()
   expect(moved.said[0]).toMatch(/^1 of 1 users, \d+\/s, 0 left$/)
-  expect(moved.printed).toEqual(['users 0', 'keys 3', 'remembered answers 1'])
+  expect(moved.printed).toEqual(['users 0', 'keys 3', 'remembered answers 1', 'webhooks 0'])
   expect(await kids(world, 'users', 'data_key_kid')).toEqual({ [KID]: 1 })
   expect((await next.get(`${billing}/${address.id}`, { as })).body).toEqual(address)
   // Once more changes nothing.
@@ -148,7 +149,7 @@ test('a change of the secret from end to end: what was written moves, and the ol
   // What a day keeps goes by itself.
   await sql(`update remembered_answers set created_at = created_at - interval '25 hours'`)
   const done = await run(env, 'status')
-  expect(done.printed).toEqual(['users 0', 'keys 0', 'remembered answers 0'])
+  expect(done.printed).toEqual(['users 0', 'keys 0', 'remembered answers 0', 'webhooks 0'])
   expect(done.said.join()).toContain('you may take SERVER_SECRET_PREVIOUS out of the settings')
   expect((await run(env, 'retire')).failed).toContain('take SERVER_SECRET_PREVIOUS out of them')
   expect((await run(env, 'rotate')).failed).toContain('set a new SERVER_SECRET')
@@ -262,6 +263,92 @@ test('Ctrl-C ends it between two batches, and it says how much is left', { timeo
   expect(await keysIn(world, keyring(fresh))).toEqual(users)
 })
 
+test('the secrets of webhooks move too, both of them while one is being replaced, and are what they were', {
+  timeout: LONG,
+}, async () => {
+  const world = await shop()
+  const { api, owner, store, node, sql, serverSecret: old } = world
+  const as = owner.token
+  const webhooks = `/v1/user/store/${store.id}/webhooks`
+  const make = async () => (await api.post(webhooks, { url: 'https://shop.example/hooks', types: ['*'] }, { as })).body
+  const rotate = async (id: string) =>
+    (await api.post(`${webhooks}/${id}/rotate`, { gracePeriodSeconds: 3600 }, { as })).body
+  const [whole, first] = [await make(), await make()]
+  const second = await rotate(first.id)
+  // One that was rotated at a node that has the new secret already: only what it was before is under the old one.
+  const fresh = newSecret()
+  const next = await node({ SERVER_SECRET: fresh, SERVER_SECRET_PREVIOUS: old })
+  const between = await make()
+  const after = (await next.post(`${webhooks}/${between.id}/rotate`, { gracePeriodSeconds: 3600 }, { as })).body
+  const etag = (await next.get(`${webhooks}/${first.id}`, { as })).headers.get('etag')
+
+  const env = { DATABASE_URL: world.databaseUrl, SERVER_SECRET: fresh, SERVER_SECRET_PREVIOUS: old }
+  expect((await run(env, 'status')).printed[3]).toBe('webhooks 3')
+  const left = await run({ ...env, SERVER_SECRET_PREVIOUS: '' }, 'status')
+  expect(left.said.join()).toContain('messages of these webhooks cannot be signed')
+  const moved = await run(env, 'rewrap')
+  expect([moved.failed, moved.printed[3]]).toEqual([null, 'webhooks 0'])
+  expect(moved.said.filter((line) => line.includes(' webhooks, '))) //
+    .toEqual([expect.stringMatching(/^3 of 3 webhooks, \d+\/s, 0 left$/)])
+  expect(await kids(world, 'webhooks', 'secret_kid')).toEqual({ [kidOf(fresh)]: 3 })
+  expect(await kids(world, 'webhooks', 'previous_secret_kid')).toEqual({ [kidOf(fresh)]: 2 })
+  expect((await next.get(`${webhooks}/${first.id}`, { as })).headers.get('etag')).toBe(etag)
+
+  // With the old secret gone, each still opens as what its owner was shown.
+  const rows = await sql(
+    'select id, secret, secret_kid, previous_secret, previous_secret_kid from webhooks order by id',
+  )
+  const shown = (id: string, sealed: Buffer | null, kid: string) =>
+    sealed && `whsec_${openSecret(keyring(fresh), id, { sealed, kid })?.toString('base64')}`
+  expect(
+    rows.map((row) => [
+      row.id,
+      shown(row.id, row.secret, row.secret_kid),
+      shown(row.id, row.previous_secret, row.previous_secret_kid),
+    ]),
+  ).toEqual([
+    [whole.id, whole.secret, null],
+    [first.id, second.secret, first.secret],
+    [between.id, after.secret, between.secret],
+  ])
+})
+
+test('a webhook that is rotated while its secrets are being moved keeps the new one, and is moved as well', {
+  timeout: LONG,
+}, async () => {
+  const world = await shop()
+  const { api, owner, store, sql, serverSecret: old } = world
+  const as = owner.token
+  const webhooks = `/v1/user/store/${store.id}/webhooks`
+  const webhook = (await api.post(webhooks, { url: 'https://shop.example/hooks', types: ['*'] }, { as })).body
+  const fresh = newSecret()
+  const env = { DATABASE_URL: world.databaseUrl, SERVER_SECRET: fresh, SERVER_SECRET_PREVIOUS: old }
+  // Somebody rotates: the command has read the row as it was before, and waits for theirs.
+  const other = new pg.Client({ connectionString: world.databaseUrl })
+  await other.connect()
+  onTestFinished(() => other.end())
+  const { secret, kept } = mintSecret(keyring(old), webhook.id)
+  await other.query('begin')
+  await other.query(
+    `update webhooks
+        set previous_secret = secret, previous_secret_kid = secret_kid, previous_expires_at = now() + interval '1 hour',
+            secret = $1
+      where id = $2`,
+    [kept.sealed, webhook.id],
+  )
+  const moving = run(env, 'rewrap')
+  const waits = `select from pg_stat_activity
+                  where datname = current_database() and wait_event_type = 'Lock' and query like '%update webhooks%'`
+  await until(async () => (await sql(waits)).length > 0)
+  await other.query('commit')
+  expect((await moving).printed[3]).toBe('webhooks 0')
+  const [row] = await sql('select secret, secret_kid, previous_secret, previous_secret_kid from webhooks')
+  const open = (sealed: Buffer, kid: string) =>
+    `whsec_${openSecret(keyring(fresh), webhook.id, { sealed, kid })?.toString('base64')}`
+  expect([open(row.secret, row.secret_kid), open(row.previous_secret, row.previous_secret_kid)]) //
+    .toEqual([secret.reveal(), webhook.secret])
+})
+
 // ---- with the embedded database -------------------------------------------------------------------------------------
 
 test('embedded: stop, rotate, start; and when nothing is left, retire', { timeout: LONG }, async () => {
@@ -292,7 +379,7 @@ test('embedded: stop, rotate, start; and when nothing is left, retire', { timeou
 
   const rotated = await run(env, 'rotate')
   expect(rotated.failed).toBeNull()
-  expect(rotated.printed).toEqual(['users 0', 'keys 2', 'remembered answers 0'])
+  expect(rotated.printed).toEqual(['users 0', 'keys 2', 'remembered answers 0', 'webhooks 0'])
   const fresh = file('server-secret')
   expect([fresh === old, file('server-secret.previous')]).toEqual([false, old])
   for (const name of ['server-secret', 'server-secret.previous'])

@@ -1,12 +1,13 @@
-// Changing the server secret. What is kept under it is of two kinds: the users' own keys, which are small and are wrapped
-// anew here, a batch at a time, and the hashes of API keys, which nobody can make without the key and which therefore move
-// when a key is used (keys/usage.ts), once this command has said where to.
+// Changing the server secret. What is kept under it is of two kinds: the users' own keys and the secrets of webhooks, which
+// are small and are wrapped anew here, a batch at a time, and the hashes of API keys, which nobody can make without the key
+// and which therefore move when a key is used (keys/usage.ts), once this command has said where to.
 
 import { rewrapDataKey } from '../access/data-key.ts'
 import { DAY, later, now } from '../clock.ts'
 import { type Db, type Sql, sql } from '../db/db.ts'
 import { changeOwnSecret, forgetOwnPreviousSecret } from '../own-secret.ts'
 import type { Keyring } from '../secrets.ts'
+import { resealSecret } from '../webhooks/signature.ts'
 import { type Io, withDatabase } from './with-database.ts'
 
 const USAGE = 'Usage: secret rotate | rewrap | status | retire [--force]'
@@ -59,7 +60,7 @@ async function retire(force: boolean, io: Io): Promise<void> {
     if (secretDir === null)
       throw new Error('The secret comes from your settings: take SERVER_SECRET_PREVIOUS out of them, and restart.')
     const left = await countLeft(db, keyring)
-    if (!force && left.users + left.keys + left.answers > 0) {
+    if (!force && sumOf(left) > 0) {
       tell(left, keyring, secretDir, io)
       throw new Error('The previous secret was kept. "secret retire --force" gives up what is left.')
     }
@@ -70,7 +71,13 @@ async function retire(force: boolean, io: Io): Promise<void> {
 
 // ---- wrapped anew -------------------------------------------------------------------------------------------------------
 
-type UserRow = { id: string; data_key: Buffer; data_key_kid: string }
+/** Rows of one kind that are under a secret: how many, a batch of those after an id, and how it is moved. */
+type Mover<Row extends { id: string }> = {
+  what: string
+  count(): Promise<number>
+  next(after: string): Promise<Row[]>
+  write(rows: Row[]): Promise<unknown>
+}
 
 /** Each batch is a statement of its own: stopped at any moment, the next run goes on with what is left. */
 async function rewrap(db: Db, keyring: Keyring, io: Io): Promise<void> {
@@ -82,33 +89,49 @@ async function rewrap(db: Db, keyring: Keyring, io: Io): Promise<void> {
        set kid = excluded.kid, since = excluded.since
      where server_secret.kid <> excluded.kid`)
   if (!previous) return io.say('There is no previous secret here, so there is nothing to move.')
-  const all = await countUsers(db, sql`data_key_kid = ${previous.kid}`)
   const stop = stopSign()
-  const began = performance.now()
   try {
-    for (let done = 0, after = ''; ; ) {
-      const rows = await nextUsers(db, previous.kid, after)
-      if (rows.length === 0) break
-      if (stop.told) throw new Error(`Stopped. ${all - done} users are left: run "secret rewrap" again to go on.`)
-      await writeKeys(db, keyring, rows)
-      done += rows.length
-      after = rows.at(-1)?.id ?? after
-      const perSecond = Math.round((done * 1000) / (performance.now() - began))
-      io.say(`${done} of ${all} users, ${perSecond}/s, ${Math.max(0, all - done)} left`)
-    }
+    await move(usersUnder(db, keyring, previous.kid), stop, io)
+    await move(webhooksUnder(db, keyring, previous.kid), stop, io)
   } finally {
     stop.close()
   }
 }
 
-function nextUsers(db: Db, kid: string, after: string): Promise<UserRow[]> {
-  return db.query<UserRow>(sql`
-    select id, data_key, data_key_kid
-      from users
-     where id > ${after}
-       and data_key_kid = ${kid}
-     order by id
-     limit ${BATCH}`)
+/** Over and over until a whole round finds none: what was changed while we were at it was left as it is. */
+async function move<Row extends { id: string }>(mover: Mover<Row>, stop: { told: boolean }, io: Io): Promise<void> {
+  const all = await mover.count()
+  const began = performance.now()
+  for (let done = 0, after = ''; ; ) {
+    const rows = await mover.next(after)
+    if (rows.length === 0 && after === '') break
+    if (rows.length > 0 && stop.told)
+      throw new Error(`Stopped. ${Math.max(0, all - done)} ${mover.what} are left: run "secret rewrap" again to go on.`)
+    after = rows.at(-1)?.id ?? ''
+    if (rows.length === 0) continue
+    await mover.write(rows)
+    done += rows.length
+    const perSecond = Math.round((done * 1000) / (performance.now() - began))
+    io.say(`${done} of ${all} ${mover.what}, ${perSecond}/s, ${Math.max(0, all - done)} left`)
+  }
+}
+
+type UserRow = { id: string; data_key: Buffer; data_key_kid: string }
+
+function usersUnder(db: Db, keyring: Keyring, kid: string): Mover<UserRow> {
+  return {
+    what: 'users',
+    count: () => countUsers(db, sql`data_key_kid = ${kid}`),
+    next: (after) =>
+      db.query(sql`
+        select id, data_key, data_key_kid
+          from users
+         where id > ${after}
+           and data_key_kid = ${kid}
+         order by id
+         limit ${BATCH}`),
+    write: (rows) => writeKeys(db, keyring, rows),
+  }
 }
 
 /** Whoever was erased meanwhile has no key, and gets none. */
@@ -124,6 +147,63 @@ async function writeKeys(db: Db, keyring: Keyring, rows: UserRow[]): Promise<voi
            as moved(id text, before text, data_key text, data_key_kid text)
      where users.id = moved.id
        and users.data_key = decode(moved.before, 'hex')`)
+}
+
+type WebhookRow = {
+  id: string
+  secret: Buffer
+  secret_kid: string
+  previous_secret: Buffer | null
+  previous_secret_kid: string | null
+}
+
+function webhooksUnder(db: Db, keyring: Keyring, kid: string): Mover<WebhookRow> {
+  const under = sql`(secret_kid = ${kid} or previous_secret_kid = ${kid})`
+  return {
+    what: 'webhooks',
+    count: () => countWebhooks(db, under),
+    next: (after) =>
+      db.query(sql`
+        select id, secret, secret_kid, previous_secret, previous_secret_kid
+          from webhooks
+         where id > ${after}
+           and ${under}
+         order by id
+         limit ${BATCH}`),
+    write: (rows) => writeSecrets(db, keyring, kid, rows),
+  }
+}
+
+/** Both of its secrets, and nothing else: neither revision nor state. One that was rotated meanwhile is read anew. */
+async function writeSecrets(db: Db, keyring: Keyring, under: string, rows: WebhookRow[]): Promise<void> {
+  const hex = (bytes: Buffer | null) => bytes?.toString('hex') ?? null
+  const moved = rows.map((row) => {
+    const reseal = (sealed: Buffer | null, kid: string | null) =>
+      sealed && kid === under ? resealSecret(keyring, row.id, { sealed, kid }) : { sealed, kid }
+    const secret = reseal(row.secret, row.secret_kid)
+    const previous = reseal(row.previous_secret, row.previous_secret_kid)
+    return {
+      id: row.id,
+      before: hex(row.secret),
+      secret: hex(secret.sealed),
+      secret_kid: secret.kid,
+      previous_before: hex(row.previous_secret),
+      previous_secret: hex(previous.sealed),
+      previous_secret_kid: previous.kid,
+    }
+  })
+  await db.query(sql`
+    update webhooks
+       set secret = decode(moved.secret, 'hex'),
+           secret_kid = moved.secret_kid,
+           previous_secret = decode(moved.previous_secret, 'hex'),
+           previous_secret_kid = moved.previous_secret_kid
+      from json_to_recordset(${JSON.stringify(moved)})
+           as moved(id text, before text, secret text, secret_kid text, previous_before text, previous_secret text,
+                    previous_secret_kid text)
+     where webhooks.id = moved.id
+       and webhooks.secret = decode(moved.before, 'hex')
+       and webhooks.previous_secret is not distinct from decode(moved.previous_before, 'hex')`)
 }
 
 /** npm passes on the Ctrl-C that the terminal has sent us already: only one that comes later means "at once". */
@@ -152,7 +232,11 @@ type Left = {
   /** Answers remembered for retries that are not, and when the last of them goes. */
   answers: number
   until: Date | null
+  /** Webhooks with a secret, in use or in its grace, that is not. */
+  webhooks: number
 }
+
+const sumOf = (left: Left) => left.users + left.keys + left.answers + left.webhooks
 
 async function report(db: Db, keyring: Keyring, secretDir: string | null, io: Io): Promise<void> {
   tell(await countLeft(db, keyring), keyring, secretDir, io)
@@ -162,8 +246,9 @@ function tell(left: Left, { previous }: Keyring, secretDir: string | null, io: I
   io.print(`users ${left.users}`)
   io.print(`keys ${left.keys}`)
   io.print(`remembered answers ${left.answers}`)
+  io.print(`webhooks ${left.webhooks}`)
   const drop = secretDir === null ? 'take SERVER_SECRET_PREVIOUS out of the settings' : 'run "secret retire"'
-  const nothing = left.users + left.keys + left.answers === 0
+  const nothing = sumOf(left) === 0
   if (nothing && !previous) return io.say('Everything is under the current secret, and no other is known here.')
   if (nothing)
     return io.say(`Nothing is left under another secret: you may ${drop}. Cursors handed out before then end with it.`)
@@ -180,6 +265,10 @@ function tell(left: Left, { previous }: Keyring, secretDir: string | null, io: I
     io.say(
       `- retries of these requests would be carried out again. The last is forgotten at ${left.until?.toISOString()}.`,
     )
+  if (left.webhooks > 0)
+    io.say(
+      '- messages of these webhooks cannot be signed. Run "secret rewrap" with the secret they are under as the previous one.',
+    )
 }
 
 async function countLeft(db: Db, { current }: Keyring): Promise<Left> {
@@ -193,6 +282,10 @@ async function countLeft(db: Db, { current }: Keyring): Promise<Left> {
     keys: await countKeys(db, current.kid),
     answers: answers?.count ?? 0,
     until: answers?.last ? later(DAY, answers.last) : null,
+    webhooks: await countWebhooks(
+      db,
+      sql`(secret_kid <> ${current.kid} or (previous_secret_kid <> ${current.kid} and previous_expires_at > ${now()}))`,
+    ),
   }
 }
 
@@ -203,6 +296,16 @@ function countUsers(db: Db, which: Sql): Promise<number> {
       sql`
       select max(id) as last, count(*) filter (where ${which})::int as count
         from (select id, data_key_kid from users where id > ${after} order by id limit ${COUNTED_AT_ONCE}) as step`,
+  )
+}
+
+function countWebhooks(db: Db, which: Sql): Promise<number> {
+  return countInSteps(
+    db,
+    (after) =>
+      sql`
+      select max(id) as last, count(*) filter (where ${which})::int as count
+        from (select * from webhooks where id > ${after} order by id limit ${COUNTED_AT_ONCE}) as step`,
   )
 }
 

@@ -144,6 +144,9 @@ test('a stream ends within seconds when its listener may no longer see events, a
   const [removed, demoted, gone] = [await member('MANAGER'), await member('MANAGER'), await member('MANAGER')]
   const expired = await member('MANAGER')
   const key = (await api.post(keys, { ...NEW_KEY, permissions: ['VIEW_EVENTS'] }, as)).body
+  // What came before the streams has its position, so that they begin behind it.
+  const [{ written }] = await sql('select count(*)::int as written from events where store_id = $1', [store.id])
+  await sealedUpTo(world, written)
   const streams = {
     removed: await listen(world, { as: removed.token }),
     demoted: await listen(world, { as: demoted.token }),

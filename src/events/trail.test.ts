@@ -242,8 +242,14 @@ async function doEverything(world: Shop): Promise<string[]> {
   await api.post(keys, { ...NEW_KEY, permissions: ['MANAGE_KEYS'] }, { as: maker.key })
   const customer = await person()
   await api.post(`/v1/store/${store.id}/join`, undefined, { as: customer.token })
-  await api.post(billing, NEW_ADDRESS, { as: customer.token })
+  const address = (await api.post(billing, NEW_ADDRESS, { as: customer.token })).body
+  const other = (await api.post(billing, NEW_ADDRESS, { as: customer.token })).body
+  await api.patch(`${billing}/${address.id}`, { lastName: 'Changed-Name' }, { as: customer.token })
+  await api.patch(`${billing}/${address.id}`, { isDefault: false }, { as: customer.token })
+  await api.delete(`${billing}/${other.id}`, { as: customer.token })
+  secrets.push('Changed-Name')
   await api.post(`/v1/store/${store.id}/leave`, undefined, { as: customer.token })
+  await api.delete('/v1/user', { as: customer.token })
   const invitation = (await api.post(`${path}/invitations`, { email: 'new@example.com', role: 'STAFF' }, as)).body
   secrets.push(invitation.token)
   await api.delete(`${path}/invitations/${invitation.id}`, as)

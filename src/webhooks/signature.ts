@@ -11,15 +11,24 @@ export type SealedSecret = { sealed: Buffer; kid: string }
 
 export function mintSecret(keyring: Keyring, webhookId: string): { secret: Secret; kept: SealedSecret } {
   const bytes = Buffer.from(randomBytes(32))
-  const { current } = keyring
-  const sealed = seal(current.hmac('webhook-secret', webhookId), bytes, webhookId)
-  return { secret: new Secret(PREFIX + bytes.toString('base64')), kept: { sealed, kid: current.kid } }
+  return { secret: new Secret(PREFIX + bytes.toString('base64')), kept: sealSecret(keyring, webhookId, bytes) }
 }
 
 /** The bytes to sign with, or null when the server secret they were sealed under is not here any more. */
 export function openSecret(keyring: Keyring, webhookId: string, { sealed, kid }: SealedSecret): Buffer | null {
   const keys = keysOf(keyring, kid)
   return keys && open(keys.hmac('webhook-secret', webhookId), sealed, webhookId)
+}
+
+/** The same secret, sealed under the current server secret. */
+export function resealSecret(keyring: Keyring, webhookId: string, kept: SealedSecret): SealedSecret {
+  const bytes = openSecret(keyring, webhookId, kept)
+  if (!bytes) throw new Error(`The server secret ${kept.kid}, under which ${webhookId}'s is sealed, is not here`)
+  return sealSecret(keyring, webhookId, bytes)
+}
+
+function sealSecret({ current }: Keyring, webhookId: string, bytes: Buffer): SealedSecret {
+  return { sealed: seal(current.hmac('webhook-secret', webhookId), bytes, webhookId), kid: current.kid }
 }
 
 /** One signature for each secret, the newest first: while a secret is being changed there are two. */
