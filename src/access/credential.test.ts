@@ -1,6 +1,7 @@
 import { once } from 'node:events'
 import { connect } from 'node:net'
-import { expect, test, vi } from 'vitest'
+import { expect, test } from 'vitest'
+import { questionsAt } from '../../tests/questions.ts'
 import { NEW_ADDRESS, NEW_KEY, type Reply, type Shop, shop } from '../../tests/shop.ts'
 import { HOUR, later, MINUTE, travel } from '../clock.ts'
 import { BUILT_IN_PERMISSIONS } from '../permissions.ts'
@@ -217,8 +218,7 @@ test('401: a key with a wrong checksum is refused without a question to the data
   const world = await shop()
   const { api, store, service } = world
   const { key } = await newKey(world)
-  const asked = (['query', 'one', 'transaction', 'batched'] as const).map((name) => vi.spyOn(service.db, name))
-  const questions = () => asked.reduce((sum, spy) => sum + spy.mock.calls.length, 0)
+  const questions = questionsAt(service)
   const read = (as: string) => api.get(`/v1/user/store/${store.id}`, { as })
   const wrong = key.slice(0, -1) + (key.endsWith('0') ? '1' : '0')
   for (const as of [wrong, `${key}0`, key.slice(0, -1), key.replace('prod', 'test'), wrong.replace('prod', 'sess')])

@@ -55,7 +55,7 @@ const TAGS = [
 ] as const
 
 export function tagOf(route: Route): string {
-  if (/\/(keys|leaks)/.test(route.path)) return 'Keys'
+  if (/\/(keys?|leaks|oauth)\b/.test(route.path)) return 'Keys'
   if (/\/billing/.test(route.path)) return 'Billing'
   if (/\/events/.test(route.path)) return 'Events'
   if (/\/webhooks/.test(route.path)) return 'Webhooks'
@@ -87,9 +87,9 @@ function operation(route: Route, schemas: Json): Json {
     ...(route.body
       ? {
           requestBody: {
-            required: true,
+            required: !route.bodyOptional,
             content: {
-              'application/json': {
+              [route.form ? 'application/x-www-form-urlencoded' : 'application/json']: {
                 schema: lift(route.body, schemas),
                 ...(route.example?.body ? { example: route.example.body } : {}),
               },
@@ -131,6 +131,10 @@ export function whoMay({ needs, signedBy }: Route): string {
       return 'Any signed-in user may call this.'
     case 'store user':
       return 'Any user with a part in the store may call this, customers included.'
+    case 'key':
+      return 'Only an API key may call this.'
+    case 'service':
+      return 'Only a service may call this, with the token that the operator issued.'
     default:
       return `Needs the permission \`${needs}\` in the store.`
   }
@@ -145,9 +149,12 @@ export function errorsOf(route: Route): ErrorCode[] {
     'invalid_request',
     ...(needs === 'nothing' ? [] : (['forbidden_ip', 'forbidden_origin'] as const)),
     ...(needs === 'user' || needs === 'store user' ? (['user_required'] as const) : []),
+    ...(needs === 'key' || needs === 'service' ? ([`${needs}_required`] as const) : []),
     ...(inStore || needs === 'store user' ? (['store_not_found'] as const) : []),
     ...(inStore ? (['insufficient_permission'] as const) : []),
-    ...(route.body ? (['invalid_json', 'unsupported_media_type', 'body_too_large'] as const) : []),
+    ...(route.body
+      ? ([route.form ? 'invalid_form' : 'invalid_json', 'unsupported_media_type', 'body_too_large'] as const)
+      : []),
     ...(route.query && 'cursor' in route.query.properties ? (['invalid_cursor'] as const) : []),
     'invalid_input',
     ...(takesIdempotencyKey(route)

@@ -271,7 +271,9 @@ function curl(route: Route): string {
   const query = route.example?.query ? `?${route.example.query}` : ''
   const lines = [`curl -X ${route.method} "$STOREKEEPER${path}${query}"`]
   if (route.needs !== 'nothing') lines.push(`-H "Authorization: Bearer $TOKEN"`)
-  if (route.example?.body) lines.push(`-H 'Content-Type: application/json'`, `-d '${pretty(route.example.body)}'`)
+  if (route.example?.body && route.form)
+    lines.push(...Object.entries(route.example.body).map(([name, value]) => `--data-urlencode '${name}=${value}'`))
+  else if (route.example?.body) lines.push(`-H 'Content-Type: application/json'`, `-d '${pretty(route.example.body)}'`)
   return lines.join(' \\\n  ')
 }
 

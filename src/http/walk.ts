@@ -343,7 +343,7 @@ async function perform(
   const sent = route.ownTransaction
     ? await handle(gate.db)
     : await inTransaction(gate.db, route, caller, incoming.params.storeId, request, handle)
-  gate.changed()
+  if (changed.length > 0) gate.changed()
   if (!route.leavesAccess) for (const id of changed) forget(gate, id)
   return sent
 }

@@ -30,7 +30,7 @@ export function exportUser(db: Db, here: Here, caller: UserCaller): Promise<Answ
       invitations: await gather((before) => invitationsOf(db, caller, before)),
       addresses: await gather((before) => addressesOf(db, here, caller, before)),
       addressVersions: await gather((before) => versionsOf(db, here, caller, before)),
-      events: await gather((before) => eventsOf(db, caller, before)),
+      events: await eventsOf(db, caller),
     }
     const names = Object.keys(lists) as (keyof typeof lists)[]
     const incomplete = names.filter((name) => lists[name].length > MOST_OF_EACH)
@@ -240,25 +240,65 @@ async function versionsOf(db: Db, here: Here, caller: UserCaller, before: string
 
 type EventRow = { id: string; store_id: string | null; type: string; at: Date; subject: string; ip: string | null }
 
-/** What the user did. */
-async function eventsOf(db: Db, caller: UserCaller, before: string) {
-  const rows = await db.query<EventRow>(sql`
+/** Of each store's events so many are looked through, the newest first. */
+const MOST_LOOKED_THROUGH = 100_000
+
+/** What the user did: in no store, and in each store they came to or have an address in. */
+async function eventsOf(db: Db, caller: UserCaller): Promise<Export['events']> {
+  const stores = await db.query<{ id: string }>(sql`
+    select store_id as id from members where user_id = ${caller.id}
+     union
+    select store_id from addresses where user_id = ${caller.id}
+     union
+    select store_id from invitations where accepted_by = ${caller.id}`)
+  // What has no position yet is asked for first: what gets one meanwhile is found again in its store.
+  const waiting = await db.query<EventRow>(sql`
+    select id, store_id, type, at, subject, actor ->> 'ip' as ip
+      from (
+             select *
+               from events
+              where seq is null
+              order by tx desc, id desc
+              limit ${MOST_LOOKED_THROUGH}
+           ) as newest
+     where store_id = any(${stores.map(({ id }) => id)})
+       and actor ->> 'id' = ${caller.id}`)
+  let rows = await db.query<EventRow>(sql`
     select id, store_id, type, at, subject, actor ->> 'ip' as ip
       from events
-     where actor ->> 'id' = ${caller.id}
-       and id < ${before}
+     where store_id is null
+       and actor ->> 'id' = ${caller.id}
      order by id desc
-     limit ${PAGE}`)
-  return pageOf(
-    rows,
-    (row) => row.id,
-    (row) => ({
-      id: row.id,
-      storeId: row.store_id,
-      type: row.type,
-      at: row.at.toISOString(),
-      subject: row.subject,
-      ip: row.ip,
-    }),
-  )
+     limit ${MOST_OF_EACH + 1}`)
+  for (const store of stores) {
+    const there = await db.query<EventRow>(sql`
+      select id, store_id, type, at, subject, actor ->> 'ip' as ip
+        from (
+               select *
+                 from events
+                where store_id = ${store.id}
+                  and seq is not null
+                order by seq desc
+                limit ${MOST_LOOKED_THROUGH}
+             ) as newest
+       where actor ->> 'id' = ${caller.id}
+       order by id desc
+       limit ${MOST_OF_EACH + 1}`)
+    rows = newest([...rows, ...there])
+  }
+  const found = new Set(rows.map(({ id }) => id))
+  rows = newest([...rows, ...waiting.filter(({ id }) => !found.has(id))])
+  return rows.map((row) => ({
+    id: row.id,
+    storeId: row.store_id,
+    type: row.type,
+    at: row.at.toISOString(),
+    subject: row.subject,
+    ip: row.ip,
+  }))
+}
+
+/** Newest first over all of them, and no more than will be told. */
+function newest(rows: EventRow[]): EventRow[] {
+  return rows.sort((a, b) => (a.id < b.id ? 1 : -1)).slice(0, MOST_OF_EACH + 1)
 }

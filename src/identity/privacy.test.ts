@@ -1,7 +1,8 @@
 // What a user may ask of us: all that is held about them, and to be forgotten.
 
 import { randomBytes } from 'node:crypto'
-import { expect, test } from 'vitest'
+import pg from 'pg'
+import { expect, onTestFinished, test, vi } from 'vitest'
 import { NEW_ADDRESS, NEW_KEY, type Person, type Reply, type Shop, shop } from '../../tests/shop.ts'
 import { everyRow, filesOf, walPosition } from '../../tests/traces.ts'
 import { newDataKey } from '../access/data-key.ts'
@@ -123,6 +124,29 @@ test('what an address was is in it too, also of one that was deleted', async () 
   ])
 })
 
+test('what a user did is in the export, each once, before and after it has a position in the trail', async () => {
+  const world = await shop()
+  const { api, owner, keys, sql } = world
+  const as = { as: owner.token }
+  const ids = async () => (await api.get('/v1/user/export', as)).body.events.map(({ id }: { id: string }) => id)
+  const written = async () =>
+    (await sql(`select id from events where actor ->> 'id' = $1 order by id desc`, [owner.id])).map(({ id }) => id)
+  const allSealed = () =>
+    vi.waitFor(async () => expect(await sql('select id from events where seq is null')).toEqual([]), 10_000)
+  await allSealed()
+  const sealing = new pg.Client({ connectionString: world.databaseUrl })
+  await sealing.connect()
+  onTestFinished(() => sealing.end())
+  // Nobody seals while this lock is held.
+  await sealing.query('select pg_advisory_lock(7320001)')
+  await api.post(keys, NEW_KEY, as)
+  expect(await sql('select type from events where seq is null')).toEqual([{ type: 'key.created' }])
+  expect(await ids()).toEqual(await written())
+  await sealing.query('select pg_advisory_unlock(7320001)')
+  await allSealed()
+  expect(await ids()).toEqual(await written())
+})
+
 test('of a list that is very long the newest 10,000 are told, and the answer says so', {
   timeout: 60_000,
 }, async () => {
@@ -144,13 +168,15 @@ test('of a list that is very long the newest 10,000 are told, and the answer say
 test('the statements of an export and of an erasure find their rows by an index', async () => {
   const { sql } = await shop()
   for (const statement of [
-    `select id from events where actor ->> 'id' = 'user_x' and id < '~' order by id desc limit 1000`,
+    `select id from events where store_id is null and actor ->> 'id' = 'user_x' order by id desc limit 1000`,
+    `select id from (select * from events where store_id = 'x' and seq is not null order by seq desc limit 100) as newest where actor ->> 'id' = 'user_x'`,
+    `select id from (select * from events where seq is null order by tx desc, id desc limit 100) as newest where actor ->> 'id' = 'user_x'`,
     `select id from addresses where user_id = 'user_x' and id < '~' order by id desc limit 1000`,
     `select id from invitations where (email = 'x' or accepted_by = 'user_x') and id < '~' order by id desc limit 1000`,
   ]) {
     await sql('set enable_seqscan = off')
     const plan = (await sql(`explain ${statement}`)).map((row) => row['QUERY PLAN']).join('\n')
-    expect(plan).toMatch(/_by_(actor|user|email)/)
+    expect(plan).toMatch(/events_(of_person|in_order|unsealed)|_by_(user|email)/)
     expect(plan).not.toContain('Seq Scan')
   }
 })

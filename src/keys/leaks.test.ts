@@ -1,6 +1,7 @@
 import { generateKeyPairSync } from 'node:crypto'
 import { expect, onTestFinished, test, vi } from 'vitest'
 import { playGithub, signedHeaders } from '../../tests/github.ts'
+import { questionsAt } from '../../tests/questions.ts'
 import { type Api, NEW_KEY, type Shop, shop } from '../../tests/shop.ts'
 import { DAY, HOUR, later, MINUTE, now, SECOND, travel } from '../clock.ts'
 import { readConfig } from '../config.ts'
@@ -324,8 +325,7 @@ test('200: whatever is no key of ours is accepted in the same words, and what ca
   const { key } = await newKey(world)
   const count = async () => (await sql('select count(*)::int as events from events'))[0].events
   const before = await count()
-  const asked = (['query', 'one', 'transaction', 'batched'] as const).map((name) => vi.spyOn(service.db, name))
-  const questions = () => asked.reduce((sum, spy) => sum + spy.mock.calls.length, 0)
+  const questions = questionsAt(service)
   const wrong = key.slice(0, -1) + (key.endsWith('0') ? '1' : '0')
   for (const text of [
     wrong,
