@@ -336,7 +336,12 @@ export const overlay: Line[] = [
   {
     country: 'RU',
     source: 'Почта России: 1 to 6 first',
-    postal: { shapes: ['######'], pattern: '[1-6]\\d{5}' },
+    postal: { shapes: ['######'], pattern: '[1-6]\\d{5}', examples: ['101000'] },
+  },
+  {
+    country: 'MF',
+    source: 'La Poste: Saint-Martin is 97150',
+    postal: { shapes: ['#####'], pattern: '97150', examples: ['97150'] },
   },
   { country: 'KR', source: 'Korea Post: 01000 to 63999', postal: { shapes: ['#####'], pattern: '[0-6]\\d{4}' } },
   {

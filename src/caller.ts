@@ -25,8 +25,10 @@ export type KeyCaller = {
   expiresAt: Date | null
   /** Of the record we met: held against the one that is there when a change is written (see access/standing.ts). */
   revision: number
-  /** The number of the secret that was presented. */
+  /** The number of the secret that was presented, and whether a newer one has replaced it. */
   secretNo: number
+  secretReplaced: boolean
+  ipAllowlist: string[] | null
   /** Its hash under the current server secret, when the database has it under the previous one. */
   movesTo: string | null
   ip: string

@@ -70,6 +70,11 @@ export const ERRORS = {
     title: 'Nobody gives a permission they do not hold',
     help: 'The member "permissions" names each permission you asked to give without holding it. Leave them out, or ask somebody who holds them.',
   },
+  own_key: {
+    status: 403,
+    title: 'A key does not change itself',
+    help: 'Ask somebody who manages keys. A key may rotate itself, with its newest secret.',
+  },
   outranked: {
     status: 403,
     title: 'That member holds permissions you do not',

@@ -13,8 +13,19 @@ export function readRange(text: string): string | null {
   if (!/^[0-9a-fA-F:.]{2,45}\/(0|[1-9]\d{0,2})$/.test(whole) || !ipaddr.isValidCIDR(whole)) return null
   if (!whole.includes(':') && !IPV4.test(whole)) return null
   const [address, bits] = ipaddr.parseCIDR(whole)
+  if (address instanceof ipaddr.IPv6 && address.isIPv4MappedAddress() && bits >= 96)
+    return readRange(`${address.toIPv4Address().toString()}/${bits - 96}`)
   const Family = address.kind() === 'ipv4' ? ipaddr.IPv4 : ipaddr.IPv6
   return `${Family.networkAddressFromCIDR(whole).toString()}/${bits}`
+}
+
+/** Whether all of a range lies in one of these. */
+export function rangeWithin(ranges: readonly string[], range: string): boolean {
+  const [network, bits] = ipaddr.parseCIDR(range)
+  return ranges.some((wider) => {
+    const [around, fewer] = ipaddr.parseCIDR(wider)
+    return around.kind() === network.kind() && bits >= fewer && network.match(around, fewer)
+  })
 }
 
 export function isAddress(text: string): boolean {

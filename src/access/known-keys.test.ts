@@ -208,6 +208,7 @@ function keyOf(token: string, store: string): KnownKey {
     permissions: ['READ'],
     metadata: '{}',
     moves_to: null,
+    leaked: false,
     enabled: true,
     expires_at: null,
     ip_allowlist: null,

@@ -46,6 +46,8 @@ export type KnownKey = {
   /** The number of the secret that was presented, and until when that one works: null, as long as the key does. */
   secret_no: number
   secret_expires_at: Date | null
+  /** Somebody has reported this very secret. */
+  leaked: boolean
   /** Its hash under the current server secret, while the database still has it under the previous one (keys/usage.ts). */
   moves_to: string | null
 }
@@ -84,7 +86,8 @@ const findKeys: Batch<Question, Row> = (db, rows) =>
     select key.id, store.id as store_id, key.name, key.type, key.permissions, key.metadata::text as metadata,
            key.enabled, key.expires_at, key.ip_allowlist, key.rate_limit, key.rate_limit_window_seconds,
            key.revoked_at, key.revision, store.frozen_at is not null as frozen, key.used_no as secret_no,
-           key.used_until as secret_expires_at, key.used_kid as hash_kid
+           key.used_until as secret_expires_at, coalesce(key.leaked_secret_no >= key.used_no, false) as leaked,
+           key.used_kid as hash_kid
       from json_to_recordset(${JSON.stringify(rows.map((row, n) => ({ n, ...row })))})
            as asked(n int, hash text, before text)
       left join lateral (

@@ -55,10 +55,13 @@ const ALONE: Record<string, string> = {
 }
 
 function strip(text: string): string {
-  return text
-    .normalize('NFKD')
-    .toLowerCase()
-    .normalize('NFKD')
-    .replace(/[øłđðþßæœıəħ臺]/g, (letter) => ALONE[letter] ?? letter)
-    .replace(/[^\p{L}\p{N}]/gu, '')
+  return (
+    text
+      .normalize('NFKD')
+      .toLowerCase()
+      .normalize('NFKD')
+      .replace(/[øłđðþßæœıəħ臺]/g, (letter) => ALONE[letter] ?? letter)
+      // The apostrophe of Uzbek and Hawaiian counts as a letter to Unicode, and as none to whoever types it.
+      .replace(/[^\p{L}\p{N}]|[\u02b0-\u02ff]/gu, '')
+  )
 }

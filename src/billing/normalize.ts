@@ -132,6 +132,9 @@ const FORBIDDEN =
 const JOINER_IN_PLACE =
   /(?<=[\p{Script=Arabic}\p{Script=Syriac}\p{Script=Mongolian}\p{Script=Devanagari}\p{Script=Bengali}\p{Script=Gurmukhi}\p{Script=Gujarati}\p{Script=Oriya}\p{Script=Tamil}\p{Script=Telugu}\p{Script=Kannada}\p{Script=Malayalam}\p{Script=Sinhala}\p{Script=Khmer}\p{Script=Myanmar}\p{Script=Tibetan}])[\u200c\u200d]/gu
 
+/** What a person writes in words. */
+const WORDS = new Set<Field>(['firstName', 'lastName', 'company', 'addressLine1', 'addressLine2', 'city'])
+
 const PLAIN = /^[\x21-\x7e]+(?: [\x21-\x7e]+)*$/
 
 function cleanTexts(input: AddressInput, found: Findings): Texts {
@@ -140,6 +143,10 @@ function cleanTexts(input: AddressInput, found: Findings): Texts {
     const given = input[field]
     const text = given === undefined || given === null ? '' : cleanText(given)
     texts[field] = text === '' ? null : text
+    if (WORDS.has(field) && text !== '' && !/[\p{L}\p{N}]/u.test(text)) {
+      fault(found, field, 'invalid_characters', `${words(field)} holds no letter and no digit.`)
+      continue
+    }
     if (PLAIN.test(text) && text.length <= ADDRESS_LENGTHS[field]) continue
     if (FORBIDDEN.test(text.replace(JOINER_IN_PLACE, ''))) {
       fault(
@@ -205,6 +212,8 @@ function checkState(country: string, texts: Texts, found: Findings): State | nul
   const label = lower(rules.labels?.state ?? 'State')
   const example = rules.states?.split(/[;|]/, 1)[0]
   if (texts.state === null) {
+    const named = stateOfCity(country, texts.city)
+    if (named) return named
     if (needs(rules, 'S'))
       fault(found, 'state', 'required', `Addresses in ${nameInText(country)} need ${withArticle(label)}.`, example)
     return null
@@ -226,6 +235,19 @@ function checkState(country: string, texts: Texts, found: Findings): State | nul
       'unrecognized_state',
       `No ${label} of ${nameInText(country)} is known by that name; it is kept as you wrote it.`,
     )
+  }
+  return null
+}
+
+/**
+ * A city that is a state of its own, or its capital and namesake: Moscow, Bogotá, Dubai, 서울특별시 중구. Not in the United
+ * States, where Washington is no city of Washington.
+ */
+function stateOfCity(country: string, city: string | null): State | null {
+  if (city === null || country === 'US' || !needs(rulesOf(country), 'S')) return null
+  for (const name of new Set([city, city.split(' ')[0] as string])) {
+    const state = /^[a-z0-9]{1,3}$/i.test(name) ? null : findState(country, name)
+    if (state) return state
   }
   return null
 }

@@ -87,7 +87,7 @@ export async function walk(gate: Gate, route: Route, incoming: Incoming, meeting
   const moreHeaders = { ...(allowance ? rateLimitHeaders(allowance) : {}), ...sunsetOf(caller) }
   try {
     if (allowance && !allowance.allowed) fail('rate_limited', { retryAfterSeconds: allowance.resetSeconds })
-    mayThey(route, caller, incoming)
+    mayThey(gate, route, caller, incoming)
     // Whoever is met anew has come once.
     if (caller?.kind === 'key' && meeting === 1)
       gate.verifier.acted(caller, 'VALID', needsPermission(route) ? [route.needs] : [])
@@ -195,7 +195,7 @@ function sunsetOf(caller: Caller | null): Record<string, string> {
 
 // ---- may they -----------------------------------------------------------------------------------------------------
 
-function mayThey(route: Route, caller: Caller | null, incoming: Incoming): void {
+function mayThey(gate: Gate, route: Route, caller: Caller | null, incoming: Incoming): void {
   const { needs } = route
   if (needs === 'nothing' || !caller) return
   if (needs === 'service' || needs === 'key') {
@@ -210,11 +210,13 @@ function mayThey(route: Route, caller: Caller | null, incoming: Incoming): void 
   if (caller.kind === 'service') return fail('store_not_found')
   const inStore = caller.kind === 'key' ? caller.storeId === incoming.params.storeId : caller.member !== null
   if (!inStore) fail('store_not_found')
-  if (!held(caller).includes(needs))
+  if (!held(caller).includes(needs)) {
+    if (caller.kind === 'key') gate.verifier.acted(caller, 'INSUFFICIENT_PERMISSIONS', [])
     fail('insufficient_permission', {
       required: [needs],
       detail: `This needs the permission ${needs}, which you do not hold in this store.`,
     })
+  }
 }
 
 function needsPermission({ needs }: Route): boolean {

@@ -295,7 +295,7 @@ async function endSessions(db: Db, caller: UserCaller, which: ReturnType<typeof 
 
 export async function readMe(db: Db, here: Here, caller: UserCaller): Promise<object> {
   const rows = await db.query<StoreRow & { role: Role; permissions: Permission[] | null }>(sql`
-    select store.id, store.name, store.registration, store.leak_grace_seconds, store.revision, store.created_at,
+    select store.id, store.name, store.registration, store.leak_grace_seconds, store.frozen_at, store.revision, store.created_at,
            store.updated_at, member.role, member.permissions
       from members member
       join stores store on store.id = member.store_id and store.deleted_at is null

@@ -1,6 +1,7 @@
 // What becomes of a key: changed, rotated, revoked. All of it happens under the store's lock, which the walk has taken,
 // and is told to every node by a trigger in the database.
 
+import { checkLifetime, checkPlaces } from '../access/bounds.ts'
 import { standFast } from '../access/standing.ts'
 import { held, type KeyCaller, type UserCaller } from '../caller.ts'
 import { later, now, SECOND } from '../clock.ts'
@@ -40,7 +41,10 @@ export async function changeKey(
   if (changed.length === 0) return { body: showKey(before, now()), etag: etagOf(before.revision) }
   refuseDead(before)
   checkStronger(caller, before.permissions)
+  if (isItself(caller, place)) fail('own_key')
   checkGrant(caller, changes.permissions ?? [])
+  if (changed.includes('expires_at')) checkLifetime(caller, after.expires_at)
+  if (changed.includes('ip_allowlist')) checkPlaces(caller, after.ip_allowlist)
   after.revision += 1
   after.updated_at = now()
   await tx.query(sql`
@@ -49,6 +53,7 @@ export async function changeKey(
            enabled = ${after.enabled}, expires_at = ${after.expires_at}, ip_allowlist = ${after.ip_allowlist},
            rate_limit = ${after.rate_limit}, rate_limit_window_seconds = ${after.rate_limit_window_seconds},
            expiring_told = ${same(before.expires_at, after.expires_at) ? sql`expiring_told` : sql`${toldAlready(after.expires_at)}`},
+           leak_shortened = leak_shortened and ${same(before.expires_at, after.expires_at)},
            revision = ${after.revision}, updated_at = ${after.updated_at}
      where id = ${place.keyId}`)
   await writeEvents(tx, eventsOf(caller, before, after, changed))
@@ -118,7 +123,7 @@ export async function rotateKey(
   here: Here,
   caller: Manager,
   place: Place,
-  wanted: { gracePeriodSeconds: number; cameIn: Date },
+  wanted: { gracePeriodSeconds: number; cameIn: Date; ifMatch: string | null },
   retry: Retry | null,
 ): Promise<Answer<Key & { key: string }>> {
   const seen = await db.one<Pick<LockedKey, 'secret_no' | 'permissions'>>(sql`
@@ -135,16 +140,21 @@ export async function rotateKey(
     const before = await lockKey(tx, place)
     refuseDead(before)
     checkStronger(caller, before.permissions)
+    checkReach(caller, place, before)
     if (before.secret_no !== seen.secret_no || (before.rotated_at && before.rotated_at > wanted.cameIn))
       fail('rotation_conflict')
+    checkMatch(wanted.ifMatch, before.revision)
     const at = now()
     const secret = mintSecret(here, before.type)
     const graceEnd = later(wanted.gracePeriodSeconds * SECOND, at)
     const end = before.expires_at && before.expires_at < graceEnd ? before.expires_at : graceEnd
+    const healed = before.leak_shortened && before.leaked_secret_no === before.secret_no
     const hasGrace = wanted.gracePeriodSeconds > 0
     const after: KeyRow = {
       ...before,
       start: secret.start,
+      // A new secret ends the leak, and with it the end that the leak had brought forward.
+      expires_at: healed ? before.expires_before_leak : before.expires_at,
       previous_expires_at: hasGrace ? end : null,
       previous_used_at: before.secret_used_at,
       revision: before.revision + 1,
@@ -159,6 +169,9 @@ export async function rotateKey(
              hash = decode(${secret.hash}, 'hex'),
              hash_kid = ${secret.kid},
              start = ${secret.start},
+             expires_at = ${after.expires_at},
+             expiring_told = case when ${healed} then ${toldAlready(after.expires_at)} else expiring_told end,
+             leak_shortened = leak_shortened and not ${healed},
              secret_no = secret_no + 1,
              secret_used_at = null,
              rotated_at = ${at},
@@ -227,16 +240,32 @@ export type LockedKey = KeyRow & {
   rotated_at: Date | null
   /** The newest of its secrets that was reported as leaked. */
   leaked_secret_no: number | null
+  /** Its end was brought forward by that report, from this one. */
+  leak_shortened: boolean
+  expires_before_leak: Date | null
 }
 
 export async function lockKey(tx: Db, place: Place): Promise<LockedKey> {
   const row = await tx.one<LockedKey>(sql`
-    select ${columns}, secret_no, secret_used_at, rotated_at, leaked_secret_no
+    select ${columns}, secret_no, secret_used_at, rotated_at, leaked_secret_no, leak_shortened,
+           expires_before_leak
       from api_keys
      where id = ${place.keyId}
        and store_id = ${place.storeId}
        for no key update`)
   return row ?? fail('key_not_found')
+}
+
+function isItself(caller: Manager, place: Place): boolean {
+  return caller.kind === 'key' && caller.id === place.keyId
+}
+
+/** Whoever takes a key's secret has all that it has. A key may take its own, but not with a secret that was replaced. */
+function checkReach(caller: Manager, place: Place, row: KeyRow): void {
+  if (!isItself(caller, place)) {
+    checkLifetime(caller, row.expires_at)
+    checkPlaces(caller, row.ip_allowlist)
+  } else if (caller.kind === 'key' && caller.secretReplaced) fail('own_key')
 }
 
 /** Dead stays dead. */

@@ -1,6 +1,7 @@
 // API keys: made, listed, read. The full key exists in one answer only; the database keeps an HMAC of it, under a key
 // that the database does not hold.
 
+import { checkLifetime, checkPlaces } from '../access/bounds.ts'
 import { CallerChanged } from '../access/standing.ts'
 import type { KeyCaller, UserCaller } from '../caller.ts'
 import { held, madeBy } from '../caller.ts'
@@ -39,6 +40,8 @@ export async function createKey(
   retry: Retry | null,
 ): Promise<Answer<Key & { key: string }>> {
   checkGrant(caller, wanted.permissions)
+  checkLifetime(caller, wanted.expiresAt)
+  checkPlaces(caller, wanted.ipAllowlist)
   const secret = mintSecret(here, wanted.type)
   const row = newKeyRow(caller, storeId, wanted, secret)
   const answer = {

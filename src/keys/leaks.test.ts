@@ -134,7 +134,7 @@ test('TEST and DEV keys end at once; PROD keys at once or after the grace of the
   }
 })
 
-test('within the grace the key says when it ends, the store is told, and then it is over', async () => {
+test('within the grace the key verifies and opens nothing here, the store is told, and then it is over', async () => {
   const world = await shop()
   const { api, store, service, node, serviceToken } = world
   const other = await node()
@@ -142,12 +142,12 @@ test('within the grace the key says when it ends, the store is told, and then it
   await setGrace(world, 3600)
   const { id, key } = await newKey(world)
   const path = `/v1/user/store/${store.id}`
-  expect((await api.get(path, { as: key })).headers.get('sunset')).toBe(null)
+  expect((await api.get(path, { as: key })).status).toBe(200)
   expect(await verify(other, key)).toBe('VALID')
   await report(api, key)
 
   const { expiresAt } = await readKey(world, id)
-  expect((await api.get(path, { as: key })).headers.get('sunset')).toBe(new Date(expiresAt).toUTCString())
+  expect((await api.get(path, { as: key })).status).toBe(401)
   await tellExpiring(service.db)
   await tellExpiring(service.db)
   expect((await eventsOf(world, id)).map(({ type, data }) => ({ type, data }))).toEqual([
@@ -289,19 +289,13 @@ test('a new secret that leaks as well is news, and the old one is not any more',
   const { id, key } = await newKey(world)
   await report(api, key)
   const rotated = await api.post(`${keys}/${id}/rotate`, { gracePeriodSeconds: 600 }, { as: owner.token })
-  await api.patch(`${keys}/${id}`, { expiresAt: null }, { as: owner.token })
   await report(api, key)
   expect((await readKey(world, id)).expiresAt).toBe(null)
   expect(await report(api, rotated.body.key)).toEqual(ACCEPTED)
   expect((await readKey(world, id)).expiresAt).not.toBe(null)
   await report(api, key)
   await report(api, rotated.body.key)
-  expect((await eventsOf(world, id)).map(({ type }) => type)).toEqual([
-    'key.leaked',
-    'key.rotated',
-    'key.updated',
-    'key.leaked',
-  ])
+  expect((await eventsOf(world, id)).map(({ type }) => type)).toEqual(['key.leaked', 'key.rotated', 'key.leaked'])
 })
 
 test('a key is found whichever server secret it was kept under', async () => {
@@ -329,8 +323,6 @@ test('200: whatever is no key of ours is accepted in the same words, and what ca
   const wrong = key.slice(0, -1) + (key.endsWith('0') ? '1' : '0')
   for (const text of [
     wrong,
-    `${key} `,
-    ` ${key}`,
     key + key,
     key.toUpperCase(),
     key.replace('prod', 'test'),

@@ -1,6 +1,7 @@
 // A secret that became known. Whoever holds its value may report it, and GitHub's secret scanning does so by itself.
 // TEST and DEV keys end at once. So do PROD keys, unless their store prefers a grace: then the key's own end is brought
-// forward, and all that goes with an end (Sunset, key.expiring, EXPIRED) does the rest. A report counts once for each
+// forward, and all that goes with an end (key.expiring, EXPIRED) does the rest. Until then the secret verifies, for the
+// store's own back ends, but nobody gets in here with it; a new secret gives the key its own end back. A report counts once for each
 // secret, so that it cannot undo what a manager decided after it.
 
 import { type KnownKey, lookUpKey } from '../access/known-keys.ts'
@@ -18,7 +19,7 @@ type Origin = { source: 'report' } | { source: 'github'; url?: string }
 
 /** Whether it is ours or not, the answer is the same. */
 export async function reportLeak(db: Db, here: Here, token: string): Promise<Answer<{ accepted: boolean }>> {
-  const keyId = await takeReport(db, here, token, { source: 'report' })
+  const keyId = await takeReport(db, here, token.trim(), { source: 'report' })
   return { body: { accepted: true }, changedKeys: keyId ? [keyId] : [] }
 }
 
@@ -90,7 +91,7 @@ function actionOn(key: LockedKey, graceMs: number, end: Date, at: Date): 'revoke
 async function bringForward(tx: Db, key: LockedKey, end: Date, at: Date): Promise<void> {
   await tx.query(sql`
     update api_keys
-       set expires_at = ${end}, expiring_told = null, updated_at = ${at}, revision = ${key.revision + 1}
+       set expires_at = ${end}, leak_shortened = true, expires_before_leak = ${key.expires_at}, expiring_told = null, updated_at = ${at}, revision = ${key.revision + 1}
      where id = ${key.id}`)
 }
 

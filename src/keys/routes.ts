@@ -112,7 +112,7 @@ export const keyRoutes: Route[] = [
       body: KeyChanges,
       reads: readKeyChanges,
       returns: [200, Key],
-      errors: ['key_not_found', 'cannot_grant', 'key_revoked', 'key_expired', 'precondition_failed'],
+      errors: ['key_not_found', 'cannot_grant', 'own_key', 'key_revoked', 'key_expired', 'precondition_failed'],
       example: { body: { name: 'Checkout and cart', permissions: ['READ'] } },
     },
     ({ db, caller, params, body, ifMatch }) => changeKey(db, caller, params, body, ifMatch),
@@ -131,6 +131,8 @@ export const keyRoutes: Route[] = [
       errors: [
         'key_not_found',
         'cannot_grant',
+        'own_key',
+        'precondition_failed',
         'key_revoked',
         'key_expired',
         'rotation_conflict',
@@ -140,8 +142,15 @@ export const keyRoutes: Route[] = [
       ownTransaction: true,
       example: { body: { gracePeriodSeconds: 86_400 } },
     },
-    ({ db, here, caller, params, body, retry, from }) =>
-      rotateKey(db, here, caller, params, { gracePeriodSeconds: body.gracePeriodSeconds ?? 0, cameIn: from.at }, retry),
+    ({ db, here, caller, params, body, retry, from, ifMatch }) =>
+      rotateKey(
+        db,
+        here,
+        caller,
+        params,
+        { gracePeriodSeconds: body.gracePeriodSeconds ?? 0, cameIn: from.at, ifMatch },
+        retry,
+      ),
   ),
   route(
     {

@@ -31,6 +31,10 @@ export const Store = Type.Object(
     name: Name,
     registration: Registration,
     leakGraceSeconds: LeakGraceSeconds,
+    frozenAt: Nullable({
+      ...Moment,
+      description: 'Since when all keys of the store are frozen. `null`: they are not.',
+    } as typeof Moment),
     createdAt: Moment,
     updatedAt: Moment,
   },
@@ -127,6 +131,7 @@ export type StoreRow = {
   name: string
   registration: 'OPEN' | 'CLOSED'
   leak_grace_seconds: number
+  frozen_at: Date | null
   revision: number
   created_at: Date
   updated_at: Date
@@ -138,6 +143,7 @@ export function showStore(row: StoreRow): Static<typeof Store> {
     name: row.name,
     registration: row.registration,
     leakGraceSeconds: row.leak_grace_seconds,
+    frozenAt: row.frozen_at?.toISOString() ?? null,
     createdAt: row.created_at.toISOString(),
     updatedAt: row.updated_at.toISOString(),
   }

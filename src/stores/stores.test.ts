@@ -25,6 +25,7 @@ test('201: whoever makes a store is its owner', async () => {
     name: 'Analytical Engines',
     registration: 'CLOSED',
     leakGraceSeconds: 0,
+    frozenAt: null,
     createdAt: expect.stringMatching(MOMENT),
     updatedAt: made.body.createdAt,
   })

@@ -26,6 +26,7 @@ export async function createStore(tx: Db, caller: UserCaller, wanted: NewStore):
     name: wanted.name,
     registration: wanted.registration ?? 'CLOSED',
     leak_grace_seconds: wanted.leakGraceSeconds ?? 0,
+    frozen_at: null,
     revision: 1,
     created_at: at,
     updated_at: at,
@@ -48,7 +49,7 @@ export async function listStores(db: Db, here: Here, caller: UserCaller, query: 
   const list = ['stores', caller.id]
   const window = windowOf(here.keyring, list, query)
   const rows = await db.query<StoreRow>(sql`
-    select store.id, store.name, store.registration, store.leak_grace_seconds, store.revision, store.created_at,
+    select store.id, store.name, store.registration, store.leak_grace_seconds, store.frozen_at, store.revision, store.created_at,
            store.updated_at
       from members member
       join stores store on store.id = member.store_id and store.deleted_at is null
@@ -61,7 +62,7 @@ export async function listStores(db: Db, here: Here, caller: UserCaller, query: 
 
 export async function readStore(db: Db, storeId: string): Promise<Answer<StoreView>> {
   const row = await db.one<StoreRow>(sql`
-    select id, name, registration, leak_grace_seconds, revision, created_at, updated_at
+    select id, name, registration, leak_grace_seconds, frozen_at, revision, created_at, updated_at
       from stores
      where id = ${storeId}
        and deleted_at is null`)
@@ -109,7 +110,7 @@ export async function deleteStore(tx: Db, caller: Manager, storeId: string, ifMa
 /** What changes a store or its members waits here for its turn. */
 export async function lockStore(tx: Db, storeId: string): Promise<StoreRow> {
   const row = await tx.one<StoreRow>(sql`
-    select id, name, registration, leak_grace_seconds, revision, created_at, updated_at
+    select id, name, registration, leak_grace_seconds, frozen_at, revision, created_at, updated_at
       from stores
      where id = ${storeId}
        and deleted_at is null
