@@ -214,8 +214,9 @@ test('12. answers carry what their schema lists: no hash, no sealed text, no e-m
   hidden.push(key.key, invitation.token, 'argon2', world.serverSecret)
 
   let answered = 0
+  // A stream gives what the list of the same gives, and does not end.
   for (const as of [owner.token, staff.token, customer.token, key.key])
-    for (const row of routes.filter(({ method }) => method === 'GET')) {
+    for (const row of routes.filter(({ method, streams }) => method === 'GET' && !streams)) {
       const { status, text } = await api.get(pathOf(world, row, live), { as })
       if (status === 200) answered += 1
       for (const secret of hidden) expect(text, nameOf(row)).not.toContain(secret)
@@ -383,8 +384,9 @@ test('16. any other kind of body: 415; none at all: 400', async () => {
   for (const row of withBody) {
     const caller = await callerOf(world, row)
     const empty = await api.ask(row.method, pathOf(world, row), undefined, caller)
+    const missing = row.path.includes(':webhookId') ? '404 webhook_not_found' : '404 key_not_found'
     for (const reply of [empty, await send(world, row, undefined, '')])
-      expect(brief(reply), nameOf(row)).toBe(row.bodyOptional ? '404 key_not_found' : '400 invalid_json')
+      expect(brief(reply), nameOf(row)).toBe(row.bodyOptional ? missing : '400 invalid_json')
     const plain = await send(world, row, undefined, '{}', { 'content-type': 'text/plain' })
     expect(brief(plain), nameOf(row)).toBe('415 unsupported_media_type')
   }

@@ -301,13 +301,15 @@ async function* crawl({ api }: Shop, list: string, as: string): AsyncGenerator<R
   } while (cursor !== null)
 }
 
-/** All that a store holds, as the database has it; when something was last used is not part of it. */
+/** All that a store holds, as the database has it; when something was last used is no part of it, nor an event's seal. */
 async function rowsOf(sql: Shop['sql'], storeId: string): Promise<unknown> {
   const held: Record<string, unknown[]> = { stores: await sql('select * from stores where id = $1', [storeId]) }
-  for (const table of ['members', 'invitations', 'api_keys', 'addresses', 'address_versions', 'events']) {
+  for (const table of ['members', 'invitations', 'api_keys', 'addresses', 'address_versions', 'webhooks']) {
     const rows = await sql(`select * from ${table} where store_id = $1 order by 1, 2`, [storeId])
     held[table] = rows.map(({ last_used_at: _, ...row }) => row)
   }
+  const events = await sql('select * from events where store_id = $1 order by id', [storeId])
+  held.events = events.map(({ seq: _, hash: __, ...row }) => row)
   return held
 }
 

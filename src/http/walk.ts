@@ -156,7 +156,7 @@ function stillMay(gate: Gate, route: Route, incoming: Incoming): StillMay {
   const known = { callers: KNOWS_NOBODY, keys: gate.known.keys }
   return async () => {
     try {
-      mayThey(route, (await meet(gate, known, incoming)).caller, incoming)
+      mayThey(gate, route, (await meet(gate, known, incoming)).caller, incoming)
       return 'yes'
     } catch (error) {
       return error instanceof Failure && error.code === 'unavailable' ? 'unknown' : 'no'
