@@ -101,9 +101,12 @@ export async function findCaller(
   }
 }
 
-/** Whether this is the token of a service that was met a moment ago. */
-export function knownService(known: Known<Found>, token: string): boolean {
-  return Boolean(known.get(nameOf(sha256(token).toString('hex'), null))?.service_id)
+/** Whether this is the token of a service that was met a moment ago. Before the moment is over it is met anew, beside the request. */
+export function knownService(db: Db, known: Known<Found>, hash: string): boolean {
+  const name = nameOf(hash, null)
+  if (!known.get(name)?.service_id) return false
+  if (known.ages(name)) meet(db, known, { hash, user_id: null, store_id: null }).catch(() => {})
+  return true
 }
 
 function nameOf(credential: string | null, storeId: string | null): string {
@@ -112,13 +115,15 @@ function nameOf(credential: string | null, storeId: string | null): string {
 
 async function find(db: Db, known: Known<Found>, question: Question): Promise<Found> {
   const name = nameOf(question.hash ?? question.user_id, question.store_id)
-  const before = known.get(name)
-  if (before) return before
+  return known.get(name) ?? meet(db, known, question)
+}
+
+async function meet(db: Db, known: Known<Found>, question: Question): Promise<Found> {
   const since = known.mark()
   const found = await db.batched(findCallers, question)
   // Only what may: whoever was just let in must not wait for it.
   if (found.service_id ?? (question.store_id === null ? found.user_id : found.member_store_id))
-    known.set(name, found, since)
+    known.set(nameOf(question.hash ?? question.user_id, question.store_id), found, since)
   return found
 }
 

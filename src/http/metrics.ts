@@ -5,6 +5,8 @@ import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom
 
 export type Metrics = {
   request(method: string, route: string, status: number, seconds: number): void
+  /** The same for one route and status that come again and again. */
+  requestsOf(method: string, route: string, status: number): (seconds: number) => void
   verified(code: string): void
   read(): Promise<{ type: string; text: string }>
 }
@@ -64,6 +66,13 @@ export function newMetrics(readings: { underWay(): number; waiting(): number }):
       const { count, time } = labelled(method, route, status)
       count.inc()
       time.observe(seconds)
+    },
+    requestsOf(method, route, status) {
+      const { count, time } = labelled(method, route, status)
+      return (seconds) => {
+        count.inc()
+        time.observe(seconds)
+      }
     },
     verified(code) {
       const child = outcomes.get(code) ?? verifications.labels({ code })
