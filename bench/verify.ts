@@ -15,6 +15,7 @@ import {
   newMembers,
   newServiceToken,
   newWorld,
+  READY,
   runBareVerify,
   runOurs,
   type World,
@@ -38,11 +39,12 @@ const select = await runBareVerify(world)
 const ours = await runOurs(world)
 
 const headers = { 'content-type': 'application/json', authorization: `Bearer ${service}` }
+/** Each connection begins at another key: in step they would all wait for the same one. */
 const ask = (path: string, keys: string[]) => (n: number) => ({
   method: 'POST' as const,
   path,
   headers,
-  body: JSON.stringify({ key: keys[n % keys.length], permissions: ['READ'] }),
+  body: JSON.stringify({ key: keys[(n + 37 * Math.floor(n / READY)) % keys.length], permissions: ['READ'] }),
 })
 const verify = '/v1/keys/verify'
 const unknown = Array.from({ length: MANY }, () => mintToken('skp', 'prod').reveal())
