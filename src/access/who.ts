@@ -63,13 +63,20 @@ const findCallers: Batch<Question, Found> = (db, rows) =>
            store.id as member_store_id,
            member.role,
            member.permissions as member_permissions,
-           member.xmin::text as member_version
+           member.version as member_version
       from json_to_recordset(${JSON.stringify(rows.map((row, n) => ({ n, ...row })))})
            as asked(n int, hash text, user_id text, store_id text)
       left join sessions session on session.hash = decode(asked.hash, 'hex')
       left join service_tokens service on service.hash = decode(asked.hash, 'hex') and service.revoked_at is null
       left join users person on person.id = coalesce(asked.user_id, session.user_id) and person.erased_at is null
-      left join members member on member.store_id = asked.store_id and member.user_id = person.id
+      -- By the whole of its key: joined like the rest, it was looked for among all the members of the store.
+      left join lateral (
+             select store_id, role, permissions, xmin::text as version
+               from members
+              where store_id = asked.store_id
+                and user_id = person.id
+              limit 1
+           ) as member on true
       left join stores store on store.id = member.store_id and store.deleted_at is null
      order by asked.n`)
 
