@@ -139,6 +139,7 @@ function addFastLane(app: FastifyInstance, parts: ServerParts): Lane {
   const lane = newFastLane({
     gate: parts.gate,
     routes: parts.routes,
+    overload: parts.overload,
     draining: parts.draining,
     headers: SAFE_HEADERS,
     longestBody: BODY_LIMIT,

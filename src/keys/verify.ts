@@ -35,7 +35,8 @@ export function newVerifier(
   usage: Usage,
   told: (code: Outcome) => void,
 ): Verifier {
-  const find = (token: string) => (isKeyToken(here.keyPrefix, token) ? keys.find(token) : null)
+  // What is known has the form of a key: it need not be looked at again.
+  const find = (token: string) => keys.recall(token) ?? (isKeyToken(here.keyPrefix, token) ? keys.find(token) : null)
 
   /** Told and counted. */
   function settle(key: KnownKey | null, code: Outcome, { permissions = NONE }: { permissions?: readonly string[] }) {
