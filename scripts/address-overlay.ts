@@ -1,6 +1,10 @@
 /**
  * What Google's address metadata and ISO 3166 have wrong, out of date or leave out. Each line says where it is from.
  * Later lines overrule earlier ones, member by member. "UPU" is the Universal Postal Union's addressing sheet of that country.
+ * A line that refuses more than Google's pattern names where it was looked up: "Wikipedia" is the article "Postal codes in …"
+ * of that country unless it says otherwise, "Wikipedia’s list" its "List of postal codes" as it stands in the notes of
+ * detain/zip-zapper, Validator.php, and "Google" the postal codes that the metadata give to the country's states. Nothing is
+ * refused on memory alone.
  */
 export type Line = {
   /** One alpha-2 code, or several with a blank between. */
@@ -52,7 +56,7 @@ export const overlay: Line[] = [
   },
   {
     country: 'US',
-    source: 'USPS Publication 28; the lowest ZIP code is 00501',
+    source: 'USPS Publication 28; Google: no state has 000 to 004, the lowest ZIP code is 00501',
     postal: { shapes: US_ZIP_SHAPES, pattern: '(?:00[5-9]|0[1-9]\\d|[1-9]\\d{2})\\d{2}(?:-\\d{4})?' },
   },
   { country: 'AS FM GU MH MP PR PW VI', source: 'USPS Publication 28', postal: { shapes: US_ZIP_SHAPES } },
@@ -69,7 +73,7 @@ export const overlay: Line[] = [
   },
   {
     country: 'FR',
-    source: 'La Poste: five digits, written together',
+    source: 'La Poste: five digits, written together; even 99 is in use: 99324 Paris Concours',
     postal: { shapes: ['#####'], pattern: '\\d{5}', strip: ['F'] },
   },
   {
@@ -81,33 +85,33 @@ export const overlay: Line[] = [
   { country: 'MC', source: 'La Poste Monaco: 98000 to 98099', postal: { shapes: ['#####'], pattern: '980\\d{2}' } },
   {
     country: 'SE',
-    source: 'PostNord Sverige: three digits, a blank, two digits',
+    source: 'PostNord Sverige: three digits, a blank, two digits; Wikipedia’s list: 100 00 to 984 99',
     postal: { shapes: ['### ##'], pattern: '[1-9]\\d{2} \\d{2}', examples: ['114 55', '105 00'], strip: ['S'] },
   },
   {
     country: 'CZ',
-    source: 'Česká pošta: three digits, a blank, two digits; 1 to 7 first',
+    source: 'Česká pošta: three digits, a blank, two digits; Wikipedia: 1 to 7 first, the rest is Slovakia',
     postal: { shapes: ['### ##'], pattern: '[1-7]\\d{2} \\d{2}' },
   },
   {
     country: 'SK',
-    source: 'Slovenská pošta: three digits, a blank, two digits; 8, 9 or 0 first',
+    source: 'Slovenská pošta: three digits, a blank, two digits; Wikipedia (Czech Republic): 8, 9 or 0 first',
     postal: { shapes: ['### ##'], pattern: '[089]\\d{2} \\d{2}' },
   },
   {
     country: 'GR',
-    source: 'ELTA: three digits, a blank, two digits; 1 to 8 first',
+    source: 'ELTA: three digits, a blank, two digits; German Wikipedia, Postleitzahl (Griechenland): 10 to 85',
     postal: { shapes: ['### ##'], pattern: '[1-8]\\d{2} \\d{2}' },
   },
   { country: 'PL', source: 'Poczta Polska', postal: { shapes: ['##-###'] } },
   {
     country: 'PT',
-    source: 'CTT Correios de Portugal: seven digits since 1998',
+    source: 'CTT Correios de Portugal: seven digits since 1998; Wikipedia: nine regions, 1 to 9 first',
     postal: { shapes: ['####-###'], pattern: '[1-9]\\d{3}-\\d{3}', strip: ['P'] },
   },
   {
     country: 'BR',
-    source: 'Correios, Guia técnico de endereçamento',
+    source: 'Correios, Guia técnico de endereçamento; Google: no state has 00',
     postal: { shapes: ['#####-###'], pattern: '(?:0[1-9]|[1-9]\\d)\\d{3}-\\d{3}', strip: ['CEP'] },
     labels: { postalCode: 'CEP' },
   },
@@ -115,19 +119,23 @@ export const overlay: Line[] = [
   { country: 'LV', source: 'Latvijas Pasts', postal: { shapes: ['LV-####'] } },
   { country: 'LI', source: 'Liechtensteinische Post', postal: { shapes: ['####'] } },
   { country: 'AD', source: 'UPU', postal: { shapes: ['AD###'] } },
-  { country: 'AI', source: 'UPU: AI-2640', postal: { shapes: ['AI-####'], pattern: 'AI-2640', examples: ['AI-2640'] } },
+  {
+    country: 'AI',
+    source: 'UPU; Wikipedia’s list: AI-2640 for all',
+    postal: { shapes: ['AI-####'], pattern: 'AI-2640', examples: ['AI-2640'] },
+  },
   { country: 'BB', source: 'Barbados Postal Service', postal: { shapes: ['BB#####'] } },
   { country: 'VC', source: 'UPU', postal: { shapes: ['VC####'] } },
   { country: 'VG', source: 'UPU', postal: { shapes: ['VG####'] } },
   { country: 'KY', source: 'Cayman Islands Postal Service', postal: { shapes: ['KY#-####'] } },
   {
     country: 'MS',
-    source: 'UPU: MSR and four digits',
+    source: 'UPU; Wikipedia’s list: MSR 1110 to 1350',
     postal: { shapes: ['MSR ####'], pattern: 'MSR \\d{4}', examples: ['MSR 1110'] },
   },
   {
     country: 'LC',
-    source: 'UPU: LC, two digits, two blanks, three digits; one blank here',
+    source: 'UPU; Wikipedia’s list: LC, two digits, two blanks, three digits; one blank here',
     postal: { shapes: ['LC## ###'], pattern: 'LC\\d{2} \\d{3}', examples: ['LC04 101'] },
   },
   { country: 'BM', source: 'Bermuda Post Office: HM 12 for streets, HM GX for boxes', postal: { shapes: ['@@ **'] } },
@@ -139,8 +147,7 @@ export const overlay: Line[] = [
   },
   {
     country: 'MU',
-    source:
-      'Mauritius Post: five digits; A or R first on Agaléga and Rodrigues; or three digits, two letters, three digits',
+    source: 'Wikipedia: five digits, 1 to 9 first, A on Agaléga, R on Rodrigues; 742CU001 in the trial of 2002',
     postal: { shapes: ['#####', '@####', '###@@###'], pattern: '[1-9AR]\\d{4}|\\d{3}[A-Z]{2}\\d{3}' },
   },
   { country: 'SZ', source: 'UPU', postal: { shapes: ['@###'] } },
@@ -149,8 +156,12 @@ export const overlay: Line[] = [
   { country: 'BH', source: 'UPU: the block number, three or four digits', postal: { shapes: ['###', '####'] } },
   {
     country: 'CR',
-    source: 'Correos de Costa Rica: five digits since 2007',
-    postal: { shapes: ['#####', '####'], pattern: '\\d{4,5}', examples: ['10101', '20101'] },
+    source: 'Wikipedia’s list: five digits since 2007, four before, or 5+4; Google: also 3+4',
+    postal: {
+      shapes: ['#####', '####', '###-####', '#####-####'],
+      pattern: '\\d{4}|\\d{5}(?:-\\d{4})?|\\d{3}-\\d{4}',
+      examples: ['10101', '20101'],
+    },
   },
   {
     country: 'KH',
@@ -171,7 +182,8 @@ export const overlay: Line[] = [
   { country: 'TW', source: 'Chunghwa Post: 3, 3+2 or 3+3 digits', postal: { shapes: ['###', '#####', '######'] } },
   {
     country: 'VN',
-    source: 'Vietnam Post: five digits since 2018, six before',
+    source:
+      'Vietnam Post: five digits since 2018, six before; postcode.vn, How to write: the code follows the province',
     require: 'ACS',
     postal: { shapes: ['#####', '######'] },
   },
@@ -202,20 +214,20 @@ export const overlay: Line[] = [
   },
   {
     country: 'TT',
-    source: 'TTPost: six digits since 2012',
+    source: 'TTPost; Wikipedia’s list: six digits',
     postal: { shapes: ['######'], pattern: '\\d{6}', examples: ['500234', '120110'] },
   },
   {
     country: 'SV',
-    source: 'Correos de El Salvador: four digits; "CP" before them is a label',
+    source: 'Google: four digits; "CP" before them is a label',
     postal: { shapes: ['####'], pattern: '[1-3][1-7][0-2]\\d', examples: ['1101', '2201'] },
   },
   {
     country: 'AR',
-    source: 'Correo Argentino: the CPA, or the four digits of before 1999',
+    source: 'Correo Argentino: the CPA, or the four digits of before 1999; Google: either end may be left out',
     postal: {
-      shapes: ['@####@@@', '####', '@####'],
-      pattern: '[A-HJ-NP-Z]\\d{4}(?:[A-Z]{3})?|\\d{4}',
+      shapes: ['@####@@@', '####', '@####', '####@@@'],
+      pattern: '[A-HJ-NP-Z]?\\d{4}(?:[A-Z]{3})?',
       examples: ['C1070AAM', '1425'],
     },
   },
@@ -226,7 +238,7 @@ export const overlay: Line[] = [
   },
   {
     country: 'PA',
-    source: 'Correos y Telégrafos de Panamá: four digits',
+    source: 'Wikipedia’s list: four digits',
     postal: { shapes: ['####'], pattern: '\\d{4}', examples: ['0801', '0816'] },
   },
   {
@@ -236,7 +248,7 @@ export const overlay: Line[] = [
   },
   {
     country: 'IE',
-    source: 'Eircode: routing key and unique identifier; letters B G I J L M O Q S U Z are not used',
+    source: 'Eircode, Prepare your business, page 11: letters A C D E F H K N P R T V W X Y; D6W is the one odd key',
     postal: {
       shapes: ['*** ****'],
       pattern: '(?:D6W|[AC-FHKNPRTV-Y]\\d{2}) [0-9AC-FHKNPRTV-Y]{4}',
@@ -273,86 +285,100 @@ export const overlay: Line[] = [
   { country: 'CL', source: 'Correos de Chile: seven digits', postal: { shapes: ['#######'] } },
   {
     country: 'DE',
-    source: 'Deutsche Post: 01001 to 99998; "D-" was written until 1993',
+    source: 'hoertkorn-versandservice.de, Postleitzahlen Deutschland: 01… to 99998; "D-" was written until 1993',
     postal: { shapes: ['#####'], pattern: '(?:0[1-9]|[1-9]\\d)\\d{3}', strip: ['D'] },
   },
   {
     country: 'AT',
-    source: 'Österreichische Post: 1 to 9 first',
+    source: 'Austria-Forum, Postleitzahlen: 1 Vienna to 9 Carinthia',
     postal: { shapes: ['####'], pattern: '[1-9]\\d{3}', strip: ['A'] },
   },
-  { country: 'CH', source: 'Die Post: 1000 to 9658', postal: { shapes: ['####'], pattern: '[1-9]\\d{3}' } },
+  {
+    country: 'CH',
+    source: 'Wikipedia: nine districts, 1 to 9 first',
+    postal: { shapes: ['####'], pattern: '[1-9]\\d{3}' },
+  },
   {
     country: 'IT',
-    source: 'Poste Italiane: 00010 to 98168',
+    source: 'Poste Italiane; Google: no province has 99',
     postal: { shapes: ['#####'], pattern: '(?:[0-8]\\d|9[0-8])\\d{3}', strip: ['I'] },
   },
   {
     country: 'ES',
-    source: 'Correos: the first two digits are one of 52 provinces',
+    source: 'Correos; Google: the first two digits are one of 52 provinces',
     postal: { shapes: ['#####'], pattern: '(?:0[1-9]|[1-4]\\d|5[0-2])\\d{3}', strip: ['E'] },
   },
   {
     country: 'BE',
-    source: 'bpost: 1 to 9 first',
-    postal: { shapes: ['####'], pattern: '[1-9]\\d{3}', strip: ['B'] },
+    source: 'bpost: four digits; which come first was not found',
+    postal: { shapes: ['####'], strip: ['B'] },
   },
   { country: 'NO', source: 'Posten Norge', postal: { strip: ['N'] } },
   {
     country: 'HU',
-    source: 'Magyar Posta: 1 to 9 first',
+    source: 'Wikipedia: 1 Budapest to 9 Győr',
     postal: { shapes: ['####'], pattern: '[1-9]\\d{3}', strip: ['H'] },
   },
   {
     country: 'SI',
-    source: 'Pošta Slovenije: 1 to 9 first',
-    postal: { shapes: ['####'], pattern: '[1-9]\\d{3}', strip: ['SLO'] },
+    source: 'Pošta Slovenije: four digits; which come first was not found',
+    postal: { shapes: ['####'], strip: ['SLO'] },
   },
   {
-    country: 'BG LU',
-    source: 'Български пощи, POST Luxembourg: 1 to 9 first',
+    country: 'BG',
+    source: 'Wikipedia: 1 Sofia to 9 Varna',
     postal: { shapes: ['####'], pattern: '[1-9]\\d{3}' },
   },
   {
-    country: 'EE TH ID',
-    source: 'Omniva, Thailand Post, Pos Indonesia: 1 to 9 first',
+    country: 'LU',
+    source: 'Wikipedia: 1 to 9 are regions, 0 a PackUp station: 0161 is one in the city',
+    postal: { shapes: ['####'] },
+  },
+  { country: 'EE', source: 'Omniva: five digits; which come first was not found', postal: { shapes: ['#####'] } },
+  {
+    country: 'TH ID',
+    source: 'Google (Thailand), Wikipedia (Indonesia): 1 to 9 first',
     postal: { shapes: ['#####'], pattern: '[1-9]\\d{4}' },
   },
   {
     country: 'TR',
-    source: 'PTT: the first two digits are one of 81 provinces',
-    postal: { shapes: ['#####'], pattern: '(?:0[1-9]|[1-7]\\d|8[01])\\d{3}' },
+    source: 'PTT; Google: the first two digits are one of 81 provinces; Wikipedia (Cyprus): 99 is the north of Cyprus',
+    postal: { shapes: ['#####'], pattern: '(?:0[1-9]|[1-7]\\d|8[01]|99)\\d{3}' },
   },
   {
     country: 'MX',
-    source: 'Correos de México: 01000 to 99998',
-    postal: { shapes: ['#####'], pattern: '(?:0[1-9]|[1-9]\\d)\\d{3}' },
+    source: 'Correos de México: five digits; Wikipedia’s list: 00 to 16 are boroughs of the capital',
+    postal: { shapes: ['#####'] },
   },
   {
     country: 'IN',
-    source: 'India Post: the first digit is one of nine regions',
+    source: 'India Post; validator.js, isPostalCode: 1 to 9 first',
     postal: { shapes: ['######'], pattern: '[1-9]\\d{5}' },
   },
   {
     country: 'RU',
-    source: 'Почта России: 1 to 6 first',
+    source: 'Почта России; Google: no region begins with 0, 7, 8 or 9',
     postal: { shapes: ['######'], pattern: '[1-6]\\d{5}', examples: ['101000'] },
   },
   {
     country: 'MF',
-    source: 'La Poste: Saint-Martin is 97150',
-    postal: { shapes: ['#####'], pattern: '97150', examples: ['97150'] },
+    source: 'La Poste: 97150; Google takes more, and so do we: great users have codes of their own',
+    postal: { shapes: ['#####'], examples: ['97150'] },
   },
-  { country: 'KR', source: 'Korea Post: 01000 to 63999', postal: { shapes: ['#####'], pattern: '[0-6]\\d{4}' } },
+  {
+    country: 'KR',
+    source: 'Google: no state has 64 or more',
+    postal: { shapes: ['#####'], pattern: '[0-6]\\d{4}' },
+  },
   {
     country: 'AU',
-    source: 'Australia Post: 0200 to 0299 and 0800 to 9999',
+    source: 'everything2, Australian postcodes; Google: 0200 to 0299 and 0800 to 9999',
     postal: { shapes: ['####'], pattern: '(?:0[289]|[1-9]\\d)\\d{2}' },
   },
   {
     country: 'SG',
     source:
-      'Singapore Land Authority: the first two digits are one of the sectors 01 to 82; "S" before them is a label',
+      'URA, list of postal districts: the first two digits are one of the sectors 01 to 82; "S" before them is a label',
     postal: { shapes: ['######'], pattern: '(?:0[1-9]|[1-7]\\d|8[0-2])\\d{4}', strip: ['S'] },
   },
 
@@ -434,6 +460,12 @@ export const overlay: Line[] = [
   // What is required.
   { country: 'KY', source: 'Cayman Islands Postal Service: KY1, KY2 and KY3 already name the island', require: 'A' },
   { country: 'KN', source: 'UPU: the town already names the island', require: 'AC' },
+  {
+    country: 'HK',
+    source: 'Post Office Guide: district and area; but on letters the one stands for both',
+    require: 'AC',
+  },
+  { country: 'RU', source: 'On letters the town and its code do without the region', require: 'ACZ' },
   { country: 'PF', source: 'OPT Polynésie française: the postal code already names the island', require: 'ACZ' },
 
   // Names.
@@ -567,15 +599,32 @@ export const overlay: Line[] = [
   { country: 'NO', source: 'ISO 3166-2 of 2024: the fylker split again on 1 January 2024', withoutStates: '30 38 54' },
   {
     country: 'KY',
-    source: 'Cayman Islands Postal Service: KY1 Grand Cayman, KY2 Cayman Brac, KY3 Little Cayman',
+    source: 'Wikipedia; caymanpost.gov.ky, Postcode Courses: KY1 Grand Cayman, KY2 Cayman Brac, KY3 Little Cayman',
     statePrefixes: { 'Grand Cayman': 'KY1', 'Cayman Brac': 'KY2', 'Little Cayman': 'KY3' },
+  },
+  {
+    country: 'TR',
+    source: 'Wikipedia (Cyprus): mail to the north of Cyprus is addressed to 99…, Mersin 10, Türkiye',
+    statePrefixes: { 33: '33|99' },
   },
 
   // Postal codes held against the state.
-  { country: 'BR', source: 'Correios: ranges of the CEP are given to states', prefixes: 'certain' },
-  { country: 'CA', source: 'Canada Post: the first letter is the province', prefixes: 'certain' },
-  { country: 'MX', source: 'Correos de México: the first two digits are the state', prefixes: 'certain' },
-  { country: 'TR', source: 'PTT: the first two digits are the province', prefixes: 'certain' },
+  {
+    country: 'BR',
+    source: 'Wikipedia, Código de Endereçamento Postal: ranges are given to states',
+    prefixes: 'certain',
+  },
+  {
+    country: 'CA',
+    source: 'Canada Post: the first letter is the province; Google: K1A, the government, is in Ontario and Quebec',
+    prefixes: 'certain',
+  },
+  {
+    country: 'MX',
+    source: 'Wikipedia’s list: the first two digits are the state',
+    prefixes: 'certain',
+  },
+  { country: 'TR', source: 'Wikipedia: the first two digits are the province', prefixes: 'certain' },
   {
     country: 'AU',
     source: 'Australia Post: the first digit is the state, but for towns near its border',
@@ -704,7 +753,7 @@ export const overlay: Line[] = [
   // Codes of a neighbour that the country's own pattern lets through.
   {
     country: 'GB',
-    source: 'Royal Mail: areas JE, GY and IM',
+    source: 'CLDR, postalCodeData.xml: areas JE, GY and IM',
     neighbours: [
       ['JE', 'JE'],
       ['GY', 'GG'],
@@ -713,7 +762,7 @@ export const overlay: Line[] = [
   },
   {
     country: 'US',
-    source: 'USPS Publication 65',
+    source: 'Google and Wikipedia’s list: the codes of each territory',
     neighbours: [
       ['00[679]', 'PR'],
       ['008', 'VI'],
@@ -727,7 +776,7 @@ export const overlay: Line[] = [
   },
   {
     country: 'FR',
-    source: 'La Poste',
+    source: 'Wikipedia’s list; 977 and 978 are INSEE’s numbers of the two islands',
     neighbours: [
       ['980', 'MC'],
       ['97133|977', 'BL'],
@@ -745,18 +794,18 @@ export const overlay: Line[] = [
   },
   {
     country: 'IT',
-    source: 'Poste Italiane',
+    source: 'CLDR, postalCodeData.xml',
     neighbours: [
       ['4789', 'SM'],
       ['00120', 'VA'],
     ],
   },
-  { country: 'CH', source: 'Die Post', neighbours: [['948[5-9]|949[0-8]', 'LI']] },
-  { country: 'FI', source: 'Posti', neighbours: [['22', 'AX']] },
-  { country: 'DK', source: 'PostNord Danmark', neighbours: [['39', 'GL']] },
+  { country: 'CH', source: 'Wikipedia’s list: 9485 to 9498', neighbours: [['948[5-9]|949[0-8]', 'LI']] },
+  { country: 'FI', source: 'CLDR, postalCodeData.xml', neighbours: [['22', 'AX']] },
+  { country: 'DK', source: 'CLDR, postalCodeData.xml', neighbours: [['39', 'GL']] },
   {
     country: 'NO',
-    source: 'Posten Norge',
+    source: 'Posten Norge: 9170 Longyearbyen to 9178 Barentsburg, 8099 Jan Mayen',
     neighbours: [
       ['917', 'SJ'],
       ['8099', 'SJ'],
@@ -764,7 +813,7 @@ export const overlay: Line[] = [
   },
   {
     country: 'AU',
-    source: 'Australia Post',
+    source: 'CLDR, postalCodeData.xml',
     neighbours: [
       ['6798', 'CX'],
       ['6799', 'CC'],
@@ -773,7 +822,7 @@ export const overlay: Line[] = [
   },
   {
     country: 'GP',
-    source: 'La Poste',
+    source: 'Wikipedia’s list',
     neighbours: [
       ['97133|977', 'BL'],
       ['97150|978', 'MF'],
@@ -939,7 +988,7 @@ export const countryNames: Record<string, { name?: string; local?: string[]; ali
   QA: { alias: ['State of Qatar'] },
   RE: { name: 'Réunion', alias: ['La Réunion', 'Reunion Island'] },
   RS: { local: ['Srbija'] },
-  RU: { name: 'Russia', alias: ['Rossiya'] },
+  RU: { name: 'Russia', alias: ['Rossiya', 'РФ'] },
   RW: { local: ['u Rwanda'] },
   SA: { alias: ['المملكة العربية السعودية', 'KSA', 'Kingdom of Saudi Arabia'] },
   SE: { alias: ['Kingdom of Sweden'] },
@@ -1005,7 +1054,7 @@ BE WAL: /Wallonia/Wallonie/Wallonië; WBR: /Walloon Brabant/Waals-Brabant; WHT: 
 BE WNA: /Namen; WLX: /Luxemburg
 BG 22: Sofia City/Sofia (stolitsa)/София (столица)/Sofia-Grad; 23: /Sofia Province
 BH 13: Capital/Manama; 14: Southern; 15: Muharraq; 17: Northern
-BR DF: /Brasília/Federal District
+BR DF: /Brasília/Federal District; SP: /S. Paulo
 BY HM: /Minsk City/=Minsk/г. Минск/Мінск/=Минск; MI: /Minsk Region; BR: /Brest; HO: /Gomel; HR: /Grodno; MA: /Mogilev
 BY VI: /Vitebsk
 CA NL: /NF/Nfld./Newfoundland/Labrador/Terre-Neuve-et-Labrador; QC: /PQ/Que.; ON: /Ont.; BC: /Colombie-Britannique
@@ -1080,11 +1129,11 @@ JO AM: Amman/عمان; AQ: /Aqaba; AZ: /Zarqa; BA: /Balqa; JA: /Jerash; KA: /Kar
 JP 10: /Gumma
 KH 2: /Battambang; 3: /Kampong Cham; 5: /Kampong Speu; 6: /Kampong Thom; 8: /Kandal; 9: /Koh Kong; 14: /Prey Veng
 KH 15: /Pursat; 17: /Siem Reap; 18: /Sihanoukville; 21: /Takeo
-KR 11: /서울특별시/Seoul City; 26: /부산광역시/Pusan; 27: /대구광역시/Taegu; 28: /인천광역시; 29: /광주광역시; 30: /대전광역시/Taejon; 31: /울산광역시
+KR 11: /서울특별시/서울시/Seoul City; 26: /부산광역시/부산시/Pusan; 27: /대구광역시/대구시/Taegu; 28: /인천광역시/인천시; 29: /광주광역시; 30: /대전광역시/대전시/Taejon; 31: /울산광역시/울산시
 KR 41: /경기도/Gyeonggi; 42: /강원도/강원특별자치도/Gangwon/Gangwon State; 43: /충청북도/North Chungcheong/Chungbuk
 KR 44: /충청남도/South Chungcheong/Chungnam; 45: /전라북도/전북특별자치도/North Jeolla/Jeonbuk/Jeonbuk State
 KR 46: /전라남도/South Jeolla/Jeonnam; 47: /경상북도/North Gyeongsang/Gyeongbuk; 48: /경상남도/South Gyeongsang/Gyeongnam
-KR 49: /제주도/제주특별자치도/Jeju/Cheju; 50: /세종특별자치시/Sejong City
+KR 49: /제주도/제주특별자치도/Jeju/Cheju; 50: /세종특별자치시/세종시/Sejong City
 KW KU: /Kuwait City/Al Asimah/Capital/العاصمة; HA: /Hawalli/حولي; FA: /Farwaniya/الفروانية; AH: /Ahmadi/الأحمدي
 KW JA: /Jahra/الجهراء; MU: /Mubarak Al-Kabeer/مبارك الكبير
 KZ 11: /Akmola; 15: /Aktobe; 27: /West Kazakhstan; 31: /Jambyl; 35: /Karaganda; 39: /Kostanay; 43: /Kyzylorda; 47: /Mangystau
@@ -1121,7 +1170,7 @@ NP P1: /Province 1; P2: /Province 2
 NZ WGN: /Wellington; MWT: /Manawatu-Wanganui; HKB: /Hawkes Bay
 OM MA: Muscat/مسقط; ZU: Dhofar; DA: /Dakhiliyah; BS: /North Batinah; BJ: /South Batinah; BU: /Buraimi; WU: /Wusta
 OM SS: /North Sharqiyah; SJ: /South Sharqiyah; ZA: /Dhahirah
-PE LMA: /Lima Metropolitana/Metropolitan Lima; CUS: /Cusco; CAL: /El Callao
+PE LIM: Lima; LMA: /Lima Metropolitana/Metropolitan Lima; CUS: /Cusco; CAL: /El Callao
 PG NCD: National Capital District/Port Moresby
 PH 00: /NCR/Metro Manila/Manila/MM; MAG: /MGD; COM: /Compostela Valley; NCO: /North Cotabato
 PK BA: /Baluchistan; GB: /Northern Areas; IS: Islamabad/Islamabad Capital Territory/ICT
@@ -1163,7 +1212,7 @@ SL W: Western Area
 SY DI: Damascus/دمشق; HL: Aleppo/حلب; HI: Homs; HM: Hama; LA: Latakia; RD: /Rif Dimashq; TA: /Tartus; DR: /Daraa
 SY DY: /Deir ez-Zor
 TH 10: /BKK/Krungthep/กรุงเทพ/กทม/กรุงเทพฯ; 14: /Ayutthaya; 30: /Korat; S: Pattaya/Phatthaya
-TR 27: /Antep; 33: /İçel; 34: /Constantinople; 35: /Smyrna; 46: /Maraş; 63: /Urfa; 03: /Afyonkarahisar
+TR 27: /Antep; 33: /İçel/Mersin 10; 34: /Constantinople; 35: /Smyrna; 46: /Maraş; 63: /Urfa; 03: /Afyonkarahisar
 TW HSZ: /=Hsinchu; CYI: /=Chiayi
 UA 12: Dnipropetrovsk/Dnipro; 14: Donetsk; 18: Zhytomyr; 21: Zakarpattia; 23: Zaporizhzhia; 26: Ivano-Frankivsk
 UA 30: Kyiv/Kiev/=Kyiv City; 32: Kyiv Oblast/=Kiev Oblast; 35: Kirovohrad; 40: Sevastopol; 43: Crimea; 46: Lviv/Lvov
