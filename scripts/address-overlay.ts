@@ -310,7 +310,7 @@ export const overlay: Line[] = [
   },
   {
     country: 'BE',
-    source: 'bpost: four digits; which come first was not found',
+    source: 'bpost: four digits; vrt.be: even 0612, Saint Nicholas, is in use',
     postal: { shapes: ['####'], strip: ['B'] },
   },
   { country: 'NO', source: 'Posten Norge', postal: { strip: ['N'] } },
@@ -627,7 +627,7 @@ export const overlay: Line[] = [
   { country: 'TR', source: 'Wikipedia: the first two digits are the province', prefixes: 'certain' },
   {
     country: 'AU',
-    source: 'Australia Post: the first digit is the state, but for towns near its border',
+    source: 'everything2, Australian postcodes: the first digit is the state, but for towns near its border',
     prefixes: 'certain',
     borders: {
       ACT: 'NSW',
@@ -642,7 +642,7 @@ export const overlay: Line[] = [
   },
   {
     country: 'JP',
-    source: 'Japan Post: the first digits are the prefecture, but for villages near its border',
+    source: 'Japan Post; Google: the first digits are the prefecture, but for villages near its border',
     prefixes: 'certain',
     borders: {
       '02': '03 05',
@@ -695,7 +695,7 @@ export const overlay: Line[] = [
   {
     country: 'US',
     source:
-      'USPS Publication 65: the first three digits are the state; Census ZCTA files: villages served from across a state line',
+      'Google: the first three digits are the state; mapofzipcodes.com, Can zip codes cross state lines: villages do',
     prefixes: 'certain',
     borders: {
       AL: 'FL GA MS TN',

@@ -140,7 +140,7 @@ const NO_VALUE: Partial<Record<Field, RegExp>> = {
   addressLine1: /^(?:n\/a|none|null|nil|x{3,9})$/i,
   addressLine2: /^(?:n\/a|none|null|nil|x{3,9})$/i,
   city: /^(?:n\/a|x{3,9})$/i,
-  state: /^(?:n\/a|none|null|nil|x{3,9}|\p{Pd}+)$/iu,
+  state: /^(?:n\/a|n\.a\.?|none|null|nil|x{3,9}|\p{Pd}+)$/iu,
 }
 
 /** The same for a postal code, where Hongkong Post itself advises zeros or HKG to forms that insist on one. */
