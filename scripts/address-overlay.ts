@@ -1035,12 +1035,13 @@ export const countryNames: Record<string, { name?: string; local?: string[]; ali
  * split by /: English ones, postal abbreviations, codes of before. One that begins with = is taken only as it stands, and a
  * code that begins with + is one the lists do not have.
  * Sources: the countries' own English usage, their posts' abbreviations, and the changes of ISO 3166-2.
+ * Sardinia's provinces of 2025 have no codes yet (Il Sole 24 Ore, February 2026): they stand under those of before.
  */
 export const stateNames = readStateNames(`
 AE AZ: /AUH/Abu Zaby/أبوظبي; DU: /DXB/Dubayy; SH: /SHJ; RK: /RAK; UQ: /UAQ/أم القيوين; FU: /FUJ
 AL 02: /Durres; 06: /Korca; 10: /Shkodra; 11: /Tirana; 12: /Vlora
 AR C: /CABA/Capital Federal/Buenos Aires City/Ciudad de Buenos Aires/Autonomous City of Buenos Aires
-AR B: /Buenos Aires Province/BA/GBA
+AR B: /Buenos Aires Province/BA/GBA/Bs. As.
 AS +AS: American Samoa
 AT 1: /Bgld; 2: /Carinthia; 3: /Lower Austria/NÖ; 4: /Upper Austria/OÖ; 6: /Styria; 7: /Tyrol; 9: /Vienna
 AU ACT: /Canberra; NT: /N.T.; QLD: /Qld.; TAS: /Tas.; VIC: /Vic.
@@ -1073,6 +1074,7 @@ CN NX: Ningxia/Ningxia Hui/宁夏回族自治区; QH: Qinghai; SD: Shandong; SX:
 CN TJ: Tianjin/Tientsin; XZ: Tibet/Xizang/西藏自治区; XJ: Xinjiang/Xinjiang Uyghur/新疆维吾尔自治区; YN: Yunnan; ZJ: Zhejiang
 CN HK: Hong Kong/香港特别行政区; MO: Macao/Macau/澳门特别行政区; TW: Taiwan/台湾省
 CO DC: /Bogotá/Bogotá D.C./Distrito Capital; SAP: /San Andrés/San Andrés y Providencia; VAC: /Valle
+CU 03: /Havana
 CY 01: /Nicosia/Λευκωσία; 02: /Limassol/Λεμεσός; 03: /Larnaca/Λάρνακα; 04: /Famagusta/Αμμόχωστος; 05: /Paphos/Πάφος
 CY 06: /Kyrenia/Κερύνεια
 CZ 10: /Praha/Prague/Hlavní město Praha; 20: /Central Bohemia/Středočeský; 31: /South Bohemia; 32: /Plzeň
@@ -1111,20 +1113,21 @@ GU +GU: Guam
 HK Kowloon: /KLN/KL/九龙; Hong Kong Island: /Hong Kong/HK/HKI/香港岛/香港; New Territories: /NT/N.T.
 HR 17: /Split-Dalmatia; 18: /Istria; 19: /Dubrovnik-Neretva; 21: /City of Zagreb/=Zagreb; 08: /Primorje-Gorski Kotar
 ID JK: /Jakarta Raya/DKI; YO: /Yogyakarta/DI Yogyakarta/Jogja; PE: Highland Papua/Papua Pegunungan; PD: Southwest Papua
-ID PS: South Papua; PT: Central Papua
+ID PS: South Papua; PT: Central Papua; JB: /Jabar; JT: /Jateng; JI: /Jatim; KR: /Kepri; NB: /NTB; NT: /NTT; SU: /Sumut
+ID SB: /Sumbar; SS: /Sumsel; SN: /Sulsel; SA: /Sulut; KI: /Kaltim; KS: /Kalsel; KB: /Kalbar
 IE D: /Dublin/Baile Átha Cliath; CO: /Cork; G: /Galway
 IL TA: /Tel Aviv/תל אביב; JM: /Jerusalem/ירושלים; HA: /Haifa/חיפה; M: /Central District/Center/מרכז
 IL D: /Southern District/South/דרום; Z: /Northern District/North/צפון
 IN DL: /New Delhi/NCT of Delhi; OD: Odisha/Orissa; UK: Uttarakhand/Uttaranchal; PY: /Pondicherry; TS: Telangana
-IN CG: Chhattisgarh; TN: /Tamilnadu; DH: /DN/DD/Daman and Diu/Dadra and Nagar Haveli; KA: /Karnatak; WB: /Bengal
+IN AP: /Andhra; JK: /J&K; CG: Chhattisgarh; TN: /Tamilnadu; DH: /DN/DD/Daman and Diu/Dadra and Nagar Haveli; KA: /Karnatak; WB: /Bengal
 IQ AR: /Erbil; BA: /Basra; BB: /Babylon; BG: /بغداد; DA: /Duhok; DI: /Diyala; KA: /Karbala; KI: /Kirkuk
 IQ KR: /Kurdistan Region; NA: /Najaf; NI: /Nineveh; SD: /Saladin; SU: /Sulaymaniyah
 IT 21: /Piedmont; 25: /Lombardy; 32: /Trentino-Alto Adige/Trentino-South Tyrol; 52: /Tuscany; 57: /The Marches
 IT 62: /Latium; 75: /Apulia; 82: /Sicily; 88: /Sardinia; VB: /Verbania; RM: /Rome/Roma Capitale; MI: /Milan; TO: /Turin
 IT NA: /Naples; FI: /Florence; VE: /Venice; GE: /Genoa; PD: /Padua; MN: /Mantua; SR: /Syracuse; LI: /Leghorn
 IT BZ: /Bozen/Südtirol/South Tyrol/Alto Adige; AO: /Valle d'Aosta/Aosta Valley/Vallée d'Aoste; MB: /Monza
-IT FC: /FO/Forlì; PU: /PS/Pesaro; RC: /Reggio di Calabria; RE: /Reggio nell'Emilia; SS: /OT/Olbia-Tempio
-IT NU: /OG/Ogliastra; SU: /CI/VS/Carbonia-Iglesias/Medio Campidano
+IT FC: /FO/Forlì; PU: /PS/Pesaro; RC: /Reggio di Calabria; RE: /Reggio nell'Emilia; SS: /OT/Olbia-Tempio/Gallura/Gallura Nord-Est Sardegna
+IT NU: /OG/Ogliastra; SU: /CI/VS/Carbonia-Iglesias/Medio Campidano/Sulcis Iglesiente; BT: /BAT
 JO AM: Amman/عمان; AQ: /Aqaba; AZ: /Zarqa; BA: /Balqa; JA: /Jerash; KA: /Karak; MA: /Mafraq; MD: /Madaba; AT: /Tafilah
 JP 10: /Gumma
 KH 2: /Battambang; 3: /Kampong Cham; 5: /Kampong Speu; 6: /Kampong Thom; 8: /Kandal; 9: /Koh Kong; 14: /Prey Veng
@@ -1154,11 +1157,11 @@ MN 1: /Улаанбаатар/Ulan Bator
 MP +MP: Northern Mariana Islands
 MX AGU: /Ags.; BCN: /B.C./Baja California Norte; BCS: /B.C.S.; CAM: /Camp.; CHP: /Chis.; CHH: /Chih.
 MX CMX: /CDMX/DF/D.F./DIF/Distrito Federal/Mexico City; COA: /Coahuila/Coah.; COL: /Col.; DUR: /Dgo.
-MX MEX: /Edomex/Méx./State of Mexico; GUA: /Gto.; GRO: /Gro.; HID: /Hgo.; JAL: /Jal.; MIC: /Mich.; MOR: /Mor.; NAY: /Nay.
+MX MEX: /Edomex/Edo. de México/Méx./State of Mexico; GUA: /Gto.; GRO: /Gro.; HID: /Hgo.; JAL: /Jal.; MIC: /Mich.; MOR: /Mor.; NAY: /Nay.
 MX NLE: /N.L.; OAX: /Oax.; PUE: /Pue.; QUE: /Qro.; ROO: /Q.R./Q. Roo; SLP: /S.L.P.; SIN: /Sin.; SON: /Son.; TAB: /Tab.
 MX TAM: /Tamps.; TLA: /Tlax.; VER: /Ver.; YUC: /Yuc.; ZAC: /Zac.
 MY 10: /SGR/Selangor Darul Ehsan; 11: /TRG/Terengganu Darul Iman; 12: /SBH; 13: /SWK
-MY 14: /KUL/WP Kuala Lumpur/Federal Territory of Kuala Lumpur; 15: /LBN/WP Labuan; 16: /PJY/WP Putrajaya
+MY 14: /KL/KUL/WP Kuala Lumpur/Federal Territory of Kuala Lumpur; 15: /LBN/WP Labuan; 16: /PJY/WP Putrajaya
 MY 07: /Penang/PNG; 04: /Malacca/MLK; 01: /JHR/Johore/Johor Darul Takzim; 02: /KDH/Kedah Darul Aman
 MY 03: /KTN/Kelantan Darul Naim; 05: /NSN/Negeri Sembilan Darul Khusus; 06: /PHG/Pahang Darul Makmur
 MY 08: /PRK/Perak Darul Ridzuan; 09: /PLS
@@ -1186,16 +1189,16 @@ QA DA: Doha/الدوحة; RA: /Al Rayyan; WA: /Al Wakra; KH: /Al Khor
 RO B: /Bucharest
 RU AD: Adygea; AL: Altai Republic; ALT: Altai Krai; AMU: Amur; ARK: Arkhangelsk; AST: Astrakhan; BA: Bashkortostan
 RU BEL: Belgorod; BRY: Bryansk; BU: Buryatia; CE: Chechnya; CHE: Chelyabinsk; CHU: Chukotka/Chukchi
-RU CR: Crimea/Республика Крым/Крым; CU: Chuvashia; DA: Dagestan; IN: Ingushetia; IRK: Irkutsk; IVA: Ivanovo
+RU CR: Crimea/Республика Крым/Крым; CU: Chuvashia/Чувашия; DA: Dagestan; IN: Ingushetia; IRK: Irkutsk; IVA: Ivanovo
 RU KAM: Kamchatka; KB: Kabardino-Balkaria; KC: Karachay-Cherkessia; KDA: Krasnodar; KEM: Kemerovo; KGD: Kaliningrad
-RU KGN: Kurgan; KHA: Khabarovsk; KHM: Khanty-Mansi; KIR: Kirov; KK: Khakassia; KL: Kalmykia; KLU: Kaluga; KO: Komi
+RU KGN: Kurgan; KHA: Khabarovsk; KHM: Khanty-Mansi/ХМАО/ХМАО-Югра; KIR: Kirov; KK: Khakassia; KL: Kalmykia; KLU: Kaluga; KO: Komi
 RU KOS: Kostroma; KR: Karelia; KRS: Kursk; KYA: Krasnoyarsk; LEN: Leningrad; LIP: Lipetsk; MAG: Magadan; ME: Mari El
-RU MO: Mordovia; MOS: Moscow Oblast; MOW: Moscow; MUR: Murmansk; NEN: Nenets; NGR: Novgorod; NIZ: Nizhny Novgorod
+RU MO: Mordovia; MOS: Moscow Oblast/МО; MOW: Moscow; MUR: Murmansk; NEN: Nenets; NGR: Novgorod; NIZ: Nizhny Novgorod
 RU NVS: Novosibirsk; OMS: Omsk; ORE: Orenburg; ORL: Oryol; PER: Perm; PNZ: Penza; PRI: Primorsky/Primorye; PSK: Pskov
-RU ROS: Rostov; RYA: Ryazan; SA: Sakha/Yakutia; SAK: Sakhalin; SAM: Samara; SAR: Saratov; SE: North Ossetia
+RU ROS: Rostov; RYA: Ryazan; SA: Sakha/Yakutia/Якутия; SAK: Sakhalin; SAM: Samara; SAR: Saratov; SE: North Ossetia/Северная Осетия
 RU SEV: Sevastopol; SMO: Smolensk; SPE: Saint Petersburg/SPB/СПб; STA: Stavropol; SVE: Sverdlovsk; TA: Tatarstan
 RU TAM: Tambov; TOM: Tomsk; TUL: Tula; TVE: Tver; TY: Tuva; TYU: Tyumen; UD: Udmurtia; ULY: Ulyanovsk; VGG: Volgograd
-RU VLA: Vladimir; VLG: Vologda; VOR: Voronezh; YAN: Yamalo-Nenets; YAR: Yaroslavl; YEV: Jewish Autonomous Oblast
+RU VLA: Vladimir; VLG: Vologda; VOR: Voronezh; YAN: Yamalo-Nenets/ЯНАО; YAR: Yaroslavl; YEV: Jewish Autonomous Oblast
 RU ZAB: Zabaykalsky
 SA 10: Najran/نجران; 11: Al Bahah/Baha/الباحة; 12: Al Jawf/Jouf/الجوف; 14: Asir/عسير; 01: Riyadh/الرياض
 SA 02: Makkah/Mecca/مكة المكرمة/مكة; 03: Madinah/Medina/Al Madinah/المدينة المنورة/المدينة
@@ -1212,7 +1215,7 @@ SL W: Western Area
 SY DI: Damascus/دمشق; HL: Aleppo/حلب; HI: Homs; HM: Hama; LA: Latakia; RD: /Rif Dimashq; TA: /Tartus; DR: /Daraa
 SY DY: /Deir ez-Zor
 TH 10: /BKK/Krungthep/กรุงเทพ/กทม/กรุงเทพฯ; 14: /Ayutthaya; 30: /Korat; S: Pattaya/Phatthaya
-TR 27: /Antep; 33: /İçel/Mersin 10; 34: /Constantinople; 35: /Smyrna; 46: /Maraş; 63: /Urfa; 03: /Afyonkarahisar
+TR 27: /Antep; 33: /İçel; 34: /Constantinople; 35: /Smyrna; 46: /Maraş/K. Maraş; 63: /Urfa; 03: /Afyonkarahisar
 TW HSZ: /=Hsinchu; CYI: /=Chiayi
 UA 12: Dnipropetrovsk/Dnipro; 14: Donetsk; 18: Zhytomyr; 21: Zakarpattia; 23: Zaporizhzhia; 26: Ivano-Frankivsk
 UA 30: Kyiv/Kiev/=Kyiv City; 32: Kyiv Oblast/=Kiev Oblast; 35: Kirovohrad; 40: Sevastopol; 43: Crimea; 46: Lviv/Lvov

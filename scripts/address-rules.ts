@@ -235,7 +235,24 @@ function makeStates(code: string, google: GoogleCountry, line: Partial<Line>): S
       [state.name, state.local, state.code],
     ).filter((alias) => alias.startsWith('=') || !found.includes(bareName(alias)))
   }
+  for (const state of states.values()) state.aliases = withoutEchoes(state, [...states.values()])
   return [...states.values()]
+}
+
+/** Two aliases that differ in their kind of place only are one to the lookup, unless another state shares what is left. */
+function withoutEchoes({ code, aliases }: State, states: State[]): string[] {
+  const others = new Set(
+    states
+      .filter((other) => other.code !== code)
+      .flatMap((other) => [other.name, other.local, ...other.aliases])
+      .map(bareName),
+  )
+  const kept = new Set<string>()
+  return aliases.filter((alias) => {
+    const key = bareName(alias)
+    if (alias.startsWith('=') || key === '' || others.has(key)) return true
+    return !kept.has(key) && kept.add(key)
+  })
 }
 
 function stateRow({ code, name, local, aliases, prefix }: State): string {
