@@ -15,25 +15,30 @@ export function foldSpeltOut(text: string): string {
 /** Words that say what kind of place it is. */
 const KINDS = new Set(
   (
-    'province prov provincia provincie provinz provinsi propinsi state estado etat region regione comunidad prefecture county co contae comte ' +
-    'governorate muhafazat department dept departamento dpto depto departement district distrito canton kanton cantone land oblast oblasti ' +
-    'oblasts kray krai respublika republic okrug voivodeship wojewodztwo judetul judet jud zupanija megye varmegye kraj lan fylke apskritis ' +
+    'province prov provincia provincie provinz provinsi propinsi pcia state estado etat region regione comunidad prefecture county co contae baile comte ' +
+    'governorate muhafazat department dept departamento dpto depto departement departament district distrito canton kanton cantone land oblast oblasti ' +
+    'oblasts voblasts obl kray krai respublika republits republic okrug voivodeship wojewodztwo judetul judet jud zupanija megye varmegye kraj lan fylke apskritis ' +
     'maakond emirate island islands ilha territory parish sheng shi zizhiqu do si gun ken fu to changwat wilayah tinh thanh pho ' +
-    'ili il of de del della di da du des la le les the d autonomous metropolitan city special self governing municipality metropolis commonwealth freistaat freie hansestadt ' +
+    'ili il of de del della di da du des la le les the d autonomous metropolitan hoofdstedelijk gewest city special self governing municipality municipiul opstina entity metropolis commonwealth freistaat freie hansestadt ' +
     'and e y et und og en citta metropolitana woj область обл край республика республіка г м город місто استان محافظة منطقة'
   ).split(' '),
 )
 
-/** The key of a name without the kind of place: "Provincia di Milano" is Milano, "St. Ann Parish" Saint Ann, 東京都 is 東京. */
+/**
+ * The key of a name without the kind of place: "Provincia di Milano" is Milano, "St. Ann Parish" Saint Ann, 東京都 is 東京,
+ * "XIII Región Metropolitana de Santiago" Santiago.
+ */
 export function bareName(text: string): string {
   const words = text
     .normalize('NFKD')
+    .replace(/(?<=[ed] )l['’]/giu, '')
     .replace(/[\p{M}'’‘ʻ]|^จังหวัด|^จ\./gu, '')
     .toLowerCase()
     .split(/[^\p{L}\p{N}]+/u)
     .filter((word) => word !== '' && !KINDS.has(word))
     .map((word) => (word === 'st' ? 'saint' : word))
-  return fold(words.join(' ')).replace(/(?<=..)[省市都府県縣县]$|(?<=北海)道$/u, '')
+  const named = words.filter((word) => !/^(?:[ivx]+|capitale?)$/.test(word))
+  return fold((named.length > 0 ? named : words).join(' ')).replace(/(?<=..)[省市都府県縣县]$|(?<=北海)道$/u, '')
 }
 
 const SPELT_OUT: Record<string, string> = { ä: 'ae', ö: 'oe', ü: 'ue', å: 'aa', ø: 'oe', æ: 'ae' }
