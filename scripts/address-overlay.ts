@@ -816,6 +816,11 @@ export const overlay: Line[] = [
     postal: { shapes: ['######'], pattern: '(?:1[1-9]|2[0-8]|3[0-46-9]|[479]\\d|5[0-36-9]|6[0-47-9]|8[0-5])\\d{4}' },
   },
   {
+    country: 'UA',
+    source: 'Wikipedia, Postal codes in Ukraine: 01 to 99',
+    postal: { shapes: ['#####'], pattern: '(?:0[1-9]|[1-9]\\d)\\d{3}' },
+  },
+  {
     country: 'CO',
     source: '4-72: the first two digits are the department’s, by the numbers of DANE',
     postal: {
@@ -1134,7 +1139,7 @@ KW KU: /Kuwait City/Al Asimah/Capital/العاصمة; HA: /Hawalli/حولي; FA:
 KW JA: /Jahra/الجهراء; MU: /Mubarak Al-Kabeer/مبارك الكبير
 KZ 11: /Akmola; 15: /Aktobe; 27: /West Kazakhstan; 31: /Jambyl; 35: /Karaganda; 39: /Kostanay; 43: /Kyzylorda; 47: /Mangystau
 KZ 55: /Pavlodar; 59: /North Kazakhstan; 61: /Turkistan; 63: /East Kazakhstan
-KZ 19: Almaty oblysy/Almaty Region/Алматы облысы; 71: /Astana/Nur-Sultan/Астана; 75: /Almaty City/Алматы
+KZ 19: Almaty oblysy/Almaty oblast/Almaty Region/Алматы облысы; 71: /Astana/Nur-Sultan/Астана; 75: /Almaty City/Алматы
 LA VT: Vientiane Prefecture/Vientiane/Viangchan Prefecture; VI: /Vientiane Province
 LB BA: Beirut/بيروت; JL: /Mount Lebanon; AS: /North Lebanon; JA: /South Lebanon; BI: /Beqaa/Bekaa; AK: /Akkar
 LB NA: /Nabatieh

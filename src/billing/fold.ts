@@ -17,7 +17,7 @@ const KINDS = new Set(
   (
     'province prov provincia provincie provinz provinsi propinsi pcia state estado etat region regione comunidad prefecture county co contae baile comte ' +
     'governorate muhafazat department dept departamento dpto depto departement departament district distrito canton kanton cantone land oblast oblasti ' +
-    'oblasts voblasts obl kray krai respublika republits republic okrug voivodeship wojewodztwo judetul judet jud zupanija megye varmegye kraj lan fylke apskritis ' +
+    'oblasts voblasts oblysy obl kray krai respublika republits republic okrug voivodeship wojewodztwo judetul judet jud zupanija megye varmegye kraj lan fylke apskritis ' +
     'maakond emirate island islands ilha territory parish sheng shi zizhiqu do si gun ken fu to changwat wilayah tinh thanh pho ' +
     'ili il of de del della di da du des la le les the d autonomous metropolitan hoofdstedelijk gewest city special self governing municipality municipiul opstina entity metropolis commonwealth freistaat freie hansestadt ' +
     'and e y et und og en citta metropolitana woj область обл край республика республіка г м город місто استان محافظة منطقة'
@@ -37,7 +37,7 @@ export function bareName(text: string): string {
     .split(/[^\p{L}\p{N}]+/u)
     .filter((word) => word !== '' && !KINDS.has(word))
     .map((word) => (word === 'st' ? 'saint' : word))
-  const named = words.filter((word) => !/^(?:[ivx]+|capitale?)$/.test(word))
+  const named = words.filter((word, at) => !/^capitale?$/.test(word) && (at > 0 || !/^[ivx]+$/.test(word)))
   return fold((named.length > 0 ? named : words).join(' ')).replace(/(?<=..)[省市都府県縣县]$|(?<=北海)道$/u, '')
 }
 
