@@ -227,7 +227,7 @@ export const overlay: Line[] = [
     source: 'Correo Argentino: the CPA, or the four digits of before 1999; Google: either end may be left out',
     postal: {
       shapes: ['@####@@@', '####', '@####', '####@@@'],
-      pattern: '[A-HJ-NP-Z]?\\d{4}(?:[A-Z]{3})?',
+      pattern: '[A-HJ-NP-Z]?[1-9]\\d{3}(?:[A-Z]{3})?',
       examples: ['C1070AAM', '1425'],
     },
   },
@@ -828,6 +828,55 @@ export const overlay: Line[] = [
       ['97150|978', 'MF'],
     ],
   },
+  // What a code cannot begin with.
+  {
+    country: 'AF',
+    source: 'UPU: the provinces are 10 to 43',
+    postal: { shapes: ['####'], pattern: '(?:[1-3]\\d|4[0-3])\\d\\d' },
+  },
+  {
+    country: 'BD',
+    source: 'Wikipedia, Postal codes in Bangladesh: 1000 to 9499',
+    postal: { shapes: ['####'], pattern: '(?:[1-8]\\d|9[0-4])\\d\\d' },
+  },
+  {
+    country: 'BY',
+    source: 'postal.codesofcountry.com: 210000 to 247995',
+    postal: { shapes: ['######'], pattern: '2[1-4]\\d{4}' },
+  },
+  {
+    country: 'BA',
+    source: 'validator.js, the postal codes of Bosnia and Herzegovina: 7 and 8',
+    postal: { shapes: ['#####'], pattern: '[78]\\d{4}' },
+  },
+  {
+    country: 'BN',
+    source: 'Wikipedia, Postal codes in Brunei: the districts are B, K, P and T',
+    postal: { shapes: ['@@####'], pattern: '[BKPT][A-Z]\\d{4}' },
+  },
+  {
+    country: 'FR',
+    source: 'validator.js, the postal codes of France: there is no department 96',
+    postal: { shapes: ['#####'], pattern: '(?:[0-8]\\d|9[0-57-9])\\d{3}', strip: ['F'] },
+  },
+  {
+    country: 'IN',
+    source: 'Wikipedia, Postal Index Number: 10, 29, 35, 54, 55, 65, 66 and 86 to 89 are no circle; 9 is the army',
+    postal: { shapes: ['######'], pattern: '(?:1[1-9]|2[0-8]|3[0-46-9]|[479]\\d|5[0-36-9]|6[0-47-9]|8[0-5])\\d{4}' },
+  },
+  {
+    country: 'UA',
+    source: 'Wikipedia, Postal codes in Ukraine: 01 to 99',
+    postal: { shapes: ['#####'], pattern: '(?:0[1-9]|[1-9]\\d)\\d{3}' },
+  },
+  {
+    country: 'CO',
+    source: '4-72: the first two digits are the department’s, by the numbers of DANE',
+    postal: {
+      shapes: ['######'],
+      pattern: '(?:0[58]|1[135789]|2[0357]|4[147]|5[024]|6[368]|7[036]|8[1568]|9[14579])\\d{4}',
+    },
+  },
 ]
 
 /** The languages of each country, for its names of itself. English is known everywhere. */
@@ -947,6 +996,7 @@ export const countryNames: Record<string, { name?: string; local?: string[]; ali
   KR: { local: ['대한민국', '한국'], alias: ['Korea', 'Korea South', 'ROK'] },
   KW: { alias: ['State of Kuwait'] },
   LA: { name: 'Laos', local: ['ລາວ'], alias: ['Lao', 'Lao PDR'] },
+  LB: { alias: ['الجمهورية اللبنانية'] },
   LC: { alias: ['St Lucia'] },
   LK: { local: ['ශ්‍රී ලංකා', 'ශ්‍රී ලංකාව'], alias: ['Democratic Socialist Republic of Sri Lanka'] },
   LS: { local: ['Lesotho'] },
@@ -958,7 +1008,7 @@ export const countryNames: Record<string, { name?: string; local?: string[]; ali
   MF: { name: 'Saint Martin', alias: ['St Martin', 'Saint-Martin'] },
   MG: { local: ['Madagasikara'] },
   MH: { local: ['Aolepān Aorōkin M̧ajeļ'] },
-  MK: { name: 'North Macedonia', alias: ['Macedonia', 'FYROM', 'Maqedonia e Veriut'] },
+  MK: { name: 'North Macedonia', alias: ['Macedonia', 'Македонија', 'FYROM', 'Maqedonia e Veriut'] },
   MM: { local: ['မြန်မာ'], alias: ['Burma', 'Myanmar (Burma)'] },
   MN: { alias: ['Монгол Улс', 'Mongol Uls'] },
   MO: {
@@ -1053,7 +1103,7 @@ BE VAN: /Antwerp/Anvers; VBR: /Flemish Brabant/Brabant flamand; VLG: /Flanders/V
 BE VOV: /East Flanders/Flandre orientale; VWV: /West Flanders/Flandre occidentale; VLI: /Limbourg
 BE WAL: /Wallonia/Wallonie/Wallonië; WBR: /Walloon Brabant/Waals-Brabant; WHT: /Henegouwen; WLG: /Luik/Lüttich
 BE WNA: /Namen; WLX: /Luxemburg
-BG 22: Sofia City/Sofia (stolitsa)/София (столица)/Sofia-Grad; 23: /Sofia Province
+BG 22: Sofia City/Sofia-City Region/Sofia (stolitsa)/София (столица)/Sofia-Grad; 23: /Sofia Province
 BH 13: Capital/Manama; 14: Southern; 15: Muharraq; 17: Northern
 BR DF: /Brasília/Federal District; SP: /S. Paulo
 BY HM: /Minsk City/=Minsk/г. Минск/Мінск/=Минск; MI: /Minsk Region; BR: /Brest; HO: /Gomel; HR: /Grodno; MA: /Mogilev
@@ -1121,14 +1171,14 @@ IL D: /Southern District/South/דרום; Z: /Northern District/North/צפון
 IN DL: /New Delhi/NCT of Delhi; OD: Odisha/Orissa; UK: Uttarakhand/Uttaranchal; PY: /Pondicherry; TS: Telangana
 IN AP: /Andhra; JK: /J&K; CG: Chhattisgarh; TN: /Tamilnadu; DH: /DN/DD/Daman and Diu/Dadra and Nagar Haveli; KA: /Karnatak; WB: /Bengal
 IQ AR: /Erbil; BA: /Basra; BB: /Babylon; BG: /بغداد; DA: /Duhok; DI: /Diyala; KA: /Karbala; KI: /Kirkuk
-IQ KR: /Kurdistan Region; NA: /Najaf; NI: /Nineveh; SD: /Saladin; SU: /Sulaymaniyah
+IQ KR: /Kurdistan Region/هەرێمی کوردستان; NA: /Najaf; NI: /Nineveh; SD: /Saladin; SU: /Sulaymaniyah
 IT 21: /Piedmont; 25: /Lombardy; 32: /Trentino-Alto Adige/Trentino-South Tyrol; 52: /Tuscany; 57: /The Marches
 IT 62: /Latium; 75: /Apulia; 82: /Sicily; 88: /Sardinia; VB: /Verbania; RM: /Rome/Roma Capitale; MI: /Milan; TO: /Turin
 IT NA: /Naples; FI: /Florence; VE: /Venice; GE: /Genoa; PD: /Padua; MN: /Mantua; SR: /Syracuse; LI: /Leghorn
 IT BZ: /Bozen/Südtirol/South Tyrol/Alto Adige; AO: /Valle d'Aosta/Aosta Valley/Vallée d'Aoste; MB: /Monza
 IT FC: /FO/Forlì; PU: /PS/Pesaro; RC: /Reggio di Calabria; RE: /Reggio nell'Emilia; SS: /OT/Olbia-Tempio/Gallura/Gallura Nord-Est Sardegna
 IT NU: /OG/Ogliastra; SU: /CI/VS/Carbonia-Iglesias/Medio Campidano/Sulcis Iglesiente; BT: /BAT
-JO AM: Amman/عمان; AQ: /Aqaba; AZ: /Zarqa; BA: /Balqa; JA: /Jerash; KA: /Karak; MA: /Mafraq; MD: /Madaba; AT: /Tafilah
+JO AM: Amman/عمان/العاصمة; AQ: /Aqaba; AZ: /Zarqa; BA: /Balqa; JA: /Jerash; KA: /Karak; MA: /Mafraq; MD: /Madaba; AT: /Tafilah
 JP 10: /Gumma
 KH 2: /Battambang; 3: /Kampong Cham; 5: /Kampong Speu; 6: /Kampong Thom; 8: /Kandal; 9: /Koh Kong; 14: /Prey Veng
 KH 15: /Pursat; 17: /Siem Reap; 18: /Sihanoukville; 21: /Takeo
@@ -1141,7 +1191,7 @@ KW KU: /Kuwait City/Al Asimah/Capital/العاصمة; HA: /Hawalli/حولي; FA:
 KW JA: /Jahra/الجهراء; MU: /Mubarak Al-Kabeer/مبارك الكبير
 KZ 11: /Akmola; 15: /Aktobe; 27: /West Kazakhstan; 31: /Jambyl; 35: /Karaganda; 39: /Kostanay; 43: /Kyzylorda; 47: /Mangystau
 KZ 55: /Pavlodar; 59: /North Kazakhstan; 61: /Turkistan; 63: /East Kazakhstan
-KZ 19: Almaty oblysy/Almaty Region/Алматы облысы; 71: /Astana/Nur-Sultan/Астана; 75: /Almaty City/Алматы
+KZ 19: Almaty oblysy/Almaty oblast/Almaty Region/Алматы облысы; 71: /Astana/Nur-Sultan/Астана; 75: /Almaty City/Алматы
 LA VT: Vientiane Prefecture/Vientiane/Viangchan Prefecture; VI: /Vientiane Province
 LB BA: Beirut/بيروت; JL: /Mount Lebanon; AS: /North Lebanon; JA: /South Lebanon; BI: /Beqaa/Bekaa; AK: /Akkar
 LB NA: /Nabatieh
@@ -1180,7 +1230,7 @@ PK BA: /Baluchistan; GB: /Northern Areas; IS: Islamabad/Islamabad Capital Territ
 PK JK: Azad Kashmir/Azad Jammu and Kashmir/AJK; KP: Khyber Pakhtunkhwa/KPK/NWFP; PB: Punjab; SD: /Sind
 PL 10: /LD/Łódź; 12: /MA/Lesser Poland; 14: /MZ/Masovia/Masovian/Mazovia; 16: /OP/Opole; 18: /PK/Subcarpathia
 PL 20: /PD/Podlachia; 22: /PM/Pomerania; 24: /SL/Silesia; 26: /SK/Holy Cross; 28: /WN/Warmia-Masuria
-PL 30: /WP/Greater Poland; 32: /ZP/West Pomerania; 02: /DS/Lower Silesia; 04: /KP/Kuyavia-Pomerania; 06: /LU/Lublin
+PL 30: /WP/Greater Poland; 32: /ZP/West Pomerania; 02: /DS/Lower Silesia/Lower Silesian; 04: /KP/Kuyavia-Pomerania; 06: /LU/Lublin
 PL 08: /LB/Lubusz
 PR +PR: Puerto Rico
 PT 11: /Lisbon; 13: /Oporto; 20: /Azores/Açores; 30: /Madeira
@@ -1237,6 +1287,14 @@ VN SG: /HCM/HCMC/Saigon/Sài Gòn/Ho Chi Minh/Ho Chi Minh City/TP HCM/TPHCM/TP H
 VN CT: /Cần Thơ
 YE AD: Aden; HD: /Hadhramaut; HU: /Hodeidah; SA: /Sanaa City; SN: /Sanaa; TA: /Taiz; MA: /Marib
 ZA GP: /GT; KZN: /NL/Natal; WC: /Wes-Kaap/W. Cape; EC: /Oos-Kaap/E. Cape; NC: /Noord-Kaap/N. Cape
+AF KAB: /کابل
+BA BIH: /Federation of Bosnia and Herzegovina
+CU 03: /Havana
+DZ 16: /Algiers
+EG GH: /Gharbiyya
+IS 1: /Capital Region
+MV MLE: /Malé
+PS NBS: /نابلس
 `)
 
 function readStateNames(text: string): Record<string, Record<string, string[]>> {

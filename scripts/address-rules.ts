@@ -235,23 +235,18 @@ function makeStates(code: string, google: GoogleCountry, line: Partial<Line>): S
       [state.name, state.local, state.code],
     ).filter((alias) => alias.startsWith('=') || !found.includes(bareName(alias)))
   }
-  for (const state of states.values()) state.aliases = withoutEchoes(state, [...states.values()])
+  for (const state of states.values()) state.aliases = withoutEqual(state, [...states.values()])
   return [...states.values()]
 }
 
-/** Two aliases that differ in their kind of place only are one to the lookup, unless another state shares what is left. */
-function withoutEchoes({ code, aliases }: State, states: State[]): string[] {
-  const others = new Set(
-    states
-      .filter((other) => other.code !== code)
-      .flatMap((other) => [other.name, other.local, ...other.aliases])
-      .map(bareName),
-  )
-  const kept = new Set<string>()
-  return aliases.filter((alias) => {
-    const key = bareName(alias)
-    if (alias.startsWith('=') || key === '' || others.has(key)) return true
-    return !kept.has(key) && kept.add(key)
+/** Of aliases that are one without their kind of place the shortest is enough, unless another state goes by it too. */
+function withoutEqual(state: State, states: State[]): string[] {
+  const others = states.filter((other) => other !== state)
+  const elsewhere = new Set(others.flatMap(({ name, local, aliases }) => [name, local, ...aliases].map(bareName)))
+  const stands = (alias: string) => /^=|[äöüåøæ]/i.test(alias) || elsewhere.has(bareName(alias))
+  return state.aliases.filter((alias) => {
+    const equal = state.aliases.filter((other) => !stands(other) && bareName(other) === bareName(alias))
+    return stands(alias) || alias === equal.sort((a, b) => a.length - b.length)[0]
   })
 }
 

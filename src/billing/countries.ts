@@ -80,7 +80,7 @@ export function findCountry(text: string): string | null {
 }
 
 /** What the official name of many a country begins with. Those it would make ambiguous are in the list as a whole. */
-const OFFICIAL = /^(?:the)?(?:(?:republic|kingdom)of(?:the)?(?=.{4}))?/
+const OFFICIAL = /^(?:the)?(?:(?:republic|kingdom)of(?:the)?(?=.{4})|جمهورية|مملكة|سلطنة|دولة)?/
 
 /** The rules of a country known by its alpha-2 code. */
 export function rulesOf(country: string): CountryData {
