@@ -75,13 +75,11 @@ export function newUsage(db: Db, keyring: Keyring): Usage {
   }
 
   async function write(): Promise<void> {
-    for (;;) {
-      if (sent === null) {
-        for (const counter of counting.values()) counted.push(counter)
-        counting.clear()
-        if (counted.length === 0) return
-        sent = { id: newId('req'), counted: counted.splice(0, WRITTEN_AT_ONCE) }
-      }
+    // What is counted from now on is the next flush's: under load there is always more, and this one would never end.
+    for (const counter of counting.values()) counted.push(counter)
+    counting.clear()
+    while (sent !== null || counted.length > 0) {
+      sent ??= { id: newId('req'), counted: counted.splice(0, WRITTEN_AT_ONCE) }
       try {
         await writeUse(db, keyring, sent)
       } catch {
