@@ -220,6 +220,7 @@ function keyOf(token: string, store: string): KnownKey {
     secret_no: 1,
     secret_expires_at: null,
     works_until: Number.POSITIVE_INFINITY,
+    said: null,
   }
 }
 

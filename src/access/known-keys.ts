@@ -16,6 +16,7 @@
 import { nowMs } from '../clock.ts'
 import type { Batch } from '../db/batch.ts'
 import { type Db, sql } from '../db/db.ts'
+import type { Verdict } from '../keys/schema.ts'
 import type { Permission } from '../permissions.ts'
 import { type Keyring, sha256 } from '../secrets.ts'
 
@@ -52,7 +53,11 @@ export type KnownKey = {
   moves_to: string | null
   /** In milliseconds, and never for one that is revoked, disabled or frozen: what follows from the above, at hand. */
   works_until: number
+  /** What was last said about it, which stays the same until it is looked up anew. */
+  said: Verdict | null
 }
+
+type Found = Omit<KnownKey, 'works_until' | 'said'>
 
 /** What may be wrong with a key, whoever asks and from wherever, in the order it is told. A secret that was replaced is nobody's. */
 export const KEY_FAULTS = {
@@ -72,7 +77,7 @@ export function keyFault(key: KnownKey, at = nowMs()): KeyFault | null {
   return null
 }
 
-function worksUntil(key: Omit<KnownKey, 'works_until'>): number {
+function worksUntil(key: Found): number {
   if (key.revoked_at !== null || !key.enabled || key.frozen) return Number.NEGATIVE_INFINITY
   return Math.min(...[key.expires_at, key.secret_expires_at].map((end) => end?.getTime() ?? Number.POSITIVE_INFINITY))
 }
@@ -88,7 +93,7 @@ export type KnownKeys = {
 }
 
 type Question = { hash: string; before: string | null }
-type Row = { [Name in Exclude<keyof KnownKey, 'moves_to' | 'works_until'>]: KnownKey[Name] | null } & {
+type Row = { [Name in Exclude<keyof Found, 'moves_to'>]: KnownKey[Name] | null } & {
   hash_kid: string | null
 }
 
@@ -127,8 +132,8 @@ export async function lookUpKey(db: Db, keyring: Keyring, token: string): Promis
   if (row.id === null || row.store_id === null) return null
   const { hash_kid, ...found } = row
   // Every column but these is there when the key is.
-  const key = { ...found, moves_to: hash_kid === current.kid ? null : hash } as Omit<KnownKey, 'works_until'>
-  return { ...key, works_until: worksUntil(key) }
+  const key = { ...found, moves_to: hash_kid === current.kid ? null : hash } as Found
+  return { ...key, works_until: worksUntil(key), said: null }
 }
 
 /** By a hash, so that no secret stays in memory longer than its request. */

@@ -11,8 +11,13 @@ export type Metrics = {
   read(): Promise<{ type: string; text: string }>
 }
 
+/** What comes again and again is handed over so many at a time, or when somebody reads. */
+const MOST_GATHERED = 500
+
 export function newMetrics(readings: { underWay(): number; waiting(): number }): Metrics {
   const registry = new Registry()
+  let verified: Record<string, number> = {}
+  const handing: (() => void)[] = []
   collectDefaultMetrics({ register: registry, prefix: 'storekeeper_' })
   const requests = new Counter({
     name: 'storekeeper_http_requests_total',
@@ -27,11 +32,15 @@ export function newMetrics(readings: { underWay(): number; waiting(): number }):
     buckets: [0.001, 0.003, 0.01, 0.03, 0.1, 0.3, 1, 3, 10],
     registers: [registry],
   })
-  const verifications = new Counter({
+  new Counter({
     name: 'storekeeper_verifications_total',
     help: 'Keys verified, by outcome.',
     labelNames: ['code'],
     registers: [registry],
+    collect() {
+      for (const [code, count] of Object.entries(verified)) this.inc({ code }, count)
+      verified = {}
+    },
   })
   new Gauge({
     name: 'storekeeper_http_requests_under_way',
@@ -51,7 +60,6 @@ export function newMetrics(readings: { underWay(): number; waiting(): number }):
   })
   // A label set is looked up by name once, then at hand.
   const known = new Map<string, { count: Counter.Internal; time: Histogram.Internal<'route'> }>()
-  const outcomes = new Map<string, Counter.Internal>()
   const labelled = (method: string, route: string, status: number) => {
     const name = `${method} ${route} ${status}`
     const found = known.get(name) ?? {
@@ -69,16 +77,24 @@ export function newMetrics(readings: { underWay(): number; waiting(): number }):
     },
     requestsOf(method, route, status) {
       const { count, time } = labelled(method, route, status)
+      const gathered: number[] = []
+      const hand = () => {
+        count.inc(gathered.length)
+        for (const seconds of gathered) time.observe(seconds)
+        gathered.length = 0
+      }
+      handing.push(hand)
       return (seconds) => {
-        count.inc()
-        time.observe(seconds)
+        gathered.push(seconds)
+        if (gathered.length === MOST_GATHERED) hand()
       }
     },
     verified(code) {
-      const child = outcomes.get(code) ?? verifications.labels({ code })
-      outcomes.set(code, child)
-      child.inc()
+      verified[code] = (verified[code] ?? 0) + 1
     },
-    read: async () => ({ type: registry.contentType, text: await registry.metrics() }),
+    read: async () => {
+      for (const hand of handing) hand()
+      return { type: registry.contentType, text: await registry.metrics() }
+    },
   }
 }

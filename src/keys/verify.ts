@@ -98,13 +98,9 @@ const NOBODY: Verdict = {
   expiresAt: null,
 }
 
-/** What is said about a key stays the same until the key itself is looked up anew. */
-const said = new WeakMap<KnownKey, Verdict>()
-
 function verdictOn(here: Here, key: KnownKey, code: Outcome): Verdict {
-  const before = said.get(key)
-  if (before?.code === code) return before
-  const verdict = {
+  if (key.said?.code === code) return key.said
+  key.said = {
     valid: code === 'VALID',
     code,
     keyId: key.id,
@@ -115,8 +111,7 @@ function verdictOn(here: Here, key: KnownKey, code: Outcome): Verdict {
     metadata: JSON.parse(key.metadata),
     expiresAt: key.expires_at?.toISOString() ?? null,
   }
-  said.set(key, verdict)
-  return verdict
+  return key.said
 }
 
 /** What the operator took out of the catalogue is held by nobody any more. */
