@@ -179,7 +179,7 @@ export function runOurs(world: World, more: Record<string, string> = {}): Promis
 export type Load = { perSecond: number; p50: number; p99: number; errors: number }
 
 /** How many different requests each connection has ready; then it begins again. */
-const READY = 2_000
+export const READY = 2_000
 
 /**
  * One measurement. Anything but 2xx is an error, and an error makes the measurement worthless. Requests that differ are

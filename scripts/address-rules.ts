@@ -235,7 +235,19 @@ function makeStates(code: string, google: GoogleCountry, line: Partial<Line>): S
       [state.name, state.local, state.code],
     ).filter((alias) => alias.startsWith('=') || !found.includes(bareName(alias)))
   }
+  for (const state of states.values()) state.aliases = withoutEqual(state, [...states.values()])
   return [...states.values()]
+}
+
+/** Of aliases that are one without their kind of place the shortest is enough, unless another state goes by it too. */
+function withoutEqual(state: State, states: State[]): string[] {
+  const others = states.filter((other) => other !== state)
+  const elsewhere = new Set(others.flatMap(({ name, local, aliases }) => [name, local, ...aliases].map(bareName)))
+  const stands = (alias: string) => /^=|[äöüåøæ]/i.test(alias) || elsewhere.has(bareName(alias))
+  return state.aliases.filter((alias) => {
+    const equal = state.aliases.filter((other) => !stands(other) && bareName(other) === bareName(alias))
+    return stands(alias) || alias === equal.sort((a, b) => a.length - b.length)[0]
+  })
 }
 
 function stateRow({ code, name, local, aliases, prefix }: State): string {

@@ -12,7 +12,7 @@ const WELL_FORMED = /^[0-7][0-9a-hjkmnp-tv-z]{25}$/
 export type IdKind = 'store' | 'user' | 'key' | 'addr' | 'evt' | 'wh' | 'dlv' | 'inv' | 'sess' | 'svc' | 'req'
 
 export function newId(kind: IdKind): string {
-  return `${kind}_${base32(uuid7())}`
+  return `${kind}_${uuid7()}`
 }
 
 export function isId(kind: IdKind, text: string): boolean {
@@ -21,35 +21,32 @@ export function isId(kind: IdKind, text: string): boolean {
 
 let lastMs = 0
 let count = 0
+let timeText = ''
+let timeTold = 0
 
-/** 48 bits of time, 12 bits that count within the millisecond, 62 random bits (RFC 9562, method 1). */
-function uuid7(): Uint8Array {
-  const bytes = randomBytes(16)
+/**
+ * 48 bits of time, 12 bits that count within the millisecond, 62 random bits (RFC 9562, method 1), and two zero bits in
+ * front of them all, so that the time is the first ten characters, and each of the last twelve is random.
+ */
+function uuid7(): string {
+  const random = randomBytes(15)
   const ms = now().getTime()
   if (ms === lastMs) count += 1
-  else count = ((bytes[6] as number) << 3) | ((bytes[7] as number) & 7)
+  else count = ((random[12] as number) << 3) | ((random[13] as number) & 7)
   lastMs = ms
   const time = ms + (count > 4095 ? count >>> 12 : 0)
-  for (let i = 0, shift = 2 ** 40; i < 6; i++, shift /= 256) bytes[i] = Math.floor(time / shift) & 255
-  bytes[6] = 0x70 | ((count >>> 8) & 15)
-  bytes[7] = count & 255
-  bytes[8] = 0x80 | ((bytes[8] as number) & 0x3f)
-  return bytes
+  if (time !== timeTold) {
+    timeTold = time
+    timeText = base32(time, 10)
+  }
+  // The version, the count, the variant and the first two random bits.
+  let text = timeText + base32((7 << 16) | ((count & 4095) << 4) | 8 | ((random[14] as number) & 3), 4)
+  for (let i = 0; i < 12; i++) text += ALPHABET[(random[i] as number) & 31]
+  return text
 }
 
-/** 128 bits in 26 characters: two zero bits in front, then 5 bits a character. */
-function base32(bytes: Uint8Array): string {
+function base32(value: number, length: number): string {
   let text = ''
-  let bits = 2
-  let buffer = 0
-  for (const byte of bytes) {
-    buffer = (buffer << 8) | byte
-    bits += 8
-    while (bits >= 5) {
-      bits -= 5
-      text += ALPHABET[(buffer >>> bits) & 31]
-    }
-    buffer &= (1 << bits) - 1
-  }
+  for (let rest = value; text.length < length; rest = Math.floor(rest / 32)) text = ALPHABET[rest % 32] + text
   return text
 }

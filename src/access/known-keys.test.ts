@@ -219,6 +219,8 @@ function keyOf(token: string, store: string): KnownKey {
     frozen: false,
     secret_no: 1,
     secret_expires_at: null,
+    works_until: Number.POSITIVE_INFINITY,
+    said: null,
   }
 }
 

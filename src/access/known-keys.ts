@@ -16,6 +16,7 @@
 import { nowMs } from '../clock.ts'
 import type { Batch } from '../db/batch.ts'
 import { type Db, sql } from '../db/db.ts'
+import type { Verdict } from '../keys/schema.ts'
 import type { Permission } from '../permissions.ts'
 import { type Keyring, sha256 } from '../secrets.ts'
 
@@ -50,7 +51,13 @@ export type KnownKey = {
   leaked: boolean
   /** Its hash under the current server secret, while the database still has it under the previous one (keys/usage.ts). */
   moves_to: string | null
+  /** In milliseconds, and never for one that is revoked, disabled or frozen: what follows from the above, at hand. */
+  works_until: number
+  /** What was last said about it, which stays the same until it is looked up anew. */
+  said: Verdict | null
 }
+
+type Found = Omit<KnownKey, 'works_until' | 'said'>
 
 /** What may be wrong with a key, whoever asks and from wherever, in the order it is told. A secret that was replaced is nobody's. */
 export const KEY_FAULTS = {
@@ -65,11 +72,19 @@ const FAULTS = Object.entries(KEY_FAULTS) as [KeyFault, (key: KnownKey, at: numb
 
 /** Null for a key that works. */
 export function keyFault(key: KnownKey, at = nowMs()): KeyFault | null {
+  if (at < key.works_until) return null
   for (const [fault, holds] of FAULTS) if (holds(key, at)) return fault
   return null
 }
 
+function worksUntil(key: Found): number {
+  if (key.revoked_at !== null || !key.enabled || key.frozen) return Number.NEGATIVE_INFINITY
+  return Math.min(...[key.expires_at, key.secret_expires_at].map((end) => end?.getTime() ?? Number.POSITIVE_INFINITY))
+}
+
 export type KnownKeys = {
+  /** The key that is known by this secret; undefined when it has to be looked for, if it can be one at all. */
+  recall(token: string): KnownKey | undefined
   /** Null for a secret that is no key's. */
   find(token: string): Promise<KnownKey | null> | KnownKey
   /** By the id of a key or of a store; without one, all. */
@@ -78,7 +93,9 @@ export type KnownKeys = {
 }
 
 type Question = { hash: string; before: string | null }
-type Row = { [Name in Exclude<keyof KnownKey, 'moves_to'>]: KnownKey[Name] | null } & { hash_kid: string | null }
+type Row = { [Name in Exclude<keyof Found, 'moves_to'>]: KnownKey[Name] | null } & {
+  hash_kid: string | null
+}
 
 /** By its secret, or by the one before, which works on for a while when it was rotated with a grace. */
 const findKeys: Batch<Question, Row> = (db, rows) =>
@@ -114,8 +131,14 @@ export async function lookUpKey(db: Db, keyring: Keyring, token: string): Promis
   })
   if (row.id === null || row.store_id === null) return null
   const { hash_kid, ...found } = row
-  // Every column but these two is there when the key is.
-  return { ...found, moves_to: hash_kid === current.kid ? null : hash } as KnownKey
+  // Every column but these is there when the key is.
+  const key = { ...found, moves_to: hash_kid === current.kid ? null : hash } as Found
+  return { ...key, works_until: worksUntil(key), said: null }
+}
+
+/** By a hash, so that no secret stays in memory longer than its request. */
+function nameOf(token: string): string {
+  return sha256(token, 'base64')
 }
 
 type Kept = { key: KnownKey; askedAt: number }
@@ -179,14 +202,17 @@ export function newKnownKeys(db: Db, keyring: Keyring, heardUpTo: () => number):
     }
   }
 
+  function recallBy(name: string): KnownKey | undefined {
+    const entry = kept.get(name)
+    const isTrue = entry && performance.now() - Math.max(entry.askedAt, heardUpTo()) < TRUSTED_MS
+    return isTrue && !keyFault(entry.key) ? entry.key : undefined
+  }
+
   return {
+    recall: (token) => recallBy(nameOf(token)),
     find(token) {
-      // By a hash, so that no secret stays in memory longer than its request.
-      const name = sha256(token, 'base64')
-      const entry = kept.get(name)
-      if (entry && performance.now() - Math.max(entry.askedAt, heardUpTo()) < TRUSTED_MS && !keyFault(entry.key))
-        return entry.key
-      return shared.get(name) ?? ask(name, token)
+      const name = nameOf(token)
+      return recallBy(name) ?? shared.get(name) ?? ask(name, token)
     },
     forget(id) {
       changes += 1

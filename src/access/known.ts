@@ -9,17 +9,22 @@
 export const KNOWN_MS = 200
 const MOST_KNOWN = 10_000
 
+/** Which changes there were, and when, as a question was asked. */
+type Mark = { changes: number; at: number }
+
 export type Known<Found> = {
   get(name: string): Found | undefined
+  /** True once in the second half of the moment: whoever hears it may ask anew beside the request, so that nobody waits. */
+  ages(name: string): boolean
   /** `since` is what `mark()` said before the question was asked: an answer older than a change is not kept. */
-  set(name: string, found: Found, since: number): void
-  mark(): number
+  set(name: string, found: Found, since: Mark): void
+  mark(): Mark
   /** After every change that may touch what anyone may do. */
   forget(): void
 }
 
 export function newKnown<Found>(): Known<Found> {
-  const entries = new Map<string, { found: Found; until: number }>()
+  const entries = new Map<string, { found: Found; until: number; old: boolean }>()
   let changes = 0
   return {
     get(name) {
@@ -28,12 +33,18 @@ export function newKnown<Found>(): Known<Found> {
       if (entry) entries.delete(name)
       return undefined
     },
-    set(name, found, since) {
-      if (since !== changes) return
-      if (entries.size >= MOST_KNOWN) entries.clear()
-      entries.set(name, { found, until: performance.now() + KNOWN_MS })
+    ages(name) {
+      const entry = entries.get(name)
+      if (!entry || entry.old || entry.until - performance.now() > KNOWN_MS / 2) return false
+      entry.old = true
+      return true
     },
-    mark: () => changes,
+    set(name, found, since) {
+      if (since.changes !== changes) return
+      if (entries.size >= MOST_KNOWN) entries.clear()
+      entries.set(name, { found, until: since.at + KNOWN_MS, old: false })
+    },
+    mark: () => ({ changes, at: performance.now() }),
     forget() {
       changes += 1
       entries.clear()

@@ -63,13 +63,20 @@ const findCallers: Batch<Question, Found> = (db, rows) =>
            store.id as member_store_id,
            member.role,
            member.permissions as member_permissions,
-           member.xmin::text as member_version
+           member.version as member_version
       from json_to_recordset(${JSON.stringify(rows.map((row, n) => ({ n, ...row })))})
            as asked(n int, hash text, user_id text, store_id text)
       left join sessions session on session.hash = decode(asked.hash, 'hex')
       left join service_tokens service on service.hash = decode(asked.hash, 'hex') and service.revoked_at is null
       left join users person on person.id = coalesce(asked.user_id, session.user_id) and person.erased_at is null
-      left join members member on member.store_id = asked.store_id and member.user_id = person.id
+      -- By the whole of its key: joined like the rest, it was looked for among all the members of the store.
+      left join lateral (
+             select store_id, role, permissions, xmin::text as version
+               from members
+              where store_id = asked.store_id
+                and user_id = person.id
+              limit 1
+           ) as member on true
       left join stores store on store.id = member.store_id and store.deleted_at is null
      order by asked.n`)
 
@@ -101,9 +108,12 @@ export async function findCaller(
   }
 }
 
-/** Whether this is the token of a service that was met a moment ago. */
-export function knownService(known: Known<Found>, token: string): boolean {
-  return Boolean(known.get(nameOf(sha256(token).toString('hex'), null))?.service_id)
+/** Whether this is the token of a service that was met a moment ago. Before the moment is over it is met anew, beside the request. */
+export function knownService(db: Db, known: Known<Found>, hash: string): boolean {
+  const name = nameOf(hash, null)
+  if (!known.get(name)?.service_id) return false
+  if (known.ages(name)) meet(db, known, { hash, user_id: null, store_id: null }).catch(() => {})
+  return true
 }
 
 function nameOf(credential: string | null, storeId: string | null): string {
@@ -112,13 +122,15 @@ function nameOf(credential: string | null, storeId: string | null): string {
 
 async function find(db: Db, known: Known<Found>, question: Question): Promise<Found> {
   const name = nameOf(question.hash ?? question.user_id, question.store_id)
-  const before = known.get(name)
-  if (before) return before
+  return known.get(name) ?? meet(db, known, question)
+}
+
+async function meet(db: Db, known: Known<Found>, question: Question): Promise<Found> {
   const since = known.mark()
   const found = await db.batched(findCallers, question)
   // Only what may: whoever was just let in must not wait for it.
   if (found.service_id ?? (question.store_id === null ? found.user_id : found.member_store_id))
-    known.set(name, found, since)
+    known.set(nameOf(question.hash ?? question.user_id, question.store_id), found, since)
   return found
 }
 

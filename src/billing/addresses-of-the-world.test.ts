@@ -1,12 +1,15 @@
-/** Each line of addresses-of-the-world.txt is one test: what a postal operator would deliver is taken, the rest is refused. */
+/**
+ * Each line of addresses-of-the-world.txt and addresses-from-sources.txt is one test: what a postal operator would deliver
+ * is taken, the rest is refused.
+ */
 import { readFileSync } from 'node:fs'
 import { describe, expect, test } from 'vitest'
 import { findState } from './countries.ts'
 import { normalizeAddress } from './normalize.ts'
 
-const lines = readFileSync(new URL('addresses-of-the-world.txt', import.meta.url), 'utf8')
-  .split('\n')
-  .filter((line) => line !== '' && !line.startsWith('#'))
+const byHand = readLines('addresses-of-the-world.txt')
+const looked = readLines('addresses-from-sources.txt')
+const lines = [...byHand, ...looked].filter((line) => !line.startsWith('#'))
 
 const addresses = lines.filter((line) => !line.startsWith('@'))
 
@@ -43,13 +46,37 @@ describe('a state is known by what people call it', () => {
   })
 })
 
-test('the list covers the world', () => {
-  const good = addresses.filter((line) => !line.includes('=>!'))
-  const countries = new Set(good.map((line) => cells(line.split('=>')[1] ?? '')[0]))
-  expect(good.length).toBeGreaterThan(540)
-  expect(addresses.length - good.length).toBeGreaterThan(190)
-  expect(countries.size).toBeGreaterThan(240)
+test('each list covers the world', () => {
+  const [hand, sourced] = [count(byHand), count(looked)]
+  expect(hand.good).toBeGreaterThan(540)
+  expect(hand.bad).toBeGreaterThan(190)
+  expect(hand.countries).toBeGreaterThan(240)
+  expect(sourced.good).toBeGreaterThan(270)
+  expect(sourced.bad).toBeGreaterThan(70)
+  expect(sourced.countries).toBeGreaterThan(150)
 })
+
+test('every address that was looked up stands under its source', () => {
+  let source = ''
+  for (const line of looked) {
+    if (line.startsWith('# ---')) source = ''
+    else if (line.startsWith('# source: ')) source = line
+    else if (!line.startsWith('#')) expect(source, line).not.toBe('')
+  }
+})
+
+function readLines(file: string): string[] {
+  return readFileSync(new URL(file, import.meta.url), 'utf8')
+    .split('\n')
+    .filter((line) => line !== '')
+}
+
+function count(file: string[]): { good: number; bad: number; countries: number } {
+  const all = file.filter((line) => !/^[#@]/.test(line))
+  const good = all.filter((line) => !line.includes('=>!'))
+  const countries = new Set(good.map((line) => cells(line.split('=>')[1] ?? '')[0]))
+  return { good: good.length, bad: all.length - good.length, countries: countries.size }
+}
 
 function said({ pointer, code }: { pointer: string; code: string }): string {
   return `${pointer.slice(2)} ${code}`

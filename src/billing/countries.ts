@@ -80,7 +80,7 @@ export function findCountry(text: string): string | null {
 }
 
 /** What the official name of many a country begins with. Those it would make ambiguous are in the list as a whole. */
-const OFFICIAL = /^(?:the)?(?:(?:republic|kingdom)of(?:the)?(?=.{4}))?/
+const OFFICIAL = /^(?:the)?(?:(?:republic|kingdom)of(?:the)?(?=.{4})|جمهورية|مملكة|سلطنة|دولة)?/
 
 /** The rules of a country known by its alpha-2 code. */
 export function rulesOf(country: string): CountryData {
@@ -103,11 +103,12 @@ export function stateByCode(country: string, code: string): State | null {
   return prepare(country).states.get(code) ?? null
 }
 
-/** The state a text names within the country, or null. */
+/** The state a text names within the country, or null. "Dublin 4" and "Кемеровская область - Кузбасс" name theirs first. */
 export function findState(country: string, text: string): State | null {
   const { lookup, bare } = prepare(country)
   const own = text.length > 3 && text.slice(0, 3).toUpperCase() === `${country}-` ? text.slice(3) : text
-  return lookup.get(fold(own)) ?? bare.get(bareName(own)) ?? null
+  const first = own.replace(/ (?:[-–—] .*|\d+[A-Z]?)$/i, '')
+  return lookup.get(fold(own)) ?? bare.get(bareName(own)) ?? bare.get(bareName(first)) ?? null
 }
 
 export function postalPattern(country: string): RegExp | null {

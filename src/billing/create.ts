@@ -121,17 +121,25 @@ const insertAddresses: Batch<Wanted, Outcome> = (db, rows) =>
        order by member.store_id, member.user_id
          for no key update`)
     // Looked at under the lock: the statement leaves with the one before it, and begins when that has ended.
+    // Each look is a scalar of its own: as joins, or as "exists", they were answered by reading whole tables.
     const seen = tx.query<Place>(sql`
-      select member.user_id is not null as there,
+      select (select true
+                from members
+               where store_id = place.store_id
+                 and user_id = place.user_id) is not null
+             and (select true
+                    from stores
+                   where id = place.store_id
+                     and deleted_at is null) is not null as there,
              (select count(*)::int
                 from addresses
                where store_id = place.store_id
                  and user_id = place.user_id) as kept,
-             exists (select from remembered_answers where lookup = decode(place.lookup, 'hex')) as answered
+             (select true
+                from remembered_answers
+               where lookup = decode(place.lookup, 'hex')) is not null as answered
         from rows from (json_to_recordset(${places}) as (store_id text, user_id text, lookup text))
              with ordinality as place(store_id, user_id, lookup, n)
-        left join stores store on store.id = place.store_id and store.deleted_at is null
-        left join members member on member.store_id = store.id and member.user_id = place.user_id
        order by place.n`)
     const [, found] = await Promise.all([locked, seen])
     const decided = decide(rows, found)

@@ -12,29 +12,40 @@ export function foldSpeltOut(text: string): string {
   return fold(text.replace(/[äöüåøæ]/gi, (letter) => SPELT_OUT[letter.toLowerCase()] ?? letter))
 }
 
-/** Words that say what kind of place it is. */
+/** Words that say what kind of place it is, as bareName sees them: край without its breve. */
 const KINDS = new Set(
   (
-    'province prov provincia provincie provinz provinsi propinsi state estado etat region regione comunidad prefecture county co contae comte ' +
-    'governorate muhafazat department dept departamento dpto depto departement district distrito canton kanton cantone land oblast oblasti ' +
-    'oblasts kray krai respublika republic okrug voivodeship wojewodztwo judetul judet jud zupanija megye varmegye kraj lan fylke apskritis ' +
+    'province prov provincia provincie provinz provinsi propinsi pcia state estado etat region regione comunidad prefecture county co contae baile comte ' +
+    'governorate muhafazat department dept departamento dpto depto departement departament district distrito canton kanton cantone land oblast oblasti ' +
+    'oblasts voblasts oblysy obl kray krai respublika republits republic okrug voivodeship wojewodztwo judetul judet jud zupanija megye varmegye kraj lan fylke apskritis ' +
     'maakond emirate island islands ilha territory parish sheng shi zizhiqu do si gun ken fu to changwat wilayah tinh thanh pho ' +
-    'ili il of de del della di da du des la le les the d autonomous metropolitan city special self governing municipality metropolis commonwealth freistaat freie hansestadt ' +
-    'and e y et und og en citta metropolitana woj область обл край республика республіка г м город місто استان محافظة منطقة'
-  ).split(' '),
+    'ili il of de del della di da du des la le les the d autonomous metropolitan hoofdstedelijk gewest city special self governing municipality municipiul opstina entity metropolis commonwealth freistaat freie hansestadt ' +
+    'and e i y et und og en citta metropolitana woj область обл край республика респ республіка г м город місто автономный округ ао ' +
+    'avtonomnyy استان محافظة منطقة'
+  )
+    .normalize('NFKD')
+    .replace(/\p{M}/gu, '')
+    .split(' '),
 )
 
-/** The key of a name without the kind of place: "Provincia di Milano" is Milano, "St. Ann Parish" Saint Ann, 東京都 is 東京. */
+/**
+ * The key of a name without the kind of place: "Provincia di Milano" is Milano, "St. Ann Parish" Saint Ann, 東京都 is 東京,
+ * "XIII Región Metropolitana de Santiago" Santiago.
+ */
 export function bareName(text: string): string {
   const words = text
     .normalize('NFKD')
+    .replace(/(?<=[ed] )l['’]/giu, '')
     .replace(/[\p{M}'’‘ʻ]|^จังหวัด|^จ\./gu, '')
     .toLowerCase()
     .split(/[^\p{L}\p{N}]+/u)
     .filter((word) => word !== '' && !KINDS.has(word))
-    .map((word) => (word === 'st' ? 'saint' : word))
-  return fold(words.join(' ')).replace(/(?<=..)[省市都府県縣县]$|(?<=北海)道$/u, '')
+    .map((word) => SHORT[word] ?? word)
+  const named = words.filter((word, at) => !/^capitale?$/.test(word) && (at > 0 || !/^[ivx]+$/.test(word)))
+  return fold((named.length > 0 ? named : words).join(' ')).replace(/(?<=..)[省市都府県縣县]$|(?<=北海)道$/u, '')
 }
+
+const SHORT: Record<string, string> = { st: 'saint', sta: 'santa', sto: 'santo' }
 
 const SPELT_OUT: Record<string, string> = { ä: 'ae', ö: 'oe', ü: 'ue', å: 'aa', ø: 'oe', æ: 'ae' }
 

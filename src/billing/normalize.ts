@@ -135,6 +135,17 @@ const JOINER_IN_PLACE =
 /** What a person writes in words. */
 const WORDS = new Set<Field>(['firstName', 'lastName', 'company', 'addressLine1', 'addressLine2', 'city'])
 
+/** What people type into a field that will not stay empty. None is a town in Piedmont, and Null a family name. */
+const NO_VALUE: Partial<Record<Field, RegExp>> = {
+  addressLine1: /^(?:n\/a|none|null|nil|x{3,9})$/i,
+  addressLine2: /^(?:n\/a|none|null|nil|x{3,9})$/i,
+  city: /^(?:n\/a|x{3,9})$/i,
+  state: /^(?:n\/a|n\.a\.?|none|null|nil|x{3,9}|\p{Pd}+)$/iu,
+}
+
+/** The same for a postal code, where Hongkong Post itself advises zeros or HKG to forms that insist on one. */
+const NO_POSTAL_CODE = /^(?:n\/?a|n\.a\.?|none|null|nil|x{3,9}|\p{Pd}+|0{3,}(?:[ -]0+)?)$/iu
+
 const PLAIN = /^[\x21-\x7e]+(?: [\x21-\x7e]+)*$/
 
 function cleanTexts(input: AddressInput, found: Findings): Texts {
@@ -142,7 +153,7 @@ function cleanTexts(input: AddressInput, found: Findings): Texts {
   for (const field of Object.keys(ADDRESS_LENGTHS) as Field[]) {
     const given = input[field]
     const text = given === undefined || given === null ? '' : cleanText(given)
-    texts[field] = text === '' ? null : text
+    texts[field] = text === '' || NO_VALUE[field]?.test(text) ? null : text
     if (WORDS.has(field) && text !== '' && !/[\p{L}\p{N}]/u.test(text)) {
       fault(found, field, 'invalid_characters', `${words(field)} holds no letter and no digit.`)
       continue
@@ -198,6 +209,7 @@ function checkCountry(texts: Texts, found: Findings): string | null {
 function requireCity(country: string, texts: Texts, found: Findings): void {
   const rules = rulesOf(country)
   if (texts.city !== null || !needs(rules, 'C')) return
+  if (country === 'HK' && texts.state !== null) return // "Kowloon" is enough
   fault(
     found,
     'city',
@@ -244,13 +256,18 @@ function checkState(country: string, texts: Texts, found: Findings): State | nul
  * States, where Washington is no city of Washington.
  */
 function stateOfCity(country: string, city: string | null): State | null {
-  if (city === null || country === 'US' || !needs(rulesOf(country), 'S')) return null
+  if (city === null || country === 'US') return null
+  if (!needs(rulesOf(country), 'S') && !WITHOUT_STATE.has(country)) return null
+  if (country === 'HK' && findCountry(city) === 'HK') return null // the island, or all of it
   for (const name of new Set([city, city.split(' ')[0] as string])) {
     const state = /^[a-z0-9]{1,3}$/i.test(name) ? null : findState(country, name)
     if (state) return state
   }
   return null
 }
+
+/** Where letters do without the state, but a city that is one is known as such. */
+const WITHOUT_STATE = new Set(['HK', 'RU'])
 
 /** Short enough to be meant as a code, but not the country's own ("SG" is harmless), or the code of a state elsewhere: "US-CA". */
 function isForeignCode(country: string, text: string): boolean {
@@ -272,6 +289,8 @@ function checkPostalCode(country: string, texts: Texts, state: State | null, fou
       warn(found, 'postalCode', 'postal_code_missing', 'An Eircode finds the address faster; you may leave it out.')
     return null
   }
+  const nothing = NO_POSTAL_CODE.test(texts.postalCode) || texts.postalCode.toUpperCase() === rules.alpha3
+  if (nothing && !needs(rules, 'Z')) return null
   if (!rules.postal) {
     warn(
       found,
@@ -281,7 +300,7 @@ function checkPostalCode(country: string, texts: Texts, state: State | null, fou
     )
     return texts.postalCode
   }
-  const spelt = spellPostalCode(country, texts.postalCode)
+  const spelt = nothing ? null : spellPostalCode(country, texts.postalCode)
   if (spelt === null) {
     fault(
       found,

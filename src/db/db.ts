@@ -40,10 +40,18 @@ const MOST_CONNECTIONS = 12
 /**
  * Every statement here finds its rows by an index, but the planner takes a batch for a hundred rows and, while tables
  * are small or their statistics young, would rather read them whole. So it is told not to: what a request costs must
- * not depend on when the tables were last analysed. Compiling plans (jit) never pays for statements this short.
+ * not depend on when the tables were last analysed (tests/reads.test.ts holds us to it). Compiling plans (jit) never pays
+ * for statements this short.
  */
-const STEADY_PLANS =
-  '-c enable_seqscan=off -c enable_hashjoin=off -c enable_mergejoin=off -c jit=off -c plan_cache_mode=force_generic_plan'
+const STEADY_PLANS = [
+  'enable_seqscan=off',
+  'enable_bitmapscan=off',
+  'enable_material=off',
+  'enable_hashjoin=off',
+  'enable_mergejoin=off',
+  'jit=off',
+  'plan_cache_mode=force_generic_plan',
+]
 
 export function connect(connection: Connection): Database {
   const pool = new pg.Pool({
@@ -58,7 +66,7 @@ export function connect(connection: Connection): Database {
     // The driver's own clock: a server that is frozen cannot keep to the others.
     query_timeout: 7_000,
     application_name: 'storekeeper',
-    options: `-c timezone=UTC ${STEADY_PLANS}`,
+    options: ['timezone=UTC', ...STEADY_PLANS].map((setting) => `-c ${setting}`).join(' '),
     pipeline: true,
     types: { getTypeParser },
   })
@@ -141,20 +149,24 @@ async function transaction<T>(pool: pg.Pool, work: (tx: Db) => Promise<T>): Prom
   const client = await pool.connect().catch((error) => {
     throw explain(error)
   })
+  const send = <Row>(statement: Sql) => {
+    leaveTogether(client)
+    return run<Row>(client, statement)
+  }
   const tx: Db = {
-    query: (statement) => run(client, statement),
-    one: async <Row>(statement: Sql) => (await run<Row>(client, statement))[0] ?? null,
+    query: send,
+    one: async <Row>(statement: Sql) => (await send<Row>(statement))[0] ?? null,
     transaction: (inner) => inner(tx),
-    last: (statement) => void pending.push(quietly(run(client, statement))),
+    last: (statement) => void pending.push(quietly(send(statement))),
     batched: async (batch, row) => (await batch(tx, [row]))[0] as never,
   }
   // Statements leave without waiting for the ones before them, and the server takes them in order: the first travels with
   // the begin, the last with the commit. When one is refused, so is all that follows, and the commit rolls back.
-  const pending = [quietly(run(client, BEGIN))]
+  const pending = [quietly(send(BEGIN))]
   let broken: Error | undefined
   try {
     const result = await work(tx)
-    await Promise.all([...pending, run(client, COMMIT)])
+    await Promise.all([...pending, send(COMMIT)])
     return result
   } catch (error) {
     await client.query('rollback').catch((lost) => {
@@ -164,6 +176,23 @@ async function transaction<T>(pool: pg.Pool, work: (tx: Db) => Promise<T>): Prom
   } finally {
     client.release(broken)
   }
+}
+
+const leaving = new WeakSet<pg.ClientBase>()
+
+/**
+ * Statements of one turn leave in one piece: the driver would write each by itself, and each would wake the server. (The
+ * stream is not in the driver's types; it is corked as the driver does it for the parts of one statement.)
+ */
+function leaveTogether(client: pg.ClientBase): void {
+  if (leaving.has(client)) return
+  const { stream } = (client as unknown as { connection: { stream: import('node:stream').Writable } }).connection
+  leaving.add(client)
+  stream.cork()
+  process.nextTick(() => {
+    leaving.delete(client)
+    stream.uncork()
+  })
 }
 
 /** Its failure is heard when it is waited for, not before. */

@@ -46,6 +46,8 @@ export function listen(connection: Connection, ears: Ears, missed: () => void): 
       await client.connect()
       let sentAt = Number.NEGATIVE_INFINITY
       client.on('notification', ({ channel: from, payload = '' }) => {
+        // A word can still come in while the connection is being given up: what it says has been given up too.
+        if (!open) return
         if (from === pulse) heardUpTo = sentAt
         else ears[from]?.(payload)
       })

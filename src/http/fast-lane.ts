@@ -1,14 +1,19 @@
 // Verifying is what other systems hang on for each of their own requests, so it has a lane of its own past the framework:
-// a service that is known asks about a key that is known, and is answered from memory in the same turn of the event loop.
-// The lane only ever answers what it can answer at once, and then exactly as the walk would (a test compares them byte for
-// byte). Everything else, every doubt and every error goes on to the framework, with the body that was read already.
+// a service that is known asks a plain question. About a key that is known it is answered from memory, in the same turn
+// of the event loop; any other key is looked up first. The answer is exactly what the walk would give (a test compares
+// them byte for byte). Everything else, every doubt and every error goes on to the framework, with the body that was read
+// already.
 
 import type { IncomingMessage, ServerResponse } from 'node:http'
+import type { TSchema } from 'typebox'
 import { knownService } from '../access/who.ts'
 import { check } from '../check.ts'
 import { newId } from '../ids.ts'
+import type { Verdict } from '../keys/schema.ts'
 import type { Route } from '../route.ts'
+import { sha256 } from '../secrets.ts'
 import { readJson } from './json.ts'
+import type { Overload } from './overload.ts'
 import { type Gate, write } from './walk.ts'
 
 export const FAST_PATH = '/v1/keys/verify'
@@ -23,6 +28,7 @@ export type Lane = {
 export type LaneParts = {
   gate: Gate
   routes: Route[]
+  overload: Overload
   draining: () => boolean
   headers: Record<string, string>
   longestBody: number
@@ -31,11 +37,15 @@ export type LaneParts = {
   answered: (seconds: number) => void
 }
 
+type Written = { text: string; length: string; encoding: 'latin1' | 'utf8' }
+
 export function newFastLane(parts: LaneParts): Lane {
-  const route = parts.routes.find((row) => row.path === FAST_PATH)
+  const { overload } = parts
+  const { verifier } = parts.gate
+  const schemas = schemasOf(parts.routes)
   const bodies = new WeakMap<IncomingMessage, Buffer>()
-  /** The same verdict is the same text. */
-  const texts = new WeakMap<object, string>()
+  /** The same verdict is the same answer. */
+  const written = new WeakMap<Verdict, Written>()
   const headers = Object.entries({ ...parts.headers, 'content-type': 'application/json; charset=utf-8' }).flat()
 
   function fits({ method, url, headers, rawHeaders }: IncomingMessage): boolean {
@@ -55,17 +65,48 @@ export function newFastLane(parts: LaneParts): Lane {
     )
   }
 
-  function answer(authorization: string | undefined, body: Buffer): string | null {
-    if (!route?.body || !authorization?.startsWith('Bearer ')) return null
-    if (!knownService(parts.gate.known.callers, authorization.slice('Bearer '.length))) return null
-    const question = readQuestion(route, body)
-    const verdict = question && parts.gate.verifier.verifyNow(question)
-    if (!verdict) return null
-    const before = texts.get(verdict)
-    if (before !== undefined) return before
-    const text = write(route.returns[1] as never, verdict)
-    texts.set(verdict, text)
-    return text
+  // Of the one who asked last, who mostly asks again.
+  let last = { authorization: '', hash: '' }
+  function hashOf(authorization: string): string {
+    if (last.authorization !== authorization)
+      last = { authorization, hash: sha256(authorization.slice('Bearer '.length)).toString('hex') }
+    return last.hash
+  }
+
+  function isKnown(authorization: string | undefined): boolean {
+    return (
+      authorization?.startsWith('Bearer ') === true &&
+      knownService(parts.gate.db, parts.gate.known.callers, hashOf(authorization))
+    )
+  }
+
+  function writtenFor(verdict: Verdict): Written {
+    const before = written.get(verdict)
+    if (before) return before
+    const text = write(schemas.answer, verdict)
+    const length = Buffer.byteLength(text)
+    // What is ASCII need not be encoded.
+    const made = { text, length: String(length), encoding: length === text.length ? 'latin1' : 'utf8' } as const
+    written.set(verdict, made)
+    return made
+  }
+
+  /** Null when somebody else has to answer. */
+  function verdictOn(request: IncomingMessage, response: ServerResponse, body: Buffer) {
+    const question = isKnown(request.headers.authorization) ? readQuestion(schemas.question, body) : null
+    if (!question) return null
+    return verifier.verifyNow(question) ?? (isAdmitted(response) ? verifier.verify(question) : null)
+  }
+
+  /** Whoever has to wait is counted, as everywhere. */
+  function isAdmitted(response: ServerResponse): boolean {
+    response.once('close', overload.done)
+    try {
+      overload.admit(FAST_PATH)
+      return true
+    } catch {
+      return false
+    }
   }
 
   return {
@@ -73,19 +114,25 @@ export function newFastLane(parts: LaneParts): Lane {
       if (!fits(request)) return false
       const began = performance.now()
       const chunks: Buffer[] = []
+      const answer = (verdict: Verdict) => {
+        // Whoever has gone meanwhile hears nothing.
+        if (response.destroyed) return
+        const { text, length, encoding } = writtenFor(verdict)
+        response.writeHead(200, [...headers, 'x-request-id', newId('req'), 'content-length', length])
+        response.end(text, encoding)
+        parts.answered((performance.now() - began) / 1000)
+      }
       request.on('data', (chunk: Buffer) => chunks.push(chunk))
       request.on('end', () => {
         const body = chunks.length === 1 ? (chunks[0] as Buffer) : Buffer.concat(chunks)
-        const text = answer(request.headers.authorization, body)
-        if (text === null) {
+        const handOn = () => {
           bodies.set(request, body)
           parts.otherwise(request, response)
-          return
         }
-        const length = String(Buffer.byteLength(text))
-        response.writeHead(200, [...headers, 'x-request-id', newId('req'), 'content-length', length])
-        response.end(text)
-        parts.answered((performance.now() - began) / 1000)
+        const verdict = verdictOn(request, response, body)
+        if (verdict === null) handOn()
+        else if (verdict instanceof Promise) verdict.then(answer, handOn)
+        else answer(verdict)
       })
       return true
     },
@@ -93,12 +140,19 @@ export function newFastLane(parts: LaneParts): Lane {
   }
 }
 
+function schemasOf(routes: Route[]): { question: TSchema; answer: TSchema } {
+  const route = routes.find((row) => row.path === FAST_PATH)
+  const answer = route?.returns[1]
+  if (!route?.body || !answer) throw new Error(`There is no ${FAST_PATH} to have a lane for`)
+  return { question: route.body, answer }
+}
+
 /** Null for anything but a plain question without a fault. */
-function readQuestion(route: Route, body: Buffer): { key: string } | null {
+function readQuestion(schema: TSchema, body: Buffer): { key: string } | null {
   try {
     const question = readJson(body) as { key: string; ip?: string; explain?: boolean }
     // An address must be looked at, and an explanation takes its time: both are rare.
-    const isPlain = check(route.body as never, question).length === 0 && !question.explain && question.ip === undefined
+    const isPlain = check(schema, question).length === 0 && !question.explain && question.ip === undefined
     return isPlain ? question : null
   } catch {
     return null

@@ -2,6 +2,7 @@
 // surrogate, no `__proto__`, at most 32 levels deep. The text is scanned once before it is parsed, so a body that is
 // deep or doubled never becomes an object. Whether it is JSON at all stays JSON.parse's word.
 
+import { isAscii } from 'node:buffer'
 import { fail } from '../errors.ts'
 
 const MOST_LEVELS = 32
@@ -20,6 +21,8 @@ export function readJson(bytes: Uint8Array): unknown {
 }
 
 function decode(bytes: Uint8Array): string {
+  // Most bodies are: and then there is nothing to decode.
+  if (isAscii(bytes)) return Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length).toString('latin1')
   try {
     return utf8.decode(bytes)
   } catch {

@@ -5,6 +5,8 @@ import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom
 
 export type Metrics = {
   request(method: string, route: string, status: number, seconds: number): void
+  /** The same for one route and status that come again and again. */
+  requestsOf(method: string, route: string, status: number): (seconds: number) => void
   verified(code: string): void
   sent(outcome: string): void
   read(): Promise<{ type: string; text: string }>
@@ -12,8 +14,13 @@ export type Metrics = {
 
 type Readings = { underWay(): number; waiting(): number; streams(): number; sealed(): number }
 
+/** What comes again and again is handed over so many at a time, or when somebody reads. */
+const MOST_GATHERED = 500
+
 export function newMetrics(readings: Readings): Metrics {
   const registry = new Registry()
+  let verified: Record<string, number> = {}
+  const handing: (() => void)[] = []
   collectDefaultMetrics({ register: registry, prefix: 'storekeeper_' })
   const requests = new Counter({
     name: 'storekeeper_http_requests_total',
@@ -28,11 +35,15 @@ export function newMetrics(readings: Readings): Metrics {
     buckets: [0.001, 0.003, 0.01, 0.03, 0.1, 0.3, 1, 3, 10],
     registers: [registry],
   })
-  const verifications = new Counter({
+  new Counter({
     name: 'storekeeper_verifications_total',
     help: 'Keys verified, by outcome.',
     labelNames: ['code'],
     registers: [registry],
+    collect() {
+      for (const [code, count] of Object.entries(verified)) this.inc({ code }, count)
+      verified = {}
+    },
   })
   const deliveries = new Counter({
     name: 'storekeeper_webhook_attempts_total',
@@ -74,7 +85,6 @@ export function newMetrics(readings: Readings): Metrics {
   })
   // A label set is looked up by name once, then at hand.
   const known = new Map<string, { count: Counter.Internal; time: Histogram.Internal<'route'> }>()
-  const outcomes = new Map<string, Counter.Internal>()
   const labelled = (method: string, route: string, status: number) => {
     const name = `${method} ${route} ${status}`
     const found = known.get(name) ?? {
@@ -91,11 +101,26 @@ export function newMetrics(readings: Readings): Metrics {
       time.observe(seconds)
     },
     sent: (outcome) => deliveries.inc({ outcome }),
-    verified(code) {
-      const child = outcomes.get(code) ?? verifications.labels({ code })
-      outcomes.set(code, child)
-      child.inc()
+    requestsOf(method, route, status) {
+      const { count, time } = labelled(method, route, status)
+      const gathered: number[] = []
+      const hand = () => {
+        count.inc(gathered.length)
+        for (const seconds of gathered) time.observe(seconds)
+        gathered.length = 0
+      }
+      handing.push(hand)
+      return (seconds) => {
+        gathered.push(seconds)
+        if (gathered.length === MOST_GATHERED) hand()
+      }
     },
-    read: async () => ({ type: registry.contentType, text: await registry.metrics() }),
+    verified(code) {
+      verified[code] = (verified[code] ?? 0) + 1
+    },
+    read: async () => {
+      for (const hand of handing) hand()
+      return { type: registry.contentType, text: await registry.metrics() }
+    },
   }
 }

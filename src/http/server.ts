@@ -152,11 +152,12 @@ function addFastLane(app: FastifyInstance, parts: ServerParts): Lane {
   const lane = newFastLane({
     gate: parts.gate,
     routes: parts.routes,
+    overload: parts.overload,
     draining: parts.draining,
     headers: SAFE_HEADERS,
     longestBody: BODY_LIMIT,
     otherwise,
-    answered: (seconds) => parts.metrics.request('POST', FAST_PATH, 200, seconds),
+    answered: parts.metrics.requestsOf('POST', FAST_PATH, 200),
   })
   app.server.removeAllListeners('request')
   app.server.on('request', (request, response) => {

@@ -164,7 +164,13 @@ function stillMay(gate: Gate, route: Route, incoming: Incoming): StillMay {
   }
 }
 
-const KNOWS_NOBODY: Known<Found> = { get: () => undefined, set() {}, mark: () => 0, forget() {} }
+const KNOWS_NOBODY: Known<Found> = {
+  get: () => undefined,
+  ages: () => false,
+  set() {},
+  mark: () => ({ changes: 0, at: 0 }),
+  forget() {},
+}
 
 /** A cookie is sent by the browser whoever asks, so the page that asks must be ours. Bearer tokens need none of this. */
 function checkOrigin(gate: Pick<Gate, 'corsOrigins'>, incoming: Incoming): void {

@@ -180,7 +180,11 @@ export async function forgetAnswers(db: Db): Promise<void> {
      where once_only
        and salt is not null
        and created_at < ${later(-SECRET_SHOWN_MS)}`)
-  await db.query(sql`delete from remembered_answers where created_at < ${later(-REMEMBERED_MS - MINUTE)}`)
+  await db.transaction(async (tx) => {
+    // Its index is one of ranges of pages, which is read by a bitmap or not at all.
+    await tx.query(sql`set local enable_bitmapscan = on`)
+    await tx.query(sql`delete from remembered_answers where created_at < ${later(-REMEMBERED_MS - MINUTE)}`)
+  })
 }
 
 /**

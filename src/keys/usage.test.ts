@@ -166,6 +166,31 @@ test('a flush whose answer was lost is sent again, and nothing is counted twice'
   expect(await sumOf(world)).toBe(4)
 })
 
+test('a flush writes what there was when it began: what is used meanwhile waits for the next', async () => {
+  const world = await shop()
+  const { db } = world.service
+  const made = await create(world)
+  let flushes = 0
+  const use = () => usage.count({ keyId: made.id, secretNo: 1, outcome: 'VALID', permissions: ['READ'], movesTo: null })
+  const usage = newUsage(
+    {
+      ...db,
+      // However busy the service is, there is one write in each interval.
+      transaction: (work) => {
+        flushes += 1
+        if (flushes < 5) use()
+        return db.transaction(work)
+      },
+    },
+    keyring,
+  )
+  use()
+  await usage.flush()
+  expect([flushes, await sumOf(world)]).toEqual([1, 1])
+  await usage.close()
+  expect([flushes, await sumOf(world)]).toEqual([2, 2])
+})
+
 test('while the database is away nothing is lost and nobody is held up', async () => {
   const world = await shop()
   const back = await backEnd(world)

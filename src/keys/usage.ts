@@ -32,61 +32,85 @@ type Use = {
 
 export type Usage = { count(use: Use): void; flush(): Promise<void>; close(): Promise<void> }
 
+/** The use of one secret of a key within an hour. Touched at each use, so it is one flat thing. */
 type Counted = {
   keyId: string
+  secretNo: number
+  /** Its hash, when that is to move to another server secret. */
+  movesTo: string | null
   hour: number
-  counts: Partial<Record<Outcome, number>>
-  /** When each secret was last used with success, by its number. */
-  secrets: Map<number, number>
-  /** The hashes of those that are to move to another server secret. */
-  moves: Map<number, string>
+  valid: number
+  refused: Partial<Record<Outcome, number>> | null
+  /** When it was last used with success. */
+  usedAt: number
   exercised: Map<Permission, number>
+  /** The same key's other secret: while a key is rotated it has two. */
+  other: Counted | null
 }
 
 type Batch = { id: string; counted: Counted[] }
 
 export function newUsage(db: Db, keyring: Keyring): Usage {
   const counting = new Map<string, Counted>()
-  /** Of hours that are over, or waiting to be written. */
+  /** Waiting to be written. */
   const counted: Counted[] = []
+  /** In all of these, and in what was sent. */
+  let counters = 0
   /** Sent, and not known to be written. */
   let sent: Batch | null = null
   let flushing = Promise.resolve()
 
-  function counterOf(keyId: string, hour: number): Counted | null {
-    const found = counting.get(keyId)
-    if (found?.hour === hour) return found
-    if (counting.size + counted.length >= MOST_COUNTED) return null
-    if (found) counted.push(found)
-    const fresh = { keyId, hour, counts: {}, secrets: new Map(), moves: new Map(), exercised: new Map() }
+  function counterOf({ keyId, secretNo }: Use, hour: number): Counted | null {
+    const found = counting.get(keyId) ?? null
+    if (found?.hour === hour)
+      for (let counter: Counted | null = found; counter; counter = counter.other)
+        if (counter.secretNo === secretNo) return counter
+    if (counters >= MOST_COUNTED) return null
+    counters += 1
+    const fresh: Counted = {
+      keyId,
+      secretNo,
+      movesTo: null,
+      hour,
+      valid: 0,
+      refused: null,
+      usedAt: 0,
+      exercised: new Map(),
+      other: found,
+    }
     counting.set(keyId, fresh)
     return fresh
   }
 
-  function count({ keyId, secretNo, movesTo, outcome, permissions }: Use): void {
+  function count(use: Use): void {
     const at = nowMs()
-    const counter = counterOf(keyId, at - (at % HOUR))
+    const counter = counterOf(use, at - (at % HOUR))
     if (!counter) return
-    counter.counts[outcome] = (counter.counts[outcome] ?? 0) + 1
-    if (outcome !== 'VALID') return
-    counter.secrets.set(secretNo, at)
-    if (movesTo !== null) counter.moves.set(secretNo, movesTo)
-    for (const permission of permissions) counter.exercised.set(permission, at)
+    const { outcome, movesTo, permissions } = use
+    if (outcome === 'VALID') {
+      counter.valid += 1
+      counter.usedAt = at
+      if (movesTo !== null) counter.movesTo = movesTo
+      for (const permission of permissions) counter.exercised.set(permission, at)
+    } else {
+      counter.refused ??= {}
+      counter.refused[outcome] = (counter.refused[outcome] ?? 0) + 1
+    }
   }
 
   async function write(): Promise<void> {
-    for (;;) {
-      if (sent === null) {
-        for (const counter of counting.values()) counted.push(counter)
-        counting.clear()
-        if (counted.length === 0) return
-        sent = { id: newId('req'), counted: counted.splice(0, WRITTEN_AT_ONCE) }
-      }
+    // What is counted from now on is the next flush's: under load there is always more, and this one would never end.
+    for (const first of counting.values())
+      for (let counter: Counted | null = first; counter; counter = counter.other) counted.push(counter)
+    counting.clear()
+    while (sent !== null || counted.length > 0) {
+      sent ??= { id: newId('req'), counted: counted.splice(0, WRITTEN_AT_ONCE) }
       try {
         await writeUse(db, keyring, sent)
       } catch {
         return
       }
+      counters -= sent.counted.length
       sent = null
     }
   }
@@ -109,11 +133,16 @@ export function newUsage(db: Db, keyring: Keyring): Usage {
 }
 
 async function writeUse(db: Db, keyring: Keyring, { id, counted }: Batch): Promise<void> {
-  const counts = counted.flatMap(({ keyId, hour, counts }) =>
-    Object.entries(counts).map(([outcome, count]) => ({ key_id: keyId, at: new Date(hour), outcome, count })),
+  const counts = counted.flatMap(({ keyId, hour, valid, refused }) =>
+    Object.entries({ ...(valid > 0 ? { VALID: valid } : {}), ...refused }).map(([outcome, count]) => ({
+      key_id: keyId,
+      at: new Date(hour),
+      outcome,
+      count,
+    })),
   )
-  const moves = counted.flatMap(({ keyId, moves }) =>
-    [...moves].map(([secretNo, hash]) => ({ key_id: keyId, secret_no: secretNo, hash })),
+  const moves = counted.flatMap(({ keyId, secretNo, movesTo }) =>
+    movesTo === null ? [] : [{ key_id: keyId, secret_no: secretNo, hash: movesTo }],
   )
   const exercised = counted.flatMap(({ keyId, exercised }) =>
     [...exercised].map(([permission, at]) => ({ key_id: keyId, permission, at: new Date(at) })),
@@ -157,12 +186,12 @@ type LastUse = Map<string, Map<number, number>>
 
 function lastUse(counted: Counted[]): LastUse {
   const used: LastUse = new Map()
-  for (const { keyId, secrets } of counted)
-    for (const [secretNo, at] of secrets) {
-      const key = used.get(keyId) ?? new Map<number, number>()
-      key.set(secretNo, Math.max(at, key.get(secretNo) ?? 0))
-      used.set(keyId, key)
-    }
+  for (const { keyId, secretNo, usedAt } of counted) {
+    if (usedAt === 0) continue
+    const key = used.get(keyId) ?? new Map<number, number>()
+    key.set(secretNo, Math.max(usedAt, key.get(secretNo) ?? 0))
+    used.set(keyId, key)
+  }
   return used
 }
 

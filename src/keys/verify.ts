@@ -35,7 +35,8 @@ export function newVerifier(
   usage: Usage,
   told: (code: Outcome) => void,
 ): Verifier {
-  const find = (token: string) => (isKeyToken(here.keyPrefix, token) ? keys.find(token) : null)
+  // What is known has the form of a key: it need not be looked at again.
+  const find = (token: string) => keys.recall(token) ?? (isKeyToken(here.keyPrefix, token) ? keys.find(token) : null)
 
   /** Told and counted. */
   function settle(key: KnownKey | null, code: Outcome, { permissions = NONE }: { permissions?: readonly string[] }) {
@@ -97,13 +98,9 @@ const NOBODY: Verdict = {
   expiresAt: null,
 }
 
-/** What is said about a key stays the same until the key itself is looked up anew. */
-const said = new WeakMap<KnownKey, Verdict>()
-
 function verdictOn(here: Here, key: KnownKey, code: Outcome): Verdict {
-  const before = said.get(key)
-  if (before?.code === code) return before
-  const verdict = {
+  if (key.said?.code === code) return key.said
+  key.said = {
     valid: code === 'VALID',
     code,
     keyId: key.id,
@@ -114,8 +111,7 @@ function verdictOn(here: Here, key: KnownKey, code: Outcome): Verdict {
     metadata: JSON.parse(key.metadata),
     expiresAt: key.expires_at?.toISOString() ?? null,
   }
-  said.set(key, verdict)
-  return verdict
+  return key.said
 }
 
 /** What the operator took out of the catalogue is held by nobody any more. */

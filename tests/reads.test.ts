@@ -1,0 +1,145 @@
+// What a request costs must not grow with the tables, nor hang on when they were last analysed: each statement finds its
+// rows by an index that leads to them and to nothing else. The database counts every row that is read through an index or
+// without one; here it has thousands of rows of everything, and no statistics.
+
+import { randomUUID } from 'node:crypto'
+import pino from 'pino'
+import { expect, test } from 'vitest'
+import { newDataKey } from '../src/access/data-key.ts'
+import { readConfig } from '../src/config.ts'
+import { newId } from '../src/ids.ts'
+import { mintToken, ServerKeys, sha256 } from '../src/secrets.ts'
+import { startService } from '../src/service.ts'
+import { type Api, apiAt, NEW_ADDRESS, NEW_KEY, type Shop, shop } from './shop.ts'
+
+const MANY = 3_000
+const AT_ONCE = 30
+/** Of all tables together, for each request; reading any table whole would be a hundred of it for each. */
+const MOST_ROWS = 40
+
+type Folk = { sessions: string[]; users: string[]; keys: { id: string; key: string }[]; service: string }
+type Ask = (api: Api, folk: Folk, n: number) => Promise<{ status: number; text: string }>
+
+test('a request reads the rows it is about, among thousands of others that no statistics tell of', async () => {
+  const here = await shop()
+  const { owner, keys, billing, store } = here
+  const folk = await crowd(here)
+  const as = (folk: Folk, n: number) => ({ as: folk.sessions[n] as string })
+  const once = (folk: Folk, n: number) => ({ ...as(folk, n), headers: { 'idempotency-key': randomUUID() } })
+  const key = (folk: Folk, n: number) => `${keys}/${folk.keys[n]?.id}`
+
+  const asks: Record<string, Ask> = {
+    'create key': (api, folk, n) => api.post(keys, NEW_KEY, as(folk, n)),
+    'create key, once': (api, folk, n) => api.post(keys, NEW_KEY, once(folk, n)),
+    'create address': (api, folk, n) => api.post(billing, NEW_ADDRESS, as(folk, n)),
+    'create address, once': (api, folk, n) => api.post(billing, { ...NEW_ADDRESS, isDefault: true }, once(folk, n)),
+    'list addresses': (api, folk, n) => api.get(billing, as(folk, n)),
+    'addresses of a user': (api, folk, n) =>
+      api.get(`/v1/user/store/${store.id}/billing?userId=${folk.users[n]}`, { as: owner.token }),
+    'list keys': (api, folk, n) => api.get(`${keys}?limit=5`, as(folk, n)),
+    'read key': (api, folk, n) => api.get(key(folk, n), as(folk, n)),
+    'change key': (api, folk, n) => api.patch(key(folk, n), { name: 'Till' }, as(folk, n)),
+    'rotate key': (api, folk, n) => api.post(`${key(folk, n + AT_ONCE)}/rotate`, {}, once(folk, n)),
+    'verify key': (api, folk, n) => api.post('/v1/keys/verify', { key: folk.keys[n]?.key }, { as: folk.service }),
+    'verify an unknown key': (api, folk) =>
+      api.post('/v1/keys/verify', { key: mintToken('skp', 'prod').reveal() }, { as: folk.service }),
+    'revoke key': (api, folk, n) => api.delete(key(folk, n), as(folk, n)),
+    'who am I': (api, folk, n) => api.get('/v1/user', as(folk, n)),
+  }
+  const tooMany: Record<string, number> = {}
+  for (const [name, ask] of Object.entries(asks)) {
+    const before = await rowsRead(here)
+    // A node of its own: what its connections have read is counted when they end.
+    const { url, close } = await startService(
+      readConfig({ DATABASE_URL: here.databaseUrl, SERVER_SECRET: here.serverSecret, PORT: '0', RATE_LIMIT: 'off' }),
+      pino({ level: 'silent' }),
+      () => {},
+    )
+    const answers = await Promise.all(Array.from({ length: AT_ONCE }, (_, n) => ask(apiAt(url), folk, n)))
+    await close(0)
+    expect(answers.map(({ status, text }) => (status < 300 ? 'fine' : text))).toEqual(Array(AT_ONCE).fill('fine'))
+    const after = await rowsRead(here)
+    for (const [table, rows] of Object.entries(after)) {
+      const more = rows - (before[table] ?? 0)
+      if (more > AT_ONCE * MOST_ROWS) tooMany[`${name}: ${table}`] = more
+    }
+  }
+  expect(tooMany).toEqual({})
+})
+
+// ---- helpers --------------------------------------------------------------------------------------------------------
+
+/** How many rows were ever read of each table, when nobody is connected but we. */
+async function rowsRead({ sql }: Shop): Promise<Record<string, number>> {
+  await sql('select pg_stat_force_next_flush()')
+  const rows = await sql(`
+    select relname, coalesce(seq_tup_read, 0) + (
+             select coalesce(sum(idx_tup_read), 0) from pg_stat_user_indexes index where index.relid = stat.relid
+           ) as read
+      from pg_stat_user_tables stat`)
+  return Object.fromEntries(rows.map(({ relname, read }) => [relname, Number(read)]))
+}
+
+/** Thousands of everything; of the first of them we know the secrets. */
+async function crowd({ sql, store, serverSecret, serviceToken }: Shop): Promise<Folk> {
+  const tables = await sql(`select relname from pg_stat_user_tables`)
+  for (const { relname } of tables) await sql(`alter table ${relname} set (autovacuum_enabled = off)`)
+  const server = new ServerKeys(Buffer.from(serverSecret, 'base64'))
+  const folk = Array.from({ length: MANY }, () => {
+    const user = newId('user')
+    const dataKey = newDataKey({ current: server, previous: null }, user)
+    const token = mintToken('skp', 'sess').reveal()
+    const key = mintToken('skp', 'prod').reveal()
+    return {
+      user,
+      data_key: dataKey.wrapped.toString('hex'),
+      session: newId('sess'),
+      token,
+      hash: sha256(token).toString('hex'),
+      key_id: newId('key'),
+      key,
+      key_hash: server.hmac('key-hash', key).toString('hex'),
+      store_id: newId('store'),
+      address: newId('addr'),
+      service: newId('svc'),
+      event: newId('evt'),
+    }
+  })
+  await sql(
+    `with one as (
+       select * from json_to_recordset($1) as one("user" text, data_key text, session text, hash text, key_id text, key_hash text,
+                                                  store_id text, address text, service text, event text)
+     ), person as (
+       insert into users (id, email, password_hash, data_key, data_key_kid, created_at, updated_at)
+       select "user", "user" || '@example.com', 'none', decode(data_key, 'hex'), $3, now(), now() from one
+     ), other_store as (
+       insert into stores (id, name, created_at, updated_at) select store_id, 'Another', now(), now() from one
+     ), member as (
+       insert into members (store_id, user_id, role, created_at, updated_at)
+       select $2, "user", 'OWNER', now(), now() from one
+     ), session as (
+       insert into sessions (id, user_id, hash, created_at, last_used_at, expires_at)
+       select session, "user", decode(hash, 'hex'), now(), now(), now() + interval '90 days' from one
+     ), key as (
+       insert into api_keys (id, store_id, name, type, permissions, metadata, start, hash, hash_kid, created_by_kind,
+                             created_by_id, created_at, updated_at)
+       select key_id, $2, 'Checkout', 'PROD', '{READ}', '{}', 'skp_prod_abcd', decode(key_hash, 'hex'), $3, 'user',
+              "user", now(), now()
+         from one
+     ), service as (
+       insert into service_tokens (id, name, hash, created_at) select service, 'Gateway', sha256(service::bytea), now() from one
+     ), event as (
+       insert into events (id, store_id, type, at, actor, subject, data)
+       select event, $2, 'key.created', now(), '{}', key_id, '{}' from one
+     )
+     insert into remembered_answers (lookup, fingerprint, once_only, status, kid, created_at)
+     select sha256(session::bytea), '', false, 201, $3, now() from one`,
+    [JSON.stringify(folk), store.id, server.kid],
+  )
+  return {
+    sessions: folk.map(({ token }) => token),
+    users: folk.map(({ user }) => user),
+    keys: folk.map(({ key_id, key }) => ({ id: key_id, key })),
+    service: await serviceToken(),
+  }
+}
