@@ -86,7 +86,7 @@ await ours.stop()
 await world.close()
 
 async function unsealed(): Promise<number> {
-  const [row] = await world.sql('select count(*)::int as n from events where seq is null')
+  const [row] = await world.sql('select count(*)::int as n from events_waiting')
   return Number(row?.n)
 }
 
@@ -100,9 +100,7 @@ function watch(): () => Promise<number> {
   let watching = true
   const done = (async () => {
     while (watching) {
-      const [row] = await world.sql(
-        'select extract(epoch from now() - min(at)) * 1000 as ms from events where seq is null',
-      )
+      const [row] = await world.sql('select extract(epoch from now() - min(at)) * 1000 as ms from events_waiting')
       most = Math.max(most, Number(row?.ms ?? 0))
       await sleep(500)
     }

@@ -44,24 +44,19 @@ export async function readSealed(
   after: number,
   limit: number,
 ): Promise<(SealedEvent & { hash: string })[]> {
-  const columns = sql`id, store_id, type, at, actor, subject, data, seq, encode(hash, 'hex') as hash`
-  const rows = await db.query<SealedRow>(
-    storeId === null
-      ? sql`
-          select ${columns}
-            from events
-           where store_id is null
-             and seq > ${after}
-           order by seq
-           limit ${limit}`
-      : sql`
-          select ${columns}
-            from events
-           where store_id = ${storeId}
-             and seq > ${after}
-           order by seq
-           limit ${limit}`,
-  )
+  const rows = await db.query<SealedRow>(sql`
+    select event.id, event.store_id, event.type, event.at, event.actor, event.subject, event.data, seal.seq,
+           encode(seal.hash, 'hex') as hash
+      from (
+             select seq, event_id, hash
+               from event_seals
+              where chain = ${storeId ?? SYSTEM_CHAIN}
+                and seq > ${after}
+              order by seq
+              limit ${limit}
+           ) as seal
+      join events event on event.id = seal.event_id
+     order by seal.seq`)
   return rows.map((row) => ({ ...showSealed(row), hash: row.hash }))
 }
 

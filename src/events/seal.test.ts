@@ -3,10 +3,11 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import pg from 'pg'
 import { expect, onTestFinished, test, vi } from 'vitest'
-import { newId } from '../../src/ids.ts'
 import { NEW_KEY, type Shop, shop } from '../../tests/shop.ts'
+import { sql as statement } from '../db/db.ts'
+import { newId } from '../ids.ts'
 import { type Head, newNews, readHead, readSealed } from './log.ts'
-import { sealAll, startSealing } from './seal.ts'
+import { markAfter, sealAll, startSealing } from './seal.ts'
 import { exportLine, verifyChain } from './verify.ts'
 
 const LOCK = 7_320_001
@@ -72,7 +73,7 @@ test('sixteen writers with slow transactions, and one held open: each event has 
   // It was begun before all others and committed after all: that is where it stands.
   expect(seen.at(-1)).toBe(late)
   for (const ids of written) expect(seen.filter((id) => ids.includes(id))).toEqual(ids)
-  const places = await world.sql('select seq::int from events where store_id = $1 order by seq', [store.id])
+  const places = await world.sql('select seq::int from event_seals where chain = $1 order by seq', [store.id])
   expect(places.map(({ seq }) => seq)).toEqual(places.map((_, i) => i + 1))
   await expectSound(world)
 })
@@ -118,27 +119,33 @@ test('four nodes that all seal, and lose their connections while they do, make o
   onTestFinished(async () => void (await Promise.all(more.map((sealer) => sealer.close()))))
   let made = 0
   let kills = 0
-  let writing = true
   const killer = (async () => {
-    while (writing) {
-      const ended = await sql(`select pg_terminate_backend(pid) from pg_stat_activity
-                  where datname = current_database() and application_name = 'storekeeper'
-                    and query like '%event_heads%'`)
-      kills += ended.length
-      await sleep(30)
+    const holding = await client(world)
+    for (; kills < 5; kills++) {
+      // Whoever seals now waits in the middle of it, and that is where it dies.
+      await holding.query('begin; lock table event_heads in exclusive mode')
+      const stuck = await vi.waitFor(async () => {
+        const rows = await sql(
+          `select pid from pg_locks
+            where locktype = 'relation' and relation = 'event_heads'::regclass and not granted
+              and database = (select oid from pg_database where datname = current_database())`,
+        )
+        expect(rows).not.toEqual([])
+        return rows
+      }, 10_000)
+      await sql('select pg_terminate_backend($1)', [stuck[0].pid])
+      await holding.query('commit')
     }
   })()
   await Promise.all(
     Array.from({ length: 8 }, async () => {
-      for (let n = 0; n < 15 || kills < 3; n++) {
+      for (let n = 0; n < 15 || kills < 5; n++) {
         const { status } = await api.post(keys, NEW_KEY, { as: owner.token })
         if (status === 201) made += 1
       }
     }),
   )
-  writing = false
   await killer
-  expect(kills).toBeGreaterThanOrEqual(3)
   const [{ n }] = await sql(`select count(*)::int as n from events where store_id = $1`, [store.id])
   expect(n).toBeGreaterThan(made)
   await settled(world, n)
@@ -168,11 +175,184 @@ test('a store nobody has written to has the head that its first event will be bu
 })
 
 test('a writer in a store touches two indexes of the table, and a pass finds what waits by one of them', async () => {
-  const { sql } = await shop()
+  const { sql, service } = await shop()
   const indexes = await sql(`select indexrelid::regclass::text as name, pg_get_expr(indpred, indrelid) as part
                                from pg_index where indrelid = 'events'::regclass order by 1`)
-  const ofWriters = indexes.filter(({ part }) => part === null || part === '(seq IS NULL)')
-  expect(ofWriters.map(({ name }) => name)).toEqual(['events_pkey', 'events_unsealed'])
+  expect(indexes.filter(({ part }) => part === null).map(({ name }) => name)).toEqual(['events_by_tx', 'events_pkey'])
+  const lines = await service.db.query<Record<string, string>>(statement`explain select from events_waiting`)
+  const plan = lines.map((row) => row['QUERY PLAN']).join('\n')
+  expect(plan).toMatch(/Index .*Scan using events_by_tx on events newer/)
+  expect(plan).toMatch(/Index .*Scan using events_by_tx on events late/)
+  expect(plan).not.toContain('Seq Scan')
+})
+
+test('neither an event nor its seal can be changed', async () => {
+  const world = await shop()
+  await settled(world)
+  for (const table of ['events', 'event_seals'])
+    await expect(world.sql(`update ${table} set subject = 'other'`)).rejects.toThrow(`A row of ${table} never changes`)
+  await expectSound(world)
+})
+
+// ---- the mark -------------------------------------------------------------------------------------------------------
+
+test('a transaction held open for long: what others write is sealed once and not looked at again, and its own follows', async () => {
+  const world = await shop()
+  const { store, sql } = world
+  await settled(world)
+  const held = await client(world)
+  await held.query('begin')
+  await writeMany(held, store.id, 1_300, 'held')
+  const others = await client(world)
+  for (let n = 0; n < 3; n++) await writeMany(others, store.id, 600, `other ${n}`)
+  await settled(world, 1 + 1_800)
+  const uncovered = `select from events join event_mark mark on (events.tx, events.id) > (mark.tx, mark.id)`
+  await vi.waitFor(async () => expect(await sql(uncovered)).toEqual([]), 5_000)
+  const [{ xid }] = (await held.query('select pg_current_xact_id()::text as xid')).rows
+  expect((await sql('select open from event_mark'))[0].open).toContainEqual({ tx: xid, id: '' })
+  await held.query('commit')
+  await settled(world, 1 + 1_800 + 1_300)
+  const order = await sql(
+    `select subject from event_seals where chain = $1 and seq > 1 group by subject order by min(seq)`,
+    [store.id],
+  )
+  expect(order.map(({ subject }) => subject)).toEqual(['other 0', 'other 1', 'other 2', 'held'])
+  await expectSound(world)
+})
+
+test('what was rolled back leaves no gap', async () => {
+  const world = await shop()
+  const { store, service } = world
+  await settled(world)
+  const writer = await client(world)
+  await writer.query('begin')
+  await write(writer, store.id, 'never')
+  const kept = await write(await client(world), store.id, 'kept')
+  await settled(world, 2)
+  await writer.query('rollback')
+  const after = await write(writer, store.id, 'after')
+  await settled(world, 3)
+  expect((await readSealed(service.db, store.id, 1, 10)).map(({ id }) => id)).toEqual([kept, after])
+})
+
+test('what was there before there were seals gets them in the order of ids, and what has one keeps it', async () => {
+  const world = await shop()
+  const { store, service, sql } = world
+  await settled(world)
+  const before = await readSealed(service.db, store.id, 0, 10)
+  const sealing = await client(world)
+  await sealing.query('select pg_advisory_lock($1)', [LOCK])
+  await writeMany(sealing, store.id, 1_200, 'old', '0')
+  await sql(`update event_mark set tx = '0', id = '', open = '[]'`)
+  await sealing.query('select pg_advisory_unlock($1)', [LOCK])
+  await settled(world, 1 + 1_200)
+  const events = await readSealed(service.db, store.id, 0, 2_000)
+  expect(events.slice(0, 1)).toEqual(before)
+  expect(events.slice(1).map(({ id }) => id)).toEqual(
+    events
+      .slice(1)
+      .map(({ id }) => id)
+      .toSorted(),
+  )
+  await expectSound(world)
+})
+
+test('restored on a server whose transactions have smaller numbers: what had no seal gets one, and it goes on', async () => {
+  const world = await shop()
+  const { store, service, sql } = world
+  await settled(world)
+  const sealing = await client(world)
+  await sealing.query('select pg_advisory_lock($1)', [LOCK])
+  // As a dump brings it along: a mark, and events above and below it, with the numbers of another server.
+  await writeMany(sealing, store.id, 6_000, 'restored', '900000000000')
+  await sql(`update event_mark set tx = '900000000001', id = '', open = '[{"tx":"900000000000","id":""}]'`)
+  const first = await write(await client(world), store.id, 'first')
+  await sealing.query('select pg_advisory_unlock($1)', [LOCK])
+  await settled(world, 1 + 1 + 6_000)
+  const [mark] = await sql('select tx <= pg_snapshot_xmax(pg_current_snapshot()) as here from event_mark')
+  expect(mark).toEqual({ here: true })
+  const second = await write(await client(world), store.id, 'second')
+  await settled(world, 1 + 1 + 6_000 + 1)
+  const events = await readSealed(service.db, store.id, 0, 10_000)
+  expect([events[1]?.id, events.at(-1)?.id]).toEqual([first, second])
+  await expectSound(world)
+})
+
+test('when transactions reach the numbers of restored ones, those keep their places and the new ones get theirs', async () => {
+  const world = await shop()
+  const { store, service, sql } = world
+  await settled(world)
+  const before = await readSealed(service.db, store.id, 0, 10)
+  const writer = await client(world)
+  // The first event, and another of a number that is still to come here, are both sealed.
+  await sql(`update event_mark set tx = '1', id = '', open = '[]'`)
+  const [{ xid }] = (await writer.query('select pg_current_xact_id()::text as xid')).rows
+  const ahead = String(BigInt(xid) + 3n)
+  const old = newId('evt')
+  await writeMany(writer, store.id, 1, 'old', ahead, old)
+  await vi.waitFor(async () => {
+    await write(writer, store.id, 'new')
+    expect(await sql('select from event_seals where event_id = $1', [old])).toHaveLength(1)
+  }, 10_000)
+  const [{ n }] = await sql('select count(*)::int as n from events where store_id = $1', [store.id])
+  await settled(world, n)
+  expect(await readSealed(service.db, store.id, 0, 1)).toEqual(before)
+  await expectSound(world)
+})
+
+test('however transactions overlap and however small the batches: each event is read once, in order, and none is left', () => {
+  for (let seed = 1; seed <= 400; seed++) {
+    const random = randomFrom(seed)
+    const most = 1 + Math.floor(random() * 4)
+    const open = new Map<string, string[]>()
+    const committed: { tx: string; id: string }[] = []
+    const sealed: { tx: string; id: string; after: string[] }[] = []
+    const begun = new Map<string, string[]>()
+    let next = 100
+    let mark: Parameters<typeof markAfter>[0] = { tx: '0', id: '', open: [] }
+    const covers = (place: { tx: string; id: string }) => {
+      const late = mark.open.find(({ tx }) => tx === place.tx)
+      if (late) return place.id <= late.id
+      return BigInt(place.tx) < BigInt(mark.tx) || (place.tx === mark.tx && place.id <= mark.id)
+    }
+    const pass = () => {
+      const rows = committed
+        .filter((place) => !covers(place))
+        .sort(inOrder)
+        .slice(0, most)
+      for (const row of rows) sealed.push({ ...row, after: begun.get(row.tx) as string[] })
+      // As PostgreSQL has it: one above the last that is over.
+      const over = [...begun.keys()].filter((tx) => !open.has(tx)).map(Number)
+      const end = String(Math.max(99, ...over) + 1)
+      const seen = { end, open: [...open.keys()].filter((tx) => BigInt(tx) < BigInt(end)) }
+      if (rows.length > 0) mark = markAfter(mark, seen, rows, most)
+      return rows.length
+    }
+    for (let step = 0; step < 60; step++) {
+      const what = random()
+      if (what < 0.4) {
+        const tx = String(next++)
+        begun.set(
+          tx,
+          committed.map(({ id }) => id),
+        )
+        open.set(
+          tx,
+          Array.from({ length: Math.floor(random() * 6) }, (_, n) => `${tx} ${n}`),
+        )
+      } else if (what < 0.75 && open.size > 0) {
+        const [tx, ids] = [...open][Math.floor(random() * open.size)] as [string, string[]]
+        open.delete(tx)
+        if (random() < 0.8) for (const id of ids) committed.push({ tx, id })
+      } else pass()
+    }
+    while (pass() > 0);
+    const ids = sealed.map(({ id }) => id)
+    expect(ids.toSorted(), `seed ${seed}`).toEqual(committed.map(({ id }) => id).toSorted())
+    // What was committed before another began stands before it.
+    for (const [place, { after }] of sealed.entries())
+      for (const id of after) expect(ids.indexOf(id), `seed ${seed}`).toBeLessThan(place)
+  }
 })
 
 test('whoever wants to know hears of each store whose events were sealed, until they stop', () => {
@@ -203,6 +383,39 @@ async function write(writer: pg.Client, storeId: string, subject: string, id: st
     [id, storeId, subject],
   )
   return id
+}
+
+/** In one statement, with the number of the transaction that writes them, or another. */
+async function writeMany(
+  writer: pg.Client,
+  storeId: string,
+  count: number,
+  subject: string,
+  tx: string | null = null,
+  id: string = newId('evt'),
+): Promise<void> {
+  await writer.query(
+    `insert into events (id, store_id, type, at, actor, subject, data, tx)
+     select $1 || case when n = 1 then '' else lpad(n::text, 6, '0') end, $2, 'store.updated', now(),
+            '{"kind":"user","id":"u","credential":null,"ip":null}', $4, '{}', coalesce($5::xid8, pg_current_xact_id())
+       from generate_series(1, $3::int) as n`,
+    [id, storeId, count, subject, tx],
+  )
+}
+
+type Place = { tx: string; id: string }
+
+function inOrder(one: Place, other: Place): number {
+  return Number(BigInt(one.tx) - BigInt(other.tx)) || (one.id < other.id ? -1 : 1)
+}
+
+/** Numbers between 0 and 1, the same for the same seed. */
+function randomFrom(seed: number): () => number {
+  let state = seed
+  return () => {
+    state = (Math.imul(state, 1_664_525) + 1_013_904_223) >>> 0
+    return state / 2 ** 32
+  }
 }
 
 async function settled({ service, store }: Shop, seq = 1): Promise<void> {

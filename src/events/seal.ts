@@ -1,10 +1,15 @@
 // Gives each event its position and its hash, after it was committed. An id is given before the commit, so that ids alone
 // are no order one could read by: what commits late would be missed. Here one node at a time (an advisory lock, taken
 // anew for each pass, so that a node that dies holds up nobody) takes what has been committed since and appends it to
-// its store's chain. Writers know nothing of it and wait for nothing.
+// its store's chain. Writers know nothing of it and wait for nothing, and what they wrote is not touched: a position is
+// a row of its own.
 //
 // The order is that of the transactions: what was committed before another began stands before it, whatever the clocks of
 // their nodes say. A transaction that is held open delays its own events and nobody else's.
+//
+// What waits is what the mark does not cover. The mark moves in the transaction that seals, so it is true on every node
+// and after every crash. It names the transactions that were under way, because below the oldest of them there may be
+// nothing new for hours while above it there is all the traffic.
 
 import { now, SECOND } from '../clock.ts'
 import { type Db, sql } from '../db/db.ts'
@@ -16,21 +21,16 @@ const LOCK = 7_320_001
 const AT_ONCE = 500
 const PAUSE_MS = SECOND / 2
 
-/** Every event of a transaction below this one is sealed: nobody has to walk over the dead entries of the index again. */
-type Mark = { through: string }
-
 export type Sealer = { close(): Promise<void>; sealed(): number }
 
 export function startSealing(db: Db): Sealer {
-  const mark: Mark = { through: '0' }
   let sealed = 0
   let closing = false
   let working = Promise.resolve()
 
   async function work(): Promise<void> {
     // What is not sealed now is in the next pass.
-    for (let count = AT_ONCE; count === AT_ONCE && !closing; sealed += count)
-      count = await sealSome(db, mark).catch(() => 0)
+    for (let count = AT_ONCE; count === AT_ONCE && !closing; sealed += count) count = await sealSome(db).catch(() => 0)
   }
 
   const timer = setInterval(() => {
@@ -56,77 +56,149 @@ export function startSealing(db: Db): Sealer {
 
 /** All that is committed now, unless another is at it. For the operator's commands. */
 export async function sealAll(db: Db): Promise<void> {
-  const mark: Mark = { through: '0' }
-  while ((await sealSome(db, mark)) === AT_ONCE);
+  while ((await sealSome(db)) === AT_ONCE);
 }
+
+/** A place among events in the order of their transactions. */
+type Place = { tx: string; id: string }
+/** All up to the place is sealed, but for the transactions that were open, and of those all up to their own place. */
+type Mark = Place & { open: Place[] }
 
 type WaitingRow = Omit<SealedRow, 'seq' | 'hash'> & { head_seq: string | null; head_hash: string | null }
 
-async function sealSome(db: Db, mark: Mark): Promise<number> {
-  if (!(await anyWaiting(db, mark))) return 0
-  let through = mark.through
-  const count = await db.transaction(async (tx) => {
-    const turn = await tx.one<{ mine: boolean; oldest: string }>(sql`
-      select pg_try_advisory_xact_lock(${LOCK}) as mine,
-             pg_snapshot_xmin(pg_current_snapshot())::text as oldest`)
-    if (!turn?.mine) return 0
-    const rows = await readWaiting(tx, mark)
-    if (rows.length > 0) await append(tx, rows)
-    if (rows.length < AT_ONCE) through = turn.oldest
-    return rows.length
+async function sealSome(db: Db): Promise<number> {
+  if (!(await anyWaiting(db))) return 0
+  const { count, restored } = await db.transaction(async (tx) => {
+    // In statements of their own: the second sees what the last who held the lock has done.
+    const [turn, mark] = await Promise.all([takeTurn(tx), readMark(tx)])
+    if (!turn || mark.above) return { count: 0, restored: turn && mark.above }
+    const rows = await readNext(tx, mark)
+    const last = rows.at(-1)
+    if (last) await append(tx, rows.filter(isUnsealed), markAfter(mark, readSnapshot(last.snapshot), rows))
+    return { count: rows.length, restored: false }
   })
-  mark.through = through
-  return count
+  return restored ? sealRestored(db) : count
 }
 
-async function anyWaiting(db: Db, mark: Mark): Promise<boolean> {
-  const found = await db.query(sql`
-    select id
-      from events
-     where seq is null
-       and tx >= ${mark.through}::xid8
-     order by tx, id
-     limit 1`)
-  return found.length > 0
+async function anyWaiting(db: Db): Promise<boolean> {
+  const found = await db.one<{ any: boolean }>(sql`
+    select tx > pg_snapshot_xmax(pg_current_snapshot())
+           or exists (select from events_waiting) as any
+      from event_mark
+     where n = 1`)
+  return found?.any === true
 }
 
-function readWaiting(tx: Db, mark: Mark): Promise<WaitingRow[]> {
-  return tx.query<WaitingRow>(sql`
-    select event.id, event.store_id, event.type, event.at, event.actor, event.subject, event.data,
-           head.seq as head_seq, encode(head.hash, 'hex') as head_hash
-      from events event
-      left join event_heads head on head.chain = coalesce(event.store_id, ${SYSTEM_CHAIN})
-     where event.seq is null
-       and event.tx >= ${mark.through}::xid8
-     order by event.tx, event.id
-     limit ${AT_ONCE}`)
+async function takeTurn(tx: Db): Promise<boolean> {
+  const turn = await tx.one<{ mine: boolean }>(sql`select pg_try_advisory_xact_lock(${LOCK}) as mine`)
+  return turn?.mine === true
 }
 
-/** Every chain goes on from its head. */
-async function append(tx: Db, rows: WaitingRow[]): Promise<void> {
+/** A mark above all transactions there have been is of another server: see sealRestored. */
+async function readMark(tx: Db): Promise<Mark & { above: boolean }> {
+  const mark = await tx.one<Mark & { above: boolean }>(sql`
+    select tx::text, id, open, tx > pg_snapshot_xmax(pg_current_snapshot()) as above
+      from event_mark
+     where n = 1`)
+  if (!mark) throw new Error('The mark of sealing is missing.')
+  return mark
+}
+
+type NextRow = WaitingRow & { tx: string; sealed: boolean; snapshot: string }
+
+/**
+ * The next events that the mark does not cover, and what was to be seen when they were read. One that is sealed already is
+ * among them only after a restore, when transactions have the numbers of old ones.
+ */
+function readNext(tx: Db, mark: Mark): Promise<NextRow[]> {
+  return tx.query<NextRow>(sql`
+    with next as (
+      select *
+        from (
+               (
+                 select *
+                   from events
+                  where (tx, id) > (${mark.tx}::xid8, ${mark.id})
+                    and tx < pg_snapshot_xmax(pg_current_snapshot())
+                  order by tx, id
+                  limit ${AT_ONCE}
+               )
+                union all
+               select late.*
+                 from json_to_recordset(${JSON.stringify(mark.open)}) as open(tx xid8, id text)
+                cross join lateral (
+                        select *
+                          from events
+                         where events.tx = open.tx
+                           and events.id > open.id
+                         order by events.tx, events.id
+                         limit ${AT_ONCE}
+                      ) as late
+             ) as uncovered
+       order by tx, id
+       limit ${AT_ONCE}
+    )
+    select next.id, next.store_id, next.type, next.at, next.actor, next.subject, next.data, next.tx::text,
+           head.seq as head_seq, encode(head.hash, 'hex') as head_hash,
+           exists (select from event_seals seal where seal.event_id = next.id) as sealed,
+           pg_current_snapshot()::text as snapshot
+      from next
+      left join event_heads head on head.chain = coalesce(next.store_id, ${SYSTEM_CHAIN})
+     order by next.tx, next.id`)
+}
+
+function isUnsealed(row: NextRow): boolean {
+  return !row.sealed
+}
+
+type Snapshot = { end: string; open: string[] }
+
+/** `xmin:xmax:xip,xip`: all below `xmax` is over, but for those named. */
+function readSnapshot(text: string): Snapshot {
+  const [, end = '0', open = ''] = text.split(':')
+  return { end, open: open === '' ? [] : open.split(',') }
+}
+
+function markAt({ end, open }: Snapshot): Mark {
+  return { tx: end, id: '', open: open.map((tx) => ({ tx, id: '' })) }
+}
+
+/** What is covered when these rows, the first that were not, have been sealed. */
+export function markAfter(mark: Mark, seen: Snapshot, rows: Place[], most = AT_ONCE): Mark {
+  const last = rows.at(-1)
+  if (!last || rows.length < most) return markAt(seen)
+  const { tx, id } = last
+  if (!isBefore(tx, mark.tx)) return { tx, id, open: markAt(seen).open.filter((open) => isBefore(open.tx, tx)) }
+  // Not even through with what was open: it goes on from here.
+  const stillOpen = mark.open.filter((open) => isBefore(tx, open.tx) || (open.tx !== tx && seen.open.includes(open.tx)))
+  return { ...mark, open: [{ tx, id }, ...stillOpen] }
+}
+
+function isBefore(one: string, other: string): boolean {
+  return BigInt(one) < BigInt(other)
+}
+
+/** Every chain goes on from its head, and the mark moves. */
+async function append(tx: Db, rows: WaitingRow[], mark: Mark): Promise<void> {
   const heads = new Map<string, { seq: number; hash: string }>()
-  const places = rows.map((row) => {
+  const seals = rows.map((row) => {
     const chain = row.store_id ?? SYSTEM_CHAIN
     const head = heads.get(chain) ?? { seq: Number(row.head_seq ?? 0), hash: row.head_hash ?? genesis(chain) }
     const seq = head.seq + 1
     const hash = nextHash(head.hash, showSealed({ ...row, seq: String(seq) }))
     heads.set(chain, { seq, hash })
-    return { id: row.id, seq, hash }
+    return { chain, seq, event_id: row.id, hash, type: row.type, subject: row.subject }
   })
   const ends = [...heads].map(([chain, { seq, hash }]) => ({ chain, seq, hash }))
   await tx.query(sql`
-    with place as (
-      select *
-        from json_to_recordset(${JSON.stringify(places)}) as place(id text, seq bigint, hash text)
-    ), ending as (
+    with ending as (
       select *
         from json_to_recordset(${JSON.stringify(ends)}) as ending(chain text, seq bigint, hash text)
     ), sealed as (
-      update events event
-         set seq = place.seq,
-             hash = decode(place.hash, 'hex')
-        from place
-       where event.id = place.id
+      insert into event_seals (chain, seq, event_id, hash, type, subject)
+      select chain, seq, event_id, decode(hash, 'hex'), type, subject
+        from json_to_recordset(${JSON.stringify(seals)})
+             as seal(chain text, seq bigint, event_id text, hash text, type text, subject text)
     ), moved as (
       insert into event_heads (chain, seq, hash, at)
       select chain, seq, decode(hash, 'hex'), ${now()}
@@ -136,7 +208,66 @@ async function append(tx: Db, rows: WaitingRow[]): Promise<void> {
          set seq = excluded.seq,
              hash = excluded.hash,
              at = excluded.at
+    ), marked as (
+      update event_mark
+         set tx = ${mark.tx}::xid8,
+             id = ${mark.id},
+             open = ${JSON.stringify(mark.open)}
+       where n = 1
     )
     select pg_notify(${EVENTS_CHANNEL}, chain)
       from ending`)
+}
+
+// ---- after a restore ------------------------------------------------------------------------------------------------
+
+const LOOKED_THROUGH = 5_000
+
+/**
+ * A dump that was restored on another server brings the numbers of that server's transactions along, and here they begin
+ * anew, far below the mark. So everything is looked through, once, for what has no seal, in one transaction that sees one
+ * moment; the mark is that moment. Later, when transactions here reach the numbers of old ones, the pass meets those
+ * again, finds them sealed, and goes on.
+ */
+async function sealRestored(db: Db): Promise<number> {
+  return db.transaction(async (tx) => {
+    await tx.query(sql`set transaction isolation level repeatable read`)
+    if (!(await takeTurn(tx))) return 0
+    const moment = await tx.one<{ snapshot: string }>(sql`select pg_current_snapshot()::text as snapshot`)
+    const mark = markAt(readSnapshot(moment?.snapshot ?? ''))
+    let count = 0
+    let after: Place | undefined = { tx: '0', id: '' }
+    while (after) {
+      const page: (Place & { sealed: boolean })[] = await lookThrough(tx, after)
+      const lost = page.filter(({ sealed }) => !sealed).map(({ id }) => id)
+      after = page.at(LOOKED_THROUGH - 1)
+      if (lost.length > 0 || !after) await append(tx, await readEvents(tx, lost), mark)
+      count += lost.length
+    }
+    return count
+  })
+}
+
+function lookThrough(tx: Db, after: Place): Promise<(Place & { sealed: boolean })[]> {
+  return tx.query(sql`
+    select page.tx::text, page.id,
+           exists (select from event_seals seal where seal.event_id = page.id) as sealed
+      from (
+             select tx, id
+               from events
+              where (tx, id) > (${after.tx}::xid8, ${after.id})
+              order by tx, id
+              limit ${LOOKED_THROUGH}
+           ) as page
+     order by page.tx, page.id`)
+}
+
+function readEvents(tx: Db, ids: string[]): Promise<WaitingRow[]> {
+  return tx.query<WaitingRow>(sql`
+    select event.id, event.store_id, event.type, event.at, event.actor, event.subject, event.data,
+           head.seq as head_seq, encode(head.hash, 'hex') as head_hash
+      from events event
+      left join event_heads head on head.chain = coalesce(event.store_id, ${SYSTEM_CHAIN})
+     where event.id = any(${ids})
+     order by event.tx, event.id`)
 }

@@ -39,37 +39,52 @@ function find(db: Db, { storeId, types, subject, below, most }: Wanted): Promise
   // One thing has few events: its types are picked from those.
   if (subject !== undefined)
     return db.query<SealedRow>(sql`
-      select id, store_id, type, at, actor, subject, data, seq
-        from events
-       where store_id = ${storeId}
-         and subject = ${subject}
-         and seq < ${below}
-         and (${types}::text[] is null or type = any(${types}))
-       order by seq desc
-       limit ${most}`)
+      select event.id, event.store_id, event.type, event.at, event.actor, event.subject, event.data, seal.seq
+        from (
+               select seq, event_id
+                 from event_seals
+                where chain = ${storeId}
+                  and subject = ${subject}
+                  and seq < ${below}
+                  and (${types}::text[] is null or type = any(${types}))
+                order by seq desc
+                limit ${most}
+             ) as seal
+        join events event on event.id = seal.event_id
+       order by seal.seq desc`)
   // Of each type the newest, and of those the newest: no index has several types in one order.
   if (types)
     return db.query<SealedRow>(sql`
-      select event.*
-        from unnest(${types}::text[]) as wanted(type)
-       cross join lateral (
-             select id, store_id, type, at, actor, subject, data, seq
-               from events
-              where store_id = ${storeId}
-                and type = wanted.type
+      select event.id, event.store_id, event.type, event.at, event.actor, event.subject, event.data, seal.seq
+        from (
+               select newest.*
+                 from unnest(${types}::text[]) as wanted(type)
+                cross join lateral (
+                        select seq, event_id
+                          from event_seals
+                         where chain = ${storeId}
+                           and type = wanted.type
+                           and seq < ${below}
+                         order by seq desc
+                         limit ${most}
+                      ) as newest
+                order by newest.seq desc
+                limit ${most}
+             ) as seal
+        join events event on event.id = seal.event_id
+       order by seal.seq desc`)
+  return db.query<SealedRow>(sql`
+    select event.id, event.store_id, event.type, event.at, event.actor, event.subject, event.data, seal.seq
+      from (
+             select seq, event_id
+               from event_seals
+              where chain = ${storeId}
                 and seq < ${below}
               order by seq desc
               limit ${most}
-             ) as event
-       order by event.seq desc
-       limit ${most}`)
-  return db.query<SealedRow>(sql`
-    select id, store_id, type, at, actor, subject, data, seq
-      from events
-     where store_id = ${storeId}
-       and seq < ${below}
-     order by seq desc
-     limit ${most}`)
+           ) as seal
+      join events event on event.id = seal.event_id
+     order by seal.seq desc`)
 }
 
 const ALL_TYPES = Object.keys(EVENT_TYPES) as EventType[]
@@ -101,10 +116,9 @@ export async function positionOf(db: Db, storeId: string, eventId: string): Prom
   const row = isId('evt', eventId)
     ? await db.one<{ seq: string }>(sql`
         select seq
-          from events
-         where id = ${eventId}
-           and store_id = ${storeId}
-           and seq is not null`)
+          from event_seals
+         where event_id = ${eventId}
+           and chain = ${storeId}`)
     : null
   return row
     ? Number(row.seq)

@@ -256,11 +256,9 @@ async function eventsOf(db: Db, caller: UserCaller): Promise<Export['events']> {
     select id, store_id, type, at, subject, actor ->> 'ip' as ip
       from (
              select *
-               from events
-              where seq is null
-              order by tx desc, id desc
+               from events_waiting
               limit ${MOST_LOOKED_THROUGH}
-           ) as newest
+           ) as waiting
      where store_id = any(${stores.map(({ id }) => id)})
        and actor ->> 'id' = ${caller.id}`)
   let rows = await db.query<EventRow>(sql`
@@ -272,17 +270,17 @@ async function eventsOf(db: Db, caller: UserCaller): Promise<Export['events']> {
      limit ${MOST_OF_EACH + 1}`)
   for (const store of stores) {
     const there = await db.query<EventRow>(sql`
-      select id, store_id, type, at, subject, actor ->> 'ip' as ip
+      select event.id, event.store_id, event.type, event.at, event.subject, event.actor ->> 'ip' as ip
         from (
-               select *
-                 from events
-                where store_id = ${store.id}
-                  and seq is not null
+               select event_id
+                 from event_seals
+                where chain = ${store.id}
                 order by seq desc
                 limit ${MOST_LOOKED_THROUGH}
              ) as newest
-       where actor ->> 'id' = ${caller.id}
-       order by id desc
+        join events event on event.id = newest.event_id
+       where event.actor ->> 'id' = ${caller.id}
+       order by event.id desc
        limit ${MOST_OF_EACH + 1}`)
     rows = newest([...rows, ...there])
   }

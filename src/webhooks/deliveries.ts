@@ -78,15 +78,16 @@ export async function redeliverSpan(tx: Db, place: Place, { from, to }: Span) {
     await positionAt(tx, place.storeId, later(LATEST_MS, to)),
   ]
   const events = await tx.query<{ id: string; type: string; at: Date }>(sql`
-    select id, type, at
-      from events
-     where store_id = ${place.storeId}
-       and seq >= ${first}
-       and seq < ${end}
-       and at >= ${from}
-       and at < ${to}
-       and ${types} && array[type, split_part(type, '.', 1) || '.*', '*']
-     order by at, id
+    select event.id, event.type, event.at
+      from event_seals seal
+      join events event on event.id = seal.event_id
+     where seal.chain = ${place.storeId}
+       and seal.seq >= ${first}
+       and seal.seq < ${end}
+       and ${types} && array[seal.type, split_part(seal.type, '.', 1) || '.*', '*']
+       and event.at >= ${from}
+       and event.at < ${to}
+     order by event.at, event.id
      limit ${MOST_AT_ONCE + 1}`)
   const sent = events.slice(0, MOST_AT_ONCE)
   await addDeliveries(
@@ -105,10 +106,11 @@ async function positionAt(tx: Db, storeId: string, moment: Date): Promise<string
     with recursive search(low, high) as (
       select 1::bigint, coalesce((select seq from event_heads where chain = ${storeId}), 0) + 1
        union all
-      select case when middle.at < ${moment} then middle.seq + 1 else search.low end,
-             case when middle.at < ${moment} then search.high else middle.seq end
+      select case when event.at < ${moment} then middle.seq + 1 else search.low end,
+             case when event.at < ${moment} then search.high else middle.seq end
         from search
-        join events middle on middle.store_id = ${storeId} and middle.seq = (search.low + search.high) / 2
+        join event_seals middle on middle.chain = ${storeId} and middle.seq = (search.low + search.high) / 2
+        join events event on event.id = middle.event_id
        where search.low < search.high
     )
     select low as seq
