@@ -259,12 +259,17 @@ function stateOfCity(country: string, city: string | null): State | null {
   if (city === null || country === 'US') return null
   if (!needs(rulesOf(country), 'S') && !WITHOUT_STATE.has(country)) return null
   if (country === 'HK' && findCountry(city) === 'HK') return null // the island, or all of it
-  for (const name of new Set([city, city.split(' ')[0] as string])) {
+  // A city and its district; elsewhere the first word says nothing: Santander de Quilichao is not in Santander.
+  const names = /^\p{Script=Hangul}/u.test(city) ? [city, city.split(' ')[0] as string] : [city]
+  for (const name of names) {
     const state = /^[a-z0-9]{1,3}$/i.test(name) ? null : findState(country, name)
-    if (state) return state
+    if (state && (CITY_STATES[country]?.includes(state.code) ?? true)) return state
   }
   return null
 }
+
+/** Where a town with the name of a state may well lie in another: these alone are both. */
+const CITY_STATES: Record<string, string[]> = { CO: ['DC'], VE: ['A'] }
 
 /** Where letters do without the state, but a city that is one is known as such. */
 const WITHOUT_STATE = new Set(['HK', 'RU'])
