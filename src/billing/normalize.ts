@@ -18,7 +18,7 @@ import {
 } from './countries.ts'
 import { phoneExample } from './phone.ts'
 import { isPostOfficeBox } from './po-box.ts'
-import { ADDRESS_LENGTHS } from './schema.ts'
+import { ADDRESS_LENGTHS, type NormalAddress } from './schema.ts'
 
 /** What the schema has already passed structurally: every member is a string, trimmed or not; absent is undefined or null. */
 export type AddressInput = {
@@ -33,20 +33,6 @@ export type AddressInput = {
   postalCode?: string | null | undefined
   country?: string | null | undefined
   phone?: string | null | undefined
-}
-
-export type NormalAddress = {
-  firstName: string | null
-  lastName: string | null
-  company: string | null
-  taxId: string | null
-  addressLine1: string
-  addressLine2: string | null
-  city: string | null
-  state: string | null
-  postalCode: string | null
-  country: string
-  phone: string | null
 }
 
 export type AddressFault = { pointer: string; code: FaultCode; detail: string; example?: string }
