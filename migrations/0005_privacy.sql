@@ -3,11 +3,14 @@
 -- Found for an export, across stores. A concurrent build runs first and by itself, beside the traffic.
 create index concurrently addresses_by_user on addresses (user_id, id);
 create index concurrently address_versions_by_user on address_versions (user_id, address_id, version);
--- What somebody did in no store: signing in and out. (In a store they are found among the store's own; an index over all
--- events by their actor would make each of them a tenth dearer to write.)
-create index concurrently events_of_person on events ((actor ->> 'id'), id) where store_id is null;
-create index concurrently invitations_by_email on invitations (email);
-create index concurrently invitations_by_accepter on invitations (accepted_by) where accepted_by is not null;
+create index concurrently address_defaults_by_user on address_defaults (user_id, id);
+-- What somebody did, in whichever store, also where they have no part any more. It costs each event some 5 µs to write.
+create index concurrently events_of_person on events ((actor ->> 'id'), id);
+-- What was done to somebody, or to an invitation they were sent. The events of keys and addresses are not in it.
+create index concurrently events_about_person on events (subject, id)
+  where subject ^@ 'user_' or subject ^@ 'inv_';
+create index concurrently invitations_by_email on invitations (email, id);
+create index concurrently invitations_by_accepter on invitations (accepted_by, id) where accepted_by is not null;
 
 -- An erased user stays as a row that says nothing: events, keys and addresses go on pointing at it.
 alter table users

@@ -1016,6 +1016,8 @@ export const countryNames: Record<string, { name?: string; local?: string[]; ali
     alias: ['Macao SAR', 'Macau SAR', 'Macao SAR China', '中国澳门特别行政区', '中國澳門特別行政區'],
   },
   MP: { alias: ['CNMI', 'Saipan'] },
+  // The package has Mali's name here.
+  MV: { local: ['ދިވެހިރާއްޖެ'], not: ['މާލީ'] },
   MW: { local: ['Malaŵi'] },
   MX: { local: ['México', 'Méjico'], alias: ['Estados Unidos Mexicanos'] },
   NG: { alias: ['Nijeriya', 'Federal Republic of Nigeria'] },

@@ -76,9 +76,19 @@ export type Sent = {
   body: string
   resourceId: string | null
   stream?: Stream | undefined
+  /** What follows the body, where it is sent as it is read. */
+  rest?: Pieces
 }
 
 export type Stream = (closing: AbortSignal) => AsyncIterable<string>
+
+/** Must be taken to its end, or told to return. */
+export type Pieces = AsyncGenerator<string, void>
+
+/** A body whose lists come a page at a time, each read when the one before it has been taken. */
+export type InPages<Body> = {
+  [Name in keyof Body]: Body[Name] extends (infer Item)[] ? AsyncIterable<Item[]> : Body[Name]
+}
 
 export type Asked<Path extends string, N extends Needs, Query, Body> = {
   db: Db
@@ -137,6 +147,8 @@ export type RouteFacts<Path extends string, N extends Needs, Query extends TObje
   ownTransaction?: true
   /** The answer is a stream of server-sent events, given as `stream`. */
   streams?: true
+  /** The lists of the answer may be of any length: they are read and sent a page at a time (see `InPages`). */
+  inPages?: true
   /** It changes nothing about what anyone may do. Every other change makes this node look everyone up anew. */
   leavesAccess?: true
   /** A request that really works; a test sends it. */
@@ -156,11 +168,15 @@ export function route<
   const Status extends 200 | 201 | 204,
   Result extends TSchema | null,
   Value = Static<Body>,
+  const Paged extends true | undefined = undefined,
 >(
-  facts: Omit<RouteFacts<Path, N, Query, Body, Value>, 'returns'> & { returns: readonly [Status, Result] },
+  facts: Omit<RouteFacts<Path, N, Query, Body, Value>, 'returns' | 'inPages'> & {
+    returns: readonly [Status, Result]
+    inPages?: Paged
+  },
   handle: (
     asked: Asked<Path, N, Static<Query>, Value>,
-  ) => Promise<Answer<Result extends TSchema ? Static<Result> : null>>,
+  ) => Promise<Answer<Result extends TSchema ? (Paged extends true ? InPages<Static<Result>> : Static<Result>) : null>>,
 ): Route {
   // Inside the table all routes have one type; the facts above were checked against the handler here.
   return { ...facts, handle } as unknown as Route

@@ -45,6 +45,8 @@ test('a request reads the rows it is about, among thousands of others that no st
       api.post('/v1/keys/verify', { key: mintToken('skp', 'prod').reveal() }, { as: folk.service }),
     'revoke key': (api, folk, n) => api.delete(key(folk, n), as(folk, n)),
     'who am I': (api, folk, n) => api.get('/v1/user', as(folk, n)),
+    'export all about me': (api, folk, n) => api.get('/v1/user/export', as(folk, n)),
+    'erase me': (api, folk, n) => api.delete('/v1/user', as(folk, n)),
   }
   const tooMany: Record<string, number> = {}
   for (const [name, ask] of Object.entries(asks)) {
@@ -130,7 +132,19 @@ async function crowd({ sql, store, serverSecret, serviceToken }: Shop): Promise<
        insert into service_tokens (id, name, hash, created_at) select service, 'Gateway', sha256(service::bytea), now() from one
      ), event as (
        insert into events (id, store_id, type, at, actor, subject, data)
-       select event, $2, 'key.created', now(), '{}', key_id, '{}' from one
+       select event || n, $2, type, now(), actor, subject, '{}'
+         from one
+        cross join lateral (
+                values (0, 'key.created', '{}'::json, key_id),
+                       (1, 'member.updated', json_build_object('kind', 'user', 'id', "user"), "user"),
+                       (2, 'member.invited', '{"kind": "user", "id": "x"}', 'inv_' || "user")
+              ) as happened(n, type, actor, subject)
+     ), invitation as (
+       insert into invitations (id, store_id, email, role, hash, created_by_kind, created_by_id, created_at, expires_at)
+       select 'inv_' || "user", $2, "user" || '@example.com', 'STAFF', sha256("user"::bytea), 'user', 'x', now(), now() + interval '1 day' from one
+     ), was_default as (
+       insert into address_defaults (store_id, user_id, address_id, since, until)
+       select $2, "user", address, now(), now() from one
      )
      insert into remembered_answers (lookup, fingerprint, once_only, status, kid, created_at)
      select sha256(session::bytea), '', false, 201, $3, now() from one`,

@@ -7,8 +7,8 @@ import type { UserCaller } from '../caller.ts'
 import { sql } from '../db/db.ts'
 import type { Here } from '../here.ts'
 import { formatAddress } from './format.ts'
-import type { AddressWarning, NormalAddress } from './normalize.ts'
-import type { Address, AddressContent } from './schema.ts'
+import type { AddressWarning } from './normalize.ts'
+import type { Address, AddressContent, NormalAddress } from './schema.ts'
 
 /** One address of one user in one store. */
 export type Place = { storeId: string; addressId: string }

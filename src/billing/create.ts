@@ -18,8 +18,8 @@ import { newId } from '../ids.ts'
 import type { Answer, RememberedRow, Retry } from '../route.ts'
 import { type AddressRow, type AddressText, sealText, showAddress } from './address.ts'
 import { formatAddress } from './format.ts'
-import { type AddressInput, type NormalAddress, normalizeAddress } from './normalize.ts'
-import type { Address, NewAddress } from './schema.ts'
+import { type AddressInput, normalizeAddress } from './normalize.ts'
+import type { Address, NewAddress, NormalAddress } from './schema.ts'
 
 export type WantedAddress = AddressText & { isDefault: boolean }
 

@@ -3,7 +3,7 @@
  * is dropped, and so is the punctuation around a field that is not there.
  */
 import { type CountryData, formatOf, rulesOf, stateByCode } from './countries.ts'
-import type { NormalAddress } from './normalize.ts'
+import type { NormalAddress } from './schema.ts'
 
 export function formatAddress(address: NormalAddress): string[] {
   const rules = rulesOf(address.country)

@@ -8,13 +8,8 @@ import { describe, expect, test } from 'vitest'
 import { findCountry, findState, rulesOf, stateByCode, stateRows } from './countries.ts'
 import { fold } from './fold.ts'
 import { formatAddress } from './format.ts'
-import {
-  ADDRESS_FAULTS,
-  ADDRESS_WARNINGS,
-  type AddressInput,
-  type NormalAddress,
-  normalizeAddress,
-} from './normalize.ts'
+import { ADDRESS_FAULTS, ADDRESS_WARNINGS, type AddressInput, normalizeAddress } from './normalize.ts'
+import type { NormalAddress } from './schema.ts'
 import { countrySummaries, showCountry } from './show-country.ts'
 
 const ada = { firstName: 'Ada', lastName: 'Lovelace' }

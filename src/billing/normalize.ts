@@ -18,7 +18,7 @@ import {
 } from './countries.ts'
 import { phoneExample } from './phone.ts'
 import { isPostOfficeBox } from './po-box.ts'
-import { ADDRESS_LENGTHS } from './schema.ts'
+import { ADDRESS_LENGTHS, type NormalAddress } from './schema.ts'
 
 /** What the schema has already passed structurally: every member is a string, trimmed or not; absent is undefined or null. */
 export type AddressInput = {
@@ -33,20 +33,6 @@ export type AddressInput = {
   postalCode?: string | null | undefined
   country?: string | null | undefined
   phone?: string | null | undefined
-}
-
-export type NormalAddress = {
-  firstName: string | null
-  lastName: string | null
-  company: string | null
-  taxId: string | null
-  addressLine1: string
-  addressLine2: string | null
-  city: string | null
-  state: string | null
-  postalCode: string | null
-  country: string
-  phone: string | null
 }
 
 export type AddressFault = { pointer: string; code: FaultCode; detail: string; example?: string }
@@ -259,12 +245,17 @@ function stateOfCity(country: string, city: string | null): State | null {
   if (city === null || country === 'US') return null
   if (!needs(rulesOf(country), 'S') && !WITHOUT_STATE.has(country)) return null
   if (country === 'HK' && findCountry(city) === 'HK') return null // the island, or all of it
-  for (const name of new Set([city, city.split(' ')[0] as string])) {
+  // A city and its district; elsewhere the first word says nothing: Santander de Quilichao is not in Santander.
+  const names = /^\p{Script=Hangul}/u.test(city) ? [city, city.split(' ')[0] as string] : [city]
+  for (const name of names) {
     const state = /^[a-z0-9]{1,3}$/i.test(name) ? null : findState(country, name)
-    if (state) return state
+    if (state && (CITY_STATES[country]?.includes(state.code) ?? true)) return state
   }
   return null
 }
+
+/** Where a town with the name of a state may well lie in another: these alone are both. */
+const CITY_STATES: Record<string, string[]> = { CO: ['DC'], VE: ['A'] }
 
 /** Where letters do without the state, but a city that is one is known as such. */
 const WITHOUT_STATE = new Set(['HK', 'RU'])

@@ -45,6 +45,24 @@ const given = {
   phone: Text('phone', { description: 'With a leading plus sign; answered in E.164.', examples: ['+14085550123'] }),
 }
 
+const text = {
+  firstName: Nullable(given.firstName),
+  lastName: Nullable(given.lastName),
+  company: Nullable(given.company),
+  taxId: Nullable(given.taxId),
+  addressLine1: given.addressLine1,
+  addressLine2: Nullable(given.addressLine2),
+  city: Nullable(given.city),
+  state: Nullable(given.state),
+  postalCode: Nullable(given.postalCode),
+  country: given.country,
+  phone: Nullable(given.phone),
+}
+
+/** What a person said, in its normal form. */
+export const NormalAddress = Type.Object(text, closed)
+export type NormalAddress = Static<typeof NormalAddress>
+
 const Warning = Type.Object({ pointer: Type.String(), code: Type.String(), detail: Type.String() }, closed)
 
 export const Address = Type.Object(
@@ -52,17 +70,7 @@ export const Address = Type.Object(
     id: Type.String({ examples: ['addr_01k9wz3v5e8tvs8v4m8m3v5yqd'] }),
     storeId: Type.String(),
     userId: Type.String(),
-    firstName: Nullable(given.firstName),
-    lastName: Nullable(given.lastName),
-    company: Nullable(given.company),
-    taxId: Nullable(given.taxId),
-    addressLine1: given.addressLine1,
-    addressLine2: Nullable(given.addressLine2),
-    city: Nullable(given.city),
-    state: Nullable(given.state),
-    postalCode: Nullable(given.postalCode),
-    country: given.country,
-    phone: Nullable(given.phone),
+    ...text,
     isDefault: Type.Boolean(),
     formatted: Type.Array(Type.String(), { description: 'The label, line by line, as its country writes it.' }),
     warnings: Type.Array(Warning, { description: 'What is odd but possible.' }),

@@ -7,7 +7,7 @@ import { type Fault, shownFaults } from '../errors.ts'
 import { Type } from '../type.ts'
 import type { WantedAddress } from './create.ts'
 import { formatAddress } from './format.ts'
-import { Address } from './schema.ts'
+import { Address, NormalAddress } from './schema.ts'
 
 const closed = { additionalProperties: false }
 
@@ -20,20 +20,6 @@ const AddressFault = Type.Object(
   },
   { title: 'AddressFault', ...closed },
 )
-
-const NormalAddress = Type.Pick(Address, [
-  'firstName',
-  'lastName',
-  'company',
-  'taxId',
-  'addressLine1',
-  'addressLine2',
-  'city',
-  'state',
-  'postalCode',
-  'country',
-  'phone',
-])
 
 export const CheckedAddress = Type.Object(
   {

@@ -1,5 +1,9 @@
-import { expect, test } from 'vitest'
+import { connect } from 'node:net'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { expect, test, vi } from 'vitest'
 import { NEW_KEY, type Reply, shop } from '../../tests/shop.ts'
+import { Failure } from '../errors.ts'
+import { mintToken } from '../secrets.ts'
 
 const PATH = '/v1/keys/verify'
 
@@ -86,6 +90,40 @@ test('the fast lane lets nobody in who is not a service', async () => {
     const reply = await ask(headers)
     expect([reply.status, reply.body.code], JSON.stringify(Object.keys(headers))).toEqual([status, code])
   }
+})
+
+test('whoever goes away while a key is looked up leaves nothing behind', async () => {
+  const { api, serviceToken } = await shop()
+  const as = await serviceToken()
+  const unknown = () => mintToken('skp', 'prod').reveal()
+  await api.post(PATH, { key: unknown() }, { as })
+  const gone = Array.from({ length: 100 }, async (_, n) => {
+    const body = JSON.stringify({ key: unknown() })
+    const socket = connect(Number(new URL(api.url).port), '127.0.0.1')
+    socket.on('error', () => {})
+    socket.write(
+      `POST ${PATH} HTTP/1.1\r\nhost: here\r\nauthorization: Bearer ${as}\r\ncontent-type: application/json\r\ncontent-length: ${body.length}\r\n\r\n${body}`,
+    )
+    await sleep(n % 10)
+    socket.destroy()
+  })
+  await Promise.all(gone)
+  expect((await api.post(PATH, { key: unknown() }, { as })).body.code).toBe('NOT_FOUND')
+  // All that are under way is the one who asks.
+  await vi.waitFor(async () => {
+    expect((await api.get('/metrics')).text).toMatch(/^storekeeper_http_requests_under_way 1$/m)
+  })
+})
+
+test('without a database a key that is not known is answered as everything is then', async () => {
+  const { api, serviceToken, service } = await shop()
+  const as = await serviceToken()
+  const ask = () => api.post(PATH, { key: mintToken('skp', 'prod').reveal() }, { as })
+  expect((await ask()).body.code).toBe('NOT_FOUND')
+  const away = vi.spyOn(service.db, 'batched').mockRejectedValue(new Failure('unavailable', { retryAfterSeconds: 1 }))
+  const reply = await ask()
+  expect([reply.status, reply.body.code, reply.headers.get('retry-after')]).toEqual([503, 'unavailable', '1'])
+  away.mockRestore()
 })
 
 /** All of an answer but what is different each time. */

@@ -8,11 +8,12 @@ import type { Logger } from 'pino'
 import { now } from '../clock.ts'
 import { ERRORS, type ErrorCode, Failure } from '../errors.ts'
 import { newId } from '../ids.ts'
-import type { Route, Stream } from '../route.ts'
+import type { Pieces, Route, Stream } from '../route.ts'
 import { FAST_PATH, type Lane, newFastLane } from './fast-lane.ts'
 import type { Metrics } from './metrics.ts'
 import type { Overload } from './overload.ts'
 import type { Page } from './pages.ts'
+import { asStream } from './pieces.ts'
 import { asFailure, renderProblem } from './problem.ts'
 import { pour, type Streams } from './streams.ts'
 import { type Gate, type Outgoing, walk } from './walk.ts'
@@ -194,6 +195,7 @@ function addRoute(app: FastifyInstance, parts: ServerParts, route: Route, lane: 
       })
       request.caller = sent.caller
       if (sent.stream) return sendStream(parts, request, reply, sent, sent.stream)
+      if (sent.rest) return sendPieces(parts, request, reply, sent, sent.rest)
       // Nothing is sent as nothing: an empty text would be given a type.
       return reply
         .code(sent.status)
@@ -225,6 +227,29 @@ function sendStream(
     reply.raw.end()
   } else void pour(reply.raw, stream, open)
   return reply
+}
+
+/** What fails once it has begun can only be cut off. The caller sees that: the end of a chunked body is missing. */
+async function sendPieces(
+  parts: ServerParts,
+  request: FastifyRequest,
+  reply: FastifyReply,
+  sent: Outgoing,
+  rest: Pieces,
+): Promise<FastifyReply> {
+  reply.code(sent.status).headers(sent.headers)
+  // Nobody waits for the rest: a HEAD, or a caller who has gone.
+  if (request.method === 'HEAD' || reply.raw.destroyed) {
+    await rest.return()
+    return reply.send(Readable.from([]))
+  }
+  const stream = asStream(sent.body, rest)
+  stream.once('error', (error) => {
+    const { code, cause } = asFailure(error)
+    const level = code === 'internal_error' ? 'error' : 'warn'
+    parts.log[level]({ requestId: request.id, code, ...(cause ? { err: nameOf(cause) } : {}) }, 'cut off')
+  })
+  return reply.send(stream)
 }
 
 function addPage(app: FastifyInstance, page: Page): void {

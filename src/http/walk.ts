@@ -2,7 +2,7 @@
 // up the same stairs. A retry with an Idempotency-Key meets its earlier answer on the way.
 
 import fastJson from 'fast-json-stringify'
-import type { TSchema } from 'typebox'
+import type { TObject, TSchema } from 'typebox'
 import { type Credential, checkQuery, readCredential } from '../access/credential.ts'
 import { unwrapDataKey } from '../access/data-key.ts'
 import type { SignatureCheck } from '../access/github.ts'
@@ -38,6 +38,7 @@ import { type Allowance, Buckets, rateLimitHeaders } from '../limits/bucket.ts'
 import { BUILT_IN_PERMISSIONS } from '../permissions.ts'
 import type { Answer, Retry, Route, Sent } from '../route.ts'
 import { readJson } from './json.ts'
+import { begin, piecesOf } from './pieces.ts'
 import { renderProblem } from './problem.ts'
 
 /** What the walk needs of a request; the framework is named in server.ts alone. */
@@ -345,6 +346,7 @@ async function perform(
   const handle = async (db: Db) => {
     const answer = await route.handle({ ...asked, db })
     changed = answer.changedKeys ?? changed
+    if (route.inPages) return beginPages(route, answer, caller?.id ?? incoming.ip)
     return answer.sent ?? sentFor(route, answer)
   }
   if (route.method === 'GET' || route.asksOnly) return unlessKept(route, incoming, await handle(gate.db))
@@ -509,7 +511,7 @@ function isObject(value: unknown): value is Record<string, unknown> {
 const writers = new WeakMap<TSchema, (body: unknown) => string>()
 
 /** The answer's schema writes it, so nothing that the schema does not list can leave. */
-function sentFor(route: Route, answer: Answer<unknown>): Sent {
+function sentFor(route: Route, answer: Answer<unknown>, text?: string): Sent {
   const [status, schema] = route.returns
   const headers: Record<string, string> = { ...answer.headers }
   if (schema) headers['content-type'] = 'application/json; charset=utf-8'
@@ -517,8 +519,16 @@ function sentFor(route: Route, answer: Answer<unknown>): Sent {
   if (answer.resource) headers.location = answer.resource.location
   if (answer.etag) headers.etag = answer.etag
   if (route.cacheSeconds) headers['cache-control'] = `public, max-age=${route.cacheSeconds}`
-  const body = schema ? write(schema, answer.body) : ''
+  const body = text ?? (schema ? write(schema, answer.body) : '')
   return { status, headers, body, resourceId: answer.resource?.id ?? null, stream: answer.stream }
+}
+
+/** Of an answer in pages the first piece is waited for: what fails until then is answered as every failure is. */
+async function beginPages(route: Route, answer: Answer<unknown>, callerId: string): Promise<Sent> {
+  // Only what has lists has pages of them.
+  const [schema, body] = [route.returns[1] as TObject, answer.body as Record<string, unknown>]
+  const { first, rest } = await begin(callerId, piecesOf(schema, body, write))
+  return { ...sentFor(route, answer, first), rest }
 }
 
 /** The second keeps proxies that know it from collecting what should be heard at once. */

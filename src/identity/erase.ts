@@ -111,11 +111,15 @@ async function withdrawInvitations(tx: Db, caller: UserCaller): Promise<void> {
        and accepted_at is null
        and withdrawn_at is null
  returning id, store_id`)
+  // Two statements: with an "or" every invitation of every store would be read.
   await tx.query(sql`
     update invitations
        set email = null
-     where email = ${caller.email}
-        or accepted_by = ${caller.id}`)
+     where email = ${caller.email}`)
+  await tx.query(sql`
+    update invitations
+       set email = null
+     where accepted_by = ${caller.id}`)
   await destroySecrets(
     tx,
     withdrawn.map(({ id }) => id),

@@ -1,62 +1,84 @@
-// All that is held about a user, for the user. It is read a page at a time, a few users at a time, and each list stops at
-// a bound, so that whoever has very much costs no more memory than that; the answer says which lists were cut.
+// All that is held about a user, for the user: every list whole, each read a page at a time as the answer is sent (see
+// http/pieces.ts), so that whoever has very much costs no more memory than a page, and nobody's transaction stays open. Each
+// list is found by an index that leads to this user's rows and to no others.
+//
+// Between two pages the world goes on. What moves meanwhile (an address that is deleted becomes a version, a default
+// becomes one that was) moves to a list that is read later: it may be told twice, and is never missed.
 //
 // The addresses are another resource's, but they are this user's: they are read here with plain SQL and opened with the
 // user's own key.
 
 import { openAddress, unwrapDataKey } from '../access/data-key.ts'
+import type { NormalAddress } from '../billing/schema.ts'
 import type { UserCaller } from '../caller.ts'
 import { now } from '../clock.ts'
 import { type Db, sql } from '../db/db.ts'
 import { fail } from '../errors.ts'
 import type { Here } from '../here.ts'
 import { type Permission, permissionsOf, type Role } from '../permissions.ts'
-import type { Answer } from '../route.ts'
+import type { Answer, InPages } from '../route.ts'
 import { newTurns } from '../turns.ts'
-import type { AddressText, Export } from './schema.ts'
+import type { Export } from './schema.ts'
 
-/** Of each list the newest so many. All six full are some 20 MB. */
-const MOST_OF_EACH = 10_000
-const PAGE = 1_000
+const PAGE = 500
 
-const inTurn = newTurns(2, 50)
+/** Pages are read two at a time, whoever asks. More exports than can wait here are never under way. */
+const inTurn = newTurns(2, 1_000)
 
-export function exportUser(db: Db, here: Here, caller: UserCaller): Promise<Answer<Export>> {
-  return inTurn(async () => {
-    const account = await readAccount(db, caller)
-    const lists = {
-      sessions: await gather((before) => sessionsOf(db, caller, before)),
-      memberships: await gather((before) => membershipsOf(db, here, caller, before)),
-      invitations: await gather((before) => invitationsOf(db, caller, before)),
-      addresses: await gather((before) => addressesOf(db, here, caller, before)),
-      addressVersions: await gather((before) => versionsOf(db, here, caller, before)),
-      events: await eventsOf(db, caller),
-    }
-    const names = Object.keys(lists) as (keyof typeof lists)[]
-    const incomplete = names.filter((name) => lists[name].length > MOST_OF_EACH)
-    for (const name of incomplete) lists[name].length = MOST_OF_EACH
-    return {
-      body: { exportedAt: now().toISOString(), user: account, ...lists, incomplete },
-      headers: { 'content-disposition': `attachment; filename="${caller.id}.json"` },
-    }
-  })
-}
-
-/** Newest first, until there is no more, or more than will be told. */
-async function gather<Item>(page: (before: string) => Promise<{ items: Item[]; last: string }>): Promise<Item[]> {
-  const all: Item[] = []
-  for (let before = '~'; all.length <= MOST_OF_EACH; ) {
-    const { items, last } = await page(before)
-    all.push(...items)
-    if (items.length < PAGE) break
-    before = last
+export async function exportUser(db: Db, here: Here, caller: UserCaller): Promise<Answer<InPages<Export>>> {
+  const user = await readAccount(db, caller)
+  return {
+    body: {
+      exportedAt: now().toISOString(),
+      user,
+      sessions: sessionsOf(db, caller),
+      memberships: membershipsOf(db, here, caller),
+      invitations: invitationsOf(db, here, caller),
+      addresses: addressesOf(db, here, caller),
+      addressVersions: versionsOf(db, here, caller),
+      addressDefaults: defaultsOf(db, caller),
+      events: eventsOf(db, caller),
+      eventsByOthers: eventsByOthers(db, caller),
+    },
+    headers: { 'content-disposition': `attachment; filename="${caller.id}.json"` },
   }
-  return all
 }
 
-function pageOf<Row, Item>(rows: Row[], placeOf: (row: Row) => string, show: (row: Row) => Item) {
-  const last = rows.at(-1)
-  return { items: rows.map(show), last: last ? placeOf(last) : '' }
+/** Newest first, until there is no more. `read` gives the rows below a place, and `placeOf` says where a row stands. */
+async function* pagesOf<Row, Item>(
+  db: Db,
+  caller: UserCaller,
+  read: (below: string) => Promise<Row[]>,
+  placeOf: (row: Row) => string,
+  show: (row: Row) => Item,
+): AsyncGenerator<Item[]> {
+  for (let below = LAST; ; ) {
+    const rows = await inTurn(async () => {
+      await mayStill(db, caller)
+      return read(below)
+    })
+    yield rows.map(show)
+    const last = rows.at(-1)
+    if (!last || rows.length < PAGE) return
+    below = placeOf(last)
+  }
+}
+/** After every id. */
+const LAST = '~'
+
+/** Whoever takes long to read may have been signed out or erased meanwhile, and hears no more. */
+async function mayStill(db: Db, caller: UserCaller): Promise<void> {
+  const there = await db.one(sql`
+    select id
+      from users
+     where id = ${caller.id}
+       and erased_at is null
+       and (${caller.sessionId}::text is null or exists (select from sessions where id = ${caller.sessionId}))`)
+  if (!there) fail('invalid_token')
+}
+
+function idOf(row: { id: string }): string {
+  return row.id
 }
 
 type Account = { issuer: string | null; subject: string | null; created_at: Date; updated_at: Date }
@@ -82,31 +104,29 @@ type SessionRow = {
   expires_at: Date
 }
 
-async function sessionsOf(db: Db, caller: UserCaller, before: string) {
-  const rows = await db.query<SessionRow>(sql`
-    select id, user_agent, ip, created_at, last_used_at, expires_at
-      from sessions
-     where user_id = ${caller.id}
-       and id < ${before}
-     order by id desc
-     limit ${PAGE}`)
-  return pageOf(
-    rows,
-    (row) => row.id,
-    (row) => ({
-      id: row.id,
-      userAgent: row.user_agent,
-      ip: row.ip,
-      createdAt: row.created_at.toISOString(),
-      lastUsedAt: row.last_used_at.toISOString(),
-      expiresAt: row.expires_at.toISOString(),
-    }),
-  )
+function sessionsOf(db: Db, caller: UserCaller) {
+  const read = (below: string) =>
+    db.query<SessionRow>(sql`
+      select id, user_agent, ip, created_at, last_used_at, expires_at
+        from sessions
+       where user_id = ${caller.id}
+         and id < ${below}
+       order by id desc
+       limit ${PAGE}`)
+  return pagesOf(db, caller, read, idOf, (row) => ({
+    id: row.id,
+    userAgent: row.user_agent,
+    ip: row.ip,
+    createdAt: row.created_at.toISOString(),
+    lastUsedAt: row.last_used_at.toISOString(),
+    expiresAt: row.expires_at.toISOString(),
+  }))
 }
 
 type MembershipRow = {
-  store_id: string
-  store_name: string
+  /** Of the store. */
+  id: string
+  name: string
   role: Role
   permissions: Permission[] | null
   created_at: Date
@@ -114,28 +134,24 @@ type MembershipRow = {
 }
 
 /** In stores that were deleted too, for as long as these are kept. */
-async function membershipsOf(db: Db, here: Here, caller: UserCaller, before: string) {
-  const rows = await db.query<MembershipRow>(sql`
-    select member.store_id, store.name as store_name, member.role, member.permissions, member.created_at,
-           member.updated_at
-      from members member
-      join stores store on store.id = member.store_id
-     where member.user_id = ${caller.id}
-       and member.store_id < ${before}
-     order by member.store_id desc
-     limit ${PAGE}`)
-  return pageOf(
-    rows,
-    (row) => row.store_id,
-    (row) => ({
-      storeId: row.store_id,
-      storeName: row.store_name,
-      role: row.role,
-      permissions: permissionsOf(here.permissions, row.role, row.permissions) as string[],
-      createdAt: row.created_at.toISOString(),
-      updatedAt: row.updated_at.toISOString(),
-    }),
-  )
+function membershipsOf(db: Db, here: Here, caller: UserCaller) {
+  const read = (below: string) =>
+    db.query<MembershipRow>(sql`
+      select store.id, store.name, member.role, member.permissions, member.created_at, member.updated_at
+        from members member
+        join stores store on store.id = member.store_id
+       where member.user_id = ${caller.id}
+         and member.store_id < ${below}
+       order by member.store_id desc
+       limit ${PAGE}`)
+  return pagesOf(db, caller, read, idOf, (row) => ({
+    storeId: row.id,
+    storeName: row.name,
+    role: row.role,
+    permissions: permissionsOf(here.permissions, row.role, row.permissions) as string[],
+    createdAt: row.created_at.toISOString(),
+    updatedAt: row.updated_at.toISOString(),
+  }))
 }
 
 type InvitationRow = {
@@ -143,35 +159,62 @@ type InvitationRow = {
   store_id: string
   email: string | null
   role: Role
+  permissions: Permission[] | null
   created_at: Date
   expires_at: Date
   accepted_at: Date | null
   withdrawn_at: Date | null
 }
 
-/** Those sent to the user's e-mail, and those they accepted. */
-async function invitationsOf(db: Db, caller: UserCaller, before: string) {
-  const rows = await db.query<InvitationRow>(sql`
-    select id, store_id, email, role, created_at, expires_at, accepted_at, withdrawn_at
-      from invitations
-     where (email = ${caller.email} or accepted_by = ${caller.id})
-       and id < ${before}
-     order by id desc
-     limit ${PAGE}`)
-  return pageOf(
-    rows,
-    (row) => row.id,
+function invitationsOf(db: Db, here: Here, caller: UserCaller) {
+  return pagesOf(
+    db,
+    caller,
+    (below) => readInvitations(db, caller, below),
+    idOf,
     (row) => ({
       id: row.id,
       storeId: row.store_id,
       email: row.email,
       role: row.role,
+      permissions: permissionsOf(here.permissions, row.role, row.permissions) as string[],
       createdAt: row.created_at.toISOString(),
       expiresAt: row.expires_at.toISOString(),
       acceptedAt: row.accepted_at?.toISOString() ?? null,
       withdrawnAt: row.withdrawn_at?.toISOString() ?? null,
     }),
   )
+}
+
+/** Those sent to the user's e-mail, and those they accepted. Not with an "or": that would be answered by reading them all. */
+function readInvitations(db: Db, caller: UserCaller, below: string): Promise<InvitationRow[]> {
+  return db.query<InvitationRow>(sql`
+    select id, store_id, email, role, permissions, created_at, expires_at, accepted_at, withdrawn_at
+      from (
+             (select *
+                from invitations
+               where email = ${caller.email}
+                 and id < ${below}
+               order by id desc
+               limit ${PAGE})
+              union
+             (select *
+                from invitations
+               where accepted_by = ${caller.id}
+                 and id < ${below}
+               order by id desc
+               limit ${PAGE})
+           ) as invitation
+     order by id desc
+     limit ${PAGE}`)
+}
+
+type Kept = { address: NormalAddress; warnings: Export['addresses'][number]['warnings']; formatted?: string[] }
+
+/** As it is kept, with its warnings and its label. (The first addresses were kept without one.) */
+function open(here: Here, caller: UserCaller, row: { id: string; user_id: string; version: number; sealed: Buffer }) {
+  const { address, warnings, formatted = [] } = openAddress<Kept>(unwrapDataKey(here.keyring, caller), row)
+  return { ...address, warnings, formatted }
 }
 
 type AddressRow = {
@@ -186,117 +229,143 @@ type AddressRow = {
 }
 
 /** In every store, also where the user has no part any more. */
-async function addressesOf(db: Db, here: Here, caller: UserCaller, before: string) {
-  const rows = await db.query<AddressRow>(sql`
-    select id, store_id, user_id, is_default, sealed, version, created_at, updated_at
-      from addresses
-     where user_id = ${caller.id}
-       and id < ${before}
-     order by id desc
-     limit ${PAGE}`)
-  const key = unwrapDataKey(here.keyring, caller)
-  return pageOf(
-    rows,
-    (row) => row.id,
-    (row) => ({
-      id: row.id,
-      storeId: row.store_id,
-      ...openAddress<{ address: AddressText }>(key, row).address,
-      isDefault: row.is_default,
-      version: row.version,
-      createdAt: row.created_at.toISOString(),
-      updatedAt: row.updated_at.toISOString(),
-    }),
-  )
-}
-
-type VersionRow = Omit<AddressRow, 'id' | 'is_default' | 'updated_at'> & { address_id: string; at: Date; until: Date }
-
-/** What they were, also of those that were deleted. */
-async function versionsOf(db: Db, here: Here, caller: UserCaller, before: string) {
-  const [addressId, version = '0'] = before.split(' ')
-  const rows = await db.query<VersionRow>(sql`
-    select address_id, store_id, user_id, sealed, version, created_at, at, until
-      from address_versions
-     where user_id = ${caller.id}
-       and (address_id, version) < (${addressId}, ${version}::int)
-     order by address_id desc, version desc
-     limit ${PAGE}`)
-  const key = unwrapDataKey(here.keyring, caller)
-  return pageOf(
-    rows,
-    (row) => `${row.address_id} ${row.version}`,
-    (row) => ({
-      id: row.address_id,
-      storeId: row.store_id,
-      ...openAddress<{ address: AddressText }>(key, { ...row, id: row.address_id }).address,
-      version: row.version,
-      createdAt: row.created_at.toISOString(),
-      from: row.at.toISOString(),
-      until: row.until.toISOString(),
-    }),
-  )
-}
-
-type EventRow = { id: string; store_id: string | null; type: string; at: Date; subject: string; ip: string | null }
-
-/** Of each store's events so many are looked through, the newest first. */
-const MOST_LOOKED_THROUGH = 100_000
-
-/** What the user did: in no store, and in each store they came to or have an address in. */
-async function eventsOf(db: Db, caller: UserCaller): Promise<Export['events']> {
-  const stores = await db.query<{ id: string }>(sql`
-    select store_id as id from members where user_id = ${caller.id}
-     union
-    select store_id from addresses where user_id = ${caller.id}
-     union
-    select store_id from invitations where accepted_by = ${caller.id}`)
-  // What has no position yet is asked for first: what gets one meanwhile is found again in its store.
-  const waiting = await db.query<EventRow>(sql`
-    select id, store_id, type, at, subject, actor ->> 'ip' as ip
-      from (
-             select *
-               from events_waiting
-              limit ${MOST_LOOKED_THROUGH}
-           ) as waiting
-     where store_id = any(${stores.map(({ id }) => id)})
-       and actor ->> 'id' = ${caller.id}`)
-  let rows = await db.query<EventRow>(sql`
-    select id, store_id, type, at, subject, actor ->> 'ip' as ip
-      from events
-     where store_id is null
-       and actor ->> 'id' = ${caller.id}
-     order by id desc
-     limit ${MOST_OF_EACH + 1}`)
-  for (const store of stores) {
-    const there = await db.query<EventRow>(sql`
-      select event.id, event.store_id, event.type, event.at, event.subject, event.actor ->> 'ip' as ip
-        from (
-               select event_id
-                 from event_seals
-                where chain = ${store.id}
-                order by seq desc
-                limit ${MOST_LOOKED_THROUGH}
-             ) as newest
-        join events event on event.id = newest.event_id
-       where event.actor ->> 'id' = ${caller.id}
-       order by event.id desc
-       limit ${MOST_OF_EACH + 1}`)
-    rows = newest([...rows, ...there])
-  }
-  const found = new Set(rows.map(({ id }) => id))
-  rows = newest([...rows, ...waiting.filter(({ id }) => !found.has(id))])
-  return rows.map((row) => ({
+function addressesOf(db: Db, here: Here, caller: UserCaller) {
+  const read = (below: string) =>
+    db.query<AddressRow>(sql`
+      select id, store_id, user_id, is_default, sealed, version, created_at, updated_at
+        from addresses
+       where user_id = ${caller.id}
+         and id < ${below}
+       order by id desc
+       limit ${PAGE}`)
+  return pagesOf(db, caller, read, idOf, (row) => ({
     id: row.id,
     storeId: row.store_id,
-    type: row.type,
-    at: row.at.toISOString(),
-    subject: row.subject,
-    ip: row.ip,
+    ...open(here, caller, row),
+    isDefault: row.is_default,
+    version: row.version,
+    createdAt: row.created_at.toISOString(),
+    updatedAt: row.updated_at.toISOString(),
   }))
 }
 
-/** Newest first over all of them, and no more than will be told. */
-function newest(rows: EventRow[]): EventRow[] {
-  return rows.sort((a, b) => (a.id < b.id ? 1 : -1)).slice(0, MOST_OF_EACH + 1)
+type VersionRow = Omit<AddressRow, 'is_default' | 'updated_at'> & { at: Date; until: Date }
+
+/** What they were, also of those that were deleted. */
+function versionsOf(db: Db, here: Here, caller: UserCaller) {
+  const read = (below: string) => {
+    const [id, version = '0'] = below.split(' ')
+    return db.query<VersionRow>(sql`
+      select address_id as id, store_id, user_id, sealed, version, created_at, at, until
+        from address_versions
+       where user_id = ${caller.id}
+         and (address_id, version) < (${id}, ${version}::int)
+       order by address_id desc, version desc
+       limit ${PAGE}`)
+  }
+  const placeOf = (row: VersionRow) => `${row.id} ${row.version}`
+  return pagesOf(db, caller, read, placeOf, (row) => ({
+    id: row.id,
+    storeId: row.store_id,
+    ...open(here, caller, row),
+    version: row.version,
+    createdAt: row.created_at.toISOString(),
+    from: row.at.toISOString(),
+    until: row.until.toISOString(),
+  }))
+}
+
+type DefaultRow = { id: string; store_id: string; address_id: string; since: Date; until: Date | null }
+
+/** Those that are, then those that were. */
+async function* defaultsOf(db: Db, caller: UserCaller) {
+  const areDefault = (below: string) =>
+    db.query<DefaultRow>(sql`
+      select id, store_id, id as address_id, coalesce(default_since, created_at) as since, null as until
+        from addresses
+       where user_id = ${caller.id}
+         and is_default
+         and id < ${below}
+       order by id desc
+       limit ${PAGE}`)
+  const wereDefault = (below: string) =>
+    db.query<DefaultRow>(sql`
+      select id, store_id, address_id, since, until
+        from address_defaults
+       where user_id = ${caller.id}
+         and id < ${below === LAST ? LAST_NUMBER : below}
+       order by id desc
+       limit ${PAGE}`)
+  const show = (row: DefaultRow) => ({
+    storeId: row.store_id,
+    addressId: row.address_id,
+    from: row.since.toISOString(),
+    until: row.until?.toISOString() ?? null,
+  })
+  yield* pagesOf(db, caller, areDefault, idOf, show)
+  yield* pagesOf(db, caller, wereDefault, idOf, show)
+}
+/** The largest bigint. */
+const LAST_NUMBER = '9223372036854775807'
+
+// ---- what happened --------------------------------------------------------------------------------------------------
+
+type EventRow = { id: string; store_id: string | null; type: string; at: Date; subject: string }
+
+function showEvent(row: EventRow) {
+  return { id: row.id, storeId: row.store_id, type: row.type, at: row.at.toISOString(), subject: row.subject }
+}
+
+/** What the user did, in every store and in none. */
+function eventsOf(db: Db, caller: UserCaller) {
+  const read = (below: string) =>
+    db.query<EventRow & { ip: string | null }>(sql`
+      select id, store_id, type, at, subject, actor ->> 'ip' as ip
+        from events
+       where actor ->> 'id' = ${caller.id}
+         and id < ${below}
+       order by id desc
+       limit ${PAGE}`)
+  return pagesOf(db, caller, read, idOf, (row) => ({ ...showEvent(row), ip: row.ip }))
+}
+
+type Others = EventRow & {
+  kind: Export['eventsByOthers'][number]['by']['kind']
+  actor: string
+  data: Record<string, unknown>
+}
+
+/** Whoever it was is named by their id; where they came from is theirs. */
+function showOthers(row: Others) {
+  return { ...showEvent(row), by: { kind: row.kind, id: row.actor }, data: row.data }
+}
+
+/** What others did to the user, then to invitations sent to them. */
+async function* eventsByOthers(db: Db, caller: UserCaller) {
+  const aboutUser = (below: string) =>
+    db.query<Others>(sql`
+      select id, store_id, type, at, subject, actor ->> 'kind' as kind, actor ->> 'id' as actor, data
+        from events
+       where subject = ${caller.id}
+         and subject ^@ 'user_'
+         and actor ->> 'id' <> ${caller.id}
+         and id < ${below}
+       order by id desc
+       limit ${PAGE}`)
+  yield* pagesOf(db, caller, aboutUser, idOf, showOthers)
+  const invitations = pagesOf(db, caller, (below) => readInvitations(db, caller, below), idOf, idOf)
+  for await (const ids of invitations) yield (await eventsOfInvitations(db, caller, ids)).map(showOthers)
+}
+
+/** An invitation is made once and withdrawn once at most: of a page of them there are few. */
+function eventsOfInvitations(db: Db, caller: UserCaller, ids: string[]): Promise<Others[]> {
+  return inTurn(() =>
+    db.query<Others>(sql`
+      select id, store_id, type, at, subject, actor ->> 'kind' as kind, actor ->> 'id' as actor, data
+        from events
+       where subject = any(${ids})
+         and subject ^@ 'inv_'
+         and actor ->> 'id' <> ${caller.id}
+       order by id desc`),
+  )
 }

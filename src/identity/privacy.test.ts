@@ -1,7 +1,9 @@
 // What a user may ask of us: all that is held about them, and to be forgotten.
 
 import { randomBytes } from 'node:crypto'
-import pg from 'pg'
+import { once } from 'node:events'
+import { type IncomingMessage, request } from 'node:http'
+import { text } from 'node:stream/consumers'
 import { expect, onTestFinished, test, vi } from 'vitest'
 import { NEW_ADDRESS, NEW_KEY, type Person, type Reply, type Shop, shop } from '../../tests/shop.ts'
 import { everyRow, filesOf, walPosition } from '../../tests/traces.ts'
@@ -33,6 +35,7 @@ test('200: a user gets all that is held about them, as a file, and nothing of an
   await api.post(billing, { ...NEW_ADDRESS, company: 'Engines' }, { as: ada.token })
   await api.post(billing, NEW_ADDRESS, { as: owner.token })
   await api.post(`/v1/user/store/${store.id}/invitations`, { email: ada.email, role: 'MANAGER' }, { as: owner.token })
+  const held = ['READ', 'WRITE', 'MANAGE_PRODUCTS', 'MANAGE_KEYS', 'MANAGE_MEMBERS', 'MANAGE_WEBHOOKS', 'VIEW_EVENTS']
   const elsewhere = (await api.post('/v1/user/store', { name: 'Elsewhere' }, { as: ada.token })).body
 
   const reply = await api.get('/v1/user/export', { as: ada.token })
@@ -65,8 +68,8 @@ test('200: a user gets all that is held about them, as a file, and nothing of an
       { storeId: store.id, storeName: store.name, role: 'STAFF', permissions: ['READ', 'WRITE'], ...moments },
     ],
     invitations: [
-      { ...invitation, role: 'MANAGER', acceptedAt: null, withdrawnAt: null },
-      { ...invitation, role: 'STAFF', acceptedAt: MOMENT, withdrawnAt: null },
+      { ...invitation, role: 'MANAGER', permissions: held, acceptedAt: null, withdrawnAt: null },
+      { ...invitation, role: 'STAFF', permissions: ['READ', 'WRITE'], acceptedAt: MOMENT, withdrawnAt: null },
     ],
     addresses: [
       {
@@ -77,11 +80,14 @@ test('200: a user gets all that is held about them, as a file, and nothing of an
         taxId: null,
         addressLine2: null,
         isDefault: true,
+        formatted: ['Ada Lovelace', 'Engines', '1 Infinite Loop', 'Cupertino, CA 95014', 'UNITED STATES'],
+        warnings: [],
         version: 1,
         ...moments,
       },
     ],
     addressVersions: [],
+    addressDefaults: [{ storeId: store.id, addressId: expect.stringMatching(/^addr_/), from: MOMENT, until: null }],
     events: ['store.created', 'address.created', 'member.joined', 'session.created', 'user.created'].map((type) => ({
       id: expect.stringMatching(/^evt_/),
       storeId: /^(session|user)\./.test(type) ? null : expect.stringMatching(/^store_/),
@@ -90,9 +96,20 @@ test('200: a user gets all that is held about them, as a file, and nothing of an
       subject: expect.any(String),
       ip: '127.0.0.1',
     })),
-    incomplete: [],
+    eventsByOthers: [
+      { role: 'MANAGER', permissions: held },
+      { role: 'STAFF', permissions: ['READ', 'WRITE'] },
+    ].map((data) => ({
+      id: expect.stringMatching(/^evt_/),
+      storeId: store.id,
+      type: 'member.invited',
+      at: MOMENT,
+      subject: expect.stringMatching(/^inv_/),
+      by: { kind: 'user', id: owner.id },
+      data,
+    })),
   })
-  for (const secret of [ada.token, ada.password, owner.id, owner.email]) expect(reply.text).not.toContain(secret)
+  for (const secret of [ada.token, ada.password, owner.email, 'Olive']) expect(reply.text).not.toContain(secret)
 })
 
 test('addresses of a store that one has left are in it too', async () => {
@@ -117,67 +134,209 @@ test('what an address was is in it too, also of one that was deleted', async () 
   const { body } = await api.get('/v1/user/export', { as })
   expect(body.addresses).toEqual([])
   const moments = { createdAt: MOMENT, from: MOMENT, until: MOMENT }
-  const version = { id, storeId: store.id, ...NEW_ADDRESS, company: null, taxId: null, addressLine2: null, ...moments }
-  expect(body.addressVersions).toEqual([
-    { ...version, addressLine1: '2 Infinite Loop', version: 2 },
-    { ...version, version: 1 },
-  ])
+  const nothing = { company: null, taxId: null, addressLine2: null, warnings: [] }
+  const version = (n: number) => ({
+    id,
+    storeId: store.id,
+    ...NEW_ADDRESS,
+    ...nothing,
+    addressLine1: `${n} Infinite Loop`,
+    formatted: ['Ada Lovelace', `${n} Infinite Loop`, 'Cupertino, CA 95014', 'UNITED STATES'],
+    version: n,
+    ...moments,
+  })
+  expect(body.addressVersions).toEqual([version(2), version(1)])
 })
 
-test('what a user did is in the export, each once, before and after it has a position in the trail', async () => {
+test('the warnings that were kept with each version of an address are in it', async () => {
   const world = await shop()
-  const { api, owner, keys, sql } = world
-  const as = { as: owner.token }
-  const ids = async () => (await api.get('/v1/user/export', as)).body.events.map(({ id }: { id: string }) => id)
-  const written = async () =>
-    (await sql(`select id from events where actor ->> 'id' = $1 order by id desc`, [owner.id])).map(({ id }) => id)
-  const allSealed = () => vi.waitFor(async () => expect(await sql('select id from events_waiting')).toEqual([]), 10_000)
-  await allSealed()
-  const sealing = new pg.Client({ connectionString: world.databaseUrl })
-  await sealing.connect()
-  onTestFinished(() => sealing.end())
-  // Nobody seals while this lock is held.
-  await sealing.query('select pg_advisory_lock(7320001)')
-  await api.post(keys, NEW_KEY, as)
-  expect(await sql('select type from events_waiting')).toEqual([{ type: 'key.created' }])
-  expect(await ids()).toEqual(await written())
-  await sealing.query('select pg_advisory_unlock(7320001)')
-  await allSealed()
-  expect(await ids()).toEqual(await written())
+  const { api, billing } = world
+  const { token: as } = await customer(world)
+  const made = (await api.post(billing, { ...NEW_ADDRESS, phone: '+442079460958' }, { as })).body
+  const changed = (await api.patch(`${billing}/${made.id}`, { addressLine1: 'PO Box 12' }, { as })).body
+  expect([made.warnings.length, changed.warnings.length]).toEqual([1, 2])
+  const { body } = await api.get('/v1/user/export', { as })
+  expect(body.addresses.map(kept)).toEqual([kept(changed)])
+  expect(body.addressVersions.map(kept)).toEqual([kept(made)])
 })
 
-test('of a list that is very long the newest 10,000 are told, and the answer says so', {
-  timeout: 60_000,
-}, async () => {
-  const { api, owner, sql } = await shop()
-  // Ids of long ago, in order, so that what really happened is newest.
+function kept({ id, version, formatted, warnings }: Record<string, unknown>) {
+  return { id, version, formatted, warnings }
+}
+
+test('which address was the default when is in it, also of those that were deleted', async () => {
+  const world = await shop()
+  const { api, store, billing } = world
+  const { token: as } = await customer(world)
+  const at = async (minutes: number, isDefault: boolean) => {
+    travel(minutes * MINUTE)
+    return (await api.post(billing, { ...NEW_ADDRESS, isDefault }, { as })).body
+  }
+  const first = await at(1, false)
+  const second = await at(2, true)
+  travel(3 * MINUTE)
+  const back = (await api.patch(`${billing}/${first.id}`, { isDefault: true }, { as })).body
+  travel(4 * MINUTE)
+  await api.delete(`${billing}/${first.id}`, { as })
+  const { addressDefaults } = (await api.get('/v1/user/export', { as })).body
+  const time = (addressId: string, from: unknown, until: unknown) => ({ storeId: store.id, addressId, from, until })
+  expect(addressDefaults).toEqual([
+    time(second.id, MOMENT, null),
+    time(first.id, MOMENT, MOMENT),
+    time(second.id, second.createdAt, MOMENT),
+    time(first.id, first.createdAt, second.createdAt),
+  ])
+  // One ends where the next begins.
+  const [now, third, before] = addressDefaults
+  expect([now.from, third.from]).toEqual([third.until, before.until])
+  expect(back.isDefault).toBe(true)
+})
+
+test('what others did to a user is in it, by whose id, also when the user was removed', async () => {
+  const world = await shop()
+  const { api, store, owner, member, person, keys } = world
+  const ada = await member('STAFF')
+  const members = `/v1/user/store/${store.id}/members`
+  const as = owner.token
+  await api.patch(`${members}/${ada.id}`, { role: 'MANAGER' }, { as })
+  const key = await api.post(keys, { ...NEW_KEY, permissions: ['READ', 'MANAGE_MEMBERS'] }, { as })
+  const mine = (await api.post(keys, NEW_KEY, { as: ada.token })).body
+  await api.delete(`${members}/${ada.id}`, { as: key.body.key })
+  expect((await api.delete(`${members}/${ada.id}`, { as })).status).toBe(200)
+  const open = (await api.post(`/v1/user/store/${store.id}/invitations`, { email: ada.email, role: 'STAFF' }, { as }))
+    .body
+  await api.delete(`/v1/user/store/${store.id}/invitations/${open.id}`, { as })
+  // Nothing of this is hers.
+  const other = await member('STAFF')
+  await api.patch(`${members}/${other.id}`, { role: 'MANAGER' }, { as })
+  const stranger = await person()
+
+  const { body, text } = await api.get('/v1/user/export', { as: ada.token })
+  const by = { kind: 'user', id: owner.id }
+  const told = (type: string, subject: unknown, data: unknown) => ({
+    id: expect.stringMatching(/^evt_/),
+    storeId: store.id,
+    type,
+    at: MOMENT,
+    subject,
+    by,
+    data,
+  })
+  const staff = { role: 'STAFF', permissions: ['READ', 'WRITE'] }
+  const invited = expect.stringMatching(/^inv_/)
+  expect(body.eventsByOthers).toEqual([
+    told('member.removed', ada.id, { role: 'MANAGER', keys: 'keep' }),
+    told('member.updated', ada.id, { from: staff, to: { role: 'MANAGER', permissions: expect.any(Array) } }),
+    told('member.invitation_withdrawn', open.id, {}),
+    told('member.invited', open.id, staff),
+    told('member.invited', invited, staff),
+  ])
+  // What she did there is still hers.
+  expect(body.memberships).toEqual([])
+  expect(body.events.map(({ type, subject }: Record<string, string>) => [type, subject])).toEqual([
+    ['key.created', mine.id],
+    ['member.joined', ada.id],
+    ['session.created', expect.any(String)],
+    ['user.created', ada.id],
+  ])
+  const theirs = [owner.email, other.id, stranger.id, key.body.id, 'credential', 'Olive', mine.key]
+  expect(theirs.filter((word) => text.includes(word))).toEqual([])
+  // Of the owner's own doings there is nobody else's.
+  expect((await api.get('/v1/user/export', { as })).body.eventsByOthers).toEqual([])
+})
+
+/** So many events of long ago, whose ids stand in order: the even ones by one actor, the odd ones by another. */
+function past(world: Shop, many: number, storeId: string, actors: [string, string], subject = 'key_x') {
+  return world.sql(
+    `insert into events (id, store_id, type, at, actor, subject, data)
+     select 'evt_0' || lpad(n::text, 25, '0'), $1::text, 'key.updated', now(),
+            json_build_object('kind', 'user', 'id', case n % 2 when 0 then $2::text else $3::text end), $4::text, '{}'
+       from generate_series(1, $5::int) n`,
+    [storeId, ...actors, subject, many],
+  )
+}
+
+test('however long its lists are, all of them is in it, once', { timeout: 60_000 }, async () => {
+  const world = await shop()
+  const { api, owner, store, billing, sql } = world
+  const ada = await customer(world)
+  const address = (await api.post(billing, NEW_ADDRESS, { as: ada.token })).body
+  // In a store that she never was a member of, and that is gone.
+  await past(world, 24_000, 'store_gone', [ada.id, owner.id])
   await sql(
     `insert into events (id, store_id, type, at, actor, subject, data)
-     select 'evt_0' || lpad(n::text, 25, '0'), null, 'session.ended', now(), json_build_object('kind', 'user', 'id', $1::text), 'x', '{}'
-       from generate_series(1, 12000) n`,
-    [owner.id],
+     select 'evt_00' || lpad(n::text, 24, '0'), $1::text, 'member.updated', now(),
+            json_build_object('kind', 'user', 'id', $2::text), $3::text, json_build_object('n', n)
+       from generate_series(100001, 101501) n`,
+    [store.id, owner.id, ada.id],
   )
-  const { body, status } = await api.get('/v1/user/export', { as: owner.token })
-  expect([status, body.incomplete, body.events.length]).toEqual([200, ['events'], 10_000])
-  expect(body.events[0].type).toBe('store.created')
-  expect(new Set(body.events.map(({ id }: { id: string }) => id)).size).toBe(10_000)
-  expect(body.events.at(-1).id).toBe(`evt_0${String(12_000 - (10_000 - 3) + 1).padStart(25, '0')}`)
+  await sql(
+    `with invitation as (
+       insert into invitations (id, store_id, email, role, hash, created_by_kind, created_by_id, created_at, expires_at)
+       select 'inv_0' || lpad(n::text, 25, '0'), $1, $2, 'STAFF', sha256(n::text::bytea), 'user', $3, now(), now()
+         from generate_series(1, 1000) n
+       returning id
+     )
+     insert into events (id, store_id, type, at, actor, subject, data)
+     select replace(id, 'inv_', 'evt_z'), $1, 'member.invited', now(), json_build_object('kind', 'user', 'id', $3::text), id, '{}'
+       from invitation`,
+    [store.id, ada.email, owner.id],
+  )
+  await sql(
+    `insert into address_defaults (store_id, user_id, address_id, since, until)
+     select $1, $2, $3, now() - interval '1 hour', now() from generate_series(1, 1001)`,
+    [store.id, ada.id, address.id],
+  )
+  const { body } = await api.get('/v1/user/export', { as: ada.token })
+  const ids = (list: { id: string }[]) => list.map(({ id }) => id)
+  const written = async (which: string) =>
+    ids(await sql(`select id from events where ${which} order by subject ^@ 'inv_', id desc`, [ada.id]))
+  expect(ids(body.events)).toEqual(await written(`actor ->> 'id' = $1`))
+  expect(ids(body.eventsByOthers)).toEqual(
+    await written(`actor ->> 'id' <> $1 and (subject = $1 or type = 'member.invited')`),
+  )
+  const counts = [body.events, body.eventsByOthers, body.invitations, body.addressDefaults].map(({ length }) => length)
+  // Beside those of the past: the account, the session, joining, the address; and its being the default now.
+  expect(counts).toEqual([12_004, 2_501, 1_000, 1_002])
+  expect(new Set(ids(body.events)).size).toBe(12_004)
 })
 
-test('the statements of an export and of an erasure find their rows by an index', async () => {
-  const { sql } = await shop()
-  for (const statement of [
-    `select id from events where store_id is null and actor ->> 'id' = 'user_x' order by id desc limit 1000`,
-    `select id from (select event_id from event_seals where chain = 'x' order by seq desc limit 100) as newest join events on id = event_id where actor ->> 'id' = 'user_x'`,
-    `select id from (select * from events_waiting limit 100) as waiting where actor ->> 'id' = 'user_x'`,
-    `select id from addresses where user_id = 'user_x' and id < '~' order by id desc limit 1000`,
-    `select id from invitations where (email = 'x' or accepted_by = 'user_x') and id < '~' order by id desc limit 1000`,
-  ]) {
-    await sql('set enable_seqscan = off')
-    const plan = (await sql(`explain ${statement}`)).map((row) => row['QUERY PLAN']).join('\n')
-    expect(plan).toMatch(/events_(of_person|by_tx)|event_seals_pkey|_by_(user|email)/)
-    expect(plan).not.toContain('Seq Scan')
-  }
+/** The answer, of which nothing is taken until somebody does. */
+async function begin(world: Shop, as: string): Promise<IncomingMessage> {
+  const asked = request(`${world.api.url}/v1/user/export`, { headers: { authorization: `Bearer ${as}` }, agent: false })
+  onTestFinished(() => void asked.destroy())
+  const [response] = await once(asked.end(), 'response')
+  return response
+}
+
+test('it is read as it is taken: whoever is signed out meanwhile hears no more', { timeout: 60_000 }, async () => {
+  const world = await shop()
+  const { api, owner, store } = world
+  // 40 MB, which no socket holds.
+  await past(world, 40_000, store.id, [owner.id, owner.id], 'x'.repeat(1_000))
+  const whole = await text(await begin(world, owner.token))
+  expect(JSON.parse(whole).events).toHaveLength(40_003)
+
+  const response = await begin(world, owner.token)
+  expect(response.statusCode).toBe(200)
+  await api.post('/v1/auth/sign-out', undefined, { as: owner.token })
+  await expect(text(response)).rejects.toThrow('aborted')
+  await vi.waitFor(() => expect(world.logs()).toContain('"msg":"cut off"'))
+})
+
+test('429: two at a time for each user, until they were taken or given up', { timeout: 60_000 }, async () => {
+  const world = await shop()
+  const { api, owner, store, person } = world
+  await past(world, 40_000, store.id, [owner.id, owner.id], 'x'.repeat(1_000))
+  const as = { as: owner.token }
+  // Without a body there is nothing to wait for.
+  for (let n = 0; n < 5; n++) expect((await api.ask('HEAD', '/v1/user/export', undefined, as)).status).toBe(200)
+  const [first, second] = [await begin(world, owner.token), await begin(world, owner.token)]
+  expect(told(await api.get('/v1/user/export', as))).toEqual([429, 'rate_limited'])
+  expect((await api.get('/v1/user/export', { as: (await person()).token })).status).toBe(200)
+  first.destroy()
+  await vi.waitFor(async () => expect((await api.ask('HEAD', '/v1/user/export', undefined, as)).status).toBe(200))
+  expect(JSON.parse(await text(second)).events).toHaveLength(40_003)
 })
 
 // ---- erasure --------------------------------------------------------------------------------------------------------

@@ -115,8 +115,9 @@ export const identityRoutes: Route[] = [
       needs: 'user',
       summary: 'Export all that is held about me',
       description:
-        'Account, sessions, memberships, invitations, addresses in every store, and what you did, as one JSON file to download. Each list holds the newest 10,000; `incomplete` names those that would be longer.',
+        'Account, sessions, memberships, invitations, addresses in every store with all they were, what you did and what others did to you, complete, as one JSON file to download. It is sent as it is read: when it breaks off, ask again. Two at a time for each user.',
       returns: [200, Export],
+      inPages: true,
     },
     ({ db, here, caller }) => exportUser(db, here, caller),
   ),

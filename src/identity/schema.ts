@@ -91,34 +91,17 @@ export const PasswordChange = Type.Object(
 )
 
 const closed = { additionalProperties: false }
-/** An address without its label and warnings, which are ours. */
-const ExportedAddress = Type.Pick(
-  Address,
-  [
-    'id',
-    'storeId',
-    'firstName',
-    'lastName',
-    'company',
-    'taxId',
-    'addressLine1',
-    'addressLine2',
-    'city',
-    'state',
-    'postalCode',
-    'country',
-    'phone',
-    'isDefault',
-    'version',
-    'createdAt',
-    'updatedAt',
-  ],
-  closed,
-)
-type ExportedAddress = Static<typeof ExportedAddress>
-const { isDefault: _isDefault, updatedAt: _updatedAt, ...version } = ExportedAddress.properties
-const ExportedVersion = Type.Object({ ...version, from: Moment, until: Moment }, closed)
-export type AddressText = Omit<ExportedAddress, 'id' | 'storeId' | 'isDefault' | 'version' | 'createdAt' | 'updatedAt'>
+/** An address without its user, who is the one who asks. The label and the warnings are those that are kept with it. */
+const { userId: _userId, ...address } = Address.properties
+const { isDefault: _isDefault, updatedAt: _updatedAt, ...version } = address
+
+const event = {
+  id: Type.String(),
+  storeId: Nullable(Type.String()),
+  type: Type.String({ examples: ['address.created'] }),
+  at: Moment,
+  subject: Type.String({ description: 'The id of what it happened to.' }),
+}
 
 export const Export = Type.Object(
   {
@@ -153,6 +136,7 @@ export const Export = Type.Object(
           storeId: Type.String(),
           email: Nullable(Type.String()),
           role: Words(ROLES),
+          permissions: Type.Array(Type.String()),
           createdAt: Moment,
           expiresAt: Moment,
           acceptedAt: Nullable(Moment),
@@ -162,31 +146,42 @@ export const Export = Type.Object(
       ),
       { description: 'To your e-mail, or accepted by you.' },
     ),
-    addresses: Type.Array(ExportedAddress, {
+    addresses: Type.Array(Type.Object(address, closed), {
       description: 'In every store, also where you have no part any more.',
     }),
-    addressVersions: Type.Array(ExportedVersion, {
+    addressVersions: Type.Array(Type.Object({ ...version, from: Moment, until: Moment }, closed), {
       description: 'What your addresses were before they were changed or deleted: invoices may point at it.',
     }),
-    events: Type.Array(
+    addressDefaults: Type.Array(
       Type.Object(
         {
-          id: Type.String(),
-          storeId: Nullable(Type.String()),
-          type: Type.String({ examples: ['address.created'] }),
-          at: Moment,
-          subject: Type.String({ description: 'The id of what it happened to.' }),
-          ip: Nullable(Type.String({ description: 'The address you did it from.' })),
+          storeId: Type.String(),
+          addressId: Type.String(),
+          from: Moment,
+          until: Nullable(Type.String({ format: 'date-time', description: '`null`: it still is.' })),
         },
         closed,
       ),
-      { description: 'What you did.' },
+      { description: 'Which of your addresses was the default when, also of those that were deleted.' },
     ),
-    incomplete: Type.Array(
-      Words(['sessions', 'memberships', 'invitations', 'addresses', 'addressVersions', 'events']),
-      {
-        description: 'Each list holds the newest 10,000. Those that would be longer are named here.',
-      },
+    events: Type.Array(
+      Type.Object({ ...event, ip: Nullable(Type.String({ description: 'The address you did it from.' })) }, closed),
+      { description: 'What you did, newest first.' },
+    ),
+    eventsByOthers: Type.Array(
+      Type.Object(
+        {
+          ...event,
+          by: Type.Object({ kind: Words(['user', 'key', 'service', 'system']), id: Type.String() }, closed),
+          data: Type.Unsafe<Record<string, unknown>>({
+            type: 'object',
+            additionalProperties: true,
+            description: 'What there is to say, by the type: of a changed role what it was and what it became.',
+          }),
+        },
+        closed,
+      ),
+      { description: 'What others did to your part in a store, then to invitations to you; each newest first.' },
     ),
   },
   { title: 'Export', ...closed },
