@@ -2,7 +2,7 @@
 
 import { type ChildProcess, spawn } from 'node:child_process'
 import { randomBytes } from 'node:crypto'
-import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
+import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import autocannon from 'autocannon'
@@ -23,6 +23,8 @@ export type World = {
   user: string
   database: string
   sql(text: string, values?: unknown[]): Promise<Record<string, unknown>[]>
+  /** How long the database has worked, in all its processes, those that have ended among them. */
+  cpuMs(): number
   /** As a machine that loses its power would. */
   kill(): Promise<void>
   close(): Promise<void>
@@ -35,6 +37,7 @@ export async function newWorld(): Promise<World> {
   const client = new pg.Client(connection)
   await client.connect()
   const { host, port, user, database } = connection
+  const postmaster = () => Number(readFileSync(join(dataDir, 'postgres', 'postmaster.pid'), 'utf8').split('\n')[0])
   return {
     url: `postgres://${user}@localhost:${port}/${database}?host=${encodeURIComponent(host)}`,
     secret: randomBytes(32).toString('base64'),
@@ -42,11 +45,12 @@ export async function newWorld(): Promise<World> {
     user,
     database,
     sql: async (text, values) => (await client.query(text, values)).rows,
+    cpuMs: () => cpuMsOfTree(postmaster()),
     kill: async () => {
       client.on('error', () => {})
-      const [pid] = readFileSync(join(dataDir, 'postgres', 'postmaster.pid'), 'utf8').split('\n')
+      const pid = postmaster()
       const stopped = stop().catch(() => {})
-      process.kill(Number(pid), 'SIGKILL')
+      process.kill(pid, 'SIGKILL')
       await stopped
     },
     close: async () => {
@@ -217,8 +221,35 @@ export function memoryMb(pid: number): number {
 
 /** How long the process has worked, in all its threads. */
 export function cpuMs(pid: number): number {
-  const fields = (readFileSync(`/proc/${pid}/stat`, 'utf8').split(') ')[1] as string).split(' ')
-  return (Number(fields[11]) + Number(fields[12])) * 10
+  const { own } = statOf(pid)
+  return own
+}
+
+/** The process, its children that are there, and those that are no more. */
+function cpuMsOfTree(pid: number): number {
+  const { own, ended } = statOf(pid)
+  const others = readdirSync('/proc').filter((name) => /^\d+$/.test(name))
+  return others.reduce((sum, name) => sum + ofChild(Number(name), pid), own + ended)
+}
+
+function ofChild(pid: number, parent: number): number {
+  try {
+    const stat = statOf(pid)
+    return stat.parent === parent ? stat.own : 0
+  } catch {
+    // It ended while we looked.
+    return 0
+  }
+}
+
+function statOf(pid: number): { parent: number; own: number; ended: number } {
+  const text = readFileSync(`/proc/${pid}/stat`, 'utf8')
+  const fields = text
+    .slice(text.lastIndexOf(') ') + 2)
+    .split(' ')
+    .map(Number) as number[]
+  const [parent = 0, user = 0, system = 0, endedUser = 0, endedSystem = 0] = [1, 11, 12, 13, 14].map((n) => fields[n])
+  return { parent, own: (user + system) * 10, ended: (endedUser + endedSystem) * 10 }
 }
 
 export function median(values: number[]): number {

@@ -4,9 +4,11 @@
 
 import { randomUUID } from 'node:crypto'
 import pino from 'pino'
-import { expect, test } from 'vitest'
+import { expect, test, vi } from 'vitest'
 import { newDataKey } from '../src/access/data-key.ts'
 import { readConfig } from '../src/config.ts'
+import { connect } from '../src/db/db.ts'
+import { sealAll } from '../src/events/seal.ts'
 import { newId } from '../src/ids.ts'
 import { mintToken, ServerKeys, sha256 } from '../src/secrets.ts'
 import { startService } from '../src/service.ts'
@@ -17,13 +19,23 @@ const AT_ONCE = 30
 /** Of all tables together, for each request; reading any table whole would be a hundred of it for each. */
 const MOST_ROWS = 40
 
-type Folk = { sessions: string[]; users: string[]; keys: { id: string; key: string }[]; service: string }
+type Folk = {
+  sessions: string[]
+  users: string[]
+  keys: { id: string; key: string }[]
+  webhooks: string[]
+  service: string
+}
 type Ask = (api: Api, folk: Folk, n: number) => Promise<{ status: number; text: string }>
 
 test('a request reads the rows it is about, among thousands of others that no statistics tell of', async () => {
   const here = await shop()
   const { owner, keys, billing, store } = here
+  const events = `/v1/user/store/${store.id}/events`
   const folk = await crowd(here)
+  // What it did for the crowd is counted by now: sealing, above all.
+  await here.service.close(0)
+  const deliveries = `/v1/user/store/${store.id}/webhooks/${folk.webhooks[0]}/deliveries`
   const as = (folk: Folk, n: number) => ({ as: folk.sessions[n] as string })
   const once = (folk: Folk, n: number) => ({ ...as(folk, n), headers: { 'idempotency-key': randomUUID() } })
   const key = (folk: Folk, n: number) => `${keys}/${folk.keys[n]?.id}`
@@ -44,6 +56,11 @@ test('a request reads the rows it is about, among thousands of others that no st
     'verify an unknown key': (api, folk) =>
       api.post('/v1/keys/verify', { key: mintToken('skp', 'prod').reveal() }, { as: folk.service }),
     'revoke key': (api, folk, n) => api.delete(key(folk, n), as(folk, n)),
+    'list events': (api, folk, n) => api.get(`${events}?limit=5`, as(folk, n)),
+    'list events of a type': (api, folk, n) => api.get(`${events}?limit=5&type=member.left`, as(folk, n)),
+    'list events of types': (api, folk, n) => api.get(`${events}?limit=3&type=key.created,key.updated`, as(folk, n)),
+    'list events of a subject': (api, folk, n) => api.get(`${events}?subject=${folk.keys[n]?.id}`, as(folk, n)),
+    'list deliveries': (api, folk, n) => api.get(`${deliveries}?limit=5`, as(folk, n)),
     'who am I': (api, folk, n) => api.get('/v1/user', as(folk, n)),
     'export all about me': (api, folk, n) => api.get('/v1/user/export', as(folk, n)),
     'erase me': (api, folk, n) => api.delete('/v1/user', as(folk, n)),
@@ -67,6 +84,28 @@ test('a request reads the rows it is about, among thousands of others that no st
     }
   }
   expect(tooMany).toEqual({})
+})
+
+test('sealing an event reads that event, among thousands that are sealed', async () => {
+  const here = await shop()
+  const { store, sql } = here
+  await crowd(here)
+  await here.service.close(0)
+  const before = await rowsRead(here)
+  const db = connect({ connectionString: here.databaseUrl })
+  for (let n = 0; n < AT_ONCE; n++) {
+    await sql(
+      `insert into events (id, store_id, type, at, actor, subject, data)
+       values ($1, $2, 'store.updated', now(), '{}', $2, '{}')`,
+      [newId('evt'), store.id],
+    )
+    await sealAll(db)
+  }
+  await db.close()
+  expect(await sql('select from events_waiting')).toEqual([])
+  const after = await rowsRead(here)
+  const tooMany = Object.entries(after).filter(([table, rows]) => rows - (before[table] ?? 0) > AT_ONCE * MOST_ROWS)
+  expect(tooMany).toEqual([])
 })
 
 // ---- helpers --------------------------------------------------------------------------------------------------------
@@ -105,12 +144,15 @@ async function crowd({ sql, store, serverSecret, serviceToken }: Shop): Promise<
       address: newId('addr'),
       service: newId('svc'),
       event: newId('evt'),
+      webhook: newId('wh'),
+      delivery: newId('dlv'),
     }
   })
   await sql(
     `with one as (
        select * from json_to_recordset($1) as one("user" text, data_key text, session text, hash text, key_id text, key_hash text,
-                                                  store_id text, address text, service text, event text)
+                                                  store_id text, address text, service text, event text,
+                                                  webhook text, delivery text)
      ), person as (
        insert into users (id, email, password_hash, data_key, data_key_kid, created_at, updated_at)
        select "user", "user" || '@example.com', 'none', decode(data_key, 'hex'), $3, now(), now() from one
@@ -135,9 +177,9 @@ async function crowd({ sql, store, serverSecret, serviceToken }: Shop): Promise<
        select event || n, $2, type, now(), actor, subject, '{}'
          from one
         cross join lateral (
-                values (0, 'key.created', '{}'::json, key_id),
-                       (1, 'member.updated', json_build_object('kind', 'user', 'id', "user"), "user"),
-                       (2, 'member.invited', '{"kind": "user", "id": "x"}', 'inv_' || "user")
+                values (0, 'key.created', '{"kind":"user","id":"u","credential":null,"ip":null}'::json, key_id),
+                       (1, 'member.updated', json_build_object('kind', 'user', 'id', "user", 'credential', null, 'ip', null), "user"),
+                       (2, 'member.invited', '{"kind":"user","id":"x","credential":null,"ip":null}', 'inv_' || "user")
               ) as happened(n, type, actor, subject)
      ), invitation as (
        insert into invitations (id, store_id, email, role, hash, created_by_kind, created_by_id, created_at, expires_at)
@@ -145,15 +187,28 @@ async function crowd({ sql, store, serverSecret, serviceToken }: Shop): Promise<
      ), was_default as (
        insert into address_defaults (store_id, user_id, address_id, since, until)
        select $2, "user", address, now(), now() from one
+     ), webhook as (
+       insert into webhooks (id, store_id, url, types, enabled, disabled_at, disabled_reason, secret, secret_kid,
+                             created_by_kind, created_by_id, created_at, updated_at)
+       select webhook, case when webhook = $4 then $2 else store_id end, 'https://example.com', '{*}', false, now(),
+              'REQUESTED', '', $3, 'user', "user", now(), now()
+         from one
+     ), delivery as (
+       insert into webhook_deliveries (webhook_id, id, event_id, type, cause, status, created_at)
+       select webhook_id, delivery, event, 'key.created', 'EVENT', 'DELIVERED', now()
+         from one cross join unnest(array[webhook, $4]) as webhook_id
+        where webhook_id <> $4 or webhook <> $4
      )
      insert into remembered_answers (lookup, fingerprint, once_only, status, kid, created_at)
      select sha256(session::bytea), '', false, 201, $3, now() from one`,
-    [JSON.stringify(folk), store.id, server.kid],
+    [JSON.stringify(folk), store.id, server.kid, folk[0]?.webhook],
   )
+  await vi.waitFor(async () => expect(await sql('select from events_waiting')).toEqual([]), 10_000)
   return {
     sessions: folk.map(({ token }) => token),
     users: folk.map(({ user }) => user),
     keys: folk.map(({ key_id, key }) => ({ id: key_id, key })),
+    webhooks: folk.map(({ webhook }) => webhook),
     service: await serviceToken(),
   }
 }

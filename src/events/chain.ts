@@ -21,10 +21,15 @@ export function nextHash(before: string, event: SealedEvent): string {
 
 /** One spelling for each value (RFC 8785): no spaces, members in the order of their names, the rest as JSON.stringify has it. */
 export function canonical(value: unknown): string {
-  if (typeof value !== 'object' || value === null) return JSON.stringify(value)
-  if (Array.isArray(value)) return `[${value.map(canonical).join(',')}]`
   // Strings and numbers are written by JSON.stringify as the RFC asks; sort() orders by UTF-16, as it does too.
+  if (typeof value !== 'object' || value === null) return JSON.stringify(value)
+  let text = ''
+  if (Array.isArray(value)) {
+    for (const each of value) text += `${text && ','}${canonical(each)}`
+    return `[${text}]`
+  }
   const members = value as Record<string, unknown>
-  const names = Object.keys(members).sort()
-  return `{${names.map((name) => `${JSON.stringify(name)}:${canonical(members[name])}`).join(',')}}`
+  for (const name of Object.keys(members).sort())
+    text += `${text && ','}${JSON.stringify(name)}:${canonical(members[name])}`
+  return `{${text}}`
 }

@@ -13,8 +13,8 @@
 
 import { now, SECOND } from '../clock.ts'
 import { type Db, sql } from '../db/db.ts'
-import { genesis, nextHash, SYSTEM_CHAIN } from './chain.ts'
-import { EVENTS_CHANNEL, type SealedRow, showSealed } from './log.ts'
+import { genesis, nextHash, type SealedEvent, SYSTEM_CHAIN } from './chain.ts'
+import { EVENTS_CHANNEL, type SealedRow } from './log.ts'
 
 const LOCK = 7_320_001
 /** About 8 ms of this process: no request waits longer for it than that. */
@@ -64,7 +64,8 @@ type Place = { tx: string; id: string }
 /** All up to the place is sealed, but for the transactions that were open, and of those all up to their own place. */
 type Mark = Place & { open: Place[] }
 
-type WaitingRow = Omit<SealedRow, 'seq' | 'hash'> & { head_seq: string | null; head_hash: string | null }
+/** The moment as PostgreSQL writes it: there are thousands a second, and a Date would be made only to be written again. */
+type WaitingRow = Omit<SealedRow, 'seq' | 'hash' | 'at'> & { at: string }
 
 async function sealSome(db: Db): Promise<number> {
   if (!(await anyWaiting(db))) return 0
@@ -138,12 +139,10 @@ function readNext(tx: Db, mark: Mark): Promise<NextRow[]> {
        order by tx, id
        limit ${AT_ONCE}
     )
-    select next.id, next.store_id, next.type, next.at, next.actor, next.subject, next.data, next.tx::text,
-           head.seq as head_seq, encode(head.hash, 'hex') as head_hash,
-           exists (select from event_seals seal where seal.event_id = next.id) as sealed,
-           pg_current_snapshot()::text as snapshot
+    select next.id, next.store_id, next.type, next.at::text, next.actor, next.subject, next.data, next.tx::text,
+           seal.seq is not null as sealed, (select pg_current_snapshot()::text) as snapshot
       from next
-      left join event_heads head on head.chain = coalesce(next.store_id, ${SYSTEM_CHAIN})
+      left join event_seals seal on seal.event_id = next.id
      order by next.tx, next.id`)
 }
 
@@ -180,15 +179,18 @@ function isBefore(one: string, other: string): boolean {
 
 /** Every chain goes on from its head, and the mark moves. */
 async function append(tx: Db, rows: WaitingRow[], mark: Mark): Promise<void> {
-  const heads = new Map<string, { seq: number; hash: string }>()
-  const seals = rows.map((row) => {
-    const chain = row.store_id ?? SYSTEM_CHAIN
-    const head = heads.get(chain) ?? { seq: Number(row.head_seq ?? 0), hash: row.head_hash ?? genesis(chain) }
+  const heads = await readHeads(tx, new Set(rows.map(chainOf)))
+  const seqs: number[] = []
+  const hashes: string[] = []
+  for (const row of rows) {
+    const chain = chainOf(row)
+    const head = heads.get(chain) ?? { seq: 0, hash: genesis(chain) }
     const seq = head.seq + 1
-    const hash = nextHash(head.hash, showSealed({ ...row, seq: String(seq) }))
+    const hash = nextHash(head.hash, showWaiting(row, seq))
     heads.set(chain, { seq, hash })
-    return { chain, seq, event_id: row.id, hash, type: row.type, subject: row.subject }
-  })
+    seqs.push(seq)
+    hashes.push(hash)
+  }
   const ends = [...heads].map(([chain, { seq, hash }]) => ({ chain, seq, hash }))
   await tx.query(sql`
     with ending as (
@@ -196,9 +198,11 @@ async function append(tx: Db, rows: WaitingRow[], mark: Mark): Promise<void> {
         from json_to_recordset(${JSON.stringify(ends)}) as ending(chain text, seq bigint, hash text)
     ), sealed as (
       insert into event_seals (chain, seq, event_id, hash, type, subject)
-      select chain, seq, event_id, decode(hash, 'hex'), type, subject
-        from json_to_recordset(${JSON.stringify(seals)})
-             as seal(chain text, seq bigint, event_id text, hash text, type text, subject text)
+      select coalesce(event.store_id, ${SYSTEM_CHAIN}), seal.seq, event.id, decode(seal.hash, 'hex'), event.type,
+             event.subject
+        from unnest(${arrayOf(rows.map(({ id }) => id))}::text[], ${arrayOf(seqs)}::bigint[], ${arrayOf(hashes)}::text[])
+             as seal(event_id, seq, hash)
+        join events event on event.id = seal.event_id
     ), moved as (
       insert into event_heads (chain, seq, hash, at)
       select chain, seq, decode(hash, 'hex'), ${now()}
@@ -217,6 +221,29 @@ async function append(tx: Db, rows: WaitingRow[], mark: Mark): Promise<void> {
     )
     select pg_notify(${EVENTS_CHANNEL}, chain)
       from ending`)
+}
+
+function chainOf({ store_id }: { store_id: string | null }): string {
+  return store_id ?? SYSTEM_CHAIN
+}
+
+async function readHeads(tx: Db, chains: Set<string>): Promise<Map<string, { seq: number; hash: string }>> {
+  const rows = await tx.query<{ chain: string; seq: string; hash: string }>(sql`
+    select chain, seq, encode(hash, 'hex') as hash
+      from event_heads
+     where chain = any(${[...chains]})`)
+  return new Map(rows.map(({ chain, seq, hash }) => [chain, { seq: Number(seq), hash }]))
+}
+
+/** As log.ts shows it. `2026-02-03 04:05:06.7+00` is 2026-02-03T04:05:06.700Z. */
+function showWaiting({ id, store_id: storeId, type, at, actor, subject, data }: WaitingRow, seq: number): SealedEvent {
+  const time = `${at.slice(0, 10)}T${at.slice(11, 19)}.${at.slice(20, -3).slice(0, 3).padEnd(3, '0')}Z`
+  return { seq, id, storeId, type, at: time, actor, subject, data }
+}
+
+/** Written as PostgreSQL reads it. The driver would go over each element several times. */
+function arrayOf(values: (string | number)[]): string {
+  return `{${JSON.stringify(values).slice(1, -1)}}`
 }
 
 // ---- after a restore ------------------------------------------------------------------------------------------------
@@ -251,7 +278,7 @@ async function sealRestored(db: Db): Promise<number> {
 function lookThrough(tx: Db, after: Place): Promise<(Place & { sealed: boolean })[]> {
   return tx.query(sql`
     select page.tx::text, page.id,
-           exists (select from event_seals seal where seal.event_id = page.id) as sealed
+           seal.seq is not null as sealed
       from (
              select tx, id
                from events
@@ -259,15 +286,14 @@ function lookThrough(tx: Db, after: Place): Promise<(Place & { sealed: boolean }
               order by tx, id
               limit ${LOOKED_THROUGH}
            ) as page
+      left join event_seals seal on seal.event_id = page.id
      order by page.tx, page.id`)
 }
 
 function readEvents(tx: Db, ids: string[]): Promise<WaitingRow[]> {
   return tx.query<WaitingRow>(sql`
-    select event.id, event.store_id, event.type, event.at, event.actor, event.subject, event.data,
-           head.seq as head_seq, encode(head.hash, 'hex') as head_hash
-      from events event
-      left join event_heads head on head.chain = coalesce(event.store_id, ${SYSTEM_CHAIN})
-     where event.id = any(${ids})
-     order by event.tx, event.id`)
+    select id, store_id, type, at::text, actor, subject, data
+      from events
+     where id = any(${ids})
+     order by tx, id`)
 }
