@@ -153,9 +153,16 @@ type InvitationRow = {
 async function invitationsOf(db: Db, caller: UserCaller, before: string) {
   const rows = await db.query<InvitationRow>(sql`
     select id, store_id, email, role, created_at, expires_at, accepted_at, withdrawn_at
-      from invitations
-     where (email = ${caller.email} or accepted_by = ${caller.id})
-       and id < ${before}
+      from (
+             select *
+               from invitations
+              where email = ${caller.email}
+              union
+             select *
+               from invitations
+              where accepted_by = ${caller.id}
+           ) as theirs
+     where id < ${before}
      order by id desc
      limit ${PAGE}`)
   return pageOf(
