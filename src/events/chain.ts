@@ -16,7 +16,12 @@ export function genesis(chain: string): string {
 }
 
 export function nextHash(before: string, event: SealedEvent): string {
-  return hash('sha256', `${before}\n${canonical(event)}`)
+  return nextHashOf(before, canonical(event))
+}
+
+/** Of an event that is in canonical form already. */
+export function nextHashOf(before: string, event: string): string {
+  return hash('sha256', `${before}\n${event}`)
 }
 
 /** One spelling for each value (RFC 8785): no spaces, members in the order of their names, the rest as JSON.stringify has it. */

@@ -47,16 +47,12 @@ export async function readSealed(
   const rows = await db.query<SealedRow>(sql`
     select event.id, event.store_id, event.type, event.at, event.actor, event.subject, event.data, seal.seq,
            encode(seal.hash, 'hex') as hash
-      from (
-             select seq, event_id, hash
-               from event_seals
-              where chain = ${storeId ?? SYSTEM_CHAIN}
-                and seq > ${after}
-              order by seq
-              limit ${limit}
-           ) as seal
+      from event_seals seal
       join events event on event.id = seal.event_id
-     order by seal.seq`)
+     where seal.chain = ${storeId ?? SYSTEM_CHAIN}
+       and seal.seq > ${after}
+     order by seal.seq
+     limit ${limit}`)
   return rows.map((row) => ({ ...showSealed(row), hash: row.hash }))
 }
 

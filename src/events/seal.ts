@@ -13,7 +13,7 @@
 
 import { now, SECOND } from '../clock.ts'
 import { type Db, sql } from '../db/db.ts'
-import { genesis, nextHash, type SealedEvent, SYSTEM_CHAIN } from './chain.ts'
+import { canonical, genesis, nextHashOf, SYSTEM_CHAIN } from './chain.ts'
 import { EVENTS_CHANNEL, type SealedRow } from './log.ts'
 
 const LOCK = 7_320_001
@@ -64,8 +64,8 @@ type Place = { tx: string; id: string }
 /** All up to the place is sealed, but for the transactions that were open, and of those all up to their own place. */
 type Mark = Place & { open: Place[] }
 
-/** The moment as PostgreSQL writes it: there are thousands a second, and a Date would be made only to be written again. */
-type WaitingRow = Omit<SealedRow, 'seq' | 'hash' | 'at'> & { at: string }
+/** Moment and JSON as PostgreSQL writes them: there are thousands a second, and all that is done is to write them again. */
+type WaitingRow = Pick<SealedRow, 'id' | 'store_id' | 'type' | 'subject'> & { at: string; actor: string; data: string }
 
 async function sealSome(db: Db): Promise<number> {
   if (!(await anyWaiting(db))) return 0
@@ -139,8 +139,8 @@ function readNext(tx: Db, mark: Mark): Promise<NextRow[]> {
        order by tx, id
        limit ${AT_ONCE}
     )
-    select next.id, next.store_id, next.type, next.at::text, next.actor, next.subject, next.data, next.tx::text,
-           seal.seq is not null as sealed, (select pg_current_snapshot()::text) as snapshot
+    select next.id, next.store_id, next.type, next.at::text, next.actor::text, next.subject, next.data::text,
+           next.tx::text, seal.seq is not null as sealed, (select pg_current_snapshot()::text) as snapshot
       from next
       left join event_seals seal on seal.event_id = next.id
      order by next.tx, next.id`)
@@ -180,13 +180,14 @@ function isBefore(one: string, other: string): boolean {
 /** Every chain goes on from its head, and the mark moves. */
 async function append(tx: Db, rows: WaitingRow[], mark: Mark): Promise<void> {
   const heads = await readHeads(tx, new Set(rows.map(chainOf)))
+  const write = newWriter()
   const seqs: number[] = []
   const hashes: string[] = []
   for (const row of rows) {
     const chain = chainOf(row)
     const head = heads.get(chain) ?? { seq: 0, hash: genesis(chain) }
     const seq = head.seq + 1
-    const hash = nextHash(head.hash, showWaiting(row, seq))
+    const hash = nextHashOf(head.hash, write(row, seq))
     heads.set(chain, { seq, hash })
     seqs.push(seq)
     hashes.push(hash)
@@ -235,10 +236,21 @@ async function readHeads(tx: Db, chains: Set<string>): Promise<Map<string, { seq
   return new Map(rows.map(({ chain, seq, hash }) => [chain, { seq: Number(seq), hash }]))
 }
 
-/** As log.ts shows it. `2026-02-03 04:05:06.7+00` is 2026-02-03T04:05:06.700Z. */
-function showWaiting({ id, store_id: storeId, type, at, actor, subject, data }: WaitingRow, seq: number): SealedEvent {
-  const time = `${at.slice(0, 10)}T${at.slice(11, 19)}.${at.slice(20, -3).slice(0, 3).padEnd(3, '0')}Z`
-  return { seq, id, storeId, type, at: time, actor, subject, data }
+/** An event as log.ts shows it, in canonical form: its members in the order of their names. Who acts, acts often. */
+function newWriter(): (row: WaitingRow, seq: number) => string {
+  const actors = new Map<string, string>()
+  return (row, seq) => {
+    const actor = actors.get(row.actor) ?? canonical(JSON.parse(row.actor))
+    actors.set(row.actor, actor)
+    const [id, store, subject, type] = [row.id, row.store_id, row.subject, row.type].map(canonical)
+    const data = canonical(JSON.parse(row.data))
+    return `{"actor":${actor},"at":"${showTime(row.at)}","data":${data},"id":${id},"seq":${seq},"storeId":${store},"subject":${subject},"type":${type}}`
+  }
+}
+
+/** `2026-02-03 04:05:06.7+00` is 2026-02-03T04:05:06.700Z. */
+function showTime(text: string): string {
+  return `${text.slice(0, 10)}T${text.slice(11, 19)}.${text.slice(20, -3).slice(0, 3).padEnd(3, '0')}Z`
 }
 
 /** Written as PostgreSQL reads it. The driver would go over each element several times. */
@@ -292,7 +304,7 @@ function lookThrough(tx: Db, after: Place): Promise<(Place & { sealed: boolean }
 
 function readEvents(tx: Db, ids: string[]): Promise<WaitingRow[]> {
   return tx.query<WaitingRow>(sql`
-    select id, store_id, type, at::text, actor, subject, data
+    select id, store_id, type, at::text, actor::text, subject, data::text
       from events
      where id = any(${ids})
      order by tx, id`)

@@ -231,7 +231,7 @@ test('a reader who does not read is cut off, and holds no more than a page', asy
   await vi.waitFor(async () => expect(await stuck.open()).toBe(0), { timeout: 25_000, interval: 200 })
   expect(performance.now() - opened).toBeGreaterThan(5_000)
   // 6,000 events of 4 KB are 24 MB in 60 pages, of which the socket takes a few: the rest was never read.
-  const pages = asked.mock.calls.filter(([{ text }]) => /from event_seals\s+where chain/.test(text)).length
+  const pages = asked.mock.calls.filter(([{ text }]) => /from event_seals\s/.test(text)).length
   expect(pages).toBeGreaterThan(0)
   expect(pages).toBeLessThan(50)
   // Who does read gets all of it.

@@ -40,51 +40,39 @@ function find(db: Db, { storeId, types, subject, below, most }: Wanted): Promise
   if (subject !== undefined)
     return db.query<SealedRow>(sql`
       select event.id, event.store_id, event.type, event.at, event.actor, event.subject, event.data, seal.seq
-        from (
-               select seq, event_id
-                 from event_seals
-                where chain = ${storeId}
-                  and subject = ${subject}
-                  and seq < ${below}
-                  and (${types}::text[] is null or type = any(${types}))
-                order by seq desc
-                limit ${most}
-             ) as seal
+        from event_seals seal
         join events event on event.id = seal.event_id
-       order by seal.seq desc`)
+       where seal.chain = ${storeId}
+         and seal.subject = ${subject}
+         and seal.seq < ${below}
+         and (${types}::text[] is null or seal.type = any(${types}))
+       order by seal.seq desc
+       limit ${most}`)
   // Of each type the newest, and of those the newest: no index has several types in one order.
   if (types)
     return db.query<SealedRow>(sql`
-      select event.id, event.store_id, event.type, event.at, event.actor, event.subject, event.data, seal.seq
-        from (
-               select newest.*
-                 from unnest(${types}::text[]) as wanted(type)
-                cross join lateral (
-                        select seq, event_id
-                          from event_seals
-                         where chain = ${storeId}
-                           and type = wanted.type
-                           and seq < ${below}
-                         order by seq desc
-                         limit ${most}
-                      ) as newest
-                order by newest.seq desc
+      select found.*
+        from unnest(${types}::text[]) as wanted(type)
+       cross join lateral (
+               select event.id, event.store_id, event.type, event.at, event.actor, event.subject, event.data, seal.seq
+                 from event_seals seal
+                 join events event on event.id = seal.event_id
+                where seal.chain = ${storeId}
+                  and seal.type = wanted.type
+                  and seal.seq < ${below}
+                order by seal.seq desc
                 limit ${most}
-             ) as seal
-        join events event on event.id = seal.event_id
-       order by seal.seq desc`)
+             ) as found
+       order by found.seq desc
+       limit ${most}`)
   return db.query<SealedRow>(sql`
     select event.id, event.store_id, event.type, event.at, event.actor, event.subject, event.data, seal.seq
-      from (
-             select seq, event_id
-               from event_seals
-              where chain = ${storeId}
-                and seq < ${below}
-              order by seq desc
-              limit ${most}
-           ) as seal
+      from event_seals seal
       join events event on event.id = seal.event_id
-     order by seal.seq desc`)
+     where seal.chain = ${storeId}
+       and seal.seq < ${below}
+     order by seal.seq desc
+     limit ${most}`)
 }
 
 const ALL_TYPES = Object.keys(EVENT_TYPES) as EventType[]
