@@ -330,21 +330,20 @@ function eventsOf(db: Db, caller: UserCaller) {
 }
 
 type Others = EventRow & {
-  kind: Export['eventsByOthers'][number]['by']['kind']
-  actor: string
+  kind: Export['eventsByOthers'][number]['by']
   data: Record<string, unknown>
 }
 
-/** Whoever it was is named by their id; where they came from is theirs. */
+/** Whoever it was, and where they came from, is theirs. */
 function showOthers(row: Others) {
-  return { ...showEvent(row), by: { kind: row.kind, id: row.actor }, data: row.data }
+  return { ...showEvent(row), by: row.kind, data: row.data }
 }
 
 /** What others did to the user, then to invitations sent to them. */
 async function* eventsByOthers(db: Db, caller: UserCaller) {
   const aboutUser = (below: string) =>
     db.query<Others>(sql`
-      select id, store_id, type, at, subject, actor ->> 'kind' as kind, actor ->> 'id' as actor, data
+      select id, store_id, type, at, subject, actor ->> 'kind' as kind, data
         from events
        where subject = ${caller.id}
          and subject ^@ 'user_'
@@ -361,7 +360,7 @@ async function* eventsByOthers(db: Db, caller: UserCaller) {
 function eventsOfInvitations(db: Db, caller: UserCaller, ids: string[]): Promise<Others[]> {
   return inTurn(() =>
     db.query<Others>(sql`
-      select id, store_id, type, at, subject, actor ->> 'kind' as kind, actor ->> 'id' as actor, data
+      select id, store_id, type, at, subject, actor ->> 'kind' as kind, data
         from events
        where subject = any(${ids})
          and subject ^@ 'inv_'

@@ -172,7 +172,9 @@ export const Export = Type.Object(
       Type.Object(
         {
           ...event,
-          by: Type.Object({ kind: Words(['user', 'key', 'service', 'system']), id: Type.String() }, closed),
+          by: Words(['user', 'key', 'service', 'system'], {
+            description: 'What kind of caller it was. Who it was is theirs.',
+          }),
           data: Type.Unsafe<Record<string, unknown>>({
             type: 'object',
             additionalProperties: true,
