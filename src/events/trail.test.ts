@@ -106,6 +106,7 @@ test('whoever turns the pages while others write finds each event once', async (
   const world = await shop()
   const { api, keys, owner, service, store } = world
   for (let n = 0; n < 30; n++) await api.post(keys, NEW_KEY, { as: owner.token })
+  await sealedUpTo(world, 31)
   let writing = true
   const writers = Promise.all(
     Array.from({ length: 4 }, async () => {
