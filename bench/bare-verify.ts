@@ -44,7 +44,7 @@ const known = new Map<string, typeof found>()
 app.post<{ Body: { key: string; permissions?: string[] } }>('/verify', { schema }, async (request) => {
   const { key, permissions = [] } = request.body
   const name = hash('sha256', key, 'base64')
-  // The Map fills itself: what is measured is a process that knows every key.
+  // The Map fills itself: what is measured is a process that knows every key, each by a record of its own.
   let row = known.get(name)
   if (pool) {
     const { rows } = await pool.query(
@@ -52,7 +52,7 @@ app.post<{ Body: { key: string; permissions?: string[] } }>('/verify', { schema 
       [createHash('sha256').update(key).digest()],
     )
     row = rows[0] ?? found
-  } else if (!row) known.set(name, { ...found })
+  } else if (!row) known.set(name, JSON.parse(JSON.stringify(found)))
   const { id, store_id, ...rest } = row ?? found
   const valid = permissions.every((permission) => rest.permissions.includes(permission))
   return {

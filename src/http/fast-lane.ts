@@ -37,6 +37,8 @@ export type LaneParts = {
   answered: (seconds: number) => void
 }
 
+/** Kept with the verdict itself: with very many keys in turn, each further place to look is one more that is not at hand. */
+const WRITTEN = Symbol('written')
 type Written = { text: string; length: string; encoding: 'latin1' | 'utf8' }
 
 export function newFastLane(parts: LaneParts): Lane {
@@ -44,8 +46,6 @@ export function newFastLane(parts: LaneParts): Lane {
   const { verifier } = parts.gate
   const schemas = schemasOf(parts.routes)
   const bodies = new WeakMap<IncomingMessage, Buffer>()
-  /** The same verdict is the same answer. */
-  const written = new WeakMap<Verdict, Written>()
   const headers = Object.entries({ ...parts.headers, 'content-type': 'application/json; charset=utf-8' }).flat()
 
   function fits({ method, url, headers, rawHeaders }: IncomingMessage): boolean {
@@ -80,14 +80,15 @@ export function newFastLane(parts: LaneParts): Lane {
     )
   }
 
-  function writtenFor(verdict: Verdict): Written {
-    const before = written.get(verdict)
+  /** The same verdict is the same answer. */
+  function writtenFor(verdict: Verdict & { [WRITTEN]?: Written }): Written {
+    const before = verdict[WRITTEN]
     if (before) return before
     const text = write(schemas.answer, verdict)
     const length = Buffer.byteLength(text)
     // What is ASCII need not be encoded.
     const made = { text, length: String(length), encoding: length === text.length ? 'latin1' : 'utf8' } as const
-    written.set(verdict, made)
+    verdict[WRITTEN] = made
     return made
   }
 

@@ -644,7 +644,10 @@ test('before erasure only the account is readable in the database; afterwards no
 
   expect((await api.delete('/v1/user', { as, headers })).status).toBe(204)
   await sql('vacuum full')
-  expect(await readable()).toEqual({ rows: [], log: [], wal })
+  const { wal: still, ...left } = await readable()
+  expect(left).toEqual({ rows: [], log: [] })
+  // What was readable there fades as the server writes over it; nothing comes to it.
+  expect(wal).toEqual(expect.arrayContaining(still))
   // The very pages of the tables, not only what a query shows.
   if (superuser) {
     await sql('checkpoint')
