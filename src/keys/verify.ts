@@ -125,7 +125,9 @@ function firstFault(here: Here, key: KnownKey, question: Question): Outcome {
   const fault = keyFault(key)
   if (fault) return fault
   if (fromElsewhere(key, question)) return 'FORBIDDEN_IP'
-  return lacking(here, key, question).length > 0 ? 'INSUFFICIENT_PERMISSIONS' : 'VALID'
+  return question.permissions?.every((permission) => holds(here, key, permission)) === false
+    ? 'INSUFFICIENT_PERMISSIONS'
+    : 'VALID'
 }
 
 function ofAnotherStore(key: KnownKey, { storeId }: Question): boolean {
@@ -137,11 +139,8 @@ function fromElsewhere(key: KnownKey, { ip }: Question): boolean {
   return key.ip_allowlist !== null && (ip === undefined || !addressAllowed(key.ip_allowlist, ip))
 }
 
-function lacking(here: Here, key: KnownKey, { permissions = NONE as string[] }: Question): string[] {
-  if (permissions.length === 0) return permissions
-  return permissions.filter(
-    (permission) => !key.permissions.includes(permission) || !here.permissions.includes(permission),
-  )
+function holds(here: Here, key: KnownKey, permission: string): boolean {
+  return key.permissions.includes(permission) && here.permissions.includes(permission)
 }
 
 /** RFC 7662: whatever is wrong, the answer is the same. */
@@ -208,7 +207,7 @@ function explainIp(key: KnownKey, question: Question): Check {
 }
 
 function explainPermissions(here: Here, key: KnownKey, question: Question): Check {
-  const missing = lacking(here, key, question)
+  const missing = (question.permissions ?? []).filter((permission) => !holds(here, key, permission))
   const detail = missing.length > 0 ? `It lacks ${missing.join(', ')}.` : 'It holds what was asked for.'
   return { code: 'INSUFFICIENT_PERMISSIONS', ok: missing.length === 0, detail }
 }
