@@ -133,7 +133,7 @@ export async function lookUpKey(db: Db, keyring: Keyring, token: string): Promis
   const { hash_kid, ...found } = row
   // Every column but these is there when the key is.
   const key = { ...found, moves_to: hash_kid === current.kid ? null : hash } as Found
-  return { works_until: worksUntil(key), said: null, ...key }
+  return { ...key, works_until: worksUntil(key), said: null }
 }
 
 /** By a hash, so that no secret stays in memory longer than its request. */
