@@ -90,6 +90,11 @@ test('sealing an event reads that event, among thousands that are sealed', async
   const here = await shop()
   const { store, sql } = here
   await crowd(here)
+  // All of the crowd, by a connection that has ended: its reads are counted before.
+  const earlier = connect({ connectionString: here.databaseUrl })
+  await sealAll(earlier)
+  await earlier.close()
+  expect(await sql('select from events_waiting')).toEqual([])
   const before = await rowsRead(here)
   const db = connect({ connectionString: here.databaseUrl })
   for (let n = 0; n < AT_ONCE; n++) {
@@ -101,8 +106,9 @@ test('sealing an event reads that event, among thousands that are sealed', async
     await sealAll(db)
   }
   await db.close()
-  expect(await sql('select from events_waiting')).toEqual([])
   const after = await rowsRead(here)
+  // By a connection that may read a table whole, and so only now.
+  expect(await sql('select from events_waiting')).toEqual([])
   const tooMany = Object.entries(after).filter(([table, rows]) => rows - (before[table] ?? 0) > AT_ONCE * MOST_ROWS)
   expect(tooMany).toEqual([])
 })
