@@ -31,6 +31,7 @@ import { newUsage, rollUpUsage } from './keys/usage.ts'
 import { newVerifier } from './keys/verify.ts'
 import { tellExpiring } from './keys/watch.ts'
 import { routes } from './routes.ts'
+import { isKeyToken } from './secrets.ts'
 import { purgeStores } from './stores/stores.ts'
 import { newDispatcher, sweepDeliveries } from './webhooks/dispatch.ts'
 import { newOutlet } from './webhooks/outlet.ts'
@@ -61,7 +62,12 @@ export async function startService(
 async function serve(config: Config, home: Home, log: Logger, resolve: Resolve): Promise<Service> {
   const db = connect(home.connection)
   const here = hereFrom(config, home.keyring, resolve)
-  const keys = newKnownKeys(db, here.keyring, () => words.heardUpTo())
+  const keys = newKnownKeys(
+    db,
+    here.keyring,
+    (token) => isKeyToken(here.keyPrefix, token),
+    () => words.heardUpTo(),
+  )
   const news = newNews()
   const words = listen(home.connection, { [KEYS_CHANNEL]: keys.forget, [EVENTS_CHANNEL]: news.tell }, () => {
     keys.forget()
@@ -79,7 +85,7 @@ async function serve(config: Config, home: Home, log: Logger, resolve: Resolve):
     sealed: sealer.sealed,
   })
   const outlet = newOutlet(here.webhooks.resolve, here.webhooks.allowPrivate)
-  const dispatcher = newDispatcher(db, here, outlet, overload.answered, metrics.sent)
+  const dispatcher = newDispatcher(db, here, outlet, metrics.answered, metrics.sent)
   let draining = false
   const app = await buildServer({
     gate: {

@@ -180,7 +180,12 @@ function memory() {
     waiting.push(String(token))
     return hmac(purpose, token as string)
   })
-  const keys = newKnownKeys(db as unknown as Db, { current, previous: null }, () => heardUpTo)
+  const keys = newKnownKeys(
+    db as unknown as Db,
+    { current, previous: null },
+    () => true,
+    () => heardUpTo,
+  )
   return {
     keys,
     rows,

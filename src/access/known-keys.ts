@@ -83,10 +83,8 @@ function worksUntil(key: Found): number {
 }
 
 export type KnownKeys = {
-  /** The key that is known by this secret; undefined when it has to be looked for, if it can be one at all. */
-  recall(token: string): KnownKey | undefined
   /** Null for a secret that is no key's. */
-  find(token: string): Promise<KnownKey | null> | KnownKey
+  find(token: string): Promise<KnownKey | null> | KnownKey | null
   /** By the id of a key or of a store; without one, all. */
   forget(id?: string): void
   size(): number
@@ -136,14 +134,15 @@ export async function lookUpKey(db: Db, keyring: Keyring, token: string): Promis
   return { ...key, works_until: worksUntil(key), said: null }
 }
 
-/** By a hash, so that no secret stays in memory longer than its request. */
-function nameOf(token: string): string {
-  return sha256(token, 'base64')
-}
-
 type Kept = { key: KnownKey; askedAt: number }
 
-export function newKnownKeys(db: Db, keyring: Keyring, heardUpTo: () => number): KnownKeys {
+/** What cannot be a key, by its form, is not looked for. What is known has the form: it is not looked at again. */
+export function newKnownKeys(
+  db: Db,
+  keyring: Keyring,
+  canBeKey: (token: string) => boolean,
+  heardUpTo: () => number,
+): KnownKeys {
   const kept = new Map<string, Kept>()
   /** Under which names each key, and each store's keys, are kept. */
   const names = new Map<string, Set<string>>()
@@ -202,17 +201,17 @@ export function newKnownKeys(db: Db, keyring: Keyring, heardUpTo: () => number):
     }
   }
 
-  function recallBy(name: string): KnownKey | undefined {
+  function recall(name: string): KnownKey | undefined {
     const entry = kept.get(name)
     const isTrue = entry && performance.now() - Math.max(entry.askedAt, heardUpTo()) < TRUSTED_MS
     return isTrue && !keyFault(entry.key) ? entry.key : undefined
   }
 
   return {
-    recall: (token) => recallBy(nameOf(token)),
     find(token) {
-      const name = nameOf(token)
-      return recallBy(name) ?? shared.get(name) ?? ask(name, token)
+      // By a hash, so that no secret stays in memory longer than its request.
+      const name = sha256(token, 'base64')
+      return recall(name) ?? shared.get(name) ?? (canBeKey(token) ? ask(name, token) : null)
     },
     forget(id) {
       changes += 1

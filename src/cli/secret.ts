@@ -121,7 +121,7 @@ type UserRow = { id: string; data_key: Buffer; data_key_kid: string }
 function usersUnder(db: Db, keyring: Keyring, kid: string): Mover<UserRow> {
   return {
     what: 'users',
-    count: () => countUsers(db, sql`data_key_kid = ${kid}`),
+    count: () => countRows(db, sql`users`, sql`data_key_kid = ${kid}`),
     next: (after) =>
       db.query(sql`
         select id, data_key, data_key_kid
@@ -161,7 +161,7 @@ function webhooksUnder(db: Db, keyring: Keyring, kid: string): Mover<WebhookRow>
   const under = sql`(secret_kid = ${kid} or previous_secret_kid = ${kid})`
   return {
     what: 'webhooks',
-    count: () => countWebhooks(db, under),
+    count: () => countRows(db, sql`webhooks`, under),
     next: (after) =>
       db.query(sql`
         select id, secret, secret_kid, previous_secret, previous_secret_kid
@@ -278,50 +278,36 @@ async function countLeft(db: Db, { current }: Keyring): Promise<Left> {
      where kid <> ${current.kid}
        and created_at > ${later(-DAY)}`)
   return {
-    users: await countUsers(db, sql`data_key_kid <> ${current.kid}`),
+    users: await countRows(db, sql`users`, sql`data_key_kid <> ${current.kid}`),
     keys: await countKeys(db, current.kid),
     answers: answers?.count ?? 0,
     until: answers?.last ? later(DAY, answers.last) : null,
-    webhooks: await countWebhooks(
+    webhooks: await countRows(
       db,
+      sql`webhooks`,
       sql`(secret_kid <> ${current.kid} or (previous_secret_kid <> ${current.kid} and previous_expires_at > ${now()}))`,
     ),
   }
 }
 
-function countUsers(db: Db, which: Sql): Promise<number> {
+function countRows(db: Db, table: Sql, which: Sql): Promise<number> {
   return countInSteps(
     db,
     (after) =>
       sql`
       select max(id) as last, count(*) filter (where ${which})::int as count
-        from (select id, data_key_kid from users where id > ${after} order by id limit ${COUNTED_AT_ONCE}) as step`,
-  )
-}
-
-function countWebhooks(db: Db, which: Sql): Promise<number> {
-  return countInSteps(
-    db,
-    (after) =>
-      sql`
-      select max(id) as last, count(*) filter (where ${which})::int as count
-        from (select * from webhooks where id > ${after} order by id limit ${COUNTED_AT_ONCE}) as step`,
+        from (select * from ${table} where id > ${after} order by id limit ${COUNTED_AT_ONCE}) as step`,
   )
 }
 
 /** Keys that are revoked or expired work under no secret. */
 function countKeys(db: Db, kid: string): Promise<number> {
-  return countInSteps(
+  return countRows(
     db,
-    (after) =>
-      sql`
-      select max(id) as last,
-             count(*) filter (
-               where revoked_at is null
-                 and (expires_at is null or expires_at > ${now()})
-                 and (hash_kid <> ${kid} or (previous_hash_kid <> ${kid} and previous_expires_at > ${now()}))
-             )::int as count
-        from (select * from api_keys where id > ${after} order by id limit ${COUNTED_AT_ONCE}) as step`,
+    sql`api_keys`,
+    sql`revoked_at is null
+        and (expires_at is null or expires_at > ${now()})
+        and (hash_kid <> ${kid} or (previous_hash_kid <> ${kid} and previous_expires_at > ${now()}))`,
   )
 }
 

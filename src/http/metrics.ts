@@ -9,6 +9,8 @@ export type Metrics = {
   requestsOf(method: string, route: string, status: number): (seconds: number) => void
   verified(code: string): void
   sent(outcome: string): void
+  /** How many requests so far, by whichever way they came. */
+  answered(): number
   read(): Promise<{ type: string; text: string }>
 }
 
@@ -20,6 +22,7 @@ const MOST_GATHERED = 500
 export function newMetrics(readings: Readings): Metrics {
   const registry = new Registry()
   let verified: Record<string, number> = {}
+  let answered = 0
   const handing: (() => void)[] = []
   collectDefaultMetrics({ register: registry, prefix: 'storekeeper_' })
   const requests = new Counter({
@@ -97,6 +100,7 @@ export function newMetrics(readings: Readings): Metrics {
   return {
     request(method, route, status, seconds) {
       const { count, time } = labelled(method, route, status)
+      answered += 1
       count.inc()
       time.observe(seconds)
     },
@@ -111,6 +115,7 @@ export function newMetrics(readings: Readings): Metrics {
       }
       handing.push(hand)
       return (seconds) => {
+        answered += 1
         gathered.push(seconds)
         if (gathered.length === MOST_GATHERED) hand()
       }
@@ -118,6 +123,7 @@ export function newMetrics(readings: Readings): Metrics {
     verified(code) {
       verified[code] = (verified[code] ?? 0) + 1
     },
+    answered: () => answered,
     read: async () => {
       for (const hand of handing) hand()
       return { type: registry.contentType, text: await registry.metrics() }

@@ -13,17 +13,10 @@ const LAG_WINDOW_MS = 1_000
 /** Verification is let in up to so many times the marks above. */
 const VERIFY_FACTOR = 2
 
-export type Overload = {
-  admit(route: string | null): void
-  done(): void
-  close(): void
-  underWay(): number
-  answered(): number
-}
+export type Overload = { admit(route: string | null): void; done(): void; close(): void; underWay(): number }
 
 export function newOverload(db: Pick<Database, 'waiting'>): Overload {
   let underWay = 0
-  let answered = 0
   let lagMs = 0
   const delay = monitorEventLoopDelay({ resolution: 20 })
   delay.enable()
@@ -42,10 +35,8 @@ export function newOverload(db: Pick<Database, 'waiting'>): Overload {
     },
     done() {
       underWay -= 1
-      answered += 1
     },
     underWay: () => underWay,
-    answered: () => answered,
     close() {
       clearInterval(timer)
       delay.disable()

@@ -10,7 +10,7 @@ import type { Batch } from '../db/batch.ts'
 import { type Db, sql } from '../db/db.ts'
 import type { Here } from '../here.ts'
 import type { Permission } from '../permissions.ts'
-import { isKeyToken, tokenKind } from '../secrets.ts'
+import { tokenKind } from '../secrets.ts'
 import type { Introspected, Introspection, Outcome, Verdict, Verification } from './schema.ts'
 import type { Usage } from './usage.ts'
 
@@ -35,9 +35,6 @@ export function newVerifier(
   usage: Usage,
   told: (code: Outcome) => void,
 ): Verifier {
-  // What is known has the form of a key: it need not be looked at again.
-  const find = (token: string) => keys.recall(token) ?? (isKeyToken(here.keyPrefix, token) ? keys.find(token) : null)
-
   /** Told and counted. */
   function settle(key: KnownKey | null, code: Outcome, { permissions = NONE }: { permissions?: readonly string[] }) {
     told(code)
@@ -47,13 +44,13 @@ export function newVerifier(
   }
 
   function verifyNow(question: Question): Verdict | null {
-    const key = find(question.key)
+    const key = keys.find(question.key)
     if (key instanceof Promise || (key && key.rate_limit !== null)) return null
     return settle(key, key ? firstFault(here, key, question) : 'NOT_FOUND', question)
   }
 
   async function verify(question: Question): Promise<Verdict> {
-    const key = await find(question.key)
+    const key = await keys.find(question.key)
     const code = key ? firstFault(here, key, question) : 'NOT_FOUND'
     if (!key || code !== 'VALID' || key.rate_limit === null) return settle(key, code, question)
     const spent = await db.batched(spend, windowOf(key))
@@ -62,7 +59,7 @@ export function newVerifier(
   }
 
   async function explain(question: Question): Promise<Verdict> {
-    const key = await find(question.key)
+    const key = await keys.find(question.key)
     if (!key) return { ...NOBODY, checks: [unknownKey(here, question.key)] }
     const spent = key.rate_limit === null ? null : await peek(db, key)
     const checks = explainChecks(here, key, question, spent)
