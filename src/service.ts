@@ -8,12 +8,13 @@ import { githubCheck } from './access/github.ts'
 import { jwtCheckFrom } from './access/jwt.ts'
 import { newKnown } from './access/known.ts'
 import { KEYS_CHANNEL, newKnownKeys } from './access/known-keys.ts'
+import { type Failed, newFailed } from './background.ts'
 import { MINUTE, SECOND } from './clock.ts'
 import type { Config } from './config.ts'
 import { connect, type Database } from './db/db.ts'
 import { listen } from './db/listen.ts'
 import { migrate } from './db/migrate.ts'
-import { type Resolve, resolveHost } from './dns.ts'
+import { newResolve, type Resolve, resolveHere } from './dns.ts'
 import { EVENTS_CHANNEL, newNews } from './events/log.ts'
 import { startSealing } from './events/seal.ts'
 import { newFeed } from './events/stream.ts'
@@ -33,8 +34,9 @@ import { tellExpiring } from './keys/watch.ts'
 import { routes } from './routes.ts'
 import { isKeyToken } from './secrets.ts'
 import { purgeStores } from './stores/stores.ts'
-import { newDispatcher, sweepDeliveries } from './webhooks/dispatch.ts'
+import { newDispatcher } from './webhooks/dispatch.ts'
 import { newOutlet } from './webhooks/outlet.ts'
+import { sweepDeliveries } from './webhooks/queue.ts'
 
 export type Service = {
   url: string
@@ -47,7 +49,7 @@ export async function startService(
   config: Config,
   log: Logger,
   say: (line: string) => void,
-  resolve: Resolve = resolveHost,
+  resolve: Resolve = config.WEBHOOK_ALLOW_PRIVATE === 'on' ? resolveHere : newResolve(),
 ): Promise<Service> {
   const home = await openHome(config, say)
   try {
@@ -74,7 +76,6 @@ async function serve(config: Config, home: Home, log: Logger, resolve: Resolve):
     news.tell(null)
   })
   const feed = newFeed(db, news)
-  const sealer = startSealing(db)
   const usage = newUsage(db, here.keyring)
   const overload = newOverload(db)
   const streams = newStreams()
@@ -82,10 +83,12 @@ async function serve(config: Config, home: Home, log: Logger, resolve: Resolve):
     underWay: overload.underWay,
     waiting: db.waiting,
     streams: streams.open,
-    sealed: sealer.sealed,
+    sealed: () => sealer.sealed(),
   })
+  const failed = newFailed(log, metrics.failed)
+  const sealer = startSealing(db, failed)
   const outlet = newOutlet(here.webhooks.resolve, here.webhooks.allowPrivate)
-  const dispatcher = newDispatcher(db, here, outlet, metrics.answered, metrics.sent)
+  const dispatcher = newDispatcher(db, here, outlet, metrics.answered, metrics.sent, failed)
   let draining = false
   const app = await buildServer({
     gate: {
@@ -109,7 +112,7 @@ async function serve(config: Config, home: Home, log: Logger, resolve: Resolve):
     log,
     trustProxy: config.TRUST_PROXY,
   })
-  const keepHouse = houseKeeping(db)
+  const keepHouse = houseKeeping(db, failed)
 
   const close = async (patienceMs = PATIENCE_MS) => {
     draining = true
@@ -155,7 +158,7 @@ async function drain(server: net.Server & { closeIdleConnections(): void }, pati
   closed.then(() => clearInterval(sweep))
 }
 
-function houseKeeping(db: Database): NodeJS.Timeout {
+function houseKeeping(db: Database, failed: Failed): NodeJS.Timeout {
   const chores = [
     forgetAnswers,
     forgetFailures,
@@ -167,7 +170,7 @@ function houseKeeping(db: Database): NodeJS.Timeout {
   ]
   return setInterval(() => {
     // What a chore does not get done now, the next one does.
-    for (const chore of chores) chore(db).catch(() => {})
+    for (const chore of chores) chore(db).catch((error) => failed(chore.name, error))
   }, HOUSE_KEEPING_MS).unref()
 }
 

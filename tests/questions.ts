@@ -4,7 +4,7 @@
 import { vi } from 'vitest'
 import type { Service } from '../src/service.ts'
 
-const BY_ITSELF = /\/src\/(events\/seal|webhooks\/dispatch)\.ts/
+const BY_ITSELF = /\/src\/(events\/seal|webhooks\/(dispatch|queue))\.ts/
 const WAYS = ['query', 'one', 'transaction', 'batched'] as const
 type Way = (typeof WAYS)[number]
 

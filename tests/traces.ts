@@ -21,6 +21,23 @@ export async function everyRow(sql: Shop['sql']): Promise<string> {
   return texts.join('\n')
 }
 
+/** Until every transaction that began before now is over: what one of them could still read, PostgreSQL keeps. */
+export async function nobodyLooksBack(sql: Shop['sql']): Promise<void> {
+  const [{ xid }] = await sql('select pg_current_xact_id()::text as xid')
+  const isSomebody = async () => {
+    const [{ count }] = await sql(
+      `select count(*)::int as count
+         from pg_stat_activity
+        where datname = current_database()
+          and pid <> pg_backend_pid()
+          and least(backend_xid::text::bigint, backend_xmin::text::bigint) <= $1::bigint`,
+      [xid],
+    )
+    return count > 0
+  }
+  while (await isSomebody()) await new Promise((resolve) => setTimeout(resolve, 10))
+}
+
 export async function walPosition(sql: Shop['sql']): Promise<string> {
   return (await sql('select pg_current_wal_lsn()::text as lsn'))[0].lsn
 }

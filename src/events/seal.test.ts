@@ -115,7 +115,7 @@ test('four nodes that all seal, and lose their connections while they do, make o
   await world.node()
   await world.node()
   await world.node()
-  const more = Array.from({ length: 4 }, () => startSealing(service.db))
+  const more = Array.from({ length: 4 }, () => startSealing(service.db, () => {}))
   onTestFinished(async () => void (await Promise.all(more.map((sealer) => sealer.close()))))
   let made = 0
   let kills = 0
@@ -190,11 +190,12 @@ test('a writer touches three indexes of the table, and a pass finds what waits b
   expect(plan).not.toContain('Seq Scan')
 })
 
-test('neither an event nor its seal can be changed', async () => {
+test('neither an event nor its seal can be changed, taken out or emptied away', async () => {
   const world = await shop()
   await settled(world)
   for (const table of ['events', 'event_seals'])
-    await expect(world.sql(`update ${table} set subject = 'other'`)).rejects.toThrow(`A row of ${table} never changes`)
+    for (const change of [`update ${table} set subject = 'other'`, `delete from ${table}`, `truncate ${table} cascade`])
+      await expect(world.sql(change)).rejects.toThrow(`A row of ${table} never changes`)
   await expectSound(world)
 })
 

@@ -11,6 +11,7 @@
 // and after every crash. It names the transactions that were under way, because below the oldest of them there may be
 // nothing new for hours while above it there is all the traffic.
 
+import type { Failed } from '../background.ts'
 import { now, SECOND } from '../clock.ts'
 import { type Db, sql } from '../db/db.ts'
 import { canonical, genesis, nextHashOf, SYSTEM_CHAIN } from './chain.ts'
@@ -23,14 +24,19 @@ const PAUSE_MS = SECOND / 2
 
 export type Sealer = { close(): Promise<void>; sealed(): number }
 
-export function startSealing(db: Db): Sealer {
+export function startSealing(db: Db, failed: Failed): Sealer {
   let sealed = 0
   let closing = false
   let working = Promise.resolve()
 
   async function work(): Promise<void> {
     // What is not sealed now is in the next pass.
-    for (let count = AT_ONCE; count === AT_ONCE && !closing; sealed += count) count = await sealSome(db).catch(() => 0)
+    const pass = () =>
+      sealSome(db).catch((error) => {
+        failed('sealing', error)
+        return 0
+      })
+    for (let count = AT_ONCE; count === AT_ONCE && !closing; sealed += count) count = await pass()
   }
 
   const timer = setInterval(() => {

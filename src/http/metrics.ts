@@ -9,6 +9,8 @@ export type Metrics = {
   requestsOf(method: string, route: string, status: number): (seconds: number) => void
   verified(code: string): void
   sent(outcome: string): void
+  /** Something in the background. */
+  failed(work: string): void
   /** How many requests so far, by whichever way they came. */
   answered(): number
   read(): Promise<{ type: string; text: string }>
@@ -52,6 +54,12 @@ export function newMetrics(readings: Readings): Metrics {
     name: 'storekeeper_webhook_attempts_total',
     help: 'Tries to deliver to a webhook, by outcome: delivered, failed, given_up.',
     labelNames: ['outcome'],
+    registers: [registry],
+  })
+  const failures = new Counter({
+    name: 'storekeeper_background_failures_total',
+    help: 'Work in the background that failed and will be tried again: sealing, webhooks, and the chores of each minute.',
+    labelNames: ['work'],
     registers: [registry],
   })
   new Gauge({
@@ -123,6 +131,7 @@ export function newMetrics(readings: Readings): Metrics {
     verified(code) {
       verified[code] = (verified[code] ?? 0) + 1
     },
+    failed: (work) => failures.inc({ work }),
     answered: () => answered,
     read: async () => {
       for (const hand of handing) hand()

@@ -5,6 +5,7 @@ import type { OutgoingHttpHeaders } from 'node:http'
 import { Readable } from 'node:stream'
 import Fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest } from 'fastify'
 import type { Logger } from 'pino'
+import { nameOf } from '../background.ts'
 import { now } from '../clock.ts'
 import { ERRORS, type ErrorCode, Failure } from '../errors.ts'
 import { newId } from '../ids.ts'
@@ -423,14 +424,3 @@ function refuseBytes(error: { code: string }, socket: import('node:net').Socket)
 
 const refused = new WeakSet<object>()
 const LET_RUN_PAST_MS = 1_000
-
-/** A stack may quote what was sent; its name and place are enough to find the fault. */
-function nameOf(cause: unknown): { name: string; code?: unknown; stack?: string } {
-  if (!(cause instanceof Error)) return { name: typeof cause }
-  const places = cause.stack
-    ?.split('\n')
-    .filter((line) => line.trim().startsWith('at '))
-    .slice(0, 8)
-    .join('\n')
-  return { name: cause.name, ...('code' in cause ? { code: cause.code } : {}), ...(places ? { stack: places } : {}) }
-}

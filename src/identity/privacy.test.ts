@@ -6,7 +6,7 @@ import { type IncomingMessage, request } from 'node:http'
 import { text } from 'node:stream/consumers'
 import { expect, onTestFinished, test, vi } from 'vitest'
 import { NEW_ADDRESS, NEW_KEY, type Person, type Reply, type Shop, shop } from '../../tests/shop.ts'
-import { everyRow, filesOf, walPosition } from '../../tests/traces.ts'
+import { everyRow, filesOf, nobodyLooksBack, walPosition } from '../../tests/traces.ts'
 import { newDataKey } from '../access/data-key.ts'
 import { MINUTE, travel } from '../clock.ts'
 import { newKeyring, Secret } from '../secrets.ts'
@@ -643,6 +643,7 @@ test('before erasure only the account is readable in the database; afterwards no
   expect((await api.get('/v1/user/export', { as, headers })).text).toContain(text.addressLine1)
 
   expect((await api.delete('/v1/user', { as, headers })).status).toBe(204)
+  await nobodyLooksBack(sql)
   await sql('vacuum full')
   const { wal: still, ...left } = await readable()
   expect(left).toEqual({ rows: [], log: [] })

@@ -87,14 +87,22 @@ export async function redeliverSpan(tx: Db, place: Place, { from, to }: Span) {
        and ${types} && array[seal.type, split_part(seal.type, '.', 1) || '.*', '*']
        and event.at >= ${from}
        and event.at < ${to}
-     order by event.at, event.id
-     limit ${MOST_AT_ONCE + 1}`)
-  const sent = events.slice(0, MOST_AT_ONCE)
+     order by event.at
+     fetch first ${MOST_AT_ONCE + 1} rows with ties`)
+  const { sent, nextFrom } = cutAtMoment(events)
   await addDeliveries(
     tx,
     sent.map((event) => newDelivery(place, event, 'REDELIVERY')),
   )
-  return { deliveries: sent.length, nextFrom: events[MOST_AT_ONCE]?.at.toISOString() ?? null }
+  return { deliveries: sent.length, nextFrom: nextFrom?.toISOString() ?? null }
+}
+
+/** What happened in one moment is sent together, however much it is: the next call begins at a moment, and repeats none. */
+function cutAtMoment<E extends { at: Date }>(events: E[]): { sent: E[]; nextFrom: Date | null } {
+  const last = events.at(-1)
+  if (!last || events.length <= MOST_AT_ONCE) return { sent: events, nextFrom: null }
+  const before = events.filter(({ at }) => at < last.at)
+  return before.length > 0 ? { sent: before, nextFrom: last.at } : { sent: events, nextFrom: later(1, last.at) }
 }
 
 /** Positions are given in the order of commits. What happened earlier was committed earlier, give or take this much. */

@@ -72,7 +72,16 @@ async function stall(answers: Record<string, string[]>) {
 test('34. addresses of the public internet pass, and no other', () => {
   for (const address of [PUBLIC, '1.1.1.1', '100.63.255.255', '172.32.0.1', '2606:4700::1111', '2a00:1450::1'])
     expect([address, isPublic(address)]).toEqual([address, true])
-  for (const address of ['', 'localhost', '127.0.0.1', '::1', '::ffff:1.1.1.1', 'fe80::1%eth0', '64:ff9b::1.1.1.1'])
+  for (const address of [
+    '',
+    'localhost',
+    '127.0.0.1',
+    '::1',
+    '::ffff:1.1.1.1',
+    'fe80::1%eth0',
+    '64:ff9b::1.1.1.1',
+    '168.63.129.16',
+  ])
     expect([address, isPublic(address)]).toEqual([address, false])
 })
 
@@ -85,6 +94,7 @@ test('34. 422: a URL that is not https, holds a password, or leads to a port of 
     ['gopher://shop.example/', 'https_required'],
     ['https://user:pass@shop.example/', 'credentials_in_url'],
     ['https://user@shop.example/', 'credentials_in_url'],
+    ['https://shop.example:0/', 'forbidden_port'],
     ['https://shop.example:22/', 'forbidden_port'],
     ['https://shop.example:25/', 'forbidden_port'],
     ['https://shop.example:5432/', 'forbidden_port'],
@@ -220,8 +230,8 @@ test('35. an endpoint that never answers makes nobody wait but itself', async ()
   for (const { url } of [never, good]) await api.post(webhooks, { url, types: ['key.*'] }, { as: owner.token })
   await Promise.all(Array.from({ length: 60 }, () => api.post(keys, NEW_KEY, { as: owner.token })))
   await good.messages(60)
-  // Four abreast, and the rest of its messages wait for those.
-  expect(never.received).toHaveLength(4)
+  // One at a time, since it has not answered yet: the rest of its messages wait for that one.
+  expect(never.received).toHaveLength(1)
 })
 
 test('what went wrong on the way is told', async () => {

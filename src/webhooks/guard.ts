@@ -9,17 +9,23 @@ import type { Fault } from '../errors.ts'
 /** Of IPv6, all that was ever given out to the public lies here. */
 const GLOBAL_IPV6 = ipaddr.IPv6.parseCIDR('2000::/3')
 
+/** Public by its number, but within a provider's machines it is the provider itself. */
+const INNER = new Set(['168.63.129.16'])
+
 /** Mapped, translated and tunnelled addresses are refused whatever they hold: they exist to reach something else. */
 export function isPublic(address: string): boolean {
   if (!ipaddr.isValid(address)) return false
   const parsed = ipaddr.parse(address)
-  if (parsed.range() !== 'unicast') return false
+  if (parsed.range() !== 'unicast' || INNER.has(parsed.toString())) return false
   return parsed.kind() === 'ipv4' || (parsed as ipaddr.IPv6).match(GLOBAL_IPV6)
 }
 
 /** Ports where something other than HTTP listens and might make sense of what we send: mail, shells, databases. */
 const FORBIDDEN_PORTS = new Set(
-  [1, 7, 9, 11, 13, 15, 17, 19, 20, 21, 22, 23, 25, 37, 42, 43, 53, 69, 79, 87, 95, 101, 102, 103, 104, 109, 110, 111]
+  [
+    0, 1, 7, 9, 11, 13, 15, 17, 19, 20, 21, 22, 23, 25, 37, 42, 43, 53, 69, 79, 87, 95, 101, 102, 103, 104, 109, 110,
+    111,
+  ]
     .concat([113, 115, 117, 119, 123, 135, 137, 139, 143, 161, 179, 389, 427, 445, 465, 512, 513, 514, 515, 526, 530])
     .concat([531, 532, 540, 548, 554, 556, 563, 587, 601, 636, 873, 989, 990, 993, 995, 1433, 1521, 1719, 1720, 1723])
     .concat([
@@ -45,7 +51,8 @@ export function readWebhookUrl(text: string, allowPrivate: boolean, faults: Faul
     found('#/url', 'https_required', 'This must begin with https://.')
   else if (url.username !== '' || url.password !== '')
     found('#/url', 'credentials_in_url', 'This must hold no user and no password.')
-  else if (FORBIDDEN_PORTS.has(Number(url.port))) found('#/url', 'forbidden_port', 'Nothing is ever sent to this port.')
+  else if (url.port !== '' && FORBIDDEN_PORTS.has(Number(url.port)))
+    found('#/url', 'forbidden_port', 'Nothing is ever sent to this port.')
   else if (!allowPrivate && isLiteral(url.hostname) && !isPublic(bare(url.hostname)))
     found('#/url', 'forbidden_address', FORBIDDEN)
   return url.href

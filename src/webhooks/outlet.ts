@@ -122,7 +122,7 @@ function troubleOf(error: unknown): Trouble {
   const word = `${code} ${cause?.code ?? ''}`
   if (word.includes('FORBIDDEN_ADDRESS')) return 'forbidden_address'
   if (/TIMEOUT|ETIMEDOUT/.test(word)) return 'timeout'
-  if (/ENOTFOUND|EAI_/.test(word)) return 'unknown_host'
+  if (/ENOTFOUND|ENODATA|ESERVFAIL|EREFUSED|EAI_/.test(word)) return 'unknown_host'
   if (/CERT|SSL|TLS|UNABLE_TO|SELF_SIGNED/.test(word)) return 'tls_failed'
   return 'connection_failed'
 }

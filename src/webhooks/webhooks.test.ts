@@ -456,6 +456,74 @@ test('a webhook that is switched off waits with what it has, and goes on when it
 
 // ---- tests and sending again ---------------------------------------------------------------------------------------------
 
+test('what is changed, switched off or deleted reaches also what was taken up to be sent', async () => {
+  for (const change of ['deleted', 'off', 'moved', 'new secret', 'gone'] as const) {
+    const world = await listening()
+    const { api, keys, as, path, far } = world
+    const other = await receiver()
+    far.answer((response) => {
+      // One at a time, and slowly: the rest waits in memory.
+      setTimeout(() => response.writeHead(change === 'gone' ? 410 : 200).end(), 300)
+    })
+    await Promise.all(Array.from({ length: 24 }, () => api.post(keys, NEW_KEY, { as })))
+    await far.messages(change === 'gone' ? 1 : 4)
+    if (change === 'deleted') expect((await api.delete(path, { as })).status).toBe(204)
+    if (change === 'off') expect((await api.patch(path, { enabled: false }, { as })).status).toBe(200)
+    if (change === 'moved') expect((await api.patch(path, { url: other.url }, { as })).status).toBe(200)
+    if (change === 'gone')
+      await until(
+        async () => (await api.get(path, { as })).body,
+        ({ enabled }) => !enabled,
+      )
+    const secret =
+      change === 'new secret' ? (await api.post(`${path}/rotate`, { gracePeriodSeconds: 0 }, { as })).body.secret : null
+    await new Promise((resolve) => setTimeout(resolve, 600))
+    const before = far.received.length
+    await new Promise((resolve) => setTimeout(resolve, 1500))
+    if (change === 'new secret') for (const message of far.received.slice(before)) check(secret, message)
+    else expect([change, far.received.length - before]).toEqual([change, 0])
+    if (change === 'moved') await other.messages(12)
+    if (change === 'off' || change === 'gone') {
+      far.answer(204)
+      await api.patch(path, { enabled: true }, { as })
+      const ids = () => new Set(far.received.map(({ headers }) => headers['webhook-id'])).size
+      await until(
+        async () => ids(),
+        (count) => count === 24,
+      )
+    }
+  }
+}, 90_000)
+
+test('35. however many answer slowly, whoever answers quickly hears at once', async () => {
+  const world = await listening()
+  const { api, owner, as, far } = world
+  await api.post(world.keys, NEW_KEY, { as })
+  await far.messages(1)
+  const slow = await receiver(() => {})
+  const stores: string[] = []
+  for (let n = 0; n < 6; n++) {
+    const store = (await api.post('/v1/user/store', { name: `Slow ${n}` }, { as: owner.token })).body
+    stores.push(store.id)
+    for (let m = 0; m < 20; m++)
+      await api.post(`/v1/user/store/${store.id}/webhooks`, { url: slow.url, types: ['key.*'] }, { as })
+  }
+  const busy = async () => {
+    for (const id of stores) for (let n = 0; n < 5; n++) await api.post(`/v1/user/store/${id}/keys`, NEW_KEY, { as })
+  }
+  await busy()
+  await slow.messages(40)
+  const began = performance.now()
+  for (let n = 0; n < 5; n++) {
+    const seen = far.received.length
+    await api.post(world.keys, NEW_KEY, { as })
+    await far.messages(seen + 1)
+    await busy()
+  }
+  // None of it waited for one of the slow ones to be over: each of those is given 15 seconds.
+  expect(performance.now() - began).toBeLessThan(15_000)
+}, 90_000)
+
 test('a test message is sent whatever is listened to, once, and shows what came back', async () => {
   const world = await listening(['member.joined'])
   const { api, as, far, path, webhook, store } = world
@@ -521,6 +589,21 @@ test('what happened in a time is sent again, also what was never sent', async ()
   expect(many.body.deliveries).toBe(1000)
   const rest = await api.post(`${path}/redeliver`, { from: many.body.nextFrom, to }, { as })
   expect(rest.body).toEqual({ deliveries: 202, nextFrom: null })
+
+  // What happened in one moment stays together, be it more than that.
+  const moment = new Date(Date.parse(to) - 5).toISOString()
+  await sql(
+    `insert into events (id, store_id, type, at, actor, subject, data)
+     select 'evt_same_' || i, $1, 'key.updated', $2::timestamptz + (i / 1100) * interval '1 millisecond',
+            '{"kind":"user"}', 'key', '{}'
+       from generate_series(0, 1109) as i`,
+    [store.id, moment],
+  )
+  await until(unsealed, (events) => events.length === 0)
+  const together = await api.post(`${path}/redeliver`, { from: moment, to }, { as })
+  expect(together.body).toEqual({ deliveries: 1100, nextFrom: new Date(Date.parse(moment) + 1).toISOString() })
+  const after = await api.post(`${path}/redeliver`, { from: together.body.nextFrom, to }, { as })
+  expect(after.body).toEqual({ deliveries: 10, nextFrom: null })
 
   const wrong = async (span: object) => (await api.post(`${path}/redeliver`, span, { as })).body.errors
   expect(await wrong({ from: to, to: from })).toMatchObject([{ pointer: '#/from', code: 'not_before' }])

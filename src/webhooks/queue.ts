@@ -1,0 +1,340 @@
+// The tables behind the dispatcher: what is due is taken up, the outbox becomes deliveries, and how each went is written
+// down.
+
+import { DAY, later, now, SECOND } from '../clock.ts'
+import type { Batch } from '../db/batch.ts'
+import { type Db, sql } from '../db/db.ts'
+import type { Here } from '../here.ts'
+import { newId } from '../ids.ts'
+import { addDeliveries, TEST_TYPE } from './deliveries.ts'
+import type { Cause, DeliveryStatus } from './schema.ts'
+import { openSecret } from './signature.ts'
+
+/** A delivery that was taken up is begun within 10 s or left, and over 15 s later: after 30 s its node is lost. */
+export const BEGIN_MS = 10 * SECOND
+const LEASE_MS = 30 * SECOND
+/** Not more of the outbox at a time than one webhook may be given at once: what is sent at once is not taken up again. */
+const OUTBOX_ROWS = 64
+const OUTBOX_EVENTS = 100
+
+export type Message = {
+  webhook_id: string
+  id: string
+  event_id: string
+  type: string
+  cause: Cause
+  attempts: number
+  /** When it was taken up. */
+  taken: Date
+  body: string
+}
+
+export type Endpoint = { url: string; secrets: Buffer[]; failingSince: Date | null }
+
+// ---- taking up ----------------------------------------------------------------------------------------------------------
+
+type EventPart = {
+  event_id: string
+  type: string
+  at: Date
+  store_id: string
+  actor: { kind: string; id: string } | null
+  subject: string
+  data: Record<string, unknown>
+}
+
+/** The message: as Standard Webhooks has it, with what the event says beside. The same bytes at every try. */
+function bodyOf(event: EventPart): string {
+  const { kind, id } = event.actor ?? { kind: 'system', id: 'storekeeper' }
+  return JSON.stringify({
+    type: event.type,
+    timestamp: event.at.toISOString(),
+    id: event.event_id,
+    storeId: event.store_id,
+    actor: { kind, id },
+    subject: event.subject,
+    data: event.data,
+  })
+}
+
+type Taking = {
+  /** How many may be taken of each of these webhooks, and of any other. */
+  roomFor: Record<string, number>
+  otherwise: number
+  /** Only of webhooks whose id comes after this one. */
+  after: string
+  most: number
+}
+
+/**
+ * What is due, a few of each webhook: the recursion hops from one webhook with something pending to the next, so that the
+ * ten thousand messages of one that is down are never read to find the one message of another.
+ */
+export async function takeDue(db: Db, { roomFor, otherwise, after, most }: Taking): Promise<Message[]> {
+  const at = now()
+  const rows = await db.query<
+    EventPart & Omit<Message, 'taken' | 'body'> & { event_there: boolean; created_at: Date }
+  >(sql`
+    with recursive lane(webhook_id) as (
+      (
+        select webhook_id
+          from webhook_deliveries
+         where status = 'PENDING'
+           and webhook_id > ${after}
+         order by webhook_id, next_attempt_at
+         limit 1
+      )
+       union all
+      select (
+               select delivery.webhook_id
+                 from webhook_deliveries delivery
+                where delivery.status = 'PENDING'
+                  and delivery.webhook_id > lane.webhook_id
+                order by delivery.webhook_id, delivery.next_attempt_at
+                limit 1
+             )
+        from lane
+       where lane.webhook_id is not null
+    ), due as materialized (
+      select delivery.webhook_id, delivery.id, webhook.store_id
+        from lane
+        join webhooks webhook on webhook.id = lane.webhook_id
+       cross join lateral (
+               select webhook_id, id
+                 from webhook_deliveries
+                where webhook_id = lane.webhook_id
+                  and status = 'PENDING'
+                  and next_attempt_at <= ${at}
+                order by next_attempt_at
+                limit coalesce((${JSON.stringify(roomFor)}::jsonb ->> lane.webhook_id)::int, ${otherwise})
+                  for update skip locked
+             ) as delivery
+       where webhook.enabled
+       limit ${most}
+    ), taken as (
+      update webhook_deliveries delivery
+         set next_attempt_at = ${later(LEASE_MS, at)}
+        from due
+       where delivery.webhook_id = due.webhook_id
+         and delivery.id = due.id
+   returning delivery.webhook_id, delivery.id, delivery.event_id, delivery.type, delivery.cause, delivery.attempts,
+             delivery.created_at, due.store_id
+    )
+    select taken.*, event.id is not null as event_there, event.at, event.actor,
+           coalesce(event.subject, taken.webhook_id) as subject, coalesce(event.data, '{}') as data
+      from taken
+      left join events event on event.id = taken.event_id
+     order by taken.id`)
+  return (
+    rows
+      // Events outlive all that speaks of them, and a test speaks of none.
+      .filter((row) => row.event_there || row.type === TEST_TYPE)
+      .map(({ webhook_id, id, event_id, type, cause, attempts, ...row }) => {
+        const event = { ...row, event_id, type, at: row.at ?? row.created_at }
+        return { webhook_id, id, event_id, type, cause, attempts, taken: at, body: bodyOf(event) }
+      })
+  )
+}
+
+/** A stretch of the outbox becomes deliveries. `mayTake` says whether one more of a webhook may be ours at once. */
+export async function fanOut(
+  db: Db,
+  mayTake: (webhookId: string, already: number) => boolean,
+): Promise<{ made: number; taken: Message[] }> {
+  const waits = await db.one(sql`select id from webhook_outbox order by id limit 1`)
+  if (!waits) return { made: 0, taken: [] }
+  return db.transaction(async (tx) => {
+    const at = now()
+    const wanted = await tx.query<EventPart & { webhook_id: string }>(sql`
+      with taken as (
+        delete from webhook_outbox
+         where id = any(array(
+                 select id
+                   from (
+                          select id, sum(cardinality(event_ids)) over (order by id) - cardinality(event_ids) as before
+                            from (
+                                   select id, event_ids
+                                     from webhook_outbox
+                                    order by id
+                                    limit ${OUTBOX_ROWS}
+                                      for update skip locked
+                                 ) as free
+                        ) as counted
+                  where before < ${OUTBOX_EVENTS}
+               ))
+     returning webhook_ids, event_ids
+      )
+      select webhook.id as webhook_id, event.id as event_id, event.type, event.at, event.store_id, event.actor,
+             event.subject, event.data
+        from taken
+       cross join lateral unnest(taken.event_ids) as happened(event_id)
+        join events event on event.id = happened.event_id
+       cross join lateral unnest(taken.webhook_ids) as subscribed(webhook_id)
+        join webhooks webhook on webhook.id = subscribed.webhook_id
+       where webhook.enabled
+         and webhook.types && array[event.type, split_part(event.type, '.', 1) || '.*', '*']
+       order by event.id`)
+    const lease = later(LEASE_MS, at)
+    const already = new Map<string, number>()
+    const taken: Message[] = []
+    const bodies = new Map<string, string>()
+    const rows = wanted.map((event) => {
+      const { webhook_id, event_id, type } = event
+      const id = newId('dlv')
+      const count = already.get(webhook_id) ?? 0
+      const ours = mayTake(webhook_id, count)
+      if (ours) {
+        already.set(webhook_id, count + 1)
+        const body = bodies.get(event_id) ?? bodyOf(event)
+        bodies.set(event_id, body)
+        taken.push({ webhook_id, id, event_id, type, cause: 'EVENT', attempts: 0, taken: at, body })
+      }
+      return {
+        webhook_id,
+        id,
+        event_id,
+        type,
+        cause: 'EVENT' as const,
+        next_attempt_at: ours ? lease : at,
+        created_at: at,
+      }
+    })
+    await addDeliveries(tx, rows)
+    return { made: rows.length, taken }
+  })
+}
+
+export async function loadEndpoints(db: Db, here: Here, ids: string[]): Promise<Map<string, Endpoint>> {
+  const rows = await db.query<{
+    id: string
+    url: string
+    secret: Buffer
+    secret_kid: string
+    previous_secret: Buffer | null
+    previous_secret_kid: string | null
+    previous_expires_at: Date | null
+    failing_since: Date | null
+  }>(sql`
+    select id, url, secret, secret_kid, previous_secret, previous_secret_kid, previous_expires_at, failing_since
+      from webhooks
+     where id = any(${ids})
+       and enabled`)
+  return new Map(
+    rows.map((row) => {
+      const kept = [{ sealed: row.secret, kid: row.secret_kid }]
+      const { previous_secret: sealed, previous_secret_kid: kid, previous_expires_at: end } = row
+      if (sealed && kid && end && end > now()) kept.push({ sealed, kid })
+      const secrets = kept.map((secret) => openSecret(here.keyring, row.id, secret)).filter((bytes) => bytes !== null)
+      return [row.id, { url: row.url, secrets, failingSince: row.failing_since }]
+    }),
+  )
+}
+
+/** Whoever comes next may have them at once. */
+export async function letGo(db: Db, messages: Message[]): Promise<void> {
+  if (messages.length === 0) return
+  const ids = messages.map(({ webhook_id, id }) => ({ webhook_id, id }))
+  await db
+    .query(sql`
+      update webhook_deliveries delivery
+         set next_attempt_at = ${now()}
+        from json_to_recordset(${JSON.stringify(ids)}) as left_over(webhook_id text, id text)
+       where delivery.webhook_id = left_over.webhook_id
+         and delivery.id = left_over.id
+         and delivery.status = 'PENDING'`)
+    .catch(() => {})
+}
+
+// ---- how it went ---------------------------------------------------------------------------------------------------------
+
+export type Outcome = {
+  webhook_id: string
+  id: string
+  status: DeliveryStatus
+  attempts: number
+  at: Date
+  next_attempt_at: Date | null
+  duration_ms: number
+  response_status: number | null
+  response_body: string | null
+  error: string | null
+}
+
+/** Many at once. A webhook's `failing_since` is written only when it changes: at the first failure, and when it is over. */
+export const settle: Batch<Outcome, void> = async (db, outcomes) => {
+  await db.query(sql`
+    with outcome as (
+      select *
+        from json_to_recordset(${JSON.stringify(outcomes)})
+             as outcome(webhook_id text, id text, status text, attempts int, at timestamptz, next_attempt_at timestamptz,
+                        duration_ms int, response_status int, response_body text, error text)
+    ), mended as (
+      update webhooks
+         set failing_since = null
+       where id in (select webhook_id from outcome where status = 'DELIVERED')
+         and failing_since is not null
+    ), broken as (
+      update webhooks
+         set failing_since = (select min(at) from outcome where webhook_id = webhooks.id)
+       where id in (
+               select webhook_id
+                 from outcome
+                group by webhook_id
+               having bool_and(status <> 'DELIVERED')
+             )
+         and failing_since is null
+         and enabled
+    )
+    update webhook_deliveries delivery
+       set status = outcome.status, attempts = outcome.attempts, last_attempt_at = outcome.at,
+           next_attempt_at = outcome.next_attempt_at, duration_ms = outcome.duration_ms,
+           response_status = outcome.response_status, response_body = outcome.response_body, error = outcome.error
+      from outcome
+     where delivery.webhook_id = outcome.webhook_id
+       and delivery.id = outcome.id
+       and delivery.status = 'PENDING'`)
+  return outcomes.map(() => {})
+}
+
+// ---- house-keeping --------------------------------------------------------------------------------------------------------
+
+const KEPT_MS = 30 * DAY
+const SWEPT_AT_ONCE = 5_000
+
+/** What is long past goes, and what belonged to a webhook that is no more. */
+export async function sweepDeliveries(db: Db): Promise<void> {
+  await db.query(sql`
+    delete from webhook_deliveries delivery
+     using (
+             select webhook_id, id
+               from webhook_deliveries
+              where created_at < ${later(-KEPT_MS)}
+              limit ${SWEPT_AT_ONCE}
+           ) as old
+     where delivery.webhook_id = old.webhook_id
+       and delivery.id = old.id`)
+  await db.query(sql`
+    with recursive lane(webhook_id) as (
+      (select webhook_id from webhook_deliveries order by webhook_id limit 1)
+       union all
+      select (
+               select delivery.webhook_id
+                 from webhook_deliveries delivery
+                where delivery.webhook_id > lane.webhook_id
+                order by delivery.webhook_id
+                limit 1
+             )
+        from lane
+       where lane.webhook_id is not null
+    ), orphan as (
+      select delivery.webhook_id, delivery.id
+        from lane
+        join webhook_deliveries delivery on delivery.webhook_id = lane.webhook_id
+       where not exists (select 1 from webhooks where webhooks.id = lane.webhook_id)
+       limit ${SWEPT_AT_ONCE}
+    )
+    delete from webhook_deliveries delivery
+     using orphan
+     where delivery.webhook_id = orphan.webhook_id
+       and delivery.id = orphan.id`)
+}
