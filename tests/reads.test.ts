@@ -12,6 +12,7 @@ import { sealAll } from '../src/events/seal.ts'
 import { newId } from '../src/ids.ts'
 import { mintToken, ServerKeys, sha256 } from '../src/secrets.ts'
 import { startService } from '../src/service.ts'
+import { receiver } from './receiver.ts'
 import { type Api, apiAt, NEW_ADDRESS, NEW_KEY, type Shop, shop } from './shop.ts'
 
 const MANY = 3_000
@@ -104,6 +105,33 @@ test('sealing an event reads that event, among thousands that are sealed', async
   expect(await sql('select from events_waiting')).toEqual([])
   const tooMany = Object.entries(after).filter(([table, rows]) => rows - (before[table] ?? 0) > AT_ONCE * MOST_ROWS)
   expect(tooMany).toEqual([])
+})
+
+test('sending a message reads that message, among thousands that wait, though there were few when it began', async () => {
+  const here = await shop({ WEBHOOK_ALLOW_PRIVATE: 'on' })
+  const { api, owner, store, keys, service, sql } = here
+  const webhooks = `/v1/user/store/${store.id}/webhooks`
+  await sql('alter table webhook_deliveries set (autovacuum_enabled = off)')
+  const [good, bad] = [await receiver(), await receiver(500)]
+  for (const { url } of [good, bad]) await api.post(webhooks, { url, types: ['key.created'] }, { as: owner.token })
+  const sends = async (count: number) => {
+    const sent = good.received.length
+    for (let n = 0; n < count; n++) await api.post(keys, NEW_KEY, { as: owner.token })
+    await Promise.all([good, bad].map(({ messages }) => messages(sent + count)))
+  }
+  // As often as it takes until its plans are made, and kept.
+  await sends(AT_ONCE)
+  await sql(
+    `insert into webhook_deliveries (webhook_id, id, event_id, type, cause, next_attempt_at, created_at)
+     select id, 'dlv_' || n, 'evt_' || n, 'key.created', 'EVENT', now() + interval '1 day', now()
+       from webhooks cross join generate_series(1, $1) as n`,
+    [MANY],
+  )
+  await sends(AT_ONCE)
+  await service.close(0)
+  const { webhook_deliveries, webhooks: ofWebhooks } = await rowsRead(here)
+  expect(webhook_deliveries).toBeLessThan(2 * AT_ONCE * MOST_ROWS)
+  expect(ofWebhooks).toBeLessThan(2 * AT_ONCE * MOST_ROWS)
 })
 
 // ---- helpers --------------------------------------------------------------------------------------------------------

@@ -3,7 +3,7 @@
 
 import { DAY, later, now, SECOND } from '../clock.ts'
 import type { Batch } from '../db/batch.ts'
-import { type Db, sql } from '../db/db.ts'
+import { type Db, type Sql, sql } from '../db/db.ts'
 import type { Here } from '../here.ts'
 import { newId } from '../ids.ts'
 import { addDeliveries, TEST_TYPE } from './deliveries.ts'
@@ -96,11 +96,11 @@ export async function takeDue(db: Db, { roomFor, otherwise, after, most }: Takin
         from lane
        where lane.webhook_id is not null
     ), due as materialized (
-      select delivery.webhook_id, delivery.id, webhook.store_id
+      select delivery.place, webhook.store_id
         from lane
         join webhooks webhook on webhook.id = lane.webhook_id
        cross join lateral (
-               select webhook_id, id
+               select ctid as place
                  from webhook_deliveries
                 where webhook_id = lane.webhook_id
                   and status = 'PENDING'
@@ -115,8 +115,7 @@ export async function takeDue(db: Db, { roomFor, otherwise, after, most }: Takin
       update webhook_deliveries delivery
          set next_attempt_at = ${later(LEASE_MS, at)}
         from due
-       where delivery.webhook_id = due.webhook_id
-         and delivery.id = due.id
+       where delivery.ctid = due.place
    returning delivery.webhook_id, delivery.id, delivery.event_id, delivery.type, delivery.cause, delivery.attempts,
              delivery.created_at, due.store_id
     )
@@ -239,9 +238,8 @@ export async function letGo(db: Db, messages: Message[]): Promise<void> {
       update webhook_deliveries delivery
          set next_attempt_at = ${now()}
         from json_to_recordset(${JSON.stringify(ids)}) as left_over(webhook_id text, id text)
-       where delivery.webhook_id = left_over.webhook_id
-         and delivery.id = left_over.id
-         and delivery.status = 'PENDING'`)
+       cross join lateral ${pendingOne(sql`left_over`)} as found
+       where delivery.ctid = found.place`)
     .catch(() => {})
 }
 
@@ -262,26 +260,18 @@ export type Outcome = {
 
 /** Many at once. A webhook's `failing_since` is written only when it changes: at the first failure, and when it is over. */
 export const settle: Batch<Outcome, void> = async (db, outcomes) => {
+  const delivered = outcomes.filter(({ status }) => status === 'DELIVERED').map(webhookOf)
+  const failed = outcomes.map(webhookOf).filter((id) => !delivered.includes(id))
   await db.query(sql`
-    with outcome as (
-      select *
-        from json_to_recordset(${JSON.stringify(outcomes)})
-             as outcome(webhook_id text, id text, status text, attempts int, at timestamptz, next_attempt_at timestamptz,
-                        duration_ms int, response_status int, response_body text, error text)
-    ), mended as (
+    with mended as (
       update webhooks
          set failing_since = null
-       where id in (select webhook_id from outcome where status = 'DELIVERED')
+       where id = any(${delivered})
          and failing_since is not null
     ), broken as (
       update webhooks
-         set failing_since = (select min(at) from outcome where webhook_id = webhooks.id)
-       where id in (
-               select webhook_id
-                 from outcome
-                group by webhook_id
-               having bool_and(status <> 'DELIVERED')
-             )
+         set failing_since = ${outcomes[0]?.at}
+       where id = any(${failed})
          and failing_since is null
          and enabled
     )
@@ -289,11 +279,30 @@ export const settle: Batch<Outcome, void> = async (db, outcomes) => {
        set status = outcome.status, attempts = outcome.attempts, last_attempt_at = outcome.at,
            next_attempt_at = outcome.next_attempt_at, duration_ms = outcome.duration_ms,
            response_status = outcome.response_status, response_body = outcome.response_body, error = outcome.error
-      from outcome
-     where delivery.webhook_id = outcome.webhook_id
-       and delivery.id = outcome.id
-       and delivery.status = 'PENDING'`)
+      from json_to_recordset(${JSON.stringify(outcomes)})
+           as outcome(webhook_id text, id text, status text, attempts int, at timestamptz, next_attempt_at timestamptz,
+                      duration_ms int, response_status int, response_body text, error text)
+     cross join lateral ${pendingOne(sql`outcome`)} as found
+     where delivery.ctid = found.place`)
   return outcomes.map(() => {})
+}
+
+const webhookOf = (outcome: Outcome) => outcome.webhook_id
+
+/**
+ * Where the row lies, found by its key. A plain join leaves PostgreSQL the choice to read all that is pending instead, and
+ * a plan made while that was little is kept when it has become much. What is pending is what has a next attempt.
+ */
+function pendingOne(wanted: Sql): Sql {
+  return sql`
+    (
+      select ctid as place
+        from webhook_deliveries
+       where webhook_id = ${wanted}.webhook_id
+         and id = ${wanted}.id
+         and next_attempt_at is not null
+       limit 1
+    )`
 }
 
 // ---- house-keeping --------------------------------------------------------------------------------------------------------
@@ -304,15 +313,13 @@ const SWEPT_AT_ONCE = 5_000
 /** What is long past goes, and what belonged to a webhook that is no more. */
 export async function sweepDeliveries(db: Db): Promise<void> {
   await db.query(sql`
-    delete from webhook_deliveries delivery
-     using (
-             select webhook_id, id
+    delete from webhook_deliveries
+     where ctid = any(array(
+             select ctid
                from webhook_deliveries
               where created_at < ${later(-KEPT_MS)}
               limit ${SWEPT_AT_ONCE}
-           ) as old
-     where delivery.webhook_id = old.webhook_id
-       and delivery.id = old.id`)
+           ))`)
   await db.query(sql`
     with recursive lane(webhook_id) as (
       (select webhook_id from webhook_deliveries order by webhook_id limit 1)
@@ -326,15 +333,18 @@ export async function sweepDeliveries(db: Db): Promise<void> {
              )
         from lane
        where lane.webhook_id is not null
-    ), orphan as (
-      select delivery.webhook_id, delivery.id
-        from lane
-        join webhook_deliveries delivery on delivery.webhook_id = lane.webhook_id
-       where not exists (select 1 from webhooks where webhooks.id = lane.webhook_id)
-       limit ${SWEPT_AT_ONCE}
     )
-    delete from webhook_deliveries delivery
-     using orphan
-     where delivery.webhook_id = orphan.webhook_id
-       and delivery.id = orphan.id`)
+    delete from webhook_deliveries
+     where ctid = any(array(
+             select delivery.place
+               from lane
+              cross join lateral (
+                      select ctid as place
+                        from webhook_deliveries
+                       where webhook_id = lane.webhook_id
+                         and not exists (select 1 from webhooks where webhooks.id = lane.webhook_id)
+                       limit ${SWEPT_AT_ONCE}
+                    ) as delivery
+              limit ${SWEPT_AT_ONCE}
+           ))`)
 }
