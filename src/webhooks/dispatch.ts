@@ -153,13 +153,7 @@ export function newDispatcher(
     await enqueue(fresh.taken)
     // Where one round ends the next goes on, so that nobody is left out because of their name.
     const before = takenUpTo
-    takenUpTo =
-      due.length < MOST_WAITING
-        ? ''
-        : (due
-            .map((message) => message.webhook_id)
-            .sort()
-            .at(-1) ?? '')
+    takenUpTo = due.length < MOST_WAITING ? '' : due.map(({ webhook_id }) => webhook_id).reduce(laterOf, '')
     if (before > takenUpTo) wake()
     return due.length + fresh.made
   }
@@ -384,6 +378,10 @@ export function newDispatcher(
 function newLane(id: string): Lane {
   const endpoint = Promise.resolve(null)
   return { id, waiting: [], busy: 0, isQuick: false, refused: false, endpoint, metAt: Number.NEGATIVE_INFINITY }
+}
+
+function laterOf(one: string, other: string): string {
+  return one > other ? one : other
 }
 
 function isLate(message: Message): boolean {
