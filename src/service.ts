@@ -23,6 +23,7 @@ import { type Home, openHome } from './home.ts'
 import { newMetrics } from './http/metrics.ts'
 import { newOverload } from './http/overload.ts'
 import { buildPages } from './http/pages.ts'
+import { newLongAnswers } from './http/pieces.ts'
 import { buildServer } from './http/server.ts'
 import { newStreams } from './http/streams.ts'
 import { newLimits } from './http/walk.ts'
@@ -100,6 +101,7 @@ async function serve(config: Config, home: Home, log: Logger, resolve: Resolve):
       limits: newLimits(config.RATE_LIMIT),
       verifier: newVerifier(db, here, keys, usage, metrics.verified),
       feed,
+      longAnswers: newLongAnswers(),
       changed: dispatcher.wake,
       signatures: { github: githubCheck(config.GITHUB_KEYS_URL) },
     },

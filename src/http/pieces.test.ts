@@ -4,7 +4,7 @@ import { setImmediate as turn } from 'node:timers/promises'
 import { expect, test } from 'vitest'
 import type { Pieces } from '../route.ts'
 import { Type } from '../type.ts'
-import { asStream, begin, piecesOf } from './pieces.ts'
+import { asStream, begin, newLongAnswers, piecesOf } from './pieces.ts'
 import { write } from './walk.ts'
 
 const List = Type.Array(Type.Object({ n: Type.Integer() }, { additionalProperties: false }))
@@ -20,7 +20,7 @@ function bodyOf(some: AsyncGenerator<object[]>) {
 
 test('the pieces make the body that the schema would write, and nothing that it does not list', async () => {
   const some = pages([{ n: 1, secret: 'x' }, { n: 2 }], [], [{ n: 3 }])
-  const { first, rest } = await begin('a', piecesOf(Body, bodyOf(some), write))
+  const { first, rest } = await begin(newLongAnswers(), 'a', piecesOf(Body, bodyOf(some), write))
   expect(first).toBe('{"at":"now","none":[],"some":[{"n":1},{"n":2}')
   expect(JSON.parse(await text(asStream(first, rest)))).toEqual({
     at: 'now',
@@ -36,7 +36,7 @@ test('a page is read when there is room for it, not before', async () => {
   async function* endless(): Pieces {
     for (;;) yield `${++read}`.padEnd(100_000)
   }
-  const { first, rest } = await begin('b', endless())
+  const { first, rest } = await begin(newLongAnswers(), 'b', endless())
   const stream = asStream(first, rest)
   for (let n = 0; n < 20; n++) await turn()
   expect(read).toBe(1)
@@ -55,8 +55,9 @@ test('whoever does not take it is cut off, and counts no more', async () => {
       ended += 1
     }
   }
+  const seats = newLongAnswers()
   for (let n = 1; n <= 3; n++) {
-    const { first, rest } = await begin('c', endless())
+    const { first, rest } = await begin(seats, 'c', endless())
     const [error] = await once(asStream(first, rest, 5), 'error')
     expect([error.code, ended]).toEqual(['request_timeout', n])
   }
@@ -69,12 +70,13 @@ test('so many for one caller, so many on a node; one whose first page fails is n
   async function* broken(): Pieces {
     throw new Error('no page')
   }
-  for (let n = 0; n < 3; n++) await expect(begin('d', broken())).rejects.toThrow('no page')
-  const open = [await begin('d', endless()), await begin('d', endless())]
-  await expect(begin('d', endless())).rejects.toMatchObject({ code: 'rate_limited' })
-  for (let n = 0; n < 48; n++) open.push(await begin(`e${n}`, endless()))
-  await expect(begin('f', endless())).rejects.toMatchObject({ code: 'overloaded' })
+  const seats = newLongAnswers()
+  for (let n = 0; n < 3; n++) await expect(begin(seats, 'd', broken())).rejects.toThrow('no page')
+  const open = [await begin(seats, 'd', endless()), await begin(seats, 'd', endless())]
+  await expect(begin(seats, 'd', endless())).rejects.toMatchObject({ code: 'rate_limited' })
+  for (let n = 0; n < 48; n++) open.push(await begin(seats, `e${n}`, endless()))
+  await expect(begin(seats, 'f', endless())).rejects.toMatchObject({ code: 'overloaded' })
   for (const { rest } of open) await rest.return()
-  const { rest } = await begin('d', endless())
+  const { rest } = await begin(seats, 'd', endless())
   await rest.return()
 })

@@ -4,11 +4,12 @@
 import { Readable } from 'node:stream'
 import type { TObject, TSchema } from 'typebox'
 import { SECOND } from '../clock.ts'
-import { Failure, fail } from '../errors.ts'
+import { Failure } from '../errors.ts'
 import type { Pieces } from '../route.ts'
+import { newSeats, type Seats } from './seats.ts'
 
-/** On a node. Each holds a page, of half a megabyte at most. */
-const MOST_AT_ONCE = 50
+/** Each holds a page, of half a megabyte at most. */
+const MOST_ON_A_NODE = 50
 const MOST_OF_ONE = 2
 /** What was written must be taken within so long. */
 const SLOW_MS = 10 * SECOND
@@ -42,28 +43,24 @@ function isPaged(value: unknown): value is AsyncIterable<unknown[]> {
   return typeof value === 'object' && value !== null && Symbol.asyncIterator in value
 }
 
+export function newLongAnswers(): Seats {
+  const full = `You are being sent ${MOST_OF_ONE} long answers already. Let one of them end first.`
+  return newSeats(MOST_ON_A_NODE, MOST_OF_ONE, full)
+}
+
 /** Waits for the first piece. From then on it is counted until it ends or is told to return. */
-export async function begin(callerId: string, pieces: Pieces): Promise<{ first: string; rest: Pieces }> {
-  const rest = counted(callerId, pieces)
+export async function begin(seats: Seats, callerId: string, pieces: Pieces): Promise<{ first: string; rest: Pieces }> {
+  const rest = seated(seats, callerId, pieces)
   const { value } = await rest.next()
   return { first: value ?? '', rest }
 }
 
-/** Whose are under way. */
-const underWay: string[] = []
-
-async function* counted(callerId: string, pieces: Pieces): Pieces {
-  if (underWay.length >= MOST_AT_ONCE) fail('overloaded', { retryAfterSeconds: 5 })
-  if (underWay.filter((id) => id === callerId).length >= MOST_OF_ONE)
-    fail('rate_limited', {
-      retryAfterSeconds: 5,
-      detail: `You are being sent ${MOST_OF_ONE} long answers already. Let one of them end first.`,
-    })
-  underWay.push(callerId)
+async function* seated(seats: Seats, callerId: string, pieces: Pieces): Pieces {
+  const leave = seats.take(callerId)
   try {
     yield* pieces
   } finally {
-    underWay.splice(underWay.indexOf(callerId), 1)
+    leave()
   }
 }
 

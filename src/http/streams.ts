@@ -5,8 +5,9 @@ import type { ServerResponse } from 'node:http'
 import { SECOND } from '../clock.ts'
 import { fail } from '../errors.ts'
 import type { Stream } from '../route.ts'
+import { newSeats } from './seats.ts'
 
-const MOST_STREAMS = 5_000
+const MOST_ON_A_NODE = 5_000
 const MOST_OF_ONE = 100
 /** What was written must be taken within so long. */
 const SLOW_MS = 10 * SECOND
@@ -24,34 +25,26 @@ export type Streams = {
 export type OpenStream = { closing: AbortController; done(): void }
 
 export function newStreams(): Streams {
+  const full = `You have ${MOST_OF_ONE} streams open on this node. Close one first.`
+  const seats = newSeats(MOST_ON_A_NODE, MOST_OF_ONE, full)
   const open = new Set<AbortController>()
-  const ofCaller = new Map<string, number>()
   let stopping = false
   return {
     admit(callerId) {
-      const own = ofCaller.get(callerId) ?? 0
       if (stopping) fail('unavailable', { retryAfterSeconds: 1 })
-      if (open.size >= MOST_STREAMS) fail('overloaded', { retryAfterSeconds: 5 })
-      if (own >= MOST_OF_ONE)
-        fail('rate_limited', {
-          retryAfterSeconds: 5,
-          detail: `You have ${MOST_OF_ONE} streams open on this node. Close one first.`,
-        })
+      const leave = seats.take(callerId)
       const closing = new AbortController()
       open.add(closing)
-      ofCaller.set(callerId, own + 1)
       return {
         closing,
         done() {
           if (!open.delete(closing)) return
-          const left = (ofCaller.get(callerId) as number) - 1
-          if (left === 0) ofCaller.delete(callerId)
-          else ofCaller.set(callerId, left)
+          leave()
           closing.abort()
         },
       }
     },
-    open: () => open.size,
+    open: seats.taken,
     close() {
       stopping = true
       for (const closing of open) closing.abort()

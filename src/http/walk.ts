@@ -40,6 +40,7 @@ import type { Answer, Retry, Route, Sent } from '../route.ts'
 import { readJson } from './json.ts'
 import { begin, piecesOf } from './pieces.ts'
 import { renderProblem } from './problem.ts'
+import type { Seats } from './seats.ts'
 
 /** What the walk needs of a request; the framework is named in server.ts alone. */
 export type Incoming = {
@@ -69,6 +70,7 @@ export type Gate = {
   limits: { callers: Buckets; addresses: Buckets } | null
   verifier: Verifier
   feed: Feed
+  longAnswers: Seats
   /** Called after every change: whoever has to tell of it may look. */
   changed(): void
   /** Whose signature a row can ask for. */
@@ -346,7 +348,7 @@ async function perform(
   const handle = async (db: Db) => {
     const answer = await route.handle({ ...asked, db })
     changed = answer.changedKeys ?? changed
-    if (route.inPages) return beginPages(route, answer, caller?.id ?? incoming.ip)
+    if (route.inPages) return beginPages(gate, route, answer, caller?.id ?? incoming.ip)
     return answer.sent ?? sentFor(route, answer)
   }
   if (route.method === 'GET' || route.asksOnly) return unlessKept(route, incoming, await handle(gate.db))
@@ -524,10 +526,10 @@ function sentFor(route: Route, answer: Answer<unknown>, text?: string): Sent {
 }
 
 /** Of an answer in pages the first piece is waited for: what fails until then is answered as every failure is. */
-async function beginPages(route: Route, answer: Answer<unknown>, callerId: string): Promise<Sent> {
+async function beginPages(gate: Gate, route: Route, answer: Answer<unknown>, callerId: string): Promise<Sent> {
   // Only what has lists has pages of them.
   const [schema, body] = [route.returns[1] as TObject, answer.body as Record<string, unknown>]
-  const { first, rest } = await begin(callerId, piecesOf(schema, body, write))
+  const { first, rest } = await begin(gate.longAnswers, callerId, piecesOf(schema, body, write))
   return { ...sentFor(route, answer, first), rest }
 }
 
