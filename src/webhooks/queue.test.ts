@@ -1,0 +1,51 @@
+import { expect, onTestFinished, test } from 'vitest'
+import { shop } from '../../tests/shop.ts'
+import { connect } from '../db/db.ts'
+import { letGo, takeDue } from './queue.ts'
+
+/** Three webhooks with five messages each, and nobody who sends them. */
+async function waiting() {
+  const { store, service, sql, databaseUrl } = await shop()
+  await service.close(0)
+  await sql(
+    `insert into webhooks (id, store_id, url, types, secret, secret_kid, created_by_kind, created_by_id, created_at, updated_at)
+     select 'wh_' || name, $1, 'https://shop.example', '{*}', '', '', 'user', 'user', now(), now()
+       from unnest('{a,b,c}'::text[]) as name`,
+    [store.id],
+  )
+  await sql(
+    `insert into webhook_deliveries (webhook_id, id, event_id, type, cause, next_attempt_at, created_at)
+     select id, 'dlv_' || n, 'evt_' || n, 'webhook.test', 'TEST', now() - n * interval '1 second', now()
+       from webhooks cross join generate_series(1, 5) as n`,
+  )
+  const db = connect({ connectionString: databaseUrl })
+  onTestFinished(() => db.close())
+  return { db, sql }
+}
+
+const named = (messages: { webhook_id: string; id: string }[]) =>
+  messages.map(({ webhook_id, id }) => `${webhook_id} ${id}`).sort()
+
+test('of each webhook as many as there is room for, the longest due first, and none twice', async () => {
+  const { db } = await waiting()
+  const taking = { roomFor: { wh_a: 0, wh_b: 3 }, otherwise: 1, after: '', most: 100 }
+  expect(named(await takeDue(db, taking))).toEqual(['wh_b dlv_3', 'wh_b dlv_4', 'wh_b dlv_5', 'wh_c dlv_5'])
+  expect(named(await takeDue(db, taking))).toEqual(['wh_b dlv_1', 'wh_b dlv_2', 'wh_c dlv_4'])
+})
+
+test('a round that was full goes on behind the last webhook it came to', async () => {
+  const { db } = await waiting()
+  const taking = { roomFor: {}, otherwise: 2, most: 3 }
+  expect(named(await takeDue(db, { ...taking, after: '' }))).toEqual(['wh_a dlv_4', 'wh_a dlv_5', 'wh_b dlv_5'])
+  expect(named(await takeDue(db, { ...taking, after: 'wh_b' }))).toEqual(['wh_c dlv_4', 'wh_c dlv_5'])
+})
+
+test('what is let go is due at once, unless it is over', async () => {
+  const { db, sql } = await waiting()
+  const taking = { roomFor: { wh_a: 5 }, otherwise: 0, after: '', most: 100 }
+  const taken = await takeDue(db, taking)
+  expect(taken).toHaveLength(5)
+  await sql(`update webhook_deliveries set status = 'DELIVERED', next_attempt_at = null where id = 'dlv_1'`)
+  await letGo(db, taken)
+  expect(named(await takeDue(db, taking))).toEqual(['wh_a dlv_2', 'wh_a dlv_3', 'wh_a dlv_4', 'wh_a dlv_5'])
+})
