@@ -59,6 +59,8 @@ const FRESH_MS = 200
 const IDLE_MS = SECOND
 const FULL_MS = 100
 const ROUND_MS = 20
+/** A look that finds nothing is followed by so many times as long without one. */
+const REST_FACTOR = 10
 /** What turning an event into a delivery costs, when sending one is 1. */
 const FAN_OUT_COST = 0.25
 
@@ -94,6 +96,7 @@ export function newDispatcher(
   const brokenOff: Message[] = []
   let unwritten = 0
   let takenUpTo = ''
+  let lookAgainAt = 0
   let woken = false
   let resume = () => {}
   const wake = () => {
@@ -115,9 +118,10 @@ export function newDispatcher(
   async function keepGoing(): Promise<void> {
     while (!closing.signal.aborted) {
       const mayTake = pace.left() && countWaiting() < MOST_WAITING
+      const rests = untilLook() > 0
       const found = mayTake ? await roundSurely() : 0
       if (found === 0) await sleep(ROUND_MS, undefined, closing).catch(() => {})
-      await pause(found > 0 ? ROUND_MS : mayTake ? IDLE_MS : FULL_MS)
+      await pause(found > 0 ? ROUND_MS : !mayTake ? FULL_MS : rests ? untilLook() : IDLE_MS)
     }
   }
 
@@ -144,18 +148,34 @@ export function newDispatcher(
   }
 
   async function round(): Promise<number> {
-    const known = [...lanes.keys(), ...slowUntil.keys()]
-    const roomFor = Object.fromEntries(known.map((id) => [id, Math.max(0, roomInLane(id))]))
-    const due = await takeDue(db, { roomFor, otherwise: FEW, after: takenUpTo, most: MOST_WAITING })
-    await enqueue(due)
+    const due = untilLook() === 0 ? await look() : 0
     const fresh = await fanOut(db, (id, already) => already < roomInLane(id))
     pace.spend(fresh.made * FAN_OUT_COST)
     await enqueue(fresh.taken)
-    // Where one round ends the next goes on, so that nobody is left out because of their name.
+    if (fresh.taken.length < fresh.made) lookAgainAt = 0
+    return due + fresh.made
+  }
+
+  function untilLook(): number {
+    return Math.max(0, lookAgainAt - performance.now())
+  }
+
+  /** Passes by every webhook that has something pending. So when nothing was due, it is not done again at once. */
+  async function look(): Promise<number> {
+    const began = performance.now()
+    const known = [...lanes.keys(), ...slowUntil.keys()]
+    const roomFor = Object.fromEntries(known.map((id) => [id, Math.max(0, roomInLane(id))]))
+    const due = await takeDue(db, { roomFor, otherwise: FEW, after: takenUpTo, most: MOST_WAITING })
+    lookAgainAt = due.length > 0 ? 0 : began + (performance.now() - began) * REST_FACTOR
+    await enqueue(due)
+    // Where one look ends the next goes on, so that nobody is left out because of their name.
     const before = takenUpTo
     takenUpTo = due.length < MOST_WAITING ? '' : due.map(({ webhook_id }) => webhook_id).reduce(laterOf, '')
-    if (before > takenUpTo) wake()
-    return due.length + fresh.made
+    if (before > takenUpTo) {
+      lookAgainAt = 0
+      wake()
+    }
+    return due.length
   }
 
   /** How many more may be taken up for a webhook. For a slow one only what can be begun. */
