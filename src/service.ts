@@ -16,7 +16,7 @@ import { listen } from './db/listen.ts'
 import { migrate } from './db/migrate.ts'
 import { newResolve, type Resolve, resolveHere } from './dns.ts'
 import { EVENTS_CHANNEL, newNews } from './events/log.ts'
-import { startSealing } from './events/seal.ts'
+import { settleAfterMove, startSealing } from './events/seal.ts'
 import { newFeed } from './events/stream.ts'
 import { hereFrom } from './here.ts'
 import { type Home, openHome } from './home.ts'
@@ -46,19 +46,32 @@ export type Service = {
   close(patienceMs?: number): Promise<void>
 }
 
+type Say = (line: string) => void
+
 export async function startService(
   config: Config,
   log: Logger,
-  say: (line: string) => void,
+  say: Say,
   resolve: Resolve = config.WEBHOOK_ALLOW_PRIVATE === 'on' ? resolveHere : newResolve(),
 ): Promise<Service> {
   const home = await openHome(config, say)
   try {
     await migrate(home.connection, say)
+    await moveIn(home, say)
     return await serve(config, home, log, resolve)
   } catch (error) {
     await home.close()
     throw error
+  }
+}
+
+/** Before anybody writes here. */
+async function moveIn({ connection }: Home, say: Say): Promise<void> {
+  const db = connect(connection)
+  try {
+    await settleAfterMove(db, say)
+  } finally {
+    await db.close()
   }
 }
 

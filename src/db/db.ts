@@ -66,7 +66,7 @@ export function connect(connection: Connection): Database {
     // The driver's own clock: a server that is frozen cannot keep to the others.
     query_timeout: 7_000,
     application_name: 'storekeeper',
-    options: ['timezone=UTC', ...STEADY_PLANS].map((setting) => `-c ${setting}`).join(' '),
+    options: ['timezone=UTC', 'datestyle=ISO', ...STEADY_PLANS].map((setting) => `-c ${setting}`).join(' '),
     pipeline: true,
     types: { getTypeParser },
   })

@@ -4,7 +4,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import pg from 'pg'
 import { expect, onTestFinished, test, vi } from 'vitest'
 import { NEW_KEY, type Shop, shop } from '../../tests/shop.ts'
-import { sql as statement } from '../db/db.ts'
+import { connect, sql as statement } from '../db/db.ts'
 import { newId } from '../ids.ts'
 import { type Head, newNews, readHead, readSealed } from './log.ts'
 import { markAfter, sealAll, startSealing } from './seal.ts'
@@ -281,6 +281,39 @@ test('restored on a server whose transactions have smaller numbers: what had no 
   const events = await readSealed(service.db, store.id, 0, 10_000)
   expect([events[1]?.id, events.at(-1)?.id]).toEqual([first, second])
   await expectSound(world)
+})
+
+test('moved to another server, and written to from the first moment: what came along stands first, and nothing is lost', async () => {
+  const world = await shop()
+  const { store, owner, sql } = world
+  await settled(world)
+  await world.service.close(0)
+  // The numbers of the server it comes from are but a few ahead: they are reached before anybody has looked.
+  const [{ xid }] = await sql('select pg_current_xact_id()::text as xid')
+  const ahead = (count: number) => String(BigInt(xid) + BigInt(count))
+  await writeMany(await client(world), store.id, 700, 'came along', ahead(30))
+  await sql(`update event_mark set server = 'another', tx = $1::text::xid8, id = '', open = '[]'`, [ahead(12)])
+  const [one, other] = await Promise.all([world.node(), world.node()])
+  const names = Array.from({ length: 24 }, (_, n) => `Shop ${n}`)
+  const path = `/v1/user/store/${store.id}`
+  const answers = await Promise.all(
+    names.map((name, n) => (n % 2 ? one : other).patch(path, { name }, { as: owner.token })),
+  )
+  expect(answers.map(({ status }) => status)).toEqual(names.map(() => 200))
+  const db = connect({ connectionString: world.databaseUrl })
+  onTestFinished(() => db.close())
+  await vi.waitFor(async () => expect((await readHead(db, store.id)).seq).toBe(1 + 700 + 24), 10_000)
+  const subjects = (await readSealed(db, store.id, 1, 1_000)).map(({ subject }) => subject)
+  expect(subjects).toEqual([...Array(700).fill('came along'), ...Array(24).fill(store.id)])
+})
+
+test('without its mark sealing fails, and says so', async () => {
+  const { service, sql } = await shop()
+  await expect(sql('delete from event_mark')).rejects.toThrow('A row of event_mark never changes')
+  await expect(sql('truncate event_heads')).rejects.toThrow('A row of event_heads never changes')
+  await sql('alter table event_mark disable trigger all')
+  await sql('delete from event_mark')
+  await expect(sealAll(service.db)).rejects.toThrow('The mark of sealing is missing.')
 })
 
 test('when transactions reach the numbers of restored ones, those keep their places and the new ones get theirs', async () => {

@@ -11,6 +11,7 @@
 // and after every crash. It names the transactions that were under way, because below the oldest of them there may be
 // nothing new for hours while above it there is all the traffic.
 
+import { setTimeout as sleep } from 'node:timers/promises'
 import type { Failed } from '../background.ts'
 import { now, SECOND } from '../clock.ts'
 import { type Db, sql } from '../db/db.ts'
@@ -75,25 +76,30 @@ type WaitingRow = Pick<SealedRow, 'id' | 'store_id' | 'type' | 'subject'> & { at
 
 async function sealSome(db: Db): Promise<number> {
   if (!(await anyWaiting(db))) return 0
-  const { count, restored } = await db.transaction(async (tx) => {
+  const { count, moved } = await db.transaction(async (tx) => {
     // In statements of their own: the second sees what the last who held the lock has done.
     const [turn, mark] = await Promise.all([takeTurn(tx), readMark(tx)])
-    if (!turn || mark.above) return { count: 0, restored: turn && mark.above }
+    if (!turn || mark.moved) return { count: 0, moved: turn && mark.moved }
     const rows = await readNext(tx, mark)
     const last = rows.at(-1)
     if (last) await append(tx, rows.filter(isUnsealed), markAfter(mark, readSnapshot(last.snapshot), rows))
-    return { count: rows.length, restored: false }
+    return { count: rows.length, moved: false }
   })
-  return restored ? sealRestored(db) : count
+  return moved ? sealMoved(db) : count
 }
 
 async function anyWaiting(db: Db): Promise<boolean> {
   const found = await db.one<{ any: boolean }>(sql`
-    select tx > pg_snapshot_xmax(pg_current_snapshot())
+    select server is distinct from (select system_identifier::text from pg_control_system())
+           or tx > pg_snapshot_xmax(pg_current_snapshot())
            or exists (select from events_waiting) as any
       from event_mark
      where n = 1`)
-  return found?.any === true
+  return found ? found.any : failWithoutMark()
+}
+
+function failWithoutMark(): never {
+  throw new Error('The mark of sealing is missing.')
 }
 
 async function takeTurn(tx: Db): Promise<boolean> {
@@ -101,21 +107,22 @@ async function takeTurn(tx: Db): Promise<boolean> {
   return turn?.mine === true
 }
 
-/** A mark above all transactions there have been is of another server: see sealRestored. */
-async function readMark(tx: Db): Promise<Mark & { above: boolean }> {
-  const mark = await tx.one<Mark & { above: boolean }>(sql`
-    select tx::text, id, open, tx > pg_snapshot_xmax(pg_current_snapshot()) as above
+/** A mark of another server, or above all transactions there have been, says nothing here: see sealMoved. */
+async function readMark(tx: Db): Promise<Mark & { moved: boolean }> {
+  const mark = await tx.one<Mark & { moved: boolean }>(sql`
+    select tx::text, id, open,
+           server is distinct from (select system_identifier::text from pg_control_system())
+           or tx > pg_snapshot_xmax(pg_current_snapshot()) as moved
       from event_mark
      where n = 1`)
-  if (!mark) throw new Error('The mark of sealing is missing.')
-  return mark
+  return mark ?? failWithoutMark()
 }
 
 type NextRow = WaitingRow & { tx: string; sealed: boolean; snapshot: string }
 
 /**
  * The next events that the mark does not cover, and what was to be seen when they were read. One that is sealed already is
- * among them only after a restore, when transactions have the numbers of old ones.
+ * among them only after a move, when transactions have the numbers of old ones.
  */
 function readNext(tx: Db, mark: Mark): Promise<NextRow[]> {
   return tx.query<NextRow>(sql`
@@ -223,7 +230,8 @@ async function append(tx: Db, rows: WaitingRow[], mark: Mark): Promise<void> {
       update event_mark
          set tx = ${mark.tx}::xid8,
              id = ${mark.id},
-             open = ${JSON.stringify(mark.open)}
+             open = ${JSON.stringify(mark.open)},
+             server = (select system_identifier::text from pg_control_system())
        where n = 1
     )
     select pg_notify(${EVENTS_CHANNEL}, chain)
@@ -264,17 +272,33 @@ function arrayOf(values: (string | number)[]): string {
   return `{${JSON.stringify(values).slice(1, -1)}}`
 }
 
-// ---- after a restore ------------------------------------------------------------------------------------------------
+// ---- after a move ---------------------------------------------------------------------------------------------------
 
 const LOOKED_THROUGH = 5_000
 
 /**
+ * To be done before anybody writes: what came along from another server stands before all that is written here. Where
+ * several nodes start, one does it and the others wait.
+ */
+export async function settleAfterMove(db: Db, say: (line: string) => void): Promise<void> {
+  const isMoved = async () => (await readMark(db)).moved
+  if (!(await isMoved())) return
+  const any = await db.one(sql`select from event_seals limit 1`)
+  if (any) say('This database comes from another server: its events are looked through, once …')
+  for (;;) {
+    await sealMoved(db)
+    if (!(await isMoved())) return
+    await sleep(PAUSE_MS)
+  }
+}
+
+/**
  * A dump that was restored on another server brings the numbers of that server's transactions along, and here they begin
- * anew, far below the mark. So everything is looked through, once, for what has no seal, in one transaction that sees one
+ * anew, often far below the mark. So everything is looked through, once, for what has no seal, in one transaction that sees one
  * moment; the mark is that moment. Later, when transactions here reach the numbers of old ones, the pass meets those
  * again, finds them sealed, and goes on.
  */
-async function sealRestored(db: Db): Promise<number> {
+async function sealMoved(db: Db): Promise<number> {
   return db.transaction(async (tx) => {
     await tx.query(sql`set transaction isolation level repeatable read`)
     if (!(await takeTurn(tx))) return 0

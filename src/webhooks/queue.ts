@@ -3,7 +3,7 @@
 
 import { DAY, later, now, SECOND } from '../clock.ts'
 import type { Batch } from '../db/batch.ts'
-import { type Db, type Sql, sql } from '../db/db.ts'
+import { type Db, sql } from '../db/db.ts'
 import type { Here } from '../here.ts'
 import { newId } from '../ids.ts'
 import { addDeliveries, TEST_TYPE } from './deliveries.ts'
@@ -238,7 +238,14 @@ export async function letGo(db: Db, messages: Message[]): Promise<void> {
       update webhook_deliveries delivery
          set next_attempt_at = ${now()}
         from json_to_recordset(${JSON.stringify(ids)}) as left_over(webhook_id text, id text)
-       cross join lateral ${pendingOne(sql`left_over`)} as found
+       cross join lateral (
+               select ctid as place
+                 from webhook_deliveries
+                where webhook_id = left_over.webhook_id
+                  and id = left_over.id
+                  and next_attempt_at is not null
+                limit 1
+             ) as found
        where delivery.ctid = found.place`)
     .catch(() => {})
 }
@@ -258,7 +265,13 @@ export type Outcome = {
   error: string | null
 }
 
-/** Many at once. A webhook's `failing_since` is written only when it changes: at the first failure, and when it is over. */
+/**
+ * Many at once. A webhook's `failing_since` is written only when it changes: at the first failure, and when it is over.
+ *
+ * Each row is found by its key first, and what is pending is what has a next attempt. A plain join on `status` leaves
+ * PostgreSQL the choice to read all that is pending instead, and a plan made while that was little is kept when it has
+ * become much.
+ */
 export const settle: Batch<Outcome, void> = async (db, outcomes) => {
   const delivered = outcomes.filter(({ status }) => status === 'DELIVERED').map(webhookOf)
   const failed = outcomes.map(webhookOf).filter((id) => !delivered.includes(id))
@@ -282,28 +295,19 @@ export const settle: Batch<Outcome, void> = async (db, outcomes) => {
       from json_to_recordset(${JSON.stringify(outcomes)})
            as outcome(webhook_id text, id text, status text, attempts int, at timestamptz, next_attempt_at timestamptz,
                       duration_ms int, response_status int, response_body text, error text)
-     cross join lateral ${pendingOne(sql`outcome`)} as found
+     cross join lateral (
+             select ctid as place
+               from webhook_deliveries
+              where webhook_id = outcome.webhook_id
+                and id = outcome.id
+                and next_attempt_at is not null
+              limit 1
+           ) as found
      where delivery.ctid = found.place`)
   return outcomes.map(() => {})
 }
 
 const webhookOf = (outcome: Outcome) => outcome.webhook_id
-
-/**
- * Where the row lies, found by its key. A plain join leaves PostgreSQL the choice to read all that is pending instead, and
- * a plan made while that was little is kept when it has become much. What is pending is what has a next attempt.
- */
-function pendingOne(wanted: Sql): Sql {
-  return sql`
-    (
-      select ctid as place
-        from webhook_deliveries
-       where webhook_id = ${wanted}.webhook_id
-         and id = ${wanted}.id
-         and next_attempt_at is not null
-       limit 1
-    )`
-}
 
 // ---- house-keeping --------------------------------------------------------------------------------------------------------
 
