@@ -9,8 +9,8 @@ const USAGE = `Usage: npm run --silent storekeeper -- <command>
   service-token list            list the tokens, without their values
   service-token revoke <id>     end a token
   events export <storeId>       print the sealed events of a store, a line of JSON each; --system: of no store
-  events head <storeId>         print the position and hash that all of them end in
-  events verify <file>          check an export, from a file or - for stdin; --head <hash>: also that its end is there
+  events head <storeId>         print the position and hash that all of them end in; --all: of every store
+  events verify <file>          check an export, from a file or - for stdin; --head <head>: also that its end is there
   scan <path…>                  find keys and tokens in files or, with --history, in a git repository; see scan --help
   secret rotate                 give an embedded database a new server secret, with the service stopped
   secret rewrap                 move what is kept under the previous server secret to the current one

@@ -3,9 +3,9 @@
 // The exit code is 0 for nothing found, 1 for found, 2 for a scan that could not be done.
 
 import { realpathSync, statSync } from 'node:fs'
-import { resolve } from 'node:path'
 import { parseArgs } from 'node:util'
 import { readKeyPrefix } from '../config.ts'
+import { pathOf } from './place.ts'
 import { type Place, reason, scanPlace, scanStream } from './scan-files.ts'
 import { GitFault, scanHistory } from './scan-history.ts'
 import { type Find, Search } from './scan-search.ts'
@@ -124,12 +124,9 @@ async function scanRepository(place: Place, search: Search, skip: Set<string>, t
   }
 }
 
-/** npm runs a script in the folder of its package, and tells in INIT_CWD where its caller is. */
 function findPlace(given: string): Place {
-  const { npm_lifecycle_event, npm_package_name, INIT_CWD } = process.env
-  const byNpm = npm_lifecycle_event === 'storekeeper' && npm_package_name === 'storekeeper'
   try {
-    const path = resolve(byNpm && INIT_CWD ? INIT_CWD : '.', given)
+    const path = pathOf(given)
     const stats = statSync(path)
     // A pipe such as the shell's <(command) is a link to what has no path.
     return { given, real: stats.isFile() || stats.isDirectory() ? realpathSync(path) : path, stats }

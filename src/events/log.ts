@@ -69,6 +69,23 @@ export async function readHead(db: Db, storeId: string | null): Promise<Head> {
   return { seq: Number(row.seq), hash: row.hash, at: row.at.toISOString() }
 }
 
+/** The heads there are: of a store, of what belongs to none (null), or of all. */
+export async function readHeads(db: Db, storeId?: string | null): Promise<(Head & { storeId: string | null })[]> {
+  const chain = storeId === undefined ? null : (storeId ?? SYSTEM_CHAIN)
+  const rows = await db.query<{ chain: string; seq: string; hash: string; at: Date }>(sql`
+    select chain, seq, encode(hash, 'hex') as hash, at
+      from event_heads
+     where ${chain}::text is null
+        or chain = ${chain}
+     order by chain`)
+  return rows.map((row) => ({
+    storeId: row.chain === SYSTEM_CHAIN ? null : row.chain,
+    seq: Number(row.seq),
+    hash: row.hash,
+    at: row.at.toISOString(),
+  }))
+}
+
 export type News = {
   on(told: (storeId: string | null) => void): () => void
   /** For whoever hears the words from the database (service.ts). */

@@ -50,7 +50,11 @@ export const EVENT_TYPES = {
   'member.left': { subject: 'user', about: 'A member left.', data: ['role'] },
   'member.invited': { subject: 'inv', about: 'Somebody was invited.', data: ['role', 'permissions'] },
   'member.invitation_withdrawn': { subject: 'inv', about: 'An invitation was withdrawn.', data: [] },
-  'key.created': { subject: 'key', about: 'A key was made.', data: ['name', 'type', 'permissions', 'expiresAt'] },
+  'key.created': {
+    subject: 'key',
+    about: 'A key was made.',
+    data: ['name', 'type', 'permissions', 'expiresAt', 'ipAllowlist', 'rateLimit'],
+  },
   'key.updated': {
     subject: 'key',
     about: 'A key was changed: `from` and `to` hold what differs. Of metadata only that it was changed is told.',

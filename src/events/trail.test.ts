@@ -33,7 +33,14 @@ test('the trail of a store, newest first', async () => {
           ...common,
           type: 'key.created',
           subject: key.id,
-          data: { name: 'Checkout', type: 'PROD', permissions: ['READ', 'WRITE'], expiresAt: null },
+          data: {
+            name: 'Checkout',
+            type: 'PROD',
+            permissions: ['READ', 'WRITE'],
+            expiresAt: null,
+            ipAllowlist: null,
+            rateLimit: null,
+          },
         },
         {
           ...common,

@@ -1,6 +1,7 @@
 // The audit trail of a store, a page at a time, newest first. Pages are cut by position: what is sealed while somebody
 // turns them stands above where they began, so that nothing is missed and nothing comes twice.
 
+import { setTimeout as sleep } from 'node:timers/promises'
 import { type Db, sql } from '../db/db.ts'
 import { fail, failInput } from '../errors.ts'
 import type { Here } from '../here.ts'
@@ -99,18 +100,29 @@ export function readTypes(text: string | undefined): EventType[] | null {
   return [...found]
 }
 
+/** A webhook tells of an event before it has its position; it is waited for, and so often. */
+const WAIT_MS = 200
+const MOST_WAITS = 25
+
 /** Where somebody stopped reading: the position of the last event they have. */
 export async function positionOf(db: Db, storeId: string, eventId: string): Promise<number> {
-  const row = isId('evt', eventId)
-    ? await db.one<{ seq: string }>(sql`
-        select seq
-          from event_seals
-         where event_id = ${eventId}
-           and chain = ${storeId}`)
-    : null
-  return row
-    ? Number(row.seq)
-    : fail('invalid_cursor', {
-        detail: 'There is no such event in this store. Give the id of the last event you have, or none to begin now.',
-      })
+  if (!isId('evt', eventId)) failUnknown()
+  for (let waits = 0; waits < MOST_WAITS; waits++) {
+    const found = await db.one<{ seq: string | null }>(sql`
+      select seal.seq
+        from events event
+        left join event_seals seal on seal.event_id = event.id
+       where event.id = ${eventId}
+         and event.store_id = ${storeId}`)
+    if (!found) failUnknown()
+    if (found.seq !== null) return Number(found.seq)
+    await sleep(WAIT_MS)
+  }
+  return fail('unavailable', { retryAfterSeconds: 1 })
+}
+
+function failUnknown(): never {
+  fail('invalid_cursor', {
+    detail: 'There is no such event in this store. Give the id of the last event you have, or none to begin now.',
+  })
 }

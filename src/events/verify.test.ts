@@ -162,8 +162,12 @@ test('the command exports, prints the head and checks, and its exit code says wh
   expect(exported.code).toBe(0)
   const lines = exported.out.trimEnd().split('\n')
   expect(lines.map((line) => JSON.parse(line).type)).toEqual(['store.created', ...Array(3).fill('key.created')])
-  const head = JSON.parse((await command(world, ['head', store.id])).out)
-  expect(head).toEqual({ seq: 4, hash: JSON.parse(lines[3] as string).hash, at: expect.any(String) })
+  const printed = (await command(world, ['head', store.id])).out
+  const head = JSON.parse(printed)
+  const { hash } = JSON.parse(lines[3] as string)
+  expect(head).toEqual({ storeId: store.id, seq: 4, hash, at: expect.any(String) })
+  const all = (await command(world, ['head', '--all'])).out.trimEnd().split('\n')
+  expect(all.map((line) => JSON.parse(line))).toEqual([head, expect.objectContaining({ storeId: null })])
 
   writeFileSync(file, exported.out)
   expect(await command(world, ['verify', file, '--head', `4:${head.hash}`])).toEqual({
@@ -171,7 +175,9 @@ test('the command exports, prints the head and checks, and its exit code says wh
     out: `Sound: 4 events of ${store.id}, head ${head.hash}\n`,
     err: '',
   })
-  expect(await command(world, ['verify', '-', '--head', head.hash], exported.out)).toMatchObject({ code: 0 })
+  for (const given of [head.hash, printed.trimEnd()])
+    expect(await command(world, ['verify', '-', '--head', given], exported.out)).toMatchObject({ code: 0 })
+  expect(await command(world, ['verify', '-'], exported.out.replaceAll('\n', '\r\n'))).toMatchObject({ code: 0 })
 
   writeFileSync(file, exported.out.replace('"key.created"', '"key.revoked"'))
   const found = await command(world, ['verify', file])
@@ -182,11 +188,16 @@ test('the command exports, prints the head and checks, and its exit code says wh
   expect(await command(world, ['verify', file, '--head', head.hash])).toMatchObject({ code: 1 })
   writeFileSync(file, '')
   expect(await command(world, ['verify', file])).toMatchObject({ code: 1 })
-  for (const args of [
-    ['verify', join(folder, 'nothing')],
-    ['verify', file, '--head', 'x'],
-  ])
+  writeFileSync(file, 'x'.repeat(3 * 1024 * 1024))
+  expect(await command(world, ['verify', file])).toEqual({
+    code: 1,
+    out: '',
+    err: 'Not sound: line 1 is not as the export wrote it: it was altered (line 1).\n',
+  })
+  for (const args of [['verify', join(folder, 'nothing')], ['verify', file, '--head', 'x'], ['export'], ['head', 'x']])
     expect(await command(world, args), args.join(' ')).toMatchObject({ code: 2, out: '' })
+  for (const verb of ['export', 'head'])
+    expect(await command(world, [verb, newId('store')])).toMatchObject({ code: 1, out: '' })
   expect((await command(world, ['export', '--system'])).out).toContain('"storeId":null')
 }, 180_000)
 

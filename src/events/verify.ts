@@ -45,6 +45,11 @@ export async function verifyChain(
       return broken(line, `${name} does not match its hash: it was altered, or put in the place of another`)
     seq = event.seq
     if (isAnchor(anchor, seq, hash)) anchored = true
+    else if (anchor?.seq === seq)
+      return broken(
+        line,
+        `${name} has another hash than the head you gave: it, or what stands before it, was written anew`,
+      )
     progress(seq)
   }
   if (!anchored) return broken(line + 1, unanchored(anchor as Anchor, seq))

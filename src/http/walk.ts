@@ -426,6 +426,9 @@ function readQuery(route: Route, sent: Record<string, unknown>, faults: Fault[])
   const query = Object.fromEntries(
     Object.entries(sent).map(([name, value]) => [name, asNumber(properties[name], value)]),
   )
+  for (const [name, value] of Object.entries(query))
+    if (typeof value === 'string' && value.includes('\0'))
+      faults.push({ pointer: `?${step(name)}`, code: 'invalid_characters', detail: 'This may not hold U+0000.' })
   if (route.query) faults.push(...check(route.query, query).map(asInQuery))
   else
     for (const name of Object.keys(query))

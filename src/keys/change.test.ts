@@ -294,7 +294,14 @@ describe('PATCH', () => {
       {
         ...base,
         type: 'key.created',
-        data: { name: 'Checkout', type: 'PROD', permissions: ['READ', 'WRITE'], expiresAt: null },
+        data: {
+          name: 'Checkout',
+          type: 'PROD',
+          permissions: ['READ', 'WRITE'],
+          expiresAt: null,
+          ipAllowlist: null,
+          rateLimit: null,
+        },
       },
       {
         ...base,

@@ -49,8 +49,9 @@ export async function createKey(
     etag: etagOf(row.revision),
     resource: { id: row.id, location: `/v1/user/store/${storeId}/keys/${row.id}` },
   }
-  const { name, type, permissions, expires_at } = row
-  const event = newEvent(caller, storeId, 'key.created', row.id, { name, type, permissions, expiresAt: expires_at })
+  const { name, type, permissions, expiresAt, ipAllowlist, rateLimit } = answer.body
+  const told = { name, type, permissions, expiresAt, ipAllowlist, rateLimit }
+  const event = newEvent(caller, storeId, 'key.created', row.id, told)
   const written = asWritten(here, caller, row, event, retry?.rowFor(answer))
   let outcome = await db.batched(insertKeys, written)
   // A retry in the same batch takes up room that it does not need, so that more than one try may be due.

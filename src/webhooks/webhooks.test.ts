@@ -213,7 +213,14 @@ test('what happens arrives signed, and the standard library of receivers accepts
     storeId: store.id,
     actor: { kind: 'user', id: owner.id },
     subject: key.id,
-    data: { name: 'Checkout', type: 'PROD', permissions: ['READ', 'WRITE'], expiresAt: null },
+    data: {
+      name: 'Checkout',
+      type: 'PROD',
+      permissions: ['READ', 'WRITE'],
+      expiresAt: null,
+      ipAllowlist: null,
+      rateLimit: null,
+    },
   })
   expect(message.headers).toMatchObject({
     'content-type': 'application/json',
