@@ -55,7 +55,7 @@ async function findDelivery(db: Db, place: DeliveryPlace): Promise<DeliveryRow> 
 
 /** A message that speaks of nothing, tried once. */
 export async function sendTest(tx: Db, place: Place): Promise<Answer<Delivery>> {
-  await mustBeOn(tx, place)
+  await mustTake(tx, place)
   return made(place, await addDelivery(tx, place, { id: newId('evt'), type: TEST_TYPE }, 'TEST'))
 }
 
@@ -63,16 +63,18 @@ export const TEST_TYPE = 'webhook.test'
 
 /** The same message under the same `webhook-id`, as a delivery of its own. */
 export async function redeliver(tx: Db, place: DeliveryPlace): Promise<Answer<Delivery>> {
-  await mustBeOn(tx, place)
+  await mustTake(tx, place)
   const { event_id: id, type, cause } = await findDelivery(tx, place)
   return made(place, await addDelivery(tx, place, { id, type }, cause === 'TEST' ? 'TEST' : 'REDELIVERY'))
 }
 
 const MOST_AT_ONCE = 1_000
+/** With so many waiting nothing is sent again. What happens is added all the same. */
+const MOST_PENDING = 10_000
 
 /** Whatever happened in that time, as far as it is sealed, and is of a type the webhook listens to now; sent before or not. */
 export async function redeliverSpan(tx: Db, place: Place, { from, to }: Span) {
-  const { types } = await mustBeOn(tx, place)
+  const { types } = await mustTake(tx, place)
   const [first, end] = [
     await positionAt(tx, place.storeId, later(-LATEST_MS, from)),
     await positionAt(tx, place.storeId, later(LATEST_MS, to)),
@@ -127,9 +129,21 @@ async function positionAt(tx: Db, storeId: string, moment: Date): Promise<string
   return found?.seq ?? '0'
 }
 
-async function mustBeOn(tx: Db, place: Place) {
+/** On, and with room for more. */
+async function mustTake(tx: Db, place: Place) {
   const webhook = await findWebhook(tx, place)
-  return webhook.enabled ? webhook : fail('webhook_disabled')
+  if (!webhook.enabled) fail('webhook_disabled')
+  const waiting = await tx.query(sql`
+    select
+      from webhook_deliveries
+     where webhook_id = ${place.webhookId}
+       and status = 'PENDING'
+     limit ${MOST_PENDING}`)
+  if (waiting.length >= MOST_PENDING)
+    fail('limit_exceeded', {
+      detail: `${MOST_PENDING.toLocaleString('en')} messages are waiting for this webhook. Let it take some of them first.`,
+    })
+  return webhook
 }
 
 async function addDelivery(tx: Db, place: Place, event: { id: string; type: string }, cause: Cause) {

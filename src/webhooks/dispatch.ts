@@ -7,9 +7,9 @@
 // Whoever takes a delivery moves `next_attempt_at` ahead: if this node dies, another finds it due again. That makes "at
 // least once", and the event's id as `webhook-id` lets the receiver see a repetition.
 //
-// Each webhook has a lane of its own, and lanes take turns. A request counts in the room of the quick ones for its first
-// two seconds; whoever takes longer moves to the room of the slow ones, where waiting costs next to nothing, and begins
-// there for the next half minute. So however many are slow, the quick ones wait for each other only.
+// Each webhook has a lane of its own, and lanes take turns. A request begins in the room of the quick ones; when it takes
+// longer than a request there may it moves on to the next room, and its lane begins there for the next half minute. So
+// however many are slow, the quick ones wait for each other only.
 
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Failed } from '../background.ts'
@@ -41,16 +41,22 @@ export type Dispatcher = {
   close(patienceMs: number): Promise<void>
 }
 
-/** How many requests at a time: to one webhook that answers well and quickly (to any other, one), and of each kind. */
-const ABREAST = 4
-const QUICK_ROOM = 100
-const SLOW_ROOM = 500
-const QUICK_MS = 2 * SECOND
+/**
+ * How long a request counts in a room, how many of them there may be, how many of one webhook that answers well (of any
+ * other, one), and how many more of its messages wait at hand. Waiting for an answer costs a connection and little more.
+ */
+const ROOMS = [
+  { upToMs: 250, places: 200, abreast: 4, atHand: 200 },
+  { upToMs: 2_000, places: 500, abreast: 4, atHand: 8 },
+  { upToMs: Number.POSITIVE_INFINITY, places: 500, abreast: 1, atHand: 1 },
+] as const
 const SLOW_FOR_MS = 30 * SECOND
-/** How many messages wait in memory: for one webhook that answers quickly, for one we know nothing of yet, and in all. */
-const LANE = 200
+/** Of a webhook that has not answered well yet no more than this waits at hand, nor of any once so many wait in all. */
 const FEW = 8
-const MOST_WAITING = 2_000
+const MANY = 2_000
+/** Then nothing more is taken up at all. */
+const MOST_WAITING = 10_000
+const MOST_TAKEN = 2_000
 /** So many answers may be waiting to be written down before nothing new is begun. */
 const MOST_UNWRITTEN = 1_000
 /** What is known of a webhook is asked anew after so long: whatever was changed or taken away counts within a moment. */
@@ -68,8 +74,8 @@ type Lane = {
   id: string
   waiting: Message[]
   busy: number
-  /** Its last answer was good and came quickly. */
-  isQuick: boolean
+  /** Its last answer was. */
+  isGood: boolean
   /** It has just said that it wants no more. */
   refused: boolean
   /** Null when it is gone, or off. */
@@ -77,8 +83,8 @@ type Lane = {
   metAt: number
 }
 
-/** Whoever found no room stands in line, and is let in for one message at a time. */
-type Room = { most: number; busy: number; line: Set<Lane> }
+/** Whoever found no place stands in line, and is let in for one message at a time. */
+type Room = (typeof ROOMS)[number] & { nth: number; busy: number; line: Set<Lane> }
 
 export function newDispatcher(
   db: Db,
@@ -89,12 +95,14 @@ export function newDispatcher(
   failed: Failed,
 ): Dispatcher {
   const lanes = new Map<string, Lane>()
-  const quick: Room = { most: QUICK_ROOM, busy: 0, line: new Set() }
-  const slow: Room = { most: SLOW_ROOM, busy: 0, line: new Set() }
-  const slowUntil = new Map<string, number>()
+  const rooms: Room[] = ROOMS.map((room, nth) => ({ ...room, nth, busy: 0, line: new Set() }))
+  const [quick] = rooms as [Room]
+  /** Who begins in another room than the quick ones'. */
+  const slow = new Map<string, { room: Room; until: number }>()
   const closing = new AbortController()
   const brokenOff: Message[] = []
   let unwritten = 0
+  let isCrowded = false
   let takenUpTo = ''
   let lookAgainAt = 0
   let woken = false
@@ -104,8 +112,7 @@ export function newDispatcher(
     resume()
   }
   const admitAll = () => {
-    admit(quick)
-    admit(slow)
+    for (const room of rooms) admit(room)
   }
   const pace = newPace(answered, admitAll)
   const meetMany: Batch<string, Endpoint | null> = async (db, ids) => {
@@ -117,7 +124,9 @@ export function newDispatcher(
 
   async function keepGoing(): Promise<void> {
     while (!closing.signal.aborted) {
-      const mayTake = pace.left() && countWaiting() < MOST_WAITING
+      const waiting = countWaiting()
+      isCrowded = waiting >= MANY
+      const mayTake = pace.left() && waiting < MOST_WAITING
       const rests = untilLook() > 0
       const found = mayTake ? await roundSurely() : 0
       if (found === 0) await sleep(ROUND_MS, undefined, closing).catch(() => {})
@@ -163,14 +172,12 @@ export function newDispatcher(
   /** Passes by every webhook that has something pending. So when nothing was due, it is not done again at once. */
   async function look(): Promise<number> {
     const began = performance.now()
-    const known = [...lanes.keys(), ...slowUntil.keys()]
-    const roomFor = Object.fromEntries(known.map((id) => [id, Math.max(0, roomInLane(id))]))
-    const due = await takeDue(db, { roomFor, otherwise: FEW, after: takenUpTo, most: MOST_WAITING })
+    const due = await takeDue(db, { roomFor: shareOut(), otherwise: FEW, after: takenUpTo, most: MOST_TAKEN })
     lookAgainAt = due.length > 0 ? 0 : began + (performance.now() - began) * REST_FACTOR
     await enqueue(due)
     // Where one look ends the next goes on, so that nobody is left out because of their name.
     const before = takenUpTo
-    takenUpTo = due.length < MOST_WAITING ? '' : due.map(({ webhook_id }) => webhook_id).reduce(laterOf, '')
+    takenUpTo = due.length < MOST_TAKEN ? '' : due.map(({ webhook_id }) => webhook_id).reduce(laterOf, '')
     if (before > takenUpTo) {
       lookAgainAt = 0
       wake()
@@ -178,21 +185,34 @@ export function newDispatcher(
     return due.length
   }
 
-  /** How many more may be taken up for a webhook. For a slow one only what can be begun. */
+  /** How many may be taken up of each webhook we know. Where there are more slow ones than places, they take turns. */
+  function shareOut(): Record<string, number> {
+    const left = rooms.map(({ places, busy, line }) => places - busy - line.size)
+    const share: Record<string, number> = {}
+    for (const id of lanes.keys()) if (roomOf(id) === quick) share[id] = roomInLane(id)
+    for (const [id, is] of [...slow]) {
+      const { nth } = roomOf(id)
+      share[id] = nth === 0 || (left[nth] as number) > 0 ? roomInLane(id) : 0
+      if (share[id] === 0 || nth === 0) continue
+      left[nth] = (left[nth] as number) - 1
+      slow.delete(id)
+      slow.set(id, is)
+    }
+    return share
+  }
+
+  /** How many more may be taken up of a webhook; of a slow one only what can be begun. */
   function roomInLane(id: string): number {
-    const lane = lanes.get(id)
-    const most = isSlow(id) ? slowAllowance(lane) : lane?.isQuick ? LANE : FEW
-    return most - (lane?.waiting.length ?? 0)
+    const [room, lane] = [roomOf(id), lanes.get(id)]
+    if (room !== quick && room.busy + room.line.size >= room.places) return 0
+    const atHand = lane?.isGood && !isCrowded ? room.atHand : Math.min(FEW, room.atHand)
+    return Math.max(0, atHand - (lane?.waiting.length ?? 0))
   }
 
-  function slowAllowance(lane: Lane | undefined): number {
-    if (slow.busy >= slow.most) return 0
-    return lane?.isQuick ? FEW : 1
-  }
-
-  /** Those of slow ones aside: they take no room from others. */
   function countWaiting(): number {
-    return [...lanes.values()].reduce((sum, lane) => sum + (isSlow(lane.id) ? 0 : lane.waiting.length), 0)
+    let sum = 0
+    for (const lane of lanes.values()) sum += lane.waiting.length
+    return sum
   }
 
   async function enqueue(messages: Message[]): Promise<void> {
@@ -215,32 +235,29 @@ export function newDispatcher(
 
   // ---- turns --------------------------------------------------------------------------------------------------------
 
-  function isSlow(id: string): boolean {
-    const until = slowUntil.get(id)
-    if (until === undefined || until > performance.now()) return until !== undefined
-    slowUntil.delete(id)
-    return false
-  }
-
-  function roomOf(lane: Lane): Room {
-    return isSlow(lane.id) ? slow : quick
+  function roomOf(id: string): Room {
+    const found = slow.get(id)
+    if (!found) return quick
+    if (found.until > performance.now()) return found.room
+    slow.delete(id)
+    return quick
   }
 
   function wants(lane: Lane): boolean {
-    const abreast = lane.isQuick && !isSlow(lane.id) ? ABREAST : 1
+    const abreast = lane.isGood ? roomOf(lane.id).abreast : 1
     return lane.waiting.length > 0 && lane.busy < abreast && !lane.refused
   }
 
-  function isRoom(room: Room): boolean {
-    return room.busy < room.most && unwritten < MOST_UNWRITTEN && pace.left() && !closing.signal.aborted
+  function isPlace(room: Room): boolean {
+    return room.busy < room.places && unwritten < MOST_UNWRITTEN && pace.left() && !closing.signal.aborted
   }
 
   /** Begins what may run now. Whoever comes while others stand in line finds the room full, and stands behind them. */
   function advance(lane: Lane | undefined): void {
     if (!lane) return
     while (wants(lane)) {
-      const room = roomOf(lane)
-      if (!isRoom(room)) return void room.line.add(lane)
+      const room = roomOf(lane.id)
+      if (!isPlace(room)) return void room.line.add(lane)
       beginNext(lane, room)
     }
     const isOver = lane.waiting.length === 0 && lane.busy === 0
@@ -249,10 +266,10 @@ export function newDispatcher(
 
   function admit(room: Room): void {
     for (const lane of room.line) {
-      if (!isRoom(room)) return
+      if (!isPlace(room)) return
       room.line.delete(lane)
-      if (wants(lane) && roomOf(lane) === room) beginNext(lane, room)
-      if (wants(lane) && roomOf(lane) === room) room.line.add(lane)
+      if (wants(lane) && roomOf(lane.id) === room) beginNext(lane, room)
+      if (wants(lane) && roomOf(lane.id) === room) room.line.add(lane)
       else advance(lane)
     }
   }
@@ -270,34 +287,54 @@ export function newDispatcher(
   }
 
   function begin(lane: Lane, message: Message, room: Room): void {
-    let held = room
     pace.spend(1)
     lane.busy += 1
-    held.busy += 1
-    const takesLong = setTimeout(() => {
-      markSlow(lane)
-      held.busy -= 1
-      held = slow
-      held.busy += 1
-      admit(quick)
-    }, QUICK_MS)
+    const place = takePlace(lane, room)
     // The next message does not wait until the answer to this one is written down.
     send(lane, message).then((sent) => {
-      clearTimeout(takesLong)
-      held.busy -= 1
       lane.busy -= 1
       if (sent) note(lane, message, sent.endpoint, sent.outcome)
-      admit(held)
+      admit(place.leave())
       advance(lane)
       if (lane.waiting.length === 0) wake()
     })
   }
 
-  /** It keeps one message at hand; the others may be sent by whoever has better luck with it. */
-  function markSlow(lane: Lane): void {
-    slowUntil.set(lane.id, performance.now() + SLOW_FOR_MS)
-    lane.isQuick = false
-    letGo(db, lane.waiting.splice(1))
+  /** For a request, which moves from room to room as time goes by. */
+  function takePlace(lane: Lane, first: Room): { leave(): Room } {
+    const began = performance.now()
+    let room = first
+    let timer: NodeJS.Timeout | undefined
+    const settleIn = () => {
+      room.busy += 1
+      const next = rooms[room.nth + 1]
+      if (next) timer = setTimeout(moveOn, room.upToMs - (performance.now() - began), next)
+    }
+    const moveOn = (next: Room) => {
+      const left = room
+      left.busy -= 1
+      room = next
+      settleIn()
+      markSlow(lane, room)
+      admit(left)
+    }
+    settleIn()
+    return {
+      leave() {
+        clearTimeout(timer)
+        room.busy -= 1
+        const took = performance.now() - began
+        markSlow(lane, rooms.find(({ upToMs }) => took < upToMs) as Room)
+        return room
+      },
+    }
+  }
+
+  /** It begins there from now on, and keeps at hand what that room allows; the rest waits in the table. */
+  function markSlow(lane: Lane, room: Room): void {
+    if (room.nth < Math.max(1, roomOf(lane.id).nth)) return
+    slow.set(lane.id, { room, until: performance.now() + SLOW_FOR_MS })
+    letGo(db, lane.waiting.splice(room.atHand))
   }
 
   // ---- sending ------------------------------------------------------------------------------------------------------
@@ -344,7 +381,7 @@ export function newDispatcher(
     }
     const ms = Math.round(performance.now() - began)
     const outcome = judge(message, at, ms, result)
-    lane.isQuick = outcome.status === 'DELIVERED' && ms < QUICK_MS
+    lane.isGood = outcome.status === 'DELIVERED'
     if (outcome.response_status === 410) lane.refused = true
     told(outcome.status === 'DELIVERED' ? 'delivered' : outcome.status === 'FAILED' ? 'given_up' : 'failed')
     return { endpoint, outcome }
@@ -376,7 +413,7 @@ export function newDispatcher(
     await db.batched(settle, outcome).catch(() => {})
   }
 
-  const underWay = () => quick.busy + slow.busy
+  const underWay = () => rooms.reduce((sum, { busy }) => sum + busy, 0)
   const going = keepGoing()
   return {
     wake,
@@ -397,7 +434,7 @@ export function newDispatcher(
 
 function newLane(id: string): Lane {
   const endpoint = Promise.resolve(null)
-  return { id, waiting: [], busy: 0, isQuick: false, refused: false, endpoint, metAt: Number.NEGATIVE_INFINITY }
+  return { id, waiting: [], busy: 0, isGood: false, refused: false, endpoint, metAt: Number.NEGATIVE_INFINITY }
 }
 
 function laterOf(one: string, other: string): string {

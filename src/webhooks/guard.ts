@@ -53,7 +53,9 @@ export function readWebhookUrl(text: string, allowPrivate: boolean, faults: Faul
     found('#/url', 'credentials_in_url', 'This must hold no user and no password.')
   else if (url.port !== '' && FORBIDDEN_PORTS.has(Number(url.port)))
     found('#/url', 'forbidden_port', 'Nothing is ever sent to this port.')
-  else if (!allowPrivate && isLiteral(url.hostname) && !isPublic(bare(url.hostname)))
+  else if (!isLiteral(url.hostname) && !isName(url.hostname))
+    found('#/url', 'invalid_url', 'There can be no host of this name.')
+  else if (!allowPrivate && (isLiteral(url.hostname) ? !isPublic(bare(url.hostname)) : LOCAL.test(url.hostname)))
     found('#/url', 'forbidden_address', FORBIDDEN)
   return url.href
 }
@@ -77,6 +79,15 @@ function patience(): Promise<string[]> {
 export function isLiteral(hostname: string): boolean {
   return ipaddr.isValid(bare(hostname))
 }
+
+/** As DNS has it: labels of up to 63 characters, 253 in all, and a dot at the end or not. */
+function isName(hostname: string): boolean {
+  const name = hostname.replace(/\.$/, '')
+  return name.length <= 253 && name.split('.').every((label) => /^(?!-)[a-z0-9_-]{1,63}(?<!-)$/.test(label))
+}
+
+/** This machine, by whichever name (RFC 6761, 6.3). */
+const LOCAL = /(^|\.)localhost\.?$/
 
 /** Without the brackets of an IPv6 address. */
 export function bare(hostname: string): string {

@@ -1,7 +1,7 @@
 // The tables behind the dispatcher: what is due is taken up, the outbox becomes deliveries, and how each went is written
 // down.
 
-import { DAY, later, now, SECOND } from '../clock.ts'
+import { DAY, HOUR, later, now, SECOND } from '../clock.ts'
 import type { Batch } from '../db/batch.ts'
 import { type Db, sql } from '../db/db.ts'
 import type { Here } from '../here.ts'
@@ -13,6 +13,8 @@ import { openSecret } from './signature.ts'
 /** A delivery that was taken up is begun within 10 s or left, and over 15 s later: after 30 s its node is lost. */
 export const BEGIN_MS = 10 * SECOND
 const LEASE_MS = 30 * SECOND
+/** When a store was deleted, what was waiting then, that it was deleted among it, is tried for so long. */
+const LAST_WORDS_MS = HOUR
 /** Not more of the outbox at a time than one webhook may be given at once: what is sent at once is not taken up again. */
 const OUTBOX_ROWS = 64
 const OUTBOX_EVENTS = 100
@@ -110,6 +112,8 @@ export async function takeDue(db: Db, { roomFor, otherwise, after, most }: Takin
                   for update skip locked
              ) as delivery
        where webhook.enabled
+         and coalesce((select deleted_at from stores where id = webhook.store_id), 'infinity') >
+             ${later(-LAST_WORDS_MS, at)}
        limit ${most}
     ), taken as (
       update webhook_deliveries delivery
@@ -135,7 +139,10 @@ export async function takeDue(db: Db, { roomFor, otherwise, after, most }: Takin
   )
 }
 
-/** A stretch of the outbox becomes deliveries. `mayTake` says whether one more of a webhook may be ours at once. */
+/**
+ * A stretch of the outbox becomes deliveries: for whoever was on when it happened and listened to it then, be they off by
+ * now. `mayTake` says whether one more of a webhook may be ours at once.
+ */
 export async function fanOut(
   db: Db,
   mayTake: (webhookId: string, already: number) => boolean,
@@ -144,7 +151,7 @@ export async function fanOut(
   if (!waits) return { made: 0, taken: [] }
   return db.transaction(async (tx) => {
     const at = now()
-    const wanted = await tx.query<EventPart & { webhook_id: string }>(sql`
+    const wanted = await tx.query<EventPart & { webhook_id: string; enabled: boolean }>(sql`
       with taken as (
         delete from webhook_outbox
          where id = any(array(
@@ -161,17 +168,17 @@ export async function fanOut(
                         ) as counted
                   where before < ${OUTBOX_EVENTS}
                ))
-     returning webhook_ids, event_ids
+     returning webhook_ids, webhook_types, event_ids
       )
-      select webhook.id as webhook_id, event.id as event_id, event.type, event.at, event.store_id, event.actor,
+      select webhook.id as webhook_id, webhook.enabled, event.id as event_id, event.type, event.at, event.store_id, event.actor,
              event.subject, event.data
         from taken
        cross join lateral unnest(taken.event_ids) as happened(event_id)
         join events event on event.id = happened.event_id
-       cross join lateral unnest(taken.webhook_ids) as subscribed(webhook_id)
+       cross join lateral unnest(taken.webhook_ids) with ordinality as subscribed(webhook_id, nth)
         join webhooks webhook on webhook.id = subscribed.webhook_id
-       where webhook.enabled
-         and webhook.types && array[event.type, split_part(event.type, '.', 1) || '.*', '*']
+       where taken.webhook_types -> (subscribed.nth::int - 1) ?|
+             array[event.type, split_part(event.type, '.', 1) || '.*', '*']
        order by event.id`)
     const lease = later(LEASE_MS, at)
     const already = new Map<string, number>()
@@ -181,7 +188,7 @@ export async function fanOut(
       const { webhook_id, event_id, type } = event
       const id = newId('dlv')
       const count = already.get(webhook_id) ?? 0
-      const ours = mayTake(webhook_id, count)
+      const ours = event.enabled && mayTake(webhook_id, count)
       if (ours) {
         already.set(webhook_id, count + 1)
         const body = bodies.get(event_id) ?? bodyOf(event)
@@ -214,10 +221,12 @@ export async function loadEndpoints(db: Db, here: Here, ids: string[]): Promise<
     previous_expires_at: Date | null
     failing_since: Date | null
   }>(sql`
-    select id, url, secret, secret_kid, previous_secret, previous_secret_kid, previous_expires_at, failing_since
-      from webhooks
-     where id = any(${ids})
-       and enabled`)
+    select webhook.id, webhook.url, webhook.secret, webhook.secret_kid, webhook.previous_secret,
+           webhook.previous_secret_kid, webhook.previous_expires_at, webhook.failing_since
+      from webhooks webhook
+     where webhook.id = any(${ids})
+       and webhook.enabled
+       and coalesce((select deleted_at from stores where id = webhook.store_id), 'infinity') > ${later(-LAST_WORDS_MS)}`)
   return new Map(
     rows.map((row) => {
       const kept = [{ sealed: row.secret, kid: row.secret_kid }]
@@ -313,18 +322,28 @@ const webhookOf = (outcome: Outcome) => outcome.webhook_id
 
 const KEPT_MS = 30 * DAY
 const SWEPT_AT_ONCE = 5_000
+const MOST_SWEEPS = 200
 
-/** What is long past goes, and what belonged to a webhook that is no more. */
+/** What is long past goes, and what belonged to a webhook that is no more; up to a million in a minute. */
 export async function sweepDeliveries(db: Db): Promise<void> {
-  await db.query(sql`
+  for (const sweep of [sweepPast, sweepOrphans])
+    for (let n = 0; n < MOST_SWEEPS && (await sweep(db)).length === SWEPT_AT_ONCE; n++);
+}
+
+function sweepPast(db: Db): Promise<object[]> {
+  return db.query(sql`
     delete from webhook_deliveries
      where ctid = any(array(
              select ctid
                from webhook_deliveries
               where created_at < ${later(-KEPT_MS)}
               limit ${SWEPT_AT_ONCE}
-           ))`)
-  await db.query(sql`
+           ))
+ returning 1`)
+}
+
+function sweepOrphans(db: Db): Promise<object[]> {
+  return db.query(sql`
     with recursive lane(webhook_id) as (
       (select webhook_id from webhook_deliveries order by webhook_id limit 1)
        union all
@@ -350,5 +369,6 @@ export async function sweepDeliveries(db: Db): Promise<void> {
                        limit ${SWEPT_AT_ONCE}
                     ) as delivery
               limit ${SWEPT_AT_ONCE}
-           ))`)
+           ))
+ returning 1`)
 }

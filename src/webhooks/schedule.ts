@@ -33,7 +33,10 @@ export function nextTry(attempts: number, at: Date, retryAfter: string | null, r
 /** Seconds, or a date (RFC 9110, 10.2.3). What is neither counts for nothing. */
 function readRetryAfter(text: string | null, at: Date): number {
   if (text === null) return 0
-  if (/^\d{1,9}$/.test(text)) return Number(text) * SECOND
-  const moment = Date.parse(text)
+  if (/^\d+$/.test(text)) return Number(text) * SECOND
+  const moment = HTTP_DATE.test(text) ? Date.parse(text) : Number.NaN
   return Number.isNaN(moment) ? 0 : Math.max(0, moment - at.getTime())
 }
+
+/** As `Sun, 06 Nov 1994 08:49:37 GMT`: the one form that is still written. */
+const HTTP_DATE = /^[A-Z][a-z]{2}, \d\d [A-Z][a-z]{2} \d{4} \d\d:\d\d:\d\d GMT$/

@@ -35,6 +35,7 @@ test('each wait is as published, or up to a tenth longer, and the ten tries take
   expect(Math.floor(waits.reduce((sum, step) => sum + step) / 3600)).toBe(75)
   expect([wait(1, 1), wait(9, 1), wait(10, 0)]).toEqual([5.5, 95_040, null])
   expect([wait(1, 0, '60'), wait(2, 0, '60'), wait(1, 0, '-5'), wait(1, 0, '1e9')]).toEqual([60, 300, 5, 5])
+  expect([wait(1, 0, '99999999999'), wait(1, 0, 'maybe 3000'), wait(1, 0, 'tomorrow')]).toEqual([86_400, 5, 5])
   expect(wait(1, 0, 'Sun, 31 Jan 2027 13:00:00 GMT')).toBe(3600)
   expect(wait(1, 0, 'Sun, 31 Jan 2028 13:00:00 GMT')).toBe(86_400)
   expect(wait(10, 0, '60')).toBe(null)

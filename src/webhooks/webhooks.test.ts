@@ -5,6 +5,7 @@ import { type Received, receiver } from '../../tests/receiver.ts'
 import { NEW_ADDRESS, NEW_KEY, shop } from '../../tests/shop.ts'
 import { DAY, HOUR, MINUTE, SECOND, travel } from '../clock.ts'
 import { newId } from '../ids.ts'
+import { sweepDeliveries } from './queue.ts'
 
 const OPEN = { WEBHOOK_ALLOW_PRIVATE: 'on' }
 const MOMENT = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/
@@ -530,6 +531,114 @@ test('35. however many answer slowly, whoever answers quickly hears at once', as
   // None of it waited for one of the slow ones to be over: each of those is given 15 seconds.
   expect(performance.now() - began).toBeLessThan(15_000)
 }, 90_000)
+
+test('35. receivers that take almost two seconds hold up nobody else, however much they have to take', async () => {
+  const world = await listening()
+  const { api, owner, as, far } = world
+  const slow = await receiver((response) => void setTimeout(() => response.writeHead(200).end(), 1_900))
+  for (let n = 0; n < 4; n++) {
+    const store = (await api.post('/v1/user/store', { name: `Slow ${n}` }, { as: owner.token })).body
+    for (let m = 0; m < 20; m++)
+      await api.post(`/v1/user/store/${store.id}/webhooks`, { url: slow.url, types: ['key.*'] }, { as })
+    await Promise.all(Array.from({ length: 40 }, () => api.post(`/v1/user/store/${store.id}/keys`, NEW_KEY, { as })))
+  }
+  await slow.messages(100)
+  const began = performance.now()
+  for (let n = 1; n <= 8; n++) {
+    await api.post(world.keys, NEW_KEY, { as })
+    await far.messages(n)
+  }
+  // Not one turn of theirs for each of ours.
+  expect(performance.now() - began).toBeLessThan(8 * 1_900)
+}, 90_000)
+
+test('what was committed while a webhook was on, and listened to it, is sent, whatever was changed before it was handed out', async () => {
+  const world = await listening()
+  const { far, sql, store, path, webhook, as, service } = world
+  await service.close(0)
+  const happened = async (subject: string, type = 'key.created') =>
+    sql(
+      `insert into events (id, store_id, type, at, actor, subject, data)
+       values ($1, $2, $3, now(), '{"kind":"user","id":"user"}', $4, '{}')`,
+      [newId('evt'), store.id, type, subject],
+    )
+  await happened('heard')
+  await happened('other', 'member.left')
+  await sql(
+    `update webhooks
+        set types = '{member.*}', enabled = false, disabled_at = now(), disabled_reason = 'REQUESTED'
+      where id = $1`,
+    [webhook.id],
+  )
+  await happened('off', 'member.left')
+  const api = await world.node()
+  await until(
+    async () => (await api.get(`${path}/deliveries`, { as })).body.data,
+    (deliveries) => deliveries.length === 1,
+  )
+  expect(far.received).toEqual([])
+  await api.patch(path, { enabled: true }, { as })
+  const [message] = await far.messages(1)
+  expect(message?.body.subject).toBe('heard')
+  await happened('on', 'member.left')
+  expect((await far.messages(2)).map(({ body }) => body.subject)).toEqual(['heard', 'on'])
+})
+
+test('a deleted store says so, and an hour later it says nothing more', async () => {
+  const world = await listening(['store.*', 'key.*'])
+  const { api, as, far, store, keys } = world
+  far.answer(500)
+  await api.post(keys, NEW_KEY, { as })
+  await far.messages(1)
+  expect((await api.delete(`/v1/user/store/${store.id}`, { as })).status).toBe(204)
+  await far.messages(2)
+  travel(10 * SECOND)
+  const again = await far.messages(4)
+  expect(new Set(again.map(({ body }) => body.type))).toEqual(new Set(['key.created', 'store.deleted']))
+  travel(HOUR)
+  // Long due, and left where they are, while another store's are sent.
+  const other = (await api.post('/v1/user/store', { name: 'Another' }, { as })).body
+  const near = await receiver()
+  await api.post(`/v1/user/store/${other.id}/webhooks`, { url: near.url, types: ['*'] }, { as })
+  await near.messages(1)
+  await api.post(`/v1/user/store/${other.id}/keys`, NEW_KEY, { as })
+  await near.messages(2)
+  expect(far.received).toHaveLength(4)
+})
+
+test('409: nothing is sent again to a webhook that ten thousand messages wait for', async () => {
+  const { api, as, path, webhook, sql } = await listening()
+  await sql(
+    `insert into webhook_deliveries (webhook_id, id, event_id, type, cause, next_attempt_at, created_at)
+     select $1, 'dlv_' || n, 'evt_' || n, 'key.created', 'EVENT', now() + interval '1 day', now()
+       from generate_series(1, 10000) as n`,
+    [webhook.id],
+  )
+  const span = { from: new Date(Date.now() - MINUTE).toISOString(), to: new Date().toISOString() }
+  for (const [way, body] of [
+    ['redeliver', span],
+    ['test', undefined],
+  ] as const) {
+    const { status, body: problem } = await api.post(`${path}/${way}`, body, { as })
+    expect([way, status, problem.code]).toEqual([way, 409, 'limit_exceeded'])
+  }
+})
+
+test('what is older than 30 days is swept up, and what a deleted webhook left, however much it is', async () => {
+  const { service, sql, webhook, api, as, keys, deliveries, far } = await listening()
+  await api.post(keys, NEW_KEY, { as })
+  await far.messages(1)
+  await sql(
+    `insert into webhook_deliveries (webhook_id, id, event_id, type, cause, status, created_at)
+     select webhook_id, 'dlv_' || n, 'evt_' || n, 'key.created', 'EVENT', 'DELIVERED', created_at
+       from generate_series(1, 6000) as n
+      cross join (values ($1, now() - interval '31 days'), ('wh_gone', now())) as old(webhook_id, created_at)`,
+    [webhook.id],
+  )
+  await sweepDeliveries(service.db)
+  expect((await api.get(deliveries, { as })).body.data).toHaveLength(1)
+  expect(await sql('select webhook_id from webhook_deliveries')).toEqual([{ webhook_id: webhook.id }])
+})
 
 test('a test message is sent whatever is listened to, once, and shows what came back', async () => {
   const world = await listening(['member.joined'])
