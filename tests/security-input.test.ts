@@ -158,6 +158,7 @@ test('11. a query that says two things, or nothing that is known: 422, on every 
     'limit=1%00': { '?limit': 'invalid_type' },
     'limit=%EF%BC%91': { '?limit': 'invalid_type' },
     'cursor=a&cursor=b': { '?cursor': 'invalid_type' },
+    'cursor=%00': { '?cursor': 'invalid_characters' },
     'Limit=1': { '?Limit': 'unknown_member' },
     'sort=name&order=asc': { '?sort': 'unknown_member', '?order': 'unknown_member' },
     '__proto__=1': { '?__proto__': 'unknown_member' },
@@ -341,7 +342,7 @@ test('15. bytes that are not UTF-8, half a surrogate pair, NUL: 400 in a body, 4
     [`${keys}/%00`]: '404 key_not_found',
     [`/v1/user/store/store_%00/keys`]: '404 store_not_found',
     [`${billing}/addr_%00`]: '404 address_not_found',
-    [`${keys}?cursor=%00`]: '400 invalid_cursor',
+    [`${keys}?cursor=%00`]: '422 invalid_input',
     [`${keys}?cursor=%ed%a0%80`]: '400 invalid_cursor',
     [`${keys}?type=%00`]: '422 invalid_input',
     [`${keys}?%00=1`]: '422 invalid_input',
@@ -350,6 +351,23 @@ test('15. bytes that are not UTF-8, half a surrogate pair, NUL: 400 in a body, 4
     '/v1/user%00': '404 not_found',
   }
   for (const [path, answer] of Object.entries(places)) expect(brief(await api.get(path, { as })), path).toBe(answer)
+})
+
+test('15. NUL in a filter: 422 and where, for whatever takes a query', async () => {
+  const world = await shop()
+  const { api, owner } = world
+  const fault = { pointer: '?subject', code: 'invalid_characters', detail: 'This may not hold U+0000.' }
+  const asking = routes.filter((row) => row.method === 'GET' && row.query && row.needs !== 'service')
+  expect(asking.filter((row) => 'subject' in (row.query?.properties ?? {}))).toHaveLength(2)
+  for (const row of asking)
+    for (const value of ['%00', 'key_%00', '%00%00']) {
+      const needed = row.query?.required?.includes('userId') ? `userId=${owner.id}&` : ''
+      const { status, body } = await api.get(`${pathOf(world, row)}?${needed}subject=${value}`, { as: owner.token })
+      expect(status, row.path).toBe(422)
+      // Where there is no such filter that is told too.
+      if ('subject' in (row.query?.properties ?? {})) expect(body.errors, row.path).toEqual([fault])
+      else expect(body.errors, row.path).toContainEqual(fault)
+    }
 })
 
 test('16. any other kind of body: 415; none at all: 400', async () => {
