@@ -9,6 +9,9 @@ import { newId } from '../../src/ids.ts'
 import { type Api, NEW_KEY, type Shop, shop } from '../../tests/shop.ts'
 import { readHead } from './log.ts'
 
+/** Who holds this lock seals; the others leave it to them. */
+const SEALING = 7_320_001
+
 type Listening = {
   status: number
   headers: http.IncomingHttpHeaders
@@ -61,6 +64,28 @@ test('it goes on after the last event one has, by the header or in the query, an
     const reply = await api.get(`${eventsOf(store.id)}/stream`, { as: owner.token, headers: { 'last-event-id': id } })
     expect([reply.status, reply.body.code], id).toEqual([400, 'invalid_cursor'])
   }
+})
+
+test('after an event that has no place yet it waits for its place, and goes on from there', async () => {
+  const world = await shop()
+  const { api, keys, owner, store, sql } = world
+  await sealedUpTo(world, 1)
+  await sql('select pg_advisory_lock($1)', [SEALING])
+  const made: string[] = []
+  for (let n = 0; n < 3; n++) made.push((await api.post(keys, NEW_KEY, { as: owner.token })).body.id)
+  // As a webhook tells of it.
+  const [told] = await sql('select id from events where subject = $1', [made[1]])
+  const path = `${eventsOf(store.id)}/stream?after=${told.id}`
+  const tooLate = await api.get(path, { as: owner.token })
+  expect([tooLate.status, tooLate.body.code, tooLate.headers.get('retry-after')]).toEqual([503, 'unavailable', '1'])
+  const opening = listen(world, { query: `?after=${told.id}` })
+  expect(await Promise.race([opening, sleep(500, 'waiting')])).toBe('waiting')
+  await sql('select pg_advisory_unlock($1)', [SEALING])
+  const stream = await opening
+  expect(stream.status).toBe(200)
+  made.push((await api.post(keys, NEW_KEY, { as: owner.token })).body.id)
+  await vi.waitFor(() => expect(stream.events).toHaveLength(2), 5_000)
+  expect(stream.events.map(({ subject }) => subject)).toEqual(made.slice(2))
 })
 
 test('only what was asked for is sent', async () => {
