@@ -117,13 +117,22 @@ test('cut off at the end: only a head can tell, and it does', async () => {
   })
 })
 
-test('written anew from end to end: only a head can tell, and it does', async () => {
-  const { head } = chainOf(5)
-  const { lines } = chainOf(5)
-  expect(await verdictOn(lines, { seq: 5, hash: head })).toMatchObject({
+test('written anew: only a head can tell, and where it knows the position it names the event there', async () => {
+  const { head, hashes } = chainOf(5)
+  const { lines, events } = chainOf(8)
+  expect(await verdictOn(lines)).toMatchObject({ sound: true })
+  expect(await verdictOn(lines, { seq: null, hash: head })).toEqual({
     sound: false,
-    finding: expect.stringContaining('written anew'),
+    line: 9,
+    finding:
+      'the head you gave is nowhere in this chain, which ends at position 8: its end was cut off, or all of it was written anew',
   })
+  for (const seq of [1, 5])
+    expect(await verdictOn(lines, { seq, hash: hashes[seq - 1] as string })).toEqual({
+      sound: false,
+      line: seq,
+      finding: `event ${events[seq - 1]?.id} at position ${seq} has another hash than the head you gave: it, or what stands before it, was written anew`,
+    })
 })
 
 test('the chain of one store cannot be passed off as that of another', () => {
