@@ -1,7 +1,7 @@
 import net from 'node:net'
 import pg from 'pg'
 import { describe, expect, onTestFinished, test } from 'vitest'
-import { newDatabase } from '../../tests/shop.ts'
+import { newDatabase, shop } from '../../tests/shop.ts'
 import { wireTo } from '../../tests/wire.ts'
 import { Failure } from '../errors.ts'
 import { connect, type Database, sql } from './db.ts'
@@ -70,6 +70,19 @@ test('every connection has its patience: for a lock, a statement, and a transact
              current_setting('statement_timeout') as statement,
              current_setting('idle_in_transaction_session_timeout') as idle`),
   ).toEqual({ lock: '2s', statement: '5s', idle: '10s' })
+})
+
+test('times are read as they are, however the database likes to write them', async () => {
+  const { sql: look, node } = await shop()
+  const [{ name }] = await look('select current_database() as name')
+  await look(`alter database ${name} set datestyle = 'German'`)
+  await look(`alter database ${name} set timezone = 'Asia/Kolkata'`)
+  const api = await node()
+  const account = { email: 'ada@example.com', password: 'correct horse battery staple' }
+  const { status, body } = await api.post('/v1/auth/sign-up', account)
+  expect(status).toBe(201)
+  const me = await api.get('/v1/user', { as: body.token })
+  expect([me.status, me.body]).toEqual([200, { user: body.user, stores: [] }])
 })
 
 test('a transaction is all of it or nothing, and one inside another simply joins', async () => {
