@@ -190,6 +190,18 @@ test('a build that failed is not taken for one that is there', { timeout: LONG }
   }
 })
 
+test('without a build and without a compiler a command says so, by 2 where 1 means that something was found', async () => {
+  const from = checkout()
+  rmSync(join(from, 'node_modules'))
+  const codes = { 'scan .': 2, 'events verify events.jsonl': 2, help: 1 }
+  for (const [words, code] of Object.entries(codes)) {
+    const command = launch({ from, command: words.split(' ') })
+    expect([words, (await command.ended()).code]).toEqual([words, code])
+    expect(command.out()).toBe('')
+    expect(command.err()).toBe('There is no build here and no compiler to make one. Run "npm ci" first.\n')
+  }
+})
+
 // ---- the operator's commands ----------------------------------------------------------------------------------------
 
 test('service-token prints the token and nothing else, with no service running and beside one', {
