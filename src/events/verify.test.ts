@@ -7,7 +7,7 @@ import { join } from 'node:path'
 import { text } from 'node:stream/consumers'
 import { expect, onTestFinished, test } from 'vitest'
 import { newId } from '../../src/ids.ts'
-import { NEW_KEY, type Shop, shop } from '../../tests/shop.ts'
+import { NEW_KEY, newDatabase, type Shop, shop } from '../../tests/shop.ts'
 import { canonical, genesis, nextHash, type SealedEvent } from './chain.ts'
 import { type Anchor, exportLine, verifyChain } from './verify.ts'
 
@@ -207,6 +207,12 @@ test('the command exports, prints the head and checks, and its exit code says wh
     expect(await command(world, args), args.join(' ')).toMatchObject({ code: 2, out: '' })
   for (const verb of ['export', 'head'])
     expect(await command(world, [verb, newId('store')])).toMatchObject({ code: 1, out: '' })
+  // The wrong database is no quiet day.
+  expect(await command({ ...world, databaseUrl: await newDatabase() }, ['head', '--all'])).toEqual({
+    code: 1,
+    out: '',
+    err: 'There are no such events in this database. Are DATABASE_URL and DATA_DIR those of the service?\n',
+  })
   expect((await command(world, ['export', '--system'])).out).toContain('"storeId":null')
 }, 180_000)
 
