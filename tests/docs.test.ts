@@ -3,9 +3,10 @@
 
 import { spawn, spawnSync } from 'node:child_process'
 import { createHash } from 'node:crypto'
-import { existsSync, readdirSync, readFileSync } from 'node:fs'
+import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, symlinkSync } from 'node:fs'
+import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
-import { expect, test } from 'vitest'
+import { expect, onTestFinished, test } from 'vitest'
 import { generate } from '../scripts/generate.ts'
 import { ADDRESS_FAULTS, ADDRESS_WARNINGS } from '../src/billing/normalize.ts'
 import { check } from '../src/check.ts'
@@ -58,7 +59,9 @@ test.skipIf(!hasShell)('the shell blocks of the README do what it says', async (
     .filter((block) => block.includes('curl '))
     .join('\n')
   expect(script).toContain(address)
-  const lines = (await bash(script.replaceAll(address, api.url))).trim().split('\n')
+  const { out, err } = await bash(script.replaceAll(address, api.url))
+  expect(err).toBe('')
+  const lines = out.trim().split('\n')
   expect(lines).toHaveLength(5)
   const [store, key, billing, first, second] = lines as [string, string, string, string, string]
   const [shownKey, shownAddress] = blocksOf(readme, 'json').map((block) => JSON.parse(block))
@@ -69,16 +72,17 @@ test.skipIf(!hasShell)('the shell blocks of the README do what it says', async (
   expect(second).toBe(first)
 })
 
-async function bash(script: string): Promise<string> {
+async function bash(script: string, options: { cwd?: string; env?: Record<string, string> } = {}) {
   const PATH = `${dirname(process.execPath)}:${process.env.PATH}`
-  const shell = spawn('bash', ['--norc', '-euo', 'pipefail', '-c', script], { env: { ...process.env, PATH } })
+  const env = { ...process.env, PATH, ...options.env }
+  const shell = spawn('bash', ['--norc', '-euo', 'pipefail', '-c', script], { ...options, env })
   let out = ''
   let err = ''
   shell.stdout.on('data', (chunk) => (out += chunk))
   shell.stderr.on('data', (chunk) => (err += chunk))
   const status = await new Promise((resolve) => shell.once('close', resolve))
-  expect({ status, err }).toEqual({ status: 0, err: '' })
-  return out
+  expect({ status, err: status === 0 ? '' : err }).toEqual({ status: 0, err: '' })
+  return { out, err }
 }
 
 /** The same members in the same order; where the docs say `…`, whatever begins like it. */
@@ -93,6 +97,68 @@ function alike(actual: Any, shown: Any): Any {
   if (Array.isArray(actual)) return actual.map((entry, i) => alike(entry, shown?.[i]))
   if (typeof actual !== 'object' || actual === null) return actual
   return Object.fromEntries(Object.entries(actual).map(([name, value]) => [name, alike(value, shown?.[name])]))
+}
+
+// ---- the walk through the events, word for word ---------------------------------------------------------------------
+
+const eventsPage = readFileSync('docs/events.md', 'utf8')
+
+test.skipIf(!hasShell)(
+  'who gave a key a permission is found and proven as the page of events says',
+  async () => {
+    const { api, databaseUrl, serverSecret } = await shop()
+    const [account] = blocksOf(readme, 'sh').filter((block) => block.includes('curl ')) as [string]
+    const walk = sectionOf(eventsPage, 'Who gave this key that permission, and when, and how do I prove it?')
+    const [make, anchor, ...ask] = blocksOf(walk, 'sh') as [string, string, ...string[]]
+    const [, daily] = /^15 0 \* \* \* (.+)$/m.exec(blocksOf(eventsPage, 'crontab').join()) as unknown as [
+      string,
+      string,
+    ]
+    const script = [
+      account.replaceAll('http://127.0.0.1:3000', api.url),
+      make,
+      // The five seconds that the page speaks of, or less.
+      `until curl -s "$STOREKEEPER/v1/user/store/$STORE/events/head" -H "Authorization: Bearer $TOKEN" | grep -q '"seq":3,'
+     do sleep 0.1; done`,
+      anchor,
+      ...ask,
+      // The other machine, in the same folder.
+      `ssh() { bash -c "$2"; }; ${daily.replace('/opt/storekeeper', '.')}; echo; cat heads.txt`,
+    ].join('\n')
+    const env = { DATABASE_URL: databaseUrl, SERVER_SECRET: serverSecret }
+    const { out, err } = await bash(script, { cwd: checkout(), env })
+    expect(err).toBe('3 events.\n')
+
+    const [told, kept] = out.split('\n\n').map((part) => part.trim().split('\n')) as [string[], string[]]
+    const [store, found, member, verdict, ...lines] = told as [string, string, string, string, ...string[]]
+    const [shownEvents, shownMember] = blocksOf(walk, 'json').map((block) => JSON.parse(block))
+    expectLike(JSON.parse(found), shownEvents)
+    expectLike(JSON.parse(member), shownMember)
+    const events = lines.map((line) => JSON.parse(line))
+    expect(JSON.parse(found).data).toEqual(events.map(({ seq: _, hash: __, ...event }) => event).reverse())
+    expect(verdict).toBe(`Sound: 3 events of ${store}, head ${events[1].hash}`)
+
+    const heads = kept.slice(0, 3).map((line) => JSON.parse(line))
+    expect(heads.map(({ storeId }) => storeId)).toEqual(expect.arrayContaining([store, null]))
+    expect(heads).toContainEqual({ storeId: store, seq: 3, hash: events[1].hash, at: expect.any(String) })
+    // What cron adds: the date, and the same lines once more, for nothing has happened since.
+    expect(kept).toEqual([...kept.slice(0, 3), expect.stringContaining('UTC'), ...kept.slice(0, 3)])
+  },
+  240_000,
+)
+
+/** A folder in which npm finds the commands, for what the walk writes. They are built before, which says a word. */
+function checkout(): string {
+  const folder = mkdtempSync(join(tmpdir(), 'storekeeper-docs-'))
+  onTestFinished(() => rmSync(folder, { recursive: true }))
+  for (const name of ['package.json', 'bin']) symlinkSync(join(process.cwd(), name), join(folder, name))
+  expect(spawnSync(process.execPath, ['bin/storekeeper.js', 'help']).status).toBe(0)
+  return folder
+}
+
+function sectionOf(text: string, title: string): string {
+  const [, section] = text.split(`\n## ${title}\n`)
+  return (section as string).split(/^## /m)[0] as string
 }
 
 test('the checksum of a key is as the page for scanners tells it', async () => {
