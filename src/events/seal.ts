@@ -61,10 +61,15 @@ export function startSealing(db: Db, failed: Failed): Sealer {
   }
 }
 
-/** All that is committed now, unless another is at it. For the operator's commands. */
+const PATIENCE_MS = 10 * SECOND
+
+/** All that is committed now; where another is at it, they are waited for. For the operator's commands. */
 export async function sealAll(db: Db): Promise<void> {
-  while ((await sealSome(db)) === AT_ONCE);
+  const end = performance.now() + PATIENCE_MS
+  while ((await anyWaiting(db)) && performance.now() < end) if ((await sealSome(db)) === 0) await sleep(WAIT_MS)
 }
+
+const WAIT_MS = 20
 
 /** A place among events in the order of their transactions. */
 type Place = { tx: string; id: string }
