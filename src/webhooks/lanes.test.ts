@@ -1,0 +1,115 @@
+import { afterEach, beforeEach, expect, test, vi } from 'vitest'
+import { now } from '../clock.ts'
+import { newLanes } from './lanes.ts'
+import type { Message } from './queue.ts'
+
+beforeEach(() => void vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout', 'performance', 'Date'] }))
+afterEach(() => void vi.useRealTimers())
+
+/** Each webhook answers after as many milliseconds as its name says. */
+function stand() {
+  const begun: string[] = []
+  const left: string[] = []
+  const lanes = newLanes({
+    async send(lane, message) {
+      begun.push(`${lane.id}/${message.id}`)
+      await new Promise((resolve) => setTimeout(resolve, Number(lane.id.split(' ')[0])))
+      lane.isGood = true
+    },
+    letGo: (messages) => void left.push(...messages.map(({ webhook_id, id }) => `${webhook_id}/${id}`)),
+    mayBegin: () => true,
+    emptied: () => {},
+  })
+  const put = (id: string, count: number) => {
+    const lane = lanes.of(id)
+    for (let n = 1; n <= count; n++) lanes.put(lane, { webhook_id: id, id: `${n}`, taken: now() } as Message)
+    lanes.advance(lane)
+  }
+  const countOf = (id: string) => begun.filter((one) => one.startsWith(`${id}/`)).length
+  return { lanes, put, begun, left, countOf, pass: (ms: number) => vi.advanceTimersByTimeAsync(ms) }
+}
+
+test('one at a time until it has answered well, then four abreast', async () => {
+  const { put, countOf, pass } = stand()
+  put('100', 20)
+  expect(countOf('100')).toBe(1)
+  await pass(100)
+  expect(countOf('100')).toBe(5)
+  await pass(100)
+  expect(countOf('100')).toBe(9)
+})
+
+test('a thousand that never answer are passed in a quarter of a second for each two hundred, and then not met again', async () => {
+  const { put, countOf, pass } = stand()
+  for (let n = 0; n < 1_000; n++) put(`99999999 ${n}`, 8)
+  put('10', 3)
+  await pass(5 * 250 - 1)
+  expect(countOf('10')).toBe(0)
+  await pass(2)
+  expect(countOf('10')).toBe(1)
+  await pass(20)
+  expect(countOf('10')).toBe(3)
+  for (let n = 0; n < 1_000; n++) put(`99999999 ${n}`, 1)
+  put('10', 1)
+  expect(countOf('10')).toBe(4)
+})
+
+test('those that take almost two seconds wait among themselves, in turns', async () => {
+  const { lanes, put, countOf, pass } = stand()
+  for (let n = 0; n < 600; n++) put(`1900 ${n}`, 8)
+  await pass(10_000)
+  const counts = Array.from({ length: 600 }, (_, n) => countOf(`1900 ${n}`))
+  expect(Math.min(...counts)).toBeGreaterThan(1)
+  expect(Math.max(...counts) - Math.min(...counts)).toBeLessThanOrEqual(4)
+  put('10', 1)
+  expect(countOf('10')).toBe(1)
+  expect([lanes.isQuick('10'), lanes.isQuick('1900 0')]).toEqual([true, false])
+})
+
+test('who was slow is so for half a minute, and keeps little at hand', async () => {
+  const { lanes, put, left, pass } = stand()
+  put('3000', 6)
+  await pass(250)
+  expect(lanes.isQuick('3000')).toBe(false)
+  await pass(1_750)
+  // One waits; of the six, one is on its way.
+  expect(left).toEqual(['3000/3', '3000/4', '3000/5', '3000/6'])
+  await pass(4_000)
+  expect(lanes.underWay()).toBe(0)
+  await pass(29_999)
+  expect(lanes.isQuick('3000')).toBe(false)
+  await pass(1)
+  expect(lanes.isQuick('3000')).toBe(true)
+})
+
+test('what could not be begun within ten seconds is let go', async () => {
+  const { lanes, put, begun, left, pass } = stand()
+  put('12000', 2)
+  await pass(12_000)
+  expect([begun, left, lanes.waiting()]).toEqual([['12000/1'], ['12000/2'], 0])
+})
+
+test('for one that answers at once there is room for two hundred, and for eight while two thousand wait', async () => {
+  const { lanes, put, pass } = stand()
+  put('1', 1)
+  expect([lanes.roomFor('1'), lanes.roomFor('never seen')]).toEqual([8, 8])
+  put('100', 2)
+  await pass(100)
+  expect([lanes.roomFor('100'), lanes.shareOut()]).toEqual([200, { 100: 200 }])
+  put('100 other', 2_100)
+  expect([lanes.roomFor('100'), lanes.roomFor('100 other'), lanes.roomFor('never seen')]).toEqual([8, 0, 8])
+})
+
+test('more slow ones than places get their share by turns', async () => {
+  const { lanes, put, pass } = stand()
+  for (let n = 0; n < 520; n++) put(`14000 ${n}`, 1)
+  await pass(5_000)
+  expect(lanes.underWay()).toBe(520)
+  expect(Object.values(lanes.shareOut()).every((room) => room === 0)).toBe(true)
+  await pass(10_000)
+  expect(lanes.underWay()).toBe(0)
+  const withNone = () => Object.entries(lanes.shareOut()).flatMap(([id, room]) => (room === 0 ? [id] : []))
+  const [first, second] = [withNone(), withNone()]
+  expect([first.length, second.length]).toEqual([20, 20])
+  expect(first.filter((id) => second.includes(id))).toEqual([])
+})
