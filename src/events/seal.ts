@@ -65,8 +65,11 @@ const PATIENCE_MS = 10 * SECOND
 
 /** All that is committed now; where another is at it, they are waited for. For the operator's commands. */
 export async function sealAll(db: Db): Promise<void> {
-  const end = performance.now() + PATIENCE_MS
-  while ((await anyWaiting(db)) && performance.now() < end) if ((await sealSome(db)) === 0) await sleep(WAIT_MS)
+  let end = performance.now() + PATIENCE_MS
+  while ((await anyWaiting(db)) && performance.now() < end) {
+    if ((await sealSome(db)) === AT_ONCE) end = performance.now() + PATIENCE_MS
+    else await sleep(WAIT_MS)
+  }
 }
 
 const WAIT_MS = 20
@@ -279,7 +282,8 @@ function arrayOf(values: (string | number)[]): string {
 
 // ---- after a move ---------------------------------------------------------------------------------------------------
 
-const LOOKED_THROUGH = 5_000
+const LOOKED_THROUGH = 1_000
+const MOST_TRIES = 10
 
 /**
  * To be done before anybody writes: what came along from another server stands before all that is written here. Where
@@ -290,10 +294,15 @@ export async function settleAfterMove(db: Db, say: (line: string) => void): Prom
   if (!(await isMoved())) return
   const any = await db.one(sql`select from event_seals limit 1`)
   if (any) say('This database comes from another server: its events are looked through, once …')
-  for (;;) {
-    await sealMoved(db)
-    if (!(await isMoved())) return
-    await sleep(PAUSE_MS)
+  for (let tries = 1; await isMoved(); ) {
+    try {
+      await sealMoved(db)
+    } catch (error) {
+      // A moment's trouble with the database should not cost the start.
+      if (tries === MOST_TRIES) throw error
+      tries += 1
+    }
+    if (await isMoved()) await sleep(PAUSE_MS)
   }
 }
 
@@ -306,7 +315,8 @@ export async function settleAfterMove(db: Db, say: (line: string) => void): Prom
 async function sealMoved(db: Db): Promise<number> {
   return db.transaction(async (tx) => {
     await tx.query(sql`set transaction isolation level repeatable read`)
-    if (!(await takeTurn(tx))) return 0
+    // Another may have done it meanwhile.
+    if (!(await takeTurn(tx)) || !(await readMark(tx)).moved) return 0
     const moment = await tx.one<{ snapshot: string }>(sql`select pg_current_snapshot()::text as snapshot`)
     const mark = markAt(readSnapshot(moment?.snapshot ?? ''))
     let count = 0

@@ -41,6 +41,7 @@ const FULL_MS = 100
 const ROUND_MS = 20
 /** A look that finds nothing is followed by so many times as long without one. */
 const REST_FACTOR = 10
+const LONGEST_REST_MS = 3 * SECOND
 /** What turning an event into a delivery costs, when sending one is 1. */
 const FAN_OUT_COST = 0.25
 
@@ -83,7 +84,7 @@ export function newDispatcher(
       const rests = untilLook() > 0
       const found = mayTake ? await roundSurely() : 0
       if (found === 0) await sleep(ROUND_MS, undefined, closing).catch(() => {})
-      await pause(found > 0 ? ROUND_MS : !mayTake ? FULL_MS : rests ? untilLook() : IDLE_MS)
+      await pause(found > 0 ? ROUND_MS : !mayTake ? FULL_MS : rests ? Math.min(untilLook(), IDLE_MS) : IDLE_MS)
     }
   }
 
@@ -130,7 +131,8 @@ export function newDispatcher(
   async function look(): Promise<number> {
     const began = performance.now()
     const due = await takeDue(db, { roomFor: lanes.shareOut(), otherwise: FEW, after: takenUpTo, most: MOST_TAKEN })
-    lookAgainAt = due.length > 0 ? 0 : began + (performance.now() - began) * REST_FACTOR
+    const rest = Math.min((performance.now() - began) * REST_FACTOR, LONGEST_REST_MS)
+    lookAgainAt = due.length > 0 ? 0 : began + rest
     await enqueue(due)
     // Where one look ends the next goes on, so that nobody is left out because of their name.
     const before = takenUpTo

@@ -82,6 +82,18 @@ test('who was slow is so for half a minute, and keeps little at hand', async () 
   expect(lanes.isQuick('3000')).toBe(true)
 })
 
+test('who wants no more is not forgotten because nothing waits', async () => {
+  const { lanes, put, begun, pass } = stand()
+  put('10', 1)
+  lanes.of('10').refused = true
+  await pass(10)
+  put('10', 1)
+  expect(begun).toEqual(['10/1'])
+  lanes.of('10').refused = false
+  lanes.advance(lanes.of('10'))
+  expect(begun).toEqual(['10/1', '10/1'])
+})
+
 test('what could not be begun within ten seconds is let go', async () => {
   const { lanes, put, begun, left, pass } = stand()
   put('12000', 2)

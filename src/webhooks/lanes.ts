@@ -106,7 +106,7 @@ export function newLanes({ send, letGo, mayBegin, emptied }: Ways): Lanes {
       if (!isPlace(room)) return void room.line.add(lane)
       beginNext(lane, room)
     }
-    const isOver = lane.waiting.length === 0 && lane.busy === 0
+    const isOver = lane.waiting.length === 0 && lane.busy === 0 && !lane.refused
     if (isOver && lanes.get(lane.id) === lane) lanes.delete(lane.id)
   }
 

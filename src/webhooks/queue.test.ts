@@ -1,5 +1,6 @@
 import { expect, onTestFinished, test } from 'vitest'
 import { shop } from '../../tests/shop.ts'
+import { travel } from '../clock.ts'
 import { connect } from '../db/db.ts'
 import { letGo, takeDue } from './queue.ts'
 
@@ -47,5 +48,11 @@ test('what is let go is due at once, unless it is over', async () => {
   expect(taken).toHaveLength(5)
   await sql(`update webhook_deliveries set status = 'DELIVERED', next_attempt_at = null where id = 'dlv_1'`)
   await letGo(db, taken)
-  expect(named(await takeDue(db, taking))).toEqual(['wh_a dlv_2', 'wh_a dlv_3', 'wh_a dlv_4', 'wh_a dlv_5'])
+  const again = await takeDue(db, taking)
+  expect(named(again)).toEqual(['wh_a dlv_2', 'wh_a dlv_3', 'wh_a dlv_4', 'wh_a dlv_5'])
+
+  // Another has them now: who had them before has nothing to let go of any more.
+  travel(1)
+  await letGo(db, taken)
+  expect(await takeDue(db, taking)).toEqual([])
 })

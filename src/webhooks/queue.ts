@@ -238,21 +238,21 @@ export async function loadEndpoints(db: Db, here: Here, ids: string[]): Promise<
   )
 }
 
-/** Whoever comes next may have them at once. */
+/** Whoever comes next may have them at once; unless they are another's already. */
 export async function letGo(db: Db, messages: Message[]): Promise<void> {
   if (messages.length === 0) return
-  const ids = messages.map(({ webhook_id, id }) => ({ webhook_id, id }))
+  const ids = messages.map(({ webhook_id, id, taken }) => ({ webhook_id, id, until: later(LEASE_MS, taken) }))
   await db
     .query(sql`
       update webhook_deliveries delivery
          set next_attempt_at = ${now()}
-        from json_to_recordset(${JSON.stringify(ids)}) as left_over(webhook_id text, id text)
+        from json_to_recordset(${JSON.stringify(ids)}) as left_over(webhook_id text, id text, until timestamptz)
        cross join lateral (
                select ctid as place
                  from webhook_deliveries
                 where webhook_id = left_over.webhook_id
                   and id = left_over.id
-                  and next_attempt_at is not null
+                  and next_attempt_at = left_over.until
                 limit 1
              ) as found
        where delivery.ctid = found.place`)

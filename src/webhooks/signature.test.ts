@@ -20,7 +20,7 @@ test('a secret opens under the server secret it was sealed under, for its own we
   expect(bytes).toHaveLength(32)
   expect(openSecret({ current: newer, previous: older }, 'wh_1', kept)).toEqual(bytes)
   expect(openSecret({ current: newer, previous: null }, 'wh_1', kept)).toBe(null)
-  expect(() => openSecret({ current: older, previous: null }, 'wh_2', kept)).toThrow()
+  expect(openSecret({ current: older, previous: null }, 'wh_2', kept)).toBe(null)
   expect([`${secret}`, JSON.stringify(secret)]).toEqual(['[secret]', '"[secret]"'])
 })
 

@@ -17,7 +17,12 @@ export function mintSecret(keyring: Keyring, webhookId: string): { secret: Secre
 /** The bytes to sign with, or null when the server secret they were sealed under is not here any more. */
 export function openSecret(keyring: Keyring, webhookId: string, { sealed, kid }: SealedSecret): Buffer | null {
   const keys = keysOf(keyring, kid)
-  return keys && open(keys.hmac('webhook-secret', webhookId), sealed, webhookId)
+  try {
+    return keys && open(keys.hmac('webhook-secret', webhookId), sealed, webhookId)
+  } catch {
+    // Damaged: of one webhook, and no trouble of any other.
+    return null
+  }
 }
 
 /** The same secret, sealed under the current server secret. */

@@ -6,6 +6,7 @@ import { NEW_ADDRESS, NEW_KEY, shop } from '../../tests/shop.ts'
 import { DAY, HOUR, MINUTE, SECOND, travel } from '../clock.ts'
 import { newId } from '../ids.ts'
 import { sweepDeliveries } from './queue.ts'
+import { disableWebhook } from './webhooks.ts'
 
 const OPEN = { WEBHOOK_ALLOW_PRIVATE: 'on' }
 const MOMENT = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/
@@ -444,6 +445,27 @@ test('an endpoint that fails for five days is switched off; one that works again
     ({ enabled }) => !enabled,
   )
   expect(off.disabledReason).toBe('FAILING')
+})
+
+test('a failure that was under way when all was well again switches nothing off', async () => {
+  const { api, as, path, service, webhook, sql } = await listening()
+  await disableWebhook(service.db, webhook.id, 'FAILING')
+  expect((await api.get(path, { as })).body.enabled).toBe(true)
+  await sql(`update webhooks set failing_since = now() - interval '6 days'`)
+  await disableWebhook(service.db, webhook.id, 'FAILING')
+  expect((await api.get(path, { as })).body).toMatchObject({ enabled: false, disabledReason: 'FAILING' })
+})
+
+test('a secret that cannot be read is the trouble of its webhook alone', async () => {
+  const world = await listening()
+  const { api, as, webhooks, keys, far, sql, webhook } = world
+  const other = await receiver()
+  await api.post(webhooks, { url: other.url, types: ['key.*'] }, { as })
+  await sql(`update webhooks set secret = 'damaged' where id = $1`, [webhook.id])
+  await api.post(keys, NEW_KEY, { as })
+  await other.messages(1)
+  const delivery = await settled(world, 1)
+  expect([delivery.status, delivery.error, far.received]).toEqual(['PENDING', 'secret_unreadable', []])
 })
 
 test('a webhook that is switched off waits with what it has, and goes on when it is switched on', async () => {

@@ -14,6 +14,7 @@ import { cutPage, type Page, type PageAsked, windowOf } from '../page.ts'
 import type { Answer, Retry } from '../route.ts'
 import { checkHost } from './guard.ts'
 import type { WantedWebhook, WebhookWish } from './input.ts'
+import { FAILING_MS } from './schedule.ts'
 import { showWebhook, type Webhook, type WebhookRow } from './schema.ts'
 import { mintSecret } from './signature.ts'
 
@@ -249,6 +250,7 @@ export async function disableWebhook(db: Db, webhookId: string, reason: 'GONE' |
          set enabled = false, disabled_at = ${at}, disabled_reason = ${reason}, revision = revision + 1, updated_at = ${at}
        where id = ${webhookId}
          and enabled
+         and (${reason === 'GONE'} or failing_since <= ${later(-FAILING_MS, at)})
    returning store_id, failing_since`)
     if (!row) return
     const data = { reason, failingSince: row.failing_since }
