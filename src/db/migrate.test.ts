@@ -62,6 +62,36 @@ test('a migration that was altered after it was applied stops the start, and the
   await until(async () => (await ask(url, `select ${ADVISORY}`)).length === 0)
 })
 
+test('a migration never changes: a new one is a new line in tests/migrations.sha256', () => {
+  const sums = files.map(
+    (name) =>
+      `${createHash('sha256')
+        .update(readFileSync(join(folder, name)))
+        .digest('hex')}  ${name}`,
+  )
+  expect(`${sums.join('\n')}\n`).toBe(readFileSync('tests/migrations.sha256', 'utf8'))
+})
+
+test('a database with the first text of 0005 starts, and gets the indexes that all others have', async () => {
+  const url = await emptyDatabase()
+  await migrate({ connectionString: url })
+  const indexes = () => ask(url, `select indexdef from pg_indexes where schemaname = 'public' order by indexname`)
+  const all = await indexes()
+  await ask(
+    url,
+    `drop index address_defaults_by_user, events_about_person, events_of_person, invitations_by_email, invitations_by_accepter;
+     create index events_of_person on events ((actor ->> 'id'), id) where store_id is null;
+     create index invitations_by_email on invitations (email);
+     create index invitations_by_accepter on invitations (accepted_by) where accepted_by is not null;
+     delete from schema_migrations where version = 12;
+     update schema_migrations set checksum = '835fbe9020aa8673fdb8b7862d8e6238114b1ad7d42e686a0c6c3fdc5355d05d' where version = 5`,
+  )
+  const said: string[] = []
+  await migrate({ connectionString: url }, (line) => said.push(line))
+  expect(said).toEqual(['Applying migration 0012_privacy_indexes.sql'])
+  expect(await indexes()).toEqual(all)
+})
+
 test('a migration that fails leaves nothing behind', async () => {
   const url = await emptyDatabase()
   await ask(url, 'create table events (something_else int)')
