@@ -23,6 +23,7 @@ import pg from 'pg'
 import { afterEach, expect, test } from 'vitest'
 import { AlreadyRunning, borrowEmbedded, type Embedded, NoEmbeddedPostgres, startEmbedded } from '../src/db/embedded.ts'
 import { type Ground, installedGround } from '../src/db/embedded-binaries.ts'
+import { isAlive, postmasters, serverProcesses } from './processes.ts'
 
 const isRoot = process.getuid?.() === 0
 if (!isRoot) console.log('Not run, since this is not root: what only root meets.')
@@ -468,34 +469,8 @@ async function eventually<T>(attempt: () => Promise<T>): Promise<T> {
   return attempt()
 }
 
-/** Servers below the folder, each followed by its children. */
-function serverProcesses(path: string): number[] {
-  const servers = postmasters(path)
-  const backends = listProcesses().filter(({ parent }) => servers.includes(parent))
-  return [...servers, ...backends.map(({ pid }) => pid)]
-}
-
-function postmasters(path: string): number[] {
-  const isServer = ({ command }: { command: string }) => command.includes(`/postgres -D ${path}`)
-  return listProcesses()
-    .filter(isServer)
-    .map(({ pid }) => pid)
-}
-
-function listProcesses() {
-  const lines = execFileSync('ps', ['-axww', '-o', 'pid=,ppid=,command='], { encoding: 'utf8' }).trim().split('\n')
-  return lines.map((line) => {
-    const [, pid, parent, command = ''] = line.match(/^\s*(\d+)\s+(\d+)\s+(.*)/) ?? []
-    return { pid: Number(pid), parent: Number(parent), command }
-  })
-}
-
 function ps(pid: number, column: string): string {
   return execFileSync('ps', ['-o', `${column}=`, '-p', String(pid)], { encoding: 'utf8' }).trim()
-}
-
-function isAlive(pid: number): boolean {
-  return listProcesses().some((each) => each.pid === pid && !each.command.includes('<defunct>'))
 }
 
 function modeOf(path: string): number {

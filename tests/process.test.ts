@@ -22,6 +22,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import pg from 'pg'
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest'
 import { borrowEmbedded } from '../src/db/embedded.ts'
+import { isAlive, listProcesses, postmasters, serverProcesses } from './processes.ts'
 import { type Api, apiAt, NEW_ADDRESS, NEW_KEY, type Person } from './shop.ts'
 
 const LONG = 120_000
@@ -730,29 +731,4 @@ function backendOf(server: number): number {
   const backends = listProcesses().filter(({ parent }) => parent === server)
   return backends.find(({ command }) => /storekeeper storekeeper .*(idle|INSERT|SELECT|BIND|COMMIT)/.test(command))
     ?.pid as number
-}
-
-/** The server below the folder, followed by its children. */
-function serverProcesses(path: string): number[] {
-  const servers = postmasters(path)
-  const backends = listProcesses().filter(({ parent }) => servers.includes(parent))
-  return [...servers, ...backends.map(({ pid }) => pid)]
-}
-
-function postmasters(path: string): number[] {
-  return listProcesses()
-    .filter(({ command }) => command.includes(`/postgres -D ${path}`))
-    .map(({ pid }) => pid)
-}
-
-function listProcesses() {
-  const lines = execFileSync('ps', ['-axww', '-o', 'pid=,ppid=,command='], { encoding: 'utf8' }).trim().split('\n')
-  return lines.map((line) => {
-    const [, pid, parent, command = ''] = line.match(/^\s*(\d+)\s+(\d+)\s+(.*)/) ?? []
-    return { pid: Number(pid), parent: Number(parent), command }
-  })
-}
-
-function isAlive(pid: number): boolean {
-  return listProcesses().some((each) => each.pid === pid && !each.command.includes('<defunct>'))
 }
