@@ -12,6 +12,7 @@
 // nothing new for hours while above it there is all the traffic.
 
 import { setTimeout as sleep } from 'node:timers/promises'
+import { isDeepStrictEqual } from 'node:util'
 import type { Failed } from '../background.ts'
 import { now, SECOND } from '../clock.ts'
 import { type Db, sql } from '../db/db.ts'
@@ -86,12 +87,15 @@ async function sealSome(db: Db): Promise<number> {
   if (!(await anyWaiting(db))) return 0
   const { count, moved } = await db.transaction(async (tx) => {
     // In statements of their own: the second sees what the last who held the lock has done.
-    const [turn, mark] = await Promise.all([takeTurn(tx), readMark(tx)])
-    if (!turn || mark.moved) return { count: 0, moved: turn && mark.moved }
+    const [turn, { moved, ...mark }] = await Promise.all([takeTurn(tx), readMark(tx)])
+    if (!turn || moved) return { count: 0, moved: turn && moved }
     const rows = await readNext(tx, mark)
     const last = rows.at(-1)
-    if (last) await append(tx, rows.filter(isUnsealed), markAfter(mark, readSnapshot(last.snapshot), rows))
-    return { count: rows.length, moved: false }
+    if (!last) return { count: 0, moved: false }
+    const next = markAfter(mark, readSnapshot(last.snapshot), rows)
+    await append(tx, rows.filter(isUnsealed), next)
+    // Where the mark cannot move on yet, nothing is gained by looking again at once.
+    return { count: isDeepStrictEqual(mark, next) ? 0 : rows.length, moved: false }
   })
   return moved ? sealMoved(db) : count
 }
@@ -187,7 +191,9 @@ function markAt({ end, open }: Snapshot): Mark {
 export function markAfter(mark: Mark, seen: Snapshot, rows: Place[], most = AT_ONCE): Mark {
   const last = rows.at(-1)
   if (!last || rows.length < most) return markAt(seen)
-  const { tx, id } = last
+  const { tx } = last
+  // Rows of a transaction that is open here were brought from elsewhere under its number: its own are still to come.
+  const id = seen.open.includes(tx) ? '' : last.id
   if (!isBefore(tx, mark.tx)) return { tx, id, open: markAt(seen).open.filter((open) => isBefore(open.tx, tx)) }
   // Not even through with what was open: it goes on from here.
   const stillOpen = mark.open.filter((open) => isBefore(tx, open.tx) || (open.tx !== tx && seen.open.includes(open.tx)))
