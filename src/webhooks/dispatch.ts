@@ -216,7 +216,7 @@ export function newDispatcher(
     await settleSurely(outcome)
     const reason = reasonToDisable(endpoint, outcome)
     if (reason) {
-      await disableWebhook(db, message.webhook_id, reason).catch(() => {})
+      await disableWebhook(db, message.webhook_id, endpoint.revision, reason).catch(() => {})
       await giveBack(lane)
       lane.refused = false
       lanes.advance(lane)

@@ -31,7 +31,7 @@ export type Message = {
   body: string
 }
 
-export type Endpoint = { url: string; secrets: Buffer[]; failingSince: Date | null }
+export type Endpoint = { url: string; secrets: Buffer[]; failingSince: Date | null; revision: number }
 
 // ---- taking up ----------------------------------------------------------------------------------------------------------
 
@@ -220,9 +220,10 @@ export async function loadEndpoints(db: Db, here: Here, ids: string[]): Promise<
     previous_secret_kid: string | null
     previous_expires_at: Date | null
     failing_since: Date | null
+    revision: number
   }>(sql`
     select webhook.id, webhook.url, webhook.secret, webhook.secret_kid, webhook.previous_secret,
-           webhook.previous_secret_kid, webhook.previous_expires_at, webhook.failing_since
+           webhook.previous_secret_kid, webhook.previous_expires_at, webhook.failing_since, webhook.revision
       from webhooks webhook
      where webhook.id = any(${ids})
        and webhook.enabled
@@ -233,7 +234,7 @@ export async function loadEndpoints(db: Db, here: Here, ids: string[]): Promise<
       const { previous_secret: sealed, previous_secret_kid: kid, previous_expires_at: end } = row
       if (sealed && kid && end && end > now()) kept.push({ sealed, kid })
       const secrets = kept.map((secret) => openSecret(here.keyring, row.id, secret)).filter((bytes) => bytes !== null)
-      return [row.id, { url: row.url, secrets, failingSince: row.failing_since }]
+      return [row.id, { url: row.url, secrets, failingSince: row.failing_since, revision: row.revision }]
     }),
   )
 }

@@ -449,10 +449,10 @@ test('an endpoint that fails for five days is switched off; one that works again
 
 test('a failure that was under way when all was well again switches nothing off', async () => {
   const { api, as, path, service, webhook, sql } = await listening()
-  await disableWebhook(service.db, webhook.id, 'FAILING')
+  await disableWebhook(service.db, webhook.id, 1, 'FAILING')
   expect((await api.get(path, { as })).body.enabled).toBe(true)
   await sql(`update webhooks set failing_since = now() - interval '6 days'`)
-  await disableWebhook(service.db, webhook.id, 'FAILING')
+  await disableWebhook(service.db, webhook.id, 1, 'FAILING')
   expect((await api.get(path, { as })).body).toMatchObject({ enabled: false, disabledReason: 'FAILING' })
 })
 
@@ -466,6 +466,24 @@ test('a secret that cannot be read is the trouble of its webhook alone', async (
   await other.messages(1)
   const delivery = await settled(world, 1)
   expect([delivery.status, delivery.error, far.received]).toEqual(['PENDING', 'secret_unreadable', []])
+})
+
+test('410 from where a webhook was before does not switch it off where it is now', async () => {
+  const world = await listening()
+  const { api, as, keys, far, path } = world
+  const other = await receiver()
+  const answers: (() => void)[] = []
+  far.answer((response) => {
+    answers.push(() => void response.writeHead(410).end())
+  })
+  await api.post(keys, NEW_KEY, { as })
+  await far.messages(1)
+  await api.patch(path, { url: other.url }, { as })
+  for (const answer of answers) answer()
+  expect(await settled(world, 1)).toMatchObject({ status: 'FAILED', responseStatus: 410 })
+  await api.post(keys, NEW_KEY, { as })
+  await other.messages(1)
+  expect((await api.get(path, { as })).body).toMatchObject({ enabled: true, disabledReason: null })
 })
 
 test('a webhook that is switched off waits with what it has, and goes on when it is switched on', async () => {

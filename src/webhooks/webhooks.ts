@@ -242,7 +242,13 @@ export async function deleteWebhook(tx: Db, caller: Manager, place: Place, ifMat
 
 const SYSTEM = { kind: 'system', id: 'storekeeper', ip: null }
 
-export async function disableWebhook(db: Db, webhookId: string, reason: 'GONE' | 'FAILING'): Promise<void> {
+/** Unless it was changed since it was asked, or all has been well meanwhile. */
+export async function disableWebhook(
+  db: Db,
+  webhookId: string,
+  revision: number,
+  reason: 'GONE' | 'FAILING',
+): Promise<void> {
   await db.transaction(async (tx) => {
     const at = now()
     const row = await tx.one<{ store_id: string; failing_since: Date | null }>(sql`
@@ -250,6 +256,7 @@ export async function disableWebhook(db: Db, webhookId: string, reason: 'GONE' |
          set enabled = false, disabled_at = ${at}, disabled_reason = ${reason}, revision = revision + 1, updated_at = ${at}
        where id = ${webhookId}
          and enabled
+         and revision = ${revision}
          and (${reason === 'GONE'} or failing_since <= ${later(-FAILING_MS, at)})
    returning store_id, failing_since`)
     if (!row) return
