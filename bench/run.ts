@@ -1,6 +1,6 @@
-// npm run bench: how fast the two operations are, beside bare Fastify on the same machine in the same run.
-// SECONDS (default 8) for each measurement, medians of ROUNDS (default 3). The rounds go in turn, so that a noisy minute
-// hits everyone alike.
+// npm run bench: how fast the two operations are, beside bare Fastify on the same machine in the same run; and then what
+// bench/webhooks.ts measures. SECONDS (default 8) for each measurement, medians of ROUNDS (default 3). The rounds go in
+// turn, so that a noisy minute hits everyone alike.
 
 import { randomUUID } from 'node:crypto'
 import { mkdirSync, writeFileSync } from 'node:fs'

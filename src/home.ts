@@ -3,7 +3,7 @@
 
 import type { Config } from './config.ts'
 import type { Connection } from './db/db.ts'
-import { borrowEmbedded, startEmbedded } from './db/embedded.ts'
+import { borrowEmbedded, hasEmbedded, startEmbedded } from './db/embedded.ts'
 import { ownPreviousSecret, ownSecret } from './own-secret.ts'
 import { type Keyring, newKeyring } from './secrets.ts'
 
@@ -25,6 +25,11 @@ export function openHome(config: Config, say: Say): Promise<Home> {
 /** For the operator's commands, also beside a running service. */
 export function visitHome(config: Config, say: Say): Promise<Home> {
   return home(config, () => borrowEmbedded(config.DATA_DIR, say))
+}
+
+/** False where there would be an empty one, made for whoever came first. */
+export async function hasHome(config: Config): Promise<boolean> {
+  return config.DATABASE_URL !== null || hasEmbedded(config.DATA_DIR)
 }
 
 async function home(config: Config, embedded: () => ReturnType<typeof startEmbedded>): Promise<Home> {

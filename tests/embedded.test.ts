@@ -21,7 +21,14 @@ import { createInterface } from 'node:readline'
 import { setTimeout as sleep } from 'node:timers/promises'
 import pg from 'pg'
 import { afterEach, expect, test } from 'vitest'
-import { AlreadyRunning, borrowEmbedded, type Embedded, NoEmbeddedPostgres, startEmbedded } from '../src/db/embedded.ts'
+import {
+  AlreadyRunning,
+  borrowEmbedded,
+  type Embedded,
+  hasEmbedded,
+  NoEmbeddedPostgres,
+  startEmbedded,
+} from '../src/db/embedded.ts'
 import { type Ground, installedGround } from '../src/db/embedded-binaries.ts'
 import { isAlive, postmasters, serverProcesses } from './processes.ts'
 
@@ -88,6 +95,7 @@ test.runIf(isRoot)(
     expect(said[0]).toContain(first.dataDir)
     expect([modeOf(roots), modeOf(first.dataDir), modeOf(ground.elsewhere)]).toEqual([0o700, 0o700, 0o755])
     expect(existsSync(data)).toBe(false)
+    expect([await hasEmbedded(data, ground), await hasEmbedded(`${data}2`, ground)]).toEqual([true, false])
     await query(first, 'create table notes as select 1 as n')
     await first.stop()
 

@@ -244,6 +244,24 @@ test('service-token prints the token and nothing else, with no service running a
   expect([(await nameless.ended()).code, nameless.out()]).toEqual([1, ''])
 })
 
+test('a command about what is there makes no database where there is none', { timeout: LONG }, async () => {
+  const data = join(folder(), 'mistyped')
+  for (const words of [
+    'events head --all',
+    'events export --system',
+    'secret status',
+    'secret rotate',
+    'service-token list',
+  ]) {
+    const command = launch({ data, command: words.split(' ') })
+    expect([words, (await command.ended()).code, command.out()]).toEqual([words, 1, ''])
+    expect(command.err()).toContain(
+      `There is no database in ${data}. Are DATABASE_URL and DATA_DIR those of the service?`,
+    )
+    expect(existsSync(data)).toBe(false)
+  }
+})
+
 test('quickstart, beside a running service, prints four curl lines that really work', { timeout: LONG }, async ({
   skip,
 }) => {

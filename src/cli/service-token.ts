@@ -17,7 +17,7 @@ export async function serviceToken([verb, ...rest]: string[], io: Io): Promise<v
   if (value.startsWith('-') || (verb !== 'list' && value.trim() === '')) throw new Error(USAGE)
   switch (verb) {
     case 'create':
-      return withDatabase(io, (db, config) => createToken(db, config.KEY_PREFIX, value, io))
+      return withDatabase(io, (db, config) => createToken(db, config.KEY_PREFIX, value, io), { first: true })
     case 'list':
       return withDatabase(io, (db) => listTokens(db, io))
     case 'revoke':

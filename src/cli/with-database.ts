@@ -3,18 +3,23 @@
 import { type Config, readConfig } from '../config.ts'
 import { connect, type Db } from '../db/db.ts'
 import { migrate } from '../db/migrate.ts'
-import { type Home, openHome, visitHome } from '../home.ts'
+import { type Home, hasHome, openHome, visitHome } from '../home.ts'
 
 /** What a person should read goes to `say`; `print` is for the result. */
 export type Io = { say(line: string): void; print(line: string): void }
 
-/** `alone`: an embedded database is held as the service holds it, so that none runs beside. */
+/**
+ * `alone`: an embedded database is held as the service holds it, so that none runs beside. `first`: it may come before the
+ * first start of the service. All others are about what is there, and whoever mistypes a directory should hear so.
+ */
 export async function withDatabase(
   io: Io,
   work: (db: Db, config: Config, home: Home) => Promise<void>,
-  { alone = false } = {},
+  { alone = false, first = false } = {},
 ): Promise<void> {
   const config = readConfig(process.env)
+  if (!first && !(await hasHome(config)))
+    throw new Error(`There is no database in ${config.DATA_DIR}. Are DATABASE_URL and DATA_DIR those of the service?`)
   const home = await (alone ? openHome : visitHome)(config, io.say)
   try {
     await migrate(home.connection, io.say)

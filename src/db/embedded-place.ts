@@ -6,7 +6,7 @@ import { createHash } from 'node:crypto'
 import { constants } from 'node:fs'
 import { chmod, lstat, mkdir, open, readdir, readFile, realpath, stat } from 'node:fs/promises'
 import { basename, dirname, join, resolve } from 'node:path'
-import { findBinaries, type Ground, NoEmbeddedPostgres, run, type User } from './embedded-binaries.ts'
+import { findBinaries, type Ground, installedGround, NoEmbeddedPostgres, run, type User } from './embedded-binaries.ts'
 
 export type Place = {
   dataDir: string
@@ -30,6 +30,13 @@ export async function preparePlace(asked: string, say: (line: string) => void, g
   const bin = await findBinaries(ground.packageRoot, user, makeCopiesDir)
   const socketDir = await makeSocketDir(dataDir, user)
   return { dataDir, cluster: join(dataDir, 'postgres'), socketDir, log: join(dataDir, 'postgres.log'), bin, user }
+}
+
+/** Whether a start with this directory would find a database. Nothing is made. */
+export async function hasEmbedded(asked: string, ground = installedGround()): Promise<boolean> {
+  const here = await findHere(asked)
+  if (await isThere(join(here, 'postgres'))) return true
+  return process.getuid?.() === 0 && isThere(join(elsewhere(here, ground), 'postgres'))
 }
 
 /** Makes a directory of mode 0700, or checks that the one there is ours: in /tmp anyone could have been first. */
@@ -68,9 +75,8 @@ async function settleForUser(asked: string): Promise<Settled> {
 
 async function settleForRoot(asked: string, say: (line: string) => void, ground: Ground): Promise<Settled> {
   await mkdir(dirname(resolve(asked)), { recursive: true })
-  const parent = await realpath(dirname(resolve(asked)))
-  const here = await realpath(asked).catch(() => join(parent, basename(resolve(asked))))
-  const there = join(ground.elsewhere, shortHash(here))
+  const here = await findHere(asked)
+  const there = elsewhere(here, ground)
 
   const owner = await findOwner(join(here, 'postgres'))
   if (owner) {
@@ -89,6 +95,16 @@ async function settleForRoot(asked: string, say: (line: string) => void, ground:
   await makeRootsOwn(ground.elsewhere)
   await makePrivate(there, user)
   return { dataDir: there, user }
+}
+
+async function findHere(asked: string): Promise<string> {
+  const path = resolve(asked)
+  const parent = await realpath(dirname(path)).catch(() => dirname(path))
+  return realpath(path).catch(() => join(parent, basename(path)))
+}
+
+function elsewhere(here: string, ground: Ground): string {
+  return join(ground.elsewhere, shortHash(here))
 }
 
 /** The owner of an existing database. */
@@ -145,6 +161,14 @@ async function makeRootsOwn(directory: string): Promise<string> {
   if (!found.isDirectory() || found.uid !== 0 || (found.mode & 0o022) !== 0)
     throw new Error(`${directory} should be a directory that only root can write.`)
   return directory
+}
+
+/** What may not be looked at is there. */
+function isThere(path: string): Promise<boolean> {
+  return stat(path).then(
+    () => true,
+    (error) => error.code !== 'ENOENT',
+  )
 }
 
 async function isEmpty(directory: string): Promise<boolean> {

@@ -8,7 +8,7 @@ import { type FileHandle, open, readdir, readFile, rename, rm, stat, unlink, wri
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { promisify } from 'node:util'
-import { PLAIN_ENV, run } from './embedded-binaries.ts'
+import { exists, PLAIN_ENV, run } from './embedded-binaries.ts'
 import { makePrivate, type Place, SOCKET_PORT } from './embedded-place.ts'
 
 /** An operator may change these in postgresql.conf. Whatever touches durability keeps PostgreSQL's default. */
@@ -218,11 +218,4 @@ async function ageOf(path: string): Promise<number> {
 async function syncDirectory(path: string): Promise<void> {
   const handle = await open(path)
   await handle.sync().finally(() => handle.close())
-}
-
-async function exists(path: string): Promise<boolean> {
-  return stat(path).then(
-    () => true,
-    () => false,
-  )
 }

@@ -11,6 +11,7 @@ import { type Place, preparePlace, SOCKET_PORT } from './embedded-place.ts'
 import { createCluster, type Launch, launchServer, runningServer, stopServer } from './embedded-server.ts'
 
 export { NoEmbeddedPostgres } from './embedded-binaries.ts'
+export { hasEmbedded } from './embedded-place.ts'
 
 export type Embedded = {
   /** How to reach it with pg: a Unix socket directory as host. `ssl` is said so that PGSSLMODE cannot ask for it. */
