@@ -171,7 +171,7 @@ test('commands that build at the same time do not take the result from each othe
   const from = checkout()
   const main = join(from, 'dist/main.js')
   const commands = [launch({ from, command: ['help'] }), launch({ from, command: ['help'] })]
-  await until(async () => existsSync(main))
+  await until(async () => existsSync(main), LONG)
   const first = statSync(main).ino
   for (const command of commands) {
     expect((await command.ended()).code).toBe(0)

@@ -121,11 +121,14 @@ test('sending a message reads that message, among thousands that wait, though th
   }
   // As often as it takes until its plans are made, and kept.
   await sends(AT_ONCE)
+  // Nobody looks while it is written: whoever did would pass by all of it, in search of what is committed.
   await sql(
-    `insert into webhook_deliveries (webhook_id, id, event_id, type, cause, next_attempt_at, created_at)
+    `begin;
+     lock table webhook_deliveries in access exclusive mode;
+     insert into webhook_deliveries (webhook_id, id, event_id, type, cause, next_attempt_at, created_at)
      select id, 'dlv_' || n, 'evt_' || n, 'key.created', 'EVENT', now() + interval '1 day', now()
-       from webhooks cross join generate_series(1, $1) as n`,
-    [MANY],
+       from webhooks cross join generate_series(1, ${MANY}) as n;
+     commit`,
   )
   await sends(AT_ONCE)
   await service.close(0)

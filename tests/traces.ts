@@ -21,16 +21,19 @@ export async function everyRow(sql: Shop['sql']): Promise<string> {
   return texts.join('\n')
 }
 
-/** Until every transaction that began before now is over: what one of them could still read, PostgreSQL keeps. */
+/**
+ * Until every transaction that began before now is over: what one of them could still read, PostgreSQL keeps. Those that
+ * write in other databases count too, because whoever begins here while they are open looks back as far as they do.
+ */
 export async function nobodyLooksBack(sql: Shop['sql']): Promise<void> {
   const [{ xid }] = await sql('select pg_current_xact_id()::text as xid')
   const isSomebody = async () => {
     const [{ count }] = await sql(
       `select count(*)::int as count
          from pg_stat_activity
-        where datname = current_database()
-          and pid <> pg_backend_pid()
-          and least(backend_xid::text::bigint, backend_xmin::text::bigint) <= $1::bigint`,
+        where pid <> pg_backend_pid()
+          and (backend_xid::text::bigint <= $1::bigint
+               or datname = current_database() and backend_xmin::text::bigint <= $1::bigint)`,
       [xid],
     )
     return count > 0
