@@ -217,10 +217,19 @@ test('killed in the middle of 5,000 users nothing is lost, and the next run goes
   onTestFinished(() => holder.end())
   await holder.query('begin')
   await holder.query('select from users where id = $1 for update', [[...users.keys()][2_700]])
+  await world.service.close(0)
+  const connections = () =>
+    world.sql(
+      `select from pg_stat_activity where datname = current_database() and application_name like 'storekeeper%'`,
+    )
+  await until(async () => (await connections()).length === 0)
   const first = launch(env, 'rewrap')
   await until(async () => first.said.some((line) => line.startsWith('2500 of 5001 users')))
+  expect(await connections()).not.toEqual([])
   first.kill('SIGKILL')
   await first.ended
+  // The statement that waits for the row lives on, until it has waited too long.
+  await until(async () => (await connections()).length === 0)
   await holder.query('rollback')
 
   const ring = newKeyring(new Secret(fresh), new Secret(old))
