@@ -267,7 +267,7 @@ function judge(message: Message, at: Date, durationMs: number, result: Reply | {
   const attempts = message.attempts + 1
   const reply = 'trouble' in result ? null : result
   const delivered = reply !== null && reply.status >= 200 && reply.status < 300
-  const over = delivered || cause === 'TEST' || reply?.status === 410
+  const over = delivered || cause === 'TEST'
   const next = over ? null : nextTry(attempts, now(), reply?.retryAfter ?? null, Math.random())
   return {
     webhook_id,

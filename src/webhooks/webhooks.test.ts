@@ -404,7 +404,7 @@ test('410 switches the webhook off at once, and the store hears of it', async ()
   })
   const { body } = await api.get(path, { as })
   expect([body.enabled, body.disabledReason, body.disabledAt]).toEqual([false, 'GONE', expect.stringMatching(MOMENT)])
-  expect(await settled({ api, deliveries, as }, 1)).toMatchObject({ status: 'FAILED', responseStatus: 410 })
+  expect(await settled({ api, deliveries, as }, 1)).toMatchObject({ status: 'PENDING', responseStatus: 410 })
   expect((await api.post(`${path}/test`, undefined, { as })).body.code).toBe('webhook_disabled')
 
   far.answer(204)
@@ -417,6 +417,10 @@ test('410 switches the webhook off at once, and the store hears of it', async ()
   ])
   await api.post(keys, NEW_KEY, { as })
   await far.messages(2)
+  // What got the 410 has waited, as everything does for a webhook that is off.
+  travel(MINUTE)
+  const [refused, , again] = (await far.messages(3)) as [Received, Received, Received]
+  expect([again.headers['webhook-id'], again.text]).toEqual([refused.headers['webhook-id'], refused.text])
 })
 
 test('an endpoint that fails for five days is switched off; one that works again in between is not', async () => {
@@ -468,7 +472,7 @@ test('a secret that cannot be read is the trouble of its webhook alone', async (
   expect([delivery.status, delivery.error, far.received]).toEqual(['PENDING', 'secret_unreadable', []])
 })
 
-test('410 from where a webhook was before does not switch it off where it is now', async () => {
+test('410 from where a webhook was before does not switch it off where it is now, and the message goes there', async () => {
   const world = await listening()
   const { api, as, keys, far, path } = world
   const other = await receiver()
@@ -480,9 +484,10 @@ test('410 from where a webhook was before does not switch it off where it is now
   await far.messages(1)
   await api.patch(path, { url: other.url }, { as })
   for (const answer of answers) answer()
-  expect(await settled(world, 1)).toMatchObject({ status: 'FAILED', responseStatus: 410 })
-  await api.post(keys, NEW_KEY, { as })
-  await other.messages(1)
+  expect(await settled(world, 1)).toMatchObject({ status: 'PENDING', responseStatus: 410 })
+  travel(MINUTE)
+  const [message] = (await other.messages(1)) as [Received]
+  expect(message.headers['webhook-id']).toBe(far.received[0]?.headers['webhook-id'])
   expect((await api.get(path, { as })).body).toMatchObject({ enabled: true, disabledReason: null })
 })
 
