@@ -4,7 +4,8 @@
 import type { Config } from './config.ts'
 import type { Connection } from './db/db.ts'
 import { borrowEmbedded, hasEmbedded, startEmbedded } from './db/embedded.ts'
-import { ownPreviousSecret, ownSecret } from './own-secret.ts'
+import { lookInto } from './db/migrate.ts'
+import { hasOwnSecret, ownPreviousSecret, ownSecret } from './own-secret.ts'
 import { type Keyring, newKeyring } from './secrets.ts'
 
 export type Home = {
@@ -44,6 +45,11 @@ async function home(config: Config, embedded: () => ReturnType<typeof startEmbed
     }
   const { connection, dataDir, stop } = await embedded()
   try {
+    // A new one would open nothing of what is there, and make two of everything that comes.
+    if (!given && !hasOwnSecret(dataDir) && (await lookInto(connection)) === 'used')
+      throw new Error(
+        `The secret of this database, server-secret, is missing in ${dataDir}: put it back from a backup.`,
+      )
     const keyring = given
       ? newKeyring(given, previous)
       : newKeyring(ownSecret(dataDir), previous ?? ownPreviousSecret(dataDir))

@@ -20,10 +20,14 @@ import { type Keyring, newKeyring, Secret } from './secrets.ts'
 const CURRENT = 'server-secret'
 const PREVIOUS = 'server-secret.previous'
 
+export function hasOwnSecret(dataDir: string): boolean {
+  return existsSync(join(dataDir, CURRENT))
+}
+
 /** The current one is made at the first start. */
 export function ownSecret(dataDir: string): Secret {
   const path = join(dataDir, CURRENT)
-  if (!existsSync(path))
+  if (!hasOwnSecret(dataDir))
     put(path, newSecret(), (draft) => {
       try {
         linkSync(draft, path)

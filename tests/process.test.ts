@@ -1,13 +1,15 @@
 // The service as a process: started as a user starts it, told to stop, killed, and its database killed under it. It runs
 // from a copy of this checkout, as a fresh clone would, and every test has a data directory of its own.
 
-import { type ChildProcess, execFileSync, spawn } from 'node:child_process'
+import { type ChildProcess, execFileSync, spawn, spawnSync } from 'node:child_process'
 import { randomBytes, randomUUID } from 'node:crypto'
 import {
   chmodSync,
+  closeSync,
   cpSync,
   existsSync,
   mkdtempSync,
+  openSync,
   readFileSync,
   rmSync,
   statSync,
@@ -260,6 +262,43 @@ test('a command about what is there makes no database where there is none', { ti
     )
     expect(existsSync(data)).toBe(false)
   }
+})
+
+test('a database that has people in it gets no new secret when its own is missing', { timeout: LONG }, async () => {
+  const service = await start()
+  const { data } = service
+  await apiAt(service.url).post('/v1/auth/sign-up', { email: 'ada@example.com', password: 'a long pass phrase' })
+  service.signal('SIGTERM')
+  await service.ended()
+  const kept = readFileSync(join(data, 'server-secret'))
+  rmSync(join(data, 'server-secret'))
+  for (const command of [undefined, ['events', 'head', '--all']]) {
+    const refused = launch({ data, ...(command && { command }) })
+    expect((await refused.ended()).code).toBe(1)
+    expect(refused.err() + refused.out()).toContain(`server-secret, is missing in ${data}: put it back from a backup`)
+    expect(existsSync(join(data, 'server-secret'))).toBe(false)
+  }
+  writeFileSync(join(data, 'server-secret'), kept)
+  // A reader who has seen enough: the command ends, and so does the database it has started.
+  const cut = spawnSync('sh', ['-c', `"${process.execPath}" bin/storekeeper.js events export --system | head -c 1`], {
+    cwd: built,
+    env: { PATH: process.env.PATH, DATA_DIR: data },
+  })
+  expect([cut.stdout.toString(), cut.stderr.toString()]).toEqual(['{', expect.not.stringContaining('EPIPE')])
+  expect(serverProcesses(data)).toEqual([])
+  if (!existsSync('/dev/full')) return
+  const full = openSync('/dev/full', 'w')
+  const unwritten = spawnSync(process.execPath, ['bin/storekeeper.js', 'events', 'head', '--all'], {
+    cwd: built,
+    env: { PATH: process.env.PATH, DATA_DIR: data },
+    stdio: ['ignore', full, 'pipe'],
+  })
+  closeSync(full)
+  expect([unwritten.status, unwritten.stderr.toString()]).toEqual([
+    2,
+    expect.stringContaining('What this command printed could not be written: ENOSPC'),
+  ])
+  expect(serverProcesses(data)).toEqual([])
 })
 
 test('quickstart, beside a running service, prints four curl lines that really work', { timeout: LONG }, async ({

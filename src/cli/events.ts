@@ -1,20 +1,26 @@
 // The trail for whoever audits it: exported, its seal printed, and an export checked without the service or its database.
 
 import { createReadStream } from 'node:fs'
+import { parseArgs } from 'node:util'
 import type { Db } from '../db/db.ts'
+import { SYSTEM_CHAIN } from '../events/chain.ts'
 import { readHeads, readSealed } from '../events/log.ts'
 import { sealAll } from '../events/seal.ts'
-import { type Anchor, exportLine, verifyChain } from '../events/verify.ts'
+import { type Anchor, CannotTell, exportLine, verifyChain } from '../events/verify.ts'
 import { isId } from '../ids.ts'
 import { pathOf } from './place.ts'
 import { type Io, withDatabase } from './with-database.ts'
 
 const USAGE = `Usage: events export <storeId>|--system
        events head <storeId>|--system|--all
-       events verify <file>|- [--head <head>]`
+       events verify <file>|- [--head <head>] [--heads <file of heads>]`
 /** What could not be checked at all is not the same as what was found to be unsound. */
-export class UsageFault extends Error {
+class Unchecked extends Error {
   readonly exitCode = 2
+}
+
+function usageFault(fault: string): Unchecked {
+  return new Unchecked(`${fault}\n${USAGE}`)
 }
 
 const PAGE = 1_000
@@ -35,13 +41,15 @@ export async function events([verb, ...rest]: string[], io: Io): Promise<void> {
     case 'verify':
       return verify(rest, io)
     default:
-      throw new UsageFault(USAGE)
+      throw usageFault(verb ? `There is no "events ${verb}".` : 'What about them?')
   }
 }
 
 /** Null is what belongs to no store. */
-function storeOf([name = '', ...more]: string[]): string | null {
-  if (more.length > 0 || (name !== '--system' && !isId('store', name))) throw new UsageFault(USAGE)
+function storeOf([name, ...more]: string[]): string | null {
+  if (name === undefined) throw usageFault('Name the store.')
+  if (more.length > 0) throw usageFault(`One store at a time: "${more.join(' ')}" is too much.`)
+  if (name !== '--system' && !isId('store', name)) throw usageFault(`"${name}" is not the id of a store.`)
   return name === '--system' ? null : name
 }
 
@@ -75,15 +83,23 @@ function failWithout(storeId: string | null | undefined): never {
 }
 
 async function verify(args: string[], io: Io): Promise<void> {
-  const { file, anchor } = readArguments(args)
+  const { file, anchors } = await readArguments(args)
   const told = (count: number) => {
     if (count % TOLD_EVERY === 0) io.say(`${count.toLocaleString('en')} events checked …`)
   }
-  const verdict = await verifyChain(linesOf(file), anchor, told)
+  const verdict = await verifyChain(linesOf(file), anchors, told).catch(asUnchecked)
   if (!verdict.sound) throw new Error(`Not sound: ${verdict.finding} (line ${verdict.line}).`)
   if (verdict.chain === null) throw new Error('Not sound: there is no event in it.')
   io.print(`Sound: ${verdict.events.toLocaleString('en')} events of ${verdict.chain}, head ${verdict.hash}`)
-  if (!anchor) io.say('Without --head nobody can tell whether events are missing at the end.')
+  const { anchoredUpTo: upTo, events } = verdict
+  if (upTo === null)
+    io.say('Without a head nobody can tell whether all was written anew, or events are missing at the end.')
+  else if (upTo < events)
+    io.say(`The heads vouch for positions up to ${upTo}. Whether what follows was written anew nobody can tell.`)
+}
+
+function asUnchecked(error: unknown): never {
+  throw error instanceof CannotTell ? new Unchecked(error.message) : error
 }
 
 /** What is too long to be a line of ours is given as far as it was read: no more of it is needed to see that. */
@@ -100,27 +116,64 @@ async function* linesOf(file: string): AsyncGenerator<string> {
     }
   } catch (error) {
     // A file that cannot be read is no finding about the chain.
-    throw new UsageFault(`${file} could not be read: ${(error as Error).message}`)
+    throw new Unchecked(`${file} could not be read: ${(error as Error).message}`)
   }
   if (rest !== '') yield rest.replace(/\r$/, '')
 }
 
-/** The head as `events head` and the API give it; or the hash alone, or with its position in front, as 42:9f86…. */
-function readArguments(args: string[]): { file: string; anchor: Anchor | null } {
-  const [file, option, head, ...more] = args[0] === '--head' ? [args[2], args[0], args[1], ...args.slice(3)] : args
-  const found = HEAD.exec(head?.startsWith('{') ? headIn(head) : (head ?? ''))
-  const wrong = option === undefined ? false : option !== '--head' || found === null
-  if (file === undefined || more.length > 0 || wrong) throw new UsageFault(USAGE)
-  return { file, anchor: found && { seq: found[1] ? Number(found[1]) : null, hash: found[2] as string } }
+async function readArguments(args: string[]): Promise<{ file: string; anchors: Anchor[] }> {
+  const { head, heads, file } = split(args)
+  const given = head === undefined ? [] : [readHead(head)]
+  if (heads === undefined) return { file, anchors: given }
+  const kept = await readKept(heads)
+  if (kept.length === 0) throw new Unchecked(`There is no head in ${heads}.`)
+  return { file, anchors: [...given, ...kept] }
+}
+
+function split(args: string[]): { file: string; head?: string; heads?: string } {
+  try {
+    const { values, positionals } = parseArgs({
+      args,
+      options: { head: { type: 'string' }, heads: { type: 'string' } },
+      allowPositionals: true,
+    })
+    const [file, ...more] = positionals
+    if (file === undefined || more.length > 0) throw new Error('Name one file, or - for what comes by stdin.')
+    return { file, ...values }
+  } catch (error) {
+    throw usageFault((error as Error).message)
+  }
 }
 
 const HEAD = /^(?:(\d{1,15}):)?([0-9a-f]{64})$/
 
-function headIn(json: string): string {
+/** The head as `events head` and the API give it; or the hash alone, or with its position in front, as 42:9f86…. */
+function readHead(text: string): Anchor {
+  const [, seq, hash] = HEAD.exec(text) ?? []
+  if (hash) return { chain: null, seq: seq ? Number(seq) : null, hash }
+  const anchor = headIn(text)
+  if (!anchor)
+    throw usageFault(`"${text}" is no head: give the line that "events head" prints, its hash, or <seq>:<hash>.`)
+  return anchor
+}
+
+function headIn(line: string): Anchor | null {
   try {
-    const { seq, hash } = JSON.parse(json)
-    return `${seq}:${hash}`
+    const { storeId, seq, hash } = JSON.parse(line)
+    if (!HEAD.test(`${seq}:${hash}`)) return null
+    return { chain: storeId === undefined ? null : (storeId ?? SYSTEM_CHAIN), seq, hash }
   } catch {
-    return ''
+    return null
   }
+}
+
+/** Of a file in which heads were kept, with whatever else stands between them. */
+async function readKept(file: string): Promise<Anchor[]> {
+  const kept: Anchor[] = []
+  for await (const line of linesOf(file)) {
+    const anchor = headIn(line)
+    if (anchor) kept.push(anchor)
+    else if (line.startsWith('{')) throw new Unchecked(`${file} has a line that is no head: ${line.slice(0, 200)}`)
+  }
+  return kept
 }

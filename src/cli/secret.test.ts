@@ -203,6 +203,27 @@ test('a secret that was replaced while it was in use is not brought back by movi
     .toEqual([{ revoked: true }])
 })
 
+test('a word too many does nothing, and asking for help changes nothing', { timeout: LONG }, async () => {
+  const world = await shop()
+  const env = { DATABASE_URL: world.databaseUrl, SERVER_SECRET: world.serverSecret }
+  for (const words of [
+    ['rotate', 'now'],
+    ['retire', '--forse'],
+    ['status', 'extra'],
+  ]) {
+    const command = launch(env, ...words)
+    expect(await command.ended).toBe(1)
+    expect(command.said).toEqual([
+      `"${words[1]}" says nothing to "secret ${words[0]}".`,
+      expect.stringMatching(/^Usage/),
+    ])
+  }
+  for (const verb of ['rotate', 'retire']) {
+    const command = launch(env, verb, '--help')
+    expect([await command.ended, command.said]).toEqual([0, []])
+  }
+})
+
 test('killed in the middle of 5,000 users nothing is lost, and the next run goes on with the rest', {
   timeout: LONG,
 }, async () => {

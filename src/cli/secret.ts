@@ -16,6 +16,8 @@ const BATCH = 500
 const COUNTED_AT_ONCE = 50_000
 
 export async function secret([verb, ...rest]: string[], io: Io): Promise<void> {
+  const force = verb === 'retire' && rest.join(' ') === '--force'
+  if (rest.length > 0 && !force) throw new Error(`"${rest.join(' ')}" says nothing to "secret ${verb}".\n${USAGE}`)
   switch (verb) {
     case 'rotate':
       return rotate(io)
@@ -27,7 +29,7 @@ export async function secret([verb, ...rest]: string[], io: Io): Promise<void> {
     case 'status':
       return withDatabase(io, (db, _, { keyring, secretDir }) => report(db, keyring, secretDir, io))
     case 'retire':
-      return retire(rest.includes('--force'), io)
+      return retire(force, io)
     default:
       throw new Error(USAGE)
   }
@@ -59,6 +61,7 @@ async function retire(force: boolean, io: Io): Promise<void> {
   await withDatabase(io, async (db, _, { keyring, secretDir }) => {
     if (secretDir === null)
       throw new Error('The secret comes from your settings: take SERVER_SECRET_PREVIOUS out of them, and restart.')
+    if (!keyring.previous) return io.say('There is no previous secret here.')
     const left = await countLeft(db, keyring)
     if (!force && sumOf(left) > 0) {
       tell(left, keyring, secretDir, io)

@@ -14,7 +14,7 @@ const USAGE = 'Usage: service-token create <name> | list | revoke <id>'
 export async function serviceToken([verb, ...rest]: string[], io: Io): Promise<void> {
   const value = rest.join(' ')
   // A name that begins with a dash is an option somebody hoped for.
-  if (value.startsWith('-') || (verb !== 'list' && value.trim() === '')) throw new Error(USAGE)
+  if (value.startsWith('-') || (verb === 'list') !== (value.trim() === '')) throw new Error(USAGE)
   switch (verb) {
     case 'create':
       return withDatabase(io, (db, config) => createToken(db, config.KEY_PREFIX, value, io), { first: true })

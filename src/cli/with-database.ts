@@ -1,8 +1,9 @@
 // What every command that needs the database does first and last: the same settings as the service, also beside it.
 
+import { resolve } from 'node:path'
 import { type Config, readConfig } from '../config.ts'
 import { connect, type Db } from '../db/db.ts'
-import { migrate } from '../db/migrate.ts'
+import { lookInto, migrate } from '../db/migrate.ts'
 import { type Home, hasHome, openHome, visitHome } from '../home.ts'
 
 /** What a person should read goes to `say`; `print` is for the result. */
@@ -10,7 +11,7 @@ export type Io = { say(line: string): void; print(line: string): void }
 
 /**
  * `alone`: an embedded database is held as the service holds it, so that none runs beside. `first`: it may come before the
- * first start of the service. All others are about what is there, and whoever mistypes a directory should hear so.
+ * first start of the service. All others are about what is there, and whoever mistypes its place should hear so.
  */
 export async function withDatabase(
   io: Io,
@@ -18,10 +19,11 @@ export async function withDatabase(
   { alone = false, first = false } = {},
 ): Promise<void> {
   const config = readConfig(process.env)
-  if (!first && !(await hasHome(config)))
-    throw new Error(`There is no database in ${config.DATA_DIR}. Are DATABASE_URL and DATA_DIR those of the service?`)
+  if (!first && !(await hasHome(config))) throw notThere(`There is no database in ${resolve(config.DATA_DIR)}.`)
   const home = await (alone ? openHome : visitHome)(config, io.say)
   try {
+    if (!first && (await lookInto(home.connection)) === 'not ours')
+      throw notThere('There is nothing of Storekeeper in this database.')
     await migrate(home.connection, io.say)
     const db = connect(home.connection)
     try {
@@ -32,4 +34,8 @@ export async function withDatabase(
   } finally {
     await home.close()
   }
+}
+
+function notThere(what: string): Error {
+  return new Error(`${what} Are DATABASE_URL and DATA_DIR those of the service?`)
 }

@@ -35,8 +35,8 @@ export async function preparePlace(asked: string, say: (line: string) => void, g
 /** Whether a start with this directory would find a database. Nothing is made. */
 export async function hasEmbedded(asked: string, ground = installedGround()): Promise<boolean> {
   const here = await findHere(asked)
-  if (await isThere(join(here, 'postgres'))) return true
-  return process.getuid?.() === 0 && isThere(join(elsewhere(here, ground), 'postgres'))
+  const isIn = (directory: string) => isThere(join(directory, 'postgres', 'PG_VERSION'))
+  return (await isIn(here)) || (process.getuid?.() === 0 && isIn(elsewhere(here, ground)))
 }
 
 /** Makes a directory of mode 0700, or checks that the one there is ours: in /tmp anyone could have been first. */
@@ -167,7 +167,7 @@ async function makeRootsOwn(directory: string): Promise<string> {
 function isThere(path: string): Promise<boolean> {
   return stat(path).then(
     () => true,
-    (error) => error.code !== 'ENOENT',
+    (error) => error.code !== 'ENOENT' && error.code !== 'ENOTDIR',
   )
 }
 

@@ -24,7 +24,7 @@ export type Embedded = {
 
 export class AlreadyRunning extends Error {
   constructor(dataDir: string) {
-    super(`Another Storekeeper is already running on ${dataDir}; stop it first, or give this one its own DATA_DIR.`)
+    super(`Another Storekeeper is already running on ${dataDir}: stop it first. (Two services need a DATA_DIR each.)`)
     this.name = 'AlreadyRunning'
   }
 }

@@ -20,19 +20,44 @@ const TURN_MS = 50
 type Migration = { version: number; name: string; text: string; checksum: string }
 
 export async function migrate(connection: Connection, say: (line: string) => void = () => {}): Promise<void> {
-  const client = new pg.Client({
-    ...connection,
-    connectionTimeoutMillis: 5_000,
-    application_name: 'storekeeper migrate',
-  })
-  client.on('error', () => {})
-  await client.connect()
+  const client = await reach(connection)
   try {
     await refuseUnsafe(client)
     await takeTurn(client)
     await applyMissing(client, say)
   } finally {
     await client.end()
+  }
+}
+
+/** What is in a database before it is migrated: nothing of ours, our tables, or people in them. */
+export async function lookInto(connection: Connection): Promise<'not ours' | 'unused' | 'used'> {
+  const client = await reach(connection)
+  try {
+    const ours = await client.query<{ yes: boolean }>(
+      `select to_regclass('schema_migrations') is not null and to_regclass('service_tokens') is not null as yes`,
+    )
+    if (!ours.rows[0]?.yes) return 'not ours'
+    const { rows } = await client.query('select from users limit 1')
+    return rows.length > 0 ? 'used' : 'unused'
+  } finally {
+    await client.end()
+  }
+}
+
+async function reach(connection: Connection): Promise<pg.Client> {
+  const client = new pg.Client({
+    ...connection,
+    connectionTimeoutMillis: 5_000,
+    application_name: 'storekeeper migrate',
+  })
+  client.on('error', () => {})
+  try {
+    await client.connect()
+    return client
+  } catch (error) {
+    const where = 'connectionString' in connection ? 'that DATABASE_URL names ' : ''
+    throw new Error(`The database ${where}could not be reached: ${(error as Error).message}`, { cause: error })
   }
 }
 

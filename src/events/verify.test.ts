@@ -13,7 +13,13 @@ import { type Anchor, exportLine, verifyChain } from './verify.ts'
 
 test('a chain as it was exported is sound', async () => {
   const { lines, storeId, head } = chainOf(10)
-  expect(await verdictOn(lines)).toEqual({ sound: true, events: 10, hash: head, chain: storeId })
+  expect(await verdictOn(lines)).toEqual({
+    sound: true,
+    events: 10,
+    hash: head,
+    chain: storeId,
+    anchoredUpTo: null,
+  })
   expect(await verdictOn(lines, { seq: null, hash: head })).toMatchObject({ sound: true })
   expect(await verdictOn(lines, { seq: 10, hash: head })).toMatchObject({ sound: true })
 })
@@ -113,7 +119,7 @@ test('cut off at the end: only a head can tell, and it does', async () => {
     finding: expect.stringContaining('ends at position 3'),
   })
   expect(await verdictOn(cut, { seq: 5, hash: head })).toMatchObject({
-    finding: 'the chain ends at position 3, and the head you gave is at 5: its end was cut off',
+    finding: 'the chain ends at position 3, and a head you gave is at 5: its end was cut off',
   })
 })
 
@@ -125,14 +131,24 @@ test('written anew: only a head can tell, and where it knows the position it nam
     sound: false,
     line: 9,
     finding:
-      'the head you gave is nowhere in this chain, which ends at position 8: its end was cut off, or all of it was written anew',
+      'a head you gave is nowhere in this chain, which ends at position 8: its end was cut off, or all of it was written anew',
   })
   for (const seq of [1, 5])
     expect(await verdictOn(lines, { seq, hash: hashes[seq - 1] as string })).toEqual({
       sound: false,
       line: seq,
-      finding: `event ${events[seq - 1]?.id} at position ${seq} has another hash than the head you gave: it, or what stands before it, was written anew`,
+      finding: `event ${events[seq - 1]?.id} at position ${seq} has another hash than a head you gave: it, or what stands before it, was written anew`,
     })
+})
+
+test('written anew, and anchored again since: the heads that were kept before tell, each of them', async () => {
+  const [kept, anew] = [chainOf(6), chainOf(9)]
+  const heads = (chain: typeof kept, ...seqs: number[]) =>
+    seqs.map((seq) => ({ seq, hash: chain.hashes[seq - 1] as string }))
+  expect(await verdictOn(anew.lines, ...heads(anew, 9))).toMatchObject({ sound: true, anchoredUpTo: 9 })
+  // In whatever order they are given.
+  expect(await verdictOn(anew.lines, ...heads(anew, 9), ...heads(kept, 6, 3))).toMatchObject({ sound: false, line: 3 })
+  expect(await verdictOn(kept.lines, ...heads(kept, 2, 5, 2))).toMatchObject({ sound: true, anchoredUpTo: 5 })
 })
 
 test('the chain of one store cannot be passed off as that of another', () => {
@@ -188,6 +204,23 @@ test('the command exports, prints the head and checks, and its exit code says wh
     expect(await command(world, ['verify', '-', '--head', given], exported.out)).toMatchObject({ code: 0 })
   expect(await command(world, ['verify', '-'], exported.out.replaceAll('\n', '\r\n'))).toMatchObject({ code: 0 })
 
+  // Every head that was kept, of whatever store, with the dates between them.
+  const kept = join(folder, 'heads.txt')
+  const early = JSON.stringify({ ...head, seq: 2, hash: JSON.parse(lines[1] as string).hash })
+  writeFileSync(kept, ['Mon Jan  4', early, ...all.slice(1), 'Tue Jan  5', ...all].join('\n'))
+  expect(await command(world, ['verify', file, '--heads', kept])).toMatchObject({ code: 0, err: '' })
+  writeFileSync(kept, early)
+  expect(await command(world, ['verify', file, '--heads', kept])).toEqual({
+    code: 0,
+    out: `Sound: 4 events of ${store.id}, head ${head.hash}\n`,
+    err: 'The heads vouch for positions up to 2. Whether what follows was written anew nobody can tell.\n',
+  })
+  expect(await command(world, ['verify', file, '--head', all[1] as string])).toEqual({
+    code: 2,
+    out: '',
+    err: `These are events of ${store.id}, and no head you gave is: give one of ${store.id}.\n`,
+  })
+
   writeFileSync(file, exported.out.replace('"key.created"', '"key.revoked"'))
   const found = await command(world, ['verify', file])
   expect([found.code, found.out]).toEqual([1, ''])
@@ -199,12 +232,24 @@ test('the command exports, prints the head and checks, and its exit code says wh
   expect(await command(world, ['verify', file])).toMatchObject({ code: 1 })
   writeFileSync(file, 'x'.repeat(3 * 1024 * 1024))
   expect(await command(world, ['verify', file])).toEqual({
-    code: 1,
+    code: 2,
     out: '',
-    err: 'Not sound: line 1 is not as the export wrote it: it was altered (line 1).\n',
+    err: 'This is no export: its first line is not one that "events export" prints.\n',
   })
-  for (const args of [['verify', join(folder, 'nothing')], ['verify', file, '--head', 'x'], ['export'], ['head', 'x']])
-    expect(await command(world, args), args.join(' ')).toMatchObject({ code: 2, out: '' })
+  const faults: Record<string, string[]> = {
+    'nothing could not be read': ['verify', join(folder, 'nothing')],
+    '"x" is no head': ['verify', file, '--head', 'x'],
+    '"" is no head': ['verify', file, '--head', ''],
+    "Unknown option '--haed'": ['verify', file, '--haed', head.hash],
+    'Name one file': ['verify'],
+    'Name the store': ['export'],
+    '"store_x" is not the id of a store': ['head', 'store_x'],
+    'There is no "events tail"': ['tail', store.id],
+  }
+  for (const [fault, args] of Object.entries(faults)) {
+    const { code, out, err } = await command(world, args)
+    expect([code, out, err], fault).toEqual([2, '', expect.stringContaining(fault)])
+  }
   for (const verb of ['export', 'head'])
     expect(await command(world, [verb, newId('store')])).toMatchObject({ code: 1, out: '' })
   // The wrong database is no quiet day.
@@ -212,6 +257,21 @@ test('the command exports, prints the head and checks, and its exit code says wh
     code: 1,
     out: '',
     err: 'There are no such events in this database. Are DATABASE_URL and DATA_DIR those of the service?\n',
+  })
+  const headsOf = (database: string) => {
+    const url = new URL(world.databaseUrl)
+    url.pathname = database
+    return command({ ...world, databaseUrl: url.href }, ['head', '--all'])
+  }
+  expect(await headsOf('postgres')).toEqual({
+    code: 1,
+    out: '',
+    err: 'There is nothing of Storekeeper in this database. Are DATABASE_URL and DATA_DIR those of the service?\n',
+  })
+  expect(await headsOf('nobody-made-this')).toEqual({
+    code: 1,
+    out: '',
+    err: 'The database that DATABASE_URL names could not be reached: database "nobody-made-this" does not exist\n',
   })
   expect((await command(world, ['export', '--system'])).out).toContain('"storeId":null')
 }, 180_000)
@@ -239,11 +299,14 @@ function chainOf(count: number) {
   return { storeId, events, hashes, lines, head: hashes.at(-1) as string }
 }
 
-async function verdictOn(lines: string[], anchor: Anchor | null = null) {
+async function verdictOn(lines: string[], ...heads: Omit<Anchor, 'chain'>[]) {
   async function* each() {
     yield* lines
   }
-  return verifyChain(each(), anchor)
+  return verifyChain(
+    each(),
+    heads.map((head) => ({ chain: null, ...head })),
+  )
 }
 
 async function command({ databaseUrl, serverSecret }: Shop, args: string[], input = '') {
