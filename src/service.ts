@@ -127,7 +127,10 @@ async function serve(config: Config, home: Home, log: Logger, resolve: Resolve):
     log,
     trustProxy: config.TRUST_PROXY,
   })
-  const keepHouse = houseKeeping(db, failed)
+  // What is under way when we stop is broken off, and that is no failure.
+  const keepHouse = houseKeeping(db, (work, error) => {
+    if (!draining) failed(work, error)
+  })
 
   const close = async (patienceMs = PATIENCE_MS) => {
     draining = true

@@ -22,11 +22,11 @@ export async function keysMadeBy(tx: Db, maker: { storeId: string; userId: strin
   return rows.map(({ id }) => id)
 }
 
-/** Under the store's lock. */
+/** Under the store's lock. One that has expired stays expired: there may be any number of those, and nothing to revoke. */
 export async function revokeKeys(tx: Db, by: Actor, storeId: string, ids: string[], reason: string): Promise<void> {
   if (ids.length === 0) return
   const at = now()
-  const revoked = await tx.query<{ id: string; expires_at: Date | null }>(sql`
+  const revoked = await tx.query<{ id: string }>(sql`
     update api_keys
        set revoked_at = ${at}, revocation_reason = ${reason}, updated_at = ${at}, revision = revision + 1
      where id in (
@@ -35,13 +35,13 @@ export async function revokeKeys(tx: Db, by: Actor, storeId: string, ids: string
                from api_keys
               where id = any(${ids})
                 and revoked_at is null
+                and coalesce(expires_at, 'infinity') > ${at}
               order by id
                 for no key update
            )
- returning id, expires_at`)
-  // The count is never less than the number of live keys; an expired key may have left it already.
-  const live = revoked.filter((key) => key.expires_at === null || key.expires_at > at).length
-  await tx.query(sql`update stores set live_keys = greatest(0, live_keys - ${live}) where id = ${storeId}`)
+ returning id`)
+  // The count is never less than the number of live keys.
+  await tx.query(sql`update stores set live_keys = greatest(0, live_keys - ${revoked.length}) where id = ${storeId}`)
   await destroySecrets(
     tx,
     revoked.map(({ id }) => id),

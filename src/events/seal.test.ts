@@ -5,7 +5,7 @@ import { isDeepStrictEqual } from 'node:util'
 import pg from 'pg'
 import { expect, onTestFinished, test, vi } from 'vitest'
 import { NEW_KEY, type Shop, shop } from '../../tests/shop.ts'
-import { connect, sql as statement } from '../db/db.ts'
+import { connect, type Db, sql as statement } from '../db/db.ts'
 import { newId } from '../ids.ts'
 import { type Head, newNews, readHead, readSealed } from './log.ts'
 import { markAfter, sealAll, startSealing } from './seal.ts'
@@ -339,6 +339,40 @@ test('when transactions reach the numbers of restored ones, those keep their pla
   await expectSound(world)
 })
 
+test('a node that falls silent in the middle of sealing, and does not die, holds up nobody for five seconds', async () => {
+  const world = await shop()
+  const { databaseUrl, store, service } = world
+  await settled(world)
+  const writer = await client(world)
+  const db = connect({ connectionString: databaseUrl })
+  let hasTurn = false
+  let wake = () => {}
+  const silence = new Promise<never>((_, reject) => {
+    wake = () => reject(new Error('The test is over.'))
+  })
+  // It takes its turn, and says no more.
+  const fallSilent = () => {
+    hasTurn = true
+    return silence
+  }
+  const silent: Db = { ...db, transaction: (work) => db.transaction((tx) => work({ ...tx, query: fallSilent })) }
+  const going = (async () => {
+    for (;;) await sealAll(silent)
+  })().catch(() => {})
+  for (; !hasTurn; await sleep(50)) await write(writer, store.id, 'traffic')
+  const from = performance.now()
+  const last = await write(writer, store.id, 'last')
+  await vi.waitFor(
+    async () =>
+      expect(await service.db.one(statement`select from event_seals where event_id = ${last}`)).not.toBeNull(),
+    15_000,
+  )
+  expect(performance.now() - from).toBeLessThan(5_000)
+  wake()
+  await going
+  await db.close()
+})
+
 test('however transactions overlap and however small the batches: each event is read once, in order, and none is left', () => {
   for (let seed = 1; seed <= 400; seed++) {
     const random = randomFrom(seed)
@@ -478,7 +512,7 @@ async function expectSound({ service, store }: Shop): Promise<void> {
   const head = await readHead(service.db, store.id)
   const events = await readSealed(service.db, store.id, 0, 10_000)
   const verdict = await verifyChain(linesOf(events), [{ chain: null, seq: head.seq, hash: head.hash }])
-  expect(verdict).toEqual({ sound: true, events: head.seq, hash: head.hash, chain: store.id })
+  expect(verdict).toMatchObject({ sound: true, events: head.seq, hash: head.hash, chain: store.id })
 }
 
 async function* linesOf(events: Parameters<typeof exportLine>[0][]): AsyncGenerator<string> {

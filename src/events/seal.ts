@@ -114,8 +114,11 @@ function failWithoutMark(): never {
   throw new Error('The mark of sealing is missing.')
 }
 
+/** A node that falls silent in the middle, but does not die, loses its turn before anybody has waited for five seconds. */
 async function takeTurn(tx: Db): Promise<boolean> {
-  const turn = await tx.one<{ mine: boolean }>(sql`select pg_try_advisory_xact_lock(${LOCK}) as mine`)
+  const turn = await tx.one<{ mine: boolean }>(sql`
+    select pg_try_advisory_xact_lock(${LOCK}) as mine,
+           set_config('idle_in_transaction_session_timeout', '2s', true)`)
   return turn?.mine === true
 }
 

@@ -410,6 +410,30 @@ test('with keys=revoke the keys of a removed member stop working at once, and no
   expect(await sql('select live_keys from stores where id = $1', [store.id])).toEqual([{ live_keys: 1 }])
 })
 
+test('keys=revoke reaches the keys that work, however many there were that have expired', async () => {
+  const world = await shop()
+  const { api, owner, member, store, sql } = world
+  const manager = await member('MANAGER')
+  const live = await keyOf(world, manager, ['READ'])
+  await sql('alter table api_keys set (autovacuum_enabled = off)')
+  // Half of them made by the member, and half by one of those.
+  await sql(
+    `insert into api_keys (id, store_id, name, type, permissions, metadata, start, hash, hash_kid, created_by_kind,
+                           created_by_id, expires_at, created_at, updated_at)
+     select 'key_0' || lpad(n::text, 25, '0'), $1, 'Old', 'PROD', '{READ}', '{}', 'skp_prod_abcd', sha256(n::text::bytea), 'k',
+            case when n <= 10000 then 'user' else 'key' end,
+            case when n <= 10000 then $2 else 'key_0' || lpad('7', 25, '0') end,
+            now() - interval '1 hour', now() - interval '1 day', now() - interval '1 day'
+       from generate_series(1, 20000) as n`,
+    [store.id, manager.id],
+  )
+  const removed = await api.delete(`${membersOf(store, manager)}?keys=revoke`, { as: owner.token })
+  expect([removed.status, removed.body.keys.length]).toEqual([200, 1000])
+  expect(removed.body.keys[0]).toEqual({ id: live.id, name: 'Checkout', status: 'REVOKED' })
+  expect(await sql(`select subject from events where type = 'key.revoked'`)).toEqual([{ subject: live.id }])
+  expect(await sql('select live_keys from stores where id = $1', [store.id])).toEqual([{ live_keys: 0 }])
+})
+
 test('keys=revoke strikes at a demotion, not at a change that takes nothing away', async () => {
   const world = await shop()
   const { api, owner, member, store } = world

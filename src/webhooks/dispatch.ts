@@ -7,6 +7,7 @@
 // Whoever takes a delivery moves `next_attempt_at` ahead: if this node dies, another finds it due again. That makes "at
 // least once", and the event's id as `webhook-id` lets the receiver see a repetition. Whose turn it is, lanes.ts knows.
 
+import { setMaxListeners } from 'node:events'
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Failed } from '../background.ts'
 import { later, now, SECOND } from '../clock.ts'
@@ -54,6 +55,7 @@ export function newDispatcher(
   failed: Failed,
 ): Dispatcher {
   const closing = new AbortController()
+  setMaxListeners(0, closing.signal) // one for each answer that waits to be written down
   const brokenOff: Message[] = []
   let unwritten = 0
   let takenUpTo = ''

@@ -326,6 +326,22 @@ test('a batch of many keys arrives whole, each once', async () => {
   expect(messages.map(({ body }) => body.subject).sort()).toEqual(made.map(({ body }) => body.id).sort())
 })
 
+test('a statement that writes very many events is handed out bit by bit, all of it', async () => {
+  const { far, sql, store } = await listening()
+  await sql('begin')
+  await sql(
+    `insert into events (id, store_id, type, at, actor, subject, data)
+     select 'evt_' || n, $1, 'key.created', now(), '{"kind":"user","id":"u"}', 'key_' || n, '{}'
+       from generate_series(1, 1050) as n`,
+    [store.id],
+  )
+  const parts = await sql('select cardinality(event_ids) as events from webhook_outbox order by id')
+  await sql('commit')
+  expect(parts.map(({ events }) => events)).toEqual([...Array(10).fill(100), 50])
+  const subjects = (await far.messages(1050)).map(({ body }) => body.subject)
+  expect(new Set(subjects).size).toBe(1050)
+})
+
 test('nothing arrives for what was rolled back', async () => {
   const { api, as, keys, far, sql, store, owner } = await listening(['*'])
   const event = `insert into events (id, store_id, type, at, actor, subject, data)
