@@ -91,7 +91,7 @@ export const identityRoutes: Route[] = [
       needs: 'user',
       summary: 'Erase me',
       description:
-        'Cannot be undone. E-mail, name, password, sessions and memberships go, invitations to you are withdrawn, and the key that your addresses are sealed under is destroyed: of an address that an invoice points at, country, state and postal code are left. Needs a session opened in the last 10 minutes. The last owner of a store hands it over or deletes it first; `stores` names them. Keys you made go on working; with `keys=revoke` they are revoked wherever you hold `MANAGE_KEYS`.',
+        'Cannot be undone. E-mail, name, password, sessions and memberships go, invitations to you are withdrawn, and the key that your addresses are sealed under is destroyed: of an address that an invoice points at, country, state and postal code are left. Needs a session opened in the last 10 minutes. The last owner of a store hands it over or deletes it first; `stores` names them. Keys you made go on working; with `keys=revoke` they are revoked wherever you hold `MANAGE_KEYS`. Webhooks you made go on in any case.',
       query: Type.Object(
         {
           keys: Type.Optional(

@@ -1,4 +1,5 @@
 import { expect, test } from 'vitest'
+import { type Received, receiver } from '../../tests/receiver.ts'
 import { NEW_ADDRESS, NEW_KEY, type Person, type Reply, type Shop, shop } from '../../tests/shop.ts'
 import { MINUTE, travel } from '../clock.ts'
 import { newId } from '../ids.ts'
@@ -176,7 +177,8 @@ test('422: roles and permissions that do not exist are refused, each with its pl
     { role: ['STAFF'] },
   ])
     expect((await api.patch(membersOf(store, staff), changes, { as: owner.token })).status).toBe(422)
-  expect((await api.patch(`${membersOf(store, staff)}?keys=burn`, {}, { as: owner.token })).status).toBe(422)
+  for (const fate of ['keys=burn', 'keys=disable', 'webhooks=burn', 'webhooks=revoke'])
+    expect((await api.patch(`${membersOf(store, staff)}?${fate}`, {}, { as: owner.token })).status).toBe(422)
   expect((await api.get(membersOf(store, staff), { as: owner.token })).body).toMatchObject({
     role: 'STAFF',
     permissions: ['READ', 'WRITE'],
@@ -196,7 +198,7 @@ test('200: an empty change, or one that says what is so already, changes nothing
     { permissions: ['WRITE', 'READ'] },
   ]) {
     const same = await api.patch(path, changes, { as: owner.token })
-    expect([same.status, same.body]).toEqual([200, { member: before.body, keys: [] }])
+    expect([same.status, same.body]).toEqual([200, { member: before.body, keys: [], webhooks: [] }])
     expect(same.headers.get('etag')).toBe(before.headers.get('etag'))
   }
   expect(await sql("select id from events where type = 'member.updated'")).toEqual([])
@@ -370,7 +372,7 @@ test('a member who is removed is out at once, and their keys stay unless asked o
 
   const removed = await api.delete(membersOf(store, manager), { as: owner.token })
   expect(removed.status).toBe(200)
-  expect(removed.body).toEqual({ member: shown, keys: [{ id, name: 'Checkout', status: 'ACTIVE' }] })
+  expect(removed.body).toEqual({ member: shown, keys: [{ id, name: 'Checkout', status: 'ACTIVE' }], webhooks: [] })
   expect((await api.get(membersOf(store), { as: key })).status).toBe(200)
   for (const path of [keys, membersOf(store), billing])
     expect((await api.get(path, { as: manager.token })).body.code).toBe('store_not_found')
@@ -448,6 +450,163 @@ test('keys=revoke strikes at a demotion, not at a change that takes nothing away
   expect((await api.get(membersOf(store), { as: key })).status).toBe(200)
   expect(await change({ role: 'CUSTOMER' }, 'revoke')).toEqual([{ id, name: 'Checkout', status: 'REVOKED' }])
   expect((await api.get(membersOf(store), { as: key })).status).toBe(401)
+})
+
+// ---- what becomes of their webhooks ---------------------------------------------------------------------------------
+
+/**
+ * A member with two webhooks, one of them off already, and one more that was made by a key that a key of theirs made.
+ * The owner listens too, to the same.
+ */
+async function listeningMember() {
+  const world = await shop({ WEBHOOK_ALLOW_PRIVATE: 'on' })
+  const { api, owner, member, store, keys } = world
+  const staff = await member('STAFF', ['READ', 'MANAGE_KEYS', 'MANAGE_WEBHOOKS'])
+  const first = await keyOf(world, staff, ['MANAGE_KEYS', 'MANAGE_WEBHOOKS'])
+  const wanted = { ...NEW_KEY, permissions: ['MANAGE_WEBHOOKS'] }
+  const second = (await api.post(keys, wanted, { as: first.key })).body
+  const listen = async (as: string) => {
+    const far = await receiver()
+    const webhooks = `/v1/user/store/${store.id}/webhooks`
+    const { body } = await api.post(
+      webhooks,
+      { url: far.url, types: ['key.*', 'member.*', 'webhook.disabled'] },
+      { as },
+    )
+    return { id: body.id as string, url: far.url, far, path: `${webhooks}/${body.id}` }
+  }
+  const off = await listen(staff.token)
+  await api.patch(off.path, { enabled: false }, { as: staff.token })
+  const [theirs, byKey, owners] = [await listen(staff.token), await listen(second.key), await listen(owner.token)]
+  const revoked = [second, first].map(({ id }) => ({ id, name: 'Checkout', status: 'REVOKED' }))
+  return { ...world, staff, revoked, off, theirs, byKey, owners }
+}
+
+function typesOf(messages: Received[]): string[] {
+  return messages.map(({ body }) => body.type).sort()
+}
+
+test('the webhooks of a removed member and of their keys go on unless asked otherwise, and the answer names them', async () => {
+  const { api, owner, store, keys, staff, revoked, off, theirs, byKey } = await listeningMember()
+  const shown = (await api.get(membersOf(store, staff), { as: owner.token })).body
+  const removed = await api.delete(`${membersOf(store, staff)}?keys=revoke`, { as: owner.token })
+  expect([removed.status, removed.body]).toEqual([
+    200,
+    {
+      member: shown,
+      keys: revoked,
+      webhooks: [
+        { id: byKey.id, url: byKey.url, enabled: true },
+        { id: theirs.id, url: theirs.url, enabled: true },
+        { id: off.id, url: off.url, enabled: false },
+      ],
+    },
+  ])
+  await api.post(keys, NEW_KEY, { as: owner.token })
+  for (const { far } of [theirs, byKey])
+    expect(typesOf(await far.messages(4))).toEqual(['key.created', 'key.revoked', 'key.revoked', 'member.removed'])
+})
+
+test('with webhooks=disable nothing more is sent to the webhooks of a removed member and of their keys', async () => {
+  const { api, owner, store, keys, staff, revoked, off, theirs, byKey, owners, sql } = await listeningMember()
+  const as = owner.token
+  const read = async (path: string) => {
+    const { body, headers } = await api.get(path, { as })
+    return { body, etag: headers.get('etag') }
+  }
+  const shown = (await api.get(membersOf(store, staff), { as })).body
+  const [wasOff, ...wereOn] = [await read(off.path), await read(byKey.path), await read(theirs.path)]
+  const other = (await api.post('/v1/user/store', { name: 'Other' }, { as: staff.token })).body
+  const elsewhere = `/v1/user/store/${other.id}/webhooks`
+  const apart = await api.post(elsewhere, { url: theirs.url, types: ['key.*'] }, { as: staff.token })
+  expect(apart.status).toBe(201)
+
+  const removed = await api.delete(`${membersOf(store, staff)}?keys=revoke&webhooks=disable`, { as })
+  expect([removed.status, removed.body]).toEqual([
+    200,
+    {
+      member: shown,
+      keys: revoked,
+      webhooks: [byKey, theirs, off].map(({ id, url }) => ({ id, url, enabled: false })),
+    },
+  ])
+  // The owner hears all of it, from the same hand that would have told the others.
+  await api.post(keys, NEW_KEY, { as })
+  expect(typesOf(await owners.far.messages(6))).toEqual([
+    'key.created',
+    'key.revoked',
+    'key.revoked',
+    'member.removed',
+    'webhook.disabled',
+    'webhook.disabled',
+  ])
+  for (const { far, path } of [theirs, byKey, off]) {
+    expect((await api.get(`${path}/deliveries`, { as })).body).toEqual({ data: [], nextCursor: null })
+    expect(far.received).toEqual([])
+  }
+
+  const nowOff = { enabled: false, disabledAt: expect.stringMatching(MOMENT), disabledReason: 'REQUESTED' }
+  for (const [nth, { path }] of [byKey, theirs].entries())
+    expect(await read(path)).toEqual({
+      body: { ...wereOn[nth]?.body, ...nowOff, updatedAt: expect.stringMatching(MOMENT) },
+      etag: '"r2"',
+    })
+  expect(await read(off.path)).toEqual(wasOff)
+  expect((await api.get(elsewhere, { as: staff.token })).body.data[0].enabled).toBe(true)
+
+  const events = await sql(
+    `select event.store_id, event.actor, event.subject, event.data, event.xmin = removal.xmin as with_the_removal
+       from events event
+       join events removal on removal.type = 'member.removed'
+      where event.type = 'webhook.disabled'
+      order by event.subject desc`,
+  )
+  const told = ({ id }: { id: string }, by: Person) => ({
+    store_id: store.id,
+    actor: { kind: 'user', id: by.id, credential: expect.stringMatching(/^sess_/), ip: '127.0.0.1' },
+    subject: id,
+    data: { reason: 'REQUESTED' },
+    with_the_removal: by === owner,
+  })
+  expect(events).toEqual([told(byKey, owner), told(theirs, owner), told(off, staff)])
+})
+
+test('webhooks=disable strikes at a demotion, not at a change that takes nothing away', async () => {
+  const { api, owner, store, staff, off, theirs, byKey } = await listeningMember()
+  const change = async (permissions: string[], webhooks: string) =>
+    (await api.patch(`${membersOf(store, staff)}?webhooks=${webhooks}`, { permissions }, { as: owner.token })).body
+  const state = (enabled: boolean) => [
+    { id: byKey.id, url: byKey.url, enabled },
+    { id: theirs.id, url: theirs.url, enabled },
+    { id: off.id, url: off.url, enabled: false },
+  ]
+  const permissions = ['READ', 'MANAGE_KEYS', 'MANAGE_WEBHOOKS']
+  expect((await change(permissions, 'disable')).webhooks).toEqual(state(true))
+  expect((await change([...permissions, 'WRITE'], 'disable')).webhooks).toEqual(state(true))
+  expect((await change(permissions, 'keep')).webhooks).toEqual(state(true))
+  const demoted = await change(['READ'], 'disable')
+  expect(demoted.webhooks).toEqual(state(false))
+  expect(demoted.keys.map(({ status }: { status: string }) => status)).toEqual(['ACTIVE', 'ACTIVE'])
+})
+
+test('whoever may not read webhooks sees which there are and switches them off, and is not told their URLs', async () => {
+  const { api, owner, member, store, staff, off, theirs, byKey } = await listeningMember()
+  const clerk = await member('STAFF', ['READ', 'MANAGE_MEMBERS'])
+  await api.patch(membersOf(store, staff), { permissions: ['READ'] }, { as: owner.token })
+  const change = await api.patch(membersOf(store, staff), {}, { as: clerk.token })
+  expect([change.status, change.body.webhooks]).toEqual([
+    200,
+    [
+      { id: byKey.id, url: null, enabled: true },
+      { id: theirs.id, url: null, enabled: true },
+      { id: off.id, url: null, enabled: false },
+    ],
+  ])
+  const removed = await api.delete(`${membersOf(store, staff)}?webhooks=disable`, { as: clerk.token })
+  expect([removed.status, removed.body.webhooks]).toEqual([
+    200,
+    [byKey, theirs, off].map(({ id }) => ({ id, url: null, enabled: false })),
+  ])
 })
 
 // ---- what is written down -------------------------------------------------------------------------------------------

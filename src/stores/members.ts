@@ -61,8 +61,11 @@ export async function readMember(db: Db, here: Here, storeId: string, userId: st
   return { body: showMember(here, row), etag: etagOf(row.revision) }
 }
 
+type Fates = { keys: 'keep' | 'revoke'; webhooks: 'keep' | 'disable' }
 type KeyState = { id: string; name: string; status: string }
-type ChangedMember = { member: MemberView; keys: KeyState[] }
+type WebhookState = { id: string; url: string | null; enabled: boolean }
+type LeftBehind = { keys: KeyState[]; webhooks: WebhookState[] }
+type ChangedMember = { member: MemberView } & LeftBehind
 
 export async function changeMember(
   tx: Db,
@@ -70,7 +73,7 @@ export async function changeMember(
   caller: Manager,
   place: { storeId: string; userId: string },
   changes: { role?: Role; permissions?: Permission[] | null },
-  options: { keys: 'keep' | 'revoke'; ifMatch: string | null },
+  options: Fates & { ifMatch: string | null },
 ): Promise<Answer<ChangedMember>> {
   const before = await lockMember(tx, place)
   checkMatch(options.ifMatch, before.revision)
@@ -103,8 +106,8 @@ export async function changeMember(
   }
   const demoted = missingFrom(holds, held).length > 0
   if (demoted) await withdrawInvitationsTo(tx, caller, place.storeId, before.email)
-  const keys = await settleKeys(tx, caller, place, demoted ? options.keys : 'keep')
-  return { body: { member: showMember(here, after), keys }, etag: etagOf(after.revision) }
+  const left = await settle(tx, caller, place, demoted ? options : { keys: 'keep', webhooks: 'keep' })
+  return { body: { member: showMember(here, after), ...left }, etag: etagOf(after.revision) }
 }
 
 export async function removeMember(
@@ -112,13 +115,13 @@ export async function removeMember(
   here: Here,
   caller: Manager,
   place: { storeId: string; userId: string },
-  options: { keys: 'keep' | 'revoke'; ifMatch: string | null },
+  options: Fates & { ifMatch: string | null },
 ): Promise<Answer<ChangedMember>> {
   const member = await lockMember(tx, place)
   checkMatch(options.ifMatch, member.revision)
   checkRank(here, caller, member)
   if (member.role === 'OWNER') await keepAnOwner(tx, place.storeId)
-  const keys = await settleKeys(tx, caller, place, options.keys)
+  const left = await settle(tx, caller, place, options)
   // Nobody who was removed comes back by an invitation that was still open.
   await withdrawInvitationsTo(tx, caller, place.storeId, member.email)
   await tx.query(sql`
@@ -128,7 +131,7 @@ export async function removeMember(
   await writeEvents(tx, [
     newEvent(caller, place.storeId, 'member.removed', place.userId, { role: member.role, keys: options.keys }),
   ])
-  return { body: { member: showMember(here, member), keys } }
+  return { body: { member: showMember(here, member), ...left } }
 }
 
 /** Nobody is kept: whoever has a part in a store may give it up, but for the last owner. */
@@ -176,16 +179,63 @@ async function keepAnOwner(tx: Db, storeId: string): Promise<void> {
   if (owners.length < 2) fail('last_owner')
 }
 
-/** What becomes of them: they stay, or they are revoked with their maker. */
-async function settleKeys(
+/** What becomes of what a member made, and of what the keys they made have made: it stays, or ends with its maker. */
+async function settle(
   tx: Db,
   caller: Manager,
   place: { storeId: string; userId: string },
-  fate: 'keep' | 'revoke',
+  fates: Fates,
+): Promise<LeftBehind> {
+  const keyIds = await keysMadeBy(tx, place)
+  // The webhooks first: what is switched off is not told of the keys.
+  const webhooks = await settleWebhooks(tx, caller, place.storeId, [place.userId, ...keyIds], fates.webhooks)
+  return { keys: await settleKeys(tx, caller, place.storeId, keyIds, fates.keys), webhooks }
+}
+
+/** Of the URL only those are told who may read it: people put secrets into paths and queries. */
+async function settleWebhooks(
+  tx: Db,
+  caller: Manager,
+  storeId: string,
+  makers: string[],
+  fate: Fates['webhooks'],
+): Promise<WebhookState[]> {
+  if (fate === 'disable') await disableWebhooks(tx, caller, storeId, makers)
+  const rows = await tx.query<WebhookState>(sql`
+    select id, url, enabled
+      from webhooks
+     where store_id = ${storeId}
+       and created_by_id = any(${makers})
+     order by id desc`)
+  return held(caller).includes('MANAGE_WEBHOOKS') ? rows : rows.map((row) => ({ ...row, url: null }))
+}
+
+/** As whoever may manage them does it. Under the store's lock. */
+async function disableWebhooks(tx: Db, caller: Manager, storeId: string, makers: string[]): Promise<void> {
+  const at = now()
+  const reason = 'REQUESTED'
+  const off = await tx.query<{ id: string }>(sql`
+    update webhooks
+       set enabled = false, disabled_at = ${at}, disabled_reason = ${reason}, updated_at = ${at}, revision = revision + 1
+     where store_id = ${storeId}
+       and created_by_id = any(${makers})
+       and enabled
+ returning id`)
+  await writeEvents(
+    tx,
+    off.map(({ id }) => newEvent(caller, storeId, 'webhook.disabled', id, { reason })),
+  )
+}
+
+async function settleKeys(
+  tx: Db,
+  caller: Manager,
+  storeId: string,
+  ids: string[],
+  fate: Fates['keys'],
 ): Promise<KeyState[]> {
   const at = now()
-  const ids = await keysMadeBy(tx, place)
-  if (fate === 'revoke') await revokeKeys(tx, caller, place.storeId, ids, 'member removed or demoted')
+  if (fate === 'revoke') await revokeKeys(tx, caller, storeId, ids, 'member removed or demoted')
   const rows = await tx.query<KeyFacts>(sql`
     select id, name, revoked_at, expires_at, enabled
       from api_keys

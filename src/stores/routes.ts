@@ -1,5 +1,6 @@
 // How HTTP speaks of stores, members and invitations.
 
+import type { Static } from 'typebox'
 import { Words } from '../check.ts'
 import { readEmail } from '../email.ts'
 import type { Fault } from '../errors.ts'
@@ -41,6 +42,12 @@ const fate = Type.Object(
   {
     keys: Type.Optional(
       Words(['keep', 'revoke'], { default: 'keep', description: 'What becomes of the keys this member made.' }),
+    ),
+    webhooks: Type.Optional(
+      Words(['keep', 'disable'], {
+        default: 'keep',
+        description: 'What becomes of the webhooks that this member, or a key they made, has made.',
+      }),
     ),
   },
   { additionalProperties: false },
@@ -142,7 +149,7 @@ export const storeRoutes: Route[] = [
       needs: 'MANAGE_MEMBERS',
       summary: 'Change a member',
       description:
-        'Sets the role, or permissions one by one (`null`: what the role brings). You cannot give what you do not hold, nor change somebody who holds more. `keys` decides over the keys they made, should they lose a permission.',
+        'Sets the role, or permissions one by one (`null`: what the role brings). You cannot give what you do not hold, nor change somebody who holds more. `keys` and `webhooks` decide over the keys and webhooks they made, should they lose a permission.',
       query: fate,
       body: MemberChanges,
       reads: readMemberChanges,
@@ -151,7 +158,7 @@ export const storeRoutes: Route[] = [
       example: { body: { role: 'MANAGER' } },
     },
     ({ db, here, caller, params, query, body, ifMatch }) =>
-      changeMember(db, here, caller, params, body, { keys: query.keys ?? 'keep', ifMatch }),
+      changeMember(db, here, caller, params, body, { ...fates(query), ifMatch }),
   ),
   route(
     {
@@ -160,13 +167,13 @@ export const storeRoutes: Route[] = [
       needs: 'MANAGE_MEMBERS',
       summary: 'Remove a member',
       description:
-        'Their billing addresses stay for the invoices that point at them. `keys` decides over the keys they made.',
+        'Their billing addresses stay for the invoices that point at them. `keys` and `webhooks` decide over the keys and webhooks they made: both go on unless you say otherwise.',
       query: fate,
       returns: [200, ChangedMember],
       errors: ['member_not_found', 'outranked', 'last_owner', 'precondition_failed'],
     },
     ({ db, here, caller, params, query, ifMatch }) =>
-      removeMember(db, here, caller, params, { keys: query.keys ?? 'keep', ifMatch }),
+      removeMember(db, here, caller, params, { ...fates(query), ifMatch }),
   ),
   route(
     {
@@ -257,13 +264,17 @@ export const storeRoutes: Route[] = [
       path: '/v1/store/:storeId/leave',
       needs: 'store user',
       summary: 'Leave a store',
-      description: 'You have no part in it any more. Keys you made keep working; the last owner cannot leave.',
+      description: 'You have no part in it any more. Keys and webhooks you made go on; the last owner cannot leave.',
       returns: [204, null],
       errors: ['last_owner'],
     },
     async ({ db, caller, params }) => ({ body: (await leaveStore(db, caller, params.storeId), null) }),
   ),
 ]
+
+function fates({ keys = 'keep', webhooks = 'keep' }: Static<typeof fate>) {
+  return { keys, webhooks }
+}
 
 function readMemberChanges(body: { role?: Role; permissions?: string[] | null }, here: Here, faults: Fault[]) {
   const changes: { role?: Role; permissions?: Permission[] | null } = {}

@@ -92,6 +92,13 @@ export const ChangedMember = Type.Object(
     keys: Type.Array(Type.Object({ id: Type.String(), name: Type.String(), status: Type.String() }, closed), {
       description: 'The keys this member made, as they are now.',
     }),
+    webhooks: Type.Array(
+      Type.Object({ id: Type.String(), url: Nullable(Type.String()), enabled: Type.Boolean() }, closed),
+      {
+        description:
+          'The webhooks that this member, or a key they made, has made, as they are now. `url` is `null` unless you hold `MANAGE_WEBHOOKS`.',
+      },
+    ),
   },
   { title: 'ChangedMember', ...closed },
 )
