@@ -210,7 +210,7 @@ async function settleWebhooks(
   return held(caller).includes('MANAGE_WEBHOOKS') ? rows : rows.map((row) => ({ ...row, url: null }))
 }
 
-/** As whoever may manage them does it. Under the store's lock. */
+/** Under the store's lock. */
 async function disableWebhooks(tx: Db, caller: Manager, storeId: string, makers: string[]): Promise<void> {
   const at = now()
   const reason = 'REQUESTED'
