@@ -4,7 +4,7 @@
 
 import { Ajv, type ErrorObject, type ValidateFunction } from 'ajv'
 import type { Static, TSchema } from 'typebox'
-import type { Fault } from './errors.ts'
+import { type Fault, failInput } from './errors.ts'
 import { type TextKind, tidy, unseenIn } from './text.ts'
 import { Type } from './type.ts'
 
@@ -63,10 +63,13 @@ const FAR_TOO_MANY = 1_000
 /** More faults than are ever shown need no words. */
 const MOST_WORDS = 100
 
-/** The faults of `value`, which may be tidied in place. */
-export function check(schema: TSchema, value: unknown): Fault[] {
+/**
+ * The faults of `value`, which may be tidied in place. With too many to look at, the request ends here with the first of
+ * them: what was not looked at must not pass for sound.
+ */
+export function check(schema: TSchema, value: unknown, asTold = (fault: Fault) => fault): Fault[] {
   const far = farTooMany(value)
-  if (far) return [far]
+  if (far) failInput([asTold(far)])
   let validate = compiled.get(schema)
   if (!validate) {
     validate = ajv.compile(schema)
@@ -75,9 +78,10 @@ export function check(schema: TSchema, value: unknown): Fault[] {
   if (validate(value)) return []
   // An unseen character is told once, not again as a length. (By a map: 64 KiB hold thousands of faults.)
   const faults = new Map<string, Fault>()
-  for (const fault of (validate.errors ?? []).slice(0, MOST_WORDS).map(faultOf))
+  const errors = validate.errors ?? []
+  for (const fault of errors.slice(0, MOST_WORDS).map((error) => asTold(faultOf(error))))
     if (!faults.has(fault.pointer)) faults.set(fault.pointer, fault)
-  return [...faults.values()]
+  return errors.length > MOST_WORDS ? failInput([...faults.values()]) : [...faults.values()]
 }
 
 function farTooMany(value: unknown): Fault | null {

@@ -115,6 +115,26 @@ test('a body with tens of thousands of faults is refused without looking at each
   expect((user + system) / 1000).toBeLessThan(100)
 })
 
+test('what nobody has looked at, beside very many faults, does not pass for sound', async () => {
+  const { api, owner, store } = await shop()
+  const unknown = (count: number) => Object.fromEntries(Array.from({ length: count }, (_, n) => [`x${n}`, 0]))
+  const cases: [string, object][] = [
+    ['/v1/auth/sign-up', { email: 5, password: 5 }],
+    [`/v1/user/store/${store.id}/webhooks`, { url: 5, types: 5 }],
+    [`/v1/user/store/${store.id}/invitations`, { email: 5, role: 5, permissions: 5 }],
+  ]
+  for (const [path, body] of cases)
+    for (const more of [unknown(150), unknown(1_001), { x: Array(1_001).fill(0) }]) {
+      const { status, body: told } = await api.post(path, { ...body, ...more }, { as: owner.token })
+      expect([path, status, told.code]).toEqual([path, 422, 'invalid_input'])
+    }
+  // Nor in the query, and there it is pointed at as such.
+  const types = Array(1_001).fill('type=x').join('&')
+  expect((await api.get(`/v1/user/store/${store.id}/events?${types}`, { as: owner.token })).body.errors).toEqual([
+    { pointer: '?type', code: 'too_long', detail: 'This has far too many entries.' },
+  ])
+})
+
 test('another session of the same user uses up none of the retries', async () => {
   const { api, owner, keys } = await shop()
   const headers = { 'idempotency-key': 'a-key-that-was-lost' }
