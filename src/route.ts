@@ -123,6 +123,8 @@ export type RouteFacts<Path extends string, N extends Needs, Query extends TObje
   summary: string
   description: string
   query?: Query
+  /** What no schema can say of the query: pushes more faults. Is shown only what passed the schema. */
+  checksQuery?: (query: Partial<Static<Query>>, faults: Fault[]) => void
   body?: Body
   /** What no schema can say: pushes more faults, and gives the value in its normal form. May meet absent members. */
   reads?: (body: Partial<Static<Body>>, here: Here, faults: Fault[]) => Value
@@ -155,7 +157,8 @@ export type RouteFacts<Path extends string, N extends Needs, Query extends TObje
   example?: { body?: Static<Body>; query?: string }
 }
 
-export type Route = Omit<RouteFacts<string, Needs, TObject, TSchema, unknown>, 'reads'> & {
+export type Route = Omit<RouteFacts<string, Needs, TObject, TSchema, unknown>, 'reads' | 'checksQuery'> & {
+  checksQuery?: (query: object, faults: Fault[]) => void
   reads?: (body: object, here: Here, faults: Fault[]) => unknown
   handle: (asked: Asked<string, Needs, unknown, unknown>) => Promise<Answer<unknown>>
 }

@@ -1,12 +1,13 @@
 // How HTTP speaks of what happened.
 
+import type { Fault } from '../errors.ts'
 import { PageQuery } from '../page.ts'
 import { type Route, route } from '../route.ts'
 import { Type } from '../type.ts'
 import { readHead } from './log.ts'
 import { EventHead, Events } from './schema.ts'
 import { follow } from './stream.ts'
-import { listEvents, positionOf, readTypes } from './trail.ts'
+import { type Filters, listEvents, positionOf, readTypes } from './trail.ts'
 
 const filters = {
   type: Type.Optional(
@@ -17,6 +18,8 @@ const filters = {
   ),
   subject: Type.Optional(Type.String({ maxLength: 100, description: 'Only what happened to the thing with this id.' })),
 }
+
+const checksQuery = ({ type }: Filters, faults: Fault[]) => void readTypes(type, faults)
 
 const closed = { additionalProperties: false }
 
@@ -30,6 +33,7 @@ export const eventRoutes: Route[] = [
       description:
         'The audit trail of the store, newest first: every change, who made it, and what it changed. An event appears here within 5 seconds of its change, usually within one. Turning the pages misses nothing and shows nothing twice, whatever happens meanwhile.',
       query: Type.Object({ ...filters, ...PageQuery }, closed),
+      checksQuery,
       returns: [200, Events],
       example: { query: 'type=key.*,member.*' },
     },
@@ -55,6 +59,7 @@ export const eventRoutes: Route[] = [
         },
         closed,
       ),
+      checksQuery,
       returns: [200, null],
       errors: ['invalid_cursor'],
       streams: true,

@@ -106,6 +106,11 @@ export const EVENT_TYPES = {
 
 export type EventType = keyof typeof EVENT_TYPES
 
+/** Accounts, sessions and service tokens belong to no store: no trail has them, and no webhook hears of them. */
+export const TYPES_IN_STORES = (Object.keys(EVENT_TYPES) as EventType[]).filter(
+  (type) => !/^(user|session|service_token)\./.test(type),
+)
+
 const closed = { additionalProperties: false }
 
 export const Event = Type.Object(

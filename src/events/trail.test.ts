@@ -84,9 +84,17 @@ test('by type, by kind, by several, by subject, and by both', async () => {
   expect(await types(`subject=${made[0]}&type=key.created`)).toEqual(['key.created'])
   expect(await types(`subject=${made[0]}&type=store.*`)).toEqual([])
   expect(await types('subject=nothing')).toEqual([])
-  for (const type of ['', 'key', 'key.', '*', 'key.nothing', 'key.created,', 'nothing.*', 'KEY.CREATED']) {
+  for (const type of ['', 'key', 'key.', '*', 'key.nothing', 'key.created,', 'nothing.*', 'KEY.CREATED', 'user.*']) {
     const { status, body } = await api.get(`${events(store.id)}?type=${type}`, as)
     expect([status, body.errors?.[0]?.code, body.errors?.[0]?.pointer], type).toEqual([422, 'unknown_value', '?type'])
+  }
+  for (const path of [`${events(store.id)}?limit=0&cursor=zz&`, `${events(store.id)}/stream?`]) {
+    const { body } = await api.get(`${path}type=x,user.created&foo=1&subject=${'x'.repeat(101)}`, as)
+    const told = body.errors.map(({ pointer, code }: { pointer: string; code: string }) => `${pointer} ${code}`)
+    const rest = ['?foo unknown_member', '?subject too_long', '?type unknown_value']
+    expect(told.toSorted()).toEqual(
+      path.includes('limit') ? ['?foo unknown_member', '?limit too_small', ...rest.slice(1)] : rest,
+    )
   }
 })
 

@@ -3,12 +3,12 @@
 
 import { setTimeout as sleep } from 'node:timers/promises'
 import { type Db, sql } from '../db/db.ts'
-import { fail, failInput } from '../errors.ts'
+import { type Fault, fail } from '../errors.ts'
 import type { Here } from '../here.ts'
 import { isId } from '../ids.ts'
 import { cutPage, type Page, type PageAsked, windowOf } from '../page.ts'
 import { type SealedRow, showSealed } from './log.ts'
-import { EVENT_TYPES, type Event, type EventType } from './schema.ts'
+import { type Event, type EventType, TYPES_IN_STORES } from './schema.ts'
 
 export type Filters = { type?: string; subject?: string }
 
@@ -76,28 +76,27 @@ function find(db: Db, { storeId, types, subject, below, most }: Wanted): Promise
      limit ${most}`)
 }
 
-const ALL_TYPES = Object.keys(EVENT_TYPES) as EventType[]
-
 /** `key.created`, `key.*`, or several of them with commas between. Null for all. */
-export function readTypes(text: string | undefined): EventType[] | null {
+export function readTypes(text: string | undefined, faults: Fault[] = []): EventType[] | null {
   if (text === undefined) return null
   const found = new Set<EventType>()
+  let unknown = false
   for (const part of text.split(',')) {
-    const meant = ALL_TYPES.filter(
+    const meant = TYPES_IN_STORES.filter(
       (type) => type === part || (part.endsWith('.*') && type.startsWith(part.slice(0, -1))),
     )
-    if (meant.length === 0)
-      failInput([
-        {
-          pointer: '?type',
-          code: 'unknown_value',
-          detail: 'There is no such type of event. Give types such as "key.created" or "key.*", separated by commas.',
-          example: 'key.*',
-        },
-      ])
     for (const type of meant) found.add(type)
+    unknown ||= meant.length === 0
   }
+  if (unknown) faults.push(UNKNOWN_TYPE)
   return [...found]
+}
+
+const UNKNOWN_TYPE = {
+  pointer: '?type',
+  code: 'unknown_value',
+  detail: 'No event of a store has such a type. Give types such as "key.created" or "key.*", separated by commas.',
+  example: 'key.*',
 }
 
 /** A webhook tells of an event before it has its position; it is waited for, and so often. */

@@ -429,8 +429,10 @@ function readQuery(route: Route, sent: Record<string, unknown>, faults: Fault[])
   for (const [name, value] of Object.entries(query))
     if (typeof value === 'string' && value.includes('\0') && !CURSORS.has(name))
       faults.push({ pointer: `?${step(name)}`, code: 'invalid_characters', detail: 'This may not hold U+0000.' })
-  if (route.query) faults.push(...check(route.query, query).map(asInQuery))
-  else
+  if (route.query) {
+    faults.push(...check(route.query, query, asInQuery))
+    route.checksQuery?.(without(query, faults), faults)
+  } else
     for (const name of Object.keys(query))
       faults.push({
         pointer: `?${step(name)}`,
@@ -506,8 +508,8 @@ function without(body: Record<string, unknown>, faults: Fault[]): Record<string,
   return Object.fromEntries(Object.entries(body).filter(([name]) => !faulty.has(name)))
 }
 
-function memberOf(fault: Fault): string | undefined {
-  return fault.pointer.split('/')[1]
+function memberOf(fault: Fault): string {
+  return fault.pointer.split('/')[1] ?? fault.pointer.slice(1)
 }
 
 function isObject(value: unknown): value is Record<string, unknown> {

@@ -114,6 +114,8 @@ test('34. 422: a URL that is not https, holds a password, or leads to a port of 
     const { status, body } = await make(url)
     expect([url, status, body.errors]).toEqual([url, 422, [expect.objectContaining({ pointer: '#/url', code })]])
   }
+  const worst = (await make('http://user:pass@10.0.0.1:22/')).body.errors.map(({ code }: { code: string }) => code)
+  expect(worst).toEqual(['https_required', 'credentials_in_url', 'forbidden_port', 'forbidden_address'])
   expect((await make('https://shop.example:8443/hooks?shop=1')).status).toBe(201)
   expect((await make(`https://${'a'.repeat(3000)}.example/`)).body.errors[0].code).toBe('too_long')
 })

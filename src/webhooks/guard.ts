@@ -49,11 +49,13 @@ export function readWebhookUrl(text: string, allowPrivate: boolean, faults: Faul
   url.hash = ''
   if (url.protocol !== 'https:' && !(allowPrivate && url.protocol === 'http:'))
     found('#/url', 'https_required', 'This must begin with https://.')
-  else if (url.username !== '' || url.password !== '')
+  // What a URL of any other kind leads to is no host of the web.
+  if (!/^https?:$/.test(url.protocol)) return text
+  if (url.username !== '' || url.password !== '')
     found('#/url', 'credentials_in_url', 'This must hold no user and no password.')
-  else if (url.port !== '' && FORBIDDEN_PORTS.has(Number(url.port)))
+  if (url.port !== '' && FORBIDDEN_PORTS.has(Number(url.port)))
     found('#/url', 'forbidden_port', 'Nothing is ever sent to this port.')
-  else if (!isLiteral(url.hostname) && !isName(url.hostname))
+  if (!isLiteral(url.hostname) && !isName(url.hostname))
     found('#/url', 'invalid_url', 'There can be no host of this name.')
   else if (!allowPrivate && (isLiteral(url.hostname) ? !isPublic(bare(url.hostname)) : LOCAL.test(url.hostname)))
     found('#/url', 'forbidden_address', FORBIDDEN)

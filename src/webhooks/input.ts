@@ -3,7 +3,7 @@
 import { readMoment } from '../check.ts'
 import { DAY } from '../clock.ts'
 import type { Fault } from '../errors.ts'
-import { EVENT_TYPES } from '../events/schema.ts'
+import { TYPES_IN_STORES } from '../events/schema.ts'
 import type { Here } from '../here.ts'
 import { readWebhookUrl } from './guard.ts'
 import type { NewWebhook, WebhookChanges } from './schema.ts'
@@ -30,13 +30,7 @@ export function readWebhookChanges(body: WebhookChanges, here: Here, faults: Fau
   }
 }
 
-/** What happens in stores. Accounts and service tokens are nobody's business there. */
-const SUBJECTS = ['store', 'member', 'key', 'address', 'webhook']
-const KNOWN = new Set([
-  '*',
-  ...SUBJECTS.map((subject) => `${subject}.*`),
-  ...Object.keys(EVENT_TYPES).filter((type) => SUBJECTS.includes(type.split('.')[0] as string)),
-])
+const KNOWN = new Set(['*', ...TYPES_IN_STORES.flatMap((type) => [type, type.replace(/\..*/, '.*')])])
 
 function readTypes(types: string[], faults: Fault[]): string[] {
   types.forEach((type, i) => {
@@ -44,7 +38,7 @@ function readTypes(types: string[], faults: Fault[]): string[] {
       faults.push({
         pointer: `#/types/${i}`,
         code: 'unknown_type',
-        detail: 'There is no such type of event. Send a type, the beginning of one followed by ".*", or "*".',
+        detail: 'No event of a store has such a type. Send a type, the beginning of one followed by ".*", or "*".',
         example: 'key.*',
       })
   })

@@ -118,6 +118,8 @@ test('422: types that do not exist, and everything else that is wrong, at once',
     ['#/types/2', 'unknown_type'],
     ['#/types/3', 'unknown_type'],
   ])
+  // It is a type, and no store's.
+  expect(reply.body.errors[3].detail).toMatch(/^No event of a store has such a type\./)
 })
 
 test('409: a store has at most 20, also when they are made at the same moment', async () => {
