@@ -46,7 +46,7 @@ export const eventRoutes: Route[] = [
       needs: 'VIEW_EVENTS',
       summary: 'Follow events',
       description:
-        'The same trail live, as server-sent events (`text/event-stream`), oldest first: `data` is the event, `id` its id. After a break send the last `id` you have as `Last-Event-ID`, as browsers do by themselves, and you get all that came since. Without it the stream begins now. A comment comes every 15 seconds while nothing happens. The stream ends when you may no longer see events, when you read too slowly, and when the node stops: come back with `Last-Event-ID`.',
+        'The same trail live, as server-sent events (`text/event-stream`), oldest first: `data` is the event, `id` its id. After a break send the last `id` you have as `Last-Event-ID`, as browsers do by themselves, and you get all that came since. Without it the stream begins now. While nothing happens a comment comes at least every 15 seconds. The stream ends when you may no longer see events, when you read too slowly, and when the node stops: come back with `Last-Event-ID`.',
       query: Type.Object(
         {
           ...filters,

@@ -8,6 +8,7 @@ import { expect, onTestFinished, test, vi } from 'vitest'
 import { newId } from '../../src/ids.ts'
 import { type Api, NEW_KEY, type Shop, shop } from '../../tests/shop.ts'
 import { readHead } from './log.ts'
+import { type Feed, follow } from './stream.ts'
 
 /** Who holds this lock seals; the others leave it to them. */
 const SEALING = 7_320_001
@@ -233,6 +234,26 @@ test('a quiet stream hears a heartbeat, asks the database nothing about events, 
   for (const stream of streams) stream.leave()
   await vi.waitFor(async () => expect(await metric('storekeeper_event_streams')).toBe(0), 5_000)
 }, 60_000)
+
+test('while nothing happens a comment comes at least every 15 seconds', async () => {
+  vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout', 'performance'] })
+  onTestFinished(() => void vi.useRealTimers())
+  const channel = { storeId: 'store', streams: 1, words: 0, seen: 0, wake: new Set<() => void>() }
+  const feed: Feed = { join: () => channel, leave() {}, read: async () => [], close() {} }
+  const closing = new AbortController()
+  const quiet = { storeId: 'store', after: 0, wants: () => true, stillMay: async () => 'yes' as const }
+  const heard: number[] = []
+  const reading = (async () => {
+    for await (const _ of follow(feed, { ...quiet, closing: closing.signal })) heard.push(performance.now())
+  })()
+  await vi.advanceTimersByTimeAsync(300_000)
+  closing.abort()
+  await reading
+  const gaps = heard.slice(1).map((at, n) => at - (heard[n] as number))
+  expect(gaps.length).toBeGreaterThanOrEqual(20)
+  expect(Math.max(...gaps)).toBeLessThanOrEqual(15_000)
+  expect(Math.min(...gaps)).toBeGreaterThan(10_000)
+})
 
 test('one caller keeps at most a hundred open on a node', async () => {
   const world = await shop()

@@ -13,10 +13,11 @@ import { type News, readSealed } from './log.ts'
 
 const PAGE = 100
 const LOOK_MS = 2 * SECOND
-const HEARTBEAT_MS = 15 * SECOND
 const ASK_AGAIN_MS = 3 * SECOND
 /** Whoever is due in the same quarter of a second asks in the same statement. */
 const TOGETHER_MS = SECOND / 4
+/** A heartbeat comes at least every 15 seconds: whenever the next look would be too late for it. */
+const HEARTBEAT_MS = 15 * SECOND - ASK_AGAIN_MS - TOGETHER_MS
 /** How long a reader waits before it comes back, spread so that not all come back at once. */
 const RETRY_MS = { least: 1_000, spread: 3_000 }
 

@@ -79,17 +79,13 @@ function find(db: Db, { storeId, types, subject, below, most }: Wanted): Promise
 /** `key.created`, `key.*`, or several of them with commas between. Null for all. */
 export function readTypes(text: string | undefined, faults: Fault[] = []): EventType[] | null {
   if (text === undefined) return null
-  const found = new Set<EventType>()
-  let unknown = false
-  for (const part of text.split(',')) {
-    const meant = TYPES_IN_STORES.filter(
-      (type) => type === part || (part.endsWith('.*') && type.startsWith(part.slice(0, -1))),
+  const meant = text
+    .split(',')
+    .map((part) =>
+      TYPES_IN_STORES.filter((type) => type === part || (part.endsWith('.*') && type.startsWith(part.slice(0, -1)))),
     )
-    for (const type of meant) found.add(type)
-    unknown ||= meant.length === 0
-  }
-  if (unknown) faults.push(UNKNOWN_TYPE)
-  return [...found]
+  if (meant.some((types) => types.length === 0)) faults.push(UNKNOWN_TYPE)
+  return [...new Set(meant.flat())]
 }
 
 const UNKNOWN_TYPE = {
