@@ -74,7 +74,7 @@ function types(): string {
       `\`${type}\``,
       about,
       `\`${subject}_…\``,
-      data.map((name) => `\`${name}\``).join(', ') || 'nothing',
+      data.map((name) => name.replace(/\w+/, '`$&`')).join(', ') || 'nothing',
     ]),
   )
 }

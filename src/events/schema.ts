@@ -11,7 +11,7 @@ type TypeRow = {
   /** What its subject is. */
   subject: IdKind
   about: string
-  /** What may stand in `data`: names of members, never a secret and never the text of an address. */
+  /** What stands in `data`, with `?` what may be absent: names, never a secret and never the text of an address. */
   data: readonly string[]
 }
 
@@ -39,7 +39,7 @@ export const EVENT_TYPES = {
   'member.joined': {
     subject: 'user',
     about: 'Somebody has a part in the store, by an invitation or as a customer.',
-    data: ['role', 'permissions', 'invitation'],
+    data: ['role', 'permissions', 'invitation?'],
   },
   'member.updated': { subject: 'user', about: 'What a member may do was changed.', data: ['from', 'to'] },
   'member.removed': {
@@ -58,7 +58,7 @@ export const EVENT_TYPES = {
   'key.updated': {
     subject: 'key',
     about: 'A key was changed: `from` and `to` hold what differs. Of metadata only that it was changed is told.',
-    data: ['from', 'to', 'metadataChanged'],
+    data: ['from', 'to', 'metadataChanged?'],
   },
   'key.enabled': { subject: 'key', about: 'A key was switched on.', data: [] },
   'key.disabled': { subject: 'key', about: 'A key was switched off.', data: [] },
@@ -71,26 +71,26 @@ export const EVENT_TYPES = {
   'key.leaked': {
     subject: 'key',
     about: 'The secret of a key was found where it should not be; `action` is what became of the key.',
-    data: ['source', 'url', 'action', 'expiresAt'],
+    data: ['source', 'url?', 'action', 'expiresAt?'],
   },
   'key.expiring': { subject: 'key', about: 'A key ends in 30, 7 or 1 days.', data: ['expiresAt', 'days'] },
   'address.created': { subject: 'addr', about: 'A user has a new billing address.', data: ['country'] },
   'address.updated': {
     subject: 'addr',
     about: 'An address was changed: `changed` names the fields. `newDefault` is the one that became the default.',
-    data: ['changed', 'newDefault'],
+    data: ['changed', 'newDefault?'],
   },
   'address.deleted': {
     subject: 'addr',
     about: 'An address was deleted; `newDefault` is the one that became the default instead.',
-    data: ['newDefault'],
+    data: ['newDefault?'],
   },
   'webhook.created': {
     subject: 'wh',
     about: 'The store has a new webhook. Of its URL only the host is told.',
     data: ['host', 'types', 'description'],
   },
-  'webhook.updated': { subject: 'wh', about: 'A webhook was changed.', data: ['from', 'to', 'urlChanged'] },
+  'webhook.updated': { subject: 'wh', about: 'A webhook was changed.', data: ['from', 'to', 'urlChanged?'] },
   'webhook.rotated': {
     subject: 'wh',
     about: 'A webhook has a new secret; the one before signs too until `previousExpiresAt`, if there is one.',
@@ -99,7 +99,7 @@ export const EVENT_TYPES = {
   'webhook.disabled': {
     subject: 'wh',
     about: 'A webhook was switched off: `REQUESTED`, `GONE` (it answered 410) or `FAILING` (for 5 days).',
-    data: ['reason', 'failingSince'],
+    data: ['reason', 'failingSince?'],
   },
   'webhook.deleted': { subject: 'wh', about: 'A webhook was deleted.', data: ['host', 'types', 'description'] },
 } as const satisfies Record<string, TypeRow>
