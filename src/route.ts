@@ -131,6 +131,8 @@ export type RouteFacts<Path extends string, N extends Needs, Query extends TObje
   /** Its call is handed the faults of the body and tells them, with what is wrong only beside the record it changes. */
   tellsFaults?: true
   returns: readonly [200 | 201 | 204, TSchema | null]
+  /** The answer is one record, with the ETag to send as If-Match when it is changed. */
+  tagged?: true
   /** Its own failures, beside those that every route of its kind has. */
   errors?: ErrorCode[]
   /** The answer holds a secret that is shown once. */

@@ -275,7 +275,14 @@ test('the document is OpenAPI 3.1, and every operation says what it should', () 
     for (const scheme of Object.keys(requirement)) expect(document.components.securitySchemes).toHaveProperty(scheme)
 })
 
-test('every reference in the document resolves, and every schema is used and known to JSON Schema', () => {
+test('the document says what a webhook is sent', () => {
+  const { parameters, requestBody } = document.webhooks.event.post
+  expect(parameters.map(({ name }: Any) => name)).toEqual(['webhook-id', 'webhook-timestamp', 'webhook-signature'])
+  const { properties } = resolve(requestBody.content['application/json'].schema.$ref)
+  expect(Object.keys(properties)).toEqual(['type', 'timestamp', 'id', 'storeId', 'actor', 'subject', 'data'])
+})
+
+test('every reference in the document resolves, and every schema and header is used and known', () => {
   const used = new Set<string>()
   everyNode(document, (node) => {
     if (!('$ref' in node)) return
@@ -283,7 +290,9 @@ test('every reference in the document resolves, and every schema is used and kno
     expect(resolve(node.$ref), node.$ref).toBeTypeOf('object')
   })
   expect([...used].sort()).toEqual(
-    Object.keys(document.components.schemas).map((name) => `#/components/schemas/${name}`),
+    ['headers', 'schemas'].flatMap((kind) =>
+      Object.keys(document.components[kind]).map((name) => `#/components/${kind}/${name}`),
+    ),
   )
   const types = ['string', 'integer', 'number', 'boolean', 'object', 'array', 'null']
   everyNode(document.components.schemas, (node) => {

@@ -3,6 +3,7 @@
 
 import { expect, test } from 'vitest'
 import { check } from '../src/check.ts'
+import { openapi } from '../src/http/openapi.ts'
 import { type IdKind, newId } from '../src/ids.ts'
 import { BUILT_IN_PERMISSIONS, type BuiltInPermission } from '../src/permissions.ts'
 import { type Route, route } from '../src/route.ts'
@@ -30,6 +31,7 @@ const OTHER_PARAMS: Record<string, { there: string; nowhere: string }> = {
   code: { there: 'US', nowhere: 'ZZ' },
 }
 
+const document = openapi(routes) as any
 const nameOf = (route: Route) => `${route.method} ${route.path}`
 const isPermission = (needs: string): needs is BuiltInPermission => BUILT_IN_PERMISSIONS.includes(needs as never)
 const closed = routes.filter((route) => route.needs !== 'nothing')
@@ -83,6 +85,7 @@ test('401: nobody, on every route', async () => {
         challenge: REALM,
         body: problem(401, 'unauthenticated', 'Nobody is signed in'),
       })
+      expect(responsesOf(row)[401].headers, nameOf(row)).toHaveProperty('WWW-Authenticate')
     }
 })
 
@@ -291,6 +294,9 @@ test('every example really works and is answered as the row says', async () => {
     const [status, schema] = row.returns
     expect([reply.status, reply.text], name).toEqual([status, schema ? reply.text : ''])
     if (schema) expect(check(schema, reply.body), name).toEqual([])
+    const { headers = {} } = responsesOf(row)[status]
+    for (const header of ['ETag', 'Location'])
+      expect([name, header, reply.headers.has(header)]).toEqual([name, header, header in headers])
     if (status === 201 && row.needs !== 'nothing') expect(reply.headers.get('location'), name).toMatch(/^\/v1\//)
   }
 }, 120_000)
@@ -319,6 +325,11 @@ test('every GET answers HEAD with the same headers and no body', async () => {
 
 function paramsOf(row: Route): string[] {
   return [...row.path.matchAll(/:(\w+)/g)].map((match) => match[1] as string)
+}
+
+/** What the OpenAPI document says of its answers. */
+function responsesOf(row: Route) {
+  return document.paths[row.path.replace(/:(\w+)/g, '{$1}')][row.method.toLowerCase()].responses
 }
 
 /** The row's path: with what is given, and for the rest with ids of things that do not exist. */

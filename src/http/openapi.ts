@@ -5,6 +5,8 @@ import type { TSchema } from 'typebox'
 import { ERRORS, type ErrorCode } from '../errors.ts'
 import { BUILT_IN_PERMISSIONS, type BuiltInPermission } from '../permissions.ts'
 import type { Route } from '../route.ts'
+import { WebhookMessage } from '../webhooks/schema.ts'
+import { challengeOf } from './problem.ts'
 
 const API_VERSION = '1.0.0'
 
@@ -22,15 +24,18 @@ export function openapi(routes: Route[]): Json {
     info: {
       title: 'Storekeeper',
       version: API_VERSION,
-      description: 'Issues API keys for a store and keeps the billing addresses of its users.',
+      description:
+        'Issues API keys for a store and keeps the billing addresses of its users.\n\nA method that a path does not have is 405 `method_not_allowed`, with `Allow`; a path that is not there is 404 `not_found`.',
       license: { name: 'Apache-2.0', identifier: 'Apache-2.0' },
     },
     servers: [{ url: '/' }],
     tags: TAGS.map(([name, description]) => ({ name, description })),
     security: [{ bearer: [] }, { cookie: [] }],
     paths,
+    webhooks: { event: { post: message(schemas) } },
     components: {
       schemas: Object.fromEntries(Object.entries(schemas).sort(([a], [b]) => (a < b ? -1 : 1))),
+      headers: { 'WWW-Authenticate': header('What the credential lacks (RFC 6750).') },
       securitySchemes: {
         bearer: {
           type: 'http',
@@ -100,10 +105,7 @@ function operation(route: Route, schemas: Json): Json {
     responses: {
       [status]: {
         description: status === 204 ? 'Done.' : status === 201 ? 'Made.' : 'Here it is.',
-        ...(status === 201
-          ? { headers: { Location: { schema: { type: 'string' }, description: 'Where it can be read.' } } }
-          : {}),
-        ...(route.cacheSeconds ? { headers: KEPT_HEADERS } : {}),
+        ...headersOf(route),
         ...(schema ? { content: { 'application/json': { schema: lift(schema, schemas) } } } : {}),
         ...(route.streams ? { content: { 'text/event-stream': { schema: { type: 'string' } } } } : {}),
       },
@@ -113,9 +115,52 @@ function operation(route: Route, schemas: Json): Json {
   }
 }
 
-const KEPT_HEADERS = {
-  ETag: { schema: { type: 'string' }, description: 'Changes with the content.' },
-  'Cache-Control': { schema: { type: 'string' }, description: 'How long anyone may keep the answer.' },
+function headersOf({ returns, needs, tagged, cacheSeconds }: Route): Json {
+  const headers = {
+    // Whoever signs up has made nothing that has a place of its own.
+    ...(returns[0] === 201 && needs !== 'nothing' ? { Location: header('Where it can be read.') } : {}),
+    ...(tagged ? { ETag: header('Send it as `If-Match` to change the record only as it is now.') } : {}),
+    ...(cacheSeconds
+      ? { ETag: header('Changes with the content.'), 'Cache-Control': header('How long anyone may keep the answer.') }
+      : {}),
+  }
+  return Object.keys(headers).length > 0 ? { headers } : {}
+}
+
+function header(description: string): Json {
+  return { schema: { type: 'string' }, description }
+}
+
+/** What a webhook's receiver is sent. */
+function message(schemas: Json): Json {
+  const parameter = (name: string, description: string) => ({
+    name,
+    in: 'header',
+    required: true,
+    ...header(description),
+  })
+  return {
+    operationId: 'receiveEvent',
+    tags: ['Webhooks'],
+    summary: 'A message to a webhook',
+    description:
+      'Sent to the URL of every webhook that listens to the type, signed as Standard Webhooks says. It may come twice, and not in order.',
+    security: [],
+    parameters: [
+      parameter('webhook-id', 'The `id` of the event, the same at every try: remember those you have seen.'),
+      parameter('webhook-timestamp', 'When it was sent, in seconds since 1970. Refuse what is five minutes off.'),
+      parameter(
+        'webhook-signature',
+        '`v1,` and the HMAC-SHA-256, in base64, of `{webhook-id}.{webhook-timestamp}.{body}` under the secret. While the secret is being changed there are two, with a space between: one must fit.',
+      ),
+    ],
+    requestBody: { required: true, content: { 'application/json': { schema: lift(WebhookMessage, schemas) } } },
+    responses: {
+      '2XX': { description: 'Taken. Answer within 15 seconds.' },
+      410: { description: 'Gone: the webhook is switched off.' },
+      default: { description: 'Not taken: it is tried again, over about three days.' },
+    },
+  }
 }
 
 function takesIdempotencyKey({ method, needs, asksOnly }: Route): boolean {
@@ -180,11 +225,14 @@ function problemsOf(route: Route): Json {
         status,
         {
           description: codes.map((code) => `\`${code}\`: ${ERRORS[code].title}.`).join('\n\n'),
+          ...(codes.some((code) => challengeOf(code)) ? { headers: CHALLENGE } : {}),
           content: { 'application/problem+json': { schema: { $ref: '#/components/schemas/Problem' } } },
         },
       ]),
   )
 }
+
+const CHALLENGE = { 'WWW-Authenticate': { $ref: '#/components/headers/WWW-Authenticate' } }
 
 function parametersOf(route: Route): Json[] {
   const path = [...route.path.matchAll(/:(\w+)/g)].map(([, name]) => ({

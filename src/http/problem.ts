@@ -46,7 +46,7 @@ function headersOf({ code, facts }: Failure): Record<string, string> {
   return headers
 }
 
-function challengeOf(code: Failure['code'], required: string[] | undefined): string | null {
+export function challengeOf(code: Failure['code'], required?: string[]): string | null {
   switch (code) {
     case 'unauthenticated':
       return REALM

@@ -526,7 +526,7 @@ function sentFor(route: Route, answer: Answer<unknown>, text?: string): Sent {
   const headers: Record<string, string> = { ...answer.headers }
   if (schema) headers['content-type'] = 'application/json; charset=utf-8'
   if (answer.stream) Object.assign(headers, STREAM_HEADERS)
-  if (answer.resource) headers.location = answer.resource.location
+  if (answer.resource && status === 201) headers.location = answer.resource.location
   if (answer.etag) headers.etag = answer.etag
   if (route.cacheSeconds) headers['cache-control'] = `public, max-age=${route.cacheSeconds}`
   const body = text ?? (schema ? write(schema, answer.body) : '')

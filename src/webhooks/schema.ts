@@ -2,6 +2,7 @@
 
 import type { Static } from 'typebox'
 import { Line, Moment, Nullable, Words } from '../check.ts'
+import { Event } from '../events/schema.ts'
 import { pageOf } from '../page.ts'
 import { Type } from '../type.ts'
 
@@ -91,6 +92,21 @@ export const WebhookRotation = Type.Object(
     ),
   },
   { title: 'WebhookRotation', ...closed },
+)
+
+/** What is sent: the event, without where its actor came from and what they showed. */
+const event = Event.properties
+export const WebhookMessage = Type.Object(
+  {
+    type: event.type,
+    timestamp: event.at,
+    id: event.id,
+    storeId: event.storeId,
+    actor: Type.Pick(event.actor, ['kind', 'id'], { ...closed, description: 'Who did it.' }),
+    subject: event.subject,
+    data: event.data,
+  },
+  { title: 'WebhookMessage', ...closed },
 )
 
 // ---- deliveries -------------------------------------------------------------------------------------------------------

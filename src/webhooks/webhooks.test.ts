@@ -3,9 +3,11 @@ import { Webhook as Verifier } from 'standardwebhooks'
 import { expect, test } from 'vitest'
 import { type Received, receiver } from '../../tests/receiver.ts'
 import { NEW_ADDRESS, NEW_KEY, shop } from '../../tests/shop.ts'
+import { check as faultsOf } from '../check.ts'
 import { DAY, HOUR, MINUTE, SECOND, travel } from '../clock.ts'
 import { newId } from '../ids.ts'
 import { sweepDeliveries } from './queue.ts'
+import { WebhookMessage } from './schema.ts'
 import { disableWebhook } from './webhooks.ts'
 
 const OPEN = { WEBHOOK_ALLOW_PRIVATE: 'on' }
@@ -42,7 +44,9 @@ function settled({ api, deliveries, as }: Pick<World, 'api' | 'deliveries' | 'as
 }
 
 function check(secret: string, { text, headers }: Received) {
-  return new Verifier(secret).verify(text, headers as Record<string, string>)
+  const message = new Verifier(secret).verify(text, headers as Record<string, string>)
+  expect(faultsOf(WebhookMessage, message)).toEqual([])
+  return message
 }
 
 // ---- the record -------------------------------------------------------------------------------------------------------
