@@ -105,14 +105,19 @@ test('the limit of keys holds although expired keys are revoked with their maker
 test('a body with tens of thousands of faults is refused without looking at each of them', async () => {
   const { api, owner, keys } = await shop()
   const body = { ...NEW_KEY, permissions: Array.from({ length: 30_000 }, () => 0) }
-  const before = process.cpuUsage()
-  const refused = await api.post(keys, body, { as: owner.token })
-  const { user, system } = process.cpuUsage(before)
-  expect([refused.status, refused.body.errors]).toEqual([
-    422,
-    [{ pointer: '#/permissions', code: 'too_long', detail: 'This has far too many entries.' }],
-  ])
-  expect((user + system) / 1000).toBeLessThan(100)
+  const costs: number[] = []
+  for (let n = 0; n < 5; n++) {
+    const before = process.cpuUsage()
+    const refused = await api.post(keys, body, { as: owner.token })
+    const { user, system } = process.cpuUsage(before)
+    expect([refused.status, refused.body.errors]).toEqual([
+      422,
+      [{ pointer: '#/permissions', code: 'too_long', detail: 'This has far too many entries.' }],
+    ])
+    costs.push((user + system) / 1000)
+  }
+  // The least of them: what else goes on in this process is counted too.
+  expect(Math.min(...costs)).toBeLessThan(100)
 })
 
 test('what nobody has looked at, beside very many faults, does not pass for sound', async () => {
