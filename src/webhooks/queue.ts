@@ -283,20 +283,22 @@ export type Outcome = {
  * become much.
  */
 export const settle: Batch<Outcome, void> = async (db, outcomes) => {
+  const all = outcomes.map(webhookOf)
   const delivered = outcomes.filter(({ status }) => status === 'DELIVERED').map(webhookOf)
-  const failed = outcomes.map(webhookOf).filter((id) => !delivered.includes(id))
   await db.query(sql`
-    with mended as (
+    with turned as (
+      -- In the order in which every node locks them.
+      select id
+        from webhooks
+       where id = any(${all})
+         and case when id = any(${delivered}) then failing_since is not null else failing_since is null and enabled end
+       order by id
+         for no key update
+    ), told as (
       update webhooks
-         set failing_since = null
-       where id = any(${delivered})
-         and failing_since is not null
-    ), broken as (
-      update webhooks
-         set failing_since = ${outcomes[0]?.at}
-       where id = any(${failed})
-         and failing_since is null
-         and enabled
+         set failing_since = case when webhooks.id = any(${delivered}) then null else ${outcomes[0]?.at}::timestamptz end
+        from turned
+       where webhooks.id = turned.id
     )
     update webhook_deliveries delivery
        set status = outcome.status, attempts = outcome.attempts, last_attempt_at = outcome.at,

@@ -6,7 +6,7 @@ import { later, now, SECOND } from '../clock.ts'
 import { type Db, sql } from '../db/db.ts'
 import { type Fault, fail, failInput } from '../errors.ts'
 import { checkMatch, etagOf } from '../etag.ts'
-import { newEvent, writeEvents } from '../events/event.ts'
+import { newEvent, SYSTEM, writeEvents } from '../events/event.ts'
 import type { Here } from '../here.ts'
 import { destroySecrets, remember } from '../idempotency/retry.ts'
 import { newId } from '../ids.ts'
@@ -239,8 +239,6 @@ export async function deleteWebhook(tx: Db, caller: Manager, place: Place, ifMat
 }
 
 // ---- when the other side has had enough -------------------------------------------------------------------------------
-
-const SYSTEM = { kind: 'system', id: 'storekeeper', ip: null }
 
 /** Unless it was changed since it was asked, or all has been well meanwhile. */
 export async function disableWebhook(
