@@ -133,13 +133,14 @@ async function positionAt(tx: Db, storeId: string, moment: Date): Promise<string
 async function mustTake(tx: Db, place: Place) {
   const webhook = await findWebhook(tx, place)
   if (!webhook.enabled) fail('webhook_disabled')
-  const waiting = await tx.query(sql`
+  const full = await tx.one(sql`
     select
       from webhook_deliveries
      where webhook_id = ${place.webhookId}
        and status = 'PENDING'
-     limit ${MOST_PENDING}`)
-  if (waiting.length >= MOST_PENDING)
+    offset ${MOST_PENDING - 1}
+     limit 1`)
+  if (full)
     fail('limit_exceeded', {
       detail: `${MOST_PENDING.toLocaleString('en')} messages are waiting for this webhook. Let it take some of them first.`,
     })
