@@ -6,7 +6,7 @@ const { URL: url = '', COUNT = '1000', ABREAST = '4', BODY = '{}' } = process.en
 const agent = new Agent()
 let left = Number(COUNT)
 
-async function lane(): Promise<void> {
+async function fastPath(): Promise<void> {
   while (left-- > 0) {
     const { body } = await request(url, {
       method: 'POST',
@@ -19,7 +19,7 @@ async function lane(): Promise<void> {
 }
 
 const began = performance.now()
-await Promise.all(Array.from({ length: Number(ABREAST) }, lane))
+await Promise.all(Array.from({ length: Number(ABREAST) }, fastPath))
 const perSecond = Number(COUNT) / ((performance.now() - began) / 1000)
 process.stdout.write(`${JSON.stringify({ perSecond })}\n`)
 await agent.close()

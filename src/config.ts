@@ -3,14 +3,14 @@
 // faults are told at once.
 
 import ipaddr from 'ipaddr.js'
-import { PERMISSION_PATTERN } from './permissions.ts'
-import { Secret } from './secrets.ts'
+import { PERMISSION_PATTERN } from './core/permissions.ts'
+import { Secret } from './crypto/tokens.ts'
 
-type Setting<T> = { fallback: string; meaning: string; read: (text: string) => T }
+type Setting<T> = { fallback: string; description: string; parse: (text: string) => T }
 
 const SETTINGS = {
   HOST: setting('127.0.0.1', 'The address it listens on.', (text) => text),
-  PORT: setting('3000', 'The port it listens on. `0` takes a free one and prints it.', wholeNumber(0, 65535)),
+  PORT: setting('3000', 'The port it listens on. `0` takes a free one and prints it.', integer(0, 65535)),
   DATA_DIR: setting(
     './data',
     'Where the embedded database and the generated secrets live. Unused beside `DATABASE_URL`.',
@@ -44,19 +44,19 @@ const SETTINGS = {
       matching(PERMISSION_PATTERN, 'names of 2 to 63 capital letters, digits and underscores, separated by commas'),
     ),
   ),
-  MAX_KEYS_PER_STORE: setting('1000', 'How many live keys a store may hold.', wholeNumber(1, 10_000_000)),
+  MAX_KEYS_PER_STORE: setting('1000', 'How many live keys a store may hold.', integer(1, 10_000_000)),
   MAX_ADDRESSES_PER_USER: setting(
     '50',
     'How many billing addresses a user may keep in a store.',
-    wholeNumber(1, 1_000_000),
+    integer(1, 1_000_000),
   ),
   RATE_LIMIT: setting(
     '600',
     'Requests per minute for each user and key, and a tenth of it for each address without a credential. `off` for measuring.',
-    (text) => (text === 'off' ? null : wholeNumber(1, 10_000_000)(text)),
+    (text) => (text === 'off' ? null : integer(1, 10_000_000)(text)),
   ),
-  JWT_ISSUER: setting('', 'The `iss` of the identity provider whose access tokens are accepted.', optional(anyText)),
-  JWT_AUDIENCE: setting('', 'The `aud` those tokens must carry.', optional(anyText)),
+  JWT_ISSUER: setting('', 'The `iss` of the identity provider whose access tokens are accepted.', optional(plainText)),
+  JWT_AUDIENCE: setting('', 'The `aud` those tokens must carry.', optional(plainText)),
   JWT_JWKS_URL: setting(
     '',
     'Where the provider publishes its keys. `https:`, or `http:` on loopback.',
@@ -90,16 +90,16 @@ const SETTINGS = {
 } as const
 
 type Settings = typeof SETTINGS
-export type Config = { [Name in keyof Settings]: ReturnType<Settings[Name]['read']> }
+export type Config = { [Name in keyof Settings]: ReturnType<Settings[Name]['parse']> }
 
 /** For the docs and their test. */
-export const SETTING_ROWS = Object.entries(SETTINGS).map(([name, { fallback, meaning }]) => ({
+export const SETTING_ROWS = Object.entries(SETTINGS).map(([name, { fallback, description }]) => ({
   name,
   fallback,
-  meaning,
+  description,
 }))
 
-export class ConfigFault extends Error {
+export class ConfigError extends Error {
   readonly faults: string[]
 
   constructor(faults: string[]) {
@@ -110,9 +110,9 @@ export class ConfigFault extends Error {
 
 export function readConfig(env: Record<string, string | undefined>): Config {
   const faults: string[] = []
-  const entries = Object.entries(SETTINGS).map(([name, { fallback, read }]) => {
+  const entries = Object.entries(SETTINGS).map(([name, { fallback, parse }]) => {
     try {
-      return [name, read(env[name]?.trim() || fallback)]
+      return [name, parse(env[name]?.trim() || fallback)]
     } catch (error) {
       faults.push(`${name} ${(error as Error).message}`)
       return [name, undefined]
@@ -120,17 +120,17 @@ export function readConfig(env: Record<string, string | undefined>): Config {
   })
   const config = Object.fromEntries(entries) as Config
   faults.push(...contradictions(config))
-  if (faults.length > 0) throw new ConfigFault(faults)
+  if (faults.length > 0) throw new ConfigError(faults)
   return config
 }
 
 /** For a command that needs nothing else: what is wrong with the other settings does not stop it. */
 export function readKeyPrefix(env: Record<string, string | undefined>): string {
-  const { fallback, read } = SETTINGS.KEY_PREFIX
+  const { fallback, parse } = SETTINGS.KEY_PREFIX
   try {
-    return read(env.KEY_PREFIX?.trim() || fallback)
+    return parse(env.KEY_PREFIX?.trim() || fallback)
   } catch (error) {
-    throw new ConfigFault([`KEY_PREFIX ${(error as Error).message}`])
+    throw new ConfigError([`KEY_PREFIX ${(error as Error).message}`])
   }
 }
 
@@ -149,19 +149,19 @@ function contradictions(config: Config): string[] {
   return faults
 }
 
-function setting<T>(fallback: string, meaning: string, read: (text: string) => T): Setting<T> {
-  return { fallback, meaning, read }
+function setting<T>(fallback: string, description: string, read: (text: string) => T): Setting<T> {
+  return { fallback, description, parse: read }
 }
 
 function optional<T>(read: (text: string) => T): (text: string) => T | null {
   return (text) => (text === '' ? null : read(text))
 }
 
-function anyText(text: string): string {
+function plainText(text: string): string {
   return text
 }
 
-function wholeNumber(least: number, most: number): (text: string) => number {
+function integer(least: number, most: number): (text: string) => number {
   return (text) => {
     const value = /^\d{1,9}$/.test(text) ? Number(text) : Number.NaN
     if (value >= least && value <= most) return value

@@ -2,7 +2,7 @@
 
 import closeWithGrace from 'close-with-grace'
 import pino from 'pino'
-import { ConfigFault, readConfig } from './config.ts'
+import { ConfigError, readConfig } from './config.ts'
 import { startService } from './service.ts'
 
 const DRAIN_MS = 10_000
@@ -40,6 +40,6 @@ try {
   log.info({ url: service.url }, 'listening')
   say(`\nStorekeeper is ready at ${service.url}\n  docs:    ${service.url}/docs\n  try it:  npm run quickstart\n`)
 } catch (error) {
-  say(error instanceof ConfigFault ? error.message : `Storekeeper could not start: ${(error as Error).message}`)
+  say(error instanceof ConfigError ? error.message : `Storekeeper could not start: ${(error as Error).message}`)
   process.exitCode = 1
 }

@@ -2,10 +2,10 @@
 
 import { countryRoutes } from './billing/country-routes.ts'
 import { billingRoutes } from './billing/routes.ts'
+import type { Route } from './core/route.ts'
 import { eventRoutes } from './events/routes.ts'
 import { identityRoutes } from './identity/routes.ts'
 import { keyRoutes } from './keys/routes.ts'
-import type { Route } from './route.ts'
 import { storeRoutes } from './stores/routes.ts'
 import { webhookRoutes } from './webhooks/routes.ts'
 

@@ -4,36 +4,36 @@
 import net from 'node:net'
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Logger } from 'pino'
-import { githubCheck } from './access/github.ts'
-import { jwtCheckFrom } from './access/jwt.ts'
-import { newKnown } from './access/known.ts'
-import { KEYS_CHANNEL, newKnownKeys } from './access/known-keys.ts'
-import { type Failed, newFailed } from './background.ts'
-import { MINUTE, SECOND } from './clock.ts'
+import { newCallerCache } from './auth/caller-cache.ts'
+import { newGithubSignatureCheck } from './auth/github-signature.ts'
+import { jwtCheckFrom } from './auth/jwt.ts'
+import { KEYS_CHANNEL, newKeyCache } from './auth/key-cache.ts'
 import type { Config } from './config.ts'
+import { MINUTE, SECOND } from './core/clock.ts'
+import { newResolve, type Resolve, resolveLocally } from './core/dns.ts'
+import { newFailureReporter, type ReportFailure } from './core/failures.ts'
+import { isKeyToken } from './crypto/tokens.ts'
 import { connect, type Database } from './db/db.ts'
 import { listen } from './db/listen.ts'
 import { migrate } from './db/migrate.ts'
-import { newResolve, type Resolve, resolveHere } from './dns.ts'
-import { EVENTS_CHANNEL, newNews } from './events/log.ts'
-import { settleAfterMove, startSealing } from './events/seal.ts'
-import { newFeed } from './events/stream.ts'
-import { hereFrom } from './here.ts'
-import { type Home, openHome } from './home.ts'
+import { EVENTS_CHANNEL, newEventNotifier } from './events/log.ts'
+import { sealAfterRestore, startSealing } from './events/seal.ts'
+import { newEventFeed } from './events/stream.ts'
+import { newEventStreams } from './http/event-stream.ts'
+import { newLongAnswers } from './http/json-stream.ts'
 import { newMetrics } from './http/metrics.ts'
-import { newOverload } from './http/overload.ts'
 import { buildPages } from './http/pages.ts'
-import { newLongAnswers } from './http/pieces.ts'
+import { newLimits } from './http/pipeline.ts'
 import { buildServer } from './http/server.ts'
-import { newStreams } from './http/streams.ts'
-import { newLimits } from './http/walk.ts'
-import { forgetAnswers } from './idempotency/retry.ts'
-import { forgetFailures, forgetSessions } from './identity/identity.ts'
+import { purgeResponses } from './idempotency/idempotency.ts'
+import { purgeFailures, purgeSessions } from './identity/accounts.ts'
+import { newInstance } from './instance.ts'
 import { newUsage, rollUpUsage } from './keys/usage.ts'
+import { sendExpiryNotices } from './keys/usage-report.ts'
 import { newVerifier } from './keys/verify.ts'
-import { tellExpiring } from './keys/watch.ts'
+import { newLoadShedder } from './limits/load-shedding.ts'
 import { routes } from './routes.ts'
-import { isKeyToken } from './secrets.ts'
+import { openStorage, type Storage } from './storage.ts'
 import { purgeStores } from './stores/stores.ts'
 import { newDispatcher } from './webhooks/dispatch.ts'
 import { newOutlet } from './webhooks/outlet.ts'
@@ -52,83 +52,87 @@ export async function startService(
   config: Config,
   log: Logger,
   say: Say,
-  resolve: Resolve = config.WEBHOOK_ALLOW_PRIVATE === 'on' ? resolveHere : newResolve(),
+  resolve: Resolve = config.WEBHOOK_ALLOW_PRIVATE === 'on' ? resolveLocally : newResolve(),
 ): Promise<Service> {
-  const home = await openHome(config, say)
+  const storage = await openStorage(config, say)
   try {
-    await migrate(home.connection, say)
-    await moveIn(home, say)
-    return await serve(config, home, log, resolve)
+    await migrate(storage.connection, say)
+    await adoptRestoredEvents(storage, say)
+    return await serve(config, storage, log, resolve)
   } catch (error) {
-    await home.close()
+    await storage.close()
     throw error
   }
 }
 
 /** Before anybody writes here. */
-async function moveIn({ connection }: Home, say: Say): Promise<void> {
+async function adoptRestoredEvents({ connection }: Storage, say: Say): Promise<void> {
   const db = connect(connection)
   try {
-    await settleAfterMove(db, say)
+    await sealAfterRestore(db, say)
   } finally {
     await db.close()
   }
 }
 
-async function serve(config: Config, home: Home, log: Logger, resolve: Resolve): Promise<Service> {
-  const db = connect(home.connection)
-  const here = hereFrom(config, home.keyring, resolve)
-  const keys = newKnownKeys(
+async function serve(config: Config, storage: Storage, log: Logger, resolve: Resolve): Promise<Service> {
+  const db = connect(storage.connection)
+  const instance = newInstance(config, storage.keyring, resolve)
+  const keys = newKeyCache(
     db,
-    here.keyring,
-    (token) => isKeyToken(here.keyPrefix, token),
-    () => words.heardUpTo(),
+    instance.keyring,
+    (token) => isKeyToken(instance.keyPrefix, token),
+    () => notifications.heardUpTo(),
   )
-  const news = newNews()
-  const words = listen(home.connection, { [KEYS_CHANNEL]: keys.forget, [EVENTS_CHANNEL]: news.tell }, () => {
-    keys.forget()
-    news.tell(null)
-  })
-  const feed = newFeed(db, news)
-  const usage = newUsage(db, here.keyring)
-  const overload = newOverload(db)
-  const streams = newStreams()
+  const eventNotifier = newEventNotifier()
+  const notifications = listen(
+    storage.connection,
+    { [KEYS_CHANNEL]: keys.invalidate, [EVENTS_CHANNEL]: eventNotifier.publish },
+    () => {
+      keys.invalidate()
+      eventNotifier.publish(null)
+    },
+  )
+  const feed = newEventFeed(db, eventNotifier)
+  const usage = newUsage(db, instance.keyring)
+  const loadShedder = newLoadShedder(db)
+  const streams = newEventStreams()
   const metrics = newMetrics({
-    underWay: overload.underWay,
+    inFlight: loadShedder.inFlight,
     waiting: db.waiting,
     streams: streams.open,
     sealed: () => sealer.sealed(),
   })
-  const failed = newFailed(log, metrics.failed)
+  const failed = newFailureReporter(log, metrics.failed)
   const sealer = startSealing(db, failed)
-  const outlet = newOutlet(here.webhooks.resolve, here.webhooks.allowPrivate)
-  const dispatcher = newDispatcher(db, here, outlet, metrics.answered, metrics.sent, failed)
+  const outlet = newOutlet(instance.webhooks.resolve, instance.webhooks.allowPrivate)
+  const dispatcher = newDispatcher(db, instance, outlet, metrics.answered, metrics.sent, failed)
   let draining = false
   const app = await buildServer({
-    gate: {
+    pipeline: {
       db,
-      here,
+      instance,
       jwt: await jwtCheckFrom(config),
-      known: { callers: newKnown(), keys },
+      caches: { callers: newCallerCache(), keys },
       corsOrigins: config.CORS_ORIGINS,
       limits: newLimits(config.RATE_LIMIT),
-      verifier: newVerifier(db, here, keys, usage, metrics.verified),
+      verifier: newVerifier(db, instance, keys, usage, metrics.verified),
       feed,
       longAnswers: newLongAnswers(),
       changed: dispatcher.wake,
-      signatures: { github: githubCheck(config.GITHUB_KEYS_URL) },
+      signatures: { github: newGithubSignatureCheck(config.GITHUB_KEYS_URL) },
     },
     routes,
     draining: () => draining,
     pages: buildPages({ routes, db, metrics, draining: () => draining }),
-    overload,
+    loadShedder,
     streams,
     metrics,
     log,
     trustProxy: config.TRUST_PROXY,
   })
   // What is under way when we stop is broken off, and that is no failure.
-  const keepHouse = houseKeeping(db, (work, error) => {
+  const maintenance = startMaintenance(db, (work, error) => {
     if (!draining) failed(work, error)
   })
 
@@ -138,15 +142,15 @@ async function serve(config: Config, home: Home, log: Logger, resolve: Resolve):
     const dispatched = dispatcher.close(patienceMs * 3)
     await drain(app.server, patienceMs)
     await app.close()
-    clearInterval(keepHouse)
-    overload.close()
+    clearInterval(maintenance)
+    loadShedder.close()
     feed.close()
     await sealer.close()
     await usage.close()
     await dispatched
-    await words.close()
+    await notifications.close()
     await db.close()
-    await home.close()
+    await storage.close()
   }
   try {
     const url = await app.listen({ host: config.HOST, port: config.PORT })
@@ -159,7 +163,7 @@ async function serve(config: Config, home: Home, log: Logger, resolve: Resolve):
 
 const PATIENCE_MS = SECOND
 const SWEEP_MS = 100
-const HOUSE_KEEPING_MS = MINUTE
+const MAINTENANCE_MS = MINUTE
 
 /**
  * Stops listening, but lets connections that are open bring what they have sent: a request that was on its way when we
@@ -176,20 +180,20 @@ async function drain(server: net.Server & { closeIdleConnections(): void }, pati
   closed.then(() => clearInterval(sweep))
 }
 
-function houseKeeping(db: Database, failed: Failed): NodeJS.Timeout {
-  const chores = [
-    forgetAnswers,
-    forgetFailures,
-    forgetSessions,
+function startMaintenance(db: Database, failed: ReportFailure): NodeJS.Timeout {
+  const tasks = [
+    purgeResponses,
+    purgeFailures,
+    purgeSessions,
     purgeStores,
     rollUpUsage,
-    tellExpiring,
+    sendExpiryNotices,
     sweepDeliveries,
   ]
   return setInterval(() => {
     // What a chore does not get done now, the next one does.
-    for (const chore of chores) chore(db).catch((error) => failed(chore.name, error))
-  }, HOUSE_KEEPING_MS).unref()
+    for (const task of tasks) task(db).catch((error) => failed(task.name, error))
+  }, MAINTENANCE_MS).unref()
 }
 
 function once(work: (patienceMs?: number) => Promise<void>): Service['close'] {

@@ -9,12 +9,12 @@ import { dirname, join } from 'node:path'
 import { expect, onTestFinished, test } from 'vitest'
 import { generate } from '../scripts/generate.ts'
 import { ADDRESS_FAULTS, ADDRESS_WARNINGS } from '../src/billing/normalize.ts'
-import { check } from '../src/check.ts'
 import { SETTING_ROWS } from '../src/config.ts'
-import { ERRORS } from '../src/errors.ts'
+import { ERRORS } from '../src/core/errors.ts'
+import { mintToken, type TokenKind } from '../src/crypto/tokens.ts'
 import { openapi, operationId } from '../src/http/openapi.ts'
 import { routes } from '../src/routes.ts'
-import { mintToken, type TokenKind } from '../src/secrets.ts'
+import { validate } from '../src/schema/validate.ts'
 import { NEW_KEY, shop } from './shop.ts'
 
 /** A test looks into documents freely, and a wrong look fails it. */
@@ -310,7 +310,7 @@ test('every body in the document has an example that passes its schema', () => {
   for (const { path, method, operation } of bodies) {
     const [{ schema, example }] = Object.values<Any>(operation.requestBody.content)
     expect(example, `${method} ${path}`).toBeTypeOf('object')
-    expect(check(inlined(schema), structuredClone(example)), `${method} ${path}`).toEqual([])
+    expect(validate(inlined(schema), structuredClone(example)), `${method} ${path}`).toEqual([])
   }
 })
 

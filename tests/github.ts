@@ -14,7 +14,7 @@ export type Github = {
   /** How often they were asked for. */
   asked(): number
   /** Signs from now on with a new key, and publishes it beside those before, if it is to be. */
-  changeKey(published?: boolean): void
+  updateKey(published?: boolean): void
   publish(...keys: PublishedKey[]): void
   sign(body: unknown): Signed
   /** What it answers from now on instead of its keys; nothing: its keys again. */
@@ -36,17 +36,17 @@ export async function playGithub(): Promise<Github> {
     server.closeAllConnections()
     return new Promise<void>((resolve) => server.close(() => resolve()))
   })
-  const changeKey = (published = true) => {
+  const updateKey = (published = true) => {
     const { publicKey, privateKey } = generateKeyPairSync('ec', { namedCurve: 'prime256v1' })
     const key = publicKey.export({ type: 'spki', format: 'pem' }).toString()
     signer = { id: createHash('sha256').update(key).digest('hex'), key: privateKey }
     if (published) keys.push({ key_identifier: signer.id, key, is_current: true })
   }
-  changeKey()
+  updateKey()
   return {
     url: `http://127.0.0.1:${(server.address() as AddressInfo).port}/meta/public_keys/secret_scanning`,
     asked: () => asked,
-    changeKey,
+    updateKey,
     publish: (...more) => void keys.push(...more),
     sign: (body) => {
       const raw = JSON.stringify(body)

@@ -584,9 +584,11 @@ function keepAliveClient(url: string, shop: Opened, i: number) {
   return { answered: () => made.length, failed: () => failed.length > 0, told, done: run() }
 }
 
-type Sent = { status: number; body: { id: string; key: string } } | { error: string; wasQuiet: boolean; bytes: number }
+type WireResponse =
+  | { status: number; body: { id: string; key: string } }
+  | { error: string; wasQuiet: boolean; bytes: number }
 
-function send(agent: http.Agent, url: string, body: object, as: string, once: string): Promise<Sent> {
+function send(agent: http.Agent, url: string, body: object, as: string, once: string): Promise<WireResponse> {
   return new Promise((resolve) => {
     const text = JSON.stringify(body)
     const headers = {

@@ -5,12 +5,12 @@
 import { randomUUID } from 'node:crypto'
 import pino from 'pino'
 import { expect, test, vi } from 'vitest'
-import { newDataKey } from '../src/access/data-key.ts'
+import { newDataKey } from '../src/auth/data-key.ts'
 import { readConfig } from '../src/config.ts'
+import { newId } from '../src/core/ids.ts'
+import { mintToken, ServerKeys, sha256 } from '../src/crypto/tokens.ts'
 import { connect } from '../src/db/db.ts'
 import { sealAll } from '../src/events/seal.ts'
-import { newId } from '../src/ids.ts'
-import { mintToken, ServerKeys, sha256 } from '../src/secrets.ts'
 import { startService } from '../src/service.ts'
 import { receiver } from './receiver.ts'
 import { type Api, apiAt, NEW_ADDRESS, NEW_KEY, type Shop, shop } from './shop.ts'
@@ -18,7 +18,7 @@ import { type Api, apiAt, NEW_ADDRESS, NEW_KEY, type Shop, shop } from './shop.t
 const MANY = 3_000
 const AT_ONCE = 30
 /** Of all tables together, for each request; reading any table whole would be a hundred of it for each. */
-const MOST_ROWS = 40
+const MAX_ROWS = 40
 
 type Folk = {
   sessions: string[]
@@ -79,7 +79,7 @@ test('a request reads the rows it is about, among thousands of others that no st
     const after = await rowsRead(here)
     for (const [table, rows] of Object.entries(after)) {
       const more = rows - (before[table] ?? 0)
-      if (more > AT_ONCE * MOST_ROWS) tooMany[`${name}: ${table}`] = more
+      if (more > AT_ONCE * MAX_ROWS) tooMany[`${name}: ${table}`] = more
     }
   }
   expect(tooMany).toEqual({})
@@ -103,7 +103,7 @@ test('sealing an event reads that event, among thousands that are sealed', async
   const after = await rowsRead(here)
   // By a connection that may read a table whole, and so only now.
   expect(await sql('select from events_waiting')).toEqual([])
-  const tooMany = Object.entries(after).filter(([table, rows]) => rows - (before[table] ?? 0) > AT_ONCE * MOST_ROWS)
+  const tooMany = Object.entries(after).filter(([table, rows]) => rows - (before[table] ?? 0) > AT_ONCE * MAX_ROWS)
   expect(tooMany).toEqual([])
 })
 
@@ -133,8 +133,8 @@ test('sending a message reads that message, among thousands that wait, though th
   await sends(AT_ONCE)
   await service.close(0)
   const { webhook_deliveries, webhooks: ofWebhooks } = await rowsRead(here)
-  expect(webhook_deliveries).toBeLessThan(2 * AT_ONCE * MOST_ROWS)
-  expect(ofWebhooks).toBeLessThan(2 * AT_ONCE * MOST_ROWS)
+  expect(webhook_deliveries).toBeLessThan(2 * AT_ONCE * MAX_ROWS)
+  expect(ofWebhooks).toBeLessThan(2 * AT_ONCE * MAX_ROWS)
 })
 
 // ---- helpers --------------------------------------------------------------------------------------------------------

@@ -2,14 +2,14 @@
 // here without a word being added.
 
 import { expect, test } from 'vitest'
-import { check } from '../src/check.ts'
+import { type IdKind, newId } from '../src/core/ids.ts'
+import { BUILT_IN_PERMISSIONS, type BuiltInPermission } from '../src/core/permissions.ts'
+import { type Route, route } from '../src/core/route.ts'
+import { mintToken } from '../src/crypto/tokens.ts'
 import { openapi } from '../src/http/openapi.ts'
-import { type IdKind, newId } from '../src/ids.ts'
-import { BUILT_IN_PERMISSIONS, type BuiltInPermission } from '../src/permissions.ts'
-import { type Route, route } from '../src/route.ts'
 import { routes } from '../src/routes.ts'
-import { mintToken } from '../src/secrets.ts'
-import { Type } from '../src/type.ts'
+import { Type } from '../src/schema/type.ts'
+import { validate } from '../src/schema/validate.ts'
 import { playGithub } from './github.ts'
 import { NEW_ADDRESS, NEW_KEY, type Person, type Reply, type Shop, shop } from './shop.ts'
 
@@ -34,14 +34,14 @@ const OTHER_PARAMS: Record<string, { there: string; nowhere: string }> = {
 const document = openapi(routes) as any
 const nameOf = (route: Route) => `${route.method} ${route.path}`
 const isPermission = (needs: string): needs is BuiltInPermission => BUILT_IN_PERMISSIONS.includes(needs as never)
-const closed = routes.filter((route) => route.needs !== 'nothing')
+const closed = routes.filter((route) => route.needs !== 'public')
 const permitted = routes.filter((route) => isPermission(route.needs))
 const inStore = routes.filter((route) => route.path.includes(':storeId'))
 
 // ---- the rows themselves --------------------------------------------------------------------------------------------
 
 test('every route has a rule, a place of its own, words about it, and parameters that are known', () => {
-  const rules = [...BUILT_IN_PERMISSIONS, 'user', 'store user', 'key', 'service', 'nothing']
+  const rules = [...BUILT_IN_PERMISSIONS, 'user', 'store user', 'key', 'service', 'public']
   expect(routes.length).toBeGreaterThan(20)
   expect(new Set(routes.map(nameOf)).size).toBe(routes.length)
   for (const row of routes) {
@@ -56,7 +56,7 @@ test('every route has a rule, a place of its own, words about it, and parameters
 })
 
 test('only signing up, signing in, reporting a leak and the rules of countries are open to anyone', () => {
-  expect(routes.filter((row) => row.needs === 'nothing').map(nameOf)).toEqual([
+  expect(routes.filter((row) => row.needs === 'public').map(nameOf)).toEqual([
     'POST /v1/leaks',
     'POST /v1/leaks/github',
     'GET /v1/countries',
@@ -285,7 +285,7 @@ test('every example really works and is answered as the row says', async () => {
     const { as, body = row.example?.body } = (await OTHERWISE[name]?.(world, live)) ?? { as: whoFor(row, live) }
     if (row.body) expect(body, `${name} has no example`).toBeDefined()
     const query = row.example?.query ? `?${row.example.query}` : ''
-    if (row.streams) {
+    if (row.answer === 'events') {
       await firstWords(world, somewhere(row, live.ids) + query, as)
       continue
     }
@@ -293,11 +293,11 @@ test('every example really works and is answered as the row says', async () => {
     const reply = await api.ask(row.method, somewhere(row, live.ids) + query, body, { as, ...form })
     const [status, schema] = row.returns
     expect([reply.status, reply.text], name).toEqual([status, schema ? reply.text : ''])
-    if (schema) expect(check(schema, reply.body), name).toEqual([])
+    if (schema) expect(validate(schema, reply.body), name).toEqual([])
     const { headers = {} } = responsesOf(row)[status]
     for (const header of ['ETag', 'Location'])
       expect([name, header, reply.headers.has(header)]).toEqual([name, header, header in headers])
-    if (status === 201 && row.needs !== 'nothing') expect(reply.headers.get('location'), name).toMatch(/^\/v1\//)
+    if (status === 201 && row.needs !== 'public') expect(reply.headers.get('location'), name).toMatch(/^\/v1\//)
   }
 }, 120_000)
 
@@ -308,7 +308,7 @@ test('every GET answers HEAD with the same headers and no body', async () => {
   for (const row of routes.filter(({ method }) => method === 'GET')) {
     const as = whoFor(row, live)
     const path = somewhere(row, live.ids) + (row.example?.query ? `?${row.example.query}` : '')
-    if (row.streams) {
+    if (row.answer === 'events') {
       const head = await api.ask('HEAD', path, undefined, { as })
       expect([head.status, head.headers.get('content-type'), head.text]).toEqual([200, 'text/event-stream', ''])
       continue
@@ -403,7 +403,7 @@ type Things = {
 
 /** Somebody of the kind the row asks for. */
 function whoFor({ needs }: Route, { tokens }: Things): string | null {
-  if (needs === 'nothing') return null
+  if (needs === 'public') return null
   return needs === 'key' || needs === 'service' ? tokens[needs] : tokens.owner
 }
 

@@ -22,7 +22,7 @@ import { afterEach, beforeAll, beforeEach, expect, test } from 'vitest'
 import { scanPlace } from '../src/cli/scan-files.ts'
 import { Search } from '../src/cli/scan-search.ts'
 import { createTally } from '../src/cli/scan-tally.ts'
-import { mintToken, type TokenKind } from '../src/secrets.ts'
+import { mintToken, type TokenKind } from '../src/crypto/tokens.ts'
 
 const repository = process.cwd()
 const MIB = 1024 * 1024

@@ -4,7 +4,7 @@
 import net from 'node:net'
 import { expect, test, vi } from 'vitest'
 import { serviceToken } from '../src/cli/service-token.ts'
-import { mintToken, randomBytes, sha256 } from '../src/secrets.ts'
+import { mintToken, randomBytes, sha256 } from '../src/crypto/tokens.ts'
 import { type Github, playGithub } from './github.ts'
 import { NEW_KEY, type Shop, shop } from './shop.ts'
 import { everyRow, filesOf, walPosition } from './traces.ts'

@@ -5,7 +5,7 @@ import { request, type Server } from 'node:http'
 import net from 'node:net'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { expect, onTestFinished, test } from 'vitest'
-import { newId } from '../src/ids.ts'
+import { newId } from '../src/core/ids.ts'
 import { routes } from '../src/routes.ts'
 import { NEW_ADDRESS, NEW_KEY, type Shop, shop } from './shop.ts'
 

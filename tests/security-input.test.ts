@@ -3,8 +3,8 @@
 import { request } from 'node:http'
 import { gzipSync } from 'node:zlib'
 import { expect, test } from 'vitest'
-import { newId } from '../src/ids.ts'
-import type { Route } from '../src/route.ts'
+import { newId } from '../src/core/ids.ts'
+import type { Route } from '../src/core/route.ts'
 import { routes } from '../src/routes.ts'
 import { NEW_ADDRESS, NEW_KEY, type Reply, type Shop, shop } from './shop.ts'
 
@@ -216,7 +216,7 @@ test('12. answers carry what their schema lists: no hash, no sealed text, no e-m
   let answered = 0
   // A stream gives what the list of the same gives, and does not end.
   for (const as of [owner.token, staff.token, customer.token, key.key])
-    for (const row of routes.filter(({ method, streams }) => method === 'GET' && !streams)) {
+    for (const row of routes.filter(({ method, answer }) => method === 'GET' && answer !== 'events')) {
       const { status, text } = await api.get(pathOf(world, row, live), { as })
       if (status === 200) answered += 1
       for (const secret of hidden) expect(text, nameOf(row)).not.toContain(secret)
@@ -541,7 +541,7 @@ test('18. 50 kB of anything, against every text of every body: refused, under 50
           if (answersFaults(row) && what !== 'spaces')
             expect([reply.status, reply.body.valid], member).toEqual([200, false])
           else if (answersFaults(row)) expect(reply.status, member).toBe(200)
-          else if (row.asksOnly && reply.status === 200) expect(reply.body.code, member).toBe('NOT_FOUND')
+          else if (row.effect === 'read' && reply.status === 200) expect(reply.body.code, member).toBe('NOT_FOUND')
           else if (row.path === '/v1/leaks' && reply.status === 200) expect(reply.body).toEqual({ accepted: true })
           else if (reply.status < 400) expect([what, reply.status], `${nameOf(row)} ${member}`).toEqual(['spaces', 201])
           // Trimmed, a change is sound; there is nothing to change.
@@ -558,7 +558,7 @@ test('18. 50 kB of anything, against every text of every body: refused, under 50
 /** One route alone takes a form, and of one the signature is looked at first: what stands here is about JSON. */
 const withBody = routes.filter((row) => row.body && !row.form && !row.signedBy)
 /** It answers 200 with the faults instead of refusing them. */
-const answersFaults = (row: Route) => row.tellsFaults && row.asksOnly
+const answersFaults = (row: Route) => row.handlesFaults && row.effect === 'read'
 const nameOf = (row: Route) => `${row.method} ${row.path}`
 
 type Shape = { type?: string | string[]; enum?: unknown[] }
@@ -585,7 +585,7 @@ function pathOf({ store, owner }: Shop, row: Route, live: Record<string, string>
 }
 
 async function callerOf(world: Shop, row: Route): Promise<{ as?: string }> {
-  if (row.needs === 'nothing') return {}
+  if (row.needs === 'public') return {}
   if (row.needs !== 'service') return { as: world.owner.token }
   const token = services.get(world) ?? (await world.serviceToken())
   services.set(world, token)

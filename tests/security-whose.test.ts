@@ -1,7 +1,7 @@
 // Cases a hostile caller will try, 1 to 7: whose thing is it? A and B are two stores with nobody in common.
 
 import { expect, test } from 'vitest'
-import { newId } from '../src/ids.ts'
+import { newId } from '../src/core/ids.ts'
 import { NEW_ADDRESS, NEW_KEY, type Person, type Reply, type Shop, shop } from './shop.ts'
 
 test('1. what belongs to B does not exist for A, under A’s path or B’s, and stays as it is', async () => {

@@ -7,12 +7,12 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import pg from 'pg'
 import pino from 'pino'
 import { inject, onTestFinished } from 'vitest'
-import { KNOWN_MS } from '../src/access/known.ts'
-import { travel } from '../src/clock.ts'
+import { CALLER_TTL_MS } from '../src/auth/caller-cache.ts'
 import { readConfig } from '../src/config.ts'
-import type { Resolve } from '../src/dns.ts'
-import { newId } from '../src/ids.ts'
-import { mintToken, sha256 } from '../src/secrets.ts'
+import { travel } from '../src/core/clock.ts'
+import type { Resolve } from '../src/core/dns.ts'
+import { newId } from '../src/core/ids.ts'
+import { mintToken, sha256 } from '../src/crypto/tokens.ts'
 import { type Service, startService } from '../src/service.ts'
 
 /** A test looks into answers freely, and a wrong look fails it. */
@@ -129,10 +129,10 @@ export async function shop(settings: Record<string, string> = {}, resolve?: Reso
     sql: async (text, values) => {
       const { rows } = await look.query(text, values)
       // What was changed behind the service's back is known to every node a moment later.
-      if (/^\s*(update|delete)/i.test(text)) await sleep(KNOWN_MS)
+      if (/^\s*(update|delete)/i.test(text)) await sleep(CALLER_TTL_MS)
       return rows
     },
-    everywhere: () => sleep(KNOWN_MS),
+    everywhere: () => sleep(CALLER_TTL_MS),
     databaseUrl,
     serverSecret,
     service,

@@ -24,7 +24,7 @@ export type Weather = {
 }
 
 /** A user keeps no more than so many here, far below the limit. */
-const MOST_KEPT = 30
+const MAX_KEYS = 30
 
 /** Between two looks, so that looking on is not most of what happens. */
 const PAUSE_MS = 5
@@ -74,7 +74,7 @@ type Act = { method: 'POST' | 'PATCH' | 'DELETE'; id?: string | undefined; body?
 function nextAct(user: User): Act {
   const id = user.kept.length > 0 ? pick(user.kept) : undefined
   const dice = Math.random()
-  if (!id || (dice < 0.35 && user.kept.length < MOST_KEPT)) {
+  if (!id || (dice < 0.35 && user.kept.length < MAX_KEYS)) {
     const isDefault = pick([true, false, undefined])
     return {
       method: 'POST',

@@ -2,10 +2,10 @@
 // under the user's own key; country, state and postal code stay readable for tax. When the user's key has been destroyed
 // these three are all that is left, and the address says that it was erased.
 
-import { openAddress, sealAddress, unwrapDataKey } from '../access/data-key.ts'
-import type { UserCaller } from '../caller.ts'
+import { openAddress, sealAddress, unwrapDataKey } from '../auth/data-key.ts'
+import type { UserCaller } from '../core/caller.ts'
 import { sql } from '../db/db.ts'
-import type { Here } from '../here.ts'
+import type { Instance } from '../instance.ts'
 import { formatAddress } from './format.ts'
 import type { AddressWarning } from './normalize.ts'
 import type { Address, AddressContent, NormalAddress } from './schema.ts'
@@ -110,17 +110,23 @@ function whatIsLeft({ state, postal_code, country }: ContentRow) {
 }
 
 /** Of rows that belong to one user. Null when there is no key any more: the user was erased. */
-export function ownersKey(here: Here, [row]: ContentRow[]): Buffer | null {
+export function ownersKey(instance: Instance, [row]: ContentRow[]): Buffer | null {
   if (!row?.data_key || row.data_key_kid === null) return null
-  return unwrapDataKey(here.keyring, { id: row.user_id, dataKey: row.data_key, dataKeyKid: row.data_key_kid })
+  return unwrapDataKey(instance.keyring, { id: row.user_id, dataKey: row.data_key, dataKeyKid: row.data_key_kid })
 }
 
 // ---- sealing --------------------------------------------------------------------------------------------------------
 
-export function sealText(here: Here, caller: UserCaller, id: string, version: number, text: AddressText): Buffer {
+export function sealText(
+  instance: Instance,
+  caller: UserCaller,
+  id: string,
+  version: number,
+  text: AddressText,
+): Buffer {
   const { address, warnings, formatted } = text
   const place = { id, user_id: caller.id, version }
-  return sealAddress(unwrapDataKey(here.keyring, caller), place, { address, warnings, formatted })
+  return sealAddress(unwrapDataKey(instance.keyring, caller), place, { address, warnings, formatted })
 }
 
 type Sealed = { id: string; user_id: string; version: number; sealed: Buffer }

@@ -1,11 +1,11 @@
 import pg from 'pg'
 import { expect, onTestFinished, test } from 'vitest'
 import { type Api, NEW_ADDRESS, NEW_KEY, type Person, type Reply, shop } from '../../tests/shop.ts'
-import { newId } from '../ids.ts'
-import { mintToken, sha256 } from '../secrets.ts'
+import { newId } from '../core/ids.ts'
+import { mintToken, sha256 } from '../crypto/tokens.ts'
 
 const ADDRESS_ID = /^addr_[0-7][0-9a-hjkmnp-tv-z]{25}$/
-const MOMENT = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/
+const RFC_3339 = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/
 
 // ---- create ---------------------------------------------------------------------------------------------------------
 
@@ -46,7 +46,7 @@ test('201: an address is answered whole, in normal form, and reads the same afte
     formatted: ['Ada Lovelace', '1 Infinite Loop', 'Cupertino, CA 95014', 'UNITED STATES'],
     warnings: [],
     version: 1,
-    createdAt: expect.stringMatching(MOMENT),
+    createdAt: expect.stringMatching(RFC_3339),
     updatedAt: made.body.createdAt,
   })
   expect(made.headers.get('location')).toBe(`${billing}/${made.body.id}`)

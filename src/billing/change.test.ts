@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 import { type Api, NEW_ADDRESS, type Person, type Reply, type Shop, shop } from '../../tests/shop.ts'
-import { newId } from '../ids.ts'
+import { newId } from '../core/ids.ts'
 
 // ---- change ---------------------------------------------------------------------------------------------------------
 

@@ -3,15 +3,15 @@
 // before goes to `address_versions`, where it stays: an invoice may point at it. The lock is held for two round trips: what
 // is written travels with the commit.
 
-import { unwrapDataKey } from '../access/data-key.ts'
-import type { UserCaller } from '../caller.ts'
-import { now } from '../clock.ts'
+import { unwrapDataKey } from '../auth/data-key.ts'
+import type { UserCaller } from '../core/caller.ts'
+import { now } from '../core/clock.ts'
+import { type Fault, fail, failInput } from '../core/errors.ts'
+import { checkIfMatch, etagOf } from '../core/etag.ts'
+import type { Answer } from '../core/route.ts'
 import { type Db, sql } from '../db/db.ts'
-import { type Fault, fail, failInput } from '../errors.ts'
-import { checkMatch, etagOf } from '../etag.ts'
-import { newEvent, writeLastEvent } from '../events/event.ts'
-import type { Here } from '../here.ts'
-import type { Answer } from '../route.ts'
+import { newEvent, writeEventWithCommit } from '../events/write.ts'
+import type { Instance } from '../instance.ts'
 import { type AddressText, columns, openText, type Place, type SealedRow, sealText, showAddress } from './address.ts'
 import { readText } from './create.ts'
 import { ADDRESS_LENGTHS, type Address, type AddressChanges } from './schema.ts'
@@ -23,7 +23,7 @@ const FIELDS = Object.keys(ADDRESS_LENGTHS) as (keyof typeof ADDRESS_LENGTHS)[]
 /** `faults` are those the body has by itself; they are told together with what is wrong with the address it would make. */
 export async function changeAddress(
   tx: Db,
-  here: Here,
+  instance: Instance,
   caller: UserCaller,
   place: Place,
   changes: AddressChanges,
@@ -32,8 +32,8 @@ export async function changeAddress(
 ): Promise<Answer<Address>> {
   const before = await lockAddress(tx, caller, place)
   if (!before) return faults.length > 0 ? failInput(faults) : fail('address_not_found')
-  if (faults.length === 0) checkMatch(ifMatch, before.revision)
-  const textBefore = openText(unwrapDataKey(here.keyring, caller), before)
+  if (faults.length === 0) checkIfMatch(ifMatch, before.revision)
+  const textBefore = openText(unwrapDataKey(instance.keyring, caller), before)
   const text = changeText(textBefore, changes, faults)
   const changed = FIELDS.filter((name) => text.address[name] !== textBefore.address[name])
   const heir = newDefault(before, changes.isDefault)
@@ -44,7 +44,7 @@ export async function changeAddress(
     after.version += 1
     after.revision += 1
     after.updated_at = momentAfter(before.updated_at)
-    writeContent(tx, after, text, sealText(here, caller, before.id, after.version, text))
+    writeContent(tx, after, text, sealText(instance, caller, before.id, after.version, text))
   }
   if (heir !== null) {
     after.is_default = heir === before.id
@@ -55,7 +55,7 @@ export async function changeAddress(
     changed: [...changed, ...(heir === null ? [] : ['isDefault'])],
     ...(heir === null || heir === before.id ? {} : { newDefault: heir }),
   })
-  writeLastEvent(tx, event)
+  writeEventWithCommit(tx, event)
   return answerOf(after, changed.length > 0 ? text : textBefore)
 }
 
@@ -129,7 +129,7 @@ function crown(tx: Db, heir: string, at: Date): void {
 /** Deleting the default promotes the newest that is left. The versions stay. */
 export async function deleteAddress(tx: Db, caller: UserCaller, place: Place, ifMatch: string | null): Promise<void> {
   const before = (await lockAddress(tx, caller, place)) ?? fail('address_not_found')
-  checkMatch(ifMatch, before.revision)
+  checkIfMatch(ifMatch, before.revision)
   const at = momentAfter(
     before.is_default && before.default_since > before.updated_at ? before.default_since : before.updated_at,
   )
@@ -151,7 +151,7 @@ export async function deleteAddress(tx: Db, caller: UserCaller, place: Place, if
       from gone`)
   if (heir !== null) crown(tx, heir, at)
   const event = newEvent(caller, place.storeId, 'address.deleted', before.id, heir === null ? {} : { newDefault: heir })
-  writeLastEvent(tx, event)
+  writeEventWithCommit(tx, event)
 }
 
 // ---- what they have in common ---------------------------------------------------------------------------------------

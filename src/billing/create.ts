@@ -4,18 +4,18 @@
 //
 // Many requests share one transaction, and each is answered as if they had come one after the other.
 
-import type { UserCaller } from '../caller.ts'
-import { now } from '../clock.ts'
+import type { UserCaller } from '../core/caller.ts'
+import { now } from '../core/clock.ts'
+import { type Fault, fail } from '../core/errors.ts'
+import { etagOf } from '../core/etag.ts'
+import { newId } from '../core/ids.ts'
+import type { Answer, Idempotency, StoredResponse } from '../core/route.ts'
 import type { Batch } from '../db/batch.ts'
 import { type Db, sql } from '../db/db.ts'
 import { violated } from '../db/faults.ts'
-import { type Fault, fail } from '../errors.ts'
-import { etagOf } from '../etag.ts'
-import { type EventRow, newEvent } from '../events/event.ts'
-import type { Here } from '../here.ts'
-import { AnsweredBefore } from '../idempotency/retry.ts'
-import { newId } from '../ids.ts'
-import type { Answer, RememberedRow, Retry } from '../route.ts'
+import { type EventRow, newEvent } from '../events/write.ts'
+import { AlreadyAnswered } from '../idempotency/idempotency.ts'
+import type { Instance } from '../instance.ts'
 import { type AddressRow, type AddressText, sealText, showAddress } from './address.ts'
 import { formatAddress } from './format.ts'
 import { type AddressInput, normalizeAddress } from './normalize.ts'
@@ -23,7 +23,7 @@ import type { Address, NewAddress, NormalAddress } from './schema.ts'
 
 export type WantedAddress = AddressText & { isDefault: boolean }
 
-export function readNewAddress(body: Partial<NewAddress>, _here: Here, faults: Fault[]): WantedAddress {
+export function readNewAddress(body: Partial<NewAddress>, _here: Instance, faults: Fault[]): WantedAddress {
   const { isDefault = false, ...given } = body
   return { ...readText(given, faults), isDefault }
 }
@@ -37,11 +37,11 @@ export function readText(given: AddressInput, faults: Fault[]): AddressText {
 
 export async function createAddress(
   db: Db,
-  here: Here,
+  instance: Instance,
   caller: UserCaller,
   storeId: string,
   wanted: WantedAddress,
-  retry: Retry | null,
+  retry: Idempotency | null,
 ): Promise<Answer<Address>> {
   const id = newId('addr')
   const row = {
@@ -64,25 +64,25 @@ export async function createAddress(
   })
   const outcome = await db
     .batched(insertAddresses, {
-      row: { ...row, sealed: sealText(here, caller, id, 1, wanted).toString('hex') },
+      row: { ...row, sealed: sealText(instance, caller, id, 1, wanted).toString('hex') },
       event: newEvent(caller, storeId, 'address.created', id, { country: row.country }),
       wantsDefault: wanted.isDefault,
       lookup: retry?.lookup ?? null,
       made: (isDefault, at) => {
         answer = answerOf(isDefault, at)
-        return retry?.rowFor(answer) ?? null
+        return retry?.toStoredResponse(answer) ?? null
       },
-      most: here.maxAddressesPerUser,
+      most: instance.maxAddressesPerUser,
     })
     .catch((error) => {
       // Used for another request, elsewhere, at this very moment.
-      throw violated(error) === 'remembered_answers_pkey' ? new AnsweredBefore() : error
+      throw violated(error) === 'remembered_answers_pkey' ? new AlreadyAnswered() : error
     })
   switch (outcome) {
     case 'made':
       return answer as Answer<Address> // made under the lock
     case 'answered':
-      throw new AnsweredBefore()
+      throw new AlreadyAnswered()
     case 'gone':
       return fail('store_not_found')
     case 'full':
@@ -98,7 +98,7 @@ type Wanted = {
   wantsDefault: boolean
   lookup: string | null
   /** Told when it is decided; gives what is remembered of the answer. */
-  made: (isDefault: boolean, at: Date) => RememberedRow | null
+  made: (isDefault: boolean, at: Date) => StoredResponse | null
   most: number
 }
 /** `gone`: the store, or the user's part in it, is no more. `answered`: the Idempotency-Key was used before. */

@@ -1,15 +1,15 @@
 // Reading addresses: a user reads their own; whoever holds READ in the store reads those of one user, to write invoices,
 // also as they were at some moment.
 
-import { unwrapDataKey } from '../access/data-key.ts'
-import type { UserCaller } from '../caller.ts'
-import { readMoment } from '../check.ts'
+import { unwrapDataKey } from '../auth/data-key.ts'
+import type { UserCaller } from '../core/caller.ts'
+import { fail } from '../core/errors.ts'
+import { etagOf } from '../core/etag.ts'
+import { type Page, type PageParams, pageWindow, toPage } from '../core/pagination.ts'
+import type { Answer } from '../core/route.ts'
 import { type Db, sql } from '../db/db.ts'
-import { fail } from '../errors.ts'
-import { etagOf } from '../etag.ts'
-import type { Here } from '../here.ts'
-import { cutPage, type Page, type PageAsked, windowOf } from '../page.ts'
-import type { Answer } from '../route.ts'
+import type { Instance } from '../instance.ts'
+import { parseDateTime } from '../schema/validate.ts'
 import {
   type ContentRow,
   columns,
@@ -28,13 +28,13 @@ import type { Address, InvoiceAddress } from './schema.ts'
 /** The default first, then the newest. */
 export async function listAddresses(
   db: Db,
-  here: Here,
+  instance: Instance,
   caller: UserCaller,
   storeId: string,
-  query: PageAsked,
+  query: PageParams,
 ): Promise<Page<Address>> {
   const list = ['addresses', storeId, caller.id]
-  const window = windowOf(here.keyring, list, query, FIRST)
+  const window = pageWindow(instance.keyring, list, query, FIRST)
   const after = placeFrom(window.after)
   const rows = await db.query<SealedRow>(sql`
     select ${columns}
@@ -44,9 +44,9 @@ export async function listAddresses(
        and (is_default, id) < (${after.isDefault}, ${after.id})
      order by is_default desc, id desc
      limit ${window.limit + 1}`)
-  const key = unwrapDataKey(here.keyring, caller)
+  const key = unwrapDataKey(instance.keyring, caller)
   const placeOf = (row: SealedRow) => placeIn(row.is_default, row.id)
-  return cutPage(here.keyring, list, window, rows, placeOf, (row) => showAddress(row, openText(key, row)))
+  return toPage(instance.keyring, list, window, rows, placeOf, (row) => showAddress(row, openText(key, row)))
 }
 
 /** Comes before every address in the order of these lists. */
@@ -62,7 +62,7 @@ function placeFrom(text: string): { isDefault: boolean; id: string } {
 
 export async function readAddress(
   db: Db,
-  here: Here,
+  instance: Instance,
   caller: UserCaller,
   { storeId, addressId }: Place,
 ): Promise<Answer<Address>> {
@@ -73,7 +73,7 @@ export async function readAddress(
        and store_id = ${storeId}
        and user_id = ${caller.id}`)
   if (!row) return fail('address_not_found')
-  return { body: showAddress(row, openText(unwrapDataKey(here.keyring, caller), row)), etag: etagOf(row.revision) }
+  return { body: showAddress(row, openText(unwrapDataKey(instance.keyring, caller), row)), etag: etagOf(row.revision) }
 }
 
 // ---- for invoices ---------------------------------------------------------------------------------------------------
@@ -84,17 +84,17 @@ type DatedRow = ContentRow & { is_default: boolean }
 const NOW_AND_ON = new Date('9999-12-31T23:59:59.999Z')
 
 function momentOf(at: string | undefined): Date {
-  return (at === undefined ? null : readMoment(at)) ?? NOW_AND_ON
+  return (at === undefined ? null : parseDateTime(at)) ?? NOW_AND_ON
 }
 
 export async function listForInvoices(
   db: Db,
-  here: Here,
+  instance: Instance,
   storeId: string,
-  query: PageAsked & { userId: string; at?: string },
+  query: PageParams & { userId: string; at?: string },
 ): Promise<Page<InvoiceAddress>> {
   const list = ['addresses for invoices', storeId, query.userId, query.at]
-  const window = windowOf(here.keyring, list, query, FIRST)
+  const window = pageWindow(instance.keyring, list, query, FIRST)
   const after = placeFrom(window.after)
   const at = momentOf(query.at)
   const rows = await db.query<DatedRow>(sql`
@@ -118,14 +118,14 @@ export async function listForInvoices(
      where (content.is_default, content.address_id) < (${after.isDefault}, ${after.id})
      order by content.is_default desc, content.address_id desc
      limit ${window.limit + 1}`)
-  const key = ownersKey(here, rows)
+  const key = ownersKey(instance, rows)
   const placeOf = (row: DatedRow) => placeIn(row.is_default, row.address_id)
-  return cutPage(here.keyring, list, window, rows, placeOf, (row) => showForInvoice(row, key))
+  return toPage(instance.keyring, list, window, rows, placeOf, (row) => showForInvoice(row, key))
 }
 
 export async function readForInvoice(
   db: Db,
-  here: Here,
+  instance: Instance,
   { storeId, addressId }: Place,
   asked: { at?: string },
 ): Promise<InvoiceAddress> {
@@ -150,7 +150,7 @@ export async function readForInvoice(
      order by content.version desc
      limit 1`)
   if (!row) return fail('address_not_found')
-  return showForInvoice(row, ownersKey(here, [row]))
+  return showForInvoice(row, ownersKey(instance, [row]))
 }
 
 function showForInvoice(row: DatedRow, key: Buffer | null): InvoiceAddress {

@@ -1,9 +1,9 @@
 // How HTTP speaks of billing addresses.
 
-import { Moment } from '../check.ts'
-import { PageQuery } from '../page.ts'
-import { type Route, route } from '../route.ts'
-import { Type } from '../type.ts'
+import { PageQuery } from '../core/pagination.ts'
+import { type Route, route } from '../core/route.ts'
+import { Type } from '../schema/type.ts'
+import { Moment } from '../schema/validate.ts'
 import { changeAddress, deleteAddress } from './change.ts'
 import { createAddress, readNewAddress } from './create.ts'
 import { listAddresses, listForInvoices, readAddress, readForInvoice } from './read.ts'
@@ -38,12 +38,12 @@ export const billingRoutes: Route[] = [
       description:
         'It belongs to you. It is answered in normal form, with the label as its country writes it. Your first address in a store is your default there; `isDefault: true` moves the default.',
       body: NewAddress,
-      reads: readNewAddress,
+      parse: readNewAddress,
       returns: [201, Address],
-      tagged: true,
+      etag: true,
       errors: ['limit_exceeded'],
-      ownTransaction: true,
-      leavesAccess: true,
+      effect: 'own',
+      access: 'unchanged',
       example: {
         body: {
           firstName: 'Ada',
@@ -58,7 +58,8 @@ export const billingRoutes: Route[] = [
         },
       },
     },
-    ({ db, here, caller, params, body, retry }) => createAddress(db, here, caller, params.storeId, body, retry),
+    ({ db, instance, caller, params, body, idempotency }) =>
+      createAddress(db, instance, caller, params.storeId, body, idempotency),
   ),
   route(
     {
@@ -69,9 +70,9 @@ export const billingRoutes: Route[] = [
       description:
         'The same check as creation, and nothing is stored. What creation would answer with 422 comes as `errors` with `valid: false`, so that a form can show it; only a body that is not JSON is refused.',
       body: NewAddress,
-      reads: readNewAddress,
-      tellsFaults: true,
-      asksOnly: true,
+      parse: readNewAddress,
+      handlesFaults: true,
+      effect: 'read',
       returns: [200, CheckedAddress],
       example: {
         body: {
@@ -97,8 +98,8 @@ export const billingRoutes: Route[] = [
       query: Type.Object(PageQuery, closed),
       returns: [200, Addresses],
     },
-    async ({ db, here, caller, params, query }) => ({
-      body: await listAddresses(db, here, caller, params.storeId, query),
+    async ({ db, instance, caller, params, query }) => ({
+      body: await listAddresses(db, instance, caller, params.storeId, query),
     }),
   ),
   route(
@@ -109,10 +110,10 @@ export const billingRoutes: Route[] = [
       summary: 'Read one of my billing addresses',
       description: 'Only your own: an address of somebody else looks as if it did not exist.',
       returns: [200, Address],
-      tagged: true,
+      etag: true,
       errors: ['address_not_found'],
     },
-    ({ db, here, caller, params }) => readAddress(db, here, caller, params),
+    ({ db, instance, caller, params }) => readAddress(db, instance, caller, params),
   ),
   route(
     {
@@ -124,14 +125,14 @@ export const billingRoutes: Route[] = [
         'What is left out stays, `null` clears, and the address that comes of it is checked as a whole. A change of content makes a new version; moving the default makes none, but changes the `ETag` of both addresses.',
       body: AddressChanges,
       returns: [200, Address],
-      tagged: true,
+      etag: true,
       errors: ['address_not_found', 'precondition_failed'],
-      tellsFaults: true,
-      leavesAccess: true,
+      handlesFaults: true,
+      access: 'unchanged',
       example: { body: { addressLine1: '2 Infinite Loop', addressLine2: null, isDefault: true } },
     },
-    ({ db, here, caller, params, body, ifMatch, faults }) =>
-      changeAddress(db, here, caller, params, body, ifMatch, faults),
+    ({ db, instance, caller, params, body, ifMatch, faults }) =>
+      changeAddress(db, instance, caller, params, body, ifMatch, faults),
   ),
   route(
     {
@@ -143,7 +144,7 @@ export const billingRoutes: Route[] = [
         'If it was the default, the newest of the others becomes it. Those who write the store’s invoices can still read its versions.',
       returns: [204, null],
       errors: ['address_not_found', 'precondition_failed'],
-      leavesAccess: true,
+      access: 'unchanged',
     },
     async ({ db, caller, params, ifMatch }) => {
       await deleteAddress(db, caller, params, ifMatch)
@@ -161,7 +162,9 @@ export const billingRoutes: Route[] = [
       returns: [200, AddressVersions],
       errors: ['address_not_found'],
     },
-    async ({ db, here, caller, params, query }) => ({ body: await listVersions(db, here, caller, params, query) }),
+    async ({ db, instance, caller, params, query }) => ({
+      body: await listVersions(db, instance, caller, params, query),
+    }),
   ),
   route(
     {
@@ -173,7 +176,7 @@ export const billingRoutes: Route[] = [
       returns: [200, AddressVersion],
       errors: ['address_not_found', 'version_not_found'],
     },
-    async ({ db, here, caller, params }) => ({ body: await readVersion(db, here, caller, params) }),
+    async ({ db, instance, caller, params }) => ({ body: await readVersion(db, instance, caller, params) }),
   ),
   route(
     {
@@ -190,7 +193,7 @@ export const billingRoutes: Route[] = [
       returns: [200, InvoiceAddresses],
       example: { query: 'userId=user_01k9wz3v5e8tvs8v4m8m3v5yqd&at=2026-01-31T12:00:00Z' },
     },
-    async ({ db, here, params, query }) => ({ body: await listForInvoices(db, here, params.storeId, query) }),
+    async ({ db, instance, params, query }) => ({ body: await listForInvoices(db, instance, params.storeId, query) }),
   ),
   route(
     {
@@ -204,7 +207,7 @@ export const billingRoutes: Route[] = [
       returns: [200, InvoiceAddress],
       errors: ['address_not_found'],
     },
-    async ({ db, here, params, query }) => ({ body: await readForInvoice(db, here, params, query) }),
+    async ({ db, instance, params, query }) => ({ body: await readForInvoice(db, instance, params, query) }),
   ),
   route(
     {
@@ -217,7 +220,7 @@ export const billingRoutes: Route[] = [
       returns: [200, AddressVersions],
       errors: ['address_not_found'],
     },
-    async ({ db, here, params, query }) => ({ body: await listVersions(db, here, null, params, query) }),
+    async ({ db, instance, params, query }) => ({ body: await listVersions(db, instance, null, params, query) }),
   ),
   route(
     {
@@ -230,6 +233,6 @@ export const billingRoutes: Route[] = [
       returns: [200, AddressVersion],
       errors: ['address_not_found', 'version_not_found'],
     },
-    async ({ db, here, params }) => ({ body: await readVersion(db, here, null, params) }),
+    async ({ db, instance, params }) => ({ body: await readVersion(db, instance, null, params) }),
   ),
 ]

@@ -1,9 +1,9 @@
 // A billing address, as it looks from outside.
 
 import type { Static } from 'typebox'
-import { Line, Moment, Nullable, Words } from '../check.ts'
-import { pageOf } from '../page.ts'
-import { Type } from '../type.ts'
+import { pageOf } from '../core/pagination.ts'
+import { Type } from '../schema/type.ts'
+import { Line, Moment, Nullable, OneOf } from '../schema/validate.ts'
 
 const closed = { additionalProperties: false }
 
@@ -148,7 +148,7 @@ export const AddressVersion = Type.Object(
   {
     version: Type.Integer(),
     at: { ...Moment, description: 'When this version was made.' } as typeof Moment,
-    by: Type.Object({ kind: Words(['user']), id: Type.String() }, closed),
+    by: Type.Object({ kind: OneOf(['user']), id: Type.String() }, closed),
     address: AddressContent,
   },
   { title: 'AddressVersion', ...closed },

@@ -1,11 +1,11 @@
 // The rules of a country as a form needs them, from the very data that the check goes by.
 
 import type { Static } from 'typebox'
-import { fail } from '../errors.ts'
-import { etagOfContent } from '../etag.ts'
-import { pageOf } from '../page.ts'
-import type { Answer } from '../route.ts'
-import { Type } from '../type.ts'
+import { fail } from '../core/errors.ts'
+import { etagOfContent } from '../core/etag.ts'
+import { pageOf } from '../core/pagination.ts'
+import type { Answer } from '../core/route.ts'
+import { Type } from '../schema/type.ts'
 import { type CountryData, countryCodes, formatOf, needs, postalPattern, rulesOf, stateRows } from './countries.ts'
 import { fold } from './fold.ts'
 import { phoneExample } from './phone.ts'

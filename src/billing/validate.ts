@@ -2,9 +2,9 @@
 // it while it is being filled in.
 
 import type { Static } from 'typebox'
-import { Nullable } from '../check.ts'
-import { type Fault, shownFaults } from '../errors.ts'
-import { Type } from '../type.ts'
+import { type Fault, limitFaults } from '../core/errors.ts'
+import { Type } from '../schema/type.ts'
+import { Nullable } from '../schema/validate.ts'
 import type { WantedAddress } from './create.ts'
 import { formatAddress } from './format.ts'
 import { Address, NormalAddress } from './schema.ts'
@@ -45,7 +45,7 @@ export function checkAddress({ address, warnings }: WantedAddress, faults: Fault
     valid,
     normalized: valid ? address : null,
     formatted: valid ? formatAddress(address) : null,
-    errors: shownFaults(faults),
+    errors: limitFaults(faults),
     warnings,
   }
 }

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import { NEW_ADDRESS, NEW_KEY, type Person, type Reply, type Shop, shop } from '../../tests/shop.ts'
-import { later, MINUTE, now, travel } from '../clock.ts'
-import { newId } from '../ids.ts'
+import { addMs, fromNow, MINUTE, now, travel } from '../core/clock.ts'
+import { newId } from '../core/ids.ts'
 
 // ---- versions -------------------------------------------------------------------------------------------------------
 
@@ -206,7 +206,7 @@ test('?at= shows what the addresses said at that moment, which was the default, 
   /** Remembers what is there, and lets a minute pass. */
   const remember = async () => {
     const { data } = (await api.get(`${invoices}?userId=${ada.id}`, as(owner))).body
-    moments.push({ at: later(MINUTE / 2).toISOString(), list: data })
+    moments.push({ at: fromNow(MINUTE / 2).toISOString(), list: data })
     travel(MINUTE)
   }
   await remember()
@@ -251,7 +251,7 @@ test('?at= shows what the addresses said at that moment, which was the default, 
   }
   // Now, without `at`, what was deleted is not there; of times to come nobody knows better than that.
   expect((await api.get(`${invoices}/${first}`, as(owner))).body.code).toBe('address_not_found')
-  const future = later(60 * MINUTE, now()).toISOString()
+  const future = addMs(now(), 60 * MINUTE).toISOString()
   expect((await api.get(`${invoices}?userId=${ada.id}&at=${future}`, as(owner))).body.data).toEqual(
     moments.at(-1)?.list,
   )

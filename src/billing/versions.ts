@@ -1,11 +1,11 @@
 // An address as it was. Every change of content makes a version, and a version once made never changes. Its user reads
 // them while the address is there; whoever holds READ in the store reads them for ever, since an invoice may point at one.
 
-import type { UserCaller } from '../caller.ts'
+import type { UserCaller } from '../core/caller.ts'
+import { fail } from '../core/errors.ts'
+import { type Page, type PageParams, pageWindow, toPage } from '../core/pagination.ts'
 import { type Db, sql } from '../db/db.ts'
-import { fail } from '../errors.ts'
-import type { Here } from '../here.ts'
-import { cutPage, type Page, type PageAsked, windowOf } from '../page.ts'
+import type { Instance } from '../instance.ts'
 import { type ContentRow, contentColumns, ownersKey, type Place, showContent } from './address.ts'
 import type { AddressVersion } from './schema.ts'
 
@@ -15,30 +15,30 @@ type Owner = UserCaller | null
 /** Newest first. */
 export async function listVersions(
   db: Db,
-  here: Here,
+  instance: Instance,
   owner: Owner,
   place: Place,
-  query: PageAsked,
+  query: PageParams,
 ): Promise<Page<AddressVersion>> {
   const list = ['versions', place.storeId, place.addressId, owner?.id]
-  const window = windowOf(here.keyring, list, query, String(LAST))
+  const window = pageWindow(instance.keyring, list, query, String(LAST))
   const rows = await findVersions(db, owner, place, { below: Number(window.after), limit: window.limit + 1 })
   // While there is an address there is a version of it.
   if (rows.length === 0) return fail('address_not_found')
-  const key = ownersKey(here, rows)
+  const key = ownersKey(instance, rows)
   const placeOf = (row: ContentRow) => String(row.version)
-  return cutPage(here.keyring, list, window, rows, placeOf, (row) => showVersion(row, key))
+  return toPage(instance.keyring, list, window, rows, placeOf, (row) => showVersion(row, key))
 }
 
 export async function readVersion(
   db: Db,
-  here: Here,
+  instance: Instance,
   owner: Owner,
   place: Place & { n: string },
 ): Promise<AddressVersion> {
   const n = /^[1-9]\d{0,8}$/.test(place.n) ? Number(place.n) : 0
   const [row] = await findVersions(db, owner, place, { below: n + 1, limit: 1 })
-  if (row?.version === n) return showVersion(row, ownersKey(here, [row]))
+  if (row?.version === n) return showVersion(row, ownersKey(instance, [row]))
   const [any] = row ? [row] : await findVersions(db, owner, place, { below: LAST, limit: 1 })
   return fail(any ? 'version_not_found' : 'address_not_found')
 }

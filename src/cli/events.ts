@@ -2,12 +2,12 @@
 
 import { createReadStream } from 'node:fs'
 import { parseArgs } from 'node:util'
+import { isId } from '../core/ids.ts'
 import type { Db } from '../db/db.ts'
-import { SYSTEM_CHAIN } from '../events/chain.ts'
+import { SYSTEM_CHAIN } from '../events/hash-chain.ts'
 import { readHeads, readSealed } from '../events/log.ts'
 import { sealAll } from '../events/seal.ts'
-import { type Anchor, CannotTell, exportLine, verifyChain } from '../events/verify.ts'
-import { isId } from '../ids.ts'
+import { type Anchor, exportLine, Inconclusive, verifyChain } from '../events/verify-export.ts'
 import { pathOf } from './place.ts'
 import { type Io, withDatabase } from './with-database.ts'
 
@@ -26,7 +26,7 @@ function usageFault(fault: string): Unchecked {
 const PAGE = 1_000
 const TOLD_EVERY = 100_000
 /** No line of an export is nearly as long. */
-const LONGEST_LINE = 1024 * 1024
+const MAX_LINE = 1024 * 1024
 
 export async function events([verb, ...rest]: string[], io: Io): Promise<void> {
   switch (verb) {
@@ -99,7 +99,7 @@ async function verify(args: string[], io: Io): Promise<void> {
 }
 
 function asUnchecked(error: unknown): never {
-  throw error instanceof CannotTell ? new Unchecked(error.message) : error
+  throw error instanceof Inconclusive ? new Unchecked(error.message) : error
 }
 
 /** What is too long to be a line of ours is given as far as it was read: no more of it is needed to see that. */
@@ -112,7 +112,7 @@ async function* linesOf(file: string): AsyncGenerator<string> {
       const lines = (rest + chunk).split('\n')
       rest = lines.pop() as string
       for (const line of lines) yield line.replace(/\r$/, '')
-      if (rest.length > LONGEST_LINE) return yield rest
+      if (rest.length > MAX_LINE) return yield rest
     }
   } catch (error) {
     // A file that cannot be read is no finding about the chain.

@@ -9,7 +9,7 @@
 import { type ChildProcessByStdio, spawn } from 'node:child_process'
 import type { Readable, Writable } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
-import { sha256 } from '../secrets.ts'
+import { sha256 } from '../crypto/tokens.ts'
 import type { Find, Search } from './scan-search.ts'
 import type { Tally } from './scan-tally.ts'
 

@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import { mintToken, TOKEN_KINDS } from '../secrets.ts'
+import { mintToken, TOKEN_KINDS } from '../crypto/tokens.ts'
 import { type Find, Search } from './scan-search.ts'
 
 const prefix = fc.stringMatching(/^[a-z][a-z0-9]{1,15}$/)

@@ -1,7 +1,7 @@
 // What a scan has read so far: the line of progress, the warnings and the summary, all of them on stderr.
 
 import { setImmediate } from 'node:timers/promises'
-import { SECOND } from '../clock.ts'
+import { SECOND } from '../core/clock.ts'
 
 /** Quick scans say nothing before their end. */
 const QUIET_MS = 1 * SECOND

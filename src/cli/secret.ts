@@ -2,11 +2,11 @@
 // are small and are wrapped anew here, a batch at a time, and the hashes of API keys, which nobody can make without the key
 // and which therefore move when a key is used (keys/usage.ts), once this command has said where to.
 
-import { rewrapDataKey } from '../access/data-key.ts'
-import { DAY, later, now } from '../clock.ts'
+import { rewrapDataKey } from '../auth/data-key.ts'
+import { addMs, ago, DAY, now } from '../core/clock.ts'
+import { deletePreviousSecret, rotateSecretFile } from '../crypto/secret-file.ts'
+import type { Keyring } from '../crypto/tokens.ts'
 import { type Db, type Sql, sql } from '../db/db.ts'
-import { changeOwnSecret, forgetOwnPreviousSecret } from '../own-secret.ts'
-import type { Keyring } from '../secrets.ts'
 import { resealSecret } from '../webhooks/signature.ts'
 import { type Io, withDatabase } from './with-database.ts'
 
@@ -48,7 +48,7 @@ async function rotate(io: Io): Promise<void> {
         )
       if (keyring.previous)
         throw new Error('The last change is not finished: run "secret rewrap" and then "secret retire" first.')
-      const changed = changeOwnSecret(secretDir)
+      const changed = rotateSecretFile(secretDir)
       io.say('There is a new secret in server-secret; the old one is in server-secret.previous.')
       await rewrap(db, changed, io)
       await report(db, changed, secretDir, io)
@@ -67,7 +67,7 @@ async function retire(force: boolean, io: Io): Promise<void> {
       tell(left, keyring, secretDir, io)
       throw new Error('The previous secret was kept. "secret retire --force" gives up what is left.')
     }
-    forgetOwnPreviousSecret(secretDir)
+    deletePreviousSecret(secretDir)
     io.say('The previous secret is gone. A running service knows it until it is restarted.')
   })
 }
@@ -279,12 +279,12 @@ async function countLeft(db: Db, { current }: Keyring): Promise<Left> {
     select count(*)::int as count, max(created_at) as last
       from remembered_answers
      where kid <> ${current.kid}
-       and created_at > ${later(-DAY)}`)
+       and created_at > ${ago(DAY)}`)
   return {
     users: await countRows(db, sql`users`, sql`data_key_kid <> ${current.kid}`),
     keys: await countKeys(db, current.kid),
     answers: answers?.count ?? 0,
-    until: answers?.last ? later(DAY, answers.last) : null,
+    until: answers?.last ? addMs(answers.last, DAY) : null,
     webhooks: await countRows(
       db,
       sql`webhooks`,

@@ -1,12 +1,12 @@
 // Service tokens are issued here and nowhere else: whoever can run a command on the machine may verify keys.
 
 import { userInfo } from 'node:os'
-import { now } from '../clock.ts'
+import { now } from '../core/clock.ts'
+import { newId } from '../core/ids.ts'
+import { mintToken, sha256 } from '../crypto/tokens.ts'
 import { type Db, sql } from '../db/db.ts'
-import { newEvent, writeEvents } from '../events/event.ts'
-import { newId } from '../ids.ts'
-import { mintToken, sha256 } from '../secrets.ts'
-import { tidy, unseenIn } from '../text.ts'
+import { newEvent, writeEvents } from '../events/write.ts'
+import { findInvisible, normalizeText } from '../schema/text.ts'
 import { type Io, withDatabase } from './with-database.ts'
 
 const USAGE = 'Usage: service-token create <name> | list | revoke <id>'
@@ -28,8 +28,8 @@ export async function serviceToken([verb, ...rest]: string[], io: Io): Promise<v
 }
 
 async function createToken(db: Db, prefix: string, given: string, io: Io): Promise<void> {
-  const name = tidy(given)
-  if (name === '' || [...name].length > 100 || unseenIn(name, 'line'))
+  const name = normalizeText(given)
+  if (name === '' || [...name].length > 100 || findInvisible(name, 'line'))
     throw new Error('Give the token a name of 1 to 100 characters, such as the back end that will use it.')
   const id = newId('svc')
   const token = mintToken(prefix, 'svc')

@@ -4,7 +4,7 @@ import { resolve } from 'node:path'
 import { type Config, readConfig } from '../config.ts'
 import { connect, type Db } from '../db/db.ts'
 import { lookInto, migrate } from '../db/migrate.ts'
-import { type Home, hasHome, openHome, visitHome } from '../home.ts'
+import { joinStorage, openStorage, type Storage, storageExists } from '../storage.ts'
 
 /** What a person should read goes to `say`; `print` is for the result. */
 export type Io = { say(line: string): void; print(line: string): void }
@@ -15,24 +15,24 @@ export type Io = { say(line: string): void; print(line: string): void }
  */
 export async function withDatabase(
   io: Io,
-  work: (db: Db, config: Config, home: Home) => Promise<void>,
+  work: (db: Db, config: Config, storage: Storage) => Promise<void>,
   { alone = false, first = false } = {},
 ): Promise<void> {
   const config = readConfig(process.env)
-  if (!first && !(await hasHome(config))) throw notThere(`There is no database in ${resolve(config.DATA_DIR)}.`)
-  const home = await (alone ? openHome : visitHome)(config, io.say)
+  if (!first && !(await storageExists(config))) throw notThere(`There is no database in ${resolve(config.DATA_DIR)}.`)
+  const storage = await (alone ? openStorage : joinStorage)(config, io.say)
   try {
-    if (!first && (await lookInto(home.connection)) === 'not ours')
+    if (!first && (await lookInto(storage.connection)) === 'not ours')
       throw notThere('There is nothing of Storekeeper in this database.')
-    await migrate(home.connection, io.say)
-    const db = connect(home.connection)
+    await migrate(storage.connection, io.say)
+    const db = connect(storage.connection)
     try {
-      await work(db, config, home)
+      await work(db, config, storage)
     } finally {
       await db.close()
     }
   } finally {
-    await home.close()
+    await storage.close()
   }
 }
 

@@ -3,7 +3,7 @@ import pg from 'pg'
 import { expect, onTestFinished, test } from 'vitest'
 import { newDatabase } from '../../tests/shop.ts'
 import { wireTo } from '../../tests/wire.ts'
-import { Failure } from '../errors.ts'
+import { Failure } from '../core/errors.ts'
 import type { Batch } from './batch.ts'
 import { connect, type Database, type Db, sql } from './db.ts'
 

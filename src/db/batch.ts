@@ -16,8 +16,8 @@ export type Queue<In, Out> = (row: In) => Promise<Out>
 
 /** One batch at a time, unless it takes longer than this: two at a time were measured to cost a third more for each row. */
 const HELD_UP_MS = 20
-const MOST_IN_FLIGHT = 4
-const MOST_ROWS = 64
+const MAX_IN_FLIGHT = 4
+const MAX_ROWS = 64
 
 export function queueFor<In, Out>(
   queues: Map<Batch<never, unknown>, Queue<never, unknown>>,
@@ -51,8 +51,8 @@ function newQueue<In, Out>(batch: Batch<In, Out>, db: Db): Queue<In, Out> {
   }
 
   async function send(): Promise<void> {
-    const members = waiting.slice(0, MOST_ROWS)
-    waiting = waiting.slice(MOST_ROWS)
+    const members = waiting.slice(0, MAX_ROWS)
+    waiting = waiting.slice(MAX_ROWS)
     inFlight += 1
     lastSent = performance.now()
     await settle(batch, db, members)
@@ -63,7 +63,7 @@ function newQueue<In, Out>(batch: Batch<In, Out>, db: Db): Queue<In, Out> {
   return (row) =>
     new Promise((resolve, reject) => {
       waiting.push({ row, resolve, reject })
-      if (inFlight === 0 || (inFlight < MOST_IN_FLIGHT && performance.now() - lastSent > HELD_UP_MS)) leave()
+      if (inFlight === 0 || (inFlight < MAX_IN_FLIGHT && performance.now() - lastSent > HELD_UP_MS)) leave()
     })
 }
 

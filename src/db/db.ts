@@ -35,7 +35,7 @@ export type Connection = { connectionString: string } | { host: string; port: nu
 
 const CONNECT_TIMEOUT_MS = 2_000
 /** Two cores serve no more than this well, and many nodes may share one server. */
-const MOST_CONNECTIONS = 12
+const MAX_CONNECTIONS = 12
 
 /**
  * Every statement here finds its rows by an index, but the planner takes a batch for a hundred rows and, while tables
@@ -56,7 +56,7 @@ const STEADY_PLANS = [
 export function connect(connection: Connection): Database {
   const pool = new pg.Pool({
     ...connection,
-    max: MOST_CONNECTIONS,
+    max: MAX_CONNECTIONS,
     connectionTimeoutMillis: CONNECT_TIMEOUT_MS,
     idleTimeoutMillis: 30_000,
     keepAlive: true,

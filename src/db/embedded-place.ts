@@ -34,9 +34,9 @@ export async function preparePlace(asked: string, say: (line: string) => void, g
 
 /** Whether a start with this directory would find a database. Nothing is made. */
 export async function hasEmbedded(asked: string, ground = installedGround()): Promise<boolean> {
-  const here = await findHere(asked)
+  const instance = await findHere(asked)
   const isIn = (directory: string) => isThere(join(directory, 'postgres', 'PG_VERSION'))
-  return (await isIn(here)) || (process.getuid?.() === 0 && isIn(elsewhere(here, ground)))
+  return (await isIn(instance)) || (process.getuid?.() === 0 && isIn(elsewhere(instance, ground)))
 }
 
 /** Makes a directory of mode 0700, or checks that the one there is ours: in /tmp anyone could have been first. */
@@ -75,23 +75,23 @@ async function settleForUser(asked: string): Promise<Settled> {
 
 async function settleForRoot(asked: string, say: (line: string) => void, ground: Ground): Promise<Settled> {
   await mkdir(dirname(resolve(asked)), { recursive: true })
-  const here = await findHere(asked)
-  const there = elsewhere(here, ground)
+  const instance = await findHere(asked)
+  const there = elsewhere(instance, ground)
 
-  const owner = await findOwner(join(here, 'postgres'))
+  const owner = await findOwner(join(instance, 'postgres'))
   if (owner) {
-    if (await canEnter(owner, here)) return { dataDir: here, user: owner }
-    throw new Error(`The database in ${here} is user ${owner.name}'s, who may not enter that directory any more.`)
+    if (await canEnter(owner, instance)) return { dataDir: instance, user: owner }
+    throw new Error(`The database in ${instance} is user ${owner.name}'s, who may not enter that directory any more.`)
   }
   const ownerThere = await findOwner(join(there, 'postgres'))
   const user = ownerThere ?? (await findUnprivilegedUser())
   // An empty directory we may make the user's; one with other things in it stays as it is.
-  const isFresh = await isEmpty(here)
-  if (!ownerThere && (await canEnter(user, isFresh ? dirname(here) : here))) {
-    if (isFresh) await makePrivate(here, user)
-    return { dataDir: here, user }
+  const isFresh = await isEmpty(instance)
+  if (!ownerThere && (await canEnter(user, isFresh ? dirname(instance) : instance))) {
+    if (isFresh) await makePrivate(instance, user)
+    return { dataDir: instance, user }
   }
-  say(`PostgreSQL runs as user ${user.name}, who may not enter ${dirname(here)}: the data is in ${there}.`)
+  say(`PostgreSQL runs as user ${user.name}, who may not enter ${dirname(instance)}: the data is in ${there}.`)
   await makeRootsOwn(ground.elsewhere)
   await makePrivate(there, user)
   return { dataDir: there, user }
@@ -103,8 +103,8 @@ async function findHere(asked: string): Promise<string> {
   return realpath(path).catch(() => join(parent, basename(path)))
 }
 
-function elsewhere(here: string, ground: Ground): string {
-  return join(ground.elsewhere, shortHash(here))
+function elsewhere(instance: string, ground: Ground): string {
+  return join(ground.elsewhere, shortHash(instance))
 }
 
 /** The owner of an existing database. */
@@ -143,11 +143,11 @@ async function canEnter(user: User, directory: string): Promise<boolean> {
 }
 
 /** sockaddr_un.sun_path without its final zero byte */
-const LONGEST_SOCKET_PATH_BYTES = process.platform === 'darwin' ? 103 : 107
+const MAX_SOCKET_PATH_BYTES = process.platform === 'darwin' ? 103 : 107
 
 async function makeSocketDir(dataDir: string, user: User | undefined): Promise<string> {
   const beside = join(dataDir, 'socket')
-  const isShort = Buffer.byteLength(join(beside, `.s.PGSQL.${SOCKET_PORT}`)) <= LONGEST_SOCKET_PATH_BYTES
+  const isShort = Buffer.byteLength(join(beside, `.s.PGSQL.${SOCKET_PORT}`)) <= MAX_SOCKET_PATH_BYTES
   const socketDir = isShort ? beside : join('/tmp', `storekeeper-${shortHash(dataDir)}`)
   await makePrivate(socketDir, user)
   return socketDir

@@ -183,12 +183,12 @@ function isProcess(pid: number): boolean {
   }
 }
 
-const LONGEST_LOG_BYTES = 10_000_000
+const MAX_LOG_BYTES = 10_000_000
 
 /** One former log is kept. Links are not followed: the directory may be another user's than ours. */
 async function openLog(place: Place): Promise<FileHandle> {
   const former = await stat(place.log).catch(() => undefined)
-  if (former && former.size > LONGEST_LOG_BYTES) await rename(place.log, `${place.log}.1`)
+  if (former && former.size > MAX_LOG_BYTES) await rename(place.log, `${place.log}.1`)
   const { O_WRONLY, O_APPEND, O_CREAT, O_NOFOLLOW } = constants
   const log = await open(place.log, O_WRONLY | O_APPEND | O_CREAT | O_NOFOLLOW, 0o600)
   if (place.user) await log.chown(place.user.uid, place.user.gid)

@@ -1,7 +1,7 @@
 // What went wrong in the database, told apart by one question: can anything have been written?
 
 import pg from 'pg'
-import { Failure } from '../errors.ts'
+import { Failure } from '../core/errors.ts'
 
 const RETRY_AFTER_SECONDS = 1
 

@@ -13,7 +13,7 @@
 // A word is a hint and can be lost or come twice; the position you have read up to is the truth.
 
 import { type Db, sql } from '../db/db.ts'
-import { genesis, type SealedEvent, SYSTEM_CHAIN } from './chain.ts'
+import { genesis, type SealedEvent, SYSTEM_CHAIN } from './hash-chain.ts'
 import type { EventType } from './schema.ts'
 
 /** The sealing pass says the store's id here, in the transaction that seals. */
@@ -32,7 +32,7 @@ export type SealedRow = {
   hash: string
 }
 
-export function showSealed(row: Omit<SealedRow, 'hash'>): SealedEvent {
+export function toEvent(row: Omit<SealedRow, 'hash'>): SealedEvent {
   const { seq, id, type, actor, subject, data } = row
   return { seq: Number(seq), id, storeId: row.store_id, type, at: row.at.toISOString(), actor, subject, data }
 }
@@ -53,7 +53,7 @@ export async function readSealed(
        and seal.seq > ${after}
      order by seal.seq
      limit ${limit}`)
-  return rows.map((row) => ({ ...showSealed(row), hash: row.hash }))
+  return rows.map((row) => ({ ...toEvent(row), hash: row.hash }))
 }
 
 export type Head = { seq: number; hash: string; at: string | null }
@@ -86,21 +86,21 @@ export async function readHeads(db: Db, storeId?: string | null): Promise<(Head 
   }))
 }
 
-export type News = {
-  on(told: (storeId: string | null) => void): () => void
+export type EventNotifier = {
+  subscribe(listener: (storeId: string | null) => void): () => void
   /** For whoever hears the words from the database (service.ts). */
-  tell(storeId: string | null): void
+  publish(storeId: string | null): void
 }
 
-export function newNews(): News {
+export function newEventNotifier(): EventNotifier {
   const listeners = new Set<(storeId: string | null) => void>()
   return {
-    on(told) {
-      listeners.add(told)
-      return () => void listeners.delete(told)
+    subscribe(listener) {
+      listeners.add(listener)
+      return () => void listeners.delete(listener)
     },
-    tell(storeId) {
-      for (const told of listeners) told(storeId)
+    publish(storeId) {
+      for (const listener of listeners) listener(storeId)
     },
   }
 }

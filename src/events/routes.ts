@@ -1,13 +1,13 @@
 // How HTTP speaks of what happened.
 
-import type { Fault } from '../errors.ts'
-import { PageQuery } from '../page.ts'
-import { type Route, route } from '../route.ts'
-import { Type } from '../type.ts'
+import type { Fault } from '../core/errors.ts'
+import { PageQuery } from '../core/pagination.ts'
+import { type Route, route } from '../core/route.ts'
+import { Type } from '../schema/type.ts'
 import { readHead } from './log.ts'
 import { EventHead, Events } from './schema.ts'
-import { follow } from './stream.ts'
-import { type Filters, listEvents, positionOf, readTypes } from './trail.ts'
+import { streamEvents } from './stream.ts'
+import { type Filters, listEvents, parseTypes, positionOf } from './trail.ts'
 
 const filters = {
   type: Type.Optional(
@@ -19,7 +19,7 @@ const filters = {
   subject: Type.Optional(Type.String({ maxLength: 100, description: 'Only what happened to the thing with this id.' })),
 }
 
-const checksQuery = ({ type }: Filters, faults: Fault[]) => void readTypes(type, faults)
+const checkQuery = ({ type }: Filters, faults: Fault[]) => void parseTypes(type, faults)
 
 const closed = { additionalProperties: false }
 
@@ -33,11 +33,11 @@ export const eventRoutes: Route[] = [
       description:
         'The audit trail of the store, newest first: every change, who made it, and what it changed. An event appears here within 5 seconds of its change, usually within one. Turning the pages misses nothing and shows nothing twice, whatever happens meanwhile.',
       query: Type.Object({ ...filters, ...PageQuery }, closed),
-      checksQuery,
+      checkQuery,
       returns: [200, Events],
       example: { query: 'type=key.*,member.*' },
     },
-    async ({ db, here, params, query }) => ({ body: await listEvents(db, here, params.storeId, query) }),
+    async ({ db, instance, params, query }) => ({ body: await listEvents(db, instance, params.storeId, query) }),
   ),
   route(
     {
@@ -59,22 +59,23 @@ export const eventRoutes: Route[] = [
         },
         closed,
       ),
-      checksQuery,
+      checkQuery,
       returns: [200, null],
       errors: ['invalid_cursor'],
-      streams: true,
+      answer: 'events',
     },
-    async ({ db, params, query, from, live }) => {
+    async ({ db, params, query, request, stream }) => {
       const { storeId } = params
-      const types = readTypes(query.type)
-      const last = from.header('last-event-id') || query.after
+      const types = parseTypes(query.type)
+      const last = request.header('last-event-id') || query.after
       const after = last ? await positionOf(db, storeId, last) : (await readHead(db, storeId)).seq
       const wants = (event: { type: string; subject: string }) =>
         (types === null || types.some((type) => type === event.type)) &&
         (query.subject === undefined || query.subject === event.subject)
       return {
         body: null,
-        stream: (closing) => follow(live.feed, { storeId, after, wants, stillMay: live.stillMay, closing }),
+        stream: (closing) =>
+          streamEvents(stream.feed, { storeId, after, wants, stillAuthorized: stream.stillAuthorized, closing }),
       }
     },
   ),

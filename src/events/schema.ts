@@ -2,10 +2,10 @@
 // every event the service writes are made from this table.
 
 import type { Static } from 'typebox'
-import { Moment, Nullable, Words } from '../check.ts'
-import type { IdKind } from '../ids.ts'
-import { pageOf } from '../page.ts'
-import { Type } from '../type.ts'
+import type { IdKind } from '../core/ids.ts'
+import { pageOf } from '../core/pagination.ts'
+import { Type } from '../schema/type.ts'
+import { Moment, Nullable, OneOf } from '../schema/validate.ts'
 
 type TypeRow = {
   /** What its subject is. */
@@ -121,7 +121,7 @@ export const Event = Type.Object(
     at: Moment,
     actor: Type.Object(
       {
-        kind: Words(['user', 'key', 'service', 'system']),
+        kind: OneOf(['user', 'key', 'service', 'system']),
         id: Type.String(),
         credential: Nullable(
           Type.String({ description: 'What they showed: the id of a session, or of the key or token itself.' }),

@@ -5,11 +5,11 @@ import { isDeepStrictEqual } from 'node:util'
 import pg from 'pg'
 import { expect, onTestFinished, test, vi } from 'vitest'
 import { NEW_KEY, type Shop, shop } from '../../tests/shop.ts'
+import { newId } from '../core/ids.ts'
 import { connect, type Db, sql as statement } from '../db/db.ts'
-import { newId } from '../ids.ts'
-import { type Head, newNews, readHead, readSealed } from './log.ts'
-import { markAfter, sealAll, startSealing } from './seal.ts'
-import { exportLine, verifyChain } from './verify.ts'
+import { type Head, newEventNotifier, readHead, readSealed } from './log.ts'
+import { advance, sealAll, startSealing } from './seal.ts'
+import { exportLine, verifyChain } from './verify-export.ts'
 
 const LOCK = 7_320_001
 
@@ -276,7 +276,7 @@ test('restored on a server whose transactions have smaller numbers: what had no 
   await sealing.query('select pg_advisory_unlock($1)', [LOCK])
   await settled(world, 1 + 1 + 6_000)
   const [mark] = await sql('select tx <= pg_snapshot_xmax(pg_current_snapshot()) as here from event_mark')
-  expect(mark).toEqual({ here: true })
+  expect(mark).toEqual({ instance: true })
   const second = await write(await client(world), store.id, 'second')
   await settled(world, 1 + 1 + 6_000 + 1)
   const events = await readSealed(service.db, store.id, 0, 10_000)
@@ -384,7 +384,7 @@ test('however transactions overlap and however small the batches: each event is 
     const sealed: { tx: string; id: string; after: string[] }[] = []
     const begun = new Map<string, string[]>()
     let next = 100
-    let mark: Parameters<typeof markAfter>[0] = { tx: '0', id: '', open: [] }
+    let mark: Parameters<typeof advance>[0] = { tx: '0', id: '', open: [] }
     const covers = (place: { tx: string; id: string }) => {
       const late = mark.open.find(({ tx }) => tx === place.tx)
       if (late) return place.id <= late.id
@@ -396,12 +396,12 @@ test('however transactions overlap and however small the batches: each event is 
       const end = String(Math.max(99, ...over) + 1)
       const rows = [...committed, ...brought]
         .filter((place) => BigInt(place.tx) < BigInt(end) && !covers(place))
-        .sort(inOrder)
+        .sort(inCatalogueOrder)
         .slice(0, most)
       for (const row of rows) if (!brought.includes(row)) sealed.push({ ...row, after: begun.get(row.tx) as string[] })
       const seen = { end, open: [...open.keys()].filter((tx) => BigInt(tx) < BigInt(end)) }
       const before = mark
-      if (rows.length > 0) mark = markAfter(mark, seen, rows, most)
+      if (rows.length > 0) mark = advance(mark, seen, rows, most)
       return !isDeepStrictEqual(before, mark)
     }
     const finish = ([tx, ids]: [string, string[]]) => {
@@ -435,13 +435,13 @@ test('however transactions overlap and however small the batches: each event is 
 })
 
 test('whoever wants to know hears of each store whose events were sealed, until they stop', () => {
-  const news = newNews()
+  const news = newEventNotifier()
   const heard: (string | null)[] = []
-  const stop = news.on((storeId) => heard.push(storeId))
-  news.tell('store_1')
-  news.tell(null)
+  const stop = news.subscribe((storeId) => heard.push(storeId))
+  news.publish('store_1')
+  news.publish(null)
   stop()
-  news.tell('store_2')
+  news.publish('store_2')
   expect(heard).toEqual(['store_1', null])
 })
 
@@ -484,7 +484,7 @@ async function writeMany(
 
 type Place = { tx: string; id: string }
 
-function inOrder(one: Place, other: Place): number {
+function inCatalogueOrder(one: Place, other: Place): number {
   return Number(BigInt(one.tx) - BigInt(other.tx)) || (one.id < other.id ? -1 : 1)
 }
 

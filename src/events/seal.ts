@@ -13,20 +13,20 @@
 
 import { setTimeout as sleep } from 'node:timers/promises'
 import { isDeepStrictEqual } from 'node:util'
-import type { Failed } from '../background.ts'
-import { now, SECOND } from '../clock.ts'
+import { now, SECOND } from '../core/clock.ts'
+import type { ReportFailure } from '../core/failures.ts'
 import { type Db, sql } from '../db/db.ts'
-import { canonical, genesis, nextHashOf, SYSTEM_CHAIN } from './chain.ts'
+import { canonical, genesis, nextHashOf, SYSTEM_CHAIN } from './hash-chain.ts'
 import { EVENTS_CHANNEL, type SealedRow } from './log.ts'
 
 const LOCK = 7_320_001
 /** About 8 ms of this process: no request waits longer for it than that. */
-const AT_ONCE = 500
+const BATCH_SIZE = 500
 const PAUSE_MS = SECOND / 2
 
 export type Sealer = { close(): Promise<void>; sealed(): number }
 
-export function startSealing(db: Db, failed: Failed): Sealer {
+export function startSealing(db: Db, failed: ReportFailure): Sealer {
   let sealed = 0
   let closing = false
   let working = Promise.resolve()
@@ -34,11 +34,11 @@ export function startSealing(db: Db, failed: Failed): Sealer {
   async function work(): Promise<void> {
     // What is not sealed now is in the next pass.
     const pass = () =>
-      sealSome(db).catch((error) => {
+      sealBatch(db).catch((error) => {
         failed('sealing', error)
         return 0
       })
-    for (let count = AT_ONCE; count === AT_ONCE && !closing; sealed += count) count = await pass()
+    for (let count = BATCH_SIZE; count === BATCH_SIZE && !closing; sealed += count) count = await pass()
   }
 
   const timer = setInterval(() => {
@@ -68,7 +68,7 @@ const PATIENCE_MS = 10 * SECOND
 export async function sealAll(db: Db): Promise<void> {
   let end = performance.now() + PATIENCE_MS
   while ((await anyWaiting(db)) && performance.now() < end) {
-    if ((await sealSome(db)) === AT_ONCE) end = performance.now() + PATIENCE_MS
+    if ((await sealBatch(db)) === BATCH_SIZE) end = performance.now() + PATIENCE_MS
     else await sleep(WAIT_MS)
   }
 }
@@ -76,28 +76,28 @@ export async function sealAll(db: Db): Promise<void> {
 const WAIT_MS = 20
 
 /** A place among events in the order of their transactions. */
-type Place = { tx: string; id: string }
+type Position = { tx: string; id: string }
 /** All up to the place is sealed, but for the transactions that were open, and of those all up to their own place. */
-type Mark = Place & { open: Place[] }
+type Watermark = Position & { open: Position[] }
 
 /** Moment and JSON as PostgreSQL writes them: there are thousands a second, and all that is done is to write them again. */
 type WaitingRow = Pick<SealedRow, 'id' | 'store_id' | 'type' | 'subject'> & { at: string; actor: string; data: string }
 
-async function sealSome(db: Db): Promise<number> {
+async function sealBatch(db: Db): Promise<number> {
   if (!(await anyWaiting(db))) return 0
-  const { count, moved } = await db.transaction(async (tx) => {
+  const { count, restored } = await db.transaction(async (tx) => {
     // In statements of their own: the second sees what the last who held the lock has done.
-    const [turn, { moved, ...mark }] = await Promise.all([takeTurn(tx), readMark(tx)])
-    if (!turn || moved) return { count: 0, moved: turn && moved }
-    const rows = await readNext(tx, mark)
+    const [turn, { restored, ...watermark }] = await Promise.all([tryLock(tx), readWatermark(tx)])
+    if (!turn || restored) return { count: 0, restored: turn && restored }
+    const rows = await readNext(tx, watermark)
     const last = rows.at(-1)
-    if (!last) return { count: 0, moved: false }
-    const next = markAfter(mark, readSnapshot(last.snapshot), rows)
+    if (!last) return { count: 0, restored: false }
+    const next = advance(watermark, readSnapshot(last.snapshot), rows)
     await append(tx, rows.filter(isUnsealed), next)
     // Where the mark cannot move on yet, nothing is gained by looking again at once.
-    return { count: isDeepStrictEqual(mark, next) ? 0 : rows.length, moved: false }
+    return { count: isDeepStrictEqual(watermark, next) ? 0 : rows.length, restored: false }
   })
-  return moved ? sealMoved(db) : count
+  return restored ? sealRestored(db) : count
 }
 
 async function anyWaiting(db: Db): Promise<boolean> {
@@ -107,15 +107,15 @@ async function anyWaiting(db: Db): Promise<boolean> {
            or exists (select from events_waiting) as any
       from event_mark
      where n = 1`)
-  return found ? found.any : failWithoutMark()
+  return found ? found.any : failWithoutWatermark()
 }
 
-function failWithoutMark(): never {
+function failWithoutWatermark(): never {
   throw new Error('The mark of sealing is missing.')
 }
 
 /** A node that falls silent in the middle, but does not die, loses its turn before anybody has waited for five seconds. */
-async function takeTurn(tx: Db): Promise<boolean> {
+async function tryLock(tx: Db): Promise<boolean> {
   const turn = await tx.one<{ mine: boolean }>(sql`
     select pg_try_advisory_xact_lock(${LOCK}) as mine,
            set_config('idle_in_transaction_session_timeout', '2s', true)`)
@@ -123,14 +123,14 @@ async function takeTurn(tx: Db): Promise<boolean> {
 }
 
 /** A mark of another server, or above all transactions there have been, says nothing here: see sealMoved. */
-async function readMark(tx: Db): Promise<Mark & { moved: boolean }> {
-  const mark = await tx.one<Mark & { moved: boolean }>(sql`
+async function readWatermark(tx: Db): Promise<Watermark & { restored: boolean }> {
+  const watermark = await tx.one<Watermark & { restored: boolean }>(sql`
     select tx::text, id, open,
            server is distinct from (select system_identifier::text from pg_control_system())
-           or tx > pg_snapshot_xmax(pg_current_snapshot()) as moved
+           or tx > pg_snapshot_xmax(pg_current_snapshot()) as restored
       from event_mark
      where n = 1`)
-  return mark ?? failWithoutMark()
+  return watermark ?? failWithoutWatermark()
 }
 
 type NextRow = WaitingRow & { tx: string; sealed: boolean; snapshot: string }
@@ -139,7 +139,7 @@ type NextRow = WaitingRow & { tx: string; sealed: boolean; snapshot: string }
  * The next events that the mark does not cover, and what was to be seen when they were read. One that is sealed already is
  * among them only after a move, when transactions have the numbers of old ones.
  */
-function readNext(tx: Db, mark: Mark): Promise<NextRow[]> {
+function readNext(tx: Db, watermark: Watermark): Promise<NextRow[]> {
   return tx.query<NextRow>(sql`
     with next as (
       select *
@@ -147,25 +147,25 @@ function readNext(tx: Db, mark: Mark): Promise<NextRow[]> {
                (
                  select *
                    from events
-                  where (tx, id) > (${mark.tx}::xid8, ${mark.id})
+                  where (tx, id) > (${watermark.tx}::xid8, ${watermark.id})
                     and tx < pg_snapshot_xmax(pg_current_snapshot())
                   order by tx, id
-                  limit ${AT_ONCE}
+                  limit ${BATCH_SIZE}
                )
                 union all
                select late.*
-                 from json_to_recordset(${JSON.stringify(mark.open)}) as open(tx xid8, id text)
+                 from json_to_recordset(${JSON.stringify(watermark.open)}) as open(tx xid8, id text)
                 cross join lateral (
                         select *
                           from events
                          where events.tx = open.tx
                            and events.id > open.id
                          order by events.tx, events.id
-                         limit ${AT_ONCE}
+                         limit ${BATCH_SIZE}
                       ) as late
              ) as uncovered
        order by tx, id
-       limit ${AT_ONCE}
+       limit ${BATCH_SIZE}
     )
     select next.id, next.store_id, next.type, next.at::text, next.actor::text, next.subject, next.data::text,
            next.tx::text, seal.seq is not null as sealed, (select pg_current_snapshot()::text) as snapshot
@@ -186,21 +186,24 @@ function readSnapshot(text: string): Snapshot {
   return { end, open: open === '' ? [] : open.split(',') }
 }
 
-function markAt({ end, open }: Snapshot): Mark {
+function watermarkAt({ end, open }: Snapshot): Watermark {
   return { tx: end, id: '', open: open.map((tx) => ({ tx, id: '' })) }
 }
 
 /** What is covered when these rows, the first that were not, have been sealed. */
-export function markAfter(mark: Mark, seen: Snapshot, rows: Place[], most = AT_ONCE): Mark {
+export function advance(watermark: Watermark, seen: Snapshot, rows: Position[], most = BATCH_SIZE): Watermark {
   const last = rows.at(-1)
-  if (!last || rows.length < most) return markAt(seen)
+  if (!last || rows.length < most) return watermarkAt(seen)
   const { tx } = last
   // Rows of a transaction that is open here were brought from elsewhere under its number: its own are still to come.
   const id = seen.open.includes(tx) ? '' : last.id
-  if (!isBefore(tx, mark.tx)) return { tx, id, open: markAt(seen).open.filter((open) => isBefore(open.tx, tx)) }
+  if (!isBefore(tx, watermark.tx))
+    return { tx, id, open: watermarkAt(seen).open.filter((open) => isBefore(open.tx, tx)) }
   // Not even through with what was open: it goes on from here.
-  const stillOpen = mark.open.filter((open) => isBefore(tx, open.tx) || (open.tx !== tx && seen.open.includes(open.tx)))
-  return { ...mark, open: [{ tx, id }, ...stillOpen] }
+  const stillOpen = watermark.open.filter(
+    (open) => isBefore(tx, open.tx) || (open.tx !== tx && seen.open.includes(open.tx)),
+  )
+  return { ...watermark, open: [{ tx, id }, ...stillOpen] }
 }
 
 function isBefore(one: string, other: string): boolean {
@@ -208,7 +211,7 @@ function isBefore(one: string, other: string): boolean {
 }
 
 /** Every chain goes on from its head, and the mark moves. */
-async function append(tx: Db, rows: WaitingRow[], mark: Mark): Promise<void> {
+async function append(tx: Db, rows: WaitingRow[], watermark: Watermark): Promise<void> {
   const heads = await readHeads(tx, new Set(rows.map(chainOf)))
   const write = newWriter()
   const seqs: number[] = []
@@ -234,7 +237,7 @@ async function append(tx: Db, rows: WaitingRow[], mark: Mark): Promise<void> {
         from unnest(${arrayOf(rows.map(({ id }) => id))}::text[], ${arrayOf(seqs)}::bigint[], ${arrayOf(hashes)}::text[])
              as seal(event_id, seq, hash)
         join events event on event.id = seal.event_id
-    ), moved as (
+    ), advanced as (
       insert into event_heads (chain, seq, hash, at)
       select chain, seq, decode(hash, 'hex'), ${now()}
         from ending
@@ -243,11 +246,11 @@ async function append(tx: Db, rows: WaitingRow[], mark: Mark): Promise<void> {
          set seq = excluded.seq,
              hash = excluded.hash,
              at = excluded.at
-    ), marked as (
+    ), watermark as (
       update event_mark
-         set tx = ${mark.tx}::xid8,
-             id = ${mark.id},
-             open = ${JSON.stringify(mark.open)},
+         set tx = ${watermark.tx}::xid8,
+             id = ${watermark.id},
+             open = ${JSON.stringify(watermark.open)},
              server = (select system_identifier::text from pg_control_system())
        where n = 1
     )
@@ -291,27 +294,27 @@ function arrayOf(values: (string | number)[]): string {
 
 // ---- after a move ---------------------------------------------------------------------------------------------------
 
-const LOOKED_THROUGH = 1_000
-const MOST_TRIES = 10
+const SCAN_PAGE = 1_000
+const MAX_TRIES = 10
 
 /**
  * To be done before anybody writes: what came along from another server stands before all that is written here. Where
  * several nodes start, one does it and the others wait.
  */
-export async function settleAfterMove(db: Db, say: (line: string) => void): Promise<void> {
-  const isMoved = async () => (await readMark(db)).moved
-  if (!(await isMoved())) return
+export async function sealAfterRestore(db: Db, say: (line: string) => void): Promise<void> {
+  const isRestored = async () => (await readWatermark(db)).restored
+  if (!(await isRestored())) return
   const any = await db.one(sql`select from event_seals limit 1`)
   if (any) say('This database comes from another server: its events are looked through, once …')
-  for (let tries = 1; await isMoved(); ) {
+  for (let tries = 1; await isRestored(); ) {
     try {
-      await sealMoved(db)
+      await sealRestored(db)
     } catch (error) {
       // A moment's trouble with the database should not cost the start.
-      if (tries === MOST_TRIES) throw error
+      if (tries === MAX_TRIES) throw error
       tries += 1
     }
-    if (await isMoved()) await sleep(PAUSE_MS)
+    if (await isRestored()) await sleep(PAUSE_MS)
   }
 }
 
@@ -321,27 +324,27 @@ export async function settleAfterMove(db: Db, say: (line: string) => void): Prom
  * moment; the mark is that moment. Later, when transactions here reach the numbers of old ones, the pass meets those
  * again, finds them sealed, and goes on.
  */
-async function sealMoved(db: Db): Promise<number> {
+async function sealRestored(db: Db): Promise<number> {
   return db.transaction(async (tx) => {
     await tx.query(sql`set transaction isolation level repeatable read`)
     // Another may have done it meanwhile.
-    if (!(await takeTurn(tx)) || !(await readMark(tx)).moved) return 0
+    if (!(await tryLock(tx)) || !(await readWatermark(tx)).restored) return 0
     const moment = await tx.one<{ snapshot: string }>(sql`select pg_current_snapshot()::text as snapshot`)
-    const mark = markAt(readSnapshot(moment?.snapshot ?? ''))
+    const watermark = watermarkAt(readSnapshot(moment?.snapshot ?? ''))
     let count = 0
-    let after: Place | undefined = { tx: '0', id: '' }
+    let after: Position | undefined = { tx: '0', id: '' }
     while (after) {
-      const page: (Place & { sealed: boolean })[] = await lookThrough(tx, after)
+      const page: (Position & { sealed: boolean })[] = await scanPage(tx, after)
       const lost = page.filter(({ sealed }) => !sealed).map(({ id }) => id)
-      after = page.at(LOOKED_THROUGH - 1)
-      if (lost.length > 0 || !after) await append(tx, await readEvents(tx, lost), mark)
+      after = page.at(SCAN_PAGE - 1)
+      if (lost.length > 0 || !after) await append(tx, await readEvents(tx, lost), watermark)
       count += lost.length
     }
     return count
   })
 }
 
-function lookThrough(tx: Db, after: Place): Promise<(Place & { sealed: boolean })[]> {
+function scanPage(tx: Db, after: Position): Promise<(Position & { sealed: boolean })[]> {
   return tx.query(sql`
     select page.tx::text, page.id,
            seal.seq is not null as sealed
@@ -350,7 +353,7 @@ function lookThrough(tx: Db, after: Place): Promise<(Place & { sealed: boolean }
                from events
               where (tx, id) > (${after.tx}::xid8, ${after.id})
               order by tx, id
-              limit ${LOOKED_THROUGH}
+              limit ${SCAN_PAGE}
            ) as page
       left join event_seals seal on seal.event_id = page.id
      order by page.tx, page.id`)

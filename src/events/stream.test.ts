@@ -5,10 +5,10 @@ import net from 'node:net'
 import { setTimeout as sleep } from 'node:timers/promises'
 import pg from 'pg'
 import { expect, onTestFinished, test, vi } from 'vitest'
-import { newId } from '../../src/ids.ts'
 import { type Api, NEW_KEY, type Shop, shop } from '../../tests/shop.ts'
+import { newId } from '../core/ids.ts'
 import { readHead } from './log.ts'
-import { type Feed, follow } from './stream.ts'
+import { type EventFeed, streamEvents } from './stream.ts'
 
 /** Who holds this lock seals; the others leave it to them. */
 const SEALING = 7_320_001
@@ -27,20 +27,20 @@ test('what happens is heard at once, at every node, in the form the list has it'
   const world = await shop()
   const { api, keys, owner, store } = world
   await sealedUpTo(world, 1)
-  const here = await listen(world)
+  const instance = await listen(world)
   const there = await listen(world, { at: await world.node() })
-  expect([here.status, here.headers['content-type'], here.headers['cache-control']]).toEqual([
+  expect([instance.status, instance.headers['content-type'], instance.headers['cache-control']]).toEqual([
     200,
     'text/event-stream',
     'no-store',
   ])
   const key = (await api.post(keys, NEW_KEY, { as: owner.token })).body
-  await vi.waitFor(() => expect([here.events.length, there.events.length]).toEqual([1, 1]), 5_000)
+  await vi.waitFor(() => expect([instance.events.length, there.events.length]).toEqual([1, 1]), 5_000)
   const list = await api.get(eventsOf(store.id), { as: owner.token })
-  expect(here.events).toEqual(list.body.data.slice(0, 1))
-  expect(there.events).toEqual(here.events)
-  expect(here.events[0]).toMatchObject({ type: 'key.created', subject: key.id })
-  expect(here.text()).toMatch(/^retry: \d{4}\n\nid: evt_\w{26}\ndata: \{.*\}\n\n$/)
+  expect(instance.events).toEqual(list.body.data.slice(0, 1))
+  expect(there.events).toEqual(instance.events)
+  expect(instance.events[0]).toMatchObject({ type: 'key.created', subject: key.id })
+  expect(instance.text()).toMatch(/^retry: \d{4}\n\nid: evt_\w{26}\ndata: \{.*\}\n\n$/)
 })
 
 test('it goes on after the last event one has, by the header or in the query, and begins now without', async () => {
@@ -238,13 +238,13 @@ test('a quiet stream hears a heartbeat, asks the database nothing about events, 
 test('while nothing happens a comment comes at least every 15 seconds', async () => {
   vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout', 'performance'] })
   onTestFinished(() => void vi.useRealTimers())
-  const channel = { storeId: 'store', streams: 1, words: 0, seen: 0, wake: new Set<() => void>() }
-  const feed: Feed = { join: () => channel, leave() {}, read: async () => [], close() {} }
+  const channel = { storeId: 'store', streams: 1, notifications: 0, seen: 0, wake: new Set<() => void>() }
+  const feed: EventFeed = { join: () => channel, leave() {}, read: async () => [], close() {} }
   const closing = new AbortController()
-  const quiet = { storeId: 'store', after: 0, wants: () => true, stillMay: async () => 'yes' as const }
+  const quiet = { storeId: 'store', after: 0, wants: () => true, stillAuthorized: async () => 'yes' as const }
   const heard: number[] = []
   const reading = (async () => {
-    for await (const _ of follow(feed, { ...quiet, closing: closing.signal })) heard.push(performance.now())
+    for await (const _ of streamEvents(feed, { ...quiet, closing: closing.signal })) heard.push(performance.now())
   })()
   await vi.advanceTimersByTimeAsync(300_000)
   closing.abort()

@@ -6,10 +6,10 @@
 // A stream reads only when what it gave was taken, so a slow reader holds one page at most; http/ cuts off who takes too
 // long. Whether the listener still may is asked before anything is given, and every few seconds while nothing is.
 
-import { SECOND } from '../clock.ts'
+import { SECOND } from '../core/clock.ts'
 import { type Db, sql } from '../db/db.ts'
-import type { SealedEvent } from './chain.ts'
-import { type News, readSealed } from './log.ts'
+import type { SealedEvent } from './hash-chain.ts'
+import { type EventNotifier, readSealed } from './log.ts'
 
 const PAGE = 100
 const LOOK_MS = 2 * SECOND
@@ -21,10 +21,10 @@ const HEARTBEAT_MS = 15 * SECOND - ASK_AGAIN_MS - TOGETHER_MS
 /** How long a reader waits before it comes back, spread so that not all come back at once. */
 const RETRY_MS = { least: 1_000, spread: 3_000 }
 
-/** `words` counts what was heard; `seen` is the end of the chain at the last look. */
-type Channel = { storeId: string; streams: number; words: number; seen: number; wake: Set<() => void> }
+/** `notifications` counts what was heard; `seen` is the end of the chain at the last look. */
+type Channel = { storeId: string; streams: number; notifications: number; seen: number; wake: Set<() => void> }
 
-export type Feed = {
+export type EventFeed = {
   join(storeId: string): Channel
   leave(channel: Channel): void
   read(storeId: string, after: number): Promise<SealedEvent[]>
@@ -32,11 +32,11 @@ export type Feed = {
 }
 
 /** One for each node. */
-export function newFeed(db: Db, news: News): Feed {
+export function newEventFeed(db: Db, eventNotifier: EventNotifier): EventFeed {
   const channels = new Map<string, Channel>()
   const reading = new Map<string, Promise<SealedEvent[]>>()
   const wake = (channel: Channel) => {
-    channel.words += 1
+    channel.notifications += 1
     for (const waiting of channel.wake) waiting()
   }
   const look = async () => {
@@ -51,14 +51,14 @@ export function newFeed(db: Db, news: News): Feed {
   // Without the database there is nothing to tell: the next look finds it.
   const lookQuietly = () => void look().catch(() => {})
   const timer = setInterval(lookQuietly, LOOK_MS).unref()
-  const stop = news.on((storeId) => {
+  const stop = eventNotifier.subscribe((storeId) => {
     const channel = storeId === null ? lookQuietly() : channels.get(storeId)
     if (channel) wake(channel)
   })
 
   return {
     join(storeId) {
-      const channel = channels.get(storeId) ?? { storeId, streams: 0, words: 0, seen: 0, wake: new Set() }
+      const channel = channels.get(storeId) ?? { storeId, streams: 0, notifications: 0, seen: 0, wake: new Set() }
       channel.streams += 1
       channels.set(storeId, channel)
       return channel
@@ -90,29 +90,29 @@ function readEnds(db: Db, chains: string[]): Promise<{ chain: string; seq: strin
 }
 
 /** `unknown` while the database is away. */
-export type StillMay = () => Promise<'yes' | 'no' | 'unknown'>
+export type AuthorizationProbe = () => Promise<'yes' | 'no' | 'unknown'>
 
-type Following = {
+type Subscription = {
   storeId: string
   after: number
   wants: (event: SealedEvent) => boolean
-  stillMay: StillMay
+  stillAuthorized: AuthorizationProbe
   closing: AbortSignal
 }
 
-export async function* follow(feed: Feed, following: Following): AsyncGenerator<string> {
-  const { storeId, wants, stillMay, closing } = following
+export async function* streamEvents(feed: EventFeed, subscription: Subscription): AsyncGenerator<string> {
+  const { storeId, wants, stillAuthorized, closing } = subscription
   const channel = feed.join(storeId)
-  let { after } = following
+  let { after } = subscription
   let sentAt = performance.now()
   try {
     yield `retry: ${Math.round(RETRY_MS.least + Math.random() * RETRY_MS.spread)}\n\n`
     while (!closing.aborted) {
-      const seen = channel.words
+      const seen = channel.notifications
       const events = await feed.read(storeId, after)
       const last = events.at(-1)
       if (last) {
-        if ((await stillMay()) !== 'yes') return
+        if ((await stillAuthorized()) !== 'yes') return
         after = last.seq
         const text = events.filter(wants).map(asMessage).join('')
         if (text !== '') {
@@ -121,9 +121,9 @@ export async function* follow(feed: Feed, following: Following): AsyncGenerator<
         }
         continue
       }
-      while (channel.words === seen && !closing.aborted) {
+      while (channel.notifications === seen && !closing.aborted) {
         await pause(channel, closing)
-        if (channel.words === seen && (await stillMay()) === 'no') return
+        if (channel.notifications === seen && (await stillAuthorized()) === 'no') return
         if (performance.now() - sentAt < HEARTBEAT_MS) continue
         yield ':\n\n'
         sentAt = performance.now()

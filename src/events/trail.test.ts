@@ -2,11 +2,11 @@
 
 import { setTimeout as sleep } from 'node:timers/promises'
 import { expect, test, vi } from 'vitest'
-import { serviceToken } from '../../src/cli/service-token.ts'
-import { DAY, later, travel } from '../../src/clock.ts'
-import { type IdKind, isId } from '../../src/ids.ts'
-import { tellExpiring } from '../../src/keys/watch.ts'
 import { NEW_ADDRESS, NEW_KEY, type Shop, shop } from '../../tests/shop.ts'
+import { serviceToken } from '../cli/service-token.ts'
+import { DAY, fromNow, travel } from '../core/clock.ts'
+import { type IdKind, isId } from '../core/ids.ts'
+import { sendExpiryNotices } from '../keys/usage-report.ts'
 import { readHead } from './log.ts'
 import { EVENT_TYPES, type EventType } from './schema.ts'
 
@@ -277,7 +277,7 @@ async function doEverything(world: Shop): Promise<string[]> {
   const leaked = (await api.post(keys, { ...NEW_KEY, type: 'TEST' }, as)).body
   await api.post('/v1/leaks', { key: leaked.key })
   secrets.push(leaked.key)
-  await api.post(keys, { ...NEW_KEY, expiresAt: later(31 * DAY).toISOString() }, as)
+  await api.post(keys, { ...NEW_KEY, expiresAt: fromNow(31 * DAY).toISOString() }, as)
   const webhook = { url: 'https://shop.example/a-secret-path', types: ['key.*'] }
   const { body: hook } = await api.post(`${path}/webhooks`, webhook, as)
   const turned = (await api.post(`${path}/webhooks/${hook.id}/rotate`, {}, as)).body
@@ -285,7 +285,7 @@ async function doEverything(world: Shop): Promise<string[]> {
   await api.patch(`${path}/webhooks/${hook.id}`, { url: 'https://shop.example/b', enabled: false }, as)
   await api.delete(`${path}/webhooks/${hook.id}`, as)
   travel(2 * DAY)
-  await tellExpiring(service.db)
+  await sendExpiryNotices(service.db)
   travel(0)
   await api.delete(path, as)
   const password = 'another long pass phrase of mine'

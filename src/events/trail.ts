@@ -2,12 +2,12 @@
 // turns them stands above where they began, so that nothing is missed and nothing comes twice.
 
 import { setTimeout as sleep } from 'node:timers/promises'
+import { type Fault, fail } from '../core/errors.ts'
+import { isId } from '../core/ids.ts'
+import { type Page, type PageParams, pageWindow, toPage } from '../core/pagination.ts'
 import { type Db, sql } from '../db/db.ts'
-import { type Fault, fail } from '../errors.ts'
-import type { Here } from '../here.ts'
-import { isId } from '../ids.ts'
-import { cutPage, type Page, type PageAsked, windowOf } from '../page.ts'
-import { type SealedRow, showSealed } from './log.ts'
+import type { Instance } from '../instance.ts'
+import { type SealedRow, toEvent } from './log.ts'
 import { type Event, type EventType, TYPES_IN_STORES } from './schema.ts'
 
 export type Filters = { type?: string; subject?: string }
@@ -17,20 +17,20 @@ const START = '9223372036854775807'
 
 export async function listEvents(
   db: Db,
-  here: Here,
+  instance: Instance,
   storeId: string,
-  query: PageAsked & Filters,
+  query: PageParams & Filters,
 ): Promise<Page<Event>> {
-  const types = readTypes(query.type)
+  const types = parseTypes(query.type)
   const list = ['events', storeId, query.type, query.subject]
-  const window = windowOf(here.keyring, list, query, START)
+  const window = pageWindow(instance.keyring, list, query, START)
   const rows = await find(db, { storeId, types, subject: query.subject, below: window.after, most: window.limit + 1 })
-  return cutPage(here.keyring, list, window, rows, (row) => row.seq, showEvent)
+  return toPage(instance.keyring, list, window, rows, (row) => row.seq, showEvent)
 }
 
 /** As the API shows it. Here it always has a store. */
 function showEvent(row: Omit<SealedRow, 'hash'>): Event {
-  const { seq: _, ...event } = showSealed(row)
+  const { seq: _, ...event } = toEvent(row)
   return event as Event
 }
 
@@ -77,7 +77,7 @@ function find(db: Db, { storeId, types, subject, below, most }: Wanted): Promise
 }
 
 /** `key.created`, `key.*`, or several of them with commas between. Null for all. */
-export function readTypes(text: string | undefined, faults: Fault[] = []): EventType[] | null {
+export function parseTypes(text: string | undefined, faults: Fault[] = []): EventType[] | null {
   if (text === undefined) return null
   const meant = text
     .split(',')
@@ -97,12 +97,12 @@ const UNKNOWN_TYPE = {
 
 /** A webhook tells of an event before it has its position; it is waited for, and so often. */
 const WAIT_MS = 200
-const MOST_WAITS = 25
+const MAX_WAITS = 25
 
 /** Where somebody stopped reading: the position of the last event they have. */
 export async function positionOf(db: Db, storeId: string, eventId: string): Promise<number> {
   if (!isId('evt', eventId)) failUnknown()
-  for (let waits = 0; waits < MOST_WAITS; waits++) {
+  for (let waits = 0; waits < MAX_WAITS; waits++) {
     const found = await db.one<{ seq: string | null }>(sql`
       select seal.seq
         from events event

@@ -1,12 +1,12 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import { Failure } from '../errors.ts'
-import { readJson } from './json.ts'
+import { Failure } from '../core/errors.ts'
+import { parseStrictJson } from './json.ts'
 
 /** What the door says to a text: the value, or `refused`. Anything but `invalid_json` is thrown on. */
 function say(text: string | Uint8Array): unknown {
   try {
-    return { value: readJson(typeof text === 'string' ? Buffer.from(text) : text) }
+    return { value: parseStrictJson(typeof text === 'string' ? Buffer.from(text) : text) }
   } catch (error) {
     if (error instanceof Failure && error.code === 'invalid_json') return 'refused'
     throw error
@@ -154,8 +154,8 @@ test('what JSON.parse refuses is refused, and nothing else is ever thrown', () =
 
 test('a refusal never repeats what was sent', () => {
   for (const body of ['{"password":"hunter2 hunter2"', '{"hunter2":1,"hunter2":2}', '"hunter2\\u0000"', 'hunter2']) {
-    const failure = catchFailure(() => readJson(Buffer.from(body)))
-    expect(JSON.stringify([failure.message, failure.facts, String(failure.cause)])).not.toContain('hunter2')
+    const failure = catchFailure(() => parseStrictJson(Buffer.from(body)))
+    expect(JSON.stringify([failure.message, failure.details, String(failure.cause)])).not.toContain('hunter2')
   }
 })
 

@@ -3,12 +3,12 @@
 // deep or doubled never becomes an object. Whether it is JSON at all stays JSON.parse's word.
 
 import { isAscii } from 'node:buffer'
-import { fail } from '../errors.ts'
+import { fail } from '../core/errors.ts'
 
-const MOST_LEVELS = 32
+const MAX_LEVELS = 32
 const utf8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true })
 
-export function readJson(bytes: Uint8Array): unknown {
+export function parseStrictJson(bytes: Uint8Array): unknown {
   if (bytes.length === 0) refuse('The body is empty. Send a JSON object.')
   const text = decode(bytes)
   scan(text)
@@ -66,7 +66,7 @@ function scan(text: string): void {
         const isObject = text.charCodeAt(i) === SIGN.OPEN_BRACE
         level = { names: isObject ? new Set() : null, nameIsNext: isObject, last: '', under: level?.last ?? '' }
         levels.push(level)
-        if (levels.length > MOST_LEVELS) refuse(`The body is more than ${MOST_LEVELS} levels deep.`)
+        if (levels.length > MAX_LEVELS) refuse(`The body is more than ${MAX_LEVELS} levels deep.`)
         break
       }
       case SIGN.CLOSE_BRACE:

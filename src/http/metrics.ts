@@ -6,7 +6,7 @@ import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom
 export type Metrics = {
   request(method: string, route: string, status: number, seconds: number): void
   /** The same for one route and status that come again and again. */
-  requestsOf(method: string, route: string, status: number): (seconds: number) => void
+  bufferedCounter(method: string, route: string, status: number): (seconds: number) => void
   verified(code: string): void
   sent(outcome: string): void
   /** Something in the background. */
@@ -16,16 +16,16 @@ export type Metrics = {
   read(): Promise<{ type: string; text: string }>
 }
 
-type Readings = { underWay(): number; waiting(): number; streams(): number; sealed(): number }
+type Readings = { inFlight(): number; waiting(): number; streams(): number; sealed(): number }
 
 /** What comes again and again is handed over so many at a time, or when somebody reads. */
-const MOST_GATHERED = 500
+const MAX_BUFFERED = 500
 
 export function newMetrics(readings: Readings): Metrics {
   const registry = new Registry()
   let verified: Record<string, number> = {}
   let answered = 0
-  const handing: (() => void)[] = []
+  const flushes: (() => void)[] = []
   collectDefaultMetrics({ register: registry, prefix: 'storekeeper_' })
   const requests = new Counter({
     name: 'storekeeper_http_requests_total',
@@ -67,7 +67,7 @@ export function newMetrics(readings: Readings): Metrics {
     help: 'Requests that are being answered now.',
     registers: [registry],
     collect() {
-      this.set(readings.underWay())
+      this.set(readings.inFlight())
     },
   })
   new Gauge({
@@ -113,19 +113,19 @@ export function newMetrics(readings: Readings): Metrics {
       time.observe(seconds)
     },
     sent: (outcome) => deliveries.inc({ outcome }),
-    requestsOf(method, route, status) {
+    bufferedCounter(method, route, status) {
       const { count, time } = labelled(method, route, status)
-      const gathered: number[] = []
-      const hand = () => {
-        count.inc(gathered.length)
-        for (const seconds of gathered) time.observe(seconds)
-        gathered.length = 0
+      const buffered: number[] = []
+      const flush = () => {
+        count.inc(buffered.length)
+        for (const seconds of buffered) time.observe(seconds)
+        buffered.length = 0
       }
-      handing.push(hand)
+      flushes.push(flush)
       return (seconds) => {
         answered += 1
-        gathered.push(seconds)
-        if (gathered.length === MOST_GATHERED) hand()
+        buffered.push(seconds)
+        if (buffered.length === MAX_BUFFERED) flush()
       }
     },
     verified(code) {
@@ -134,7 +134,7 @@ export function newMetrics(readings: Readings): Metrics {
     failed: (work) => failures.inc({ work }),
     answered: () => answered,
     read: async () => {
-      for (const hand of handing) hand()
+      for (const flush of flushes) flush()
       return { type: registry.contentType, text: await registry.metrics() }
     },
   }

@@ -2,9 +2,9 @@
 // a test makes it anew and compares.
 
 import type { TSchema } from 'typebox'
-import { ERRORS, type ErrorCode } from '../errors.ts'
-import { BUILT_IN_PERMISSIONS, type BuiltInPermission } from '../permissions.ts'
-import type { Route } from '../route.ts'
+import { ERRORS, type ErrorCode } from '../core/errors.ts'
+import { BUILT_IN_PERMISSIONS, type BuiltInPermission } from '../core/permissions.ts'
+import type { Route } from '../core/route.ts'
 import { WebhookMessage } from '../webhooks/schema.ts'
 import { challengeOf } from './problem.ts'
 
@@ -32,7 +32,7 @@ export function openapi(routes: Route[]): Json {
     tags: TAGS.map(([name, description]) => ({ name, description })),
     security: [{ bearer: [] }, { cookie: [] }],
     paths,
-    webhooks: { event: { post: message(schemas) } },
+    webhooks: { event: { post: webhookOperation(schemas) } },
     components: {
       schemas: Object.fromEntries(Object.entries(schemas).sort(([a], [b]) => (a < b ? -1 : 1))),
       headers: { 'WWW-Authenticate': header('What the credential lacks (RFC 6750).') },
@@ -86,8 +86,8 @@ function operation(route: Route, schemas: Json): Json {
     operationId: operationId(route),
     tags: [tagOf(route)],
     summary: route.summary,
-    description: `${route.description}\n\n${whoMay(route)}`,
-    ...(route.needs === 'nothing' ? { security: [] } : {}),
+    description: `${route.description}\n\n${accessText(route)}`,
+    ...(route.needs === 'public' ? { security: [] } : {}),
     parameters: parametersOf(route),
     ...(route.body
       ? {
@@ -95,7 +95,7 @@ function operation(route: Route, schemas: Json): Json {
             required: !route.bodyOptional,
             content: {
               [route.form ? 'application/x-www-form-urlencoded' : 'application/json']: {
-                schema: lift(route.body, schemas),
+                schema: toRef(route.body, schemas),
                 ...(route.example?.body ? { example: route.example.body } : {}),
               },
             },
@@ -106,8 +106,8 @@ function operation(route: Route, schemas: Json): Json {
       [status]: {
         description: status === 204 ? 'Done.' : status === 201 ? 'Made.' : 'Here it is.',
         ...headersOf(route),
-        ...(schema ? { content: { 'application/json': { schema: lift(schema, schemas) } } } : {}),
-        ...(route.streams ? { content: { 'text/event-stream': { schema: { type: 'string' } } } } : {}),
+        ...(schema ? { content: { 'application/json': { schema: toRef(schema, schemas) } } } : {}),
+        ...(route.answer === 'events' ? { content: { 'text/event-stream': { schema: { type: 'string' } } } } : {}),
       },
       ...(route.cacheSeconds ? { 304: { description: 'What you have is still right.' } } : {}),
       ...problemsOf(route),
@@ -115,11 +115,11 @@ function operation(route: Route, schemas: Json): Json {
   }
 }
 
-function headersOf({ returns, needs, tagged, cacheSeconds }: Route): Json {
+function headersOf({ returns, needs, etag, cacheSeconds }: Route): Json {
   const headers = {
     // Whoever signs up has made nothing that has a place of its own.
-    ...(returns[0] === 201 && needs !== 'nothing' ? { Location: header('Where it can be read.') } : {}),
-    ...(tagged ? { ETag: header('Send it as `If-Match` to change the record only as it is now.') } : {}),
+    ...(returns[0] === 201 && needs !== 'public' ? { Location: header('Where it can be read.') } : {}),
+    ...(etag ? { ETag: header('Send it as `If-Match` to change the record only as it is now.') } : {}),
     ...(cacheSeconds
       ? { ETag: header('Changes with the content.'), 'Cache-Control': header('How long anyone may keep the answer.') }
       : {}),
@@ -132,7 +132,7 @@ function header(description: string): Json {
 }
 
 /** What a webhook's receiver is sent. */
-function message(schemas: Json): Json {
+function webhookOperation(schemas: Json): Json {
   const parameter = (name: string, description: string) => ({
     name,
     in: 'header',
@@ -154,7 +154,7 @@ function message(schemas: Json): Json {
         '`v1,` and the HMAC-SHA-256, in base64, of `{webhook-id}.{webhook-timestamp}.{body}` under the secret. While the secret is being changed there are two, with a space between: one must fit.',
       ),
     ],
-    requestBody: { required: true, content: { 'application/json': { schema: lift(WebhookMessage, schemas) } } },
+    requestBody: { required: true, content: { 'application/json': { schema: toRef(WebhookMessage, schemas) } } },
     responses: {
       '2XX': { description: 'Taken. Answer within 15 seconds.' },
       410: { description: 'Gone: the webhook is switched off.' },
@@ -163,14 +163,14 @@ function message(schemas: Json): Json {
   }
 }
 
-function takesIdempotencyKey({ method, needs, asksOnly }: Route): boolean {
-  return method === 'POST' && needs !== 'nothing' && !asksOnly
+function takesIdempotencyKey({ method, needs, effect }: Route): boolean {
+  return method === 'POST' && needs !== 'public' && effect !== 'read'
 }
 
-export function whoMay({ needs, signedBy }: Route): string {
+export function accessText({ needs, signedBy }: Route): string {
   if (signedBy === 'github') return 'Only GitHub may call this: its signature says so.'
   switch (needs) {
-    case 'nothing':
+    case 'public':
       return 'Anyone may call this.'
     case 'user':
       return 'Any signed-in user may call this.'
@@ -190,9 +190,9 @@ export function errorsOf(route: Route): ErrorCode[] {
   const { needs } = route
   const inStore = BUILT_IN_PERMISSIONS.includes(needs as BuiltInPermission)
   const codes: ErrorCode[] = [
-    ...(needs === 'nothing' ? [] : (['unauthenticated', 'invalid_token'] as const)),
+    ...(needs === 'public' ? [] : (['unauthenticated', 'invalid_token'] as const)),
     'invalid_request',
-    ...(needs === 'nothing' ? [] : (['forbidden_ip', 'forbidden_origin'] as const)),
+    ...(needs === 'public' ? [] : (['forbidden_ip', 'forbidden_origin'] as const)),
     ...(needs === 'user' || needs === 'store user' ? (['user_required'] as const) : []),
     ...(needs === 'key' || needs === 'service' ? ([`${needs}_required`] as const) : []),
     ...(inStore || needs === 'store user' ? (['store_not_found'] as const) : []),
@@ -246,19 +246,20 @@ function parametersOf(route: Route): Json[] {
     name,
     in: 'query',
     ...(required.includes(name) ? { required: true } : {}),
-    schema: clean(schema),
+    schema: stripExtensions(schema),
     ...('description' in schema ? { description: schema.description } : {}),
   }))
-  const resumed = route.streams
-    ? [
-        {
-          name: 'Last-Event-ID',
-          in: 'header',
-          schema: { type: 'string' },
-          description: 'The `id` of the last event you have: the stream goes on after it.',
-        },
-      ]
-    : []
+  const resumed =
+    route.answer === 'events'
+      ? [
+          {
+            name: 'Last-Event-ID',
+            in: 'header',
+            schema: { type: 'string' },
+            description: 'The `id` of the last event you have: the stream goes on after it.',
+          },
+        ]
+      : []
   const signed = route.signedBy === 'github'
   const guarded = route.errors?.includes('precondition_failed')
   return [
@@ -307,22 +308,22 @@ function parametersOf(route: Route): Json[] {
 }
 
 /** A schema with a title is told once, under its title. */
-function lift(schema: TSchema, schemas: Json): Json {
+function toRef(schema: TSchema, schemas: Json): Json {
   const { title } = schema as { title?: string }
-  if (!title) return clean(schema, schemas)
-  schemas[title] ??= clean(schema, schemas, true)
+  if (!title) return stripExtensions(schema, schemas)
+  schemas[title] ??= stripExtensions(schema, schemas, true)
   return { $ref: `#/components/schemas/${title}` }
 }
 
 /** Without what only our validator understands. */
-function clean(schema: unknown, schemas: Json | null = null, top = false): Json {
-  if (Array.isArray(schema)) return schema.map((entry) => clean(entry, schemas)) as unknown as Json
+function stripExtensions(schema: unknown, schemas: Json | null = null, top = false): Json {
+  if (Array.isArray(schema)) return schema.map((entry) => stripExtensions(entry, schemas)) as unknown as Json
   if (typeof schema !== 'object' || schema === null) return schema as Json
-  if (!top && schemas && 'title' in schema && 'type' in schema) return lift(schema as TSchema, schemas)
+  if (!top && schemas && 'title' in schema && 'type' in schema) return toRef(schema as TSchema, schemas)
   return Object.fromEntries(
     Object.entries(schema)
       .filter(([name]) => !name.startsWith('x-'))
-      .map(([name, value]) => [name, clean(value, schemas)]),
+      .map(([name, value]) => [name, stripExtensions(value, schemas)]),
   )
 }
 

@@ -3,17 +3,17 @@
 // tried and left: 4 MB of script held in memory, and calls to hosts outside.)
 
 import { createHash } from 'node:crypto'
+import { ERRORS, type ErrorCode, Failure, type FailureDetails, fail } from '../core/errors.ts'
+import type { Route } from '../core/route.ts'
 import type { Database } from '../db/db.ts'
 import { sql } from '../db/db.ts'
-import { ERRORS, type ErrorCode, type Facts, Failure, fail } from '../errors.ts'
-import type { Route } from '../route.ts'
 import type { Metrics } from './metrics.ts'
-import { errorsOf, openapi, operationId, tagOf, whoMay } from './openapi.ts'
+import { accessText, errorsOf, openapi, operationId, tagOf } from './openapi.ts'
 import { renderProblem } from './problem.ts'
 
 export type Page = {
   path: string
-  show(params: Record<string, string>): Promise<{ status: number; headers: Record<string, string>; body: string }>
+  render(params: Record<string, string>): Promise<{ status: number; headers: Record<string, string>; body: string }>
 }
 
 export type PageParts = { routes: Route[]; db: Database; metrics: Metrics; draining: () => boolean }
@@ -47,10 +47,10 @@ export function buildPages({ routes, db, metrics, draining }: PageParts): Page[]
   ]
 }
 
-type Shown = Awaited<ReturnType<Page['show']>>
+type Shown = Awaited<ReturnType<Page['render']>>
 
 function page(path: string, show: (params: Record<string, string>) => Shown | Promise<Shown>): Page {
-  return { path, show: async (params) => show(params) }
+  return { path, render: async (params) => show(params) }
 }
 
 function health(status: number, word: string): Shown {
@@ -118,12 +118,12 @@ function html(status: number, body: string): Shown {
   return { status, headers: { 'content-type': 'text/html; charset=utf-8', 'content-security-policy': POLICY }, body }
 }
 
-function frame(title: string, body: string): string {
+function layout(title: string, body: string): string {
   return `<!doctype html><html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1"><title>${title}</title><style>${STYLE}</style></head>
 <body><header><div><b><a href="/">Storekeeper</a></b><a href="/docs">API</a><a href="/errors">Errors</a><a href="/openapi.json">OpenAPI</a></div></header>${body}</body></html>`
 }
 
-const FRONT = frame(
+const FRONT = layout(
   'Storekeeper',
   `<main><h1>Storekeeper</h1><p>This service issues API keys for stores and keeps the billing addresses of their users.</p>
 <div class="cards"><a class="card" href="/docs"><b>The API</b>Every operation, with an example to send.</a>
@@ -136,9 +136,9 @@ const FRONT = frame(
 function errorsPage(): string {
   const rows = Object.entries(ERRORS).map(
     ([code, { status, title }]) =>
-      `<tr><td><a href="/errors/${code}"><code>${code}</code></a></td><td>${status}</td><td>${text(title)}</td></tr>`,
+      `<tr><td><a href="/errors/${code}"><code>${code}</code></a></td><td>${status}</td><td>${escapeHtml(title)}</td></tr>`,
   )
-  return frame(
+  return layout(
     'Errors · Storekeeper',
     `<main><h1>Errors</h1><p>Every failure is <code>application/problem+json</code>. Its <code>code</code> is one of these and never changes its meaning; the wording may.</p>
 <div class="card scroll"><table><tr><th>code</th><th>status</th><th>meaning</th></tr>${rows.join('')}</table></div></main>`,
@@ -150,15 +150,15 @@ function errorPage(code: ErrorCode, routes: Route[]): string {
   const where = routes.filter((route) => errorsOf(route).includes(code))
   const instance = where[0] ? pathOf(where[0]) : '/v1/…'
   const { body } = renderProblem(new Failure(code, EXAMPLE_FACTS[code]), 'req_…', instance)
-  return frame(
+  return layout(
     `${code} · Storekeeper`,
-    `<main><p class="small"><a href="/errors">← All errors</a></p><h1>${text(title)}</h1><p><code>${code}</code> <span class="quiet">status ${status}</span></p><p>${text(help)}</p>
-<h4>What it looks like</h4><pre>${text(JSON.stringify(JSON.parse(body), null, 2))}</pre>${where.length === 0 ? '' : `<h4>Where you may meet it</h4><ul class="columns small">${where.map((route) => `<li>${linkTo(route)}</li>`).join('')}</ul>`}</main>`,
+    `<main><p class="small"><a href="/errors">← All errors</a></p><h1>${escapeHtml(title)}</h1><p><code>${code}</code> <span class="quiet">status ${status}</span></p><p>${escapeHtml(help)}</p>
+<h4>What it looks like</h4><pre>${escapeHtml(JSON.stringify(JSON.parse(body), null, 2))}</pre>${where.length === 0 ? '' : `<h4>Where you may meet it</h4><ul class="columns small">${where.map((route) => `<li>${linkTo(route)}</li>`).join('')}</ul>`}</main>`,
   )
 }
 
 /** What stands in a problem beside the usual members. */
-const EXAMPLE_FACTS: Partial<Record<ErrorCode, Facts>> = {
+const EXAMPLE_FACTS: Partial<Record<ErrorCode, FailureDetails>> = {
   invalid_input: {
     members: {
       errors: [{ pointer: '#/name', code: 'required', detail: 'This member is required.' }],
@@ -179,7 +179,7 @@ function docsPage(routes: Route[]): string {
         .join('')}</ul></div>`,
   )
   const bodies = tags.map((tag) => `<h2>${tag}</h2>${ofTag(tag).map(operationDocs).join('')}`)
-  return frame(
+  return layout(
     'API · Storekeeper',
     `<main class="wide"><nav>${contents.join('')}</nav><div>${INTRO}${bodies.join('')}</div></main>`,
   )
@@ -190,7 +190,7 @@ const INTRO = `<h1>Storekeeper API</h1><p>Bodies are JSON. Send your credential 
 <p>The examples use <code>$STOREKEEPER</code> for the address of this service, <code>$TOKEN</code> for your credential and <code>$STORE_ID</code> for the id of a store.</p>`
 
 function linkTo(route: Route): string {
-  return `<a class="op" href="/docs#${operationId(route)}">${badge(route)}<span>${text(route.summary)}</span></a>`
+  return `<a class="op" href="/docs#${operationId(route)}">${badge(route)}<span>${escapeHtml(route.summary)}</span></a>`
 }
 
 function badge({ method }: Route): string {
@@ -204,12 +204,12 @@ function pathOf(route: Route): string {
 function operationDocs(route: Route): string {
   const [status, schema] = route.returns
   const errors = errorsOf(route).toSorted((a, b) => ERRORS[a].status - ERRORS[b].status)
-  return `<section id="${operationId(route)}"><h3>${text(route.summary)}</h3>
+  return `<section id="${operationId(route)}"><h3>${escapeHtml(route.summary)}</h3>
 <p class="path">${badge(route)} <code>${pathOf(route)}</code></p>
-<p>${prose(route.description)}</p><p class="quiet">${prose(whoMay(route))}</p>
+<p>${inlineCode(route.description)}</p><p class="quiet">${inlineCode(accessText(route))}</p>
 ${route.query ? `<h4>Query</h4>${fields(route.query)}` : ''}${route.body ? `<h4>Body</h4>${fields(route.body)}` : ''}
-<h4>Example</h4><pre>${text(curl(route))}</pre>
-${schema ? `<details><summary>Answer <code>${status}</code></summary>${fields(schema)}</details>` : `<h4>Answer <code>${status}</code>, ${route.streams ? 'a stream' : 'without a body'}</h4>`}
+<h4>Example</h4><pre>${escapeHtml(curl(route))}</pre>
+${schema ? `<details><summary>Answer <code>${status}</code></summary>${fields(schema)}</details>` : `<h4>Answer <code>${status}</code>, ${route.answer === 'events' ? 'a stream' : 'without a body'}</h4>`}
 <details><summary>Errors</summary><ul class="chips small">${errors
     .map((code) => `<li><a href="/errors/${code}"><code>${ERRORS[code].status} ${code}</code></a></li>`)
     .join('')}</ul></details></section>`
@@ -235,7 +235,7 @@ function fields(schema: object): string {
   const { properties = {}, required = [] } = schema as Shape
   const rows = Object.entries(properties).map(
     ([name, shape]) =>
-      `<tr><td><code>${name}</code>${required.includes(name) ? '' : ' <span class="quiet">optional</span>'}</td><td class="quiet">${text(kindOf(shape))}</td><td>${prose([shape.description, boundsOf(shape)].filter(Boolean).join(' '))}</td></tr>`,
+      `<tr><td><code>${name}</code>${required.includes(name) ? '' : ' <span class="quiet">optional</span>'}</td><td class="quiet">${escapeHtml(kindOf(shape))}</td><td>${inlineCode([shape.description, boundsOf(shape)].filter(Boolean).join(' '))}</td></tr>`,
   )
   const inner = Object.entries(properties)
     .map(([name, shape]) => [name, shape.items ?? shape] as const)
@@ -270,7 +270,7 @@ function curl(route: Route): string {
   const path = route.path.replace(/:(\w+)/g, (_, name: string) => `$${name.replace(/[A-Z]/g, '_$&').toUpperCase()}`)
   const query = route.example?.query ? `?${route.example.query}` : ''
   const lines = [`curl -X ${route.method} "$STOREKEEPER${path}${query}"`]
-  if (route.needs !== 'nothing') lines.push(`-H "Authorization: Bearer $TOKEN"`)
+  if (route.needs !== 'public') lines.push(`-H "Authorization: Bearer $TOKEN"`)
   if (route.example?.body && route.form)
     lines.push(...Object.entries(route.example.body).map(([name, value]) => `--data-urlencode '${name}=${value}'`))
   else if (route.example?.body) lines.push(`-H 'Content-Type: application/json'`, `-d '${pretty(route.example.body)}'`)
@@ -284,11 +284,11 @@ function pretty(body: unknown): string {
     .replaceAll('\n', '\n  ')
 }
 
-function text(plain: string): string {
+function escapeHtml(plain: string): string {
   return plain.replaceAll('&', '&amp;').replaceAll('<', '&lt;').replaceAll('"', '&quot;')
 }
 
 /** Text with `code` in it. */
-function prose(plain: string): string {
-  return text(plain).replace(/`([^`]+)`/g, '<code>$1</code>')
+function inlineCode(plain: string): string {
+  return escapeHtml(plain).replace(/`([^`]+)`/g, '<code>$1</code>')
 }

@@ -1,48 +1,48 @@
 // An error is thrown anywhere and rendered here, once, as application/problem+json (RFC 9457).
 
-import { RECENT_SIGN_IN_MS } from '../access/recent.ts'
-import { SECOND } from '../clock.ts'
+import { RECENT_SIGN_IN_MS } from '../auth/recent-sign-in.ts'
+import { SECOND } from '../core/clock.ts'
+import { ERRORS, Failure } from '../core/errors.ts'
+import type { WireResponse } from '../core/route.ts'
 import { isUnstorable } from '../db/faults.ts'
-import { ERRORS, Failure } from '../errors.ts'
-import type { Sent } from '../route.ts'
 
 const REALM = 'Bearer realm="storekeeper"'
 
-export function renderProblem(failure: Failure, requestId: string, path: string): Sent {
-  const { code, facts } = failure
+export function renderProblem(failure: Failure, requestId: string, path: string): WireResponse {
+  const { code, details } = failure
   const { status, title, help } = ERRORS[code]
   const body = {
     type: `/errors/${code}`,
     title,
     status,
-    detail: facts.detail ?? help,
+    detail: details.detail ?? help,
     instance: path,
     code,
     requestId,
-    ...(facts.required ? { required: facts.required } : {}),
-    ...facts.members,
+    ...(details.required ? { required: details.required } : {}),
+    ...details.members,
   }
-  return { status, headers: headersOf(failure), body: masked(JSON.stringify(body)), resourceId: null }
+  return { status, headers: headersOf(failure), body: redactTokens(JSON.stringify(body)), resourceId: null }
 }
 
 /** What nobody foresaw becomes a 500 that tells nothing; what PostgreSQL could not hold is a fault of the input. */
-export function asFailure(error: unknown): Failure {
+export function toFailure(error: unknown): Failure {
   if (error instanceof Failure) return error
   if (isUnstorable(error)) return new Failure('invalid_input', { members: { errors: [] }, cause: error })
   return new Failure('internal_error', { cause: error })
 }
 
 /** A key or token that somebody put into a path or a member's name does not come back to them. */
-function masked(text: string): string {
+function redactTokens(text: string): string {
   return text.replace(/\b[a-z][a-z0-9]{1,15}_(prod|test|dev|sess|svc|inv)_[0-9A-Za-z]{20,}/g, '[secret]')
 }
 
-function headersOf({ code, facts }: Failure): Record<string, string> {
+function headersOf({ code, details }: Failure): Record<string, string> {
   const headers: Record<string, string> = { 'content-type': 'application/problem+json' }
-  const challenge = challengeOf(code, facts.required)
+  const challenge = challengeOf(code, details.required)
   if (challenge) headers['www-authenticate'] = challenge
-  if (facts.retryAfterSeconds) headers['retry-after'] = String(facts.retryAfterSeconds)
-  if (facts.allow) headers.allow = facts.allow.join(', ')
+  if (details.retryAfterSeconds) headers['retry-after'] = String(details.retryAfterSeconds)
+  if (details.allow) headers.allow = details.allow.join(', ')
   return headers
 }
 

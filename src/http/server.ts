@@ -5,19 +5,19 @@ import type { OutgoingHttpHeaders } from 'node:http'
 import { Readable } from 'node:stream'
 import Fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest } from 'fastify'
 import type { Logger } from 'pino'
-import { nameOf } from '../background.ts'
-import { now } from '../clock.ts'
-import { ERRORS, type ErrorCode, Failure } from '../errors.ts'
-import { newId } from '../ids.ts'
-import type { Pieces, Route, Stream } from '../route.ts'
-import { FAST_PATH, type Lane, newFastLane } from './fast-lane.ts'
+import { now } from '../core/clock.ts'
+import { ERRORS, type ErrorCode, Failure } from '../core/errors.ts'
+import { describeError } from '../core/failures.ts'
+import { newId } from '../core/ids.ts'
+import type { Chunks, Route, Stream } from '../core/route.ts'
+import type { LoadShedder } from '../limits/load-shedding.ts'
+import { type EventStreams, pipeEvents } from './event-stream.ts'
+import { FAST_PATH, type FastPath, newFastVerify } from './fast-verify.ts'
+import { toReadable } from './json-stream.ts'
 import type { Metrics } from './metrics.ts'
-import type { Overload } from './overload.ts'
 import type { Page } from './pages.ts'
-import { asStream } from './pieces.ts'
-import { asFailure, renderProblem } from './problem.ts'
-import { pour, type Streams } from './streams.ts'
-import { type Gate, type Outgoing, walk } from './walk.ts'
+import { handle, type Outgoing, type Pipeline } from './pipeline.ts'
+import { renderProblem, toFailure } from './problem.ts'
 
 declare module 'fastify' {
   interface FastifyRequest {
@@ -31,18 +31,18 @@ declare module 'fastify' {
 }
 
 const BODY_LIMIT = 64 * 1024
-const MOST_CONNECTIONS = 10_000
-const MOST_HEADERS = 100
+const MAX_CONNECTIONS = 10_000
+const MAX_HEADERS = 100
 
 export type ServerParts = {
-  gate: Gate
+  pipeline: Pipeline
   routes: Route[]
   /** What is not part of the API: health, metrics, docs. */
   pages: Page[]
   /** While we stop, whoever is answered is told not to send more on that connection. */
   draining: () => boolean
-  overload: Overload
-  streams: Streams
+  loadShedder: LoadShedder
+  streams: EventStreams
   metrics: Metrics
   log: Logger
   trustProxy: false | number | string[]
@@ -69,14 +69,14 @@ export async function buildServer(parts: ServerParts): Promise<FastifyInstance> 
     // As long as a URL can be: an id that is too long is an id that does not exist. (No route has a pattern to run wild.)
     routerOptions: { maxParamLength: 16_384, ignoreTrailingSlash: false },
     frameworkErrors: (error, request, reply) => sendProblem(reply, request, frameworkFailure(error)),
-    clientErrorHandler: refuseBytes,
+    clientErrorHandler: answerClientError,
   })
   app.decorateRequest('caller', null)
   app.decorateRequest('route', null)
   app.decorateRequest('beganMs', null)
-  app.server.maxConnections = MOST_CONNECTIONS
+  app.server.maxConnections = MAX_CONNECTIONS
   // Node drops what comes after so many and says nothing: one more is let in, so that checkHead sees there are too many.
-  app.server.maxHeadersCount = MOST_HEADERS + 1
+  app.server.maxHeadersCount = MAX_HEADERS + 1
   // An expectation we do not know is ignored (RFC 9110, 10.1.1), instead of an empty 417.
   app.server.on('checkExpectation', (request, response) => app.server.emit('request', request, response))
   // Bytes come through as they are: json.ts reads them, after we know who sent them.
@@ -85,7 +85,7 @@ export async function buildServer(parts: ServerParts): Promise<FastifyInstance> 
   app.setErrorHandler((error, request, reply) => {
     const failure = failureOf(error, request)
     if (failure.code === 'internal_error')
-      parts.log.error({ requestId: request.id, err: nameOf(failure.cause) }, 'failed')
+      parts.log.error({ requestId: request.id, err: describeError(failure.cause) }, 'failed')
     return sendProblem(reply, request, failure)
   })
   // Hooks with a callback: a promise for each hook and request is a good part of what a short answer costs.
@@ -98,20 +98,20 @@ export async function buildServer(parts: ServerParts): Promise<FastifyInstance> 
     try {
       checkHead(request)
       // Counted by the answer's end, which comes also when the caller went away in the middle of a body.
-      reply.raw.once('close', parts.overload.done)
-      parts.overload.admit(request.route)
+      reply.raw.once('close', parts.loadShedder.release)
+      parts.loadShedder.admit(request.route)
       done()
     } catch (error) {
       done(error as Failure)
     }
   })
   app.addHook('onResponse', (request, reply, done) => {
-    report(parts, request, reply)
+    logAndCount(parts, request, reply)
     done()
   })
-  if (parts.gate.corsOrigins.length > 0)
+  if (parts.pipeline.corsOrigins.length > 0)
     await app.register((await import('@fastify/cors')).default, {
-      origin: parts.gate.corsOrigins,
+      origin: parts.pipeline.corsOrigins,
       credentials: true,
       methods: ['GET', 'POST', 'PATCH', 'DELETE'],
       allowedHeaders: [
@@ -133,12 +133,12 @@ export async function buildServer(parts: ServerParts): Promise<FastifyInstance> 
       ],
       maxAge: 600,
     })
-  const lane = addFastLane(app, parts)
-  for (const route of parts.routes) addRoute(app, parts, route, lane)
-  for (const shadow of shadowsOf(parts.routes))
-    app.route({ ...shadow, handler: (request, reply) => sendProblem(reply, request, nothingThere(parts, request)) })
+  const fastPath = addFastVerify(app, parts)
+  for (const route of parts.routes) addRoute(app, parts, route, fastPath)
+  for (const shadow of shadowedMethods(parts.routes))
+    app.route({ ...shadow, handler: (request, reply) => sendProblem(reply, request, notFoundOr405(parts, request)) })
   for (const page of parts.pages) addPage(app, page)
-  app.setNotFoundHandler((request, reply) => sendProblem(reply, request, nothingThere(parts, request)))
+  app.setNotFoundHandler((request, reply) => sendProblem(reply, request, notFoundOr405(parts, request)))
   return app
 }
 
@@ -148,40 +148,40 @@ function trusted(setting: ServerParts['trustProxy']): boolean | string[] | ((add
 }
 
 /** Stands before the framework and takes what it can answer at once. */
-function addFastLane(app: FastifyInstance, parts: ServerParts): Lane {
-  const [otherwise] = app.server.listeners('request') as ((request: unknown, response: unknown) => void)[]
-  if (!otherwise) throw new Error('The framework listens to no requests')
-  const lane = newFastLane({
-    gate: parts.gate,
+function addFastVerify(app: FastifyInstance, parts: ServerParts): FastPath {
+  const [fallback] = app.server.listeners('request') as ((request: unknown, response: unknown) => void)[]
+  if (!fallback) throw new Error('The framework listens to no requests')
+  const fastPath = newFastVerify({
+    pipeline: parts.pipeline,
     routes: parts.routes,
-    overload: parts.overload,
+    loadShedder: parts.loadShedder,
     draining: parts.draining,
     headers: SAFE_HEADERS,
     longestBody: BODY_LIMIT,
-    otherwise,
-    answered: parts.metrics.requestsOf('POST', FAST_PATH, 200),
+    fallback,
+    answered: parts.metrics.bufferedCounter('POST', FAST_PATH, 200),
   })
   app.server.removeAllListeners('request')
   app.server.on('request', (request, response) => {
-    if (!lane.take(request, response)) otherwise(request, response)
+    if (!fastPath.tryHandle(request, response)) fallback(request, response)
   })
-  return lane
+  return fastPath
 }
 
-function addRoute(app: FastifyInstance, parts: ServerParts, route: Route, lane: Lane): void {
+function addRoute(app: FastifyInstance, parts: ServerParts, route: Route, fastPath: FastPath): void {
   app.route({
     method: route.method,
     url: route.path,
     ...(route.path === FAST_PATH
       ? {
           preParsing: (request, _reply, payload, done) => {
-            const body = lane.read(request.raw)
+            const body = fastPath.bufferedBody(request.raw)
             done(null, body ? Readable.from(body) : payload)
           },
         }
       : {}),
     handler: async (request, reply) => {
-      const sent = await walk(parts.gate, route, {
+      const sent = await handle(parts.pipeline, route, {
         requestId: request.id,
         method: route.method,
         url: request.url,
@@ -196,7 +196,7 @@ function addRoute(app: FastifyInstance, parts: ServerParts, route: Route, lane: 
       })
       request.caller = sent.caller
       if (sent.stream) return sendStream(parts, request, reply, sent, sent.stream)
-      if (sent.rest) return sendPieces(parts, request, reply, sent, sent.rest)
+      if (sent.rest) return sendChunks(parts, request, reply, sent, sent.rest)
       // Nothing is sent as nothing: an empty text would be given a type.
       return reply
         .code(sent.status)
@@ -217,8 +217,8 @@ function sendStream(
   // Whoever left while we looked has been counted out already.
   if (reply.raw.destroyed) return reply.hijack()
   const open = parts.streams.admit(sent.caller?.id ?? request.ip)
-  reply.raw.off('close', parts.overload.done)
-  parts.overload.done()
+  reply.raw.off('close', parts.loadShedder.release)
+  parts.loadShedder.release()
   request.beganMs = reply.elapsedTime
   reply.hijack()
   reply.raw.writeHead(sent.status, { ...reply.getHeaders(), ...sent.headers } as OutgoingHttpHeaders)
@@ -226,17 +226,17 @@ function sendStream(
   if (request.method === 'HEAD') {
     open.done()
     reply.raw.end()
-  } else void pour(reply.raw, stream, open)
+  } else void pipeEvents(reply.raw, stream, open)
   return reply
 }
 
 /** What fails once it has begun can only be cut off. The caller sees that: the end of a chunked body is missing. */
-async function sendPieces(
+async function sendChunks(
   parts: ServerParts,
   request: FastifyRequest,
   reply: FastifyReply,
   sent: Outgoing,
-  rest: Pieces,
+  rest: Chunks,
 ): Promise<FastifyReply> {
   reply.code(sent.status).headers(sent.headers)
   // Nobody waits for the rest: a HEAD, or a caller who has gone.
@@ -244,18 +244,18 @@ async function sendPieces(
     await rest.return()
     return reply.send(Readable.from([]))
   }
-  const stream = asStream(sent.body, rest)
+  const stream = toReadable(sent.body, rest)
   stream.once('error', (error) => {
-    const { code, cause } = asFailure(error)
+    const { code, cause } = toFailure(error)
     const level = code === 'internal_error' ? 'error' : 'warn'
-    parts.log[level]({ requestId: request.id, code, ...(cause ? { err: nameOf(cause) } : {}) }, 'cut off')
+    parts.log[level]({ requestId: request.id, code, ...(cause ? { err: describeError(cause) } : {}) }, 'cut off')
   })
   return reply.send(stream)
 }
 
 function addPage(app: FastifyInstance, page: Page): void {
   app.get(page.path, async (request, reply) => {
-    const { status, headers, body } = await page.show(request.params as Record<string, string>)
+    const { status, headers, body } = await page.render(request.params as Record<string, string>)
     return reply.code(status).headers(headers).send(body)
   })
 }
@@ -284,7 +284,7 @@ function pathOf(request: FastifyRequest): string {
   return request.url.split('?', 1)[0] as string
 }
 
-function report(parts: ServerParts, request: FastifyRequest, reply: FastifyReply): void {
+function logAndCount(parts: ServerParts, request: FastifyRequest, reply: FastifyReply): void {
   const ms = request.beganMs ?? reply.elapsedTime
   const route = request.route ?? 'none'
   parts.metrics.request(request.method, route, reply.statusCode, ms / 1000)
@@ -314,7 +314,7 @@ function checkHead(request: FastifyRequest): void {
   const { rawHeaders: raw, headers, httpVersion, url = '' } = request.raw
   // The router takes "*" for "/".
   if (!/^(\/|https?:\/\/)/i.test(url)) throw new Failure('not_found')
-  if (raw.length > 2 * MOST_HEADERS) throw new Failure('headers_too_large')
+  if (raw.length > 2 * MAX_HEADERS) throw new Failure('headers_too_large')
   if (headers.host === undefined && httpVersion === '1.1')
     throw new Failure('bad_request', { detail: 'The header "host" is missing.' })
   // Node has one entry for each name: as many names as headers are no name twice.
@@ -333,7 +333,7 @@ function checkHead(request: FastifyRequest): void {
 function failureOf(error: unknown, request: FastifyRequest): Failure {
   if (isFrameworkError(error)) return frameworkFailure(error)
   // Whoever went away in the middle of a body hears nothing of it, and it is no fault of ours.
-  return request.raw.destroyed && !request.raw.complete ? new Failure('bad_request') : asFailure(error)
+  return request.raw.destroyed && !request.raw.complete ? new Failure('bad_request') : toFailure(error)
 }
 
 function isFrameworkError(error: unknown): error is { code: string; statusCode?: number } {
@@ -354,7 +354,7 @@ function frameworkFailure(error: { code?: string; statusCode?: number }): Failur
   return new Failure(code, { cause: error })
 }
 
-function nothingThere(parts: ServerParts, request: FastifyRequest): Failure {
+function notFoundOr405(parts: ServerParts, request: FastifyRequest): Failure {
   const path = pathOf(request)
   const all = [...parts.routes, ...parts.pages.map((page) => ({ method: 'GET', path: page.path }))]
   const there = all.filter((route) => matches(route.path, path))
@@ -367,7 +367,7 @@ function nothingThere(parts: ServerParts, request: FastifyRequest): Failure {
 }
 
 /** "PATCH /keys/grantable" would otherwise be taken for a change of the key "grantable". */
-function shadowsOf(routes: Route[]): { method: Route['method']; url: string }[] {
+function shadowedMethods(routes: Route[]): { method: Route['method']; url: string }[] {
   const exists = new Set(routes.map(({ method, path }) => `${method} ${path}`))
   const shadows = routes.flatMap(({ path: url }) =>
     routes
@@ -399,7 +399,7 @@ const SOCKET_CODES: Record<string, ErrorCode> = {
 }
 
 /** What is not even HTTP: there is no request to answer, only a socket to tell and to close. */
-function refuseBytes(error: { code: string }, socket: import('node:net').Socket): void {
+function answerClientError(error: { code: string }, socket: import('node:net').Socket): void {
   // Whoever is still sending would lose the answer if the connection closed on them: the rest is let run past.
   if (refused.has(socket)) return
   if (error.code === 'ECONNRESET' || !socket.writable) {
@@ -419,8 +419,8 @@ function refuseBytes(error: { code: string }, socket: import('node:net').Socket)
   refused.add(socket)
   socket.removeAllListeners('data')
   socket.resume()
-  setTimeout(() => socket.destroy(), LET_RUN_PAST_MS).unref()
+  setTimeout(() => socket.destroy(), LINGER_MS).unref()
 }
 
 const refused = new WeakSet<object>()
-const LET_RUN_PAST_MS = 1_000
+const LINGER_MS = 1_000

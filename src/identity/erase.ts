@@ -5,22 +5,27 @@
 // The locks come in the order that everyone takes them in: stores, members, the user. What came to be before the last of
 // them was held is seen then, and the request begins anew (`CallerChanged`); what comes after finds the user gone.
 
-import { keysMadeBy, revokeKeys } from '../access/made-keys.ts'
-import { checkRecentSignIn } from '../access/recent.ts'
-import { CallerChanged } from '../access/standing.ts'
-import type { UserCaller } from '../caller.ts'
-import { now } from '../clock.ts'
+import { keysCreatedBy, revokeKeys } from '../auth/made-keys.ts'
+import { checkRecentSignIn } from '../auth/recent-sign-in.ts'
+import { CallerChanged } from '../auth/recheck.ts'
+import type { UserCaller } from '../core/caller.ts'
+import { now } from '../core/clock.ts'
+import { fail } from '../core/errors.ts'
+import { type Permission, permissionsOf, type Role } from '../core/permissions.ts'
 import { type Db, sql } from '../db/db.ts'
-import { fail } from '../errors.ts'
-import { type EventRow, newEvent, writeEvents } from '../events/event.ts'
-import type { Here } from '../here.ts'
-import { destroySecrets } from '../idempotency/retry.ts'
-import { type Permission, permissionsOf, type Role } from '../permissions.ts'
+import { type EventRow, newEvent, writeEvents } from '../events/write.ts'
+import { destroyReplayableSecrets } from '../idempotency/idempotency.ts'
+import type { Instance } from '../instance.ts'
 
-export async function eraseUser(tx: Db, here: Here, caller: UserCaller, fate: 'keep' | 'revoke'): Promise<void> {
+export async function eraseUser(
+  tx: Db,
+  instance: Instance,
+  caller: UserCaller,
+  cascade: 'keep' | 'revoke',
+): Promise<void> {
   await checkRecentSignIn(tx, caller)
   const stores = await lockAll(tx, caller)
-  if (fate === 'revoke') await revokeTheirKeys(tx, here, caller, stores)
+  if (cascade === 'revoke') await revokeTheirKeys(tx, instance, caller, stores)
   await withdrawInvitations(tx, caller)
   await tx.query(sql`delete from members where user_id = ${caller.id}`)
   await tx.query(sql`delete from sessions where user_id = ${caller.id}`)
@@ -30,7 +35,7 @@ export async function eraseUser(tx: Db, here: Here, caller: UserCaller, fate: 'k
            data_key_kid = null, erased_at = ${now()}, updated_at = ${now()}
      where id = ${caller.id}`)
   const left = (store: Store): EventRow => newEvent(caller, store.id, 'member.left', caller.id, { role: store.role })
-  await writeEvents(tx, [...stores.map(left), newEvent(caller, null, 'user.erased', caller.id, { keys: fate })])
+  await writeEvents(tx, [...stores.map(left), newEvent(caller, null, 'user.erased', caller.id, { keys: cascade })])
 }
 
 /** What the user is in a store that is not deleted. */
@@ -67,7 +72,7 @@ async function lockAll(tx: Db, caller: UserCaller): Promise<Store[]> {
   const stores = await storesOf(tx, caller)
   const ids = new Set(locked.map(({ id }) => id))
   if (stores.some(({ id }) => !ids.has(id))) throw new CallerChanged()
-  keepOwners(stores)
+  requireOtherOwners(stores)
   return stores
 }
 
@@ -83,7 +88,7 @@ function storesOf(tx: Db, caller: UserCaller): Promise<Store[]> {
 }
 
 /** A store keeps at least one owner: whoever is the last hands it over or deletes it first. */
-function keepOwners(stores: Store[]): void {
+function requireOtherOwners(stores: Store[]): void {
   const orphaned = stores.filter(({ role, owners }) => role === 'OWNER' && owners < 2)
   if (orphaned.length > 0)
     fail('last_owner', {
@@ -94,10 +99,10 @@ function keepOwners(stores: Store[]): void {
 }
 
 /** Only where they may revoke keys today: leaving is no way to take more than one's own away. */
-async function revokeTheirKeys(tx: Db, here: Here, caller: UserCaller, stores: Store[]): Promise<void> {
+async function revokeTheirKeys(tx: Db, instance: Instance, caller: UserCaller, stores: Store[]): Promise<void> {
   for (const { id: storeId, role, permissions } of stores) {
-    if (!permissionsOf(here.permissions, role, permissions).includes('MANAGE_KEYS')) continue
-    const ids = await keysMadeBy(tx, { storeId, userId: caller.id })
+    if (!permissionsOf(instance.permissions, role, permissions).includes('MANAGE_KEYS')) continue
+    const ids = await keysCreatedBy(tx, { storeId, userId: caller.id })
     await revokeKeys(tx, caller, storeId, ids, 'its maker was erased')
   }
 }
@@ -120,7 +125,7 @@ async function withdrawInvitations(tx: Db, caller: UserCaller): Promise<void> {
     update invitations
        set email = null
      where accepted_by = ${caller.id}`)
-  await destroySecrets(
+  await destroyReplayableSecrets(
     tx,
     withdrawn.map(({ id }) => id),
   )

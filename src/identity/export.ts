@@ -1,5 +1,5 @@
 // All that is held about a user, for the user: every list whole, each read a page at a time as the answer is sent (see
-// http/pieces.ts), so that whoever has very much costs no more memory than a page, and nobody's transaction stays open. Each
+// http/json-stream.ts), so that whoever has very much costs no more memory than a page, and nobody's transaction stays open. Each
 // list is found by an index that leads to this user's rows and to no others.
 //
 // Between two pages the world goes on. What moves meanwhile (an address that is deleted becomes a version, a default
@@ -8,34 +8,34 @@
 // The addresses are another resource's, but they are this user's: they are read here with plain SQL and opened with the
 // user's own key.
 
-import { openAddress, unwrapDataKey } from '../access/data-key.ts'
+import { openAddress, unwrapDataKey } from '../auth/data-key.ts'
 import type { NormalAddress } from '../billing/schema.ts'
-import type { UserCaller } from '../caller.ts'
-import { now } from '../clock.ts'
+import type { UserCaller } from '../core/caller.ts'
+import { now } from '../core/clock.ts'
+import { fail } from '../core/errors.ts'
+import { type Permission, permissionsOf, type Role } from '../core/permissions.ts'
+import type { Answer, Paged } from '../core/route.ts'
 import { type Db, sql } from '../db/db.ts'
-import { fail } from '../errors.ts'
-import type { Here } from '../here.ts'
-import { type Permission, permissionsOf, type Role } from '../permissions.ts'
-import type { Answer, InPages } from '../route.ts'
-import { newTurns } from '../turns.ts'
+import type { Instance } from '../instance.ts'
+import { newSemaphore } from '../limits/semaphore.ts'
 import type { Export } from './schema.ts'
 
 const PAGE = 500
 
 /** Pages are read two at a time, whoever asks. More exports than can wait here are never under way. */
-const inTurn = newTurns(2, 1_000)
+const exportSlots = newSemaphore(2, 1_000)
 
-export async function exportUser(db: Db, here: Here, caller: UserCaller): Promise<Answer<InPages<Export>>> {
+export async function exportUser(db: Db, instance: Instance, caller: UserCaller): Promise<Answer<Paged<Export>>> {
   const user = await readAccount(db, caller)
   return {
     body: {
       exportedAt: now().toISOString(),
       user,
       sessions: sessionsOf(db, caller),
-      memberships: membershipsOf(db, here, caller),
-      invitations: invitationsOf(db, here, caller),
-      addresses: addressesOf(db, here, caller),
-      addressVersions: versionsOf(db, here, caller),
+      memberships: membershipsOf(db, instance, caller),
+      invitations: invitationsOf(db, instance, caller),
+      addresses: addressesOf(db, instance, caller),
+      addressVersions: versionsOf(db, instance, caller),
       addressDefaults: defaultsOf(db, caller),
       events: eventsOf(db, caller),
       eventsByOthers: eventsByOthers(db, caller),
@@ -53,8 +53,8 @@ async function* pagesOf<Row, Item>(
   show: (row: Row) => Item,
 ): AsyncGenerator<Item[]> {
   for (let below = LAST; ; ) {
-    const rows = await inTurn(async () => {
-      await mayStill(db, caller)
+    const rows = await exportSlots(async () => {
+      await recheckSession(db, caller)
       return read(below)
     })
     yield rows.map(show)
@@ -67,7 +67,7 @@ async function* pagesOf<Row, Item>(
 const LAST = '~'
 
 /** Whoever takes long to read may have been signed out or erased meanwhile, and hears no more. */
-async function mayStill(db: Db, caller: UserCaller): Promise<void> {
+async function recheckSession(db: Db, caller: UserCaller): Promise<void> {
   const there = await db.one(sql`
     select id
       from users
@@ -134,7 +134,7 @@ type MembershipRow = {
 }
 
 /** In stores that were deleted too, for as long as these are kept. */
-function membershipsOf(db: Db, here: Here, caller: UserCaller) {
+function membershipsOf(db: Db, instance: Instance, caller: UserCaller) {
   const read = (below: string) =>
     db.query<MembershipRow>(sql`
       select store.id, store.name, member.role, member.permissions, member.created_at, member.updated_at
@@ -148,7 +148,7 @@ function membershipsOf(db: Db, here: Here, caller: UserCaller) {
     storeId: row.id,
     storeName: row.name,
     role: row.role,
-    permissions: permissionsOf(here.permissions, row.role, row.permissions) as string[],
+    permissions: permissionsOf(instance.permissions, row.role, row.permissions) as string[],
     createdAt: row.created_at.toISOString(),
     updatedAt: row.updated_at.toISOString(),
   }))
@@ -166,7 +166,7 @@ type InvitationRow = {
   withdrawn_at: Date | null
 }
 
-function invitationsOf(db: Db, here: Here, caller: UserCaller) {
+function invitationsOf(db: Db, instance: Instance, caller: UserCaller) {
   return pagesOf(
     db,
     caller,
@@ -177,7 +177,7 @@ function invitationsOf(db: Db, here: Here, caller: UserCaller) {
       storeId: row.store_id,
       email: row.email,
       role: row.role,
-      permissions: permissionsOf(here.permissions, row.role, row.permissions) as string[],
+      permissions: permissionsOf(instance.permissions, row.role, row.permissions) as string[],
       createdAt: row.created_at.toISOString(),
       expiresAt: row.expires_at.toISOString(),
       acceptedAt: row.accepted_at?.toISOString() ?? null,
@@ -212,8 +212,12 @@ function readInvitations(db: Db, caller: UserCaller, below: string): Promise<Inv
 type Kept = { address: NormalAddress; warnings: Export['addresses'][number]['warnings']; formatted?: string[] }
 
 /** As it is kept, with its warnings and its label. (The first addresses were kept without one.) */
-function open(here: Here, caller: UserCaller, row: { id: string; user_id: string; version: number; sealed: Buffer }) {
-  const { address, warnings, formatted = [] } = openAddress<Kept>(unwrapDataKey(here.keyring, caller), row)
+function open(
+  instance: Instance,
+  caller: UserCaller,
+  row: { id: string; user_id: string; version: number; sealed: Buffer },
+) {
+  const { address, warnings, formatted = [] } = openAddress<Kept>(unwrapDataKey(instance.keyring, caller), row)
   return { ...address, warnings, formatted }
 }
 
@@ -229,7 +233,7 @@ type AddressRow = {
 }
 
 /** In every store, also where the user has no part any more. */
-function addressesOf(db: Db, here: Here, caller: UserCaller) {
+function addressesOf(db: Db, instance: Instance, caller: UserCaller) {
   const read = (below: string) =>
     db.query<AddressRow>(sql`
       select id, store_id, user_id, is_default, sealed, version, created_at, updated_at
@@ -241,7 +245,7 @@ function addressesOf(db: Db, here: Here, caller: UserCaller) {
   return pagesOf(db, caller, read, idOf, (row) => ({
     id: row.id,
     storeId: row.store_id,
-    ...open(here, caller, row),
+    ...open(instance, caller, row),
     isDefault: row.is_default,
     version: row.version,
     createdAt: row.created_at.toISOString(),
@@ -252,7 +256,7 @@ function addressesOf(db: Db, here: Here, caller: UserCaller) {
 type VersionRow = Omit<AddressRow, 'is_default' | 'updated_at'> & { at: Date; until: Date }
 
 /** What they were, also of those that were deleted. */
-function versionsOf(db: Db, here: Here, caller: UserCaller) {
+function versionsOf(db: Db, instance: Instance, caller: UserCaller) {
   const read = (below: string) => {
     const [id, version = '0'] = below.split(' ')
     return db.query<VersionRow>(sql`
@@ -267,7 +271,7 @@ function versionsOf(db: Db, here: Here, caller: UserCaller) {
   return pagesOf(db, caller, read, placeOf, (row) => ({
     id: row.id,
     storeId: row.store_id,
-    ...open(here, caller, row),
+    ...open(instance, caller, row),
     version: row.version,
     createdAt: row.created_at.toISOString(),
     from: row.at.toISOString(),
@@ -358,7 +362,7 @@ async function* eventsByOthers(db: Db, caller: UserCaller) {
 
 /** An invitation is made once and withdrawn once at most: of a page of them there are few. */
 function eventsOfInvitations(db: Db, caller: UserCaller, ids: string[]): Promise<Others[]> {
-  return inTurn(() =>
+  return exportSlots(() =>
     db.query<Others>(sql`
       select id, store_id, type, at, subject, actor ->> 'kind' as kind, data
         from events

@@ -2,16 +2,16 @@
 // once and the rest wait their turn; past a bound they are told to come back.
 
 import { hash, verify } from '@node-rs/argon2'
-import type { Fault } from '../errors.ts'
-import { randomBytes } from '../secrets.ts'
-import { newTurns } from '../turns.ts'
+import type { Fault } from '../core/errors.ts'
+import { randomBytes } from '../crypto/tokens.ts'
+import { newSemaphore } from '../limits/semaphore.ts'
 
 const COST = { memoryCost: 19_456, timeCost: 2, parallelism: 1 }
 const AT_ONCE = 4
-const MOST_WAITING = 200
+const MAX_WAITING = 200
 
 export function hashPassword(password: string): Promise<string> {
-  return inTurn(() => hash(password.normalize('NFC'), COST))
+  return passwordSlots(() => hash(password.normalize('NFC'), COST))
 }
 
 /** Takes as long for a user who does not exist: then it is held against a hash that nobody's password has. */
@@ -23,12 +23,12 @@ export async function passwordMatches(stored: string | null, password: string): 
 }
 let decoy: Promise<string> | undefined
 
-export const inTurn = newTurns(AT_ONCE, MOST_WAITING)
+export const passwordSlots = newSemaphore(AT_ONCE, MAX_WAITING)
 
 /** Words that the commonest long passwords are built from. */
 const COMMON =
   /(password|passwort|passw0rd|p@ssw[o0]rd|qwertyuiop|qwertz|qwerty|asdfghjkl|asdf|zxcvbnm|zxcvbn|1q2w3e4r5t|1q2w3e4r|1qaz2wsx|qazwsx|iloveyou|letmein|welcome|administrator|admin|changeme|default|secret|monkey|dragon|football|baseball|sunshine|princess|superman|batman|trustno1|starwars|master|login|access|hello|whatever|storekeeper|abcdefghijklmnopqrstuvwxyz|abcdefgh|abcdef|abc)/g
-const LEAST_LEFT = 6
+const MIN_LEFT = 6
 
 /** What is left when common words, runs and repeats are taken away must still be something. */
 export function checkPassword(password: string, email: string, pointer: string, faults: Fault[]): void {
@@ -40,7 +40,7 @@ export function checkPassword(password: string, email: string, pointer: string, 
     .replace(/(012345678?9?|123456?7?8?9?0?|987654?3?2?1?0?|!@#\$%\^?&?\*?\(?\)?)/g, '')
     .replace(/(.+?)\1{2,}/gs, '$1')
     .replace(/\s/g, '')
-  if (new Set(left).size >= LEAST_LEFT) return
+  if (new Set(left).size >= MIN_LEFT) return
   faults.push({
     pointer,
     code: 'too_common',

@@ -7,12 +7,12 @@ import { text } from 'node:stream/consumers'
 import { expect, onTestFinished, test, vi } from 'vitest'
 import { NEW_ADDRESS, NEW_KEY, type Person, type Reply, type Shop, shop } from '../../tests/shop.ts'
 import { everyRow, filesOf, nobodyLooksBack, walPosition } from '../../tests/traces.ts'
-import { newDataKey } from '../access/data-key.ts'
-import { MINUTE, travel } from '../clock.ts'
-import { newKeyring, Secret } from '../secrets.ts'
+import { newDataKey } from '../auth/data-key.ts'
+import { MINUTE, travel } from '../core/clock.ts'
+import { newKeyring, Secret } from '../crypto/tokens.ts'
 
 const mark = () => `m${randomBytes(9).toString('hex')}`
-const MOMENT = expect.stringMatching(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/)
+const RFC_3339 = expect.stringMatching(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/)
 
 /** Joins the shop as a customer. */
 async function customer({ api, store, owner, person }: Shop): Promise<Person> {
@@ -42,25 +42,25 @@ test('200: a user gets all that is held about them, as a file, and nothing of an
   expect(reply.status).toBe(200)
   expect(reply.headers.get('content-disposition')).toBe(`attachment; filename="${ada.id}.json"`)
   expect(reply.headers.get('cache-control')).toBe('no-store')
-  const moments = { createdAt: MOMENT, updatedAt: MOMENT }
+  const moments = { createdAt: RFC_3339, updatedAt: RFC_3339 }
   const invitation = {
     id: expect.any(String),
     storeId: store.id,
     email: ada.email,
-    createdAt: MOMENT,
-    expiresAt: MOMENT,
+    createdAt: RFC_3339,
+    expiresAt: RFC_3339,
   }
   expect(reply.body).toEqual({
-    exportedAt: MOMENT,
+    exportedAt: RFC_3339,
     user: { id: ada.id, email: ada.email, name: 'A staff', issuer: null, subject: null, ...moments },
     sessions: [
       {
         id: expect.stringMatching(/^sess_/),
         userAgent: 'node',
         ip: '127.0.0.1',
-        createdAt: MOMENT,
-        lastUsedAt: MOMENT,
-        expiresAt: MOMENT,
+        createdAt: RFC_3339,
+        lastUsedAt: RFC_3339,
+        expiresAt: RFC_3339,
       },
     ],
     memberships: [
@@ -69,7 +69,7 @@ test('200: a user gets all that is held about them, as a file, and nothing of an
     ],
     invitations: [
       { ...invitation, role: 'MANAGER', permissions: held, acceptedAt: null, withdrawnAt: null },
-      { ...invitation, role: 'STAFF', permissions: ['READ', 'WRITE'], acceptedAt: MOMENT, withdrawnAt: null },
+      { ...invitation, role: 'STAFF', permissions: ['READ', 'WRITE'], acceptedAt: RFC_3339, withdrawnAt: null },
     ],
     addresses: [
       {
@@ -87,12 +87,12 @@ test('200: a user gets all that is held about them, as a file, and nothing of an
       },
     ],
     addressVersions: [],
-    addressDefaults: [{ storeId: store.id, addressId: expect.stringMatching(/^addr_/), from: MOMENT, until: null }],
+    addressDefaults: [{ storeId: store.id, addressId: expect.stringMatching(/^addr_/), from: RFC_3339, until: null }],
     events: ['store.created', 'address.created', 'member.joined', 'session.created', 'user.created'].map((type) => ({
       id: expect.stringMatching(/^evt_/),
       storeId: /^(session|user)\./.test(type) ? null : expect.stringMatching(/^store_/),
       type,
-      at: MOMENT,
+      at: RFC_3339,
       subject: expect.any(String),
       ip: '127.0.0.1',
     })),
@@ -103,7 +103,7 @@ test('200: a user gets all that is held about them, as a file, and nothing of an
       id: expect.stringMatching(/^evt_/),
       storeId: store.id,
       type: 'member.invited',
-      at: MOMENT,
+      at: RFC_3339,
       subject: expect.stringMatching(/^inv_/),
       by: 'user',
       data,
@@ -133,7 +133,7 @@ test('what an address was is in it too, also of one that was deleted', async () 
   await api.delete(`${billing}/${id}`, { as })
   const { body } = await api.get('/v1/user/export', { as })
   expect(body.addresses).toEqual([])
-  const moments = { createdAt: MOMENT, from: MOMENT, until: MOMENT }
+  const moments = { createdAt: RFC_3339, from: RFC_3339, until: RFC_3339 }
   const nothing = { company: null, taxId: null, addressLine2: null, warnings: [] }
   const version = (n: number) => ({
     id,
@@ -181,9 +181,9 @@ test('which address was the default when is in it, also of those that were delet
   const { addressDefaults } = (await api.get('/v1/user/export', { as })).body
   const time = (addressId: string, from: unknown, until: unknown) => ({ storeId: store.id, addressId, from, until })
   expect(addressDefaults).toEqual([
-    time(second.id, MOMENT, null),
-    time(first.id, MOMENT, MOMENT),
-    time(second.id, second.createdAt, MOMENT),
+    time(second.id, RFC_3339, null),
+    time(first.id, RFC_3339, RFC_3339),
+    time(second.id, second.createdAt, RFC_3339),
     time(first.id, first.createdAt, second.createdAt),
   ])
   // One ends where the next begins.
@@ -217,7 +217,7 @@ test('what others did to a user is in it, but not who they are, also when the us
     id: expect.stringMatching(/^evt_/),
     storeId: store.id,
     type,
-    at: MOMENT,
+    at: RFC_3339,
     subject,
     by,
     data,

@@ -1,16 +1,14 @@
 // How HTTP speaks of accounts and sessions.
 
 import type { Static } from 'typebox'
-import { SESSION_COOKIE } from '../access/credential.ts'
-import { Words } from '../check.ts'
-import { later, now } from '../clock.ts'
-import { readEmail } from '../email.ts'
-import type { Fault } from '../errors.ts'
-import { PageQuery } from '../page.ts'
-import { type Answer, type Route, route } from '../route.ts'
-import { Type } from '../type.ts'
-import { eraseUser } from './erase.ts'
-import { exportUser } from './export.ts'
+import { SESSION_COOKIE } from '../auth/credential.ts'
+import { addMs, now } from '../core/clock.ts'
+import { parseEmail } from '../core/email.ts'
+import type { Fault } from '../core/errors.ts'
+import { PageQuery } from '../core/pagination.ts'
+import { type Answer, type Route, route } from '../core/route.ts'
+import { Type } from '../schema/type.ts'
+import { OneOf } from '../schema/validate.ts'
 import {
   changePassword,
   endOtherSessions,
@@ -21,7 +19,9 @@ import {
   signIn,
   signOut,
   signUp,
-} from './identity.ts'
+} from './accounts.ts'
+import { eraseUser } from './erase.ts'
+import { exportUser } from './export.ts'
 import { checkPassword } from './passwords.ts'
 import { Export, Me, PasswordChange, Sessions, SignedIn, SignIn, SignUp } from './schema.ts'
 
@@ -30,33 +30,34 @@ export const identityRoutes: Route[] = [
     {
       method: 'POST',
       path: '/v1/auth/sign-up',
-      needs: 'nothing',
+      needs: 'public',
       summary: 'Make an account',
       description: 'Makes a user and signs them in. The token is a session: send it as `Authorization: Bearer …`.',
       body: SignUp,
-      reads: (body, _here, faults) => readSignUp(body, faults),
+      parse: (body, _here, faults) => parseSignUp(body, faults),
       returns: [201, SignedIn],
       errors: ['email_taken', 'sign_up_closed', 'invitation_mismatch'],
-      ownTransaction: true,
+      effect: 'own',
       example: { body: { email: 'ada@example.com', password: 'correct horse battery staple', name: 'Ada Lovelace' } },
     },
-    async ({ db, here, body, from }) => signedIn(await signUp(db, here, body, from), body.cookie),
+    async ({ db, instance, body, request }) => signedIn(await signUp(db, instance, body, request), body.cookie),
   ),
   route(
     {
       method: 'POST',
       path: '/v1/auth/sign-in',
-      needs: 'nothing',
+      needs: 'public',
       summary: 'Sign in',
       description:
         'An unknown e-mail and a wrong password look the same. After 10 failures in 15 minutes, for the account or from the address, further tries are answered 429.',
       body: SignIn,
       returns: [200, SignedIn],
       errors: ['invalid_credentials'],
-      ownTransaction: true,
+      effect: 'own',
       example: { body: { email: 'ada@example.com', password: 'correct horse battery staple' } },
     },
-    async ({ db, here, body, from }) => signedIn(await signIn(db, here, body, from), body.cookie === true),
+    async ({ db, instance, body, request }) =>
+      signedIn(await signIn(db, instance, body, request), body.cookie === true),
   ),
   route(
     {
@@ -82,7 +83,7 @@ export const identityRoutes: Route[] = [
         'The user, and the stores they have a part in, with their role and permissions in each (the newest 100).',
       returns: [200, Me],
     },
-    async ({ db, here, caller }) => ({ body: (await readMe(db, here, caller)) as Static<typeof Me> }),
+    async ({ db, instance, caller }) => ({ body: (await readMe(db, instance, caller)) as Static<typeof Me> }),
   ),
   route(
     {
@@ -95,7 +96,7 @@ export const identityRoutes: Route[] = [
       query: Type.Object(
         {
           keys: Type.Optional(
-            Words(['keep', 'revoke'], { default: 'keep', description: 'What becomes of the keys you made.' }),
+            OneOf(['keep', 'revoke'], { default: 'keep', description: 'What becomes of the keys you made.' }),
           ),
         },
         { additionalProperties: false },
@@ -103,8 +104,8 @@ export const identityRoutes: Route[] = [
       returns: [204, null],
       errors: ['recent_sign_in_required', 'last_owner'],
     },
-    async ({ db, here, caller, query }) => {
-      await eraseUser(db, here, caller, query.keys ?? 'keep')
+    async ({ db, instance, caller, query }) => {
+      await eraseUser(db, instance, caller, query.keys ?? 'keep')
       return { body: null, headers: { 'set-cookie': sessionCookie('', 0) } }
     },
   ),
@@ -117,9 +118,9 @@ export const identityRoutes: Route[] = [
       description:
         'Account, sessions, memberships, invitations, addresses in every store with all they were, what you did and what others did to you, complete, as one JSON file to download. It is sent as it is read: when it breaks off, ask again. Two at a time for each user.',
       returns: [200, Export],
-      inPages: true,
+      answer: 'paged',
     },
-    ({ db, here, caller }) => exportUser(db, here, caller),
+    ({ db, instance, caller }) => exportUser(db, instance, caller),
   ),
   route(
     {
@@ -131,8 +132,8 @@ export const identityRoutes: Route[] = [
       query: Type.Object(PageQuery, { additionalProperties: false }),
       returns: [200, Sessions],
     },
-    async ({ db, here, caller, query }) => ({
-      body: (await listSessions(db, here, caller, query)) as Static<typeof Sessions>,
+    async ({ db, instance, caller, query }) => ({
+      body: (await listSessions(db, instance, caller, query)) as Static<typeof Sessions>,
     }),
   ),
   route(
@@ -168,19 +169,19 @@ export const identityRoutes: Route[] = [
       body: PasswordChange,
       returns: [204, null],
       errors: ['invalid_credentials'],
-      ownTransaction: true,
+      effect: 'own',
       example: {
         body: { currentPassword: 'correct horse battery staple', newPassword: 'another horse, another battery' },
       },
     },
-    async ({ db, here, caller, body, retry }) => ({
-      body: (await changePassword(db, here, caller, body, retry), null),
+    async ({ db, instance, caller, body, idempotency }) => ({
+      body: (await changePassword(db, instance, caller, body, idempotency), null),
     }),
   ),
 ]
 
-function readSignUp(body: Partial<SignUp>, faults: Fault[]) {
-  const email = readEmail(body.email, faults)
+function parseSignUp(body: Partial<SignUp>, faults: Fault[]) {
+  const email = parseEmail(body.email, faults)
   if (body.password !== undefined) checkPassword(body.password, email, '#/password', faults)
   return {
     email,
@@ -201,6 +202,6 @@ function signedIn(session: NewSession, asCookie: boolean): Answer<Static<typeof 
 
 /** The prefix makes the browser insist: this host alone, over TLS, for every path. */
 function sessionCookie(value: string, seconds: number): string {
-  const expires = later(seconds * 1000, seconds > 0 ? now() : new Date(0)).toUTCString()
+  const expires = addMs(seconds > 0 ? now() : new Date(0), seconds * 1000).toUTCString()
   return `${SESSION_COOKIE}=${value}; Path=/; Max-Age=${seconds}; Expires=${expires}; Secure; HttpOnly; SameSite=Strict`
 }

@@ -2,11 +2,11 @@
 
 import type { Static } from 'typebox'
 import { Address } from '../billing/schema.ts'
-import { Line, Moment, Nullable, Words } from '../check.ts'
-import { pageOf } from '../page.ts'
-import { ROLES } from '../permissions.ts'
+import { pageOf } from '../core/pagination.ts'
+import { ROLES } from '../core/permissions.ts'
+import { Type } from '../schema/type.ts'
+import { Line, Moment, Nullable, OneOf } from '../schema/validate.ts'
 import { Store } from '../stores/schema.ts'
-import { Type } from '../type.ts'
 
 const Email = Type.String({ minLength: 3, maxLength: 254, description: 'Upper and lower case are the same.' })
 const Password = Type.String({
@@ -63,7 +63,7 @@ export const Me = Type.Object(
     user: User,
     stores: Type.Array(
       Type.Object(
-        { store: Store, role: Words(ROLES), permissions: Type.Array(Type.String()) },
+        { store: Store, role: OneOf(ROLES), permissions: Type.Array(Type.String()) },
         { additionalProperties: false },
       ),
     ),
@@ -121,7 +121,7 @@ export const Export = Type.Object(
         {
           storeId: Type.String(),
           storeName: Type.String(),
-          role: Words(ROLES),
+          role: OneOf(ROLES),
           permissions: Type.Array(Type.String()),
           createdAt: Moment,
           updatedAt: Moment,
@@ -135,7 +135,7 @@ export const Export = Type.Object(
           id: Type.String(),
           storeId: Type.String(),
           email: Nullable(Type.String()),
-          role: Words(ROLES),
+          role: OneOf(ROLES),
           permissions: Type.Array(Type.String()),
           createdAt: Moment,
           expiresAt: Moment,
@@ -172,7 +172,7 @@ export const Export = Type.Object(
       Type.Object(
         {
           ...event,
-          by: Words(['user', 'key', 'service', 'system'], {
+          by: OneOf(['user', 'key', 'service', 'system'], {
             description: 'What kind of caller it was. Who it was is theirs.',
           }),
           data: Type.Unsafe<Record<string, unknown>>({

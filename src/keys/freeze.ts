@@ -1,14 +1,14 @@
 // The emergency brake: every key of a store stops at once, and works again when the store is thawed.
 
-import type { KeyCaller, UserCaller } from '../caller.ts'
-import { now } from '../clock.ts'
+import type { Manager } from '../core/caller.ts'
+import { now } from '../core/clock.ts'
 import { type Db, sql } from '../db/db.ts'
-import { newEvent, writeEvents } from '../events/event.ts'
+import { newEvent, writeEvents } from '../events/write.ts'
 
 /** Under the store's lock. Doing it again changes nothing, and affects no key. */
 export async function freezeKeys(
   tx: Db,
-  caller: UserCaller | KeyCaller,
+  caller: Manager,
   storeId: string,
   frozen: boolean,
 ): Promise<{ affected: number }> {

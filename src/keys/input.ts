@@ -1,22 +1,22 @@
 // What no schema can say about a new key: its permissions exist, its end lies ahead, its ranges are ranges, and its
 // metadata can be given back exactly as it came.
 
-import { isAddress, readRange } from '../access/ip.ts'
-import { readMoment, step } from '../check.ts'
-import { DAY, later, now } from '../clock.ts'
-import type { Fault } from '../errors.ts'
-import { readPermissions } from '../grant.ts'
-import type { Here } from '../here.ts'
-import type { Permission } from '../permissions.ts'
+import { isIp, parseRange } from '../auth/ip.ts'
+import { DAY, fromNow, now } from '../core/clock.ts'
+import type { Fault } from '../core/errors.ts'
+import { parsePermissions } from '../core/grant.ts'
+import type { Permission } from '../core/permissions.ts'
+import type { Instance } from '../instance.ts'
+import { parseDateTime, pointerToken } from '../schema/validate.ts'
 import type { Introspection, KeyChanges, KeyType, NewKey, Verification } from './schema.ts'
 
-const LONGEST_LIFE_MS = 3653 * DAY
+const MAX_LIFE_MS = 3653 * DAY
 const METADATA_BYTES = 16 * 1024
 const METADATA_MEMBERS = 50
 const METADATA_LEVELS = 8
 const DESCRIPTION_CHARACTERS = 500
 
-export type WantedKey = {
+export type KeySpec = {
   name: string
   type: KeyType
   permissions: Permission[]
@@ -27,33 +27,33 @@ export type WantedKey = {
 }
 
 /** What is absent stays as it is; null clears. */
-export type KeyWish = Partial<Omit<WantedKey, 'type'>> & { enabled?: boolean }
+export type KeyPatch = Partial<Omit<KeySpec, 'type'>> & { enabled?: boolean }
 
-export function readKeyChanges(body: KeyChanges, here: Here, faults: Fault[]): KeyWish {
+export function parseKeyChanges(body: KeyChanges, instance: Instance, faults: Fault[]): KeyPatch {
   const { name, enabled, permissions, metadata, expiresAt, ipAllowlist, rateLimit } = body
   return {
     ...(name === undefined ? {} : { name }),
     ...(enabled === undefined ? {} : { enabled }),
-    ...(permissions === undefined ? {} : { permissions: readPermissions(here.permissions, permissions, faults) }),
-    ...(metadata === undefined ? {} : { metadata: readMetadata(metadata, faults) }),
-    ...(expiresAt === undefined ? {} : { expiresAt: readExpiry(expiresAt, faults) }),
-    ...(ipAllowlist === undefined ? {} : { ipAllowlist: readAllowlist(ipAllowlist, faults) }),
+    ...(permissions === undefined ? {} : { permissions: parsePermissions(instance.permissions, permissions, faults) }),
+    ...(metadata === undefined ? {} : { metadata: parseMetadata(metadata, faults) }),
+    ...(expiresAt === undefined ? {} : { expiresAt: parseExpiry(expiresAt, faults) }),
+    ...(ipAllowlist === undefined ? {} : { ipAllowlist: parseAllowlist(ipAllowlist, faults) }),
     ...(rateLimit === undefined ? {} : { rateLimit }),
   }
 }
 
-export function readVerification(body: Partial<Verification>, _here: Here, faults: Fault[]): Verification {
-  checkAddress(body.ip, faults)
+export function parseVerification(body: Partial<Verification>, _here: Instance, faults: Fault[]): Verification {
+  checkIp(body.ip, faults)
   return { ...body, key: body.key ?? '' }
 }
 
-export function readIntrospection(body: Partial<Introspection>, _here: Here, faults: Fault[]): Introspection {
-  checkAddress(body.ip, faults)
+export function parseIntrospection(body: Partial<Introspection>, _here: Instance, faults: Fault[]): Introspection {
+  checkIp(body.ip, faults)
   return { ...body, token: body.token ?? '' }
 }
 
-function checkAddress(ip: string | undefined, faults: Fault[]): void {
-  if (ip !== undefined && !isAddress(ip))
+function checkIp(ip: string | undefined, faults: Fault[]): void {
+  if (ip !== undefined && !isIp(ip))
     faults.push({
       pointer: '#/ip',
       code: 'invalid_ip',
@@ -62,33 +62,33 @@ function checkAddress(ip: string | undefined, faults: Fault[]): void {
     })
 }
 
-export function readNewKey(body: Partial<NewKey>, here: Here, faults: Fault[]): WantedKey {
+export function parseNewKey(body: Partial<NewKey>, instance: Instance, faults: Fault[]): KeySpec {
   return {
     name: body.name ?? '',
     type: body.type ?? 'DEV',
-    permissions: readPermissions(here.permissions, body.permissions ?? [], faults),
-    metadata: readMetadata(body.metadata ?? {}, faults),
-    expiresAt: readExpiry(body.expiresAt ?? null, faults),
-    ipAllowlist: readAllowlist(body.ipAllowlist ?? null, faults),
+    permissions: parsePermissions(instance.permissions, body.permissions ?? [], faults),
+    metadata: parseMetadata(body.metadata ?? {}, faults),
+    expiresAt: parseExpiry(body.expiresAt ?? null, faults),
+    ipAllowlist: parseAllowlist(body.ipAllowlist ?? null, faults),
     rateLimit: body.rateLimit ?? null,
   }
 }
 
-function readExpiry(text: string | null, faults: Fault[]): Date | null {
-  const moment = text === null ? null : readMoment(text)
+function parseExpiry(text: string | null, faults: Fault[]): Date | null {
+  const moment = text === null ? null : parseDateTime(text)
   if (moment === null) return null
   const pointer = '#/expiresAt'
-  const example = later(90 * DAY).toISOString()
+  const example = fromNow(90 * DAY).toISOString()
   if (moment <= now()) faults.push({ pointer, code: 'not_in_future', detail: 'This must lie in the future.', example })
-  else if (moment > later(LONGEST_LIFE_MS))
+  else if (moment > fromNow(MAX_LIFE_MS))
     faults.push({ pointer, code: 'too_far', detail: 'This may lie at most 10 years ahead.', example })
   return moment
 }
 
-function readAllowlist(given: string[] | null, faults: Fault[]): string[] | null {
+function parseAllowlist(given: string[] | null, faults: Fault[]): string[] | null {
   if (given === null) return null
   const ranges = given.map((text, i) => {
-    const range = readRange(text.trim())
+    const range = parseRange(text.trim())
     if (range === null)
       faults.push({
         pointer: `#/ipAllowlist/${i}`,
@@ -101,33 +101,35 @@ function readAllowlist(given: string[] | null, faults: Fault[]): string[] | null
   return [...new Set(ranges)]
 }
 
-function readMetadata(metadata: Record<string, unknown>, faults: Fault[]): Record<string, unknown> {
-  const found = (pointer: string, code: string, detail: string) => faults.push({ pointer, code, detail })
+function parseMetadata(metadata: Record<string, unknown>, faults: Fault[]): Record<string, unknown> {
+  const report = (pointer: string, code: string, detail: string) => faults.push({ pointer, code, detail })
   if (Object.keys(metadata).length > METADATA_MEMBERS)
-    found('#/metadata', 'too_many_members', `This may have at most ${METADATA_MEMBERS} members.`)
+    report('#/metadata', 'too_many_members', `This may have at most ${METADATA_MEMBERS} members.`)
   if (Buffer.byteLength(JSON.stringify(metadata)) > METADATA_BYTES)
-    found('#/metadata', 'too_long', 'This may have at most 16 KiB as JSON.')
-  checkDescription(metadata.description, found)
-  const levels = checkValue(metadata, '#/metadata', found)
-  if (levels > METADATA_LEVELS) found('#/metadata', 'too_deep', `This may be at most ${METADATA_LEVELS} levels deep.`)
+    report('#/metadata', 'too_long', 'This may have at most 16 KiB as JSON.')
+  checkDescription(metadata.description, report)
+  const levels = checkValue(metadata, '#/metadata', report)
+  if (levels > METADATA_LEVELS) report('#/metadata', 'too_deep', `This may be at most ${METADATA_LEVELS} levels deep.`)
   return metadata
 }
 
-type Found = (pointer: string, code: string, detail: string) => void
+type ReportFault = (pointer: string, code: string, detail: string) => void
 
-function checkDescription(description: unknown, found: Found): void {
+function checkDescription(description: unknown, report: ReportFault): void {
   const pointer = '#/metadata/description'
   if (description === undefined) return
-  if (typeof description !== 'string') found(pointer, 'invalid_type', 'This must be a string.')
+  if (typeof description !== 'string') report(pointer, 'invalid_type', 'This must be a string.')
   else if ([...description].length > DESCRIPTION_CHARACTERS)
-    found(pointer, 'too_long', `This may have at most ${DESCRIPTION_CHARACTERS} characters.`)
+    report(pointer, 'too_long', `This may have at most ${DESCRIPTION_CHARACTERS} characters.`)
 }
 
 /** How deep it goes. A whole number too large to be exact is refused, not rounded; fractions are as exact as JSON's readers are. */
-function checkValue(value: unknown, pointer: string, found: Found): number {
+function checkValue(value: unknown, pointer: string, report: ReportFault): number {
   if (typeof value === 'number' && Math.abs(value) > Number.MAX_SAFE_INTEGER)
-    found(pointer, 'unsafe_number', 'This number is too large to be kept exactly. Send it as a string.')
+    report(pointer, 'unsafe_number', 'This number is too large to be kept exactly. Send it as a string.')
   if (typeof value !== 'object' || value === null) return 0
-  const inner = Object.entries(value).map(([name, member]) => checkValue(member, `${pointer}/${step(name)}`, found))
+  const inner = Object.entries(value).map(([name, member]) =>
+    checkValue(member, `${pointer}/${pointerToken(name)}`, report),
+  )
   return 1 + Math.max(0, ...inner)
 }

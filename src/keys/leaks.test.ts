@@ -3,10 +3,10 @@ import { expect, onTestFinished, test, vi } from 'vitest'
 import { playGithub, signedHeaders } from '../../tests/github.ts'
 import { questionsAt } from '../../tests/questions.ts'
 import { type Api, NEW_KEY, type Shop, shop } from '../../tests/shop.ts'
-import { DAY, HOUR, later, MINUTE, now, SECOND, travel } from '../clock.ts'
 import { readConfig } from '../config.ts'
-import { mintToken, sha256 } from '../secrets.ts'
-import { tellExpiring } from './watch.ts'
+import { DAY, fromNow, HOUR, MINUTE, now, SECOND, travel } from '../core/clock.ts'
+import { mintToken, sha256 } from '../crypto/tokens.ts'
+import { sendExpiryNotices } from './usage-report.ts'
 
 const ACCEPTED = [200, { accepted: true }]
 const SYSTEM = { kind: 'system', id: 'storekeeper', credential: 'storekeeper', ip: null }
@@ -148,8 +148,8 @@ test('within the grace the key verifies and opens nothing here, the store is tol
 
   const { expiresAt } = await readKey(world, id)
   expect((await api.get(path, { as: key })).status).toBe(401)
-  await tellExpiring(service.db)
-  await tellExpiring(service.db)
+  await sendExpiryNotices(service.db)
+  await sendExpiryNotices(service.db)
   expect((await eventsOf(world, id)).map(({ type, data }) => ({ type, data }))).toEqual([
     { type: 'key.leaked', data: { source: 'report', action: 'shortened', expiresAt } },
     { type: 'key.expiring', data: { expiresAt, days: 1 } },
@@ -164,7 +164,7 @@ test('within the grace the key verifies and opens nothing here, the store is tol
 test('an end that is nearer than the grace stays as it is', async () => {
   const world = await shop()
   await setGrace(world, 3600)
-  const { id, key, expiresAt } = await newKey(world, { expiresAt: later(10 * MINUTE).toISOString() })
+  const { id, key, expiresAt } = await newKey(world, { expiresAt: fromNow(10 * MINUTE).toISOString() })
   const before = await readKey(world, id)
   expect(await report(world.api, key)).toEqual(ACCEPTED)
   expect(await readKey(world, id)).toEqual(before)
@@ -187,7 +187,7 @@ test('of a key that was revoked or has expired it is only noted that it leaked',
   const { api, owner, keys } = world
   const revoked = await newKey(world)
   await api.delete(`${keys}/${revoked.id}?reason=tidying`, { as: owner.token })
-  const expired = await newKey(world, { expiresAt: later(MINUTE).toISOString() })
+  const expired = await newKey(world, { expiresAt: fromNow(MINUTE).toISOString() })
   travel(2 * MINUTE)
   for (const { id, key, expiresAt } of [revoked, expired]) {
     const before = await readKey(world, id)
@@ -635,7 +635,7 @@ test('GitHub’s keys are fetched once an hour, and for a new one at most once a
   expect(github.asked()).toBe(1)
 
   const old = github.sign([])
-  github.changeKey()
+  github.updateKey()
   // The set was fetched a moment ago: nobody makes us fetch it again so soon.
   expect([await send(), await send(old), github.asked()]).toEqual([403, 200, 1])
   travel(MINUTE)

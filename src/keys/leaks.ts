@@ -4,31 +4,31 @@
 // store's own back ends, but nobody gets in here with it; a new secret gives the key its own end back. A report counts once for each
 // secret, so that it cannot undo what a manager decided after it.
 
-import { type KnownKey, lookUpKey } from '../access/known-keys.ts'
-import { later, now, SECOND } from '../clock.ts'
+import { type CachedKey, lookUpKey } from '../auth/key-cache.ts'
+import { addMs, now, SECOND } from '../core/clock.ts'
+import type { Answer } from '../core/route.ts'
+import { isKeyToken, sha256 } from '../crypto/tokens.ts'
 import { type Db, sql } from '../db/db.ts'
-import { newEvent, SYSTEM, writeEvents } from '../events/event.ts'
-import type { Here } from '../here.ts'
-import type { Answer } from '../route.ts'
-import { isKeyToken, sha256 } from '../secrets.ts'
-import { type LockedKey, lockKey, revoke } from './change.ts'
+import { newEvent, SYSTEM, writeEvents } from '../events/write.ts'
+import type { Instance } from '../instance.ts'
 import { type GithubFeedback, type GithubReports, statusOf } from './schema.ts'
+import { type LockedKey, lockKey, revoke } from './update.ts'
 
 /** Where it was reported from, for the event. */
 type Origin = { source: 'report' } | { source: 'github'; url?: string }
 
 /** Whether it is ours or not, the answer is the same. */
-export async function reportLeak(db: Db, here: Here, token: string): Promise<Answer<{ accepted: boolean }>> {
-  const keyId = await takeReport(db, here, token.trim(), { source: 'report' })
+export async function reportLeak(db: Db, instance: Instance, token: string): Promise<Answer<{ accepted: boolean }>> {
+  const keyId = await handleReport(db, instance, token.trim(), { source: 'report' })
   return { body: { accepted: true }, changedKeys: keyId ? [keyId] : [] }
 }
 
 /** Each key in a transaction of its own: one message may speak of many stores. */
-export async function reportLeaks(db: Db, here: Here, reports: GithubReports): Promise<Answer<GithubFeedback>> {
+export async function reportLeaks(db: Db, instance: Instance, reports: GithubReports): Promise<Answer<GithubFeedback>> {
   const body: GithubFeedback = []
   const changedKeys: string[] = []
   for (const { token, type, url } of reports) {
-    const keyId = await takeReport(db, here, token, { source: 'github', ...readPlace(here, url) })
+    const keyId = await handleReport(db, instance, token, { source: 'github', ...locationOf(instance, url) })
     if (keyId) changedKeys.push(keyId)
     body.push({
       token_hash: sha256(token).toString('hex'),
@@ -40,15 +40,15 @@ export async function reportLeaks(db: Db, here: Here, reports: GithubReports): P
 }
 
 /** The id of the key that this is, or once was, a secret of. What cannot be a key costs no query. */
-async function takeReport(db: Db, here: Here, token: string, origin: Origin): Promise<string | null> {
-  if (!isKeyToken(here.keyPrefix, token)) return null
-  const found = await lookUpKey(db, here.keyring, token)
+async function handleReport(db: Db, instance: Instance, token: string, origin: Origin): Promise<string | null> {
+  if (!isKeyToken(instance.keyPrefix, token)) return null
+  const found = await lookUpKey(db, instance.keyring, token)
   if (!found) return null
-  await db.transaction((tx) => endLeaked(tx, found, origin))
+  await db.transaction((tx) => applyLeak(tx, found, origin))
   return found.id
 }
 
-async function endLeaked(tx: Db, found: KnownKey, origin: Origin): Promise<void> {
+async function applyLeak(tx: Db, found: CachedKey, origin: Origin): Promise<void> {
   const store = await tx.one<{ leak_grace_seconds: number }>(sql`
     select leak_grace_seconds
       from stores
@@ -58,9 +58,9 @@ async function endLeaked(tx: Db, found: KnownKey, origin: Origin): Promise<void>
   if (!store) return
   const key = await lockKey(tx, { storeId: found.store_id, keyId: found.id })
   const at = now()
-  if (!isNews(key, found.secret_no, at)) return
+  if (!isFirstReport(key, found.secret_no, at)) return
   const graceMs = key.type === 'PROD' ? store.leak_grace_seconds * SECOND : 0
-  const end = later(graceMs, at)
+  const end = addMs(at, graceMs)
   const action = actionOn(key, graceMs, end, at)
   await tx.query(sql`
     update api_keys
@@ -70,11 +70,11 @@ async function endLeaked(tx: Db, found: KnownKey, origin: Origin): Promise<void>
   const data = action === 'revoked' ? { ...origin, action } : { ...origin, action, expiresAt }
   await writeEvents(tx, [newEvent(SYSTEM, key.store_id, 'key.leaked', key.id, data)])
   if (action === 'revoked') await revoke(tx, SYSTEM, key, 'leaked')
-  if (action === 'shortened') await bringForward(tx, key, end, at)
+  if (action === 'shortened') await shortenLife(tx, key, end, at)
 }
 
 /** A secret that works, or is the key's last, and of which this is the first report. */
-function isNews(key: LockedKey, secretNo: number, at: Date): boolean {
+function isFirstReport(key: LockedKey, secretNo: number, at: Date): boolean {
   const { secret_no: current, previous_expires_at: graceEnd, leaked_secret_no: reported } = key
   const previousWorks = secretNo === current - 1 && graceEnd !== null && graceEnd > at
   return (secretNo === current || previousWorks) && (reported === null || reported < secretNo)
@@ -88,20 +88,20 @@ function actionOn(key: LockedKey, graceMs: number, end: Date, at: Date): 'revoke
 }
 
 /** Nobody chose this end, so it is told however near it is. */
-async function bringForward(tx: Db, key: LockedKey, end: Date, at: Date): Promise<void> {
+async function shortenLife(tx: Db, key: LockedKey, end: Date, at: Date): Promise<void> {
   await tx.query(sql`
     update api_keys
        set expires_at = ${end}, leak_shortened = true, expires_before_leak = ${key.expires_at}, expiring_told = null, updated_at = ${at}, revision = ${key.revision + 1}
      where id = ${key.id}`)
 }
 
-const MOST_URL_CHARACTERS = 2_048
+const MAX_URL_CHARACTERS = 2_048
 
 /** Where it was found, if that is a place on the web, and one that does not hold a key itself. */
-function readPlace(here: Here, url: string | null | undefined): { url?: string } {
-  if (!url || url.length > MOST_URL_CHARACTERS || !URL.canParse(url)) return {}
+function locationOf(instance: Instance, url: string | null | undefined): { url?: string } {
+  if (!url || url.length > MAX_URL_CHARACTERS || !URL.canParse(url)) return {}
   const { protocol, username, password, href } = new URL(url)
   const isWeb = (protocol === 'https:' || protocol === 'http:') && username === '' && password === ''
-  const holdsToken = new RegExp(`${here.keyPrefix}_[a-z]+_[0-9A-Za-z]{38}`).test(href)
-  return isWeb && !holdsToken && href.length <= MOST_URL_CHARACTERS ? { url: href } : {}
+  const holdsToken = new RegExp(`${instance.keyPrefix}_[a-z]+_[0-9A-Za-z]{38}`).test(href)
+  return isWeb && !holdsToken && href.length <= MAX_URL_CHARACTERS ? { url: href } : {}
 }

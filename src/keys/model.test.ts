@@ -6,7 +6,7 @@ import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { type BackEnd, backEnd } from '../../tests/back-end.ts'
 import { type Api, NEW_KEY, type Reply, type Shop, shop } from '../../tests/shop.ts'
-import { HOUR, now, SECOND, travel } from '../clock.ts'
+import { HOUR, now, SECOND, travel } from '../core/clock.ts'
 
 const SEED = process.env.MODEL_SEED ? Number(process.env.MODEL_SEED) : undefined
 const TIME_MS = 20_000
@@ -26,7 +26,7 @@ type ModelKey = {
   secrets: Secret[]
 }
 /** A request whose answer held a secret, and what became of it. */
-type Asked = {
+type HandlerArgs = {
   keyId: string
   path: string
   body: object
@@ -39,7 +39,7 @@ type Asked = {
   /** Used: it is shown until that is written down, and not afterwards. */
   used: boolean
 }
-type Model = { keys: ModelKey[]; asked: Asked[]; frozen: boolean }
+type Model = { keys: ModelKey[]; asked: HandlerArgs[]; frozen: boolean }
 
 function codeAt(model: Model, key: ModelKey, secret: Secret, permission: string, at: number): string {
   if (secret.endsAt <= at) return 'NOT_FOUND'
@@ -194,7 +194,7 @@ function pass(seconds: number): Step {
 /** The caller never heard the answer and asks again, at whichever node. */
 function retry(node: 0 | 1, which: number): Step {
   const run: Doing = async (model, real, at) => {
-    const asked = model.asked[which % model.asked.length] as Asked
+    const asked = model.asked[which % model.asked.length] as HandlerArgs
     if (now().getTime() - asked.at > 23 * HOUR) return
     const headers = { 'idempotency-key': asked.once }
     const { status, text, body } = await at.post(asked.path, asked.body, { as: real.as, headers })
@@ -228,7 +228,7 @@ async function askOnce(
   real: Real,
   path: string,
   body: object,
-): Promise<{ answer: Reply; asked: Omit<Asked, 'keyId'> }> {
+): Promise<{ answer: Reply; asked: Omit<HandlerArgs, 'keyId'> }> {
   const once = randomUUID()
   const at = now().getTime()
   const answer = await api.post(path, body, { as: real.as, headers: { 'idempotency-key': once } })

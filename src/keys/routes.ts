@@ -1,13 +1,12 @@
 // How HTTP speaks of API keys.
 
-import { Line, Moment, Words } from '../check.ts'
-import { PageQuery } from '../page.ts'
-import { type Route, route } from '../route.ts'
-import { Type } from '../type.ts'
-import { changeKey, revokeKey, rotateKey } from './change.ts'
+import { PageQuery } from '../core/pagination.ts'
+import { type Route, route } from '../core/route.ts'
+import { Type } from '../schema/type.ts'
+import { Line, Moment, OneOf } from '../schema/validate.ts'
+import { createKey, listKeys, readGrantable, readKey } from './create.ts'
 import { freezeKeys } from './freeze.ts'
-import { readIntrospection, readKeyChanges, readNewKey, readVerification } from './input.ts'
-import { createKey, listKeys, readGrantable, readKey } from './keys.ts'
+import { parseIntrospection, parseKeyChanges, parseNewKey, parseVerification } from './input.ts'
 import { reportLeak, reportLeaks } from './leaks.ts'
 import {
   Advice,
@@ -32,8 +31,9 @@ import {
   Verdict,
   Verification,
 } from './schema.ts'
+import { revokeKey, rotateKey, updateKey } from './update.ts'
+import { readAdvice, readUsage } from './usage-report.ts'
 import { introspect } from './verify.ts'
-import { readAdvice, readUsage } from './watch.ts'
 
 export const keyRoutes: Route[] = [
   route(
@@ -45,13 +45,13 @@ export const keyRoutes: Route[] = [
       description:
         'The answer carries the full key as `key`: it is shown once, here, and never again. Should the answer be lost on its way, send the same request with the same `Idempotency-Key` within the hour: you get the same key, not a second one. You cannot give a key what you do not hold yourself.',
       body: NewKey,
-      reads: readNewKey,
+      parse: parseNewKey,
       returns: [201, KeyWithSecret],
-      tagged: true,
+      etag: true,
       errors: ['cannot_grant', 'limit_exceeded', 'secret_no_longer_available'],
-      onceOnly: true,
-      ownTransaction: true,
-      leavesAccess: true,
+      revealsSecret: true,
+      effect: 'own',
+      access: 'unchanged',
       example: {
         body: {
           name: 'Checkout',
@@ -61,7 +61,8 @@ export const keyRoutes: Route[] = [
         },
       },
     },
-    ({ db, here, caller, params, body, retry }) => createKey(db, here, caller, params.storeId, body, retry),
+    ({ db, instance, caller, params, body, idempotency }) =>
+      createKey(db, instance, caller, params.storeId, body, idempotency),
   ),
   route(
     {
@@ -71,13 +72,13 @@ export const keyRoutes: Route[] = [
       summary: 'List the keys',
       description: 'Newest first, without their secrets.',
       query: Type.Object(
-        { ...PageQuery, status: Type.Optional(Words(KEY_STATUSES)), type: Type.Optional(Words(KEY_TYPES)) },
+        { ...PageQuery, status: Type.Optional(OneOf(KEY_STATUSES)), type: Type.Optional(OneOf(KEY_TYPES)) },
         { additionalProperties: false },
       ),
       returns: [200, Keys],
       example: { query: 'status=ACTIVE&limit=10' },
     },
-    async ({ db, here, params, query }) => ({ body: await listKeys(db, here, params.storeId, query) }),
+    async ({ db, instance, params, query }) => ({ body: await listKeys(db, instance, params.storeId, query) }),
   ),
   route(
     {
@@ -98,7 +99,7 @@ export const keyRoutes: Route[] = [
       summary: 'Read a key',
       description: 'The record, without its secret.',
       returns: [200, Key],
-      tagged: true,
+      etag: true,
       errors: ['key_not_found'],
     },
     ({ db, params }) => readKey(db, params.storeId, params.keyId),
@@ -112,13 +113,13 @@ export const keyRoutes: Route[] = [
       description:
         'What is left out stays as it is; `null` clears `expiresAt`, `ipAllowlist` and `rateLimit`. `"enabled": false` switches the key off until it is switched on again. You cannot change a key that holds more than you do, and a key that has expired or was revoked stays so.',
       body: KeyChanges,
-      reads: readKeyChanges,
+      parse: parseKeyChanges,
       returns: [200, Key],
-      tagged: true,
+      etag: true,
       errors: ['key_not_found', 'cannot_grant', 'own_key', 'key_revoked', 'key_expired', 'precondition_failed'],
       example: { body: { name: 'Checkout and cart', permissions: ['READ'] } },
     },
-    ({ db, caller, params, body, ifMatch }) => changeKey(db, caller, params, body, ifMatch),
+    ({ db, caller, params, body, ifMatch }) => updateKey(db, caller, params, body, ifMatch),
   ),
   route(
     {
@@ -131,7 +132,7 @@ export const keyRoutes: Route[] = [
       body: Rotation,
       bodyOptional: true,
       returns: [200, KeyWithSecret],
-      tagged: true,
+      etag: true,
       errors: [
         'key_not_found',
         'cannot_grant',
@@ -142,18 +143,18 @@ export const keyRoutes: Route[] = [
         'rotation_conflict',
         'secret_no_longer_available',
       ],
-      onceOnly: true,
-      ownTransaction: true,
+      revealsSecret: true,
+      effect: 'own',
       example: { body: { gracePeriodSeconds: 86_400 } },
     },
-    ({ db, here, caller, params, body, retry, from, ifMatch }) =>
+    ({ db, instance, caller, params, body, idempotency, request, ifMatch }) =>
       rotateKey(
         db,
-        here,
+        instance,
         caller,
         params,
-        { gracePeriodSeconds: body.gracePeriodSeconds ?? 0, cameIn: from.at, ifMatch },
-        retry,
+        { gracePeriodSeconds: body.gracePeriodSeconds ?? 0, cameIn: request.at, ifMatch },
+        idempotency,
       ),
   ),
   route(
@@ -169,7 +170,7 @@ export const keyRoutes: Route[] = [
         { additionalProperties: false },
       ),
       returns: [200, RevokedKey],
-      tagged: true,
+      etag: true,
       errors: ['key_not_found', 'precondition_failed'],
       example: { query: 'reason=leaked' },
     },
@@ -202,7 +203,7 @@ export const keyRoutes: Route[] = [
         {
           from: Type.Optional(Moment),
           to: Type.Optional(Moment),
-          interval: Type.Optional(Words(['hour', 'day'])),
+          interval: Type.Optional(OneOf(['hour', 'day'])),
         },
         { additionalProperties: false },
       ),
@@ -234,9 +235,9 @@ export const keyRoutes: Route[] = [
       description:
         'For your back ends: is this key good, and for this? The answer is 200 whenever it can be given; read `code`. `NOT_FOUND` tells nothing else about the key. With `explain` every check is told in words, and nothing is spent or counted.',
       body: Verification,
-      reads: readVerification,
+      parse: parseVerification,
       returns: [200, Verdict],
-      asksOnly: true,
+      effect: 'read',
       example: { body: { key: 'skp_prod_4fQx', permissions: ['READ'], ip: '203.0.113.7' } },
     },
     async ({ verifier, body: { explain, ...question } }) => ({
@@ -252,10 +253,10 @@ export const keyRoutes: Route[] = [
       description:
         'The same question in the form of RFC 7662: the body is a form, and a key that is not good for whatever reason is `{"active": false}`. `scope`, `ip` and `store_id` may be sent beside `token`.',
       body: Introspection,
-      reads: readIntrospection,
+      parse: parseIntrospection,
       form: true,
       returns: [200, Introspected],
-      asksOnly: true,
+      effect: 'read',
       example: { body: { token: 'skp_prod_4fQx' } },
     },
     async ({ verifier, body }) => ({ body: await introspect(verifier, body) }),
@@ -264,22 +265,22 @@ export const keyRoutes: Route[] = [
     {
       method: 'POST',
       path: '/v1/leaks',
-      needs: 'nothing',
+      needs: 'public',
       summary: 'Report a leaked key',
       description:
         'For whoever comes across a key where it should not be. `TEST` and `DEV` keys are revoked at once, `PROD` keys at once or after the grace that their store has chosen, and the store is told by an event. The answer is the same whether the key is ours or not.',
       body: LeakReport,
       returns: [200, LeakAccepted],
-      ownTransaction: true,
+      effect: 'own',
       example: { body: { key: 'skp_test_0000000000000000000000000000000028NGDy' } },
     },
-    ({ db, here, body }) => reportLeak(db, here, body.key),
+    ({ db, instance, body }) => reportLeak(db, instance, body.key),
   ),
   route(
     {
       method: 'POST',
       path: '/v1/leaks/github',
-      needs: 'nothing',
+      needs: 'public',
       signedBy: 'github',
       summary: 'Leaked keys found by GitHub',
       description:
@@ -287,7 +288,7 @@ export const keyRoutes: Route[] = [
       body: GithubReports,
       returns: [200, GithubFeedback],
       errors: ['invalid_signature'],
-      ownTransaction: true,
+      effect: 'own',
       example: {
         body: [
           {
@@ -299,7 +300,7 @@ export const keyRoutes: Route[] = [
         ],
       },
     },
-    ({ db, here, body }) => reportLeaks(db, here, body),
+    ({ db, instance, body }) => reportLeaks(db, instance, body),
   ),
   route(
     {
@@ -309,7 +310,7 @@ export const keyRoutes: Route[] = [
       summary: 'Who am I',
       description: 'Tells an API key about itself.',
       returns: [200, Key],
-      tagged: true,
+      etag: true,
     },
     ({ db, caller }) => readKey(db, caller.storeId, caller.id),
   ),

@@ -1,10 +1,10 @@
 // An API key, as it looks from outside. Only the answers that make a secret carry it, as `key`.
 
 import type { Static } from 'typebox'
-import { Line, Moment, Nullable, Words } from '../check.ts'
-import { pageOf } from '../page.ts'
-import type { Permission } from '../permissions.ts'
-import { Type } from '../type.ts'
+import { pageOf } from '../core/pagination.ts'
+import type { Permission } from '../core/permissions.ts'
+import { Type } from '../schema/type.ts'
+import { Line, Moment, Nullable, OneOf } from '../schema/validate.ts'
 
 const closed = { additionalProperties: false }
 
@@ -38,7 +38,7 @@ const RateLimit = Type.Object(
 /** What a caller may say about a key. */
 const given = {
   name: Line(1, 100, { examples: ['Checkout'] }),
-  type: Words(KEY_TYPES, { description: 'Stands in the key itself: `skp_prod_…`, `skp_test_…`, `skp_dev_…`.' }),
+  type: OneOf(KEY_TYPES, { description: 'Stands in the key itself: `skp_prod_…`, `skp_test_…`, `skp_dev_…`.' }),
   permissions: Type.Array(Type.String({ maxLength: 63 }), {
     minItems: 1,
     maxItems: 100,
@@ -74,10 +74,10 @@ export const Key = Type.Object(
       description: 'The first characters of the key, to tell keys apart.',
       examples: ['skp_prod_4fQx'],
     }),
-    status: Words(KEY_STATUSES),
+    status: OneOf(KEY_STATUSES),
     enabled: Type.Boolean(),
     createdAt: Moment,
-    createdBy: Type.Object({ kind: Words(['user', 'key', 'service', 'system']), id: Type.String() }, closed),
+    createdBy: Type.Object({ kind: OneOf(['user', 'key', 'service', 'system']), id: Type.String() }, closed),
     updatedAt: Moment,
     lastUsedAt: Nullable(Moment),
     revokedAt: Nullable(Moment),
@@ -157,7 +157,7 @@ export const Affected = Type.Object(
 
 // ---- verifying ------------------------------------------------------------------------------------------------------
 
-const Asked = {
+const HandlerArgs = {
   key: Type.String({ minLength: 1, description: 'The full key that somebody presented to you.' }),
   permissions: Type.Optional(
     Type.Array(Type.String({ maxLength: 63 }), {
@@ -180,7 +180,7 @@ const Asked = {
 
 export const Verification = Type.Object(
   {
-    ...Asked,
+    ...HandlerArgs,
     explain: Type.Optional(
       Type.Boolean({ description: 'Adds `checks`, every one in words. Nothing is spent or counted.' }),
     ),
@@ -192,11 +192,11 @@ export type Verification = Static<typeof Verification>
 export const Verdict = Type.Object(
   {
     valid: Type.Boolean(),
-    code: Words(OUTCOMES),
+    code: OneOf(OUTCOMES),
     keyId: Nullable(Type.String()),
     storeId: Nullable(Type.String()),
     name: Nullable(Type.String()),
-    type: Nullable(Words(KEY_TYPES)),
+    type: Nullable(OneOf(KEY_TYPES)),
     permissions: Nullable(Type.Array(Type.String())),
     metadata: Type.Unsafe<Record<string, unknown> | null>({
       type: ['object', 'null'],
@@ -210,7 +210,7 @@ export const Verdict = Type.Object(
       ),
     ),
     checks: Type.Optional(
-      Type.Array(Type.Object({ code: Words(OUTCOMES), ok: Type.Boolean(), detail: Type.String() }, closed)),
+      Type.Array(Type.Object({ code: OneOf(OUTCOMES), ok: Type.Boolean(), detail: Type.String() }, closed)),
     ),
   },
   { title: 'Verdict', ...closed },
@@ -222,8 +222,8 @@ export const Introspection = Type.Object(
   {
     token: Type.String({ minLength: 1, description: 'The full key.' }),
     token_type_hint: Type.Optional(Type.String()),
-    ip: Asked.ip,
-    store_id: Asked.storeId,
+    ip: HandlerArgs.ip,
+    store_id: HandlerArgs.storeId,
     scope: Type.Optional(Type.String({ description: 'Permissions it must hold, separated by spaces.' })),
   },
   { title: 'Introspection', additionalProperties: true },
@@ -276,7 +276,7 @@ export const GithubFeedback = Type.Array(
     {
       token_hash: Type.String({ description: 'SHA-256 of the token, in hex.' }),
       token_type: Type.Optional(Type.String()),
-      label: Words(['true_positive', 'false_positive'], { description: 'Whether it is, or was, a key of ours.' }),
+      label: OneOf(['true_positive', 'false_positive'], { description: 'Whether it is, or was, a key of ours.' }),
     },
     closed,
   ),
@@ -290,7 +290,7 @@ export const KeyUsage = Type.Object(
   {
     from: Moment,
     to: Moment,
-    interval: Words(['hour', 'day']),
+    interval: OneOf(['hour', 'day']),
     data: Type.Array(
       Type.Object(
         {
@@ -324,7 +324,7 @@ export const Advice = Type.Object(
 )
 
 export const Grantable = Type.Object(
-  { permissions: Type.Array(Type.String()), types: Type.Array(Words(KEY_TYPES)) },
+  { permissions: Type.Array(Type.String()), types: Type.Array(OneOf(KEY_TYPES)) },
   { title: 'Grantable', ...closed },
 )
 

@@ -2,10 +2,10 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { expect, test, vi } from 'vitest'
 import { backEnd } from '../../tests/back-end.ts'
 import { type Api, NEW_KEY, type Shop, shop } from '../../tests/shop.ts'
-import { DAY, HOUR, MINUTE, now, SECOND, travel } from '../clock.ts'
+import { DAY, HOUR, MINUTE, now, SECOND, travel } from '../core/clock.ts'
+import { Failure } from '../core/errors.ts'
+import { ServerKeys } from '../crypto/tokens.ts'
 import { type Db, sql } from '../db/db.ts'
-import { Failure } from '../errors.ts'
-import { ServerKeys } from '../secrets.ts'
 import { newUsage, rollUpUsage } from './usage.ts'
 
 const keyring = { current: new ServerKeys(Buffer.alloc(32)), previous: null }
@@ -151,7 +151,8 @@ test('a flush whose answer was lost is sent again, and nothing is counted twice'
     },
     keyring,
   )
-  const use = () => usage.count({ keyId: made.id, secretNo: 1, outcome: 'VALID', permissions: ['READ'], movesTo: null })
+  const use = () =>
+    usage.count({ keyId: made.id, secretNo: 1, outcome: 'VALID', permissions: ['READ'], rehashTo: null })
   use()
   use()
   await usage.flush()
@@ -171,7 +172,8 @@ test('a flush writes what there was when it began: what is used meanwhile waits 
   const { db } = world.service
   const made = await create(world)
   let flushes = 0
-  const use = () => usage.count({ keyId: made.id, secretNo: 1, outcome: 'VALID', permissions: ['READ'], movesTo: null })
+  const use = () =>
+    usage.count({ keyId: made.id, secretNo: 1, outcome: 'VALID', permissions: ['READ'], rehashTo: null })
   const usage = newUsage(
     {
       ...db,
@@ -228,8 +230,8 @@ test('what was gathered for very many keys is written in parts, and all of it', 
   )
   for (let round = 0; round < 2; round++)
     for (let n = 1; n <= 12_000; n++)
-      usage.count({ keyId: `key_${n}`, secretNo: 1, outcome: 'VALID', permissions: ['READ'], movesTo: null })
-  usage.count({ keyId: 'key_that_is_gone', secretNo: 1, outcome: 'VALID', permissions: [], movesTo: null })
+      usage.count({ keyId: `key_${n}`, secretNo: 1, outcome: 'VALID', permissions: ['READ'], rehashTo: null })
+  usage.count({ keyId: 'key_that_is_gone', secretNo: 1, outcome: 'VALID', permissions: [], rehashTo: null })
   await usage.close()
   expect([flushes, await sumOf(world)]).toEqual([3, 24_000])
   const [{ used }] = await world.sql('select count(last_used_at)::int as used from api_keys')
@@ -243,7 +245,7 @@ test('use of the old secret that is written down while the key is rotated stays 
   const headers = { 'idempotency-key': 'the-answer-that-was-lost' }
   const made = (await world.api.post(world.keys, NEW_KEY, { as: world.owner.token, headers })).body
   const usage = newUsage(db, keyring)
-  usage.count({ keyId: made.id, secretNo: 1, outcome: 'VALID', permissions: [], movesTo: null })
+  usage.count({ keyId: made.id, secretNo: 1, outcome: 'VALID', permissions: [], rehashTo: null })
   let flushed: Promise<void> | undefined
   await db.transaction(async (tx: Db) => {
     await tx.query(sql`
@@ -278,7 +280,7 @@ test('writing down use changes nothing that anyone did: no revision, no word to 
   ear.on('notification', ({ payload = '' }) => words.push(payload))
   await ear.query('listen storekeeper_keys')
   const usage = newUsage(db, keyring)
-  usage.count({ keyId: made.id, secretNo: 1, outcome: 'VALID', permissions: ['READ'], movesTo: null })
+  usage.count({ keyId: made.id, secretNo: 1, outcome: 'VALID', permissions: ['READ'], rehashTo: null })
   await usage.close()
   await ear.query('select 1')
   await ear.end()

@@ -4,18 +4,18 @@
 //
 // A key's hash cannot be made anew without the key, so after a change of the server secret each moves when it is used.
 
-import { DAY, HOUR, later, now, nowMs, SECOND } from '../clock.ts'
+import { ago, DAY, HOUR, now, nowMs, SECOND } from '../core/clock.ts'
+import { newId } from '../core/ids.ts'
+import type { Permission } from '../core/permissions.ts'
+import type { Keyring } from '../crypto/tokens.ts'
 import { type Db, sql } from '../db/db.ts'
-import { destroySecrets } from '../idempotency/retry.ts'
-import { newId } from '../ids.ts'
-import type { Permission } from '../permissions.ts'
-import type { Keyring } from '../secrets.ts'
+import { destroyReplayableSecrets } from '../idempotency/idempotency.ts'
 import type { Outcome } from './schema.ts'
 
 /** `lastUsedAt` is at most 10 s behind. */
 const FLUSH_MS = 5 * SECOND
 /** While the database is away counts are gathered for so many keys and hours, and for no more. */
-const MOST_COUNTED = 100_000
+const MAX_COUNTED = 100_000
 /** A statement has 5 seconds: what was gathered in a bad hour is written in parts. */
 const WRITTEN_AT_ONCE = 5_000
 /** Hours are kept so long, then they become days; days are kept for so long. */
@@ -25,7 +25,7 @@ const DAYS_KEPT_MS = 400 * DAY
 type Use = {
   keyId: string
   secretNo: number
-  movesTo: string | null
+  rehashTo: string | null
   outcome: Outcome
   permissions: readonly Permission[]
 }
@@ -33,11 +33,11 @@ type Use = {
 export type Usage = { count(use: Use): void; flush(): Promise<void>; close(): Promise<void> }
 
 /** The use of one secret of a key within an hour. Touched at each use, so it is one flat thing. */
-type Counted = {
+type Counter = {
   keyId: string
   secretNo: number
   /** Its hash, when that is to move to another server secret. */
-  movesTo: string | null
+  rehashTo: string | null
   hour: number
   valid: number
   refused: Partial<Record<Outcome, number>> | null
@@ -45,32 +45,32 @@ type Counted = {
   usedAt: number
   exercised: Map<Permission, number>
   /** The same key's other secret: while a key is rotated it has two. */
-  other: Counted | null
+  other: Counter | null
 }
 
-type Batch = { id: string; counted: Counted[] }
+type Batch = { id: string; counted: Counter[] }
 
 export function newUsage(db: Db, keyring: Keyring): Usage {
-  const counting = new Map<string, Counted>()
+  const counting = new Map<string, Counter>()
   /** Waiting to be written. */
-  const counted: Counted[] = []
+  const counted: Counter[] = []
   /** In all of these, and in what was sent. */
   let counters = 0
   /** Sent, and not known to be written. */
   let sent: Batch | null = null
   let flushing = Promise.resolve()
 
-  function counterOf({ keyId, secretNo }: Use, hour: number): Counted | null {
+  function counterOf({ keyId, secretNo }: Use, hour: number): Counter | null {
     const found = counting.get(keyId) ?? null
     if (found?.hour === hour)
-      for (let counter: Counted | null = found; counter; counter = counter.other)
+      for (let counter: Counter | null = found; counter; counter = counter.other)
         if (counter.secretNo === secretNo) return counter
-    if (counters >= MOST_COUNTED) return null
+    if (counters >= MAX_COUNTED) return null
     counters += 1
-    const fresh: Counted = {
+    const fresh: Counter = {
       keyId,
       secretNo,
-      movesTo: null,
+      rehashTo: null,
       hour,
       valid: 0,
       refused: null,
@@ -86,11 +86,11 @@ export function newUsage(db: Db, keyring: Keyring): Usage {
     const at = nowMs()
     const counter = counterOf(use, at - (at % HOUR))
     if (!counter) return
-    const { outcome, movesTo, permissions } = use
+    const { outcome, rehashTo, permissions } = use
     if (outcome === 'VALID') {
       counter.valid += 1
       counter.usedAt = at
-      if (movesTo !== null) counter.movesTo = movesTo
+      if (rehashTo !== null) counter.rehashTo = rehashTo
       for (const permission of permissions) counter.exercised.set(permission, at)
     } else {
       counter.refused ??= {}
@@ -101,7 +101,7 @@ export function newUsage(db: Db, keyring: Keyring): Usage {
   async function write(): Promise<void> {
     // What is counted from now on is the next flush's: under load there is always more, and this one would never end.
     for (const first of counting.values())
-      for (let counter: Counted | null = first; counter; counter = counter.other) counted.push(counter)
+      for (let counter: Counter | null = first; counter; counter = counter.other) counted.push(counter)
     counting.clear()
     while (sent !== null || counted.length > 0) {
       sent ??= { id: newId('req'), counted: counted.splice(0, WRITTEN_AT_ONCE) }
@@ -141,8 +141,8 @@ async function writeUse(db: Db, keyring: Keyring, { id, counted }: Batch): Promi
       count,
     })),
   )
-  const moves = counted.flatMap(({ keyId, secretNo, movesTo }) =>
-    movesTo === null ? [] : [{ key_id: keyId, secret_no: secretNo, hash: movesTo }],
+  const moves = counted.flatMap(({ keyId, secretNo, rehashTo }) =>
+    rehashTo === null ? [] : [{ key_id: keyId, secret_no: secretNo, hash: rehashTo }],
   )
   const exercised = counted.flatMap(({ keyId, exercised }) =>
     [...exercised].map(([permission, at]) => ({ key_id: keyId, permission, at: new Date(at) })),
@@ -177,14 +177,14 @@ async function writeUse(db: Db, keyring: Keyring, { id, counted }: Batch): Promi
           on conflict (key_id, permission) do update
          set at = greatest(key_exercise.at, excluded.at)`)
     // Whoever uses a secret has it: nobody needs to be told it again.
-    await destroySecrets(tx, firstUsed)
+    await destroyReplayableSecrets(tx, firstUsed)
   })
 }
 
 /** When each secret of each key was last used, by its number. */
 type LastUse = Map<string, Map<number, number>>
 
-function lastUse(counted: Counted[]): LastUse {
+function lastUse(counted: Counter[]): LastUse {
   const used: LastUse = new Map()
   for (const { keyId, secretNo, usedAt } of counted) {
     if (usedAt === 0) continue
@@ -264,7 +264,7 @@ export async function rollUpUsage(db: Db): Promise<void> {
                select key_id, grain, at, outcome
                  from key_usage
                 where grain = 'hour'
-                  and at < ${later(-HOURS_KEPT_MS)}
+                  and at < ${ago(HOURS_KEPT_MS)}
                 limit ${ROLLED_UP_AT_ONCE}
                   for update skip locked
              )
@@ -282,10 +282,10 @@ export async function rollUpUsage(db: Db): Promise<void> {
              select key_id, grain, at, outcome
                from key_usage
               where grain = 'day'
-                and at < ${later(-DAYS_KEPT_MS)}
+                and at < ${ago(DAYS_KEPT_MS)}
               limit ${ROLLED_UP_AT_ONCE}
            )`)
-  await db.query(sql`delete from usage_flushes where at < ${later(-DAY)}`)
+  await db.query(sql`delete from usage_flushes where at < ${ago(DAY)}`)
   // By the database's own clock, like the windows themselves.
   await db.query(sql`delete from key_windows where began_at < now() - interval '2 days'`)
 }

@@ -4,8 +4,8 @@ import { backEnd } from '../../tests/back-end.ts'
 import { questionsAt } from '../../tests/questions.ts'
 import { type Api, apiAt, NEW_KEY, type Reply, type Shop, shop } from '../../tests/shop.ts'
 import { wireTo } from '../../tests/wire.ts'
-import { DAY, HOUR, now, SECOND, travel } from '../clock.ts'
-import { mintToken } from '../secrets.ts'
+import { DAY, HOUR, now, SECOND, travel } from '../core/clock.ts'
+import { mintToken } from '../crypto/tokens.ts'
 import type { Service } from '../service.ts'
 
 const NOBODY = {

@@ -1,21 +1,21 @@
 // Is this key good, and for this? Asked by the back ends of the platform, for every request they get. Answered from
-// memory (access/known-keys.ts), counted in memory (usage.ts); only a key that has a rate limit costs a statement, which
+// memory (auth/key-cache.ts), counted in memory (usage.ts); only a key that has a rate limit costs a statement, which
 // it shares with whoever asks at the same moment.
 
-import { addressAllowed } from '../access/ip.ts'
-import { KEY_FAULTS, type KeyFault, type KnownKey, type KnownKeys, keyFault } from '../access/known-keys.ts'
-import type { KeyCaller } from '../caller.ts'
-import { nowMs } from '../clock.ts'
+import { isIpAllowed } from '../auth/ip.ts'
+import { type CachedKey, type KeyCache, REFUSALS, type Refusal, refusalOf } from '../auth/key-cache.ts'
+import type { KeyCaller } from '../core/caller.ts'
+import { nowMs } from '../core/clock.ts'
+import type { Permission } from '../core/permissions.ts'
+import { tokenKind } from '../crypto/tokens.ts'
 import type { Batch } from '../db/batch.ts'
 import { type Db, sql } from '../db/db.ts'
-import type { Here } from '../here.ts'
-import type { Permission } from '../permissions.ts'
-import { tokenKind } from '../secrets.ts'
+import type { Instance } from '../instance.ts'
 import type { Introspected, Introspection, Outcome, Verdict, Verification } from './schema.ts'
 import type { Usage } from './usage.ts'
 
 type Question = Omit<Verification, 'explain'>
-type Allowance = NonNullable<Verdict['rateLimit']>
+type RateLimitVerdict = NonNullable<Verdict['rateLimit']>
 type Check = NonNullable<Verdict['checks']>[number]
 
 export type Verifier = {
@@ -30,43 +30,43 @@ export type Verifier = {
 
 export function newVerifier(
   db: Db,
-  here: Here,
-  keys: KnownKeys,
+  instance: Instance,
+  keys: KeyCache,
   usage: Usage,
-  told: (code: Outcome) => void,
+  onVerdict: (code: Outcome) => void,
 ): Verifier {
   /** Told and counted. */
-  function settle(key: KnownKey | null, code: Outcome, { permissions = NONE }: { permissions?: readonly string[] }) {
-    told(code)
-    if (!key || code === 'NOT_FOUND') return NOBODY
-    usage.count({ keyId: key.id, secretNo: key.secret_no, movesTo: key.moves_to, outcome: code, permissions })
-    return verdictOn(here, key, code)
+  function conclude(key: CachedKey | null, code: Outcome, { permissions = NONE }: { permissions?: readonly string[] }) {
+    onVerdict(code)
+    if (!key || code === 'NOT_FOUND') return NOT_FOUND
+    usage.count({ keyId: key.id, secretNo: key.secret_no, rehashTo: key.rehash_to, outcome: code, permissions })
+    return verdictOn(instance, key, code)
   }
 
   function verifyNow(question: Question): Verdict | null {
     const key = keys.find(question.key)
     if (key instanceof Promise || (key && key.rate_limit !== null)) return null
-    return settle(key, key ? firstFault(here, key, question) : 'NOT_FOUND', question)
+    return conclude(key, key ? firstRefusal(instance, key, question) : 'NOT_FOUND', question)
   }
 
   async function verify(question: Question): Promise<Verdict> {
     const key = await keys.find(question.key)
-    const code = key ? firstFault(here, key, question) : 'NOT_FOUND'
-    if (!key || code !== 'VALID' || key.rate_limit === null) return settle(key, code, question)
-    const spent = await db.batched(spend, windowOf(key))
-    const verdict = settle(key, spent.used > key.rate_limit ? 'RATE_LIMITED' : 'VALID', question)
+    const code = key ? firstRefusal(instance, key, question) : 'NOT_FOUND'
+    if (!key || code !== 'VALID' || key.rate_limit === null) return conclude(key, code, question)
+    const spent = await db.batched(spend, rateWindow(key))
+    const verdict = conclude(key, spent.used > key.rate_limit ? 'RATE_LIMITED' : 'VALID', question)
     return { ...verdict, rateLimit: allowanceOf(key, spent) }
   }
 
   async function explain(question: Question): Promise<Verdict> {
     const key = await keys.find(question.key)
-    if (!key) return { ...NOBODY, checks: [unknownKey(here, question.key)] }
+    if (!key) return { ...NOT_FOUND, checks: [unknownKey(instance, question.key)] }
     const spent = key.rate_limit === null ? null : await peek(db, key)
-    const checks = explainChecks(here, key, question, spent)
+    const checks = explainChecks(instance, key, question, spent)
     const code = checks.find((check) => !check.ok)?.code ?? 'VALID'
-    if (code === 'NOT_FOUND') return { ...NOBODY, checks: checks.slice(0, 1) }
+    if (code === 'NOT_FOUND') return { ...NOT_FOUND, checks: checks.slice(0, 1) }
     return {
-      ...verdictOn(here, key, code),
+      ...verdictOn(instance, key, code),
       ...(spent ? { rateLimit: allowanceOf(key, spent) } : {}),
       checks,
     }
@@ -76,14 +76,14 @@ export function newVerifier(
     verify,
     verifyNow,
     explain,
-    acted: ({ id: keyId, secretNo, movesTo }, outcome, permissions) =>
-      usage.count({ keyId, secretNo, movesTo, outcome, permissions }),
+    acted: ({ id: keyId, secretNo, rehashTo }, outcome, permissions) =>
+      usage.count({ keyId, secretNo, rehashTo, outcome, permissions }),
   }
 }
 
 const NONE: readonly Permission[] = []
 
-const NOBODY: Verdict = {
+const NOT_FOUND: Verdict = {
   valid: false,
   code: 'NOT_FOUND',
   keyId: null,
@@ -95,49 +95,49 @@ const NOBODY: Verdict = {
   expiresAt: null,
 }
 
-function verdictOn(here: Here, key: KnownKey, code: Outcome): Verdict {
-  if (key.said?.code === code) return key.said
-  key.said = {
+function verdictOn(instance: Instance, key: CachedKey, code: Outcome): Verdict {
+  if (key.verdict?.code === code) return key.verdict
+  key.verdict = {
     valid: code === 'VALID',
     code,
     keyId: key.id,
     storeId: key.store_id,
     name: key.name,
     type: key.type,
-    permissions: heldBy(here, key),
+    permissions: heldBy(instance, key),
     metadata: JSON.parse(key.metadata),
     expiresAt: key.expires_at?.toISOString() ?? null,
   }
-  return key.said
+  return key.verdict
 }
 
 /** What the operator took out of the catalogue is held by nobody any more. */
-function heldBy(here: Here, key: KnownKey): Permission[] {
-  return key.permissions.filter((permission) => here.permissions.includes(permission))
+function heldBy(instance: Instance, key: CachedKey): Permission[] {
+  return key.permissions.filter((permission) => instance.permissions.includes(permission))
 }
 
 /** The first that is wrong; the limit comes last, and is spent instead of looked at. */
-function firstFault(here: Here, key: KnownKey, question: Question): Outcome {
+function firstRefusal(instance: Instance, key: CachedKey, question: Question): Outcome {
   if (ofAnotherStore(key, question)) return 'NOT_FOUND'
-  const fault = keyFault(key)
+  const fault = refusalOf(key)
   if (fault) return fault
-  if (fromElsewhere(key, question)) return 'FORBIDDEN_IP'
-  return question.permissions?.every((permission) => holds(here, key, permission)) === false
+  if (ipRefused(key, question)) return 'FORBIDDEN_IP'
+  return question.permissions?.every((permission) => holds(instance, key, permission)) === false
     ? 'INSUFFICIENT_PERMISSIONS'
     : 'VALID'
 }
 
-function ofAnotherStore(key: KnownKey, { storeId }: Question): boolean {
+function ofAnotherStore(key: CachedKey, { storeId }: Question): boolean {
   return storeId !== undefined && storeId !== key.store_id
 }
 
 /** An allow-list without an address to hold against it lets nobody in. */
-function fromElsewhere(key: KnownKey, { ip }: Question): boolean {
-  return key.ip_allowlist !== null && (ip === undefined || !addressAllowed(key.ip_allowlist, ip))
+function ipRefused(key: CachedKey, { ip }: Question): boolean {
+  return key.ip_allowlist !== null && (ip === undefined || !isIpAllowed(key.ip_allowlist, ip))
 }
 
-function holds(here: Here, key: KnownKey, permission: string): boolean {
-  return key.permissions.includes(permission) && here.permissions.includes(permission)
+function holds(instance: Instance, key: CachedKey, permission: string): boolean {
+  return key.permissions.includes(permission) && instance.permissions.includes(permission)
 }
 
 /** RFC 7662: whatever is wrong, the answer is the same. */
@@ -162,7 +162,7 @@ export async function introspect(verifier: Verifier, asked: Introspection): Prom
 
 // ---- every check, in words ------------------------------------------------------------------------------------------
 
-const FAULT_WORDS: Record<KeyFault, { fine: string; wrong: (key: KnownKey) => string }> = {
+const REFUSAL_TEXTS: Record<Refusal, { fine: string; wrong: (key: CachedKey) => string }> = {
   NOT_FOUND: {
     fine: 'The key exists.',
     wrong: () => 'This secret was replaced when the key was rotated, and its grace is over.',
@@ -173,28 +173,28 @@ const FAULT_WORDS: Record<KeyFault, { fine: string; wrong: (key: KnownKey) => st
   FROZEN: { fine: 'The store is not frozen.', wrong: () => 'All keys of the store are frozen.' },
 }
 
-function unknownKey(here: Here, token: string): Check {
+function unknownKey(instance: Instance, token: string): Check {
   const detail =
-    tokenKind(here.keyPrefix, token) === null
-      ? `This is no key of ours: it must look like ${here.keyPrefix}_prod_… and its last six characters, a checksum, must fit the rest.`
+    tokenKind(instance.keyPrefix, token) === null
+      ? `This is no key of ours: it must look like ${instance.keyPrefix}_prod_… and its last six characters, a checksum, must fit the rest.`
       : 'There is no such key, or its store was deleted.'
   return { code: 'NOT_FOUND', ok: false, detail }
 }
 
-function explainChecks(here: Here, key: KnownKey, question: Question, spent: Spent | null): Check[] {
+function explainChecks(instance: Instance, key: CachedKey, question: Question, spent: Spent | null): Check[] {
   const at = nowMs()
   if (ofAnotherStore(key, question))
     return [{ code: 'NOT_FOUND', ok: false, detail: 'There is no such key in that store.' }]
-  const states = Object.entries(KEY_FAULTS).map(([name, holds]): Check => {
-    const code = name as KeyFault
+  const states = Object.entries(REFUSALS).map(([name, holds]): Check => {
+    const code = name as Refusal
     const wrong = holds(key, at)
-    return { code, ok: !wrong, detail: wrong ? FAULT_WORDS[code].wrong(key) : FAULT_WORDS[code].fine }
+    return { code, ok: !wrong, detail: wrong ? REFUSAL_TEXTS[code].wrong(key) : REFUSAL_TEXTS[code].fine }
   })
-  return [...states, explainIp(key, question), explainPermissions(here, key, question), explainLimit(key, spent)]
+  return [...states, explainIp(key, question), explainPermissions(instance, key, question), explainLimit(key, spent)]
 }
 
-function explainIp(key: KnownKey, question: Question): Check {
-  const ok = !fromElsewhere(key, question)
+function explainIp(key: CachedKey, question: Question): Check {
+  const ok = !ipRefused(key, question)
   const { ip } = question
   if (key.ip_allowlist === null) return { code: 'FORBIDDEN_IP', ok, detail: 'It may be used from anywhere.' }
   if (ip === undefined)
@@ -203,13 +203,13 @@ function explainIp(key: KnownKey, question: Question): Check {
   return { code: 'FORBIDDEN_IP', ok, detail }
 }
 
-function explainPermissions(here: Here, key: KnownKey, question: Question): Check {
-  const missing = (question.permissions ?? []).filter((permission) => !holds(here, key, permission))
+function explainPermissions(instance: Instance, key: CachedKey, question: Question): Check {
+  const missing = (question.permissions ?? []).filter((permission) => !holds(instance, key, permission))
   const detail = missing.length > 0 ? `It lacks ${missing.join(', ')}.` : 'It holds what was asked for.'
   return { code: 'INSUFFICIENT_PERMISSIONS', ok: missing.length === 0, detail }
 }
 
-function explainLimit(key: KnownKey, spent: Spent | null): Check {
+function explainLimit(key: CachedKey, spent: Spent | null): Check {
   if (spent === null) return { code: 'RATE_LIMITED', ok: true, detail: 'It has no rate limit.' }
   const { remaining, limit, resetSeconds } = allowanceOf(key, spent)
   const detail = `${remaining} of ${limit} are left, and the window ends in ${resetSeconds} s.`
@@ -221,11 +221,11 @@ function explainLimit(key: KnownKey, spent: Spent | null): Check {
 // in the same one. What was asked for beyond the limit is counted too: then each caller's place in the queue is simply
 // the count after them.
 
-type Window = { key_id: string; seconds: number }
+type RateWindow = { key_id: string; seconds: number }
 /** How many were asked for in this window, this one included, and how long it lasts. */
 type Spent = { used: number; reset_seconds: number }
 
-const spend: Batch<Window, Spent> = (db, rows) =>
+const spend: Batch<RateWindow, Spent> = (db, rows) =>
   db.query<Spent>(sql`
     with asked as (
       select row_number() over () as n, row_number() over (partition by key_id) as place, key_id, seconds
@@ -256,8 +256,8 @@ const spend: Batch<Window, Spent> = (db, rows) =>
      order by asked.n`)
 
 /** By the key's window as it is now, like `spend`: the running one may have begun under another. */
-async function peek(db: Db, key: KnownKey): Promise<Spent> {
-  const { key_id, seconds } = windowOf(key)
+async function peek(db: Db, key: CachedKey): Promise<Spent> {
+  const { key_id, seconds } = rateWindow(key)
   const found = await db.one<Spent>(sql`
     select used, greatest(1, ceil(extract(epoch from began_at + ${seconds} * interval '1 s' - now())))::int as reset_seconds
       from key_windows
@@ -266,11 +266,11 @@ async function peek(db: Db, key: KnownKey): Promise<Spent> {
   return found ?? { used: 0, reset_seconds: seconds }
 }
 
-function windowOf(key: KnownKey): Window {
+function rateWindow(key: CachedKey): RateWindow {
   return { key_id: key.id, seconds: key.rate_limit_window_seconds ?? 1 }
 }
 
-function allowanceOf(key: KnownKey, { used, reset_seconds }: Spent): Allowance {
+function allowanceOf(key: CachedKey, { used, reset_seconds }: Spent): RateLimitVerdict {
   const limit = key.rate_limit ?? 0
   return { limit, remaining: Math.max(0, limit - used), resetSeconds: reset_seconds }
 }

@@ -1,10 +1,10 @@
 import { expect, test } from 'vitest'
 import { NEW_ADDRESS, NEW_KEY, type Person, type Reply, type Shop, shop } from '../../tests/shop.ts'
-import { DAY, MINUTE, SECOND, travel } from '../clock.ts'
-import { newId } from '../ids.ts'
-import { BUILT_IN_PERMISSIONS } from '../permissions.ts'
+import { DAY, MINUTE, SECOND, travel } from '../core/clock.ts'
+import { newId } from '../core/ids.ts'
+import { BUILT_IN_PERMISSIONS } from '../core/permissions.ts'
 
-const MOMENT = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/
+const RFC_3339 = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/
 const ALL = [...BUILT_IN_PERMISSIONS]
 const ACCEPT = '/v1/user/invitations/accept'
 
@@ -53,7 +53,7 @@ test('201: somebody is invited, the token is shown once, and accepting it makes 
     email: ada.email,
     role: 'STAFF',
     permissions: ['READ', 'WRITE'],
-    createdAt: expect.stringMatching(MOMENT),
+    createdAt: expect.stringMatching(RFC_3339),
     createdBy: { kind: 'user', id: owner.id },
     expiresAt: new Date(Date.parse(made.body.createdAt) + 7 * DAY).toISOString(),
     token: expect.stringMatching(/^skp_inv_[0-9A-Za-z]{49}$/),
@@ -69,7 +69,13 @@ test('201: somebody is invited, the token is shown once, and accepting it makes 
   const accepted = await accept(world, token, ada)
   expect([accepted.status, accepted.body]).toEqual([
     200,
-    { store, userId: ada.id, role: 'STAFF', permissions: ['READ', 'WRITE'], createdAt: expect.stringMatching(MOMENT) },
+    {
+      store,
+      userId: ada.id,
+      role: 'STAFF',
+      permissions: ['READ', 'WRITE'],
+      createdAt: expect.stringMatching(RFC_3339),
+    },
   ])
   expect((await api.get(`/v1/user/store/${store.id}/members/${ada.id}`, { as: ada.token })).body).toMatchObject({
     role: 'STAFF',
@@ -334,7 +340,7 @@ test('201: anyone signed in joins an open store as a customer', async () => {
   const joined = await api.post(`/v1/store/${store.id}/join`, undefined, { as: ada.token })
   expect([joined.status, joined.body]).toEqual([
     201,
-    { store: open, userId: ada.id, role: 'CUSTOMER', permissions: [], createdAt: expect.stringMatching(MOMENT) },
+    { store: open, userId: ada.id, role: 'CUSTOMER', permissions: [], createdAt: expect.stringMatching(RFC_3339) },
   ])
   expect(joined.headers.get('location')).toBe(`/v1/user/store/${store.id}/members/${ada.id}`)
   expect((await api.post(billing, NEW_ADDRESS, { as: ada.token })).status).toBe(201)

@@ -1,26 +1,25 @@
 // How somebody comes to have a part in a store: by an invitation with a token that works once, or by joining a store that
 // is open.
 
-import { stillHere } from '../access/standing.ts'
-import { type KeyCaller, madeBy, type UserCaller } from '../caller.ts'
-import { DAY, later, now } from '../clock.ts'
+import { recheckUser } from '../auth/recheck.ts'
+import { creatorOf, type Manager, type UserCaller } from '../core/caller.ts'
+import { DAY, fromNow, now } from '../core/clock.ts'
+import { Failure, fail } from '../core/errors.ts'
+import { checkGrant } from '../core/grant.ts'
+import { newId } from '../core/ids.ts'
+import { type Page, type PageParams, pageWindow, toPage } from '../core/pagination.ts'
+import { missingPermissions, type Permission, permissionsOf, type Role } from '../core/permissions.ts'
+import type { Answer } from '../core/route.ts'
+import { mintToken, sha256 } from '../crypto/tokens.ts'
 import { type Db, sql } from '../db/db.ts'
 import { violated } from '../db/faults.ts'
-import { Failure, fail } from '../errors.ts'
-import { newEvent, writeEvents } from '../events/event.ts'
-import { checkGrant } from '../grant.ts'
-import type { Here } from '../here.ts'
-import { destroySecrets } from '../idempotency/retry.ts'
-import { newId } from '../ids.ts'
-import { cutPage, type Page, type PageAsked, windowOf } from '../page.ts'
-import { missingFrom, type Permission, permissionsOf, type Role } from '../permissions.ts'
-import type { Answer } from '../route.ts'
-import { mintToken, sha256 } from '../secrets.ts'
+import { newEvent, writeEvents } from '../events/write.ts'
+import { destroyReplayableSecrets } from '../idempotency/idempotency.ts'
+import type { Instance } from '../instance.ts'
 import { withdrawInvitationsTo } from './open-invitations.ts'
 import { showStore } from './schema.ts'
 import { lockStore } from './stores.ts'
 
-type Manager = UserCaller | KeyCaller
 type StoreView = ReturnType<typeof showStore>
 
 const INVITATION_MS = 7 * DAY
@@ -37,13 +36,13 @@ type InvitationRow = {
   expires_at: Date
 }
 
-function showInvitation(here: Here, row: InvitationRow) {
+function showInvitation(instance: Instance, row: InvitationRow) {
   return {
     id: row.id,
     storeId: row.store_id,
     email: row.email,
     role: row.role,
-    permissions: permissionsOf(here.permissions, row.role, row.permissions),
+    permissions: permissionsOf(instance.permissions, row.role, row.permissions),
     createdAt: row.created_at.toISOString(),
     createdBy: { kind: row.created_by_kind, id: row.created_by_id },
     expiresAt: row.expires_at.toISOString(),
@@ -53,16 +52,16 @@ type InvitationView = ReturnType<typeof showInvitation>
 
 export async function invite(
   tx: Db,
-  here: Here,
+  instance: Instance,
   caller: Manager,
   storeId: string,
   wanted: { email: string; role: Role; permissions: Permission[] | null },
 ): Promise<Answer<InvitationView & { token: string }>> {
-  checkGrant(caller, permissionsOf(here.permissions, wanted.role, wanted.permissions), wanted.role)
+  checkGrant(caller, permissionsOf(instance.permissions, wanted.role, wanted.permissions), wanted.role)
   // One open invitation for each address: the newest is the one that counts.
   await withdrawInvitationsTo(tx, caller, storeId, wanted.email)
-  const token = mintToken(here.keyPrefix, 'inv')
-  const by = madeBy(caller)
+  const token = mintToken(instance.keyPrefix, 'inv')
+  const by = creatorOf(caller)
   const row: InvitationRow = {
     id: newId('inv'),
     store_id: storeId,
@@ -70,14 +69,14 @@ export async function invite(
     created_by_kind: by.kind,
     created_by_id: by.id,
     created_at: now(),
-    expires_at: later(INVITATION_MS),
+    expires_at: fromNow(INVITATION_MS),
   }
   await tx.query(sql`
     insert into invitations
            (id, store_id, email, role, permissions, hash, created_by_kind, created_by_id, created_at, expires_at)
     values (${row.id}, ${storeId}, ${row.email}, ${row.role}, ${row.permissions}, ${sha256(token.reveal())},
             ${by.kind}, ${by.id}, ${row.created_at}, ${row.expires_at})`)
-  const shown = showInvitation(here, row)
+  const shown = showInvitation(instance, row)
   await writeEvents(tx, [
     newEvent(caller, storeId, 'member.invited', row.id, { role: row.role, permissions: shown.permissions }),
   ])
@@ -89,12 +88,12 @@ export async function invite(
 
 export async function listInvitations(
   db: Db,
-  here: Here,
+  instance: Instance,
   storeId: string,
-  query: PageAsked,
+  query: PageParams,
 ): Promise<Page<InvitationView>> {
   const list = ['invitations', storeId]
-  const window = windowOf(here.keyring, list, query)
+  const window = pageWindow(instance.keyring, list, query)
   const rows = await db.query<InvitationRow>(sql`
     select id, store_id, email, role, permissions, created_by_kind, created_by_id, created_at, expires_at
       from invitations
@@ -105,19 +104,19 @@ export async function listInvitations(
        and id < ${window.after}
      order by id desc
      limit ${window.limit + 1}`)
-  return cutPage(
-    here.keyring,
+  return toPage(
+    instance.keyring,
     list,
     window,
     rows,
     (row) => row.id,
-    (row) => showInvitation(here, row),
+    (row) => showInvitation(instance, row),
   )
 }
 
 export async function readInvitation(
   db: Db,
-  here: Here,
+  instance: Instance,
   storeId: string,
   invitationId: string,
 ): Promise<Answer<InvitationView>> {
@@ -129,7 +128,7 @@ export async function readInvitation(
        and accepted_at is null
        and withdrawn_at is null
        and expires_at > ${now()}`)
-  return row ? { body: showInvitation(here, row) } : fail('invitation_not_found')
+  return row ? { body: showInvitation(instance, row) } : fail('invitation_not_found')
 }
 
 export async function withdrawInvitation(
@@ -147,7 +146,7 @@ export async function withdrawInvitation(
        and withdrawn_at is null
  returning id`)
   if (withdrawn.length === 0) fail('invitation_not_found')
-  await destroySecrets(tx, [invitationId])
+  await destroyReplayableSecrets(tx, [invitationId])
   await writeEvents(tx, [newEvent(caller, storeId, 'member.invitation_withdrawn', invitationId, {})])
 }
 
@@ -156,7 +155,7 @@ type Membership = { store: StoreView; userId: string; role: Role; permissions: P
 /** Of two who accept at once one does; the other finds the invitation used. */
 export async function acceptInvitation(
   tx: Db,
-  here: Here,
+  instance: Instance,
   caller: UserCaller,
   token: string,
 ): Promise<Answer<Membership>> {
@@ -175,8 +174,8 @@ export async function acceptInvitation(
     if (error instanceof Failure && error.code === 'store_not_found') return fail('invitation_not_found')
     throw error
   })
-  const permissions = permissionsOf(here.permissions, row.role, row.permissions)
-  if (missingFrom(await heldByInviter(tx, here, row), permissions).length > 0) fail('invitation_not_found')
+  const permissions = permissionsOf(instance.permissions, row.role, row.permissions)
+  if (missingPermissions(await heldByInviter(tx, instance, row), permissions).length > 0) fail('invitation_not_found')
   const at = now()
   // Somebody who came as a customer and is invited to more moves up; whoever has a role already keeps it.
   const [member] = await tx.query<{ created_at: Date }>(sql`
@@ -188,11 +187,11 @@ export async function acceptInvitation(
        and excluded.role <> 'CUSTOMER'
  returning created_at`)
   if (!member) return fail('already_member')
-  await destroySecrets(tx, [row.id])
+  await destroyReplayableSecrets(tx, [row.id])
   await writeEvents(tx, [
     newEvent(caller, row.store_id, 'member.joined', caller.id, { role: row.role, permissions, invitation: row.id }),
   ])
-  await stillHere(tx, caller)
+  await recheckUser(tx, caller)
   return {
     body: {
       store: showStore(store),
@@ -208,8 +207,8 @@ export async function acceptInvitation(
  * The grant ceiling holds to the end: an invitation is worth no more than its maker holds when it is accepted, and
  * nothing once they may no longer invite.
  */
-async function heldByInviter(tx: Db, here: Here, row: InvitationRow): Promise<Permission[]> {
-  const holds = row.created_by_kind === 'key' ? await heldByKey(tx, row) : await heldByMember(tx, here, row)
+async function heldByInviter(tx: Db, instance: Instance, row: InvitationRow): Promise<Permission[]> {
+  const holds = row.created_by_kind === 'key' ? await heldByKey(tx, row) : await heldByMember(tx, instance, row)
   return holds.includes('MANAGE_MEMBERS') ? holds : []
 }
 
@@ -224,14 +223,14 @@ async function heldByKey(tx: Db, row: InvitationRow): Promise<Permission[]> {
   return key?.permissions ?? []
 }
 
-async function heldByMember(tx: Db, here: Here, row: InvitationRow): Promise<Permission[]> {
+async function heldByMember(tx: Db, instance: Instance, row: InvitationRow): Promise<Permission[]> {
   const member = await tx.one<{ role: Role; permissions: Permission[] | null }>(sql`
     select role, permissions
       from members
      where store_id = ${row.store_id}
        and user_id = ${row.created_by_id}`)
   if (!member || (row.role === 'OWNER' && member.role !== 'OWNER')) return []
-  return permissionsOf(here.permissions, member.role, member.permissions)
+  return permissionsOf(instance.permissions, member.role, member.permissions)
 }
 
 /** A closed store answers a stranger like one that does not exist. */
@@ -248,7 +247,7 @@ export async function joinStore(tx: Db, caller: UserCaller, storeId: string): Pr
     return violated(error) === 'members_pkey' ? fail('already_member') : Promise.reject(error)
   }
   await writeEvents(tx, [newEvent(caller, storeId, 'member.joined', caller.id, { role: 'CUSTOMER', permissions: [] })])
-  await stillHere(tx, caller)
+  await recheckUser(tx, caller)
   return {
     body: {
       store: showStore(store),

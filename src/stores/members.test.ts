@@ -1,11 +1,11 @@
 import { expect, test } from 'vitest'
 import { type Received, receiver } from '../../tests/receiver.ts'
 import { NEW_ADDRESS, NEW_KEY, type Person, type Reply, type Shop, shop } from '../../tests/shop.ts'
-import { MINUTE, travel } from '../clock.ts'
-import { newId } from '../ids.ts'
-import { BUILT_IN_PERMISSIONS } from '../permissions.ts'
+import { MINUTE, travel } from '../core/clock.ts'
+import { newId } from '../core/ids.ts'
+import { BUILT_IN_PERMISSIONS } from '../core/permissions.ts'
 
-const MOMENT = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/
+const RFC_3339 = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/
 const ALL = [...BUILT_IN_PERMISSIONS]
 const MANAGER = ['READ', 'WRITE', 'MANAGE_PRODUCTS', 'MANAGE_KEYS', 'MANAGE_MEMBERS', 'MANAGE_WEBHOOKS', 'VIEW_EVENTS']
 
@@ -37,8 +37,8 @@ test('members are listed with what they hold, and read one by one', async () => 
     email: somebody.email,
     role,
     permissions,
-    createdAt: expect.stringMatching(MOMENT),
-    updatedAt: expect.stringMatching(MOMENT),
+    createdAt: expect.stringMatching(RFC_3339),
+    updatedAt: expect.stringMatching(RFC_3339),
   })
   const list = await api.get(membersOf(store), { as: owner.token })
   expect([list.status, list.body]).toEqual([
@@ -177,8 +177,8 @@ test('422: roles and permissions that do not exist are refused, each with its pl
     { role: ['STAFF'] },
   ])
     expect((await api.patch(membersOf(store, staff), changes, { as: owner.token })).status).toBe(422)
-  for (const fate of ['keys=burn', 'keys=disable', 'webhooks=burn', 'webhooks=revoke'])
-    expect((await api.patch(`${membersOf(store, staff)}?${fate}`, {}, { as: owner.token })).status).toBe(422)
+  for (const cascade of ['keys=burn', 'keys=disable', 'webhooks=burn', 'webhooks=revoke'])
+    expect((await api.patch(`${membersOf(store, staff)}?${cascade}`, {}, { as: owner.token })).status).toBe(422)
   expect((await api.get(membersOf(store, staff), { as: owner.token })).body).toMatchObject({
     role: 'STAFF',
     permissions: ['READ', 'WRITE'],
@@ -406,7 +406,7 @@ test('with keys=revoke the keys of a removed member stop working at once, and no
   expect((await api.get(membersOf(store), { as: mine.key })).status).toBe(200)
   expect((await api.get(`${keys}/${first.id}`, { as: owner.token })).body).toMatchObject({
     status: 'REVOKED',
-    revokedAt: expect.stringMatching(MOMENT),
+    revokedAt: expect.stringMatching(RFC_3339),
     revocationReason: 'member removed or demoted',
   })
   expect(await sql('select live_keys from stores where id = $1', [store.id])).toEqual([{ live_keys: 1 }])
@@ -545,10 +545,10 @@ test('with webhooks=disable nothing more is sent to the webhooks of a removed me
     expect(far.received).toEqual([])
   }
 
-  const nowOff = { enabled: false, disabledAt: expect.stringMatching(MOMENT), disabledReason: 'REQUESTED' }
+  const nowOff = { enabled: false, disabledAt: expect.stringMatching(RFC_3339), disabledReason: 'REQUESTED' }
   for (const [nth, { path }] of [byKey, theirs].entries())
     expect(await read(path)).toEqual({
-      body: { ...wereOn[nth]?.body, ...nowOff, updatedAt: expect.stringMatching(MOMENT) },
+      body: { ...wereOn[nth]?.body, ...nowOff, updatedAt: expect.stringMatching(RFC_3339) },
       etag: '"r2"',
     })
   expect(await read(off.path)).toEqual(wasOff)

@@ -1,42 +1,45 @@
 // Who has a part in a store, and what they may do there. Nobody gives what they do not hold, nobody changes a member who
 // holds more, and a store never loses its last owner.
 
-import { keysMadeBy, revokeKeys } from '../access/made-keys.ts'
-import { held, type KeyCaller, type UserCaller } from '../caller.ts'
-import { now } from '../clock.ts'
+import { keysCreatedBy, revokeKeys } from '../auth/made-keys.ts'
+import { heldPermissions, type Manager, type UserCaller } from '../core/caller.ts'
+import { now } from '../core/clock.ts'
+import { fail, failInput } from '../core/errors.ts'
+import { checkIfMatch, etagOf } from '../core/etag.ts'
+import { checkGrant, isOwner, OWNER_HOLDS_ALL } from '../core/grant.ts'
+import { type Page, type PageParams, pageWindow, toPage } from '../core/pagination.ts'
+import { missingPermissions, type Permission, permissionsOf, type Role } from '../core/permissions.ts'
+import type { Answer } from '../core/route.ts'
 import { type Db, sql } from '../db/db.ts'
-import { fail, failInput } from '../errors.ts'
-import { checkMatch, etagOf } from '../etag.ts'
-import { newEvent, writeEvents } from '../events/event.ts'
-import { checkGrant, isOwner, OWNER_HOLDS_ALL } from '../grant.ts'
-import type { Here } from '../here.ts'
+import { newEvent, writeEvents } from '../events/write.ts'
+import type { Instance } from '../instance.ts'
 import { type KeyRow, statusOf } from '../keys/schema.ts'
-import { cutPage, type Page, type PageAsked, windowOf } from '../page.ts'
-import { missingFrom, type Permission, permissionsOf, type Role } from '../permissions.ts'
-import type { Answer } from '../route.ts'
 import { withdrawInvitationsTo } from './open-invitations.ts'
 import type { MemberRow } from './schema.ts'
 import { lockStore } from './stores.ts'
 
-type Manager = UserCaller | KeyCaller
-
-function showMember(here: Here, row: MemberRow) {
+function showMember(instance: Instance, row: MemberRow) {
   return {
     storeId: row.store_id,
     userId: row.user_id,
     name: row.name,
     email: row.email,
     role: row.role,
-    permissions: permissionsOf(here.permissions, row.role, row.permissions),
+    permissions: permissionsOf(instance.permissions, row.role, row.permissions),
     createdAt: row.created_at.toISOString(),
     updatedAt: row.updated_at.toISOString(),
   }
 }
 type MemberView = ReturnType<typeof showMember>
 
-export async function listMembers(db: Db, here: Here, storeId: string, query: PageAsked): Promise<Page<MemberView>> {
+export async function listMembers(
+  db: Db,
+  instance: Instance,
+  storeId: string,
+  query: PageParams,
+): Promise<Page<MemberView>> {
   const list = ['members', storeId]
-  const window = windowOf(here.keyring, list, query)
+  const window = pageWindow(instance.keyring, list, query)
   const rows = await db.query<MemberRow>(sql`
     select member.store_id, member.user_id, person.name, person.email, member.role, member.permissions,
            member.revision, member.created_at, member.updated_at
@@ -46,48 +49,53 @@ export async function listMembers(db: Db, here: Here, storeId: string, query: Pa
        and member.user_id < ${window.after}
      order by member.user_id desc
      limit ${window.limit + 1}`)
-  return cutPage(
-    here.keyring,
+  return toPage(
+    instance.keyring,
     list,
     window,
     rows,
     (row) => row.user_id,
-    (row) => showMember(here, row),
+    (row) => showMember(instance, row),
   )
 }
 
-export async function readMember(db: Db, here: Here, storeId: string, userId: string): Promise<Answer<MemberView>> {
+export async function readMember(
+  db: Db,
+  instance: Instance,
+  storeId: string,
+  userId: string,
+): Promise<Answer<MemberView>> {
   const row = await findMember(db, storeId, userId)
-  return { body: showMember(here, row), etag: etagOf(row.revision) }
+  return { body: showMember(instance, row), etag: etagOf(row.revision) }
 }
 
-type Fates = { keys: 'keep' | 'revoke'; webhooks: 'keep' | 'disable' }
+type Cascade = { keys: 'keep' | 'revoke'; webhooks: 'keep' | 'disable' }
 type KeyState = { id: string; name: string; status: string }
 type WebhookState = { id: string; url: string | null; enabled: boolean }
-type LeftBehind = { keys: KeyState[]; webhooks: WebhookState[] }
-type ChangedMember = { member: MemberView } & LeftBehind
+type CreatedByMember = { keys: KeyState[]; webhooks: WebhookState[] }
+type ChangedMember = { member: MemberView } & CreatedByMember
 
-export async function changeMember(
+export async function updateMember(
   tx: Db,
-  here: Here,
+  instance: Instance,
   caller: Manager,
   place: { storeId: string; userId: string },
   changes: { role?: Role; permissions?: Permission[] | null },
-  options: Fates & { ifMatch: string | null },
+  options: Cascade & { ifMatch: string | null },
 ): Promise<Answer<ChangedMember>> {
   const before = await lockMember(tx, place)
-  checkMatch(options.ifMatch, before.revision)
-  checkRank(here, caller, before)
+  checkIfMatch(options.ifMatch, before.revision)
+  checkRank(instance, caller, before)
   const after = { ...before, role: changes.role ?? before.role }
   // A new role brings its own permissions, unless others are set with it.
   if (changes.permissions !== undefined) after.permissions = changes.permissions
   else if (changes.role !== undefined && changes.role !== before.role) after.permissions = null
   if (after.role === 'OWNER') after.permissions = null
   if (before.role === 'OWNER' && after.role === 'OWNER' && changes.permissions) failInput([OWNER_HOLDS_ALL])
-  const holds = permissionsOf(here.permissions, after.role, after.permissions)
-  const held = permissionsOf(here.permissions, before.role, before.permissions)
+  const holds = permissionsOf(instance.permissions, after.role, after.permissions)
+  const held = permissionsOf(instance.permissions, before.role, before.permissions)
   checkGrant(caller, holds, after.role)
-  if (before.role === 'OWNER' && after.role !== 'OWNER') await keepAnOwner(tx, place.storeId)
+  if (before.role === 'OWNER' && after.role !== 'OWNER') await requireAnotherOwner(tx, place.storeId)
   const same = after.role === before.role && String(after.permissions) === String(before.permissions)
   if (!same) {
     after.revision += 1
@@ -104,24 +112,24 @@ export async function changeMember(
       }),
     ])
   }
-  const demoted = missingFrom(holds, held).length > 0
+  const demoted = missingPermissions(holds, held).length > 0
   if (demoted) await withdrawInvitationsTo(tx, caller, place.storeId, before.email)
-  const left = await settle(tx, caller, place, demoted ? options : { keys: 'keep', webhooks: 'keep' })
-  return { body: { member: showMember(here, after), ...left }, etag: etagOf(after.revision) }
+  const left = await settleCreations(tx, caller, place, demoted ? options : { keys: 'keep', webhooks: 'keep' })
+  return { body: { member: showMember(instance, after), ...left }, etag: etagOf(after.revision) }
 }
 
 export async function removeMember(
   tx: Db,
-  here: Here,
+  instance: Instance,
   caller: Manager,
   place: { storeId: string; userId: string },
-  options: Fates & { ifMatch: string | null },
+  options: Cascade & { ifMatch: string | null },
 ): Promise<Answer<ChangedMember>> {
   const member = await lockMember(tx, place)
-  checkMatch(options.ifMatch, member.revision)
-  checkRank(here, caller, member)
-  if (member.role === 'OWNER') await keepAnOwner(tx, place.storeId)
-  const left = await settle(tx, caller, place, options)
+  checkIfMatch(options.ifMatch, member.revision)
+  checkRank(instance, caller, member)
+  if (member.role === 'OWNER') await requireAnotherOwner(tx, place.storeId)
+  const left = await settleCreations(tx, caller, place, options)
   // Nobody who was removed comes back by an invitation that was still open.
   await withdrawInvitationsTo(tx, caller, place.storeId, member.email)
   await tx.query(sql`
@@ -131,13 +139,13 @@ export async function removeMember(
   await writeEvents(tx, [
     newEvent(caller, place.storeId, 'member.removed', place.userId, { role: member.role, keys: options.keys }),
   ])
-  return { body: { member: showMember(here, member), ...left } }
+  return { body: { member: showMember(instance, member), ...left } }
 }
 
 /** Nobody is kept: whoever has a part in a store may give it up, but for the last owner. */
 export async function leaveStore(tx: Db, caller: UserCaller, storeId: string): Promise<void> {
   const member = await lockMember(tx, { storeId, userId: caller.id })
-  if (member.role === 'OWNER') await keepAnOwner(tx, storeId)
+  if (member.role === 'OWNER') await requireAnotherOwner(tx, storeId)
   await tx.query(sql`
     delete from members
      where store_id = ${storeId}
@@ -163,13 +171,13 @@ async function findMember(db: Db, storeId: string, userId: string): Promise<Memb
 }
 
 /** Who holds more than you is not yours to change. */
-function checkRank(here: Here, caller: Manager, member: MemberRow): void {
-  const theirs = permissionsOf(here.permissions, member.role, member.permissions)
+function checkRank(instance: Instance, caller: Manager, member: MemberRow): void {
+  const theirs = permissionsOf(instance.permissions, member.role, member.permissions)
   const lesser = member.role === 'OWNER' && !isOwner(caller)
-  if (lesser || missingFrom(held(caller), theirs).length > 0) fail('outranked')
+  if (lesser || missingPermissions(heldPermissions(caller), theirs).length > 0) fail('outranked')
 }
 
-async function keepAnOwner(tx: Db, storeId: string): Promise<void> {
+async function requireAnotherOwner(tx: Db, storeId: string): Promise<void> {
   const owners = await tx.query(sql`
     select user_id
       from members
@@ -180,16 +188,16 @@ async function keepAnOwner(tx: Db, storeId: string): Promise<void> {
 }
 
 /** What becomes of what a member made, and of what the keys they made have made: it stays, or ends with its maker. */
-async function settle(
+async function settleCreations(
   tx: Db,
   caller: Manager,
   place: { storeId: string; userId: string },
-  fates: Fates,
-): Promise<LeftBehind> {
-  const keyIds = await keysMadeBy(tx, place)
+  cascade: Cascade,
+): Promise<CreatedByMember> {
+  const keyIds = await keysCreatedBy(tx, place)
   // The webhooks first: what is switched off is not told of the keys.
-  const webhooks = await settleWebhooks(tx, caller, place.storeId, [place.userId, ...keyIds], fates.webhooks)
-  return { keys: await settleKeys(tx, caller, place.storeId, keyIds, fates.keys), webhooks }
+  const webhooks = await settleWebhooks(tx, caller, place.storeId, [place.userId, ...keyIds], cascade.webhooks)
+  return { keys: await settleKeys(tx, caller, place.storeId, keyIds, cascade.keys), webhooks }
 }
 
 /** Of the URL only those are told who may read it: people put secrets into paths and queries. */
@@ -198,16 +206,16 @@ async function settleWebhooks(
   caller: Manager,
   storeId: string,
   makers: string[],
-  fate: Fates['webhooks'],
+  cascade: Cascade['webhooks'],
 ): Promise<WebhookState[]> {
-  if (fate === 'disable') await disableWebhooks(tx, caller, storeId, makers)
+  if (cascade === 'disable') await disableWebhooks(tx, caller, storeId, makers)
   const rows = await tx.query<WebhookState>(sql`
     select id, url, enabled
       from webhooks
      where store_id = ${storeId}
        and created_by_id = any(${makers})
      order by id desc`)
-  return held(caller).includes('MANAGE_WEBHOOKS') ? rows : rows.map((row) => ({ ...row, url: null }))
+  return heldPermissions(caller).includes('MANAGE_WEBHOOKS') ? rows : rows.map((row) => ({ ...row, url: null }))
 }
 
 /** Under the store's lock. */
@@ -232,10 +240,10 @@ async function settleKeys(
   caller: Manager,
   storeId: string,
   ids: string[],
-  fate: Fates['keys'],
+  cascade: Cascade['keys'],
 ): Promise<KeyState[]> {
   const at = now()
-  if (fate === 'revoke') await revokeKeys(tx, caller, storeId, ids, 'member removed or demoted')
+  if (cascade === 'revoke') await revokeKeys(tx, caller, storeId, ids, 'member removed or demoted')
   const rows = await tx.query<KeyFacts>(sql`
     select id, name, revoked_at, expires_at, enabled
       from api_keys

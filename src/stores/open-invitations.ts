@@ -1,14 +1,14 @@
 // What inviting somebody again and removing them have in common: invitations to their address that are still open end.
 
-import type { KeyCaller, UserCaller } from '../caller.ts'
-import { now } from '../clock.ts'
+import type { Manager } from '../core/caller.ts'
+import { now } from '../core/clock.ts'
 import { type Db, sql } from '../db/db.ts'
-import { newEvent, writeEvents } from '../events/event.ts'
-import { destroySecrets } from '../idempotency/retry.ts'
+import { newEvent, writeEvents } from '../events/write.ts'
+import { destroyReplayableSecrets } from '../idempotency/idempotency.ts'
 
 export async function withdrawInvitationsTo(
   tx: Db,
-  caller: UserCaller | KeyCaller,
+  caller: Manager,
   storeId: string,
   email: string | null,
 ): Promise<void> {
@@ -20,7 +20,7 @@ export async function withdrawInvitationsTo(
        and accepted_at is null
        and withdrawn_at is null
  returning id`)
-  await destroySecrets(
+  await destroyReplayableSecrets(
     tx,
     withdrawn.map(({ id }) => id),
   )

@@ -1,15 +1,15 @@
 // How HTTP speaks of stores, members and invitations.
 
 import type { Static } from 'typebox'
-import { Words } from '../check.ts'
-import { readEmail } from '../email.ts'
-import type { Fault } from '../errors.ts'
-import { OWNER_HOLDS_ALL, readPermissions } from '../grant.ts'
-import type { Here } from '../here.ts'
-import { PageQuery } from '../page.ts'
-import { inOrder, type Permission, type Role } from '../permissions.ts'
-import { type Route, route } from '../route.ts'
-import { Type } from '../type.ts'
+import { parseEmail } from '../core/email.ts'
+import type { Fault } from '../core/errors.ts'
+import { OWNER_HOLDS_ALL, parsePermissions } from '../core/grant.ts'
+import { PageQuery } from '../core/pagination.ts'
+import { inCatalogueOrder, type Permission, type Role } from '../core/permissions.ts'
+import { type Route, route } from '../core/route.ts'
+import type { Instance } from '../instance.ts'
+import { Type } from '../schema/type.ts'
+import { OneOf } from '../schema/validate.ts'
 import {
   acceptInvitation,
   invite,
@@ -18,7 +18,7 @@ import {
   readInvitation,
   withdrawInvitation,
 } from './invitations.ts'
-import { changeMember, leaveStore, listMembers, readMember, removeMember } from './members.ts'
+import { leaveStore, listMembers, readMember, removeMember, updateMember } from './members.ts'
 import {
   Acceptance,
   ChangedMember,
@@ -35,16 +35,16 @@ import {
   StoreChanges,
   Stores,
 } from './schema.ts'
-import { changeStore, createStore, deleteStore, listStores, readStore } from './stores.ts'
+import { createStore, deleteStore, listStores, readStore, updateStore } from './stores.ts'
 
 const page = Type.Object(PageQuery, { additionalProperties: false })
-const fate = Type.Object(
+const cascade = Type.Object(
   {
     keys: Type.Optional(
-      Words(['keep', 'revoke'], { default: 'keep', description: 'What becomes of the keys this member made.' }),
+      OneOf(['keep', 'revoke'], { default: 'keep', description: 'What becomes of the keys this member made.' }),
     ),
     webhooks: Type.Optional(
-      Words(['keep', 'disable'], {
+      OneOf(['keep', 'disable'], {
         default: 'keep',
         description: 'What becomes of the webhooks that this member, or a key they made, has made.',
       }),
@@ -63,7 +63,7 @@ export const storeRoutes: Route[] = [
       description: 'You become its owner.',
       body: NewStore,
       returns: [201, Store],
-      tagged: true,
+      etag: true,
       example: { body: { name: 'Analytical Engines' } },
     },
     ({ db, caller, body }) => createStore(db, caller, body),
@@ -78,7 +78,7 @@ export const storeRoutes: Route[] = [
       query: page,
       returns: [200, Stores],
     },
-    async ({ db, here, caller, query }) => ({ body: await listStores(db, here, caller, query) }),
+    async ({ db, instance, caller, query }) => ({ body: await listStores(db, instance, caller, query) }),
   ),
   route(
     {
@@ -88,7 +88,7 @@ export const storeRoutes: Route[] = [
       summary: 'Read a store',
       description: 'The `ETag` is what `If-Match` takes in a change.',
       returns: [200, Store],
-      tagged: true,
+      etag: true,
     },
     ({ db, params }) => readStore(db, params.storeId),
   ),
@@ -101,11 +101,11 @@ export const storeRoutes: Route[] = [
       description: 'What is left out stays. Honours `If-Match`.',
       body: StoreChanges,
       returns: [200, Store],
-      tagged: true,
+      etag: true,
       errors: ['precondition_failed'],
       example: { body: { registration: 'OPEN' } },
     },
-    ({ db, caller, params, body, ifMatch }) => changeStore(db, caller, params.storeId, body, ifMatch),
+    ({ db, caller, params, body, ifMatch }) => updateStore(db, caller, params.storeId, body, ifMatch),
   ),
   route(
     {
@@ -131,7 +131,7 @@ export const storeRoutes: Route[] = [
       query: page,
       returns: [200, Members],
     },
-    async ({ db, here, params, query }) => ({ body: await listMembers(db, here, params.storeId, query) }),
+    async ({ db, instance, params, query }) => ({ body: await listMembers(db, instance, params.storeId, query) }),
   ),
   route(
     {
@@ -141,10 +141,10 @@ export const storeRoutes: Route[] = [
       summary: 'Read a member',
       description: 'Their role, and what they hold in this store.',
       returns: [200, Member],
-      tagged: true,
+      etag: true,
       errors: ['member_not_found'],
     },
-    ({ db, here, params }) => readMember(db, here, params.storeId, params.userId),
+    ({ db, instance, params }) => readMember(db, instance, params.storeId, params.userId),
   ),
   route(
     {
@@ -154,16 +154,16 @@ export const storeRoutes: Route[] = [
       summary: 'Change a member',
       description:
         'Sets the role, or permissions one by one (`null`: what the role brings). You cannot give what you do not hold, nor change somebody who holds more. `keys` and `webhooks` decide over the keys and webhooks they made, should they lose a permission.',
-      query: fate,
+      query: cascade,
       body: MemberChanges,
-      reads: readMemberChanges,
+      parse: readMemberChanges,
       returns: [200, ChangedMember],
-      tagged: true,
+      etag: true,
       errors: ['member_not_found', 'cannot_grant', 'outranked', 'last_owner', 'precondition_failed'],
       example: { body: { role: 'MANAGER' } },
     },
-    ({ db, here, caller, params, query, body, ifMatch }) =>
-      changeMember(db, here, caller, params, body, { ...fates(query), ifMatch }),
+    ({ db, instance, caller, params, query, body, ifMatch }) =>
+      updateMember(db, instance, caller, params, body, { ...fates(query), ifMatch }),
   ),
   route(
     {
@@ -173,12 +173,12 @@ export const storeRoutes: Route[] = [
       summary: 'Remove a member',
       description:
         'Their billing addresses stay for the invoices that point at them. `keys` and `webhooks` decide over the keys and webhooks they made: both go on unless you say otherwise.',
-      query: fate,
+      query: cascade,
       returns: [200, ChangedMember],
       errors: ['member_not_found', 'outranked', 'last_owner', 'precondition_failed'],
     },
-    ({ db, here, caller, params, query, ifMatch }) =>
-      removeMember(db, here, caller, params, { ...fates(query), ifMatch }),
+    ({ db, instance, caller, params, query, ifMatch }) =>
+      removeMember(db, instance, caller, params, { ...fates(query), ifMatch }),
   ),
   route(
     {
@@ -189,13 +189,13 @@ export const storeRoutes: Route[] = [
       description:
         'The `token` is shown once: give it to the person, who accepts it within 7 days, signed in with that e-mail. You cannot give what you do not hold.',
       body: NewInvitation,
-      reads: readNewInvitation,
+      parse: readNewInvitation,
       returns: [201, InvitationWithToken],
       errors: ['cannot_grant', 'secret_no_longer_available'],
-      onceOnly: true,
+      revealsSecret: true,
       example: { body: { email: 'charles@example.com', role: 'STAFF' } },
     },
-    ({ db, here, caller, params, body }) => invite(db, here, caller, params.storeId, body),
+    ({ db, instance, caller, params, body }) => invite(db, instance, caller, params.storeId, body),
   ),
   route(
     {
@@ -207,7 +207,7 @@ export const storeRoutes: Route[] = [
       query: page,
       returns: [200, Invitations],
     },
-    async ({ db, here, params, query }) => ({ body: await listInvitations(db, here, params.storeId, query) }),
+    async ({ db, instance, params, query }) => ({ body: await listInvitations(db, instance, params.storeId, query) }),
   ),
   route(
     {
@@ -219,7 +219,7 @@ export const storeRoutes: Route[] = [
       returns: [200, Invitation],
       errors: ['invitation_not_found'],
     },
-    ({ db, here, params }) => readInvitation(db, here, params.storeId, params.invitationId),
+    ({ db, instance, params }) => readInvitation(db, instance, params.storeId, params.invitationId),
   ),
   route(
     {
@@ -248,7 +248,7 @@ export const storeRoutes: Route[] = [
       errors: ['invitation_not_found', 'invitation_mismatch', 'already_member'],
       example: { body: { token: 'skp_inv_…' } },
     },
-    ({ db, here, caller, body }) => acceptInvitation(db, here, caller, body.token),
+    ({ db, instance, caller, body }) => acceptInvitation(db, instance, caller, body.token),
   ),
   route(
     {
@@ -277,28 +277,32 @@ export const storeRoutes: Route[] = [
   ),
 ]
 
-function fates({ keys = 'keep', webhooks = 'keep' }: Static<typeof fate>) {
+function fates({ keys = 'keep', webhooks = 'keep' }: Static<typeof cascade>) {
   return { keys, webhooks }
 }
 
-function readMemberChanges(body: { role?: Role; permissions?: string[] | null }, here: Here, faults: Fault[]) {
+function readMemberChanges(body: { role?: Role; permissions?: string[] | null }, instance: Instance, faults: Fault[]) {
   const changes: { role?: Role; permissions?: Permission[] | null } = {}
   if (body.role !== undefined) changes.role = body.role
   if (body.permissions !== undefined)
-    changes.permissions = body.permissions && readInOrder(here, body.permissions, body.role, faults)
+    changes.permissions = body.permissions && readInOrder(instance, body.permissions, body.role, faults)
   return changes
 }
 
-function readNewInvitation(body: { email?: string; role?: Role; permissions?: string[] }, here: Here, faults: Fault[]) {
+function readNewInvitation(
+  body: { email?: string; role?: Role; permissions?: string[] },
+  instance: Instance,
+  faults: Fault[],
+) {
   return {
-    email: readEmail(body.email, faults),
+    email: parseEmail(body.email, faults),
     role: body.role ?? 'STAFF',
-    permissions: body.permissions ? readInOrder(here, body.permissions, body.role, faults) : null,
+    permissions: body.permissions ? readInOrder(instance, body.permissions, body.role, faults) : null,
   }
 }
 
 /** The order they were sent in means nothing: the same permissions are no change. */
-function readInOrder(here: Here, given: string[], role: Role | undefined, faults: Fault[]): Permission[] {
+function readInOrder(instance: Instance, given: string[], role: Role | undefined, faults: Fault[]): Permission[] {
   if (role === 'OWNER') faults.push(OWNER_HOLDS_ALL)
-  return inOrder(here.permissions, readPermissions(here.permissions, given, faults))
+  return inCatalogueOrder(instance.permissions, parsePermissions(instance.permissions, given, faults))
 }

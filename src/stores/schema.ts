@@ -1,14 +1,14 @@
 // Stores, their members and the invitations to become one, as they look from outside.
 
 import type { Static } from 'typebox'
-import { Line, Moment, Nullable, Words } from '../check.ts'
-import { pageOf } from '../page.ts'
-import { type Permission, ROLES, type Role } from '../permissions.ts'
-import { Type } from '../type.ts'
+import { pageOf } from '../core/pagination.ts'
+import { type Permission, ROLES, type Role } from '../core/permissions.ts'
+import { Type } from '../schema/type.ts'
+import { Line, Moment, Nullable, OneOf } from '../schema/validate.ts'
 
 const closed = { additionalProperties: false }
 const Name = Line(1, 100)
-const Registration = Words(['OPEN', 'CLOSED'], {
+const Registration = OneOf(['OPEN', 'CLOSED'], {
   description:
     'Whether anyone signed in may join as a customer. A closed store looks to a stranger as if it did not exist.',
 })
@@ -58,7 +58,7 @@ export const Member = Type.Object(
     userId: Type.String(),
     name: Nullable(Type.String()),
     email: Nullable(Type.String()),
-    role: Words(ROLES),
+    role: OneOf(ROLES),
     permissions: Type.Array(Type.String(), {
       description: 'What the member holds: what was set, or what the role brings.',
     }),
@@ -73,7 +73,7 @@ export const Membership = Type.Object(
   {
     store: Store,
     userId: Type.String(),
-    role: Words(ROLES),
+    role: OneOf(ROLES),
     permissions: Type.Array(Type.String()),
     createdAt: Moment,
   },
@@ -81,7 +81,7 @@ export const Membership = Type.Object(
 )
 export const MemberChanges = Type.Object(
   {
-    role: Type.Optional(Words(ROLES)),
+    role: Type.Optional(OneOf(ROLES)),
     permissions: Type.Optional(Nullable(Permissions)),
   },
   { title: 'MemberChanges', description: '`permissions` set one by one; `null`: what the role brings.', ...closed },
@@ -108,7 +108,7 @@ export const Invitation = Type.Object(
     id: Type.String(),
     storeId: Type.String(),
     email: Type.String(),
-    role: Words(ROLES),
+    role: OneOf(ROLES),
     permissions: Type.Array(Type.String()),
     createdAt: Moment,
     createdBy: Type.Object({ kind: Type.String(), id: Type.String() }, closed),
@@ -124,7 +124,7 @@ export const InvitationWithToken = Type.Object(
 export const NewInvitation = Type.Object(
   {
     email: Type.String({ minLength: 3, maxLength: 254 }),
-    role: Words(ROLES),
+    role: OneOf(ROLES),
     permissions: Type.Optional(Permissions),
   },
   { title: 'NewInvitation', ...closed },

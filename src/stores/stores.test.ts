@@ -1,12 +1,12 @@
 import { expect, test } from 'vitest'
 import { NEW_ADDRESS, NEW_KEY, type Reply, shop } from '../../tests/shop.ts'
-import { DAY, MINUTE, travel } from '../clock.ts'
-import { newId } from '../ids.ts'
-import { BUILT_IN_PERMISSIONS } from '../permissions.ts'
+import { DAY, MINUTE, travel } from '../core/clock.ts'
+import { newId } from '../core/ids.ts'
+import { BUILT_IN_PERMISSIONS } from '../core/permissions.ts'
 import { routes } from '../routes.ts'
 import { purgeStores } from './stores.ts'
 
-const MOMENT = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/
+const RFC_3339 = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/
 
 /** A problem without the two members that belong to one request. */
 function told({ body: { requestId: _, instance: __, ...rest } }: Reply): object {
@@ -26,7 +26,7 @@ test('201: whoever makes a store is its owner', async () => {
     registration: 'CLOSED',
     leakGraceSeconds: 0,
     frozenAt: null,
-    createdAt: expect.stringMatching(MOMENT),
+    createdAt: expect.stringMatching(RFC_3339),
     updatedAt: made.body.createdAt,
   })
   const path = `/v1/user/store/${made.body.id}`
@@ -140,7 +140,7 @@ test('200: a store is changed, and only what was sent', async () => {
   const renamed = await api.patch(path, { name: 'The better shop' }, { as: owner.token })
   expect([renamed.status, renamed.body]).toEqual([
     200,
-    { ...store, name: 'The better shop', updatedAt: expect.stringMatching(MOMENT) },
+    { ...store, name: 'The better shop', updatedAt: expect.stringMatching(RFC_3339) },
   ])
   expect(Date.parse(renamed.body.updatedAt)).toBeGreaterThan(Date.parse(renamed.body.createdAt))
   const opened = await api.patch(path, { registration: 'OPEN' }, { as: owner.token })

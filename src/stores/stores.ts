@@ -1,19 +1,18 @@
 // Stores: made by a user, who becomes their owner; changed and deleted by those who hold MANAGE_STORE.
 
-import { stillHere } from '../access/standing.ts'
-import type { KeyCaller, UserCaller } from '../caller.ts'
-import { DAY, later, now } from '../clock.ts'
+import { recheckUser } from '../auth/recheck.ts'
+import type { Manager, UserCaller } from '../core/caller.ts'
+import { ago, DAY, now } from '../core/clock.ts'
+import { fail } from '../core/errors.ts'
+import { checkIfMatch, etagOf } from '../core/etag.ts'
+import { newId } from '../core/ids.ts'
+import { type Page, type PageParams, pageWindow, toPage } from '../core/pagination.ts'
+import type { Answer } from '../core/route.ts'
 import { type Db, sql } from '../db/db.ts'
-import { fail } from '../errors.ts'
-import { checkMatch, etagOf } from '../etag.ts'
-import { newEvent, writeEvents } from '../events/event.ts'
-import type { Here } from '../here.ts'
-import { newId } from '../ids.ts'
-import { cutPage, type Page, type PageAsked, windowOf } from '../page.ts'
-import type { Answer } from '../route.ts'
+import { newEvent, writeEvents } from '../events/write.ts'
+import type { Instance } from '../instance.ts'
 import { type NewStore, type StoreChanges, type StoreRow, showStore } from './schema.ts'
 
-type Manager = UserCaller | KeyCaller
 type StoreView = ReturnType<typeof showStore>
 
 /** What a deleted store held is kept so long, and then it goes. */
@@ -41,13 +40,18 @@ export async function createStore(tx: Db, caller: UserCaller, wanted: NewStore):
     select id, ${caller.id}, 'OWNER', ${at}::timestamptz, ${at}::timestamptz
       from store`)
   await writeEvents(tx, [newEvent(caller, row.id, 'store.created', row.id, settingsOf(row))])
-  await stillHere(tx, caller)
+  await recheckUser(tx, caller)
   return { body: showStore(row), etag: etagOf(1), resource: { id: row.id, location: `/v1/user/store/${row.id}` } }
 }
 
-export async function listStores(db: Db, here: Here, caller: UserCaller, query: PageAsked): Promise<Page<StoreView>> {
+export async function listStores(
+  db: Db,
+  instance: Instance,
+  caller: UserCaller,
+  query: PageParams,
+): Promise<Page<StoreView>> {
   const list = ['stores', caller.id]
-  const window = windowOf(here.keyring, list, query)
+  const window = pageWindow(instance.keyring, list, query)
   const rows = await db.query<StoreRow>(sql`
     select store.id, store.name, store.registration, store.leak_grace_seconds, store.frozen_at, store.revision, store.created_at,
            store.updated_at
@@ -57,7 +61,7 @@ export async function listStores(db: Db, here: Here, caller: UserCaller, query: 
        and member.store_id < ${window.after}
      order by member.store_id desc
      limit ${window.limit + 1}`)
-  return cutPage(here.keyring, list, window, rows, (row) => row.id, showStore)
+  return toPage(instance.keyring, list, window, rows, (row) => row.id, showStore)
 }
 
 export async function readStore(db: Db, storeId: string): Promise<Answer<StoreView>> {
@@ -69,7 +73,7 @@ export async function readStore(db: Db, storeId: string): Promise<Answer<StoreVi
   return row ? { body: showStore(row), etag: etagOf(row.revision) } : fail('store_not_found')
 }
 
-export async function changeStore(
+export async function updateStore(
   tx: Db,
   caller: Manager,
   storeId: string,
@@ -77,7 +81,7 @@ export async function changeStore(
   ifMatch: string | null,
 ): Promise<Answer<StoreView>> {
   const before = await lockStore(tx, storeId)
-  checkMatch(ifMatch, before.revision)
+  checkIfMatch(ifMatch, before.revision)
   const { leakGraceSeconds = before.leak_grace_seconds, ...rest } = changes
   const after = { ...before, ...rest, leak_grace_seconds: leakGraceSeconds }
   const [from, to] = [settingsOf(before), settingsOf(after)]
@@ -99,7 +103,7 @@ function settingsOf({ name, registration, leak_grace_seconds }: StoreRow) {
 }
 
 export async function deleteStore(tx: Db, caller: Manager, storeId: string, ifMatch: string | null): Promise<void> {
-  checkMatch(ifMatch, (await lockStore(tx, storeId)).revision)
+  checkIfMatch(ifMatch, (await lockStore(tx, storeId)).revision)
   await tx.query(sql`
     update stores
        set deleted_at = ${now()}, updated_at = ${now()}
@@ -122,5 +126,5 @@ export async function lockStore(tx: Db, storeId: string): Promise<StoreRow> {
 export async function purgeStores(db: Db): Promise<void> {
   await db.query(sql`
     delete from stores
-     where id in (select id from stores where deleted_at < ${later(-KEPT_MS)} limit 10)`)
+     where id in (select id from stores where deleted_at < ${ago(KEPT_MS)} limit 10)`)
 }

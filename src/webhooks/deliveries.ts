@@ -1,12 +1,12 @@
 // What was sent to a webhook, how it went, and sending it again.
 
-import { later, MINUTE, now } from '../clock.ts'
+import { addMs, MINUTE, now } from '../core/clock.ts'
+import { fail } from '../core/errors.ts'
+import { newId } from '../core/ids.ts'
+import { type Page, type PageParams, pageWindow, toPage } from '../core/pagination.ts'
+import type { Answer } from '../core/route.ts'
 import { type Db, sql } from '../db/db.ts'
-import { fail } from '../errors.ts'
-import type { Here } from '../here.ts'
-import { newId } from '../ids.ts'
-import { cutPage, type Page, type PageAsked, windowOf } from '../page.ts'
-import type { Answer } from '../route.ts'
+import type { Instance } from '../instance.ts'
 import type { Span } from './input.ts'
 import { type Cause, type Delivery, type DeliveryRow, type DeliveryStatus, showDelivery } from './schema.ts'
 import { findWebhook, type Place } from './webhooks.ts'
@@ -19,13 +19,13 @@ const columns = sql`
 
 export async function listDeliveries(
   db: Db,
-  here: Here,
+  instance: Instance,
   place: Place,
-  query: PageAsked & { status?: DeliveryStatus },
+  query: PageParams & { status?: DeliveryStatus },
 ): Promise<Page<Delivery>> {
   await findWebhook(db, place)
   const list = ['deliveries', place.webhookId, query.status]
-  const window = windowOf(here.keyring, list, query)
+  const window = pageWindow(instance.keyring, list, query)
   const rows = await db.query<DeliveryRow>(sql`
     select ${columns}
       from webhook_deliveries
@@ -34,7 +34,7 @@ export async function listDeliveries(
        and (${query.status ?? null}::text is null or status = ${query.status ?? null})
      order by id desc
      limit ${window.limit + 1}`)
-  return cutPage(here.keyring, list, window, rows, (row) => row.id, showDelivery)
+  return toPage(instance.keyring, list, window, rows, (row) => row.id, showDelivery)
 }
 
 export async function readDelivery(db: Db, place: DeliveryPlace): Promise<Answer<Delivery>> {
@@ -68,16 +68,16 @@ export async function redeliver(tx: Db, place: DeliveryPlace): Promise<Answer<De
   return made(place, await addDelivery(tx, place, { id, type }, cause === 'TEST' ? 'TEST' : 'REDELIVERY'))
 }
 
-const MOST_AT_ONCE = 1_000
+const MAX_AT_ONCE = 1_000
 /** With so many waiting nothing is sent again. What happens is added all the same. */
-const MOST_PENDING = 10_000
+const MAX_PENDING = 10_000
 
 /** Whatever happened in that time, as far as it is sealed, and is of a type the webhook listens to now; sent before or not. */
 export async function redeliverSpan(tx: Db, place: Place, { from, to }: Span) {
   const { types } = await mustTake(tx, place)
   const [first, end] = [
-    await positionAt(tx, place.storeId, later(-LATEST_MS, from)),
-    await positionAt(tx, place.storeId, later(LATEST_MS, to)),
+    await positionAt(tx, place.storeId, addMs(from, -LATEST_MS)),
+    await positionAt(tx, place.storeId, addMs(to, LATEST_MS)),
   ]
   const events = await tx.query<{ id: string; type: string; at: Date }>(sql`
     select event.id, event.type, event.at
@@ -90,7 +90,7 @@ export async function redeliverSpan(tx: Db, place: Place, { from, to }: Span) {
        and event.at >= ${from}
        and event.at < ${to}
      order by event.at
-     fetch first ${MOST_AT_ONCE + 1} rows with ties`)
+     fetch first ${MAX_AT_ONCE + 1} rows with ties`)
   const { sent, nextFrom } = cutAtMoment(events)
   await addDeliveries(
     tx,
@@ -102,9 +102,9 @@ export async function redeliverSpan(tx: Db, place: Place, { from, to }: Span) {
 /** What happened in one moment is sent together, however much it is: the next call begins at a moment, and repeats none. */
 function cutAtMoment<E extends { at: Date }>(events: E[]): { sent: E[]; nextFrom: Date | null } {
   const last = events.at(-1)
-  if (!last || events.length <= MOST_AT_ONCE) return { sent: events, nextFrom: null }
+  if (!last || events.length <= MAX_AT_ONCE) return { sent: events, nextFrom: null }
   const before = events.filter(({ at }) => at < last.at)
-  return before.length > 0 ? { sent: before, nextFrom: last.at } : { sent: events, nextFrom: later(1, last.at) }
+  return before.length > 0 ? { sent: before, nextFrom: last.at } : { sent: events, nextFrom: addMs(last.at, 1) }
 }
 
 /** Positions are given in the order of commits. What happened earlier was committed earlier, give or take this much. */
@@ -138,11 +138,11 @@ async function mustTake(tx: Db, place: Place) {
       from webhook_deliveries
      where webhook_id = ${place.webhookId}
        and status = 'PENDING'
-    offset ${MOST_PENDING - 1}
+    offset ${MAX_PENDING - 1}
      limit 1`)
   if (full)
     fail('limit_exceeded', {
-      detail: `${MOST_PENDING.toLocaleString('en')} messages are waiting for this webhook. Let it take some of them first.`,
+      detail: `${MAX_PENDING.toLocaleString('en')} messages are waiting for this webhook. Let it take some of them first.`,
     })
   return webhook
 }

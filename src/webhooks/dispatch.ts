@@ -9,12 +9,12 @@
 
 import { setMaxListeners } from 'node:events'
 import { setTimeout as sleep } from 'node:timers/promises'
-import type { Failed } from '../background.ts'
-import { later, now, SECOND } from '../clock.ts'
+import { ago, now, SECOND } from '../core/clock.ts'
+import type { ReportFailure } from '../core/failures.ts'
 import type { Batch } from '../db/batch.ts'
 import type { Db } from '../db/db.ts'
-import type { Here } from '../here.ts'
-import { FEW, type Lane, newLanes } from './lanes.ts'
+import type { Instance } from '../instance.ts'
+import { type FastPath, FEW, newLanes } from './lanes.ts'
 import type { Outlet, Reply, Trouble } from './outlet.ts'
 import { newPace } from './pace.ts'
 import { type Endpoint, fanOut, letGo, loadEndpoints, type Message, type Outcome, settle, takeDue } from './queue.ts'
@@ -30,10 +30,10 @@ export type Dispatcher = {
 }
 
 /** With so many at hand nothing more is taken up, and never more than so many at a time. */
-const MOST_WAITING = 10_000
-const MOST_TAKEN = 2_000
+const MAX_WAITING = 10_000
+const MAX_TAKEN = 2_000
 /** So many answers may be waiting to be written down before nothing new is begun. */
-const MOST_UNWRITTEN = 1_000
+const MAX_UNWRITTEN = 1_000
 /** What is known of a webhook is asked anew after so long: whatever was changed or taken away counts within a moment. */
 const FRESH_MS = 200
 /** Without a word from anyone we look this often; with no room for more, this often; and never more often than that. */
@@ -42,17 +42,17 @@ const FULL_MS = 100
 const ROUND_MS = 20
 /** A look that finds nothing is followed by so many times as long without one. */
 const REST_FACTOR = 10
-const LONGEST_REST_MS = 3 * SECOND
+const MAX_REST_MS = 3 * SECOND
 /** What turning an event into a delivery costs, when sending one is 1. */
 const FAN_OUT_COST = 0.25
 
 export function newDispatcher(
   db: Db,
-  here: Here,
+  instance: Instance,
   outlet: Outlet,
   answered: () => number,
   told: (outcome: string) => void,
-  failed: Failed,
+  failed: ReportFailure,
 ): Dispatcher {
   const closing = new AbortController()
   setMaxListeners(0, closing.signal) // one for each answer that waits to be written down
@@ -69,12 +69,12 @@ export function newDispatcher(
   const lanes = newLanes({
     send: sendAndNote,
     letGo: (messages) => void letGo(db, messages),
-    mayBegin: () => unwritten < MOST_UNWRITTEN && pace.left() && !closing.signal.aborted,
+    mayBegin: () => unwritten < MAX_UNWRITTEN && pace.left() && !closing.signal.aborted,
     emptied: wake,
   })
   const pace = newPace(answered, lanes.advanceAll)
   const meetMany: Batch<string, Endpoint | null> = async (db, ids) => {
-    const found = await loadEndpoints(db, here, ids)
+    const found = await loadEndpoints(db, instance, ids)
     return ids.map((id) => found.get(id) ?? null)
   }
 
@@ -82,7 +82,7 @@ export function newDispatcher(
 
   async function keepGoing(): Promise<void> {
     while (!closing.signal.aborted) {
-      const mayTake = pace.left() && lanes.waiting() < MOST_WAITING
+      const mayTake = pace.left() && lanes.waiting() < MAX_WAITING
       const rests = untilLook() > 0
       const found = mayTake ? await roundSurely() : 0
       if (found === 0) await sleep(ROUND_MS, undefined, closing).catch(() => {})
@@ -132,13 +132,13 @@ export function newDispatcher(
   /** Passes by every webhook that has something pending. So when nothing was due, it is not done again at once. */
   async function look(): Promise<number> {
     const began = performance.now()
-    const due = await takeDue(db, { roomFor: lanes.shareOut(), otherwise: FEW, after: takenUpTo, most: MOST_TAKEN })
-    const rest = Math.min((performance.now() - began) * REST_FACTOR, LONGEST_REST_MS)
+    const due = await takeDue(db, { roomFor: lanes.shareOut(), otherwise: FEW, after: takenUpTo, most: MAX_TAKEN })
+    const rest = Math.min((performance.now() - began) * REST_FACTOR, MAX_REST_MS)
     lookAgainAt = due.length > 0 ? 0 : began + rest
     await enqueue(due)
     // Where one look ends the next goes on, so that nobody is left out because of their name.
     const before = takenUpTo
-    takenUpTo = due.length < MOST_TAKEN ? '' : due.map(({ webhook_id }) => webhook_id).reduce(laterOf, '')
+    takenUpTo = due.length < MAX_TAKEN ? '' : due.map(({ webhook_id }) => webhook_id).reduce(laterOf, '')
     if (before > takenUpTo) {
       lookAgainAt = 0
       wake()
@@ -148,7 +148,7 @@ export function newDispatcher(
 
   async function enqueue(messages: Message[]): Promise<void> {
     if (messages.length === 0) return
-    const endpoints = await loadEndpoints(db, here, [...new Set(messages.map((message) => message.webhook_id))])
+    const endpoints = await loadEndpoints(db, instance, [...new Set(messages.map((message) => message.webhook_id))])
     for (const [id, endpoint] of endpoints) meet(lanes.of(id), Promise.resolve(endpoint))
     const [ours, left] = split(messages, ({ webhook_id }) => endpoints.has(webhook_id))
     for (const message of ours) lanes.put(lanes.of(message.webhook_id), message)
@@ -158,36 +158,36 @@ export function newDispatcher(
 
   // ---- sending ------------------------------------------------------------------------------------------------------
 
-  function meet(lane: Lane, endpoint: Lane['endpoint']): void {
-    lane.endpoint = endpoint
-    lane.metAt = performance.now()
+  function meet(fastPath: FastPath, endpoint: FastPath['endpoint']): void {
+    fastPath.endpoint = endpoint
+    fastPath.metAt = performance.now()
   }
 
-  function endpointOf(lane: Lane): Promise<Endpoint | null> {
-    if (performance.now() - lane.metAt > FRESH_MS)
+  function endpointOf(fastPath: FastPath): Promise<Endpoint | null> {
+    if (performance.now() - fastPath.metAt > FRESH_MS)
       meet(
-        lane,
-        db.batched(meetMany, lane.id).catch(() => null),
+        fastPath,
+        db.batched(meetMany, fastPath.id).catch(() => null),
       )
-    return lane.endpoint
+    return fastPath.endpoint
   }
 
   /** It waits until the webhook is on again. */
-  async function giveBack(lane: Lane, ...messages: Message[]): Promise<void> {
-    await letGo(db, [...messages, ...lanes.clear(lane)])
+  async function giveBack(fastPath: FastPath, ...messages: Message[]): Promise<void> {
+    await letGo(db, [...messages, ...lanes.clear(fastPath)])
   }
 
   /** The next message does not wait until the answer to this one is written down. */
-  async function sendAndNote(lane: Lane, message: Message): Promise<void> {
+  async function sendAndNote(fastPath: FastPath, message: Message): Promise<void> {
     pace.spend(1)
-    const sent = await send(lane, message)
-    if (sent) note(lane, message, sent.endpoint, sent.outcome)
+    const sent = await send(fastPath, message)
+    if (sent) note(fastPath, message, sent.endpoint, sent.outcome)
   }
 
-  async function send(lane: Lane, message: Message): Promise<{ endpoint: Endpoint; outcome: Outcome } | null> {
-    const endpoint = await endpointOf(lane)
-    if (!endpoint || lane.refused) {
-      await giveBack(lane, message)
+  async function send(fastPath: FastPath, message: Message): Promise<{ endpoint: Endpoint; outcome: Outcome } | null> {
+    const endpoint = await endpointOf(fastPath)
+    if (!endpoint || fastPath.refused) {
+      await giveBack(fastPath, message)
       return null
     }
     const at = now()
@@ -207,24 +207,24 @@ export function newDispatcher(
     }
     const ms = Math.round(performance.now() - began)
     const outcome = judge(message, at, ms, result)
-    lane.isGood = outcome.status === 'DELIVERED'
-    if (outcome.response_status === 410) lane.refused = true
+    fastPath.isGood = outcome.status === 'DELIVERED'
+    if (outcome.response_status === 410) fastPath.refused = true
     told(outcome.status === 'DELIVERED' ? 'delivered' : outcome.status === 'FAILED' ? 'given_up' : 'failed')
     return { endpoint, outcome }
   }
 
-  async function note(lane: Lane, message: Message, endpoint: Endpoint, outcome: Outcome): Promise<void> {
+  async function note(fastPath: FastPath, message: Message, endpoint: Endpoint, outcome: Outcome): Promise<void> {
     unwritten += 1
     await settleSurely(outcome)
     const reason = reasonToDisable(endpoint, outcome)
     if (reason) {
       await disableWebhook(db, message.webhook_id, endpoint.revision, reason).catch(() => {})
-      await giveBack(lane)
-      lane.refused = false
-      lanes.advance(lane)
+      await giveBack(fastPath)
+      fastPath.refused = false
+      lanes.advance(fastPath)
     }
     unwritten -= 1
-    if (unwritten === MOST_UNWRITTEN - 1) lanes.advanceAll()
+    if (unwritten === MAX_UNWRITTEN - 1) lanes.advanceAll()
   }
 
   /** Tried for as long as the delivery is ours. Should it not be written down, it is sent once more, under the same id. */
@@ -287,6 +287,6 @@ function judge(message: Message, at: Date, durationMs: number, result: Reply | {
 
 function reasonToDisable({ failingSince }: Endpoint, outcome: Outcome): 'GONE' | 'FAILING' | null {
   if (outcome.response_status === 410) return 'GONE'
-  const failing = outcome.status !== 'DELIVERED' && failingSince !== null && failingSince <= later(-FAILING_MS)
+  const failing = outcome.status !== 'DELIVERED' && failingSince !== null && failingSince <= ago(FAILING_MS)
   return failing ? 'FAILING' : null
 }

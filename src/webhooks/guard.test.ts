@@ -3,7 +3,7 @@ import net, { type AddressInfo } from 'node:net'
 import { expect, onTestFinished, test } from 'vitest'
 import { receiver } from '../../tests/receiver.ts'
 import { NEW_KEY, shop } from '../../tests/shop.ts'
-import type { Resolve } from '../dns.ts'
+import type { Resolve } from '../core/dns.ts'
 import { isPublic } from './guard.ts'
 import { newOutlet } from './outlet.ts'
 
@@ -212,14 +212,14 @@ test('35. an answer without end is cut off, one that drips or never comes runs o
   let written = 0
   const endless = await receiver((response) => {
     const chunk = Buffer.alloc(64 * 1024, 'x')
-    const pour = () => {
+    const pipeEvents = () => {
       while (!response.destroyed && written < 100 * 1024 * 1024) {
         written += chunk.length
-        if (!response.write(chunk)) return void response.once('drain', pour)
+        if (!response.write(chunk)) return void response.once('drain', pipeEvents)
       }
       response.end()
     }
-    pour()
+    pipeEvents()
   })
   expect(await outlet.post(endless.url, {}, '{}')).toEqual({ status: 200, body: 'x'.repeat(1024), retryAfter: null })
   expect(written).toBeLessThan(20 * 1024 * 1024)

@@ -3,8 +3,8 @@
 // to the public internet passes; anything with a name of its own in the registries of special addresses does not.
 
 import ipaddr from 'ipaddr.js'
-import type { Resolve } from '../dns.ts'
-import type { Fault } from '../errors.ts'
+import type { Resolve } from '../core/dns.ts'
+import type { Fault } from '../core/errors.ts'
 
 /** Of IPv6, all that was ever given out to the public lies here. */
 const GLOBAL_IPV6 = ipaddr.IPv6.parseCIDR('2000::/3')

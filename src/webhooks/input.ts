@@ -1,30 +1,30 @@
 // What no schema can say about a webhook: its URL leads to the public internet, and its types are types of events.
 
-import { readMoment } from '../check.ts'
-import { DAY } from '../clock.ts'
-import type { Fault } from '../errors.ts'
+import { DAY } from '../core/clock.ts'
+import type { Fault } from '../core/errors.ts'
 import { TYPES_IN_STORES } from '../events/schema.ts'
-import type { Here } from '../here.ts'
+import type { Instance } from '../instance.ts'
+import { parseDateTime } from '../schema/validate.ts'
 import { readWebhookUrl } from './guard.ts'
 import type { NewWebhook, WebhookChanges } from './schema.ts'
 
 export type WantedWebhook = { url: string; types: string[]; description: string | null }
 export type WebhookWish = Partial<WantedWebhook> & { enabled?: boolean }
 
-export function readNewWebhook(body: Partial<NewWebhook>, here: Here, faults: Fault[]): WantedWebhook {
+export function readNewWebhook(body: Partial<NewWebhook>, instance: Instance, faults: Fault[]): WantedWebhook {
   const { url, types = [], description = null } = body
   return {
-    url: url === undefined ? '' : readWebhookUrl(url, here.webhooks.allowPrivate, faults),
-    types: readTypes(types, faults),
+    url: url === undefined ? '' : readWebhookUrl(url, instance.webhooks.allowPrivate, faults),
+    types: parseTypes(types, faults),
     description,
   }
 }
 
-export function readWebhookChanges(body: WebhookChanges, here: Here, faults: Fault[]): WebhookWish {
+export function readWebhookChanges(body: WebhookChanges, instance: Instance, faults: Fault[]): WebhookWish {
   const { url, types, description, enabled } = body
   return {
-    ...(url === undefined ? {} : { url: readWebhookUrl(url, here.webhooks.allowPrivate, faults) }),
-    ...(types === undefined ? {} : { types: readTypes(types, faults) }),
+    ...(url === undefined ? {} : { url: readWebhookUrl(url, instance.webhooks.allowPrivate, faults) }),
+    ...(types === undefined ? {} : { types: parseTypes(types, faults) }),
     ...(description === undefined ? {} : { description }),
     ...(enabled === undefined ? {} : { enabled }),
   }
@@ -32,7 +32,7 @@ export function readWebhookChanges(body: WebhookChanges, here: Here, faults: Fau
 
 const KNOWN = new Set(['*', ...TYPES_IN_STORES.flatMap((type) => [type, type.replace(/\..*/, '.*')])])
 
-function readTypes(types: string[], faults: Fault[]): string[] {
+function parseTypes(types: string[], faults: Fault[]): string[] {
   types.forEach((type, i) => {
     if (!KNOWN.has(type))
       faults.push({
@@ -46,13 +46,13 @@ function readTypes(types: string[], faults: Fault[]): string[] {
 }
 
 export type Span = { from: Date; to: Date }
-const LONGEST_SPAN_MS = 31 * DAY
+const MAX_SPAN_MS = 31 * DAY
 
-export function readSpan(body: { from?: string; to?: string }, _here: Here, faults: Fault[]): Span {
-  const [from, to] = [body.from, body.to].map((text) => (text && readMoment(text)) || new Date(0)) as [Date, Date]
+export function readSpan(body: { from?: string; to?: string }, _here: Instance, faults: Fault[]): Span {
+  const [from, to] = [body.from, body.to].map((text) => (text && parseDateTime(text)) || new Date(0)) as [Date, Date]
   if (body.from !== undefined && body.to !== undefined) {
     if (from >= to) faults.push({ pointer: '#/from', code: 'not_before', detail: 'This must lie before "to".' })
-    else if (to.getTime() - from.getTime() > LONGEST_SPAN_MS)
+    else if (to.getTime() - from.getTime() > MAX_SPAN_MS)
       faults.push({ pointer: '#/from', code: 'too_far', detail: 'This may lie at most 31 days before "to".' })
   }
   return { from, to }

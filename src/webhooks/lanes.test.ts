@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, expect, test, vi } from 'vitest'
-import { now } from '../clock.ts'
+import { now } from '../core/clock.ts'
 import { newLanes } from './lanes.ts'
 import type { Message } from './queue.ts'
 
@@ -11,19 +11,19 @@ function stand() {
   const begun: string[] = []
   const left: string[] = []
   const lanes = newLanes({
-    async send(lane, message) {
-      begun.push(`${lane.id}/${message.id}`)
-      await new Promise((resolve) => setTimeout(resolve, Number(lane.id.split(' ')[0])))
-      lane.isGood = true
+    async send(fastPath, message) {
+      begun.push(`${fastPath.id}/${message.id}`)
+      await new Promise((resolve) => setTimeout(resolve, Number(fastPath.id.split(' ')[0])))
+      fastPath.isGood = true
     },
     letGo: (messages) => void left.push(...messages.map(({ webhook_id, id }) => `${webhook_id}/${id}`)),
     mayBegin: () => true,
     emptied: () => {},
   })
   const put = (id: string, count: number) => {
-    const lane = lanes.of(id)
-    for (let n = 1; n <= count; n++) lanes.put(lane, { webhook_id: id, id: `${n}`, taken: now() } as Message)
-    lanes.advance(lane)
+    const fastPath = lanes.of(id)
+    for (let n = 1; n <= count; n++) lanes.put(fastPath, { webhook_id: id, id: `${n}`, taken: now() } as Message)
+    lanes.advance(fastPath)
   }
   const countOf = (id: string) => begun.filter((one) => one.startsWith(`${id}/`)).length
   return { lanes, put, begun, left, countOf, pass: (ms: number) => vi.advanceTimersByTimeAsync(ms) }

@@ -2,7 +2,7 @@
 // the quick ones; when it takes longer than a request there may it moves on to the next room, and its lane begins there
 // for the next half minute. So however many are slow, the quick ones wait for each other only.
 
-import { later, now, SECOND } from '../clock.ts'
+import { addMs, now, SECOND } from '../core/clock.ts'
 import { BEGIN_MS, type Endpoint, type Message } from './queue.ts'
 
 /**
@@ -19,7 +19,7 @@ const SLOW_FOR_MS = 30 * SECOND
 export const FEW = 8
 const MANY = 2_000
 
-export type Lane = {
+export type FastPath = {
   id: string
   waiting: Message[]
   busy: number
@@ -33,16 +33,16 @@ export type Lane = {
 }
 
 /** Whoever found no place stands in line, and is let in for one message at a time. */
-type Room = (typeof ROOMS)[number] & { nth: number; busy: number; line: Set<Lane> }
+type Room = (typeof ROOMS)[number] & { nth: number; busy: number; line: Set<FastPath> }
 
 export type Lanes = {
   /** The lane of a webhook, made if there is none. */
-  of(id: string): Lane
-  put(lane: Lane, message: Message): void
+  of(id: string): FastPath
+  put(fastPath: FastPath, message: Message): void
   /** Whatever waits in it, which it then does no longer. */
-  clear(lane: Lane): Message[]
+  clear(fastPath: FastPath): Message[]
   /** Begins what may run now. */
-  advance(lane: Lane): void
+  advance(fastPath: FastPath): void
   /** To be called when it may be begun again. */
   advanceAll(): void
   /** How many more may be taken up of a webhook; of a slow one only what can be begun. */
@@ -58,7 +58,7 @@ export type Lanes = {
 
 type Ways = {
   /** Ends with the request, and never fails. */
-  send(lane: Lane, message: Message): Promise<void>
+  send(fastPath: FastPath, message: Message): Promise<void>
   /** What stays here no longer. */
   letGo(messages: Message[]): void
   mayBegin(): boolean
@@ -67,15 +67,15 @@ type Ways = {
 }
 
 export function newLanes({ send, letGo, mayBegin, emptied }: Ways): Lanes {
-  const lanes = new Map<string, Lane>()
+  const lanes = new Map<string, FastPath>()
   const rooms: Room[] = ROOMS.map((room, nth) => ({ ...room, nth, busy: 0, line: new Set() }))
   const [quick] = rooms as [Room]
   /** Who begins in another room than the quick ones'. */
   const slow = new Map<string, { room: Room; until: number }>()
   let waiting = 0
 
-  function remove(lane: Lane, from: number, count = lane.waiting.length): Message[] {
-    const gone = lane.waiting.splice(from, count)
+  function remove(fastPath: FastPath, from: number, count = fastPath.waiting.length): Message[] {
+    const gone = fastPath.waiting.splice(from, count)
     waiting -= gone.length
     return gone
   }
@@ -90,9 +90,9 @@ export function newLanes({ send, letGo, mayBegin, emptied }: Ways): Lanes {
     return quick
   }
 
-  function wants(lane: Lane): boolean {
-    const abreast = lane.isGood ? roomOf(lane.id).abreast : 1
-    return lane.waiting.length > 0 && lane.busy < abreast && !lane.refused
+  function wants(fastPath: FastPath): boolean {
+    const abreast = fastPath.isGood ? roomOf(fastPath.id).abreast : 1
+    return fastPath.waiting.length > 0 && fastPath.busy < abreast && !fastPath.refused
   }
 
   function isPlace(room: Room): boolean {
@@ -100,48 +100,48 @@ export function newLanes({ send, letGo, mayBegin, emptied }: Ways): Lanes {
   }
 
   /** Whoever comes while others stand in line finds the room full, and stands behind them. */
-  function advance(lane: Lane): void {
-    while (wants(lane)) {
-      const room = roomOf(lane.id)
-      if (!isPlace(room)) return void room.line.add(lane)
-      beginNext(lane, room)
+  function advance(fastPath: FastPath): void {
+    while (wants(fastPath)) {
+      const room = roomOf(fastPath.id)
+      if (!isPlace(room)) return void room.line.add(fastPath)
+      beginNext(fastPath, room)
     }
-    const isOver = lane.waiting.length === 0 && lane.busy === 0 && !lane.refused
-    if (isOver && lanes.get(lane.id) === lane) lanes.delete(lane.id)
+    const isOver = fastPath.waiting.length === 0 && fastPath.busy === 0 && !fastPath.refused
+    if (isOver && lanes.get(fastPath.id) === fastPath) lanes.delete(fastPath.id)
   }
 
   function admit(room: Room): void {
-    for (const lane of room.line) {
+    for (const fastPath of room.line) {
       if (!isPlace(room)) return
-      room.line.delete(lane)
-      if (wants(lane) && roomOf(lane.id) === room) beginNext(lane, room)
-      if (wants(lane) && roomOf(lane.id) === room) room.line.add(lane)
-      else advance(lane)
+      room.line.delete(fastPath)
+      if (wants(fastPath) && roomOf(fastPath.id) === room) beginNext(fastPath, room)
+      if (wants(fastPath) && roomOf(fastPath.id) === room) room.line.add(fastPath)
+      else advance(fastPath)
     }
   }
 
-  function beginNext(lane: Lane, room: Room): void {
-    const inTime = lane.waiting.findIndex((message) => !isLate(message))
+  function beginNext(fastPath: FastPath, room: Room): void {
+    const inTime = fastPath.waiting.findIndex((message) => !isLate(message))
     // By now they may be another's.
-    if (inTime !== 0) return letGo(remove(lane, 0, inTime === -1 ? undefined : inTime))
-    const [message] = remove(lane, 0, 1) as [Message]
-    begin(lane, message, room)
+    if (inTime !== 0) return letGo(remove(fastPath, 0, inTime === -1 ? undefined : inTime))
+    const [message] = remove(fastPath, 0, 1) as [Message]
+    begin(fastPath, message, room)
   }
 
-  async function begin(lane: Lane, message: Message, room: Room): Promise<void> {
-    lane.busy += 1
-    const leave = takePlace(lane, room)
-    await send(lane, message)
-    lane.busy -= 1
+  async function begin(fastPath: FastPath, message: Message, room: Room): Promise<void> {
+    fastPath.busy += 1
+    const leave = takePlace(fastPath, room)
+    await send(fastPath, message)
+    fastPath.busy -= 1
     admit(leave())
-    advance(lane)
-    if (lane.waiting.length === 0) emptied()
+    advance(fastPath)
+    if (fastPath.waiting.length === 0) emptied()
   }
 
   // ---- rooms --------------------------------------------------------------------------------------------------------
 
   /** For a request, which moves from room to room as time goes by. Gives back what ends it, and tells where it was. */
-  function takePlace(lane: Lane, first: Room): () => Room {
+  function takePlace(fastPath: FastPath, first: Room): () => Room {
     const began = performance.now()
     let room = first
     let timer: NodeJS.Timeout | undefined
@@ -155,7 +155,7 @@ export function newLanes({ send, letGo, mayBegin, emptied }: Ways): Lanes {
       left.busy -= 1
       room = next
       enter()
-      markSlow(lane, room)
+      markSlow(fastPath, room)
       admit(left)
     }
     enter()
@@ -163,36 +163,36 @@ export function newLanes({ send, letGo, mayBegin, emptied }: Ways): Lanes {
       clearTimeout(timer)
       room.busy -= 1
       const took = performance.now() - began
-      markSlow(lane, rooms.find(({ upToMs }) => took < upToMs) as Room)
+      markSlow(fastPath, rooms.find(({ upToMs }) => took < upToMs) as Room)
       return room
     }
   }
 
   /** It begins there from now on, and keeps at hand what that room allows. */
-  function markSlow(lane: Lane, room: Room): void {
-    if (room.nth < Math.max(1, roomOf(lane.id).nth)) return
-    slow.set(lane.id, { room, until: performance.now() + SLOW_FOR_MS })
-    letGo(remove(lane, room.atHand))
+  function markSlow(fastPath: FastPath, room: Room): void {
+    if (room.nth < Math.max(1, roomOf(fastPath.id).nth)) return
+    slow.set(fastPath.id, { room, until: performance.now() + SLOW_FOR_MS })
+    letGo(remove(fastPath, room.atHand))
   }
 
   function roomFor(id: string): number {
-    const [room, lane] = [roomOf(id), lanes.get(id)]
+    const [room, fastPath] = [roomOf(id), lanes.get(id)]
     if (room !== quick && room.busy + room.line.size >= room.places) return 0
-    const atHand = lane?.isGood && waiting < MANY ? room.atHand : Math.min(FEW, room.atHand)
-    return Math.max(0, atHand - (lane?.waiting.length ?? 0))
+    const atHand = fastPath?.isGood && waiting < MANY ? room.atHand : Math.min(FEW, room.atHand)
+    return Math.max(0, atHand - (fastPath?.waiting.length ?? 0))
   }
 
   return {
     of(id) {
-      const lane = lanes.get(id) ?? newLane(id)
-      lanes.set(id, lane)
-      return lane
+      const fastPath = lanes.get(id) ?? newLane(id)
+      lanes.set(id, fastPath)
+      return fastPath
     },
-    put(lane, message) {
-      lane.waiting.push(message)
+    put(fastPath, message) {
+      fastPath.waiting.push(message)
       waiting += 1
     },
-    clear: (lane) => remove(lane, 0),
+    clear: (fastPath) => remove(fastPath, 0),
     advance,
     advanceAll() {
       for (const room of rooms) admit(room)
@@ -215,15 +215,15 @@ export function newLanes({ send, letGo, mayBegin, emptied }: Ways): Lanes {
     isQuick: (id) => roomOf(id) === quick,
     waiting: () => waiting,
     underWay: () => rooms.reduce((sum, { busy }) => sum + busy, 0),
-    clearAll: () => [...lanes.values()].flatMap((lane) => remove(lane, 0)),
+    clearAll: () => [...lanes.values()].flatMap((fastPath) => remove(fastPath, 0)),
   }
 }
 
-function newLane(id: string): Lane {
+function newLane(id: string): FastPath {
   const endpoint = Promise.resolve(null)
   return { id, waiting: [], busy: 0, isGood: false, refused: false, endpoint, metAt: Number.NEGATIVE_INFINITY }
 }
 
 function isLate(message: Message): boolean {
-  return later(BEGIN_MS, message.taken) < now()
+  return addMs(message.taken, BEGIN_MS) < now()
 }

@@ -3,7 +3,7 @@
 
 import type { LookupFunction } from 'node:net'
 import { Agent, buildConnector, request } from 'undici'
-import type { Resolve } from '../dns.ts'
+import type { Resolve } from '../core/dns.ts'
 import { bare, isLiteral, isPublic } from './guard.ts'
 
 export type Reply = { status: number; body: string; retryAfter: string | null }

@@ -6,8 +6,8 @@ import { performance } from 'node:perf_hooks'
 
 const TICK_MS = 100
 /** For each tick: never less than so many, never more. */
-const LEAST = 10
-const MOST = 1_000
+const MIN = 10
+const MAX = 1_000
 const HOT = 0.8
 
 export type Pace = {
@@ -19,13 +19,13 @@ export type Pace = {
 
 /** `answered` counts the requests answered so far; `tick` is called when there is something to spend again. */
 export function newPace(answered: () => number, tick: () => void): Pace {
-  let share = MOST / 4
+  let share = MAX / 4
   let purse = share
   let before = { loop: performance.eventLoopUtilization(), answered: answered() }
   const timer = setInterval(() => {
     const now = { loop: performance.eventLoopUtilization(), answered: answered() }
     const busy = performance.eventLoopUtilization(now.loop, before.loop).utilization > HOT
-    share = busy && now.answered > before.answered ? Math.max(LEAST, share / 2) : Math.min(MOST, share * 1.2)
+    share = busy && now.answered > before.answered ? Math.max(MIN, share / 2) : Math.min(MAX, share * 1.2)
     before = now
     // A debt is paid off first; what was not spent is not saved.
     purse = Math.min(share, purse + share)

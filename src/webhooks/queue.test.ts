@@ -1,6 +1,6 @@
 import { expect, onTestFinished, test } from 'vitest'
 import { shop } from '../../tests/shop.ts'
-import { travel } from '../clock.ts'
+import { travel } from '../core/clock.ts'
 import { connect } from '../db/db.ts'
 import { letGo, takeDue } from './queue.ts'
 

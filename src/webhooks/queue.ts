@@ -1,11 +1,11 @@
 // The tables behind the dispatcher: what is due is taken up, the outbox becomes deliveries, and how each went is written
 // down.
 
-import { DAY, HOUR, later, now, SECOND } from '../clock.ts'
+import { addMs, ago, DAY, HOUR, now, SECOND } from '../core/clock.ts'
+import { newId } from '../core/ids.ts'
 import type { Batch } from '../db/batch.ts'
 import { type Db, sql } from '../db/db.ts'
-import type { Here } from '../here.ts'
-import { newId } from '../ids.ts'
+import type { Instance } from '../instance.ts'
 import { addDeliveries, TEST_TYPE } from './deliveries.ts'
 import type { Cause, DeliveryStatus } from './schema.ts'
 import { openSecret } from './signature.ts'
@@ -113,11 +113,11 @@ export async function takeDue(db: Db, { roomFor, otherwise, after, most }: Takin
              ) as delivery
        where webhook.enabled
          and coalesce((select deleted_at from stores where id = webhook.store_id), 'infinity') >
-             ${later(-LAST_WORDS_MS, at)}
+             ${addMs(at, -LAST_WORDS_MS)}
        limit ${most}
     ), taken as (
       update webhook_deliveries delivery
-         set next_attempt_at = ${later(LEASE_MS, at)}
+         set next_attempt_at = ${addMs(at, LEASE_MS)}
         from due
        where delivery.ctid = due.place
    returning delivery.webhook_id, delivery.id, delivery.event_id, delivery.type, delivery.cause, delivery.attempts,
@@ -180,7 +180,7 @@ export async function fanOut(
        where taken.webhook_types -> (subscribed.nth::int - 1) ?|
              array[event.type, split_part(event.type, '.', 1) || '.*', '*']
        order by event.id`)
-    const lease = later(LEASE_MS, at)
+    const lease = addMs(at, LEASE_MS)
     const already = new Map<string, number>()
     const taken: Message[] = []
     const bodies = new Map<string, string>()
@@ -210,7 +210,7 @@ export async function fanOut(
   })
 }
 
-export async function loadEndpoints(db: Db, here: Here, ids: string[]): Promise<Map<string, Endpoint>> {
+export async function loadEndpoints(db: Db, instance: Instance, ids: string[]): Promise<Map<string, Endpoint>> {
   const rows = await db.query<{
     id: string
     url: string
@@ -227,13 +227,15 @@ export async function loadEndpoints(db: Db, here: Here, ids: string[]): Promise<
       from webhooks webhook
      where webhook.id = any(${ids})
        and webhook.enabled
-       and coalesce((select deleted_at from stores where id = webhook.store_id), 'infinity') > ${later(-LAST_WORDS_MS)}`)
+       and coalesce((select deleted_at from stores where id = webhook.store_id), 'infinity') > ${ago(LAST_WORDS_MS)}`)
   return new Map(
     rows.map((row) => {
       const kept = [{ sealed: row.secret, kid: row.secret_kid }]
       const { previous_secret: sealed, previous_secret_kid: kid, previous_expires_at: end } = row
       if (sealed && kid && end && end > now()) kept.push({ sealed, kid })
-      const secrets = kept.map((secret) => openSecret(here.keyring, row.id, secret)).filter((bytes) => bytes !== null)
+      const secrets = kept
+        .map((secret) => openSecret(instance.keyring, row.id, secret))
+        .filter((bytes) => bytes !== null)
       return [row.id, { url: row.url, secrets, failingSince: row.failing_since, revision: row.revision }]
     }),
   )
@@ -242,7 +244,7 @@ export async function loadEndpoints(db: Db, here: Here, ids: string[]): Promise<
 /** Whoever comes next may have them at once; unless they are another's already. */
 export async function letGo(db: Db, messages: Message[]): Promise<void> {
   if (messages.length === 0) return
-  const ids = messages.map(({ webhook_id, id, taken }) => ({ webhook_id, id, until: later(LEASE_MS, taken) }))
+  const ids = messages.map(({ webhook_id, id, taken }) => ({ webhook_id, id, until: addMs(taken, LEASE_MS) }))
   await db
     .query(sql`
       update webhook_deliveries delivery
@@ -325,12 +327,12 @@ const webhookOf = (outcome: Outcome) => outcome.webhook_id
 
 const KEPT_MS = 30 * DAY
 const SWEPT_AT_ONCE = 5_000
-const MOST_SWEEPS = 200
+const MAX_SWEEPS = 200
 
 /** What is long past goes, and what belonged to a webhook that is no more; up to a million in a minute. */
 export async function sweepDeliveries(db: Db): Promise<void> {
   for (const sweep of [sweepPast, sweepOrphans])
-    for (let n = 0; n < MOST_SWEEPS && (await sweep(db)).length === SWEPT_AT_ONCE; n++);
+    for (let n = 0; n < MAX_SWEEPS && (await sweep(db)).length === SWEPT_AT_ONCE; n++);
 }
 
 function sweepPast(db: Db): Promise<object[]> {
@@ -339,7 +341,7 @@ function sweepPast(db: Db): Promise<object[]> {
      where ctid = any(array(
              select ctid
                from webhook_deliveries
-              where created_at < ${later(-KEPT_MS)}
+              where created_at < ${ago(KEPT_MS)}
               limit ${SWEPT_AT_ONCE}
            ))
  returning 1`)

@@ -1,9 +1,9 @@
 // How HTTP speaks of webhooks.
 
-import { Words } from '../check.ts'
-import { PageQuery } from '../page.ts'
-import { type Route, route } from '../route.ts'
-import { Type } from '../type.ts'
+import { PageQuery } from '../core/pagination.ts'
+import { type Route, route } from '../core/route.ts'
+import { Type } from '../schema/type.ts'
+import { OneOf } from '../schema/validate.ts'
 import { listDeliveries, readDelivery, redeliver, redeliverSpan, sendTest } from './deliveries.ts'
 import { readNewWebhook, readSpan, readWebhookChanges } from './input.ts'
 import {
@@ -35,16 +35,17 @@ export const webhookRoutes: Route[] = [
       description:
         'From now on what happens in the store is sent to the URL, signed as Standard Webhooks says. The answer carries the `secret` to check signatures with: it is shown once, here, and never again. Should the answer be lost on its way, send the same request with the same `Idempotency-Key` within the hour.',
       body: NewWebhook,
-      reads: readNewWebhook,
+      parse: readNewWebhook,
       returns: [201, WebhookWithSecret],
-      tagged: true,
+      etag: true,
       errors: ['limit_exceeded', 'secret_no_longer_available'],
-      onceOnly: true,
-      ownTransaction: true,
-      leavesAccess: true,
+      revealsSecret: true,
+      effect: 'own',
+      access: 'unchanged',
       example: { body: { url: 'https://shop.example/hooks', types: ['key.*'], description: 'The warehouse' } },
     },
-    ({ db, here, caller, params, body, retry }) => createWebhook(db, here, caller, params.storeId, body, retry),
+    ({ db, instance, caller, params, body, idempotency }) =>
+      createWebhook(db, instance, caller, params.storeId, body, idempotency),
   ),
   route(
     {
@@ -57,7 +58,7 @@ export const webhookRoutes: Route[] = [
       returns: [200, Webhooks],
       example: { query: 'limit=10' },
     },
-    async ({ db, here, params, query }) => ({ body: await listWebhooks(db, here, params.storeId, query) }),
+    async ({ db, instance, params, query }) => ({ body: await listWebhooks(db, instance, params.storeId, query) }),
   ),
   route(
     {
@@ -67,7 +68,7 @@ export const webhookRoutes: Route[] = [
       summary: 'Read a webhook',
       description: 'The record, without its secret.',
       returns: [200, Webhook],
-      tagged: true,
+      etag: true,
       errors: ['webhook_not_found'],
     },
     ({ db, params }) => readWebhook(db, params),
@@ -81,15 +82,15 @@ export const webhookRoutes: Route[] = [
       description:
         'What is left out stays as it is. `"enabled": false` stops it: what happens meanwhile is not collected, and what was waiting waits. `"enabled": true` sets it going again, also after we have switched it off.',
       body: WebhookChanges,
-      reads: readWebhookChanges,
+      parse: readWebhookChanges,
       returns: [200, Webhook],
-      tagged: true,
+      etag: true,
       errors: ['webhook_not_found', 'precondition_failed'],
-      ownTransaction: true,
-      leavesAccess: true,
+      effect: 'own',
+      access: 'unchanged',
       example: { body: { types: ['*'], description: null } },
     },
-    ({ db, here, caller, params, body, ifMatch }) => changeWebhook(db, here, caller, params, body, ifMatch),
+    ({ db, instance, caller, params, body, ifMatch }) => changeWebhook(db, instance, caller, params, body, ifMatch),
   ),
   route(
     {
@@ -100,7 +101,7 @@ export const webhookRoutes: Route[] = [
       description: 'Nothing more is sent to it, and what is known of its deliveries goes with it.',
       returns: [204, null],
       errors: ['webhook_not_found', 'precondition_failed'],
-      leavesAccess: true,
+      access: 'unchanged',
     },
     async ({ db, caller, params, ifMatch }) => {
       await deleteWebhook(db, caller, params, ifMatch)
@@ -118,14 +119,14 @@ export const webhookRoutes: Route[] = [
       body: WebhookRotation,
       bodyOptional: true,
       returns: [200, WebhookWithSecret],
-      tagged: true,
+      etag: true,
       errors: ['webhook_not_found', 'secret_no_longer_available'],
-      onceOnly: true,
-      leavesAccess: true,
+      revealsSecret: true,
+      access: 'unchanged',
       example: { body: { gracePeriodSeconds: 3600 } },
     },
-    ({ db, here, caller, params, body }) =>
-      rotateWebhook(db, here, caller, params, body.gracePeriodSeconds ?? DAY_SECONDS),
+    ({ db, instance, caller, params, body }) =>
+      rotateWebhook(db, instance, caller, params, body.gracePeriodSeconds ?? DAY_SECONDS),
   ),
   route(
     {
@@ -137,7 +138,7 @@ export const webhookRoutes: Route[] = [
         'Sends a message of the type `webhook.test`, whatever the webhook listens to, and tries once. Read the delivery to see how it went.',
       returns: [201, Delivery],
       errors: ['webhook_not_found', 'webhook_disabled', 'limit_exceeded'],
-      leavesAccess: true,
+      access: 'unchanged',
     },
     ({ db, params }) => sendTest(db, params),
   ),
@@ -150,10 +151,10 @@ export const webhookRoutes: Route[] = [
       description:
         'Everything that happened between `from` and `to`, 31 days at most, and is of a type the webhook listens to, whether or not it was sent before; each under the `webhook-id` it always had. What happened in the last five seconds may be missing. At most 1,000 events at once: while `nextFrom` is not `null`, ask again from there.',
       body: Redelivery,
-      reads: readSpan,
+      parse: readSpan,
       returns: [200, Redelivered],
       errors: ['webhook_not_found', 'webhook_disabled', 'limit_exceeded'],
-      leavesAccess: true,
+      access: 'unchanged',
       example: { body: { from: '2027-01-31T12:00:00Z', to: '2027-01-31T13:00:00Z' } },
     },
     async ({ db, params, body }) => ({ body: await redeliverSpan(db, params, body) }),
@@ -166,14 +167,14 @@ export const webhookRoutes: Route[] = [
       summary: 'List the deliveries',
       description: 'What was sent to the webhook in the last 30 days and how it went, newest first.',
       query: Type.Object(
-        { ...PageQuery, status: Type.Optional(Words(DELIVERY_STATUSES)) },
+        { ...PageQuery, status: Type.Optional(OneOf(DELIVERY_STATUSES)) },
         { additionalProperties: false },
       ),
       returns: [200, Deliveries],
       errors: ['webhook_not_found'],
       example: { query: 'status=FAILED' },
     },
-    async ({ db, here, params, query }) => ({ body: await listDeliveries(db, here, params, query) }),
+    async ({ db, instance, params, query }) => ({ body: await listDeliveries(db, instance, params, query) }),
   ),
   route(
     {
@@ -196,7 +197,7 @@ export const webhookRoutes: Route[] = [
       description: 'The same message under the same `webhook-id`, as a delivery of its own.',
       returns: [201, Delivery],
       errors: ['webhook_not_found', 'delivery_not_found', 'webhook_disabled', 'limit_exceeded'],
-      leavesAccess: true,
+      access: 'unchanged',
     },
     ({ db, params }) => redeliver(db, params),
   ),

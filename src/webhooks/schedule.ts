@@ -1,6 +1,6 @@
 // When a message is tried again. The ten steps are those that Standard Webhooks publishes: about 75 hours in all.
 
-import { DAY, HOUR, later, MINUTE, SECOND } from '../clock.ts'
+import { addMs, DAY, HOUR, MINUTE, SECOND } from '../core/clock.ts'
 
 /** How long after the try before; the first is made at once. */
 const STEPS_MS = [
@@ -17,7 +17,7 @@ const STEPS_MS = [
 ]
 /** Each wait is up to a tenth longer, so that what failed together does not come back together. */
 const JITTER = 0.1
-const LONGEST_WAIT_MS = DAY
+const MAX_WAIT_MS = DAY
 
 /** After so long without a single success a webhook is switched off. */
 export const FAILING_MS = 5 * DAY
@@ -26,8 +26,8 @@ export const FAILING_MS = 5 * DAY
 export function nextTry(attempts: number, at: Date, retryAfter: string | null, random: number): Date | null {
   const step = STEPS_MS[attempts]
   if (step === undefined) return null
-  const asked = Math.min(readRetryAfter(retryAfter, at), LONGEST_WAIT_MS)
-  return later(Math.max(step * (1 + JITTER * random), asked), at)
+  const asked = Math.min(readRetryAfter(retryAfter, at), MAX_WAIT_MS)
+  return addMs(at, Math.max(step * (1 + JITTER * random), asked))
 }
 
 /** Seconds, or a date (RFC 9110, 10.2.3). What is neither counts for nothing. */

@@ -1,10 +1,10 @@
 // A webhook and its deliveries, as they look from outside. Only the answers that make a secret carry it.
 
 import type { Static } from 'typebox'
-import { Line, Moment, Nullable, Words } from '../check.ts'
+import { pageOf } from '../core/pagination.ts'
 import { Event } from '../events/schema.ts'
-import { pageOf } from '../page.ts'
-import { Type } from '../type.ts'
+import { Type } from '../schema/type.ts'
+import { Line, Moment, Nullable, OneOf } from '../schema/validate.ts'
 
 const closed = { additionalProperties: false }
 
@@ -40,13 +40,13 @@ export const Webhook = Type.Object(
     enabled: Type.Boolean(),
     disabledAt: Nullable(Moment),
     disabledReason: Nullable(
-      Words(DISABLED_REASONS, {
+      OneOf(DISABLED_REASONS, {
         description: '`REQUESTED` by a caller; `GONE`: it answered 410; `FAILING`: nothing got through for 5 days.',
       }),
     ),
     failingSince: Nullable(Type.String({ ...Moment, description: 'Since when every try has failed.' })),
     createdAt: Moment,
-    createdBy: Type.Object({ kind: Words(['user', 'key', 'service', 'system']), id: Type.String() }, closed),
+    createdBy: Type.Object({ kind: OneOf(['user', 'key', 'service', 'system']), id: Type.String() }, closed),
     updatedAt: Moment,
     rotation: Nullable(
       Type.Object({ previousExpiresAt: Moment }, { ...closed, description: 'While the secret before signs too.' }),
@@ -117,8 +117,8 @@ export const Delivery = Type.Object(
     webhookId: Type.String(),
     eventId: Type.String({ description: 'Sent as `webhook-id`, the same at every try.' }),
     type: Type.String({ examples: ['key.created'] }),
-    cause: Words(CAUSES),
-    status: Words(DELIVERY_STATUSES, { description: '`FAILED`: it is not tried again by itself.' }),
+    cause: OneOf(CAUSES),
+    status: OneOf(DELIVERY_STATUSES, { description: '`FAILED`: it is not tried again by itself.' }),
     attempts: Type.Integer(),
     responseStatus: Nullable(Type.Integer({ description: 'Of the last try; `null` when there was no answer.' })),
     responseBody: Nullable(Type.String({ description: 'The first kilobyte of that answer.' })),

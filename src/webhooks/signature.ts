@@ -3,7 +3,7 @@
 // under a key derived from the server secret, and not as a hash.
 
 import { createHmac } from 'node:crypto'
-import { type Keyring, keysOf, open, randomBytes, Secret, seal } from '../secrets.ts'
+import { type Keyring, keysById, randomBytes, Secret, seal, unseal } from '../crypto/tokens.ts'
 
 const PREFIX = 'whsec_'
 
@@ -16,9 +16,9 @@ export function mintSecret(keyring: Keyring, webhookId: string): { secret: Secre
 
 /** The bytes to sign with, or null when the server secret they were sealed under is not here any more. */
 export function openSecret(keyring: Keyring, webhookId: string, { sealed, kid }: SealedSecret): Buffer | null {
-  const keys = keysOf(keyring, kid)
+  const keys = keysById(keyring, kid)
   try {
-    return keys && open(keys.hmac('webhook-secret', webhookId), sealed, webhookId)
+    return keys && unseal(keys.hmac('webhook-secret', webhookId), sealed, webhookId)
   } catch {
     // Damaged: of one webhook, and no trouble of any other.
     return null

@@ -3,15 +3,15 @@ import { Webhook as Verifier } from 'standardwebhooks'
 import { expect, test } from 'vitest'
 import { type Received, receiver } from '../../tests/receiver.ts'
 import { NEW_ADDRESS, NEW_KEY, shop } from '../../tests/shop.ts'
-import { check as faultsOf } from '../check.ts'
-import { DAY, HOUR, MINUTE, SECOND, travel } from '../clock.ts'
-import { newId } from '../ids.ts'
+import { DAY, HOUR, MINUTE, SECOND, travel } from '../core/clock.ts'
+import { newId } from '../core/ids.ts'
+import { validate as faultsOf } from '../schema/validate.ts'
 import { sweepDeliveries } from './queue.ts'
 import { WebhookMessage } from './schema.ts'
 import { disableWebhook } from './webhooks.ts'
 
 const OPEN = { WEBHOOK_ALLOW_PRIVATE: 'on' }
-const MOMENT = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/
+const RFC_3339 = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/
 
 /** A world with one webhook and its receiver. */
 async function listening(types = ['key.*'], settings: Record<string, string> = OPEN) {
@@ -71,7 +71,7 @@ test('201: a manager makes a webhook and sees its secret once', async () => {
     disabledAt: null,
     disabledReason: null,
     failingSince: null,
-    createdAt: expect.stringMatching(MOMENT),
+    createdAt: expect.stringMatching(RFC_3339),
     createdBy: { kind: 'user', id: owner.id },
     updatedAt: made.body.createdAt,
     rotation: null,
@@ -249,8 +249,8 @@ test('what happens arrives signed, and the standard library of receivers accepts
     responseBody: '',
     error: null,
     durationMs: expect.any(Number),
-    createdAt: expect.stringMatching(MOMENT),
-    lastAttemptAt: expect.stringMatching(MOMENT),
+    createdAt: expect.stringMatching(RFC_3339),
+    lastAttemptAt: expect.stringMatching(RFC_3339),
     nextAttemptAt: null,
   })
   expect((await api.get(`${deliveries}/${delivery.id}`, { as })).body).toEqual(delivery)
@@ -427,7 +427,7 @@ test('410 switches the webhook off at once, and the store hears of it', async ()
     data: { reason: 'GONE' },
   })
   const { body } = await api.get(path, { as })
-  expect([body.enabled, body.disabledReason, body.disabledAt]).toEqual([false, 'GONE', expect.stringMatching(MOMENT)])
+  expect([body.enabled, body.disabledReason, body.disabledAt]).toEqual([false, 'GONE', expect.stringMatching(RFC_3339)])
   expect(await settled({ api, deliveries, as }, 1)).toMatchObject({ status: 'PENDING', responseStatus: 410 })
   expect((await api.post(`${path}/test`, undefined, { as })).body.code).toBe('webhook_disabled')
 

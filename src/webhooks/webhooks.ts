@@ -1,27 +1,26 @@
 // Webhooks: made, listed, changed, given a new secret, taken away. What they are told, and how, is in dispatch.ts.
 
-import { standFast } from '../access/standing.ts'
-import { type KeyCaller, madeBy, type UserCaller } from '../caller.ts'
-import { later, now, SECOND } from '../clock.ts'
+import { lockStoreAndRecheck } from '../auth/recheck.ts'
+import { creatorOf, type Manager } from '../core/caller.ts'
+import { addMs, now, SECOND } from '../core/clock.ts'
+import { type Fault, fail, failInput } from '../core/errors.ts'
+import { checkIfMatch, etagOf } from '../core/etag.ts'
+import { newId } from '../core/ids.ts'
+import { type Page, type PageParams, pageWindow, toPage } from '../core/pagination.ts'
+import type { Answer, Idempotency } from '../core/route.ts'
 import { type Db, sql } from '../db/db.ts'
-import { type Fault, fail, failInput } from '../errors.ts'
-import { checkMatch, etagOf } from '../etag.ts'
-import { newEvent, SYSTEM, writeEvents } from '../events/event.ts'
-import type { Here } from '../here.ts'
-import { destroySecrets, remember } from '../idempotency/retry.ts'
-import { newId } from '../ids.ts'
-import { cutPage, type Page, type PageAsked, windowOf } from '../page.ts'
-import type { Answer, Retry } from '../route.ts'
+import { newEvent, SYSTEM, writeEvents } from '../events/write.ts'
+import { destroyReplayableSecrets, storeResponse } from '../idempotency/idempotency.ts'
+import type { Instance } from '../instance.ts'
 import { checkHost } from './guard.ts'
 import type { WantedWebhook, WebhookWish } from './input.ts'
 import { FAILING_MS } from './schedule.ts'
 import { showWebhook, type Webhook, type WebhookRow } from './schema.ts'
 import { mintSecret } from './signature.ts'
 
-type Manager = UserCaller | KeyCaller
 export type Place = { storeId: string; webhookId: string }
 
-const MOST_WEBHOOKS = 20
+const MAX_WEBHOOKS = 20
 
 const columns = sql`
   id, store_id, url, types, description, enabled, disabled_at, disabled_reason, failing_since, previous_expires_at,
@@ -31,20 +30,20 @@ const columns = sql`
 
 export async function createWebhook(
   db: Db,
-  here: Here,
+  instance: Instance,
   caller: Manager,
   storeId: string,
   wanted: WantedWebhook,
-  retry: Retry | null,
+  retry: Idempotency | null,
 ): Promise<Answer<Webhook & { secret: string }>> {
   // DNS may take its time, and nobody's lock waits for it.
-  await refuseInnerHost(here, wanted.url)
+  await refuseInnerHost(instance, wanted.url)
   return db.transaction(async (tx) => {
     await retry?.claim(tx)
-    await standFast(tx, caller, storeId)
+    await lockStoreAndRecheck(tx, caller, storeId)
     await checkRoom(tx, storeId)
     const row = newRow(caller, storeId, wanted)
-    const { secret, kept } = mintSecret(here.keyring, row.id)
+    const { secret, kept } = mintSecret(instance.keyring, row.id)
     await tx.query(sql`
       insert into webhooks
              (id, store_id, url, types, description, secret, secret_kid, created_by_kind, created_by_id, created_at,
@@ -53,28 +52,28 @@ export async function createWebhook(
               ${row.created_by_kind}, ${row.created_by_id}, ${row.created_at}, ${row.updated_at})`)
     await writeEvents(tx, [newEvent(caller, storeId, 'webhook.created', row.id, told(row))])
     const answer = withSecret(row, secret.reveal())
-    if (retry) await remember(tx, retry.rowFor(answer))
+    if (retry) await storeResponse(tx, retry.toStoredResponse(answer))
     return answer
   })
 }
 
-async function refuseInnerHost(here: Here, url: string): Promise<void> {
+async function refuseInnerHost(instance: Instance, url: string): Promise<void> {
   const faults: Fault[] = []
-  await checkHost(here.webhooks.resolve, url, here.webhooks.allowPrivate, faults)
+  await checkHost(instance.webhooks.resolve, url, instance.webhooks.allowPrivate, faults)
   if (faults.length > 0) failInput(faults)
 }
 
 /** Under the store's lock, so that two cannot both take the last place. */
 async function checkRoom(tx: Db, storeId: string): Promise<void> {
   const held = await tx.query(sql`select id from webhooks where store_id = ${storeId}`)
-  if (held.length >= MOST_WEBHOOKS)
+  if (held.length >= MAX_WEBHOOKS)
     fail('limit_exceeded', {
-      detail: `A store has at most ${MOST_WEBHOOKS} webhooks. Delete those that are no longer used.`,
+      detail: `A store has at most ${MAX_WEBHOOKS} webhooks. Delete those that are no longer used.`,
     })
 }
 
 function newRow(caller: Manager, storeId: string, wanted: WantedWebhook): WebhookRow {
-  const by = madeBy(caller)
+  const by = creatorOf(caller)
   const at = now()
   return {
     id: newId('wh'),
@@ -108,9 +107,14 @@ function told(row: Pick<WebhookRow, 'url' | 'types' | 'description'>) {
 
 // ---- list and read ----------------------------------------------------------------------------------------------------
 
-export async function listWebhooks(db: Db, here: Here, storeId: string, query: PageAsked): Promise<Page<Webhook>> {
+export async function listWebhooks(
+  db: Db,
+  instance: Instance,
+  storeId: string,
+  query: PageParams,
+): Promise<Page<Webhook>> {
   const list = ['webhooks', storeId]
-  const window = windowOf(here.keyring, list, query)
+  const window = pageWindow(instance.keyring, list, query)
   const at = now()
   const rows = await db.query<WebhookRow>(sql`
     select ${columns}
@@ -120,7 +124,7 @@ export async function listWebhooks(db: Db, here: Here, storeId: string, query: P
      order by id desc
      limit ${window.limit + 1}`)
   const show = (row: WebhookRow) => showWebhook(row, at)
-  return cutPage(here.keyring, list, window, rows, (row) => row.id, show)
+  return toPage(instance.keyring, list, window, rows, (row) => row.id, show)
 }
 
 export async function readWebhook(db: Db, place: Place): Promise<Answer<Webhook>> {
@@ -141,17 +145,17 @@ export async function findWebhook(db: Db, place: Place): Promise<WebhookRow> {
 
 export async function changeWebhook(
   db: Db,
-  here: Here,
+  instance: Instance,
   caller: Manager,
   place: Place,
   changes: WebhookWish,
   ifMatch: string | null,
 ): Promise<Answer<Webhook>> {
-  if (changes.url !== undefined) await refuseInnerHost(here, changes.url)
+  if (changes.url !== undefined) await refuseInnerHost(instance, changes.url)
   return db.transaction(async (tx) => {
-    await standFast(tx, caller, place.storeId)
+    await lockStoreAndRecheck(tx, caller, place.storeId)
     const before = await lockWebhook(tx, place)
-    checkMatch(ifMatch, before.revision)
+    checkIfMatch(ifMatch, before.revision)
     const after = { ...before, ...changes }
     const changed = CHANGEABLE.filter((name) => JSON.stringify(before[name]) !== JSON.stringify(after[name]))
     if (changed.length === 0) return { body: showWebhook(before, now()), etag: etagOf(before.revision) }
@@ -201,15 +205,15 @@ async function lockWebhook(tx: Db, place: Place): Promise<WebhookRow> {
 /** A new secret. The one before signs too until the grace ends; one that is older still ends now, so there are two at most. */
 export async function rotateWebhook(
   tx: Db,
-  here: Here,
+  instance: Instance,
   caller: Manager,
   place: Place,
   gracePeriodSeconds: number,
 ): Promise<Answer<Webhook & { secret: string }>> {
   const before = await lockWebhook(tx, place)
   const at = now()
-  const { secret, kept } = mintSecret(here.keyring, place.webhookId)
-  const end = gracePeriodSeconds > 0 ? later(gracePeriodSeconds * SECOND, at) : null
+  const { secret, kept } = mintSecret(instance.keyring, place.webhookId)
+  const end = gracePeriodSeconds > 0 ? addMs(at, gracePeriodSeconds * SECOND) : null
   const after = { ...before, previous_expires_at: end, revision: before.revision + 1, updated_at: at }
   await tx.query(sql`
     update webhooks
@@ -221,7 +225,7 @@ export async function rotateWebhook(
            revision = ${after.revision},
            updated_at = ${at}
      where id = ${place.webhookId}`)
-  await destroySecrets(tx, [place.webhookId])
+  await destroyReplayableSecrets(tx, [place.webhookId])
   await writeEvents(tx, [
     newEvent(caller, place.storeId, 'webhook.rotated', place.webhookId, { gracePeriodSeconds, previousExpiresAt: end }),
   ])
@@ -232,9 +236,9 @@ export async function rotateWebhook(
 
 export async function deleteWebhook(tx: Db, caller: Manager, place: Place, ifMatch: string | null): Promise<void> {
   const row = await lockWebhook(tx, place)
-  checkMatch(ifMatch, row.revision)
+  checkIfMatch(ifMatch, row.revision)
   await tx.query(sql`delete from webhooks where id = ${place.webhookId}`)
-  await destroySecrets(tx, [place.webhookId])
+  await destroyReplayableSecrets(tx, [place.webhookId])
   await writeEvents(tx, [newEvent(caller, place.storeId, 'webhook.deleted', place.webhookId, told(row))])
 }
 
@@ -255,7 +259,7 @@ export async function disableWebhook(
        where id = ${webhookId}
          and enabled
          and revision = ${revision}
-         and (${reason === 'GONE'} or failing_since <= ${later(-FAILING_MS, at)})
+         and (${reason === 'GONE'} or failing_since <= ${addMs(at, -FAILING_MS)})
    returning store_id, failing_since`)
     if (!row) return
     const data = { reason, failingSince: row.failing_since }

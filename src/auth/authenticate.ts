@@ -1,0 +1,212 @@
+// Who is calling, and what they are in the store of the path: one question to the database, shared by all requests
+// that wait at the same moment, and relied on for a moment only (see known.ts).
+
+import type { Caller, UserCaller } from '../core/caller.ts'
+import { addMs, ago, DAY, HOUR, now } from '../core/clock.ts'
+import { fail } from '../core/errors.ts'
+import { inCatalogueOrder, type Permission, permissionsOf, type Role } from '../core/permissions.ts'
+import { sha256 } from '../crypto/tokens.ts'
+import type { Batch } from '../db/batch.ts'
+import { type Db, sql } from '../db/db.ts'
+import type { Instance } from '../instance.ts'
+import type { CallerCache } from './caller-cache.ts'
+import type { Credential } from './credential.ts'
+import { evictFederatedUser, findOrCreateFederatedUser } from './federated-user.ts'
+import { isIpAllowed } from './ip.ts'
+import type { JwtCheck } from './jwt.ts'
+import { type CachedKey, type KeyCache, refusalOf } from './key-cache.ts'
+
+/** A session ends after so long without use; its row also has an absolute end. */
+export const SESSION_IDLE_MS = 30 * DAY
+/** How exactly the last use of a session is kept: a write per request would buy nothing. */
+const SESSION_TOUCH_MS = HOUR
+
+type CallerLookup = {
+  /** SHA-256 of a session or service token. */
+  hash: string | null
+  /** A user that is known already, by a JWT. */
+  user_id: string | null
+  store_id: string | null
+}
+
+export type CallerRow = {
+  session_id: string | null
+  session_used_at: Date
+  session_expires_at: Date
+  service_id: string | null
+  service_name: string
+  user_id: string | null
+  email: string | null
+  user_name: string | null
+  user_created_at: Date
+  data_key: Buffer
+  data_key_kid: string
+  member_store_id: string | null
+  role: Role
+  member_permissions: Permission[] | null
+  member_version: string
+}
+
+const lookUpCallers: Batch<CallerLookup, CallerRow> = (db, rows) =>
+  db.query<CallerRow>(sql`
+    select session.id as session_id,
+           session.last_used_at as session_used_at,
+           session.expires_at as session_expires_at,
+           service.id as service_id,
+           service.name as service_name,
+           person.id as user_id,
+           person.email,
+           person.name as user_name,
+           person.created_at as user_created_at,
+           person.data_key,
+           person.data_key_kid,
+           store.id as member_store_id,
+           member.role,
+           member.permissions as member_permissions,
+           member.version as member_version
+      from json_to_recordset(${JSON.stringify(rows.map((row, n) => ({ n, ...row })))})
+           as asked(n int, hash text, user_id text, store_id text)
+      left join sessions session on session.hash = decode(asked.hash, 'hex')
+      left join service_tokens service on service.hash = decode(asked.hash, 'hex') and service.revoked_at is null
+      left join users person on person.id = coalesce(asked.user_id, session.user_id) and person.erased_at is null
+      -- By the whole of its key: joined like the rest, it was looked for among all the members of the store.
+      left join lateral (
+             select store_id, role, permissions, xmin::text as version
+               from members
+              where store_id = asked.store_id
+                and user_id = person.id
+              limit 1
+           ) as member on true
+      left join stores store on store.id = member.store_id and store.deleted_at is null
+     order by asked.n`)
+
+export async function authenticate(
+  db: Db,
+  instance: Instance,
+  jwt: JwtCheck | null,
+  caches: { callers: CallerCache<CallerRow>; keys: KeyCache },
+  credential: Credential,
+  storeId: string | null,
+  ip: string,
+): Promise<Caller> {
+  if (credential.kind === 'key') return keyCaller(instance, await caches.keys.find(credential.token), ip)
+  const lookup = await toLookup(db, instance, jwt, credential, storeId, ip)
+  const found = await cachedOrLookUp(db, caches.callers, lookup)
+  switch (credential.kind) {
+    case 'service':
+      if (!found.service_id) return fail('invalid_token')
+      return { kind: 'service', id: found.service_id, name: found.service_name, ip }
+    case 'session':
+      if (!found.session_id || !found.user_id || !isSessionAlive(found)) return fail('invalid_token')
+      touchSession(db, found)
+      return userCaller(instance, found, ip)
+    case 'jwt':
+      if (found.user_id) return userCaller(instance, found, ip)
+      // Erased since this node saw them last: whoever comes back is somebody new.
+      evictFederatedUser(instance, lookup.user_id)
+      return authenticate(db, instance, jwt, caches, credential, storeId, ip)
+  }
+}
+
+/** Whether this is the token of a service that was met a moment ago. Before the moment is over it is met anew, beside the request. */
+export function isCachedService(db: Db, cache: CallerCache<CallerRow>, hash: string): boolean {
+  const name = cacheKey(hash, null)
+  if (!cache.get(name)?.service_id) return false
+  if (cache.needsRefresh(name)) lookUpAndCache(db, cache, { hash, user_id: null, store_id: null }).catch(() => {})
+  return true
+}
+
+function cacheKey(credential: string | null, storeId: string | null): string {
+  return `${credential} ${storeId}`
+}
+
+async function cachedOrLookUp(db: Db, cache: CallerCache<CallerRow>, lookup: CallerLookup): Promise<CallerRow> {
+  const name = cacheKey(lookup.hash ?? lookup.user_id, lookup.store_id)
+  return cache.get(name) ?? lookUpAndCache(db, cache, lookup)
+}
+
+async function lookUpAndCache(db: Db, cache: CallerCache<CallerRow>, lookup: CallerLookup): Promise<CallerRow> {
+  const since = cache.generation()
+  const found = await db.batched(lookUpCallers, lookup)
+  // Only what may: whoever was just let in must not wait for it.
+  if (found.service_id ?? (lookup.store_id === null ? found.user_id : found.member_store_id))
+    cache.set(cacheKey(lookup.hash ?? lookup.user_id, lookup.store_id), found, since)
+  return found
+}
+
+async function toLookup(
+  db: Db,
+  instance: Instance,
+  jwt: JwtCheck | null,
+  credential: Exclude<Credential, { kind: 'key' }>,
+  storeId: string | null,
+  ip: string,
+): Promise<CallerLookup> {
+  const lookup: CallerLookup = { hash: null, user_id: null, store_id: storeId }
+  switch (credential.kind) {
+    case 'session':
+    case 'service':
+      return { ...lookup, hash: sha256(credential.token).toString('hex') }
+    case 'jwt': {
+      if (!jwt) return fail('invalid_token')
+      const { issuer, subject } = await jwt(credential.token)
+      return { ...lookup, user_id: await findOrCreateFederatedUser(db, instance, issuer, subject, ip) }
+    }
+  }
+}
+
+function keyCaller(instance: Instance, key: CachedKey | null, ip: string): Caller {
+  // A leaked secret in its grace still verifies, for the store's own back ends; here nobody gets in with it.
+  if (!key || refusalOf(key) || key.leaked) return fail('invalid_token')
+  if (key.ip_allowlist && !isIpAllowed(key.ip_allowlist, ip)) return fail('forbidden_ip')
+  return {
+    kind: 'key',
+    id: key.id,
+    storeId: key.store_id,
+    permissions: inCatalogueOrder(instance.permissions, key.permissions),
+    expiresAt: key.expires_at,
+    revision: key.revision,
+    secretNo: key.secret_no,
+    secretReplaced: key.secret_expires_at !== null,
+    ipAllowlist: key.ip_allowlist,
+    rehashTo: key.rehash_to,
+    ip,
+  }
+}
+
+function userCaller(instance: Instance, found: CallerRow, ip: string): UserCaller {
+  return {
+    kind: 'user',
+    id: found.user_id as string,
+    sessionId: found.session_id,
+    email: found.email,
+    name: found.user_name,
+    createdAt: found.user_created_at,
+    dataKey: found.data_key,
+    dataKeyKid: found.data_key_kid,
+    member: found.member_store_id
+      ? {
+          storeId: found.member_store_id,
+          role: found.role,
+          permissions: permissionsOf(instance.permissions, found.role, found.member_permissions),
+          version: found.member_version,
+        }
+      : null,
+    ip,
+  }
+}
+
+function isSessionAlive(found: CallerRow): boolean {
+  return now() < found.session_expires_at && now() < addMs(found.session_used_at, SESSION_IDLE_MS)
+}
+
+/** Beside the request, not in its way: a lost touch costs at most an hour of thirty days. */
+function touchSession(db: Db, found: CallerRow): void {
+  if (now() < addMs(found.session_used_at, SESSION_TOUCH_MS)) return
+  found.session_used_at = now()
+  db.query(sql`
+    update sessions
+       set last_used_at = ${now()}
+     where id = ${found.session_id}
+       and last_used_at < ${ago(SESSION_TOUCH_MS)}`).catch(() => {})
+}

@@ -1,0 +1,65 @@
+import { setTimeout as sleep } from 'node:timers/promises'
+import { expect, test } from 'vitest'
+import { NEW_KEY, shop } from '../../tests/shop.ts'
+import { CALLER_TTL_MS, newCallerCache } from './caller-cache.ts'
+
+test('what is known is known for a moment', async () => {
+  const known = newCallerCache<string>()
+  known.set('ada', 'an owner', known.generation())
+  expect(known.get('ada')).toBe('an owner')
+  await sleep(CALLER_TTL_MS + 5)
+  expect(known.get('ada')).toBeUndefined()
+})
+
+test('an answer that is older than a change is not kept', () => {
+  const known = newCallerCache<string>()
+  const asked = known.generation()
+  known.invalidate()
+  known.set('ada', 'an owner', asked)
+  expect(known.get('ada')).toBeUndefined()
+})
+
+test('it does not grow without end', () => {
+  const known = newCallerCache<number>()
+  for (let n = 0; n <= 10_000; n++) known.set(String(n), n, known.generation())
+  expect([known.get('0'), known.get('10000')]).toEqual([undefined, 10_000])
+})
+
+test('the node that takes something away refuses at once, and every other within 250 ms', async () => {
+  const { api, node, member, owner, store, keys } = await shop()
+  const other = await node()
+  for (let round = 0; round < 10; round++) {
+    const manager = await member('MANAGER')
+    const key = (await api.post(keys, { ...NEW_KEY, permissions: ['READ', 'MANAGE_KEYS'] }, { as: manager.token })).body
+      .key
+    const ask = async (at: typeof api) =>
+      Promise.all([manager.token, key].map(async (as) => (await at.get(keys, { as })).status))
+    // Both nodes know them both.
+    expect([await ask(api), await ask(other)]).toEqual([
+      [200, 200],
+      [200, 200],
+    ])
+    const path = `/v1/user/store/${store.id}/members/${manager.id}?keys=revoke`
+    expect((await api.delete(path, { as: owner.token })).status).toBe(200)
+    const answered = performance.now()
+    expect(await ask(api)).toEqual([404, 401])
+    let refusedAfter = 0
+    // By the moment it was asked: how long the answer takes is another matter.
+    for (let sent = performance.now(); (await ask(other)).includes(200); sent = performance.now())
+      refusedAfter = sent - answered
+    expect(refusedAfter).toBeLessThan(250)
+  }
+})
+
+test('a session that has ended and a key that has expired are refused although they were known a moment ago', async () => {
+  const { api, owner, keys } = await shop()
+  const expiresAt = new Date(Date.now() + 700).toISOString()
+  const made = await api.post(keys, { ...NEW_KEY, permissions: ['MANAGE_KEYS'], expiresAt }, { as: owner.token })
+  for (let status = 200; Date.now() < Date.parse(expiresAt) + 50; ) {
+    const before = Date.now()
+    status = (await api.get(keys, { as: made.body.key })).status
+    if (before >= Date.parse(expiresAt)) expect(status).toBe(401)
+    if (Date.now() < Date.parse(expiresAt)) expect(status).toBe(200)
+  }
+  expect((await api.get(keys, { as: made.body.key })).status).toBe(401)
+})

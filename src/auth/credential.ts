@@ -1,0 +1,69 @@
+// What the caller presented, read from the request before anything is looked up: exactly one credential, in the
+// Authorization header or in the session cookie, and never in the query string.
+
+import { fail } from '../core/errors.ts'
+import { type TokenKind, tokenKind } from '../crypto/tokens.ts'
+
+export const SESSION_COOKIE = '__Host-storekeeper'
+
+export type Credential =
+  | { kind: 'session'; token: string; fromCookie: boolean }
+  | { kind: 'key'; token: string }
+  | { kind: 'service'; token: string }
+  | { kind: 'jwt'; token: string }
+
+const KIND: Record<Exclude<TokenKind, 'inv'>, 'session' | 'key' | 'service'> = {
+  sess: 'session',
+  svc: 'service',
+  prod: 'key',
+  test: 'key',
+  dev: 'key',
+}
+const QUERY_NAMES = ['access_token', 'api_key', 'apikey', 'key', 'token']
+const JWT = /^[\w-]+\.[\w-]+\.[\w-]+$/
+
+export type Presented = {
+  authorization: string | undefined
+  cookie: string | undefined
+}
+
+/** A URL ends up in logs and histories: whoever puts a credential there is told so before anything else. */
+export function checkQuery(query: Record<string, unknown>): void {
+  if (QUERY_NAMES.some((name) => Object.hasOwn(query, name)))
+    fail('invalid_request', { detail: 'A credential does not belong in the query string. Send it as a Bearer token.' })
+}
+
+/** Null when nothing was presented. */
+export function readCredential(prefix: string, presented: Presented): Credential | null {
+  const bearer = bearerToken(presented.authorization)
+  const cookie = cookieToken(presented.cookie)
+  if (bearer !== null && cookie !== null)
+    fail('invalid_request', { detail: 'Two credentials were sent, a Bearer token and a session cookie. Send one.' })
+  if (cookie !== null) return tokenKind(prefix, cookie) === 'sess' ? session(cookie, true) : fail('invalid_token')
+  if (bearer === null) return null
+  const kind = tokenKind(prefix, bearer)
+  if (kind && kind !== 'inv')
+    return KIND[kind] === 'session' ? session(bearer, false) : { kind: KIND[kind], token: bearer }
+  return JWT.test(bearer) ? { kind: 'jwt', token: bearer } : fail('invalid_token')
+}
+
+function session(token: string, fromCookie: boolean): Credential {
+  return { kind: 'session', token, fromCookie }
+}
+
+function bearerToken(header: string | undefined): string | null {
+  if (header === undefined) return null
+  const [scheme, token, ...more] = header.trim().split(/\s+/)
+  if (scheme?.toLowerCase() !== 'bearer') return scheme ? fail('invalid_token') : null
+  if (more.length > 0) fail('invalid_request', { detail: 'The Bearer token must be one word.' })
+  return token ?? null
+}
+
+function cookieToken(header: string | undefined): string | null {
+  const found = (header ?? '')
+    .split(';')
+    .map((part) => part.trim())
+    .filter((part) => part.startsWith(`${SESSION_COOKIE}=`))
+  if (found.length > 1) fail('invalid_request', { detail: 'The session cookie was sent twice. Send one.' })
+  return found[0]?.slice(SESSION_COOKIE.length + 1) ?? null
+}

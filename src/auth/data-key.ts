@@ -1,0 +1,55 @@
+// Each user has a random key of their own, and their personal text is sealed under it. The key itself is kept wrapped
+// under one derived from the server secret. Destroying the wrapped key makes the text unreadable, wherever a copy of it
+// lies. (A copy of the whole database from before holds the wrapped key too: see docs/decisions/erasure.md.)
+
+import { type Keyring, keysById, randomBytes, seal, unseal } from '../crypto/tokens.ts'
+
+/** The wrapped key of a user, and the name of the server secret it is wrapped under. */
+export type Wrapped = { id: string; dataKey: Buffer; dataKeyKid: string }
+
+export function newDataKey(keyring: Keyring, userId: string): { wrapped: Buffer; kid: string } {
+  return wrap(keyring, userId, randomBytes(32))
+}
+
+export function unwrapDataKey(keyring: Keyring, user: Wrapped): Buffer {
+  const before = unwrapped.get(user)
+  if (before) return before
+  const keys = keysById(keyring, user.dataKeyKid)
+  if (!keys)
+    throw new Error(`The server secret ${user.dataKeyKid}, under which ${user.id}'s key is wrapped, is not here`)
+  const key = unseal(wrappingKey(keys, user.id), user.dataKey, user.id)
+  unwrapped.set(user, key)
+  return key
+}
+/** For as long as the caller's record itself lives, which is a request. */
+const unwrapped = new WeakMap<Wrapped, Buffer>()
+
+/** The same key, wrapped under the current server secret. */
+export function rewrapDataKey(keyring: Keyring, user: Wrapped): { wrapped: Buffer; kid: string } {
+  return wrap(keyring, user.id, unwrapDataKey(keyring, user))
+}
+
+function wrap({ current }: Keyring, userId: string, key: Uint8Array): { wrapped: Buffer; kid: string } {
+  return { wrapped: seal(wrappingKey(current, userId), key, userId), kid: current.kid }
+}
+
+function wrappingKey(keys: Keyring['current'], userId: string): Buffer {
+  return keys.hmac('user-key-wrap', userId)
+}
+
+// ---- the text of an address --------------------------------------------------------------------------------------------
+
+/** Where a sealed text belongs: moved to another address, user or version it does not open. */
+type Place = { id: string; user_id: string; version: number }
+
+export function sealAddress(key: Buffer, place: Place, text: object): Buffer {
+  return seal(key, JSON.stringify(text), boundTo(place))
+}
+
+export function openAddress<Text>(key: Buffer, row: Place & { sealed: Buffer }): Text {
+  return JSON.parse(unseal(key, row.sealed, boundTo(row)).toString())
+}
+
+function boundTo({ id, user_id, version }: Place): string {
+  return `${id}/${user_id}/${version}`
+}

@@ -1,0 +1,113 @@
+// Is this really GitHub's secret scanning that reports a key? It signs the bytes of the body (ECDSA on P-256 with SHA-256)
+// and names the key it signed with; the public keys are published. They are kept for an hour. A key id that is not among
+// them makes us look again, but nobody can make us look more than once a minute, and while they cannot be had the set we
+// have still counts.
+
+import { createPublicKey, type KeyObject, verify } from 'node:crypto'
+import { HOUR, MINUTE, now, SECOND } from '../core/clock.ts'
+import { fail } from '../core/errors.ts'
+
+/** Throws unless the bytes are signed by whom they should come from. */
+export type SignatureCheck = (bytes: Buffer, header: (name: string) => string | undefined) => Promise<void>
+
+type KeySet = Map<string, KeyObject>
+
+const KEPT_MS = HOUR
+const ASKED_AGAIN_MS = MINUTE
+const FETCH_TIMEOUT_MS = 3 * SECOND
+/** They publish a handful, of some 250 bytes each. */
+const MAX_BYTES = 64 * 1024
+const KEY_ID = /^[\x21-\x7e]{1,200}$/
+const SIGNATURE = /^[A-Za-z0-9+/]{8,200}={0,2}$/
+
+/** Without a URL nobody is believed. */
+export function newGithubSignatureCheck(url: string | null): SignatureCheck {
+  if (url === null) return async () => fail('invalid_signature', { detail: 'Reports of GitHub are switched off here.' })
+  const keyFor = remoteKeySet(url)
+  return async (bytes, header) => {
+    const keyId = header('github-public-key-identifier') ?? ''
+    const signature = header('github-public-key-signature') ?? ''
+    if (!KEY_ID.test(keyId) || !SIGNATURE.test(signature)) return fail('invalid_signature')
+    const key = await keyFor(keyId)
+    if (!key || !verify('sha256', bytes, { key, dsaEncoding: 'der' }, Buffer.from(signature, 'base64')))
+      fail('invalid_signature')
+  }
+}
+
+function remoteKeySet(url: string): (keyId: string) => Promise<KeyObject | undefined> {
+  let keys: KeySet | null = null
+  let fetchedAt = 0
+  let askedAt = 0
+  let underWay: Promise<void> | null = null
+
+  async function refresh(): Promise<void> {
+    askedAt = now().getTime()
+    const fetched = await fetchKeys(url)
+    if (fetched === null) return
+    keys = fetched
+    fetchedAt = askedAt
+  }
+
+  return async (keyId) => {
+    const at = now().getTime()
+    const due = !keys?.has(keyId) || at - fetchedAt >= KEPT_MS
+    if (due && (underWay || at - askedAt >= ASKED_AGAIN_MS)) {
+      underWay ??= refresh().finally(() => {
+        underWay = null
+      })
+      await underWay
+    }
+    // The report may be true, but nobody can tell now.
+    if (keys === null) return fail('unavailable', { retryAfterSeconds: ASKED_AGAIN_MS / SECOND })
+    return keys.get(keyId)
+  }
+}
+
+/** Null when they cannot be had, or what was sent is no set of keys. */
+async function fetchKeys(url: string): Promise<KeySet | null> {
+  try {
+    const response = await fetch(url, {
+      redirect: 'error',
+      signal: AbortSignal.timeout(FETCH_TIMEOUT_MS),
+      headers: { accept: 'application/json', 'user-agent': 'storekeeper' },
+    })
+    const text = await readAtMost(response, MAX_BYTES)
+    const keys = response.ok && text !== null ? readKeys(JSON.parse(text)) : null
+    return keys && keys.size > 0 ? keys : null
+  } catch {
+    return null
+  }
+}
+
+async function readAtMost(response: Response, most: number): Promise<string | null> {
+  const chunks: Uint8Array[] = []
+  let bytes = 0
+  for await (const chunk of response.body ?? []) {
+    bytes += chunk.length
+    // Leaving the loop closes the connection.
+    if (bytes > most) return null
+    chunks.push(chunk)
+  }
+  return Buffer.concat(chunks).toString()
+}
+
+/** `{public_keys: [{key_identifier, key}]}`. What is not a key on P-256 is left out. */
+function readKeys(sent: unknown): KeySet {
+  const listed = (sent as { public_keys?: unknown } | null)?.public_keys
+  const keys: KeySet = new Map()
+  for (const entry of Array.isArray(listed) ? listed : []) {
+    const { key_identifier: id, key: pem } = (entry ?? {}) as Record<string, unknown>
+    const key = typeof pem === 'string' ? readKey(pem) : null
+    if (typeof id === 'string' && key) keys.set(id, key)
+  }
+  return keys
+}
+
+function readKey(pem: string): KeyObject | null {
+  try {
+    const key = createPublicKey(pem)
+    return key.asymmetricKeyDetails?.namedCurve === 'prime256v1' ? key : null
+  } catch {
+    return null
+  }
+}

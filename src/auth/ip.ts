@@ -1,0 +1,42 @@
+// Addresses and the ranges that allow them. An IPv4 address in IPv6 clothes (::ffff:192.0.2.1) is that IPv4 address.
+
+import ipaddr from 'ipaddr.js'
+
+/** Four numbers without leading zeros: some take "010" for eight. */
+const IPV4 = /^(0|[1-9]\d{0,2})(\.(0|[1-9]\d{0,2})){3}\//
+
+/** The range in its normal form ("192.0.2.7/24" is 192.0.2.0/24, a lone address is a range of one), or null. */
+export function parseRange(text: string): string | null {
+  const mapped = /^::ffff:(\d[\d.]+)(?:\/(9[6-9]|1[01]\d|12[0-8]))?$/i.exec(text)
+  if (mapped) return parseRange(`${mapped[1]}/${Number(mapped[2] ?? 128) - 96}`)
+  const whole = text.includes('/') ? text : `${text}/${ipaddr.IPv4.isValid(text) ? 32 : 128}`
+  if (!/^[0-9a-fA-F:.]{2,45}\/(0|[1-9]\d{0,2})$/.test(whole) || !ipaddr.isValidCIDR(whole)) return null
+  if (!whole.includes(':') && !IPV4.test(whole)) return null
+  const [address, bits] = ipaddr.parseCIDR(whole)
+  if (address instanceof ipaddr.IPv6 && address.isIPv4MappedAddress() && bits >= 96)
+    return parseRange(`${address.toIPv4Address().toString()}/${bits - 96}`)
+  const Family = address.kind() === 'ipv4' ? ipaddr.IPv4 : ipaddr.IPv6
+  return `${Family.networkAddressFromCIDR(whole).toString()}/${bits}`
+}
+
+/** Whether all of a range lies in one of these. */
+export function rangeWithin(ranges: readonly string[], range: string): boolean {
+  const [network, bits] = ipaddr.parseCIDR(range)
+  return ranges.some((wider) => {
+    const [around, fewer] = ipaddr.parseCIDR(wider)
+    return around.kind() === network.kind() && bits >= fewer && network.match(around, fewer)
+  })
+}
+
+export function isIp(text: string): boolean {
+  return ipaddr.isValid(text) && (text.includes(':') || IPV4.test(`${text}/`))
+}
+
+export function isIpAllowed(ranges: readonly string[], ip: string): boolean {
+  if (!ipaddr.isValid(ip)) return false
+  const address = ipaddr.process(ip)
+  return ranges.some((range) => {
+    const [network, bits] = ipaddr.parseCIDR(range)
+    return network.kind() === address.kind() && address.match(network, bits)
+  })
+}

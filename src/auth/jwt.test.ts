@@ -1,0 +1,415 @@
+import { createHmac, generateKeyPairSync, randomUUID } from 'node:crypto'
+import { createServer, type Server } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { type CryptoKey, exportJWK, exportSPKI, generateKeyPair, type JWTHeaderParameters, SignJWT } from 'jose'
+import { expect, onTestFinished, test } from 'vitest'
+import { NEW_ADDRESS, NEW_KEY, type Reply, type Shop, shop } from '../../tests/shop.ts'
+import { HOUR, MINUTE, travel } from '../core/clock.ts'
+
+const AUDIENCE = 'https://storekeeper.example'
+const ALGORITHMS = ['RS256', 'ES256', 'EdDSA'] as const
+type Algorithm = (typeof ALGORITHMS)[number]
+type Claims = Record<string, unknown>
+
+/** An identity provider on this machine: it publishes a key of each kind and signs with them. */
+type Provider = {
+  issuer: string
+  url: string
+  /** How often its keys were asked for. */
+  asked(): number
+  publicPem: string
+  token(claims?: Claims, alg?: Algorithm, header?: Partial<JWTHeaderParameters>): Promise<string>
+  /** What it answers from now on instead of its keys. */
+  answerWith(status: number, body: string): void
+  stop(): Promise<void>
+  startAgain(): Promise<void>
+}
+
+async function provider(): Promise<Provider> {
+  const pairs = new Map<Algorithm, { publicKey: CryptoKey; privateKey: CryptoKey }>()
+  for (const alg of ALGORITHMS) pairs.set(alg, await generateKeyPair(alg, { extractable: true }))
+  const keys = await Promise.all(
+    [...pairs].map(async ([alg, { publicKey }]) => ({ ...(await exportJWK(publicKey)), kid: `the ${alg} key`, alg })),
+  )
+  let [status, body] = [200, JSON.stringify({ keys })]
+  let asked = 0
+  const server = createServer((_request, response) => {
+    asked += 1
+    response.writeHead(status, { 'content-type': 'application/json', connection: 'close' }).end(body)
+  })
+  const port = await listen(server, 0)
+  onTestFinished(() => stop(server))
+  const issuer = `http://127.0.0.1:${port}/`
+  return {
+    issuer,
+    url: `${issuer}jwks`,
+    asked: () => asked,
+    publicPem: await exportSPKI(pairs.get('RS256')?.publicKey as CryptoKey),
+    token: (claims = {}, alg = 'RS256', header = {}) =>
+      sign({ iss: issuer, ...claims }, pairs.get(alg)?.privateKey as CryptoKey, {
+        alg,
+        kid: `the ${alg} key`,
+        ...header,
+      }),
+    answerWith: (newStatus, newBody) => {
+      status = newStatus
+      body = newBody
+    },
+    stop: () => stop(server),
+    startAgain: async () => void (await listen(server, port)),
+  }
+}
+
+async function listen(server: Server, port: number): Promise<number> {
+  await new Promise<void>((resolve) => server.listen(port, '127.0.0.1', resolve))
+  return (server.address() as AddressInfo).port
+}
+
+async function stop(server: Server): Promise<void> {
+  if (server.listening) await new Promise((resolve) => server.close(resolve))
+}
+
+const seconds = (ms = 0) => Math.floor((Date.now() + ms) / 1000)
+
+/** A good token but for what the claims say otherwise; a claim that is undefined is left out. */
+function sign(claims: Claims, key: Parameters<SignJWT['sign']>[0], header: JWTHeaderParameters): Promise<string> {
+  const payload = { aud: AUDIENCE, sub: 'ada', iat: seconds(), exp: seconds(HOUR), ...claims }
+  return new SignJWT(payload).setProtectedHeader(header).sign(key)
+}
+
+function unsafe(header: object, claims: Claims, signature = ''): string {
+  const part = (value: object) => Buffer.from(JSON.stringify(value)).toString('base64url')
+  const payload = { aud: AUDIENCE, sub: 'ada', iat: seconds(), exp: seconds(HOUR), ...claims }
+  return `${part(header)}.${part(payload)}.${signature}`
+}
+
+function world(at: Provider): Promise<Shop> {
+  return shop({ JWT_ISSUER: at.issuer, JWT_AUDIENCE: AUDIENCE, JWT_JWKS_URL: at.url })
+}
+
+/** A problem without the two members that belong to one request. */
+function told({ body: { requestId: _, instance: __, ...rest } }: Reply): object {
+  return rest
+}
+
+const usersOf = ({ sql }: Shop) => sql('select issuer, subject from users where issuer is not null order by subject')
+
+// ---- users of the provider ------------------------------------------------------------------------------------------
+
+test('a user of the identity provider is made at first sight, and is the same one ever after', async () => {
+  const idp = await provider()
+  const w = await world(idp)
+  const { api, sql, node } = w
+  const first = await api.get('/v1/user', { as: await idp.token() })
+  expect([first.status, first.body]).toEqual([
+    200,
+    {
+      user: {
+        id: expect.stringMatching(/^user_/),
+        email: null,
+        name: null,
+        createdAt: expect.stringMatching(/Z$/),
+      },
+      stores: [],
+    },
+  ])
+  for (const alg of ALGORITHMS)
+    expect((await api.get('/v1/user', { as: await idp.token({}, alg) })).body).toEqual(first.body)
+  const list = await idp.token({ aud: ['https://other.example', AUDIENCE] })
+  expect((await api.get('/v1/user', { as: list })).body).toEqual(first.body)
+  const elsewhere = await node()
+  expect((await elsewhere.get('/v1/user', { as: await idp.token() })).body).toEqual(first.body)
+
+  const other = await api.get('/v1/user', { as: await idp.token({ sub: 'Ada' }) })
+  expect(other.body.user.id).not.toBe(first.body.user.id)
+  expect(await usersOf(w)).toEqual(
+    expect.arrayContaining(['Ada', 'ada'].map((subject) => ({ issuer: idp.issuer, subject }))),
+  )
+  expect(
+    await sql("select store_id, actor, subject, data from events where type = 'user.created' and subject = $1", [
+      first.body.user.id,
+    ]),
+  ).toEqual([
+    {
+      store_id: null,
+      actor: { kind: 'user', id: first.body.user.id, credential: null, ip: '127.0.0.1' },
+      subject: first.body.user.id,
+      data: {},
+    },
+  ])
+})
+
+test('first requests that come at once, on two nodes, make one user', async () => {
+  const idp = await provider()
+  const w = await world(idp)
+  const elsewhere = await w.node()
+  const token = await idp.token({ sub: 'at once' })
+  const answers = await Promise.all(
+    Array.from({ length: 8 }, (_, n) => (n % 2 ? elsewhere : w.api).get('/v1/user', { as: token })),
+  )
+  expect(answers.map((answer) => answer.status)).toEqual(Array(8).fill(200))
+  expect(new Set(answers.map((answer) => answer.body.user.id)).size).toBe(1)
+  expect(await usersOf(w)).toEqual([{ issuer: idp.issuer, subject: 'at once' }])
+  expect(
+    await w.sql(
+      "select id from events where type = 'user.created' and subject in (select id from users where issuer is not null)",
+    ),
+  ).toHaveLength(1)
+})
+
+test('a user of the identity provider makes a store, a key and a billing address', async () => {
+  const idp = await provider()
+  const { api } = await world(idp)
+  const as = await idp.token({}, 'ES256')
+  const store = await api.post('/v1/user/store', { name: 'Engines' }, { as })
+  expect(store.status).toBe(201)
+  const key = await api.post(`/v1/user/store/${store.body.id}/keys`, NEW_KEY, { as })
+  expect(key.status).toBe(201)
+  expect((await api.get(`/v1/user/store/${store.body.id}`, { as: key.body.key })).body).toEqual(store.body)
+  const address = await api.post(`/v1/store/${store.body.id}/billing`, NEW_ADDRESS, { as })
+  const { id } = (await api.get('/v1/user', { as })).body.user
+  expect([address.status, address.body.userId]).toEqual([201, id])
+  expect((await api.get(`/v1/store/${store.body.id}/billing`, { as: await idp.token() })).body.data).toEqual([
+    address.body,
+  ])
+  expect((await api.get(`/v1/user/store/${store.body.id}/members`, { as })).body.data).toMatchObject([
+    { userId: id, name: null, email: null, role: 'OWNER' },
+  ])
+
+  expect((await api.get('/v1/user/sessions', { as })).body).toEqual({ data: [], nextCursor: null })
+  expect((await api.post('/v1/auth/sign-out', undefined, { as })).status).toBe(204)
+  const change = { currentPassword: '', newPassword: 'another horse, another battery' }
+  expect((await api.post('/v1/user/password', change, { as })).body.code).toBe('invalid_credentials')
+})
+
+// ---- tokens that are no good ----------------------------------------------------------------------------------------
+
+test('401: a token that anyone could have made, or that is not for us, is refused', async () => {
+  const idp = await provider()
+  const mallory = await provider()
+  const w = await world(idp)
+  const { privateKey: forger, publicKey } = await generateKeyPair('RS256', { extractable: true })
+  const forged = (header: object, claims: Claims = {}) =>
+    sign({ iss: idp.issuer, ...claims }, forger, { alg: 'RS256', kid: 'the RS256 key', ...header })
+  const hs256 = (header: object, secret: string) => {
+    const unsigned = unsafe({ alg: 'HS256', ...header }, { iss: idp.issuer }).slice(0, -1)
+    return `${unsigned}.${createHmac('sha256', secret).update(unsigned).digest('base64url')}`
+  }
+  const good = await idp.token()
+  const [head, payload, signature] = good.split('.') as [string, string, string]
+  const { x, y } = generateKeyPairSync('ec', { namedCurve: 'P-256' }).publicKey.export({ format: 'jwk' })
+
+  const refused: Record<string, string> = {
+    'alg none': unsafe({ alg: 'none' }, { iss: idp.issuer }),
+    'alg none with a signature': unsafe({ alg: 'none' }, { iss: idp.issuer }, signature),
+    'alg None': unsafe({ alg: 'None', kid: 'the RS256 key' }, { iss: idp.issuer }, signature),
+    'no alg': unsafe({ kid: 'the RS256 key' }, { iss: idp.issuer }, signature),
+    'HS256 over the public key': hs256({ kid: 'the RS256 key' }, idp.publicPem),
+    'HS256 over the public key, without kid': hs256({}, idp.publicPem.trim()),
+    'HS256 over nothing, with a path as kid': hs256({ kid: '../../../../dev/null' }, ''),
+    'a signature by another key': await forged({}),
+    'a key of its own in jwk': await forged({ jwk: await exportJWK(publicKey) }),
+    'a key of its own in jwk, without kid': await forged({ kid: undefined, jwk: await exportJWK(publicKey) }),
+    'keys of its own in jku': await forged({ jku: mallory.url }),
+    'keys of its own in x5u': await forged({ x5u: mallory.url }),
+    'a certificate of its own in x5c': await forged({ x5c: [Buffer.from('certificate').toString('base64')] }),
+    'a kid with a path': await forged({ kid: '../../../../etc/passwd' }),
+    'a kid with SQL': await forged({ kid: "' union select 'the RS256 key" }),
+    'a kid that is a URL': await forged({ kid: mallory.url }),
+    'a kid that does not exist': await forged({ kid: 'the key of tomorrow' }),
+    'a signature of zeros': unsafe(
+      { alg: 'ES256', kid: 'the ES256 key' },
+      { iss: idp.issuer },
+      Buffer.alloc(64).toString('base64url'),
+    ),
+    'the alg of one key with the kid of another': await idp.token({}, 'ES256', { kid: 'the RS256 key' }),
+    'a critical extension we do not know': unsafe(
+      { alg: 'RS256', kid: 'the RS256 key', crit: ['exp2'], exp2: 1 },
+      { iss: idp.issuer },
+      signature,
+    ),
+    'an altered payload': `${head}.${Buffer.from(JSON.stringify({ iss: idp.issuer, aud: AUDIENCE, sub: 'root', exp: seconds(HOUR) })).toString('base64url')}.${signature}`,
+    'an altered signature': `${head}.${payload}.${signature.slice(0, -6)}AAAAAA`,
+    'no signature': `${head}.${payload}.`,
+    'five parts': `${good}.${x}.${y}`,
+    'not JSON': 'YQ.YQ.YQ',
+    'too long': await idp.token({ padding: 'x'.repeat(7_000) }),
+    'another issuer': await idp.token({ iss: 'https://other.example/' }),
+    'another issuer, signed by it': await mallory.token(),
+    'an issuer but for the slash': await idp.token({ iss: idp.issuer.slice(0, -1) }),
+    'an issuer in a list': await idp.token({ iss: [idp.issuer] }),
+    'no issuer': await idp.token({ iss: undefined }),
+    'another audience': await idp.token({ aud: 'https://other.example' }),
+    'an audience that begins like ours': await idp.token({ aud: `${AUDIENCE}.evil.example` }),
+    'no audience': await idp.token({ aud: undefined }),
+    'an exp that is past': await idp.token({ exp: seconds(-MINUTE) }),
+    'an nbf that is to come': await idp.token({ nbf: seconds(MINUTE) }),
+    'no exp': await idp.token({ exp: undefined }),
+    'an exp that is text': await idp.token({ exp: String(seconds(HOUR)) }),
+    'no sub': await idp.token({ sub: undefined }),
+    'an empty sub': await idp.token({ sub: '' }),
+    'a sub that is a number': await idp.token({ sub: 7 }),
+    'a sub of 256 characters': await idp.token({ sub: 'x'.repeat(256) }),
+    'a sub with NUL': await idp.token({ sub: 'a\0b' }),
+    'a sub with half a character': await idp.token({ sub: 'a\ud800b' }),
+  }
+  const expected = told(await w.api.get('/v1/user', { as: 'nonsense' }))
+  expect(expected).toMatchObject({ status: 401, code: 'invalid_token' })
+  for (const [what, as] of Object.entries(refused)) {
+    const answer = await w.api.get('/v1/user', { as })
+    expect([what, answer.status]).toEqual([what, 401])
+    expect([what, told(answer)]).toEqual([what, expected])
+    expect(answer.headers.get('www-authenticate')).toBe('Bearer realm="storekeeper", error="invalid_token"')
+  }
+  expect(mallory.asked()).toBe(0)
+  expect(await usersOf(w)).toEqual([])
+  // The same service takes a good one, also at the edges.
+  for (const claims of [{}, { nbf: seconds(-MINUTE) }, { sub: 'x'.repeat(255) }, { sub: "' or 1=1--" }])
+    expect((await w.api.get('/v1/user', { as: await idp.token(claims) })).status).toBe(200)
+})
+
+test('a token works until it runs out', async () => {
+  const idp = await provider()
+  const { api } = await world(idp)
+  const as = await idp.token({ exp: seconds(HOUR) })
+  travel(HOUR - MINUTE)
+  expect((await api.get('/v1/user', { as })).status).toBe(200)
+  travel(2 * MINUTE)
+  expect((await api.get('/v1/user', { as })).status).toBe(401)
+})
+
+test('401: where no identity provider is configured no token of one is good', async () => {
+  const idp = await provider()
+  const { api } = await shop()
+  const refused = await api.get('/v1/user', { as: await idp.token() })
+  expect([refused.status, refused.body.code]).toEqual([401, 'invalid_token'])
+  expect(idp.asked()).toBe(0)
+})
+
+// ---- a provider that is away ----------------------------------------------------------------------------------------
+
+test('503: while the provider is down nobody can tell whether its tokens are good, and others are served', async () => {
+  const idp = await provider()
+  await idp.stop()
+  const { api, owner } = await world(idp)
+  const as = await idp.token()
+  const away = await api.get('/v1/user', { as })
+  expect(away.status).toBe(503)
+  expect(told(away)).toEqual({
+    type: '/errors/unavailable',
+    title: 'The service cannot answer right now',
+    status: 503,
+    detail: 'Try again as "Retry-After" says. With the same Idempotency-Key nothing is done twice.',
+    code: 'unavailable',
+  })
+  expect(Number(away.headers.get('retry-after'))).toBeGreaterThan(0)
+  expect(away.headers.get('www-authenticate')).toBeNull()
+  expect((await api.get('/v1/user', { as: owner.token })).status).toBe(200)
+
+  await idp.startAgain()
+  expect((await api.get('/v1/user', { as })).status).toBe(200)
+  // Its keys are known now, so a short absence goes unnoticed.
+  await idp.stop()
+  expect((await api.get('/v1/user', { as: await idp.token({ sub: 'meanwhile' }) })).status).toBe(200)
+})
+
+test('503: a provider that answers nonsense is as good as away', async () => {
+  const idp = await provider()
+  const { api } = await world(idp)
+  const as = await idp.token()
+  for (const [status, body] of [
+    [500, '{}'],
+    [404, '{}'],
+    [200, '<html>Sign in</html>'],
+    [200, '[]'],
+    [200, '{"keys":"none"}'],
+  ] as const) {
+    idp.answerWith(status, body)
+    const away = await api.get('/v1/user', { as })
+    expect([status, body, away.status, away.body.code]).toEqual([status, body, 503, 'unavailable'])
+    expect(Number(away.headers.get('retry-after'))).toBeGreaterThan(0)
+  }
+})
+
+// ---- retries --------------------------------------------------------------------------------------------------------
+
+test('409: behind an Idempotency-Key that can be guessed a secret is not shown again', async () => {
+  const idp = await provider()
+  const { api, sql } = await world(idp)
+  const store = (await api.post('/v1/user/store', { name: 'Engines' }, { as: await idp.token() })).body
+  const create = async (key: string, sub = 'ada') =>
+    api.post(`/v1/user/store/${store.id}/keys`, NEW_KEY, {
+      as: await idp.token({ sub, jti: randomUUID() }),
+      headers: { 'idempotency-key': key },
+    })
+  const made = await create('order-1')
+  expect(made.status).toBe(201)
+  const again = await create('order-1')
+  expect(again.status).toBe(409)
+  expect(told(again)).toMatchObject({ code: 'secret_no_longer_available', resource: { id: made.body.id } })
+  expect(again.text).not.toContain(made.body.key)
+  expect(await sql('select id from api_keys')).toEqual([{ id: made.body.id }])
+  expect(await sql('select salt, sealed from remembered_answers where once_only')).toEqual([
+    { salt: null, sealed: null },
+  ])
+})
+
+test('behind a random Idempotency-Key a retry with a newer token gets the same key', async () => {
+  const idp = await provider()
+  const { api, sql } = await world(idp)
+  const store = (await api.post('/v1/user/store', { name: 'Engines' }, { as: await idp.token() })).body
+  const idempotencyKey = randomUUID()
+  const create = async () =>
+    api.post(`/v1/user/store/${store.id}/keys`, NEW_KEY, {
+      as: await idp.token({ jti: randomUUID() }),
+      headers: { 'idempotency-key': idempotencyKey },
+    })
+  const made = await create()
+  expect([made.status, made.headers.get('idempotent-replayed')]).toEqual([201, null])
+  const again = await create()
+  expect([again.status, again.headers.get('idempotent-replayed'), again.text]).toEqual([201, 'true', made.text])
+  expect(await sql('select id from api_keys')).toHaveLength(1)
+})
+
+test('what holds no secret is answered again behind any Idempotency-Key, to its own user only', async () => {
+  const idp = await provider()
+  const { api } = await world(idp)
+  const make = async (sub: string) =>
+    api.post(
+      '/v1/user/store',
+      { name: 'Engines' },
+      { as: await idp.token({ sub }), headers: { 'idempotency-key': '1' } },
+    )
+  const made = await make('ada')
+  const again = await make('ada')
+  expect([again.status, again.text, again.headers.get('idempotent-replayed')]).toEqual([201, made.text, 'true'])
+  const other = await make('bob')
+  expect([other.status, other.headers.get('idempotent-replayed')]).toEqual([201, null])
+  expect(other.body.id).not.toBe(made.body.id)
+})
+
+// ---- erased ---------------------------------------------------------------------------------------------------------
+
+test('who was erased and comes again is a new user, on every node', async () => {
+  const idp = await provider()
+  const { api, node, sql } = await world(idp)
+  const other = await node()
+  const as = await idp.token({ sub: 'ada' })
+  const store = (await api.post('/v1/user/store', { name: 'Engines' }, { as })).body
+  const before = (await other.get('/v1/user', { as })).body.user.id
+  expect((await api.delete('/v1/user', { as })).status).toBe(409)
+  await api.delete(`/v1/user/store/${store.id}`, { as })
+  // A token of a provider has no session here; that it was issued just now is the provider's to say.
+  expect((await api.delete('/v1/user', { as })).status).toBe(204)
+  const after = (await api.get('/v1/user', { as })).body
+  expect(after.user.id).not.toBe(before)
+  expect(after.stores).toEqual([])
+  expect(await sql('select issuer, subject, data_key from users where id = $1', [before])) //
+    .toEqual([{ issuer: null, subject: null, data_key: null }])
+  for (let asked = 0; ; asked++) {
+    const { id } = (await other.get('/v1/user', { as })).body.user
+    if (id === after.user.id) break
+    expect([id, asked < 1000]).toEqual([before, true])
+  }
+  expect(await sql(`select id from users where subject = 'ada'`)).toEqual([{ id: after.user.id }])
+})

@@ -1,0 +1,50 @@
+// Access tokens of a configured identity provider (RFC 9068 in spirit): signed with an asymmetric algorithm by a key
+// that the provider publishes, for us, and not yet expired. The user is (`iss`, `sub`).
+
+import type { Config } from '../config.ts'
+import { now } from '../core/clock.ts'
+import { fail } from '../core/errors.ts'
+
+export type JwtCheck = (token: string) => Promise<{ issuer: string; subject: string }>
+
+/** No HMAC: with a public key as its secret anyone could sign. No `none`. */
+const ALGORITHMS = ['RS256', 'RS384', 'RS512', 'PS256', 'PS384', 'PS512', 'ES256', 'ES384', 'ES512', 'EdDSA', 'Ed25519']
+const CLOCK_TOLERANCE_SECONDS = 5
+const FETCH_TIMEOUT_MS = 3_000
+const MAX_CHARACTERS = 8_192
+
+/** Null when no provider is configured: then no JWT is valid, and the library for them is not even loaded. */
+export async function jwtCheckFrom(config: Config): Promise<JwtCheck | null> {
+  const { JWT_ISSUER: issuer, JWT_AUDIENCE: audience, JWT_JWKS_URL: url } = config
+  if (issuer === null || audience === null || url === null) return null
+  const { createRemoteJWKSet, errors, jwtVerify } = await import('jose')
+  const keys = createRemoteJWKSet(new URL(url), { timeoutDuration: FETCH_TIMEOUT_MS })
+  return async (token) => {
+    if (token.length > MAX_CHARACTERS) fail('invalid_token')
+    const { payload } = await jwtVerify(token, keys, {
+      issuer,
+      audience,
+      algorithms: ALGORITHMS,
+      requiredClaims: ['exp', 'sub'],
+      clockTolerance: CLOCK_TOLERANCE_SECONDS,
+      currentDate: now(),
+    }).catch((error) => {
+      if (providerIsAway(errors, error)) return fail('unavailable', { retryAfterSeconds: 5, cause: error })
+      return fail('invalid_token')
+    })
+    const subject: unknown = payload.sub
+    return isSubject(subject) ? { issuer, subject } : fail('invalid_token')
+  }
+}
+
+/** The library's types say it is text; what it checked is only that it is there. */
+function isSubject(subject: unknown): subject is string {
+  if (typeof subject !== 'string' || subject === '' || subject.length > 255) return false
+  return subject.isWellFormed() && !subject.includes('\0')
+}
+
+/** The token may be good, but nobody can tell now. */
+function providerIsAway(errors: typeof import('jose').errors, error: unknown): boolean {
+  if (error instanceof errors.JWKSTimeout || error instanceof errors.JWKSInvalid) return true
+  return error instanceof errors.JOSEError ? error.code === 'ERR_JOSE_GENERIC' : true
+}

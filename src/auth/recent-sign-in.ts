@@ -1,0 +1,20 @@
+// What cannot be undone is done only by somebody who has just shown their password: a session that lies about, or was
+// stolen, is not enough. A user of an identity provider brings a token that lives for minutes; when they last signed in is
+// the provider's to ask.
+
+import type { UserCaller } from '../core/caller.ts'
+import { ago, MINUTE } from '../core/clock.ts'
+import { fail } from '../core/errors.ts'
+import { type Db, sql } from '../db/db.ts'
+
+export const RECENT_SIGN_IN_MS = 10 * MINUTE
+
+export async function checkRecentSignIn(tx: Db, caller: UserCaller): Promise<void> {
+  if (caller.sessionId === null) return
+  const recent = await tx.one(sql`
+    select id
+      from sessions
+     where id = ${caller.sessionId}
+       and created_at > ${ago(RECENT_SIGN_IN_MS)}`)
+  if (recent === null) fail('recent_sign_in_required')
+}

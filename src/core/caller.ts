@@ -1,0 +1,52 @@
+// Who asks. Every request is made by one of these, or by nobody.
+
+import type { Permission, Role } from './permissions.ts'
+
+export type UserCaller = {
+  kind: 'user'
+  id: string
+  /** Null for a user of an identity provider, whose sessions are not ours. */
+  sessionId: string | null
+  email: string | null
+  name: string | null
+  createdAt: Date
+  dataKey: Buffer
+  dataKeyKid: string
+  /** What they are in the store of the path, if that is a store and they have a part in it. */
+  member: { storeId: string; role: Role; permissions: Permission[]; version: string } | null
+  ip: string
+}
+
+export type KeyCaller = {
+  kind: 'key'
+  id: string
+  storeId: string
+  permissions: Permission[]
+  expiresAt: Date | null
+  /** Of the record we met: held against the one that is there when a change is written (see auth/recheck.ts). */
+  revision: number
+  /** The number of the secret that was presented, and whether a newer one has replaced it. */
+  secretNo: number
+  secretReplaced: boolean
+  ipAllowlist: string[] | null
+  /** Its hash under the current server secret, when the database has it under the previous one. */
+  rehashTo: string | null
+  ip: string
+}
+
+export type ServiceCaller = { kind: 'service'; id: string; name: string; ip: string }
+
+export type Caller = UserCaller | KeyCaller | ServiceCaller
+
+/** Those who can hold permissions in a store. */
+export type Manager = UserCaller | KeyCaller
+
+/** What the caller holds in the store of the path. */
+export function heldPermissions(caller: Manager): Permission[] {
+  return caller.kind === 'key' ? caller.permissions : (caller.member?.permissions ?? [])
+}
+
+/** What an event and a record say about who did it. */
+export function creatorOf(caller: Caller): { kind: Caller['kind']; id: string } {
+  return { kind: caller.kind, id: caller.id }
+}

@@ -1,0 +1,28 @@
+// Every address that a name stands for at this moment. The one question we ask of the world's DNS, so that a test can
+// play its answers.
+
+import { lookup, Resolver } from 'node:dns/promises'
+
+export type Resolve = (host: string) => Promise<string[]>
+
+const PATIENCE_MS = 2_000
+const TRIES = 2
+
+/**
+ * Asked by ourselves. The system's own look-up runs in a handful of threads that all names share: a few name servers that
+ * never answer, and nobody's name is found any more.
+ */
+export function newResolve(servers?: string[]): Resolve {
+  const resolver = new Resolver({ timeout: PATIENCE_MS, tries: TRIES })
+  if (servers) resolver.setServers(servers)
+  return async (host) => {
+    const answers = await Promise.allSettled([resolver.resolve4(host), resolver.resolve6(host)])
+    const found = answers.flatMap((answer) => (answer.status === 'fulfilled' ? answer.value : []))
+    if (found.length === 0) throw (answers[0] as PromiseRejectedResult).reason
+    return found
+  }
+}
+
+/** Knows the names of this machine and its neighbours too (`localhost`, /etc/hosts). For development. */
+export const resolveLocally: Resolve = async (host) =>
+  (await lookup(host, { all: true, verbatim: true })).map(({ address }) => address)

@@ -1,0 +1,42 @@
+// The grant ceiling: nobody, user or key, gives a permission they do not hold.
+
+import { heldPermissions, type Manager } from './caller.ts'
+import { type Fault, fail } from './errors.ts'
+import { missingPermissions, type Permission, type Role } from './permissions.ts'
+
+/** Whoever holds everything today is not yet an owner: an owner holds what comes tomorrow too, and is never the last to go. */
+export function isOwner(caller: Manager): boolean {
+  return caller.kind === 'user' && caller.member?.role === 'OWNER'
+}
+
+export const OWNER_HOLDS_ALL: Fault = {
+  pointer: '#/permissions',
+  code: 'owner_holds_all',
+  detail: 'An owner holds every permission, always. Leave the permissions out, or choose another role.',
+}
+
+/** With the role they come with, where they come with one: only an owner makes another owner. */
+export function checkGrant(caller: Manager, wanted: readonly Permission[], role?: Role): void {
+  const lacking = missingPermissions(heldPermissions(caller), wanted)
+  if (lacking.length > 0)
+    fail('cannot_grant', {
+      detail: `You cannot give ${lacking.join(', ')}, because you do not hold ${lacking.length > 1 ? 'them' : 'it'} in this store.`,
+      members: { permissions: lacking },
+    })
+  if (role === 'OWNER' && !isOwner(caller))
+    fail('cannot_grant', { detail: 'Only an owner makes another owner.', members: { permissions: [] } })
+}
+
+/** Each must be in the catalogue. */
+export function parsePermissions(all: readonly Permission[], given: readonly string[], faults: Fault[]): Permission[] {
+  given.forEach((permission, i) => {
+    if (!all.includes(permission))
+      faults.push({
+        pointer: `#/permissions/${i}`,
+        code: 'unknown_permission',
+        detail: `There is no such permission. There are ${all.join(', ')}.`,
+        example: 'READ',
+      })
+  })
+  return [...given]
+}

@@ -1,0 +1,85 @@
+// Lists are read a page at a time. A cursor is the last id of a page with a mark of ours over that id and the list it
+// belongs to (path, caller and filters): given to another list, or altered, it is `invalid_cursor`.
+
+import { timingSafeEqual } from 'node:crypto'
+import type { TSchema } from 'typebox'
+import type { Keyring } from '../crypto/tokens.ts'
+import { Type } from '../schema/type.ts'
+import { fail } from './errors.ts'
+
+export const PageQuery = {
+  limit: Type.Optional(
+    Type.Integer({ minimum: 1, maximum: 100, default: 20, description: 'How many to give at most.' }),
+  ),
+  cursor: Type.Optional(
+    Type.String({ maxLength: 500, description: '`nextCursor` of the page before. Left out: the first page.' }),
+  ),
+}
+
+export type PageParams = { limit?: number; cursor?: string }
+export type Page<Item> = { data: Item[]; nextCursor: string | null }
+
+export function pageOf<Item extends TSchema>(item: Item, title: string) {
+  return Type.Object(
+    {
+      data: Type.Array(item),
+      nextCursor: Type.Unsafe<string | null>({
+        type: ['string', 'null'],
+        description: 'Pass it as `cursor` to read on; `null` on the last page.',
+      }),
+    },
+    { title, additionalProperties: false },
+  )
+}
+
+const DEFAULT_LIMIT = 20
+const MAC_LENGTH = 16
+
+/** What a list asks the database for: one row more than the page, so that we know whether there is another page. */
+export type PageWindow = { limit: number; after: string }
+
+/** Comes after every id, so the first page is the one that follows it. */
+const START = '~'
+
+export function pageWindow(
+  keyring: Keyring,
+  list: readonly (string | undefined)[],
+  query: PageParams,
+  start = START,
+): PageWindow {
+  const limit = query.limit ?? DEFAULT_LIMIT
+  return { limit, after: query.cursor === undefined ? start : readCursor(keyring, list, query.cursor) }
+}
+
+export function toPage<Row, Item>(
+  keyring: Keyring,
+  list: readonly (string | undefined)[],
+  window: PageWindow,
+  rows: Row[],
+  placeOf: (row: Row) => string,
+  show: (row: Row) => Item,
+): Page<Item> {
+  const shown = rows.slice(0, window.limit)
+  const last = shown.at(-1)
+  return {
+    data: shown.map(show),
+    nextCursor: rows.length > window.limit && last ? writeCursor(keyring, list, placeOf(last)) : null,
+  }
+}
+
+function writeCursor(keyring: Keyring, list: readonly (string | undefined)[], place: string): string {
+  return Buffer.concat([cursorMac(keyring.current, list, place), Buffer.from(place)]).toString('base64url')
+}
+
+function readCursor(keyring: Keyring, list: readonly (string | undefined)[], cursor: string): string {
+  const bytes = Buffer.from(cursor, 'base64url')
+  const place = bytes.subarray(MAC_LENGTH).toString()
+  if (bytes.length > MAC_LENGTH && bytes.toString('base64url') === cursor)
+    for (const keys of [keyring.current, keyring.previous])
+      if (keys && timingSafeEqual(bytes.subarray(0, MAC_LENGTH), cursorMac(keys, list, place))) return place
+  return fail('invalid_cursor')
+}
+
+function cursorMac(keys: Keyring['current'], list: readonly (string | undefined)[], place: string): Buffer {
+  return keys.hmac('cursor', JSON.stringify(list), place).subarray(0, MAC_LENGTH)
+}

@@ -1,0 +1,48 @@
+// The catalogue of permissions, and what each role holds. One rule stands above all others, the grant ceiling:
+// nobody, user or key, gives a permission they do not hold.
+
+export const BUILT_IN_PERMISSIONS = [
+  'READ',
+  'WRITE',
+  'MANAGE_PRODUCTS',
+  'MANAGE_ORDERS',
+  'MANAGE_KEYS',
+  'MANAGE_MEMBERS',
+  'MANAGE_WEBHOOKS',
+  'MANAGE_STORE',
+  'VIEW_EVENTS',
+] as const
+
+export type BuiltInPermission = (typeof BUILT_IN_PERMISSIONS)[number]
+/** A built-in permission, or one that the operator added in EXTRA_PERMISSIONS. */
+export type Permission = string
+
+export const PERMISSION_PATTERN = /^[A-Z][A-Z0-9_]{1,62}$/
+
+export const ROLES = ['OWNER', 'MANAGER', 'STAFF', 'CUSTOMER'] as const
+export type Role = (typeof ROLES)[number]
+
+const ROLE_PERMISSIONS: Record<Exclude<Role, 'OWNER'>, BuiltInPermission[]> = {
+  MANAGER: ['READ', 'WRITE', 'MANAGE_PRODUCTS', 'MANAGE_KEYS', 'MANAGE_MEMBERS', 'MANAGE_WEBHOOKS', 'VIEW_EVENTS'],
+  STAFF: ['READ', 'WRITE'],
+  CUSTOMER: [],
+}
+
+export function allPermissions(extra: readonly Permission[]): Permission[] {
+  return [...new Set<Permission>([...BUILT_IN_PERMISSIONS, ...extra])]
+}
+
+/** An owner holds everything, always. Others hold what was set for them, or else what their role brings. */
+export function permissionsOf(all: readonly Permission[], role: Role, own: readonly Permission[] | null): Permission[] {
+  if (role === 'OWNER') return [...all]
+  return inCatalogueOrder(all, own ?? ROLE_PERMISSIONS[role])
+}
+
+/** In the catalogue's order; what the operator took out of the catalogue is held by nobody any more. */
+export function inCatalogueOrder(all: readonly Permission[], some: readonly Permission[]): Permission[] {
+  return all.filter((permission) => some.includes(permission))
+}
+
+export function missingPermissions(held: readonly Permission[], wanted: readonly Permission[]): Permission[] {
+  return wanted.filter((permission) => !held.includes(permission))
+}

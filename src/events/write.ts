@@ -1,0 +1,52 @@
+// What happened, written in the transaction of the change itself: when the change is there, so is its event, and when
+// it was rolled back there is none. No secret and no text of an address stands in an event.
+
+import { now } from '../core/clock.ts'
+import { newId } from '../core/ids.ts'
+import { type Db, type Sql, sql } from '../db/db.ts'
+import type { EventType } from './schema.ts'
+
+/** Who did it: the caller, and the credential and address they used. */
+export type Actor = { kind: string; id: string; ip: string | null; sessionId?: string | null }
+
+/** For what nobody asked for: the service does it by itself. */
+export const SYSTEM: Actor = { kind: 'system', id: 'storekeeper', ip: null }
+
+export type EventRow = {
+  id: string
+  store_id: string | null
+  type: EventType
+  at: Date
+  actor: { kind: string; id: string; credential: string | null; ip: string | null }
+  subject: string
+  data: Record<string, unknown>
+}
+
+export function newEvent(
+  actor: Actor,
+  storeId: string | null,
+  type: EventType,
+  subject: string,
+  data: Record<string, unknown>,
+): EventRow {
+  const { kind, id, ip } = actor
+  const credential = actor.sessionId ?? (kind === 'user' ? null : id)
+  return { id: newId('evt'), store_id: storeId, type, at: now(), actor: { kind, id, credential, ip }, subject, data }
+}
+
+export async function writeEvents(tx: Db, events: EventRow[]): Promise<void> {
+  if (events.length > 0) await tx.query(insertion(events))
+}
+
+/** The same as the last that is done in a transaction: it travels with the commit. */
+export function writeEventWithCommit(tx: Db, event: EventRow): void {
+  tx.last(insertion([event]))
+}
+
+function insertion(events: EventRow[]): Sql {
+  return sql`
+    insert into events (id, store_id, type, at, actor, subject, data)
+    select id, store_id, type, at, actor, subject, data
+      from json_to_recordset(${JSON.stringify(events)})
+           as event(id text, store_id text, type text, at timestamptz, actor json, subject text, data json)`
+}

@@ -1,0 +1,250 @@
+// A request that is sent again gets the answer it would have got, and nothing is done twice.
+//
+// What was answered is kept for 24 hours, in the same transaction as the change. The row is found by a keyed hash of the
+// caller and the Idempotency-Key; neither of them is stored. The answer is sealed under a key made from the server
+// secret, the Idempotency-Key and, where the answer holds a once-only secret, the caller's own credential: whoever has
+// the database and the server secret still cannot open it. What a user is answered otherwise is sealed under their own
+// key as well, and so goes with them when they are erased. See docs/decisions/sealed-retries.md.
+
+import type { Credential } from '../auth/credential.ts'
+import type { Caller } from '../core/caller.ts'
+import { addMs, ago, HOUR, MINUTE, now } from '../core/clock.ts'
+import { ERRORS, type ErrorCode, fail } from '../core/errors.ts'
+import type { StoredResponse, WireResponse } from '../core/route.ts'
+import { type Keyring, keysById, randomBytes, seal, unseal } from '../crypto/tokens.ts'
+import { type Db, sql } from '../db/db.ts'
+
+const REPLAY_MS = 24 * HOUR
+const SECRET_REPLAY_MS = HOUR
+const MAX_SECRET_REPLAYS = 5
+
+/** One request of one caller under one Idempotency-Key. */
+export type IdempotentRequest = {
+  keyring: Keyring
+  callerId: string
+  /** What the caller must present again for a once-only secret; null for a caller that has nothing lasting. */
+  credential: string | null
+  /** A user's own key, under which their answers are sealed: erased with the user, they open for nobody. */
+  userKey: (() => Buffer) | null
+  key: string
+  method: string
+  /** Path and query as they were sent. */
+  url: string
+  body: Buffer
+  revealsSecret: boolean
+}
+
+/** Thrown by a change that finds its Idempotency-Key taken: the answer is in the database. */
+export class AlreadyAnswered extends Error {}
+
+const VISIBLE = /^[\x21-\x7e]{1,255}$/
+
+/** Bare or quoted; null when the caller sent none. */
+export function parseIdempotencyKey(header: string | undefined): string | null {
+  if (header === undefined) return null
+  const bare = /^"(.*)"$/.exec(header)?.[1] ?? header
+  return VISIBLE.test(bare) ? bare : fail('invalid_idempotency_key')
+}
+
+/** A JWT does not last, so its subject stands for it, and the Idempotency-Key alone must be hard to guess. */
+export function lastingCredential(credential: Credential, caller: Caller, key: string): string | null {
+  if (credential.kind !== 'jwt') return credential.token
+  return isStrong(key) ? caller.id : null
+}
+
+function isStrong(key: string): boolean {
+  return /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i.test(key) || /^[\w-]{22,}$/.test(key)
+}
+
+export function isReplayable(code: ErrorCode): boolean {
+  const { status } = ERRORS[code]
+  return status < 500 && ![401, 403, 429].includes(status) && !code.startsWith('idempotency_')
+}
+
+/** What an answer given now is found by. */
+export function lookupFor(request: IdempotentRequest): string {
+  return lookupOf(request.keyring.current, request).toString('hex')
+}
+
+/** The row that keeps an answer. */
+export function toStoredResponse(
+  request: IdempotentRequest,
+  sent: WireResponse,
+  lookup = lookupFor(request),
+): StoredResponse {
+  const keys = request.keyring.current
+  const at = now()
+  const holdsSecret = request.revealsSecret && sent.status < 300
+  const salt = holdsSecret && request.credential === null ? null : randomBytes(32)
+  const row = {
+    lookup,
+    fingerprint: fingerprintOf(keys, request).toString('hex'),
+    once_only: holdsSecret,
+    status: sent.status,
+    resource_id: sent.resourceId,
+    kid: keys.kid,
+    created_at: at,
+  }
+  if (!salt) return { ...row, salt: null, sealed: null }
+  const key = sealingKey(keys, request, holdsSecret, salt)
+  const sealed = seal(key, `${JSON.stringify(sent.headers)}\n${sent.body}`, boundTo(request, row))
+  return { ...row, salt: Buffer.from(salt).toString('hex'), sealed: sealed.toString('hex') }
+}
+
+/** First in the transaction of a change: of requests that run side by side one goes on, the others are told to wait. */
+export async function claim(tx: Db, request: IdempotentRequest): Promise<void> {
+  const lookups = lookupsOf(request)
+  const [found] = await tx.query<{ free: boolean; answered: boolean }>(sql`
+    select pg_try_advisory_xact_lock(${(lookups[0] as Buffer).readBigInt64BE()}) as free,
+           exists (select from remembered_answers where lookup = any(${lookups})) as answered`)
+  if (found?.answered) throw new AlreadyAnswered()
+  if (!found?.free) fail('idempotency_in_progress', { retryAfterSeconds: 1 })
+}
+
+/** While the server secret is being changed, an answer may lie under the one before, where no new row runs into it. */
+export async function checkUnderPreviousSecret(db: Db, request: IdempotentRequest): Promise<void> {
+  const { previous } = request.keyring
+  if (!previous) return
+  const found = await db.query(sql`select from remembered_answers where lookup = ${lookupOf(previous, request)}`)
+  if (found.length > 0) throw new AlreadyAnswered()
+}
+
+/** Last in the transaction of a change. */
+export async function storeResponse(tx: Db, row: StoredResponse): Promise<void> {
+  const written = await tx.query(sql`
+    insert into remembered_answers
+           (lookup, fingerprint, once_only, status, resource_id, kid, salt, sealed, created_at)
+    select decode(lookup, 'hex'), decode(fingerprint, 'hex'), once_only, status, resource_id, kid,
+           decode(salt, 'hex'), decode(sealed, 'hex'), created_at
+      from json_to_record(${JSON.stringify(row)})
+           as row(lookup text, fingerprint text, once_only boolean, status int, resource_id text, kid text,
+                  salt text, sealed text, created_at timestamptz)
+        on conflict (lookup) do nothing
+ returning lookup`)
+  if (written.length === 0) throw new AlreadyAnswered()
+}
+
+type ResponseRow = {
+  lookup: Buffer
+  fingerprint: Buffer
+  once_only: boolean
+  status: number
+  resource_id: string | null
+  kid: string
+  salt: Buffer | null
+  sealed: Buffer | null
+  openings: number
+  created_at: Date
+}
+
+/** What was answered before, or null when that was so long ago that the request may run anew. */
+export function replay(db: Db, request: IdempotentRequest): Promise<WireResponse | null> {
+  return db.transaction(async (tx) => {
+    const row = await tx.one<ResponseRow>(sql`
+      select lookup, fingerprint, once_only, status, resource_id, kid, salt, sealed, openings, created_at
+        from remembered_answers
+       where lookup = any(${lookupsOf(request)})
+         for update`)
+    if (!row) return null
+    if (row.created_at < ago(REPLAY_MS)) {
+      await tx.query(sql`delete from remembered_answers where lookup = ${row.lookup}`)
+      return null
+    }
+    const keys = keysById(request.keyring, row.kid)
+    if (!keys || !fingerprintOf(keys, request).equals(row.fingerprint)) return fail('idempotency_mismatch')
+    const sent = unsealResponse(keys, request, row)
+    if (!sent) return fail('secret_no_longer_available', { members: { resource: { id: row.resource_id } } })
+    // Only what was really shown is counted: another session of the same user uses nothing up.
+    if (row.once_only)
+      await tx.query(sql`update remembered_answers set openings = openings + 1 where lookup = ${row.lookup}`)
+    return sent
+  })
+}
+
+function unsealResponse(keys: Keyring['current'], request: IdempotentRequest, row: ResponseRow): WireResponse | null {
+  if (row.once_only && (row.openings >= MAX_SECRET_REPLAYS || row.created_at < ago(SECRET_REPLAY_MS))) return null
+  if (!row.salt || !row.sealed || (row.once_only && request.credential === null)) return null
+  try {
+    const key = sealingKey(keys, request, row.once_only, row.salt)
+    const text = unseal(key, row.sealed, boundTo(request, row)).toString()
+    const end = text.indexOf('\n')
+    const headers = JSON.parse(text.slice(0, end))
+    return { status: row.status, headers, body: text.slice(end + 1), resourceId: row.resource_id }
+  } catch {
+    // Another credential of the same caller: what it would open is not for it.
+    return null
+  }
+}
+
+/** House-keeping: once the hour is over nobody can open a secret any more, and after a day the row goes. */
+export async function purgeResponses(db: Db): Promise<void> {
+  await db.query(sql`
+    update remembered_answers
+       set salt = null, sealed = null
+     where once_only
+       and salt is not null
+       and created_at < ${ago(SECRET_REPLAY_MS)}`)
+  await db.transaction(async (tx) => {
+    // Its index is one of ranges of pages, which is read by a bitmap or not at all.
+    await tx.query(sql`set local enable_bitmapscan = on`)
+    await tx.query(sql`delete from remembered_answers where created_at < ${ago(REPLAY_MS + MINUTE)}`)
+  })
+}
+
+/**
+ * Ends the retries of what made these: called when a key is used for the first time, rotated or revoked, and when an
+ * invitation is accepted or withdrawn.
+ */
+export async function destroyReplayableSecrets(db: Db, resourceIds: string[]): Promise<void> {
+  if (resourceIds.length === 0) return
+  await db.query(sql`
+    update remembered_answers
+       set salt = null, sealed = null
+     where resource_id = any(${resourceIds})
+       and once_only
+       and salt is not null`)
+}
+
+/** Found under the current server secret, or under the one before while it is being changed. */
+function lookupsOf(request: IdempotentRequest): Buffer[] {
+  return bothKeys(request).map((keys) => lookupOf(keys, request))
+}
+
+function bothKeys({ keyring }: IdempotentRequest): Keyring['current'][] {
+  return keyring.previous ? [keyring.current, keyring.previous] : [keyring.current]
+}
+
+function lookupOf(keys: Keyring['current'], request: IdempotentRequest): Buffer {
+  return keys.hmac('idempotency-lookup', 'lookup', request.callerId, request.key)
+}
+
+function fingerprintOf(keys: Keyring['current'], request: IdempotentRequest): Buffer {
+  return keys.hmac(
+    'idempotency-lookup',
+    'fingerprint',
+    request.key,
+    request.method,
+    request.url,
+    request.body.toString('latin1'),
+  )
+}
+
+function sealingKey(
+  keys: Keyring['current'],
+  request: IdempotentRequest,
+  revealsSecret: boolean,
+  salt: Uint8Array,
+): Buffer {
+  if (revealsSecret) return keys.deriveSealing('idempotency-seal', salt, request.key, request.credential as string)
+  const userKey = request.userKey ? [request.userKey().toString('latin1')] : []
+  return keys.deriveSealing('idempotency-seal', salt, request.key, request.callerId, ...userKey)
+}
+
+/** The sealed answer belongs to this caller, request, resource, status and hour, and opens for no other. */
+function boundTo(
+  request: IdempotentRequest,
+  row: { status: number; resource_id: string | null; created_at: Date },
+): string {
+  const until = addMs(row.created_at, SECRET_REPLAY_MS).toISOString()
+  return JSON.stringify([request.callerId, request.method, request.url, row.resource_id, row.status, until])
+}

@@ -1,0 +1,29 @@
+// What this installation has decided, built once in main.ts from the settings: what the domain needs to know of them.
+
+import type { Config } from './config.ts'
+import type { Resolve } from './core/dns.ts'
+import { allPermissions, type Permission } from './core/permissions.ts'
+import type { Keyring } from './crypto/tokens.ts'
+
+export type Instance = {
+  keyring: Keyring
+  permissions: readonly Permission[]
+  keyPrefix: string
+  maxKeysPerStore: number
+  maxAddressesPerUser: number
+  signUp: 'open' | 'closed'
+  /** Whether webhooks may reach inner addresses, and how names of hosts are looked up. */
+  webhooks: { allowPrivate: boolean; resolve: Resolve }
+}
+
+export function newInstance(config: Config, keyring: Keyring, resolve: Resolve): Instance {
+  return {
+    keyring,
+    permissions: allPermissions(config.EXTRA_PERMISSIONS),
+    keyPrefix: config.KEY_PREFIX,
+    maxKeysPerStore: config.MAX_KEYS_PER_STORE,
+    maxAddressesPerUser: config.MAX_ADDRESSES_PER_USER,
+    signUp: config.SIGN_UP,
+    webhooks: { allowPrivate: config.WEBHOOK_ALLOW_PRIVATE === 'on', resolve },
+  }
+}

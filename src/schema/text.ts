@@ -1,0 +1,27 @@
+// Text from outside, in one form: NFC, trimmed, without characters that cannot be seen or that turn the line around.
+
+/** Controls, line and paragraph separators, bidirectional controls, zero-width and other invisible characters. */
+const INVISIBLE =
+  /[\p{Cc}\u00AD\u034F\u061C\u115F\u1160\u17B4\u17B5\u180E\u200B\u200E\u200F\u2028-\u202E\u2060-\u206F\u3164\uFEFF\uFFA0\uFFF9-\uFFFB\u{E0000}-\u{E007F}]/u
+/** They join or part letters. Persian, Hindi and others need them in an address; a name of ours never does. */
+const JOINERS = /[\u200C\u200D]/u
+
+export type TextKind = 'line' | 'address'
+
+/**
+ * No text of ours is longer than 200 characters, and none that is written out further than this is shorter in NFC. Beyond
+ * it the text stays as it is, for its length to be told: 64 KiB of accents take NFC two seconds (it sorts them one by one).
+ */
+const MAX_NORMALIZED_LENGTH = 2_000
+
+export function normalizeText(text: string): string {
+  const trimmed = text.trim()
+  return trimmed.length > MAX_NORMALIZED_LENGTH ? trimmed : trimmed.normalize('NFC').trim()
+}
+
+/** The first character that may not stand in such a text, as U+XXXX, or null. */
+export function findInvisible(text: string, kind: TextKind): string | null {
+  const found = INVISIBLE.exec(text) ?? (kind === 'line' ? JOINERS.exec(text) : null)
+  if (!found) return null
+  return `U+${(found[0].codePointAt(0) as number).toString(16).toUpperCase().padStart(4, '0')}`
+}

@@ -1,0 +1,197 @@
+// Holds a value against a schema and tells every fault at once, each with a pointer, a stable code and a sentence.
+// Two words are added to JSON Schema: `x-text` brings text into its one form before it is measured (see text.ts),
+// and `x-moment` takes an RFC 3339 time that really exists.
+
+import { Ajv, type ErrorObject, type ValidateFunction } from 'ajv'
+import type { Static, TSchema } from 'typebox'
+import { type Fault, failInput } from '../core/errors.ts'
+import { findInvisible, normalizeText, type TextKind } from './text.ts'
+import { Type } from './type.ts'
+
+const ajv = new Ajv({
+  allErrors: true,
+  coerceTypes: false,
+  removeAdditional: false,
+  strict: false,
+  validateFormats: false,
+})
+
+ajv.addKeyword({
+  keyword: 'x-text',
+  type: 'string',
+  before: 'maxLength',
+  modifying: true,
+  errors: true,
+  validate: function text(
+    kind: TextKind,
+    data: string,
+    _schema: unknown,
+    place?: { parentData: Record<string, unknown>; parentDataProperty: string | number },
+  ): boolean {
+    const normalized = normalizeText(data)
+    if (place) place.parentData[place.parentDataProperty] = normalized
+    const invisible = findInvisible(normalized, kind)
+    if (invisible) (text as { errors?: Partial<ErrorObject>[] }).errors = [{ keyword: 'x-text', params: { invisible } }]
+    return invisible === null
+  },
+})
+ajv.addKeyword({
+  keyword: 'x-moment',
+  type: 'string',
+  validate: (_: true, data: string) => parseDateTime(data) !== null,
+})
+
+/** One line of text a person typed, trimmed and in NFC, `least` to `most` characters long. */
+export function Line(min: number, max: number, options: { kind?: TextKind } & Record<string, unknown> = {}) {
+  const { kind = 'line', ...rest } = options
+  return Type.String({ 'x-text': kind, minLength: min, maxLength: max, ...rest })
+}
+
+export const Moment = Type.String({ format: 'date-time', 'x-moment': true, examples: ['2027-01-31T12:00:00.000Z'] })
+
+export function Nullable<Schema extends TSchema>(schema: Schema) {
+  const { type, enum: words, ...rest } = schema as Schema & { type?: string; enum?: string[] }
+  return Type.Unsafe<Static<Schema> | null>(
+    words ? { ...rest, enum: [...words, null] } : { ...rest, type: [type, 'null'] },
+  )
+}
+
+export function OneOf<const Word extends string>(words: readonly Word[], options: Record<string, unknown> = {}) {
+  return Type.Unsafe<Word>({ type: 'string', enum: [...words], ...options })
+}
+
+const compiled = new WeakMap<TSchema, ValidateFunction>()
+
+/** So many entries or members are no mistake of a person. They are told alone: to look at each of them would take a while. */
+const MAX_MEMBERS = 1_000
+/** More faults than are ever shown need no words. */
+const MAX_REPORTED = 100
+
+/**
+ * The faults of `value`, which may be tidied in place. With too many to look at, the request ends here with the first of
+ * them: what was not looked at must not pass for sound.
+ */
+export function validate(schema: TSchema, value: unknown, mapFault = (fault: Fault) => fault): Fault[] {
+  const far = tooManyMembers(value)
+  if (far) failInput([mapFault(far)])
+  let validator = compiled.get(schema)
+  if (!validator) {
+    validator = ajv.compile(schema)
+    compiled.set(schema, validator)
+  }
+  if (validator(value)) return []
+  // An unseen character is told once, not again as a length. (By a map: 64 KiB hold thousands of faults.)
+  const faults = new Map<string, Fault>()
+  const errors = validator.errors ?? []
+  for (const fault of errors.slice(0, MAX_REPORTED).map((error) => mapFault(toFault(error))))
+    if (!faults.has(fault.pointer)) faults.set(fault.pointer, fault)
+  return errors.length > MAX_REPORTED ? failInput([...faults.values()]) : [...faults.values()]
+}
+
+function tooManyMembers(value: unknown): Fault | null {
+  if (typeof value !== 'object' || value === null) return null
+  const entries = Object.entries(value)
+  if (entries.length > MAX_MEMBERS) return { pointer: '#', code: 'too_long', detail: 'This has far too many members.' }
+  const long = entries.find(([, member]) => Array.isArray(member) && member.length > MAX_MEMBERS)
+  return long
+    ? { pointer: `#/${pointerToken(long[0])}`, code: 'too_long', detail: 'This has far too many entries.' }
+    : null
+}
+
+const RFC_3339 = /^(\d{4})-(\d\d)-(\d\d)[Tt ]([01]\d|2[0-3]):(\d\d):(\d\d)(\.\d{1,9})?([Zz]|[+-]\d\d:\d\d)$/
+
+/** RFC 3339 with an offset, on a day that exists. */
+export function parseDateTime(text: string): Date | null {
+  const match = RFC_3339.exec(text)
+  if (!match) return null
+  const [year, month, day] = match.slice(1, 4).map(Number) as [number, number, number]
+  const exists = new Date(Date.UTC(year, month - 1, day)).getUTCDate() === day && month >= 1 && month <= 12 && year > 0
+  const moment = new Date(text.replace(' ', 'T').toUpperCase())
+  return exists && !Number.isNaN(moment.getTime()) ? moment : null
+}
+
+function toFault(error: ErrorObject): Fault {
+  const at = `#${error.instancePath}`
+  const { params } = error
+  const many = error.keyword.endsWith('Items') ? 'entries' : 'characters'
+  switch (error.keyword) {
+    case 'required':
+      return {
+        pointer: `${at}/${pointerToken(params.missingProperty)}`,
+        code: 'required',
+        detail: 'This member is required.',
+      }
+    case 'additionalProperties':
+      return {
+        pointer: `${at}/${pointerToken(params.additionalProperty)}`,
+        code: 'unknown_member',
+        detail: 'This member is not known here. Leave it out.',
+      }
+    case 'type':
+      return { pointer: at, code: 'invalid_type', detail: `This must be ${typeWords(params.type)}.` }
+    case 'enum':
+      return {
+        pointer: at,
+        code: 'unknown_value',
+        detail: `This must be one of ${params.allowedValues.filter((word: unknown) => word !== null).join(', ')}.`,
+      }
+    case 'minLength':
+    case 'minItems':
+      return {
+        pointer: at,
+        code: 'too_short',
+        detail: params.limit === 1 ? 'This must not be empty.' : `This must have at least ${params.limit} ${many}.`,
+      }
+    case 'maxLength':
+    case 'maxItems':
+      return { pointer: at, code: 'too_long', detail: `This may have at most ${params.limit} ${many}.` }
+    case 'minimum':
+      return { pointer: at, code: 'too_small', detail: `This must be at least ${params.limit}.` }
+    case 'maximum':
+      return { pointer: at, code: 'too_large', detail: `This may be at most ${params.limit}.` }
+    case 'uniqueItems':
+      return {
+        pointer: `${at}/${Math.max(params.i, params.j)}`,
+        code: 'repeated',
+        detail: 'This entry stands in the list twice.',
+      }
+    case 'x-text':
+      return {
+        pointer: at,
+        code: 'invalid_characters',
+        detail: `This holds a character that cannot be seen (${params.invisible}). Remove it, or type the text again.`,
+      }
+    case 'x-moment':
+      return {
+        pointer: at,
+        code: 'invalid_time',
+        detail: 'This must be a moment that exists, with its offset from UTC.',
+        example: '2027-01-31T12:00:00Z',
+      }
+    default:
+      return { pointer: at, code: 'invalid_format', detail: 'This does not have the form it should have.' }
+  }
+}
+
+/** A member's name as a step of a JSON pointer (RFC 6901). A very long one is cut: it is there to be recognised. */
+export function pointerToken(name: string): string {
+  return name.slice(0, MAX_STEP).replaceAll('~', '~0').replaceAll('/', '~1')
+}
+
+const MAX_STEP = 100
+
+function typeWords(type: string | string[]): string {
+  const words: Record<string, string> = {
+    string: 'a string',
+    integer: 'a whole number',
+    number: 'a number',
+    boolean: 'true or false',
+    object: 'an object',
+    array: 'a list',
+    null: 'null',
+  }
+  return [type]
+    .flat()
+    .map((name) => words[name] ?? name)
+    .join(' or ')
+}
