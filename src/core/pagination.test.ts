@@ -55,7 +55,7 @@ const cursorOf = (list: (string | undefined)[], ring = keyring) =>
 test('a cursor fits the list it was given for, and no other', () => {
   const list = ['keys', 'store_a', 'ACTIVE', undefined]
   const cursor = cursorOf(list)
-  expect(pageWindow(keyring, list, { cursor })).toEqual({ limit: 20, after: 'key_c' })
+  expect(pageWindow(keyring, list, { cursor })).toEqual({ limit: 20, take: 21, after: 'key_c' })
   const others = [
     ['keys', 'store_b', 'ACTIVE', undefined],
     ['keys', 'store_a', undefined, 'ACTIVE'],

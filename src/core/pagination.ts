@@ -35,11 +35,31 @@ export function pageOf<Item extends TSchema>(item: Item, title: string) {
 const DEFAULT_LIMIT = 20
 const MAC_LENGTH = 16
 
-/** What a list asks the database for: one row more than the page, so that we know whether there is another page. */
-export type PageWindow = { limit: number; after: string }
+/** What a list asks the database for: `take` is one row more than the page holds, to know whether another one follows. */
+export type PageWindow = { limit: number; take: number; after: string }
 
 /** Comes after every id, so the first page is the one that follows it. */
 const START = '~'
+
+type PagedList<Row, Item> = {
+  keyring: Keyring
+  /** What a cursor belongs to: the list, its owner and its filters. */
+  list: readonly (string | undefined)[]
+  query: PageParams
+  read: (window: PageWindow) => Promise<Row[]>
+  show: (row: Row) => Item
+  /** What the list is ordered by. */
+  positionOf: (row: Row) => string
+  /** The position before the first row. */
+  start?: string
+}
+
+/** One page of a list: every list of the API is read this way. */
+export async function listPage<Row, Item>(paged: PagedList<Row, Item>): Promise<Page<Item>> {
+  const { keyring, list, query, read, show, positionOf, start } = paged
+  const window = pageWindow(keyring, list, query, start)
+  return toPage(keyring, list, window, await read(window), positionOf, show)
+}
 
 export function pageWindow(
   keyring: Keyring,
@@ -48,7 +68,7 @@ export function pageWindow(
   start = START,
 ): PageWindow {
   const limit = query.limit ?? DEFAULT_LIMIT
-  return { limit, after: query.cursor === undefined ? start : readCursor(keyring, list, query.cursor) }
+  return { limit, take: limit + 1, after: query.cursor === undefined ? start : readCursor(keyring, list, query.cursor) }
 }
 
 export function toPage<Row, Item>(

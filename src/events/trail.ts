@@ -4,7 +4,7 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { type Fault, fail } from '../core/errors.ts'
 import { isId } from '../core/ids.ts'
-import { type Page, type PageParams, pageWindow, toPage } from '../core/pagination.ts'
+import { listPage, type Page, type PageParams } from '../core/pagination.ts'
 import { type Db, sql } from '../db/db.ts'
 import type { Instance } from '../instance.ts'
 import { type SealedRow, toEvent } from './log.ts'
@@ -22,10 +22,15 @@ export async function listEvents(
   query: PageParams & Filters,
 ): Promise<Page<Event>> {
   const types = parseTypes(query.type)
-  const list = ['events', storeId, query.type, query.subject]
-  const window = pageWindow(instance.keyring, list, query, START)
-  const rows = await find(db, { storeId, types, subject: query.subject, below: window.after, most: window.limit + 1 })
-  return toPage(instance.keyring, list, window, rows, (row) => row.seq, showEvent)
+  return listPage({
+    keyring: instance.keyring,
+    list: ['events', storeId, query.type, query.subject],
+    query,
+    start: START,
+    read: ({ after, take }) => find(db, { storeId, types, subject: query.subject, below: after, most: take }),
+    positionOf: (row) => row.seq,
+    show: showEvent,
+  })
 }
 
 /** As the API shows it. Here it always has a store. */

@@ -8,7 +8,7 @@ import { addMs, ago, DAY, fromNow, MINUTE, now } from '../core/clock.ts'
 import { normalizeEmail } from '../core/email.ts'
 import { type Fault, fail, failInput } from '../core/errors.ts'
 import { newId } from '../core/ids.ts'
-import { type Page, type PageParams, pageWindow, toPage } from '../core/pagination.ts'
+import { listPage, type Page, type PageParams } from '../core/pagination.ts'
 import { type Permission, permissionsOf, type Role } from '../core/permissions.ts'
 import type { Idempotency } from '../core/route.ts'
 import { mintToken, type Secret, sha256 } from '../crypto/tokens.ts'
@@ -235,24 +235,22 @@ export async function listSessions(
   caller: UserCaller,
   query: PageParams,
 ): Promise<Page<object>> {
-  const list = ['sessions', caller.id]
-  const window = pageWindow(instance.keyring, list, query)
-  const rows = await db.query<SessionRow>(sql`
-    select id, user_agent, ip, created_at, last_used_at, expires_at
-      from sessions
-     where user_id = ${caller.id}
-       and expires_at > ${now()}
-       and last_used_at > ${ago(SESSION_IDLE_MS)}
-       and id < ${window.after}
-     order by id desc
-     limit ${window.limit + 1}`)
-  return toPage(
-    instance.keyring,
-    list,
-    window,
-    rows,
-    (row) => row.id,
-    (row) => ({
+  return listPage({
+    keyring: instance.keyring,
+    list: ['sessions', caller.id],
+    query,
+    read: ({ after, take }) =>
+      db.query<SessionRow>(sql`
+        select id, user_agent, ip, created_at, last_used_at, expires_at
+          from sessions
+         where user_id = ${caller.id}
+           and expires_at > ${now()}
+           and last_used_at > ${ago(SESSION_IDLE_MS)}
+           and id < ${after}
+         order by id desc
+         limit ${take}`),
+    positionOf: (row) => row.id,
+    show: (row) => ({
       id: row.id,
       current: row.id === caller.sessionId,
       userAgent: row.user_agent,
@@ -261,7 +259,7 @@ export async function listSessions(
       lastUsedAt: row.last_used_at.toISOString(),
       expiresAt: row.expires_at.toISOString(),
     }),
-  )
+  })
 }
 
 export async function endSession(db: Db, caller: UserCaller, sessionId: string): Promise<void> {

@@ -9,7 +9,7 @@ import { fail } from '../core/errors.ts'
 import { etagOf } from '../core/etag.ts'
 import { checkGrant } from '../core/grant.ts'
 import { newId } from '../core/ids.ts'
-import { type Page, type PageParams, pageWindow, toPage } from '../core/pagination.ts'
+import { listPage, type Page, type PageParams } from '../core/pagination.ts'
 import type { Permission } from '../core/permissions.ts'
 import type { Answer, Idempotency, StoredResponse } from '../core/route.ts'
 import { mintToken, type TokenKind } from '../crypto/tokens.ts'
@@ -300,31 +300,29 @@ export async function listKeys(
   storeId: string,
   query: PageParams & { status?: KeyStatus; type?: KeyType },
 ): Promise<Page<Key>> {
-  const list = ['keys', storeId, query.status, query.type]
-  const window = pageWindow(instance.keyring, list, query)
   const at = now()
-  const rows = await db.query<KeyRow>(sql`
-    select ${keyColumns}
-      from api_keys
-     where store_id = ${storeId}
-       and id < ${window.after}
-       and (${query.type ?? null}::text is null or type = ${query.type ?? null})
-       and (${query.status ?? null}::text is null or ${query.status ?? null} =
-            case when revoked_at is not null then 'REVOKED'
-                 when expires_at <= ${at} then 'EXPIRED'
-                 when not enabled then 'DISABLED'
-                 else 'ACTIVE'
-            end)
-     order by id desc
-     limit ${window.limit + 1}`)
-  return toPage(
-    instance.keyring,
-    list,
-    window,
-    rows,
-    (row) => row.id,
-    (row) => showKey(row, at),
-  )
+  return listPage({
+    keyring: instance.keyring,
+    list: ['keys', storeId, query.status, query.type],
+    query,
+    read: ({ after, take }) =>
+      db.query<KeyRow>(sql`
+        select ${keyColumns}
+          from api_keys
+         where store_id = ${storeId}
+           and id < ${after}
+           and (${query.type ?? null}::text is null or type = ${query.type ?? null})
+           and (${query.status ?? null}::text is null or ${query.status ?? null} =
+                case when revoked_at is not null then 'REVOKED'
+                     when expires_at <= ${at} then 'EXPIRED'
+                     when not enabled then 'DISABLED'
+                     else 'ACTIVE'
+                end)
+         order by id desc
+         limit ${take}`),
+    positionOf: (row) => row.id,
+    show: (row) => showKey(row, at),
+  })
 }
 
 export async function readKey(db: Db, storeId: string, keyId: string): Promise<Answer<Key>> {

@@ -7,7 +7,7 @@ import { DAY, fromNow, now } from '../core/clock.ts'
 import { Failure, fail } from '../core/errors.ts'
 import { checkGrant } from '../core/grant.ts'
 import { newId } from '../core/ids.ts'
-import { type Page, type PageParams, pageWindow, toPage } from '../core/pagination.ts'
+import { listPage, type Page, type PageParams } from '../core/pagination.ts'
 import { missingPermissions, type Permission, permissionsOf, type Role } from '../core/permissions.ts'
 import type { Answer } from '../core/route.ts'
 import { mintToken, sha256 } from '../crypto/tokens.ts'
@@ -92,26 +92,24 @@ export async function listInvitations(
   storeId: string,
   query: PageParams,
 ): Promise<Page<InvitationView>> {
-  const list = ['invitations', storeId]
-  const window = pageWindow(instance.keyring, list, query)
-  const rows = await db.query<InvitationRow>(sql`
-    select id, store_id, email, role, permissions, created_by_kind, created_by_id, created_at, expires_at
-      from invitations
-     where store_id = ${storeId}
-       and accepted_at is null
-       and withdrawn_at is null
-       and expires_at > ${now()}
-       and id < ${window.after}
-     order by id desc
-     limit ${window.limit + 1}`)
-  return toPage(
-    instance.keyring,
-    list,
-    window,
-    rows,
-    (row) => row.id,
-    (row) => showInvitation(instance, row),
-  )
+  return listPage({
+    keyring: instance.keyring,
+    list: ['invitations', storeId],
+    query,
+    read: ({ after, take }) =>
+      db.query<InvitationRow>(sql`
+        select id, store_id, email, role, permissions, created_by_kind, created_by_id, created_at, expires_at
+          from invitations
+         where store_id = ${storeId}
+           and accepted_at is null
+           and withdrawn_at is null
+           and expires_at > ${now()}
+           and id < ${after}
+         order by id desc
+         limit ${take}`),
+    positionOf: (row) => row.id,
+    show: (row) => showInvitation(instance, row),
+  })
 }
 
 export async function readInvitation(

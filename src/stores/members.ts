@@ -7,7 +7,7 @@ import { now } from '../core/clock.ts'
 import { fail, failInput } from '../core/errors.ts'
 import { checkIfMatch, etagOf } from '../core/etag.ts'
 import { checkGrant, isOwner, OWNER_HOLDS_ALL } from '../core/grant.ts'
-import { type Page, type PageParams, pageWindow, toPage } from '../core/pagination.ts'
+import { listPage, type Page, type PageParams } from '../core/pagination.ts'
 import { missingPermissions, type Permission, permissionsOf, type Role } from '../core/permissions.ts'
 import type { Answer } from '../core/route.ts'
 import { type Db, sql } from '../db/db.ts'
@@ -38,25 +38,23 @@ export async function listMembers(
   storeId: string,
   query: PageParams,
 ): Promise<Page<MemberView>> {
-  const list = ['members', storeId]
-  const window = pageWindow(instance.keyring, list, query)
-  const rows = await db.query<MemberRow>(sql`
-    select member.store_id, member.user_id, person.name, person.email, member.role, member.permissions,
-           member.revision, member.created_at, member.updated_at
-      from members member
-      join users person on person.id = member.user_id
-     where member.store_id = ${storeId}
-       and member.user_id < ${window.after}
-     order by member.user_id desc
-     limit ${window.limit + 1}`)
-  return toPage(
-    instance.keyring,
-    list,
-    window,
-    rows,
-    (row) => row.user_id,
-    (row) => showMember(instance, row),
-  )
+  return listPage({
+    keyring: instance.keyring,
+    list: ['members', storeId],
+    query,
+    read: ({ after, take }) =>
+      db.query<MemberRow>(sql`
+        select member.store_id, member.user_id, person.name, person.email, member.role, member.permissions,
+               member.revision, member.created_at, member.updated_at
+          from members member
+          join users person on person.id = member.user_id
+         where member.store_id = ${storeId}
+           and member.user_id < ${after}
+         order by member.user_id desc
+         limit ${take}`),
+    positionOf: (row) => row.user_id,
+    show: (row) => showMember(instance, row),
+  })
 }
 
 export async function readMember(

@@ -6,7 +6,7 @@ import { ago, DAY, now } from '../core/clock.ts'
 import { fail } from '../core/errors.ts'
 import { checkIfMatch, etagOf } from '../core/etag.ts'
 import { newId } from '../core/ids.ts'
-import { type Page, type PageParams, pageWindow, toPage } from '../core/pagination.ts'
+import { listPage, type Page, type PageParams } from '../core/pagination.ts'
 import type { Answer } from '../core/route.ts'
 import { type Db, sql } from '../db/db.ts'
 import { newEvent, writeEvents } from '../events/write.ts'
@@ -50,18 +50,23 @@ export async function listStores(
   caller: UserCaller,
   query: PageParams,
 ): Promise<Page<StoreView>> {
-  const list = ['stores', caller.id]
-  const window = pageWindow(instance.keyring, list, query)
-  const rows = await db.query<StoreRow>(sql`
-    select store.id, store.name, store.registration, store.leak_grace_seconds, store.frozen_at, store.revision, store.created_at,
-           store.updated_at
-      from members member
-      join stores store on store.id = member.store_id and store.deleted_at is null
-     where member.user_id = ${caller.id}
-       and member.store_id < ${window.after}
-     order by member.store_id desc
-     limit ${window.limit + 1}`)
-  return toPage(instance.keyring, list, window, rows, (row) => row.id, showStore)
+  return listPage({
+    keyring: instance.keyring,
+    list: ['stores', caller.id],
+    query,
+    read: ({ after, take }) =>
+      db.query<StoreRow>(sql`
+        select store.id, store.name, store.registration, store.leak_grace_seconds, store.frozen_at, store.revision, store.created_at,
+               store.updated_at
+          from members member
+          join stores store on store.id = member.store_id and store.deleted_at is null
+         where member.user_id = ${caller.id}
+           and member.store_id < ${after}
+         order by member.store_id desc
+         limit ${take}`),
+    positionOf: (row) => row.id,
+    show: showStore,
+  })
 }
 
 export async function readStore(db: Db, storeId: string): Promise<Answer<StoreView>> {
