@@ -4,7 +4,7 @@
 
 import ipaddr from 'ipaddr.js'
 import { PERMISSION_PATTERN } from './core/permissions.ts'
-import { Secret } from './crypto/tokens.ts'
+import { Secret } from './crypto/secret.ts'
 
 type Setting<T> = { fallback: string; description: string; parse: (text: string) => T }
 

@@ -3,7 +3,7 @@
 import type { Config } from './config.ts'
 import type { Resolve } from './core/dns.ts'
 import { allPermissions, type Permission } from './core/permissions.ts'
-import type { Keyring } from './crypto/tokens.ts'
+import type { Keyring } from './crypto/keyring.ts'
 
 export type Instance = {
   keyring: Keyring

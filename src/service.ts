@@ -9,9 +9,9 @@ import { newGithubSignatureCheck } from './auth/github-signature.ts'
 import { jwtCheckFrom } from './auth/jwt.ts'
 import { KEYS_CHANNEL, newKeyCache } from './auth/key-cache.ts'
 import type { Config } from './config.ts'
-import { MINUTE, SECOND } from './core/clock.ts'
+import { SECOND } from './core/clock.ts'
 import { newResolve, type Resolve, resolveLocally } from './core/dns.ts'
-import { newFailureReporter, type ReportFailure } from './core/failures.ts'
+import { newFailureReporter } from './core/failures.ts'
 import { isKeyToken } from './crypto/tokens.ts'
 import { connect, type Database } from './db/db.ts'
 import { listen } from './db/listen.ts'
@@ -25,19 +25,15 @@ import { newMetrics } from './http/metrics.ts'
 import { buildPages } from './http/pages.ts'
 import { newLimits } from './http/pipeline.ts'
 import { buildServer } from './http/server.ts'
-import { purgeResponses } from './idempotency/idempotency.ts'
-import { purgeFailures, purgeSessions } from './identity/accounts.ts'
 import { newInstance } from './instance.ts'
-import { newUsage, rollUpUsage } from './keys/usage.ts'
-import { sendExpiryNotices } from './keys/usage-report.ts'
+import { newUsage } from './keys/usage.ts'
 import { newVerifier } from './keys/verify.ts'
 import { newLoadShedder } from './limits/load-shedding.ts'
+import { startMaintenance } from './maintenance.ts'
 import { routes } from './routes.ts'
 import { openStorage, type Storage } from './storage.ts'
-import { purgeStores } from './stores/stores.ts'
 import { newDispatcher } from './webhooks/dispatch.ts'
 import { newOutlet } from './webhooks/outlet.ts'
-import { sweepDeliveries } from './webhooks/queue.ts'
 
 export type Service = {
   url: string
@@ -163,7 +159,6 @@ async function serve(config: Config, storage: Storage, log: Logger, resolve: Res
 
 const PATIENCE_MS = SECOND
 const SWEEP_MS = 100
-const MAINTENANCE_MS = MINUTE
 
 /**
  * Stops listening, but lets connections that are open bring what they have sent: a request that was on its way when we
@@ -178,22 +173,6 @@ async function drain(server: net.Server & { closeIdleConnections(): void }, pati
   // Whoever is answered only now leaves a quiet connection behind, which would be waited for.
   const sweep = setInterval(() => server.closeIdleConnections(), SWEEP_MS)
   closed.then(() => clearInterval(sweep))
-}
-
-function startMaintenance(db: Database, failed: ReportFailure): NodeJS.Timeout {
-  const tasks = [
-    purgeResponses,
-    purgeFailures,
-    purgeSessions,
-    purgeStores,
-    rollUpUsage,
-    sendExpiryNotices,
-    sweepDeliveries,
-  ]
-  return setInterval(() => {
-    // What a chore does not get done now, the next one does.
-    for (const task of tasks) task(db).catch((error) => failed(task.name, error))
-  }, MAINTENANCE_MS).unref()
 }
 
 function once(work: (patienceMs?: number) => Promise<void>): Service['close'] {

@@ -2,10 +2,11 @@
 // with DATABASE_URL both come from the settings.
 
 import type { Config } from './config.ts'
+import { type Keyring, newKeyring } from './crypto/keyring.ts'
 import { readOrCreateSecret, readPreviousSecret, secretFileExists } from './crypto/secret-file.ts'
-import { type Keyring, newKeyring } from './crypto/tokens.ts'
 import type { Connection } from './db/db.ts'
-import { borrowEmbedded, hasEmbedded, startEmbedded } from './db/embedded.ts'
+import { borrowEmbedded, startEmbedded } from './db/embedded.ts'
+import { hasEmbedded } from './db/embedded-place.ts'
 import { lookInto } from './db/migrate.ts'
 
 export type Storage = {

@@ -2,7 +2,9 @@
 // under one derived from the server secret. Destroying the wrapped key makes the text unreadable, wherever a copy of it
 // lies. (A copy of the whole database from before holds the wrapped key too: see docs/decisions/erasure.md.)
 
-import { type Keyring, keysById, randomBytes, seal, unseal } from '../crypto/tokens.ts'
+import { type Keyring, keysById } from '../crypto/keyring.ts'
+import { randomBytes } from '../crypto/random.ts'
+import { seal, unseal } from '../crypto/seal.ts'
 
 /** The wrapped key of a user, and the name of the server secret it is wrapped under. */
 export type Wrapped = { id: string; dataKey: Buffer; dataKeyKid: string }

@@ -4,7 +4,7 @@ import { afterEach, beforeEach, describe, expect, onTestFinished, test, vi } fro
 import { backEnd } from '../../tests/back-end.ts'
 import { type Api, NEW_KEY, type Shop, shop } from '../../tests/shop.ts'
 import { HOUR, now, travel } from '../core/clock.ts'
-import { ServerKeys } from '../crypto/tokens.ts'
+import { ServerKeys } from '../crypto/keyring.ts'
 import type { Db } from '../db/db.ts'
 import { type CachedKey, newKeyCache } from './key-cache.ts'
 

@@ -15,7 +15,8 @@
 
 import { nowMs } from '../core/clock.ts'
 import type { Permission } from '../core/permissions.ts'
-import { type Keyring, sha256 } from '../crypto/tokens.ts'
+import type { Keyring } from '../crypto/keyring.ts'
+import { sha256 } from '../crypto/tokens.ts'
 import type { Batch } from '../db/batch.ts'
 import { type Db, sql } from '../db/db.ts'
 import type { Verdict } from '../keys/schema.ts'

@@ -9,7 +9,7 @@ import { type Page, type PageParams, pageWindow, toPage } from '../core/paginati
 import type { Answer } from '../core/route.ts'
 import { type Db, sql } from '../db/db.ts'
 import type { Instance } from '../instance.ts'
-import { parseDateTime } from '../schema/validate.ts'
+import { parseDateTime } from '../schema/fields.ts'
 import {
   type ContentRow,
   columns,

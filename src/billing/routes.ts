@@ -2,8 +2,8 @@
 
 import { PageQuery } from '../core/pagination.ts'
 import { type Route, route } from '../core/route.ts'
+import { Moment } from '../schema/fields.ts'
 import { Type } from '../schema/type.ts'
-import { Moment } from '../schema/validate.ts'
 import { changeAddress, deleteAddress } from './change.ts'
 import { createAddress, readNewAddress } from './create.ts'
 import { listAddresses, listForInvoices, readAddress, readForInvoice } from './read.ts'

@@ -3,8 +3,8 @@
 
 import type { Static } from 'typebox'
 import { type Fault, limitFaults } from '../core/errors.ts'
+import { Nullable } from '../schema/fields.ts'
 import { Type } from '../schema/type.ts'
-import { Nullable } from '../schema/validate.ts'
 import type { WantedAddress } from './create.ts'
 import { formatAddress } from './format.ts'
 import { Address, NormalAddress } from './schema.ts'

@@ -1,7 +1,8 @@
 // Finds our tokens in bytes that come in pieces of any size. Only a token whose checksum is right counts, so what
 // stands before and after it does not matter: `%3Dskp_prod_…` in a URL is found too.
 
-import { Secret, TOKEN_KINDS, type TokenKind, tokenKind, tokenLength } from '../crypto/tokens.ts'
+import { Secret } from '../crypto/secret.ts'
+import { TOKEN_KINDS, type TokenKind, tokenKind, tokenLength } from '../crypto/tokens.ts'
 
 export type Find = {
   kind: TokenKind

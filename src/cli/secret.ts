@@ -4,8 +4,8 @@
 
 import { rewrapDataKey } from '../auth/data-key.ts'
 import { addMs, ago, DAY, now } from '../core/clock.ts'
+import type { Keyring } from '../crypto/keyring.ts'
 import { deletePreviousSecret, rotateSecretFile } from '../crypto/secret-file.ts'
-import type { Keyring } from '../crypto/tokens.ts'
 import { type Db, type Sql, sql } from '../db/db.ts'
 import { resealSecret } from '../webhooks/signature.ts'
 import { type Io, withDatabase } from './with-database.ts'

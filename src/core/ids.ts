@@ -3,7 +3,7 @@
 // list's cursor is just the last id. The database keeps the text as it stands in the API: what you read in a log
 // is what you search for. (The `uuid` package orders ids only when it reads the time itself; ours comes from `clock`.)
 
-import { randomBytes } from '../crypto/tokens.ts'
+import { randomBytes } from '../crypto/random.ts'
 import { now } from './clock.ts'
 
 const ALPHABET = '0123456789abcdefghjkmnpqrstvwxyz'

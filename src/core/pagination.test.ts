@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import { type Keyring, ServerKeys } from '../crypto/tokens.ts'
+import { type Keyring, ServerKeys } from '../crypto/keyring.ts'
 import { Failure } from './errors.ts'
 import { type Page, type PageParams, pageWindow, toPage } from './pagination.ts'
 

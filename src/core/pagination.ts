@@ -3,7 +3,7 @@
 
 import { timingSafeEqual } from 'node:crypto'
 import type { TSchema } from 'typebox'
-import type { Keyring } from '../crypto/tokens.ts'
+import type { Keyring } from '../crypto/keyring.ts'
 import { Type } from '../schema/type.ts'
 import { fail } from './errors.ts'
 

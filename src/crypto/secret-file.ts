@@ -15,7 +15,8 @@ import {
   writeSync,
 } from 'node:fs'
 import { dirname, join } from 'node:path'
-import { type Keyring, newKeyring, Secret } from './tokens.ts'
+import { type Keyring, newKeyring } from './keyring.ts'
+import { Secret } from './secret.ts'
 
 const CURRENT = 'server-secret'
 const PREVIOUS = 'server-secret.previous'

@@ -1,7 +1,11 @@
 import { inspect } from 'node:util'
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import { mintToken, randomBytes, Secret, ServerKeys, seal, type TokenKind, tokenKind, unseal } from './tokens.ts'
+import { ServerKeys } from './keyring.ts'
+import { randomBytes } from './random.ts'
+import { seal, unseal } from './seal.ts'
+import { Secret } from './secret.ts'
+import { mintToken, type TokenKind, tokenKind } from './tokens.ts'
 
 const LENGTHS: Record<TokenKind, number> = { prod: 32, test: 32, dev: 32, sess: 43, svc: 43, inv: 43 }
 const kind = fc.constantFrom(...(Object.keys(LENGTHS) as TokenKind[]))

@@ -17,11 +17,11 @@ describe('sql', () => {
   })
 
   test('gives a place in the code one name, whatever the values, and another place another', () => {
-    const instance = (n: number) => sql`select ${n}`
+    const here = (n: number) => sql`select ${n}`
     const there = (n: number) => sql`select ${n}`
-    expect(instance(1).name).toBe(instance(2).name)
-    expect(instance(1).name).not.toBe(there(1).name)
-    expect([instance(1).values, instance(2).values]).toEqual([[1], [2]])
+    expect(here(1).name).toBe(here(2).name)
+    expect(here(1).name).not.toBe(there(1).name)
+    expect([here(1).values, here(2).values]).toEqual([[1], [2]])
   })
 
   test('takes a part with its own values, and numbers all of them anew', () => {

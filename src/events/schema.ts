@@ -4,8 +4,8 @@
 import type { Static } from 'typebox'
 import type { IdKind } from '../core/ids.ts'
 import { pageOf } from '../core/pagination.ts'
+import { DateTime, Nullable, OneOf } from '../schema/fields.ts'
 import { Type } from '../schema/type.ts'
-import { Moment, Nullable, OneOf } from '../schema/validate.ts'
 
 type TypeRow = {
   /** What its subject is. */
@@ -118,7 +118,7 @@ export const Event = Type.Object(
     id: Type.String({ examples: ['evt_01k9wz3v5e8tvs8v4m8m3v5yqd'] }),
     storeId: Type.String(),
     type: Type.String({ description: 'What happened. New types may be added.', examples: ['key.created'] }),
-    at: Moment,
+    at: DateTime(),
     actor: Type.Object(
       {
         kind: OneOf(['user', 'key', 'service', 'system']),
@@ -148,7 +148,7 @@ export const EventHead = Type.Object(
     hash: Type.String({
       description: 'SHA-256 over the last event and the hash before it, in hexadecimal. Keep it elsewhere.',
     }),
-    at: Nullable(Moment),
+    at: Nullable(DateTime()),
   },
   { title: 'EventHead', ...closed },
 )

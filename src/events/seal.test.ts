@@ -8,8 +8,9 @@ import { NEW_KEY, type Shop, shop } from '../../tests/shop.ts'
 import { newId } from '../core/ids.ts'
 import { connect, type Db, sql as statement } from '../db/db.ts'
 import { type Head, newEventNotifier, readHead, readSealed } from './log.ts'
-import { advance, sealAll, startSealing } from './seal.ts'
+import { sealAll, startSealing } from './seal.ts'
 import { exportLine, verifyChain } from './verify-export.ts'
+import { advance } from './watermark.ts'
 
 const LOCK = 7_320_001
 
@@ -276,7 +277,7 @@ test('restored on a server whose transactions have smaller numbers: what had no 
   await sealing.query('select pg_advisory_unlock($1)', [LOCK])
   await settled(world, 1 + 1 + 6_000)
   const [mark] = await sql('select tx <= pg_snapshot_xmax(pg_current_snapshot()) as here from event_mark')
-  expect(mark).toEqual({ instance: true })
+  expect(mark).toEqual({ here: true })
   const second = await write(await client(world), store.id, 'second')
   await settled(world, 1 + 1 + 6_000 + 1)
   const events = await readSealed(service.db, store.id, 0, 10_000)

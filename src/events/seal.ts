@@ -18,12 +18,14 @@ import type { ReportFailure } from '../core/failures.ts'
 import { type Db, sql } from '../db/db.ts'
 import { canonical, genesis, nextHashOf, SYSTEM_CHAIN } from './hash-chain.ts'
 import { EVENTS_CHANNEL, type SealedRow } from './log.ts'
+import { advance, type Position, parseSnapshot, type Watermark, watermarkAt } from './watermark.ts'
 
 const LOCK = 7_320_001
+
 /** About 8 ms of this process: no request waits longer for it than that. */
 const BATCH_SIZE = 500
-const PAUSE_MS = SECOND / 2
 
+const PAUSE_MS = SECOND / 2
 export type Sealer = { close(): Promise<void>; sealed(): number }
 
 export function startSealing(db: Db, failed: ReportFailure): Sealer {
@@ -75,11 +77,6 @@ export async function sealAll(db: Db): Promise<void> {
 
 const WAIT_MS = 20
 
-/** A place among events in the order of their transactions. */
-type Position = { tx: string; id: string }
-/** All up to the place is sealed, but for the transactions that were open, and of those all up to their own place. */
-type Watermark = Position & { open: Position[] }
-
 /** Moment and JSON as PostgreSQL writes them: there are thousands a second, and all that is done is to write them again. */
 type WaitingRow = Pick<SealedRow, 'id' | 'store_id' | 'type' | 'subject'> & { at: string; actor: string; data: string }
 
@@ -92,7 +89,7 @@ async function sealBatch(db: Db): Promise<number> {
     const rows = await readNext(tx, watermark)
     const last = rows.at(-1)
     if (!last) return { count: 0, restored: false }
-    const next = advance(watermark, readSnapshot(last.snapshot), rows)
+    const next = advance(watermark, parseSnapshot(last.snapshot), rows, BATCH_SIZE)
     await append(tx, rows.filter(isUnsealed), next)
     // Where the mark cannot move on yet, nothing is gained by looking again at once.
     return { count: isDeepStrictEqual(watermark, next) ? 0 : rows.length, restored: false }
@@ -178,38 +175,6 @@ function isUnsealed(row: NextRow): boolean {
   return !row.sealed
 }
 
-type Snapshot = { end: string; open: string[] }
-
-/** `xmin:xmax:xip,xip`: all below `xmax` is over, but for those named. */
-function readSnapshot(text: string): Snapshot {
-  const [, end = '0', open = ''] = text.split(':')
-  return { end, open: open === '' ? [] : open.split(',') }
-}
-
-function watermarkAt({ end, open }: Snapshot): Watermark {
-  return { tx: end, id: '', open: open.map((tx) => ({ tx, id: '' })) }
-}
-
-/** What is covered when these rows, the first that were not, have been sealed. */
-export function advance(watermark: Watermark, seen: Snapshot, rows: Position[], most = BATCH_SIZE): Watermark {
-  const last = rows.at(-1)
-  if (!last || rows.length < most) return watermarkAt(seen)
-  const { tx } = last
-  // Rows of a transaction that is open here were brought from elsewhere under its number: its own are still to come.
-  const id = seen.open.includes(tx) ? '' : last.id
-  if (!isBefore(tx, watermark.tx))
-    return { tx, id, open: watermarkAt(seen).open.filter((open) => isBefore(open.tx, tx)) }
-  // Not even through with what was open: it goes on from here.
-  const stillOpen = watermark.open.filter(
-    (open) => isBefore(tx, open.tx) || (open.tx !== tx && seen.open.includes(open.tx)),
-  )
-  return { ...watermark, open: [{ tx, id }, ...stillOpen] }
-}
-
-function isBefore(one: string, other: string): boolean {
-  return BigInt(one) < BigInt(other)
-}
-
 /** Every chain goes on from its head, and the mark moves. */
 async function append(tx: Db, rows: WaitingRow[], watermark: Watermark): Promise<void> {
   const heads = await readHeads(tx, new Set(rows.map(chainOf)))
@@ -292,8 +257,6 @@ function arrayOf(values: (string | number)[]): string {
   return `{${JSON.stringify(values).slice(1, -1)}}`
 }
 
-// ---- after a move ---------------------------------------------------------------------------------------------------
-
 const SCAN_PAGE = 1_000
 const MAX_TRIES = 10
 
@@ -330,7 +293,7 @@ async function sealRestored(db: Db): Promise<number> {
     // Another may have done it meanwhile.
     if (!(await tryLock(tx)) || !(await readWatermark(tx)).restored) return 0
     const moment = await tx.one<{ snapshot: string }>(sql`select pg_current_snapshot()::text as snapshot`)
-    const watermark = watermarkAt(readSnapshot(moment?.snapshot ?? ''))
+    const watermark = watermarkAt(parseSnapshot(moment?.snapshot ?? ''))
     let count = 0
     let after: Position | undefined = { tx: '0', id: '' }
     while (after) {

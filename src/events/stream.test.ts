@@ -27,20 +27,20 @@ test('what happens is heard at once, at every node, in the form the list has it'
   const world = await shop()
   const { api, keys, owner, store } = world
   await sealedUpTo(world, 1)
-  const instance = await listen(world)
+  const here = await listen(world)
   const there = await listen(world, { at: await world.node() })
-  expect([instance.status, instance.headers['content-type'], instance.headers['cache-control']]).toEqual([
+  expect([here.status, here.headers['content-type'], here.headers['cache-control']]).toEqual([
     200,
     'text/event-stream',
     'no-store',
   ])
   const key = (await api.post(keys, NEW_KEY, { as: owner.token })).body
-  await vi.waitFor(() => expect([instance.events.length, there.events.length]).toEqual([1, 1]), 5_000)
+  await vi.waitFor(() => expect([here.events.length, there.events.length]).toEqual([1, 1]), 5_000)
   const list = await api.get(eventsOf(store.id), { as: owner.token })
-  expect(instance.events).toEqual(list.body.data.slice(0, 1))
-  expect(there.events).toEqual(instance.events)
-  expect(instance.events[0]).toMatchObject({ type: 'key.created', subject: key.id })
-  expect(instance.text()).toMatch(/^retry: \d{4}\n\nid: evt_\w{26}\ndata: \{.*\}\n\n$/)
+  expect(here.events).toEqual(list.body.data.slice(0, 1))
+  expect(there.events).toEqual(here.events)
+  expect(here.events[0]).toMatchObject({ type: 'key.created', subject: key.id })
+  expect(here.text()).toMatch(/^retry: \d{4}\n\nid: evt_\w{26}\ndata: \{.*\}\n\n$/)
 })
 
 test('it goes on after the last event one has, by the header or in the query, and begins now without', async () => {

@@ -6,7 +6,8 @@ import pg from 'pg'
 import { describe, expect, onTestFinished, test } from 'vitest'
 import { type Api, NEW_ADDRESS, NEW_KEY, type Person, type Reply, type Shop, shop } from '../../tests/shop.ts'
 import { HOUR, MINUTE, SECOND, travel } from '../core/clock.ts'
-import { ServerKeys, unseal } from '../crypto/tokens.ts'
+import { ServerKeys } from '../crypto/keyring.ts'
+import { unseal } from '../crypto/seal.ts'
 import { purgeResponses } from './idempotency.ts'
 
 // ---- the same answer again ------------------------------------------------------------------------------------------

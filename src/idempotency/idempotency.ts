@@ -11,7 +11,9 @@ import type { Caller } from '../core/caller.ts'
 import { addMs, ago, HOUR, MINUTE, now } from '../core/clock.ts'
 import { ERRORS, type ErrorCode, fail } from '../core/errors.ts'
 import type { StoredResponse, WireResponse } from '../core/route.ts'
-import { type Keyring, keysById, randomBytes, seal, unseal } from '../crypto/tokens.ts'
+import { type Keyring, keysById } from '../crypto/keyring.ts'
+import { randomBytes } from '../crypto/random.ts'
+import { seal, unseal } from '../crypto/seal.ts'
 import { type Db, sql } from '../db/db.ts'
 
 const REPLAY_MS = 24 * HOUR

@@ -324,8 +324,8 @@ test('sessions are listed newest first, a page at a time', async () => {
   const ada = await person()
   const browser = { headers: { 'user-agent': 'Firefox on a train' } }
   await api.post('/v1/auth/sign-in', { email: ada.email, password: ada.password }, browser)
-  const instance = (await signIn(api, ada.email, ada.password)).body
-  const whole = await api.get('/v1/user/sessions', { as: instance.token })
+  const here = (await signIn(api, ada.email, ada.password)).body
+  const whole = await api.get('/v1/user/sessions', { as: here.token })
   expect(whole.status).toBe(200)
   const session = {
     id: expect.stringMatching(/^sess_[0-7][0-9a-hjkmnp-tv-z]{25}$/),
@@ -338,23 +338,23 @@ test('sessions are listed newest first, a page at a time', async () => {
   }
   expect(whole.body).toEqual({
     data: [
-      { ...session, current: true, expiresAt: instance.expiresAt },
+      { ...session, current: true, expiresAt: here.expiresAt },
       { ...session, userAgent: 'Firefox on a train' },
       session,
     ],
     nextCursor: null,
   })
 
-  const first = (await api.get('/v1/user/sessions?limit=2', { as: instance.token })).body
+  const first = (await api.get('/v1/user/sessions?limit=2', { as: here.token })).body
   expect(first).toEqual({ data: whole.body.data.slice(0, 2), nextCursor: expect.any(String) })
-  const rest = await api.get(`/v1/user/sessions?limit=2&cursor=${first.nextCursor}`, { as: instance.token })
+  const rest = await api.get(`/v1/user/sessions?limit=2&cursor=${first.nextCursor}`, { as: here.token })
   expect(rest.body).toEqual({ data: whole.body.data.slice(2), nextCursor: null })
 
   const stranger = await person()
   const stolen = await api.get(`/v1/user/sessions?cursor=${first.nextCursor}`, { as: stranger.token })
   expect([stolen.status, stolen.body.code]).toEqual([400, 'invalid_cursor'])
   for (const limit of ['0', '101', '1.5', 'x', '1&limit=2'])
-    expect((await api.get(`/v1/user/sessions?limit=${limit}`, { as: instance.token })).status).toBe(422)
+    expect((await api.get(`/v1/user/sessions?limit=${limit}`, { as: here.token })).status).toBe(422)
 })
 
 test('a session can be ended from another, one by one or all others at once', async () => {

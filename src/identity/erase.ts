@@ -14,8 +14,8 @@ import { fail } from '../core/errors.ts'
 import { type Permission, permissionsOf, type Role } from '../core/permissions.ts'
 import { type Db, sql } from '../db/db.ts'
 import { type EventRow, newEvent, writeEvents } from '../events/write.ts'
-import { destroyReplayableSecrets } from '../idempotency/idempotency.ts'
 import type { Instance } from '../instance.ts'
+import { withdrawInvitations } from '../stores/invitations.ts'
 
 export async function eraseUser(
   tx: Db,
@@ -26,7 +26,7 @@ export async function eraseUser(
   await checkRecentSignIn(tx, caller)
   const stores = await lockAll(tx, caller)
   if (cascade === 'revoke') await revokeTheirKeys(tx, instance, caller, stores)
-  await withdrawInvitations(tx, caller)
+  await eraseInvitations(tx, caller)
   await tx.query(sql`delete from members where user_id = ${caller.id}`)
   await tx.query(sql`delete from sessions where user_id = ${caller.id}`)
   await tx.query(sql`
@@ -108,14 +108,8 @@ async function revokeTheirKeys(tx: Db, instance: Instance, caller: UserCaller, s
 }
 
 /** Open ones end; of all of them the e-mail goes. */
-async function withdrawInvitations(tx: Db, caller: UserCaller): Promise<void> {
-  const withdrawn = await tx.query<{ id: string; store_id: string }>(sql`
-    update invitations
-       set withdrawn_at = ${now()}
-     where email = ${caller.email}
-       and accepted_at is null
-       and withdrawn_at is null
- returning id, store_id`)
+async function eraseInvitations(tx: Db, caller: UserCaller): Promise<void> {
+  await withdrawInvitations(tx, caller, sql`email = ${caller.email}`)
   // Two statements: with an "or" every invitation of every store would be read.
   await tx.query(sql`
     update invitations
@@ -125,12 +119,4 @@ async function withdrawInvitations(tx: Db, caller: UserCaller): Promise<void> {
     update invitations
        set email = null
      where accepted_by = ${caller.id}`)
-  await destroyReplayableSecrets(
-    tx,
-    withdrawn.map(({ id }) => id),
-  )
-  await writeEvents(
-    tx,
-    withdrawn.map(({ id, store_id }) => newEvent(caller, store_id, 'member.invitation_withdrawn', id, {})),
-  )
 }

@@ -17,13 +17,8 @@ import { type Permission, permissionsOf, type Role } from '../core/permissions.t
 import type { Answer, Paged } from '../core/route.ts'
 import { type Db, sql } from '../db/db.ts'
 import type { Instance } from '../instance.ts'
-import { newSemaphore } from '../limits/semaphore.ts'
+import { exportSlots, idOf, LAST, PAGE, pagesOf } from './export-pages.ts'
 import type { Export } from './schema.ts'
-
-const PAGE = 500
-
-/** Pages are read two at a time, whoever asks. More exports than can wait here are never under way. */
-const exportSlots = newSemaphore(2, 1_000)
 
 export async function exportUser(db: Db, instance: Instance, caller: UserCaller): Promise<Answer<Paged<Export>>> {
   const user = await readAccount(db, caller)
@@ -42,43 +37,6 @@ export async function exportUser(db: Db, instance: Instance, caller: UserCaller)
     },
     headers: { 'content-disposition': `attachment; filename="${caller.id}.json"` },
   }
-}
-
-/** Newest first, until there is no more. `read` gives the rows below a place, and `placeOf` says where a row stands. */
-async function* pagesOf<Row, Item>(
-  db: Db,
-  caller: UserCaller,
-  read: (below: string) => Promise<Row[]>,
-  placeOf: (row: Row) => string,
-  show: (row: Row) => Item,
-): AsyncGenerator<Item[]> {
-  for (let below = LAST; ; ) {
-    const rows = await exportSlots(async () => {
-      await recheckSession(db, caller)
-      return read(below)
-    })
-    yield rows.map(show)
-    const last = rows.at(-1)
-    if (!last || rows.length < PAGE) return
-    below = placeOf(last)
-  }
-}
-/** After every id. */
-const LAST = '~'
-
-/** Whoever takes long to read may have been signed out or erased meanwhile, and hears no more. */
-async function recheckSession(db: Db, caller: UserCaller): Promise<void> {
-  const there = await db.one(sql`
-    select id
-      from users
-     where id = ${caller.id}
-       and erased_at is null
-       and (${caller.sessionId}::text is null or exists (select from sessions where id = ${caller.sessionId}))`)
-  if (!there) fail('invalid_token')
-}
-
-function idOf(row: { id: string }): string {
-  return row.id
 }
 
 type Account = { issuer: string | null; subject: string | null; created_at: Date; updated_at: Date }

@@ -9,7 +9,8 @@ import { NEW_ADDRESS, NEW_KEY, type Person, type Reply, type Shop, shop } from '
 import { everyRow, filesOf, nobodyLooksBack, walPosition } from '../../tests/traces.ts'
 import { newDataKey } from '../auth/data-key.ts'
 import { MINUTE, travel } from '../core/clock.ts'
-import { newKeyring, Secret } from '../crypto/tokens.ts'
+import { newKeyring } from '../crypto/keyring.ts'
+import { Secret } from '../crypto/secret.ts'
 
 const mark = () => `m${randomBytes(9).toString('hex')}`
 const RFC_3339 = expect.stringMatching(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/)

@@ -7,23 +7,15 @@ import { parseEmail } from '../core/email.ts'
 import type { Fault } from '../core/errors.ts'
 import { PageQuery } from '../core/pagination.ts'
 import { type Answer, type Route, route } from '../core/route.ts'
+import { OneOf } from '../schema/fields.ts'
 import { Type } from '../schema/type.ts'
-import { OneOf } from '../schema/validate.ts'
-import {
-  changePassword,
-  endOtherSessions,
-  endSession,
-  listSessions,
-  type NewSession,
-  readMe,
-  signIn,
-  signOut,
-  signUp,
-} from './accounts.ts'
+import { changePassword, readMe, signUp } from './accounts.ts'
 import { eraseUser } from './erase.ts'
 import { exportUser } from './export.ts'
 import { checkPassword } from './passwords.ts'
 import { Export, Me, PasswordChange, Sessions, SignedIn, SignIn, SignUp } from './schema.ts'
+import { endOtherSessions, endSession, listSessions, type NewSession, signOut } from './sessions.ts'
+import { signIn } from './sign-in.ts'
 
 export const identityRoutes: Route[] = [
   route(

@@ -4,8 +4,8 @@ import type { Static } from 'typebox'
 import { Address } from '../billing/schema.ts'
 import { pageOf } from '../core/pagination.ts'
 import { ROLES } from '../core/permissions.ts'
+import { DateTime, Line, Nullable, OneOf } from '../schema/fields.ts'
 import { Type } from '../schema/type.ts'
-import { Line, Moment, Nullable, OneOf } from '../schema/validate.ts'
 import { Store } from '../stores/schema.ts'
 
 const Email = Type.String({ minLength: 3, maxLength: 254, description: 'Upper and lower case are the same.' })
@@ -22,7 +22,7 @@ const User = Type.Object(
     id: Type.String({ examples: ['user_01k9wz3v5e8tvs8v4m8m3v5yqd'] }),
     email: Nullable(Type.String({ description: '`null` for a user of an identity provider.' })),
     name: Nullable(Type.String()),
-    createdAt: Moment,
+    createdAt: DateTime(),
   },
   { title: 'User', additionalProperties: false },
 )
@@ -53,7 +53,7 @@ export const SignedIn = Type.Object(
   {
     user: User,
     token: Type.Optional(Type.String({ description: 'The session token. Left out when it was set as a cookie.' })),
-    expiresAt: Moment,
+    expiresAt: DateTime(),
   },
   { title: 'SignedIn', additionalProperties: false },
 )
@@ -77,9 +77,9 @@ const Session = Type.Object(
     current: Type.Boolean({ description: 'Whether this very request was made with it.' }),
     userAgent: Nullable(Type.String()),
     ip: Nullable(Type.String()),
-    createdAt: Moment,
+    createdAt: DateTime(),
     lastUsedAt: Type.String({ format: 'date-time', description: 'Exact to the hour.' }),
-    expiresAt: Moment,
+    expiresAt: DateTime(),
   },
   { title: 'Session', additionalProperties: false },
 )
@@ -99,19 +99,19 @@ const event = {
   id: Type.String(),
   storeId: Nullable(Type.String()),
   type: Type.String({ examples: ['address.created'] }),
-  at: Moment,
+  at: DateTime(),
   subject: Type.String({ description: 'The id of what it happened to.' }),
 }
 
 export const Export = Type.Object(
   {
-    exportedAt: Moment,
+    exportedAt: DateTime(),
     user: Type.Object(
       {
         ...User.properties,
         issuer: Nullable(Type.String({ description: 'Of a user of an identity provider: its `iss`.' })),
         subject: Nullable(Type.String({ description: 'And their `sub` there.' })),
-        updatedAt: Moment,
+        updatedAt: DateTime(),
       },
       closed,
     ),
@@ -123,8 +123,8 @@ export const Export = Type.Object(
           storeName: Type.String(),
           role: OneOf(ROLES),
           permissions: Type.Array(Type.String()),
-          createdAt: Moment,
-          updatedAt: Moment,
+          createdAt: DateTime(),
+          updatedAt: DateTime(),
         },
         closed,
       ),
@@ -137,10 +137,10 @@ export const Export = Type.Object(
           email: Nullable(Type.String()),
           role: OneOf(ROLES),
           permissions: Type.Array(Type.String()),
-          createdAt: Moment,
-          expiresAt: Moment,
-          acceptedAt: Nullable(Moment),
-          withdrawnAt: Nullable(Moment),
+          createdAt: DateTime(),
+          expiresAt: DateTime(),
+          acceptedAt: Nullable(DateTime()),
+          withdrawnAt: Nullable(DateTime()),
         },
         closed,
       ),
@@ -149,7 +149,7 @@ export const Export = Type.Object(
     addresses: Type.Array(Type.Object(address, closed), {
       description: 'In every store, also where you have no part any more.',
     }),
-    addressVersions: Type.Array(Type.Object({ ...version, from: Moment, until: Moment }, closed), {
+    addressVersions: Type.Array(Type.Object({ ...version, from: DateTime(), until: DateTime() }, closed), {
       description: 'What your addresses were before they were changed or deleted: invoices may point at it.',
     }),
     addressDefaults: Type.Array(
@@ -157,7 +157,7 @@ export const Export = Type.Object(
         {
           storeId: Type.String(),
           addressId: Type.String(),
-          from: Moment,
+          from: DateTime(),
           until: Nullable(Type.String({ format: 'date-time', description: '`null`: it still is.' })),
         },
         closed,

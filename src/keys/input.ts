@@ -7,7 +7,8 @@ import type { Fault } from '../core/errors.ts'
 import { parsePermissions } from '../core/grant.ts'
 import type { Permission } from '../core/permissions.ts'
 import type { Instance } from '../instance.ts'
-import { parseDateTime, pointerToken } from '../schema/validate.ts'
+import { parseDateTime } from '../schema/fields.ts'
+import { pointerToken } from '../schema/validate.ts'
 import type { Introspection, KeyChanges, KeyType, NewKey, Verification } from './schema.ts'
 
 const MAX_LIFE_MS = 3653 * DAY

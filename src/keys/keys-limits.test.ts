@@ -219,9 +219,9 @@ test('an allow-list is kept in normal form, and holds', async () => {
   const create = (ipAllowlist: string[]) => api.post(keys, { ...NEW_KEY, ipAllowlist }, { as: owner.token })
   const elsewhere = await create(['10.1.2.3/8', '10.0.0.0/8', ' 2001:DB8::1 ', '192.0.2.1'])
   expect(elsewhere.body.ipAllowlist).toEqual(['10.0.0.0/8', '2001:db8::1/128', '192.0.2.1/32'])
-  const instance = await create(['127.0.0.0/8'])
+  const here = await create(['127.0.0.0/8'])
   const use = (made: Reply) => api.get(`/v1/user/store/${store.id}`, { as: made.body.key })
-  expect((await use(instance)).status).toBe(200)
+  expect((await use(here)).status).toBe(200)
   expect((await use(elsewhere)).body).toMatchObject({ status: 403, code: 'forbidden_ip' })
 })
 

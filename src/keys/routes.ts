@@ -2,8 +2,8 @@
 
 import { PageQuery } from '../core/pagination.ts'
 import { type Route, route } from '../core/route.ts'
+import { Line, Moment, OneOf } from '../schema/fields.ts'
 import { Type } from '../schema/type.ts'
-import { Line, Moment, OneOf } from '../schema/validate.ts'
 import { createKey, listKeys, readGrantable, readKey } from './create.ts'
 import { freezeKeys } from './freeze.ts'
 import { parseIntrospection, parseKeyChanges, parseNewKey, parseVerification } from './input.ts'

@@ -3,8 +3,8 @@
 import type { Static } from 'typebox'
 import { pageOf } from '../core/pagination.ts'
 import type { Permission } from '../core/permissions.ts'
+import { Line, Moment, Nullable, OneOf } from '../schema/fields.ts'
 import { Type } from '../schema/type.ts'
-import { Line, Moment, Nullable, OneOf } from '../schema/validate.ts'
 
 const closed = { additionalProperties: false }
 

@@ -6,7 +6,7 @@ import { type Fault, fail, failInput } from '../core/errors.ts'
 import type { Permission } from '../core/permissions.ts'
 import { type Db, sql } from '../db/db.ts'
 import { newEvent, SYSTEM, writeEvents } from '../events/write.ts'
-import { parseDateTime } from '../schema/validate.ts'
+import { parseDateTime } from '../schema/fields.ts'
 
 // ---- use ------------------------------------------------------------------------------------------------------------
 

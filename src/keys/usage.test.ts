@@ -4,7 +4,7 @@ import { backEnd } from '../../tests/back-end.ts'
 import { type Api, NEW_KEY, type Shop, shop } from '../../tests/shop.ts'
 import { DAY, HOUR, MINUTE, now, SECOND, travel } from '../core/clock.ts'
 import { Failure } from '../core/errors.ts'
-import { ServerKeys } from '../crypto/tokens.ts'
+import { ServerKeys } from '../crypto/keyring.ts'
 import { type Db, sql } from '../db/db.ts'
 import { newUsage, rollUpUsage } from './usage.ts'
 

@@ -7,7 +7,7 @@
 import { ago, DAY, HOUR, now, nowMs, SECOND } from '../core/clock.ts'
 import { newId } from '../core/ids.ts'
 import type { Permission } from '../core/permissions.ts'
-import type { Keyring } from '../crypto/tokens.ts'
+import type { Keyring } from '../crypto/keyring.ts'
 import { type Db, sql } from '../db/db.ts'
 import { destroyReplayableSecrets } from '../idempotency/idempotency.ts'
 import type { Outcome } from './schema.ts'

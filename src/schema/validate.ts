@@ -1,12 +1,12 @@
 // Holds a value against a schema and tells every fault at once, each with a pointer, a stable code and a sentence.
-// Two words are added to JSON Schema: `x-text` brings text into its one form before it is measured (see text.ts),
-// and `x-moment` takes an RFC 3339 time that really exists.
+// Two keywords are added to JSON Schema: `x-text` brings text into its normal form before its length is checked (see
+// text.ts), and `x-date-time` takes an RFC 3339 time that really exists.
 
 import { Ajv, type ErrorObject, type ValidateFunction } from 'ajv'
-import type { Static, TSchema } from 'typebox'
+import type { TSchema } from 'typebox'
 import { type Fault, failInput } from '../core/errors.ts'
+import { parseDateTime } from './fields.ts'
 import { findInvisible, normalizeText, type TextKind } from './text.ts'
-import { Type } from './type.ts'
 
 const ajv = new Ajv({
   allErrors: true,
@@ -36,29 +36,10 @@ ajv.addKeyword({
   },
 })
 ajv.addKeyword({
-  keyword: 'x-moment',
+  keyword: 'x-date-time',
   type: 'string',
   validate: (_: true, data: string) => parseDateTime(data) !== null,
 })
-
-/** One line of text a person typed, trimmed and in NFC, `least` to `most` characters long. */
-export function Line(min: number, max: number, options: { kind?: TextKind } & Record<string, unknown> = {}) {
-  const { kind = 'line', ...rest } = options
-  return Type.String({ 'x-text': kind, minLength: min, maxLength: max, ...rest })
-}
-
-export const Moment = Type.String({ format: 'date-time', 'x-moment': true, examples: ['2027-01-31T12:00:00.000Z'] })
-
-export function Nullable<Schema extends TSchema>(schema: Schema) {
-  const { type, enum: words, ...rest } = schema as Schema & { type?: string; enum?: string[] }
-  return Type.Unsafe<Static<Schema> | null>(
-    words ? { ...rest, enum: [...words, null] } : { ...rest, type: [type, 'null'] },
-  )
-}
-
-export function OneOf<const Word extends string>(words: readonly Word[], options: Record<string, unknown> = {}) {
-  return Type.Unsafe<Word>({ type: 'string', enum: [...words], ...options })
-}
 
 const compiled = new WeakMap<TSchema, ValidateFunction>()
 
@@ -96,18 +77,6 @@ function tooManyMembers(value: unknown): Fault | null {
   return long
     ? { pointer: `#/${pointerToken(long[0])}`, code: 'too_long', detail: 'This has far too many entries.' }
     : null
-}
-
-const RFC_3339 = /^(\d{4})-(\d\d)-(\d\d)[Tt ]([01]\d|2[0-3]):(\d\d):(\d\d)(\.\d{1,9})?([Zz]|[+-]\d\d:\d\d)$/
-
-/** RFC 3339 with an offset, on a day that exists. */
-export function parseDateTime(text: string): Date | null {
-  const match = RFC_3339.exec(text)
-  if (!match) return null
-  const [year, month, day] = match.slice(1, 4).map(Number) as [number, number, number]
-  const exists = new Date(Date.UTC(year, month - 1, day)).getUTCDate() === day && month >= 1 && month <= 12 && year > 0
-  const moment = new Date(text.replace(' ', 'T').toUpperCase())
-  return exists && !Number.isNaN(moment.getTime()) ? moment : null
 }
 
 function toFault(error: ErrorObject): Fault {
@@ -161,7 +130,7 @@ function toFault(error: ErrorObject): Fault {
         code: 'invalid_characters',
         detail: `This holds a character that cannot be seen (${params.invisible}). Remove it, or type the text again.`,
       }
-    case 'x-moment':
+    case 'x-date-time':
       return {
         pointer: at,
         code: 'invalid_time',

@@ -11,12 +11,11 @@ import { listPage, type Page, type PageParams } from '../core/pagination.ts'
 import { missingPermissions, type Permission, permissionsOf, type Role } from '../core/permissions.ts'
 import type { Answer } from '../core/route.ts'
 import { mintToken, sha256 } from '../crypto/tokens.ts'
-import { type Db, sql } from '../db/db.ts'
+import { type Db, type Sql, sql } from '../db/db.ts'
 import { violated } from '../db/faults.ts'
 import { newEvent, writeEvents } from '../events/write.ts'
 import { destroyReplayableSecrets } from '../idempotency/idempotency.ts'
 import type { Instance } from '../instance.ts'
-import { withdrawInvitationsTo } from './open-invitations.ts'
 import { showStore } from './schema.ts'
 import { lockStore } from './stores.ts'
 
@@ -135,17 +134,38 @@ export async function withdrawInvitation(
   storeId: string,
   invitationId: string,
 ): Promise<void> {
-  const withdrawn = await tx.query(sql`
+  const withdrawn = await withdrawInvitations(tx, caller, sql`id = ${invitationId} and store_id = ${storeId}`)
+  if (withdrawn.length === 0) fail('invitation_not_found')
+}
+
+/** When somebody is invited again, demoted or removed: their open invitations to the store end. */
+export async function withdrawInvitationsTo(
+  tx: Db,
+  caller: Manager,
+  storeId: string,
+  email: string | null,
+): Promise<void> {
+  await withdrawInvitations(tx, caller, sql`email = ${email} and store_id = ${storeId}`)
+}
+
+/** Ends the open ones among these invitations; their tokens cannot be shown again by a retry. */
+export async function withdrawInvitations(tx: Db, caller: Manager, which: Sql): Promise<{ id: string }[]> {
+  const withdrawn = await tx.query<{ id: string; store_id: string }>(sql`
     update invitations
        set withdrawn_at = ${now()}
-     where id = ${invitationId}
-       and store_id = ${storeId}
+     where ${which}
        and accepted_at is null
        and withdrawn_at is null
- returning id`)
-  if (withdrawn.length === 0) fail('invitation_not_found')
-  await destroyReplayableSecrets(tx, [invitationId])
-  await writeEvents(tx, [newEvent(caller, storeId, 'member.invitation_withdrawn', invitationId, {})])
+ returning id, store_id`)
+  await destroyReplayableSecrets(
+    tx,
+    withdrawn.map(({ id }) => id),
+  )
+  await writeEvents(
+    tx,
+    withdrawn.map(({ id, store_id }) => newEvent(caller, store_id, 'member.invitation_withdrawn', id, {})),
+  )
+  return withdrawn
 }
 
 type Membership = { store: StoreView; userId: string; role: Role; permissions: Permission[]; createdAt: string }

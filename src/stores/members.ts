@@ -14,7 +14,7 @@ import { type Db, sql } from '../db/db.ts'
 import { newEvent, writeEvents } from '../events/write.ts'
 import type { Instance } from '../instance.ts'
 import { type KeyRow, statusOf } from '../keys/schema.ts'
-import { withdrawInvitationsTo } from './open-invitations.ts'
+import { withdrawInvitationsTo } from './invitations.ts'
 import type { MemberRow } from './schema.ts'
 import { lockStore } from './stores.ts'
 

@@ -8,8 +8,8 @@ import { PageQuery } from '../core/pagination.ts'
 import { inCatalogueOrder, type Permission, type Role } from '../core/permissions.ts'
 import { type Route, route } from '../core/route.ts'
 import type { Instance } from '../instance.ts'
+import { OneOf } from '../schema/fields.ts'
 import { Type } from '../schema/type.ts'
-import { OneOf } from '../schema/validate.ts'
 import {
   acceptInvitation,
   invite,

@@ -3,8 +3,8 @@
 import type { Static } from 'typebox'
 import { pageOf } from '../core/pagination.ts'
 import { type Permission, ROLES, type Role } from '../core/permissions.ts'
+import { DateTime, Line, Nullable, OneOf } from '../schema/fields.ts'
 import { Type } from '../schema/type.ts'
-import { Line, Moment, Nullable, OneOf } from '../schema/validate.ts'
 
 const closed = { additionalProperties: false }
 const Name = Line(1, 100)
@@ -31,12 +31,9 @@ export const Store = Type.Object(
     name: Name,
     registration: Registration,
     leakGraceSeconds: LeakGraceSeconds,
-    frozenAt: Nullable({
-      ...Moment,
-      description: 'Since when all keys of the store are frozen. `null`: they are not.',
-    } as typeof Moment),
-    createdAt: Moment,
-    updatedAt: Moment,
+    frozenAt: Nullable(DateTime({ description: 'Since when all keys of the store are frozen. `null`: they are not.' })),
+    createdAt: DateTime(),
+    updatedAt: DateTime(),
   },
   { title: 'Store', ...closed },
 )
@@ -62,8 +59,8 @@ export const Member = Type.Object(
     permissions: Type.Array(Type.String(), {
       description: 'What the member holds: what was set, or what the role brings.',
     }),
-    createdAt: Moment,
-    updatedAt: Moment,
+    createdAt: DateTime(),
+    updatedAt: DateTime(),
   },
   { title: 'Member', ...closed },
 )
@@ -75,7 +72,7 @@ export const Membership = Type.Object(
     userId: Type.String(),
     role: OneOf(ROLES),
     permissions: Type.Array(Type.String()),
-    createdAt: Moment,
+    createdAt: DateTime(),
   },
   { title: 'Membership', ...closed },
 )
@@ -110,9 +107,9 @@ export const Invitation = Type.Object(
     email: Type.String(),
     role: OneOf(ROLES),
     permissions: Type.Array(Type.String()),
-    createdAt: Moment,
+    createdAt: DateTime(),
     createdBy: Type.Object({ kind: Type.String(), id: Type.String() }, closed),
-    expiresAt: Moment,
+    expiresAt: DateTime(),
   },
   { title: 'Invitation', ...closed },
 )

@@ -4,7 +4,7 @@ import { DAY } from '../core/clock.ts'
 import type { Fault } from '../core/errors.ts'
 import { TYPES_IN_STORES } from '../events/schema.ts'
 import type { Instance } from '../instance.ts'
-import { parseDateTime } from '../schema/validate.ts'
+import { parseDateTime } from '../schema/fields.ts'
 import { readWebhookUrl } from './guard.ts'
 import type { NewWebhook, WebhookChanges } from './schema.ts'
 

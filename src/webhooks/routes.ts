@@ -2,8 +2,8 @@
 
 import { PageQuery } from '../core/pagination.ts'
 import { type Route, route } from '../core/route.ts'
+import { OneOf } from '../schema/fields.ts'
 import { Type } from '../schema/type.ts'
-import { OneOf } from '../schema/validate.ts'
 import { listDeliveries, readDelivery, redeliver, redeliverSpan, sendTest } from './deliveries.ts'
 import { readNewWebhook, readSpan, readWebhookChanges } from './input.ts'
 import {

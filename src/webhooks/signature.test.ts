@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { ServerKeys } from '../crypto/tokens.ts'
+import { ServerKeys } from '../crypto/keyring.ts'
 import { nextTry } from './schedule.ts'
 import { mintSecret, openSecret, signedHeaders } from './signature.ts'
 

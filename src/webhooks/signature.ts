@@ -3,7 +3,10 @@
 // under a key derived from the server secret, and not as a hash.
 
 import { createHmac } from 'node:crypto'
-import { type Keyring, keysById, randomBytes, Secret, seal, unseal } from '../crypto/tokens.ts'
+import { type Keyring, keysById } from '../crypto/keyring.ts'
+import { randomBytes } from '../crypto/random.ts'
+import { seal, unseal } from '../crypto/seal.ts'
+import { Secret } from '../crypto/secret.ts'
 
 const PREFIX = 'whsec_'
 

@@ -1,0 +1,119 @@
+// Sessions. A session token is 256 random bits, kept only as a hash.
+
+import { SESSION_IDLE_MS } from '../auth/authenticate.ts'
+import type { UserCaller } from '../core/caller.ts'
+import { ago, DAY, fromNow, now } from '../core/clock.ts'
+import { fail } from '../core/errors.ts'
+import { newId } from '../core/ids.ts'
+import { listPage, type Page, type PageParams } from '../core/pagination.ts'
+import type { Secret } from '../crypto/secret.ts'
+import { mintToken, sha256 } from '../crypto/tokens.ts'
+import { type Db, sql } from '../db/db.ts'
+import { newEvent, writeEvents } from '../events/write.ts'
+import type { Instance } from '../instance.ts'
+
+const SESSION_MS = 90 * DAY
+export type ClientOrigin = { ip: string; userAgent: string | null }
+type UserView = { id: string; email: string | null; name: string | null; createdAt: string }
+export type UserRow = {
+  id: string
+  email: string | null
+  name: string | null
+  created_at: Date
+  password_hash: string | null
+}
+export type NewSession = { user: UserView; token: Secret; expiresAt: Date }
+
+export async function openSession(tx: Db, instance: Instance, user: UserRow, from: ClientOrigin): Promise<NewSession> {
+  const id = newId('sess')
+  const token = mintToken(instance.keyPrefix, 'sess')
+  const expiresAt = fromNow(SESSION_MS)
+  await tx.query(sql`
+    insert into sessions (id, user_id, hash, user_agent, ip, created_at, last_used_at, expires_at)
+    values (${id}, ${user.id}, ${sha256(token.reveal())}, ${from.userAgent}, ${from.ip}, ${now()}, ${now()}, ${expiresAt})`)
+  await writeEvents(tx, [
+    newEvent({ kind: 'user', id: user.id, ip: from.ip, sessionId: id }, null, 'session.created', id, {}),
+  ])
+  return { user: showUser(user), token, expiresAt }
+}
+
+function showUser(user: UserRow): UserView {
+  return { id: user.id, email: user.email, name: user.name, createdAt: user.created_at.toISOString() }
+}
+
+type SessionRow = {
+  id: string
+  user_agent: string | null
+  ip: string | null
+  created_at: Date
+  last_used_at: Date
+  expires_at: Date
+}
+
+export async function listSessions(
+  db: Db,
+  instance: Instance,
+  caller: UserCaller,
+  query: PageParams,
+): Promise<Page<object>> {
+  return listPage({
+    keyring: instance.keyring,
+    list: ['sessions', caller.id],
+    query,
+    read: ({ after, take }) =>
+      db.query<SessionRow>(sql`
+        select id, user_agent, ip, created_at, last_used_at, expires_at
+          from sessions
+         where user_id = ${caller.id}
+           and expires_at > ${now()}
+           and last_used_at > ${ago(SESSION_IDLE_MS)}
+           and id < ${after}
+         order by id desc
+         limit ${take}`),
+    positionOf: (row) => row.id,
+    show: (row) => ({
+      id: row.id,
+      current: row.id === caller.sessionId,
+      userAgent: row.user_agent,
+      ip: row.ip,
+      createdAt: row.created_at.toISOString(),
+      lastUsedAt: row.last_used_at.toISOString(),
+      expiresAt: row.expires_at.toISOString(),
+    }),
+  })
+}
+
+export async function endSession(db: Db, caller: UserCaller, sessionId: string): Promise<void> {
+  const ended = await endSessions(db, caller, sql`id = ${sessionId}`)
+  if (ended.length === 0) fail('session_not_found')
+}
+
+export async function endOtherSessions(db: Db, caller: UserCaller): Promise<void> {
+  await endSessions(db, caller, sql`id is distinct from ${caller.sessionId}`)
+}
+
+/** A user of an identity provider has no session of ours; signing out there is the provider's. */
+export async function signOut(db: Db, caller: UserCaller): Promise<void> {
+  if (caller.sessionId) await endSessions(db, caller, sql`id = ${caller.sessionId}`)
+}
+
+/** House-keeping: what has ended goes. */
+export async function purgeSessions(db: Db): Promise<void> {
+  await db.query(sql`
+    delete from sessions
+     where expires_at < ${now()}
+        or last_used_at < ${ago(SESSION_IDLE_MS)}`)
+}
+
+async function endSessions(db: Db, caller: UserCaller, which: ReturnType<typeof sql>): Promise<{ id: string }[]> {
+  const ended = await db.query<{ id: string }>(sql`
+    delete from sessions
+     where user_id = ${caller.id}
+       and ${which}
+ returning id`)
+  await writeEvents(
+    db,
+    ended.map(({ id }) => newEvent(caller, null, 'session.ended', id, {})),
+  )
+  return ended
+}

@@ -1,0 +1,98 @@
+// Signing in with a password. An unknown e-mail and a wrong password cannot be told apart, neither by the answer nor by
+// the time it takes.
+
+import { addMs, ago, MINUTE, now } from '../core/clock.ts'
+import { normalizeEmail } from '../core/email.ts'
+import { fail } from '../core/errors.ts'
+import { type Db, sql } from '../db/db.ts'
+import type { Instance } from '../instance.ts'
+import { passwordMatches, passwordSlots } from './passwords.ts'
+import { type ClientOrigin, type NewSession, openSession, type UserRow } from './sessions.ts'
+
+const FAILURES_MS = 15 * MINUTE
+const MAX_FAILURES = 10
+
+/**
+ * One try at a time for each account and each address: the locks make the counts exact however many are sent at once.
+ * A failure is written and committed before its answer leaves.
+ */
+export async function signIn(
+  db: Db,
+  instance: Instance,
+  given: { email: string; password: string },
+  from: ClientOrigin,
+): Promise<NewSession> {
+  const email = normalizeEmail(given.email) ?? given.email
+  const tried = await passwordSlots(() =>
+    db.transaction(async (tx) => {
+      const user = await tx.one<UserRow>(sql`
+        select id, email, name, created_at, password_hash
+          from users
+         where email = ${email}`)
+      const outcome = await attemptPassword(tx, instance, email, from.ip, user?.password_hash ?? null, given.password)
+      if (outcome !== 'right' || !user) return outcome
+      return (await passwordUnchanged(tx, user)) ? openSession(tx, instance, user, from) : 'wrong'
+    }),
+  )
+  return tried instanceof Object && 'token' in tried ? tried : failAttempt(tried)
+}
+
+/**
+ * A password change that came meanwhile has ended all sessions, and one that comes now waits to end this one too. Asked
+ * only once the password was right: the lock costs a write, and would tell an account from none by its time.
+ */
+async function passwordUnchanged(tx: Db, user: UserRow): Promise<boolean> {
+  const row = await tx.one(sql`
+    select id
+      from users
+     where id = ${user.id}
+       and password_hash = ${user.password_hash}
+       for share`)
+  return row !== null
+}
+
+type AttemptOutcome = 'right' | 'wrong' | { retryAfterSeconds: number }
+
+export async function attemptPassword(
+  tx: Db,
+  instance: Instance,
+  email: string,
+  ip: string,
+  stored: string | null,
+  password: string,
+): Promise<AttemptOutcome> {
+  const account = instance.keyring.current.hmac('sign-in', 'account', email)
+  const address = instance.keyring.current.hmac('sign-in', 'address', ip)
+  await tx.query(sql`select pg_advisory_xact_lock(${account.readBigInt64BE()})`)
+  // Always second, so that nobody who holds an address waits for anything.
+  await tx.query(sql`select pg_advisory_xact_lock(${address.readBigInt64BE()})`)
+  const [failures] = await tx.query<{ at: Date | null }>(sql`
+    select greatest(
+             (select at from sign_in_failures where account = ${account} and at > ${ago(FAILURES_MS)}
+               order by at desc offset ${MAX_FAILURES - 1} limit 1),
+             (select at from sign_in_failures where address = ${address} and at > ${ago(FAILURES_MS)}
+               order by at desc offset ${MAX_FAILURES - 1} limit 1)
+           ) as at`)
+  if (failures?.at)
+    return {
+      retryAfterSeconds: Math.max(1, Math.ceil((addMs(failures.at, FAILURES_MS).getTime() - now().getTime()) / 1000)),
+    }
+  if (await passwordMatches(stored, password)) return 'right'
+  await tx.query(sql`
+    insert into sign_in_failures (account, address, at)
+    values (${account}, ${address}, ${now()})`)
+  return 'wrong'
+}
+
+export function failAttempt(outcome: AttemptOutcome): never {
+  if (outcome instanceof Object)
+    fail('rate_limited', {
+      ...outcome,
+      detail: 'There were too many failed tries. Wait as long as "Retry-After" says.',
+    })
+  return fail('invalid_credentials')
+}
+
+export async function purgeFailures(db: Db): Promise<void> {
+  await db.query(sql`delete from sign_in_failures where at < ${ago(FAILURES_MS)}`)
+}
