@@ -1,6 +1,5 @@
-// Every setting of the service is a row of this table: its name, what stands in for it, how it is read, and what it
-// means. `docs/operations.md` is tested against the table. Settings are read once, by the entrances, and all their
-// faults are told at once.
+// Every setting of the service is a row of this table: name, default, description and parser. `docs/operations.md` is
+// tested against the table. Settings are read once, at start, and all their faults are reported at once.
 
 import ipaddr from 'ipaddr.js'
 import { PERMISSION_PATTERN } from './core/permissions.ts'
@@ -124,7 +123,7 @@ export function readConfig(env: Record<string, string | undefined>): Config {
   return config
 }
 
-/** For a command that needs nothing else: what is wrong with the other settings does not stop it. */
+/** For a command that needs only this setting: faults of other settings do not stop it. */
 export function readKeyPrefix(env: Record<string, string | undefined>): string {
   const { fallback, parse } = SETTINGS.KEY_PREFIX
   try {

@@ -18,7 +18,7 @@ try {
   const starting = startService(config, log, say)
   const grace = closeWithGrace({ delay: DRAIN_MS, logger: false, skip: ['SIGINT', 'SIGTERM'] }, async ({ err }) => {
     if (err) log.fatal({ err: { name: err.name, stack: err.stack } }, 'stopping on an error')
-    // Whoever is told to stop while starting starts first: the database must not stay behind.
+    // A signal during the start waits for the start to finish: otherwise the embedded database would be left running.
     const service = await starting.catch(() => null)
     await service?.close()
     log.info('stopped')

@@ -25,7 +25,7 @@ export function startMaintenance(db: Database, failed: ReportFailure): NodeJS.Ti
     sweepDeliveries,
   ]
   return setInterval(() => {
-    // What a chore does not get done now, the next one does.
+    // What a task leaves undone, its next run does.
     for (const task of tasks) task(db).catch((error) => failed(task.name, error))
   }, MAINTENANCE_MS).unref()
 }

@@ -38,7 +38,7 @@ import { newOutlet } from './webhooks/outlet.ts'
 export type Service = {
   url: string
   db: Database
-  /** Quiet connections are given so long to bring a request that is on its way. */
+  /** Idle connections get this long to deliver a request that is already on its way. */
   close(patienceMs?: number): Promise<void>
 }
 
@@ -61,7 +61,7 @@ export async function startService(
   }
 }
 
-/** Before anybody writes here. */
+/** Must finish before the first write: restored events are sealed before new ones. */
 async function adoptRestoredEvents({ connection }: Storage, say: Say): Promise<void> {
   const db = connect(connection)
   try {
@@ -127,7 +127,7 @@ async function serve(config: Config, storage: Storage, log: Logger, resolve: Res
     log,
     trustProxy: config.TRUST_PROXY,
   })
-  // What is under way when we stop is broken off, and that is no failure.
+  // A task that is interrupted by the shutdown has not failed.
   const maintenance = startMaintenance(db, (work, error) => {
     if (!draining) failed(work, error)
   })
@@ -170,7 +170,7 @@ async function drain(server: net.Server & { closeIdleConnections(): void }, pati
   net.Server.prototype.close.call(server)
   await Promise.race([closed, sleep(patienceMs)])
   server.closeIdleConnections()
-  // Whoever is answered only now leaves a quiet connection behind, which would be waited for.
+  // A request that is answered during the drain leaves an idle connection behind, which would keep the server open.
   const sweep = setInterval(() => server.closeIdleConnections(), SWEEP_MS)
   closed.then(() => clearInterval(sweep))
 }

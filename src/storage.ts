@@ -1,5 +1,5 @@
-// Where the service lives: its database, and the secret everything else is derived from. Embedded, both are in DATA_DIR;
-// with DATABASE_URL both come from the settings.
+// The storage of a service: its database, and the server secret. Embedded, both are in DATA_DIR; with DATABASE_URL both
+// come from the settings.
 
 import type { Config } from './config.ts'
 import { type Keyring, newKeyring } from './crypto/keyring.ts'
@@ -12,14 +12,14 @@ import { lookInto } from './db/migrate.ts'
 export type Storage = {
   connection: Connection
   keyring: Keyring
-  /** Where the secret is a file of ours; null when it comes from the settings. */
+  /** The folder of the secret file; null when the secret comes from the settings. */
   secretDir: string | null
   close(): Promise<void>
 }
 
 type Say = (line: string) => void
 
-/** For the service itself, and for what must be alone: one for each data directory. */
+/** For the service itself, and for commands that must run alone: one process for each data directory. */
 export function openStorage(config: Config, say: Say): Promise<Storage> {
   return storage(config, () => startEmbedded(config.DATA_DIR, say))
 }
@@ -29,7 +29,7 @@ export function joinStorage(config: Config, say: Say): Promise<Storage> {
   return storage(config, () => borrowEmbedded(config.DATA_DIR, say))
 }
 
-/** False where there would be an empty one, made for whoever came first. */
+/** False where opening the storage would create an empty one. */
 export async function storageExists(config: Config): Promise<boolean> {
   return config.DATABASE_URL !== null || hasEmbedded(config.DATA_DIR)
 }
@@ -46,7 +46,7 @@ async function storage(config: Config, embedded: () => ReturnType<typeof startEm
     }
   const { connection, dataDir, stop } = await embedded()
   try {
-    // A new one would open nothing of what is there, and make two of everything that comes.
+    // With a new secret no existing key would work and no existing address could be read.
     if (!given && !secretFileExists(dataDir) && (await lookInto(connection)) === 'used')
       throw new Error(
         `The secret of this database, server-secret, is missing in ${dataDir}: put it back from a backup.`,

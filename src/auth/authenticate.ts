@@ -1,5 +1,5 @@
-// Who is calling, and what they are in the store of the path: one question to the database, shared by all requests
-// that wait at the same moment, and relied on for a moment only (see known.ts).
+// Authenticates a caller and finds their membership in the store of the path: one lookup in the database, batched with
+// those of concurrent requests, and cached for a moment (caller-cache.ts).
 
 import type { Caller, UserCaller } from '../core/caller.ts'
 import { addMs, ago, DAY, HOUR, now } from '../core/clock.ts'
@@ -16,15 +16,15 @@ import { isIpAllowed } from './ip.ts'
 import type { JwtCheck } from './jwt.ts'
 import { type CachedKey, type KeyCache, refusalOf } from './key-cache.ts'
 
-/** A session ends after so long without use; its row also has an absolute end. */
+/** A session expires after this time without use; its row also has an absolute expiry. */
 export const SESSION_IDLE_MS = 30 * DAY
-/** How exactly the last use of a session is kept: a write per request would buy nothing. */
+/** The last use of a session is written at most this often: a write for each request would buy nothing. */
 const SESSION_TOUCH_MS = HOUR
 
 type CallerLookup = {
   /** SHA-256 of a session or service token. */
   hash: string | null
-  /** A user that is known already, by a JWT. */
+  /** A user who was identified by a JWT. */
   user_id: string | null
   store_id: string | null
 }
@@ -69,7 +69,7 @@ const lookUpCallers: Batch<CallerLookup, CallerRow> = (db, rows) =>
       left join sessions session on session.hash = decode(asked.hash, 'hex')
       left join service_tokens service on service.hash = decode(asked.hash, 'hex') and service.revoked_at is null
       left join users person on person.id = coalesce(asked.user_id, session.user_id) and person.erased_at is null
-      -- By the whole of its key: joined like the rest, it was looked for among all the members of the store.
+      -- A lateral join, by the whole primary key: a plain join read all members of the store.
       left join lateral (
              select store_id, role, permissions, xmin::text as version
                from members
@@ -102,13 +102,13 @@ export async function authenticate(
       return userCaller(instance, found, ip)
     case 'jwt':
       if (found.user_id) return userCaller(instance, found, ip)
-      // Erased since this node saw them last: whoever comes back is somebody new.
+      // The user was erased since this node cached the id: the same subject now gets a new user.
       evictFederatedUser(instance, lookup.user_id)
       return authenticate(db, instance, jwt, caches, credential, storeId, ip)
   }
 }
 
-/** Whether this is the token of a service that was met a moment ago. Before the moment is over it is met anew, beside the request. */
+/** Whether this is the token of a service in the cache. An entry about to expire is refreshed beside the request. */
 export function isCachedService(db: Db, cache: CallerCache<CallerRow>, hash: string): boolean {
   const name = cacheKey(hash, null)
   if (!cache.get(name)?.service_id) return false
@@ -128,7 +128,7 @@ async function cachedOrLookUp(db: Db, cache: CallerCache<CallerRow>, lookup: Cal
 async function lookUpAndCache(db: Db, cache: CallerCache<CallerRow>, lookup: CallerLookup): Promise<CallerRow> {
   const since = cache.generation()
   const found = await db.batched(lookUpCallers, lookup)
-  // Only what may: whoever was just let in must not wait for it.
+  // Only positive results are cached: a caller who was just given access must not wait for an entry to expire.
   if (found.service_id ?? (lookup.store_id === null ? found.user_id : found.member_store_id))
     cache.set(cacheKey(lookup.hash ?? lookup.user_id, lookup.store_id), found, since)
   return found
@@ -156,7 +156,7 @@ async function toLookup(
 }
 
 function keyCaller(instance: Instance, key: CachedKey | null, ip: string): Caller {
-  // A leaked secret in its grace still verifies, for the store's own back ends; here nobody gets in with it.
+  // A leaked secret in its grace period still verifies, for the store's back ends, but does not authenticate here.
   if (!key || refusalOf(key) || key.leaked) return fail('invalid_token')
   if (key.ip_allowlist && !isIpAllowed(key.ip_allowlist, ip)) return fail('forbidden_ip')
   return {
@@ -200,7 +200,7 @@ function isSessionAlive(found: CallerRow): boolean {
   return now() < found.session_expires_at && now() < addMs(found.session_used_at, SESSION_IDLE_MS)
 }
 
-/** Beside the request, not in its way: a lost touch costs at most an hour of thirty days. */
+/** Not awaited: a lost write costs at most an hour of the thirty days. */
 function touchSession(db: Db, found: CallerRow): void {
   if (now() < addMs(found.session_used_at, SESSION_TOUCH_MS)) return
   found.session_used_at = now()

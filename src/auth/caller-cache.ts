@@ -1,25 +1,24 @@
-// Who was known a moment ago. A caller who sends many requests is looked up once in a while, not for each of them; what
-// was taken away is refused at once by the node that took it away, and by every other node when the moment is over.
-// Nothing has to arrive for that: no message between nodes, no clock but this process's own.
+// A cache of authenticated callers with a TTL of 200 ms: a caller who sends many requests is not looked up for each of
+// them. A right that was taken away is refused at once by the node that made the change, which invalidates its cache, and
+// by every other node when its entries expire. That needs no message between nodes, and no clock but the process's own.
 //
-// What is kept is what the database said, not what followed from it: whether a session or a key has ended is asked anew
-// at every use.
+// An entry is the row as the database returned it; whether a session has expired is checked at every use.
 
-/** Every node refuses within 250 ms; this leaves 50 for the question itself. */
+/** Every node must refuse within 250 ms of a change; this leaves 50 ms for the lookup itself. */
 export const CALLER_TTL_MS = 200
 const MAX_CALLERS = 10_000
 
-/** Which changes there were, and when, as a question was asked. */
+/** The number of invalidations so far, and the time, taken before a lookup. */
 type Generation = { changes: number; at: number }
 
 export type CallerCache<Found> = {
   get(name: string): Found | undefined
-  /** True once in the second half of the moment: whoever hears it may ask anew beside the request, so that nobody waits. */
+  /** True once in the second half of an entry's life, for the caller to refresh it in the background. */
   needsRefresh(name: string): boolean
-  /** `since` is what `mark()` said before the question was asked: an answer older than a change is not kept. */
+  /** `since` is the generation taken before the lookup: a row read before an invalidation is not cached. */
   set(name: string, found: Found, since: Generation): void
   generation(): Generation
-  /** After every change that may touch what anyone may do. */
+  /** Called after every change that may affect anyone's rights. */
   invalidate(): void
 }
 

@@ -1,5 +1,5 @@
-// What the caller presented, read from the request before anything is looked up: exactly one credential, in the
-// Authorization header or in the session cookie, and never in the query string.
+// Reads the credential of a request, before anything is looked up: exactly one, in the Authorization header or in the
+// session cookie, and never in the query string.
 
 import { fail } from '../core/errors.ts'
 import { type TokenKind, tokenKind } from '../crypto/tokens.ts'
@@ -27,7 +27,7 @@ export type Presented = {
   cookie: string | undefined
 }
 
-/** A URL ends up in logs and histories: whoever puts a credential there is told so before anything else. */
+/** URLs end up in logs and histories, so a credential in the query string is refused before anything else. */
 export function checkQuery(query: Record<string, unknown>): void {
   if (QUERY_NAMES.some((name) => Object.hasOwn(query, name)))
     fail('invalid_request', { detail: 'A credential does not belong in the query string. Send it as a Bearer token.' })

@@ -1,5 +1,5 @@
-// A user of an identity provider is made at first sight. Afterwards the answer changes only when they are erased, so it is
-// kept in memory until somebody finds that they were.
+// Users of an identity provider are created at their first request. A user's id changes only when they are erased, so it is
+// cached without a TTL and evicted when a lookup finds them erased.
 
 import { now } from '../core/clock.ts'
 import { newId } from '../core/ids.ts'
@@ -44,7 +44,7 @@ async function findFederatedUser(db: Db, issuer: string, subject: string): Promi
   return user?.id ?? null
 }
 
-/** Two first requests at once make one user: the second finds what the first has made. */
+/** Of two first requests at once one creates the user, and the other finds it. */
 async function createFederatedUser(
   db: Db,
   instance: Instance,

@@ -1,7 +1,6 @@
-// Is this really GitHub's secret scanning that reports a key? It signs the bytes of the body (ECDSA on P-256 with SHA-256)
-// and names the key it signed with; the public keys are published. They are kept for an hour. A key id that is not among
-// them makes us look again, but nobody can make us look more than once a minute, and while they cannot be had the set we
-// have still counts.
+// Checks the signature of GitHub's secret scanning. It signs the body (ECDSA on P-256 with SHA-256) and names the key it
+// signed with; GitHub publishes the public keys. The set is cached for an hour. An unknown key id fetches it again, at most
+// once a minute; while it cannot be fetched, the cached set still counts.
 
 import { createPublicKey, type KeyObject, verify } from 'node:crypto'
 import { HOUR, MINUTE, now, SECOND } from '../core/clock.ts'
@@ -20,7 +19,7 @@ const MAX_BYTES = 64 * 1024
 const KEY_ID = /^[\x21-\x7e]{1,200}$/
 const SIGNATURE = /^[A-Za-z0-9+/]{8,200}={0,2}$/
 
-/** Without a URL nobody is believed. */
+/** Without a URL every report is refused. */
 export function newGithubSignatureCheck(url: string | null): SignatureCheck {
   if (url === null) return async () => fail('invalid_signature', { detail: 'Reports of GitHub are switched off here.' })
   const keyFor = remoteKeySet(url)
@@ -57,13 +56,13 @@ function remoteKeySet(url: string): (keyId: string) => Promise<KeyObject | undef
       })
       await underWay
     }
-    // The report may be true, but nobody can tell now.
+    // The signature cannot be checked without the keys: GitHub should try again later.
     if (keys === null) return fail('unavailable', { retryAfterSeconds: ASKED_AGAIN_MS / SECOND })
     return keys.get(keyId)
   }
 }
 
-/** Null when they cannot be had, or what was sent is no set of keys. */
+/** Null when the keys cannot be fetched, or the response is not a set of keys. */
 async function fetchKeys(url: string): Promise<KeySet | null> {
   try {
     const response = await fetch(url, {
@@ -91,7 +90,7 @@ async function readAtMost(response: Response, most: number): Promise<string | nu
   return Buffer.concat(chunks).toString()
 }
 
-/** `{public_keys: [{key_identifier, key}]}`. What is not a key on P-256 is left out. */
+/** `{public_keys: [{key_identifier, key}]}`. Keys that are not on P-256 are skipped. */
 function readKeys(sent: unknown): KeySet {
   const listed = (sent as { public_keys?: unknown } | null)?.public_keys
   const keys: KeySet = new Map()

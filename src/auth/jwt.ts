@@ -37,13 +37,13 @@ export async function jwtCheckFrom(config: Config): Promise<JwtCheck | null> {
   }
 }
 
-/** The library's types say it is text; what it checked is only that it is there. */
+/** The library types `sub` as a string, but checks only that it is present. */
 function isSubject(subject: unknown): subject is string {
   if (typeof subject !== 'string' || subject === '' || subject.length > 255) return false
   return subject.isWellFormed() && !subject.includes('\0')
 }
 
-/** The token may be good, but nobody can tell now. */
+/** The token cannot be checked while the provider's keys cannot be fetched. */
 function providerIsAway(errors: typeof import('jose').errors, error: unknown): boolean {
   if (error instanceof errors.JWKSTimeout || error instanceof errors.JWKSInvalid) return true
   return error instanceof errors.JOSEError ? error.code === 'ERR_JOSE_GENERIC' : true

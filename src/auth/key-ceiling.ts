@@ -1,5 +1,5 @@
-// A key does not reach beyond itself: what it makes, changes or takes the secret of cannot outlive it, and cannot be used
-// from where it cannot be used itself. (What it may do there is the grant ceiling's: see grant.ts.)
+// The ceiling of a key: a key that it creates, changes or rotates cannot outlive it, and cannot be used from addresses where
+// it cannot be used itself. (Permissions are the grant ceiling's: see core/grant.ts.)
 
 import type { Manager } from '../core/caller.ts'
 import { fail } from '../core/errors.ts'

@@ -1,6 +1,5 @@
-// What cannot be undone is done only by somebody who has just shown their password: a session that lies about, or was
-// stolen, is not enough. A user of an identity provider brings a token that lives for minutes; when they last signed in is
-// the provider's to ask.
+// Irreversible operations need a recent sign-in: a stolen or forgotten session is not enough. A user of an identity
+// provider brings a token that lives for minutes; asking them to sign in again is the provider's part.
 
 import type { UserCaller } from '../core/caller.ts'
 import { ago, MINUTE } from '../core/clock.ts'

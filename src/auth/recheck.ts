@@ -1,18 +1,18 @@
-// Between the moment a caller was met and the moment their change is written somebody may take their rights away. So a
-// change that needs a permission takes the store's lock, under which rights are changed, and then looks once more: is the
-// caller's record still the one we met? (A key has its revision. Of a member PostgreSQL numbers every version of the row
-// with the transaction that wrote it.)
-// If not they are met anew, and what they may do is asked again.
-// A key's row is held against its deletion only: whoever changes its rights needs the store's lock first, and whoever
-// writes down its use (keys/usage.ts) must neither wait for us nor we for them.
+// Between authentication and the change itself the caller's rights may be taken away. So a change that needs a permission
+// takes the store's lock, under which all rights are changed, and checks again that the caller's record is the one that was
+// authenticated: a key by its revision, a member by `xmin`, the transaction that wrote the row. If it is not, the request is
+// authenticated and authorized again.
+//
+// A key's row is locked against deletion only (`for key share`): changing its rights needs the store's lock anyway, and
+// writing its last use (keys/usage.ts) must not wait for us.
 
 import type { Manager, UserCaller } from '../core/caller.ts'
 import { type Db, sql } from '../db/db.ts'
 
-/** Thrown when the caller's rights are not what they were a moment ago. */
+/** Thrown when the caller's rights have changed since authentication. */
 export class CallerChanged extends Error {}
 
-/** Holds the caller's rights as they are until the transaction ends. The store first: everyone takes them in that order. */
+/** Keeps the caller's rights as they are until the transaction ends. Lock order: the store first, then its records. */
 export async function lockStoreAndRecheck(tx: Db, caller: Manager, storeId: string): Promise<void> {
   const store = await tx.one<{ frozen: boolean }>(sql`
     select frozen_at is not null as frozen
@@ -40,7 +40,7 @@ export async function lockStoreAndRecheck(tx: Db, caller: Manager, storeId: stri
 }
 
 /**
- * For what a user does without a permission: are they still there? Asked last in the transaction, after the locks of
+ * For changes that need no permission: checks that the user was not erased. Last in the transaction, after the locks of
  * stores and members, which is the order in which erasing a user takes them too.
  */
 export async function recheckUser(tx: Db, caller: UserCaller): Promise<void> {

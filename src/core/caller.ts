@@ -1,4 +1,4 @@
-// Who asks. Every request is made by one of these, or by nobody.
+// The caller of a request: a user, an API key, a service, or none.
 
 import type { Permission, Role } from './permissions.ts'
 
@@ -23,7 +23,7 @@ export type KeyCaller = {
   storeId: string
   permissions: Permission[]
   expiresAt: Date | null
-  /** Of the record we met: held against the one that is there when a change is written (see auth/recheck.ts). */
+  /** The revision of the key that was authenticated; compared with the current one before a change is written (auth/recheck.ts). */
   revision: number
   /** The number of the secret that was presented, and whether a newer one has replaced it. */
   secretNo: number

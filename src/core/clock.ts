@@ -1,4 +1,4 @@
-// Time comes from here and nowhere else, so that a test can live through an hour in a millisecond.
+// The one source of time, so that a test can move an hour ahead in a millisecond.
 
 let offsetMs = 0
 
@@ -11,7 +11,7 @@ export function now(): Date {
   return new Date(nowMs())
 }
 
-/** In milliseconds since 1970, where many are asked for. */
+/** Milliseconds since 1970, for hot paths that need no Date. */
 export function nowMs(): number {
   return Date.now() + offsetMs
 }
@@ -28,7 +28,7 @@ export function addMs(date: Date, ms: number): Date {
   return new Date(date.getTime() + ms)
 }
 
-/** For tests: moves this process's time by so much. Called with 0 it comes home. */
+/** For tests: moves this process's clock by `ms`; 0 resets it. */
 export function travel(ms: number): void {
   offsetMs = ms === 0 ? 0 : offsetMs + ms
 }

@@ -1,5 +1,4 @@
-// Every address that a name stands for at this moment. The one question we ask of the world's DNS, so that a test can
-// play its answers.
+// DNS lookups: all addresses of a host name. The only place that asks DNS, so that a test can fake its answers.
 
 import { lookup, Resolver } from 'node:dns/promises'
 
@@ -9,8 +8,8 @@ const PATIENCE_MS = 2_000
 const TRIES = 2
 
 /**
- * Asked by ourselves. The system's own look-up runs in a handful of threads that all names share: a few name servers that
- * never answer, and nobody's name is found any more.
+ * With c-ares, not the system's `getaddrinfo`: that one runs in a handful of threads shared by all lookups, so a few name
+ * servers that never answer would block every lookup.
  */
 export function newResolve(servers?: string[]): Resolve {
   const resolver = new Resolver({ timeout: PATIENCE_MS, tries: TRIES })

@@ -266,11 +266,11 @@ export const ERRORS = {
 
 export type ErrorCode = keyof typeof ERRORS
 
-/** One fault in what was sent: where, a stable code, a sentence, and perhaps a value that would do. */
+/** One fault of the input: a pointer to it, a stable code, a sentence, and perhaps a valid value. */
 export type Fault = { pointer: string; code: string; detail: string; example?: string }
 
 export type FailureDetails = {
-  /** Replaces the row's help with words about this very case. */
+  /** Replaces the row's help with text about this case. */
   detail?: string
   /** Members of the problem document beside the standard ones. */
   members?: Record<string, unknown>
@@ -298,7 +298,7 @@ export function fail(code: ErrorCode, details?: FailureDetails): never {
 
 const MAX_FAULTS = 32
 
-/** As many faults as anybody wants to read. */
+/** The first faults: more than a person wants to read are cut off. */
 export function limitFaults(faults: Fault[]): Fault[] {
   return faults.slice(0, MAX_FAULTS)
 }

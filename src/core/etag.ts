@@ -8,7 +8,7 @@ export function etagOf(revision: number): string {
   return `"r${revision}"`
 }
 
-/** Guards a change against one that came before it: `If-Match` must name the revision that is there now. */
+/** Guards against lost updates: `If-Match` must name the current revision. */
 export function checkIfMatch(ifMatch: string | null, revision: number): void {
   if (ifMatch === null || ifMatch.trim() === '*') return
   if (!ifMatch.split(',').some((tag) => tag.trim() === etagOf(revision))) fail('precondition_failed')

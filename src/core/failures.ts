@@ -1,4 +1,4 @@
-// What works in the background has nobody to tell when it fails. So each failure is counted, and the first of a minute is
+// Failures of background work. No request is there to report them to, so each one is counted, and the first of a minute is
 // logged.
 
 import type { Logger } from 'pino'

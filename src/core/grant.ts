@@ -1,10 +1,10 @@
-// The grant ceiling: nobody, user or key, gives a permission they do not hold.
+// The grant ceiling: no caller, user or key, grants a permission it does not hold.
 
 import { heldPermissions, type Manager } from './caller.ts'
 import { type Fault, fail } from './errors.ts'
 import { missingPermissions, type Permission, type Role } from './permissions.ts'
 
-/** Whoever holds everything today is not yet an owner: an owner holds what comes tomorrow too, and is never the last to go. */
+/** Holding every permission does not make an owner: an owner also holds permissions added later, and one always remains. */
 export function isOwner(caller: Manager): boolean {
   return caller.kind === 'user' && caller.member?.role === 'OWNER'
 }
@@ -15,7 +15,7 @@ export const OWNER_HOLDS_ALL: Fault = {
   detail: 'An owner holds every permission, always. Leave the permissions out, or choose another role.',
 }
 
-/** With the role they come with, where they come with one: only an owner makes another owner. */
+/** `role` is the role the permissions come with, if any: only an owner makes another owner. */
 export function checkGrant(caller: Manager, wanted: readonly Permission[], role?: Role): void {
   const lacking = missingPermissions(heldPermissions(caller), wanted)
   if (lacking.length > 0)

@@ -1,5 +1,4 @@
-// The catalogue of permissions, and what each role holds. One rule stands above all others, the grant ceiling:
-// nobody, user or key, gives a permission they do not hold.
+// The catalogue of permissions, and the permissions of each role. The grant ceiling (grant.ts) stands above both.
 
 export const BUILT_IN_PERMISSIONS = [
   'READ',
@@ -38,7 +37,7 @@ export function permissionsOf(all: readonly Permission[], role: Role, own: reado
   return inCatalogueOrder(all, own ?? ROLE_PERMISSIONS[role])
 }
 
-/** In the catalogue's order; what the operator took out of the catalogue is held by nobody any more. */
+/** In the catalogue's order. A permission that the operator removed from the catalogue counts for no one. */
 export function inCatalogueOrder(all: readonly Permission[], some: readonly Permission[]): Permission[] {
   return all.filter((permission) => some.includes(permission))
 }

@@ -31,7 +31,7 @@ export class ServerKeys {
     return hmac(this.#keys[purpose], ...parts)
   }
 
-  /** A key of its own for one sealed thing: HKDF over the purpose's key and whatever else must be known to open it. */
+  /** A key for one sealed value: HKDF over the purpose's key and `parts`, all of which are needed to open it. */
   deriveSealing(purpose: Purpose, salt: Uint8Array, ...parts: string[]): Buffer {
     const input = hmac(salt, this.#keys[purpose].toString('latin1'), ...parts)
     return hmac(input, `storekeeper/v1/${purpose}`, '\x01')
@@ -57,8 +57,8 @@ export function keysById(keyring: Keyring, kid: string): ServerKeys | null {
 }
 
 /**
- * Each part is led by its length, so that no two lists of parts ever look the same to the hash. Text is gathered and
- * handed over at once: each call into the hash costs more than the hashing.
+ * Each part is prefixed with its length, so that two different lists of parts never hash alike. Text is collected and
+ * passed in one call: each call into the hash costs more than the hashing.
  */
 function hmac(key: Uint8Array, ...parts: (string | Uint8Array)[]): Buffer {
   const mac = createHmac('sha256', key)

@@ -1,5 +1,5 @@
-// The server secret of an embedded database, in a file beside it, and the one before while it is being changed. A file is
-// written beside its place, brought to the disk and then put there, so that it is whole or not there at all: without the
+// The server secret of an embedded database, in a file beside it, and the previous one while the secret is being changed.
+// A file is written under another name, synced to disk and then renamed, so that it is complete or absent: without the
 // secret no key works and no address can be read.
 
 import { randomBytes } from 'node:crypto'

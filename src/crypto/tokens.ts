@@ -1,5 +1,5 @@
-// The text form of keys and tokens: `<prefix>_<kind>_` + base62 characters + 6 base62 characters of CRC-32 over all that stands before. The checksum
-// lets us (and anyone's secret scanner) refuse a mistyped token without asking the database.
+// The text form of keys and tokens: `<prefix>_<kind>_`, random base62 characters, and 6 base62 characters of CRC-32 over
+// all before. The checksum lets us (and anyone's secret scanner) refuse a mistyped token without asking the database.
 
 import { hash } from 'node:crypto'
 import { crc32 } from 'node:zlib'
@@ -36,7 +36,7 @@ export function tokenKind(prefix: string, text: string): TokenKind | null {
   return checksum(body) === text.slice(-CHECKSUM_LENGTH) ? (kind as TokenKind) : null
 }
 
-/** A key of a store, rather than a token of somebody. */
+/** An API key of a store, not a session, service or invitation token. */
 export function isKeyToken(prefix: string, text: string): boolean {
   const kind = tokenKind(prefix, text)
   return kind === 'prod' || kind === 'test' || kind === 'dev'

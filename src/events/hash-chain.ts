@@ -1,11 +1,11 @@
-// The hash chain of a store's events. Each hash is SHA-256 over a text of two lines, the hash before it in hexadecimal and
-// the event in canonical JSON, its position included; the hash before all holds the store's id. So whoever knows the last hash can tell whether
-// anything before it was altered, removed, inserted or moved, with nothing but the events themselves.
+// The hash chain of a store's events. Each hash is SHA-256 over a text of two lines, the previous hash in hexadecimal and
+// the event in canonical JSON, its position included; the genesis hash is made from the store's id. With the last hash and
+// the events alone one can tell whether anything before it was altered, removed, inserted or moved.
 
 import { hash } from 'node:crypto'
 import type { Event } from './schema.ts'
 
-/** What belongs to no store: accounts, sessions, service tokens. */
+/** The chain of events that belong to no store: accounts, sessions, service tokens. */
 export const SYSTEM_CHAIN = 'system'
 
 /** An event with its place. Outside a store `storeId` is null. */

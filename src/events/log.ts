@@ -1,22 +1,22 @@
-// The trail as it is read: events in the order of their positions, each position of a store taken once and none left out.
-// A position is given only after the event was committed (seal.ts), so whoever has read up to one has missed nothing
-// below it, and nothing below it ever changes.
+// Reading sealed events in the order of their positions. Positions of a store have no gaps and no repeats, and are given
+// only after the event was committed (seal.ts): a reader at a position has missed nothing below it, and nothing below it
+// ever changes.
 //
-// What others build on (the stream, webhooks):
+// The stream and webhooks build on:
 //
 //   readSealed(db, storeId, after, limit)   the events that follow a position, oldest first; 0 is before the first
 //   readHead(db, storeId)                   the last position and its hash
-//   news.on(told)                           told(storeId) whenever events of that store were sealed, at whichever node;
-//                                           told(null) when words may have been lost: look everywhere. Gives back what
-//                                           ends it.
+//   eventNotifier.subscribe(listener)       listener(storeId) when events of that store were sealed on any node;
+//                                           listener(null) when notifications may have been lost: check every store.
+//                                           Returns the function that unsubscribes.
 //
-// A word is a hint and can be lost or come twice; the position you have read up to is the truth.
+// A notification is a hint that can be lost or repeated; the position a reader has reached is authoritative.
 
 import { type Db, sql } from '../db/db.ts'
 import { genesis, type SealedEvent, SYSTEM_CHAIN } from './hash-chain.ts'
 import type { EventType } from './schema.ts'
 
-/** The sealing pass says the store's id here, in the transaction that seals. */
+/** The sealing pass notifies this channel with the store's id, in the transaction that seals. */
 export const EVENTS_CHANNEL = 'storekeeper_events'
 
 export type SealedRow = {
@@ -37,7 +37,7 @@ export function toEvent(row: Omit<SealedRow, 'hash'>): SealedEvent {
   return { seq: Number(seq), id, storeId: row.store_id, type, at: row.at.toISOString(), actor, subject, data }
 }
 
-/** Oldest first. For a store's id, or null for what belongs to no store. */
+/** Oldest first. `storeId` null: events that belong to no store. */
 export async function readSealed(
   db: Db,
   storeId: string | null,
@@ -69,7 +69,7 @@ export async function readHead(db: Db, storeId: string | null): Promise<Head> {
   return { seq: Number(row.seq), hash: row.hash, at: row.at.toISOString() }
 }
 
-/** The heads there are: of a store, of what belongs to none (null), or of all. */
+/** The heads of one store, of events outside stores (null), or of all chains. */
 export async function readHeads(db: Db, storeId?: string | null): Promise<(Head & { storeId: string | null })[]> {
   const chain = storeId === undefined ? null : (storeId ?? SYSTEM_CHAIN)
   const rows = await db.query<{ chain: string; seq: string; hash: string; at: Date }>(sql`
@@ -88,7 +88,7 @@ export async function readHeads(db: Db, storeId?: string | null): Promise<(Head 
 
 export type EventNotifier = {
   subscribe(listener: (storeId: string | null) => void): () => void
-  /** For whoever hears the words from the database (service.ts). */
+  /** Called for each notification from the database (service.ts). */
   publish(storeId: string | null): void
 }
 

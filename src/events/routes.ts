@@ -1,4 +1,4 @@
-// How HTTP speaks of what happened.
+// The routes of the audit trail.
 
 import type { Fault } from '../core/errors.ts'
 import { PageQuery } from '../core/pagination.ts'

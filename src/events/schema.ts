@@ -1,5 +1,5 @@
-// What can happen, and how it is told: one row for each type of event. The docs, the filters of the trail and a test of
-// every event the service writes are made from this table.
+// The types of events, one row each. The docs, the filters of the trail and a test of every event the service writes are
+// made from this table.
 
 import type { Static } from 'typebox'
 import type { IdKind } from '../core/ids.ts'
@@ -8,10 +8,10 @@ import { DateTime, Nullable, OneOf } from '../schema/fields.ts'
 import { Type } from '../schema/type.ts'
 
 type TypeRow = {
-  /** What its subject is. */
+  /** The kind of id in `subject`. */
   subject: IdKind
   about: string
-  /** What stands in `data`, with `?` what may be absent: names, never a secret and never the text of an address. */
+  /** The members of `data`, those that may be absent with a `?`. Never a secret, never the text of an address. */
   data: readonly string[]
 }
 

@@ -1,15 +1,13 @@
-// Gives each event its position and its hash, after it was committed. An id is given before the commit, so that ids alone
-// are no order one could read by: what commits late would be missed. Here one node at a time (an advisory lock, taken
-// anew for each pass, so that a node that dies holds up nobody) takes what has been committed since and appends it to
-// its store's chain. Writers know nothing of it and wait for nothing, and what they wrote is not touched: a position is
-// a row of its own.
+// Gives each committed event its position and its hash. Ids are assigned before the commit, so reading by id would miss
+// events that commit late. Instead one node at a time (an advisory lock, taken for each pass, so that a dead node blocks
+// no one) takes the events committed since the last pass and appends them to the chains of their stores. Writers do not
+// wait for it, and their rows are not touched: a position is a row of its own.
 //
-// The order is that of the transactions: what was committed before another began stands before it, whatever the clocks of
-// their nodes say. A transaction that is held open delays its own events and nobody else's.
+// Events are ordered by transaction: one committed before another began comes first, whatever the clocks of their nodes
+// say. A transaction that is held open delays its own events and no others.
 //
-// What waits is what the mark does not cover. The mark moves in the transaction that seals, so it is true on every node
-// and after every crash. It names the transactions that were under way, because below the oldest of them there may be
-// nothing new for hours while above it there is all the traffic.
+// The watermark (watermark.ts) says which events are sealed. It advances in the transaction that seals, so it is correct on
+// every node and after every crash.
 
 import { setTimeout as sleep } from 'node:timers/promises'
 import { isDeepStrictEqual } from 'node:util'
@@ -22,7 +20,7 @@ import { advance, type Position, parseSnapshot, type Watermark, watermarkAt } fr
 
 const LOCK = 7_320_001
 
-/** About 8 ms of this process: no request waits longer for it than that. */
+/** About 8 ms of CPU: no request waits longer than that for a pass. */
 const BATCH_SIZE = 500
 
 const PAUSE_MS = SECOND / 2
@@ -34,7 +32,7 @@ export function startSealing(db: Db, failed: ReportFailure): Sealer {
   let working = Promise.resolve()
 
   async function work(): Promise<void> {
-    // What is not sealed now is in the next pass.
+    // Events left over by a failed pass are sealed by the next one.
     const pass = () =>
       sealBatch(db).catch((error) => {
         failed('sealing', error)
@@ -66,7 +64,7 @@ export function startSealing(db: Db, failed: ReportFailure): Sealer {
 
 const PATIENCE_MS = 10 * SECOND
 
-/** All that is committed now; where another is at it, they are waited for. For the operator's commands. */
+/** Seals everything committed so far, or waits for the node that is doing it. For the operator's commands. */
 export async function sealAll(db: Db): Promise<void> {
   let end = performance.now() + PATIENCE_MS
   while ((await anyWaiting(db)) && performance.now() < end) {
@@ -77,13 +75,13 @@ export async function sealAll(db: Db): Promise<void> {
 
 const WAIT_MS = 20
 
-/** Moment and JSON as PostgreSQL writes them: there are thousands a second, and all that is done is to write them again. */
+/** Times and JSON stay text: there are thousands a second, and they are only written again. */
 type WaitingRow = Pick<SealedRow, 'id' | 'store_id' | 'type' | 'subject'> & { at: string; actor: string; data: string }
 
 async function sealBatch(db: Db): Promise<number> {
   if (!(await anyWaiting(db))) return 0
   const { count, restored } = await db.transaction(async (tx) => {
-    // In statements of their own: the second sees what the last who held the lock has done.
+    // Two statements, so that the second one sees what the previous holder of the lock has written.
     const [turn, { restored, ...watermark }] = await Promise.all([tryLock(tx), readWatermark(tx)])
     if (!turn || restored) return { count: 0, restored: turn && restored }
     const rows = await readNext(tx, watermark)
@@ -91,7 +89,7 @@ async function sealBatch(db: Db): Promise<number> {
     if (!last) return { count: 0, restored: false }
     const next = advance(watermark, parseSnapshot(last.snapshot), rows, BATCH_SIZE)
     await append(tx, rows.filter(isUnsealed), next)
-    // Where the mark cannot move on yet, nothing is gained by looking again at once.
+    // Where the watermark cannot advance yet, there is no point in another pass at once.
     return { count: isDeepStrictEqual(watermark, next) ? 0 : rows.length, restored: false }
   })
   return restored ? sealRestored(db) : count
@@ -111,7 +109,7 @@ function failWithoutWatermark(): never {
   throw new Error('The mark of sealing is missing.')
 }
 
-/** A node that falls silent in the middle, but does not die, loses its turn before anybody has waited for five seconds. */
+/** A node that hangs in the middle of a pass loses the lock after 2 s, before readers have waited for five. */
 async function tryLock(tx: Db): Promise<boolean> {
   const turn = await tx.one<{ mine: boolean }>(sql`
     select pg_try_advisory_xact_lock(${LOCK}) as mine,
@@ -119,7 +117,7 @@ async function tryLock(tx: Db): Promise<boolean> {
   return turn?.mine === true
 }
 
-/** A mark of another server, or above all transactions there have been, says nothing here: see sealMoved. */
+/** `restored`: the watermark is of another server, or above all transaction ids of this one (see sealRestored). */
 async function readWatermark(tx: Db): Promise<Watermark & { restored: boolean }> {
   const watermark = await tx.one<Watermark & { restored: boolean }>(sql`
     select tx::text, id, open,
@@ -133,8 +131,8 @@ async function readWatermark(tx: Db): Promise<Watermark & { restored: boolean }>
 type NextRow = WaitingRow & { tx: string; sealed: boolean; snapshot: string }
 
 /**
- * The next events that the mark does not cover, and what was to be seen when they were read. One that is sealed already is
- * among them only after a move, when transactions have the numbers of old ones.
+ * The next events above the watermark, and the snapshot they were read in. One that is sealed already is among them only
+ * after a restore, when new transactions reach the ids of old ones.
  */
 function readNext(tx: Db, watermark: Watermark): Promise<NextRow[]> {
   return tx.query<NextRow>(sql`
@@ -175,7 +173,7 @@ function isUnsealed(row: NextRow): boolean {
   return !row.sealed
 }
 
-/** Every chain goes on from its head, and the mark moves. */
+/** Appends the events to their chains, and advances the watermark. */
 async function append(tx: Db, rows: WaitingRow[], watermark: Watermark): Promise<void> {
   const heads = await readHeads(tx, new Set(rows.map(chainOf)))
   const write = newWriter()
@@ -235,7 +233,7 @@ async function readHeads(tx: Db, chains: Set<string>): Promise<Map<string, { seq
   return new Map(rows.map(({ chain, seq, hash }) => [chain, { seq: Number(seq), hash }]))
 }
 
-/** An event as log.ts shows it, in canonical form: its members in the order of their names. Who acts, acts often. */
+/** An event as log.ts returns it, in canonical form: members in the order of their names. Actors repeat, so they are cached. */
 function newWriter(): (row: WaitingRow, seq: number) => string {
   const actors = new Map<string, string>()
   return (row, seq) => {
@@ -252,7 +250,7 @@ function showTime(text: string): string {
   return `${text.slice(0, 10)}T${text.slice(11, 19)}.${text.slice(20, -3).slice(0, 3).padEnd(3, '0')}Z`
 }
 
-/** Written as PostgreSQL reads it. The driver would go over each element several times. */
+/** As an array literal: the driver would escape each element several times. */
 function arrayOf(values: (string | number)[]): string {
   return `{${JSON.stringify(values).slice(1, -1)}}`
 }
@@ -261,8 +259,8 @@ const SCAN_PAGE = 1_000
 const MAX_TRIES = 10
 
 /**
- * To be done before anybody writes: what came along from another server stands before all that is written here. Where
- * several nodes start, one does it and the others wait.
+ * Must finish before the first write: events from before a restore are sealed before new ones. When several nodes start,
+ * one does it and the others wait.
  */
 export async function sealAfterRestore(db: Db, say: (line: string) => void): Promise<void> {
   const isRestored = async () => (await readWatermark(db)).restored
@@ -273,7 +271,7 @@ export async function sealAfterRestore(db: Db, say: (line: string) => void): Pro
     try {
       await sealRestored(db)
     } catch (error) {
-      // A moment's trouble with the database should not cost the start.
+      // A passing fault of the database should not fail the start.
       if (tries === MAX_TRIES) throw error
       tries += 1
     }
@@ -282,15 +280,15 @@ export async function sealAfterRestore(db: Db, say: (line: string) => void): Pro
 }
 
 /**
- * A dump that was restored on another server brings the numbers of that server's transactions along, and here they begin
- * anew, often far below the mark. So everything is looked through, once, for what has no seal, in one transaction that sees one
- * moment; the mark is that moment. Later, when transactions here reach the numbers of old ones, the pass meets those
- * again, finds them sealed, and goes on.
+ * A dump restored on another server contains transaction ids of the old server, while the new one counts from its own,
+ * often far below the watermark. So all events are scanned once for unsealed ones, in one transaction with one snapshot, and
+ * the watermark is set to that snapshot. When transactions here later reach the old ids, the pass reads those events again,
+ * finds them sealed, and goes on.
  */
 async function sealRestored(db: Db): Promise<number> {
   return db.transaction(async (tx) => {
     await tx.query(sql`set transaction isolation level repeatable read`)
-    // Another may have done it meanwhile.
+    // Another node may have done it meanwhile.
     if (!(await tryLock(tx)) || !(await readWatermark(tx)).restored) return 0
     const moment = await tx.one<{ snapshot: string }>(sql`select pg_current_snapshot()::text as snapshot`)
     const watermark = watermarkAt(parseSnapshot(moment?.snapshot ?? ''))

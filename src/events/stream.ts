@@ -1,10 +1,9 @@
-// The trail live, as server-sent events. Thousands may listen and mostly nothing happens, so waiting costs a timer and no
-// question to the database: a word from the sealing pass wakes the streams of its store, and those that stand at the
-// same position share one read. Words can be lost, so once in a while one question asks for the ends of all chains that
-// anyone waits for.
+// The trail live, as server-sent events. Thousands of streams may be open while little happens, so waiting costs a timer and
+// no query: a notification from the sealing pass wakes the streams of its store, and streams at the same position share
+// one read. Notifications can be lost, so every two seconds one query reads the heads of all chains that are followed.
 //
-// A stream reads only when what it gave was taken, so a slow reader holds one page at most; http/ cuts off who takes too
-// long. Whether the listener still may is asked before anything is given, and every few seconds while nothing is.
+// A stream reads the next page only when the last one was sent, so a slow reader holds one page at most; http/ cuts off
+// readers that take too long. Authorization is checked again before anything is sent, and every few seconds in between.
 
 import { SECOND } from '../core/clock.ts'
 import { type Db, sql } from '../db/db.ts'
@@ -14,14 +13,14 @@ import { type EventNotifier, readSealed } from './log.ts'
 const PAGE = 100
 const LOOK_MS = 2 * SECOND
 const ASK_AGAIN_MS = 3 * SECOND
-/** Whoever is due in the same quarter of a second asks in the same statement. */
+/** Streams due in the same quarter of a second are checked in one batch. */
 const TOGETHER_MS = SECOND / 4
-/** A heartbeat comes at least every 15 seconds: whenever the next look would be too late for it. */
+/** A comment is sent at least every 15 seconds: as soon as the next check would come too late for it. */
 const HEARTBEAT_MS = 15 * SECOND - ASK_AGAIN_MS - TOGETHER_MS
-/** How long a reader waits before it comes back, spread so that not all come back at once. */
+/** How long a reader waits before it reconnects, spread so that they do not all reconnect at once. */
 const RETRY_MS = { least: 1_000, spread: 3_000 }
 
-/** `notifications` counts what was heard; `seen` is the end of the chain at the last look. */
+/** `notifications` counts those received; `seen` is the head of the chain at the last poll. */
 type Channel = { storeId: string; streams: number; notifications: number; seen: number; wake: Set<() => void> }
 
 export type EventFeed = {
@@ -48,7 +47,7 @@ export function newEventFeed(db: Db, eventNotifier: EventNotifier): EventFeed {
       wake(channel)
     }
   }
-  // Without the database there is nothing to tell: the next look finds it.
+  // A failed poll is made up for by the next one.
   const lookQuietly = () => void look().catch(() => {})
   const timer = setInterval(lookQuietly, LOOK_MS).unref()
   const stop = eventNotifier.subscribe((storeId) => {
@@ -89,7 +88,7 @@ function readEnds(db: Db, chains: string[]): Promise<{ chain: string; seq: strin
      where chain = any(${chains})`)
 }
 
-/** `unknown` while the database is away. */
+/** `unknown` while the database cannot be reached. */
 export type AuthorizationProbe = () => Promise<'yes' | 'no' | 'unknown'>
 
 type Subscription = {
@@ -134,7 +133,7 @@ export async function* streamEvents(feed: EventFeed, subscription: Subscription)
   }
 }
 
-/** Until a word comes, or it is time to ask again. */
+/** Until a notification comes, or it is time to check the authorization again. */
 function pause(channel: Channel, closing: AbortSignal): Promise<void> {
   return new Promise((resolve) => {
     const over = () => {
@@ -151,7 +150,7 @@ function pause(channel: Channel, closing: AbortSignal): Promise<void> {
 
 const messages = new WeakMap<SealedEvent, string>()
 
-/** Without a name of its own, so that a browser's `onmessage` hears every type. Written once for all who listen. */
+/** No `event:` line, so that a browser's `onmessage` receives every type. Serialized once for all streams. */
 function asMessage(event: SealedEvent & { hash?: string }): string {
   const known = messages.get(event)
   if (known) return known

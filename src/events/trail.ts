@@ -1,5 +1,5 @@
-// The audit trail of a store, a page at a time, newest first. Pages are cut by position: what is sealed while somebody
-// turns them stands above where they began, so that nothing is missed and nothing comes twice.
+// The audit trail of a store, a page at a time, newest first. Pages are cut by position: events sealed while a reader turns
+// the pages have higher positions, so nothing is missed and nothing comes twice.
 
 import { setTimeout as sleep } from 'node:timers/promises'
 import { type Fault, fail } from '../core/errors.ts'
@@ -33,7 +33,7 @@ export async function listEvents(
   })
 }
 
-/** As the API shows it. Here it always has a store. */
+/** As the API shows it; events of a trail always have a store. */
 function showEvent(row: Omit<SealedRow, 'hash'>): Event {
   const { seq: _, ...event } = toEvent(row)
   return event as Event
@@ -42,7 +42,7 @@ function showEvent(row: Omit<SealedRow, 'hash'>): Event {
 type Wanted = { storeId: string; types: EventType[] | null; subject: string | undefined; below: string; most: number }
 
 function find(db: Db, { storeId, types, subject, below, most }: Wanted): Promise<SealedRow[]> {
-  // One thing has few events: its types are picked from those.
+  // One subject has few events: types are filtered among those.
   if (subject !== undefined)
     return db.query<SealedRow>(sql`
       select event.id, event.store_id, event.type, event.at, event.actor, event.subject, event.data, seal.seq
@@ -54,7 +54,7 @@ function find(db: Db, { storeId, types, subject, below, most }: Wanted): Promise
          and (${types}::text[] is null or seal.type = any(${types}))
        order by seal.seq desc
        limit ${most}`)
-  // Of each type the newest, and of those the newest: no index has several types in one order.
+  // The newest of each type, then the newest of those: no index has several types in one order.
   if (types)
     return db.query<SealedRow>(sql`
       select found.*
@@ -100,11 +100,11 @@ const UNKNOWN_TYPE = {
   example: 'key.*',
 }
 
-/** A webhook tells of an event before it has its position; it is waited for, and so often. */
+/** A webhook may deliver an event before it has its position: then the position is polled for. */
 const WAIT_MS = 200
 const MAX_WAITS = 25
 
-/** Where somebody stopped reading: the position of the last event they have. */
+/** The position of the last event a reader has. */
 export async function positionOf(db: Db, storeId: string, eventId: string): Promise<number> {
   if (!isId('evt', eventId)) failUnknown()
   for (let waits = 0; waits < MAX_WAITS; waits++) {

@@ -9,7 +9,7 @@ export function exportLine(event: SealedEvent & { hash: string }): string {
   return canonical(event)
 }
 
-/** A head that was kept: of which chain and at which position, where that was kept too. */
+/** A head that was kept outside the service, with its chain and position where they are known. */
 export type Anchor = { chain: string | null; seq: number | null; hash: string }
 
 /** `anchoredUpTo` is the last position that a head vouches for; null without a head. */
@@ -17,7 +17,7 @@ export type ChainReport =
   | { sound: true; events: number; hash: string; chain: string | null; anchoredUpTo: number | null }
   | { sound: false; line: number; finding: string }
 
-/** Whether the chain is sound cannot be told from what was given. */
+/** The input is not enough to tell whether the chain is sound. */
 export class Inconclusive extends Error {}
 
 export async function verifyChain(
@@ -69,7 +69,7 @@ export async function verifyChain(
 }
 
 type Heads = {
-  /** False where a head was kept of this position, and is another. */
+  /** False when an anchor of this position has another hash. */
   matches(seq: number, hash: string): boolean
   upTo(): number | null
   left(): Anchor | undefined
@@ -102,7 +102,7 @@ function broken(line: number, finding: string): ChainReport {
   return { sound: false, line, finding }
 }
 
-/** Null for what the export cannot have written: more or fewer members, another spelling, a name twice. */
+/** Null for a line the export cannot have written: other members, another spelling, a repeated name. */
 function readLine(text: string): { event: SealedEvent; sealed: string } | null {
   try {
     const { hash, ...event } = JSON.parse(text)

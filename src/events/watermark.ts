@@ -2,10 +2,10 @@
 // wrote them. The watermark is a position in that order: everything up to it is sealed, except for transactions that were
 // still open when it was set, and those are listed with a position of their own.
 
-/** A place among events in the order of their transactions. */
+/** A position in the order of transactions. */
 export type Position = { tx: string; id: string }
 
-/** All up to the place is sealed, but for the transactions that were open, and of those all up to their own place. */
+/** Everything up to the position is sealed, except for open transactions, which are sealed up to their own positions. */
 export type Watermark = Position & { open: Position[] }
 
 type Snapshot = { end: string; open: string[] }
@@ -20,16 +20,16 @@ export function watermarkAt({ end, open }: Snapshot): Watermark {
   return { tx: end, id: '', open: open.map((tx) => ({ tx, id: '' })) }
 }
 
-/** What is covered when these rows, the first that were not, have been sealed. */
+/** The watermark after `rows`, the first ones above it, have been sealed. */
 export function advance(watermark: Watermark, seen: Snapshot, rows: Position[], max: number): Watermark {
   const last = rows.at(-1)
   if (!last || rows.length < max) return watermarkAt(seen)
   const { tx } = last
-  // Rows of a transaction that is open here were brought from elsewhere under its number: its own are still to come.
+  // Rows of a transaction that is still open here came with a restore, under the same id: its own rows are still to come.
   const id = seen.open.includes(tx) ? '' : last.id
   if (!isBefore(tx, watermark.tx))
     return { tx, id, open: watermarkAt(seen).open.filter((open) => isBefore(open.tx, tx)) }
-  // Not even through with what was open: it goes on from here.
+  // The rows did not get past the open transactions: the next pass goes on from here.
   const stillOpen = watermark.open.filter(
     (open) => isBefore(tx, open.tx) || (open.tx !== tx && seen.open.includes(open.tx)),
   )

@@ -1,15 +1,15 @@
-// What happened, written in the transaction of the change itself: when the change is there, so is its event, and when
-// it was rolled back there is none. No secret and no text of an address stands in an event.
+// Writes events in the transaction of the change itself: a committed change always has its event, and one that was rolled
+// back has none. No secret and no text of an address is ever in an event.
 
 import { now } from '../core/clock.ts'
 import { newId } from '../core/ids.ts'
 import { type Db, type Sql, sql } from '../db/db.ts'
 import type { EventType } from './schema.ts'
 
-/** Who did it: the caller, and the credential and address they used. */
+/** The caller, with the credential and address they used. */
 export type Actor = { kind: string; id: string; ip: string | null; sessionId?: string | null }
 
-/** For what nobody asked for: the service does it by itself. */
+/** The actor of what the service does by itself. */
 export const SYSTEM: Actor = { kind: 'system', id: 'storekeeper', ip: null }
 
 export type EventRow = {
@@ -38,7 +38,7 @@ export async function writeEvents(tx: Db, events: EventRow[]): Promise<void> {
   if (events.length > 0) await tx.query(insertion(events))
 }
 
-/** The same as the last that is done in a transaction: it travels with the commit. */
+/** As the last statement of a transaction: it is sent together with the commit. */
 export function writeEventWithCommit(tx: Db, event: EventRow): void {
   tx.last(insertion([event]))
 }

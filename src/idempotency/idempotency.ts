@@ -1,10 +1,10 @@
-// A request that is sent again gets the answer it would have got, and nothing is done twice.
+// A request that is sent again with the same Idempotency-Key gets the stored response, and nothing is done twice.
 //
-// What was answered is kept for 24 hours, in the same transaction as the change. The row is found by a keyed hash of the
+// A response is stored for 24 hours, in the same transaction as the change. The row is found by a keyed hash of the
 // caller and the Idempotency-Key; neither of them is stored. The answer is sealed under a key made from the server
-// secret, the Idempotency-Key and, where the answer holds a once-only secret, the caller's own credential: whoever has
-// the database and the server secret still cannot open it. What a user is answered otherwise is sealed under their own
-// key as well, and so goes with them when they are erased. See docs/decisions/sealed-retries.md.
+// secret, the Idempotency-Key and, where the answer holds a once-only secret, the caller's own credential: with
+// the database and the server secret alone it cannot be opened. Other responses to a user are sealed under the user's own
+// key as well, and so become unreadable when the user is erased. See docs/decisions/sealed-retries.md.
 
 import type { Credential } from '../auth/credential.ts'
 import type { Caller } from '../core/caller.ts'
@@ -26,7 +26,7 @@ export type IdempotentRequest = {
   callerId: string
   /** What the caller must present again for a once-only secret; null for a caller that has nothing lasting. */
   credential: string | null
-  /** A user's own key, under which their answers are sealed: erased with the user, they open for nobody. */
+  /** The user's own data key, under which responses to them are sealed: when the user is erased, so are these. */
   userKey: (() => Buffer) | null
   key: string
   method: string
@@ -36,7 +36,7 @@ export type IdempotentRequest = {
   revealsSecret: boolean
 }
 
-/** Thrown by a change that finds its Idempotency-Key taken: the answer is in the database. */
+/** Thrown by a change whose Idempotency-Key has a stored response already. */
 export class AlreadyAnswered extends Error {}
 
 const VISIBLE = /^[\x21-\x7e]{1,255}$/
@@ -48,7 +48,7 @@ export function parseIdempotencyKey(header: string | undefined): string | null {
   return VISIBLE.test(bare) ? bare : fail('invalid_idempotency_key')
 }
 
-/** A JWT does not last, so its subject stands for it, and the Idempotency-Key alone must be hard to guess. */
+/** A JWT is short-lived, so its subject stands in for it; then the Idempotency-Key alone must be hard to guess. */
 export function lastingCredential(credential: Credential, caller: Caller, key: string): string | null {
   if (credential.kind !== 'jwt') return credential.token
   return isStrong(key) ? caller.id : null
@@ -93,7 +93,7 @@ export function toStoredResponse(
   return { ...row, salt: Buffer.from(salt).toString('hex'), sealed: sealed.toString('hex') }
 }
 
-/** First in the transaction of a change: of requests that run side by side one goes on, the others are told to wait. */
+/** First in the transaction of a change: of concurrent requests one goes on, the others fail with `idempotency_in_progress`. */
 export async function claim(tx: Db, request: IdempotentRequest): Promise<void> {
   const lookups = lookupsOf(request)
   const [found] = await tx.query<{ free: boolean; answered: boolean }>(sql`
@@ -103,7 +103,7 @@ export async function claim(tx: Db, request: IdempotentRequest): Promise<void> {
   if (!found?.free) fail('idempotency_in_progress', { retryAfterSeconds: 1 })
 }
 
-/** While the server secret is being changed, an answer may lie under the one before, where no new row runs into it. */
+/** While the server secret is being changed, a response may be stored under the previous one, where no unique index finds it. */
 export async function checkUnderPreviousSecret(db: Db, request: IdempotentRequest): Promise<void> {
   const { previous } = request.keyring
   if (!previous) return
@@ -139,7 +139,7 @@ type ResponseRow = {
   created_at: Date
 }
 
-/** What was answered before, or null when that was so long ago that the request may run anew. */
+/** The stored response, or null when it is too old and the request may run again. */
 export function replay(db: Db, request: IdempotentRequest): Promise<WireResponse | null> {
   return db.transaction(async (tx) => {
     const row = await tx.one<ResponseRow>(sql`
@@ -156,7 +156,7 @@ export function replay(db: Db, request: IdempotentRequest): Promise<WireResponse
     if (!keys || !fingerprintOf(keys, request).equals(row.fingerprint)) return fail('idempotency_mismatch')
     const sent = unsealResponse(keys, request, row)
     if (!sent) return fail('secret_no_longer_available', { members: { resource: { id: row.resource_id } } })
-    // Only what was really shown is counted: another session of the same user uses nothing up.
+    // Counted only when the secret was shown: a replay that another session of the user could not open does not count.
     if (row.once_only)
       await tx.query(sql`update remembered_answers set openings = openings + 1 where lookup = ${row.lookup}`)
     return sent
@@ -173,12 +173,12 @@ function unsealResponse(keys: Keyring['current'], request: IdempotentRequest, ro
     const headers = JSON.parse(text.slice(0, end))
     return { status: row.status, headers, body: text.slice(end + 1), resourceId: row.resource_id }
   } catch {
-    // Another credential of the same caller: what it would open is not for it.
+    // Sealed under another credential of the same caller.
     return null
   }
 }
 
-/** House-keeping: once the hour is over nobody can open a secret any more, and after a day the row goes. */
+/** Maintenance: after an hour the secrets in stored responses are destroyed, after a day the rows are deleted. */
 export async function purgeResponses(db: Db): Promise<void> {
   await db.query(sql`
     update remembered_answers
@@ -187,14 +187,14 @@ export async function purgeResponses(db: Db): Promise<void> {
        and salt is not null
        and created_at < ${ago(SECRET_REPLAY_MS)}`)
   await db.transaction(async (tx) => {
-    // Its index is one of ranges of pages, which is read by a bitmap or not at all.
+    // The index on created_at is a BRIN index, which only a bitmap scan can use.
     await tx.query(sql`set local enable_bitmapscan = on`)
     await tx.query(sql`delete from remembered_answers where created_at < ${ago(REPLAY_MS + MINUTE)}`)
   })
 }
 
 /**
- * Ends the retries of what made these: called when a key is used for the first time, rotated or revoked, and when an
+ * Makes the secrets of these resources unavailable to retries: called when a key is used for the first time, rotated or revoked, and when an
  * invitation is accepted or withdrawn.
  */
 export async function destroyReplayableSecrets(db: Db, resourceIds: string[]): Promise<void> {
@@ -242,7 +242,7 @@ function sealingKey(
   return keys.deriveSealing('idempotency-seal', salt, request.key, request.callerId, ...userKey)
 }
 
-/** The sealed answer belongs to this caller, request, resource, status and hour, and opens for no other. */
+/** The sealed response is bound to this caller, request, resource, status and hour. */
 function boundTo(
   request: IdempotentRequest,
   row: { status: number; resource_id: string | null; created_at: Date },

@@ -66,7 +66,7 @@ export async function changePassword(
   const faults: Fault[] = []
   checkPassword(change.newPassword, caller.email, '#/newPassword', faults)
   if (faults.length > 0) failInput(faults)
-  // The failure must stay written, so it is not counted inside the transaction that it would roll back.
+  // A failed attempt must stay committed, so it is not counted inside the transaction that it would roll back.
   const { outcome, stored } = await passwordSlots(() =>
     db.transaction(async (tx) => {
       await idempotency?.claim(tx)
@@ -75,7 +75,7 @@ export async function changePassword(
           from users
          where id = ${caller.id}`)
       const stored = user?.password_hash ?? null
-      // Counted by the user, not by the e-mail: who guesses at the door must not lock out who is inside.
+      // Failures are counted for the user id, not the e-mail: failed sign-ins must not lock out a signed-in user.
       return {
         outcome: await attemptPassword(tx, instance, caller.id, caller.ip, stored, change.currentPassword),
         stored,
@@ -85,7 +85,7 @@ export async function changePassword(
   if (outcome !== 'right') failAttempt(outcome)
   const passwordHash = await hashPassword(change.newPassword)
   await db.transaction(async (tx) => {
-    // Of two changes at once one wins: for the other the current password is no longer current.
+    // Of two concurrent changes one wins: for the other the current password is no longer right.
     const changed = await tx.query(sql`
       update users
          set password_hash = ${passwordHash}, updated_at = ${now()}
@@ -93,7 +93,7 @@ export async function changePassword(
          and password_hash = ${stored}
    returning id`)
     if (changed.length === 0) {
-      // Perhaps the change that came first was this very request, sent twice.
+      // The change that came first may have been this same request, sent twice.
       await idempotency?.claim(tx)
       fail('invalid_credentials')
     }

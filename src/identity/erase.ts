@@ -1,9 +1,9 @@
-// To be forgotten. The user's own key is destroyed, and with it the text of every address, wherever a copy lies; e-mail,
-// name, password and sessions go. What stays is a row with an id and nothing else, so that events, keys and the country,
+// Erasing a user. Their data key is destroyed, and with it the text of every address, wherever a copy lies; e-mail,
+// name, password and sessions go. A row with an id and nothing else remains, so that events, keys and the country,
 // state and postal code of an address that an invoice points at go on making sense.
 //
-// The locks come in the order that everyone takes them in: stores, members, the user. What came to be before the last of
-// them was held is seen then, and the request begins anew (`CallerChanged`); what comes after finds the user gone.
+// Locks are taken in the common order: stores, members, the user. A change committed before the last lock is held is seen
+// then, and the request starts again (`CallerChanged`); a change that comes later finds the user erased.
 
 import { keysCreatedBy, revokeKeys } from '../auth/made-keys.ts'
 import { checkRecentSignIn } from '../auth/recent-sign-in.ts'
@@ -38,10 +38,10 @@ export async function eraseUser(
   await writeEvents(tx, [...stores.map(left), newEvent(caller, null, 'user.erased', caller.id, { keys: cascade })])
 }
 
-/** What the user is in a store that is not deleted. */
+/** The user's membership in a store that is not deleted. */
 type Store = { id: string; name: string; role: Role; permissions: Permission[] | null; owners: number }
 
-/** The user's stores, their part in them, and the user: nobody changes any of it until the transaction ends. */
+/** Locks the user's stores, memberships, sessions and the user until the transaction ends. */
 async function lockAll(tx: Db, caller: UserCaller): Promise<Store[]> {
   const locked = await tx.query<{ id: string }>(sql`
     select id
@@ -87,7 +87,7 @@ function storesOf(tx: Db, caller: UserCaller): Promise<Store[]> {
      order by store.id`)
 }
 
-/** A store keeps at least one owner: whoever is the last hands it over or deletes it first. */
+/** A store keeps at least one owner: the last one hands it over or deletes it first. */
 function requireOtherOwners(stores: Store[]): void {
   const orphaned = stores.filter(({ role, owners }) => role === 'OWNER' && owners < 2)
   if (orphaned.length > 0)
@@ -98,7 +98,7 @@ function requireOtherOwners(stores: Store[]): void {
     })
 }
 
-/** Only where they may revoke keys today: leaving is no way to take more than one's own away. */
+/** Only in stores where they hold MANAGE_KEYS: erasing oneself must not allow more than one could do before. */
 async function revokeTheirKeys(tx: Db, instance: Instance, caller: UserCaller, stores: Store[]): Promise<void> {
   for (const { id: storeId, role, permissions } of stores) {
     if (!permissionsOf(instance.permissions, role, permissions).includes('MANAGE_KEYS')) continue
@@ -107,7 +107,7 @@ async function revokeTheirKeys(tx: Db, instance: Instance, caller: UserCaller, s
   }
 }
 
-/** Open ones end; of all of them the e-mail goes. */
+/** Open invitations to the user are withdrawn, and the e-mail is deleted from all of them. */
 async function eraseInvitations(tx: Db, caller: UserCaller): Promise<void> {
   await withdrawInvitations(tx, caller, sql`email = ${caller.email}`)
   // Two statements: with an "or" every invitation of every store would be read.

@@ -8,10 +8,10 @@ import { newSemaphore } from '../limits/semaphore.ts'
 
 export const PAGE = 500
 
-/** Pages are read two at a time, whoever asks. More exports than can wait here are never under way. */
+/** Two pages are read at a time on a node. The number of concurrent exports stays far below the waiting limit. */
 export const exportSlots = newSemaphore(2, 1_000)
 
-/** Newest first, until there is no more. `read` gives the rows below a place, and `placeOf` says where a row stands. */
+/** Newest first, until there are no more. `read` returns the rows below a position, `placeOf` the position of a row. */
 export async function* pagesOf<Row, Item>(
   db: Db,
   caller: UserCaller,
@@ -31,10 +31,10 @@ export async function* pagesOf<Row, Item>(
   }
 }
 
-/** After every id. */
+/** Sorts after every id. */
 export const LAST = '~'
 
-/** Whoever takes long to read may have been signed out or erased meanwhile, and hears no more. */
+/** During a long export the user may have signed out or been erased: then it ends. */
 async function recheckSession(db: Db, caller: UserCaller): Promise<void> {
   const there = await db.one(sql`
     select id

@@ -1,9 +1,9 @@
-// All that is held about a user, for the user: every list whole, each read a page at a time as the answer is sent (see
-// http/json-stream.ts), so that whoever has very much costs no more memory than a page, and nobody's transaction stays open. Each
-// list is found by an index that leads to this user's rows and to no others.
+// Exports everything held about a user. Lists are complete and read a page at a time as the response is sent
+// (http/json-stream.ts), so a large export needs no more memory than a page and keeps no transaction open. Each list is read
+// through an index on the user.
 //
-// Between two pages the world goes on. What moves meanwhile (an address that is deleted becomes a version, a default
-// becomes one that was) moves to a list that is read later: it may be told twice, and is never missed.
+// Data may change between two pages. A record that moves meanwhile (a deleted address becomes a version, a default becomes a
+// former default) moves to a list that is read later: it may appear twice, and is never missed.
 //
 // The addresses are another resource's, but they are this user's: they are read here with plain SQL and opened with the
 // user's own key.
@@ -190,7 +190,7 @@ type AddressRow = {
   updated_at: Date
 }
 
-/** In every store, also where the user has no part any more. */
+/** In every store, also where the user is no longer a member. */
 function addressesOf(db: Db, instance: Instance, caller: UserCaller) {
   const read = (below: string) =>
     db.query<AddressRow>(sql`
@@ -213,7 +213,7 @@ function addressesOf(db: Db, instance: Instance, caller: UserCaller) {
 
 type VersionRow = Omit<AddressRow, 'is_default' | 'updated_at'> & { at: Date; until: Date }
 
-/** What they were, also of those that were deleted. */
+/** Former versions, also of deleted addresses. */
 function versionsOf(db: Db, instance: Instance, caller: UserCaller) {
   const read = (below: string) => {
     const [id, version = '0'] = below.split(' ')
@@ -278,7 +278,7 @@ function showEvent(row: EventRow) {
   return { id: row.id, storeId: row.store_id, type: row.type, at: row.at.toISOString(), subject: row.subject }
 }
 
-/** What the user did, in every store and in none. */
+/** Events caused by the user, in every store and outside stores. */
 function eventsOf(db: Db, caller: UserCaller) {
   const read = (below: string) =>
     db.query<EventRow & { ip: string | null }>(sql`
@@ -296,12 +296,12 @@ type Others = EventRow & {
   data: Record<string, unknown>
 }
 
-/** Whoever it was, and where they came from, is theirs. */
+/** Without the actor: who it was, and from which address, is personal data of another user. */
 function showOthers(row: Others) {
   return { ...showEvent(row), by: row.kind, data: row.data }
 }
 
-/** What others did to the user, then to invitations sent to them. */
+/** Events about the user caused by others, then those about invitations sent to them. */
 async function* eventsByOthers(db: Db, caller: UserCaller) {
   const aboutUser = (below: string) =>
     db.query<Others>(sql`
@@ -318,7 +318,7 @@ async function* eventsByOthers(db: Db, caller: UserCaller) {
   for await (const ids of invitations) yield (await eventsOfInvitations(db, caller, ids)).map(showOthers)
 }
 
-/** An invitation is made once and withdrawn once at most: of a page of them there are few. */
+/** An invitation has at most two events by others, so the events of a page of invitations are few.  */
 function eventsOfInvitations(db: Db, caller: UserCaller, ids: string[]): Promise<Others[]> {
   return exportSlots(() =>
     db.query<Others>(sql`

@@ -1,5 +1,5 @@
 // Passwords: argon2id with m=19456 KiB, t=2, p=1. A hash takes some 30 ms of a core and 19 MB, so only a few are made at
-// once and the rest wait their turn; past a bound they are told to come back.
+// once and the rest wait; above a bound requests are refused with 503.
 
 import { hash, verify } from '@node-rs/argon2'
 import type { Fault } from '../core/errors.ts'
@@ -14,7 +14,7 @@ export function hashPassword(password: string): Promise<string> {
   return passwordSlots(() => hash(password.normalize('NFC'), COST))
 }
 
-/** Takes as long for a user who does not exist: then it is held against a hash that nobody's password has. */
+/** Takes as long for a user who does not exist: then the password is compared with a random hash. */
 export async function passwordMatches(stored: string | null, password: string): Promise<boolean> {
   decoy ??= hash(Buffer.from(randomBytes(32)).toString('hex'), COST)
   const against = stored ?? (await decoy)
@@ -30,7 +30,7 @@ const COMMON =
   /(password|passwort|passw0rd|p@ssw[o0]rd|qwertyuiop|qwertz|qwerty|asdfghjkl|asdf|zxcvbnm|zxcvbn|1q2w3e4r5t|1q2w3e4r|1qaz2wsx|qazwsx|iloveyou|letmein|welcome|administrator|admin|changeme|default|secret|monkey|dragon|football|baseball|sunshine|princess|superman|batman|trustno1|starwars|master|login|access|hello|whatever|storekeeper|abcdefghijklmnopqrstuvwxyz|abcdefgh|abcdef|abc)/g
 const MIN_LEFT = 6
 
-/** What is left when common words, runs and repeats are taken away must still be something. */
+/** After common words, runs and repeats are removed, enough different characters must be left. */
 export function checkPassword(password: string, email: string, pointer: string, faults: Fault[]): void {
   const plain = password.toLowerCase()
   const mailbox = email.toLowerCase().split('@')[0] as string

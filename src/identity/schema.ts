@@ -14,7 +14,7 @@ const Password = Type.String({
   maxLength: 256,
   description: 'Any 15 to 256 characters; a sentence is a good one. The commonest are refused.',
 })
-/** What is only compared, not kept, may be anything: a wrong password is wrong, not invalid. */
+/** A password that is only compared may be anything: a wrong one is wrong, not invalid. */
 const GivenPassword = Type.String({ maxLength: 256 })
 
 const User = Type.Object(

@@ -92,12 +92,12 @@ export async function endOtherSessions(db: Db, caller: UserCaller): Promise<void
   await endSessions(db, caller, sql`id is distinct from ${caller.sessionId}`)
 }
 
-/** A user of an identity provider has no session of ours; signing out there is the provider's. */
+/** A user of an identity provider has no session here; they sign out at the provider. */
 export async function signOut(db: Db, caller: UserCaller): Promise<void> {
   if (caller.sessionId) await endSessions(db, caller, sql`id = ${caller.sessionId}`)
 }
 
-/** House-keeping: what has ended goes. */
+/** Maintenance: deletes expired sessions. */
 export async function purgeSessions(db: Db): Promise<void> {
   await db.query(sql`
     delete from sessions

@@ -13,8 +13,8 @@ const FAILURES_MS = 15 * MINUTE
 const MAX_FAILURES = 10
 
 /**
- * One try at a time for each account and each address: the locks make the counts exact however many are sent at once.
- * A failure is written and committed before its answer leaves.
+ * One attempt at a time for each account and each address: the locks keep the counts exact under concurrency. A failure is
+ * committed before it is answered.
  */
 export async function signIn(
   db: Db,
@@ -38,8 +38,8 @@ export async function signIn(
 }
 
 /**
- * A password change that came meanwhile has ended all sessions, and one that comes now waits to end this one too. Asked
- * only once the password was right: the lock costs a write, and would tell an account from none by its time.
+ * A concurrent password change has either ended all sessions already, or waits for this lock and ends this one too. Taken
+ * only after the password was right: the lock costs a write, and its time would reveal that the account exists.
  */
 async function passwordUnchanged(tx: Db, user: UserRow): Promise<boolean> {
   const row = await tx.one(sql`
@@ -64,7 +64,7 @@ export async function attemptPassword(
   const account = instance.keyring.current.hmac('sign-in', 'account', email)
   const address = instance.keyring.current.hmac('sign-in', 'address', ip)
   await tx.query(sql`select pg_advisory_xact_lock(${account.readBigInt64BE()})`)
-  // Always second, so that nobody who holds an address waits for anything.
+  // Always second: a transaction that holds the lock of an address waits for no other lock.
   await tx.query(sql`select pg_advisory_xact_lock(${address.readBigInt64BE()})`)
   const [failures] = await tx.query<{ at: Date | null }>(sql`
     select greatest(

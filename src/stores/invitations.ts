@@ -1,5 +1,4 @@
-// How somebody comes to have a part in a store: by an invitation with a token that works once, or by joining a store that
-// is open.
+// How users become members of a store: by an invitation with a token that works once, or by joining an open store.
 
 import { recheckUser } from '../auth/recheck.ts'
 import { creatorOf, type Manager, type UserCaller } from '../core/caller.ts'
@@ -138,7 +137,7 @@ export async function withdrawInvitation(
   if (withdrawn.length === 0) fail('invitation_not_found')
 }
 
-/** When somebody is invited again, demoted or removed: their open invitations to the store end. */
+/** When a user is invited again, demoted or removed, their open invitations to the store end. */
 export async function withdrawInvitationsTo(
   tx: Db,
   caller: Manager,
@@ -170,7 +169,7 @@ export async function withdrawInvitations(tx: Db, caller: Manager, which: Sql): 
 
 type Membership = { store: StoreView; userId: string; role: Role; permissions: Permission[]; createdAt: string }
 
-/** Of two who accept at once one does; the other finds the invitation used. */
+/** Of two concurrent requests one accepts; the other finds the invitation used. */
 export async function acceptInvitation(
   tx: Db,
   instance: Instance,
@@ -195,7 +194,7 @@ export async function acceptInvitation(
   const permissions = permissionsOf(instance.permissions, row.role, row.permissions)
   if (missingPermissions(await heldByInviter(tx, instance, row), permissions).length > 0) fail('invitation_not_found')
   const at = now()
-  // Somebody who came as a customer and is invited to more moves up; whoever has a role already keeps it.
+  // A customer who is invited to a role moves up; a member with a role keeps it.
   const [member] = await tx.query<{ created_at: Date }>(sql`
     insert into members (store_id, user_id, role, permissions, created_at, updated_at)
     values (${row.store_id}, ${caller.id}, ${row.role}, ${row.permissions}, ${at}, ${at})

@@ -1,5 +1,5 @@
-// Who has a part in a store, and what they may do there. Nobody gives what they do not hold, nobody changes a member who
-// holds more, and a store never loses its last owner.
+// The members of a store and their rights. No caller grants a permission they do not hold or changes a member who holds
+// more, and a store never loses its last owner.
 
 import { keysCreatedBy, revokeKeys } from '../auth/made-keys.ts'
 import { heldPermissions, type Manager, type UserCaller } from '../core/caller.ts'
@@ -128,7 +128,7 @@ export async function removeMember(
   checkRank(instance, caller, member)
   if (member.role === 'OWNER') await requireAnotherOwner(tx, place.storeId)
   const left = await settleCreations(tx, caller, place, options)
-  // Nobody who was removed comes back by an invitation that was still open.
+  // A removed member cannot come back by an invitation that was still open.
   await withdrawInvitationsTo(tx, caller, place.storeId, member.email)
   await tx.query(sql`
     delete from members
@@ -140,7 +140,7 @@ export async function removeMember(
   return { body: { member: showMember(instance, member), ...left } }
 }
 
-/** Nobody is kept: whoever has a part in a store may give it up, but for the last owner. */
+/** Any member may leave, except for the last owner. */
 export async function leaveStore(tx: Db, caller: UserCaller, storeId: string): Promise<void> {
   const member = await lockMember(tx, { storeId, userId: caller.id })
   if (member.role === 'OWNER') await requireAnotherOwner(tx, storeId)
@@ -168,7 +168,7 @@ async function findMember(db: Db, storeId: string, userId: string): Promise<Memb
   return row ?? fail('member_not_found')
 }
 
-/** Who holds more than you is not yours to change. */
+/** A member who holds permissions that the caller lacks cannot be changed by them. */
 function checkRank(instance: Instance, caller: Manager, member: MemberRow): void {
   const theirs = permissionsOf(instance.permissions, member.role, member.permissions)
   const lesser = member.role === 'OWNER' && !isOwner(caller)
@@ -185,7 +185,7 @@ async function requireAnotherOwner(tx: Db, storeId: string): Promise<void> {
   if (owners.length < 2) fail('last_owner')
 }
 
-/** What becomes of what a member made, and of what the keys they made have made: it stays, or ends with its maker. */
+/** Keeps or ends the keys and webhooks that a member created, and those created with the keys they created. */
 async function settleCreations(
   tx: Db,
   caller: Manager,
@@ -193,12 +193,12 @@ async function settleCreations(
   cascade: Cascade,
 ): Promise<CreatedByMember> {
   const keyIds = await keysCreatedBy(tx, place)
-  // The webhooks first: what is switched off is not told of the keys.
+  // Webhooks first: one that is switched off gets no events about the keys.
   const webhooks = await settleWebhooks(tx, caller, place.storeId, [place.userId, ...keyIds], cascade.webhooks)
   return { keys: await settleKeys(tx, caller, place.storeId, keyIds, cascade.keys), webhooks }
 }
 
-/** Of the URL only those are told who may read it: people put secrets into paths and queries. */
+/** The URL is shown only to callers with MANAGE_WEBHOOKS: people put secrets into paths and queries. */
 async function settleWebhooks(
   tx: Db,
   caller: Manager,

@@ -1,4 +1,4 @@
-// Stores: made by a user, who becomes their owner; changed and deleted by those who hold MANAGE_STORE.
+// Stores: created by a user, who becomes the owner; changed and deleted with MANAGE_STORE.
 
 import { recheckUser } from '../auth/recheck.ts'
 import type { Manager, UserCaller } from '../core/caller.ts'
@@ -15,7 +15,7 @@ import { type NewStore, type StoreChanges, type StoreRow, showStore } from './sc
 
 type StoreView = ReturnType<typeof showStore>
 
-/** What a deleted store held is kept so long, and then it goes. */
+/** The contents of a deleted store are kept for this long. */
 const KEPT_MS = 30 * DAY
 
 export async function createStore(tx: Db, caller: UserCaller, wanted: NewStore): Promise<Answer<StoreView>> {
@@ -102,7 +102,7 @@ export async function updateStore(
   return { body: showStore(after), etag: etagOf(after.revision) }
 }
 
-/** What its managers decide about it. */
+/** The settings that managers can change. */
 function settingsOf({ name, registration, leak_grace_seconds }: StoreRow) {
   return { name, registration, leakGraceSeconds: leak_grace_seconds }
 }
@@ -116,7 +116,7 @@ export async function deleteStore(tx: Db, caller: Manager, storeId: string, ifMa
   await writeEvents(tx, [newEvent(caller, storeId, 'store.deleted', storeId, {})])
 }
 
-/** What changes a store or its members waits here for its turn. */
+/** The store's lock: taken by every change to a store, its members and their rights. */
 export async function lockStore(tx: Db, storeId: string): Promise<StoreRow> {
   const row = await tx.one<StoreRow>(sql`
     select id, name, registration, leak_grace_seconds, frozen_at, revision, created_at, updated_at
@@ -127,7 +127,7 @@ export async function lockStore(tx: Db, storeId: string): Promise<StoreRow> {
   return row ?? fail('store_not_found')
 }
 
-/** House-keeping: a deleted store goes after 30 days, with all that was in it but the events. */
+/** Maintenance: 30 days after its deletion a store is purged with everything in it except its events. */
 export async function purgeStores(db: Db): Promise<void> {
   await db.query(sql`
     delete from stores
