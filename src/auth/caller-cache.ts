@@ -1,6 +1,7 @@
 // A cache of authenticated callers with a TTL of 200 ms: a caller who sends many requests is not looked up for each of
-// them. A right that was taken away is refused at once by the node that made the change, which invalidates its cache, and
-// by every other node when its entries expire. That needs no message between nodes, and no clock but the process's own.
+// them. A right that was taken away is refused at once by the node that made the change, which invalidates its cache,
+// and by every other node when its entries expire. That needs no message between nodes, and no clock but the process's
+// own.
 //
 // An entry is the row as the database returned it; whether a session has expired is checked at every use.
 

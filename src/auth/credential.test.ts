@@ -41,7 +41,7 @@ test('a request without a credential, or with a broken one, is told what to send
   const { api, owner, keys, sql } = await shop()
   const header = (authorization: string) => ({ headers: { authorization } })
   const cases: [string, object, number, string, string][] = [
-    ['public', {}, 401, 'unauthenticated', REALM],
+    ['nothing', {}, 401, 'unauthenticated', REALM],
     ['an empty header', header(''), 401, 'unauthenticated', REALM],
     ['Bearer alone', header('Bearer'), 401, 'unauthenticated', REALM],
     ['Bearer and a space', header('Bearer '), 401, 'unauthenticated', REALM],

@@ -1,5 +1,5 @@
-// Users of an identity provider are created at their first request. A user's id changes only when they are erased, so it is
-// cached without a TTL and evicted when a lookup finds them erased.
+// Users of an identity provider are created at their first request. A user's id changes only when they are erased, so
+// it is cached without a TTL and evicted when a lookup finds them erased.
 
 import { now } from '../core/clock.ts'
 import { newId } from '../core/ids.ts'

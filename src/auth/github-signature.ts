@@ -1,6 +1,6 @@
-// Checks the signature of GitHub's secret scanning. It signs the body (ECDSA on P-256 with SHA-256) and names the key it
-// signed with; GitHub publishes the public keys. The set is cached for an hour. An unknown key id fetches it again, at most
-// once a minute; while it cannot be fetched, the cached set still counts.
+// Checks the signature of GitHub's secret scanning. It signs the body (ECDSA on P-256 with SHA-256) and names the key
+// it signed with; GitHub publishes the public keys. The set is cached for an hour. An unknown key id fetches it again,
+// at most once a minute; while it cannot be fetched, the cached set still counts.
 
 import { createPublicKey, type KeyObject, verify } from 'node:crypto'
 import { HOUR, MINUTE, now, SECOND } from '../core/clock.ts'

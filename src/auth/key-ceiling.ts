@@ -1,5 +1,5 @@
-// The ceiling of a key: a key that it creates, changes or rotates cannot outlive it, and cannot be used from addresses where
-// it cannot be used itself. (Permissions are the grant ceiling's: see core/grant.ts.)
+// The ceiling of a key: a key that it creates, changes or rotates cannot outlive it, and cannot be used from addresses
+// where it cannot be used itself. (Permissions are the grant ceiling's: see core/grant.ts.)
 
 import type { Manager } from '../core/caller.ts'
 import { fail } from '../core/errors.ts'

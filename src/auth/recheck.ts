@@ -1,7 +1,7 @@
-// Between authentication and the change itself the caller's rights may be taken away. So a change that needs a permission
-// takes the store's lock, under which all rights are changed, and checks again that the caller's record is the one that was
-// authenticated: a key by its revision, a member by `xmin`, the transaction that wrote the row. If it is not, the request is
-// authenticated and authorized again.
+// Between authentication and the change itself the caller's rights may be taken away. So a change that needs a
+// permission takes the store's lock, under which all rights are changed, and checks again that the caller's record is
+// the one that was authenticated: a key by its revision, a member by `xmin`, the transaction that wrote the row. If it
+// is not, the request is authenticated and authorized again.
 //
 // A key's row is locked against deletion only (`for key share`): changing its rights needs the store's lock anyway, and
 // writing its last use (keys/usage.ts) must not wait for us.

@@ -23,7 +23,10 @@ export type KeyCaller = {
   storeId: string
   permissions: Permission[]
   expiresAt: Date | null
-  /** The revision of the key that was authenticated; compared with the current one before a change is written (auth/recheck.ts). */
+  /**
+   * The revision of the key that was authenticated; compared with the current one before a change is written
+   * (auth/recheck.ts).
+   */
   revision: number
   /** The number of the secret that was presented, and whether a newer one has replaced it. */
   secretNo: number

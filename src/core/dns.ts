@@ -8,8 +8,8 @@ const PATIENCE_MS = 2_000
 const TRIES = 2
 
 /**
- * With c-ares, not the system's `getaddrinfo`: that one runs in a handful of threads shared by all lookups, so a few name
- * servers that never answer would block every lookup.
+ * With c-ares, not the system's `getaddrinfo`: that one runs in a handful of threads shared by all lookups, so a few
+ * name servers that never answer would block every lookup.
  */
 export function newResolve(servers?: string[]): Resolve {
   const resolver = new Resolver({ timeout: PATIENCE_MS, tries: TRIES })

@@ -1,5 +1,5 @@
-// Failures of background work. No request is there to report them to, so each one is counted, and the first of a minute is
-// logged.
+// Failures of background work. No request is there to report them to, so each one is counted, and the first of a minute
+// is logged.
 
 import type { Logger } from 'pino'
 import { MINUTE } from './clock.ts'

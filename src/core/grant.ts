@@ -4,7 +4,9 @@ import { heldPermissions, type Manager } from './caller.ts'
 import { type Fault, fail } from './errors.ts'
 import { missingPermissions, type Permission, type Role } from './permissions.ts'
 
-/** Holding every permission does not make an owner: an owner also holds permissions added later, and one always remains. */
+/**
+ * Holding every permission does not make an owner: an owner also holds permissions added later, and one always remains.
+ */
 export function isOwner(caller: Manager): boolean {
   return caller.kind === 'user' && caller.member?.role === 'OWNER'
 }

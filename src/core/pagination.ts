@@ -35,7 +35,9 @@ export function pageOf<Item extends TSchema>(item: Item, title: string) {
 const DEFAULT_LIMIT = 20
 const MAC_LENGTH = 16
 
-/** What a list asks the database for: `take` is one row more than the page holds, to know whether another one follows. */
+/**
+ * What a list asks the database for: `take` is one row more than the page holds, to know whether another one follows.
+ */
 export type PageWindow = { limit: number; take: number; after: string }
 
 /** Comes after every id, so the first page is the one that follows it. */

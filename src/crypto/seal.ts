@@ -1,5 +1,5 @@
-// Sealing text and bytes with AES-256-GCM. A sealed value is nonce (12 bytes), tag (16 bytes), ciphertext. `aad` says what
-// it belongs to (ids, purpose): it is not kept in the sealed bytes, and unsealing with another one fails.
+// Sealing text and bytes with AES-256-GCM. A sealed value is nonce (12 bytes), tag (16 bytes), ciphertext. `aad` says
+// what it belongs to (ids, purpose): it is not kept in the sealed bytes, and unsealing with another one fails.
 
 import { createCipheriv, createDecipheriv } from 'node:crypto'
 import { randomBytes } from './random.ts'

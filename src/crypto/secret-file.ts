@@ -1,6 +1,6 @@
-// The server secret of an embedded database, in a file beside it, and the previous one while the secret is being changed.
-// A file is written under another name, synced to disk and then renamed, so that it is complete or absent: without the
-// secret no key works and no address can be read.
+// The server secret of an embedded database, in a file beside it, and the previous one while the secret is being
+// changed. A file is written under another name, synced to disk and then renamed, so that it is complete or absent:
+// without the secret no key works and no address can be read.
 
 import { randomBytes } from 'node:crypto'
 import {
@@ -45,7 +45,9 @@ export function readPreviousSecret(dataDir: string): Secret | null {
   return existsSync(path) ? read(path) : null
 }
 
-/** A new secret; the old one is kept first. Killed in between, both files hold the old one, which is as good as none. */
+/**
+ * A new secret; the old one is kept first. Killed in between, both files hold the old one, which is as good as none.
+ */
 export function rotateSecretFile(dataDir: string): Keyring {
   const before = readOrCreateSecret(dataDir)
   const after = newSecret()

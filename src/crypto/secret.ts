@@ -1,5 +1,5 @@
-// A secret in the code is a `Secret`, which prints as `[secret]` wherever it is logged or serialized. The plain value is
-// asked for by name, so `reveal()` is the word to search for to see where secrets go.
+// A secret in the code is a `Secret`, which prints as `[secret]` wherever it is logged or serialized. The plain value
+// is asked for by name, so `reveal()` is the word to search for to see where secrets go.
 
 export class Secret {
   readonly #value: string

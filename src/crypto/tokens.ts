@@ -1,5 +1,6 @@
-// The text form of keys and tokens: `<prefix>_<kind>_`, random base62 characters, and 6 base62 characters of CRC-32 over
-// all before. The checksum lets us (and anyone's secret scanner) refuse a mistyped token without asking the database.
+// The text form of keys and tokens: `<prefix>_<kind>_`, random base62 characters, and 6 base62 characters of CRC-32
+// over all before. The checksum lets us (and anyone's secret scanner) refuse a mistyped token without asking the
+// database.
 
 import { hash } from 'node:crypto'
 import { crc32 } from 'node:zlib'

@@ -1,6 +1,6 @@
-// The hash chain of a store's events. Each hash is SHA-256 over a text of two lines, the previous hash in hexadecimal and
-// the event in canonical JSON, its position included; the genesis hash is made from the store's id. With the last hash and
-// the events alone one can tell whether anything before it was altered, removed, inserted or moved.
+// The hash chain of a store's events. Each hash is SHA-256 over a text of two lines, the previous hash in hexadecimal
+// and the event in canonical JSON, its position included; the genesis hash is made from the store's id. With the last
+// hash and the events alone one can tell whether anything before it was altered, removed, inserted or moved.
 
 import { hash } from 'node:crypto'
 import type { Event } from './schema.ts'
@@ -24,7 +24,10 @@ export function nextHashOf(before: string, event: string): string {
   return hash('sha256', `${before}\n${event}`)
 }
 
-/** One spelling for each value (RFC 8785): no spaces, members in the order of their names, the rest as JSON.stringify has it. */
+/**
+ * One spelling for each value (RFC 8785): no spaces, members in the order of their names, the rest as JSON.stringify
+ * has it.
+ */
 export function canonical(value: unknown): string {
   // Strings and numbers are written by JSON.stringify as the RFC asks; sort() orders by UTF-16, as it does too.
   if (typeof value !== 'object' || value === null) return JSON.stringify(value)

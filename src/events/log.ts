@@ -1,6 +1,6 @@
-// Reading sealed events in the order of their positions. Positions of a store have no gaps and no repeats, and are given
-// only after the event was committed (seal.ts): a reader at a position has missed nothing below it, and nothing below it
-// ever changes.
+// Reading sealed events in the order of their positions. Positions of a store have no gaps and no repeats, and are
+// given only after the event was committed (seal.ts): a reader at a position has missed nothing below it, and nothing
+// below it ever changes.
 //
 // The stream and webhooks build on:
 //

@@ -1,5 +1,5 @@
-// The types of events, one row each. The docs, the filters of the trail and a test of every event the service writes are
-// made from this table.
+// The types of events, one row each. The docs, the filters of the trail and a test of every event the service writes
+// are made from this table.
 
 import type { Static } from 'typebox'
 import type { IdKind } from '../core/ids.ts'

@@ -1,13 +1,13 @@
 // Gives each committed event its position and its hash. Ids are assigned before the commit, so reading by id would miss
-// events that commit late. Instead one node at a time (an advisory lock, taken for each pass, so that a dead node blocks
-// no one) takes the events committed since the last pass and appends them to the chains of their stores. Writers do not
-// wait for it, and their rows are not touched: a position is a row of its own.
+// events that commit late. Instead one node at a time (an advisory lock, taken for each pass, so that a dead node
+// blocks no one) takes the events committed since the last pass and appends them to the chains of their stores. Writers
+// do not wait for it, and their rows are not touched: a position is a row of its own.
 //
 // Events are ordered by transaction: one committed before another began comes first, whatever the clocks of their nodes
 // say. A transaction that is held open delays its own events and no others.
 //
-// The watermark (watermark.ts) says which events are sealed. It advances in the transaction that seals, so it is correct on
-// every node and after every crash.
+// The watermark (watermark.ts) says which events are sealed. It advances in the transaction that seals, so it is
+// correct on every node and after every crash.
 
 import { setTimeout as sleep } from 'node:timers/promises'
 import { isDeepStrictEqual } from 'node:util'
@@ -131,8 +131,8 @@ async function readWatermark(tx: Db): Promise<Watermark & { restored: boolean }>
 type NextRow = WaitingRow & { tx: string; sealed: boolean; snapshot: string }
 
 /**
- * The next events above the watermark, and the snapshot they were read in. One that is sealed already is among them only
- * after a restore, when new transactions reach the ids of old ones.
+ * The next events above the watermark, and the snapshot they were read in. One that is sealed already is among them
+ * only after a restore, when new transactions reach the ids of old ones.
  */
 function readNext(tx: Db, watermark: Watermark): Promise<NextRow[]> {
   return tx.query<NextRow>(sql`
@@ -233,7 +233,10 @@ async function readHeads(tx: Db, chains: Set<string>): Promise<Map<string, { seq
   return new Map(rows.map(({ chain, seq, hash }) => [chain, { seq: Number(seq), hash }]))
 }
 
-/** An event as log.ts returns it, in canonical form: members in the order of their names. Actors repeat, so they are cached. */
+/**
+ * An event as log.ts returns it, in canonical form: members in the order of their names. Actors repeat, so they are
+ * cached.
+ */
 function newWriter(): (row: WaitingRow, seq: number) => string {
   const actors = new Map<string, string>()
   return (row, seq) => {
@@ -259,8 +262,8 @@ const SCAN_PAGE = 1_000
 const MAX_TRIES = 10
 
 /**
- * Must finish before the first write: events from before a restore are sealed before new ones. When several nodes start,
- * one does it and the others wait.
+ * Must finish before the first write: events from before a restore are sealed before new ones. When several nodes
+ * start, one does it and the others wait.
  */
 export async function sealAfterRestore(db: Db, say: (line: string) => void): Promise<void> {
   const isRestored = async () => (await readWatermark(db)).restored
@@ -281,9 +284,9 @@ export async function sealAfterRestore(db: Db, say: (line: string) => void): Pro
 
 /**
  * A dump restored on another server contains transaction ids of the old server, while the new one counts from its own,
- * often far below the watermark. So all events are scanned once for unsealed ones, in one transaction with one snapshot, and
- * the watermark is set to that snapshot. When transactions here later reach the old ids, the pass reads those events again,
- * finds them sealed, and goes on.
+ * often far below the watermark. So all events are scanned once for unsealed ones, in one transaction with one
+ * snapshot, and the watermark is set to that snapshot. When transactions here later reach the old ids, the pass reads
+ * those events again, finds them sealed, and goes on.
  */
 async function sealRestored(db: Db): Promise<number> {
   return db.transaction(async (tx) => {

@@ -1,6 +1,7 @@
-// The trail live, as server-sent events. Thousands of streams may be open while little happens, so waiting costs a timer and
-// no query: a notification from the sealing pass wakes the streams of its store, and streams at the same position share
-// one read. Notifications can be lost, so every two seconds one query reads the heads of all chains that are followed.
+// The trail live, as server-sent events. Thousands of streams may be open while little happens, so waiting costs a
+// timer and no query: a notification from the sealing pass wakes the streams of its store, and streams at the same
+// position share one read. Notifications can be lost, so every two seconds one query reads the heads of all chains that
+// are followed.
 //
 // A stream reads the next page only when the last one was sent, so a slow reader holds one page at most; http/ cuts off
 // readers that take too long. Authorization is checked again before anything is sent, and every few seconds in between.

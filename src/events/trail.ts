@@ -1,5 +1,5 @@
-// The audit trail of a store, a page at a time, newest first. Pages are cut by position: events sealed while a reader turns
-// the pages have higher positions, so nothing is missed and nothing comes twice.
+// The audit trail of a store, a page at a time, newest first. Pages are cut by position: events sealed while a reader
+// turns the pages have higher positions, so nothing is missed and nothing comes twice.
 
 import { setTimeout as sleep } from 'node:timers/promises'
 import { type Fault, fail } from '../core/errors.ts'

@@ -237,7 +237,7 @@ test('the command exports, prints the head and checks, and its exit code says wh
     err: 'This is no export: its first line is not one that "events export" prints.\n',
   })
   const faults: Record<string, string[]> = {
-    'nothing could not be read': ['verify', join(folder, 'public')],
+    'nothing could not be read': ['verify', join(folder, 'nothing')],
     '"x" is no head': ['verify', file, '--head', 'x'],
     '"" is no head': ['verify', file, '--head', ''],
     "Unknown option '--haed'": ['verify', file, '--haed', head.hash],

@@ -1,11 +1,13 @@
-// How far sealing has come, as pure arithmetic over PostgreSQL's transaction ids. Events are ordered by the transaction that
-// wrote them. The watermark is a position in that order: everything up to it is sealed, except for transactions that were
-// still open when it was set, and those are listed with a position of their own.
+// How far sealing has come, as pure arithmetic over PostgreSQL's transaction ids. Events are ordered by the transaction
+// that wrote them. The watermark is a position in that order: everything up to it is sealed, except for transactions
+// that were still open when it was set, and those are listed with a position of their own.
 
 /** A position in the order of transactions. */
 export type Position = { tx: string; id: string }
 
-/** Everything up to the position is sealed, except for open transactions, which are sealed up to their own positions. */
+/**
+ * Everything up to the position is sealed, except for open transactions, which are sealed up to their own positions.
+ */
 export type Watermark = Position & { open: Position[] }
 
 type Snapshot = { end: string; open: string[] }
@@ -25,7 +27,8 @@ export function advance(watermark: Watermark, seen: Snapshot, rows: Position[], 
   const last = rows.at(-1)
   if (!last || rows.length < max) return watermarkAt(seen)
   const { tx } = last
-  // Rows of a transaction that is still open here came with a restore, under the same id: its own rows are still to come.
+  // Rows of a transaction that is still open here came with a restore, under the same id: its own rows are still to
+  // come.
   const id = seen.open.includes(tx) ? '' : last.id
   if (!isBefore(tx, watermark.tx))
     return { tx, id, open: watermarkAt(seen).open.filter((open) => isBefore(open.tx, tx)) }

@@ -1,5 +1,5 @@
-// Writes events in the transaction of the change itself: a committed change always has its event, and one that was rolled
-// back has none. No secret and no text of an address is ever in an event.
+// Writes events in the transaction of the change itself: a committed change always has its event, and one that was
+// rolled back has none. No secret and no text of an address is ever in an event.
 
 import { now } from '../core/clock.ts'
 import { newId } from '../core/ids.ts'

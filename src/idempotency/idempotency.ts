@@ -2,8 +2,8 @@
 //
 // A response is stored for 24 hours, in the same transaction as the change. The row is found by a keyed hash of the
 // caller and the Idempotency-Key; neither of them is stored. The answer is sealed under a key made from the server
-// secret, the Idempotency-Key and, where the answer holds a once-only secret, the caller's own credential: with
-// the database and the server secret alone it cannot be opened. Other responses to a user are sealed under the user's own
+// secret, the Idempotency-Key and, where the answer holds a once-only secret, the caller's own credential: with the
+// database and the server secret alone it cannot be opened. Other responses to a user are sealed under the user's own
 // key as well, and so become unreadable when the user is erased. See docs/decisions/sealed-retries.md.
 
 import type { Credential } from '../auth/credential.ts'
@@ -93,7 +93,10 @@ export function toStoredResponse(
   return { ...row, salt: Buffer.from(salt).toString('hex'), sealed: sealed.toString('hex') }
 }
 
-/** First in the transaction of a change: of concurrent requests one goes on, the others fail with `idempotency_in_progress`. */
+/**
+ * First in the transaction of a change: of concurrent requests one goes on, the others fail with
+ * `idempotency_in_progress`.
+ */
 export async function claim(tx: Db, request: IdempotentRequest): Promise<void> {
   const lookups = lookupsOf(request)
   const [found] = await tx.query<{ free: boolean; answered: boolean }>(sql`
@@ -103,7 +106,10 @@ export async function claim(tx: Db, request: IdempotentRequest): Promise<void> {
   if (!found?.free) fail('idempotency_in_progress', { retryAfterSeconds: 1 })
 }
 
-/** While the server secret is being changed, a response may be stored under the previous one, where no unique index finds it. */
+/**
+ * While the server secret is being changed, a response may be stored under the previous one, where no unique index
+ * finds it.
+ */
 export async function checkUnderPreviousSecret(db: Db, request: IdempotentRequest): Promise<void> {
   const { previous } = request.keyring
   if (!previous) return
@@ -194,8 +200,8 @@ export async function purgeResponses(db: Db): Promise<void> {
 }
 
 /**
- * Makes the secrets of these resources unavailable to retries: called when a key is used for the first time, rotated or revoked, and when an
- * invitation is accepted or withdrawn.
+ * Makes the secrets of these resources unavailable to retries: called when a key is used for the first time, rotated or
+ * revoked, and when an invitation is accepted or withdrawn.
  */
 export async function destroyReplayableSecrets(db: Db, resourceIds: string[]): Promise<void> {
   if (resourceIds.length === 0) return

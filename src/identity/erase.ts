@@ -2,8 +2,8 @@
 // name, password and sessions go. A row with an id and nothing else remains, so that events, keys and the country,
 // state and postal code of an address that an invoice points at go on making sense.
 //
-// Locks are taken in the common order: stores, members, the user. A change committed before the last lock is held is seen
-// then, and the request starts again (`CallerChanged`); a change that comes later finds the user erased.
+// Locks are taken in the common order: stores, members, the user. A change committed before the last lock is held is
+// seen then, and the request starts again (`CallerChanged`); a change that comes later finds the user erased.
 
 import { keysCreatedBy, revokeKeys } from '../auth/made-keys.ts'
 import { checkRecentSignIn } from '../auth/recent-sign-in.ts'

@@ -1,5 +1,5 @@
-// How the lists of an export are read: a page at a time, a few pages at once on a node, and the user's session is looked
-// at again before each page.
+// How the lists of an export are read: a page at a time, a few pages at once on a node, and the user's session is
+// looked at again before each page.
 
 import type { UserCaller } from '../core/caller.ts'
 import { fail } from '../core/errors.ts'

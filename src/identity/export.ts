@@ -1,9 +1,9 @@
 // Exports everything held about a user. Lists are complete and read a page at a time as the response is sent
-// (http/json-stream.ts), so a large export needs no more memory than a page and keeps no transaction open. Each list is read
-// through an index on the user.
+// (http/json-stream.ts), so a large export needs no more memory than a page and keeps no transaction open. Each list is
+// read through an index on the user.
 //
-// Data may change between two pages. A record that moves meanwhile (a deleted address becomes a version, a default becomes a
-// former default) moves to a list that is read later: it may appear twice, and is never missed.
+// Data may change between two pages. A record that moves meanwhile (a deleted address becomes a version, a default
+// becomes a former default) moves to a list that is read later: it may appear twice, and is never missed.
 //
 // The addresses are another resource's, but they are this user's: they are read here with plain SQL and opened with the
 // user's own key.
@@ -144,7 +144,10 @@ function invitationsOf(db: Db, instance: Instance, caller: UserCaller) {
   )
 }
 
-/** Those sent to the user's e-mail, and those they accepted. Not with an "or": that would be answered by reading them all. */
+/**
+ * Those sent to the user's e-mail, and those they accepted. Not with an "or": that would be answered by reading them
+ * all.
+ */
 function readInvitations(db: Db, caller: UserCaller, below: string): Promise<InvitationRow[]> {
   return db.query<InvitationRow>(sql`
     select id, store_id, email, role, permissions, created_at, expires_at, accepted_at, withdrawn_at

@@ -1,5 +1,5 @@
-// Passwords: argon2id with m=19456 KiB, t=2, p=1. A hash takes some 30 ms of a core and 19 MB, so only a few are made at
-// once and the rest wait; above a bound requests are refused with 503.
+// Passwords: argon2id with m=19456 KiB, t=2, p=1. A hash takes some 30 ms of a core and 19 MB, so only a few are made
+// at once and the rest wait; above a bound requests are refused with 503.
 
 import { hash, verify } from '@node-rs/argon2'
 import type { Fault } from '../core/errors.ts'

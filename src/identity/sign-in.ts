@@ -13,8 +13,8 @@ const FAILURES_MS = 15 * MINUTE
 const MAX_FAILURES = 10
 
 /**
- * One attempt at a time for each account and each address: the locks keep the counts exact under concurrency. A failure is
- * committed before it is answered.
+ * One attempt at a time for each account and each address: the locks keep the counts exact under concurrency. A failure
+ * is committed before it is answered.
  */
 export async function signIn(
   db: Db,
@@ -38,8 +38,8 @@ export async function signIn(
 }
 
 /**
- * A concurrent password change has either ended all sessions already, or waits for this lock and ends this one too. Taken
- * only after the password was right: the lock costs a write, and its time would reveal that the account exists.
+ * A concurrent password change has either ended all sessions already, or waits for this lock and ends this one too.
+ * Taken only after the password was right: the lock costs a write, and its time would reveal that the account exists.
  */
 async function passwordUnchanged(tx: Db, user: UserRow): Promise<boolean> {
   const row = await tx.one(sql`

@@ -1,4 +1,5 @@
-// The fields that schemas are made of, beside those of `Type`: a line of text, a time, a choice, a value that may be null.
+// The fields that schemas are made of, beside those of `Type`: a line of text, a time, a choice, a value that may be
+// null.
 
 import type { Static, TSchema } from 'typebox'
 import type { TextKind } from './text.ts'

@@ -9,8 +9,9 @@ const JOINERS = /[\u200C\u200D]/u
 export type TextKind = 'line' | 'address'
 
 /**
- * No text of ours is longer than 200 characters, and none that is written out further than this is shorter in NFC. Beyond
- * it the text stays as it is, for its length to be told: 64 KiB of accents take NFC two seconds (it sorts them one by one).
+ * No text of ours is longer than 200 characters, and none that is written out further than this is shorter in NFC.
+ * Beyond it the text stays as it is, for its length to be told: 64 KiB of accents take NFC two seconds (it sorts them
+ * one by one).
  */
 const MAX_NORMALIZED_LENGTH = 2_000
 

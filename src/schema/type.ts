@@ -1,5 +1,5 @@
-// Schemas are plain JSON Schema. Their TypeScript types are typebox's, and only its types: loading the library itself at
-// run time took 190 to 220 ms of a start of 1.1 s, and all we need of it is these few words.
+// Schemas are plain JSON Schema. Their TypeScript types are typebox's, and only its types: loading the library itself
+// at run time took 190 to 220 ms of a start of 1.1 s, and all we need of it is these few words.
 
 import type TypeBox from 'typebox'
 

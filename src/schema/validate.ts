@@ -43,14 +43,16 @@ ajv.addKeyword({
 
 const compiled = new WeakMap<TSchema, ValidateFunction>()
 
-/** Above this many members or entries the input is reported as one fault: validating each of them would take too long. */
+/**
+ * Above this many members or entries the input is reported as one fault: validating each of them would take too long.
+ */
 const MAX_MEMBERS = 1_000
 /** Faults beyond this number are not turned into sentences: they are never shown. */
 const MAX_REPORTED = 100
 
 /**
- * The faults of `value`, whose text is normalized in place. With too many faults the request fails here with the first of
- * them, because the rest of the value was not checked.
+ * The faults of `value`, whose text is normalized in place. With too many faults the request fails here with the first
+ * of them, because the rest of the value was not checked.
  */
 export function validate(schema: TSchema, value: unknown, mapFault = (fault: Fault) => fault): Fault[] {
   const far = tooManyMembers(value)
@@ -61,8 +63,8 @@ export function validate(schema: TSchema, value: unknown, mapFault = (fault: Fau
     compiled.set(schema, validator)
   }
   if (validator(value)) return []
-  // One fault for each pointer: an invisible character is not reported again as a wrong length. (64 KiB hold thousands of
-  // faults, so they are found by a map.)
+  // One fault for each pointer: an invisible character is not reported again as a wrong length. (64 KiB hold thousands
+  // of faults, so they are found by a map.)
   const faults = new Map<string, Fault>()
   const errors = validator.errors ?? []
   for (const fault of errors.slice(0, MAX_REPORTED).map((error) => mapFault(toFault(error))))
