@@ -13,8 +13,8 @@
 // A word is a hint and can be lost or come twice; the position you have read up to is the truth.
 
 import { type Db, sql } from '../db/db.ts'
-import { genesis, type SealedEvent, SYSTEM_CHAIN } from './hash-chain.ts'
-import type { EventType } from './schema.ts'
+import { genesis, SYSTEM_CHAIN } from './hash-chain.ts'
+import type { EventType, SealedEvent } from './schema.ts'
 
 /** The sealing pass says the store's id here, in the transaction that seals. */
 export const EVENTS_CHANNEL = 'storekeeper_events'

@@ -10,13 +10,11 @@ import { isCachedService } from '../auth/authenticate.ts'
 import { newId } from '../core/ids.ts'
 import type { Route } from '../core/route.ts'
 import { sha256 } from '../crypto/tokens.ts'
-import type { Verdict } from '../keys/schema.ts'
+import { VERIFY_PATH, type Verdict } from '../keys/schema.ts'
 import type { LoadShedder } from '../limits/load-shedding.ts'
 import { validate } from '../schema/validate.ts'
 import { parseStrictJson } from './json.ts'
 import { type Pipeline, serialize } from './pipeline.ts'
-
-export const FAST_PATH = '/v1/keys/verify'
 
 export type FastPath = {
   /** False when the request is not for this lane. */
@@ -50,7 +48,7 @@ export function newFastVerify(parts: FastVerifyParts): FastPath {
 
   function isEligible({ method, url, headers, rawHeaders }: IncomingMessage): boolean {
     return (
-      url === FAST_PATH &&
+      url === VERIFY_PATH &&
       method === 'POST' &&
       headers['content-type'] === 'application/json' &&
       headers['content-encoding'] === undefined &&
@@ -103,7 +101,7 @@ export function newFastVerify(parts: FastVerifyParts): FastPath {
   function isAdmitted(response: ServerResponse): boolean {
     response.once('close', loadShedder.release)
     try {
-      loadShedder.admit(FAST_PATH)
+      loadShedder.admit(VERIFY_PATH)
       return true
     } catch {
       return false
@@ -142,9 +140,9 @@ export function newFastVerify(parts: FastVerifyParts): FastPath {
 }
 
 function schemasOf(routes: Route[]): { question: TSchema; answer: TSchema } {
-  const route = routes.find((row) => row.path === FAST_PATH)
+  const route = routes.find((row) => row.path === VERIFY_PATH)
   const answer = route?.returns[1]
-  if (!route?.body || !answer) throw new Error(`There is no ${FAST_PATH} to have a lane for`)
+  if (!route?.body || !answer) throw new Error(`There is no ${VERIFY_PATH} to have a lane for`)
   return { question: route.body, answer }
 }
 

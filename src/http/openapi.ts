@@ -4,7 +4,7 @@
 import type { TSchema } from 'typebox'
 import { ERRORS, type ErrorCode } from '../core/errors.ts'
 import { BUILT_IN_PERMISSIONS, type BuiltInPermission } from '../core/permissions.ts'
-import type { Route } from '../core/route.ts'
+import type { Route, SuccessStatus } from '../core/route.ts'
 import { WebhookMessage } from '../webhooks/schema.ts'
 import { challengeOf } from './problem.ts'
 
@@ -104,7 +104,7 @@ function operation(route: Route, schemas: Json): Json {
       : {}),
     responses: {
       [status]: {
-        description: status === 204 ? 'Done.' : status === 201 ? 'Made.' : 'Here it is.',
+        description: SUCCESS[status],
         ...headersOf(route),
         ...(schema ? { content: { 'application/json': { schema: toRef(schema, schemas) } } } : {}),
         ...(route.answer === 'events' ? { content: { 'text/event-stream': { schema: { type: 'string' } } } } : {}),
@@ -113,6 +113,13 @@ function operation(route: Route, schemas: Json): Json {
       ...problemsOf(route),
     },
   }
+}
+
+const SUCCESS: Record<SuccessStatus, string> = {
+  200: 'Here it is.',
+  201: 'Made.',
+  204: 'Done.',
+  302: 'Go on to `Location`.',
 }
 
 function headersOf({ returns, needs, etag, cacheSeconds }: Route): Json {

@@ -19,7 +19,7 @@ import { type IdKind, isId } from '../core/ids.ts'
 import { BUILT_IN_PERMISSIONS } from '../core/permissions.ts'
 import type { Answer, Idempotency, Route, WireResponse } from '../core/route.ts'
 import type { Database, Db } from '../db/db.ts'
-import type { AuthorizationProbe, EventFeed } from '../events/stream.ts'
+import type { AuthorizationProbe, EventFeed } from '../events/schema.ts'
 import {
   AlreadyAnswered,
   checkUnderPreviousSecret,
@@ -34,7 +34,7 @@ import {
   toStoredResponse,
 } from '../idempotency/idempotency.ts'
 import type { Instance } from '../instance.ts'
-import type { Verifier } from '../keys/verify.ts'
+import type { Verifier } from '../keys/schema.ts'
 import type { ConcurrencyLimiter } from '../limits/concurrency.ts'
 import { type RateLimitState, rateLimitHeaders, TokenBuckets } from '../limits/token-bucket.ts'
 import { pointerToken, validate } from '../schema/validate.ts'

@@ -10,9 +10,10 @@ import { ERRORS, type ErrorCode, Failure } from '../core/errors.ts'
 import { describeError } from '../core/failures.ts'
 import { newId } from '../core/ids.ts'
 import type { Chunks, Route, Stream } from '../core/route.ts'
+import { VERIFY_PATH } from '../keys/schema.ts'
 import type { LoadShedder } from '../limits/load-shedding.ts'
 import { type EventStreams, pipeEvents } from './event-stream.ts'
-import { FAST_PATH, type FastPath, newFastVerify } from './fast-verify.ts'
+import { type FastPath, newFastVerify } from './fast-verify.ts'
 import { toReadable } from './json-stream.ts'
 import type { Metrics } from './metrics.ts'
 import type { Page } from './pages.ts'
@@ -159,7 +160,7 @@ function addFastVerify(app: FastifyInstance, parts: ServerParts): FastPath {
     headers: SAFE_HEADERS,
     longestBody: BODY_LIMIT,
     fallback,
-    answered: parts.metrics.bufferedCounter('POST', FAST_PATH, 200),
+    answered: parts.metrics.bufferedCounter('POST', VERIFY_PATH, 200),
   })
   app.server.removeAllListeners('request')
   app.server.on('request', (request, response) => {
@@ -172,7 +173,7 @@ function addRoute(app: FastifyInstance, parts: ServerParts, route: Route, fastPa
   app.route({
     method: route.method,
     url: route.path,
-    ...(route.path === FAST_PATH
+    ...(route.path === VERIFY_PATH
       ? {
           preParsing: (request, _reply, payload, done) => {
             const body = fastPath.bufferedBody(request.raw)
@@ -290,7 +291,7 @@ function logAndCount(parts: ServerParts, request: FastifyRequest, reply: Fastify
   parts.metrics.request(request.method, route, reply.statusCode, ms / 1000)
   const { caller } = request
   // One line for each key that was verified would say nothing: they are counted, here and with the key.
-  const level = route === FAST_PATH && reply.statusCode === 200 ? 'debug' : 'info'
+  const level = route === VERIFY_PATH && reply.statusCode === 200 ? 'debug' : 'info'
   // An allow-list, in fields: nothing the caller wrote can become a line of its own or carry a secret here.
   parts.log[level](
     {
