@@ -23,7 +23,6 @@ import { newEventStreams } from './http/event-stream.ts'
 import { newLongAnswers } from './http/json-stream.ts'
 import { newMetrics } from './http/metrics.ts'
 import { buildPages } from './http/pages.ts'
-import { newLimits } from './http/pipeline.ts'
 import { buildServer } from './http/server.ts'
 import { purgeResponses } from './idempotency/idempotency.ts'
 import { purgeFailures, purgeSessions } from './identity/accounts.ts'
@@ -32,6 +31,7 @@ import { newUsage, rollUpUsage } from './keys/usage.ts'
 import { sendExpiryNotices } from './keys/usage-report.ts'
 import { newVerifier } from './keys/verify.ts'
 import { newLoadShedder } from './limits/load-shedding.ts'
+import { newRateLimits } from './limits/token-bucket.ts'
 import { routes } from './routes.ts'
 import { openStorage, type Storage } from './storage.ts'
 import { purgeStores } from './stores/stores.ts'
@@ -115,7 +115,7 @@ async function serve(config: Config, storage: Storage, log: Logger, resolve: Res
       jwt: await jwtCheckFrom(config),
       caches: { callers: newCallerCache(), keys },
       corsOrigins: config.CORS_ORIGINS,
-      limits: newLimits(config.RATE_LIMIT),
+      limits: newRateLimits(config.RATE_LIMIT),
       verifier: newVerifier(db, instance, keys, usage, metrics.verified),
       feed,
       longAnswers: newLongAnswers(),

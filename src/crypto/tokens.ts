@@ -80,7 +80,7 @@ export function tokenKind(prefix: string, text: string): TokenKind | null {
   return checksum(body) === text.slice(-CHECKSUM_LENGTH) ? (kind as TokenKind) : null
 }
 
-/** A key of a store, rather than a token of somebody. */
+/** A key of a store; all other kinds belong to a person or a service. */
 export function isKeyToken(prefix: string, text: string): boolean {
   const kind = tokenKind(prefix, text)
   return kind === 'prod' || kind === 'test' || kind === 'dev'
@@ -103,6 +103,14 @@ function base62(length: number): string {
     for (const byte of randomBytes(length - text.length)) if (byte < 248) text += BASE62[byte % 62]
   }
   return text
+}
+
+/** Text that looks like a token, of whatever prefix and perhaps cut off: what must not be shown. For `replace`. */
+export const TOKEN = new RegExp(`\\b[a-z][a-z0-9]{1,15}_(?:${TOKEN_KINDS.join('|')})_[0-9A-Za-z]{20,}`, 'g')
+
+/** Whether a text such as a URL has a token in it, with this prefix and at least as long as a key; its checksum is not read. */
+export function containsToken(prefix: string, text: string): boolean {
+  return new RegExp(`${prefix}_[a-z]+_[0-9A-Za-z]{${TOKEN_LENGTH.prod + CHECKSUM_LENGTH}}`).test(text)
 }
 
 export function sha256(text: string): Buffer

@@ -101,7 +101,7 @@ export function newFastVerify(parts: FastVerifyParts): FastPath {
   function isAdmitted(response: ServerResponse): boolean {
     response.once('close', loadShedder.release)
     try {
-      loadShedder.admit(VERIFY_PATH)
+      loadShedder.admit('high')
       return true
     } catch {
       return false

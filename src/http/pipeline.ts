@@ -36,7 +36,7 @@ import {
 import type { Instance } from '../instance.ts'
 import type { Verifier } from '../keys/schema.ts'
 import type { ConcurrencyLimiter } from '../limits/concurrency.ts'
-import { type RateLimitState, rateLimitHeaders, TokenBuckets } from '../limits/token-bucket.ts'
+import { type RateLimitState, type RateLimits, rateLimitHeaders } from '../limits/token-bucket.ts'
 import { pointerToken, validate } from '../schema/validate.ts'
 import { parseStrictJson } from './json.ts'
 import { jsonChunks, start } from './json-stream.ts'
@@ -67,7 +67,7 @@ export type Pipeline = {
   caches: { callers: CallerCache<CallerRow>; keys: KeyCache }
   corsOrigins: string[]
   /** Null when RATE_LIMIT is off. */
-  limits: { callers: TokenBuckets; addresses: TokenBuckets } | null
+  limits: RateLimits | null
   verifier: Verifier
   feed: EventFeed
   longAnswers: ConcurrencyLimiter
@@ -75,11 +75,6 @@ export type Pipeline = {
   changed(): void
   /** Whose signature a row can ask for. */
   signatures: Record<NonNullable<Route['signedBy']>, SignatureCheck>
-}
-
-export function newLimits(perMinute: number | null): Pipeline['limits'] {
-  if (perMinute === null) return null
-  return { callers: new TokenBuckets(perMinute), addresses: new TokenBuckets(Math.max(1, Math.floor(perMinute / 10))) }
 }
 
 /** A caller whose rights change under way is met anew; nobody's rights change so often as this. */

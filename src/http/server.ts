@@ -11,7 +11,7 @@ import { describeError } from '../core/failures.ts'
 import { newId } from '../core/ids.ts'
 import type { Chunks, Route, Stream } from '../core/route.ts'
 import { VERIFY_PATH } from '../keys/schema.ts'
-import type { LoadShedder } from '../limits/load-shedding.ts'
+import type { LoadShedder, Priority } from '../limits/load-shedding.ts'
 import { type EventStreams, pipeEvents } from './event-stream.ts'
 import { type FastPath, newFastVerify } from './fast-verify.ts'
 import { toReadable } from './json-stream.ts'
@@ -100,7 +100,7 @@ export async function buildServer(parts: ServerParts): Promise<FastifyInstance> 
       checkHead(request)
       // Counted by the answer's end, which comes also when the caller went away in the middle of a body.
       reply.raw.once('close', parts.loadShedder.release)
-      parts.loadShedder.admit(request.route)
+      parts.loadShedder.admit(PRIORITIES[request.route ?? ''] ?? 'normal')
       done()
     } catch (error) {
       done(error as Failure)
@@ -262,6 +262,14 @@ function addPage(app: FastifyInstance, page: Page): void {
 }
 
 const NO_BODY = Buffer.alloc(0)
+
+/** How late a request is shed when the node is overloaded, by its route. */
+const PRIORITIES: Record<string, Priority> = {
+  '/livez': 'always',
+  '/readyz': 'always',
+  '/metrics': 'always',
+  [VERIFY_PATH]: 'high',
+}
 
 /** For every answer. The API shows nothing in a browser; the pages loosen the policy for themselves. */
 const SAFE_HEADERS = {
