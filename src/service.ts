@@ -19,6 +19,7 @@ import { migrate } from './db/migrate.ts'
 import { EVENTS_CHANNEL, newEventNotifier } from './events/log.ts'
 import { sealAfterRestore, startSealing } from './events/seal.ts'
 import { newEventFeed } from './events/stream.ts'
+import type { Pipeline } from './http/context.ts'
 import { newEventStreams } from './http/event-stream.ts'
 import { newLongAnswers } from './http/json-stream.ts'
 import { newMetrics } from './http/metrics.ts'
@@ -108,29 +109,30 @@ async function serve(config: Config, storage: Storage, log: Logger, resolve: Res
   const outlet = newOutlet(instance.webhooks.resolve, instance.webhooks.allowPrivate)
   const dispatcher = newDispatcher(db, instance, outlet, metrics.answered, metrics.sent, failed)
   let draining = false
-  const app = await buildServer({
-    pipeline: {
-      db,
-      instance,
+  const pipeline: Pipeline = {
+    db,
+    instance,
+    auth: {
       jwt: await jwtCheckFrom(config),
       caches: { callers: newCallerCache(), keys },
       corsOrigins: config.CORS_ORIGINS,
-      limits: newRateLimits(config.RATE_LIMIT),
-      verifier: newVerifier(db, instance, keys, usage, metrics.verified),
-      feed,
-      longAnswers: newLongAnswers(),
-      changed: dispatcher.wake,
       signatures: { github: newGithubSignatureCheck(config.GITHUB_KEYS_URL) },
     },
-    routes,
-    draining: () => draining,
-    pages: buildPages({ routes, db, metrics, draining: () => draining }),
-    loadShedder,
-    streams,
+    limits: {
+      rate: newRateLimits(config.RATE_LIMIT),
+      load: loadShedder,
+      streams,
+      longAnswers: newLongAnswers(),
+    },
+    verifier: newVerifier(db, instance, keys, usage, metrics.verified),
+    feed,
     metrics,
     log,
-    trustProxy: config.TRUST_PROXY,
-  })
+    draining: () => draining,
+    onChange: dispatcher.wake,
+  }
+  const pages = buildPages({ routes, db, metrics, draining: pipeline.draining })
+  const app = await buildServer(pipeline, routes, pages, config.TRUST_PROXY)
   // What is under way when we stop is broken off, and that is no failure.
   const maintenance = startMaintenance(db, (work, error) => {
     if (!draining) failed(work, error)
