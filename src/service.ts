@@ -23,7 +23,7 @@ import type { Pipeline } from './http/context.ts'
 import { newEventStreams } from './http/event-stream.ts'
 import { newLongAnswers } from './http/json-stream.ts'
 import { newMetrics } from './http/metrics.ts'
-import { buildPages } from './http/pages.ts'
+import { buildPages } from './http/pages/pages.ts'
 import { buildServer } from './http/server.ts'
 import { purgeResponses } from './idempotency/idempotency.ts'
 import { purgeFailures, purgeSessions } from './identity/accounts.ts'
@@ -131,7 +131,7 @@ async function serve(config: Config, storage: Storage, log: Logger, resolve: Res
     draining: () => draining,
     onChange: dispatcher.wake,
   }
-  const pages = buildPages({ routes, db, metrics, draining: pipeline.draining })
+  const pages = buildPages(routes, db, metrics, pipeline.draining)
   const app = await buildServer(pipeline, routes, pages, config.TRUST_PROXY)
   // What is under way when we stop is broken off, and that is no failure.
   const maintenance = startMaintenance(db, (work, error) => {
