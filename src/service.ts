@@ -107,7 +107,7 @@ async function serve(config: Config, storage: Storage, log: Logger, resolve: Res
   const failed = newFailureReporter(log, metrics.failed)
   const sealer = startSealing(db, failed)
   const outlet = newOutlet(instance.webhooks.resolve, instance.webhooks.allowPrivate)
-  const dispatcher = newDispatcher(db, instance, outlet, metrics.answered, metrics.sent, failed)
+  const dispatcher = newDispatcher(db, instance, outlet, metrics.answered, metrics.webhookAttempt, failed)
   let draining = false
   const pipeline: Pipeline = {
     db,
