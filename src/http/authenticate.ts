@@ -28,7 +28,7 @@ export async function identify(pipeline: Pipeline, route: Route, incoming: Incom
     if (route.needs === 'public') return ANYONE
     return { ...(await authenticateRequest(pipeline, pipeline.auth.caches, incoming)), refusal: null }
   } catch (error) {
-    // While the database is away nobody can be identified, and nobody's rate limit should suffer.
+    // While the database is away no caller can be identified, which must not count against their address.
     if (!(error instanceof Failure) || error.code === 'unavailable') throw error
     return { ...ANYONE, refusal: error }
   }

@@ -16,7 +16,7 @@ export type Metrics = {
   read(): Promise<{ type: string; text: string }>
 }
 
-/** Values that are read when somebody asks for the metrics. */
+/** Values that are read when the metrics are scraped. */
 type Readings = { inFlight(): number; waiting(): number; streams(): number; sealed(): number }
 
 const METRICS = {
