@@ -19,17 +19,18 @@ import { migrate } from './db/migrate.ts'
 import { EVENTS_CHANNEL, newEventNotifier } from './events/log.ts'
 import { sealAfterRestore, startSealing } from './events/seal.ts'
 import { newEventFeed } from './events/stream.ts'
+import type { Pipeline } from './http/context.ts'
 import { newEventStreams } from './http/event-stream.ts'
 import { newLongAnswers } from './http/json-stream.ts'
 import { newMetrics } from './http/metrics.ts'
-import { buildPages } from './http/pages.ts'
-import { newLimits } from './http/pipeline.ts'
+import { buildPages } from './http/pages/pages.ts'
 import { buildServer } from './http/server.ts'
 import { newInstance } from './instance.ts'
 import { newUsage } from './keys/usage.ts'
 import { newVerifier } from './keys/verify.ts'
 import { newLoadShedder } from './limits/load-shedding.ts'
 import { startMaintenance } from './maintenance.ts'
+import { newRateLimits } from './limits/token-bucket.ts'
 import { routes } from './routes.ts'
 import { openStorage, type Storage } from './storage.ts'
 import { newDispatcher } from './webhooks/dispatch.ts'
@@ -102,31 +103,32 @@ async function serve(config: Config, storage: Storage, log: Logger, resolve: Res
   const failed = newFailureReporter(log, metrics.failed)
   const sealer = startSealing(db, failed)
   const outlet = newOutlet(instance.webhooks.resolve, instance.webhooks.allowPrivate)
-  const dispatcher = newDispatcher(db, instance, outlet, metrics.answered, metrics.sent, failed)
+  const dispatcher = newDispatcher(db, instance, outlet, metrics.answered, metrics.webhookAttempt, failed)
   let draining = false
-  const app = await buildServer({
-    pipeline: {
-      db,
-      instance,
+  const pipeline: Pipeline = {
+    db,
+    instance,
+    auth: {
       jwt: await jwtCheckFrom(config),
       caches: { callers: newCallerCache(), keys },
       corsOrigins: config.CORS_ORIGINS,
-      limits: newLimits(config.RATE_LIMIT),
-      verifier: newVerifier(db, instance, keys, usage, metrics.verified),
-      feed,
-      longAnswers: newLongAnswers(),
-      changed: dispatcher.wake,
       signatures: { github: newGithubSignatureCheck(config.GITHUB_KEYS_URL) },
     },
-    routes,
-    draining: () => draining,
-    pages: buildPages({ routes, db, metrics, draining: () => draining }),
-    loadShedder,
-    streams,
+    limits: {
+      rate: newRateLimits(config.RATE_LIMIT),
+      load: loadShedder,
+      streams,
+      longAnswers: newLongAnswers(),
+    },
+    verifier: newVerifier(db, instance, keys, usage, metrics.verified),
+    feed,
     metrics,
     log,
-    trustProxy: config.TRUST_PROXY,
-  })
+    draining: () => draining,
+    onChange: dispatcher.wake,
+  }
+  const pages = buildPages(routes, db, metrics, pipeline.draining)
+  const app = await buildServer(pipeline, routes, pages, config.TRUST_PROXY)
   // A task that is interrupted by the shutdown has not failed.
   const maintenance = startMaintenance(db, (work, error) => {
     if (!draining) failed(work, error)

@@ -11,6 +11,8 @@ const FLOORS: [RegExp, number][] = [
   [/^routes\.ts$/, 3.5],
   [/^(identity|stores|keys|billing|webhooks)\//, 3],
   [/^(auth|events|idempotency|limits)\//, 2],
+  // A row of the route table says what its handler is given, a database among it.
+  [/^core\/route\.ts$/, 1.5],
   [/^db\//, 1],
   [/^(core|schema|crypto)\/|^[a-z-]+\.ts$/, 0],
 ]

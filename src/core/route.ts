@@ -1,19 +1,20 @@
-// A route is a row of facts and one call. Validation, the permission check, retries, OpenAPI and the tests of who may
-// do what are all made from the row, so a row without a rule does not compile.
+// A route is a row of facts and one call. Validation, the permission check, idempotency, OpenAPI and the tests of who may
+// do what are all made from the row, so a row without a rule does not compile. This file stands above db/, since a
+// handler is given the database, and below everything that declares routes or stores answers.
 
 import type { Static, TObject, TSchema } from 'typebox'
 import type { Db } from '../db/db.ts'
-import type { AuthorizationProbe, EventFeed } from '../events/stream.ts'
+import type { AuthorizationProbe, EventFeed } from '../events/schema.ts'
 import type { Instance } from '../instance.ts'
-import type { Verifier } from '../keys/verify.ts'
+import type { Verifier } from '../keys/schema.ts'
 import type { KeyCaller, Manager, ServiceCaller, UserCaller } from './caller.ts'
 import type { ErrorCode, Fault } from './errors.ts'
 import type { BuiltInPermission } from './permissions.ts'
 
 /**
- * Who may call. A permission: whoever holds it in the store of the path, member or key. `user`: any signed-in user.
+ * Who may call. A permission: members and keys that hold it in the store of the path. `user`: any signed-in user.
  * `store user`: a user with a part in the store of the path. `key`: any API key. `service`: a back end of the operator,
- * by its service token. `nothing`: anyone.
+ * by its service token. `public`: anyone.
  */
 export type Needs = BuiltInPermission | 'user' | 'store user' | 'key' | 'service' | 'public'
 
@@ -33,11 +34,11 @@ type ParamsOf<Path extends string> = Path extends `${string}:${infer Name}/${inf
     ? { [K in Name]: string }
     : unknown
 
-/** Keeps what was answered, so that a retry gets it again: see idempotency/. Null when the caller sent no key. */
+/** Stores the answer, so that a retry gets it again: see idempotency/. */
 export type Idempotency = {
-  /** Ends the request here when it was answered before or is being answered now. */
+  /** Throws when the request was answered before or is being answered now. */
   claim(tx: Db): Promise<void>
-  /** What the row will be found by. */
+  /** The key of the stored row: an HMAC of the caller and their Idempotency-Key. */
   lookup: string
   /** The row to write in the same transaction as the change. */
   toStoredResponse(answer: Answer<unknown>): StoredResponse
@@ -57,35 +58,35 @@ export type StoredResponse = {
 
 export type Answer<Body> = {
   body: Body
-  /** What was made: it becomes the Location and is named should its secret no longer be shown. */
+  /** The resource that was created: sent as `Location`, and named in a replay that may no longer show its secret. */
   resource?: { id: string; location: string }
   etag?: string
   headers?: Record<string, string>
-  /** Of a route that streams: text that is sent as it comes, until it ends or `closing` is aborted. */
+  /** For a row with `answer: 'events'`: text sent as it is produced, until it ends or `closing` is aborted. */
   stream?: Stream
-  /** The keys it changed, where the path does not name them: only these are looked up anew. */
+  /** The API keys that changed, where the path does not name them: only these are evicted from the key cache. */
   changedKeys?: string[]
-  /** As it goes over the wire, once somebody had to know. */
+  /** The serialized answer, kept when it was made to be stored, so that it is not serialized again to be sent. */
   wire?: WireResponse
 }
 
-/** What went over the wire, so that it can go again byte for byte. */
+/** An answer as it is sent, and stored to be replayed byte for byte. */
 export type WireResponse = {
   status: number
   headers: Record<string, string>
   body: string
   resourceId: string | null
   stream?: Stream | undefined
-  /** What follows the body, where it is sent as it is read. */
+  /** For a row with `answer: 'paged'`: the chunks that follow `body`, read as they are sent. */
   rest?: Chunks
 }
 
 export type Stream = (closing: AbortSignal) => AsyncIterable<string>
 
-/** Must be taken to its end, or told to return. */
+/** The consumer must read it to its end or call `return()`: until then it holds a slot of the concurrency limiter. */
 export type Chunks = AsyncGenerator<string, void>
 
-/** A body whose lists come a page at a time, each read when the one before it has been taken. */
+/** A body whose lists come a page at a time; the next page is read when the one before it has been sent. */
 export type Paged<Body> = {
   [Name in keyof Body]: Body[Name] extends (infer Item)[] ? AsyncIterable<Item[]> : Body[Name]
 }
@@ -98,13 +99,14 @@ export type HandlerArgs<Path extends string, N extends Needs, Query, Body> = {
   query: Query
   body: Body
   ifMatch: string | null
-  /** Of the body, where the row says `tellsFaults`; otherwise there are none. */
+  /** The faults of the body, for a row with `handlesFaults`; empty for all others. */
   faults: Fault[]
+  /** Null when the request carries no Idempotency-Key. */
   idempotency: Idempotency | null
   verifier: Verifier
-  /** For routes that stream: what happens, and whether the caller still may hear of it. */
+  /** For a row with `answer: 'events'`: the live events, and the check that the caller may still see them. */
   stream: { feed: EventFeed; stillAuthorized: AuthorizationProbe }
-  /** How the request came: for sessions, the trail and signatures. */
+  /** The request's origin and raw bytes: for sessions, the audit trail and signatures. */
   request: {
     at: Date
     ip: string
@@ -115,35 +117,41 @@ export type HandlerArgs<Path extends string, N extends Needs, Query, Body> = {
   }
 }
 
+export type SuccessStatus = 200 | 201 | 204 | 302
+
 export type RouteFacts<Path extends string, N extends Needs, Query extends TObject, Body extends TSchema, Value> = {
   method: 'GET' | 'POST' | 'PATCH' | 'DELETE'
   path: Path
   needs: N
-  /** For the docs: what it does in a few words, and what to know about it. */
+  /** Shown in the docs: the operation in a few words, then in full. */
   summary: string
   description: string
   query?: Query
-  /** What no schema can say of the query: pushes more faults. Is shown only what passed the schema. */
+  /** Checks of the query that a schema cannot express: pushes more faults. Gets the members that passed the schema. */
   checkQuery?: (query: Partial<Static<Query>>, faults: Fault[]) => void
   body?: Body
-  /** What no schema can say: pushes more faults, and gives the value in its normal form. May meet absent members. */
+  /**
+   * Checks of the body that a schema cannot express: pushes more faults, and returns the value in its normal form.
+   * Members that failed the schema are absent.
+   */
   parse?: (body: Partial<Static<Body>>, instance: Instance, faults: Fault[]) => Value
-  /** Its call is handed the faults of the body and tells them, with what is wrong only beside the record it changes. */
+  /** The handler reports the faults of the body itself, with those it finds by comparing with the stored record. */
   handlesFaults?: true
-  returns: readonly [200 | 201 | 204, TSchema | null]
-  /** The answer is one record, with the ETag to send as If-Match when it is changed. */
+  /** 302 sends no body; its handler sets `location` in the answer's headers. */
+  returns: readonly [SuccessStatus, TSchema | null]
+  /** The answer is one record with an ETag, which a change of it may send as If-Match. */
   etag?: true
-  /** Its own failures, beside those that every route of its kind has. */
+  /** Errors of this route, beside those that every route of its kind has. */
   errors?: ErrorCode[]
   /** The answer holds a secret that is shown once. */
   revealsSecret?: true
-  /** The answer is the same for everyone, with an ETag: anyone may keep it so long, and ask again with If-None-Match. */
+  /** The answer is public: any cache may keep it for this long, then revalidate it with If-None-Match. */
   cacheSeconds?: number
-  /** The body may be left out, which is as good as `{}`. */
+  /** A missing body counts as `{}`. */
   bodyOptional?: true
-  /** The body is a form, not JSON. */
+  /** The body is `application/x-www-form-urlencoded` instead of JSON. */
   form?: true
-  /** The body is signed by whom it comes from: the signature is checked before the body is read. */
+  /** The sender who signs the body: the signature is checked before the body is parsed. */
   signedBy?: 'github'
   /**
    * What the handler does to the database. A GET reads, and everything else runs inside one transaction, unless the row
@@ -156,9 +164,9 @@ export type RouteFacts<Path extends string, N extends Needs, Query extends TObje
    * given as `stream`. `paged`: lists of any length, read and sent a page at a time (see `Paged`).
    */
   answer?: 'events' | 'paged'
-  /** The change leaves everyone's rights as they are. Every other change makes this node look up all callers anew. */
+  /** The change affects nobody's rights. Every other change empties this node's caller cache. */
   access?: 'unchanged'
-  /** A request that really works; a test sends it. */
+  /** A request that works: a test sends it, and the docs show it. */
   example?: { body?: Static<Body>; query?: string }
 }
 
@@ -173,7 +181,7 @@ export function route<
   const N extends Needs,
   Query extends TObject,
   Body extends TSchema,
-  const Status extends 200 | 201 | 204,
+  const Status extends SuccessStatus,
   Result extends TSchema | null,
   Value = Static<Body>,
   const Form extends RouteFacts<Path, N, Query, Body, Value>['answer'] = undefined,

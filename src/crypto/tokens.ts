@@ -62,6 +62,14 @@ function base62(length: number): string {
   return text
 }
 
+/** Text that looks like a token, of whatever prefix and perhaps cut off: what must not be shown. For `replace`. */
+export const TOKEN = new RegExp(`\\b[a-z][a-z0-9]{1,15}_(?:${TOKEN_KINDS.join('|')})_[0-9A-Za-z]{20,}`, 'g')
+
+/** Whether a text such as a URL has a token in it, with this prefix and at least as long as a key; its checksum is not read. */
+export function containsToken(prefix: string, text: string): boolean {
+  return new RegExp(`${prefix}_[a-z]+_[0-9A-Za-z]{${TOKEN_LENGTH.prod + CHECKSUM_LENGTH}}`).test(text)
+}
+
 export function sha256(text: string): Buffer
 export function sha256(text: string, encoding: 'base64'): string
 export function sha256(text: string, encoding: 'buffer' | 'base64' = 'buffer'): Buffer | string {

@@ -3,13 +3,10 @@
 // hash and the events alone one can tell whether anything before it was altered, removed, inserted or moved.
 
 import { hash } from 'node:crypto'
-import type { Event } from './schema.ts'
+import type { SealedEvent } from './schema.ts'
 
 /** The chain of events that belong to no store: accounts, sessions, service tokens. */
 export const SYSTEM_CHAIN = 'system'
-
-/** An event with its place. Outside a store `storeId` is null. */
-export type SealedEvent = Omit<Event, 'storeId'> & { storeId: string | null; seq: number }
 
 export function genesis(chain: string): string {
   return hash('sha256', `storekeeper events 1\n${chain}`)

@@ -13,8 +13,8 @@
 // A notification is a hint that can be lost or repeated; the position a reader has reached is authoritative.
 
 import { type Db, sql } from '../db/db.ts'
-import { genesis, type SealedEvent, SYSTEM_CHAIN } from './hash-chain.ts'
-import type { EventType } from './schema.ts'
+import { genesis, SYSTEM_CHAIN } from './hash-chain.ts'
+import type { EventType, SealedEvent } from './schema.ts'
 
 /** The sealing pass notifies this channel with the store's id, in the transaction that seals. */
 export const EVENTS_CHANNEL = 'storekeeper_events'

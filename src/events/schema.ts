@@ -152,3 +152,20 @@ export const EventHead = Type.Object(
   },
   { title: 'EventHead', ...closed },
 )
+
+/** An event with its position in the chain. Outside a store `storeId` is null. */
+export type SealedEvent = Omit<Event, 'storeId'> & { storeId: string | null; seq: number }
+
+/** The listeners of one store. `notifications` counts those received; `seen` is the end of the chain at the last poll. */
+export type Channel = { storeId: string; streams: number; notifications: number; seen: number; wake: Set<() => void> }
+
+/** The sealed events of every store as they come, one feed for each node: see stream.ts. */
+export type EventFeed = {
+  join(storeId: string): Channel
+  leave(channel: Channel): void
+  read(storeId: string, after: number): Promise<SealedEvent[]>
+  close(): void
+}
+
+/** Asks again whether the listener of a stream may hear of events; `unknown` while the database is away. */
+export type AuthorizationProbe = () => Promise<'yes' | 'no' | 'unknown'>

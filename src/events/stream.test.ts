@@ -8,7 +8,8 @@ import { expect, onTestFinished, test, vi } from 'vitest'
 import { type Api, NEW_KEY, type Shop, shop } from '../../tests/shop.ts'
 import { newId } from '../core/ids.ts'
 import { readHead } from './log.ts'
-import { type EventFeed, streamEvents } from './stream.ts'
+import type { EventFeed } from './schema.ts'
+import { streamEvents } from './stream.ts'
 
 /** Who holds this lock seals; the others leave it to them. */
 const SEALING = 7_320_001

@@ -8,8 +8,8 @@
 
 import { SECOND } from '../core/clock.ts'
 import { type Db, sql } from '../db/db.ts'
-import type { SealedEvent } from './hash-chain.ts'
 import { type EventNotifier, readSealed } from './log.ts'
+import type { AuthorizationProbe, Channel, EventFeed, SealedEvent } from './schema.ts'
 
 const PAGE = 100
 const LOOK_MS = 2 * SECOND
@@ -20,16 +20,6 @@ const TOGETHER_MS = SECOND / 4
 const HEARTBEAT_MS = 15 * SECOND - ASK_AGAIN_MS - TOGETHER_MS
 /** How long a reader waits before it reconnects, spread so that they do not all reconnect at once. */
 const RETRY_MS = { least: 1_000, spread: 3_000 }
-
-/** `notifications` counts those received; `seen` is the head of the chain at the last poll. */
-type Channel = { storeId: string; streams: number; notifications: number; seen: number; wake: Set<() => void> }
-
-export type EventFeed = {
-  join(storeId: string): Channel
-  leave(channel: Channel): void
-  read(storeId: string, after: number): Promise<SealedEvent[]>
-  close(): void
-}
 
 /** One for each node. */
 export function newEventFeed(db: Db, eventNotifier: EventNotifier): EventFeed {
@@ -88,9 +78,6 @@ function readEnds(db: Db, chains: string[]): Promise<{ chain: string; seq: strin
       from event_heads
      where chain = any(${chains})`)
 }
-
-/** `unknown` while the database cannot be reached. */
-export type AuthorizationProbe = () => Promise<'yes' | 'no' | 'unknown'>
 
 type Subscription = {
   storeId: string

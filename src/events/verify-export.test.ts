@@ -8,7 +8,8 @@ import { text } from 'node:stream/consumers'
 import { expect, onTestFinished, test } from 'vitest'
 import { NEW_KEY, newDatabase, type Shop, shop } from '../../tests/shop.ts'
 import { newId } from '../core/ids.ts'
-import { canonical, genesis, nextHash, type SealedEvent } from './hash-chain.ts'
+import { canonical, genesis, nextHash } from './hash-chain.ts'
+import type { SealedEvent } from './schema.ts'
 import { type Anchor, exportLine, verifyChain } from './verify-export.ts'
 
 test('a chain as it was exported is sound', async () => {

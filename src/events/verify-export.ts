@@ -2,7 +2,8 @@
 // its position and its hash, in canonical form; the first line that does not follow from the one before it is where
 // something was done.
 
-import { canonical, genesis, nextHash, type SealedEvent, SYSTEM_CHAIN } from './hash-chain.ts'
+import { canonical, genesis, nextHash, SYSTEM_CHAIN } from './hash-chain.ts'
+import type { SealedEvent } from './schema.ts'
 
 /** A line of an export. */
 export function exportLine(event: SealedEvent & { hash: string }): string {

@@ -1,5 +1,5 @@
-// Answers that go on. Each is written as its text comes, and no faster than it is taken: whoever does not take it is cut
-// off, and comes back where they were. So many may be open on a node, and so many for one caller.
+// Server-sent events: text is written as it is produced, and no faster than the client reads. A client that reads too
+// slowly is disconnected, and resumes with Last-Event-ID. The streams of a node and of a caller are limited in number.
 
 import type { ServerResponse } from 'node:http'
 import { SECOND } from '../core/clock.ts'
@@ -9,16 +9,16 @@ import { newConcurrencyLimiter } from '../limits/concurrency.ts'
 
 const MAX_PER_NODE = 5_000
 const MAX_PER_CALLER = 100
-/** What was written must be taken within so long. */
+/** A client must read what was written within this time. */
 const SLOW_MS = 10 * SECOND
-/** At the end, the last words are given so long to leave. */
+/** When a stream ends, its last text has this long to be sent. */
 const END_MS = SECOND
 
 export type EventStreams = {
-  /** Refuses one too many, and every one once we stop. */
+  /** Throws when there are too many streams, or the service is stopping. */
   admit(callerId: string): OpenStream
   open(): number
-  /** Ends them all. */
+  /** Ends all streams. */
   close(): void
 }
 
@@ -65,28 +65,28 @@ export async function pipeEvents(
     response.destroy()
   }
   if (response.destroyed) return done()
-  const over = setTimeout(() => response.destroy(), END_MS)
-  response.once('close', () => clearTimeout(over))
+  const timeout = setTimeout(() => response.destroy(), END_MS)
+  response.once('close', () => clearTimeout(timeout))
   response.end()
 }
 
-/** False when it was not taken in time, or nobody is there any more. */
+/** False when the client did not read in time, or the stream is closing. */
 function drained(response: ServerResponse, closing: AbortSignal): Promise<boolean> {
   return new Promise((resolve) => {
-    const over = (was: boolean) => {
+    const finish = (inTime: boolean) => {
       clearTimeout(slow)
       response.off('drain', onDrain)
-      closing.removeEventListener('abort', cut)
-      resolve(was)
+      closing.removeEventListener('abort', onAbort)
+      resolve(inTime)
     }
-    const onDrain = () => over(true)
-    const cut = () => over(false)
+    const onDrain = () => finish(true)
+    const onAbort = () => finish(false)
     const slow = setTimeout(() => {
       response.destroy()
-      over(false)
+      finish(false)
     }, SLOW_MS)
     response.on('drain', onDrain)
-    closing.addEventListener('abort', cut)
-    if (closing.aborted) cut()
+    closing.addEventListener('abort', onAbort)
+    if (closing.aborted) onAbort()
   })
 }

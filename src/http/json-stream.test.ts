@@ -5,7 +5,7 @@ import { expect, test } from 'vitest'
 import type { Chunks } from '../core/route.ts'
 import { Type } from '../schema/type.ts'
 import { jsonChunks, newLongAnswers, start, toReadable } from './json-stream.ts'
-import { serialize } from './pipeline.ts'
+import { serialize } from './response.ts'
 
 const List = Type.Array(Type.Object({ n: Type.Integer() }, { additionalProperties: false }))
 const Body = Type.Object({ at: Type.String(), none: List, some: List, more: List, last: Type.String() })

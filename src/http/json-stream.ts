@@ -1,5 +1,5 @@
 // Answers with lists of any length. They are written a page at a time, and the next page is read when the one before it
-// has been taken: an answer holds about a page in memory, however long it is. Whoever does not take it is cut off.
+// has been sent: an answer holds about a page in memory, however long it is. A client that reads too slowly is cut off.
 
 import { Readable } from 'node:stream'
 import type { TObject, TSchema } from 'typebox'
@@ -8,33 +8,33 @@ import { Failure } from '../core/errors.ts'
 import type { Chunks } from '../core/route.ts'
 import { type ConcurrencyLimiter, newConcurrencyLimiter } from '../limits/concurrency.ts'
 
-/** Each holds a page, of half a megabyte at most. */
+/** Each answer holds a page in memory, of half a megabyte at most. */
 const MAX_PER_NODE = 50
 const MAX_PER_CALLER = 2
-/** What was written must be taken within so long. */
+/** A client must read a chunk within this time. */
 const SLOW_MS = 10 * SECOND
 
-type Write = (schema: TSchema, value: unknown) => string
+type Serialize = (schema: TSchema, value: unknown) => string
 
-/** The body as JSON: what is a list of pages piece by piece, the rest with what follows it. */
-export async function* jsonChunks(schema: TObject, body: Record<string, unknown>, write: Write): Chunks {
+/** The body as JSON: a chunk for each page of a list, with the members before the list in its first chunk. */
+export async function* jsonChunks(schema: TObject, body: Record<string, unknown>, serialize: Serialize): Chunks {
   let text = '{'
   for (const [n, [name, member]] of Object.entries(schema.properties).entries()) {
     text += `${n > 0 ? ',' : ''}${JSON.stringify(name)}:`
     const value = body[name]
     if (!isPaged(value)) {
-      text += write(member, value)
+      text += serialize(member, value)
       continue
     }
     const { items } = member as TSchema & { items: TSchema }
-    let sign = '['
+    let separator = '['
     for await (const page of value) {
       if (page.length === 0) continue
-      yield text + sign + page.map((item) => write(items, item)).join(',')
+      yield text + separator + page.map((item) => serialize(items, item)).join(',')
       text = ''
-      sign = ','
+      separator = ','
     }
-    text += sign === '[' ? '[]' : ']'
+    text += separator === '[' ? '[]' : ']'
   }
   yield `${text}}`
 }
@@ -48,38 +48,38 @@ export function newLongAnswers(): ConcurrencyLimiter {
   return newConcurrencyLimiter(MAX_PER_NODE, MAX_PER_CALLER, full)
 }
 
-/** Waits for the first piece. From then on it is counted until it ends or is told to return. */
+/** Waits for the first chunk. The answer holds its slot until `rest` ends or its `return()` is called. */
 export async function start(
   limiter: ConcurrencyLimiter,
   callerId: string,
-  pieces: Chunks,
+  chunks: Chunks,
 ): Promise<{ first: string; rest: Chunks }> {
-  const rest = withSlot(limiter, callerId, pieces)
+  const rest = withSlot(limiter, callerId, chunks)
   const { value } = await rest.next()
   return { first: value ?? '', rest }
 }
 
-async function* withSlot(limiter: ConcurrencyLimiter, callerId: string, pieces: Chunks): Chunks {
+async function* withSlot(limiter: ConcurrencyLimiter, callerId: string, chunks: Chunks): Chunks {
   const release = limiter.acquire(callerId)
   try {
-    yield* pieces
+    yield* chunks
   } finally {
     release()
   }
 }
 
-/** One piece is asked for after the other, as they are taken. */
+/** Asks for the next chunk when the one before it was read. */
 export function toReadable(first: string, rest: Chunks, slowMs = SLOW_MS): Readable {
   let slow: NodeJS.Timeout | undefined
-  const give = (piece: string) => {
+  const push = (chunk: string) => {
     slow = setTimeout(() => stream.destroy(new Failure('request_timeout')), slowMs)
-    stream.push(piece)
+    stream.push(chunk)
   }
   const stream = new Readable({
     read() {
       clearTimeout(slow)
       rest.next().then(
-        ({ value, done }) => (done ? stream.push(null) : give(value)),
+        ({ value, done }) => (done ? stream.push(null) : push(value)),
         (error) => stream.destroy(error),
       )
     },
@@ -91,6 +91,6 @@ export function toReadable(first: string, rest: Chunks, slowMs = SLOW_MS): Reada
       )
     },
   })
-  give(first)
+  push(first)
   return stream
 }

@@ -1,6 +1,6 @@
-// The door for JSON. What it lets in can be read in one way only: valid UTF-8, no member twice, no NUL, no lone
-// surrogate, no `__proto__`, at most 32 levels deep. The text is scanned once before it is parsed, so a body that is
-// deep or doubled never becomes an object. Whether it is JSON at all stays JSON.parse's word.
+// Strict JSON: accepts only bodies that every parser reads alike. Valid UTF-8, no member twice, no NUL, no lone
+// surrogate, no `__proto__`, at most 32 levels deep. The text is scanned once before it is parsed, so a body with too many
+// levels or a duplicate never becomes an object. Whether it is JSON at all, JSON.parse decides.
 
 import { isAscii } from 'node:buffer'
 import { fail } from '../core/errors.ts'
@@ -21,7 +21,7 @@ export function parseStrictJson(bytes: Uint8Array): unknown {
 }
 
 function decode(bytes: Uint8Array): string {
-  // Most bodies are: and then there is nothing to decode.
+  // Most bodies are ASCII, which needs no decoding.
   if (isAscii(bytes)) return Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length).toString('latin1')
   try {
     return utf8.decode(bytes)
@@ -30,7 +30,7 @@ function decode(bytes: Uint8Array): string {
   }
 }
 
-const SIGN = {
+const CHARACTER = {
   QUOTE: 0x22,
   BACKSLASH: 0x5c,
   OPEN_BRACE: 0x7b,
@@ -41,7 +41,7 @@ const SIGN = {
   COLON: 0x3a,
 } as const
 
-/** Members seen so far in each open object, the last of them, and the name the object itself stands under; a list has none. */
+/** An open object or list: the names of its members so far (null for a list), the last of them, and its own name. */
 type Level = { names: Set<string> | null; nameIsNext: boolean; last: string; under: string }
 
 function scan(text: string): void {
@@ -49,7 +49,7 @@ function scan(text: string): void {
   let level: Level | undefined
   for (let i = 0; i < text.length; i++) {
     switch (text.charCodeAt(i)) {
-      case SIGN.QUOTE: {
+      case CHARACTER.QUOTE: {
         const end = endOfString(text, i)
         const raw = text.slice(i, end + 1)
         const value = checkString(raw)
@@ -61,20 +61,20 @@ function scan(text: string): void {
         i = end
         break
       }
-      case SIGN.OPEN_BRACE:
-      case SIGN.OPEN_LIST: {
-        const isObject = text.charCodeAt(i) === SIGN.OPEN_BRACE
+      case CHARACTER.OPEN_BRACE:
+      case CHARACTER.OPEN_LIST: {
+        const isObject = text.charCodeAt(i) === CHARACTER.OPEN_BRACE
         level = { names: isObject ? new Set() : null, nameIsNext: isObject, last: '', under: level?.last ?? '' }
         levels.push(level)
         if (levels.length > MAX_LEVELS) refuse(`The body is more than ${MAX_LEVELS} levels deep.`)
         break
       }
-      case SIGN.CLOSE_BRACE:
-      case SIGN.CLOSE_LIST:
+      case CHARACTER.CLOSE_BRACE:
+      case CHARACTER.CLOSE_LIST:
         levels.pop()
         level = levels.at(-1)
         break
-      case SIGN.COMMA:
+      case CHARACTER.COMMA:
         if (level?.names) level.nameIsNext = true
         break
     }
@@ -84,8 +84,8 @@ function scan(text: string): void {
 function endOfString(text: string, start: number): number {
   for (let i = start + 1; i < text.length; i++) {
     const code = text.charCodeAt(i)
-    if (code === SIGN.BACKSLASH) i++
-    else if (code === SIGN.QUOTE) return i
+    if (code === CHARACTER.BACKSLASH) i++
+    else if (code === CHARACTER.QUOTE) return i
   }
   return refuse('The body is not JSON: a string does not end.')
 }

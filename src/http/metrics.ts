@@ -1,119 +1,119 @@
-// For Prometheus: how often, how long, and how it ended, by route. Labels are route patterns and numbers, never what a
-// caller sent.
+// Metrics for Prometheus: how often, how long, and with what outcome, by route. Labels are route patterns and numbers,
+// never what a caller sent.
 
 import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client'
 
 export type Metrics = {
   request(method: string, route: string, status: number, seconds: number): void
-  /** The same for one route and status that come again and again. */
+  /** A counter for one route and status that is so frequent that its requests are recorded many at a time. */
   bufferedCounter(method: string, route: string, status: number): (seconds: number) => void
   verified(code: string): void
-  sent(outcome: string): void
-  /** Something in the background. */
+  webhookAttempt(outcome: string): void
+  /** Background work has failed. */
   failed(work: string): void
-  /** How many requests so far, by whichever way they came. */
+  /** All requests answered so far, on the fast path or not. */
   answered(): number
   read(): Promise<{ type: string; text: string }>
 }
 
+/** Values that are read when the metrics are scraped. */
 type Readings = { inFlight(): number; waiting(): number; streams(): number; sealed(): number }
 
-/** What comes again and again is handed over so many at a time, or when somebody reads. */
-const MAX_BUFFERED = 500
-
-export function newMetrics(readings: Readings): Metrics {
-  const registry = new Registry()
-  let verified: Record<string, number> = {}
-  let answered = 0
-  const flushes: (() => void)[] = []
-  collectDefaultMetrics({ register: registry, prefix: 'storekeeper_' })
-  const requests = new Counter({
+const METRICS = {
+  requests: {
     name: 'storekeeper_http_requests_total',
     help: 'Requests answered, by route and status.',
     labelNames: ['method', 'route', 'status'],
-    registers: [registry],
-  })
-  const durations = new Histogram({
+  },
+  durations: {
     name: 'storekeeper_http_request_duration_seconds',
     help: 'How long an answer took, by route.',
     labelNames: ['route'],
     buckets: [0.001, 0.003, 0.01, 0.03, 0.1, 0.3, 1, 3, 10],
-    registers: [registry],
-  })
-  new Counter({
+  },
+  verifications: {
     name: 'storekeeper_verifications_total',
     help: 'Keys verified, by outcome.',
     labelNames: ['code'],
-    registers: [registry],
-    collect() {
-      for (const [code, count] of Object.entries(verified)) this.inc({ code }, count)
-      verified = {}
-    },
-  })
-  const deliveries = new Counter({
+  },
+  webhookAttempts: {
     name: 'storekeeper_webhook_attempts_total',
     help: 'Tries to deliver to a webhook, by outcome: delivered, failed, given_up.',
     labelNames: ['outcome'],
-    registers: [registry],
-  })
-  const failures = new Counter({
+  },
+  failures: {
     name: 'storekeeper_background_failures_total',
     help: 'Work in the background that failed and will be tried again: sealing, webhooks, and the chores of each minute.',
     labelNames: ['work'],
-    registers: [registry],
-  })
-  new Gauge({
-    name: 'storekeeper_http_requests_under_way',
-    help: 'Requests that are being answered now.',
-    registers: [registry],
-    collect() {
-      this.set(readings.inFlight())
-    },
-  })
-  new Gauge({
-    name: 'storekeeper_database_waiting',
-    help: 'Requests that wait for a connection to the database.',
-    registers: [registry],
-    collect() {
-      this.set(readings.waiting())
-    },
-  })
-  new Gauge({
-    name: 'storekeeper_event_streams',
-    help: 'Streams of events that are open now.',
-    registers: [registry],
-    collect() {
-      this.set(readings.streams())
-    },
-  })
-  new Gauge({
+  },
+}
+
+const GAUGES: Record<keyof Readings, { name: string; help: string }> = {
+  inFlight: { name: 'storekeeper_http_requests_under_way', help: 'Requests that are being answered now.' },
+  waiting: { name: 'storekeeper_database_waiting', help: 'Requests that wait for a connection to the database.' },
+  streams: { name: 'storekeeper_event_streams', help: 'Streams of events that are open now.' },
+  sealed: {
     name: 'storekeeper_events_sealed',
     help: 'Events this node has sealed since it started. One node at a time does it for all.',
-    registers: [registry],
-    collect() {
-      this.set(readings.sealed())
+  },
+}
+
+export function newMetrics(readings: Readings): Metrics {
+  const registry = new Registry()
+  const registers = [registry]
+  collectDefaultMetrics({ register: registry, prefix: 'storekeeper_' })
+  const requests = newRequestMetrics(registry)
+  const verified = newVerificationCounter(registry)
+  const webhookAttempts = new Counter({ ...METRICS.webhookAttempts, registers })
+  const failures = new Counter({ ...METRICS.failures, registers })
+  for (const reading of Object.keys(GAUGES) as (keyof Readings)[])
+    new Gauge({
+      ...GAUGES[reading],
+      registers,
+      collect() {
+        this.set(readings[reading]())
+      },
+    })
+  return {
+    request: requests.record,
+    bufferedCounter: requests.bufferedCounter,
+    answered: requests.answered,
+    verified,
+    webhookAttempt: (outcome) => webhookAttempts.inc({ outcome }),
+    failed: (work) => failures.inc({ work }),
+    read: async () => {
+      requests.flush()
+      return { type: registry.contentType, text: await registry.metrics() }
     },
-  })
-  // A label set is looked up by name once, then at hand.
-  const known = new Map<string, { count: Counter.Internal; time: Histogram.Internal<'route'> }>()
+  }
+}
+
+const MAX_BUFFERED = 500
+
+function newRequestMetrics(registry: Registry) {
+  const counts = new Counter({ ...METRICS.requests, registers: [registry] })
+  const durations = new Histogram({ ...METRICS.durations, registers: [registry] })
+  const flushes: (() => void)[] = []
+  let answered = 0
+  // prom-client looks a set of labels up by hashing it; `labels` does it once for all uses.
+  const cached = new Map<string, { count: Counter.Internal; time: Histogram.Internal<string> }>()
   const labelled = (method: string, route: string, status: number) => {
     const name = `${method} ${route} ${status}`
-    const found = known.get(name) ?? {
-      count: requests.labels({ method, route, status: String(status) }),
+    const found = cached.get(name) ?? {
+      count: counts.labels({ method, route, status: String(status) }),
       time: durations.labels({ route }),
     }
-    known.set(name, found)
+    cached.set(name, found)
     return found
   }
   return {
-    request(method, route, status, seconds) {
+    record(method: string, route: string, status: number, seconds: number): void {
       const { count, time } = labelled(method, route, status)
       answered += 1
       count.inc()
       time.observe(seconds)
     },
-    sent: (outcome) => deliveries.inc({ outcome }),
-    bufferedCounter(method, route, status) {
+    bufferedCounter(method: string, route: string, status: number): (seconds: number) => void {
       const { count, time } = labelled(method, route, status)
       const buffered: number[] = []
       const flush = () => {
@@ -128,14 +128,25 @@ export function newMetrics(readings: Readings): Metrics {
         if (buffered.length === MAX_BUFFERED) flush()
       }
     },
-    verified(code) {
-      verified[code] = (verified[code] ?? 0) + 1
-    },
-    failed: (work) => failures.inc({ work }),
-    answered: () => answered,
-    read: async () => {
+    flush(): void {
       for (const flush of flushes) flush()
-      return { type: registry.contentType, text: await registry.metrics() }
     },
+    answered: () => answered,
+  }
+}
+
+/** Verifications are counted in a plain record, and handed to prom-client when the metrics are read. */
+function newVerificationCounter(registry: Registry): (code: string) => void {
+  let verified: Record<string, number> = {}
+  new Counter({
+    ...METRICS.verifications,
+    registers: [registry],
+    collect() {
+      for (const [code, count] of Object.entries(verified)) this.inc({ code }, count)
+      verified = {}
+    },
+  })
+  return (code) => {
+    verified[code] = (verified[code] ?? 0) + 1
   }
 }

@@ -4,6 +4,7 @@ import { RECENT_SIGN_IN_MS } from '../auth/recent-sign-in.ts'
 import { SECOND } from '../core/clock.ts'
 import { ERRORS, Failure } from '../core/errors.ts'
 import type { WireResponse } from '../core/route.ts'
+import { TOKEN } from '../crypto/tokens.ts'
 import { isUnstorable } from '../db/faults.ts'
 
 const REALM = 'Bearer realm="storekeeper"'
@@ -25,16 +26,16 @@ export function renderProblem(failure: Failure, requestId: string, path: string)
   return { status, headers: headersOf(failure), body: redactTokens(JSON.stringify(body)), resourceId: null }
 }
 
-/** What nobody foresaw becomes a 500 that tells nothing; what PostgreSQL could not hold is a fault of the input. */
+/** Text that PostgreSQL cannot store is a fault of the input; any other unexpected error is a 500 without details. */
 export function toFailure(error: unknown): Failure {
   if (error instanceof Failure) return error
   if (isUnstorable(error)) return new Failure('invalid_input', { members: { errors: [] }, cause: error })
   return new Failure('internal_error', { cause: error })
 }
 
-/** A key or token that somebody put into a path or a member's name does not come back to them. */
+/** A problem repeats the path and the names of members, and a caller may have put a key or token there. */
 function redactTokens(text: string): string {
-  return text.replace(/\b[a-z][a-z0-9]{1,15}_(prod|test|dev|sess|svc|inv)_[0-9A-Za-z]{20,}/g, '[secret]')
+  return text.replace(TOKEN, '[secret]')
 }
 
 function headersOf({ code, details }: Failure): Record<string, string> {

@@ -7,7 +7,7 @@
 import { type CachedKey, lookUpKey } from '../auth/key-cache.ts'
 import { addMs, now, SECOND } from '../core/clock.ts'
 import type { Answer } from '../core/route.ts'
-import { isKeyToken, sha256 } from '../crypto/tokens.ts'
+import { containsToken, isKeyToken, sha256 } from '../crypto/tokens.ts'
 import { type Db, sql } from '../db/db.ts'
 import { newEvent, SYSTEM, writeEvents } from '../events/write.ts'
 import type { Instance } from '../instance.ts'
@@ -102,6 +102,5 @@ function locationOf(instance: Instance, url: string | null | undefined): { url?:
   if (!url || url.length > MAX_URL_CHARACTERS || !URL.canParse(url)) return {}
   const { protocol, username, password, href } = new URL(url)
   const isWeb = (protocol === 'https:' || protocol === 'http:') && username === '' && password === ''
-  const holdsToken = new RegExp(`${instance.keyPrefix}_[a-z]+_[0-9A-Za-z]{38}`).test(href)
-  return isWeb && !holdsToken && href.length <= MAX_URL_CHARACTERS ? { url: href } : {}
+  return isWeb && !containsToken(instance.keyPrefix, href) && href.length <= MAX_URL_CHARACTERS ? { url: href } : {}
 }

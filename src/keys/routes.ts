@@ -28,6 +28,7 @@ import {
   NewKey,
   RevokedKey,
   Rotation,
+  VERIFY_PATH,
   Verdict,
   Verification,
 } from './schema.ts'
@@ -229,7 +230,7 @@ export const keyRoutes: Route[] = [
   route(
     {
       method: 'POST',
-      path: '/v1/keys/verify',
+      path: VERIFY_PATH,
       needs: 'service',
       summary: 'Verify a key',
       description:

@@ -1,6 +1,7 @@
 // An API key, as it looks from outside. Only the answers that make a secret carry it, as `key`.
 
 import type { Static } from 'typebox'
+import type { KeyCaller } from '../core/caller.ts'
 import { pageOf } from '../core/pagination.ts'
 import type { Permission } from '../core/permissions.ts'
 import { Line, Moment, Nullable, OneOf } from '../schema/fields.ts'
@@ -216,6 +217,21 @@ export const Verdict = Type.Object(
   { title: 'Verdict', ...closed },
 )
 export type Verdict = Static<typeof Verdict>
+
+export const VERIFY_PATH = '/v1/keys/verify'
+
+export type Question = Omit<Verification, 'explain'>
+
+/** Verifies keys: see verify.ts. */
+export type Verifier = {
+  verify(question: Question): Promise<Verdict>
+  /** The same, if memory alone can answer; null, with nothing counted, when it cannot. */
+  verifyNow(question: Question): Verdict | null
+  /** The same, with the result of every check, and nothing spent or counted. */
+  explain(question: Question): Promise<Verdict>
+  /** Counts a request to this API that was made with the key itself. */
+  acted(key: KeyCaller, outcome: Outcome, permissions: readonly Permission[]): void
+}
 
 /** RFC 7662. What it does not name is ours: `ip` and `store_id`, as in `Verification`. */
 export const Introspection = Type.Object(

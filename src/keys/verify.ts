@@ -4,29 +4,17 @@
 
 import { isIpAllowed } from '../auth/ip.ts'
 import { type CachedKey, type KeyCache, REFUSALS, type Refusal, refusalOf } from '../auth/key-cache.ts'
-import type { KeyCaller } from '../core/caller.ts'
 import { nowMs } from '../core/clock.ts'
 import type { Permission } from '../core/permissions.ts'
 import { tokenKind } from '../crypto/tokens.ts'
 import type { Batch } from '../db/batch.ts'
 import { type Db, sql } from '../db/db.ts'
 import type { Instance } from '../instance.ts'
-import type { Introspected, Introspection, Outcome, Verdict, Verification } from './schema.ts'
+import type { Introspected, Introspection, Outcome, Question, Verdict, Verifier } from './schema.ts'
 import type { Usage } from './usage.ts'
 
-type Question = Omit<Verification, 'explain'>
 type RateLimitVerdict = NonNullable<Verdict['rateLimit']>
 type Check = NonNullable<Verdict['checks']>[number]
-
-export type Verifier = {
-  verify(question: Question): Promise<Verdict>
-  /** The same, if it can be answered from memory in this very moment; null, and nothing was counted, when it cannot. */
-  verifyNow(question: Question): Verdict | null
-  /** The same, with every check told, and nothing spent or counted. */
-  explain(question: Question): Promise<Verdict>
-  /** An API key acted here itself. */
-  acted(key: KeyCaller, outcome: Outcome, permissions: readonly Permission[]): void
-}
 
 export function newVerifier(
   db: Db,

@@ -1,15 +1,20 @@
-// What goes on for a while takes a seat: there are so many on a node, and so many for one caller.
+// Limits answers that take long, such as streams and exports: a number of slots for the node, and of these a number for
+// each caller.
 
 import { fail } from '../core/errors.ts'
 
 export type ConcurrencyLimiter = {
-  /** Refuses one too many; else gives what frees the seat again. */
+  /** Returns the function that releases the slot. Throws when the node's or the caller's slots are all in use. */
   acquire(callerId: string): () => void
   inUse(): number
 }
 
-/** `full` is what a caller hears who has taken all their own. */
-export function newConcurrencyLimiter(inAll: number, ofOne: number, full: string): ConcurrencyLimiter {
+/** `callerFull` is the message to a caller who uses all of their own slots. */
+export function newConcurrencyLimiter(
+  maxPerNode: number,
+  maxPerCaller: number,
+  callerFull: string,
+): ConcurrencyLimiter {
   const ofCaller = new Map<string, number>()
   let inUse = 0
   function change(callerId: string, change: 1 | -1): void {
@@ -20,8 +25,9 @@ export function newConcurrencyLimiter(inAll: number, ofOne: number, full: string
   }
   return {
     acquire(callerId) {
-      if (inUse >= inAll) fail('overloaded', { retryAfterSeconds: 5 })
-      if ((ofCaller.get(callerId) ?? 0) >= ofOne) fail('rate_limited', { retryAfterSeconds: 5, detail: full })
+      if (inUse >= maxPerNode) fail('overloaded', { retryAfterSeconds: 5 })
+      if ((ofCaller.get(callerId) ?? 0) >= maxPerCaller)
+        fail('rate_limited', { retryAfterSeconds: 5, detail: callerFull })
       change(callerId, 1)
       return () => change(callerId, -1)
     },

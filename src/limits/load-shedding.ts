@@ -1,6 +1,6 @@
-// Sheds before work is begun. When the event loop lags, too many requests wait for a connection, or too many are under
-// way, a new one hears 503 at once, which is kinder than a slow failure. Liveness is always answered; verification of
-// keys, which other systems hang on, is shed last.
+// Load shedding: when the event loop lags, or too many requests wait for a database connection or are in flight, a new
+// request gets 503 before any work is done for it, since a slow failure would cost the caller more. Health checks are
+// always admitted. Verification of keys is shed last: other systems call it for each of their own requests.
 
 import { monitorEventLoopDelay } from 'node:perf_hooks'
 import { fail } from '../core/errors.ts'
@@ -10,10 +10,18 @@ const MAX_IN_FLIGHT = 2_000
 const MAX_WAITING = 500
 const MAX_LAG_MS = 1_000
 const LAG_WINDOW_MS = 1_000
-/** Verification is let in up to so many times the marks above. */
-const VERIFY_FACTOR = 2
+/** By how much a request may exceed the limits above before it is shed. */
+const FACTORS = { normal: 1, high: 2, always: Number.POSITIVE_INFINITY }
 
-export type LoadShedder = { admit(route: string | null): void; release(): void; close(): void; inFlight(): number }
+export type Priority = keyof typeof FACTORS
+
+export type LoadShedder = {
+  /** Counts the request, and throws when it must be shed. Either way `release` ends it. */
+  admit(priority: Priority): void
+  release(): void
+  inFlight(): number
+  close(): void
+}
 
 export function newLoadShedder(db: Pick<Database, 'waiting'>): LoadShedder {
   let inFlight = 0
@@ -26,10 +34,9 @@ export function newLoadShedder(db: Pick<Database, 'waiting'>): LoadShedder {
   }, LAG_WINDOW_MS).unref()
 
   return {
-    admit(route) {
+    admit(priority) {
       inFlight += 1
-      if (route === '/livez' || route === '/readyz' || route === '/metrics') return
-      const factor = route === '/v1/keys/verify' ? VERIFY_FACTOR : 1
+      const factor = FACTORS[priority]
       if (inFlight > MAX_IN_FLIGHT * factor || db.waiting() > MAX_WAITING * factor || lagMs > MAX_LAG_MS * factor)
         fail('overloaded', { retryAfterSeconds: 1 })
     },

@@ -1,16 +1,16 @@
-// What costs much memory or much of a core is done a few at a time; the rest wait their turn, and past a bound they are
-// told to come back.
+// Work that costs much memory or CPU, such as hashing a password, runs a few at a time. The rest wait in a queue; when the
+// queue is full, callers get 503 with Retry-After.
 
 import { fail } from '../core/errors.ts'
 
 export type Semaphore = <T>(work: () => Promise<T>) => Promise<T>
 
-export function newSemaphore(atOnce: number, mostWaiting: number): Semaphore {
+export function newSemaphore(maxRunning: number, maxWaiting: number): Semaphore {
   let running = 0
   const waiting: (() => void)[] = []
   return async (work) => {
-    if (waiting.length >= mostWaiting) fail('overloaded', { retryAfterSeconds: 2 })
-    if (running >= atOnce) await new Promise<void>((resolve) => waiting.push(resolve))
+    if (waiting.length >= maxWaiting) fail('overloaded', { retryAfterSeconds: 2 })
+    if (running >= maxRunning) await new Promise<void>((resolve) => waiting.push(resolve))
     else running += 1
     try {
       return await work()

@@ -1,17 +1,21 @@
-// Token buckets: a bucket holds a minute's worth of requests and fills steadily. Kept in memory, for each node its
-// own: the limit protects a node from a caller that runs wild, and asking the database about it would be the load it
-// guards against. `rate-limiter-flexible` was looked at and left: its limiters count in fixed windows.
+// Rate limits by token buckets: a bucket holds a minute's worth of requests and fills steadily. Buckets are kept in
+// memory, each node its own: the limit protects a node from a runaway caller, and a query for each request would be the
+// load it guards against. `rate-limiter-flexible` was tried and left: its limiters count in fixed windows.
 
 import { now } from '../core/clock.ts'
 
 export type RateLimitState = { allowed: boolean; limit: number; remaining: number; resetSeconds: number }
 
+export type RateLimits = { callers: TokenBuckets; addresses: TokenBuckets }
+
 const WINDOW_SECONDS = 60
+/** Requests without a caller are counted by IP address: an address gets a tenth of a caller's limit. */
+const ADDRESS_DIVISOR = 10
 const MAX_BUCKETS = 100_000
 
 type Bucket = { tokens: number; at: number }
 
-export class TokenBuckets {
+class TokenBuckets {
   readonly #limit: number
   readonly #buckets = new Map<string, Bucket>()
 
@@ -19,7 +23,7 @@ export class TokenBuckets {
     this.#limit = limit
   }
 
-  /** Takes one token, if there is one. */
+  /** Takes one token from the bucket of this name, if it has one. */
   take(name: string): RateLimitState {
     const at = now().getTime()
     const bucket = this.#buckets.get(name) ?? { tokens: this.#limit, at }
@@ -38,7 +42,7 @@ export class TokenBuckets {
     }
   }
 
-  /** The least recently used bucket goes first when there are too many; a full one is as good as none. */
+  /** Past MAX_BUCKETS the least recently used one is evicted: by then it is most likely full, like a new one. */
   #keep(name: string, bucket: Bucket): void {
     this.#buckets.delete(name)
     this.#buckets.set(name, bucket)
@@ -46,6 +50,13 @@ export class TokenBuckets {
     const [oldest] = this.#buckets.keys()
     if (oldest !== undefined) this.#buckets.delete(oldest)
   }
+}
+
+/** `perMinute` is the setting RATE_LIMIT; null switches the limits off. */
+export function newRateLimits(perMinute: number | null): RateLimits | null {
+  if (perMinute === null) return null
+  const perAddress = Math.max(1, Math.floor(perMinute / ADDRESS_DIVISOR))
+  return { callers: new TokenBuckets(perMinute), addresses: new TokenBuckets(perAddress) }
 }
 
 /** The headers of draft-ietf-httpapi-ratelimit-headers. */

@@ -1,0 +1,79 @@
+// Whether the caller may: the row's `needs` against what the caller is and holds, and the ids of the path.
+
+import { type Caller, heldPermissions } from '../core/caller.ts'
+import { type ErrorCode, type Fault, fail, failInput } from '../core/errors.ts'
+import { type IdKind, isId } from '../core/ids.ts'
+import { BUILT_IN_PERMISSIONS, type BuiltInPermission } from '../core/permissions.ts'
+import type { Needs, Route } from '../core/route.ts'
+import type { Verifier } from '../keys/schema.ts'
+import type { Call } from './context.ts'
+
+export function authorize(
+  verifier: Verifier,
+  { needs }: Route,
+  caller: Caller | null,
+  params: Record<string, string>,
+): void {
+  if (needs === 'public' || !caller) return
+  if (needs === 'service' || needs === 'key') {
+    if (caller.kind !== needs) fail(needs === 'key' ? 'key_required' : 'service_required')
+    return
+  }
+  if (needs === 'user' || needs === 'store user') {
+    if (caller.kind !== 'user') fail('user_required')
+    if (needs === 'store user' && !caller.member) fail('store_not_found')
+    return
+  }
+  checkPermission(verifier, needs, caller, params.storeId)
+}
+
+/** A store that the caller has no part in is answered like one that does not exist. */
+function checkPermission(
+  verifier: Verifier,
+  needed: BuiltInPermission,
+  caller: Caller,
+  storeId: string | undefined,
+): void {
+  if (caller.kind === 'service') return fail('store_not_found')
+  const inStore = caller.kind === 'key' ? caller.storeId === storeId : caller.member !== null
+  if (!inStore) fail('store_not_found')
+  if (heldPermissions(caller).includes(needed)) return
+  if (caller.kind === 'key') verifier.acted(caller, 'INSUFFICIENT_PERMISSIONS', [])
+  fail('insufficient_permission', {
+    required: [needed],
+    detail: `This needs the permission ${needed}, which you do not hold in this store.`,
+  })
+}
+
+export function isPermission(needs: Needs): needs is BuiltInPermission {
+  return BUILT_IN_PERMISSIONS.some((permission) => permission === needs)
+}
+
+/** A request made with an API key counts as a use of the key, and of the permission that the route needs. */
+export function countKeyUse(verifier: Verifier, { needs }: Route, caller: Caller | null): void {
+  if (caller?.kind === 'key') verifier.acted(caller, 'VALID', isPermission(needs) ? [needs] : [])
+}
+
+const IDS: Record<string, { kind: IdKind; missing: ErrorCode }> = {
+  storeId: { kind: 'store', missing: 'store_not_found' },
+  keyId: { kind: 'key', missing: 'key_not_found' },
+  addressId: { kind: 'addr', missing: 'address_not_found' },
+  userId: { kind: 'user', missing: 'member_not_found' },
+  invitationId: { kind: 'inv', missing: 'invitation_not_found' },
+  sessionId: { kind: 'sess', missing: 'session_not_found' },
+  webhookId: { kind: 'wh', missing: 'webhook_not_found' },
+  deliveryId: { kind: 'dlv', missing: 'delivery_not_found' },
+}
+
+/** Parameters of paths that are no ids: their handlers check them. */
+const OTHER_PARAMS = ['code', 'n']
+
+/** A malformed id is answered exactly like one that does not exist: after the faults of the input. */
+export function checkIds({ route, incoming }: Call, faults: Fault[]): void {
+  for (const [name, value] of Object.entries(incoming.params)) {
+    if (OTHER_PARAMS.includes(name)) continue
+    const id = IDS[name]
+    if (!id) throw new Error(`${route.path} has a parameter ${name} that nobody declared`)
+    if (!isId(id.kind, value)) return faults.length > 0 ? failInput(faults) : fail(id.missing)
+  }
+}

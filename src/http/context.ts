@@ -1,0 +1,79 @@
+// What the steps of the pipeline are given: the parts of the service, built once in service.ts, and the request. The
+// framework is named in server.ts alone, so a request has a type of its own here.
+
+import type { Logger } from 'pino'
+import type { CallerRow } from '../auth/authenticate.ts'
+import type { CallerCache } from '../auth/caller-cache.ts'
+import type { Credential } from '../auth/credential.ts'
+import type { SignatureCheck } from '../auth/github-signature.ts'
+import type { JwtCheck } from '../auth/jwt.ts'
+import type { KeyCache } from '../auth/key-cache.ts'
+import type { Caller } from '../core/caller.ts'
+import type { Route, WireResponse } from '../core/route.ts'
+import type { Database } from '../db/db.ts'
+import type { EventFeed } from '../events/schema.ts'
+import type { Instance } from '../instance.ts'
+import type { Verifier } from '../keys/schema.ts'
+import type { ConcurrencyLimiter } from '../limits/concurrency.ts'
+import type { LoadShedder } from '../limits/load-shedding.ts'
+import type { RateLimits } from '../limits/token-bucket.ts'
+import type { EventStreams } from './event-stream.ts'
+import type { Metrics } from './metrics.ts'
+
+export type Pipeline = {
+  db: Database
+  instance: Instance
+  auth: Auth
+  limits: Limits
+  verifier: Verifier
+  feed: EventFeed
+  metrics: Metrics
+  log: Logger
+  /** Whether the service is stopping: answers then close their connections. */
+  draining(): boolean
+  /** Called after every change: wakes the webhook dispatcher. */
+  onChange(): void
+}
+
+export type Auth = {
+  jwt: JwtCheck | null
+  caches: AuthCaches
+  corsOrigins: string[]
+  /** By the sender that a row names in `signedBy`. */
+  signatures: Record<NonNullable<Route['signedBy']>, SignatureCheck>
+}
+
+export type AuthCaches = { callers: CallerCache<CallerRow>; keys: KeyCache }
+
+type Limits = {
+  /** Null when RATE_LIMIT is off. */
+  rate: RateLimits | null
+  load: LoadShedder
+  streams: EventStreams
+  longAnswers: ConcurrencyLimiter
+}
+
+export type Incoming = {
+  requestId: string
+  method: string
+  /** Path and query, as they were sent. */
+  url: string
+  path: string
+  /** When the request was received. */
+  at: Date
+  params: Record<string, string>
+  query: Record<string, unknown>
+  headers: Record<string, string | string[] | undefined>
+  body: Buffer
+  ip: string
+}
+
+/** A request with the route it matched and its caller; on a public route the caller is null. */
+export type Call = { route: Route; incoming: Incoming; caller: Caller | null; credential: Credential | null }
+
+export type Outgoing = WireResponse & { caller: Caller | null }
+
+export function header(incoming: Incoming, name: string): string | undefined {
+  const value = incoming.headers[name]
+  return Array.isArray(value) ? value[0] : value
+}

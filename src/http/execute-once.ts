@@ -1,0 +1,87 @@
+// A POST with an Idempotency-Key is executed once: a retry gets the stored response of the first request.
+
+import { unwrapDataKey } from '../auth/data-key.ts'
+import { Failure } from '../core/errors.ts'
+import type { Idempotency, Route, WireResponse } from '../core/route.ts'
+import type { Db } from '../db/db.ts'
+import {
+  AlreadyAnswered,
+  checkUnderPreviousSecret,
+  claim,
+  type IdempotentRequest,
+  isReplayable,
+  lastingCredential,
+  lookupFor,
+  parseIdempotencyKey,
+  replay,
+  storeResponse,
+  toStoredResponse,
+} from '../idempotency/idempotency.ts'
+import { type Call, header, type Incoming, type Pipeline } from './context.ts'
+import { renderProblem } from './problem.ts'
+import { toWire } from './response.ts'
+
+type Run = (idempotent: IdempotentRequest | null) => Promise<WireResponse>
+
+export async function executeOnce(pipeline: Pipeline, call: Call, run: Run): Promise<WireResponse> {
+  const idempotent = toIdempotent(pipeline, call)
+  if (!idempotent) return run(null)
+  for (;;) {
+    try {
+      return await runAndStoreFailure(pipeline.db, call.incoming, idempotent, run)
+    } catch (error) {
+      if (!(error instanceof AlreadyAnswered)) throw error
+      const stored = await replay(pipeline.db, idempotent)
+      if (stored) return { ...stored, headers: { ...stored.headers, 'idempotent-replayed': 'true' } }
+    }
+  }
+}
+
+function toIdempotent({ instance }: Pipeline, { route, incoming, caller, credential }: Call): IdempotentRequest | null {
+  if (route.method !== 'POST' || route.effect === 'read' || !caller || !credential) return null
+  const key = parseIdempotencyKey(header(incoming, 'idempotency-key'))
+  if (key === null) return null
+  return {
+    keyring: instance.keyring,
+    callerId: caller.id,
+    credential: lastingCredential(credential, caller, key),
+    userKey: caller.kind === 'user' ? () => unwrapDataKey(instance.keyring, caller) : null,
+    key,
+    method: incoming.method,
+    url: incoming.url,
+    body: incoming.body,
+    revealsSecret: route.revealsSecret === true,
+  }
+}
+
+/** A failure that would come again is stored like a success, though nothing else is written with it. */
+async function runAndStoreFailure(
+  db: Db,
+  incoming: Incoming,
+  idempotent: IdempotentRequest,
+  run: Run,
+): Promise<WireResponse> {
+  await checkUnderPreviousSecret(db, idempotent)
+  try {
+    return await run(idempotent)
+  } catch (error) {
+    if (!(error instanceof Failure) || !isReplayable(error.code)) throw error
+    const problem = renderProblem(error, incoming.requestId, incoming.path)
+    await storeResponse(db, toStoredResponse(idempotent, problem))
+    return problem
+  }
+}
+
+/** For a handler that claims and stores in a transaction of its own, or in a batch. */
+export function idempotencyFor(route: Route, idempotent: IdempotentRequest): Idempotency {
+  const lookup = lookupFor(idempotent)
+  return {
+    lookup,
+    claim: (tx) => claim(tx, idempotent),
+    toStoredResponse: (answer) => {
+      // Kept with the answer, so that it is serialized once, though it is both stored and sent.
+      answer.wire = toWire(route, answer)
+      return toStoredResponse(idempotent, answer.wire, lookup)
+    },
+  }
+}

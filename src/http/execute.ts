@@ -1,0 +1,83 @@
+// Runs the handler of a route, a change in a transaction together with its stored response, and invalidates the caches
+// before the answer is sent.
+
+import { lockStoreAndRecheck } from '../auth/recheck.ts'
+import type { Manager } from '../core/caller.ts'
+import type { WireResponse } from '../core/route.ts'
+import type { Db } from '../db/db.ts'
+import { claim, type IdempotentRequest, storeResponse, toStoredResponse } from '../idempotency/idempotency.ts'
+import { authorizationProbe } from './authenticate.ts'
+import { isPermission } from './authorize.ts'
+import { type AuthCaches, type Call, header, type Pipeline } from './context.ts'
+import { idempotencyFor } from './execute-once.ts'
+import type { Input } from './input.ts'
+import { startPages, toWire } from './response.ts'
+
+export async function execute(
+  pipeline: Pipeline,
+  call: Call,
+  input: Input,
+  idempotent: IdempotentRequest | null,
+): Promise<WireResponse> {
+  const { route, incoming, caller } = call
+  const args = handlerArgs(pipeline, call, input, idempotent)
+  let changed = [incoming.params.keyId ?? incoming.params.storeId]
+  const run = async (db: Db) => {
+    const answer = await route.handle({ ...args, db })
+    changed = answer.changedKeys ?? changed
+    if (route.answer === 'paged')
+      return startPages(pipeline.limits.longAnswers, route, answer, caller?.id ?? incoming.ip)
+    return answer.wire ?? toWire(route, answer)
+  }
+  if (route.method === 'GET' || route.effect === 'read') return run(pipeline.db)
+  const wire = await (route.effect === 'own' ? run(pipeline.db) : inTransaction(pipeline.db, call, idempotent, run))
+  if (changed.length > 0) pipeline.onChange()
+  if (route.access !== 'unchanged') for (const id of changed) invalidate(pipeline.auth.caches, id)
+  return wire
+}
+
+function handlerArgs(pipeline: Pipeline, call: Call, input: Input, idempotent: IdempotentRequest | null) {
+  const { route, incoming, caller } = call
+  return {
+    instance: pipeline.instance,
+    // `authorize` has checked the row's `needs`, so the caller is of the kind that the handler's type says.
+    caller: caller as never,
+    params: incoming.params,
+    ...input,
+    ifMatch: header(incoming, 'if-match') ?? null,
+    idempotency: idempotent && idempotencyFor(route, idempotent),
+    verifier: pipeline.verifier,
+    stream: { feed: pipeline.feed, stillAuthorized: authorizationProbe(pipeline, call) },
+    request: {
+      at: incoming.at,
+      ip: incoming.ip,
+      userAgent: header(incoming, 'user-agent')?.slice(0, 300) ?? null,
+      path: incoming.path,
+      raw: incoming.body,
+      header: (name: string) => header(incoming, name),
+    },
+  }
+}
+
+function inTransaction(
+  db: Db,
+  { route, caller, incoming }: Call,
+  idempotent: IdempotentRequest | null,
+  run: (tx: Db) => Promise<WireResponse>,
+): Promise<WireResponse> {
+  const { storeId } = incoming.params
+  return db.transaction(async (tx) => {
+    if (idempotent) await claim(tx, idempotent)
+    // `authorize` lets only users and keys hold a permission.
+    if (isPermission(route.needs) && storeId) await lockStoreAndRecheck(tx, caller as Manager, storeId)
+    const wire = await run(tx)
+    if (idempotent) await storeResponse(tx, toStoredResponse(idempotent, wire))
+    return wire
+  })
+}
+
+/** Before a change is answered: evicts every caller, and the key of this id, or the keys of the store of this id, or all. */
+export function invalidate(caches: AuthCaches, id: string | undefined): void {
+  caches.callers.invalidate()
+  caches.keys.invalidate(id)
+}

@@ -1,0 +1,61 @@
+// Which route a path belongs to, where the framework's router cannot tell: 404 or 405, methods that a path with
+// parameters would take over, and the priority under load.
+
+import { Failure } from '../core/errors.ts'
+import type { Route } from '../core/route.ts'
+import { VERIFY_PATH } from '../keys/schema.ts'
+import type { Priority } from '../limits/load-shedding.ts'
+
+type Endpoint = { method: string; path: string }
+
+/** 405 with the methods that the path does have, 404 when it has none. */
+export function notFoundOr405(endpoints: Endpoint[], path: string): Failure {
+  const matching = endpoints.filter((endpoint) => matches(endpoint.path, path))
+  // "/keys/grantable" matches "/keys/:keyId" too: the pattern with the fewest parameters is meant.
+  const fewest = Math.min(...matching.map((endpoint) => countParams(endpoint.path)))
+  const methods = matching
+    .filter((endpoint) => countParams(endpoint.path) === fewest)
+    .map((endpoint) => endpoint.method)
+  if (methods.length === 0) return new Failure('not_found')
+  const allow = [...new Set(methods.flatMap((method) => (method === 'GET' ? ['GET', 'HEAD'] : [method])))]
+  return new Failure('method_not_allowed', { allow })
+}
+
+/** "PATCH /keys/grantable" would otherwise be routed to "PATCH /keys/:keyId", as a change of the key "grantable". */
+export function shadowedMethods(routes: Route[]): { method: Route['method']; url: string }[] {
+  const exists = new Set(routes.map(({ method, path }) => `${method} ${path}`))
+  const shadowed = routes.flatMap(({ path: url }) =>
+    routes
+      .filter(({ path }) => countParams(path) > countParams(url) && matches(path, url))
+      .map(({ method }) => ({ method, url })),
+  )
+  return shadowed.filter(({ method, url }) => {
+    const name = `${method} ${url}`
+    return !exists.has(name) && exists.add(name)
+  })
+}
+
+function countParams(pattern: string): number {
+  return pattern.split('/:').length - 1
+}
+
+function matches(pattern: string, path: string): boolean {
+  const wanted = pattern.split('/')
+  const given = path.split('/')
+  return (
+    wanted.length === given.length &&
+    wanted.every((part, i) => part === given[i] || (part.startsWith(':') && given[i] !== ''))
+  )
+}
+
+const PRIORITIES: Record<string, Priority> = {
+  '/livez': 'always',
+  '/readyz': 'always',
+  '/metrics': 'always',
+  [VERIFY_PATH]: 'high',
+}
+
+/** How late a request is shed when the node is overloaded, by the pattern of its path. */
+export function priorityOf(pattern: string | null): Priority {
+  return PRIORITIES[pattern ?? ''] ?? 'normal'
+}
