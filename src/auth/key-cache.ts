@@ -14,6 +14,7 @@
 // work are kept: a stranger cannot fill the memory, and a new key works at once.
 
 import { nowMs } from '../core/clock.ts'
+import type { KeyType } from '../core/key-types.ts'
 import type { Permission } from '../core/permissions.ts'
 import { type Keyring, sha256 } from '../crypto/tokens.ts'
 import type { Batch } from '../db/batch.ts'
@@ -32,7 +33,7 @@ export type CachedKey = {
   id: string
   store_id: string
   name: string
-  type: 'PROD' | 'TEST' | 'DEV'
+  type: KeyType
   permissions: Permission[]
   /** As JSON. */
   metadata: string

@@ -4,6 +4,7 @@ import { RECENT_SIGN_IN_MS } from '../auth/recent-sign-in.ts'
 import { SECOND } from '../core/clock.ts'
 import { ERRORS, Failure } from '../core/errors.ts'
 import type { WireResponse } from '../core/route.ts'
+import { TOKENS_IN_TEXT } from '../crypto/tokens.ts'
 import { isUnstorable } from '../db/faults.ts'
 
 const REALM = 'Bearer realm="storekeeper"'
@@ -34,7 +35,7 @@ export function toFailure(error: unknown): Failure {
 
 /** A key or token that somebody put into a path or a member's name does not come back to them. */
 function redactTokens(text: string): string {
-  return text.replace(/\b[a-z][a-z0-9]{1,15}_(prod|test|dev|sess|svc|inv)_[0-9A-Za-z]{20,}/g, '[secret]')
+  return text.replace(TOKENS_IN_TEXT, '[secret]')
 }
 
 function headersOf({ code, details }: Failure): Record<string, string> {

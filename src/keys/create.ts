@@ -9,20 +9,20 @@ import { fail } from '../core/errors.ts'
 import { etagOf } from '../core/etag.ts'
 import { checkGrant } from '../core/grant.ts'
 import { newId } from '../core/ids.ts'
+import { KEY_TYPE_NAMES, KEY_TYPES, type KeyType } from '../core/key-types.ts'
 import { listPage, type Page, type PageParams } from '../core/pagination.ts'
 import type { Permission } from '../core/permissions.ts'
 import type { Answer, Idempotency, StoredResponse } from '../core/route.ts'
-import { mintToken, type TokenKind } from '../crypto/tokens.ts'
+import { mintToken } from '../crypto/tokens.ts'
 import type { Batch } from '../db/batch.ts'
 import { type Db, sql } from '../db/db.ts'
 import { type EventRow, newEvent } from '../events/write.ts'
 import { AlreadyAnswered } from '../idempotency/idempotency.ts'
 import type { Instance } from '../instance.ts'
 import type { KeySpec } from './input.ts'
-import { KEY_TYPES, type Key, type KeyRow, type KeyStatus, type KeyType, showKey } from './schema.ts'
+import { type Key, type KeyRow, type KeyStatus, showKey } from './schema.ts'
 import { lastNoticeDue } from './usage-report.ts'
 
-const TOKEN_KIND: Record<KeyType, TokenKind> = { PROD: 'prod', TEST: 'test', DEV: 'dev' }
 /** How many random characters are shown to tell keys apart: 4 of 32 leave 166 bits. */
 const START_CHARACTERS = 4
 
@@ -77,7 +77,7 @@ function answerFor<Body>(outcome: InsertOutcome, answer: Answer<Body>): Answer<B
 export type KeySecret = { value: string; start: string; hash: string; kid: string }
 
 export function mintSecret(instance: Instance, type: KeyType): KeySecret {
-  const value = mintToken(instance.keyPrefix, TOKEN_KIND[type]).reveal()
+  const value = mintToken(instance.keyPrefix, KEY_TYPES[type].tokenKind).reveal()
   const { current } = instance.keyring
   return {
     value,
@@ -335,5 +335,5 @@ export async function readKey(db: Db, storeId: string, keyId: string): Promise<A
 }
 
 export function readGrantable(caller: Manager): { permissions: Permission[]; types: KeyType[] } {
-  return { permissions: heldPermissions(caller), types: [...KEY_TYPES] }
+  return { permissions: heldPermissions(caller), types: KEY_TYPE_NAMES }
 }

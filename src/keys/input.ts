@@ -5,10 +5,11 @@ import { isIp, parseRange } from '../auth/ip.ts'
 import { DAY, fromNow, now } from '../core/clock.ts'
 import type { Fault } from '../core/errors.ts'
 import { parsePermissions } from '../core/grant.ts'
+import type { KeyType } from '../core/key-types.ts'
 import type { Permission } from '../core/permissions.ts'
 import type { Instance } from '../instance.ts'
 import { parseDateTime, pointerToken } from '../schema/validate.ts'
-import type { Introspection, KeyChanges, KeyType, NewKey, Verification } from './schema.ts'
+import type { Introspection, KeyChanges, NewKey, Verification } from './schema.ts'
 
 const MAX_LIFE_MS = 3653 * DAY
 const METADATA_BYTES = 16 * 1024

@@ -6,8 +6,9 @@
 
 import { type CachedKey, lookUpKey } from '../auth/key-cache.ts'
 import { addMs, now, SECOND } from '../core/clock.ts'
+import { KEY_TYPES } from '../core/key-types.ts'
 import type { Answer } from '../core/route.ts'
-import { isKeyToken, sha256 } from '../crypto/tokens.ts'
+import { containsToken, isKeyToken, sha256 } from '../crypto/tokens.ts'
 import { type Db, sql } from '../db/db.ts'
 import { newEvent, SYSTEM, writeEvents } from '../events/write.ts'
 import type { Instance } from '../instance.ts'
@@ -59,7 +60,7 @@ async function applyLeak(tx: Db, found: CachedKey, origin: Origin): Promise<void
   const key = await lockKey(tx, { storeId: found.store_id, keyId: found.id })
   const at = now()
   if (!isFirstReport(key, found.secret_no, at)) return
-  const graceMs = key.type === 'PROD' ? store.leak_grace_seconds * SECOND : 0
+  const graceMs = KEY_TYPES[key.type].leakGrace ? store.leak_grace_seconds * SECOND : 0
   const end = addMs(at, graceMs)
   const action = actionOn(key, graceMs, end, at)
   await tx.query(sql`
@@ -102,6 +103,5 @@ function locationOf(instance: Instance, url: string | null | undefined): { url?:
   if (!url || url.length > MAX_URL_CHARACTERS || !URL.canParse(url)) return {}
   const { protocol, username, password, href } = new URL(url)
   const isWeb = (protocol === 'https:' || protocol === 'http:') && username === '' && password === ''
-  const holdsToken = new RegExp(`${instance.keyPrefix}_[a-z]+_[0-9A-Za-z]{38}`).test(href)
-  return isWeb && !holdsToken && href.length <= MAX_URL_CHARACTERS ? { url: href } : {}
+  return isWeb && !containsToken(instance.keyPrefix, href) && href.length <= MAX_URL_CHARACTERS ? { url: href } : {}
 }

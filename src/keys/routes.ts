@@ -1,5 +1,6 @@
 // How HTTP speaks of API keys.
 
+import { KEY_TYPE_NAMES } from '../core/key-types.ts'
 import { PageQuery } from '../core/pagination.ts'
 import { type Route, route } from '../core/route.ts'
 import { Type } from '../schema/type.ts'
@@ -17,7 +18,6 @@ import {
   Introspected,
   Introspection,
   KEY_STATUSES,
-  KEY_TYPES,
   Key,
   KeyChanges,
   Keys,
@@ -72,7 +72,7 @@ export const keyRoutes: Route[] = [
       summary: 'List the keys',
       description: 'Newest first, without their secrets.',
       query: Type.Object(
-        { ...PageQuery, status: Type.Optional(OneOf(KEY_STATUSES)), type: Type.Optional(OneOf(KEY_TYPES)) },
+        { ...PageQuery, status: Type.Optional(OneOf(KEY_STATUSES)), type: Type.Optional(OneOf(KEY_TYPE_NAMES)) },
         { additionalProperties: false },
       ),
       returns: [200, Keys],

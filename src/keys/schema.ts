@@ -1,6 +1,7 @@
 // An API key, as it looks from outside. Only the answers that make a secret carry it, as `key`.
 
 import type { Static } from 'typebox'
+import { KEY_TOKEN_KINDS, KEY_TYPE_NAMES, type KeyType } from '../core/key-types.ts'
 import { pageOf } from '../core/pagination.ts'
 import type { Permission } from '../core/permissions.ts'
 import { Type } from '../schema/type.ts'
@@ -8,8 +9,6 @@ import { Line, Moment, Nullable, OneOf } from '../schema/validate.ts'
 
 const closed = { additionalProperties: false }
 
-export const KEY_TYPES = ['PROD', 'TEST', 'DEV'] as const
-export type KeyType = (typeof KEY_TYPES)[number]
 export const KEY_STATUSES = ['ACTIVE', 'DISABLED', 'EXPIRED', 'REVOKED'] as const
 export type KeyStatus = (typeof KEY_STATUSES)[number]
 
@@ -38,7 +37,9 @@ const RateLimit = Type.Object(
 /** What a caller may say about a key. */
 const given = {
   name: Line(1, 100, { examples: ['Checkout'] }),
-  type: OneOf(KEY_TYPES, { description: 'Stands in the key itself: `skp_prod_…`, `skp_test_…`, `skp_dev_…`.' }),
+  type: OneOf(KEY_TYPE_NAMES, {
+    description: `Stands in the key itself: ${KEY_TOKEN_KINDS.map((kind) => `\`skp_${kind}_…\``).join(', ')}.`,
+  }),
   permissions: Type.Array(Type.String({ maxLength: 63 }), {
     minItems: 1,
     maxItems: 100,
@@ -196,7 +197,7 @@ export const Verdict = Type.Object(
     keyId: Nullable(Type.String()),
     storeId: Nullable(Type.String()),
     name: Nullable(Type.String()),
-    type: Nullable(OneOf(KEY_TYPES)),
+    type: Nullable(OneOf(KEY_TYPE_NAMES)),
     permissions: Nullable(Type.Array(Type.String())),
     metadata: Type.Unsafe<Record<string, unknown> | null>({
       type: ['object', 'null'],
@@ -324,7 +325,7 @@ export const Advice = Type.Object(
 )
 
 export const Grantable = Type.Object(
-  { permissions: Type.Array(Type.String()), types: Type.Array(OneOf(KEY_TYPES)) },
+  { permissions: Type.Array(Type.String()), types: Type.Array(OneOf(KEY_TYPE_NAMES)) },
   { title: 'Grantable', ...closed },
 )
 
