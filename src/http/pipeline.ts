@@ -34,7 +34,7 @@ import {
   toStoredResponse,
 } from '../idempotency/idempotency.ts'
 import type { Instance } from '../instance.ts'
-import type { Verifier } from '../keys/verify.ts'
+import type { Verifier } from '../keys/schema.ts'
 import type { ConcurrencyLimiter } from '../limits/concurrency.ts'
 import { type RateLimitState, rateLimitHeaders, TokenBuckets } from '../limits/token-bucket.ts'
 import { pointerToken, validate } from '../schema/validate.ts'

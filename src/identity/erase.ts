@@ -5,7 +5,6 @@
 // The locks come in the order that everyone takes them in: stores, members, the user. What came to be before the last of
 // them was held is seen then, and the request begins anew (`CallerChanged`); what comes after finds the user gone.
 
-import { keysCreatedBy, revokeKeys } from '../auth/made-keys.ts'
 import { checkRecentSignIn } from '../auth/recent-sign-in.ts'
 import { CallerChanged } from '../auth/recheck.ts'
 import type { UserCaller } from '../core/caller.ts'
@@ -16,6 +15,8 @@ import { type Db, sql } from '../db/db.ts'
 import { type EventRow, newEvent, writeEvents } from '../events/write.ts'
 import { destroyReplayableSecrets } from '../idempotency/idempotency.ts'
 import type { Instance } from '../instance.ts'
+import { keysCreatedBy } from '../keys/read.ts'
+import { revokeKeys } from '../keys/revoke.ts'
 
 export async function eraseUser(
   tx: Db,
@@ -103,7 +104,7 @@ async function revokeTheirKeys(tx: Db, instance: Instance, caller: UserCaller, s
   for (const { id: storeId, role, permissions } of stores) {
     if (!permissionsOf(instance.permissions, role, permissions).includes('MANAGE_KEYS')) continue
     const ids = await keysCreatedBy(tx, { storeId, userId: caller.id })
-    await revokeKeys(tx, caller, storeId, ids, 'its maker was erased')
+    await revokeKeys(tx, caller, storeId, ids, 'its maker was erased', 'live only')
   }
 }
 

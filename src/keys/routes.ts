@@ -5,10 +5,13 @@ import { PageQuery } from '../core/pagination.ts'
 import { type Route, route } from '../core/route.ts'
 import { Type } from '../schema/type.ts'
 import { Line, Moment, OneOf } from '../schema/validate.ts'
-import { createKey, listKeys, readGrantable, readKey } from './create.ts'
+import { createKey } from './create.ts'
 import { freezeKeys } from './freeze.ts'
 import { parseIntrospection, parseKeyChanges, parseNewKey, parseVerification } from './input.ts'
 import { reportLeak, reportLeaks } from './leaks.ts'
+import { listKeys, readGrantable, readKey } from './read.ts'
+import { revokeKey } from './revoke.ts'
+import { rotateKey } from './rotate.ts'
 import {
   Advice,
   Affected,
@@ -31,7 +34,7 @@ import {
   Verdict,
   Verification,
 } from './schema.ts'
-import { revokeKey, rotateKey, updateKey } from './update.ts'
+import { updateKey } from './update.ts'
 import { readAdvice, readUsage } from './usage-report.ts'
 import { introspect } from './verify.ts'
 
