@@ -8,6 +8,7 @@ import { inCatalogueOrder, type Permission, permissionsOf, type Role } from '../
 import { sha256 } from '../crypto/tokens.ts'
 import type { Batch } from '../db/batch.ts'
 import { type Db, sql } from '../db/db.ts'
+import { recordset } from '../db/recordset.ts'
 import type { Instance } from '../instance.ts'
 import type { CallerCache } from './caller-cache.ts'
 import type { Credential } from './credential.ts'
@@ -47,6 +48,8 @@ export type CallerRow = {
   member_version: string
 }
 
+const requested = recordset('requested', { n: 'int', hash: 'text', user_id: 'text', store_id: 'text' })
+
 const lookUpCallers: Batch<CallerLookup, CallerRow> = (db, rows) =>
   db.query<CallerRow>(sql`
     select session.id as session_id,
@@ -64,21 +67,20 @@ const lookUpCallers: Batch<CallerLookup, CallerRow> = (db, rows) =>
            member.role,
            member.permissions as member_permissions,
            member.version as member_version
-      from json_to_recordset(${JSON.stringify(rows.map((row, n) => ({ n, ...row })))})
-           as asked(n int, hash text, user_id text, store_id text)
-      left join sessions session on session.hash = decode(asked.hash, 'hex')
-      left join service_tokens service on service.hash = decode(asked.hash, 'hex') and service.revoked_at is null
-      left join users person on person.id = coalesce(asked.user_id, session.user_id) and person.erased_at is null
+      from ${requested(rows.map((row, n) => ({ n, ...row })))}
+      left join sessions session on session.hash = decode(requested.hash, 'hex')
+      left join service_tokens service on service.hash = decode(requested.hash, 'hex') and service.revoked_at is null
+      left join users person on person.id = coalesce(requested.user_id, session.user_id) and person.erased_at is null
       -- A lateral join, by the whole primary key: a plain join read all members of the store.
       left join lateral (
              select store_id, role, permissions, xmin::text as version
                from members
-              where store_id = asked.store_id
+              where store_id = requested.store_id
                 and user_id = person.id
               limit 1
            ) as member on true
       left join stores store on store.id = member.store_id and store.deleted_at is null
-     order by asked.n`)
+     order by requested.n`)
 
 export async function authenticate(
   db: Db,

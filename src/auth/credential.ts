@@ -2,7 +2,7 @@
 // session cookie, and never in the query string.
 
 import { fail } from '../core/errors.ts'
-import { type TokenKind, tokenKind } from '../crypto/tokens.ts'
+import { isKeyKind, tokenKind } from '../crypto/tokens.ts'
 
 export const SESSION_COOKIE = '__Host-storekeeper'
 
@@ -12,13 +12,6 @@ export type Credential =
   | { kind: 'service'; token: string }
   | { kind: 'jwt'; token: string }
 
-const KIND: Record<Exclude<TokenKind, 'inv'>, 'session' | 'key' | 'service'> = {
-  sess: 'session',
-  svc: 'service',
-  prod: 'key',
-  test: 'key',
-  dev: 'key',
-}
 const QUERY_NAMES = ['access_token', 'api_key', 'apikey', 'key', 'token']
 const JWT = /^[\w-]+\.[\w-]+\.[\w-]+$/
 
@@ -42,8 +35,9 @@ export function readCredential(prefix: string, presented: Presented): Credential
   if (cookie !== null) return tokenKind(prefix, cookie) === 'sess' ? session(cookie, true) : fail('invalid_token')
   if (bearer === null) return null
   const kind = tokenKind(prefix, bearer)
-  if (kind && kind !== 'inv')
-    return KIND[kind] === 'session' ? session(bearer, false) : { kind: KIND[kind], token: bearer }
+  if (kind === 'sess') return session(bearer, false)
+  if (kind === 'svc') return { kind: 'service', token: bearer }
+  if (kind !== null && isKeyKind(kind)) return { kind: 'key', token: bearer }
   return JWT.test(bearer) ? { kind: 'jwt', token: bearer } : fail('invalid_token')
 }
 

@@ -4,16 +4,23 @@
 
 import { hash } from 'node:crypto'
 import { crc32 } from 'node:zlib'
+import { KEY_TOKEN_KINDS, type KeyTokenKind } from '../core/key-types.ts'
 import { randomBytes } from './random.ts'
 import { Secret } from './secret.ts'
 
 const BASE62 = '0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz'
 const CHECKSUM_LENGTH = 6
 
+export type TokenKind = KeyTokenKind | 'sess' | 'svc' | 'inv'
+
 /** How many random characters each kind of token has: 32 are 190 bits, 43 are 256. */
-const TOKEN_LENGTH = { prod: 32, test: 32, dev: 32, sess: 43, svc: 43, inv: 43 } as const
-export type TokenKind = keyof typeof TOKEN_LENGTH
+const KEY_LENGTH = 32
+const keyLengths = Object.fromEntries(KEY_TOKEN_KINDS.map((kind) => [kind, KEY_LENGTH])) as Record<KeyTokenKind, number>
+const TOKEN_LENGTH: Record<TokenKind, number> = { ...keyLengths, sess: 43, svc: 43, inv: 43 }
 export const TOKEN_KINDS = Object.keys(TOKEN_LENGTH) as TokenKind[]
+
+/** Keys and tokens in any text, whatever their prefix, also those that were cut short. */
+export const TOKENS_IN_TEXT = new RegExp(`\\b[a-z][a-z0-9]{1,15}_(${TOKEN_KINDS.join('|')})_[0-9A-Za-z]{20,}`, 'g')
 
 /** How long a whole token is. */
 export function tokenLength(prefix: string, kind: TokenKind): number {
@@ -37,10 +44,20 @@ export function tokenKind(prefix: string, text: string): TokenKind | null {
   return checksum(body) === text.slice(-CHECKSUM_LENGTH) ? (kind as TokenKind) : null
 }
 
+/** The kind of a store's key, rather than of a session, a service or an invitation. */
+export function isKeyKind(kind: TokenKind): kind is KeyTokenKind {
+  return Object.hasOwn(keyLengths, kind)
+}
+
 /** An API key of a store, not a session, service or invitation token. */
 export function isKeyToken(prefix: string, text: string): boolean {
   const kind = tokenKind(prefix, text)
-  return kind === 'prod' || kind === 'test' || kind === 'dev'
+  return kind !== null && isKeyKind(kind)
+}
+
+/** Whether a key or token with this prefix stands anywhere in the text. */
+export function containsToken(prefix: string, text: string): boolean {
+  return new RegExp(`${prefix}_[a-z]+_[0-9A-Za-z]{${KEY_LENGTH + CHECKSUM_LENGTH}}`).test(text)
 }
 
 function checksum(text: string): string {
@@ -60,14 +77,6 @@ function base62(length: number): string {
     for (const byte of randomBytes(length - text.length)) if (byte < 248) text += BASE62[byte % 62]
   }
   return text
-}
-
-/** Text that looks like a token, of whatever prefix and perhaps cut off: what must not be shown. For `replace`. */
-export const TOKEN = new RegExp(`\\b[a-z][a-z0-9]{1,15}_(?:${TOKEN_KINDS.join('|')})_[0-9A-Za-z]{20,}`, 'g')
-
-/** Whether a text such as a URL has a token in it, with this prefix and at least as long as a key; its checksum is not read. */
-export function containsToken(prefix: string, text: string): boolean {
-  return new RegExp(`${prefix}_[a-z]+_[0-9A-Za-z]{${TOKEN_LENGTH.prod + CHECKSUM_LENGTH}}`).test(text)
 }
 
 export function sha256(text: string): Buffer

@@ -10,7 +10,7 @@ import { type Batch, type Queue, queueFor } from './batch.ts'
 import { explain } from './faults.ts'
 
 /** What `sql` makes, and nothing else does: a value from outside with a `text` and `values` is still a value. */
-export type Sql = { text: string; values: unknown[]; name?: string; [MADE_HERE]: true }
+export type Sql = { text: string; values: unknown[]; name?: string; fixed?: true; [MADE_HERE]: true }
 const MADE_HERE = Symbol('sql')
 
 export type Db = {
@@ -100,20 +100,40 @@ function readTime(text: string): Date {
   return new Date(`${text.slice(0, 10)}T${text.slice(11, -3)}Z`)
 }
 
-const names = new WeakMap<TemplateStringsArray, Omit<Sql, 'values'>>()
+/** A prepared statement, and the texts of its fragments, if it has any: null where a plain value stands. */
+type Named = { text: string; name: string; fragments: (string | null)[] | null }
+const statements = new WeakMap<TemplateStringsArray, Named>()
 let named = 0
 
-/** A value in the text is a parameter; a `Sql` in the text is text with its own parameters. */
-export function sql(strings: TemplateStringsArray, ...values: unknown[]): Sql {
-  const known = names.get(strings)
-  const hasParts = values.some(isSql)
-  if (known && !hasParts) return { ...known, values }
-  const composed = compose(strings, values)
-  if (hasParts) return composed
+/**
+ * A value in the text is a parameter; a `Sql` in the text is text with its own parameters. A statement is prepared, unless
+ * it holds another `sql`, whose text may differ from call to call. A `fragment` does not differ.
+ */
+export function sql(strings: TemplateStringsArray, ...parts: unknown[]): Sql {
+  const known = statements.get(strings)
+  if (known && sameFragments(known, parts)) return statementOf(known, parts)
+  const composed = compose(strings, parts)
+  if (known || parts.some((part) => isSql(part) && !part.fixed)) return composed
   named += 1
-  const statement = { text: composed.text, name: `s${named}`, [MADE_HERE]: true } as const
-  names.set(strings, statement)
-  return { ...statement, values }
+  const fragments = parts.some(isSql) ? parts.map((part) => (isSql(part) ? part.text : null)) : null
+  const statement: Named = { text: composed.text, name: `s${named}`, fragments }
+  statements.set(strings, statement)
+  return statementOf(statement, parts)
+}
+
+/** Text out of the code, never out of a request, with its parameters as $1, $2 …: a part of statements that stay prepared. */
+export function fragment(text: string, ...values: unknown[]): Sql {
+  return { text, values, fixed: true, [MADE_HERE]: true }
+}
+
+function sameFragments({ fragments }: Named, parts: unknown[]): boolean {
+  if (fragments === null) return !parts.some(isSql)
+  return parts.every((part, i) => (isSql(part) ? part.text : null) === fragments[i])
+}
+
+function statementOf({ text, name, fragments }: Named, parts: unknown[]): Sql {
+  const values = fragments === null ? parts : parts.flatMap((part) => (isSql(part) ? part.values : [part]))
+  return { text, name, values, [MADE_HERE]: true }
 }
 
 function compose(strings: TemplateStringsArray, parts: unknown[]): Sql {

@@ -6,7 +6,7 @@ import { NEW_ADDRESS, NEW_KEY, type Shop, shop } from '../../tests/shop.ts'
 import { serviceToken } from '../cli/service-token.ts'
 import { DAY, fromNow, travel } from '../core/clock.ts'
 import { type IdKind, isId } from '../core/ids.ts'
-import { sendExpiryNotices } from '../keys/usage-report.ts'
+import { sendExpiryNotices } from '../keys/expiry-notices.ts'
 import { readHead } from './log.ts'
 import { EVENT_TYPES, type EventType } from './schema.ts'
 

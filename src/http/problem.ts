@@ -4,7 +4,7 @@ import { RECENT_SIGN_IN_MS } from '../auth/recent-sign-in.ts'
 import { SECOND } from '../core/clock.ts'
 import { ERRORS, Failure } from '../core/errors.ts'
 import type { WireResponse } from '../core/route.ts'
-import { TOKEN } from '../crypto/tokens.ts'
+import { TOKENS_IN_TEXT } from '../crypto/tokens.ts'
 import { isUnstorable } from '../db/faults.ts'
 
 const REALM = 'Bearer realm="storekeeper"'
@@ -35,7 +35,7 @@ export function toFailure(error: unknown): Failure {
 
 /** A problem repeats the path and the names of members, and a caller may have put a key or token there. */
 function redactTokens(text: string): string {
-  return text.replace(TOKEN, '[secret]')
+  return text.replace(TOKENS_IN_TEXT, '[secret]')
 }
 
 function headersOf({ code, details }: Failure): Record<string, string> {

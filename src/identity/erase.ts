@@ -5,7 +5,6 @@
 // Locks are taken in the common order: stores, members, the user. A change committed before the last lock is held is
 // seen then, and the request starts again (`CallerChanged`); a change that comes later finds the user erased.
 
-import { keysCreatedBy, revokeKeys } from '../auth/made-keys.ts'
 import { checkRecentSignIn } from '../auth/recent-sign-in.ts'
 import { CallerChanged } from '../auth/recheck.ts'
 import type { UserCaller } from '../core/caller.ts'
@@ -15,6 +14,8 @@ import { type Permission, permissionsOf, type Role } from '../core/permissions.t
 import { type Db, sql } from '../db/db.ts'
 import { type EventRow, newEvent, writeEvents } from '../events/write.ts'
 import type { Instance } from '../instance.ts'
+import { keysCreatedBy } from '../keys/read.ts'
+import { revokeKeys } from '../keys/revoke.ts'
 import { withdrawInvitations } from '../stores/invitations.ts'
 
 export async function eraseUser(
@@ -103,7 +104,7 @@ async function revokeTheirKeys(tx: Db, instance: Instance, caller: UserCaller, s
   for (const { id: storeId, role, permissions } of stores) {
     if (!permissionsOf(instance.permissions, role, permissions).includes('MANAGE_KEYS')) continue
     const ids = await keysCreatedBy(tx, { storeId, userId: caller.id })
-    await revokeKeys(tx, caller, storeId, ids, 'its maker was erased')
+    await revokeKeys(tx, caller, storeId, ids, 'its maker was erased', 'live only')
   }
 }
 

@@ -1,15 +1,16 @@
-// What no schema can say about a new key: its permissions exist, its end lies ahead, its ranges are ranges, and its
-// metadata can be given back exactly as it came.
+// Checks of a key's settings that a schema cannot express: the permissions exist, the expiry lies in the future, the
+// ranges of the allow-list can be read, and the metadata can be given back exactly as it came. Every other setting is
+// taken as the schema let it pass.
 
 import { isIp, parseRange } from '../auth/ip.ts'
 import { DAY, fromNow, now } from '../core/clock.ts'
 import type { Fault } from '../core/errors.ts'
 import { parsePermissions } from '../core/grant.ts'
-import type { Permission } from '../core/permissions.ts'
 import type { Instance } from '../instance.ts'
 import { parseDateTime } from '../schema/fields.ts'
 import { pointerToken } from '../schema/validate.ts'
-import type { Introspection, KeyChanges, KeyType, NewKey, Verification } from './schema.ts'
+import type { KeyPatch, KeySpec } from './columns.ts'
+import { type Introspection, type KeyChanges, type NewKey, NULLABLE_SETTINGS, type Verification } from './schema.ts'
 
 const MAX_LIFE_MS = 3653 * DAY
 const METADATA_BYTES = 16 * 1024
@@ -17,38 +18,22 @@ const METADATA_MEMBERS = 50
 const METADATA_LEVELS = 8
 const DESCRIPTION_CHARACTERS = 500
 
-export type KeySpec = {
-  name: string
-  type: KeyType
-  permissions: Permission[]
-  metadata: Record<string, unknown>
-  expiresAt: Date | null
-  ipAllowlist: string[] | null
-  rateLimit: { limit: number; windowSeconds: number } | null
-}
-
-/** What is absent stays as it is; null clears. */
-export type KeyPatch = Partial<Omit<KeySpec, 'type'>> & { enabled?: boolean }
-
 export function parseKeyChanges(body: KeyChanges, instance: Instance, faults: Fault[]): KeyPatch {
-  const { name, enabled, permissions, metadata, expiresAt, ipAllowlist, rateLimit } = body
-  return {
-    ...(name === undefined ? {} : { name }),
-    ...(enabled === undefined ? {} : { enabled }),
-    ...(permissions === undefined ? {} : { permissions: parsePermissions(instance.permissions, permissions, faults) }),
-    ...(metadata === undefined ? {} : { metadata: parseMetadata(metadata, faults) }),
-    ...(expiresAt === undefined ? {} : { expiresAt: parseExpiry(expiresAt, faults) }),
-    ...(ipAllowlist === undefined ? {} : { ipAllowlist: parseAllowlist(ipAllowlist, faults) }),
-    ...(rateLimit === undefined ? {} : { rateLimit }),
-  }
+  const { permissions, metadata, expiresAt, ipAllowlist, ...plain } = body
+  const patch: KeyPatch = plain
+  if (permissions !== undefined) patch.permissions = parsePermissions(instance.permissions, permissions, faults)
+  if (metadata !== undefined) patch.metadata = parseMetadata(metadata, faults)
+  if (expiresAt !== undefined) patch.expiresAt = parseExpiry(expiresAt, faults)
+  if (ipAllowlist !== undefined) patch.ipAllowlist = parseAllowlist(ipAllowlist, faults)
+  return patch
 }
 
-export function parseVerification(body: Partial<Verification>, _here: Instance, faults: Fault[]): Verification {
+export function parseVerification(body: Partial<Verification>, _: Instance, faults: Fault[]): Verification {
   checkIp(body.ip, faults)
   return { ...body, key: body.key ?? '' }
 }
 
-export function parseIntrospection(body: Partial<Introspection>, _here: Instance, faults: Fault[]): Introspection {
+export function parseIntrospection(body: Partial<Introspection>, _: Instance, faults: Fault[]): Introspection {
   checkIp(body.ip, faults)
   return { ...body, token: body.token ?? '' }
 }
@@ -63,15 +48,21 @@ function checkIp(ip: string | undefined, faults: Fault[]): void {
     })
 }
 
+const UNSET = Object.fromEntries(NULLABLE_SETTINGS.map((name) => [name, null])) as Record<
+  (typeof NULLABLE_SETTINGS)[number],
+  null
+>
+
 export function parseNewKey(body: Partial<NewKey>, instance: Instance, faults: Fault[]): KeySpec {
   return {
+    ...UNSET,
+    ...body,
     name: body.name ?? '',
     type: body.type ?? 'DEV',
     permissions: parsePermissions(instance.permissions, body.permissions ?? [], faults),
     metadata: parseMetadata(body.metadata ?? {}, faults),
     expiresAt: parseExpiry(body.expiresAt ?? null, faults),
     ipAllowlist: parseAllowlist(body.ipAllowlist ?? null, faults),
-    rateLimit: body.rateLimit ?? null,
   }
 }
 

@@ -6,7 +6,7 @@ import { type Api, NEW_KEY, type Shop, shop } from '../../tests/shop.ts'
 import { readConfig } from '../config.ts'
 import { DAY, fromNow, HOUR, MINUTE, now, SECOND, travel } from '../core/clock.ts'
 import { mintToken, sha256 } from '../crypto/tokens.ts'
-import { sendExpiryNotices } from './usage-report.ts'
+import { sendExpiryNotices } from './expiry-notices.ts'
 
 const ACCEPTED = [200, { accepted: true }]
 const SYSTEM = { kind: 'system', id: 'storekeeper', credential: 'storekeeper', ip: null }

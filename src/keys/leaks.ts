@@ -1,23 +1,26 @@
-// A secret that became known. Whoever holds its value may report it, and GitHub's secret scanning does so by itself.
-// TEST and DEV keys end at once. So do PROD keys, unless their store prefers a grace: then the key's own end is brought
-// forward, and all that goes with an end (key.expiring, EXPIRED) does the rest. Until then the secret verifies, for the
-// store's own back ends, but nobody gets in here with it; a new secret gives the key its own end back. A report counts once for each
-// secret, so that it cannot undo what a manager decided after it.
+// A secret that became known. Anyone who holds its value may report it, and GitHub's secret scanning does so by itself.
+// TEST and DEV keys are revoked at once. So are PROD keys, unless their store has chosen a grace: then the key's expiry is
+// brought forward, and all that goes with an expiry (key.expiring, EXPIRED) does the rest. Until then the secret verifies,
+// for the store's own back ends, but does not authenticate here; a new secret gives the key its own expiry back. A report
+// counts once for each secret, so that it cannot undo a later decision of a manager.
 
 import { type CachedKey, lookUpKey } from '../auth/key-cache.ts'
 import { addMs, now, SECOND } from '../core/clock.ts'
+import { KEY_TYPES } from '../core/key-types.ts'
 import type { Answer } from '../core/route.ts'
 import { containsToken, isKeyToken, sha256 } from '../crypto/tokens.ts'
 import { type Db, sql } from '../db/db.ts'
 import { newEvent, SYSTEM, writeEvents } from '../events/write.ts'
 import type { Instance } from '../instance.ts'
-import { type GithubFeedback, type GithubReports, statusOf } from './schema.ts'
-import { type LockedKey, lockKey, revoke } from './update.ts'
+import { statusOf } from './columns.ts'
+import { type LockedKey, lockKey } from './read.ts'
+import { revokeKeys } from './revoke.ts'
+import type { GithubFeedback, GithubReports } from './schema.ts'
 
-/** Where it was reported from, for the event. */
+/** Where the report came from, for the event. */
 type Origin = { source: 'report' } | { source: 'github'; url?: string }
 
-/** Whether it is ours or not, the answer is the same. */
+/** The answer is the same for any text, a key of ours or not. */
 export async function reportLeak(db: Db, instance: Instance, token: string): Promise<Answer<{ accepted: boolean }>> {
   const keyId = await handleReport(db, instance, token.trim(), { source: 'report' })
   return { body: { accepted: true }, changedKeys: keyId ? [keyId] : [] }
@@ -39,7 +42,7 @@ export async function reportLeaks(db: Db, instance: Instance, reports: GithubRep
   return { body, changedKeys }
 }
 
-/** The id of the key that this is, or once was, a secret of. What cannot be a key costs no query. */
+/** The id of the key that the token is, or was, a secret of. Text that does not have a key's form costs no query. */
 async function handleReport(db: Db, instance: Instance, token: string, origin: Origin): Promise<string | null> {
   if (!isKeyToken(instance.keyPrefix, token)) return null
   const found = await lookUpKey(db, instance.keyring, token)
@@ -59,7 +62,7 @@ async function applyLeak(tx: Db, found: CachedKey, origin: Origin): Promise<void
   const key = await lockKey(tx, { storeId: found.store_id, keyId: found.id })
   const at = now()
   if (!isFirstReport(key, found.secret_no, at)) return
-  const graceMs = key.type === 'PROD' ? store.leak_grace_seconds * SECOND : 0
+  const graceMs = KEY_TYPES[key.type].leakGrace ? store.leak_grace_seconds * SECOND : 0
   const end = addMs(at, graceMs)
   const action = actionOn(key, graceMs, end, at)
   await tx.query(sql`
@@ -69,11 +72,11 @@ async function applyLeak(tx: Db, found: CachedKey, origin: Origin): Promise<void
   const expiresAt = action === 'shortened' ? end : key.expires_at
   const data = action === 'revoked' ? { ...origin, action } : { ...origin, action, expiresAt }
   await writeEvents(tx, [newEvent(SYSTEM, key.store_id, 'key.leaked', key.id, data)])
-  if (action === 'revoked') await revoke(tx, SYSTEM, key, 'leaked')
+  if (action === 'revoked') await revokeKeys(tx, SYSTEM, key.store_id, [key.id], 'leaked', 'expired too')
   if (action === 'shortened') await shortenLife(tx, key, end, at)
 }
 
-/** A secret that works, or is the key's last, and of which this is the first report. */
+/** Reports count of a secret that works, or is the key's newest, if neither it nor a newer one was reported before. */
 function isFirstReport(key: LockedKey, secretNo: number, at: Date): boolean {
   const { secret_no: current, previous_expires_at: graceEnd, leaked_secret_no: reported } = key
   const previousWorks = secretNo === current - 1 && graceEnd !== null && graceEnd > at
@@ -87,17 +90,22 @@ function actionOn(key: LockedKey, graceMs: number, end: Date, at: Date): 'revoke
   return key.expires_at !== null && key.expires_at <= end ? 'none' : 'shortened'
 }
 
-/** Nobody chose this end, so it is told however near it is. */
+/** No manager chose this expiry, so that its notices are sent however near it is. */
 async function shortenLife(tx: Db, key: LockedKey, end: Date, at: Date): Promise<void> {
   await tx.query(sql`
     update api_keys
-       set expires_at = ${end}, leak_shortened = true, expires_before_leak = ${key.expires_at}, expiring_told = null, updated_at = ${at}, revision = ${key.revision + 1}
+       set expires_at = ${end},
+           leak_shortened = true,
+           expires_before_leak = ${key.expires_at},
+           expiring_told = null,
+           updated_at = ${at},
+           revision = ${key.revision + 1}
      where id = ${key.id}`)
 }
 
 const MAX_URL_CHARACTERS = 2_048
 
-/** Where it was found, if that is a place on the web, and one that does not hold a key itself. */
+/** The URL at which GitHub found the key, if it is one of the web and holds no key itself. */
 function locationOf(instance: Instance, url: string | null | undefined): { url?: string } {
   if (!url || url.length > MAX_URL_CHARACTERS || !URL.canParse(url)) return {}
   const { protocol, username, password, href } = new URL(url)

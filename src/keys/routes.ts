@@ -1,13 +1,17 @@
 // How HTTP speaks of API keys.
 
+import { KEY_TYPE_NAMES } from '../core/key-types.ts'
 import { PageQuery } from '../core/pagination.ts'
 import { type Route, route } from '../core/route.ts'
 import { Line, Moment, OneOf } from '../schema/fields.ts'
 import { Type } from '../schema/type.ts'
-import { createKey, listKeys, readGrantable, readKey } from './create.ts'
+import { createKey } from './create.ts'
 import { freezeKeys } from './freeze.ts'
 import { parseIntrospection, parseKeyChanges, parseNewKey, parseVerification } from './input.ts'
 import { reportLeak, reportLeaks } from './leaks.ts'
+import { listKeys, readGrantable, readKey } from './read.ts'
+import { revokeKey } from './revoke.ts'
+import { rotateKey } from './rotate.ts'
 import {
   Advice,
   Affected,
@@ -17,7 +21,6 @@ import {
   Introspected,
   Introspection,
   KEY_STATUSES,
-  KEY_TYPES,
   Key,
   KeyChanges,
   Keys,
@@ -32,7 +35,7 @@ import {
   Verdict,
   Verification,
 } from './schema.ts'
-import { revokeKey, rotateKey, updateKey } from './update.ts'
+import { updateKey } from './update.ts'
 import { readAdvice, readUsage } from './usage-report.ts'
 import { introspect } from './verify.ts'
 
@@ -73,7 +76,7 @@ export const keyRoutes: Route[] = [
       summary: 'List the keys',
       description: 'Newest first, without their secrets.',
       query: Type.Object(
-        { ...PageQuery, status: Type.Optional(OneOf(KEY_STATUSES)), type: Type.Optional(OneOf(KEY_TYPES)) },
+        { ...PageQuery, status: Type.Optional(OneOf(KEY_STATUSES)), type: Type.Optional(OneOf(KEY_TYPE_NAMES)) },
         { additionalProperties: false },
       ),
       returns: [200, Keys],

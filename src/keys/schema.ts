@@ -2,6 +2,7 @@
 
 import type { Static } from 'typebox'
 import type { KeyCaller } from '../core/caller.ts'
+import { KEY_TOKEN_KINDS, KEY_TYPE_NAMES } from '../core/key-types.ts'
 import { pageOf } from '../core/pagination.ts'
 import type { Permission } from '../core/permissions.ts'
 import { Line, Moment, Nullable, OneOf } from '../schema/fields.ts'
@@ -9,12 +10,10 @@ import { Type } from '../schema/type.ts'
 
 const closed = { additionalProperties: false }
 
-export const KEY_TYPES = ['PROD', 'TEST', 'DEV'] as const
-export type KeyType = (typeof KEY_TYPES)[number]
 export const KEY_STATUSES = ['ACTIVE', 'DISABLED', 'EXPIRED', 'REVOKED'] as const
 export type KeyStatus = (typeof KEY_STATUSES)[number]
 
-/** What verifying a key can say, in the order it is looked at. */
+/** The outcomes of verifying a key, in the order of the checks. */
 const OUTCOMES = [
   'VALID',
   'NOT_FOUND',
@@ -36,10 +35,12 @@ const RateLimit = Type.Object(
   { ...closed, description: 'How many verifications are allowed in a window.' },
 )
 
-/** What a caller may say about a key. */
-const given = {
+/** The members that a manager sets; their columns stand in columns.ts. */
+const settings = {
   name: Line(1, 100, { examples: ['Checkout'] }),
-  type: OneOf(KEY_TYPES, { description: 'Stands in the key itself: `skp_prod_…`, `skp_test_…`, `skp_dev_…`.' }),
+  type: OneOf(KEY_TYPE_NAMES, {
+    description: `Stands in the key itself: ${KEY_TOKEN_KINDS.map((kind) => `\`skp_${kind}_…\``).join(', ')}.`,
+  }),
   permissions: Type.Array(Type.String({ maxLength: 63 }), {
     minItems: 1,
     maxItems: 100,
@@ -70,7 +71,7 @@ export const Key = Type.Object(
   {
     id: Type.String({ examples: ['key_01k9wz3v5e8tvs8v4m8m3v5yqd'] }),
     storeId: Type.String(),
-    ...given,
+    ...settings,
     start: Type.String({
       description: 'The first characters of the key, to tell keys apart.',
       examples: ['skp_prod_4fQx'],
@@ -98,30 +99,24 @@ export const KeyWithSecret = Type.Object(
   { title: 'KeyWithSecret', ...closed },
 )
 
+const { name, type, permissions, metadata, ...nullable } = settings
+/** The settings that a key may be without: null, unless something else is said. */
+export const NULLABLE_SETTINGS = Object.keys(nullable) as (keyof typeof nullable)[]
+
 export const NewKey = Type.Object(
   {
-    name: given.name,
-    type: given.type,
-    permissions: given.permissions,
-    metadata: Type.Optional(given.metadata),
-    expiresAt: Type.Optional(given.expiresAt),
-    ipAllowlist: Type.Optional(given.ipAllowlist),
-    rateLimit: Type.Optional(given.rateLimit),
+    name,
+    type,
+    permissions,
+    metadata: Type.Optional(metadata),
+    ...Type.Partial(Type.Object(nullable)).properties,
   },
   { title: 'NewKey', ...closed },
 )
 export type NewKey = Static<typeof NewKey>
 
 export const KeyChanges = Type.Partial(
-  Type.Object({
-    name: given.name,
-    permissions: given.permissions,
-    metadata: given.metadata,
-    enabled: Type.Boolean(),
-    expiresAt: given.expiresAt,
-    ipAllowlist: given.ipAllowlist,
-    rateLimit: given.rateLimit,
-  }),
+  Type.Object({ name, permissions, metadata, enabled: Type.Boolean(), ...nullable }),
   { title: 'KeyChanges', ...closed },
 )
 export type KeyChanges = Static<typeof KeyChanges>
@@ -158,7 +153,7 @@ export const Affected = Type.Object(
 
 // ---- verifying ------------------------------------------------------------------------------------------------------
 
-const HandlerArgs = {
+const question = {
   key: Type.String({ minLength: 1, description: 'The full key that somebody presented to you.' }),
   permissions: Type.Optional(
     Type.Array(Type.String({ maxLength: 63 }), {
@@ -181,7 +176,7 @@ const HandlerArgs = {
 
 export const Verification = Type.Object(
   {
-    ...HandlerArgs,
+    ...question,
     explain: Type.Optional(
       Type.Boolean({ description: 'Adds `checks`, every one in words. Nothing is spent or counted.' }),
     ),
@@ -190,20 +185,26 @@ export const Verification = Type.Object(
 )
 export type Verification = Static<typeof Verification>
 
+/** The settings that verifying shows, null when there is no such key. */
+const verifiedSettings = {
+  name: Nullable(Type.String()),
+  type: Nullable(OneOf(KEY_TYPE_NAMES)),
+  permissions: Nullable(Type.Array(Type.String())),
+  metadata: Type.Unsafe<Record<string, unknown> | null>({
+    type: ['object', 'null'],
+    additionalProperties: true,
+  }),
+  expiresAt: Nullable(Moment),
+}
+export const VERIFIED_SETTINGS = Object.keys(verifiedSettings) as (keyof typeof verifiedSettings)[]
+
 export const Verdict = Type.Object(
   {
     valid: Type.Boolean(),
     code: OneOf(OUTCOMES),
     keyId: Nullable(Type.String()),
     storeId: Nullable(Type.String()),
-    name: Nullable(Type.String()),
-    type: Nullable(OneOf(KEY_TYPES)),
-    permissions: Nullable(Type.Array(Type.String())),
-    metadata: Type.Unsafe<Record<string, unknown> | null>({
-      type: ['object', 'null'],
-      additionalProperties: true,
-    }),
-    expiresAt: Nullable(Moment),
+    ...verifiedSettings,
     rateLimit: Type.Optional(
       Type.Object(
         { limit: Type.Integer(), remaining: Type.Integer(), resetSeconds: Type.Integer() },
@@ -238,8 +239,8 @@ export const Introspection = Type.Object(
   {
     token: Type.String({ minLength: 1, description: 'The full key.' }),
     token_type_hint: Type.Optional(Type.String()),
-    ip: HandlerArgs.ip,
-    store_id: HandlerArgs.storeId,
+    ip: question.ip,
+    store_id: question.storeId,
     scope: Type.Optional(Type.String({ description: 'Permissions it must hold, separated by spaces.' })),
   },
   { title: 'Introspection', additionalProperties: true },
@@ -271,7 +272,7 @@ export const LeakAccepted = Type.Object(
   { title: 'LeakAccepted', ...closed },
 )
 
-/** What GitHub's secret scanning sends. It may say more than we know of. */
+/** The message of GitHub's secret scanning. It may have more members than these. */
 export const GithubReports = Type.Array(
   Type.Object(
     {
@@ -286,7 +287,7 @@ export const GithubReports = Type.Array(
 )
 export type GithubReports = Static<typeof GithubReports>
 
-/** What it takes as an answer, in the form that does not repeat the key. */
+/** The answer that GitHub expects, in the form that does not repeat the key. */
 export const GithubFeedback = Type.Array(
   Type.Object(
     {
@@ -340,74 +341,6 @@ export const Advice = Type.Object(
 )
 
 export const Grantable = Type.Object(
-  { permissions: Type.Array(Type.String()), types: Type.Array(OneOf(KEY_TYPES)) },
+  { permissions: Type.Array(Type.String()), types: Type.Array(OneOf(KEY_TYPE_NAMES)) },
   { title: 'Grantable', ...closed },
 )
-
-// ---- from rows to what is shown -------------------------------------------------------------------------------------
-
-export type KeyRow = {
-  id: string
-  store_id: string
-  name: string
-  type: KeyType
-  permissions: Permission[]
-  metadata: Record<string, unknown>
-  start: string
-  enabled: boolean
-  expires_at: Date | null
-  ip_allowlist: string[] | null
-  rate_limit: number | null
-  rate_limit_window_seconds: number | null
-  created_by_kind: Key['createdBy']['kind']
-  created_by_id: string
-  last_used_at: Date | null
-  revoked_at: Date | null
-  revocation_reason: string | null
-  previous_expires_at: Date | null
-  previous_used_at: Date | null
-  revision: number
-  created_at: Date
-  updated_at: Date
-}
-
-export function showKey(row: KeyRow, at: Date): Key {
-  return {
-    id: row.id,
-    storeId: row.store_id,
-    name: row.name,
-    type: row.type,
-    permissions: row.permissions,
-    metadata: row.metadata,
-    expiresAt: row.expires_at?.toISOString() ?? null,
-    ipAllowlist: row.ip_allowlist,
-    rateLimit:
-      row.rate_limit === null || row.rate_limit_window_seconds === null
-        ? null
-        : { limit: row.rate_limit, windowSeconds: row.rate_limit_window_seconds },
-    start: row.start,
-    status: statusOf(row, at),
-    enabled: row.enabled,
-    createdAt: row.created_at.toISOString(),
-    createdBy: { kind: row.created_by_kind, id: row.created_by_id },
-    updatedAt: row.updated_at.toISOString(),
-    lastUsedAt: row.last_used_at?.toISOString() ?? null,
-    revokedAt: row.revoked_at?.toISOString() ?? null,
-    revocationReason: row.revocation_reason,
-    rotation: showRotation(row, at),
-  }
-}
-
-/** As long as the old secret works: the key's own end may have been moved to before the end of the grace. */
-function showRotation(row: KeyRow, at: Date): Key['rotation'] {
-  const { previous_expires_at: graceEnd, previous_used_at: used, expires_at: keyEnd } = row
-  if (graceEnd === null || graceEnd <= at || row.revoked_at || (keyEnd && keyEnd <= at)) return null
-  const end = keyEnd && keyEnd < graceEnd ? keyEnd : graceEnd
-  return { previousExpiresAt: end.toISOString(), previousLastUsedAt: used?.toISOString() ?? null }
-}
-
-export function statusOf(row: Pick<KeyRow, 'revoked_at' | 'expires_at' | 'enabled'>, at: Date): KeyStatus {
-  if (row.revoked_at) return 'REVOKED'
-  if (row.expires_at && row.expires_at <= at) return 'EXPIRED'
-  return row.enabled ? 'ACTIVE' : 'DISABLED'
-}

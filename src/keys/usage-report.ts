@@ -1,11 +1,9 @@
-// What can be known about a key's use: how often, with what outcome, which of its rights it needed; and that its end is
-// near.
+// Reports of a key's use: how often, with what outcome, and which of its permissions it needed.
 
-import { addMs, ago, DAY, fromNow, HOUR, now } from '../core/clock.ts'
+import { addMs, ago, DAY, HOUR, now } from '../core/clock.ts'
 import { type Fault, fail, failInput } from '../core/errors.ts'
 import type { Permission } from '../core/permissions.ts'
 import { type Db, sql } from '../db/db.ts'
-import { newEvent, SYSTEM, writeEvents } from '../events/write.ts'
 import { parseDateTime } from '../schema/fields.ts'
 
 // ---- use ------------------------------------------------------------------------------------------------------------
@@ -14,16 +12,16 @@ type Interval = 'hour' | 'day'
 type UsageQuery = { from?: string; to?: string; interval?: Interval }
 
 const STEP_MS: Record<Interval, number> = { hour: HOUR, day: DAY }
-/** Left out, `from` is so long before `to`; and so long a time can be asked for at once. */
-const USUAL_MS: Record<Interval, number> = { hour: DAY, day: 30 * DAY }
+/** How far before `to` a `from` lies that was left out, and how far it may lie at most. */
+const DEFAULT_SPAN_MS: Record<Interval, number> = { hour: DAY, day: 30 * DAY }
 const MAX_SPAN_MS: Record<Interval, number> = { hour: 31 * DAY, day: 400 * DAY }
 
-export async function readUsage(db: Db, ref: { storeId: string; keyId: string }, asked: UsageQuery) {
-  const interval = asked.interval ?? 'hour'
-  const to = (asked.to && parseDateTime(asked.to)) || now()
-  const wanted = (asked.from && parseDateTime(asked.from)) || addMs(to, -USUAL_MS[interval])
-  checkSpan(wanted, to, interval)
-  const from = new Date(wanted.getTime() - (wanted.getTime() % STEP_MS[interval]))
+export async function readUsage(db: Db, ref: { storeId: string; keyId: string }, query: UsageQuery) {
+  const interval = query.interval ?? 'hour'
+  const to = (query.to && parseDateTime(query.to)) || now()
+  const start = (query.from && parseDateTime(query.from)) || addMs(to, -DEFAULT_SPAN_MS[interval])
+  checkSpan(start, to, interval)
+  const from = new Date(start.getTime() - (start.getTime() % STEP_MS[interval]))
   await findKey(db, ref)
   const rows = await db.query<{ at: Date; outcome: string; count: string }>(sql`
     select date_trunc(${interval}, at) as at, outcome, sum(count) as count
@@ -55,7 +53,7 @@ function checkSpan(from: Date, to: Date, interval: Interval): void {
   if (faults.length > 0) failInput(faults)
 }
 
-// ---- rights that are not needed ---------------------------------------------------------------------------------------
+// ---- permissions that are not needed --------------------------------------------------------------------------------
 
 const ADVICE_MS = 30 * DAY
 
@@ -80,42 +78,4 @@ async function findKey(db: Db, ref: { storeId: string; keyId: string }): Promise
      where id = ${ref.keyId}
        and store_id = ${ref.storeId}`)
   return key ?? fail('key_not_found')
-}
-
-// ---- the end is near --------------------------------------------------------------------------------------------------
-
-/** How many days ahead, nearest first. */
-const NOTICE_DAYS = [1, 7, 30] as const
-const NOTICE_BATCH = 500
-
-/** A key that is born, or given an end, within one of these is not told of that one. */
-export function lastNoticeDue(expiresAt: Date | null): number | null {
-  return NOTICE_DAYS.find((days) => expiresAt !== null && expiresAt <= fromNow(days * DAY)) ?? null
-}
-
-/** House-keeping: each step ahead of the end is an event, once, whichever node comes first. */
-export async function sendExpiryNotices(db: Db): Promise<void> {
-  for (const days of NOTICE_DAYS)
-    await db.transaction(async (tx) => {
-      const keys = await tx.query<{ id: string; store_id: string; expires_at: Date }>(sql`
-        update api_keys
-           set expiring_told = ${days}
-         where id in (
-                 select key.id
-                   from api_keys key
-                   join stores store on store.id = key.store_id and store.deleted_at is null
-                  where key.expires_at > ${now()}
-                    and key.expires_at <= ${fromNow(days * DAY)}
-                    and key.revoked_at is null
-                    and (key.expiring_told is null or key.expiring_told > ${days})
-                  order by key.expires_at
-                  limit ${NOTICE_BATCH}
-                    for no key update of key skip locked
-               )
-     returning id, store_id, expires_at`)
-      await writeEvents(
-        tx,
-        keys.map((key) => newEvent(SYSTEM, key.store_id, 'key.expiring', key.id, { expiresAt: key.expires_at, days })),
-      )
-    })
 }

@@ -1,24 +1,26 @@
-// Use is counted in memory and written in batches, so that using a key never costs a write of its own. A process that is
-// killed loses at most one interval of counts. A flush whose answer was lost is sent again under the same id, and the
-// database writes it once: nothing is counted twice.
+// The use of keys is counted in memory and written in batches, so that using a key never costs a write of its own. A
+// process that is killed loses at most one interval of counts. A flush whose answer was lost is sent again under the same
+// id, and the database writes it once: nothing is counted twice.
 //
-// A key's hash cannot be made anew without the key, so after a change of the server secret each moves when it is used.
+// A key's hash can be made anew only with the key at hand: after a change of the server secret each is rehashed when the
+// key is used.
 
 import { ago, DAY, HOUR, now, nowMs, SECOND } from '../core/clock.ts'
 import { newId } from '../core/ids.ts'
 import type { Permission } from '../core/permissions.ts'
 import type { Keyring } from '../crypto/keyring.ts'
 import { type Db, sql } from '../db/db.ts'
+import { recordset } from '../db/recordset.ts'
 import { destroyReplayableSecrets } from '../idempotency/idempotency.ts'
 import type { Outcome } from './schema.ts'
 
 /** `lastUsedAt` is at most 10 s behind. */
 const FLUSH_MS = 5 * SECOND
-/** While the database is away counts are gathered for so many keys and hours, and for no more. */
-const MAX_COUNTED = 100_000
-/** A statement has 5 seconds: what was gathered in a bad hour is written in parts. */
-const WRITTEN_AT_ONCE = 5_000
-/** Hours are kept so long, then they become days; days are kept for so long. */
+/** How many keys and hours are counted at most while the database is away. */
+const MAX_COUNTERS = 100_000
+/** A statement may take 5 seconds: the counts of a long outage are written in parts. */
+const MAX_FLUSHED = 5_000
+/** How long counts are kept by the hour, before they are rolled up into days, and how long by the day. */
 const HOURS_KEPT_MS = 90 * DAY
 const DAYS_KEPT_MS = 400 * DAY
 
@@ -32,98 +34,50 @@ type Use = {
 
 export type Usage = { count(use: Use): void; flush(): Promise<void>; close(): Promise<void> }
 
-/** The use of one secret of a key within an hour. Touched at each use, so it is one flat thing. */
+/** The use of one secret of a key within an hour. Touched at each use, so it is one flat object. */
 type Counter = {
   keyId: string
   secretNo: number
-  /** Its hash, when that is to move to another server secret. */
+  /** The hash under the current server secret, when the database has the one under the previous. */
   rehashTo: string | null
   hour: number
   valid: number
   refused: Partial<Record<Outcome, number>> | null
-  /** When it was last used with success. */
+  /** When the secret was last used with success. */
   usedAt: number
   exercised: Map<Permission, number>
-  /** The same key's other secret: while a key is rotated it has two. */
-  other: Counter | null
+  /** Of the same key: its other secret (while a key is rotated it has two), or another hour. */
+  next: Counter | null
 }
 
-type Batch = { id: string; counted: Counter[] }
+type Flush = { id: string; counters: Counter[] }
+
+type UsageState = {
+  db: Db
+  keyring: Keyring
+  /** Counters in use, by the id of their key. */
+  active: Map<string, Counter>
+  /** Counters that wait to be written. */
+  waiting: Counter[]
+  /** How many counters there are: active, waiting and in the flush that was sent. */
+  counters: number
+  /** Sent, and not known to be written. */
+  sent: Flush | null
+}
 
 export function newUsage(db: Db, keyring: Keyring): Usage {
-  const counting = new Map<string, Counter>()
-  /** Waiting to be written. */
-  const counted: Counter[] = []
-  /** In all of these, and in what was sent. */
-  let counters = 0
-  /** Sent, and not known to be written. */
-  let sent: Batch | null = null
+  const state: UsageState = { db, keyring, active: new Map(), waiting: [], counters: 0, sent: null }
   let flushing = Promise.resolve()
 
-  function counterOf({ keyId, secretNo }: Use, hour: number): Counter | null {
-    const found = counting.get(keyId) ?? null
-    if (found?.hour === hour)
-      for (let counter: Counter | null = found; counter; counter = counter.other)
-        if (counter.secretNo === secretNo) return counter
-    if (counters >= MAX_COUNTED) return null
-    counters += 1
-    const fresh: Counter = {
-      keyId,
-      secretNo,
-      rehashTo: null,
-      hour,
-      valid: 0,
-      refused: null,
-      usedAt: 0,
-      exercised: new Map(),
-      other: found,
-    }
-    counting.set(keyId, fresh)
-    return fresh
-  }
-
-  function count(use: Use): void {
-    const at = nowMs()
-    const counter = counterOf(use, at - (at % HOUR))
-    if (!counter) return
-    const { outcome, rehashTo, permissions } = use
-    if (outcome === 'VALID') {
-      counter.valid += 1
-      counter.usedAt = at
-      if (rehashTo !== null) counter.rehashTo = rehashTo
-      for (const permission of permissions) counter.exercised.set(permission, at)
-    } else {
-      counter.refused ??= {}
-      counter.refused[outcome] = (counter.refused[outcome] ?? 0) + 1
-    }
-  }
-
-  async function write(): Promise<void> {
-    // What is counted from now on is the next flush's: under load there is always more, and this one would never end.
-    for (const first of counting.values())
-      for (let counter: Counter | null = first; counter; counter = counter.other) counted.push(counter)
-    counting.clear()
-    while (sent !== null || counted.length > 0) {
-      sent ??= { id: newId('req'), counted: counted.splice(0, WRITTEN_AT_ONCE) }
-      try {
-        await writeUse(db, keyring, sent)
-      } catch {
-        return
-      }
-      counters -= sent.counted.length
-      sent = null
-    }
-  }
-
-  /** One at a time. */
+  /** One flush at a time. */
   function flush(): Promise<void> {
-    flushing = flushing.then(write)
+    flushing = flushing.then(() => flushAll(state))
     return flushing
   }
 
   const timer = setInterval(flush, FLUSH_MS).unref()
   return {
-    count,
+    count: (use) => count(state, use),
     flush,
     close: () => {
       clearInterval(timer)
@@ -132,21 +86,76 @@ export function newUsage(db: Db, keyring: Keyring): Usage {
   }
 }
 
-async function writeUse(db: Db, keyring: Keyring, { id, counted }: Batch): Promise<void> {
-  const counts = counted.flatMap(({ keyId, hour, valid, refused }) =>
-    Object.entries({ ...(valid > 0 ? { VALID: valid } : {}), ...refused }).map(([outcome, count]) => ({
-      key_id: keyId,
-      at: new Date(hour),
-      outcome,
-      count,
-    })),
-  )
-  const moves = counted.flatMap(({ keyId, secretNo, rehashTo }) =>
-    rehashTo === null ? [] : [{ key_id: keyId, secret_no: secretNo, hash: rehashTo }],
-  )
-  const exercised = counted.flatMap(({ keyId, exercised }) =>
-    [...exercised].map(([permission, at]) => ({ key_id: keyId, permission, at: new Date(at) })),
-  )
+function count(state: UsageState, use: Use): void {
+  const at = nowMs()
+  const counter = counterOf(state, use, at - (at % HOUR))
+  if (!counter) return
+  const { outcome, rehashTo, permissions } = use
+  if (outcome === 'VALID') {
+    counter.valid += 1
+    counter.usedAt = at
+    if (rehashTo !== null) counter.rehashTo = rehashTo
+    for (const permission of permissions) counter.exercised.set(permission, at)
+  } else {
+    counter.refused ??= {}
+    counter.refused[outcome] = (counter.refused[outcome] ?? 0) + 1
+  }
+}
+
+/** Null when there are as many counters as there may be. */
+function counterOf(state: UsageState, { keyId, secretNo }: Use, hour: number): Counter | null {
+  const newest = state.active.get(keyId) ?? null
+  if (newest?.hour === hour)
+    for (let counter: Counter | null = newest; counter; counter = counter.next)
+      if (counter.secretNo === secretNo) return counter
+  if (state.counters >= MAX_COUNTERS) return null
+  state.counters += 1
+  const counter: Counter = {
+    keyId,
+    secretNo,
+    rehashTo: null,
+    hour,
+    valid: 0,
+    refused: null,
+    usedAt: 0,
+    exercised: new Map(),
+    next: newest,
+  }
+  state.active.set(keyId, counter)
+  return counter
+}
+
+async function flushAll(state: UsageState): Promise<void> {
+  const { db, keyring, active, waiting } = state
+  // Uses from now on belong to the next flush: under load there are always more, and this one would never end.
+  for (const newest of active.values())
+    for (let counter: Counter | null = newest; counter; counter = counter.next) waiting.push(counter)
+  active.clear()
+  while (state.sent !== null || waiting.length > 0) {
+    state.sent ??= { id: newId('req'), counters: waiting.splice(0, MAX_FLUSHED) }
+    try {
+      await writeFlush(db, keyring, state.sent)
+    } catch {
+      return
+    }
+    state.counters -= state.sent.counters.length
+    state.sent = null
+  }
+}
+
+// ---- writing --------------------------------------------------------------------------------------------------------
+
+const countedUses = recordset('counted', { key_id: 'text', at: 'timestamptz', outcome: 'text', count: 'bigint' })
+const exercisedPermissions = recordset('exercised', { key_id: 'text', permission: 'text', at: 'timestamptz' })
+const lastUses = recordset('used', {
+  id: 'text',
+  at: 'timestamptz',
+  by_current: 'timestamptz',
+  by_previous: 'timestamptz',
+})
+const rehashedKeys = recordset('rehashed', { key_id: 'text', secret_no: 'int', hash: 'text' })
+
+async function writeFlush(db: Db, keyring: Keyring, { id, counters }: Flush): Promise<void> {
   await db.transaction(async (tx) => {
     const fresh = await tx.query(sql`
       insert into usage_flushes (id, at)
@@ -154,39 +163,52 @@ async function writeUse(db: Db, keyring: Keyring, { id, counted }: Batch): Promi
           on conflict (id) do nothing
    returning id`)
     if (fresh.length === 0) return
-    const firstUsed = await writeLastUse(tx, lastUse(counted))
-    await moveHashes(tx, keyring, moves)
+    const firstUsed = await writeLastUse(tx, lastUse(counters))
+    await writeHashes(tx, keyring, counters.flatMap(rehashOf))
     await tx.query(sql`
       insert into key_usage (key_id, grain, at, outcome, count)
-      select used.key_id, 'hour', used.at, used.outcome, sum(used.count)
-        from json_to_recordset(${JSON.stringify(counts)})
-             as used(key_id text, at timestamptz, outcome text, count bigint)
-        join api_keys key on key.id = used.key_id
-       group by used.key_id, used.at, used.outcome
-       order by used.key_id, used.at, used.outcome
+      select counted.key_id, 'hour', counted.at, counted.outcome, sum(counted.count)
+        from ${countedUses(counters.flatMap(countsOf))}
+        join api_keys key on key.id = counted.key_id
+       group by counted.key_id, counted.at, counted.outcome
+       order by counted.key_id, counted.at, counted.outcome
           on conflict (key_id, grain, at, outcome) do update
          set count = key_usage.count + excluded.count`)
     await tx.query(sql`
       insert into key_exercise (key_id, permission, at)
-      select used.key_id, used.permission, max(used.at)
-        from json_to_recordset(${JSON.stringify(exercised)})
-             as used(key_id text, permission text, at timestamptz)
-        join api_keys key on key.id = used.key_id
-       group by used.key_id, used.permission
-       order by used.key_id, used.permission
+      select exercised.key_id, exercised.permission, max(exercised.at)
+        from ${exercisedPermissions(counters.flatMap(permissionsOf))}
+        join api_keys key on key.id = exercised.key_id
+       group by exercised.key_id, exercised.permission
+       order by exercised.key_id, exercised.permission
           on conflict (key_id, permission) do update
          set at = greatest(key_exercise.at, excluded.at)`)
-    // Whoever uses a secret has it: nobody needs to be told it again.
+    // A secret that is used has arrived: no retry needs to get it again.
     await destroyReplayableSecrets(tx, firstUsed)
   })
+}
+
+function countsOf({ keyId, hour, valid, refused }: Counter) {
+  const counts = { ...(valid > 0 ? { VALID: valid } : {}), ...refused }
+  return Object.entries(counts).map(([outcome, count]) => ({ key_id: keyId, at: new Date(hour), outcome, count }))
+}
+
+function permissionsOf({ keyId, exercised }: Counter) {
+  return [...exercised].map(([permission, at]) => ({ key_id: keyId, permission, at: new Date(at) }))
+}
+
+type Rehash = { key_id: string; secret_no: number; hash: string }
+
+function rehashOf({ keyId, secretNo, rehashTo }: Counter): Rehash[] {
+  return rehashTo === null ? [] : [{ key_id: keyId, secret_no: secretNo, hash: rehashTo }]
 }
 
 /** When each secret of each key was last used, by its number. */
 type LastUse = Map<string, Map<number, number>>
 
-function lastUse(counted: Counter[]): LastUse {
+function lastUse(counters: Counter[]): LastUse {
   const used: LastUse = new Map()
-  for (const { keyId, secretNo, usedAt } of counted) {
+  for (const { keyId, secretNo, usedAt } of counters) {
     if (usedAt === 0) continue
     const key = used.get(keyId) ?? new Map<number, number>()
     key.set(secretNo, Math.max(usedAt, key.get(secretNo) ?? 0))
@@ -197,8 +219,8 @@ function lastUse(counted: Counter[]): LastUse {
 
 /** The keys whose secret was used for the first time. */
 async function writeLastUse(tx: Db, used: LastUse): Promise<string[]> {
-  // Which secret is the current one is asked under the lock: a rotation may have been under way until then. (And put
-  // together here, because a join of two lists in the database would compare each with each.)
+  // The current secret's number is read under the lock: a rotation may have been under way until then. (The rows are put
+  // together here, because the database would compare each row of one list with each of the other.)
   const keys = await tx.query<{ id: string; secret_no: number; secret_used_at: Date | null }>(sql`
     select id, secret_no, secret_used_at
       from api_keys
@@ -218,44 +240,40 @@ async function writeLastUse(tx: Db, used: LastUse): Promise<string[]> {
        set last_used_at = greatest(key.last_used_at, used.at),
            secret_used_at = greatest(key.secret_used_at, used.by_current),
            previous_used_at = greatest(key.previous_used_at, used.by_previous)
-      from json_to_recordset(${JSON.stringify(rows)})
-           as used(id text, at timestamptz, by_current timestamptz, by_previous timestamptz)
+      from ${lastUses(rows)}
      where key.id = used.id`)
   return keys.filter((key) => key.secret_used_at === null && secretsOf(key).has(key.secret_no)).map(({ id }) => id)
 }
 
-type Move = { key_id: string; secret_no: number; hash: string }
-
 /**
- * From the previous server secret to the current one, once the operator has said that this is where everything goes
- * (`secret rewrap`). The number of the secret says which hash it is, and nothing but the hash changes: a secret that has
+ * Hashes under the previous server secret are replaced by those under the current one, once the operator has said so
+ * (`secret rewrap`). The number of the secret tells which hash it is, and nothing but the hash changes: a secret that has
  * been replaced meanwhile stays replaced. The rows are locked already.
  */
-async function moveHashes(tx: Db, { current, previous }: Keyring, moves: Move[]): Promise<void> {
-  if (!previous || moves.length === 0) return
-  const moved = JSON.stringify(moves)
-  const allowed = sql`exists (select from server_secret where kid = ${current.kid})`
+async function writeHashes(tx: Db, { current, previous }: Keyring, rehashes: Rehash[]): Promise<void> {
+  if (!previous || rehashes.length === 0) return
+  const rehashed = rehashedKeys(rehashes)
   await tx.query(sql`
     update api_keys key
-       set hash = decode(moved.hash, 'hex'), hash_kid = ${current.kid}
-      from json_to_recordset(${moved}) as moved(key_id text, secret_no int, hash text)
-     where key.id = moved.key_id
-       and key.secret_no = moved.secret_no
+       set hash = decode(rehashed.hash, 'hex'), hash_kid = ${current.kid}
+      from ${rehashed}
+     where key.id = rehashed.key_id
+       and key.secret_no = rehashed.secret_no
        and key.hash_kid = ${previous.kid}
-       and ${allowed}`)
+       and exists (select from server_secret where kid = ${current.kid})`)
   await tx.query(sql`
     update api_keys key
-       set previous_hash = decode(moved.hash, 'hex'), previous_hash_kid = ${current.kid}
-      from json_to_recordset(${moved}) as moved(key_id text, secret_no int, hash text)
-     where key.id = moved.key_id
-       and key.secret_no - 1 = moved.secret_no
+       set previous_hash = decode(rehashed.hash, 'hex'), previous_hash_kid = ${current.kid}
+      from ${rehashed}
+     where key.id = rehashed.key_id
+       and key.secret_no - 1 = rehashed.secret_no
        and key.previous_hash_kid = ${previous.kid}
-       and ${allowed}`)
+       and exists (select from server_secret where kid = ${current.kid})`)
 }
 
-const ROLLED_UP_AT_ONCE = 5_000
+const MAX_ROLLED_UP = 5_000
 
-/** House-keeping: hours become days, days go, and so do the windows of limits and the ids of flushes. */
+/** Maintenance: old hours become days; old days, flush ids and rate windows are deleted. */
 export async function rollUpUsage(db: Db): Promise<void> {
   await db.query(sql`
     with old as (
@@ -265,7 +283,7 @@ export async function rollUpUsage(db: Db): Promise<void> {
                  from key_usage
                 where grain = 'hour'
                   and at < ${ago(HOURS_KEPT_MS)}
-                limit ${ROLLED_UP_AT_ONCE}
+                limit ${MAX_ROLLED_UP}
                   for update skip locked
              )
    returning key_id, at, outcome, count
@@ -283,7 +301,7 @@ export async function rollUpUsage(db: Db): Promise<void> {
                from key_usage
               where grain = 'day'
                 and at < ${ago(DAYS_KEPT_MS)}
-              limit ${ROLLED_UP_AT_ONCE}
+              limit ${MAX_ROLLED_UP}
            )`)
   await db.query(sql`delete from usage_flushes where at < ${ago(DAY)}`)
   // By the database's own clock, like the windows themselves.

@@ -1,19 +1,27 @@
 // Is this key good, and for this? Asked by the back ends of the platform, for every request they get. Answered from
-// memory (auth/key-cache.ts), counted in memory (usage.ts); only a key that has a rate limit costs a statement, which
-// it shares with whoever asks at the same moment.
+// memory (auth/key-cache.ts), counted in memory (usage.ts); only a key that has a rate limit costs a statement
+// (rate-limit.ts), which all requests of the same moment share.
 
 import { isIpAllowed } from '../auth/ip.ts'
 import { type CachedKey, type KeyCache, REFUSALS, type Refusal, refusalOf } from '../auth/key-cache.ts'
 import { nowMs } from '../core/clock.ts'
 import type { Permission } from '../core/permissions.ts'
 import { tokenKind } from '../crypto/tokens.ts'
-import type { Batch } from '../db/batch.ts'
-import { type Db, sql } from '../db/db.ts'
+import type { Db } from '../db/db.ts'
 import type { Instance } from '../instance.ts'
-import type { Introspected, Introspection, Outcome, Question, Verdict, Verifier } from './schema.ts'
+import { showSettings } from './columns.ts'
+import { allowanceOf, peek, type Spent, spend } from './rate-limit.ts'
+import {
+  type Introspected,
+  type Introspection,
+  type Outcome,
+  type Question,
+  VERIFIED_SETTINGS,
+  type Verdict,
+  type Verifier,
+} from './schema.ts'
 import type { Usage } from './usage.ts'
 
-type RateLimitVerdict = NonNullable<Verdict['rateLimit']>
 type Check = NonNullable<Verdict['checks']>[number]
 
 export function newVerifier(
@@ -23,7 +31,7 @@ export function newVerifier(
   usage: Usage,
   onVerdict: (code: Outcome) => void,
 ): Verifier {
-  /** Told and counted. */
+  /** Every verdict goes through here, to be counted. */
   function conclude(key: CachedKey | null, code: Outcome, { permissions = NONE }: { permissions?: readonly string[] }) {
     onVerdict(code)
     if (!key || code === 'NOT_FOUND') return NOT_FOUND
@@ -41,7 +49,7 @@ export function newVerifier(
     const key = await keys.find(question.key)
     const code = key ? firstRefusal(instance, key, question) : 'NOT_FOUND'
     if (!key || code !== 'VALID' || key.rate_limit === null) return conclude(key, code, question)
-    const spent = await db.batched(spend, rateWindow(key))
+    const spent = await spend(db, key)
     const verdict = conclude(key, spent.used > key.rate_limit ? 'RATE_LIMITED' : 'VALID', question)
     return { ...verdict, rateLimit: allowanceOf(key, spent) }
   }
@@ -71,44 +79,37 @@ export function newVerifier(
 
 const NONE: readonly Permission[] = []
 
-const NOT_FOUND: Verdict = {
+const NOT_FOUND = {
   valid: false,
   code: 'NOT_FOUND',
   keyId: null,
   storeId: null,
-  name: null,
-  type: null,
-  permissions: null,
-  metadata: null,
-  expiresAt: null,
-}
+  ...Object.fromEntries(VERIFIED_SETTINGS.map((name) => [name, null])),
+} as Verdict
 
 function verdictOn(instance: Instance, key: CachedKey, code: Outcome): Verdict {
   if (key.verdict?.code === code) return key.verdict
+  const row = { ...key, permissions: heldBy(instance, key), metadata: JSON.parse(key.metadata) }
   key.verdict = {
     valid: code === 'VALID',
     code,
     keyId: key.id,
     storeId: key.store_id,
-    name: key.name,
-    type: key.type,
-    permissions: heldBy(instance, key),
-    metadata: JSON.parse(key.metadata),
-    expiresAt: key.expires_at?.toISOString() ?? null,
+    ...showSettings(row, VERIFIED_SETTINGS),
   }
   return key.verdict
 }
 
-/** What the operator took out of the catalogue is held by nobody any more. */
+/** Without the permissions that the operator took out of the catalogue. */
 function heldBy(instance: Instance, key: CachedKey): Permission[] {
   return key.permissions.filter((permission) => instance.permissions.includes(permission))
 }
 
-/** The first that is wrong; the limit comes last, and is spent instead of looked at. */
+/** The first check that fails. The rate limit comes after these: asking for it spends it. */
 function firstRefusal(instance: Instance, key: CachedKey, question: Question): Outcome {
   if (ofAnotherStore(key, question)) return 'NOT_FOUND'
-  const fault = refusalOf(key)
-  if (fault) return fault
+  const refusal = refusalOf(key)
+  if (refusal) return refusal
   if (ipRefused(key, question)) return 'FORBIDDEN_IP'
   return question.permissions?.every((permission) => holds(instance, key, permission)) === false
     ? 'INSUFFICIENT_PERMISSIONS'
@@ -128,13 +129,13 @@ function holds(instance: Instance, key: CachedKey, permission: string): boolean 
   return key.permissions.includes(permission) && instance.permissions.includes(permission)
 }
 
-/** RFC 7662: whatever is wrong, the answer is the same. */
-export async function introspect(verifier: Verifier, asked: Introspection): Promise<Introspected> {
+/** RFC 7662: for every reason that a key is not good, the answer is the same. */
+export async function introspect(verifier: Verifier, question: Introspection): Promise<Introspected> {
   const verdict = await verifier.verify({
-    key: asked.token,
-    ...(asked.scope ? { permissions: asked.scope.split(' ').filter(Boolean) } : {}),
-    ...(asked.ip ? { ip: asked.ip } : {}),
-    ...(asked.store_id ? { storeId: asked.store_id } : {}),
+    key: question.token,
+    ...(question.scope ? { permissions: question.scope.split(' ').filter(Boolean) } : {}),
+    ...(question.ip ? { ip: question.ip } : {}),
+    ...(question.store_id ? { storeId: question.store_id } : {}),
   })
   if (!verdict.valid || verdict.keyId === null || verdict.storeId === null) return { active: false }
   return {
@@ -202,63 +203,4 @@ function explainLimit(key: CachedKey, spent: Spent | null): Check {
   const { remaining, limit, resetSeconds } = allowanceOf(key, spent)
   const detail = `${remaining} of ${limit} are left, and the window ends in ${resetSeconds} s.`
   return { code: 'RATE_LIMITED', ok: remaining > 0, detail }
-}
-
-// ---- rate limits ------------------------------------------------------------------------------------------------------
-// A window begins with the first use and lasts as long as the key says, by the database's clock, so that all nodes count
-// in the same one. What was asked for beyond the limit is counted too: then each caller's place in the queue is simply
-// the count after them.
-
-type RateWindow = { key_id: string; seconds: number }
-/** How many were asked for in this window, this one included, and how long it lasts. */
-type Spent = { used: number; reset_seconds: number }
-
-const spend: Batch<RateWindow, Spent> = (db, rows) =>
-  db.query<Spent>(sql`
-    with asked as (
-      select row_number() over () as n, row_number() over (partition by key_id) as place, key_id, seconds
-        from json_to_recordset(${JSON.stringify(rows)}) as asked(key_id text, seconds int)
-    ), taken as (
-      insert into key_windows as running (key_id, began_at, seconds, used)
-      select key_id, clock_timestamp(), max(seconds), count(*)
-        from asked
-       group by key_id
-       order by key_id
-          on conflict (key_id) do update
-         set began_at = case when running.began_at + excluded.seconds * interval '1 s' <= excluded.began_at
-                             then excluded.began_at else running.began_at end,
-             used = case when running.began_at + excluded.seconds * interval '1 s' <= excluded.began_at
-                         then excluded.used else least(running.used::bigint + excluded.used, 2000000000)::int end,
-             seconds = excluded.seconds
-      returning key_id, used, extract(epoch from began_at + seconds * interval '1 s' - clock_timestamp()) as left_seconds
-    ), wanted as (
-      select key_id, count(*) as wanted
-        from asked
-       group by key_id
-    )
-    select (taken.used - wanted.wanted + asked.place)::int as used,
-           greatest(1, ceil(taken.left_seconds))::int as reset_seconds
-      from asked
-      join taken on taken.key_id = asked.key_id
-      join wanted on wanted.key_id = asked.key_id
-     order by asked.n`)
-
-/** By the key's window as it is now, like `spend`: the running one may have begun under another. */
-async function peek(db: Db, key: CachedKey): Promise<Spent> {
-  const { key_id, seconds } = rateWindow(key)
-  const found = await db.one<Spent>(sql`
-    select used, greatest(1, ceil(extract(epoch from began_at + ${seconds} * interval '1 s' - now())))::int as reset_seconds
-      from key_windows
-     where key_id = ${key_id}
-       and began_at + ${seconds} * interval '1 s' > now()`)
-  return found ?? { used: 0, reset_seconds: seconds }
-}
-
-function rateWindow(key: CachedKey): RateWindow {
-  return { key_id: key.id, seconds: key.rate_limit_window_seconds ?? 1 }
-}
-
-function allowanceOf(key: CachedKey, { used, reset_seconds }: Spent): RateLimitVerdict {
-  const limit = key.rate_limit ?? 0
-  return { limit, remaining: Math.max(0, limit - used), resetSeconds: reset_seconds }
 }

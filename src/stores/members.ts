@@ -1,7 +1,6 @@
 // The members of a store and their rights. No caller grants a permission they do not hold or changes a member who holds
 // more, and a store never loses its last owner.
 
-import { keysCreatedBy, revokeKeys } from '../auth/made-keys.ts'
 import { heldPermissions, type Manager, type UserCaller } from '../core/caller.ts'
 import { now } from '../core/clock.ts'
 import { fail, failInput } from '../core/errors.ts'
@@ -13,7 +12,9 @@ import type { Answer } from '../core/route.ts'
 import { type Db, sql } from '../db/db.ts'
 import { newEvent, writeEvents } from '../events/write.ts'
 import type { Instance } from '../instance.ts'
-import { type KeyRow, statusOf } from '../keys/schema.ts'
+import { type KeyRow, statusOf } from '../keys/columns.ts'
+import { keysCreatedBy } from '../keys/read.ts'
+import { revokeKeys } from '../keys/revoke.ts'
 import { withdrawInvitationsTo } from './invitations.ts'
 import type { MemberRow } from './schema.ts'
 import { lockStore } from './stores.ts'
@@ -241,7 +242,7 @@ async function settleKeys(
   cascade: Cascade['keys'],
 ): Promise<KeyState[]> {
   const at = now()
-  if (cascade === 'revoke') await revokeKeys(tx, caller, storeId, ids, 'member removed or demoted')
+  if (cascade === 'revoke') await revokeKeys(tx, caller, storeId, ids, 'member removed or demoted', 'live only')
   const rows = await tx.query<KeyFacts>(sql`
     select id, name, revoked_at, expires_at, enabled
       from api_keys

@@ -1,0 +1,180 @@
+// A key's columns, and what the API calls them. Every list of a key's columns (select, insert, update, the cache) is made
+// from here, and so is the way from a row to the API and back. A new setting is a row of KEY_SETTINGS and a member of
+// KeyRow; how it looks from outside stands in schema.ts.
+
+import type { KeyType } from '../core/key-types.ts'
+import type { Permission } from '../core/permissions.ts'
+import { type ColumnType, columnList } from '../db/recordset.ts'
+import type { Key, KeyStatus } from './schema.ts'
+
+export type KeyRow = {
+  id: string
+  store_id: string
+  name: string
+  type: KeyType
+  permissions: Permission[]
+  metadata: Record<string, unknown>
+  start: string
+  enabled: boolean
+  expires_at: Date | null
+  ip_allowlist: string[] | null
+  rate_limit: number | null
+  rate_limit_window_seconds: number | null
+  created_by_kind: Key['createdBy']['kind']
+  created_by_id: string
+  last_used_at: Date | null
+  revoked_at: Date | null
+  revocation_reason: string | null
+  previous_expires_at: Date | null
+  previous_used_at: Date | null
+  revision: number
+  created_at: Date
+  updated_at: Date
+}
+
+// ---- settings: what a manager sets ----------------------------------------------------------------------------------
+
+type Setting<Column extends keyof KeyRow, Value, Shown> = {
+  columns: Readonly<Record<Column, ColumnType>>
+  toColumns: (value: Value) => Pick<KeyRow, Column>
+  show: (row: Pick<KeyRow, Column>) => Shown
+}
+
+/** A setting that is one column, with the same value in the row and in the API. */
+function plain<Column extends keyof KeyRow>(
+  column: Column,
+  type: ColumnType,
+): Setting<Column, KeyRow[Column], KeyRow[Column]> {
+  return {
+    // A computed name loses its type: these objects have the one member that `column` names.
+    columns: { [column]: type } as Record<Column, ColumnType>,
+    toColumns: (value) => ({ [column]: value }) as Pick<KeyRow, Column>,
+    show: (row) => row[column],
+  }
+}
+
+const expiresAt: Setting<'expires_at', Date | null, string | null> = {
+  columns: { expires_at: 'timestamptz' },
+  toColumns: (value) => ({ expires_at: value }),
+  show: (row) => row.expires_at?.toISOString() ?? null,
+}
+
+const rateLimit: Setting<'rate_limit' | 'rate_limit_window_seconds', Key['rateLimit'], Key['rateLimit']> = {
+  columns: { rate_limit: 'int', rate_limit_window_seconds: 'int' },
+  toColumns: (value) => ({
+    rate_limit: value?.limit ?? null,
+    rate_limit_window_seconds: value?.windowSeconds ?? null,
+  }),
+  show: ({ rate_limit: limit, rate_limit_window_seconds: windowSeconds }) =>
+    limit === null || windowSeconds === null ? null : { limit, windowSeconds },
+}
+
+/** By their names in the API. */
+const KEY_SETTINGS = {
+  name: plain('name', 'text'),
+  type: plain('type', 'text'),
+  permissions: plain('permissions', 'text[]'),
+  metadata: plain('metadata', 'json'),
+  expiresAt,
+  ipAllowlist: plain('ip_allowlist', 'text[]'),
+  rateLimit,
+}
+type Settings = typeof KEY_SETTINGS
+type SettingName = keyof Settings
+export type SettingColumn = { [Name in SettingName]: keyof Settings[Name]['columns'] }[SettingName]
+
+/** A new key's settings, as they were parsed. */
+export type KeySpec = { [Name in SettingName]: Parameters<Settings[Name]['toColumns']>[0] }
+/** Absent settings stay as they are; null clears. */
+export type KeyPatch = Partial<Omit<KeySpec, 'type'>> & { enabled?: boolean }
+
+const SETTING_NAMES = Object.keys(KEY_SETTINGS) as SettingName[]
+
+/** The columns of all settings, with their types in SQL. */
+export const SETTING_COLUMNS = Object.assign(
+  {},
+  ...SETTING_NAMES.map((name) => KEY_SETTINGS[name].columns),
+) as Readonly<Record<SettingColumn, ColumnType>>
+
+/** The columns that a change may concern, with their types in SQL. A key's type never changes. */
+const { type: _, ...changeable } = SETTING_COLUMNS
+export const CHANGEABLE_COLUMNS = { ...changeable, enabled: 'boolean' } as const satisfies Partial<
+  Record<keyof KeyRow, ColumnType>
+>
+
+export function toColumns(spec: KeySpec): Pick<KeyRow, SettingColumn>
+export function toColumns(patch: KeyPatch): Partial<Pick<KeyRow, SettingColumn>>
+export function toColumns(settings: Partial<KeySpec>): Partial<KeyRow> {
+  const columns: Partial<KeyRow> = {}
+  for (const name of SETTING_NAMES) {
+    // Each value goes to the row of the table that bears its name; TypeScript sees all rows at once.
+    const convert = KEY_SETTINGS[name].toColumns as (value: unknown) => Partial<KeyRow>
+    if (settings[name] !== undefined) Object.assign(columns, convert(settings[name]))
+  }
+  return columns
+}
+
+type Shown = { [Name in SettingName]: ReturnType<Settings[Name]['show']> }
+
+/** The settings as the API shows them: all of them, or those that are named. */
+export function showSettings<Name extends SettingName = SettingName>(
+  row: Pick<KeyRow, SettingColumn>,
+  names: readonly Name[] = SETTING_NAMES as Name[],
+): Pick<Shown, Name> {
+  const shown: Record<string, unknown> = {}
+  for (const name of names) shown[name] = KEY_SETTINGS[name].show(row)
+  return shown as Pick<Shown, Name>
+}
+
+// ---- the whole record -----------------------------------------------------------------------------------------------
+
+/** The select list of a KeyRow. */
+export const keyColumns = columnList([
+  'id',
+  'store_id',
+  ...Object.keys(SETTING_COLUMNS),
+  'start',
+  'enabled',
+  'created_by_kind',
+  'created_by_id',
+  'last_used_at',
+  'revoked_at',
+  'revocation_reason',
+  'previous_expires_at',
+  'previous_used_at',
+  'revision',
+  'created_at',
+  'updated_at',
+])
+
+export function showKey(row: KeyRow, at: Date): Key {
+  return {
+    id: row.id,
+    storeId: row.store_id,
+    ...showSettings(row),
+    start: row.start,
+    status: statusOf(row, at),
+    enabled: row.enabled,
+    createdAt: row.created_at.toISOString(),
+    createdBy: { kind: row.created_by_kind, id: row.created_by_id },
+    updatedAt: row.updated_at.toISOString(),
+    lastUsedAt: row.last_used_at?.toISOString() ?? null,
+    revokedAt: row.revoked_at?.toISOString() ?? null,
+    revocationReason: row.revocation_reason,
+    rotation: showRotation(row, at),
+  }
+}
+
+/** As long as the old secret works: the key's own end may have been moved to before the end of the grace. */
+function showRotation(row: KeyRow, at: Date): Key['rotation'] {
+  const { previous_expires_at: graceEnd, previous_used_at: used, expires_at: keyEnd } = row
+  if (graceEnd === null || graceEnd <= at || row.revoked_at || (keyEnd && keyEnd <= at)) return null
+  const end = keyEnd && keyEnd < graceEnd ? keyEnd : graceEnd
+  return { previousExpiresAt: end.toISOString(), previousLastUsedAt: used?.toISOString() ?? null }
+}
+
+export function statusOf(row: Pick<KeyRow, 'revoked_at' | 'expires_at' | 'enabled'>, at: Date): KeyStatus {
+  if (row.revoked_at) return 'REVOKED'
+  if (row.expires_at && row.expires_at <= at) return 'EXPIRED'
+  return row.enabled ? 'ACTIVE' : 'DISABLED'
+}

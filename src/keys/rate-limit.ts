@@ -1,0 +1,70 @@
+// Rate limits of keys. A window begins with the first use and lasts as long as the key says, by the database's clock, so
+// that all nodes count in the same one. Uses beyond the limit are counted too: then each request's position in the window
+// is simply the count after it.
+
+import type { CachedKey } from '../auth/key-cache.ts'
+import type { Batch } from '../db/batch.ts'
+import { type Db, sql } from '../db/db.ts'
+import { recordset } from '../db/recordset.ts'
+import type { Verdict } from './schema.ts'
+
+type RateWindow = { key_id: string; seconds: number }
+/** How many uses the window has seen, this one included, and when it ends. */
+export type Spent = { used: number; reset_seconds: number }
+
+/** One use of a key that has a rate limit. */
+export function spend(db: Db, key: CachedKey): Promise<Spent> {
+  return db.batched(spendAll, rateWindow(key))
+}
+
+const requested = recordset('requested', { key_id: 'text', seconds: 'int' })
+
+const spendAll: Batch<RateWindow, Spent> = (db, rows) =>
+  db.query<Spent>(sql`
+    with request as (
+      select row_number() over () as n, row_number() over (partition by key_id) as position, key_id, seconds
+        from ${requested(rows)}
+    ), spent as (
+      insert into key_windows as running (key_id, began_at, seconds, used)
+      select key_id, clock_timestamp(), max(seconds), count(*)
+        from request
+       group by key_id
+       order by key_id
+          on conflict (key_id) do update
+         set began_at = case when running.began_at + excluded.seconds * interval '1 s' <= excluded.began_at
+                             then excluded.began_at else running.began_at end,
+             used = case when running.began_at + excluded.seconds * interval '1 s' <= excluded.began_at
+                         then excluded.used else least(running.used::bigint + excluded.used, 2000000000)::int end,
+             seconds = excluded.seconds
+      returning key_id, used, extract(epoch from began_at + seconds * interval '1 s' - clock_timestamp()) as left_seconds
+    ), batch as (
+      select key_id, count(*) as uses
+        from request
+       group by key_id
+    )
+    select (spent.used - batch.uses + request.position)::int as used,
+           greatest(1, ceil(spent.left_seconds))::int as reset_seconds
+      from request
+      join spent on spent.key_id = request.key_id
+      join batch on batch.key_id = request.key_id
+     order by request.n`)
+
+/** The same without a use. By the window that the key has now, like `spend`: the running one may have begun under another. */
+export async function peek(db: Db, key: CachedKey): Promise<Spent> {
+  const { key_id, seconds } = rateWindow(key)
+  const found = await db.one<Spent>(sql`
+    select used, greatest(1, ceil(extract(epoch from began_at + ${seconds} * interval '1 s' - now())))::int as reset_seconds
+      from key_windows
+     where key_id = ${key_id}
+       and began_at + ${seconds} * interval '1 s' > now()`)
+  return found ?? { used: 0, reset_seconds: seconds }
+}
+
+function rateWindow(key: CachedKey): RateWindow {
+  return { key_id: key.id, seconds: key.rate_limit_window_seconds ?? 1 }
+}
+
+export function allowanceOf(key: CachedKey, { used, reset_seconds }: Spent): NonNullable<Verdict['rateLimit']> {
+  const limit = key.rate_limit ?? 0
+  return { limit, remaining: Math.max(0, limit - used), resetSeconds: reset_seconds }
+}

@@ -1,0 +1,99 @@
+// Keys listed and read, and the row of one key locked for a change.
+
+import { heldPermissions, type Manager } from '../core/caller.ts'
+import { now } from '../core/clock.ts'
+import { fail } from '../core/errors.ts'
+import { etagOf } from '../core/etag.ts'
+import { KEY_TYPE_NAMES, type KeyType } from '../core/key-types.ts'
+import { listPage, type Page, type PageParams } from '../core/pagination.ts'
+import type { Permission } from '../core/permissions.ts'
+import type { Answer } from '../core/route.ts'
+import { type Db, sql } from '../db/db.ts'
+import type { Instance } from '../instance.ts'
+import { type KeyRow, keyColumns, showKey } from './columns.ts'
+import type { Key, KeyStatus } from './schema.ts'
+
+export async function listKeys(
+  db: Db,
+  instance: Instance,
+  storeId: string,
+  query: PageParams & { status?: KeyStatus; type?: KeyType },
+): Promise<Page<Key>> {
+  const at = now()
+  return listPage({
+    keyring: instance.keyring,
+    list: ['keys', storeId, query.status, query.type],
+    query,
+    read: ({ after, take }) =>
+      db.query<KeyRow>(sql`
+        select ${keyColumns}
+          from api_keys
+         where store_id = ${storeId}
+           and id < ${after}
+           and (${query.type ?? null}::text is null or type = ${query.type ?? null})
+           and (${query.status ?? null}::text is null or ${query.status ?? null} =
+                case when revoked_at is not null then 'REVOKED'
+                     when expires_at <= ${at} then 'EXPIRED'
+                     when not enabled then 'DISABLED'
+                     else 'ACTIVE'
+                end)
+         order by id desc
+         limit ${take}`),
+    positionOf: (row) => row.id,
+    show: (row) => showKey(row, at),
+  })
+}
+
+export async function readKey(db: Db, storeId: string, keyId: string): Promise<Answer<Key>> {
+  const row = await db.one<KeyRow>(sql`
+    select ${keyColumns}
+      from api_keys
+     where id = ${keyId}
+       and store_id = ${storeId}`)
+  return row ? { body: showKey(row, now()), etag: etagOf(row.revision) } : fail('key_not_found')
+}
+
+export function readGrantable(caller: Manager): { permissions: Permission[]; types: KeyType[] } {
+  return { permissions: heldPermissions(caller), types: KEY_TYPE_NAMES }
+}
+
+/** The keys that a member created in a store, and those that these keys created. */
+export async function keysCreatedBy(tx: Db, creator: { storeId: string; userId: string }): Promise<string[]> {
+  const rows = await tx.query<{ id: string }>(sql`
+    with recursive created as (
+      select id
+        from api_keys
+       where store_id = ${creator.storeId}
+         and created_by_id = ${creator.userId}
+       union
+      select key.id
+        from created
+        join api_keys key on key.created_by_id = created.id and key.store_id = ${creator.storeId}
+    )
+    select id from created`)
+  return rows.map(({ id }) => id)
+}
+
+export type KeyRef = { storeId: string; keyId: string }
+
+export type LockedKey = KeyRow & {
+  secret_no: number
+  secret_used_at: Date | null
+  rotated_at: Date | null
+  /** The newest of the key's secrets that was reported as leaked. */
+  leaked_secret_no: number | null
+  /** Whether that report brought the key's expiry forward, and the expiry that the key had before. */
+  leak_shortened: boolean
+  expires_before_leak: Date | null
+}
+
+export async function lockKey(tx: Db, ref: KeyRef): Promise<LockedKey> {
+  const row = await tx.one<LockedKey>(sql`
+    select ${keyColumns}, secret_no, secret_used_at, rotated_at, leaked_secret_no, leak_shortened,
+           expires_before_leak
+      from api_keys
+     where id = ${ref.keyId}
+       and store_id = ${ref.storeId}
+       for no key update`)
+  return row ?? fail('key_not_found')
+}
