@@ -1,80 +1,49 @@
-// Builds what has changed since the last build, and nothing when nothing has. Two commands may do this at once: each
-// builds beside, and the first to finish puts its result in place.
+// Builds what has changed since the last build, and nothing when nothing has. Two commands may build at once: each
+// compiles into a folder of its own and moves the result into `dist` file by file, so that a file in `dist` is always
+// whole. `dist/built-from` comes last: it tells which state of the sources was built.
 
 import { spawnSync } from 'node:child_process'
-import { existsSync, readdirSync, renameSync, rmSync, statSync } from 'node:fs'
-import { createRequire } from 'node:module'
-import { dirname, join } from 'node:path'
-import { fileURLToPath } from 'node:url'
+import { existsSync, mkdirSync, readdirSync, readFileSync, renameSync, rmSync, statSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
 
-const root = join(dirname(fileURLToPath(import.meta.url)), '..')
-const dist = join(root, 'dist')
+const root = join(import.meta.dirname, '..')
+/** Each has its sources in `src` and a tsconfig.build.json beside. */
+const PROJECTS = ['.', 'packages/cli'].map((project) => join(root, project))
+const [dist, compiler] = [join(root, 'dist'), join(root, 'node_modules/typescript/bin/tsc')]
 
-/**
- * With `ifPossible`, for an installation without the compiler: then the build has to come from elsewhere. `failure` is
- * the exit code when there can be no build.
- */
+/** `ifPossible`: without a compiler nothing is built, and nothing said. `failure`: the exit code when there is no build. */
 export function build({ ifPossible = false, failure = 1 } = {}) {
-  if (!existsSync(join(root, 'src')) || isFresh()) return
-  const compiler = findCompiler()
-  if (!compiler) {
+  const [note, state] = [join(dist, 'built-from'), stateOfSources()]
+  if (state === null || (existsSync(note) && readFileSync(note, 'utf8') === state)) return
+  if (!existsSync(compiler)) {
     if (existsSync(dist) || ifPossible) return
     fail('There is no build here and no compiler to make one. Run "npm ci" first.', failure)
   }
   process.stderr.write('Building …\n')
-  // All of it goes to the draft: a trace of an unfinished build in `dist` would look like a finished one.
   const draft = `${dist}.${process.pid}`
-  const out = ['--outDir', draft, '--tsBuildInfoFile', join(draft, '.tsbuildinfo')]
-  const { status } = spawnSync(process.execPath, [compiler, '-p', join(root, 'tsconfig.build.json'), ...out], {
-    stdio: ['ignore', 2, 2],
+  const compiled = PROJECTS.every((project) => {
+    const args = [compiler, '-p', join(project, 'tsconfig.build.json'), '--outDir', draft]
+    return spawnSync(process.execPath, args, { stdio: ['ignore', 2, 2] }).status === 0
   })
-  if (status !== 0) {
-    rmSync(draft, { recursive: true, force: true })
-    fail('The build failed.', failure)
-  }
-  putInPlace(draft)
-}
-
-/** The command that finished first may be reading its result already: only what is out of date gives way. */
-function putInPlace(draft) {
-  const old = `${draft}.old`
-  if (!isFresh()) {
-    move(dist, old)
-    move(draft, dist)
-  }
+  if (compiled) moveFiles(draft, dist)
   rmSync(draft, { recursive: true, force: true })
-  rmSync(old, { recursive: true, force: true })
+  if (!compiled) fail('The build failed.', failure)
+  writeFileSync(note, state)
 }
 
-/** A directory moves onto no other: of two that come to an empty place, the first stays. */
-function move(from, to) {
-  try {
-    renameSync(from, to)
-  } catch {
-    // There is nothing to move, or another was first.
-  }
+/** When the newest file or folder was changed: a folder changes when a file in it is added, renamed or removed. */
+function stateOfSources() {
+  if (!existsSync(join(root, 'src'))) return null
+  const folders = PROJECTS.map((project) => join(project, 'src'))
+  const inside = folders.flatMap((path) => readdirSync(path, { recursive: true }).map((name) => join(path, name)))
+  return String(Math.max(...[...folders, ...inside].map((path) => statSync(path).mtimeMs)))
 }
 
-function isFresh() {
-  return newest(join(root, 'src')) <= newest(dist)
-}
-
-/** The time of the newest file below a folder, 0 where there is none. */
-function newest(folder) {
-  if (!existsSync(folder)) return 0
-  return Math.max(
-    0,
-    ...readdirSync(folder, { withFileTypes: true }).map((entry) =>
-      entry.isDirectory() ? newest(join(folder, entry.name)) : statSync(join(folder, entry.name)).mtimeMs,
-    ),
-  )
-}
-
-function findCompiler() {
-  try {
-    return join(dirname(createRequire(import.meta.url).resolve('typescript/package.json')), 'bin', 'tsc')
-  } catch {
-    return null
+function moveFiles(from, to) {
+  mkdirSync(to, { recursive: true })
+  for (const entry of readdirSync(from, { withFileTypes: true })) {
+    const move = entry.isDirectory() ? moveFiles : renameSync
+    move(join(from, entry.name), join(to, entry.name))
   }
 }
 

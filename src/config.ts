@@ -123,16 +123,6 @@ export function readConfig(env: Record<string, string | undefined>): Config {
   return config
 }
 
-/** For a command that needs only this setting: faults of other settings do not stop it. */
-export function readKeyPrefix(env: Record<string, string | undefined>): string {
-  const { fallback, parse } = SETTINGS.KEY_PREFIX
-  try {
-    return parse(env.KEY_PREFIX?.trim() || fallback)
-  } catch (error) {
-    throw new ConfigError([`KEY_PREFIX ${(error as Error).message}`])
-  }
-}
-
 function contradictions(config: Config): string[] {
   const faults: string[] = []
   if (config.DATABASE_URL && config.SERVER_SECRET === null)

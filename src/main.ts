@@ -2,12 +2,11 @@
 
 import closeWithGrace from 'close-with-grace'
 import pino from 'pino'
+import { onInterrupt } from './cli/interrupt.ts'
 import { ConfigError, readConfig } from './config.ts'
 import { startService } from './service.ts'
 
 const DRAIN_MS = 10_000
-/** npm passes on the Ctrl-C that the terminal has sent us already: only one that comes later means "at once". */
-const SAME_SIGNAL_MS = 1_000
 
 const say = (line: string) => void process.stderr.write(`${line}\n`)
 
@@ -24,15 +23,13 @@ try {
     log.info('stopped')
     out.flushSync()
   })
-  let toldAt = 0
-  for (const signal of ['SIGINT', 'SIGTERM'])
-    process.on(signal, () => {
-      if (toldAt !== 0 && Date.now() - toldAt > SAME_SIGNAL_MS) process.exit(1)
-      if (toldAt !== 0) return
-      toldAt = Date.now()
+  onInterrupt(
+    (signal) => {
       log.info({ signal }, 'stopping')
       grace.close()
-    })
+    },
+    () => process.exit(1),
+  )
   const service = await starting.catch((error) => {
     grace.uninstall()
     throw error

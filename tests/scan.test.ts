@@ -1,5 +1,5 @@
-// The command `scan` as it is really run: its output, its exit codes, the tree, the pipe and the history of a real
-// git repository.
+// The command `scan`: its output, its exit codes, the tree, the pipe and the history of a real git repository. It is
+// called inside the test, and as a process where the process is what is tested.
 
 import { execFileSync, spawn, spawnSync } from 'node:child_process'
 import {
@@ -19,10 +19,12 @@ import {
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { afterEach, beforeAll, beforeEach, expect, test } from 'vitest'
-import { scanPlace } from '../src/cli/scan-files.ts'
-import { Search } from '../src/cli/scan-search.ts'
-import { createTally } from '../src/cli/scan-tally.ts'
+import { run } from '../packages/cli/src/run.ts'
+import { scanTarget } from '../packages/cli/src/scan/files.ts'
+import { newProgress } from '../packages/cli/src/scan/progress.ts'
+import { Search } from '../packages/cli/src/scan/search.ts'
 import { mintToken, type TokenKind } from '../src/crypto/tokens.ts'
+import { call } from './command.ts'
 
 const repository = process.cwd()
 const MIB = 1024 * 1024
@@ -46,59 +48,54 @@ function write(path: string, content: string | Buffer): void {
 
 type Run = { input?: string | Buffer; env?: Record<string, string>; cwd?: string }
 
-function scan(args: string[], { input = '', env = {}, cwd = folder }: Run = {}) {
-  const { status, stdout, stderr } = spawnSync(
-    process.execPath,
-    [join(repository, 'bin/storekeeper.js'), 'scan', ...args],
-    { cwd, input, env: { PATH: process.env.PATH, ...env }, encoding: 'utf8' },
-  )
-  return { code: status, out: stdout, err: stderr, lines: stdout.split('\n').slice(0, -1) }
+function scan(args: string[], { cwd = folder, ...world }: Run = {}) {
+  return call(run, ['scan', ...args], { cwd, ...world })
 }
 
 // ---- output and exit codes ------------------------------------------------------------------------------------------
 
-test('each find is a line with place, kind and the start of the token; the exit code is 1', () => {
+test('each find is a line with place, kind and the start of the token; the exit code is 1', async () => {
   const tokens = (['prod', 'test', 'dev', 'sess', 'svc', 'inv'] as const).map((kind) => ({ kind, text: mint(kind) }))
   tokens.forEach(({ text }, i) => write(`${i}.env`, `# for the shop\nKEY=${text}\n`))
-  const { code, lines, out, err } = scan(['.'])
+  const { code, lines, out, err } = await scan(['.'])
   expect(lines).toEqual(tokens.map(({ kind, text }, i) => `${i}.env:2:5  ${kind}  ${shown(text)}`))
   for (const { text } of tokens) expect(out + err).not.toContain(text.slice(0, text.lastIndexOf('_') + 6))
   expect(err).toMatch(/^6 found in 6 files, \d+ B, 0\.\d s\n$/)
   expect(code).toBe(1)
 })
 
-test('--json prints a line of JSON for each find', () => {
+test('--json prints a line of JSON for each find', async () => {
   const token = mint('prod')
   write('a/"b".txt', `x\n\n${token}`)
-  const { code, lines } = scan(['--json', 'a'])
+  const { code, lines } = await scan(['--json', 'a'])
   expect(lines.map((line) => JSON.parse(line))).toEqual([
     { path: 'a/"b".txt', line: 3, column: 1, kind: 'prod', start: shown(token).slice(0, -1) },
   ])
   expect(code).toBe(1)
 })
 
-test('nothing found is exit code 0, also beside what only looks like a token', () => {
+test('nothing found is exit code 0, also beside what only looks like a token', async () => {
   const token = mint('prod')
   write('wrong.txt', `${token.slice(0, -1)}${token.endsWith('0') ? '1' : '0'}`)
   write('short.txt', token.slice(0, -1))
   write('other.txt', mint('prod', 'acme'))
-  expect(scan(['.'])).toMatchObject({ code: 0, out: '', err: expect.stringMatching(/^0 found in 3 files, /) })
-  expect(scan(['.'], { env: { KEY_PREFIX: 'acme' } })).toMatchObject({
+  expect(await scan(['.'])).toMatchObject({ code: 0, out: '', err: expect.stringMatching(/^0 found in 3 files, /) })
+  expect(await scan(['.'], { env: { KEY_PREFIX: 'acme' } })).toMatchObject({
     code: 1,
     lines: [expect.stringMatching(/^other/)],
   })
 })
 
-test('no setting but KEY_PREFIX is looked at', () => {
+test('no setting but KEY_PREFIX is looked at', async () => {
   const env = { DATABASE_URL: 'postgres://nobody@127.0.0.1:1/none', PORT: 'abc' }
-  expect(scan(['.'], { env }).code).toBe(0)
-  const wrong = scan(['.'], { env: { ...env, KEY_PREFIX: 'A!' } })
+  expect((await scan(['.'], { env })).code).toBe(0)
+  const wrong = await scan(['.'], { env: { ...env, KEY_PREFIX: 'A!' } })
   expect(wrong).toMatchObject({ code: 2, out: '' })
   expect(wrong.err).toContain('KEY_PREFIX must be 2 to 16 lower-case letters and digits')
   expect(wrong.err).not.toContain('PORT')
 })
 
-test('what cannot be done is exit code 2 and a sentence with the way out', () => {
+test('what cannot be done is exit code 2 and a sentence with the way out', async () => {
   write('a.txt', mint('prod'))
   const cases: [string[], string][] = [
     [['a.txt', 'gone'], 'Cannot read gone: it is not there. Name a file or a folder that you may read.\n'],
@@ -106,28 +103,29 @@ test('what cannot be done is exit code 2 and a sentence with the way out', () =>
     [['--history', '-'], '--history reads a git repository, so name its folder instead of "-".\n'],
     [['--skip', 'a/b', '.'], '--skip takes the name of a file or folder, not a path such as "a/b".\n'],
   ]
-  for (const [args, sentence] of cases) expect(scan(args)).toMatchObject({ code: 2, out: '', err: sentence })
-  const notOne = scan(['--history', '.'], { env: { GIT_CEILING_DIRECTORIES: dirname(folder) } })
+  for (const [args, sentence] of cases) expect(await scan(args)).toMatchObject({ code: 2, out: '', err: sentence })
+  const notOne = await scan(['--history', '.'], { env: { GIT_CEILING_DIRECTORIES: dirname(folder) } })
   expect(notOne).toMatchObject({ code: 2, out: '' })
   expect(notOne.err).toMatch(/^Git cannot read the history at \. \(not a git repository.*: name the folder of a whole/)
-  expect(scan(['--history', '.'], { env: { PATH: folder } })).toMatchObject({
+  expect(await scan(['--history', '.'], { env: { PATH: folder } })).toMatchObject({
     code: 2,
     err: '--history needs git, which was not found: install it, or add its folder to PATH.\n',
   })
 })
 
-test('help is printed when asked for, and when the words make no sense', () => {
-  const help = scan(['--help'])
+test('help is printed when asked for, and when the words make no sense', async () => {
+  const help = await scan(['--help'])
   expect(help).toMatchObject({ code: 0, err: '' })
   expect(help.out).toMatch(/^Usage: npm run --silent storekeeper -- scan/)
-  expect(scan(['-h']).out).toBe(help.out)
+  expect((await scan(['-h'])).out).toBe(help.out)
   const cases: [string[], RegExp][] = [
     [[], /^Say what to scan: a file, a folder, or "-"\.\n\nUsage:/],
     [['--hystory', '.'], /^Unknown option '--hystory'\.\n\nUsage:/],
-    [['.', '--skip'], /^Option '--skip <value>' argument missing\.\n\nUsage:/],
+    [['.', '--skip'], /^Option '--skip <name>' argument missing\.\n\nUsage:/],
+    [['--skip', '--history', '.'], /^Option '--skip <name>' argument is ambiguous\.\n\nUsage:/],
   ]
   for (const [args, words] of cases)
-    expect(scan(args)).toMatchObject({ code: 2, out: '', err: expect.stringMatching(words) })
+    expect(await scan(args)).toMatchObject({ code: 2, out: '', err: expect.stringMatching(words) })
 })
 
 test('through npm a path is where its caller stands, and the exit codes come through', { timeout: 60_000 }, () => {
@@ -145,7 +143,7 @@ test('through npm a path is where its caller stands, and the exit codes come thr
 })
 
 test('whoever reads the finds may stop early', async () => {
-  write('many.txt', `${mint('prod')}\n`.repeat(20_000))
+  write('many.txt', `${mint('prod')}\n`.repeat(80_000))
   const child = spawn(process.execPath, [join(repository, 'bin/storekeeper.js'), 'scan', folder])
   child.stdout.once('data', () => child.stdout.destroy())
   let err = ''
@@ -156,7 +154,7 @@ test('whoever reads the finds may stop early', async () => {
 
 // ---- trees ----------------------------------------------------------------------------------------------------------
 
-test('everything is read but .git, what --skip names, and what links lead to', () => {
+test('everything is read but .git, what --skip names, and what links lead to', async () => {
   const token = mint('prod')
   for (const path of ['a.txt', 'node_modules/b.js', 'c/.env', 'c/d/e.bin', '.git/config', 'c/.git/config', 'f/skipped'])
     write(path, Buffer.concat([Buffer.from([0, 255, 10]), Buffer.from(token)]))
@@ -168,31 +166,31 @@ test('everything is read but .git, what --skip names, and what links lead to', (
     symlinkSync('..', join(folder, 'c/circle'))
     symlinkSync('a.txt', join(folder, 'again.txt'))
     execFileSync('sh', ['-c', 'mkfifo "$0"', join(folder, 'c/pipe')])
-    const paths = (args: string[]) => scan(args).lines.map((line) => line.replace(/:2:1 .*/, ''))
-    expect(paths(['.'])).toEqual(['a.txt', 'c/.env', 'c/d/e.bin', 'f/skipped', 'node_modules/b.js'])
-    expect(paths(['.', '--skip', 'node_modules', '--skip', 'skipped'])).toEqual(['a.txt', 'c/.env', 'c/d/e.bin'])
+    const paths = async (args: string[]) => (await scan(args)).lines.map((line) => line.replace(/:2:1 .*/, ''))
+    expect(await paths(['.'])).toEqual(['a.txt', 'c/.env', 'c/d/e.bin', 'f/skipped', 'node_modules/b.js'])
+    expect(await paths(['.', '--skip', 'node_modules', '--skip', 'skipped'])).toEqual(['a.txt', 'c/.env', 'c/d/e.bin'])
     // What is named is read.
-    expect(paths(['again.txt', '.git', 'c/d/'])).toEqual(['again.txt', '.git/config', 'c/d/e.bin'])
-    expect(scan([join(folder, 'c/out')]).lines[0]).toContain(`${join(folder, 'c/out/secret.txt')}:1:1  prod`)
+    expect(await paths(['again.txt', '.git', 'c/d/'])).toEqual(['again.txt', '.git/config', 'c/d/e.bin'])
+    expect((await scan([join(folder, 'c/out')])).lines[0]).toContain(`${join(folder, 'c/out/secret.txt')}:1:1  prod`)
   } finally {
     rmSync(outside, { recursive: true })
   }
 })
 
-test.skipIf(process.platform !== 'linux')('a name need not be UTF-8, and cannot speak to the terminal', () => {
+test.skipIf(process.platform !== 'linux')('a name need not be UTF-8, and cannot speak to the terminal', async () => {
   const name = Buffer.concat([Buffer.from(`${folder}/`), Buffer.from([0x66, 0xff, 0x1b, 0x5b, 0x0a, 0x67])])
   writeFileSync(name, mint('prod'))
-  expect(scan(['.']).lines).toEqual([expect.stringMatching(/^f\ufffd\\x1b\[\\x0ag:1:1 {2}prod/)])
+  expect((await scan(['.'])).lines).toEqual([expect.stringMatching(/^f\ufffd\\x1b\[\\x0ag:1:1 {2}prod/)])
 })
 
-test('tokens across the borders of the pieces are found, in one very long line too', () => {
+test('tokens across the borders of the pieces are found, in one very long line too', async () => {
   const tokens = [1, 9, 20, 46].map((before) => ({ before, text: mint('prod') }))
   const file = openSync(join(folder, 'long.bin'), 'w')
   tokens.forEach(({ before, text }, i) => writeSync(file, text, (i + 1) * MIB - before))
   const last = mint('sess')
   writeSync(file, last, 256 * MIB)
   closeSync(file)
-  const { lines, err } = scan(['long.bin'])
+  const { lines, err } = await scan(['long.bin'])
   expect(lines).toEqual([
     ...tokens.map(({ before, text }, i) => `long.bin:1:${(i + 1) * MIB - before + 1}  prod  ${shown(text)}`),
     `long.bin:1:${256 * MIB + 1}  sess  ${shown(last)}`,
@@ -200,11 +198,11 @@ test('tokens across the borders of the pieces are found, in one very long line t
   expect(err).toMatch(/^5 found in 1 file, 268 MB, /m)
 })
 
-test('the lines of a large file are counted up to each find', () => {
+test('the lines of a large file are counted up to each find', async () => {
   const [first, second] = [mint('prod'), mint('inv')]
   const text = `${'x'.repeat(63)}\n`.repeat(40_000)
   write('large.txt', `${text}KEY=${first}\n${text}\n  ${second}\n`)
-  expect(scan(['large.txt']).lines).toEqual([
+  expect((await scan(['large.txt'])).lines).toEqual([
     `large.txt:40001:5  prod  ${shown(first)}`,
     `large.txt:80003:3  inv  ${shown(second)}`,
   ])
@@ -213,15 +211,15 @@ test('the lines of a large file are counted up to each find', () => {
 test('a file that is gone when its turn comes is a warning, not the end', async () => {
   for (const name of ['a', 'b', 'c']) write(name, mint('prod'))
   const said: string[] = []
-  const tally = createTally({ write: (text) => said.push(text) }, 'file')
+  const progress = newProgress({ write: (text) => said.push(text) }, 'file')
   const turn = () => {
     rmSync(join(folder, 'b'), { force: true })
     return null
   }
-  const place = { given: 'here', real: folder, stats: statSync(folder) }
+  const target = { given: 'here', real: folder, stats: statSync(folder) }
   const found: string[] = []
-  await scanPlace(place, new Search('skp'), new Set(), { ...tally, turn }, (path) => found.push(path))
-  tally.summary()
+  await scanTarget(target, new Search('skp'), new Set(), { ...progress, turn }, (path) => found.push(path))
+  progress.summary()
   expect(found).toEqual(['here/a', 'here/c'])
   expect(said).toEqual([
     'Could not read here/b: it is not there\n',
@@ -229,17 +227,17 @@ test('a file that is gone when its turn comes is a warning, not the end', async 
   ])
 })
 
-test('what one may not read is a warning in a tree, and exit code 2 where it is named', ({ skip }) => {
+test('what one may not read is a warning in a tree, and exit code 2 where it is named', async ({ skip }) => {
   skip(process.getuid?.() === 0, 'root may read everything')
   write('a/closed.txt', mint('prod'))
   write('a/open.txt', mint('prod'))
   chmodSync(join(folder, 'a/closed.txt'), 0)
-  const tree = scan(['a'])
+  const tree = await scan(['a'])
   expect(tree).toMatchObject({ code: 1, lines: [expect.stringMatching(/^a\/open\.txt/)] })
   expect(tree.err).toMatch(
     /^Could not read a\/closed\.txt: no permission\n1 found in 1 file, .*; 1 could not be read\n$/,
   )
-  expect(scan(['a/closed.txt'])).toMatchObject({
+  expect(await scan(['a/closed.txt'])).toMatchObject({
     code: 2,
     err: 'Cannot read a/closed.txt: no permission. Run the scan as a user who may read it, or leave it out.\n',
   })
@@ -247,18 +245,21 @@ test('what one may not read is a warning in a tree, and exit code 2 where it is 
 
 // ---- what is piped in -----------------------------------------------------------------------------------------------
 
-test('"-" reads what is piped in', () => {
+test('"-" reads what is piped in', async () => {
   const token = mint('test')
   const input = Buffer.concat([Buffer.alloc(3 * MIB, 'x\n'), Buffer.from(`KEY=${token}\n`)])
-  expect(scan(['-'], { input })).toMatchObject({ code: 1, lines: [`-:${1.5 * MIB + 1}:5  test  ${shown(token)}`] })
-  expect(scan(['-'])).toMatchObject({ code: 0, out: '', err: expect.stringMatching(SUMMARY) })
+  expect(await scan(['-'], { input })).toMatchObject({
+    code: 1,
+    lines: [`-:${1.5 * MIB + 1}:5  test  ${shown(token)}`],
+  })
+  expect(await scan(['-'])).toMatchObject({ code: 0, out: '', err: expect.stringMatching(SUMMARY) })
 })
 
-test('a pipe that is named is read too', () => {
+test('a pipe that is named is read too', async () => {
   const token = mint('test')
   execFileSync('sh', ['-c', 'mkfifo "$0"', join(folder, 'pipe')])
   const writer = spawn('sh', ['-c', `printf %s ${token} > pipe`], { cwd: folder })
-  expect(scan(['pipe'])).toMatchObject({ code: 1, lines: [`pipe:1:1  test  ${shown(token)}`] })
+  expect(await scan(['pipe'])).toMatchObject({ code: 1, lines: [`pipe:1:1  test  ${shown(token)}`] })
   expect(writer.pid).toBeGreaterThan(0)
 })
 
@@ -289,21 +290,21 @@ function newRepository(): void {
   git('init', '--quiet', '--initial-branch=main')
 }
 
-test('a token that was committed and removed is found, at the commit that brought it', () => {
+test('a token that was committed and removed is found, at the commit that brought it', async () => {
   newRepository()
   const token = mint('prod')
   commit('begin', { 'README.md': 'A shop\n' })
   const leak = commit('settings', { 'config/app settings.env': `A=1\nKEY=${token}\n` })
   commit('more settings', { 'config/app settings.env': `A=1\nKEY=${token}\nB=2\n` })
   commit('oops', { 'config/app settings.env': 'A=1\nB=2\n' })
-  expect(scan(['shop'])).toMatchObject({ code: 0, out: '' })
-  const { code, lines, err } = scan(['--history', 'shop'])
+  expect(await scan(['shop'])).toMatchObject({ code: 0, out: '' })
+  const { code, lines, err } = await scan(['--history', 'shop'])
   expect(lines).toEqual([`${leak.slice(0, 12)}:config/app settings.env:2:5  prod  ${shown(token)}`])
   expect(err).toMatch(/^1 found in 8 objects, /)
   expect(code).toBe(1)
   const named = (lines[0] as string).split(':2:5')[0] as string
   expect(git('show', named)).toBe(`A=1\nKEY=${token}`)
-  const [find] = scan(['--history', '--json', 'shop/config']).lines.map((line) => JSON.parse(line))
+  const [find] = (await scan(['--history', '--json', 'shop/config'])).lines.map((line) => JSON.parse(line))
   expect(find).toEqual({
     path: 'config/app settings.env',
     line: 2,
@@ -313,10 +314,10 @@ test('a token that was committed and removed is found, at the commit that brough
     commit: leak,
     object: git('rev-parse', `${leak}:config/app settings.env`),
   })
-  expect(scan(['--history', '--skip', 'config', 'shop'])).toMatchObject({ code: 0, out: '' })
+  expect(await scan(['--history', '--skip', 'config', 'shop'])).toMatchObject({ code: 0, out: '' })
 })
 
-test('other branches, merges, messages and tags are history too; what no ref leads to is not', () => {
+test('other branches, merges, messages and tags are history too; what no ref leads to is not', async () => {
   newRepository()
   const tokens = Object.fromEntries(
     ['branch', 'merge', 'message', 'tag', 'dropped'].map((place) => [place, mint('dev')]),
@@ -333,7 +334,7 @@ test('other branches, merges, messages and tags are history too; what no ref lea
   const tag = git('rev-parse', 'v1')
   commit('dropped', { d: `${tokens.dropped}` })
   git('reset', '--quiet', '--hard', 'HEAD~1')
-  const { lines } = scan(['--history', 'shop'])
+  const { lines } = await scan(['--history', 'shop'])
   expect(lines.sort()).toEqual(
     [
       `${side.slice(0, 12)}:b:1:1  dev  ${shown(tokens.branch as string)}`,
@@ -344,34 +345,39 @@ test('other branches, merges, messages and tags are history too; what no ref lea
   )
 })
 
-test('large objects stream, an empty repository holds nothing, and a shallow clone says what is missing', () => {
+test('large objects stream, an empty repository holds nothing, and a shallow clone says what is missing', async () => {
   newRepository()
-  expect(scan(['--history', 'shop'])).toMatchObject({ code: 0, err: expect.stringMatching(/^0 found in 0 objects/) })
+  expect(await scan(['--history', 'shop'])).toMatchObject({
+    code: 0,
+    err: expect.stringMatching(/^0 found in 0 objects/),
+  })
   const token = mint('svc')
   const large = commit('large', { empty: '', 'large.txt': `${'x'.repeat(99)}\n`.repeat(100_000) + token, last: 'end' })
   commit('gone', { 'large.txt': null })
-  expect(scan(['--history', 'shop']).lines).toEqual([`${large.slice(0, 12)}:large.txt:100001:1  svc  ${shown(token)}`])
+  expect((await scan(['--history', 'shop'])).lines).toEqual([
+    `${large.slice(0, 12)}:large.txt:100001:1  svc  ${shown(token)}`,
+  ])
   git('clone', '--quiet', '--depth', '1', `file://${join(folder, 'shop')}`, join(folder, 'shallow'))
-  const shallow = scan(['--history', 'shallow'])
+  const shallow = await scan(['--history', 'shallow'])
   expect(shallow).toMatchObject({ code: 0, out: '' })
   expect(shallow.err).toMatch(/^This clone is shallow, .*"git fetch --unshallow" brings it\.\n0 found in /)
 })
 
-test('in a hook of one repository another is read as asked', () => {
+test('in a hook of one repository another is read as asked', async () => {
   newRepository()
   commit('leak', { a: mint('prod') })
   mkdirSync(join(folder, 'other'))
   execFileSync('git', ['init', '--quiet', join(folder, 'other')])
-  expect(scan(['--history', 'shop'], { env: { GIT_DIR: join(folder, 'other/.git') } }).code).toBe(1)
+  expect((await scan(['--history', 'shop'], { env: { GIT_DIR: join(folder, 'other/.git') } })).code).toBe(1)
 })
 
-test('a damaged repository is exit code 2', () => {
+test('a damaged repository is exit code 2', async () => {
   newRepository()
   const id = commit('begin', { a: 'a' })
   const object = join(folder, 'shop/.git/objects', id.slice(0, 2), id.slice(2))
   chmodSync(object, 0o600)
   writeFileSync(object, readFileSync(object).subarray(0, 20))
-  const { code, err } = scan(['--history', 'shop'])
+  const { code, err } = await scan(['--history', 'shop'])
   expect(err).toMatch(
     /^Git cannot read the history at shop \(.+\): name the folder of a whole clone that is yours\.\n$/,
   )

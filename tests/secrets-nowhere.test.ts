@@ -2,10 +2,11 @@
 // log, the metrics, the answers, every row of every table, the write-ahead log and PostgreSQL's own log: found nowhere.
 
 import net from 'node:net'
-import { expect, test, vi } from 'vitest'
-import { serviceToken } from '../src/cli/service-token.ts'
+import { expect, test } from 'vitest'
+import { run } from '../src/cli/run.ts'
 import { randomBytes } from '../src/crypto/random.ts'
 import { mintToken, sha256 } from '../src/crypto/tokens.ts'
+import { call } from './command.ts'
 import { type Github, playGithub } from './github.ts'
 import { NEW_KEY, type Shop, shop } from './shop.ts'
 import { everyRow, filesOf, walPosition } from './traces.ts'
@@ -193,11 +194,8 @@ async function useEverything(world: Shop, github: Github, secrets: Secrets, plan
   expect((await api.post(`${webhooks}/${webhook.id}/test`, undefined, { as, ...retry(secrets) })).status).toBe(201)
 
   // A service token, from the operator's command.
-  vi.stubEnv('DATABASE_URL', world.databaseUrl)
-  vi.stubEnv('SERVER_SECRET', world.serverSecret)
-  let service = ''
-  await serviceToken(['create', 'Gateway'], { say: () => {}, print: (line) => void (service = line) })
-  vi.unstubAllEnvs()
+  const env = { DATABASE_URL: world.databaseUrl, SERVER_SECRET: world.serverSecret }
+  const service = (await call(run, ['service-token', 'create', 'Gateway'], { env })).out.trim()
   secrets.add('a service token', service)
   expect((await api.get(keys, { as: service })).body.code).toBe('store_not_found')
 

@@ -1,55 +1,83 @@
-// The trail for whoever audits it: exported, its seal printed, and an export checked without the service or its database.
+// The event log for an auditor: exported, its head printed, and an export checked without the service or its database.
 
 import { createReadStream } from 'node:fs'
-import { parseArgs } from 'node:util'
+import { StringDecoder } from 'node:string_decoder'
+import type { Command } from 'commander'
 import { isId } from '../core/ids.ts'
 import type { Db } from '../db/db.ts'
 import { SYSTEM_CHAIN } from '../events/hash-chain.ts'
 import { readHeads, readSealed } from '../events/log.ts'
 import { sealAll } from '../events/seal.ts'
 import { type Anchor, exportLine, Inconclusive, verifyChain } from '../events/verify-export.ts'
-import { pathOf } from './place.ts'
-import { type Io, withDatabase } from './with-database.ts'
+import { callerPath, type Io } from './io.ts'
+import { usageErrors } from './program.ts'
+import { withDatabase } from './with-database.ts'
 
 const USAGE = `Usage: events export <storeId>|--system
        events head <storeId>|--system|--all
        events verify <file>|- [--head <head>] [--heads <file of heads>]`
-/** What could not be checked at all is not the same as what was found to be unsound. */
+
+/** Nothing could be checked at all, which differs from a chain that was found to be unsound. */
 class Unchecked extends Error {
   readonly exitCode = 2
 }
 
-function usageFault(fault: string): Unchecked {
-  return new Unchecked(`${fault}\n${USAGE}`)
-}
+const usageError = (fault: string) => new Unchecked(`${fault}\n${USAGE}`)
 
 const PAGE = 1_000
-const TOLD_EVERY = 100_000
+const PROGRESS_EVERY = 100_000
 /** No line of an export is nearly as long. */
-const MAX_LINE = 1024 * 1024
+const MAX_LINE_LENGTH = 1024 * 1024
 
-export async function events([verb, ...rest]: string[], io: Io): Promise<void> {
-  switch (verb) {
-    case 'export': {
-      const storeId = storeOf(rest)
+export function addEvents(program: Command, io: Io): void {
+  const group = program
+    .command('events')
+    .exitOverride(usageErrors(usageError))
+    .argument('[verb...]')
+    .action(([verb]: string[]) => {
+      throw usageError(verb ? `There is no "events ${verb}".` : 'What about them?')
+    })
+  group
+    .command('export')
+    .usage('<storeId>')
+    .argument('[storeId...]')
+    .option('--system')
+    .description('print the sealed events of a store, a line of JSON each; --system: of no store')
+    .action((names: string[], options: StoreOptions) => {
+      const storeId = storeOf(names, options)
       return withDatabase(io, (db) => exportChain(db, storeId, io))
-    }
-    case 'head': {
-      const storeId = rest.join() === '--all' ? undefined : storeOf(rest)
+    })
+  group
+    .command('head')
+    .usage('<storeId>')
+    .argument('[storeId...]')
+    .option('--system')
+    .option('--all')
+    .description('print the position and hash that all of them end in; --all: of every store')
+    .action((names: string[], options: StoreOptions) => {
+      const everyStore = options.all && !options.system && names.length === 0
+      const storeId = everyStore ? undefined : storeOf(names, options)
       return withDatabase(io, (db) => printHeads(db, storeId, io))
-    }
-    case 'verify':
-      return verify(rest, io)
-    default:
-      throw usageFault(verb ? `There is no "events ${verb}".` : 'What about them?')
-  }
+    })
+  group
+    .command('verify')
+    .usage('<file>')
+    .argument('[file...]')
+    .option('--head <head>')
+    .option('--heads <file of heads>')
+    .description('check an export, from a file or - for stdin; --heads <file>: also by the heads you kept')
+    .action((files: string[], options: HeadOptions) => verify(files, options, io))
 }
 
-/** Null is what belongs to no store. */
-function storeOf([name, ...more]: string[]): string | null {
-  if (name === undefined) throw usageFault('Name the store.')
-  if (more.length > 0) throw usageFault(`One store at a time: "${more.join(' ')}" is too much.`)
-  if (name !== '--system' && !isId('store', name)) throw usageFault(`"${name}" is not the id of a store.`)
+type StoreOptions = { system?: boolean; all?: boolean }
+type HeadOptions = { head?: string; heads?: string }
+
+/** Null is the chain of the events that belong to no store. */
+function storeOf(names: string[], { system, all }: StoreOptions): string | null {
+  const [name, ...more] = [...names, ...(system ? ['--system'] : []), ...(all ? ['--all'] : [])]
+  if (name === undefined) throw usageError('Name the store.')
+  if (more.length > 0) throw usageError(`One store at a time: "${more.join(' ')}" is too much.`)
+  if (name !== '--system' && !isId('store', name)) throw usageError(`"${name}" is not the id of a store.`)
   return name === '--system' ? null : name
 }
 
@@ -63,7 +91,7 @@ async function exportChain(db: Db, storeId: string | null, io: Io): Promise<void
     after = events.at(-1)?.seq ?? after
     count += events.length
     if (events.length < PAGE) break
-    if (count % TOLD_EVERY === 0) io.say(`${count.toLocaleString('en')} events …`)
+    if (count % PROGRESS_EVERY === 0) io.say(`${count.toLocaleString('en')} events …`)
   }
   if (count === 0) failWithout(storeId)
   io.say(`${count.toLocaleString('en')} events.`)
@@ -82,12 +110,13 @@ function failWithout(storeId: string | null | undefined): never {
   throw new Error(`There are no ${what} in this database. Are DATABASE_URL and DATA_DIR those of the service?`)
 }
 
-async function verify(args: string[], io: Io): Promise<void> {
-  const { file, anchors } = await readArguments(args)
-  const told = (count: number) => {
-    if (count % TOLD_EVERY === 0) io.say(`${count.toLocaleString('en')} events checked …`)
+async function verify([file, ...more]: string[], options: HeadOptions, io: Io): Promise<void> {
+  if (file === undefined || more.length > 0) throw usageError('Name one file, or - for what comes by stdin.')
+  const anchors = await readAnchors(options, io)
+  const showProgress = (count: number) => {
+    if (count % PROGRESS_EVERY === 0) io.say(`${count.toLocaleString('en')} events checked …`)
   }
-  const verdict = await verifyChain(linesOf(file), anchors, told).catch(asUnchecked)
+  const verdict = await verifyChain(linesOf(file, io), anchors, showProgress).catch(asUnchecked)
   if (!verdict.sound) throw new Error(`Not sound: ${verdict.finding} (line ${verdict.line}).`)
   if (verdict.chain === null) throw new Error('Not sound: there is no event in it.')
   io.print(`Sound: ${verdict.events.toLocaleString('en')} events of ${verdict.chain}, head ${verdict.hash}`)
@@ -102,58 +131,43 @@ function asUnchecked(error: unknown): never {
   throw error instanceof Inconclusive ? new Unchecked(error.message) : error
 }
 
-/** What is too long to be a line of ours is given as far as it was read: no more of it is needed to see that. */
-async function* linesOf(file: string): AsyncGenerator<string> {
-  const input = file === '-' ? process.stdin : createReadStream(pathOf(file))
-  input.setEncoding('utf8')
+/** A line that is too long for an export is given only as far as it was read: that is enough to refuse it. */
+async function* linesOf(file: string, io: Io): AsyncGenerator<string> {
+  const input: AsyncIterable<Buffer> = file === '-' ? io.stdin : createReadStream(callerPath(io, file))
+  const decoder = new StringDecoder('utf8')
   let rest = ''
   try {
     for await (const chunk of input) {
-      const lines = (rest + chunk).split('\n')
+      const lines = (rest + decoder.write(chunk)).split('\n')
       rest = lines.pop() as string
       for (const line of lines) yield line.replace(/\r$/, '')
-      if (rest.length > MAX_LINE) return yield rest
+      if (rest.length > MAX_LINE_LENGTH) return yield rest
     }
   } catch (error) {
     // A file that cannot be read is no finding about the chain.
     throw new Unchecked(`${file} could not be read: ${(error as Error).message}`)
   }
+  rest += decoder.end()
   if (rest !== '') yield rest.replace(/\r$/, '')
 }
 
-async function readArguments(args: string[]): Promise<{ file: string; anchors: Anchor[] }> {
-  const { head, heads, file } = split(args)
-  const given = head === undefined ? [] : [readHead(head)]
-  if (heads === undefined) return { file, anchors: given }
-  const kept = await readKept(heads)
+async function readAnchors({ head, heads }: HeadOptions, io: Io): Promise<Anchor[]> {
+  const given = head === undefined ? [] : [parseHead(head)]
+  if (heads === undefined) return given
+  const kept = await readKept(heads, io)
   if (kept.length === 0) throw new Unchecked(`There is no head in ${heads}.`)
-  return { file, anchors: [...given, ...kept] }
-}
-
-function split(args: string[]): { file: string; head?: string; heads?: string } {
-  try {
-    const { values, positionals } = parseArgs({
-      args,
-      options: { head: { type: 'string' }, heads: { type: 'string' } },
-      allowPositionals: true,
-    })
-    const [file, ...more] = positionals
-    if (file === undefined || more.length > 0) throw new Error('Name one file, or - for what comes by stdin.')
-    return { file, ...values }
-  } catch (error) {
-    throw usageFault((error as Error).message)
-  }
+  return [...given, ...kept]
 }
 
 const HEAD = /^(?:(\d{1,15}):)?([0-9a-f]{64})$/
 
 /** The head as `events head` and the API give it; or the hash alone, or with its position in front, as 42:9f86…. */
-function readHead(text: string): Anchor {
+function parseHead(text: string): Anchor {
   const [, seq, hash] = HEAD.exec(text) ?? []
   if (hash) return { chain: null, seq: seq ? Number(seq) : null, hash }
   const anchor = headIn(text)
   if (!anchor)
-    throw usageFault(`"${text}" is no head: give the line that "events head" prints, its hash, or <seq>:<hash>.`)
+    throw usageError(`"${text}" is no head: give the line that "events head" prints, its hash, or <seq>:<hash>.`)
   return anchor
 }
 
@@ -167,10 +181,10 @@ function headIn(line: string): Anchor | null {
   }
 }
 
-/** Of a file in which heads were kept, with whatever else stands between them. */
-async function readKept(file: string): Promise<Anchor[]> {
+/** The heads in a file in which they were kept, such as a log of cron: other lines between them are passed over. */
+async function readKept(file: string, io: Io): Promise<Anchor[]> {
   const kept: Anchor[] = []
-  for await (const line of linesOf(file)) {
+  for await (const line of linesOf(file, io)) {
     const anchor = headIn(line)
     if (anchor) kept.push(anchor)
     else if (line.startsWith('{')) throw new Unchecked(`${file} has a line that is no head: ${line.slice(0, 200)}`)

@@ -10,7 +10,8 @@ import { createInterface } from 'node:readline'
 import { setTimeout as sleep } from 'node:timers/promises'
 import pg from 'pg'
 import pino from 'pino'
-import { expect, onTestFinished, test, vi } from 'vitest'
+import { expect, onTestFinished, test } from 'vitest'
+import { call } from '../../tests/command.ts'
 import { apiAt, NEW_ADDRESS, NEW_KEY, type Shop, shop } from '../../tests/shop.ts'
 import { newDataKey, unwrapDataKey } from '../auth/data-key.ts'
 import { readConfig } from '../config.ts'
@@ -19,7 +20,7 @@ import { type Keyring, newKeyring } from '../crypto/keyring.ts'
 import { Secret } from '../crypto/secret.ts'
 import { startService } from '../service.ts'
 import { mintSecret, openSecret } from '../webhooks/signature.ts'
-import { secret } from './secret.ts'
+import { run as runCommand } from './run.ts'
 
 const LONG = 120_000
 const newSecret = () => randomBytes(32).toString('base64')
@@ -28,19 +29,11 @@ const kidOf = (text: string) => keyring(text).current.kid
 
 type Env = Record<string, string>
 
-/** A command in this process: what it printed, and what it said. */
+/** A command in this process: what it printed, what it said, and what it said in the end if it failed. */
 async function run(env: Env, ...args: string[]) {
-  for (const name of ['DATABASE_URL', 'SERVER_SECRET', 'SERVER_SECRET_PREVIOUS', 'DATA_DIR'])
-    vi.stubEnv(name, env[name] ?? '')
-  const [printed, said]: [string[], string[]] = [[], []]
-  try {
-    await secret(args, { print: (line) => void printed.push(line), say: (line) => void said.push(line) })
-    return { printed, said, failed: null }
-  } catch (error) {
-    return { printed, said, failed: (error as Error).message }
-  } finally {
-    vi.unstubAllEnvs()
-  }
+  const { code, lines: printed, err } = await call(runCommand, ['secret', ...args], { env })
+  const said = err.split('\n').slice(0, -1)
+  return { printed, said, failed: code === 0 ? null : (said.pop() as string) }
 }
 
 /** A command as a process, which can be killed. */
@@ -212,16 +205,12 @@ test('a word too many does nothing, and asking for help changes nothing', { time
     ['retire', '--forse'],
     ['status', 'extra'],
   ]) {
-    const command = launch(env, ...words)
-    expect(await command.ended).toBe(1)
-    expect(command.said).toEqual([
-      `"${words[1]}" says nothing to "secret ${words[0]}".`,
-      expect.stringMatching(/^Usage/),
-    ])
+    const { code, out, err } = await call(runCommand, ['secret', ...words], { env })
+    expect([code, out]).toEqual([1, ''])
+    expect(err).toMatch(new RegExp(`^"${words[1]}" says nothing to "secret ${words[0]}"\\.\nUsage.*\n$`))
   }
   for (const verb of ['rotate', 'retire']) {
-    const command = launch(env, verb, '--help')
-    expect([await command.ended, command.said]).toEqual([0, []])
+    expect(await call(runCommand, ['secret', verb, '--help'], { env })).toMatchObject({ code: 0, err: '' })
   }
 })
 

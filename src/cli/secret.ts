@@ -1,43 +1,66 @@
-// Changing the server secret. What is kept under it is of two kinds: the users' own keys and the secrets of webhooks, which
-// are small and are wrapped anew here, a batch at a time, and the hashes of API keys, which nobody can make without the key
-// and which therefore move when a key is used (keys/usage.ts), once this command has said where to.
+// Changing the server secret. Two kinds of data depend on it: the users' data keys and the secrets of webhooks, which are
+// small and are wrapped anew here, a batch at a time; and the hashes of API keys, which cannot be computed without the key
+// and are therefore replaced when a key is used (keys/usage.ts), once this command has written down the new secret's kid.
 
+import type { Command } from 'commander'
 import { rewrapDataKey } from '../auth/data-key.ts'
 import { addMs, ago, DAY, now } from '../core/clock.ts'
 import type { Keyring } from '../crypto/keyring.ts'
 import { deletePreviousSecret, rotateSecretFile } from '../crypto/secret-file.ts'
 import { type Db, type Sql, sql } from '../db/db.ts'
 import { resealSecret } from '../webhooks/signature.ts'
-import { type Io, withDatabase } from './with-database.ts'
+import type { InterruptFlag } from './interrupt.ts'
+import type { Io } from './io.ts'
+import { usageErrors } from './program.ts'
+import { withDatabase } from './with-database.ts'
 
 const USAGE = 'Usage: secret rotate | rewrap | status | retire [--force]'
 const BATCH = 500
 /** A statement may take 5 seconds, so a whole table is counted in steps. */
 const COUNTED_AT_ONCE = 50_000
 
-export async function secret([verb, ...rest]: string[], io: Io): Promise<void> {
-  const force = verb === 'retire' && rest.join(' ') === '--force'
-  if (rest.length > 0 && !force) throw new Error(`"${rest.join(' ')}" says nothing to "secret ${verb}".\n${USAGE}`)
-  switch (verb) {
-    case 'rotate':
-      return rotate(io)
-    case 'rewrap':
-      return withDatabase(io, async (db, _, { keyring, secretDir }) => {
-        await rewrap(db, keyring, io)
-        await report(db, keyring, secretDir, io)
-      })
-    case 'status':
-      return withDatabase(io, (db, _, { keyring, secretDir }) => report(db, keyring, secretDir, io))
-    case 'retire':
-      return retire(force, io)
-    default:
-      throw new Error(USAGE)
-  }
+export function addSecret(program: Command, io: Io): void {
+  const group = program
+    .command('secret')
+    .exitOverride(usageErrors(() => new Error(USAGE)))
+    .argument('[verb...]')
+    .action(() => group.error(USAGE))
+  addVerb(group, 'rotate', 'give an embedded database a new server secret, with the service stopped', () => rotate(io))
+  addVerb(group, 'rewrap', 'move what is kept under the previous server secret to the current one', () =>
+    withDatabase(io, async (db, _, { keyring, secretDir }) => {
+      await rewrap(db, keyring, io)
+      await report(db, keyring, secretDir, io)
+    }),
+  )
+  addVerb(group, 'status', 'tell what is still under another secret than the current one', () =>
+    withDatabase(io, (db, _, { keyring, secretDir }) => report(db, keyring, secretDir, io)),
+  )
+  addVerb(group, 'retire', 'forget the previous server secret of an embedded database', ({ force = false }) =>
+    retire(force, io),
+  ).option('--force')
+}
+
+/** A word too many does nothing, least of all something that cannot be undone. */
+function addVerb(
+  group: Command,
+  verb: string,
+  description: string,
+  action: (options: { force?: boolean }) => Promise<void>,
+): Command {
+  return group
+    .command(verb)
+    .description(description)
+    .allowUnknownOption()
+    .allowExcessArguments()
+    .action((options, { args }: Command) => {
+      if (args.length > 0) throw new Error(`"${args.join(' ')}" says nothing to "secret ${verb}".\n${USAGE}`)
+      return action(options)
+    })
 }
 
 // ---- a new secret for an embedded database ------------------------------------------------------------------------------
 
-/** With the service stopped, so that nobody goes on writing under the old one alone. */
+/** Only while the service is stopped: a running one would go on writing under the old secret alone. */
 async function rotate(io: Io): Promise<void> {
   await withDatabase(
     io,
@@ -64,7 +87,7 @@ async function retire(force: boolean, io: Io): Promise<void> {
     if (!keyring.previous) return io.say('There is no previous secret here.')
     const left = await countLeft(db, keyring)
     if (!force && sumOf(left) > 0) {
-      tell(left, keyring, secretDir, io)
+      printStatus(left, keyring, secretDir, io)
       throw new Error('The previous secret was kept. "secret retire --force" gives up what is left.')
     }
     deletePreviousSecret(secretDir)
@@ -92,23 +115,23 @@ async function rewrap(db: Db, keyring: Keyring, io: Io): Promise<void> {
        set kid = excluded.kid, since = excluded.since
      where server_secret.kid <> excluded.kid`)
   if (!previous) return io.say('There is no previous secret here, so there is nothing to move.')
-  const stop = stopSign()
+  const interrupt = io.interruptFlag()
   try {
-    await move(usersUnder(db, keyring, previous.kid), stop, io)
-    await move(webhooksUnder(db, keyring, previous.kid), stop, io)
+    await move(usersUnder(db, keyring, previous.kid), interrupt, io)
+    await move(webhooksUnder(db, keyring, previous.kid), interrupt, io)
   } finally {
-    stop.close()
+    interrupt.close()
   }
 }
 
-/** Over and over until a whole round finds none: what was changed while we were at it was left as it is. */
-async function move<Row extends { id: string }>(mover: Mover<Row>, stop: { told: boolean }, io: Io): Promise<void> {
+/** In rounds, until one finds no row: a row that was changed between its reading and its writing is left for the next. */
+async function move<Row extends { id: string }>(mover: Mover<Row>, interrupt: InterruptFlag, io: Io): Promise<void> {
   const all = await mover.count()
   const began = performance.now()
   for (let done = 0, after = ''; ; ) {
     const rows = await mover.next(after)
     if (rows.length === 0 && after === '') break
-    if (rows.length > 0 && stop.told)
+    if (rows.length > 0 && interrupt.raised)
       throw new Error(`Stopped. ${Math.max(0, all - done)} ${mover.what} are left: run "secret rewrap" again to go on.`)
     after = rows.at(-1)?.id ?? ''
     if (rows.length === 0) continue
@@ -137,7 +160,7 @@ function usersUnder(db: Db, keyring: Keyring, kid: string): Mover<UserRow> {
   }
 }
 
-/** Whoever was erased meanwhile has no key, and gets none. */
+/** A user who was erased since the batch was read has no data key any more, and gets none. */
 async function writeKeys(db: Db, keyring: Keyring, rows: UserRow[]): Promise<void> {
   const moved = rows.map(({ id, data_key, data_key_kid }) => {
     const { wrapped, kid } = rewrapDataKey(keyring, { id, dataKey: data_key, dataKeyKid: data_key_kid })
@@ -177,7 +200,7 @@ function webhooksUnder(db: Db, keyring: Keyring, kid: string): Mover<WebhookRow>
   }
 }
 
-/** Both of its secrets, and nothing else: neither revision nor state. One that was rotated meanwhile is read anew. */
+/** Writes both secrets of a webhook and neither its revision nor its state. One that was rotated since is read anew. */
 async function writeSecrets(db: Db, keyring: Keyring, under: string, rows: WebhookRow[]): Promise<void> {
   const hex = (bytes: Buffer | null) => bytes?.toString('hex') ?? null
   const moved = rows.map((row) => {
@@ -209,22 +232,6 @@ async function writeSecrets(db: Db, keyring: Keyring, under: string, rows: Webho
        and webhooks.previous_secret is not distinct from decode(moved.previous_before, 'hex')`)
 }
 
-/** npm passes on the Ctrl-C that the terminal has sent us already: only one that comes later means "at once". */
-const SAME_SIGNAL_MS = 1_000
-
-/** Told to stop, it ends between two batches; told again, at once. */
-function stopSign(): { told: boolean; close(): void } {
-  let toldAt = 0
-  const hear = () => {
-    if (toldAt !== 0 && performance.now() - toldAt > SAME_SIGNAL_MS) process.exit(130)
-    toldAt ||= performance.now()
-    sign.told = true
-  }
-  const sign = { told: false, close: () => void process.off('SIGINT', hear).off('SIGTERM', hear) }
-  process.on('SIGINT', hear).on('SIGTERM', hear)
-  return sign
-}
-
 // ---- what is left -------------------------------------------------------------------------------------------------------
 
 type Left = {
@@ -242,10 +249,10 @@ type Left = {
 const sumOf = (left: Left) => left.users + left.keys + left.answers + left.webhooks
 
 async function report(db: Db, keyring: Keyring, secretDir: string | null, io: Io): Promise<void> {
-  tell(await countLeft(db, keyring), keyring, secretDir, io)
+  printStatus(await countLeft(db, keyring), keyring, secretDir, io)
 }
 
-function tell(left: Left, { previous }: Keyring, secretDir: string | null, io: Io): void {
+function printStatus(left: Left, { previous }: Keyring, secretDir: string | null, io: Io): void {
   io.print(`users ${left.users}`)
   io.print(`keys ${left.keys}`)
   io.print(`remembered answers ${left.answers}`)

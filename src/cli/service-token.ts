@@ -1,30 +1,46 @@
-// Service tokens are issued here and nowhere else: whoever can run a command on the machine may verify keys.
+// Service tokens are issued by this command and nowhere else: who can run it on the machine may let a back end verify keys.
 
 import { userInfo } from 'node:os'
+import type { Command } from 'commander'
 import { now } from '../core/clock.ts'
 import { newId } from '../core/ids.ts'
 import { mintToken, sha256 } from '../crypto/tokens.ts'
 import { type Db, sql } from '../db/db.ts'
 import { newEvent, writeEvents } from '../events/write.ts'
 import { findInvisible, normalizeText } from '../schema/text.ts'
-import { type Io, withDatabase } from './with-database.ts'
+import type { Io } from './io.ts'
+import { usageErrors } from './program.ts'
+import { withDatabase } from './with-database.ts'
 
 const USAGE = 'Usage: service-token create <name> | list | revoke <id>'
 
-export async function serviceToken([verb, ...rest]: string[], io: Io): Promise<void> {
-  const value = rest.join(' ')
-  // A name that begins with a dash is an option somebody hoped for.
-  if (value.startsWith('-') || (verb === 'list') !== (value.trim() === '')) throw new Error(USAGE)
-  switch (verb) {
-    case 'create':
-      return withDatabase(io, (db, config) => createToken(db, config.KEY_PREFIX, value, io), { first: true })
-    case 'list':
-      return withDatabase(io, (db) => listTokens(db, io))
-    case 'revoke':
-      return withDatabase(io, (db) => revokeToken(db, value, io))
-    default:
-      throw new Error(USAGE)
-  }
+export function addServiceToken(program: Command, io: Io): void {
+  const group = program
+    .command('service-token')
+    .exitOverride(usageErrors(() => new Error(USAGE)))
+    .argument('[verb...]')
+    .action(() => group.error(USAGE))
+  group
+    .command('create')
+    .usage('<name>')
+    .argument('<name...>')
+    .description('issue a token for a back end that verifies keys; prints it, once')
+    .allowUnknownOption()
+    .action((words: string[]) => {
+      const name = words.join(' ')
+      // `create --name Checkout`: an option that does not exist, not the name of a token.
+      if (name.startsWith('-')) throw new Error(USAGE)
+      return withDatabase(io, (db, config) => createToken(db, config.KEY_PREFIX, name, io), { first: true })
+    })
+  group
+    .command('list')
+    .description('list the tokens, without their values')
+    .action(() => withDatabase(io, (db) => listTokens(db, io)))
+  group
+    .command('revoke')
+    .argument('<id>')
+    .description('end a token')
+    .action((id: string) => withDatabase(io, (db) => revokeToken(db, id, io)))
 }
 
 async function createToken(db: Db, prefix: string, given: string, io: Io): Promise<void> {
@@ -65,7 +81,7 @@ async function revokeToken(db: Db, id: string, io: Io): Promise<void> {
   io.say(`${id} no longer works.`)
 }
 
-/** Whoever is at the command line. */
+/** The actor of an event: the user of the operating system who has called the command. */
 function operator() {
   return { kind: 'system', id: userInfo().username, ip: null }
 }

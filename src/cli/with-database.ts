@@ -1,24 +1,23 @@
-// What every command that needs the database does first and last: the same settings as the service, also beside it.
+// Opens the database for a command and closes it afterwards, by the settings of the service, which may be running.
 
 import { resolve } from 'node:path'
 import { type Config, readConfig } from '../config.ts'
 import { connect, type Db } from '../db/db.ts'
 import { lookInto, migrate } from '../db/migrate.ts'
 import { joinStorage, openStorage, type Storage, storageExists } from '../storage.ts'
-
-/** What a person should read goes to `say`; `print` is for the result. */
-export type Io = { say(line: string): void; print(line: string): void }
+import type { Io } from './io.ts'
 
 /**
- * `alone`: an embedded database is held as the service holds it, so that none runs beside. `first`: it may come before the
- * first start of the service. All others are about what is there, and whoever mistypes its place should hear so.
+ * `alone`: an embedded database is held as the service holds it, so that no service runs at the same time. `first`: the
+ * command may come before the first start of the service. For all other commands a place without a database is an error:
+ * its name was mistyped.
  */
 export async function withDatabase(
   io: Io,
   work: (db: Db, config: Config, storage: Storage) => Promise<void>,
   { alone = false, first = false } = {},
 ): Promise<void> {
-  const config = readConfig(process.env)
+  const config = readConfig(io.env)
   if (!first && !(await storageExists(config))) throw notThere(`There is no database in ${resolve(config.DATA_DIR)}.`)
   const storage = await (alone ? openStorage : joinStorage)(config, io.say)
   try {

@@ -2,8 +2,9 @@
 
 import { setTimeout as sleep } from 'node:timers/promises'
 import { expect, test, vi } from 'vitest'
+import { call } from '../../tests/command.ts'
 import { NEW_ADDRESS, NEW_KEY, type Shop, shop } from '../../tests/shop.ts'
-import { serviceToken } from '../cli/service-token.ts'
+import { run } from '../cli/run.ts'
 import { DAY, fromNow, travel } from '../core/clock.ts'
 import { type IdKind, isId } from '../core/ids.ts'
 import { sendExpiryNotices } from '../keys/expiry-notices.ts'
@@ -233,12 +234,11 @@ async function doEverything(world: Shop): Promise<string[]> {
   const as = { as: owner.token }
   const path = `/v1/user/store/${store.id}`
   const secrets: string[] = [owner.password, owner.token]
-  vi.stubEnv('DATABASE_URL', databaseUrl)
-  vi.stubEnv('SERVER_SECRET', serverSecret)
-  await serviceToken(['create', 'Gateway'], { say: () => {}, print: (token) => void secrets.push(token) })
+  const env = { DATABASE_URL: databaseUrl, SERVER_SECRET: serverSecret }
+  const created = await call(run, ['service-token', 'create', 'Gateway'], { env })
+  secrets.push(...created.lines)
   const [token] = await world.sql('select id from service_tokens')
-  await serviceToken(['revoke', token.id], { say: () => {}, print: () => {} })
-  vi.unstubAllEnvs()
+  expect(await call(run, ['service-token', 'revoke', token.id], { env })).toMatchObject({ code: 0, out: '' })
 
   const { body: session } = await api.post('/v1/auth/sign-in', { email: owner.email, password: owner.password })
   await api.post('/v1/auth/sign-out', undefined, { as: session.token })

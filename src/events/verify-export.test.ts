@@ -6,7 +6,9 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { text } from 'node:stream/consumers'
 import { expect, onTestFinished, test } from 'vitest'
+import { call } from '../../tests/command.ts'
 import { NEW_KEY, newDatabase, type Shop, shop } from '../../tests/shop.ts'
+import { run } from '../cli/run.ts'
 import { newId } from '../core/ids.ts'
 import { canonical, genesis, nextHash } from './hash-chain.ts'
 import type { SealedEvent } from './schema.ts'
@@ -203,6 +205,11 @@ test('the command exports, prints the head and checks, and its exit code says wh
   })
   for (const given of [head.hash, printed.trimEnd()])
     expect(await command(world, ['verify', '-', '--head', given], exported.out)).toMatchObject({ code: 0 })
+  expect(await launch(['verify', '-', '--head', head.hash], exported.out)).toEqual({
+    code: 0,
+    out: `Sound: 4 events of ${store.id}, head ${head.hash}\n`,
+    err: '',
+  })
   expect(await command(world, ['verify', '-'], exported.out.replaceAll('\n', '\r\n'))).toMatchObject({ code: 0 })
 
   // Every head that was kept, of whatever store, with the dates between them.
@@ -232,11 +239,12 @@ test('the command exports, prints the head and checks, and its exit code says wh
   writeFileSync(file, '')
   expect(await command(world, ['verify', file])).toMatchObject({ code: 1 })
   writeFileSync(file, 'x'.repeat(3 * 1024 * 1024))
-  expect(await command(world, ['verify', file])).toEqual({
-    code: 2,
-    out: '',
-    err: 'This is no export: its first line is not one that "events export" prints.\n',
-  })
+  for (const called of [await command(world, ['verify', file]), await launch(['verify', file], '')])
+    expect(called).toEqual({
+      code: 2,
+      out: '',
+      err: 'This is no export: its first line is not one that "events export" prints.\n',
+    })
   const faults: Record<string, string[]> = {
     'nothing could not be read': ['verify', join(folder, 'nothing')],
     '"x" is no head': ['verify', file, '--head', 'x'],
@@ -311,9 +319,14 @@ async function verdictOn(lines: string[], ...heads: Omit<Anchor, 'chain'>[]) {
 }
 
 async function command({ databaseUrl, serverSecret }: Shop, args: string[], input = '') {
-  const child = spawn(process.execPath, ['--import', 'tsx', 'src/cli/main.ts', 'events', ...args], {
-    env: { ...process.env, DATABASE_URL: databaseUrl, SERVER_SECRET: serverSecret },
-  })
+  const env = { DATABASE_URL: databaseUrl, SERVER_SECRET: serverSecret }
+  const { code, out, err } = await call(run, ['events', ...args], { env, input })
+  return { code, out, err }
+}
+
+/** The same as a process. */
+async function launch(args: string[], input: string) {
+  const child = spawn(process.execPath, ['--import', 'tsx', 'src/cli/main.ts', 'events', ...args])
   child.stdin.on('error', () => {})
   child.stdin.end(input)
   const ended = new Promise<number | null>((resolve) => child.once('close', resolve))

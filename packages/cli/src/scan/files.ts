@@ -3,10 +3,11 @@
 
 import { closeSync, constants, createReadStream, openSync, readdirSync, readSync, type Stats } from 'node:fs'
 import { join } from 'node:path'
-import type { Find, Search } from './scan-search.ts'
-import type { Tally } from './scan-tally.ts'
+import { OutputError } from '../../../../src/cli/io.ts'
+import type { Progress } from './progress.ts'
+import type { Finding, Search } from './search.ts'
 
-export type Place = {
+export type ScanTarget = {
   /** As it was given, for the output. */
   given: string
   /** Where it is; for a file or folder with no symbolic link in it. */
@@ -14,7 +15,7 @@ export type Place = {
   stats: Stats
 }
 
-type Told = (path: string, find: Find) => void
+type OnFound = (path: string, finding: Finding) => void
 
 /** Links are not followed, and a pipe that took a file's place since is not waited for. */
 const FLAGS = constants.O_RDONLY | (constants.O_NOFOLLOW ?? 0) | (constants.O_NONBLOCK ?? 0)
@@ -22,65 +23,84 @@ const FLAGS = constants.O_RDONLY | (constants.O_NOFOLLOW ?? 0) | (constants.O_NO
 const PIECE_BYTES = 1024 * 1024
 const SLASH = Buffer.from('/')
 
-export async function scanPlace(place: Place, search: Search, skip: Set<string>, tally: Tally, told: Told) {
-  if (place.stats.isDirectory()) return scanTree(place, search, skip, tally, told)
-  if (place.stats.isFile()) return readFile(Buffer.from(place.real), search, tally, (find) => told(place.given, find))
+export async function scanTarget(
+  target: ScanTarget,
+  search: Search,
+  skip: Set<string>,
+  progress: Progress,
+  onFound: OnFound,
+) {
+  if (target.stats.isDirectory()) return scanTree(target, search, skip, progress, onFound)
+  if (target.stats.isFile())
+    return readFile(Buffer.from(target.real), search, progress, (finding) => onFound(target.given, finding))
   // A pipe or a device, such as the shell's <(command).
-  return scanStream(createReadStream(place.real), search, tally, (find) => told(place.given, find))
+  return scanStream(createReadStream(target.real), search, progress, (finding) => onFound(target.given, finding))
 }
 
 export async function scanStream(
   stream: AsyncIterable<Buffer>,
   search: Search,
-  tally: Tally,
-  told: (find: Find) => void,
+  progress: Progress,
+  onFound: (finding: Finding) => void,
 ): Promise<void> {
   search.begin()
   for await (const piece of stream) {
-    for (const find of search.read(piece, true)) told(find)
-    tally.readBytes(piece.length)
-    await tally.turn()
+    for (const finding of search.read(piece, true)) onFound(finding)
+    progress.readBytes(piece.length)
+    await progress.turn()
   }
-  tally.readOne()
+  progress.readOne()
 }
 
 /**
- * No symbolic link in a tree is followed: what it leads to is either in the tree, and read there, or not asked for.
+ * No symbolic link in a tree is followed: its target is either in the same tree, and read there, or was not asked for.
  * Names are bytes, because on some systems they need not be UTF-8.
  */
-async function scanTree({ given, real }: Place, search: Search, skip: Set<string>, tally: Tally, told: Told) {
+async function scanTree(
+  { given, real }: ScanTarget,
+  search: Search,
+  skip: Set<string>,
+  progress: Progress,
+  onFound: OnFound,
+) {
   const top: Buffer = Buffer.from(real)
   const shown = (path: Buffer) => join(given, path.toString().slice(real.length))
   const folders = [top]
   for (let folder = folders.pop(); folder; folder = folders.pop()) {
     const inside: Buffer[] = []
-    for (const entry of listFolder(folder, top, tally, shown)) {
+    for (const entry of listFolder(folder, top, progress, shown)) {
       if (skip.has(entry.name.toString()) || (!entry.isDirectory() && !entry.isFile())) continue
       const path = Buffer.concat([folder, SLASH, entry.name])
       if (entry.isDirectory()) inside.push(path)
       else
-        await readFile(path, search, tally, (find) => told(shown(path), find)).catch((error) =>
-          tally.couldNotRead(`${shown(path)}: ${reason(error)}`),
-        )
+        await readFile(path, search, progress, (finding) => onFound(shown(path), finding)).catch((error) => {
+          if (error instanceof OutputError) throw error
+          progress.couldNotRead(`${shown(path)}: ${reason(error)}`)
+        })
     }
     folders.push(...inside.reverse())
   }
 }
 
-function listFolder(folder: Buffer, top: Buffer, tally: Tally, shown: (path: Buffer) => string) {
+function listFolder(folder: Buffer, top: Buffer, progress: Progress, shown: (path: Buffer) => string) {
   try {
     const entries = readdirSync(folder, { withFileTypes: true, encoding: 'buffer' })
     return entries.sort((a, b) => Buffer.compare(a.name, b.name))
   } catch (error) {
     if (folder === top) throw error
-    tally.couldNotRead(`${shown(folder)}: ${reason(error)}`)
+    progress.couldNotRead(`${shown(folder)}: ${reason(error)}`)
     return []
   }
 }
 
 const buffer = Buffer.allocUnsafeSlow(PIECE_BYTES)
 
-async function readFile(path: Buffer, search: Search, tally: Tally, told: (find: Find) => void): Promise<void> {
+async function readFile(
+  path: Buffer,
+  search: Search,
+  progress: Progress,
+  onFound: (finding: Finding) => void,
+): Promise<void> {
   const file = openSync(path, FLAGS)
   try {
     search.begin((from, to, count) => readAgain(file, from, to, count))
@@ -88,18 +108,18 @@ async function readFile(path: Buffer, search: Search, tally: Tally, told: (find:
     while (more) {
       const length = fill(file)
       more = length === buffer.length
-      for (const find of search.read(buffer.subarray(0, length), more)) told(find)
-      tally.readBytes(length)
-      const turn = tally.turn()
+      for (const finding of search.read(buffer.subarray(0, length), more)) onFound(finding)
+      progress.readBytes(length)
+      const turn = progress.turn()
       if (turn) await turn
     }
-    tally.readOne()
+    progress.readOne()
   } finally {
     closeSync(file)
   }
 }
 
-/** As much as there is, up to the whole buffer. A read may bring less than asked for before the end. */
+/** Reads until the buffer is full or the file ends: a single read may bring less. */
 function fill(file: number): number {
   let length = 0
   for (let got = -1; got !== 0 && length < buffer.length; length += got)
@@ -107,7 +127,7 @@ function fill(file: number): number {
   return length
 }
 
-/** Through a buffer of its own: the other still holds what was found. A file that has become shorter counts as empty. */
+/** Through a buffer of its own: the other still holds the token that was found. What a file has lost since counts as zeros. */
 function readAgain(file: number, from: number, to: number, count: (bytes: Buffer) => void): void {
   const bytes = Buffer.alloc(Math.min(PIECE_BYTES, to - from))
   for (let at = from; at < to; at += bytes.length) {

@@ -4,60 +4,72 @@
 //   rev-list: every object the refs lead to, with a path → cat-file: which are trees; they are left out
 //     → cat-file: the bytes of the others
 //
-// Only when something was found, a second walk tells the first commit that held it.
+// A second walk, only after a finding, tells the first commit that held it.
 
 import { type ChildProcessByStdio, spawn } from 'node:child_process'
+import { hash } from 'node:crypto'
 import type { Readable, Writable } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
-import { sha256 } from '../crypto/tokens.ts'
-import type { Find, Search } from './scan-search.ts'
-import type { Tally } from './scan-tally.ts'
+import type { Io } from '../../../../src/cli/io.ts'
+import type { Progress } from './progress.ts'
+import type { Finding, Search } from './search.ts'
 
-/** The commit is null where no commit holds it: a ref may point to a file or tag of its own. */
-export type Committed = Find & { commit: string | null; object: string; path: string }
+/** The commit is null for an object that is in no commit: a ref may point to a file or a tag. */
+export type Committed = Finding & { commit: string | null; object: string; path: string }
 
-type Seen = Find & { object: string; type: string; path: string }
+type Seen = Finding & { object: string; type: string; path: string }
+/** Where git is called, and with which environment. */
+type Repository = { folder: string; env: Io['env'] }
 type Git = ChildProcessByStdio<Writable, Readable, Readable>
 
-export class GitFault extends Error {}
+export class GitError extends Error {}
 
-/** One find for each token and path, at the first commit that had them: a file has many versions with the same key. */
+/** One finding for each token and path, at the first commit that had both: a file has many versions with the same key. */
 export async function scanHistory(
-  folder: string,
+  repository: Repository,
   search: Search,
   skip: Set<string>,
-  tally: Tally,
+  progress: Progress,
 ): Promise<Committed[]> {
-  if ((await ask(folder, ['rev-parse', '--is-shallow-repository'])).trim() === 'true')
-    tally.say('This clone is shallow, so its early history is missing: "git fetch --unshallow" brings it.')
-  const seen = await readObjects(folder, search, skip, tally)
+  if ((await ask(repository, ['rev-parse', '--is-shallow-repository'])).trim() === 'true')
+    progress.say('This clone is shallow, so its early history is missing: "git fetch --unshallow" brings it.')
+  const seen = await readObjects(repository, search, skip, progress)
   if (seen.length === 0) return []
-  return firstOfEach(seen, await findCommits(folder, new Set(seen.map(({ object }) => object)), tally))
+  return firstOfEach(seen, await findCommits(repository, new Set(seen.map(({ object }) => object)), progress))
 }
 
 // ---- the bytes ------------------------------------------------------------------------------------------------------
 
-async function readObjects(folder: string, search: Search, skip: Set<string>, tally: Tally): Promise<Seen[]> {
-  const list = git(folder, ['rev-list', '--all', '--objects'])
-  const sort = git(folder, ['cat-file', '--buffer', '--batch-check=%(objecttype) %(objectname) %(rest)'])
-  const read = git(folder, ['cat-file', '--buffer', '--batch=%(objecttype) %(objectname) %(objectsize) %(rest)'])
+async function readObjects(
+  repository: Repository,
+  search: Search,
+  skip: Set<string>,
+  progress: Progress,
+): Promise<Seen[]> {
+  const list = git(repository, ['rev-list', '--all', '--objects'])
+  const sort = git(repository, ['cat-file', '--buffer', '--batch-check=%(objecttype) %(objectname) %(rest)'])
+  const read = git(repository, ['cat-file', '--buffer', '--batch=%(objecttype) %(objectname) %(objectsize) %(rest)'])
   const seen: Seen[] = []
-  await together(
+  await waitForAll(
     [list, sort, read],
     [
       pipeline(list.stdout, sort.stdin),
-      pipeline(sort.stdout, (lines) => withoutTrees(lines, skip, tally), read.stdin),
-      scanObjects(read.stdout, search, tally, seen),
+      pipeline(sort.stdout, (lines) => withoutTrees(lines, skip, progress), read.stdin),
+      scanObjects(read.stdout, search, progress, seen),
     ],
   )
   return seen
 }
 
-async function* withoutTrees(stream: AsyncIterable<Buffer>, skip: Set<string>, tally: Tally): AsyncGenerator<Buffer> {
+async function* withoutTrees(
+  stream: AsyncIterable<Buffer>,
+  skip: Set<string>,
+  progress: Progress,
+): AsyncGenerator<Buffer> {
   for await (const lines of linesOf(stream)) {
     const wanted = lines.flatMap((line) => {
       const [type = '', object, ...words] = line.split(' ')
-      if (object === 'missing') tally.couldNotRead(`object ${type}: it is missing from this clone`)
+      if (object === 'missing') progress.couldNotRead(`object ${type}: it is missing from this clone`)
       if (object === 'missing' || type === 'tree') return []
       const path = words.join(' ')
       return skip.size > 0 &&
@@ -72,7 +84,12 @@ async function* withoutTrees(stream: AsyncIterable<Buffer>, skip: Set<string>, t
 }
 
 /** Each object is a line with its type, id, size and path, then its bytes, then a line break. */
-async function scanObjects(stream: AsyncIterable<Buffer>, search: Search, tally: Tally, seen: Seen[]): Promise<void> {
+async function scanObjects(
+  stream: AsyncIterable<Buffer>,
+  search: Search,
+  progress: Progress,
+  seen: Seen[],
+): Promise<void> {
   let head = ''
   let object: { type: string; id: string; path: string } | null = null
   let left = 0
@@ -95,14 +112,14 @@ async function scanObjects(stream: AsyncIterable<Buffer>, search: Search, tally:
       at += bytes.length
       left -= bytes.length
       const { type, id, path } = object
-      for (const find of search.read(bytes, left > 0)) seen.push({ ...find, object: id, type, path })
-      tally.readBytes(bytes.length)
+      for (const finding of search.read(bytes, left > 0)) seen.push({ ...finding, object: id, type, path })
+      progress.readBytes(bytes.length)
       if (left > 0 || at === piece.length) continue
       at++ // the line break
-      tally.readOne()
+      progress.readOne()
       object = null
     }
-    await tally.turn()
+    await progress.turn()
   }
 }
 
@@ -110,22 +127,31 @@ async function scanObjects(stream: AsyncIterable<Buffer>, search: Search, tally:
 
 type Origin = { commit: string; path: string; order: number }
 
-/** So many objects are looked for in one walk: they are named on the command line, which has its limits. */
+/** How many objects one walk looks for: they are named on the command line of git, whose length is limited. */
 const OBJECTS_PER_WALK = 1000
 
-async function findCommits(folder: string, objects: Set<string>, tally: Tally): Promise<Map<string, Origin>> {
+async function findCommits(
+  repository: Repository,
+  objects: Set<string>,
+  progress: Progress,
+): Promise<Map<string, Origin>> {
   const origins = new Map<string, Origin>()
   const all = [...objects]
   for (let i = 0; i < all.length; i += OBJECTS_PER_WALK)
-    await walkCommits(folder, all.slice(i, i + OBJECTS_PER_WALK), origins, tally)
+    await walkCommits(repository, all.slice(i, i + OBJECTS_PER_WALK), origins, progress)
   return origins
 }
 
 /** From the first commit to the last, so that the first mention of an object is where it came in. */
-async function walkCommits(folder: string, objects: string[], origins: Map<string, Origin>, tally: Tally) {
+async function walkCommits(
+  repository: Repository,
+  objects: string[],
+  origins: Map<string, Origin>,
+  progress: Progress,
+) {
   const wanted = new Set(objects)
-  const list = git(folder, ['rev-list', '--all', '--reverse', '--date-order'])
-  const compare = git(folder, [
+  const list = git(repository, ['rev-list', '--all', '--reverse', '--date-order'])
+  const compare = git(repository, [
     ...['-c', 'core.quotePath=false', 'diff-tree', '--stdin', '-r', '-m', '--root', '--raw', '--no-renames'],
     ...['--no-abbrev', ...objects.map((object) => `--find-object=${object}`)],
   ])
@@ -138,63 +164,68 @@ async function walkCommits(folder: string, objects: string[], origins: Map<strin
         if (!object || !path || !wanted.has(object) || origins.has(object)) continue
         origins.set(object, { commit, path: utf8(path), order: origins.size })
       }
-      await tally.turn()
+      await progress.turn()
     }
   }
-  await together([list, compare], [pipeline(list.stdout, compare.stdin), read()])
+  await waitForAll([list, compare], [pipeline(list.stdout, compare.stdin), read()])
 }
 
 function firstOfEach(seen: Seen[], origins: Map<string, Origin>): Committed[] {
   const chosen = new Map<string, string>()
-  const named = seen.map(({ type, ...find }): Committed & { order: number } => {
-    const origin = origins.get(find.object)
-    if (origin) return { ...find, ...origin }
-    const commit = type === 'commit' ? find.object : null
-    return { ...find, commit, path: type === 'blob' ? find.path : `(${type} message)`, order: Number.MAX_SAFE_INTEGER }
+  const named = seen.map(({ type, ...finding }): Committed & { order: number } => {
+    const origin = origins.get(finding.object)
+    if (origin) return { ...finding, ...origin }
+    const commit = type === 'commit' ? finding.object : null
+    return {
+      ...finding,
+      commit,
+      path: type === 'blob' ? finding.path : `(${type} message)`,
+      order: Number.MAX_SAFE_INTEGER,
+    }
   })
   return named
     .sort((a, b) => a.order - b.order)
     .filter(({ token, path, object }) => {
-      const both = `${sha256(token.reveal(), 'base64')} ${path}`
+      const both = `${hash('sha256', token.reveal(), 'base64')} ${path}`
       if (!chosen.has(both)) chosen.set(both, object)
       return chosen.get(both) === object
     })
-    .map(({ order: _, ...find }) => find)
+    .map(({ order: _, ...finding }) => finding)
 }
 
 // ---- git ------------------------------------------------------------------------------------------------------------
 
-/** In a hook git names the repository in these, which may be another than the one we were asked about. */
-const OF_THE_HOOK = [
+/** In a hook git names its own repository in these variables; the scan may have been asked about another one. */
+const HOOK_VARIABLES = [
   ...['GIT_DIR', 'GIT_COMMON_DIR', 'GIT_WORK_TREE', 'GIT_INDEX_FILE', 'GIT_PREFIX'],
   ...['GIT_OBJECT_DIRECTORY', 'GIT_ALTERNATE_OBJECT_DIRECTORIES'],
 ]
 
-function git(folder: string, args: string[]): Git {
-  // What was committed, not what replaces it; and nothing is fetched.
-  const env = { ...process.env, LC_ALL: 'C', GIT_NO_REPLACE_OBJECTS: '1', GIT_NO_LAZY_FETCH: '1' }
-  for (const name of OF_THE_HOOK) delete (env as NodeJS.ProcessEnv)[name]
+function git({ folder, env: given }: Repository, args: string[]): Git {
+  // Objects are read as they were committed, not as `git replace` shows them, and none is fetched from elsewhere.
+  const env: Io['env'] = { ...given, LC_ALL: 'C', GIT_NO_REPLACE_OBJECTS: '1', GIT_NO_LAZY_FETCH: '1' }
+  for (const name of HOOK_VARIABLES) delete env[name]
   return spawn('git', ['-C', folder, ...args], { env, stdio: ['pipe', 'pipe', 'pipe'] })
 }
 
-async function ask(folder: string, args: string[]): Promise<string> {
-  const child = git(folder, args)
+async function ask(repository: Repository, args: string[]): Promise<string> {
+  const child = git(repository, args)
   let out = ''
   const read = async () => {
     for await (const piece of child.stdout) out += piece
   }
-  await together([child], [read()])
+  await waitForAll([child], [read()])
   return out
 }
 
-/** Waits for the work and for its processes. When one of them fails, the others end too, and git's own words are told. */
-async function together(children: Git[], work: Promise<unknown>[]): Promise<void> {
+/** Waits for the work and for its processes. When one fails, the others are ended too, and git's own message is thrown. */
+async function waitForAll(children: Git[], work: Promise<unknown>[]): Promise<void> {
   const ends = children.map(ended)
   try {
     const results = await Promise.allSettled([...ends, ...work.map((one) => stopOnFailure(one, children))])
     const faults = results.flatMap((result) => (result.status === 'rejected' ? [result.reason] : []))
-    // Where git said something, a broken pipe only follows from it; where it said nothing, it is the other way round.
-    const first = faults.find((fault) => fault instanceof GitFault && fault.message !== '') ?? faults.at(-1)
+    // A message of git is the cause, and a broken pipe only follows from it. Without a message the pipe is the cause.
+    const first = faults.find((fault) => fault instanceof GitError && fault.message !== '') ?? faults.at(-1)
     if (first) throw first
   } finally {
     for (const child of children) child.kill()
@@ -217,13 +248,13 @@ function ended(child: Git): Promise<void> {
   })
   return new Promise((resolve, reject) => {
     child.once('error', (error: NodeJS.ErrnoException) =>
-      reject(error.code === 'ENOENT' ? new GitFault('git is not installed') : error),
+      reject(error.code === 'ENOENT' ? new GitError('git is not installed') : error),
     )
-    child.once('close', (code) => (code === 0 ? resolve() : reject(new GitFault(cause(words)))))
+    child.once('close', (code) => (code === 0 ? resolve() : reject(new GitError(cause(words)))))
   })
 }
 
-/** Git says more, some of it before the sentence that matters and some after. */
+/** The line of git's message that names the cause: others stand before it and after it. */
 function cause(words: string): string {
   return (/^fatal: (.+)$/m.exec(words)?.[1] ?? words.split('\n')[0] ?? '').trim()
 }

@@ -1,37 +1,37 @@
 import { afterEach, beforeEach, expect, test, vi } from 'vitest'
-import { createTally } from './scan-tally.ts'
+import { newProgress } from './progress.ts'
 
 beforeEach(() => void vi.useFakeTimers({ toFake: ['performance'] }))
 afterEach(() => void vi.useRealTimers())
 
-function tallyOn(isTTY: boolean) {
+function progressOn(isTTY: boolean) {
   const written: string[] = []
-  const tally = createTally({ isTTY, write: (text) => written.push(text) }, 'file')
+  const progress = newProgress({ isTTY, write: (text) => written.push(text) }, 'file')
   const after = (ms: number) => {
     vi.advanceTimersByTime(ms)
-    tally.readOne()
-    tally.readBytes(617_283)
-    tally.turn()
+    progress.readOne()
+    progress.readBytes(617_283)
+    progress.turn()
   }
-  return { tally, written, after }
+  return { progress, written, after }
 }
 
 test('a quick scan says nothing but its summary', () => {
-  const { tally, written, after } = tallyOn(true)
+  const { progress, written, after } = progressOn(true)
   for (let i = 0; i < 9; i++) after(100)
-  tally.summary()
+  progress.summary()
   expect(written).toEqual(['0 found in 9 files, 5.6 MB, 0.9 s\n'])
 })
 
 test('on a terminal one line is written anew, and is gone before anything else is printed', () => {
-  const { tally, written, after } = tallyOn(true)
+  const { progress, written, after } = progressOn(true)
   after(1000)
   after(50)
   after(50)
-  tally.clear()
-  tally.foundOne()
-  tally.clear()
-  tally.summary()
+  progress.clear()
+  progress.foundOne()
+  progress.clear()
+  progress.summary()
   expect(written).toEqual([
     '0 found in 1 file, 617 kB, 1 s …',
     '\r\x1b[K',
@@ -42,7 +42,7 @@ test('on a terminal one line is written anew, and is gone before anything else i
 })
 
 test('elsewhere there is a line every five seconds', () => {
-  const { written, after } = tallyOn(false)
+  const { written, after } = progressOn(false)
   for (let i = 0; i < 2000; i++) after(6)
   expect(written).toEqual([
     '0 found in 167 files, 103 MB, 1 s …\n',
@@ -52,9 +52,9 @@ test('elsewhere there is a line every five seconds', () => {
 })
 
 test('what cannot be read is told, up to a point, and counted in the end', () => {
-  const { tally, written } = tallyOn(false)
-  for (let i = 1; i <= 1234; i++) tally.couldNotRead(`${i}.txt: no permission`)
-  tally.summary()
+  const { progress, written } = progressOn(false)
+  for (let i = 1; i <= 1234; i++) progress.couldNotRead(`${i}.txt: no permission`)
+  progress.summary()
   expect(written).toHaveLength(22)
   expect(written[0]).toBe('Could not read 1.txt: no permission\n')
   expect(written.at(-1)).toBe('0 found in 0 files, 0 B, 0.0 s; 1,234 could not be read\n')

@@ -1,19 +1,19 @@
-// What a scan has read so far: the line of progress, the warnings and the summary, all of them on stderr.
+// How far a scan has come: the line of progress, the warnings and the summary, all of them on stderr.
 
 import { setImmediate } from 'node:timers/promises'
-import { SECOND } from '../core/clock.ts'
+import type { Io } from '../../../../src/cli/io.ts'
 
 /** Quick scans say nothing before their end. */
-const QUIET_MS = 1 * SECOND
-const TERMINAL_MS = 0.1 * SECOND
-const LOG_MS = 5 * SECOND
-/** How long others wait for their turn: whoever reads our output may have gone. */
+const QUIET_MS = 1_000
+const TERMINAL_MS = 100
+const LOG_MS = 5_000
+/** How often the event loop gets its turn: only there can a reader of stdout be noticed who has gone. */
 const TURN_MS = 50
 const WARNINGS_SHOWN = 20
 
-export type Tally = ReturnType<typeof createTally>
+export type Progress = ReturnType<typeof newProgress>
 
-export function createTally(stderr: { isTTY?: boolean; write(text: string): unknown }, noun: string) {
+export function newProgress(stderr: Io['stderr'], noun: string) {
   const began = performance.now()
   let nextLine = began + QUIET_MS
   let nextTurn = began + TURN_MS

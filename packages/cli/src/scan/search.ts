@@ -1,10 +1,10 @@
 // Finds our tokens in bytes that come in pieces of any size. Only a token whose checksum is right counts, so what
 // stands before and after it does not matter: `%3Dskp_prod_…` in a URL is found too.
 
-import { Secret } from '../crypto/secret.ts'
-import { TOKEN_KINDS, type TokenKind, tokenKind, tokenLength } from '../crypto/tokens.ts'
+import { Secret } from '../../../../src/crypto/secret.ts'
+import { TOKEN_KINDS, type TokenKind, tokenKind, tokenLength } from '../../../../src/crypto/tokens.ts'
 
-export type Find = {
+export type Finding = {
   kind: TokenKind
   token: Secret
   /** As a key's `start` in the API: enough to tell which, too little to use. */
@@ -46,8 +46,8 @@ export class Search {
   }
 
   /**
-   * A new text begins. Counting lines costs more than searching, so it is left until there is a find, where the text
-   * can be read again: large text files are scanned three times as fast.
+   * A new text begins. Counting lines costs more than searching, so it waits for a finding where the text can be read
+   * again: large text files are scanned three times as fast.
    */
   begin(readAgain: ReadAgain | null = null): void {
     this.#readAgain = readAgain
@@ -59,35 +59,35 @@ export class Search {
   }
 
   /** The tokens that end in this piece, which may be overwritten afterwards. `more` says whether another may follow. */
-  read(piece: Buffer, more: boolean): Find[] {
-    const finds = this.#tail.length > 0 ? this.#acrossTheBorder(piece) : []
+  read(piece: Buffer, more: boolean): Finding[] {
+    const findings = this.#tail.length > 0 ? this.#acrossTheBorder(piece) : []
     for (let at = piece.indexOf(this.#needle); at >= 0; at = piece.indexOf(this.#needle, at + 1)) {
       const begin = at - this.#lead
       const found = begin < 0 ? null : this.#tokenAt(piece, begin)
-      if (found) finds.push(this.#findAt(this.#offset + begin, found, piece))
+      if (found) findings.push(this.#findingAt(this.#offset + begin, found, piece))
     }
     if (more) {
       if (!this.#readAgain) this.#countLines(this.#offset + piece.length, piece)
       this.#keepTail(piece)
       this.#offset += piece.length
     }
-    return finds
+    return findings
   }
 
   /** A token holds no line break, so it does not matter whether lines were counted up to it or up to the border. */
-  #acrossTheBorder(piece: Buffer): Find[] {
+  #acrossTheBorder(piece: Buffer): Finding[] {
     const border = this.#tail.length
     const joined = Buffer.concat([this.#tail, piece.subarray(0, this.#longest - 1)])
-    const finds: Find[] = []
+    const findings: Finding[] = []
     for (let at = joined.indexOf(this.#needle); at >= 0; at = joined.indexOf(this.#needle, at + 1)) {
       const begin = at - this.#lead
       if (begin >= border) break
       const found = begin < 0 ? null : this.#tokenAt(joined, begin)
       // What ends before the border was found when that piece was read.
       if (!found || begin + found.text.length <= border) continue
-      finds.push(this.#findAt(this.#offset - border + begin, found, piece))
+      findings.push(this.#findingAt(this.#offset - border + begin, found, piece))
     }
-    return finds
+    return findings
   }
 
   #tokenAt(bytes: Buffer, begin: number): { kind: TokenKind; text: string } | null {
@@ -98,7 +98,7 @@ export class Search {
     return tokenKind(this.#prefix, token) ? { kind, text: token } : null
   }
 
-  #findAt(offset: number, { kind, text }: { kind: TokenKind; text: string }, piece: Buffer): Find {
+  #findingAt(offset: number, { kind, text }: { kind: TokenKind; text: string }, piece: Buffer): Finding {
     this.#countLines(offset, piece)
     return {
       kind,

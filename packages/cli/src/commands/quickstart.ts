@@ -2,14 +2,23 @@
 // each request as a curl line you can send yourself, with its answer.
 
 import { randomBytes } from 'node:crypto'
-import { readConfig } from '../config.ts'
-import type { Io } from './with-database.ts'
+import type { Command } from 'commander'
+import type { Io } from '../../../../src/cli/io.ts'
+import { readServiceUrl } from '../config.ts'
 
 type Json = Record<string, unknown>
 
-export async function quickstart(args: string[], { print }: Io): Promise<void> {
-  const { HOST, PORT } = readConfig(process.env)
-  const base = (args[0] ?? process.env.STOREKEEPER_URL ?? `http://${HOST}:${PORT}`).replace(/\/$/, '')
+export function addQuickstart(program: Command, io: Io): void {
+  program
+    .command('quickstart')
+    .argument('[url]')
+    .allowExcessArguments()
+    .description('try the API of a running service, request by request')
+    .action((url: string | undefined) => quickstart(url ?? io.env.STOREKEEPER_URL ?? readServiceUrl(io.env), io))
+}
+
+async function quickstart(url: string, { print }: Io): Promise<void> {
+  const base = url.replace(/\/$/, '')
   const ask = (title: string, path: string, body: Json, token?: string) => send(print, base, title, path, body, token)
 
   const account = {

@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import { mintToken, TOKEN_KINDS } from '../crypto/tokens.ts'
-import { type Find, Search } from './scan-search.ts'
+import { mintToken, TOKEN_KINDS } from '../../../../src/crypto/tokens.ts'
+import { type Finding, Search } from './search.ts'
 
 const prefix = fc.stringMatching(/^[a-z][a-z0-9]{1,15}$/)
 const planted = fc.tuple(prefix, fc.constantFrom(...TOKEN_KINDS)).map(([name, kind]) => ({
@@ -19,26 +19,26 @@ const source = fc.constantFrom('file', 'pipe')
 const cuts = fc.array(fc.integer({ min: 1, max: 120 }), { minLength: 1, maxLength: 8 })
 
 /** Reads the bytes in pieces of these lengths, over and over, through one buffer; a file can be read again, a pipe cannot. */
-function scan(name: string, bytes: Buffer, lengths: number[], from: 'file' | 'pipe' = 'pipe'): Find[] {
+function scan(name: string, bytes: Buffer, lengths: number[], from: 'file' | 'pipe' = 'pipe'): Finding[] {
   const search = new Search(name)
   search.begin(from === 'pipe' ? null : (begin, end, count) => count(bytes.subarray(begin, end)))
-  const finds: Find[] = []
+  const findings: Finding[] = []
   const buffer = Buffer.alloc(Math.max(...lengths))
   for (let at = 0, i = 0; at < bytes.length || i === 0; i++) {
     const length = bytes.copy(buffer, 0, at, at + (lengths[i % lengths.length] as number))
     at += length
-    finds.push(...search.read(buffer.subarray(0, length), at < bytes.length))
+    findings.push(...search.read(buffer.subarray(0, length), at < bytes.length))
     buffer.fill('x')
   }
-  return finds
+  return findings
 }
 
 test('a token at any offset, however the bytes are cut, is found exactly once and at its place', () => {
   fc.assert(
     fc.property(planted, noise, noise, cuts, source, ({ prefix, kind, text }, before, after, lengths, from) => {
-      const finds = scan(prefix, Buffer.concat([before, Buffer.from(text), after]), lengths, from)
+      const findings = scan(prefix, Buffer.concat([before, Buffer.from(text), after]), lengths, from)
       const lines = before.toString('latin1').split('\n')
-      expect(finds.map(({ token, ...find }) => ({ ...find, text: token.reveal() }))).toEqual([
+      expect(findings.map(({ token, ...finding }) => ({ ...finding, text: token.reveal() }))).toEqual([
         {
           kind,
           text,
@@ -83,9 +83,9 @@ test('many tokens in one text are each found, in order, and a file says the same
     fc.property(parts, cuts, (parts, lengths) => {
       const tokens = parts.map(([, kind]) => mintToken('skp', kind).reveal())
       const bytes = Buffer.concat(parts.flatMap(([before], i) => [before, Buffer.from(tokens[i] as string)]))
-      const finds = scan('skp', bytes, lengths, 'file')
-      expect(finds.map(({ token }) => token.reveal())).toEqual(tokens)
-      expect(finds).toEqual(scan('skp', bytes, lengths, 'pipe'))
+      const findings = scan('skp', bytes, lengths, 'file')
+      expect(findings.map(({ token }) => token.reveal())).toEqual(tokens)
+      expect(findings).toEqual(scan('skp', bytes, lengths, 'pipe'))
     }),
     { numRuns: 500 },
   )
@@ -94,7 +94,7 @@ test('many tokens in one text are each found, in order, and a file says the same
 test('what stands around a token does not hide it, and another prefix is not ours', () => {
   const token = mintToken('skp', 'dev').reveal()
   for (const text of [`%3D${token}%26`, `"${token}\\n"`, `skp_${token}`, `${token}${token}`, `x${token}x`, `s${token}`])
-    expect(new Set(scan('skp', Buffer.from(text), [1000]).map((find) => find.token.reveal())), text).toEqual(
+    expect(new Set(scan('skp', Buffer.from(text), [1000]).map(({ token }) => token.reveal())), text).toEqual(
       new Set([token]),
     )
   expect(scan('acme', Buffer.from(token), [1000])).toEqual([])
@@ -103,6 +103,6 @@ test('what stands around a token does not hide it, and another prefix is not our
 
 test('a find does not give the token away when it is printed', () => {
   const token = mintToken('skp', 'prod').reveal()
-  const [find] = scan('skp', Buffer.from(token), [1000])
-  expect(JSON.stringify(find)).not.toContain(token.slice(0, 14))
+  const [finding] = scan('skp', Buffer.from(token), [1000])
+  expect(JSON.stringify(finding)).not.toContain(token.slice(0, 14))
 })

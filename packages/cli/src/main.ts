@@ -1,0 +1,7 @@
+// The command line for users of the service. It needs neither the database nor the server's code: a service is asked over
+// HTTP, like any other client asks it.
+
+import { runAtTerminal } from '../../../src/cli/io.ts'
+import { run } from './run.ts'
+
+await runAtTerminal(run)

@@ -1,0 +1,44 @@
+// The operator's command line: those commands that need the database or what it holds.
+
+import type { Command } from 'commander'
+import { addEvents } from './events.ts'
+import type { Io } from './io.ts'
+import { helpRows, newProgram, runProgram, usageErrors } from './program.ts'
+import { addSecret } from './secret.ts'
+import { addServiceToken } from './service-token.ts'
+
+/** The exit code. */
+export function run(argv: string[], io: Io): Promise<number> {
+  const program = newProgram(io)
+  program
+    .configureHelp({ formatHelp: () => helpOf(program) })
+    .exitOverride(usageErrors((fault) => new Error(`${fault}\n\n${helpOf(program)}`)))
+    .argument('[command...]')
+    .allowUnknownOption()
+    .action((_, __, { args }) => {
+      throw new Error(`There is no command "${args[0]}".\n\n${helpOf(program)}`)
+    })
+  addServiceToken(program, io)
+  addEvents(program, io)
+  // Scan and quickstart are in packages/cli, and bin/storekeeper.js runs them there: here they are only listed.
+  program
+    .command('scan')
+    .usage('<path…>')
+    .description('find keys and tokens in files or, with --history, in a git repository; see scan --help')
+  addSecret(program, io)
+  program.command('quickstart').description('try the API of a running service, request by request')
+  return runProgram(program, argv.length === 0 || argv[0] === 'help' ? ['--help'] : argv, io)
+}
+
+/** One page for all: a line for each command that can be called. */
+function helpOf(program: Command): string {
+  const rows = program.commands.flatMap((group) =>
+    group.commands.length === 0 ? [rowOf(group)] : group.commands.map((command) => rowOf(command, `${group.name()} `)),
+  )
+  return `Usage: npm run --silent storekeeper -- <command>\n\n${helpRows(rows)}\n`
+}
+
+function rowOf(command: Command, group = ''): [string, string] {
+  const usage = command.usage().replace('[options]', '').trim()
+  return [`${group}${command.name()} ${usage}`.trim(), command.description()]
+}
