@@ -10,7 +10,7 @@ import { build } from '../bin/build.js'
 
 const ROOT = fileURLToPath(new URL('..', import.meta.url))
 const ROUNDS = 5
-const ADDRESSES = fileURLToPath(new URL('../src/billing/addresses-of-the-world.txt', import.meta.url))
+const ADDRESSES = fileURLToPath(new URL('../src/billing/address/addresses-of-the-world.txt', import.meta.url))
 
 /** Each runs in a fresh process and prints numbers. Time is that of the processor, so that neighbours count less. */
 const PARTS = {
@@ -19,7 +19,7 @@ const PARTS = {
     const began = cpu()
     await import('libphonenumber-js/max')
     const phone = cpu()
-    const { normalizeAddress } = await import('./dist/billing/normalize.js')
+    const { normalizeAddress } = await import('./dist/billing/address/normalize.js')
     const loaded = cpu()
     normalizeAddress(inputs[0])
     print(phone - began, loaded - phone, cpu() - loaded)`,
@@ -29,14 +29,14 @@ const PARTS = {
     const began = used()
     await import('libphonenumber-js/max')
     const phone = used()
-    const { normalizeAddress } = await import('./dist/billing/normalize.js')
-    const { countryCodes } = await import('./dist/billing/countries.js')
+    const { normalizeAddress } = await import('./dist/billing/address/normalize.js')
+    const { countryCodes } = await import('./dist/billing/countries/countries.js')
     for (const country of countryCodes())
       normalizeAddress({ firstName: 'Ada', addressLine1: 'x', city: 'x', state: 'x', postalCode: 'x', country })
     print(phone - began, used() - phone)`,
   check: `
-    const { normalizeAddress } = await import('./dist/billing/normalize.js')
-    const { formatAddress } = await import('./dist/billing/format.js')
+    const { normalizeAddress } = await import('./dist/billing/address/normalize.js')
+    const { formatAddress } = await import('./dist/billing/address/format.js')
     const check = (input) => { const { address } = normalizeAddress(input); if (address) formatAddress(address) }
     const rounds = (inputs, most) => { for (let n = 0; n < most; n++) inputs.forEach(check) }
     const microseconds = (inputs) => { const began = cpu(); rounds(inputs, 50); return (cpu() - began) * 1000 / 50 / inputs.length }

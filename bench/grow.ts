@@ -2,6 +2,7 @@
 // bench/bare.ts runs beside them each time, because the machine may have changed its mind meanwhile.
 
 import { mkdirSync, writeFileSync } from 'node:fs'
+import { EXAMPLE_ADDRESS } from '../src/billing/schema.ts'
 import { type Load, load, median, newMembers, newWorld, runBare, runOurs } from './world.ts'
 
 const SECONDS = Number(process.env.SECONDS ?? 8)
@@ -10,14 +11,7 @@ const ROWS = Number(process.env.ROWS ?? 1_000_000)
 const USERS = 4_000
 const headers = { 'content-type': 'application/json' }
 const NEW_KEY = JSON.stringify({ name: 'Checkout', type: 'PROD', permissions: ['READ', 'WRITE'] })
-const NEW_ADDRESS = JSON.stringify({
-  firstName: 'Ada',
-  addressLine1: '1 Infinite Loop',
-  city: 'Cupertino',
-  state: 'CA',
-  postalCode: '95014',
-  country: 'US',
-})
+const NEW_ADDRESS = JSON.stringify({ ...EXAMPLE_ADDRESS, lastName: undefined, phone: undefined })
 
 const world = await newWorld()
 const { storeId, tokens } = await newMembers(world, USERS)

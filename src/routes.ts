@@ -1,6 +1,6 @@
 // Every operation of the API, in the order of the docs.
 
-import { countryRoutes } from './billing/country-routes.ts'
+import { countryRoutes } from './billing/countries/routes.ts'
 import { billingRoutes } from './billing/routes.ts'
 import type { Route } from './core/route.ts'
 import { eventRoutes } from './events/routes.ts'

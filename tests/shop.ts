@@ -8,6 +8,7 @@ import pg from 'pg'
 import pino from 'pino'
 import { inject, onTestFinished } from 'vitest'
 import { CALLER_TTL_MS } from '../src/auth/caller-cache.ts'
+import { EXAMPLE_ADDRESS } from '../src/billing/schema.ts'
 import { readConfig } from '../src/config.ts'
 import { travel } from '../src/core/clock.ts'
 import type { Resolve } from '../src/core/dns.ts'
@@ -187,13 +188,4 @@ export function apiAt(url: string): Api {
 }
 
 export const NEW_KEY = { name: 'Checkout', type: 'PROD', permissions: ['READ', 'WRITE'] }
-export const NEW_ADDRESS = {
-  firstName: 'Ada',
-  lastName: 'Lovelace',
-  addressLine1: '1 Infinite Loop',
-  city: 'Cupertino',
-  state: 'CA',
-  postalCode: '95014',
-  country: 'US',
-  phone: '+14085550123',
-}
+export const NEW_ADDRESS = EXAMPLE_ADDRESS

@@ -3,6 +3,7 @@
 
 import { setTimeout as sleep } from 'node:timers/promises'
 import pg from 'pg'
+import { EXAMPLE_ADDRESS } from '../src/billing/schema.ts'
 
 export type Storm = {
   requests: number
@@ -23,14 +24,13 @@ export type Weather = {
   wrong: string[]
 }
 
-/** A user keeps no more than so many here, far below the limit. */
-const MAX_KEYS = 30
+/** Addresses of one user, far below the service's limit. */
+const MAX_KEPT = 30
 
 /** Between two looks, so that looking on is not most of what happens. */
 const PAUSE_MS = 5
 
 const CITIES = ['Cupertino', 'Palo Alto', 'Menlo Park', 'Mountain View']
-const ADDRESS = { firstName: 'Ada', addressLine1: '1 Infinite Loop', state: 'CA', postalCode: '95014', country: 'US' }
 
 type User = { token: string; kept: string[]; deleted: Set<string> }
 
@@ -74,11 +74,11 @@ type Act = { method: 'POST' | 'PATCH' | 'DELETE'; id?: string | undefined; body?
 function nextAct(user: User): Act {
   const id = user.kept.length > 0 ? pick(user.kept) : undefined
   const dice = Math.random()
-  if (!id || (dice < 0.35 && user.kept.length < MAX_KEYS)) {
+  if (!id || (dice < 0.35 && user.kept.length < MAX_KEPT)) {
     const isDefault = pick([true, false, undefined])
     return {
       method: 'POST',
-      body: { ...ADDRESS, city: pick(CITIES), ...(isDefault === undefined ? {} : { isDefault }) },
+      body: { ...EXAMPLE_ADDRESS, city: pick(CITIES), ...(isDefault === undefined ? {} : { isDefault }) },
     }
   }
   if (dice > 0.75) {

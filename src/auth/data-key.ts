@@ -7,13 +7,13 @@ import { randomBytes } from '../crypto/random.ts'
 import { seal, unseal } from '../crypto/seal.ts'
 
 /** The wrapped key of a user, and the name of the server secret it is wrapped under. */
-export type Wrapped = { id: string; dataKey: Buffer; dataKeyKid: string }
+export type WrappedKey = { id: string; dataKey: Buffer; dataKeyKid: string }
 
 export function newDataKey(keyring: Keyring, userId: string): { wrapped: Buffer; kid: string } {
   return wrap(keyring, userId, randomBytes(32))
 }
 
-export function unwrapDataKey(keyring: Keyring, user: Wrapped): Buffer {
+export function unwrapDataKey(keyring: Keyring, user: WrappedKey): Buffer {
   const before = unwrapped.get(user)
   if (before) return before
   const keys = keysById(keyring, user.dataKeyKid)
@@ -24,10 +24,10 @@ export function unwrapDataKey(keyring: Keyring, user: Wrapped): Buffer {
   return key
 }
 /** For as long as the caller's record itself lives, which is a request. */
-const unwrapped = new WeakMap<Wrapped, Buffer>()
+const unwrapped = new WeakMap<WrappedKey, Buffer>()
 
 /** The same key, wrapped under the current server secret. */
-export function rewrapDataKey(keyring: Keyring, user: Wrapped): { wrapped: Buffer; kid: string } {
+export function rewrapDataKey(keyring: Keyring, user: WrappedKey): { wrapped: Buffer; kid: string } {
   return wrap(keyring, user.id, unwrapDataKey(keyring, user))
 }
 
@@ -37,21 +37,4 @@ function wrap({ current }: Keyring, userId: string, key: Uint8Array): { wrapped:
 
 function wrappingKey(keys: Keyring['current'], userId: string): Buffer {
   return keys.hmac('user-key-wrap', userId)
-}
-
-// ---- the text of an address --------------------------------------------------------------------------------------------
-
-/** Where a sealed text belongs: moved to another address, user or version it does not open. */
-type Place = { id: string; user_id: string; version: number }
-
-export function sealAddress(key: Buffer, place: Place, text: object): Buffer {
-  return seal(key, JSON.stringify(text), boundTo(place))
-}
-
-export function openAddress<Text>(key: Buffer, row: Place & { sealed: Buffer }): Text {
-  return JSON.parse(unseal(key, row.sealed, boundTo(row)).toString())
-}
-
-function boundTo({ id, user_id, version }: Place): string {
-  return `${id}/${user_id}/${version}`
 }

@@ -1,9 +1,10 @@
-// A new billing address. Whoever has addresses in a store has exactly one default there, at every committed moment: the
+// A new billing address. A user with addresses in a store has exactly one default there, at every committed moment: the
 // user's membership is locked first, then the default moves, and a partial unique index stands behind as a second guard.
 // (Measured with 600 writers on 3 users: the index alone lets 233 succeed, the lock with the index all 600.)
 //
 // Many requests share one transaction, and each is answered as if they had come one after the other.
 
+import { unwrapDataKey } from '../auth/data-key.ts'
 import type { UserCaller } from '../core/caller.ts'
 import { now } from '../core/clock.ts'
 import { type Fault, fail } from '../core/errors.ts'
@@ -16,20 +17,21 @@ import { violated } from '../db/faults.ts'
 import { type EventRow, newEvent } from '../events/write.ts'
 import { AlreadyAnswered } from '../idempotency/idempotency.ts'
 import type { Instance } from '../instance.ts'
-import { type AddressRow, type AddressText, sealText, showAddress } from './address.ts'
-import { formatAddress } from './format.ts'
-import { type AddressInput, normalizeAddress } from './normalize.ts'
+import { formatAddress } from './address/format.ts'
+import { type AddressInput, normalizeAddress } from './address/normalize.ts'
+import { type AddressRow, showAddress } from './read.ts'
 import type { Address, NewAddress, NormalAddress } from './schema.ts'
+import { type AddressText, sealText } from './sealed-text.ts'
 
-export type WantedAddress = AddressText & { isDefault: boolean }
+export type AddressSpec = AddressText & { isDefault: boolean }
 
-export function readNewAddress(body: Partial<NewAddress>, _here: Instance, faults: Fault[]): WantedAddress {
+export function parseNewAddress(body: Partial<NewAddress>, _here: Instance, faults: Fault[]): AddressSpec {
   const { isDefault = false, ...given } = body
-  return { ...readText(given, faults), isDefault }
+  return { ...parseAddress(given, faults), isDefault }
 }
 
-/** In its normal form and with its label, or with more faults: then the value is never looked at. */
-export function readText(given: AddressInput, faults: Fault[]): AddressText {
+/** In its normal form and with its label; or more faults are pushed, and the value must not be used. */
+export function parseAddress(given: AddressInput, faults: Fault[]): AddressText {
   const { address, faults: found, warnings } = normalizeAddress(given)
   faults.push(...found)
   return { address: address as NormalAddress, warnings, formatted: address ? formatAddress(address) : [] }
@@ -40,47 +42,45 @@ export async function createAddress(
   instance: Instance,
   caller: UserCaller,
   storeId: string,
-  wanted: WantedAddress,
+  spec: AddressSpec,
   retry: Idempotency | null,
 ): Promise<Answer<Address>> {
   const id = newId('addr')
+  const key = unwrapDataKey(instance.keyring, caller)
   const row = {
     id,
     store_id: storeId,
     user_id: caller.id,
-    country: wanted.address.country,
-    state: wanted.address.state,
-    postal_code: wanted.address.postalCode,
+    country: spec.address.country,
+    state: spec.address.state,
+    postal_code: spec.address.postalCode,
   }
-  // Whether it is the default, and since when, is known only under the lock, so the answer is made there.
+  // Whether it is the default, and since when, is decided under the lock, so the answer is made there.
   let answer: Answer<Address> | undefined
   const answerOf = (isDefault: boolean, at: Date): Answer<Address> => ({
-    body: showAddress(
-      { ...row, is_default: isDefault, version: 1, revision: 1, created_at: at, updated_at: at },
-      wanted,
-    ),
+    body: showAddress({ ...row, is_default: isDefault, version: 1, revision: 1, created_at: at, updated_at: at }, spec),
     etag: etagOf(1),
     resource: { id, location: `/v1/store/${storeId}/billing/${id}` },
   })
   const outcome = await db
     .batched(insertAddresses, {
-      row: { ...row, sealed: sealText(instance, caller, id, 1, wanted).toString('hex') },
+      row: { ...row, sealed: sealText(key, { ...row, version: 1 }, spec).toString('hex') },
       event: newEvent(caller, storeId, 'address.created', id, { country: row.country }),
-      wantsDefault: wanted.isDefault,
+      wantsDefault: spec.isDefault,
       lookup: retry?.lookup ?? null,
-      made: (isDefault, at) => {
+      onInserted: (isDefault, at) => {
         answer = answerOf(isDefault, at)
         return retry?.toStoredResponse(answer) ?? null
       },
-      most: instance.maxAddressesPerUser,
+      max: instance.maxAddressesPerUser,
     })
     .catch((error) => {
-      // Used for another request, elsewhere, at this very moment.
+      // Another request with the same Idempotency-Key, in another batch or on another node, committed first.
       throw violated(error) === 'remembered_answers_pkey' ? new AlreadyAnswered() : error
     })
   switch (outcome) {
-    case 'made':
-      return answer as Answer<Address> // made under the lock
+    case 'created':
+      return answer as Answer<Address> // set by onInserted, under the lock
     case 'answered':
       throw new AlreadyAnswered()
     case 'gone':
@@ -92,109 +92,124 @@ export async function createAddress(
   }
 }
 
-type Wanted = {
+type Insert = {
   row: Pick<AddressRow, 'id' | 'store_id' | 'user_id' | 'country' | 'state' | 'postal_code'> & { sealed: string }
   event: EventRow
   wantsDefault: boolean
   lookup: string | null
-  /** Told when it is decided; gives what is remembered of the answer. */
-  made: (isDefault: boolean, at: Date) => StoredResponse | null
-  most: number
+  /** Called under the lock, before the commit; gives the row that remembers the answer for retries. */
+  onInserted: (isDefault: boolean, at: Date) => StoredResponse | null
+  max: number
 }
-/** `gone`: the store, or the user's part in it, is no more. `answered`: the Idempotency-Key was used before. */
-type Outcome = 'made' | 'answered' | 'gone' | 'full'
+/** `gone`: the store was deleted or the user left it. `answered`: the Idempotency-Key was used before. */
+type Outcome = 'created' | 'answered' | 'gone' | 'full'
 
-/** The addresses of many requests in one transaction: lock the members, look, decide, write. */
-const insertAddresses: Batch<Wanted, Outcome> = (db, rows) =>
+/** The addresses of many requests in one transaction: lock the members, read, decide, write. */
+const insertAddresses: Batch<Insert, Outcome> = (db, inserts) =>
   db.transaction(async (tx) => {
-    const places = JSON.stringify(
-      rows.map(({ row, lookup }) => ({ store_id: row.store_id, user_id: row.user_id, lookup })),
-    )
-    // In the order of ids, so that two batches never wait for each other.
-    const locked = tx.query(sql`
-      select member.user_id
-        from members member
-       where (member.store_id, member.user_id) in (
-               select store_id, user_id
-                 from json_to_recordset(${places}) as place(store_id text, user_id text)
-             )
-       order by member.store_id, member.user_id
-         for no key update`)
-    // Looked at under the lock: the statement leaves with the one before it, and begins when that has ended.
-    // Each look is a scalar of its own: as joins, or as "exists", they were answered by reading whole tables.
-    const seen = tx.query<Place>(sql`
-      select (select true
-                from members
-               where store_id = place.store_id
-                 and user_id = place.user_id) is not null
-             and (select true
-                    from stores
-                   where id = place.store_id
-                     and deleted_at is null) is not null as there,
-             (select count(*)::int
-                from addresses
-               where store_id = place.store_id
-                 and user_id = place.user_id) as kept,
-             (select true
-                from remembered_answers
-               where lookup = decode(place.lookup, 'hex')) is not null as answered
-        from rows from (json_to_recordset(${places}) as (store_id text, user_id text, lookup text))
-             with ordinality as place(store_id, user_id, lookup, n)
-       order by place.n`)
-    const [, found] = await Promise.all([locked, seen])
-    const decided = decide(rows, found)
-    writeAddresses(tx, rows, decided)
-    return decided.map(({ outcome }) => outcome)
+    const states = await lockStates(tx, inserts)
+    const decisions = decide(inserts, states)
+    writeAddresses(tx, toInsertRows(inserts, decisions))
+    return decisions.map(({ outcome }) => outcome)
   })
 
-type Place = { there: boolean; kept: number; answered: boolean }
-type Decided = {
+/** What is known of an insert's user and store once the user's membership is locked. */
+type LockedState = {
+  /** The store exists and the user is a member of it. */
+  active: boolean
+  /** How many addresses the user has there. */
+  kept: number
+  /** Whether the Idempotency-Key was used before. */
+  answered: boolean
+}
+
+async function lockStates(tx: Db, inserts: Insert[]): Promise<LockedState[]> {
+  const wanted = JSON.stringify(
+    inserts.map(({ row, lookup }) => ({ store_id: row.store_id, user_id: row.user_id, lookup })),
+  )
+  // In the order of ids, so that two batches never wait for each other.
+  const locked = tx.query(sql`
+    select member.user_id
+      from members member
+     where (member.store_id, member.user_id) in (
+             select store_id, user_id
+               from json_to_recordset(${wanted}) as wanted(store_id text, user_id text)
+           )
+     order by member.store_id, member.user_id
+       for no key update`)
+  // Read under the lock: this statement is sent together with the one before it, and begins when that one has ended.
+  // Each column is a scalar subquery: as joins, or as "exists", they were answered by reading whole tables.
+  const found = tx.query<LockedState>(sql`
+    select (select true
+              from members
+             where store_id = wanted.store_id
+               and user_id = wanted.user_id) is not null
+           and (select true
+                  from stores
+                 where id = wanted.store_id
+                   and deleted_at is null) is not null as active,
+           (select count(*)::int
+              from addresses
+             where store_id = wanted.store_id
+               and user_id = wanted.user_id) as kept,
+           (select true
+              from remembered_answers
+             where lookup = decode(wanted.lookup, 'hex')) is not null as answered
+      from rows from (json_to_recordset(${wanted}) as (store_id text, user_id text, lookup text))
+           with ordinality as wanted(store_id, user_id, lookup, n)
+     order by wanted.n`)
+  const [, states] = await Promise.all([locked, found])
+  return states
+}
+
+type Decision = {
   outcome: Outcome
-  /** What it was when it was made, which is what is answered. */
+  /** Whether it is the default when it is created: this is what its own request is answered. */
   isDefault: boolean
-  /** A later one of the same batch took the default from it. */
-  moved: boolean
+  /** Whether a later insert of the same batch takes the default over, so that it is written without it. */
+  superseded: boolean
 }
 
-/** One after the other. A user's first address is the default; after that each that asks to be it takes it over. */
-function decide(rows: Wanted[], places: Place[]): Decided[] {
-  const users = new Map<string, { kept: number; last: Decided | null }>()
+/** In the order of the batch. A user's first address is the default; after that each that asks to be it takes it over. */
+function decide(inserts: Insert[], states: LockedState[]): Decision[] {
+  const users = new Map<string, { kept: number; lastDefault: Decision | null }>()
   const lookups = new Set<string>()
-  return rows.map(({ row, lookup, most, wantsDefault }, n) => {
-    const { there, kept, answered } = places[n] as Place
-    const name = `${row.store_id}/${row.user_id}`
-    const user = users.get(name) ?? { kept, last: null }
-    users.set(name, user)
-    if (!there) return not('gone')
-    if (answered || (lookup !== null && lookups.has(lookup))) return not('answered')
-    if (user.kept >= most) return not('full')
+  return inserts.map(({ row, lookup, max, wantsDefault }, n) => {
+    const { active, kept, answered } = states[n] as LockedState // one for each insert
+    const userInStore = `${row.store_id}/${row.user_id}`
+    const user = users.get(userInStore) ?? { kept, lastDefault: null }
+    users.set(userInStore, user)
+    if (!active) return rejected('gone')
+    if (answered || (lookup !== null && lookups.has(lookup))) return rejected('answered')
+    if (user.kept >= max) return rejected('full')
     if (lookup !== null) lookups.add(lookup)
-    const decided: Decided = { outcome: 'made', isDefault: wantsDefault || user.kept === 0, moved: false }
+    const decision: Decision = { outcome: 'created', isDefault: wantsDefault || user.kept === 0, superseded: false }
     user.kept += 1
-    if (decided.isDefault) {
-      if (user.last) user.last.moved = true
-      user.last = decided
+    if (decision.isDefault) {
+      if (user.lastDefault) user.lastDefault.superseded = true
+      user.lastDefault = decision
     }
-    return decided
+    return decision
   })
 }
 
-function not(outcome: Outcome): Decided {
-  return { outcome, isDefault: false, moved: false }
+function rejected(outcome: Outcome): Decision {
+  return { outcome, isDefault: false, superseded: false }
 }
 
-function writeAddresses(tx: Db, rows: Wanted[], decided: Decided[]): void {
-  // Under the lock: what happens to one user's addresses happens in the order of these moments.
+/** The address, its event and its remembered answer, as one row each. */
+function toInsertRows(inserts: Insert[], decisions: Decision[]): object[] {
+  // Taken under the lock: the times of one user's addresses are in the order of their changes.
   const at = now()
-  const made = rows.flatMap(({ row, event, made }, n) => {
-    const { outcome, isDefault, moved } = decided[n] as Decided
-    if (outcome !== 'made') return []
-    const { lookup = null, fingerprint, status, kid, salt, sealed, created_at } = made(isDefault, at) ?? {}
+  return inserts.flatMap(({ row, event, onInserted }, n) => {
+    const { outcome, isDefault, superseded } = decisions[n] as Decision // one for each insert
+    if (outcome !== 'created') return []
+    const { lookup = null, fingerprint, status, kid, salt, sealed, created_at } = onInserted(isDefault, at) ?? {}
     return [
       {
         ...row,
-        is_default: isDefault && !moved,
-        revision: moved ? 2 : 1,
+        is_default: isDefault && !superseded,
+        revision: superseded ? 2 : 1,
         created_at: at,
         event_id: event.id,
         event_actor: event.actor,
@@ -205,31 +220,34 @@ function writeAddresses(tx: Db, rows: Wanted[], decided: Decided[]): void {
         kid,
         salt,
         answer: sealed,
-        // The sealed answer is bound to this very moment, not to that of the address.
+        // The sealed answer is bound to this very time, not to that of the address.
         answered_at: created_at,
       },
     ]
   })
-  if (made.length === 0) return
+}
+
+function writeAddresses(tx: Db, rows: object[]): void {
+  if (rows.length === 0) return
   tx.last(sql`
-    with made as (
+    with created as (
       select *
-        from json_to_recordset(${JSON.stringify(made)})
-             as made(id text, store_id text, user_id text, is_default boolean, revision int, country text, state text,
-                     postal_code text, sealed text, created_at timestamptz, event_id text, event_actor json,
-                     event_data json, lookup text, fingerprint text, status int, kid text, salt text, answer text,
-                     answered_at timestamptz)
+        from json_to_recordset(${JSON.stringify(rows)})
+             as created(id text, store_id text, user_id text, is_default boolean, revision int, country text, state text,
+                        postal_code text, sealed text, created_at timestamptz, event_id text, event_actor json,
+                        event_data json, lookup text, fingerprint text, status int, kid text, salt text, answer text,
+                        answered_at timestamptz)
     ), moved as (
       update addresses
          set is_default = false, revision = addresses.revision + 1
-        from made
-       where made.is_default
-         and addresses.store_id = made.store_id
-         and addresses.user_id = made.user_id
+        from created
+       where created.is_default
+         and addresses.store_id = created.store_id
+         and addresses.user_id = created.user_id
          and addresses.is_default
       returning addresses.store_id, addresses.user_id, addresses.id,
                 coalesce(addresses.default_since, addresses.created_at) as since,
-                greatest(made.created_at, addresses.default_since, addresses.created_at) as until
+                greatest(created.created_at, addresses.default_since, addresses.created_at) as until
     ), was_default as (
       insert into address_defaults (store_id, user_id, address_id, since, until)
       select store_id, user_id, id, since, until
@@ -242,23 +260,23 @@ function writeAddresses(tx: Db, rows: Wanted[], decided: Decided[]): void {
       select id, store_id, user_id, is_default,
              (select until
                 from moved
-               where made.is_default
-                 and moved.store_id = made.store_id
-                 and moved.user_id = made.user_id),
+               where created.is_default
+                 and moved.store_id = created.store_id
+                 and moved.user_id = created.user_id),
              revision, country, state, postal_code, decode(sealed, 'hex'), created_at, created_at
-        from made
-       -- The old default gives way before the new one comes.
+        from created
+       -- Makes "moved" run first: a unique index allows one default at a time.
        where (select count(*) from moved) >= 0
     ), event as (
       insert into events (id, store_id, type, at, actor, subject, data)
       select event_id, store_id, 'address.created', created_at, event_actor, id, event_data
-        from made
+        from created
     )
     insert into remembered_answers
            (lookup, fingerprint, once_only, status, resource_id, kid, salt, sealed, created_at)
     select decode(lookup, 'hex'), decode(fingerprint, 'hex'), false, status, id, kid, decode(salt, 'hex'),
            decode(answer, 'hex'), answered_at
-      from made
+      from created
      where lookup is not null
      order by lookup`)
 }

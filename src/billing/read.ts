@@ -1,5 +1,6 @@
-// Reading addresses: a user reads their own; whoever holds READ in the store reads those of one user, to write invoices,
-// also as they were at some moment.
+// Reading addresses: a user reads their own; a caller with READ in the store reads those of one user, to write invoices,
+// also as they were at an earlier time. An address whose user was erased shows its country, state and postal code, and says
+// that it was erased.
 
 import { unwrapDataKey } from '../auth/data-key.ts'
 import type { UserCaller } from '../core/caller.ts'
@@ -10,20 +11,12 @@ import type { Answer } from '../core/route.ts'
 import { type Db, sql } from '../db/db.ts'
 import type { Instance } from '../instance.ts'
 import { parseDateTime } from '../schema/fields.ts'
-import {
-  type ContentRow,
-  columns,
-  contentColumns,
-  openText,
-  ownersKey,
-  type Place,
-  type SealedRow,
-  showAddress,
-  showContent,
-} from './address.ts'
-import type { Address, InvoiceAddress } from './schema.ts'
+import type { Address, AddressContent, InvoiceAddress } from './schema.ts'
+import { type AddressText, unsealText } from './sealed-text.ts'
 
-// ---- one's own ------------------------------------------------------------------------------------------------------
+export type AddressRef = { storeId: string; addressId: string }
+
+// ---- by their user ---------------------------------------------------------------------------------------------------
 
 /** The default first, then the newest. */
 export async function listAddresses(
@@ -34,10 +27,10 @@ export async function listAddresses(
   query: PageParams,
 ): Promise<Page<Address>> {
   const list = ['addresses', storeId, caller.id]
-  const window = pageWindow(instance.keyring, list, query, FIRST)
-  const after = placeFrom(window.after)
+  const window = pageWindow(instance.keyring, list, query, BEFORE_ALL)
+  const after = parsePosition(window.after)
   const rows = await db.query<SealedRow>(sql`
-    select ${columns}
+    select ${addressColumns}
       from addresses
      where store_id = ${storeId}
        and user_id = ${caller.id}
@@ -45,18 +38,18 @@ export async function listAddresses(
      order by is_default desc, id desc
      limit ${window.limit + 1}`)
   const key = unwrapDataKey(instance.keyring, caller)
-  const placeOf = (row: SealedRow) => placeIn(row.is_default, row.id)
-  return toPage(instance.keyring, list, window, rows, placeOf, (row) => showAddress(row, openText(key, row)))
+  const positionOf = (row: SealedRow) => cursorPosition(row.is_default, row.id)
+  return toPage(instance.keyring, list, window, rows, positionOf, (row) => showAddress(row, unsealText(key, row)))
 }
 
-/** Comes before every address in the order of these lists. */
-const FIRST = '1~'
+/** Comes before every address in the order of these lists: the default first, then by id, falling. */
+const BEFORE_ALL = '1~'
 
-function placeIn(isDefault: boolean, id: string): string {
+function cursorPosition(isDefault: boolean, id: string): string {
   return `${isDefault ? 1 : 0}${id}`
 }
 
-function placeFrom(text: string): { isDefault: boolean; id: string } {
+function parsePosition(text: string): { isDefault: boolean; id: string } {
   return { isDefault: text.startsWith('1'), id: text.slice(1) }
 }
 
@@ -64,27 +57,64 @@ export async function readAddress(
   db: Db,
   instance: Instance,
   caller: UserCaller,
-  { storeId, addressId }: Place,
+  { storeId, addressId }: AddressRef,
 ): Promise<Answer<Address>> {
   const row = await db.one<SealedRow>(sql`
-    select ${columns}
+    select ${addressColumns}
       from addresses
      where id = ${addressId}
        and store_id = ${storeId}
        and user_id = ${caller.id}`)
   if (!row) return fail('address_not_found')
-  return { body: showAddress(row, openText(unwrapDataKey(instance.keyring, caller), row)), etag: etagOf(row.revision) }
+  return {
+    body: showAddress(row, unsealText(unwrapDataKey(instance.keyring, caller), row)),
+    etag: etagOf(row.revision),
+  }
+}
+
+export type AddressRow = {
+  id: string
+  store_id: string
+  user_id: string
+  is_default: boolean
+  country: string
+  state: string | null
+  postal_code: string | null
+  version: number
+  revision: number
+  created_at: Date
+  /** When its content last changed, which is when its version was made. */
+  updated_at: Date
+}
+export type SealedRow = AddressRow & { sealed: Buffer }
+
+export const addressColumns = sql`
+  id, store_id, user_id, is_default, country, state, postal_code, sealed, version, revision, created_at, updated_at`
+
+export function showAddress(row: AddressRow, { address, warnings, formatted }: AddressText): Address {
+  return {
+    id: row.id,
+    storeId: row.store_id,
+    userId: row.user_id,
+    ...address,
+    isDefault: row.is_default,
+    formatted,
+    warnings,
+    version: row.version,
+    createdAt: row.created_at.toISOString(),
+    updatedAt: row.updated_at.toISOString(),
+  }
 }
 
 // ---- for invoices ---------------------------------------------------------------------------------------------------
 
 type DatedRow = ContentRow & { is_default: boolean }
 
-/** Later than anything that has an end: what is there then is what is there now. */
-const NOW_AND_ON = new Date('9999-12-31T23:59:59.999Z')
+/** Later than the `until` of any version that has ended, so the version that counts now is the one found. */
+const END_OF_TIME = new Date('9999-12-31T23:59:59.999Z')
 
-function momentOf(at: string | undefined): Date {
-  return (at === undefined ? null : parseDateTime(at)) ?? NOW_AND_ON
+function asOf(at: string | undefined): Date {
+  return (at === undefined ? null : parseDateTime(at)) ?? END_OF_TIME
 }
 
 export async function listForInvoices(
@@ -94,9 +124,9 @@ export async function listForInvoices(
   query: PageParams & { userId: string; at?: string },
 ): Promise<Page<InvoiceAddress>> {
   const list = ['addresses for invoices', storeId, query.userId, query.at]
-  const window = pageWindow(instance.keyring, list, query, FIRST)
-  const after = placeFrom(window.after)
-  const at = momentOf(query.at)
+  const window = pageWindow(instance.keyring, list, query, BEFORE_ALL)
+  const after = parsePosition(window.after)
+  const at = asOf(query.at)
   const rows = await db.query<DatedRow>(sql`
     select ${contentColumns}, content.is_default
       from (select content.*,
@@ -118,18 +148,18 @@ export async function listForInvoices(
      where (content.is_default, content.address_id) < (${after.isDefault}, ${after.id})
      order by content.is_default desc, content.address_id desc
      limit ${window.limit + 1}`)
-  const key = ownersKey(instance, rows)
-  const placeOf = (row: DatedRow) => placeIn(row.is_default, row.address_id)
-  return toPage(instance.keyring, list, window, rows, placeOf, (row) => showForInvoice(row, key))
+  const key = dataKeyOf(instance, rows)
+  const positionOf = (row: DatedRow) => cursorPosition(row.is_default, row.address_id)
+  return toPage(instance.keyring, list, window, rows, positionOf, (row) => showForInvoice(row, key))
 }
 
 export async function readForInvoice(
   db: Db,
   instance: Instance,
-  { storeId, addressId }: Place,
+  { storeId, addressId }: AddressRef,
   asked: { at?: string },
 ): Promise<InvoiceAddress> {
-  const at = momentOf(asked.at)
+  const at = asOf(asked.at)
   const row = await db.one<DatedRow>(sql`
     select ${contentColumns},
            coalesce(content.address_id = (
@@ -150,9 +180,69 @@ export async function readForInvoice(
      order by content.version desc
      limit 1`)
   if (!row) return fail('address_not_found')
-  return showForInvoice(row, ownersKey(instance, [row]))
+  return showForInvoice(row, dataKeyOf(instance, [row]))
 }
 
 function showForInvoice(row: DatedRow, key: Buffer | null): InvoiceAddress {
   return { ...showContent(row, key), isDefault: row.is_default }
+}
+
+// ---- the content of an address at one time ---------------------------------------------------------------------------
+
+/** A row of `address_contents`, with the wrapped key of its user, if there still is one. */
+export type ContentRow = {
+  address_id: string
+  version: number
+  store_id: string
+  user_id: string
+  country: string
+  state: string | null
+  postal_code: string | null
+  sealed: Buffer
+  created_at: Date
+  at: Date
+  data_key: Buffer | null
+  data_key_kid: string | null
+}
+
+export const contentColumns = sql`
+  content.address_id, content.version, content.store_id, content.user_id, content.country, content.state,
+  content.postal_code, content.sealed, content.created_at, content.at, person.data_key, person.data_key_kid`
+
+export function showContent(row: ContentRow, key: Buffer | null): AddressContent {
+  const text = key && unsealText(key, { ...row, id: row.address_id })
+  return {
+    id: row.address_id,
+    storeId: row.store_id,
+    userId: row.user_id,
+    ...(text ? text.address : erasedFields(row)),
+    formatted: text?.formatted ?? [],
+    warnings: text?.warnings ?? [],
+    version: row.version,
+    createdAt: row.created_at.toISOString(),
+    updatedAt: row.at.toISOString(),
+    erased: text === null,
+  }
+}
+
+function erasedFields({ state, postal_code, country }: ContentRow) {
+  return {
+    firstName: null,
+    lastName: null,
+    company: null,
+    taxId: null,
+    addressLine1: null,
+    addressLine2: null,
+    city: null,
+    state,
+    postalCode: postal_code,
+    country,
+    phone: null,
+  }
+}
+
+/** The key of the one user whose rows these are. Null when it has been destroyed: the user was erased. */
+export function dataKeyOf(instance: Instance, [row]: ContentRow[]): Buffer | null {
+  if (!row?.data_key || row.data_key_kid === null) return null
+  return unwrapDataKey(instance.keyring, { id: row.user_id, dataKey: row.data_key, dataKeyKid: row.data_key_kid })
 }

@@ -4,8 +4,7 @@ import { PageQuery } from '../core/pagination.ts'
 import { type Route, route } from '../core/route.ts'
 import { Moment } from '../schema/fields.ts'
 import { Type } from '../schema/type.ts'
-import { changeAddress, deleteAddress } from './change.ts'
-import { createAddress, readNewAddress } from './create.ts'
+import { createAddress, parseNewAddress } from './create.ts'
 import { listAddresses, listForInvoices, readAddress, readForInvoice } from './read.ts'
 import {
   Address,
@@ -13,11 +12,14 @@ import {
   Addresses,
   AddressVersion,
   AddressVersions,
+  CheckedAddress,
+  EXAMPLE_ADDRESS,
   InvoiceAddress,
   InvoiceAddresses,
   NewAddress,
 } from './schema.ts'
-import { CheckedAddress, checkAddress } from './validate.ts'
+import { deleteAddress, updateAddress } from './update.ts'
+import { validationReport } from './validate.ts'
 import { listVersions, readVersion } from './versions.ts'
 
 const closed = { additionalProperties: false }
@@ -38,7 +40,7 @@ export const billingRoutes: Route[] = [
       description:
         'It belongs to you. It is answered in normal form, with the label as its country writes it. Your first address in a store is your default there; `isDefault: true` moves the default.',
       body: NewAddress,
-      parse: readNewAddress,
+      parse: parseNewAddress,
       returns: [201, Address],
       etag: true,
       errors: ['limit_exceeded'],
@@ -46,12 +48,8 @@ export const billingRoutes: Route[] = [
       access: 'unchanged',
       example: {
         body: {
-          firstName: 'Ada',
-          lastName: 'Lovelace',
-          addressLine1: '1 Infinite Loop',
-          city: 'Cupertino',
+          ...EXAMPLE_ADDRESS,
           state: 'California',
-          postalCode: '95014',
           country: 'United States',
           phone: '+1 (408) 555-0123',
           isDefault: true,
@@ -70,7 +68,7 @@ export const billingRoutes: Route[] = [
       description:
         'The same check as creation, and nothing is stored. What creation would answer with 422 comes as `errors` with `valid: false`, so that a form can show it; only a body that is not JSON is refused.',
       body: NewAddress,
-      parse: readNewAddress,
+      parse: parseNewAddress,
       handlesFaults: true,
       effect: 'read',
       returns: [200, CheckedAddress],
@@ -86,7 +84,7 @@ export const billingRoutes: Route[] = [
         },
       },
     },
-    async ({ body, faults }) => ({ body: checkAddress(body, faults) }),
+    async ({ body, faults }) => ({ body: validationReport(body, faults) }),
   ),
   route(
     {
@@ -132,7 +130,7 @@ export const billingRoutes: Route[] = [
       example: { body: { addressLine1: '2 Infinite Loop', addressLine2: null, isDefault: true } },
     },
     ({ db, instance, caller, params, body, ifMatch, faults }) =>
-      changeAddress(db, instance, caller, params, body, ifMatch, faults),
+      updateAddress(db, instance, caller, params, { changes: body, ifMatch, faults }),
   ),
   route(
     {

@@ -22,44 +22,46 @@ export const ADDRESS_LENGTHS = {
   phone: 40,
 } as const
 
+/** The sample of the docs, the tests and the benchmarks. */
+export const EXAMPLE_ADDRESS = {
+  firstName: 'Ada',
+  lastName: 'Lovelace',
+  addressLine1: '1 Infinite Loop',
+  city: 'Cupertino',
+  state: 'CA',
+  postalCode: '95014',
+  country: 'US',
+  phone: '+14085550123',
+}
+
 /** Text of an address: what scripts need to join letters is allowed in it. An empty one counts as left out. */
 function Text(field: keyof typeof ADDRESS_LENGTHS, options: Record<string, unknown> = {}) {
   return Line(0, ADDRESS_LENGTHS[field], { kind: 'address', ...options })
 }
 
-const given = {
-  firstName: Text('firstName'),
-  lastName: Text('lastName'),
-  company: Text('company'),
-  taxId: Text('taxId'),
-  addressLine1: Text('addressLine1', { examples: ['1 Infinite Loop'] }),
-  addressLine2: Text('addressLine2'),
-  city: Text('city'),
-  state: Text('state', {
-    description: 'Code or name; answered as the ISO 3166-2 code without its country, where there is one.',
-  }),
-  postalCode: Text('postalCode', { description: 'Answered in the spelling of its country.' }),
+/** The members that a person fills in, in their normal form. */
+const text = {
+  firstName: Nullable(Text('firstName')),
+  lastName: Nullable(Text('lastName')),
+  company: Nullable(Text('company')),
+  taxId: Nullable(Text('taxId')),
+  addressLine1: Text('addressLine1', { examples: [EXAMPLE_ADDRESS.addressLine1] }),
+  addressLine2: Nullable(Text('addressLine2')),
+  city: Nullable(Text('city')),
+  state: Nullable(
+    Text('state', {
+      description: 'Code or name; answered as the ISO 3166-2 code without its country, where there is one.',
+    }),
+  ),
+  postalCode: Nullable(Text('postalCode', { description: 'Answered in the spelling of its country.' })),
   country: Text('country', {
     description: 'ISO 3166 code of two or three letters, or a name; answered as two letters.',
   }),
-  phone: Text('phone', { description: 'With a leading plus sign; answered in E.164.', examples: ['+14085550123'] }),
+  phone: Nullable(
+    Text('phone', { description: 'With a leading plus sign; answered in E.164.', examples: [EXAMPLE_ADDRESS.phone] }),
+  ),
 }
 
-const text = {
-  firstName: Nullable(given.firstName),
-  lastName: Nullable(given.lastName),
-  company: Nullable(given.company),
-  taxId: Nullable(given.taxId),
-  addressLine1: given.addressLine1,
-  addressLine2: Nullable(given.addressLine2),
-  city: Nullable(given.city),
-  state: Nullable(given.state),
-  postalCode: Nullable(given.postalCode),
-  country: given.country,
-  phone: Nullable(given.phone),
-}
-
-/** What a person said, in its normal form. */
 export const NormalAddress = Type.Object(text, closed)
 export type NormalAddress = Static<typeof NormalAddress>
 
@@ -85,17 +87,9 @@ export const Addresses = pageOf(Address, 'Addresses')
 
 export const NewAddress = Type.Object(
   {
-    firstName: Type.Optional(Nullable(given.firstName)),
-    lastName: Type.Optional(Nullable(given.lastName)),
-    company: Type.Optional(Nullable(given.company)),
-    taxId: Type.Optional(Nullable(given.taxId)),
-    addressLine1: given.addressLine1,
-    addressLine2: Type.Optional(Nullable(given.addressLine2)),
-    city: Type.Optional(Nullable(given.city)),
-    state: Type.Optional(Nullable(given.state)),
-    postalCode: Type.Optional(Nullable(given.postalCode)),
-    country: given.country,
-    phone: Type.Optional(Nullable(given.phone)),
+    ...Type.Partial(NormalAddress).properties,
+    addressLine1: text.addressLine1,
+    country: text.country,
     isDefault: Type.Optional(
       Type.Boolean({
         description: 'The first address is the default whatever this says; `true` moves the default here.',
@@ -130,11 +124,11 @@ export type AddressChanges = Static<typeof AddressChanges>
 
 const { isDefault, ...content } = Address.properties
 
-/** What an address says, at one time. Whether it was the default then is not part of it. */
+/** The content of an address at one time. Whether it was the default then is not part of it. */
 export const AddressContent = Type.Object(
   {
     ...content,
-    addressLine1: Nullable(given.addressLine1),
+    addressLine1: Nullable(text.addressLine1),
     erased: Type.Boolean({
       description:
         'The account of its user was erased: country, state and postal code are all that is left, the rest is `null` or empty.',
@@ -162,3 +156,29 @@ export const InvoiceAddress = Type.Object(
 )
 export type InvoiceAddress = Static<typeof InvoiceAddress>
 export const InvoiceAddresses = pageOf(InvoiceAddress, 'InvoiceAddresses')
+
+const AddressFault = Type.Object(
+  {
+    pointer: Type.String({ examples: ['#/postalCode'] }),
+    code: Type.String({ examples: ['invalid_postal_code'] }),
+    detail: Type.String(),
+    example: Type.Optional(Type.String()),
+  },
+  { title: 'AddressFault', ...closed },
+)
+
+export const CheckedAddress = Type.Object(
+  {
+    valid: Type.Boolean({ description: 'Whether creation would take it.' }),
+    normalized: Nullable(
+      Type.Object(text, { description: 'As it would be stored; null when it is not valid.', ...closed }),
+    ),
+    formatted: Nullable(
+      Type.Array(Type.String(), { description: 'The label, line by line; null when it is not valid.' }),
+    ),
+    errors: Type.Array(AddressFault, { description: 'What creation would answer with 422.' }),
+    warnings: Address.properties.warnings,
+  },
+  { title: 'CheckedAddress', ...closed },
+)
+export type CheckedAddress = Static<typeof CheckedAddress>

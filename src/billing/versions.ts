@@ -1,15 +1,15 @@
-// An address as it was. Every change of content makes a version, and a version once made never changes. Its user reads
-// them while the address is there; whoever holds READ in the store reads them for ever, since an invoice may point at one.
+// The versions of an address. Every change of content makes one, and a version once made never changes. The user reads the
+// versions of an address that exists; a caller with READ in the store reads them for ever, since an invoice may point at one.
 
 import type { UserCaller } from '../core/caller.ts'
 import { fail } from '../core/errors.ts'
 import { type Page, type PageParams, pageWindow, toPage } from '../core/pagination.ts'
 import { type Db, sql } from '../db/db.ts'
 import type { Instance } from '../instance.ts'
-import { type ContentRow, contentColumns, ownersKey, type Place, showContent } from './address.ts'
+import { type AddressRef, type ContentRow, contentColumns, dataKeyOf, showContent } from './read.ts'
 import type { AddressVersion } from './schema.ts'
 
-/** The user whose own the address must be, or null for one who reads for invoices. */
+/** The user to whom the address must belong, or null for a caller who reads for invoices. */
 type Owner = UserCaller | null
 
 /** Newest first. */
@@ -17,39 +17,39 @@ export async function listVersions(
   db: Db,
   instance: Instance,
   owner: Owner,
-  place: Place,
+  ref: AddressRef,
   query: PageParams,
 ): Promise<Page<AddressVersion>> {
-  const list = ['versions', place.storeId, place.addressId, owner?.id]
-  const window = pageWindow(instance.keyring, list, query, String(LAST))
-  const rows = await findVersions(db, owner, place, { below: Number(window.after), limit: window.limit + 1 })
-  // While there is an address there is a version of it.
+  const list = ['versions', ref.storeId, ref.addressId, owner?.id]
+  const window = pageWindow(instance.keyring, list, query, String(MAX_VERSION))
+  const rows = await findVersions(db, owner, ref, { below: Number(window.after), limit: window.limit + 1 })
+  // Every address has at least one version.
   if (rows.length === 0) return fail('address_not_found')
-  const key = ownersKey(instance, rows)
-  const placeOf = (row: ContentRow) => String(row.version)
-  return toPage(instance.keyring, list, window, rows, placeOf, (row) => showVersion(row, key))
+  const key = dataKeyOf(instance, rows)
+  const positionOf = (row: ContentRow) => String(row.version)
+  return toPage(instance.keyring, list, window, rows, positionOf, (row) => showVersion(row, key))
 }
 
 export async function readVersion(
   db: Db,
   instance: Instance,
   owner: Owner,
-  place: Place & { n: string },
+  ref: AddressRef & { n: string },
 ): Promise<AddressVersion> {
-  const n = /^[1-9]\d{0,8}$/.test(place.n) ? Number(place.n) : 0
-  const [row] = await findVersions(db, owner, place, { below: n + 1, limit: 1 })
-  if (row?.version === n) return showVersion(row, ownersKey(instance, [row]))
-  const [any] = row ? [row] : await findVersions(db, owner, place, { below: LAST, limit: 1 })
-  return fail(any ? 'version_not_found' : 'address_not_found')
+  const n = /^[1-9]\d{0,8}$/.test(ref.n) ? Number(ref.n) : 0
+  const [row] = await findVersions(db, owner, ref, { below: n + 1, limit: 1 })
+  if (row?.version === n) return showVersion(row, dataKeyOf(instance, [row]))
+  const [anyVersion] = row ? [row] : await findVersions(db, owner, ref, { below: MAX_VERSION, limit: 1 })
+  return fail(anyVersion ? 'version_not_found' : 'address_not_found')
 }
 
-/** More than any address has. */
-const LAST = 2_147_483_647
+/** The largest number the column holds. */
+const MAX_VERSION = 2_147_483_647
 
 function findVersions(
   db: Db,
   owner: Owner,
-  { storeId, addressId }: Place,
+  { storeId, addressId }: AddressRef,
   { below, limit }: { below: number; limit: number },
 ): Promise<ContentRow[]> {
   const isOwn = sql`
@@ -67,7 +67,7 @@ function findVersions(
      limit ${limit}`)
 }
 
-/** Nobody but its user ever changes an address. */
+/** `by` is the address's user: no one else can change it. */
 function showVersion(row: ContentRow, key: Buffer | null): AddressVersion {
   return {
     version: row.version,

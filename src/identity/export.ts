@@ -8,8 +8,8 @@
 // The addresses are another resource's, but they are this user's: they are read here with plain SQL and opened with the
 // user's own key.
 
-import { openAddress, unwrapDataKey } from '../auth/data-key.ts'
-import type { NormalAddress } from '../billing/schema.ts'
+import { unwrapDataKey } from '../auth/data-key.ts'
+import { type SealContext, unsealText } from '../billing/sealed-text.ts'
 import type { UserCaller } from '../core/caller.ts'
 import { now } from '../core/clock.ts'
 import { fail } from '../core/errors.ts'
@@ -170,15 +170,9 @@ function readInvitations(db: Db, caller: UserCaller, below: string): Promise<Inv
      limit ${PAGE}`)
 }
 
-type Kept = { address: NormalAddress; warnings: Export['addresses'][number]['warnings']; formatted?: string[] }
-
-/** As it is kept, with its warnings and its label. (The first addresses were kept without one.) */
-function open(
-  instance: Instance,
-  caller: UserCaller,
-  row: { id: string; user_id: string; version: number; sealed: Buffer },
-) {
-  const { address, warnings, formatted = [] } = openAddress<Kept>(unwrapDataKey(instance.keyring, caller), row)
+/** As it is kept, with its warnings and its label. */
+function unsealAddress(instance: Instance, caller: UserCaller, row: SealContext & { sealed: Buffer }) {
+  const { address, warnings, formatted } = unsealText(unwrapDataKey(instance.keyring, caller), row)
   return { ...address, warnings, formatted }
 }
 
@@ -206,7 +200,7 @@ function addressesOf(db: Db, instance: Instance, caller: UserCaller) {
   return pagesOf(db, caller, read, idOf, (row) => ({
     id: row.id,
     storeId: row.store_id,
-    ...open(instance, caller, row),
+    ...unsealAddress(instance, caller, row),
     isDefault: row.is_default,
     version: row.version,
     createdAt: row.created_at.toISOString(),
@@ -232,7 +226,7 @@ function versionsOf(db: Db, instance: Instance, caller: UserCaller) {
   return pagesOf(db, caller, read, placeOf, (row) => ({
     id: row.id,
     storeId: row.store_id,
-    ...open(instance, caller, row),
+    ...unsealAddress(instance, caller, row),
     version: row.version,
     createdAt: row.created_at.toISOString(),
     from: row.at.toISOString(),

@@ -1,7 +1,7 @@
-// What becomes of an address: changed, made the default, deleted. All of it happens under the lock on its user's
-// membership, as creating one does, so that there is exactly one default at every committed moment. What the address was
-// before goes to `address_versions`, where it stays: an invoice may point at it. The lock is held for two round trips: what
-// is written travels with the commit.
+// Changing an address, making it the default, deleting it. All of it happens under the lock on its user's membership, as
+// creating one does, so that there is exactly one default at every committed moment. The content before the change goes to
+// `address_versions`, where it stays: an invoice may point at it. The lock is held for two round trips: the writes travel
+// with the commit.
 
 import { unwrapDataKey } from '../auth/data-key.ts'
 import type { UserCaller } from '../core/caller.ts'
@@ -12,48 +12,54 @@ import type { Answer } from '../core/route.ts'
 import { type Db, sql } from '../db/db.ts'
 import { newEvent, writeEventWithCommit } from '../events/write.ts'
 import type { Instance } from '../instance.ts'
-import { type AddressText, columns, openText, type Place, type SealedRow, sealText, showAddress } from './address.ts'
-import { readText } from './create.ts'
+import { parseAddress } from './create.ts'
+import { type AddressRef, addressColumns, type SealedRow, showAddress } from './read.ts'
 import { ADDRESS_LENGTHS, type Address, type AddressChanges } from './schema.ts'
+import { type AddressText, sealText, unsealText } from './sealed-text.ts'
 
 const FIELDS = Object.keys(ADDRESS_LENGTHS) as (keyof typeof ADDRESS_LENGTHS)[]
 
 // ---- change ---------------------------------------------------------------------------------------------------------
 
-/** `faults` are those the body has by itself; they are told together with what is wrong with the address it would make. */
-export async function changeAddress(
+type AddressPatch = {
+  changes: AddressChanges
+  ifMatch: string | null
+  /** The faults of the body itself, answered together with those of the address that the changes would make. */
+  faults: Fault[]
+}
+
+export async function updateAddress(
   tx: Db,
   instance: Instance,
   caller: UserCaller,
-  place: Place,
-  changes: AddressChanges,
-  ifMatch: string | null,
-  faults: Fault[],
+  ref: AddressRef,
+  { changes, ifMatch, faults }: AddressPatch,
 ): Promise<Answer<Address>> {
-  const before = await lockAddress(tx, caller, place)
+  const before = await lockAddress(tx, caller, ref)
   if (!before) return faults.length > 0 ? failInput(faults) : fail('address_not_found')
   if (faults.length === 0) checkIfMatch(ifMatch, before.revision)
-  const textBefore = openText(unwrapDataKey(instance.keyring, caller), before)
-  const text = changeText(textBefore, changes, faults)
+  const key = unwrapDataKey(instance.keyring, caller)
+  const textBefore = unsealText(key, before)
+  const text = applyChanges(textBefore, changes, faults)
   const changed = FIELDS.filter((name) => text.address[name] !== textBefore.address[name])
-  const heir = newDefault(before, changes.isDefault)
-  if (changed.length === 0 && heir === null) return answerOf(before, textBefore)
+  const nextDefault = chooseDefault(before, changes.isDefault)
+  if (changed.length === 0 && nextDefault === null) return answerOf(before, textBefore)
 
   const after = { ...before }
   if (changed.length > 0) {
     after.version += 1
     after.revision += 1
-    after.updated_at = momentAfter(before.updated_at)
-    writeContent(tx, after, text, sealText(instance, caller, before.id, after.version, text))
+    after.updated_at = monotonicTime(before.updated_at)
+    writeContent(tx, after, text, sealText(key, after, text))
   }
-  if (heir !== null) {
-    after.is_default = heir === before.id
+  if (nextDefault !== null) {
+    after.is_default = nextDefault === before.id
     after.revision += 1
-    moveDefault(tx, before, heir)
+    moveDefault(tx, before, nextDefault)
   }
-  const event = newEvent(caller, place.storeId, 'address.updated', before.id, {
-    changed: [...changed, ...(heir === null ? [] : ['isDefault'])],
-    ...(heir === null || heir === before.id ? {} : { newDefault: heir }),
+  const event = newEvent(caller, ref.storeId, 'address.updated', before.id, {
+    changed: [...changed, ...(nextDefault === null ? [] : ['isDefault'])],
+    ...(nextDefault === null || nextDefault === before.id ? {} : { newDefault: nextDefault }),
   })
   writeEventWithCommit(tx, event)
   return answerOf(after, changed.length > 0 ? text : textBefore)
@@ -63,29 +69,29 @@ function answerOf(row: SealedRow, text: AddressText): Answer<Address> {
   return { body: showAddress(row, text), etag: etagOf(row.revision) }
 }
 
-/** The whole of what it would become is checked, as if it were new. */
-function changeText(before: AddressText, { isDefault: _, ...given }: AddressChanges, faults: Fault[]): AddressText {
+/** The whole address that comes of the changes is checked, as if it were new. */
+function applyChanges(before: AddressText, { isDefault: _, ...given }: AddressChanges, faults: Fault[]): AddressText {
   const more: Fault[] = []
-  const text = Object.keys(given).length > 0 ? readText({ ...before.address, ...given }, more) : before
+  const text = Object.keys(given).length > 0 ? parseAddress({ ...before.address, ...given }, more) : before
   const told = new Set(faults.map(({ pointer }) => pointer))
   const all = [...faults, ...more.filter(({ pointer }) => !told.has(pointer))]
   return all.length > 0 ? failInput(all) : text
 }
 
-/** Who is to be the default from now on, or null when that does not change. The only address keeps it. */
-function newDefault(before: LockedRow, isDefault: boolean | undefined): string | null {
+/** The id of the address that becomes the default, or null when the default does not change. The only address keeps it. */
+function chooseDefault(before: LockedRow, isDefault: boolean | undefined): string | null {
   if (isDefault === undefined || isDefault === before.is_default) return null
   return isDefault ? before.id : before.newest_other
 }
 
-/** Each version has a moment of its own, and what comes later never has an earlier one, also when clocks disagree. */
-function momentAfter(before: Date): Date {
+/** Now, or 1 ms after `before` where this node's clock is behind: each version has a time of its own, in their order. */
+function monotonicTime(before: Date): Date {
   return new Date(Math.max(now().getTime(), before.getTime() + 1))
 }
 
 function writeContent(tx: Db, after: SealedRow, { address }: AddressText, sealed: Buffer): void {
   tx.last(sql`
-    with was as (
+    with previous as (
       insert into address_versions
              (address_id, version, store_id, user_id, country, state, postal_code, sealed, created_at, at, until)
       select id, version, store_id, user_id, country, state, postal_code, sealed, created_at, updated_at,
@@ -99,9 +105,9 @@ function writeContent(tx: Db, after: SealedRow, { address }: AddressText, sealed
      where id = ${after.id}`)
 }
 
-/** The old default gives way before the new one comes. */
-function moveDefault(tx: Db, { store_id, user_id, default_since }: LockedRow, heir: string): void {
-  const at = momentAfter(default_since)
+/** The old default is cleared first: a unique index allows one at a time. */
+function moveDefault(tx: Db, { store_id, user_id, default_since }: LockedRow, nextDefault: string): void {
+  const at = monotonicTime(default_since)
   tx.last(sql`
     with before as (
       update addresses
@@ -114,65 +120,76 @@ function moveDefault(tx: Db, { store_id, user_id, default_since }: LockedRow, he
     insert into address_defaults (store_id, user_id, address_id, since, until)
     select ${store_id}, ${user_id}, id, since, ${at}
       from before`)
-  crown(tx, heir, at)
+  makeDefault(tx, nextDefault, at)
 }
 
-function crown(tx: Db, heir: string, at: Date): void {
+function makeDefault(tx: Db, addressId: string, at: Date): void {
   tx.last(sql`
     update addresses
        set is_default = true, default_since = ${at}, revision = revision + 1
-     where id = ${heir}`)
+     where id = ${addressId}`)
 }
 
 // ---- delete ---------------------------------------------------------------------------------------------------------
 
-/** Deleting the default promotes the newest that is left. The versions stay. */
-export async function deleteAddress(tx: Db, caller: UserCaller, place: Place, ifMatch: string | null): Promise<void> {
-  const before = (await lockAddress(tx, caller, place)) ?? fail('address_not_found')
+/** Deleting the default makes the newest of the other addresses the default. The versions stay. */
+export async function deleteAddress(
+  tx: Db,
+  caller: UserCaller,
+  ref: AddressRef,
+  ifMatch: string | null,
+): Promise<void> {
+  const before = (await lockAddress(tx, caller, ref)) ?? fail('address_not_found')
   checkIfMatch(ifMatch, before.revision)
-  const at = momentAfter(
+  const at = monotonicTime(
     before.is_default && before.default_since > before.updated_at ? before.default_since : before.updated_at,
   )
-  const heir = before.is_default ? before.newest_other : null
+  const nextDefault = before.is_default ? before.newest_other : null
   tx.last(sql`
-    with gone as (
+    with deleted as (
       delete from addresses
        where id = ${before.id}
       returning *
     ), was_default as (
       insert into address_defaults (store_id, user_id, address_id, since, until)
       select store_id, user_id, id, coalesce(default_since, created_at), ${at}
-        from gone
+        from deleted
        where is_default
     )
     insert into address_versions
            (address_id, version, store_id, user_id, country, state, postal_code, sealed, created_at, at, until)
     select id, version, store_id, user_id, country, state, postal_code, sealed, created_at, updated_at, ${at}
-      from gone`)
-  if (heir !== null) crown(tx, heir, at)
-  const event = newEvent(caller, place.storeId, 'address.deleted', before.id, heir === null ? {} : { newDefault: heir })
+      from deleted`)
+  if (nextDefault !== null) makeDefault(tx, nextDefault, at)
+  const event = newEvent(
+    caller,
+    ref.storeId,
+    'address.deleted',
+    before.id,
+    nextDefault === null ? {} : { newDefault: nextDefault },
+  )
   writeEventWithCommit(tx, event)
 }
 
-// ---- what they have in common ---------------------------------------------------------------------------------------
+// ---- the lock -------------------------------------------------------------------------------------------------------
 
 type LockedRow = SealedRow & {
-  /** Since when the user's default is what it is, whichever address that is. */
+  /** Since when the user's present default, this address or another, has been the default. */
   default_since: Date
   newest_other: string | null
 }
 
-/** Null when the caller has no such address in this store, or no part in the store any more. */
-async function lockAddress(tx: Db, caller: UserCaller, { storeId, addressId }: Place): Promise<LockedRow | null> {
+/** Null when the caller has no such address in this store, or is no longer a member of it. */
+async function lockAddress(tx: Db, caller: UserCaller, { storeId, addressId }: AddressRef): Promise<LockedRow | null> {
   const locked = tx.query(sql`
     select user_id
       from members
      where store_id = ${storeId}
        and user_id = ${caller.id}
        for no key update`)
-  // Looked at under the lock: the statement leaves with the one before it, and begins when that has ended.
-  const seen = tx.one<LockedRow>(sql`
-    select ${columns},
+  // Read under the lock: this statement is sent together with the one before it, and begins when that one has ended.
+  const found = tx.one<LockedRow>(sql`
+    select ${addressColumns},
            (select other.id
               from addresses other
              where other.store_id = address.store_id
@@ -194,6 +211,6 @@ async function lockAddress(tx: Db, caller: UserCaller, { storeId, addressId }: P
                      join stores store on store.id = member.store_id and store.deleted_at is null
                     where member.store_id = address.store_id
                       and member.user_id = address.user_id)`)
-  const [, row] = await Promise.all([locked, seen])
+  const [, row] = await Promise.all([locked, found])
   return row
 }

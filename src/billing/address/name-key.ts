@@ -3,16 +3,16 @@
  * "Côte d’Ivoire", "COTE D'IVOIRE" and "cote divoire" are the same key. The generator of rules.json uses it too,
  * so that what it checks for clashes is what the lookup will see.
  */
-export function fold(text: string): string {
+export function nameKey(text: string): string {
   return /^[a-z0-9]*$/.test(text) ? text : strip(text.replaceAll('&', ' and '))
 }
 
 /** The same with German and Nordic letters written out: "Baden-Wuerttemberg", "Oesterreich", "Aarhus". */
-export function foldSpeltOut(text: string): string {
-  return fold(text.replace(/[äöüåøæ]/gi, (letter) => SPELT_OUT[letter.toLowerCase()] ?? letter))
+export function nameKeySpeltOut(text: string): string {
+  return nameKey(text.replace(/[äöüåøæ]/gi, (letter) => SPELT_OUT[letter.toLowerCase()] ?? letter))
 }
 
-/** Words that say what kind of place it is, as bareName sees them: край without its breve. */
+/** Words for the kind of place, without marks as coreName compares them: край has no breve here. */
 const KINDS = new Set(
   (
     'province prov provincia provincie provinz provinsi propinsi pcia state estado etat region regione comunidad prefecture county co contae baile comte ' +
@@ -32,7 +32,7 @@ const KINDS = new Set(
  * The key of a name without the kind of place: "Provincia di Milano" is Milano, "St. Ann Parish" Saint Ann, 東京都 is 東京,
  * "XIII Región Metropolitana de Santiago" Santiago.
  */
-export function bareName(text: string): string {
+export function coreName(text: string): string {
   const words = text
     .normalize('NFKD')
     .replace(/(?<=[ed] )l['’]/giu, '')
@@ -42,7 +42,7 @@ export function bareName(text: string): string {
     .filter((word) => word !== '' && !KINDS.has(word))
     .map((word) => SHORT[word] ?? word)
   const named = words.filter((word, at) => !/^capitale?$/.test(word) && (at > 0 || !/^[ivx]+$/.test(word)))
-  return fold((named.length > 0 ? named : words).join(' ')).replace(/(?<=..)[省市都府県縣县]$|(?<=北海)道$/u, '')
+  return nameKey((named.length > 0 ? named : words).join(' ')).replace(/(?<=..)[省市都府県縣县]$|(?<=北海)道$/u, '')
 }
 
 const SHORT: Record<string, string> = { st: 'saint', sta: 'santa', sto: 'santo' }
@@ -72,7 +72,7 @@ function strip(text: string): string {
       .toLowerCase()
       .normalize('NFKD')
       .replace(/[øłđðþßæœıəħ臺]/g, (letter) => ALONE[letter] ?? letter)
-      // The apostrophe of Uzbek and Hawaiian counts as a letter to Unicode, and as none to whoever types it.
+      // Unicode counts the apostrophes of Uzbek and Hawaiian as letters; people often leave them out.
       .replace(/[^\p{L}\p{N}]|[\u02b0-\u02ff]/gu, '')
   )
 }

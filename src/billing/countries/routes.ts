@@ -1,82 +1,54 @@
-// The rules of a country as a form needs them, from the very data that the check goes by.
+// How HTTP speaks of the rules of countries.
 
-import type { Static } from 'typebox'
-import { fail } from '../core/errors.ts'
-import { etagOfContent } from '../core/etag.ts'
-import { pageOf } from '../core/pagination.ts'
-import type { Answer } from '../core/route.ts'
-import { Type } from '../schema/type.ts'
+import { fail } from '../../core/errors.ts'
+import { etagOfContent } from '../../core/etag.ts'
+import { type Answer, type Route, route } from '../../core/route.ts'
+import { nameKey } from '../address/name-key.ts'
+import { phoneExample } from '../address/phone.ts'
 import { type CountryData, countryCodes, formatOf, needs, postalPattern, rulesOf, stateRows } from './countries.ts'
-import { fold } from './fold.ts'
-import { phoneExample } from './phone.ts'
+import { Countries, Country, type CountryField, type CountrySummary } from './schema.ts'
 
-const closed = { additionalProperties: false }
+/** The rules change with a release; a form has the new ones at most an hour later. */
+const RULES_CACHE_SECONDS = 60 * 60
 
-const summaryFields = {
-  code: Type.String({ description: 'ISO 3166-1, two letters.', examples: ['JP'] }),
-  alpha3: Type.String({ description: 'ISO 3166-1, three letters.', examples: ['JPN'] }),
-  name: Type.String({ description: 'In English.', examples: ['Japan'] }),
-  localNames: Type.Array(Type.String(), { description: 'In its own languages.', examples: [['日本']] }),
-  hasStates: Type.Boolean({ description: 'Whether it has subdivisions to choose from.' }),
-  hasPostalCode: Type.Boolean({ description: 'Whether it has postal codes.' }),
-}
-
-const CountrySummary = Type.Object(summaryFields, { title: 'CountrySummary', ...closed })
-type CountrySummary = Static<typeof CountrySummary>
-
-/** In the form of every list, though it is never cut. */
-export const Countries = pageOf(CountrySummary, 'Countries')
-type Countries = Static<typeof Countries>
-
-const CountryField = Type.Object(
-  {
-    name: Type.String({ description: 'The member of an address.', examples: ['postalCode'] }),
-    label: Type.String({ description: 'What it is called there, in English.', examples: ['ZIP code'] }),
-    required: Type.Boolean(),
-    pattern: Type.Optional(Type.String({ description: 'A regular expression for its normal form.' })),
-    example: Type.Optional(Type.String({ description: 'A value that would do.' })),
-  },
-  { title: 'CountryField', ...closed },
-)
-type CountryField = Static<typeof CountryField>
-
-const Subdivision = Type.Object(
-  {
-    code: Type.String({ description: 'What `state` is answered as.', examples: ['13'] }),
-    name: Type.String({ examples: ['Tokyo'] }),
-    localName: Type.Optional(Type.String({ examples: ['東京都'] })),
-    aliases: Type.Array(Type.String(), { description: 'What else it is called.' }),
-  },
-  { title: 'Subdivision', ...closed },
-)
-
-export const Country = Type.Object(
-  {
-    ...summaryFields,
-    fields: Type.Array(CountryField, {
-      description: 'In the order the country writes them. What is not listed may be sent, and is not needed.',
-    }),
-    requireOneOf: Type.Array(Type.Array(Type.String()), { description: 'At least one of each list must be given.' }),
-    familyNameFirst: Type.Boolean({ description: 'Whether names are written with the family name first.' }),
-    mononyms: Type.Boolean({ description: 'Whether one name is commonly a whole name.' }),
-    onlyListedStates: Type.Boolean({
-      description: 'Whether a `state` must be one of the subdivisions; elsewhere other text is kept, with a warning.',
-    }),
-    subdivisions: Type.Array(Subdivision),
-  },
-  { title: 'Country', ...closed },
-)
-export type Country = Static<typeof Country>
+export const countryRoutes: Route[] = [
+  route(
+    {
+      method: 'GET',
+      path: '/v1/countries',
+      needs: 'public',
+      summary: 'List the countries',
+      description: 'All of them in one answer, in the order of their English names.',
+      returns: [200, Countries],
+      cacheSeconds: RULES_CACHE_SECONDS,
+    },
+    () => listCountries(),
+  ),
+  route(
+    {
+      method: 'GET',
+      path: '/v1/countries/:code',
+      needs: 'public',
+      summary: 'Read the address rules of a country',
+      description:
+        'By its ISO 3166 code of two or three letters. The rules are the ones addresses are checked by: the fields in the order the country writes them, what they are called there, which are required, and the states to choose from.',
+      returns: [200, Country],
+      errors: ['country_not_found'],
+      cacheSeconds: RULES_CACHE_SECONDS,
+    },
+    ({ params }) => readCountry(params.code),
+  ),
+]
 
 let list: Answer<Countries> | null = null
 
 /** All of them, in the order of their English names. */
-export async function listCountries(): Promise<Answer<Countries>> {
+async function listCountries(): Promise<Answer<Countries>> {
   list ??= withEtag({ data: countrySummaries(), nextCursor: null })
   return list
 }
 
-export async function readCountry(code: string): Promise<Answer<Country>> {
+async function readCountry(code: string): Promise<Answer<Country>> {
   const country = showCountry(code)
   return country ? withEtag(country) : fail('country_not_found')
 }
@@ -88,7 +60,7 @@ function withEtag<Body>(body: Body): Answer<Body> {
 export function countrySummaries(): CountrySummary[] {
   return countryCodes()
     .map(summaryOf)
-    .sort((a, b) => (fold(a.name) < fold(b.name) ? -1 : 1))
+    .sort((a, b) => (nameKey(a.name) < nameKey(b.name) ? -1 : 1))
 }
 
 /** The rules of a country by its code of two or three letters, or null when there is no such code. */

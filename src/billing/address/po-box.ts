@@ -1,14 +1,25 @@
-/**
- * Whether a line of an address is a post-office box, in the words of the countries' own languages. A word stands alone
- * and not within another one: "Boxhagener Straße" is a street.
- */
-export function isPostOfficeBox(line: string, country: string | null): boolean {
-  return BOX.test(line) || (country !== null && (SHORT[country]?.test(line) ?? false))
+// Whether a line of an address is a post-office box, in the words of the countries' own languages. A word stands alone and
+// not within another one: "Boxhagener Straße" is a street.
+
+import { poBoxPattern } from '../countries/countries.ts'
+import { type Findings, type Texts, warn } from './findings.ts'
+
+export function warnOfBox(country: string | null, texts: Texts, found: Findings): void {
+  for (const field of ['addressLine1', 'addressLine2'] as const) {
+    if (texts[field] !== null && isPostOfficeBox(texts[field], country)) {
+      warn(found, field, 'po_box', 'This looks like a post-office box; parcels cannot be delivered there.')
+    }
+  }
+}
+
+/** The words known everywhere, or the country's own abbreviations: "PL 12" is a box in Finland, "Box 12" in Sweden. */
+function isPostOfficeBox(line: string, country: string | null): boolean {
+  return BOX.test(line) || (country !== null && (poBoxPattern(country)?.test(line) ?? false))
 }
 
 const alone = (words: string[]) => `(?<![\\p{L}\\p{N}])(?:${words.join('|')})(?![\\p{L}])`
 
-/** The word alone tells. Blanks and points between letters may be there or not. */
+/** Each of these words means a box by itself. Blanks and points between letters may be left out. */
 const WORDS = [
   'p\\.? ?o\\.? ?box|p\\.? ?o\\.? ?b\\.?(?= ?\\d)|g\\.? ?p\\.? ?o\\.? box|post(?:al)? (?:office )?box|locked bag|private (?:mail ?)?bag', // English
   'postfach', // German
@@ -44,34 +55,3 @@ const ANYWHERE = [
 ]
 
 const BOX = new RegExp(`${alone(WORDS)}|${ANYWHERE.join('|')}`, 'iu')
-
-const short = (words: string) => new RegExp(`(?<![\\p{L}\\p{N}])(?:${words})\\.?(?= ?\\d)`, 'iu')
-const PF = short('pf')
-const CASE = short('c\\.? ?p')
-const PREDAL = short('p\\.? ?p')
-
-/** What is a box in one country only, and before a number: "PL 12" is a box in Finland, "Box 12" in Sweden. */
-const SHORT: Record<string, RegExp> = {
-  AT: PF,
-  BA: PREDAL,
-  BR: CASE,
-  CH: short('pf|c\\.? ?p'),
-  CO: short('a\\.? ?a'),
-  CZ: short('p\\.? ?p'),
-  DE: PF,
-  FI: short('pl|pb|box'),
-  HR: PREDAL,
-  HU: PF,
-  IT: CASE,
-  LT: short('a\\/d'),
-  LV: short('a\\/k'),
-  ME: PREDAL,
-  MK: PREDAL,
-  NO: short('pb'),
-  RO: CASE,
-  RS: PREDAL,
-  SE: short('box'),
-  SI: PREDAL,
-  SK: PREDAL,
-  TR: short('p\\.? ?k'),
-}

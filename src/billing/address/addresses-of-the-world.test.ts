@@ -4,7 +4,7 @@
  */
 import { readFileSync } from 'node:fs'
 import { describe, expect, test } from 'vitest'
-import { findState } from './countries.ts'
+import { findState } from '../countries/countries.ts'
 import { normalizeAddress } from './normalize.ts'
 
 const byHand = readLines('addresses-of-the-world.txt')

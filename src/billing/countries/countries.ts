@@ -2,7 +2,7 @@
  * The countries and their address rules, as generated into rules.json. A country is prepared when it is first asked
  * for and kept: preparing all of them at the start would cost more than most processes ever need.
  */
-import { bareName, fold, foldSpeltOut } from './fold.ts'
+import { coreName, nameKey, nameKeySpeltOut } from '../address/name-key.ts'
 import data from './rules.json' with { type: 'json' }
 
 /** One country in rules.json. What is left out is empty, or has the value named here. */
@@ -15,10 +15,12 @@ export type CountryData = {
   alias?: string[]
   /** Those of A, C, S and Z that are required; AC if left out. */
   require?: string
+  /** A state will do in place of a required city: "Kowloon" is enough. */
+  cityOrState?: true
   /**
    * The label: %N names, %O company, %A lines, %C city, %S state, %Z postal code, %n a new line. Every field is in it;
-   * a small letter is one the country does not write itself, placed so that it is not lost. Left out, it is the one most
-   * countries have: `formatOf`.
+   * a small letter is one the country does not write itself, placed so that it is not lost. One without %A is what follows
+   * names, company and lines. Left out, it is the one most countries have: `formatOf`.
    */
   format?: string
   /** The label when the address is written in Latin letters, where that differs. */
@@ -28,13 +30,24 @@ export type CountryData = {
   labels?: { city?: string; state?: string; postalCode?: string }
   /** Family name first: always, or only when written in the country's own script. */
   familyFirst?: 'always' | 'local'
+  /** Names in Chinese characters or Hangul have a blank between family and given name; elsewhere they are written in one. */
+  spacedNames?: true
   /** One name is a whole name there. */
-  mononyms?: boolean
+  mononyms?: true
+  /** Its name takes an article within a sentence: in the Netherlands. */
+  article?: true
   postal?: PostalData
   /** `code;name;local name;aliases;postal prefixes`, split by `|`; aliases split by `/`, prefixes (regular expressions) by `~`. */
   states?: string
   /** Only the states listed are states; elsewhere other text is kept as it was given. */
   closed?: boolean
+  /**
+   * Where no state is given, it is found by the name of the city: for all states, or only for those listed. Left out: for
+   * all where the state is required, for none elsewhere.
+   */
+  cityStates?: 'all' | string[]
+  /** The name of the country, written as the city, stands for no state, though a state has that name too. */
+  countryAsCity?: true
   /** What the label prints for a state; the name if left out. */
   print?: 'code'
   /** Whether a postal code of another state is wrong for certain; left out, it is only unusual. */
@@ -43,6 +56,12 @@ export type CountryData = {
   borders?: Record<string, string>
   /** Postal codes that belong to a neighbour although this country's pattern has them: [pattern, country]. */
   neighbours?: [string, string][]
+  /** Abbreviations, as a regular expression, that mean a post-office box here when a number follows. */
+  poBox?: string
+  /** The neighbour whose phone numbers people have here: they get no warning. */
+  phoneOf?: string
+  /** Codes that libphonenumber has for parts of this country. */
+  phoneRegions?: string[]
 }
 
 export type PostalData = {
@@ -53,16 +72,19 @@ export type PostalData = {
   examples: string[]
   /** What people write before it and the code does not need: D-, CEP, 〒. */
   strip?: string[]
+  /** An address without one is accepted with a warning. */
+  recommended?: true
 }
 
 export type State = { code: string; name: string; localName: string | null; prefix: RegExp | null }
 
 type Prepared = {
   states: Map<string, State>
-  lookup: Map<string, State>
-  bare: Map<string, State | null>
+  byName: Map<string, State>
+  byCoreName: Map<string, State | null>
   pattern: RegExp | null
   neighbours: [RegExp, string][]
+  poBox: RegExp | null
 }
 
 const rules = data as unknown as Record<string, CountryData>
@@ -74,12 +96,12 @@ export function countryCodes(): string[] {
 
 /** The alpha-2 code for a code or name, or null. */
 export function findCountry(text: string): string | null {
-  const key = fold(text)
+  const key = nameKey(text)
   if (key === '') return null
   return names().get(key) ?? names().get(key.replace(OFFICIAL, '')) ?? null
 }
 
-/** What the official name of many a country begins with. Those it would make ambiguous are in the list as a whole. */
+/** "Republic of …" may be left out or added. Names that would be ambiguous without it stand in rules.json in full. */
 const OFFICIAL = /^(?:the)?(?:(?:republic|kingdom)of(?:the)?(?=.{4})|جمهورية|مملكة|سلطنة|دولة)?/
 
 /** The rules of a country known by its alpha-2 code. */
@@ -89,9 +111,21 @@ export function rulesOf(country: string): CountryData {
   return found
 }
 
+/** What the label of most countries begins with. */
+export const LABEL_HEAD = '%N%n%O%n%A%n'
+
 /** The label of the country, or the one that most have: postal code and city on a line. */
 export function formatOf({ format, postal }: Pick<CountryData, 'format' | 'postal'>): string {
-  return format ?? (postal ? '%N%n%O%n%A%n%Z %C%n%s' : '%N%n%O%n%A%n%z %C%n%s')
+  return wholeFormat(format ?? (postal ? '%Z %C%n%s' : '%z %C%n%s'))
+}
+
+/** The label of an address that is written in Latin letters. */
+export function latinFormatOf(rules: CountryData): string {
+  return rules.latin ? wholeFormat(rules.latin) : formatOf(rules)
+}
+
+function wholeFormat(format: string): string {
+  return format.includes('%A') ? format : LABEL_HEAD + format
 }
 
 /** Whether the country requires its city (C), state (S) or postal code (Z). */
@@ -105,10 +139,10 @@ export function stateByCode(country: string, code: string): State | null {
 
 /** The state a text names within the country, or null. "Dublin 4" and "Кемеровская область - Кузбасс" name theirs first. */
 export function findState(country: string, text: string): State | null {
-  const { lookup, bare } = prepare(country)
+  const { byName, byCoreName } = prepare(country)
   const own = text.length > 3 && text.slice(0, 3).toUpperCase() === `${country}-` ? text.slice(3) : text
   const first = own.replace(/ (?:[-–—] .*|\d+[A-Z]?)$/i, '')
-  return lookup.get(fold(own)) ?? bare.get(bareName(own)) ?? bare.get(bareName(first)) ?? null
+  return byName.get(nameKey(own)) ?? byCoreName.get(coreName(own)) ?? byCoreName.get(coreName(first)) ?? null
 }
 
 export function postalPattern(country: string): RegExp | null {
@@ -125,6 +159,21 @@ export function neighbourOf(country: string, postalCode: string): string | null 
   return prepare(country).neighbours.find(([pattern]) => pattern.test(postalCode))?.[1] ?? null
 }
 
+/** Matches the country's own abbreviations of a post-office box. */
+export function poBoxPattern(country: string): RegExp | null {
+  return prepare(country).poBox
+}
+
+let phoneRegionIndex: Map<string, string> | null = null
+
+/** The country that a region of libphonenumber belongs to: itself, as a rule. */
+export function countryOfPhoneRegion(region: string): string {
+  phoneRegionIndex ??= new Map(
+    Object.entries(rules).flatMap(([code, { phoneRegions = [] }]) => phoneRegions.map((part) => [part, code])),
+  )
+  return phoneRegionIndex.get(region) ?? region
+}
+
 let nameIndex: Map<string, string> | null = null
 
 function names(): Map<string, string> {
@@ -132,7 +181,8 @@ function names(): Map<string, string> {
   nameIndex = new Map()
   for (const [code, country] of Object.entries(rules)) {
     for (const name of [code, country.alpha3, country.name, ...(country.local ?? []), ...(country.alias ?? [])]) {
-      for (const key of [fold(name), foldSpeltOut(name), fold(name).replace(/^the/, '')]) nameIndex.set(key, code)
+      for (const key of [nameKey(name), nameKeySpeltOut(name), nameKey(name).replace(/^the/, '')])
+        nameIndex.set(key, code)
     }
   }
   return nameIndex
@@ -143,13 +193,14 @@ const prepared = new Map<string, Prepared>()
 function prepare(country: string): Prepared {
   const known = prepared.get(country)
   if (known) return known
-  const { postal, neighbours = [] } = rulesOf(country)
+  const { postal, neighbours = [], poBox } = rulesOf(country)
   const made: Prepared = {
     states: new Map(),
-    lookup: new Map(),
-    bare: new Map(),
+    byName: new Map(),
+    byCoreName: new Map(),
     pattern: postal ? new RegExp(`^(?:${patternOf(postal)})$`) : null,
     neighbours: neighbours.map(([pattern, other]) => [new RegExp(`^(?:${pattern})`), other]),
+    poBox: poBox ? new RegExp(`(?<![\\p{L}\\p{N}])(?:${poBox})\\.?(?= ?\\d)`, 'iu') : null,
   }
   const rows = stateRows(country)
   for (const { code, name, localName, prefix } of rows) {
@@ -178,23 +229,23 @@ export function stateRows(country: string): StateRow[] {
  * and the like, as far as they mean one state only. An alias that begins with = is taken as it stands: "City of London" is
  * a state, "London" is not.
  */
-function indexStates({ states, lookup, bare }: Prepared, rows: StateRow[]): void {
-  const byName = rows.flatMap(({ code, name, localName }) => [name, localName].map((text) => ({ code, text })))
-  const byAlias = rows.flatMap(({ code, aliases }) => aliases.map((text) => ({ code, text })))
-  for (const { code, text } of [...rows.map(({ code }) => ({ code, text: code })), ...byName, ...byAlias]) {
-    for (const key of [fold(text), foldSpeltOut(text)])
-      if (key !== '' && !lookup.has(key)) lookup.set(key, states.get(code) as State)
+function indexStates({ states, byName, byCoreName }: Prepared, rows: StateRow[]): void {
+  const names = rows.flatMap(({ code, name, localName }) => [name, localName].map((text) => ({ code, text })))
+  const aliases = rows.flatMap(({ code, aliases }) => aliases.map((text) => ({ code, text })))
+  for (const { code, text } of [...rows.map(({ code }) => ({ code, text: code })), ...names, ...aliases]) {
+    for (const key of [nameKey(text), nameKeySpeltOut(text)])
+      if (key !== '' && !byName.has(key)) byName.set(key, states.get(code) as State)
   }
-  for (const entries of [byName, byAlias.filter(({ text }) => !text.startsWith('='))]) {
+  for (const entries of [names, aliases.filter(({ text }) => !text.startsWith('='))]) {
     const found = new Map<string, State | null>()
     for (const { code, text } of entries) {
-      const key = bareName(text)
+      const key = coreName(text)
       found.set(
         key,
         (found.get(key)?.code ?? code) === code && found.get(key) !== null ? (states.get(code) as State) : null,
       )
     }
-    for (const [key, state] of found) if (key !== '' && !bare.has(key)) bare.set(key, state)
+    for (const [key, state] of found) if (key !== '' && !byCoreName.has(key)) byCoreName.set(key, state)
   }
 }
 

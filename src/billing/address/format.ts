@@ -2,14 +2,14 @@
  * The label of an address as its country writes it. The order comes from rules.json; a line in which nothing is left
  * is dropped, and so is the punctuation around a field that is not there.
  */
-import { type CountryData, formatOf, rulesOf, stateByCode } from './countries.ts'
-import type { NormalAddress } from './schema.ts'
+import { type CountryData, formatOf, latinFormatOf, rulesOf, stateByCode } from '../countries/countries.ts'
+import type { NormalAddress } from '../schema.ts'
 
 export function formatAddress(address: NormalAddress): string[] {
   const rules = rulesOf(address.country)
   const own = writtenInOwnScript(address)
   const fields = labelFields(address, rules, own)
-  const template = own ? formatOf(rules) : (rules.latin ?? formatOf(rules))
+  const template = own ? formatOf(rules) : latinFormatOf(rules)
   return [...template.split('%n').flatMap((line) => fillLine(line, fields)), rules.name.toUpperCase()]
 }
 
@@ -30,12 +30,12 @@ function labelFields(address: NormalAddress, rules: CountryData, own: boolean): 
   }
 }
 
-/** The family name comes first where it does in speech; Chinese and Korean names are written without a blank. */
-function nameText({ firstName, lastName, country }: NormalAddress, rules: CountryData): string | null {
+/** The family name comes first where it does in speech; there names in Chinese characters or Hangul are written in one. */
+function nameText({ firstName, lastName }: NormalAddress, rules: CountryData): string | null {
   if (firstName === null || lastName === null) return firstName ?? lastName
   const own = NOT_LATIN.test(lastName)
   if (rules.familyFirst !== 'always' && !(rules.familyFirst === 'local' && own)) return `${firstName} ${lastName}`
-  const together = country !== 'JP' && /^[\p{Script=Han}\p{Script=Hangul}]+$/u.test(lastName + firstName)
+  const together = !rules.spacedNames && /^[\p{Script=Han}\p{Script=Hangul}]+$/u.test(lastName + firstName)
   return together ? lastName + firstName : `${lastName} ${firstName}`
 }
 
@@ -53,7 +53,7 @@ function writtenInOwnScript({ addressLine1, addressLine2, city }: NormalAddress)
   return NOT_LATIN.test(`${addressLine1} ${addressLine2 ?? ''} ${city ?? ''}`)
 }
 
-/** A line may become several, as address lines are two fields under one letter, and none when it is empty. */
+/** One line of the format as lines of the label: %A gives one for each address line, and an empty line gives none. */
 function fillLine(line: string, fields: Record<string, string[]>): string[] {
   const parts = line.split(/%([NOACSZcsz])/)
   if (parts.length === 1) return line === '' ? [] : [line]
@@ -63,7 +63,8 @@ function fillLine(line: string, fields: Record<string, string[]>): string[] {
     const [first, ...more] = fields[(parts[i] as string).toUpperCase()] ?? []
     if (first === undefined) continue
     const before = parts[i - 1] as string
-    // What stands between two fields needs both; what begins a line ("CH-", "〒") belongs to the field after it.
+    // Punctuation between two fields is written when both are there; at the start of a line ("CH-", "〒") it belongs to
+    // the field after it.
     text += text !== '' || i === 1 ? before + first : first
     for (const next of more) {
       lines.push(text)

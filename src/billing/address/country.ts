@@ -1,0 +1,23 @@
+// The country of an address, by any of its names or codes.
+
+import { findCountry } from '../countries/countries.ts'
+import { type Findings, fault, type Texts } from './findings.ts'
+
+/** Its alpha-2 code, or null when there is none or it is not known. */
+export function checkCountry(texts: Texts, found: Findings): string | null {
+  if (found.bad.has('country')) return null
+  if (texts.country === null) {
+    fault(found, 'country', 'required', 'Give the country, by its name or its two-letter code.', 'US')
+    return null
+  }
+  const country = findCountry(texts.country)
+  if (!country)
+    fault(
+      found,
+      'country',
+      'unknown_country',
+      'This country is not known. Give its name in English or its two-letter code.',
+      'US',
+    )
+  return country
+}

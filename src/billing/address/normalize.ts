@@ -1,0 +1,129 @@
+/**
+ * A billing address in its normal form, or everything that is wrong with it at once. Pure: the same input gives the
+ * same answer, and the normal form given back comes out unchanged. Which rules hold is data: see countries/.
+ */
+import { needs, rulesOf } from '../countries/countries.ts'
+import { ADDRESS_LENGTHS, type NormalAddress } from '../schema.ts'
+import { checkCountry } from './country.ts'
+import {
+  type AddressFault,
+  type AddressWarning,
+  type Field,
+  type Findings,
+  fault,
+  fieldName,
+  nameInText,
+  type Texts,
+  withArticle,
+} from './findings.ts'
+import { checkPhone } from './phone.ts'
+import { warnOfBox } from './po-box.ts'
+import { checkPostalCode } from './postal-code.ts'
+import { checkState } from './state.ts'
+
+/** What the schema has passed: each member is a string, trimmed or not, or null, or absent. */
+export type AddressInput = { [Name in Field]?: string | null | undefined }
+
+export function normalizeAddress(
+  input: AddressInput,
+):
+  | { address: NormalAddress; faults: []; warnings: AddressWarning[] }
+  | { address: null; faults: AddressFault[]; warnings: AddressWarning[] } {
+  const found: Findings = { faults: [], warnings: [], bad: new Set() }
+  const texts = cleanTexts(input, found)
+  requireNameAndLine(texts, found)
+  const country = checkCountry(texts, found)
+  const state = country ? checkState(country, texts, found) : null
+  const postalCode = country ? checkPostalCode(country, texts, state, found) : null
+  if (country) requireCity(country, texts, found)
+  const phone = checkPhone(country, texts, found)
+  warnOfBox(country, texts, found)
+  if (found.faults.length > 0 || !country) return { address: null, faults: found.faults, warnings: found.warnings }
+  const { firstName, lastName, company, taxId, addressLine1, addressLine2, city } = texts
+  const address: NormalAddress = {
+    firstName,
+    lastName,
+    company,
+    taxId,
+    addressLine1: addressLine1 as string, // required above
+    addressLine2,
+    city,
+    state: state ? state.code : texts.state,
+    postalCode,
+    country,
+    phone,
+  }
+  return { address, faults: [], warnings: found.warnings }
+}
+
+/** Controls, line and paragraph separators, surrogates, noncharacters, and characters that show nothing. */
+const FORBIDDEN =
+  /[\p{Cc}\p{Cf}\p{Cs}\p{Zl}\p{Zp}\p{Noncharacter_Code_Point}]|(?!\p{Variation_Selector})\p{Default_Ignorable_Code_Point}/u
+
+/** Persian and the scripts of India write with joiners; after any other letter they only hide. */
+const JOINER_IN_PLACE =
+  /(?<=[\p{Script=Arabic}\p{Script=Syriac}\p{Script=Mongolian}\p{Script=Devanagari}\p{Script=Bengali}\p{Script=Gurmukhi}\p{Script=Gujarati}\p{Script=Oriya}\p{Script=Tamil}\p{Script=Telugu}\p{Script=Kannada}\p{Script=Malayalam}\p{Script=Sinhala}\p{Script=Khmer}\p{Script=Myanmar}\p{Script=Tibetan}])[\u200c\u200d]/gu
+
+/** Fields that hold words, so at least one letter or digit. */
+const WORDS = new Set<Field>(['firstName', 'lastName', 'company', 'addressLine1', 'addressLine2', 'city'])
+
+/** Placeholders for an empty field. A city may be called None, a town in Piedmont; Null is a family name. */
+const NO_VALUE: Partial<Record<Field, RegExp>> = {
+  addressLine1: /^(?:n\/a|none|null|nil|x{3,9})$/i,
+  addressLine2: /^(?:n\/a|none|null|nil|x{3,9})$/i,
+  city: /^(?:n\/a|x{3,9})$/i,
+  state: /^(?:n\/a|n\.a\.?|none|null|nil|x{3,9}|\p{Pd}+)$/iu,
+}
+
+const PLAIN = /^[\x21-\x7e]+(?: [\x21-\x7e]+)*$/
+
+function cleanTexts(input: AddressInput, found: Findings): Texts {
+  const texts = {} as Texts
+  for (const field of Object.keys(ADDRESS_LENGTHS) as Field[]) {
+    const given = input[field]
+    const text = given === undefined || given === null ? '' : cleanText(given)
+    texts[field] = text === '' || NO_VALUE[field]?.test(text) ? null : text
+    if (WORDS.has(field) && text !== '' && !/[\p{L}\p{N}]/u.test(text)) {
+      fault(found, field, 'invalid_characters', `${fieldName(field)} holds no letter and no digit.`)
+      continue
+    }
+    if (PLAIN.test(text) && text.length <= ADDRESS_LENGTHS[field]) continue
+    if (FORBIDDEN.test(text.replace(JOINER_IN_PLACE, ''))) {
+      fault(
+        found,
+        field,
+        'invalid_characters',
+        `${fieldName(field)} holds characters that cannot be seen or printed. Type it again without them.`,
+      )
+    } else if ([...text].length > ADDRESS_LENGTHS[field]) {
+      fault(found, field, 'too_long', `${fieldName(field)} may have at most ${ADDRESS_LENGTHS[field]} characters.`)
+    }
+  }
+  return texts
+}
+
+/** trim() would also take away a byte order mark and line separators, which are to be refused wherever they stand. */
+function cleanText(text: string): string {
+  if (PLAIN.test(text)) return text
+  const single = text.normalize('NFC').replace(/\p{Zs}+/gu, ' ')
+  return /[\ufeff\u2028\u2029]/.test(single) ? single : single.trim()
+}
+
+function requireNameAndLine(texts: Texts, found: Findings): void {
+  if (texts.firstName === null && texts.lastName === null) {
+    fault(found, 'firstName', 'name_required', 'Give a first name, a last name, or both.')
+  }
+  if (texts.addressLine1 === null)
+    fault(found, 'addressLine1', 'required', 'Give the street and number, or the post-office box.')
+}
+
+function requireCity(country: string, texts: Texts, found: Findings): void {
+  const rules = rulesOf(country)
+  if (texts.city !== null || !needs(rules, 'C') || (rules.cityOrState && texts.state !== null)) return
+  fault(
+    found,
+    'city',
+    'required',
+    `Addresses in ${nameInText(country)} need ${withArticle(rules.labels?.city ?? 'City')}.`,
+  )
+}
