@@ -106,7 +106,7 @@ async function measured(sealing: 'on' | 'off'): Promise<Measured> {
 }
 
 async function unsealed(): Promise<number> {
-  const [row] = await world.sql('select count(*)::int as n from events_waiting')
+  const [row] = await world.sql('select count(*)::int as n from unsealed_events')
   return Number(row?.n)
 }
 
@@ -120,7 +120,7 @@ function watch(): () => Promise<number> {
   let watching = true
   const done = (async () => {
     while (watching) {
-      const [row] = await world.sql('select extract(epoch from now() - min(at)) * 1000 as ms from events_waiting')
+      const [row] = await world.sql('select extract(epoch from now() - min(at)) * 1000 as ms from unsealed_events')
       most = Math.max(most, Number(row?.ms ?? 0))
       await sleep(500)
     }

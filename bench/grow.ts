@@ -62,7 +62,7 @@ async function fill(rows: number): Promise<void> {
               'key_fill' || n, '{"name":"Filled"}'
          from n
      ), remembered as (
-       insert into remembered_answers (lookup, fingerprint, once_only, status, resource_id, kid, salt, sealed, created_at)
+       insert into idempotent_responses (lookup, fingerprint, reveals_secret, status, resource_id, kid, salt, sealed, created_at)
        select sha256(('l' || n)::bytea), sha256(('f' || n)::bytea), true, 201, 'key_fill' || n, 'kid', sha256('s'),
               decode(repeat('ab', 400), 'hex'), now()
          from n
@@ -81,10 +81,10 @@ for (const subject of Object.values(SUBJECTS)) await subject()
 const small = await measure()
 process.stderr.write(`1,000 rows: ${JSON.stringify(small)}\nfilling …\n`)
 await world.sql(`delete from api_keys where id like 'key_fill%'`)
-await world.sql('alter table events disable trigger events_are_kept')
+await world.sql('alter table events disable trigger events_append_only')
 await world.sql(`delete from events where id like 'evt_fill%'`)
 await world.sql(`delete from addresses where id like 'addr_fill%'`)
-await world.sql(`delete from remembered_answers where resource_id like 'key_fill%'`)
+await world.sql(`delete from idempotent_responses where resource_id like 'key_fill%'`)
 await fill(ROWS)
 const large = await measure()
 

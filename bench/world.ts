@@ -11,7 +11,7 @@ import { newDataKey } from '../src/auth/data-key.ts'
 import { newId } from '../src/core/ids.ts'
 import { ServerKeys } from '../src/crypto/keyring.ts'
 import { mintToken, sha256 } from '../src/crypto/tokens.ts'
-import { startEmbedded } from '../src/db/embedded.ts'
+import { startEmbedded } from '../src/db/embedded/embedded.ts'
 import { migrate } from '../src/db/migrate.ts'
 
 export const CONNECTIONS = 32

@@ -1,8 +1,31 @@
--- The rest of an address's life: it changes, it goes, and what it was stays.
+-- Billing addresses, every version they had, and when each was its user's default.
 
--- What an address was, from `at` until it was changed or deleted. The content that counts now stands in `addresses`
--- alone, and comes here when its time is over: creating an address writes nothing here, and there was nothing to copy.
--- It outlives its address and its user, because an invoice may point at it.
+-- Addresses stay when their user leaves the store: an invoice may point at one.
+create table addresses (
+  id text collate "C" primary key,
+  store_id text collate "C" not null references stores on delete cascade,
+  user_id text collate "C" not null references users on delete cascade,
+  is_default boolean not null,
+  -- When it last became the default. Null: when it was created.
+  default_since timestamptz,
+  -- Readable, for tax. Everything else of an address is sealed under the user's own key.
+  country text not null,
+  state text,
+  postal_code text,
+  sealed bytea not null,
+  version int not null default 1,
+  revision int not null default 1,
+  created_at timestamptz not null,
+  updated_at timestamptz not null
+);
+create index addresses_store_user_idx on addresses (store_id, user_id, id);
+-- For a user's export, across stores, as are the other two on user_id.
+create index addresses_user_id_idx on addresses (user_id, id);
+create unique index addresses_one_default on addresses (store_id, user_id) where is_default;
+
+-- The former versions of addresses, each from `at` until the address was changed or deleted. The current version is in
+-- `addresses` alone, so that creating an address writes nothing here. A version outlives its address and its user,
+-- because an invoice may point at it.
 create table address_versions (
   address_id text collate "C" not null,
   version int not null,
@@ -13,15 +36,16 @@ create table address_versions (
   postal_code text,
   -- As it was in `addresses`: bound to the ids of address and user and to the version.
   sealed bytea not null,
-  -- When the address was made.
+  -- When the address was created.
   created_at timestamptz not null,
   at timestamptz not null,
   until timestamptz not null,
   primary key (address_id, version)
 );
-create index address_versions_of_user on address_versions (store_id, user_id, until);
+create index address_versions_store_user_idx on address_versions (store_id, user_id, until);
+create index address_versions_user_id_idx on address_versions (user_id, address_id, version);
 
--- Which address was the default, from `since` until it was another, or none.
+-- The periods in which an address was the default, once they are over.
 create table address_defaults (
   id bigint generated always as identity primary key,
   store_id text collate "C" not null references stores on delete cascade,
@@ -30,12 +54,10 @@ create table address_defaults (
   since timestamptz not null,
   until timestamptz not null
 );
-create index address_defaults_of_user on address_defaults (store_id, user_id, until);
+create index address_defaults_store_user_idx on address_defaults (store_id, user_id, until);
+create index address_defaults_user_id_idx on address_defaults (user_id, id);
 
--- When it last became the default. Null: when it was made.
-alter table addresses add column default_since timestamptz;
-
--- Every content that any address ever had. What counts now has no end yet.
+-- All versions of all addresses. The current one has no end yet.
 create view address_contents as
   select id as address_id, version, store_id, user_id, country, state, postal_code, sealed, created_at,
          updated_at as at, 'infinity'::timestamptz as until
@@ -44,7 +66,7 @@ create view address_contents as
   select address_id, version, store_id, user_id, country, state, postal_code, sealed, created_at, at, until
     from address_versions;
 
--- When each address was the default. What is the default now has no end yet.
+-- All periods in which an address was the default. The current one has no end yet.
 create view address_default_times as
   select store_id, user_id, id as address_id, coalesce(default_since, created_at) as since,
          'infinity'::timestamptz as until
@@ -54,12 +76,12 @@ create view address_default_times as
   select store_id, user_id, address_id, since, until
     from address_defaults;
 
--- A version once made never changes.
-create function refuse_change() returns trigger language plpgsql as $$
+-- For the tables whose rows are written once.
+create function reject_change() returns trigger language plpgsql as $$
 begin
   raise exception 'A row of % never changes', tg_table_name;
 end $$;
 
-create trigger address_versions_stay
+create trigger address_versions_immutable
   before update on address_versions
-  for each statement execute function refuse_change();
+  for each statement execute function reject_change();

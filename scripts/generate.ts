@@ -1,5 +1,5 @@
-// npm run generate: writes what the docs take from the code, so that it is said in one place. tests/docs.test.ts makes the
-// same in memory and compares.
+// npm run generate: writes what the docs take from the code, and the row types that the code takes from the migrations, so
+// that each is said in one place. tests/docs.test.ts and src/db/tables.test.ts make the same in memory and compare.
 
 import { spawnSync } from 'node:child_process'
 import { readFileSync, writeFileSync } from 'node:fs'
@@ -12,6 +12,7 @@ import { ERRORS } from '../src/core/errors.ts'
 import { EVENT_TYPES } from '../src/events/schema.ts'
 import { openapi } from '../src/http/openapi.ts'
 import { routes } from '../src/routes.ts'
+import { tableTypes, withMigratedDatabase } from './tables.ts'
 
 const ROOT = new URL('../', import.meta.url)
 
@@ -28,6 +29,12 @@ export function generate(): Record<string, string> {
       'address warnings': words(ADDRESS_WARNINGS),
     }),
   }
+}
+
+/** The row types, from a migrated database. */
+export async function generateTables(query: Parameters<typeof tableTypes>[0]): Promise<Record<string, string>> {
+  const path = 'src/db/tables.gen.ts'
+  return { [path]: formatted(path, await tableTypes(query)) }
 }
 
 /** The file as it is, with what stands between `<!-- name -->` and `<!-- /name -->` made anew. */
@@ -133,5 +140,7 @@ function table(head: string[], rows: string[][]): string {
     .join('\n')
 }
 
-if (process.argv[1] === fileURLToPath(import.meta.url))
-  for (const [path, text] of Object.entries(generate())) writeFileSync(new URL(path, ROOT), text)
+if (process.argv[1] === fileURLToPath(import.meta.url)) {
+  const files = { ...generate(), ...(await withMigratedDatabase(generateTables)) }
+  for (const [path, text] of Object.entries(files)) writeFileSync(new URL(path, ROOT), text)
+}

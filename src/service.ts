@@ -13,9 +13,10 @@ import { SECOND } from './core/clock.ts'
 import { newResolve, type Resolve, resolveLocally } from './core/dns.ts'
 import { newFailureReporter } from './core/failures.ts'
 import { isKeyToken } from './crypto/tokens.ts'
-import { connect, type Database } from './db/db.ts'
+import type { Database } from './db/db.ts'
 import { listen } from './db/listen.ts'
 import { migrate } from './db/migrate.ts'
+import { connect } from './db/pool.ts'
 import { EVENTS_CHANNEL, newEventNotifier } from './events/log.ts'
 import { sealAfterRestore, startSealing } from './events/seal.ts'
 import { newEventFeed } from './events/stream.ts'
@@ -79,7 +80,7 @@ async function serve(config: Config, storage: Storage, log: Logger, resolve: Res
     db,
     instance.keyring,
     (token) => isKeyToken(instance.keyPrefix, token),
-    () => notifications.heardUpTo(),
+    () => notifications.caughtUpTo(),
   )
   const eventNotifier = newEventNotifier()
   const notifications = listen(

@@ -5,9 +5,9 @@ import type { Config } from './config.ts'
 import { type Keyring, newKeyring } from './crypto/keyring.ts'
 import { readOrCreateSecret, readPreviousSecret, secretFileExists } from './crypto/secret-file.ts'
 import type { Connection } from './db/db.ts'
-import { borrowEmbedded, startEmbedded } from './db/embedded.ts'
-import { hasEmbedded } from './db/embedded-place.ts'
-import { lookInto } from './db/migrate.ts'
+import { hasEmbedded } from './db/embedded/cluster.ts'
+import { joinEmbedded, startEmbedded } from './db/embedded/embedded.ts'
+import { inspectDatabase } from './db/migrate.ts'
 
 export type Storage = {
   connection: Connection
@@ -26,7 +26,7 @@ export function openStorage(config: Config, say: Say): Promise<Storage> {
 
 /** For the operator's commands, also beside a running service. */
 export function joinStorage(config: Config, say: Say): Promise<Storage> {
-  return storage(config, () => borrowEmbedded(config.DATA_DIR, say))
+  return storage(config, () => joinEmbedded(config.DATA_DIR, say))
 }
 
 /** False where opening the storage would create an empty one. */
@@ -47,7 +47,7 @@ async function storage(config: Config, embedded: () => ReturnType<typeof startEm
   const { connection, dataDir, stop } = await embedded()
   try {
     // With a new secret no existing key would work and no existing address could be read.
-    if (!given && !secretFileExists(dataDir) && (await lookInto(connection)) === 'used')
+    if (!given && !secretFileExists(dataDir) && (await inspectDatabase(connection)) === 'in use')
       throw new Error(
         `The secret of this database, server-secret, is missing in ${dataDir}: put it back from a backup.`,
       )

@@ -21,15 +21,9 @@ import { createInterface } from 'node:readline'
 import { setTimeout as sleep } from 'node:timers/promises'
 import pg from 'pg'
 import { afterEach, expect, test } from 'vitest'
-import {
-  AlreadyRunning,
-  borrowEmbedded,
-  type Embedded,
-  hasEmbedded,
-  NoEmbeddedPostgres,
-  startEmbedded,
-} from '../src/db/embedded.ts'
-import { type Ground, installedGround } from '../src/db/embedded-binaries.ts'
+import { findInstallation, type Installation, NoEmbeddedPostgres } from '../src/db/embedded/binaries.ts'
+import { hasEmbedded } from '../src/db/embedded/cluster.ts'
+import { AlreadyRunning, type Embedded, joinEmbedded, startEmbedded } from '../src/db/embedded/embedded.ts'
 import { isAlive, postmasters, serverProcesses } from './processes.ts'
 
 const isRoot = process.getuid?.() === 0
@@ -87,20 +81,23 @@ test.runIf(isRoot)(
     const top = folder()
     const roots = join(top, 'root')
     mkdirSync(roots, { mode: 0o700 })
-    const ground = { packageRoot: copyOfPackage(join(roots, 'package')), elsewhere: join(top, 'var/lib/storekeeper') }
+    const installation = {
+      packageRoot: copyOfPackage(join(roots, 'package')),
+      rootDataHome: join(top, 'var/lib/storekeeper'),
+    }
     const data = join(roots, 'checkout/data')
     const said: string[] = []
-    const first = await startEmbedded(data, (line) => said.push(line), ground)
-    expect(first.dataDir.startsWith(`${ground.elsewhere}/`)).toBe(true)
+    const first = await startEmbedded(data, (line) => said.push(line), installation)
+    expect(first.dataDir.startsWith(`${installation.rootDataHome}/`)).toBe(true)
     expect(said[0]).toContain(first.dataDir)
-    expect([modeOf(roots), modeOf(first.dataDir), modeOf(ground.elsewhere)]).toEqual([0o700, 0o700, 0o755])
+    expect([modeOf(roots), modeOf(first.dataDir), modeOf(installation.rootDataHome)]).toEqual([0o700, 0o700, 0o755])
     expect(existsSync(data)).toBe(false)
-    expect([await hasEmbedded(data, ground), await hasEmbedded(`${data}2`, ground)]).toEqual([true, false])
+    expect([await hasEmbedded(data, installation), await hasEmbedded(`${data}2`, installation)]).toEqual([true, false])
     await query(first, 'create table notes as select 1 as n')
     await first.stop()
 
     chmodSync(roots, 0o755) // the database stays where it is
-    const second = await startEmbedded(data, quiet, ground)
+    const second = await startEmbedded(data, quiet, installation)
     expect(second.dataDir).toBe(first.dataDir)
     expect(await query(second, 'select n from notes')).toEqual([{ n: 1 }])
     await second.stop()
@@ -144,7 +141,10 @@ test('an ordinary user with install scripts off and a package it cannot write', 
   chmodSync(join(packageRoot, 'native/lib'), 0o555)
   mkdirSync(join(top, 'data'))
   if (isRoot) chownSync(join(top, 'data'), nobody().uid, nobody().gid)
-  const running = await service(join(top, 'data'), { as: nobody(), ground: { packageRoot, elsewhere: '/nowhere' } })
+  const running = await service(join(top, 'data'), {
+    as: nobody(),
+    installation: { packageRoot, rootDataHome: '/nowhere' },
+  })
   expect(await query(running, 'select 1 as n')).toEqual([{ n: 1 }])
   expect(readdirSync(join(top, 'data'))).toContain(`binaries-${versionOf(packageRoot)}`)
   await running.terminate()
@@ -156,7 +156,7 @@ test('with install scripts off, the links between the libraries are made at firs
   const packageRoot = copyOfPackage(join(top, 'package'))
   const links = linksOf(packageRoot)
   expect(links.filter((link) => existsSync(link))).toEqual([])
-  const embedded = await startEmbedded(join(top, 'data'), quiet, { ...installedGround(), packageRoot })
+  const embedded = await startEmbedded(join(top, 'data'), quiet, { ...findInstallation(), packageRoot })
   expect(links.filter((link) => !lstatSync(link).isSymbolicLink())).toEqual([])
   expect(await query(embedded, 'select 1 as n')).toEqual([{ n: 1 }])
   await embedded.stop()
@@ -289,9 +289,9 @@ test('a path too long for a socket, with a space, a comma and a quote in it', as
   folders.push(socketDir)
   expect(first.dataDir).toBe(data)
   expect(modeOf(socketDir)).toBe(0o700)
-  const borrowed = await borrowEmbedded(data, quiet)
-  expect(borrowed.connection).toEqual(first.connection)
-  await borrowed.stop()
+  const joined = await joinEmbedded(data, quiet)
+  expect(joined.connection).toEqual(first.connection)
+  await joined.stop()
   await first.stop()
 
   if (!isRoot) return
@@ -304,14 +304,14 @@ test('a path too long for a socket, with a space, a comma and a quote in it', as
 
 test('a command borrows the server of a running service, or has one for the moment', async () => {
   const data = join(folder(), 'data')
-  const alone = await borrowEmbedded(data, quiet)
+  const alone = await joinEmbedded(data, quiet)
   expect(await query(alone, 'select 1 as n')).toEqual([{ n: 1 }])
   await alone.stop()
   expect(serverProcesses(data)).toEqual([])
 
   const running = await startEmbedded(data, quiet)
   const servers = postmasters(data)
-  const beside = await borrowEmbedded(data, quiet)
+  const beside = await joinEmbedded(data, quiet)
   expect(postmasters(data)).toEqual(servers)
   await beside.stop()
   expect(await query(running, 'select 1 as n')).toEqual([{ n: 1 }])
@@ -321,12 +321,12 @@ test('a command borrows the server of a running service, or has one for the mome
 
 test('whoever leaves last turns the server off', async () => {
   const data = join(folder(), 'data')
-  const command = await borrowEmbedded(data, quiet)
+  const command = await joinEmbedded(data, quiet)
   const running = await startEmbedded(data, quiet) // takes the command's server over
   await command.stop()
   expect(await query(running, 'select 1 as n')).toEqual([{ n: 1 }])
 
-  const another = await borrowEmbedded(data, quiet)
+  const another = await joinEmbedded(data, quiet)
   await running.stop()
   expect(await query(another, 'select 1 as n')).toEqual([{ n: 1 }])
   await another.stop()
@@ -346,7 +346,7 @@ test('where PostgreSQL cannot run, one sentence says so and names DATABASE_URL',
   const top = folder()
   const packageRoot = join(top, 'package')
   mkdirSync(join(packageRoot, 'native/bin'), { recursive: true })
-  const start = () => startEmbedded(join(top, 'data'), quiet, { packageRoot, elsewhere: join(top, 'elsewhere') })
+  const start = () => startEmbedded(join(top, 'data'), quiet, { packageRoot, rootDataHome: join(top, 'elsewhere') })
   await expect(start()).rejects.toThrow(NoEmbeddedPostgres)
   // As on musl: the file is there, but not the program that would load it.
   writeFileSync(join(packageRoot, 'native/bin/postgres'), '#!/lib/ld-nowhere.so\n', { mode: 0o755 })
@@ -382,7 +382,7 @@ function folder(): string {
 
 /** The package as npm unpacks it, before its install script. */
 function copyOfPackage(packageRoot: string): string {
-  const { packageRoot: installed } = installedGround()
+  const { packageRoot: installed } = findInstallation()
   const links = linksOf(installed)
   cpSync(installed, packageRoot, { recursive: true, filter: (path) => !links.includes(path) && !path.endsWith('.a') })
   return packageRoot
@@ -418,20 +418,20 @@ function canRead(account: Account, path: string): boolean {
   }
 }
 
-type Options = { as?: Account; ground?: Ground }
+type Options = { as?: Account; installation?: Installation }
 
-function launchService(data: string, { as, ground }: Options = {}) {
+function launchService(data: string, { as, installation }: Options = {}) {
   const code = `
-    import { startEmbedded } from ${JSON.stringify(join(repository, 'src/db/embedded.ts'))}
-    const [data, ground] = JSON.parse(process.env.START)
+    import { startEmbedded } from ${JSON.stringify(join(repository, 'src/db/embedded/embedded.ts'))}
+    const [data, installation] = JSON.parse(process.env.START)
     process.on('SIGTERM', () => embedded?.stop().then(() => process.exit(0)))
-    const embedded = await startEmbedded(data, (line) => console.log(line), ground ?? undefined)
+    const embedded = await startEmbedded(data, (line) => console.log(line), installation ?? undefined)
       .catch((error) => console.log('failed ' + error.name + ': ' + error.message))
     if (embedded) console.log('up ' + JSON.stringify(embedded))`
   const child = spawn(process.execPath, ['--import', 'tsx', '--input-type=module', '-e', code], {
     ...(isRoot ? as : {}),
     cwd: repository,
-    env: { PATH: process.env.PATH, TSX_DISABLE_CACHE: '1', START: JSON.stringify([data, ground]) },
+    env: { PATH: process.env.PATH, TSX_DISABLE_CACHE: '1', START: JSON.stringify([data, installation]) },
     stdio: ['ignore', 'pipe', 'inherit'],
   })
   children.push(child)

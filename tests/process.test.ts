@@ -22,7 +22,7 @@ import { createInterface } from 'node:readline'
 import { setTimeout as sleep } from 'node:timers/promises'
 import pg from 'pg'
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest'
-import { borrowEmbedded } from '../src/db/embedded.ts'
+import { joinEmbedded } from '../src/db/embedded/embedded.ts'
 import { isAlive, listProcesses, postmasters, serverProcesses } from './processes.ts'
 import { type Api, apiAt, NEW_ADDRESS, NEW_KEY, type Person } from './shop.ts'
 
@@ -459,7 +459,7 @@ function startLoad(shop: Opened, clients: number) {
 
 /** Everything acknowledged against everything there: by the API, and in the database itself. */
 async function checkBooks(service: Started, shop: Opened, made: Made[]) {
-  const database = await borrowEmbedded(service.data, () => {})
+  const database = await joinEmbedded(service.data, () => {})
   const session = new pg.Client(database.connection)
   await session.connect()
   try {

@@ -10,7 +10,7 @@ import { readConfig } from '../src/config.ts'
 import { newId } from '../src/core/ids.ts'
 import { ServerKeys } from '../src/crypto/keyring.ts'
 import { mintToken, sha256 } from '../src/crypto/tokens.ts'
-import { connect } from '../src/db/db.ts'
+import { connect } from '../src/db/pool.ts'
 import { sealAll } from '../src/events/seal.ts'
 import { startService } from '../src/service.ts'
 import { receiver } from './receiver.ts'
@@ -103,7 +103,7 @@ test('sealing an event reads that event, among thousands that are sealed', async
   await db.close()
   const after = await rowsRead(here)
   // By a connection that may read a table whole, and so only now.
-  expect(await sql('select from events_waiting')).toEqual([])
+  expect(await sql('select from unsealed_events')).toEqual([])
   const tooMany = Object.entries(after).filter(([table, rows]) => rows - (before[table] ?? 0) > AT_ONCE * MAX_ROWS)
   expect(tooMany).toEqual([])
 })
@@ -229,11 +229,11 @@ async function crowd({ sql, store, service, serverSecret, serviceToken }: Shop):
          from one cross join unnest(array[webhook, $4]) as webhook_id
         where webhook_id <> $4 or webhook <> $4
      )
-     insert into remembered_answers (lookup, fingerprint, once_only, status, kid, created_at)
+     insert into idempotent_responses (lookup, fingerprint, reveals_secret, status, kid, created_at)
      select sha256(session::bytea), '', false, 201, $3, now() from one`,
     [JSON.stringify(folk), store.id, server.kid, folk[0]?.webhook],
   )
-  await vi.waitFor(async () => expect(await sql('select from events_waiting')).toEqual([]), 10_000)
+  await vi.waitFor(async () => expect(await sql('select from unsealed_events')).toEqual([]), 10_000)
   // Nobody else reads while we count, and what was read so far is counted.
   await service.close(0)
   return {

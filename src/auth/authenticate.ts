@@ -4,11 +4,12 @@
 import type { Caller, UserCaller } from '../core/caller.ts'
 import { addMs, ago, DAY, HOUR, now } from '../core/clock.ts'
 import { fail } from '../core/errors.ts'
-import { inCatalogueOrder, type Permission, permissionsOf, type Role } from '../core/permissions.ts'
+import { inCatalogueOrder, permissionsOf } from '../core/permissions.ts'
 import { sha256 } from '../crypto/tokens.ts'
-import type { Batch } from '../db/batch.ts'
-import { type Db, sql } from '../db/db.ts'
+import type { Batch, Db } from '../db/db.ts'
 import { recordset } from '../db/recordset.ts'
+import { sql } from '../db/sql.ts'
+import type { MembersRow, ServiceTokensRow, SessionsRow, StoresRow, UsersRow } from '../db/tables.gen.ts'
 import type { Instance } from '../instance.ts'
 import type { CallerCache } from './caller-cache.ts'
 import type { Credential } from './credential.ts'
@@ -31,20 +32,21 @@ type CallerLookup = {
 }
 
 export type CallerRow = {
-  session_id: string | null
-  session_used_at: Date
-  session_expires_at: Date
-  service_id: string | null
-  service_name: string
-  user_id: string | null
-  email: string | null
-  user_name: string | null
-  user_created_at: Date
-  data_key: Buffer
-  data_key_kid: string
-  member_store_id: string | null
-  role: Role
-  member_permissions: Permission[] | null
+  session_id: SessionsRow['id'] | null
+  session_used_at: SessionsRow['last_used_at']
+  session_expires_at: SessionsRow['expires_at']
+  service_id: ServiceTokensRow['id'] | null
+  service_name: ServiceTokensRow['name']
+  user_id: UsersRow['id'] | null
+  email: UsersRow['email']
+  user_name: UsersRow['name']
+  user_created_at: UsersRow['created_at']
+  /** A user who was not erased has both. */
+  data_key: NonNullable<UsersRow['data_key']>
+  data_key_kid: NonNullable<UsersRow['data_key_kid']>
+  member_store_id: StoresRow['id'] | null
+  role: MembersRow['role']
+  member_permissions: MembersRow['permissions']
   member_version: string
 }
 

@@ -3,7 +3,9 @@
 
 import { now } from '../core/clock.ts'
 import { newId } from '../core/ids.ts'
-import { type Db, sql } from '../db/db.ts'
+import type { Db } from '../db/db.ts'
+import { sql } from '../db/sql.ts'
+import type { UsersRow } from '../db/tables.gen.ts'
 import { newEvent, writeEvents } from '../events/write.ts'
 import type { Instance } from '../instance.ts'
 import { newDataKey } from './data-key.ts'
@@ -36,7 +38,7 @@ export function evictFederatedUser(instance: Instance, userId: string | null): v
 }
 
 async function findFederatedUser(db: Db, issuer: string, subject: string): Promise<string | null> {
-  const user = await db.one<{ id: string }>(sql`
+  const user = await db.one<Pick<UsersRow, 'id'>>(sql`
     select id
       from users
      where issuer = ${issuer}

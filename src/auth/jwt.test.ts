@@ -349,7 +349,7 @@ test('409: behind an Idempotency-Key that can be guessed a secret is not shown a
   expect(told(again)).toMatchObject({ code: 'secret_no_longer_available', resource: { id: made.body.id } })
   expect(again.text).not.toContain(made.body.key)
   expect(await sql('select id from api_keys')).toEqual([{ id: made.body.id }])
-  expect(await sql('select salt, sealed from remembered_answers where once_only')).toEqual([
+  expect(await sql('select salt, sealed from idempotent_responses where reveals_secret')).toEqual([
     { salt: null, sealed: null },
   ])
 })

@@ -16,9 +16,9 @@
 import { nowMs } from '../core/clock.ts'
 import type { Keyring } from '../crypto/keyring.ts'
 import { sha256 } from '../crypto/tokens.ts'
-import type { Batch } from '../db/batch.ts'
-import { type Db, sql } from '../db/db.ts'
+import type { Batch, Db } from '../db/db.ts'
 import { columnList, recordset } from '../db/recordset.ts'
+import { sql } from '../db/sql.ts'
 import { type KeyRow, SETTING_COLUMNS, type SettingColumn } from '../keys/columns.ts'
 import type { Verdict } from '../keys/schema.ts'
 

@@ -4,7 +4,8 @@
 import type { UserCaller } from '../core/caller.ts'
 import { ago, MINUTE } from '../core/clock.ts'
 import { fail } from '../core/errors.ts'
-import { type Db, sql } from '../db/db.ts'
+import type { Db } from '../db/db.ts'
+import { sql } from '../db/sql.ts'
 
 export const RECENT_SIGN_IN_MS = 10 * MINUTE
 

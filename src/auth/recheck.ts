@@ -7,7 +7,8 @@
 // writing its last use (keys/usage.ts) must not wait for us.
 
 import type { Manager, UserCaller } from '../core/caller.ts'
-import { type Db, sql } from '../db/db.ts'
+import type { Db } from '../db/db.ts'
+import { sql } from '../db/sql.ts'
 
 /** Thrown when the caller's rights have changed since authentication. */
 export class CallerChanged extends Error {}

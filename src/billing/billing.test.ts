@@ -306,7 +306,7 @@ test('at rest the personal text is sealed, and bound to its row', async () => {
   const rows = [
     ...(await sql('select * from addresses')),
     ...(await sql('select * from events')),
-    ...(await sql('select * from remembered_answers')),
+    ...(await sql('select * from idempotent_responses')),
   ]
   const dump = rows
     .flatMap((row) => Object.values(row))

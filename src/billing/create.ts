@@ -11,9 +11,9 @@ import { type Fault, fail } from '../core/errors.ts'
 import { etagOf } from '../core/etag.ts'
 import { newId } from '../core/ids.ts'
 import type { Answer, Idempotency, StoredResponse } from '../core/route.ts'
-import type { Batch } from '../db/batch.ts'
-import { type Db, sql } from '../db/db.ts'
-import { violated } from '../db/faults.ts'
+import type { Batch, Db } from '../db/db.ts'
+import { violatedConstraint } from '../db/errors.ts'
+import { sql } from '../db/sql.ts'
 import { type EventRow, newEvent } from '../events/write.ts'
 import { AlreadyAnswered } from '../idempotency/idempotency.ts'
 import type { Instance } from '../instance.ts'
@@ -76,7 +76,7 @@ export async function createAddress(
     })
     .catch((error) => {
       // Another request with the same Idempotency-Key, in another batch or on another node, committed first.
-      throw violated(error) === 'remembered_answers_pkey' ? new AlreadyAnswered() : error
+      throw violatedConstraint(error) === 'idempotent_responses_pkey' ? new AlreadyAnswered() : error
     })
   switch (outcome) {
     case 'created':
@@ -153,7 +153,7 @@ async function lockStates(tx: Db, inserts: Insert[]): Promise<LockedState[]> {
              where store_id = wanted.store_id
                and user_id = wanted.user_id) as kept,
            (select true
-              from remembered_answers
+              from idempotent_responses
              where lookup = decode(wanted.lookup, 'hex')) is not null as answered
       from rows from (json_to_recordset(${wanted}) as (store_id text, user_id text, lookup text))
            with ordinality as wanted(store_id, user_id, lookup, n)
@@ -229,7 +229,7 @@ function toInsertRows(inserts: Insert[], decisions: Decision[]): object[] {
 
 function writeAddresses(tx: Db, rows: object[]): void {
   if (rows.length === 0) return
-  tx.last(sql`
+  tx.withCommit(sql`
     with created as (
       select *
         from json_to_recordset(${JSON.stringify(rows)})
@@ -272,8 +272,8 @@ function writeAddresses(tx: Db, rows: object[]): void {
       select event_id, store_id, 'address.created', created_at, event_actor, id, event_data
         from created
     )
-    insert into remembered_answers
-           (lookup, fingerprint, once_only, status, resource_id, kid, salt, sealed, created_at)
+    insert into idempotent_responses
+           (lookup, fingerprint, reveals_secret, status, resource_id, kid, salt, sealed, created_at)
     select decode(lookup, 'hex'), decode(fingerprint, 'hex'), false, status, id, kid, decode(salt, 'hex'),
            decode(answer, 'hex'), answered_at
       from created

@@ -9,7 +9,8 @@ import { now } from '../core/clock.ts'
 import { type Fault, fail, failInput } from '../core/errors.ts'
 import { checkIfMatch, etagOf } from '../core/etag.ts'
 import type { Answer } from '../core/route.ts'
-import { type Db, sql } from '../db/db.ts'
+import type { Db } from '../db/db.ts'
+import { sql } from '../db/sql.ts'
 import { newEvent, writeEventWithCommit } from '../events/write.ts'
 import type { Instance } from '../instance.ts'
 import { parseAddress } from './create.ts'
@@ -90,7 +91,7 @@ function monotonicTime(before: Date): Date {
 }
 
 function writeContent(tx: Db, after: SealedRow, { address }: AddressText, sealed: Buffer): void {
-  tx.last(sql`
+  tx.withCommit(sql`
     with previous as (
       insert into address_versions
              (address_id, version, store_id, user_id, country, state, postal_code, sealed, created_at, at, until)
@@ -108,7 +109,7 @@ function writeContent(tx: Db, after: SealedRow, { address }: AddressText, sealed
 /** The old default is cleared first: a unique index allows one at a time. */
 function moveDefault(tx: Db, { store_id, user_id, default_since }: LockedRow, nextDefault: string): void {
   const at = monotonicTime(default_since)
-  tx.last(sql`
+  tx.withCommit(sql`
     with before as (
       update addresses
          set is_default = false, revision = revision + 1
@@ -124,7 +125,7 @@ function moveDefault(tx: Db, { store_id, user_id, default_since }: LockedRow, ne
 }
 
 function makeDefault(tx: Db, addressId: string, at: Date): void {
-  tx.last(sql`
+  tx.withCommit(sql`
     update addresses
        set is_default = true, default_since = ${at}, revision = revision + 1
      where id = ${addressId}`)
@@ -145,7 +146,7 @@ export async function deleteAddress(
     before.is_default && before.default_since > before.updated_at ? before.default_since : before.updated_at,
   )
   const nextDefault = before.is_default ? before.newest_other : null
-  tx.last(sql`
+  tx.withCommit(sql`
     with deleted as (
       delete from addresses
        where id = ${before.id}

@@ -88,7 +88,7 @@ test('at rest what an address was is sealed as what it is, and opens in its own 
       expect(all.join('\n')).not.toContain(word)
     expect([row.country, row.state, row.postal_code]).toEqual(['US', 'CA', '95014'])
   }
-  await sql('alter table address_versions disable trigger address_versions_stay')
+  await sql('alter table address_versions disable trigger address_versions_immutable')
   await sql(`update address_versions set sealed = $1 where address_id = $2`, [rows[1].sealed, other])
   const moved = await api.get(`/v1/user/store/${store.id}/billing/${other}/versions/1`, as(owner))
   expect([moved.status, moved.text.includes('Lovelace')]).toEqual([500, false])

@@ -141,7 +141,7 @@ test('a change of the secret from end to end: what was written moves, and the ol
   await until(async () => (await kids(world, 'api_keys', 'hash_kid'))[KID] === 3)
 
   // What a day keeps goes by itself.
-  await sql(`update remembered_answers set created_at = created_at - interval '25 hours'`)
+  await sql(`update idempotent_responses set created_at = created_at - interval '25 hours'`)
   const done = await run(env, 'status')
   expect(done.printed).toEqual(['users 0', 'keys 0', 'remembered answers 0', 'webhooks 0'])
   expect(done.said.join()).toContain('you may take SERVER_SECRET_PREVIOUS out of the settings')

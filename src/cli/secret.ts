@@ -7,7 +7,8 @@ import { rewrapDataKey } from '../auth/data-key.ts'
 import { addMs, ago, DAY, now } from '../core/clock.ts'
 import type { Keyring } from '../crypto/keyring.ts'
 import { deletePreviousSecret, rotateSecretFile } from '../crypto/secret-file.ts'
-import { type Db, type Sql, sql } from '../db/db.ts'
+import type { Db } from '../db/db.ts'
+import { type Sql, sql } from '../db/sql.ts'
 import { resealSecret } from '../webhooks/signature.ts'
 import type { InterruptFlag } from './interrupt.ts'
 import type { Io } from './io.ts'
@@ -284,7 +285,7 @@ function printStatus(left: Left, { previous }: Keyring, secretDir: string | null
 async function countLeft(db: Db, { current }: Keyring): Promise<Left> {
   const answers = await db.one<{ count: number; last: Date | null }>(sql`
     select count(*)::int as count, max(created_at) as last
-      from remembered_answers
+      from idempotent_responses
      where kid <> ${current.kid}
        and created_at > ${ago(DAY)}`)
   return {

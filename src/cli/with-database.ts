@@ -2,8 +2,9 @@
 
 import { resolve } from 'node:path'
 import { type Config, readConfig } from '../config.ts'
-import { connect, type Db } from '../db/db.ts'
-import { lookInto, migrate } from '../db/migrate.ts'
+import type { Db } from '../db/db.ts'
+import { inspectDatabase, migrate } from '../db/migrate.ts'
+import { connect } from '../db/pool.ts'
 import { joinStorage, openStorage, type Storage, storageExists } from '../storage.ts'
 import type { Io } from './io.ts'
 
@@ -21,7 +22,7 @@ export async function withDatabase(
   if (!first && !(await storageExists(config))) throw notThere(`There is no database in ${resolve(config.DATA_DIR)}.`)
   const storage = await (alone ? openStorage : joinStorage)(config, io.say)
   try {
-    if (!first && (await lookInto(storage.connection)) === 'not ours')
+    if (!first && (await inspectDatabase(storage.connection)) === 'foreign')
       throw notThere('There is nothing of Storekeeper in this database.')
     await migrate(storage.connection, io.say)
     const db = connect(storage.connection)

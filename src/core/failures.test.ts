@@ -3,7 +3,7 @@ import { shop } from '../../tests/shop.ts'
 
 test('sealing that fails is counted each time, and logged once, without what it was about', async () => {
   const { api, sql, logs } = await shop()
-  await sql('alter table event_mark rename to event_mark_away')
+  await sql('alter table event_watermark rename to event_watermark_away')
   const failures = async () => {
     const { text } = await api.get('/metrics')
     return Number(/^storekeeper_background_failures_total\{work="sealing"\} (\d+)$/m.exec(text)?.[1] ?? 0)
@@ -19,5 +19,5 @@ test('sealing that fails is counted each time, and logged once, without what it 
       err: expect.not.objectContaining({ message: expect.anything() }),
     }),
   ])
-  await sql('alter table event_mark_away rename to event_mark')
+  await sql('alter table event_watermark_away rename to event_watermark')
 })

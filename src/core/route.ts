@@ -47,7 +47,7 @@ export type Idempotency = {
 export type StoredResponse = {
   lookup: string
   fingerprint: string
-  once_only: boolean
+  reveals_secret: boolean
   status: number
   resource_id: string | null
   kid: string

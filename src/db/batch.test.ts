@@ -4,8 +4,9 @@ import { expect, onTestFinished, test } from 'vitest'
 import { newDatabase } from '../../tests/shop.ts'
 import { wireTo } from '../../tests/wire.ts'
 import { Failure } from '../core/errors.ts'
-import type { Batch } from './batch.ts'
-import { connect, type Database, type Db, sql } from './db.ts'
+import type { Batch, Database, Db } from './db.ts'
+import { connect } from './pool.ts'
+import { sql } from './sql.ts'
 
 test('a lone request leaves with its turn of the event loop, and waits for nobody', async () => {
   const { db, insert, sizes } = await world()

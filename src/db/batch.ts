@@ -1,21 +1,19 @@
-// Requests that wait for the database anyway share one statement and one commit. While a batch is on its way the next one
-// collects; there is no timer: a lone request leaves with the turn of the event loop it came in. A batch that is held up,
-// by a lock perhaps, does not hold up the rest: after a moment the next one leaves beside it. Behind an HTTP server the
+// Requests that wait for the database anyway share one statement and one commit. While a batch is in flight the next one
+// collects; there is no timer: a lone request is sent with the turn of the event loop it came in. A batch that is stalled,
+// by a lock perhaps, does not stall the rest: after a moment the next one is sent beside it. Behind an HTTP server the
 // driver's work for each statement is the cost, not the disk, and sharing it makes the difference (see `npm run bench`).
 //
 // Each member still succeeds or fails alone. A statement that is refused has written nothing, so its members are tried
 // one by one. When the answer is lost nobody can know what was written: then nothing is tried again, and every member
-// hears `unavailable`.
+// gets `unavailable`. (dataloader was the road not taken: it has neither back-pressure nor the retry one by one.)
 
-import type { Db } from './db.ts'
-import { nothingWritten } from './faults.ts'
+import type { Batch, Db } from './db.ts'
+import { isRolledBack } from './errors.ts'
 
-/** Takes many rows, gives as many results in the same order. */
-export type Batch<In, Out> = (db: Db, rows: In[]) => Promise<Out[]>
 export type Queue<In, Out> = (row: In) => Promise<Out>
 
 /** One batch at a time, unless it takes longer than this: two at a time were measured to cost a third more for each row. */
-const HELD_UP_MS = 20
+const STALLED_MS = 20
 const MAX_IN_FLIGHT = 4
 const MAX_ROWS = 64
 
@@ -38,15 +36,15 @@ function newQueue<In, Out>(batch: Batch<In, Out>, db: Db): Queue<In, Out> {
   let waiting: Waiting<In, Out>[] = []
   let inFlight = 0
   let lastSent = 0
-  let leaving = false
+  let scheduled = false
 
-  /** At the end of this turn of the event loop: whoever came in with the same turn comes along. */
-  function leave(): void {
-    if (leaving) return
-    leaving = true
+  /** At the end of this turn of the event loop, so that rows of the same turn share the batch. */
+  function scheduleFlush(): void {
+    if (scheduled) return
+    scheduled = true
     setImmediate(() => {
-      leaving = false
-      if (waiting.length > 0) send()
+      scheduled = false
+      if (waiting.length > 0) void send()
     })
   }
 
@@ -55,19 +53,19 @@ function newQueue<In, Out>(batch: Batch<In, Out>, db: Db): Queue<In, Out> {
     waiting = waiting.slice(MAX_ROWS)
     inFlight += 1
     lastSent = performance.now()
-    await settle(batch, db, members)
+    await runBatch(batch, db, members)
     inFlight -= 1
-    if (waiting.length > 0) leave()
+    if (waiting.length > 0) scheduleFlush()
   }
 
   return (row) =>
     new Promise((resolve, reject) => {
       waiting.push({ row, resolve, reject })
-      if (inFlight === 0 || (inFlight < MAX_IN_FLIGHT && performance.now() - lastSent > HELD_UP_MS)) leave()
+      if (inFlight === 0 || (inFlight < MAX_IN_FLIGHT && performance.now() - lastSent > STALLED_MS)) scheduleFlush()
     })
 }
 
-async function settle<In, Out>(batch: Batch<In, Out>, db: Db, members: Waiting<In, Out>[]): Promise<void> {
+async function runBatch<In, Out>(batch: Batch<In, Out>, db: Db, members: Waiting<In, Out>[]): Promise<void> {
   try {
     const results = await batch(
       db,
@@ -77,8 +75,8 @@ async function settle<In, Out>(batch: Batch<In, Out>, db: Db, members: Waiting<I
       member.resolve(results[i] as Out)
     })
   } catch (error) {
-    if (members.length > 1 && nothingWritten(error))
-      await Promise.all(members.map((member) => settle(batch, db, [member])))
+    if (members.length > 1 && isRolledBack(error))
+      await Promise.all(members.map((member) => runBatch(batch, db, [member])))
     else for (const member of members) member.reject(error)
   }
 }

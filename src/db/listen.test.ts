@@ -15,7 +15,7 @@ test('words come in the order in which they were said, and what has been heard i
   for (let n = 0; n < 200; n++) {
     await say(String(n))
     saidAt.push(performance.now())
-    const upTo = listener.heardUpTo()
+    const upTo = listener.caughtUpTo()
     // Whoever has heard up to a moment has heard all that was said before it.
     expect(words.length).toBeGreaterThanOrEqual(saidAt.filter((at) => at < upTo).length)
     await sleep(3)
@@ -28,11 +28,11 @@ test('the heart beats only while somebody relies on it', async () => {
   const { url } = await world()
   const { listener } = listening(url)
   const first = await beating(listener)
-  await until(() => listener.heardUpTo() > first)
+  await until(() => listener.caughtUpTo() > first)
   await sleep(1500) // the beat that was asked for last has come back
-  const before = listener.heardUpTo()
+  const before = listener.caughtUpTo()
   expect(before).toBeLessThan(performance.now() - 250)
-  await until(() => listener.heardUpTo() > before)
+  await until(() => listener.caughtUpTo() > before)
 })
 
 test('a word that was not committed is not said', async () => {
@@ -58,7 +58,7 @@ test('when the connection is lost nothing counts as heard, and it is there again
     await kill()
     // Once when it is lost, once when it is there again: what was kept in between must not live on.
     await until(() => missed() > before)
-    expect(listener.heardUpTo()).toBe(NEVER)
+    expect(listener.caughtUpTo()).toBe(NEVER)
     await until(() => missed() > before + 1)
     await beating(listener)
     expect(missed()).toBe(before + 2)
@@ -77,11 +77,11 @@ test('a connection that is silent stops counting at once, and is given up', asyn
   wire.mute()
   const muted = performance.now()
   while (missed() === before) {
-    expect(listener.heardUpTo()).toBeLessThanOrEqual(muted)
+    expect(listener.caughtUpTo()).toBeLessThanOrEqual(muted)
     expect(performance.now() - muted).toBeLessThan(4000)
     await sleep(20)
   }
-  expect(listener.heardUpTo()).toBe(NEVER)
+  expect(listener.caughtUpTo()).toBe(NEVER)
   wire.cut()
   await beating(listener)
 })
@@ -125,16 +125,16 @@ async function world() {
 function listening(url: string) {
   const words: string[] = []
   let missed = 0
-  const ears = { words: (word: string) => void words.push(word) }
-  const listener = listen({ connectionString: url }, ears, () => void (missed += 1))
+  const handlers = { words: (word: string) => void words.push(word) }
+  const listener = listen({ connectionString: url }, handlers, () => void (missed += 1))
   onTestFinished(() => listener.close())
   return { listener, words, missed: () => missed }
 }
 
 /** Waits until a beat has come back, and tells up to when. */
 async function beating(listener: Listener): Promise<number> {
-  await until(() => listener.heardUpTo() > NEVER)
-  return listener.heardUpTo()
+  await until(() => listener.caughtUpTo() > NEVER)
+  return listener.caughtUpTo()
 }
 
 async function until(isTrue: () => boolean | Promise<boolean>): Promise<void> {

@@ -1,7 +1,6 @@
-// Words from the database to every node. PostgreSQL hands them out in the order of their commits, so a node that hears its
-// own heartbeat has heard all that was said before it sent the beat. That is what `heardUpTo` tells, and it is all that
-// whoever keeps something in memory has to know: a word can be lost with its connection, the moment up to which we have
-// certainly heard everything cannot.
+// Notifications from the database to every node. PostgreSQL delivers them in the order of their commits, so a node that
+// receives its own heartbeat has received every notification sent before that heartbeat. `caughtUpTo` tells that moment,
+// and a cache needs to know no more: a notification can be lost with its connection, but up to that moment none was.
 
 import { randomBytes } from 'node:crypto'
 import { setTimeout as sleep } from 'node:timers/promises'
@@ -9,97 +8,115 @@ import pg from 'pg'
 import type { Connection } from './db.ts'
 
 export type Listener = {
-  /** The moment, on `performance.now()`'s clock, up to which everything said has been heard. Asking keeps the heart beating. */
-  heardUpTo(): number
+  /**
+   * The moment, on `performance.now()`'s clock, up to which all notifications have been received. Asking for it keeps the
+   * heartbeat going.
+   */
+  caughtUpTo(): number
   close(): Promise<void>
 }
 
-/** For each channel what is done with a word. */
-type Ears = Record<string, (word: string) => void>
+/** By channel, what is done with the payload of a notification. */
+type Handlers = Record<string, (payload: string) => void>
 
-const BEAT_MS = 250
-/** A beat that does not come back for so long means that the connection is dead, whatever TCP says. */
+const HEARTBEAT_MS = 250
+/** A heartbeat that does not come back within this time means that the connection is dead, whatever TCP says. */
 const DEAD_MS = 2_000
 const RECONNECT_MS = 250
 
-/** `missed`: the connection was lost, or is there again: whatever was said in between is unknown. */
-export function listen(connection: Connection, ears: Ears, missed: () => void): Listener {
-  const pulse = `pulse_${randomBytes(8).toString('hex')}`
+type State = {
+  heartbeatChannel: string
+  closing: AbortSignal
+  caughtUpTo: number
+  /** `caughtUpTo` was asked for since the last heartbeat. */
+  isAsked: boolean
+}
+
+/** `onGap`: the connection was lost, or was opened again: notifications in between are unknown. */
+export function listen(connection: Connection, handlers: Handlers, onGap: () => void): Listener {
   const closing = new AbortController()
-  let heardUpTo = Number.NEGATIVE_INFINITY
-  let asked = true
-
-  /** Ends when the connection does. */
-  async function hear(client: pg.Client): Promise<void> {
-    let open = true
-    let stop = () => {}
-    const lost = new Promise<void>((resolve) => {
-      stop = () => {
-        open = false
-        resolve()
-      }
-    })
-    client.on('error', stop)
-    client.on('end', stop)
-    closing.signal.addEventListener('abort', stop)
-    try {
-      await client.connect()
-      let sentAt = Number.NEGATIVE_INFINITY
-      client.on('notification', ({ channel: from, payload = '' }) => {
-        // A word can still come in while the connection is being given up: what it says has been given up too.
-        if (!open) return
-        if (from === pulse) heardUpTo = sentAt
-        else ears[from]?.(payload)
-      })
-      for (const channel of [...Object.keys(ears), pulse]) await client.query(`listen ${channel}`)
-      // What was kept while nobody listened must not live on by the beats that come now.
-      missed()
-      // One beat at a time, and only while somebody relies on what was heard.
-      const beat = async () => {
-        while (open) {
-          if (asked) {
-            asked = false
-            sentAt = performance.now()
-            await client.query(`notify ${pulse}`)
-          }
-          await sleep(BEAT_MS, undefined, { signal: closing.signal })
-        }
-      }
-      await Promise.race([lost, beat()])
-    } finally {
-      stop()
-      closing.signal.removeEventListener('abort', stop)
-    }
+  const state: State = {
+    heartbeatChannel: `heartbeat_${randomBytes(8).toString('hex')}`,
+    closing: closing.signal,
+    caughtUpTo: Number.NEGATIVE_INFINITY,
+    isAsked: true,
   }
-
-  async function keepListening(): Promise<void> {
-    while (!closing.signal.aborted) {
-      const client = new pg.Client({
-        ...connection,
-        connectionTimeoutMillis: DEAD_MS,
-        query_timeout: DEAD_MS,
-        keepAlive: true,
-        application_name: 'storekeeper listener',
-        // A beat is worth no disk.
-        options: '-c synchronous_commit=off',
-      })
-      await hear(client).catch(() => {})
-      heardUpTo = Number.NEGATIVE_INFINITY
-      missed()
-      client.end().catch(() => {})
-      await sleep(RECONNECT_MS, undefined, { signal: closing.signal }).catch(() => {})
-    }
-  }
-
-  const listening = keepListening()
+  const listening = keepListening(connection, state, handlers, onGap)
   return {
-    heardUpTo() {
-      asked = true
-      return heardUpTo
+    caughtUpTo() {
+      state.isAsked = true
+      return state.caughtUpTo
     },
     close() {
       closing.abort()
       return listening
     },
+  }
+}
+
+async function keepListening(
+  connection: Connection,
+  state: State,
+  handlers: Handlers,
+  onGap: () => void,
+): Promise<void> {
+  while (!state.closing.aborted) {
+    const client = new pg.Client({
+      ...connection,
+      connectionTimeoutMillis: DEAD_MS,
+      query_timeout: DEAD_MS,
+      keepAlive: true,
+      application_name: 'storekeeper listener',
+      // A heartbeat need not be flushed to disk.
+      options: '-c synchronous_commit=off',
+    })
+    await listenOnce(client, state, handlers, onGap).catch(() => {})
+    state.caughtUpTo = Number.NEGATIVE_INFINITY
+    onGap()
+    client.end().catch(() => {})
+    await sleep(RECONNECT_MS, undefined, { signal: state.closing }).catch(() => {})
+  }
+}
+
+/** Ends when the connection does. */
+async function listenOnce(client: pg.Client, state: State, handlers: Handlers, onGap: () => void): Promise<void> {
+  let isOpen = true
+  let stop = () => {}
+  const lost = new Promise<void>((resolve) => {
+    stop = () => {
+      isOpen = false
+      resolve()
+    }
+  })
+  client.on('error', stop)
+  client.on('end', stop)
+  state.closing.addEventListener('abort', stop)
+  try {
+    await client.connect()
+    let sentAt = Number.NEGATIVE_INFINITY
+    client.on('notification', ({ channel, payload = '' }) => {
+      // A notification can still arrive while the connection is being given up, after the cache has been told of the gap.
+      if (!isOpen) return
+      if (channel === state.heartbeatChannel) state.caughtUpTo = sentAt
+      else handlers[channel]?.(payload)
+    })
+    for (const channel of [...Object.keys(handlers), state.heartbeatChannel]) await client.query(`listen ${channel}`)
+    // Entries cached while nothing was received must not be kept alive by the heartbeats that begin now.
+    onGap()
+    // One heartbeat at a time, and only while `caughtUpTo` is asked for.
+    const beat = async () => {
+      while (isOpen) {
+        if (state.isAsked) {
+          state.isAsked = false
+          sentAt = performance.now()
+          await client.query(`notify ${state.heartbeatChannel}`)
+        }
+        await sleep(HEARTBEAT_MS, undefined, { signal: state.closing })
+      }
+    }
+    await Promise.race([lost, beat()])
+  } finally {
+    stop()
+    state.closing.removeEventListener('abort', stop)
   }
 }

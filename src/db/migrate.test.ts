@@ -1,14 +1,17 @@
+import { spawnSync } from 'node:child_process'
 import { createHash, randomBytes } from 'node:crypto'
-import { chmodSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs'
+import { chmodSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { pathToFileURL } from 'node:url'
 import pg from 'pg'
 import pino from 'pino'
 import { expect, inject, onTestFinished, test } from 'vitest'
 import { apiAt } from '../../tests/shop.ts'
 import { readConfig } from '../config.ts'
 import { startService } from '../service.ts'
-import { borrowEmbedded, startEmbedded } from './embedded.ts'
+import type { Connection } from './db.ts'
+import { joinEmbedded, startEmbedded } from './embedded/embedded.ts'
 import { migrate } from './migrate.ts'
 
 const folder = join(import.meta.dirname, '../../migrations')
@@ -72,34 +75,49 @@ test('a migration never changes: a new one is a new line in tests/migrations.sha
   expect(`${sums.join('\n')}\n`).toBe(readFileSync('tests/migrations.sha256', 'utf8'))
 })
 
-test('a database with the first text of 0005 starts, and gets the indexes that all others have', async () => {
+test('an index is built beside the traffic, and a build that was broken off is made up for', async () => {
   const url = await emptyDatabase()
-  await migrate({ connectionString: url })
-  const indexes = () => ask(url, `select indexdef from pg_indexes where schemaname = 'public' order by indexname`)
-  const all = await indexes()
-  await ask(
-    url,
-    `drop index address_defaults_by_user, events_about_person, events_of_person, invitations_by_email, invitations_by_accepter;
-     create index events_of_person on events ((actor ->> 'id'), id) where store_id is null;
-     create index invitations_by_email on invitations (email);
-     create index invitations_by_accepter on invitations (accepted_by) where accepted_by is not null;
-     delete from schema_migrations where version = 12;
-     update schema_migrations set checksum = '835fbe9020aa8673fdb8b7862d8e6238114b1ad7d42e686a0c6c3fdc5355d05d' where version = 5`,
+  const own = mkdtempSync(join(tmpdir(), 'migrations-'))
+  onTestFinished(() => rmSync(own, { recursive: true, force: true }))
+  writeFileSync(join(own, '0001_notes.sql'), 'create table notes (id int primary key, at int not null);')
+  const migrateOwn = () => migrate({ connectionString: url }, () => {}, pathToFileURL(`${own}/`))
+  await migrateOwn()
+  writeFileSync(
+    join(own, '0002_index.sql'),
+    'create unique index concurrently notes_at_idx on notes (at);\nalter table notes add column text text;',
   )
-  const said: string[] = []
-  await migrate({ connectionString: url }, (line) => said.push(line))
-  expect(said).toEqual(['Applying migration 0012_privacy_indexes.sql'])
-  expect(await indexes()).toEqual(all)
+  await ask(url, 'insert into notes values (1, 1), (2, 1)')
+  await expect(migrateOwn()).rejects.toThrow('could not create unique index "notes_at_idx"')
+  const index = () =>
+    ask(url, `select indisvalid as valid from pg_index where indexrelid = to_regclass('notes_at_idx')`)
+  expect(await index()).toEqual([{ valid: false }])
+  await ask(url, 'update notes set at = 2 where id = 2')
+  // A build that is not concurrent would wait for this transaction too, but the next insert would wait behind the build.
+  const writer = await client(url)
+  await writer.query('begin; update notes set at = 1 where id = 1')
+  const done = migrateOwn()
+  const building = `select from pg_stat_activity
+    where query like '%index concurrently%' and wait_event_type = 'Lock' and datname = current_database()`
+  await until(async () => (await ask(url, building)).length > 0)
+  await ask(url, 'insert into notes values (3, 3)')
+  await writer.query('commit')
+  await done
+  expect(await index()).toEqual([{ valid: true }])
+  expect(await ask(url, 'select id, at, text from notes order by id')).toEqual([
+    { id: 1, at: 1, text: null },
+    { id: 2, at: 2, text: null },
+    { id: 3, at: 3, text: null },
+  ])
 })
 
 test('a migration that fails leaves nothing behind', async () => {
   const url = await emptyDatabase()
-  await ask(url, 'create table events (something_else int)')
-  await expect(migrate({ connectionString: url })).rejects.toThrow('relation "events" already exists')
+  await ask(url, 'create table service_tokens (something_else int)')
+  await expect(migrate({ connectionString: url })).rejects.toThrow('relation "service_tokens" already exists')
   expect(await ask(url, 'select name from schema_migrations')).toEqual([])
   expect(await ask(url, `select table_name from information_schema.tables where table_schema = 'public' order by 1`)) //
-    .toEqual([{ table_name: 'events' }, { table_name: 'schema_migrations' }])
-  await ask(url, 'drop table events')
+    .toEqual([{ table_name: 'schema_migrations' }, { table_name: 'service_tokens' }])
+  await ask(url, 'drop table service_tokens')
   await migrate({ connectionString: url })
   expect(await ask(url, 'select count(*)::int as n from schema_migrations')).toEqual([{ n: files.length }])
 })
@@ -140,7 +158,7 @@ test.each(['fsync', 'full_page_writes'])(
     await embedded.stop()
 
     await expect(startService(readConfig({ DATA_DIR: data, PORT: '0' }), log, () => {})).rejects.toThrow(refusal)
-    const guest = await borrowEmbedded(data, () => {})
+    const guest = await joinEmbedded(data, () => {})
     const again = new pg.Client(guest.connection)
     await again.connect()
     await again.query(`alter system reset ${name}`)
@@ -151,6 +169,66 @@ test.each(['fsync', 'full_page_writes'])(
     await service.close(0)
   },
 )
+
+const NOT_TAKEN_OVER =
+  'This database was made by an unreleased version of Storekeeper, whose data is not taken over: name a new DATA_DIR, or a new database in DATABASE_URL.'
+
+test.each(['in part', 'in full'])(
+  'a database that an unreleased version has migrated %s is refused in one sentence, and is not touched',
+  { timeout: 120_000 },
+  async (how) => {
+    const url = await emptyDatabase()
+    await migrateUnreleased({ connectionString: url }, how === 'in full')
+    const before = await dump({ connectionString: url })
+    const env = { DATABASE_URL: url, SERVER_SECRET: randomBytes(32).toString('base64'), PORT: '0' }
+    await expect(startService(readConfig(env), log, () => {})).rejects.toThrow(NOT_TAKEN_OVER)
+    const starts = [
+      ['src/main.ts'],
+      ['src/cli/main.ts', 'service-token', 'create', 'Checkout'],
+      ['src/cli/main.ts', 'service-token', 'list'],
+      ['src/cli/main.ts', 'events', 'head', '--all'],
+      ['src/cli/main.ts', 'secret', 'status'],
+    ]
+    for (const args of how === 'in full' ? starts : starts.slice(0, 2))
+      expect(spawn(args, env)).toEqual({
+        args,
+        status: 1,
+        stdout: '',
+        stderr: `${args.length === 1 ? 'Storekeeper could not start: ' : ''}${NOT_TAKEN_OVER}\n`,
+      })
+    expect(await dump({ connectionString: url })).toEqual(before)
+  },
+)
+
+test('an embedded database of an unreleased version is refused too, and no secret is made beside it', {
+  timeout: 120_000,
+}, async () => {
+  const data = join(mkdtempSync(join(tmpdir(), 'unreleased-')), 'data')
+  chmodSync(join(data, '..'), 0o755) // so that PostgreSQL may enter when we are root
+  onTestFinished(() => rmSync(join(data, '..'), { recursive: true, force: true }))
+  const inside = async <T>(work: (connection: Connection) => Promise<T>): Promise<T> => {
+    const embedded = await startEmbedded(data, () => {})
+    return work(embedded.connection).finally(embedded.stop)
+  }
+  await inside((connection) => migrateUnreleased(connection, true))
+  const before = await inside(dump)
+  const files = readdirSync(data).sort()
+  await expect(startService(readConfig({ DATA_DIR: data, PORT: '0' }), log, () => {})).rejects.toThrow(NOT_TAKEN_OVER)
+  const args = ['src/cli/main.ts', 'secret', 'rotate']
+  expect(spawn(args, { DATA_DIR: data })).toEqual({ args, status: 1, stdout: '', stderr: `${NOT_TAKEN_OVER}\n` })
+  expect(readdirSync(data).sort()).toEqual(files)
+  expect(await inside(dump)).toEqual(before)
+})
+
+test('a database of another program, or of a newer version, is not taken for one of an unreleased version', async () => {
+  const foreign = await emptyDatabase()
+  await ask(foreign, `create table schema_migrations (version text); insert into schema_migrations values ('20260101')`)
+  await expect(migrate({ connectionString: foreign })).rejects.toThrow('column "checksum" does not exist')
+  const newer = await emptyDatabase()
+  await migrate({ connectionString: newer })
+  await ask(newer, `insert into schema_migrations (version, name, checksum) values (99, '0099_later.sql', 'later')`)
+  await migrate({ connectionString: newer })
+})
 
 // ---- helpers --------------------------------------------------------------------------------------------------------
 
@@ -185,4 +263,47 @@ async function until(condition: () => Promise<boolean>): Promise<void> {
   for (const end = Date.now() + 10_000; Date.now() < end; await new Promise((resolve) => setTimeout(resolve, 10)))
     if (await condition()) return
   throw new Error('It did not happen.')
+}
+
+/** As the last commit before the migrations were squashed left it; that commit had thirteen, of which the first is kept. */
+async function migrateUnreleased(connection: Connection, inFull: boolean): Promise<void> {
+  await migrate(connection, () => {}, pathToFileURL(join(import.meta.dirname, '../../tests/unreleased/')))
+  const session = new pg.Client(connection)
+  await session.connect()
+  await session.query(
+    `insert into service_tokens (id, name, hash, created_at) values ('svc_1', 'Checkout', 'x', now())`,
+  )
+  await session.query(
+    `insert into users (id, issuer, subject, data_key, data_key_kid, created_at, updated_at)
+     values ('user_1', 'https://id.example.com', 'ada', 'x', 'kid', now(), now())`,
+  )
+  if (inFull)
+    await session.query(
+      `insert into schema_migrations (version, name, checksum)
+       select n, to_char(n, 'FM0000') || '_another.sql', sha256(n::text::bytea)::text from generate_series(2, 13) as n`,
+    )
+  await session.end()
+}
+
+/** Every row of every table with its place on disk and the transaction that wrote it, and every relation with its file. */
+async function dump(connection: Connection): Promise<Record<string, unknown[]>> {
+  const session = new pg.Client(connection)
+  await session.connect()
+  const read = async (text: string) => (await session.query(text)).rows
+  const relations = await read(
+    `select oid, relname, relkind, relfilenode, xmin from pg_class where relnamespace = 'public'::regnamespace order by oid`,
+  )
+  const found: Record<string, unknown[]> = { relations }
+  for (const { relname } of relations.filter(({ relkind }) => relkind === 'r'))
+    found[relname] = await read(`select ctid, xmin, xmax, * from ${relname} order by ctid`)
+  await session.end()
+  return found
+}
+
+function spawn(args: string[], env: Record<string, string>) {
+  const { status, stdout, stderr } = spawnSync(process.execPath, ['--import', 'tsx', ...args], {
+    env: { PATH: process.env.PATH, ...env },
+    encoding: 'utf8',
+  })
+  return { args, status, stdout, stderr }
 }

@@ -1,6 +1,6 @@
 // Brings the database to the shape this version needs: numbered, forward-only SQL files, each applied once, in order,
 // in a transaction of its own. Many nodes may start at once: an advisory lock lets one of them work while the others
-// wait. A file that was applied and later altered stops the start, because nobody can know what the database holds.
+// wait. A file that was altered after it was applied stops the start, because the state of the database is unknown then.
 //
 // While serving: a migration waits at most a second for a lock, then lets the traffic through and tries again. The old
 // code must run on the new schema, so columns are added first and removed in a later release. An index on a table that
@@ -12,40 +12,49 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import pg from 'pg'
 import type { Connection } from './db.ts'
 
-const FOLDER = new URL('../../migrations/', import.meta.url)
+const MIGRATIONS = new URL('../../migrations/', import.meta.url)
 const LOCK = 7_305_001
-const TRIES = 30
-const TURN_MS = 50
+const MAX_TRIES = 30
+const LOCK_POLL_MS = 50
 
 type Migration = { version: number; name: string; text: string; checksum: string }
 
-export async function migrate(connection: Connection, say: (line: string) => void = () => {}): Promise<void> {
-  const client = await reach(connection)
+export async function migrate(
+  connection: Connection,
+  say: (line: string) => void = () => {},
+  folder: URL = MIGRATIONS,
+): Promise<void> {
+  const client = await connect(connection)
   try {
     await refuseUnsafe(client)
-    await takeTurn(client)
-    await applyMissing(client, say)
+    await acquireLock(client)
+    await refuseUnreleased(client)
+    await applyMissing(client, say, folder)
   } finally {
     await client.end()
   }
 }
 
-/** What is in a database before it is migrated: nothing of ours, our tables, or people in them. */
-export async function lookInto(connection: Connection): Promise<'not ours' | 'unused' | 'used'> {
-  const client = await reach(connection)
+/**
+ * The state of a database before it is migrated: without our tables, with our tables but no users, or with users. A
+ * database of an unreleased version is refused here already, before a secret is created beside it.
+ */
+export async function inspectDatabase(connection: Connection): Promise<'foreign' | 'empty' | 'in use'> {
+  const client = await connect(connection)
   try {
+    await refuseUnreleased(client)
     const ours = await client.query<{ yes: boolean }>(
       `select to_regclass('schema_migrations') is not null and to_regclass('service_tokens') is not null as yes`,
     )
-    if (!ours.rows[0]?.yes) return 'not ours'
+    if (!ours.rows[0]?.yes) return 'foreign'
     const { rows } = await client.query('select from users limit 1')
-    return rows.length > 0 ? 'used' : 'unused'
+    return rows.length > 0 ? 'in use' : 'empty'
   } finally {
     await client.end()
   }
 }
 
-async function reach(connection: Connection): Promise<pg.Client> {
+async function connect(connection: Connection): Promise<pg.Client> {
   const client = new pg.Client({
     ...connection,
     connectionTimeoutMillis: 5_000,
@@ -61,16 +70,16 @@ async function reach(connection: Connection): Promise<pg.Client> {
   }
 }
 
-/** Asked for again and again, not waited for: a concurrent build of an index waits for every statement under way, and so for one that waits for us. */
-async function takeTurn(client: pg.Client): Promise<void> {
+/** Polls instead of waiting: a concurrent build of an index waits for every statement in progress, and so for one that waits for this lock. */
+async function acquireLock(client: pg.Client): Promise<void> {
   for (;;) {
     const { rows } = await client.query<{ got: boolean }>('select pg_try_advisory_lock($1) as got', [LOCK])
     if (rows[0]?.got) return
-    await sleep(TURN_MS)
+    await sleep(LOCK_POLL_MS)
   }
 }
 
-/** A database that may forget what it has confirmed is no place for keys and addresses. */
+/** Refuses a server that is too old, or that could lose committed transactions in a crash. */
 async function refuseUnsafe(client: pg.Client): Promise<void> {
   const { rows } = await client.query<{ version: number; fsync: string; full_page_writes: string }>(
     `select current_setting('server_version_num')::int as version,
@@ -86,7 +95,24 @@ async function refuseUnsafe(client: pg.Client): Promise<void> {
       throw new Error(`The database runs with ${name} off: a crash could lose what was confirmed. Turn ${name} on.`)
 }
 
-async function applyMissing(client: pg.Client, say: (line: string) => void): Promise<void> {
+/** The first migration of the versions before the squash. Even a partially migrated database has its row. */
+const UNRELEASED = '0001_foundation.sql'
+
+/** Read as JSON: the table of that name in a database of another program has columns of its own. */
+async function refuseUnreleased(client: pg.Client): Promise<void> {
+  const table = await client.query<{ exists: boolean }>(`select to_regclass('schema_migrations') is not null as exists`)
+  if (!table.rows[0]?.exists) return
+  const { rows } = await client.query(
+    `select from schema_migrations as applied where to_jsonb(applied) ->> 'name' = $1 limit 1`,
+    [UNRELEASED],
+  )
+  if (rows.length > 0)
+    throw new Error(
+      'This database was made by an unreleased version of Storekeeper, whose data is not taken over: name a new DATA_DIR, or a new database in DATABASE_URL.',
+    )
+}
+
+async function applyMissing(client: pg.Client, say: (line: string) => void, folder: URL): Promise<void> {
   await client.query(
     `create table if not exists schema_migrations (
        version int primary key,
@@ -99,27 +125,21 @@ async function applyMissing(client: pg.Client, say: (line: string) => void): Pro
     'select version, checksum from schema_migrations',
   )
   const applied = new Map(rows.map((row) => [row.version, row.checksum]))
-  for (const migration of readMigrations()) {
+  for (const migration of readMigrations(folder)) {
     const before = applied.get(migration.version)
-    if (before && [migration.checksum, MENDED[migration.version]].includes(before)) continue
+    if (before === migration.checksum) continue
     if (before) throw new Error(`migrations/${migration.name} was changed after it had been applied to this database.`)
     say(`Applying migration ${migration.name}`)
     await apply(client, migration)
   }
 }
 
-/** By version, the checksum of a text that was applied once and is not the file's: a later migration makes up for it. */
-const MENDED: Record<number, string> = {
-  // 0012_privacy_indexes.sql
-  5: '835fbe9020aa8673fdb8b7862d8e6238114b1ad7d42e686a0c6c3fdc5355d05d',
-}
-
-function readMigrations(): Migration[] {
-  return readdirSync(FOLDER)
+function readMigrations(folder: URL): Migration[] {
+  return readdirSync(folder)
     .filter((name) => /^\d{4}_.*\.sql$/.test(name))
     .sort()
     .map((name) => {
-      const text = readFileSync(new URL(name, FOLDER), 'utf8')
+      const text = readFileSync(new URL(name, folder), 'utf8')
       return {
         version: Number(name.slice(0, 4)),
         name,
@@ -131,7 +151,7 @@ function readMigrations(): Migration[] {
 
 const CONCURRENT = /^create (?:unique )?index concurrently (\w+) [^;]*;/gm
 
-/** A build that was broken off leaves an index that nobody may use: it goes, and another is built. */
+/** A build that was interrupted leaves an invalid index: it is dropped and built again. */
 async function buildIndex(client: pg.Client, statement: string, name: string): Promise<void> {
   const { rows } = await client.query<{ valid: boolean }>(
     'select indisvalid as valid from pg_index where indexrelid = to_regclass($1)',
@@ -142,7 +162,7 @@ async function buildIndex(client: pg.Client, statement: string, name: string): P
   await client.query(statement)
 }
 
-/** SQLSTATE of a lock that was not to be had in time. */
+/** SQLSTATE of a lock that was not available in time. */
 const LOCK_NOT_AVAILABLE = '55P03'
 
 async function apply(client: pg.Client, migration: Migration): Promise<void> {
@@ -162,7 +182,7 @@ async function apply(client: pg.Client, migration: Migration): Promise<void> {
       return
     } catch (error) {
       await client.query('rollback').catch(() => {})
-      if ((error as pg.DatabaseError).code !== LOCK_NOT_AVAILABLE || attempt === TRIES) throw error
+      if ((error as pg.DatabaseError).code !== LOCK_NOT_AVAILABLE || attempt === MAX_TRIES) throw error
       await sleep(200 * attempt)
     }
   }

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
-import { sql } from './db.ts'
 import { columnList, recordset } from './recordset.ts'
+import { sql } from './sql.ts'
 
 const asked = recordset('asked', { id: 'text', at: 'timestamptz', tags: 'text[]' })
 

@@ -2,7 +2,7 @@
 // listed once, with their types, and rows that lack one do not compile. Lists are made when the module is loaded: a
 // statement that holds them stays prepared.
 
-import { fragment, type Sql } from './db.ts'
+import { fragment, type Sql } from './sql.ts'
 
 type Values = {
   text: string

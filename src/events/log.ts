@@ -12,25 +12,23 @@
 //
 // A notification is a hint that can be lost or repeated; the position a reader has reached is authoritative.
 
-import { type Db, sql } from '../db/db.ts'
+import type { Db } from '../db/db.ts'
+import { sql } from '../db/sql.ts'
+import type { EventHeadsRow, EventSealsRow, EventsRow } from '../db/tables.gen.ts'
 import { genesis, SYSTEM_CHAIN } from './hash-chain.ts'
 import type { EventType, SealedEvent } from './schema.ts'
 
 /** The sealing pass notifies this channel with the store's id, in the transaction that seals. */
 export const EVENTS_CHANNEL = 'storekeeper_events'
 
-export type SealedRow = {
-  id: string
-  store_id: string | null
-  type: EventType
-  at: Date
-  actor: SealedEvent['actor']
-  subject: string
-  data: Record<string, unknown>
-  /** int8 is text in the driver. */
-  seq: string
-  hash: string
-}
+export type SealedRow = Pick<EventsRow, 'id' | 'store_id' | 'at' | 'subject'> &
+  Pick<EventSealsRow, 'seq'> & {
+    type: EventType
+    actor: SealedEvent['actor']
+    data: Record<string, unknown>
+    /** In hexadecimal. */
+    hash: string
+  }
 
 export function toEvent(row: Omit<SealedRow, 'hash'>): SealedEvent {
   const { seq, id, type, actor, subject, data } = row
@@ -61,7 +59,7 @@ export type Head = { seq: number; hash: string; at: string | null }
 /** Before the first event: position 0, and the hash that the first one is built on. */
 export async function readHead(db: Db, storeId: string | null): Promise<Head> {
   const chain = storeId ?? SYSTEM_CHAIN
-  const row = await db.one<{ seq: string; hash: string; at: Date }>(sql`
+  const row = await db.one<Pick<EventHeadsRow, 'seq' | 'at'> & { hash: string }>(sql`
     select seq, encode(hash, 'hex') as hash, at
       from event_heads
      where chain = ${chain}`)
@@ -72,7 +70,7 @@ export async function readHead(db: Db, storeId: string | null): Promise<Head> {
 /** The heads of one store, of events outside stores (null), or of all chains. */
 export async function readHeads(db: Db, storeId?: string | null): Promise<(Head & { storeId: string | null })[]> {
   const chain = storeId === undefined ? null : (storeId ?? SYSTEM_CHAIN)
-  const rows = await db.query<{ chain: string; seq: string; hash: string; at: Date }>(sql`
+  const rows = await db.query<Pick<EventHeadsRow, 'chain' | 'seq' | 'at'> & { hash: string }>(sql`
     select chain, seq, encode(hash, 'hex') as hash, at
       from event_heads
      where ${chain}::text is null

@@ -6,7 +6,9 @@ import pg from 'pg'
 import { expect, onTestFinished, test, vi } from 'vitest'
 import { NEW_KEY, type Shop, shop } from '../../tests/shop.ts'
 import { newId } from '../core/ids.ts'
-import { connect, type Db, sql as statement } from '../db/db.ts'
+import type { Db } from '../db/db.ts'
+import { connect } from '../db/pool.ts'
+import { sql as statement } from '../db/sql.ts'
 import { type Head, newEventNotifier, readHead, readSealed } from './log.ts'
 import { sealAll, startSealing } from './seal.ts'
 import { exportLine, verifyChain } from './verify-export.ts'
@@ -181,14 +183,14 @@ test('a writer touches three indexes of the table, and a pass finds what waits b
   const indexes = await sql(`select indexrelid::regclass::text as name, pg_get_expr(indpred, indrelid) as part
                                from pg_index where indrelid = 'events'::regclass order by 1`)
   expect(indexes.filter(({ part }) => part === null).map(({ name }) => name)).toEqual([
-    'events_by_tx',
-    'events_of_person',
+    'events_actor_idx',
     'events_pkey',
+    'events_tx_idx',
   ])
-  const lines = await service.db.query<Record<string, string>>(statement`explain select from events_waiting`)
+  const lines = await service.db.query<Record<string, string>>(statement`explain select from unsealed_events`)
   const plan = lines.map((row) => row['QUERY PLAN']).join('\n')
-  expect(plan).toMatch(/Index .*Scan using events_by_tx on events newer/)
-  expect(plan).toMatch(/Index .*Scan using events_by_tx on events late/)
+  expect(plan).toMatch(/Index .*Scan using events_tx_idx on events newer/)
+  expect(plan).toMatch(/Index .*Scan using events_tx_idx on events late/)
   expect(plan).not.toContain('Seq Scan')
 })
 
@@ -213,10 +215,10 @@ test('a transaction held open for long: what others write is sealed once and not
   const others = await client(world)
   for (let n = 0; n < 3; n++) await writeMany(others, store.id, 600, `other ${n}`)
   await settled(world, 1 + 1_800)
-  const uncovered = `select from events join event_mark mark on (events.tx, events.id) > (mark.tx, mark.id)`
+  const uncovered = `select from events join event_watermark mark on (events.tx, events.id) > (mark.tx, mark.id)`
   await vi.waitFor(async () => expect(await sql(uncovered)).toEqual([]), 5_000)
   const [{ xid }] = (await held.query('select pg_current_xact_id()::text as xid')).rows
-  expect((await sql('select open from event_mark'))[0].open).toContainEqual({ tx: xid, id: '' })
+  expect((await sql('select open from event_watermark'))[0].open).toContainEqual({ tx: xid, id: '' })
   await held.query('commit')
   await settled(world, 1 + 1_800 + 1_300)
   const order = await sql(
@@ -250,7 +252,7 @@ test('what was there before there were seals gets them in the order of ids, and 
   const sealing = await client(world)
   await sealing.query('select pg_advisory_lock($1)', [LOCK])
   await writeMany(sealing, store.id, 1_200, 'old', '0')
-  await sql(`update event_mark set tx = '0', id = '', open = '[]'`)
+  await sql(`update event_watermark set tx = '0', id = '', open = '[]'`)
   await sealing.query('select pg_advisory_unlock($1)', [LOCK])
   await settled(world, 1 + 1_200)
   const events = await readSealed(service.db, store.id, 0, 2_000)
@@ -272,11 +274,11 @@ test('restored on a server whose transactions have smaller numbers: what had no 
   await sealing.query('select pg_advisory_lock($1)', [LOCK])
   // As a dump brings it along: a mark, and events above and below it, with the numbers of another server.
   await writeMany(sealing, store.id, 6_000, 'restored', '900000000000')
-  await sql(`update event_mark set tx = '900000000001', id = '', open = '[{"tx":"900000000000","id":""}]'`)
+  await sql(`update event_watermark set tx = '900000000001', id = '', open = '[{"tx":"900000000000","id":""}]'`)
   const first = await write(await client(world), store.id, 'first')
   await sealing.query('select pg_advisory_unlock($1)', [LOCK])
   await settled(world, 1 + 1 + 6_000)
-  const [mark] = await sql('select tx <= pg_snapshot_xmax(pg_current_snapshot()) as here from event_mark')
+  const [mark] = await sql('select tx <= pg_snapshot_xmax(pg_current_snapshot()) as here from event_watermark')
   expect(mark).toEqual({ here: true })
   const second = await write(await client(world), store.id, 'second')
   await settled(world, 1 + 1 + 6_000 + 1)
@@ -294,7 +296,7 @@ test('moved to another server, and written to from the first moment: what came a
   const [{ xid }] = await sql('select pg_current_xact_id()::text as xid')
   const ahead = (count: number) => String(BigInt(xid) + BigInt(count))
   await writeMany(await client(world), store.id, 700, 'came along', ahead(30))
-  await sql(`update event_mark set server = 'another', tx = $1::text::xid8, id = '', open = '[]'`, [ahead(12)])
+  await sql(`update event_watermark set server = 'another', tx = $1::text::xid8, id = '', open = '[]'`, [ahead(12)])
   const [one, other] = await Promise.all([world.node(), world.node()])
   const names = Array.from({ length: 24 }, (_, n) => `Shop ${n}`)
   const path = `/v1/user/store/${store.id}`
@@ -311,10 +313,10 @@ test('moved to another server, and written to from the first moment: what came a
 
 test('without its mark sealing fails, and says so', async () => {
   const { service, sql } = await shop()
-  await expect(sql('delete from event_mark')).rejects.toThrow('A row of event_mark never changes')
+  await expect(sql('delete from event_watermark')).rejects.toThrow('A row of event_watermark never changes')
   await expect(sql('truncate event_heads')).rejects.toThrow('A row of event_heads never changes')
-  await sql('alter table event_mark disable trigger all')
-  await sql('delete from event_mark')
+  await sql('alter table event_watermark disable trigger all')
+  await sql('delete from event_watermark')
   await expect(sealAll(service.db)).rejects.toThrow('The mark of sealing is missing.')
 })
 
@@ -325,7 +327,7 @@ test('when transactions reach the numbers of restored ones, those keep their pla
   const before = await readSealed(service.db, store.id, 0, 10)
   const writer = await client(world)
   // The first event, and another of a number that is still to come here, are both sealed.
-  await sql(`update event_mark set tx = '1', id = '', open = '[]'`)
+  await sql(`update event_watermark set tx = '1', id = '', open = '[]'`)
   const [{ xid }] = (await writer.query('select pg_current_xact_id()::text as xid')).rows
   const ahead = String(BigInt(xid) + 3n)
   const old = newId('evt')

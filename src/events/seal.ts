@@ -13,7 +13,9 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { isDeepStrictEqual } from 'node:util'
 import { now, SECOND } from '../core/clock.ts'
 import type { ReportFailure } from '../core/failures.ts'
-import { type Db, sql } from '../db/db.ts'
+import type { Db } from '../db/db.ts'
+import { sql } from '../db/sql.ts'
+import type { EventHeadsRow, EventsRow } from '../db/tables.gen.ts'
 import { canonical, genesis, nextHashOf, SYSTEM_CHAIN } from './hash-chain.ts'
 import { EVENTS_CHANNEL, type SealedRow } from './log.ts'
 import { advance, type Position, parseSnapshot, type Watermark, watermarkAt } from './watermark.ts'
@@ -99,8 +101,8 @@ async function anyWaiting(db: Db): Promise<boolean> {
   const found = await db.one<{ any: boolean }>(sql`
     select server is distinct from (select system_identifier::text from pg_control_system())
            or tx > pg_snapshot_xmax(pg_current_snapshot())
-           or exists (select from events_waiting) as any
-      from event_mark
+           or exists (select from unsealed_events) as any
+      from event_watermark
      where n = 1`)
   return found ? found.any : failWithoutWatermark()
 }
@@ -123,12 +125,12 @@ async function readWatermark(tx: Db): Promise<Watermark & { restored: boolean }>
     select tx::text, id, open,
            server is distinct from (select system_identifier::text from pg_control_system())
            or tx > pg_snapshot_xmax(pg_current_snapshot()) as restored
-      from event_mark
+      from event_watermark
      where n = 1`)
   return watermark ?? failWithoutWatermark()
 }
 
-type NextRow = WaitingRow & { tx: string; sealed: boolean; snapshot: string }
+type NextRow = WaitingRow & Pick<EventsRow, 'tx'> & { sealed: boolean; snapshot: string }
 
 /**
  * The next events above the watermark, and the snapshot they were read in. One that is sealed already is among them
@@ -210,7 +212,7 @@ async function append(tx: Db, rows: WaitingRow[], watermark: Watermark): Promise
              hash = excluded.hash,
              at = excluded.at
     ), watermark as (
-      update event_mark
+      update event_watermark
          set tx = ${watermark.tx}::xid8,
              id = ${watermark.id},
              open = ${JSON.stringify(watermark.open)},
@@ -226,7 +228,7 @@ function chainOf({ store_id }: { store_id: string | null }): string {
 }
 
 async function readHeads(tx: Db, chains: Set<string>): Promise<Map<string, { seq: number; hash: string }>> {
-  const rows = await tx.query<{ chain: string; seq: string; hash: string }>(sql`
+  const rows = await tx.query<Pick<EventHeadsRow, 'chain' | 'seq'> & { hash: string }>(sql`
     select chain, seq, encode(hash, 'hex') as hash
       from event_heads
      where chain = any(${[...chains]})`)

@@ -7,7 +7,8 @@
 // readers that take too long. Authorization is checked again before anything is sent, and every few seconds in between.
 
 import { SECOND } from '../core/clock.ts'
-import { type Db, sql } from '../db/db.ts'
+import type { Db } from '../db/db.ts'
+import { sql } from '../db/sql.ts'
 import { type EventNotifier, readSealed } from './log.ts'
 import type { AuthorizationProbe, Channel, EventFeed, SealedEvent } from './schema.ts'
 

@@ -5,7 +5,9 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { type Fault, fail } from '../core/errors.ts'
 import { isId } from '../core/ids.ts'
 import { listPage, type Page, type PageParams } from '../core/pagination.ts'
-import { type Db, sql } from '../db/db.ts'
+import type { Db } from '../db/db.ts'
+import { sql } from '../db/sql.ts'
+import type { EventSealsRow } from '../db/tables.gen.ts'
 import type { Instance } from '../instance.ts'
 import { type SealedRow, toEvent } from './log.ts'
 import { type Event, type EventType, TYPES_IN_STORES } from './schema.ts'
@@ -108,7 +110,7 @@ const MAX_WAITS = 25
 export async function positionOf(db: Db, storeId: string, eventId: string): Promise<number> {
   if (!isId('evt', eventId)) failUnknown()
   for (let waits = 0; waits < MAX_WAITS; waits++) {
-    const found = await db.one<{ seq: string | null }>(sql`
+    const found = await db.one<{ seq: EventSealsRow['seq'] | null }>(sql`
       select seal.seq
         from events event
         left join event_seals seal on seal.event_id = event.id

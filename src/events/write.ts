@@ -3,7 +3,9 @@
 
 import { now } from '../core/clock.ts'
 import { newId } from '../core/ids.ts'
-import { type Db, type Sql, sql } from '../db/db.ts'
+import type { Db } from '../db/db.ts'
+import { type Sql, sql } from '../db/sql.ts'
+import type { EventsRow } from '../db/tables.gen.ts'
 import type { EventType } from './schema.ts'
 
 /** The caller, with the credential and address they used. */
@@ -12,13 +14,9 @@ export type Actor = { kind: string; id: string; ip: string | null; sessionId?: s
 /** The actor of what the service does by itself. */
 export const SYSTEM: Actor = { kind: 'system', id: 'storekeeper', ip: null }
 
-export type EventRow = {
-  id: string
-  store_id: string | null
+export type EventRow = Pick<EventsRow, 'id' | 'store_id' | 'at' | 'subject'> & {
   type: EventType
-  at: Date
   actor: { kind: string; id: string; credential: string | null; ip: string | null }
-  subject: string
   data: Record<string, unknown>
 }
 
@@ -40,7 +38,7 @@ export async function writeEvents(tx: Db, events: EventRow[]): Promise<void> {
 
 /** As the last statement of a transaction: it is sent together with the commit. */
 export function writeEventWithCommit(tx: Db, event: EventRow): void {
-  tx.last(insertion([event]))
+  tx.withCommit(insertion([event]))
 }
 
 function insertion(events: EventRow[]): Sql {

@@ -5,7 +5,7 @@ import { SECOND } from '../core/clock.ts'
 import { ERRORS, Failure } from '../core/errors.ts'
 import type { WireResponse } from '../core/route.ts'
 import { TOKENS_IN_TEXT } from '../crypto/tokens.ts'
-import { isUnstorable } from '../db/faults.ts'
+import { isUnstorable } from '../db/errors.ts'
 
 const REALM = 'Bearer realm="storekeeper"'
 

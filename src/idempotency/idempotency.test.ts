@@ -52,7 +52,7 @@ test('without an Idempotency-Key nothing is remembered', async () => {
     await api.post(billing, NEW_ADDRESS, { as: owner.token }),
   ]
   expect(second.body.id).not.toBe(first.body.id)
-  expect(await count(world, 'remembered_answers')).toBe(0)
+  expect(await count(world, 'idempotent_responses')).toBe(0)
 })
 
 test('quoted and bare, the Idempotency-Key is the same', async () => {
@@ -113,7 +113,7 @@ test('422: another request under the same Idempotency-Key, whatever differs, doe
     ['/v1/user/store', { name: 'A third' }],
     [`/v1/store/${otherStore}/join`, undefined],
   ]
-  const tables = ['api_keys', 'addresses', 'stores', 'events', 'remembered_answers']
+  const tables = ['api_keys', 'addresses', 'stores', 'events', 'idempotent_responses']
   const before = await countAll(world, tables)
   for (const [path, body, raw] of others) {
     const refused = await api.post(path, body, { as: owner.token, headers: once('k'), ...(raw ? { raw } : {}) })
@@ -180,7 +180,7 @@ test('401 is never remembered', async () => {
     const refused = await api.post('/v1/user/password', wrong, { as: owner.token, headers: once('k') })
     expect([refused.body.code, refused.headers.get('idempotent-replayed')]).toEqual(['invalid_credentials', null])
   }
-  expect(await count(world, 'remembered_answers')).toBe(0)
+  expect(await count(world, 'idempotent_responses')).toBe(0)
   const right = { ...wrong, currentPassword: owner.password }
   const changed = await api.post('/v1/user/password', right, { as: owner.token, headers: once('k') })
   expect(changed.status).toBe(204)
@@ -228,7 +228,7 @@ test.each(['a key', 'an address'])('503 is never remembered: %s is made when the
   const refused = await send()
   expect([refused.status, refused.body.code, refused.headers.get('retry-after')]).toEqual([503, 'unavailable', '1'])
   await blocker.query('rollback')
-  expect(await count(world, 'remembered_answers')).toBe(0)
+  expect(await count(world, 'idempotent_responses')).toBe(0)
   const made = await send()
   expect([made.status, made.headers.get('idempotent-replayed')]).toEqual([201, null])
   expect(await count(world, post.table)).toBe(1)
@@ -345,20 +345,20 @@ describe.each(POSTS.slice(0, 2))('the secret of $what', (post) => {
     await api.post(billing, NEW_ADDRESS, { as: owner.token, headers: once('a') })
     const kept = () =>
       world.sql(
-        'select once_only, salt is not null as salt, sealed is not null as sealed from remembered_answers order by once_only',
+        'select reveals_secret, salt is not null as salt, sealed is not null as sealed from idempotent_responses order by reveals_secret',
       )
 
     travel(HOUR - MINUTE)
     await purgeResponses(service.db)
     expect(await kept()).toEqual([
-      { once_only: false, salt: true, sealed: true },
-      { once_only: true, salt: true, sealed: true },
+      { reveals_secret: false, salt: true, sealed: true },
+      { reveals_secret: true, salt: true, sealed: true },
     ])
     travel(2 * MINUTE)
     await purgeResponses(service.db)
     expect(await kept()).toEqual([
-      { once_only: false, salt: true, sealed: true },
-      { once_only: true, salt: false, sealed: false },
+      { reveals_secret: false, salt: true, sealed: true },
+      { reveals_secret: true, salt: false, sealed: false },
     ])
     const late = await api.post(post.path(world), post.body, { as: owner.token, headers: once('k') })
     expect(late.body.resource).toEqual({ id })
@@ -381,7 +381,7 @@ test('once the key is revoked its secret is gone, and stays gone', async () => {
   expect(demoted.body.keys).toEqual([{ id: made.body.id, name: 'Checkout', status: 'REVOKED' }])
   const late = await send()
   expect([late.status, late.body]).toEqual([409, gone(late, keys, made.body.id)])
-  expect(await sql('select salt, sealed from remembered_answers where resource_id = $1', [made.body.id])) //
+  expect(await sql('select salt, sealed from idempotent_responses where resource_id = $1', [made.body.id])) //
     .toEqual([{ salt: null, sealed: null }])
 })
 
@@ -428,7 +428,7 @@ test('whoever uses the key has it: the first use destroys the way to be told it 
 
   expect((await api.get(`/v1/user/store/${store.id}`, { as: made.body.key })).status).toBe(200)
   await service.close(0) // writes down what was used
-  expect(await sql('select salt, sealed from remembered_answers')).toEqual([{ salt: null, sealed: null }])
+  expect(await sql('select salt, sealed from idempotent_responses')).toEqual([{ salt: null, sealed: null }])
   const late = await send()
   expect([late.status, late.body]).toEqual([409, gone(late, keys, made.body.id)])
 })
@@ -436,12 +436,12 @@ test('whoever uses the key has it: the first use destroys the way to be told it 
 test('the first use is not forgotten when the database refuses to write it down at first', async () => {
   const { api, owner, store, keys, service, sql } = await shop()
   const made = await api.post(keys, NEW_KEY, { as: owner.token, headers: once('k') })
-  await refuse(sql, 'remembered_answers', 'update')
+  await refuse(sql, 'idempotent_responses', 'update')
   await api.get(`/v1/user/store/${store.id}`, { as: made.body.key })
   await until(async () => (await sql('select is_called from refusals'))[0].is_called)
-  await allow(sql, 'remembered_answers')
+  await allow(sql, 'idempotent_responses')
   await service.close(0)
-  expect(await sql('select salt, sealed from remembered_answers')).toEqual([{ salt: null, sealed: null }])
+  expect(await sql('select salt, sealed from idempotent_responses')).toEqual([{ salt: null, sealed: null }])
   expect((await sql('select last_used_at is not null as used from api_keys'))[0]).toEqual({ used: true })
 })
 
@@ -487,7 +487,7 @@ test('the database and the server secret together do not open a secret; the Idem
   }
   expect(dump).toContain(made.body.id) // it is the dump
 
-  const [row] = await world.sql('select * from remembered_answers where resource_id = $1', [made.body.id])
+  const [row] = await world.sql('select * from idempotent_responses where resource_id = $1', [made.body.id])
   const keyring = new ServerKeys(Buffer.from(serverSecret, 'base64'))
   expect(row.kid).toBe(keyring.kid)
   const until = new Date(row.created_at.getTime() + HOUR).toISOString()
@@ -692,14 +692,14 @@ test('while the first request runs, its retry is told to wait, and then gets its
 
 // ---- one transaction ------------------------------------------------------------------------------------------------
 
-const PARTS = ['events', 'remembered_answers', 'itself']
+const PARTS = ['events', 'idempotent_responses', 'itself']
 
 describe.each(POSTS)('$what, its event and its remembered answer', (post) => {
   test.each(PARTS)('are all written or none: when %s cannot be, nothing is', async (part) => {
     const world = await shop()
     const { api, owner, sql } = world
     const table = part === 'itself' ? post.table : part
-    const tables = [...new Set(['events', 'remembered_answers', 'members', post.table])]
+    const tables = [...new Set(['events', 'idempotent_responses', 'members', post.table])]
     const counts = () => countAll(world, tables)
     const send = () => api.post(post.path(world), post.body, { as: owner.token, headers: once('k') })
 
@@ -715,7 +715,7 @@ describe.each(POSTS)('$what, its event and its remembered answer', (post) => {
     expect([made.status, made.headers.get('idempotent-replayed')]).toEqual([201, null])
     expect(wire(await send())).toEqual({ ...wire(made), replayed: 'true' })
     expect(await count(world, 'events', `subject = '${made.body.id}'`)).toBe(1)
-    expect(await count(world, 'remembered_answers')).toBe(1)
+    expect(await count(world, 'idempotent_responses')).toBe(1)
   })
 })
 

@@ -14,7 +14,9 @@ import type { StoredResponse, WireResponse } from '../core/route.ts'
 import { type Keyring, keysById } from '../crypto/keyring.ts'
 import { randomBytes } from '../crypto/random.ts'
 import { seal, unseal } from '../crypto/seal.ts'
-import { type Db, sql } from '../db/db.ts'
+import type { Db } from '../db/db.ts'
+import { sql } from '../db/sql.ts'
+import type { IdempotentResponsesRow } from '../db/tables.gen.ts'
 
 const REPLAY_MS = 24 * HOUR
 const SECRET_REPLAY_MS = HOUR
@@ -81,7 +83,7 @@ export function toStoredResponse(
   const row = {
     lookup,
     fingerprint: fingerprintOf(keys, request).toString('hex'),
-    once_only: holdsSecret,
+    reveals_secret: holdsSecret,
     status: sent.status,
     resource_id: sent.resourceId,
     kid: keys.kid,
@@ -101,7 +103,7 @@ export async function claim(tx: Db, request: IdempotentRequest): Promise<void> {
   const lookups = lookupsOf(request)
   const [found] = await tx.query<{ free: boolean; answered: boolean }>(sql`
     select pg_try_advisory_xact_lock(${(lookups[0] as Buffer).readBigInt64BE()}) as free,
-           exists (select from remembered_answers where lookup = any(${lookups})) as answered`)
+           exists (select from idempotent_responses where lookup = any(${lookups})) as answered`)
   if (found?.answered) throw new AlreadyAnswered()
   if (!found?.free) fail('idempotency_in_progress', { retryAfterSeconds: 1 })
 }
@@ -113,49 +115,36 @@ export async function claim(tx: Db, request: IdempotentRequest): Promise<void> {
 export async function checkUnderPreviousSecret(db: Db, request: IdempotentRequest): Promise<void> {
   const { previous } = request.keyring
   if (!previous) return
-  const found = await db.query(sql`select from remembered_answers where lookup = ${lookupOf(previous, request)}`)
+  const found = await db.query(sql`select from idempotent_responses where lookup = ${lookupOf(previous, request)}`)
   if (found.length > 0) throw new AlreadyAnswered()
 }
 
 /** Last in the transaction of a change. */
 export async function storeResponse(tx: Db, row: StoredResponse): Promise<void> {
   const written = await tx.query(sql`
-    insert into remembered_answers
-           (lookup, fingerprint, once_only, status, resource_id, kid, salt, sealed, created_at)
-    select decode(lookup, 'hex'), decode(fingerprint, 'hex'), once_only, status, resource_id, kid,
+    insert into idempotent_responses
+           (lookup, fingerprint, reveals_secret, status, resource_id, kid, salt, sealed, created_at)
+    select decode(lookup, 'hex'), decode(fingerprint, 'hex'), reveals_secret, status, resource_id, kid,
            decode(salt, 'hex'), decode(sealed, 'hex'), created_at
       from json_to_record(${JSON.stringify(row)})
-           as row(lookup text, fingerprint text, once_only boolean, status int, resource_id text, kid text,
+           as row(lookup text, fingerprint text, reveals_secret boolean, status int, resource_id text, kid text,
                   salt text, sealed text, created_at timestamptz)
         on conflict (lookup) do nothing
  returning lookup`)
   if (written.length === 0) throw new AlreadyAnswered()
 }
 
-type ResponseRow = {
-  lookup: Buffer
-  fingerprint: Buffer
-  once_only: boolean
-  status: number
-  resource_id: string | null
-  kid: string
-  salt: Buffer | null
-  sealed: Buffer | null
-  openings: number
-  created_at: Date
-}
-
 /** The stored response, or null when it is too old and the request may run again. */
 export function replay(db: Db, request: IdempotentRequest): Promise<WireResponse | null> {
   return db.transaction(async (tx) => {
-    const row = await tx.one<ResponseRow>(sql`
-      select lookup, fingerprint, once_only, status, resource_id, kid, salt, sealed, openings, created_at
-        from remembered_answers
+    const row = await tx.one<IdempotentResponsesRow>(sql`
+      select lookup, fingerprint, reveals_secret, status, resource_id, kid, salt, sealed, replays, created_at
+        from idempotent_responses
        where lookup = any(${lookupsOf(request)})
          for update`)
     if (!row) return null
     if (row.created_at < ago(REPLAY_MS)) {
-      await tx.query(sql`delete from remembered_answers where lookup = ${row.lookup}`)
+      await tx.query(sql`delete from idempotent_responses where lookup = ${row.lookup}`)
       return null
     }
     const keys = keysById(request.keyring, row.kid)
@@ -163,17 +152,21 @@ export function replay(db: Db, request: IdempotentRequest): Promise<WireResponse
     const sent = unsealResponse(keys, request, row)
     if (!sent) return fail('secret_no_longer_available', { members: { resource: { id: row.resource_id } } })
     // Counted only when the secret was shown: a replay that another session of the user could not open does not count.
-    if (row.once_only)
-      await tx.query(sql`update remembered_answers set openings = openings + 1 where lookup = ${row.lookup}`)
+    if (row.reveals_secret)
+      await tx.query(sql`update idempotent_responses set replays = replays + 1 where lookup = ${row.lookup}`)
     return sent
   })
 }
 
-function unsealResponse(keys: Keyring['current'], request: IdempotentRequest, row: ResponseRow): WireResponse | null {
-  if (row.once_only && (row.openings >= MAX_SECRET_REPLAYS || row.created_at < ago(SECRET_REPLAY_MS))) return null
-  if (!row.salt || !row.sealed || (row.once_only && request.credential === null)) return null
+function unsealResponse(
+  keys: Keyring['current'],
+  request: IdempotentRequest,
+  row: IdempotentResponsesRow,
+): WireResponse | null {
+  if (row.reveals_secret && (row.replays >= MAX_SECRET_REPLAYS || row.created_at < ago(SECRET_REPLAY_MS))) return null
+  if (!row.salt || !row.sealed || (row.reveals_secret && request.credential === null)) return null
   try {
-    const key = sealingKey(keys, request, row.once_only, row.salt)
+    const key = sealingKey(keys, request, row.reveals_secret, row.salt)
     const text = unseal(key, row.sealed, boundTo(request, row)).toString()
     const end = text.indexOf('\n')
     const headers = JSON.parse(text.slice(0, end))
@@ -187,15 +180,15 @@ function unsealResponse(keys: Keyring['current'], request: IdempotentRequest, ro
 /** Maintenance: after an hour the secrets in stored responses are destroyed, after a day the rows are deleted. */
 export async function purgeResponses(db: Db): Promise<void> {
   await db.query(sql`
-    update remembered_answers
+    update idempotent_responses
        set salt = null, sealed = null
-     where once_only
+     where reveals_secret
        and salt is not null
        and created_at < ${ago(SECRET_REPLAY_MS)}`)
   await db.transaction(async (tx) => {
     // The index on created_at is a BRIN index, which only a bitmap scan can use.
     await tx.query(sql`set local enable_bitmapscan = on`)
-    await tx.query(sql`delete from remembered_answers where created_at < ${ago(REPLAY_MS + MINUTE)}`)
+    await tx.query(sql`delete from idempotent_responses where created_at < ${ago(REPLAY_MS + MINUTE)}`)
   })
 }
 
@@ -206,10 +199,10 @@ export async function purgeResponses(db: Db): Promise<void> {
 export async function destroyReplayableSecrets(db: Db, resourceIds: string[]): Promise<void> {
   if (resourceIds.length === 0) return
   await db.query(sql`
-    update remembered_answers
+    update idempotent_responses
        set salt = null, sealed = null
      where resource_id = any(${resourceIds})
-       and once_only
+       and reveals_secret
        and salt is not null`)
 }
 

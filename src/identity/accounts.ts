@@ -5,16 +5,19 @@ import type { UserCaller } from '../core/caller.ts'
 import { now } from '../core/clock.ts'
 import { type Fault, fail, failInput } from '../core/errors.ts'
 import { newId } from '../core/ids.ts'
-import { type Permission, permissionsOf, type Role } from '../core/permissions.ts'
+import { permissionsOf } from '../core/permissions.ts'
 import type { Idempotency } from '../core/route.ts'
 import { sha256 } from '../crypto/tokens.ts'
-import { type Db, sql } from '../db/db.ts'
-import { violated } from '../db/faults.ts'
+import type { Db } from '../db/db.ts'
+import { violatedConstraint } from '../db/errors.ts'
+import { sql } from '../db/sql.ts'
+import type { InvitationsRow, MembersRow, UsersRow } from '../db/tables.gen.ts'
 import { newEvent, writeEvents } from '../events/write.ts'
 import { storeResponse } from '../idempotency/idempotency.ts'
 import type { Instance } from '../instance.ts'
 import { type StoreRow, showStore } from '../stores/schema.ts'
 import { checkPassword, hashPassword, passwordSlots } from './passwords.ts'
+import type { Me } from './schema.ts'
 import { type ClientOrigin, type NewSession, openSession, type UserRow } from './sessions.ts'
 import { attemptPassword, failAttempt } from './sign-in.ts'
 
@@ -36,13 +39,13 @@ export async function signUp(db: Db, instance: Instance, account: NewAccount, fr
       return openSession(tx, instance, user, from)
     })
   } catch (error) {
-    return violated(error) === 'users_email' ? fail('email_taken') : Promise.reject(error)
+    return violatedConstraint(error) === 'users_email_key' ? fail('email_taken') : Promise.reject(error)
   }
 }
 
 async function checkInvitation(db: Db, account: NewAccount): Promise<void> {
   if (account.invitation === null) fail('sign_up_closed')
-  const found = await db.one<{ email: string }>(sql`
+  const found = await db.one<Pick<InvitationsRow, 'email'>>(sql`
     select invitation.email
       from invitations invitation
       join stores store on store.id = invitation.store_id and store.deleted_at is null
@@ -70,7 +73,7 @@ export async function changePassword(
   const { outcome, stored } = await passwordSlots(() =>
     db.transaction(async (tx) => {
       await idempotency?.claim(tx)
-      const user = await tx.one<{ password_hash: string | null }>(sql`
+      const user = await tx.one<Pick<UsersRow, 'password_hash'>>(sql`
         select password_hash
           from users
          where id = ${caller.id}`)
@@ -106,8 +109,8 @@ export async function changePassword(
   })
 }
 
-export async function readMe(db: Db, instance: Instance, caller: UserCaller): Promise<object> {
-  const rows = await db.query<StoreRow & { role: Role; permissions: Permission[] | null }>(sql`
+export async function readMe(db: Db, instance: Instance, caller: UserCaller): Promise<Me> {
+  const rows = await db.query<StoreRow & Pick<MembersRow, 'role' | 'permissions'>>(sql`
     select store.id, store.name, store.registration, store.leak_grace_seconds, store.frozen_at, store.revision, store.created_at,
            store.updated_at, member.role, member.permissions
       from members member

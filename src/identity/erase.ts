@@ -10,8 +10,10 @@ import { CallerChanged } from '../auth/recheck.ts'
 import type { UserCaller } from '../core/caller.ts'
 import { now } from '../core/clock.ts'
 import { fail } from '../core/errors.ts'
-import { type Permission, permissionsOf, type Role } from '../core/permissions.ts'
-import { type Db, sql } from '../db/db.ts'
+import { permissionsOf } from '../core/permissions.ts'
+import type { Db } from '../db/db.ts'
+import { sql } from '../db/sql.ts'
+import type { MembersRow, StoresRow } from '../db/tables.gen.ts'
 import { type EventRow, newEvent, writeEvents } from '../events/write.ts'
 import type { Instance } from '../instance.ts'
 import { keysCreatedBy } from '../keys/read.ts'
@@ -40,11 +42,11 @@ export async function eraseUser(
 }
 
 /** The user's membership in a store that is not deleted. */
-type Store = { id: string; name: string; role: Role; permissions: Permission[] | null; owners: number }
+type Store = Pick<StoresRow, 'id' | 'name'> & Pick<MembersRow, 'role' | 'permissions'> & { owners: number }
 
 /** Locks the user's stores, memberships, sessions and the user until the transaction ends. */
 async function lockAll(tx: Db, caller: UserCaller): Promise<Store[]> {
-  const locked = await tx.query<{ id: string }>(sql`
+  const locked = await tx.query<Pick<StoresRow, 'id'>>(sql`
     select id
       from stores
      where id in (select store_id from members where user_id = ${caller.id})

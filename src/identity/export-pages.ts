@@ -3,7 +3,8 @@
 
 import type { UserCaller } from '../core/caller.ts'
 import { fail } from '../core/errors.ts'
-import { type Db, sql } from '../db/db.ts'
+import type { Db } from '../db/db.ts'
+import { sql } from '../db/sql.ts'
 import { newSemaphore } from '../limits/semaphore.ts'
 
 export const PAGE = 500

@@ -13,9 +13,21 @@ import { type SealContext, unsealText } from '../billing/sealed-text.ts'
 import type { UserCaller } from '../core/caller.ts'
 import { now } from '../core/clock.ts'
 import { fail } from '../core/errors.ts'
-import { type Permission, permissionsOf, type Role } from '../core/permissions.ts'
+import { permissionsOf } from '../core/permissions.ts'
 import type { Answer, Paged } from '../core/route.ts'
-import { type Db, sql } from '../db/db.ts'
+import type { Db } from '../db/db.ts'
+import { sql } from '../db/sql.ts'
+import type {
+  AddressDefaultsRow,
+  AddressesRow,
+  AddressVersionsRow,
+  EventsRow,
+  InvitationsRow,
+  MembersRow,
+  SessionsRow,
+  StoresRow,
+  UsersRow,
+} from '../db/tables.gen.ts'
 import type { Instance } from '../instance.ts'
 import { exportSlots, idOf, LAST, PAGE, pagesOf } from './export-pages.ts'
 import type { Export } from './schema.ts'
@@ -39,10 +51,8 @@ export async function exportUser(db: Db, instance: Instance, caller: UserCaller)
   }
 }
 
-type Account = { issuer: string | null; subject: string | null; created_at: Date; updated_at: Date }
-
 async function readAccount(db: Db, caller: UserCaller): Promise<Export['user']> {
-  const row = await db.one<Account & { email: string | null; name: string | null }>(sql`
+  const row = await db.one<Pick<UsersRow, 'email' | 'name' | 'issuer' | 'subject' | 'created_at' | 'updated_at'>>(sql`
     select email, name, issuer, subject, created_at, updated_at
       from users
      where id = ${caller.id}
@@ -53,14 +63,7 @@ async function readAccount(db: Db, caller: UserCaller): Promise<Export['user']> 
   return { id: caller.id, email, name, issuer, subject, createdAt, updatedAt }
 }
 
-type SessionRow = {
-  id: string
-  user_agent: string | null
-  ip: string | null
-  created_at: Date
-  last_used_at: Date
-  expires_at: Date
-}
+type SessionRow = Pick<SessionsRow, 'id' | 'user_agent' | 'ip' | 'created_at' | 'last_used_at' | 'expires_at'>
 
 function sessionsOf(db: Db, caller: UserCaller) {
   const read = (below: string) =>
@@ -81,15 +84,8 @@ function sessionsOf(db: Db, caller: UserCaller) {
   }))
 }
 
-type MembershipRow = {
-  /** Of the store. */
-  id: string
-  name: string
-  role: Role
-  permissions: Permission[] | null
-  created_at: Date
-  updated_at: Date
-}
+type MembershipRow = Pick<StoresRow, 'id' | 'name'> &
+  Pick<MembersRow, 'role' | 'permissions' | 'created_at' | 'updated_at'>
 
 /** In stores that were deleted too, for as long as these are kept. */
 function membershipsOf(db: Db, instance: Instance, caller: UserCaller) {
@@ -112,17 +108,10 @@ function membershipsOf(db: Db, instance: Instance, caller: UserCaller) {
   }))
 }
 
-type InvitationRow = {
-  id: string
-  store_id: string
-  email: string | null
-  role: Role
-  permissions: Permission[] | null
-  created_at: Date
-  expires_at: Date
-  accepted_at: Date | null
-  withdrawn_at: Date | null
-}
+type InvitationRow = Pick<
+  InvitationsRow,
+  'id' | 'store_id' | 'email' | 'role' | 'permissions' | 'created_at' | 'expires_at' | 'accepted_at' | 'withdrawn_at'
+>
 
 function invitationsOf(db: Db, instance: Instance, caller: UserCaller) {
   return pagesOf(
@@ -176,16 +165,10 @@ function unsealAddress(instance: Instance, caller: UserCaller, row: SealContext 
   return { ...address, warnings, formatted }
 }
 
-type AddressRow = {
-  id: string
-  store_id: string
-  user_id: string
-  is_default: boolean
-  sealed: Buffer
-  version: number
-  created_at: Date
-  updated_at: Date
-}
+type AddressRow = Pick<
+  AddressesRow,
+  'id' | 'store_id' | 'user_id' | 'is_default' | 'sealed' | 'version' | 'created_at' | 'updated_at'
+>
 
 /** In every store, also where the user is no longer a member. */
 function addressesOf(db: Db, instance: Instance, caller: UserCaller) {
@@ -208,7 +191,10 @@ function addressesOf(db: Db, instance: Instance, caller: UserCaller) {
   }))
 }
 
-type VersionRow = Omit<AddressRow, 'is_default' | 'updated_at'> & { at: Date; until: Date }
+type VersionRow = Pick<
+  AddressVersionsRow,
+  'store_id' | 'user_id' | 'sealed' | 'version' | 'created_at' | 'at' | 'until'
+> & { id: AddressVersionsRow['address_id'] }
 
 /** Former versions, also of deleted addresses. */
 function versionsOf(db: Db, instance: Instance, caller: UserCaller) {
@@ -234,7 +220,8 @@ function versionsOf(db: Db, instance: Instance, caller: UserCaller) {
   }))
 }
 
-type DefaultRow = { id: string; store_id: string; address_id: string; since: Date; until: Date | null }
+/** One that still is the default has no end. */
+type DefaultRow = Pick<AddressDefaultsRow, 'id' | 'store_id' | 'address_id' | 'since'> & { until: Date | null }
 
 /** Those that are, then those that were. */
 async function* defaultsOf(db: Db, caller: UserCaller) {
@@ -269,7 +256,7 @@ const LAST_NUMBER = '9223372036854775807'
 
 // ---- what happened --------------------------------------------------------------------------------------------------
 
-type EventRow = { id: string; store_id: string | null; type: string; at: Date; subject: string }
+type EventRow = Pick<EventsRow, 'id' | 'store_id' | 'type' | 'at' | 'subject'>
 
 function showEvent(row: EventRow) {
   return { id: row.id, storeId: row.store_id, type: row.type, at: row.at.toISOString(), subject: row.subject }

@@ -653,7 +653,7 @@ test('before erasure only the account is readable in the database; afterwards no
   // The very pages of the tables, not only what a query shows.
   if (superuser) {
     await sql('checkpoint')
-    for (const table of ['users', 'sessions', 'invitations', 'addresses', 'events', 'remembered_answers']) {
+    for (const table of ['users', 'sessions', 'invitations', 'addresses', 'events', 'idempotent_responses']) {
       const [{ bytes }] = await sql(`select pg_read_binary_file(pg_relation_filepath($1)) as bytes`, [table])
       const pages = bytes.toString('latin1')
       expect(holding(pages), table).toEqual([])
@@ -697,6 +697,6 @@ test('the database itself holds a user to be whole or without a word', async () 
     `erased_at = now(), email = null, name = null, password_hash = null, data_key_kid = null`,
   ])
     await expect(sql(`update users set ${change} where id = $1`, [owner.id])) //
-      .rejects.toThrow('users_known_by_something')
+      .rejects.toThrow('users_identified_or_erased')
   expect(await sql('select id from users where email = $1', [other.email])).toEqual([{ id: other.id }])
 })

@@ -75,7 +75,7 @@ export const identityRoutes: Route[] = [
         'The user, and the stores they have a part in, with their role and permissions in each (the newest 100).',
       returns: [200, Me],
     },
-    async ({ db, instance, caller }) => ({ body: (await readMe(db, instance, caller)) as Static<typeof Me> }),
+    async ({ db, instance, caller }) => ({ body: await readMe(db, instance, caller) }),
   ),
   route(
     {
@@ -124,9 +124,7 @@ export const identityRoutes: Route[] = [
       query: Type.Object(PageQuery, { additionalProperties: false }),
       returns: [200, Sessions],
     },
-    async ({ db, instance, caller, query }) => ({
-      body: (await listSessions(db, instance, caller, query)) as Static<typeof Sessions>,
-    }),
+    async ({ db, instance, caller, query }) => ({ body: await listSessions(db, instance, caller, query) }),
   ),
   route(
     {

@@ -26,6 +26,7 @@ const User = Type.Object(
   },
   { title: 'User', additionalProperties: false },
 )
+export type User = Static<typeof User>
 
 export const SignUp = Type.Object(
   {
@@ -70,6 +71,7 @@ export const Me = Type.Object(
   },
   { title: 'Me', additionalProperties: false },
 )
+export type Me = Static<typeof Me>
 
 const Session = Type.Object(
   {
@@ -83,6 +85,7 @@ const Session = Type.Object(
   },
   { title: 'Session', additionalProperties: false },
 )
+export type Session = Static<typeof Session>
 export const Sessions = pageOf(Session, 'Sessions')
 
 export const PasswordChange = Type.Object(

@@ -8,21 +8,17 @@ import { newId } from '../core/ids.ts'
 import { listPage, type Page, type PageParams } from '../core/pagination.ts'
 import type { Secret } from '../crypto/secret.ts'
 import { mintToken, sha256 } from '../crypto/tokens.ts'
-import { type Db, sql } from '../db/db.ts'
+import type { Db } from '../db/db.ts'
+import { sql } from '../db/sql.ts'
+import type { SessionsRow, UsersRow } from '../db/tables.gen.ts'
 import { newEvent, writeEvents } from '../events/write.ts'
 import type { Instance } from '../instance.ts'
+import type { Session, User } from './schema.ts'
 
 const SESSION_MS = 90 * DAY
 export type ClientOrigin = { ip: string; userAgent: string | null }
-type UserView = { id: string; email: string | null; name: string | null; createdAt: string }
-export type UserRow = {
-  id: string
-  email: string | null
-  name: string | null
-  created_at: Date
-  password_hash: string | null
-}
-export type NewSession = { user: UserView; token: Secret; expiresAt: Date }
+export type UserRow = Pick<UsersRow, 'id' | 'email' | 'name' | 'created_at' | 'password_hash'>
+export type NewSession = { user: User; token: Secret; expiresAt: Date }
 
 export async function openSession(tx: Db, instance: Instance, user: UserRow, from: ClientOrigin): Promise<NewSession> {
   const id = newId('sess')
@@ -37,25 +33,18 @@ export async function openSession(tx: Db, instance: Instance, user: UserRow, fro
   return { user: showUser(user), token, expiresAt }
 }
 
-function showUser(user: UserRow): UserView {
+function showUser(user: UserRow): User {
   return { id: user.id, email: user.email, name: user.name, createdAt: user.created_at.toISOString() }
 }
 
-type SessionRow = {
-  id: string
-  user_agent: string | null
-  ip: string | null
-  created_at: Date
-  last_used_at: Date
-  expires_at: Date
-}
+type SessionRow = Pick<SessionsRow, 'id' | 'user_agent' | 'ip' | 'created_at' | 'last_used_at' | 'expires_at'>
 
 export async function listSessions(
   db: Db,
   instance: Instance,
   caller: UserCaller,
   query: PageParams,
-): Promise<Page<object>> {
+): Promise<Page<Session>> {
   return listPage({
     keyring: instance.keyring,
     list: ['sessions', caller.id],

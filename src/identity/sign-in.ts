@@ -4,7 +4,8 @@
 import { addMs, ago, MINUTE, now } from '../core/clock.ts'
 import { normalizeEmail } from '../core/email.ts'
 import { fail } from '../core/errors.ts'
-import { type Db, sql } from '../db/db.ts'
+import type { Db } from '../db/db.ts'
+import { sql } from '../db/sql.ts'
 import type { Instance } from '../instance.ts'
 import { passwordMatches, passwordSlots } from './passwords.ts'
 import { type ClientOrigin, type NewSession, openSession, type UserRow } from './sessions.ts'
@@ -68,9 +69,9 @@ export async function attemptPassword(
   await tx.query(sql`select pg_advisory_xact_lock(${address.readBigInt64BE()})`)
   const [failures] = await tx.query<{ at: Date | null }>(sql`
     select greatest(
-             (select at from sign_in_failures where account = ${account} and at > ${ago(FAILURES_MS)}
+             (select at from sign_in_failures where email_hash = ${account} and at > ${ago(FAILURES_MS)}
                order by at desc offset ${MAX_FAILURES - 1} limit 1),
-             (select at from sign_in_failures where address = ${address} and at > ${ago(FAILURES_MS)}
+             (select at from sign_in_failures where ip_hash = ${address} and at > ${ago(FAILURES_MS)}
                order by at desc offset ${MAX_FAILURES - 1} limit 1)
            ) as at`)
   if (failures?.at)
@@ -79,7 +80,7 @@ export async function attemptPassword(
     }
   if (await passwordMatches(stored, password)) return 'right'
   await tx.query(sql`
-    insert into sign_in_failures (account, address, at)
+    insert into sign_in_failures (email_hash, ip_hash, at)
     values (${account}, ${address}, ${now()})`)
   return 'wrong'
 }

@@ -1,35 +1,28 @@
 // A key's columns, and what the API calls them. Every list of a key's columns (select, insert, update, the cache) is made
-// from here, and so is the way from a row to the API and back. A new setting is a row of KEY_SETTINGS and a member of
-// KeyRow; how it looks from outside stands in schema.ts.
+// from here, and so is the way from a row to the API and back. A new setting is a row of KEY_SETTINGS; how it looks from outside stands in schema.ts.
 
-import type { KeyType } from '../core/key-types.ts'
-import type { Permission } from '../core/permissions.ts'
 import { type ColumnType, columnList } from '../db/recordset.ts'
+import type { ApiKeysRow } from '../db/tables.gen.ts'
 import type { Key, KeyStatus } from './schema.ts'
 
-export type KeyRow = {
-  id: string
-  store_id: string
-  name: string
-  type: KeyType
-  permissions: Permission[]
+/** Columns that only the statements about secrets, leaks and expiry notices name. */
+type InternalColumn =
+  | 'expiry_notice_days'
+  | 'hash'
+  | 'hash_kid'
+  | 'secret_no'
+  | 'secret_used_at'
+  | 'rotated_at'
+  | 'previous_hash'
+  | 'previous_hash_kid'
+  | 'leaked_at'
+  | 'leaked_secret_no'
+  | 'leak_shortened'
+  | 'expires_before_leak'
+
+export type KeyRow = Omit<ApiKeysRow, InternalColumn | 'metadata' | 'created_by_kind'> & {
   metadata: Record<string, unknown>
-  start: string
-  enabled: boolean
-  expires_at: Date | null
-  ip_allowlist: string[] | null
-  rate_limit: number | null
-  rate_limit_window_seconds: number | null
   created_by_kind: Key['createdBy']['kind']
-  created_by_id: string
-  last_used_at: Date | null
-  revoked_at: Date | null
-  revocation_reason: string | null
-  previous_expires_at: Date | null
-  previous_used_at: Date | null
-  revision: number
-  created_at: Date
-  updated_at: Date
 }
 
 // ---- settings: what a manager sets ----------------------------------------------------------------------------------

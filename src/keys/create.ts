@@ -12,9 +12,10 @@ import { newId } from '../core/ids.ts'
 import { KEY_TYPES, type KeyType } from '../core/key-types.ts'
 import type { Answer, Idempotency, StoredResponse } from '../core/route.ts'
 import { mintToken } from '../crypto/tokens.ts'
-import type { Batch } from '../db/batch.ts'
-import { type Db, sql } from '../db/db.ts'
+import type { Batch, Db } from '../db/db.ts'
 import { columnList, type RecordOf, recordset } from '../db/recordset.ts'
+import { sql } from '../db/sql.ts'
+import type { StoresRow } from '../db/tables.gen.ts'
 import { EVENT_TYPES } from '../events/schema.ts'
 import { type EventRow, newEvent } from '../events/write.ts'
 import { AlreadyAnswered } from '../idempotency/idempotency.ts'
@@ -121,7 +122,7 @@ const INSERTED_COLUMNS = {
   start: 'text',
   hash: 'bytea',
   hash_kid: 'text',
-  expiring_told: 'int',
+  expiry_notice_days: 'int',
   created_by_kind: 'text',
   created_by_id: 'text',
   created_at: 'timestamptz',
@@ -162,7 +163,7 @@ function toInsertRow(
     ...key,
     hash: `\\x${secret.hash}`,
     hash_kid: secret.kid,
-    expiring_told: lastNoticeDue(key.expires_at),
+    expiry_notice_days: lastNoticeDue(key.expires_at),
     max_keys: instance.maxKeysPerStore,
     creator_version: caller.kind === 'key' ? String(caller.revision) : caller.member?.version,
     event_id: event.id,
@@ -237,8 +238,8 @@ const insertKeys: Batch<InsertRow, InsertOutcome> = async (db, rows) => {
               and creator.id = request.created_by_id
               and creator.version = request.creator_version
     ), claimed as (
-      insert into remembered_answers
-             (lookup, fingerprint, once_only, status, resource_id, kid, salt, sealed, created_at)
+      insert into idempotent_responses
+             (lookup, fingerprint, reveals_secret, status, resource_id, kid, salt, sealed, created_at)
       select decode(lookup, 'hex'), decode(fingerprint, 'hex'), true, status, id, kid,
              decode(salt, 'hex'), decode(sealed, 'hex'), answered_at
         from checked
@@ -284,7 +285,7 @@ const insertKeys: Batch<InsertRow, InsertOutcome> = async (db, rows) => {
 async function recountKeys(db: Db, instance: Instance, storeId: string): Promise<boolean> {
   return db.transaction(async (tx) => {
     await tx.query(sql`select id from stores where id = ${storeId} for no key update`)
-    const [store] = await tx.query<{ live_keys: number }>(sql`
+    const [store] = await tx.query<Pick<StoresRow, 'live_keys'>>(sql`
       update stores
          set live_keys = (
                select count(*)

@@ -1,7 +1,8 @@
 // Events that tell a store ahead of time when a key expires.
 
 import { DAY, fromNow, now } from '../core/clock.ts'
-import { type Db, sql } from '../db/db.ts'
+import type { Db } from '../db/db.ts'
+import { sql } from '../db/sql.ts'
 import { newEvent, SYSTEM, writeEvents } from '../events/write.ts'
 
 /** Days before the expiry, nearest first. */
@@ -19,7 +20,7 @@ export async function sendExpiryNotices(db: Db): Promise<void> {
     await db.transaction(async (tx) => {
       const keys = await tx.query<{ id: string; store_id: string; expires_at: Date }>(sql`
         update api_keys
-           set expiring_told = ${days}
+           set expiry_notice_days = ${days}
          where id in (
                  select key.id
                    from api_keys key
@@ -27,7 +28,7 @@ export async function sendExpiryNotices(db: Db): Promise<void> {
                   where key.expires_at > ${now()}
                     and key.expires_at <= ${fromNow(days * DAY)}
                     and key.revoked_at is null
-                    and (key.expiring_told is null or key.expiring_told > ${days})
+                    and (key.expiry_notice_days is null or key.expiry_notice_days > ${days})
                   order by key.expires_at
                   limit ${NOTICE_BATCH}
                     for no key update of key skip locked

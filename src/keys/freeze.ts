@@ -2,7 +2,8 @@
 
 import type { Manager } from '../core/caller.ts'
 import { now } from '../core/clock.ts'
-import { type Db, sql } from '../db/db.ts'
+import type { Db } from '../db/db.ts'
+import { sql } from '../db/sql.ts'
 import { newEvent, writeEvents } from '../events/write.ts'
 
 /** Under the store's lock. Doing it again changes nothing, and affects no key. */

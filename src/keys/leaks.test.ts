@@ -87,7 +87,7 @@ test('the node that took the report refuses the key at once, though no word of i
   const world = await shop({ GITHUB_KEYS_URL: github.url })
   const { api, sql, serviceToken } = world
   const verify = verifier(await serviceToken())
-  await sql('alter table api_keys disable trigger api_keys_tell')
+  await sql('alter table api_keys disable trigger api_keys_notify_changed')
   const [mine, found] = [await newKey(world), await newKey(world)]
   for (const { key } of [mine, found]) expect(await verify(api, key)).toBe('VALID')
   await report(api, mine.key)

@@ -9,7 +9,9 @@ import { addMs, now, SECOND } from '../core/clock.ts'
 import { KEY_TYPES } from '../core/key-types.ts'
 import type { Answer } from '../core/route.ts'
 import { containsToken, isKeyToken, sha256 } from '../crypto/tokens.ts'
-import { type Db, sql } from '../db/db.ts'
+import type { Db } from '../db/db.ts'
+import { sql } from '../db/sql.ts'
+import type { StoresRow } from '../db/tables.gen.ts'
 import { newEvent, SYSTEM, writeEvents } from '../events/write.ts'
 import type { Instance } from '../instance.ts'
 import { statusOf } from './columns.ts'
@@ -52,7 +54,7 @@ async function handleReport(db: Db, instance: Instance, token: string, origin: O
 }
 
 async function applyLeak(tx: Db, found: CachedKey, origin: Origin): Promise<void> {
-  const store = await tx.one<{ leak_grace_seconds: number }>(sql`
+  const store = await tx.one<Pick<StoresRow, 'leak_grace_seconds'>>(sql`
     select leak_grace_seconds
       from stores
      where id = ${found.store_id}
@@ -97,7 +99,7 @@ async function shortenLife(tx: Db, key: LockedKey, end: Date, at: Date): Promise
        set expires_at = ${end},
            leak_shortened = true,
            expires_before_leak = ${key.expires_at},
-           expiring_told = null,
+           expiry_notice_days = null,
            updated_at = ${at},
            revision = ${key.revision + 1}
      where id = ${key.id}`)

@@ -3,9 +3,9 @@
 // is simply the count after it.
 
 import type { CachedKey } from '../auth/key-cache.ts'
-import type { Batch } from '../db/batch.ts'
-import { type Db, sql } from '../db/db.ts'
+import type { Batch, Db } from '../db/db.ts'
 import { recordset } from '../db/recordset.ts'
+import { sql } from '../db/sql.ts'
 import type { Verdict } from './schema.ts'
 
 type RateWindow = { key_id: string; seconds: number }
@@ -25,7 +25,7 @@ const spendAll: Batch<RateWindow, Spent> = (db, rows) =>
       select row_number() over () as n, row_number() over (partition by key_id) as position, key_id, seconds
         from ${requested(rows)}
     ), spent as (
-      insert into key_windows as running (key_id, began_at, seconds, used)
+      insert into key_rate_windows as running (key_id, began_at, seconds, used)
       select key_id, clock_timestamp(), max(seconds), count(*)
         from request
        group by key_id
@@ -54,7 +54,7 @@ export async function peek(db: Db, key: CachedKey): Promise<Spent> {
   const { key_id, seconds } = rateWindow(key)
   const found = await db.one<Spent>(sql`
     select used, greatest(1, ceil(extract(epoch from began_at + ${seconds} * interval '1 s' - now())))::int as reset_seconds
-      from key_windows
+      from key_rate_windows
      where key_id = ${key_id}
        and began_at + ${seconds} * interval '1 s' > now()`)
   return found ?? { used: 0, reset_seconds: seconds }

@@ -7,7 +7,8 @@ import { addMs, now, SECOND } from '../core/clock.ts'
 import { fail } from '../core/errors.ts'
 import { checkIfMatch, etagOf } from '../core/etag.ts'
 import type { Answer, Idempotency } from '../core/route.ts'
-import { type Db, sql } from '../db/db.ts'
+import type { Db } from '../db/db.ts'
+import { sql } from '../db/sql.ts'
 import { newEvent, writeEvents } from '../events/write.ts'
 import { destroyReplayableSecrets, storeResponse } from '../idempotency/idempotency.ts'
 import type { Instance } from '../instance.ts'
@@ -96,7 +97,7 @@ async function writeSecret(tx: Db, before: LockedKey, secret: KeySecret, graceSe
            hash_kid = ${secret.kid},
            start = ${secret.start},
            expires_at = ${after.expires_at},
-           expiring_told = case when ${leakResolved} then ${lastNoticeDue(after.expires_at)} else expiring_told end,
+           expiry_notice_days = case when ${leakResolved} then ${lastNoticeDue(after.expires_at)} else expiry_notice_days end,
            leak_shortened = leak_shortened and not ${leakResolved},
            secret_no = secret_no + 1,
            secret_used_at = null,

@@ -9,8 +9,9 @@ import { checkIfMatch, etagOf } from '../core/etag.ts'
 import { checkGrant, isOwner } from '../core/grant.ts'
 import { missingPermissions, type Permission } from '../core/permissions.ts'
 import type { Answer } from '../core/route.ts'
-import { type Db, sql } from '../db/db.ts'
+import type { Db } from '../db/db.ts'
 import { columnList, recordset } from '../db/recordset.ts'
+import { sql } from '../db/sql.ts'
 import { EVENT_TYPES } from '../events/schema.ts'
 import { type EventRow, newEvent, writeEvents } from '../events/write.ts'
 import { CHANGEABLE_COLUMNS, type KeyPatch, type KeyRow, showKey, statusOf, toColumns } from './columns.ts'
@@ -46,7 +47,7 @@ export async function updateKey(
   await tx.query(sql`
     update api_keys
        set (${changeableList}) = (select ${changeableList} from ${changedRow([after])}),
-           expiring_told = case when ${expiryChanged} then ${lastNoticeDue(after.expires_at)} else expiring_told end,
+           expiry_notice_days = case when ${expiryChanged} then ${lastNoticeDue(after.expires_at)} else expiry_notice_days end,
            leak_shortened = leak_shortened and not ${expiryChanged},
            revision = ${after.revision},
            updated_at = ${after.updated_at}

@@ -2,8 +2,9 @@
 
 import { addMs, ago, DAY, HOUR, now } from '../core/clock.ts'
 import { type Fault, fail, failInput } from '../core/errors.ts'
-import type { Permission } from '../core/permissions.ts'
-import { type Db, sql } from '../db/db.ts'
+import type { Db } from '../db/db.ts'
+import { sql } from '../db/sql.ts'
+import type { ApiKeysRow, KeyPermissionUseRow, KeyUsageRow } from '../db/tables.gen.ts'
 import { parseDateTime } from '../schema/fields.ts'
 
 // ---- use ------------------------------------------------------------------------------------------------------------
@@ -23,7 +24,7 @@ export async function readUsage(db: Db, ref: { storeId: string; keyId: string },
   checkSpan(start, to, interval)
   const from = new Date(start.getTime() - (start.getTime() % STEP_MS[interval]))
   await findKey(db, ref)
-  const rows = await db.query<{ at: Date; outcome: string; count: string }>(sql`
+  const rows = await db.query<Pick<KeyUsageRow, 'at' | 'outcome' | 'count'>>(sql`
     select date_trunc(${interval}, at) as at, outcome, sum(count) as count
       from key_usage
      where key_id = ${ref.keyId}
@@ -60,9 +61,9 @@ const ADVICE_MS = 30 * DAY
 export async function readAdvice(db: Db, ref: { storeId: string; keyId: string }) {
   const since = ago(ADVICE_MS)
   const { permissions } = await findKey(db, ref)
-  const rows = await db.query<{ permission: string; at: Date }>(sql`
+  const rows = await db.query<Pick<KeyPermissionUseRow, 'permission' | 'at'>>(sql`
     select permission, at
-      from key_exercise
+      from key_permission_use
      where key_id = ${ref.keyId}
        and at >= ${since}
      order by permission`)
@@ -71,8 +72,8 @@ export async function readAdvice(db: Db, ref: { storeId: string; keyId: string }
   return { since: since.toISOString(), unused, exercised }
 }
 
-async function findKey(db: Db, ref: { storeId: string; keyId: string }): Promise<{ permissions: Permission[] }> {
-  const key = await db.one<{ permissions: Permission[] }>(sql`
+async function findKey(db: Db, ref: { storeId: string; keyId: string }): Promise<Pick<ApiKeysRow, 'permissions'>> {
+  const key = await db.one<Pick<ApiKeysRow, 'permissions'>>(sql`
     select permissions
       from api_keys
      where id = ${ref.keyId}

@@ -5,7 +5,8 @@ import { type Api, NEW_KEY, type Shop, shop } from '../../tests/shop.ts'
 import { DAY, HOUR, MINUTE, now, SECOND, travel } from '../core/clock.ts'
 import { Failure } from '../core/errors.ts'
 import { ServerKeys } from '../crypto/keyring.ts'
-import { type Db, sql } from '../db/db.ts'
+import type { Db } from '../db/db.ts'
+import { sql } from '../db/sql.ts'
 import { newUsage, rollUpUsage } from './usage.ts'
 
 const keyring = { current: new ServerKeys(Buffer.alloc(32)), previous: null }
@@ -129,7 +130,7 @@ test('advice: what a key really needed in the last 30 days, and what could be ta
     expect([Date.parse(at) >= start, Date.parse(at) <= end]).toEqual([true, true])
   expect(Math.abs(Date.parse(advice.since) + 30 * DAY - now().getTime())).toBeLessThan(10 * SECOND)
   expect((await read(reader, world, `${fresh.id}/advice`)).unused).toEqual(['READ', 'WRITE'])
-  await world.sql(`update key_exercise set at = at - interval '31 days' where permission = 'READ'`)
+  await world.sql(`update key_permission_use set at = at - interval '31 days' where permission = 'READ'`)
   expect(await read(reader, world, `${made.id}/advice`)).toMatchObject({ unused: ['READ', 'WRITE'] })
 })
 

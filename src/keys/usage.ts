@@ -9,8 +9,10 @@ import { ago, DAY, HOUR, now, nowMs, SECOND } from '../core/clock.ts'
 import { newId } from '../core/ids.ts'
 import type { Permission } from '../core/permissions.ts'
 import type { Keyring } from '../crypto/keyring.ts'
-import { type Db, sql } from '../db/db.ts'
+import type { Db } from '../db/db.ts'
 import { recordset } from '../db/recordset.ts'
+import { sql } from '../db/sql.ts'
+import type { ApiKeysRow } from '../db/tables.gen.ts'
 import { destroyReplayableSecrets } from '../idempotency/idempotency.ts'
 import type { Outcome } from './schema.ts'
 
@@ -175,14 +177,14 @@ async function writeFlush(db: Db, keyring: Keyring, { id, counters }: Flush): Pr
           on conflict (key_id, grain, at, outcome) do update
          set count = key_usage.count + excluded.count`)
     await tx.query(sql`
-      insert into key_exercise (key_id, permission, at)
+      insert into key_permission_use (key_id, permission, at)
       select exercised.key_id, exercised.permission, max(exercised.at)
         from ${exercisedPermissions(counters.flatMap(permissionsOf))}
         join api_keys key on key.id = exercised.key_id
        group by exercised.key_id, exercised.permission
        order by exercised.key_id, exercised.permission
           on conflict (key_id, permission) do update
-         set at = greatest(key_exercise.at, excluded.at)`)
+         set at = greatest(key_permission_use.at, excluded.at)`)
     // A secret that is used has arrived: no retry needs to get it again.
     await destroyReplayableSecrets(tx, firstUsed)
   })
@@ -221,7 +223,7 @@ function lastUse(counters: Counter[]): LastUse {
 async function writeLastUse(tx: Db, used: LastUse): Promise<string[]> {
   // The current secret's number is read under the lock: a rotation may have been under way until then. (The rows are put
   // together here, because the database would compare each row of one list with each of the other.)
-  const keys = await tx.query<{ id: string; secret_no: number; secret_used_at: Date | null }>(sql`
+  const keys = await tx.query<Pick<ApiKeysRow, 'id' | 'secret_no' | 'secret_used_at'>>(sql`
     select id, secret_no, secret_used_at
       from api_keys
      where id = any(${[...used.keys()]})
@@ -305,5 +307,5 @@ export async function rollUpUsage(db: Db): Promise<void> {
            )`)
   await db.query(sql`delete from usage_flushes where at < ${ago(DAY)}`)
   // By the database's own clock, like the windows themselves.
-  await db.query(sql`delete from key_windows where began_at < now() - interval '2 days'`)
+  await db.query(sql`delete from key_rate_windows where began_at < now() - interval '2 days'`)
 }

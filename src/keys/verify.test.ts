@@ -191,7 +191,7 @@ test('`explain` spends nothing and counts nothing', async () => {
       code: 'VALID',
       rateLimit: { remaining: 2 },
     })
-  expect(await world.sql('select * from key_windows')).toEqual([])
+  expect(await world.sql('select * from key_rate_windows')).toEqual([])
   expect((await back.verify(made.key)).body.rateLimit.remaining).toBe(1)
   for (let n = 0; n < 5; n++)
     expect((await back.verify(made.key, { explain: true })).body).toMatchObject({
@@ -397,7 +397,7 @@ describe('rate limits', () => {
     const back = await backEnd(world)
     const made = await create(world, { rateLimit: { limit: 1, windowSeconds: 1 } })
     const over = async () =>
-      (await world.sql(`select clock_timestamp() >= began_at + interval '1 s' as over from key_windows`))[0].over
+      (await world.sql(`select clock_timestamp() >= began_at + interval '1 s' as over from key_rate_windows`))[0].over
     for (let round = 0; round < 3; round++) {
       expect((await back.verify(made.key)).body).toMatchObject({
         code: 'VALID',
@@ -448,7 +448,7 @@ describe('rate limits', () => {
     await limit({ limit: 1, windowSeconds: 1 })
     await until(
       async () =>
-        (await world.sql(`select clock_timestamp() > began_at + interval '1 s' as over from key_windows`))[0].over,
+        (await world.sql(`select clock_timestamp() > began_at + interval '1 s' as over from key_rate_windows`))[0].over,
     )
     expect(await both()).toEqual(['VALID', 'VALID'])
   })
@@ -466,7 +466,7 @@ describe('rate limits', () => {
       if (n % 20 === 0) await sleep(20)
     }
     expect(lookups()).toBe(1)
-    expect(await world.sql('select * from key_windows')).toEqual([])
+    expect(await world.sql('select * from key_rate_windows')).toEqual([])
     // At most the flush of what was counted, every five seconds.
     expect(questions('transaction')).toBeLessThanOrEqual(1)
   })

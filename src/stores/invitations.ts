@@ -10,8 +10,10 @@ import { listPage, type Page, type PageParams } from '../core/pagination.ts'
 import { missingPermissions, type Permission, permissionsOf, type Role } from '../core/permissions.ts'
 import type { Answer } from '../core/route.ts'
 import { mintToken, sha256 } from '../crypto/tokens.ts'
-import { type Db, type Sql, sql } from '../db/db.ts'
-import { violated } from '../db/faults.ts'
+import type { Db } from '../db/db.ts'
+import { violatedConstraint } from '../db/errors.ts'
+import { type Sql, sql } from '../db/sql.ts'
+import type { ApiKeysRow, InvitationsRow, MembersRow } from '../db/tables.gen.ts'
 import { newEvent, writeEvents } from '../events/write.ts'
 import { destroyReplayableSecrets } from '../idempotency/idempotency.ts'
 import type { Instance } from '../instance.ts'
@@ -22,16 +24,12 @@ type StoreView = ReturnType<typeof showStore>
 
 const INVITATION_MS = 7 * DAY
 
-type InvitationRow = {
-  id: string
-  store_id: string
+type InvitationRow = Pick<
+  InvitationsRow,
+  'id' | 'store_id' | 'role' | 'permissions' | 'created_by_kind' | 'created_by_id' | 'created_at' | 'expires_at'
+> & {
+  /** Of an open invitation, which always has one. */
   email: string
-  role: Role
-  permissions: Permission[] | null
-  created_by_kind: string
-  created_by_id: string
-  created_at: Date
-  expires_at: Date
 }
 
 function showInvitation(instance: Instance, row: InvitationRow) {
@@ -195,7 +193,7 @@ export async function acceptInvitation(
   if (missingPermissions(await heldByInviter(tx, instance, row), permissions).length > 0) fail('invitation_not_found')
   const at = now()
   // A customer who is invited to a role moves up; a member with a role keeps it.
-  const [member] = await tx.query<{ created_at: Date }>(sql`
+  const [member] = await tx.query<Pick<MembersRow, 'created_at'>>(sql`
     insert into members (store_id, user_id, role, permissions, created_at, updated_at)
     values (${row.store_id}, ${caller.id}, ${row.role}, ${row.permissions}, ${at}, ${at})
         on conflict (store_id, user_id) do update
@@ -230,7 +228,7 @@ async function heldByInviter(tx: Db, instance: Instance, row: InvitationRow): Pr
 }
 
 async function heldByKey(tx: Db, row: InvitationRow): Promise<Permission[]> {
-  const key = await tx.one<{ permissions: Permission[] }>(sql`
+  const key = await tx.one<Pick<ApiKeysRow, 'permissions'>>(sql`
     select permissions
       from api_keys
      where id = ${row.created_by_id}
@@ -241,7 +239,7 @@ async function heldByKey(tx: Db, row: InvitationRow): Promise<Permission[]> {
 }
 
 async function heldByMember(tx: Db, instance: Instance, row: InvitationRow): Promise<Permission[]> {
-  const member = await tx.one<{ role: Role; permissions: Permission[] | null }>(sql`
+  const member = await tx.one<Pick<MembersRow, 'role' | 'permissions'>>(sql`
     select role, permissions
       from members
      where store_id = ${row.store_id}
@@ -261,7 +259,7 @@ export async function joinStore(tx: Db, caller: UserCaller, storeId: string): Pr
       insert into members (store_id, user_id, role, created_at, updated_at)
       values (${storeId}, ${caller.id}, 'CUSTOMER', ${at}, ${at})`)
   } catch (error) {
-    return violated(error) === 'members_pkey' ? fail('already_member') : Promise.reject(error)
+    return violatedConstraint(error) === 'members_pkey' ? fail('already_member') : Promise.reject(error)
   }
   await writeEvents(tx, [newEvent(caller, storeId, 'member.joined', caller.id, { role: 'CUSTOMER', permissions: [] })])
   await recheckUser(tx, caller)

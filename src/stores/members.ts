@@ -9,7 +9,9 @@ import { checkGrant, isOwner, OWNER_HOLDS_ALL } from '../core/grant.ts'
 import { listPage, type Page, type PageParams } from '../core/pagination.ts'
 import { missingPermissions, type Permission, permissionsOf, type Role } from '../core/permissions.ts'
 import type { Answer } from '../core/route.ts'
-import { type Db, sql } from '../db/db.ts'
+import type { Db } from '../db/db.ts'
+import { sql } from '../db/sql.ts'
+import type { WebhooksRow } from '../db/tables.gen.ts'
 import { newEvent, writeEvents } from '../events/write.ts'
 import type { Instance } from '../instance.ts'
 import { type KeyRow, statusOf } from '../keys/columns.ts'
@@ -70,7 +72,8 @@ export async function readMember(
 
 type Cascade = { keys: 'keep' | 'revoke'; webhooks: 'keep' | 'disable' }
 type KeyState = { id: string; name: string; status: string }
-type WebhookState = { id: string; url: string | null; enabled: boolean }
+/** The URL is null for callers who may not read it. */
+type WebhookState = Pick<WebhooksRow, 'id' | 'enabled'> & { url: WebhooksRow['url'] | null }
 type CreatedByMember = { keys: KeyState[]; webhooks: WebhookState[] }
 type ChangedMember = { member: MemberView } & CreatedByMember
 
@@ -221,7 +224,7 @@ async function settleWebhooks(
 async function disableWebhooks(tx: Db, caller: Manager, storeId: string, makers: string[]): Promise<void> {
   const at = now()
   const reason = 'REQUESTED'
-  const off = await tx.query<{ id: string }>(sql`
+  const off = await tx.query<Pick<WebhooksRow, 'id'>>(sql`
     update webhooks
        set enabled = false, disabled_at = ${at}, disabled_reason = ${reason}, updated_at = ${at}, revision = revision + 1
      where store_id = ${storeId}

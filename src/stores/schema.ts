@@ -2,7 +2,8 @@
 
 import type { Static } from 'typebox'
 import { pageOf } from '../core/pagination.ts'
-import { type Permission, ROLES, type Role } from '../core/permissions.ts'
+import { ROLES } from '../core/permissions.ts'
+import type { MembersRow, StoresRow, UsersRow } from '../db/tables.gen.ts'
 import { DateTime, Line, Nullable, OneOf } from '../schema/fields.ts'
 import { Type } from '../schema/type.ts'
 
@@ -130,16 +131,10 @@ export const Acceptance = Type.Object({ token: Type.String({ maxLength: 200 }) }
 
 // ---- from rows to what is shown -------------------------------------------------------------------------------------
 
-export type StoreRow = {
-  id: string
-  name: string
-  registration: 'OPEN' | 'CLOSED'
-  leak_grace_seconds: number
-  frozen_at: Date | null
-  revision: number
-  created_at: Date
-  updated_at: Date
-}
+export type StoreRow = Pick<
+  StoresRow,
+  'id' | 'name' | 'registration' | 'leak_grace_seconds' | 'frozen_at' | 'revision' | 'created_at' | 'updated_at'
+>
 
 export function showStore(row: StoreRow): Static<typeof Store> {
   return {
@@ -153,14 +148,8 @@ export function showStore(row: StoreRow): Static<typeof Store> {
   }
 }
 
-export type MemberRow = {
-  store_id: string
-  user_id: string
-  name: string | null
-  email: string | null
-  role: Role
-  permissions: Permission[] | null
-  revision: number
-  created_at: Date
-  updated_at: Date
-}
+export type MemberRow = Pick<
+  MembersRow,
+  'store_id' | 'user_id' | 'role' | 'permissions' | 'revision' | 'created_at' | 'updated_at'
+> &
+  Pick<UsersRow, 'name' | 'email'>

@@ -1,7 +1,7 @@
 import { expect, onTestFinished, test } from 'vitest'
 import { shop } from '../../tests/shop.ts'
 import { travel } from '../core/clock.ts'
-import { connect } from '../db/db.ts'
+import { connect } from '../db/pool.ts'
 import { letGo, takeDue } from './queue.ts'
 
 /** Three webhooks with five messages each, and nobody who sends them. */

@@ -3,8 +3,8 @@
 
 import { addMs, ago, DAY, HOUR, now, SECOND } from '../core/clock.ts'
 import { newId } from '../core/ids.ts'
-import type { Batch } from '../db/batch.ts'
-import { type Db, sql } from '../db/db.ts'
+import type { Batch, Db } from '../db/db.ts'
+import { sql } from '../db/sql.ts'
 import type { Instance } from '../instance.ts'
 import { addDeliveries, TEST_TYPE } from './deliveries.ts'
 import type { Cause, DeliveryStatus } from './schema.ts'

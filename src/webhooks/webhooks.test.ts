@@ -755,7 +755,7 @@ test('what happened in a time is sent again, also what was never sent', async ()
   const missed = [await api.post(keys, NEW_KEY, { as }), await api.post(keys, NEW_KEY, { as })]
   const to = new Date(Date.now() + 2 * MINUTE).toISOString()
   await api.patch(path, { enabled: true }, { as })
-  const unsealed = () => sql('select id from events_waiting')
+  const unsealed = () => sql('select id from unsealed_events')
   await until(unsealed, (events) => events.length === 0)
   const reply = await api.post(`${path}/redeliver`, { from, to }, { as })
   expect([reply.status, reply.body]).toEqual([200, { deliveries: 2, nextFrom: null }])

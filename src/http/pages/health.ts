@@ -1,6 +1,7 @@
 // For load balancers and the like: whether the process is alive, and whether it can serve.
 
-import { type Database, sql } from '../../db/db.ts'
+import type { Database } from '../../db/db.ts'
+import { sql } from '../../db/sql.ts'
 import type { Rendered } from './layout.ts'
 
 const READY_TIMEOUT_MS = 1_000

