@@ -6,7 +6,7 @@ import { unwrapDataKey } from '../auth/data-key.ts'
 import type { UserCaller } from '../core/caller.ts'
 import { fail } from '../core/errors.ts'
 import { etagOf } from '../core/etag.ts'
-import { type Page, type PageParams, pageWindow, toPage } from '../core/pagination.ts'
+import { listPage, type Page, type PageParams } from '../core/pagination.ts'
 import type { Answer } from '../core/route.ts'
 import type { Db } from '../db/db.ts'
 import { sql } from '../db/sql.ts'
@@ -27,20 +27,26 @@ export async function listAddresses(
   storeId: string,
   query: PageParams,
 ): Promise<Page<Address>> {
-  const list = ['addresses', storeId, caller.id]
-  const window = pageWindow(instance.keyring, list, query, BEFORE_ALL)
-  const after = parsePosition(window.after)
-  const rows = await db.query<SealedRow>(sql`
-    select ${addressColumns}
-      from addresses
-     where store_id = ${storeId}
-       and user_id = ${caller.id}
-       and (is_default, id) < (${after.isDefault}, ${after.id})
-     order by is_default desc, id desc
-     limit ${window.limit + 1}`)
   const key = unwrapDataKey(instance.keyring, caller)
-  const positionOf = (row: SealedRow) => cursorPosition(row.is_default, row.id)
-  return toPage(instance.keyring, list, window, rows, positionOf, (row) => showAddress(row, unsealText(key, row)))
+  return listPage({
+    keyring: instance.keyring,
+    list: ['addresses', storeId, caller.id],
+    query,
+    start: BEFORE_ALL,
+    read: (window) => {
+      const after = parsePosition(window.after)
+      return db.query<SealedRow>(sql`
+        select ${addressColumns}
+          from addresses
+         where store_id = ${storeId}
+           and user_id = ${caller.id}
+           and (is_default, id) < (${after.isDefault}, ${after.id})
+         order by is_default desc, id desc
+         limit ${window.take}`)
+    },
+    positionOf: (row) => cursorPosition(row.is_default, row.id),
+    show: (row) => showAddress(row, unsealText(key, row)),
+  })
 }
 
 /** Comes before every address in the order of these lists: the default first, then by id, falling. */
@@ -124,34 +130,42 @@ export async function listForInvoices(
   storeId: string,
   query: PageParams & { userId: string; at?: string },
 ): Promise<Page<InvoiceAddress>> {
-  const list = ['addresses for invoices', storeId, query.userId, query.at]
-  const window = pageWindow(instance.keyring, list, query, BEFORE_ALL)
-  const after = parsePosition(window.after)
   const at = asOf(query.at)
-  const rows = await db.query<DatedRow>(sql`
-    select ${contentColumns}, content.is_default
-      from (select content.*,
-                   coalesce(content.address_id = (
-                     select address_id
-                       from address_default_times
-                      where store_id = ${storeId}
-                        and user_id = ${query.userId}
-                        and since <= ${at}
-                        and until > ${at}
-                      order by since desc
-                      limit 1), false) as is_default
-              from address_contents content
-             where content.store_id = ${storeId}
-               and content.user_id = ${query.userId}
-               and content.at <= ${at}
-               and content.until > ${at}) content
-      left join users person on person.id = content.user_id
-     where (content.is_default, content.address_id) < (${after.isDefault}, ${after.id})
-     order by content.is_default desc, content.address_id desc
-     limit ${window.limit + 1}`)
-  const key = dataKeyOf(instance, rows)
-  const positionOf = (row: DatedRow) => cursorPosition(row.is_default, row.address_id)
-  return toPage(instance.keyring, list, window, rows, positionOf, (row) => showForInvoice(row, key))
+  let key: Buffer | null = null
+  return listPage({
+    keyring: instance.keyring,
+    list: ['addresses for invoices', storeId, query.userId, query.at],
+    query,
+    start: BEFORE_ALL,
+    read: async (window) => {
+      const after = parsePosition(window.after)
+      const rows = await db.query<DatedRow>(sql`
+        select ${contentColumns}, content.is_default
+          from (select content.*,
+                       coalesce(content.address_id = (
+                         select address_id
+                           from address_default_times
+                          where store_id = ${storeId}
+                            and user_id = ${query.userId}
+                            and since <= ${at}
+                            and until > ${at}
+                          order by since desc
+                          limit 1), false) as is_default
+                  from address_contents content
+                 where content.store_id = ${storeId}
+                   and content.user_id = ${query.userId}
+                   and content.at <= ${at}
+                   and content.until > ${at}) content
+          left join users person on person.id = content.user_id
+         where (content.is_default, content.address_id) < (${after.isDefault}, ${after.id})
+         order by content.is_default desc, content.address_id desc
+         limit ${window.take}`)
+      key = dataKeyOf(instance, rows)
+      return rows
+    },
+    positionOf: (row) => cursorPosition(row.is_default, row.address_id),
+    show: (row) => showForInvoice(row, key),
+  })
 }
 
 export async function readForInvoice(

@@ -2,7 +2,7 @@
 
 import { PageQuery } from '../core/pagination.ts'
 import { type Route, route } from '../core/route.ts'
-import { Moment } from '../schema/fields.ts'
+import { DateTime } from '../schema/fields.ts'
 import { Type } from '../schema/type.ts'
 import { createAddress, parseNewAddress } from './create.ts'
 import { listAddresses, listForInvoices, readAddress, readForInvoice } from './read.ts'
@@ -25,10 +25,9 @@ import { listVersions, readVersion } from './versions.ts'
 const closed = { additionalProperties: false }
 
 /** On the routes that are read for invoices. */
-const at = Type.Optional({
-  ...Moment,
-  description: 'As it was at this moment, content and default. Left out: as it is now.',
-} as typeof Moment)
+const at = Type.Optional(
+  DateTime({ description: 'As it was at this moment, content and default. Left out: as it is now.' }),
+)
 
 export const billingRoutes: Route[] = [
   route(

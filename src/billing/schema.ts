@@ -2,7 +2,7 @@
 
 import type { Static } from 'typebox'
 import { pageOf } from '../core/pagination.ts'
-import { Line, Moment, Nullable, OneOf } from '../schema/fields.ts'
+import { DateTime, Line, Nullable, OneOf } from '../schema/fields.ts'
 import { Type } from '../schema/type.ts'
 
 const closed = { additionalProperties: false }
@@ -77,8 +77,8 @@ export const Address = Type.Object(
     formatted: Type.Array(Type.String(), { description: 'The label, line by line, as its country writes it.' }),
     warnings: Type.Array(Warning, { description: 'What is odd but possible.' }),
     version: Type.Integer({ description: 'Counts the changes of content.' }),
-    createdAt: Moment,
-    updatedAt: Moment,
+    createdAt: DateTime(),
+    updatedAt: DateTime(),
   },
   { title: 'Address', ...closed },
 )
@@ -141,7 +141,7 @@ export type AddressContent = Static<typeof AddressContent>
 export const AddressVersion = Type.Object(
   {
     version: Type.Integer(),
-    at: { ...Moment, description: 'When this version was made.' } as typeof Moment,
+    at: DateTime({ description: 'When this version was made.' }),
     by: Type.Object({ kind: OneOf(['user']), id: Type.String() }, closed),
     address: AddressContent,
   },

@@ -3,7 +3,7 @@
 
 import type { UserCaller } from '../core/caller.ts'
 import { fail } from '../core/errors.ts'
-import { type Page, type PageParams, pageWindow, toPage } from '../core/pagination.ts'
+import { listPage, type Page, type PageParams } from '../core/pagination.ts'
 import type { Db } from '../db/db.ts'
 import { sql } from '../db/sql.ts'
 import type { Instance } from '../instance.ts'
@@ -21,14 +21,22 @@ export async function listVersions(
   ref: AddressRef,
   query: PageParams,
 ): Promise<Page<AddressVersion>> {
-  const list = ['versions', ref.storeId, ref.addressId, owner?.id]
-  const window = pageWindow(instance.keyring, list, query, String(MAX_VERSION))
-  const rows = await findVersions(db, owner, ref, { below: Number(window.after), limit: window.limit + 1 })
-  // Every address has at least one version.
-  if (rows.length === 0) return fail('address_not_found')
-  const key = dataKeyOf(instance, rows)
-  const positionOf = (row: ContentRow) => String(row.version)
-  return toPage(instance.keyring, list, window, rows, positionOf, (row) => showVersion(row, key))
+  let key: Buffer | null = null
+  return listPage({
+    keyring: instance.keyring,
+    list: ['versions', ref.storeId, ref.addressId, owner?.id],
+    query,
+    start: String(MAX_VERSION),
+    read: async ({ after, take }) => {
+      const rows = await findVersions(db, owner, ref, { below: Number(after), limit: take })
+      // Every address has at least one version.
+      if (rows.length === 0) return fail('address_not_found')
+      key = dataKeyOf(instance, rows)
+      return rows
+    },
+    positionOf: (row) => String(row.version),
+    show: (row) => showVersion(row, key),
+  })
 }
 
 export async function readVersion(

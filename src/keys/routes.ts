@@ -3,7 +3,7 @@
 import { KEY_TYPE_NAMES } from '../core/key-types.ts'
 import { PageQuery } from '../core/pagination.ts'
 import { type Route, route } from '../core/route.ts'
-import { Line, Moment, OneOf } from '../schema/fields.ts'
+import { DateTime, Line, OneOf } from '../schema/fields.ts'
 import { Type } from '../schema/type.ts'
 import { createKey } from './create.ts'
 import { freezeKeys } from './freeze.ts'
@@ -205,8 +205,8 @@ export const keyRoutes: Route[] = [
         'How often it was verified or used here, by outcome, by the hour or the day (UTC). Hours are kept for 90 days, days for 400. Without `from` and `to`: the last 24 hours, or 30 days.',
       query: Type.Object(
         {
-          from: Type.Optional(Moment),
-          to: Type.Optional(Moment),
+          from: Type.Optional(DateTime()),
+          to: Type.Optional(DateTime()),
           interval: Type.Optional(OneOf(['hour', 'day'])),
         },
         { additionalProperties: false },

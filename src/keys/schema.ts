@@ -5,7 +5,7 @@ import type { KeyCaller } from '../core/caller.ts'
 import { KEY_TOKEN_KINDS, KEY_TYPE_NAMES } from '../core/key-types.ts'
 import { pageOf } from '../core/pagination.ts'
 import type { Permission } from '../core/permissions.ts'
-import { Line, Moment, Nullable, OneOf } from '../schema/fields.ts'
+import { DateTime, Line, Nullable, OneOf } from '../schema/fields.ts'
 import { Type } from '../schema/type.ts'
 
 const closed = { additionalProperties: false }
@@ -55,7 +55,7 @@ const settings = {
       'Anything of yours: at most 16 KiB as JSON, 50 members, 8 levels. `description`, if there is one, is a string of at most 500 characters.',
     examples: [{ description: 'Used by the checkout page' }],
   }),
-  expiresAt: Nullable(Moment),
+  expiresAt: Nullable(DateTime()),
   ipAllowlist: Nullable(
     Type.Array(Type.String({ maxLength: 50 }), {
       minItems: 1,
@@ -78,13 +78,15 @@ export const Key = Type.Object(
     }),
     status: OneOf(KEY_STATUSES),
     enabled: Type.Boolean(),
-    createdAt: Moment,
+    createdAt: DateTime(),
     createdBy: Type.Object({ kind: OneOf(['user', 'key', 'service', 'system']), id: Type.String() }, closed),
-    updatedAt: Moment,
-    lastUsedAt: Nullable(Moment),
-    revokedAt: Nullable(Moment),
+    updatedAt: DateTime(),
+    lastUsedAt: Nullable(DateTime()),
+    revokedAt: Nullable(DateTime()),
     revocationReason: Nullable(Type.String()),
-    rotation: Nullable(Type.Object({ previousExpiresAt: Moment, previousLastUsedAt: Nullable(Moment) }, closed)),
+    rotation: Nullable(
+      Type.Object({ previousExpiresAt: DateTime(), previousLastUsedAt: Nullable(DateTime()) }, closed),
+    ),
   },
   { title: 'Key', ...closed },
 )
@@ -138,8 +140,7 @@ export const Rotation = Type.Object(
 export const RevokedKey = Type.Object(
   {
     ...Key.properties,
-    effectiveBy: Type.String({
-      ...Moment,
+    effectiveBy: DateTime({
       description: 'From this moment on no node accepts the key, not even one that is cut off from the others.',
     }),
   },
@@ -194,7 +195,7 @@ const verifiedSettings = {
     type: ['object', 'null'],
     additionalProperties: true,
   }),
-  expiresAt: Nullable(Moment),
+  expiresAt: Nullable(DateTime()),
 }
 export const VERIFIED_SETTINGS = Object.keys(verifiedSettings) as (keyof typeof verifiedSettings)[]
 
@@ -305,13 +306,13 @@ export type GithubFeedback = Static<typeof GithubFeedback>
 
 export const KeyUsage = Type.Object(
   {
-    from: Moment,
-    to: Moment,
+    from: DateTime(),
+    to: DateTime(),
     interval: OneOf(['hour', 'day']),
     data: Type.Array(
       Type.Object(
         {
-          at: Moment,
+          at: DateTime(),
           counts: Type.Unsafe<Record<string, number>>({
             type: 'object',
             additionalProperties: { type: 'integer' },
@@ -328,7 +329,7 @@ export const KeyUsage = Type.Object(
 
 export const Advice = Type.Object(
   {
-    since: Moment,
+    since: DateTime(),
     unused: Type.Array(Type.String(), { description: 'What the key holds and did not need since then.' }),
     exercised: Type.Unsafe<Record<string, string>>({
       type: 'object',
