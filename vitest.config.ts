@@ -1,11 +1,67 @@
+// Three kinds of tests, told apart by what they need. `unit` needs nothing and takes seconds (npm run test:quick); `api`
+// opens shops in a PostgreSQL that is started once; `process` starts processes and servers of its own.
+
+import { existsSync, readdirSync, readFileSync } from 'node:fs'
+import { join, relative } from 'node:path'
 import { defineConfig } from 'vitest/config'
+import { BaseSequencer, type TestSpecification } from 'vitest/node'
+
+const PROCESS = [
+  'tests/process-start.test.ts',
+  'tests/process-load.test.ts',
+  'tests/embedded.test.ts',
+  'tests/scan.test.ts',
+]
+const files = ['src', 'tests', 'packages']
+  .filter((folder) => existsSync(folder))
+  .flatMap((folder) => readdirSync(folder, { recursive: true, encoding: 'utf8' }).map((file) => join(folder, file)))
+  .filter((file) => file.endsWith('.test.ts') && !file.includes('node_modules'))
+const others = files.filter((file) => !PROCESS.includes(file))
+const needsDatabase = (file: string) => /\/shop\.ts'/.test(readFileSync(file, 'utf8'))
+
+/** Begun first, since they take longest: whatever comes last is short, and no core is left idle at the end. */
+const LONGEST = [
+  ...PROCESS,
+  'src/webhooks/webhooks.test.ts',
+  'src/idempotency/idempotency.test.ts',
+  'src/keys/verify.test.ts',
+  'src/events/seal.test.ts',
+  'src/identity/privacy.test.ts',
+  'src/keys/update.test.ts',
+]
+
+class LongestFirst extends BaseSequencer {
+  override async sort(specs: TestSpecification[]): Promise<TestSpecification[]> {
+    const place = ({ moduleId }: TestSpecification) => {
+      const at = LONGEST.indexOf(relative(import.meta.dirname, moduleId))
+      return at === -1 ? LONGEST.length : at
+    }
+    return (await super.sort(specs)).sort((a, b) => place(a) - place(b))
+  }
+}
 
 export default defineConfig({
   test: {
-    include: ['src/**/*.test.ts', 'packages/**/*.test.ts', 'tests/**/*.test.ts'],
-    globalSetup: ['tests/setup.ts'],
-    testTimeout: 30_000,
-    hookTimeout: 60_000,
-    maxWorkers: 2,
+    maxWorkers: 3,
+    sequence: { sequencer: LongestFirst },
+    projects: [
+      {
+        extends: true,
+        test: { name: 'unit', include: others.filter((file) => !needsDatabase(file)), isolate: false },
+      },
+      {
+        extends: true,
+        test: { name: 'api', include: others.filter(needsDatabase), globalSetup: ['tests/setup.ts'] },
+      },
+      {
+        extends: true,
+        test: { name: 'process', include: PROCESS },
+      },
+    ],
+    setupFiles: ['tests/seed.ts'],
+    // A wait that has to come true may take as long as the machine is busy: how long is never what is tested.
+    testTimeout: 120_000,
+    expect: { poll: { timeout: 60_000 } },
+    hookTimeout: 120_000,
   },
 })

@@ -18,6 +18,7 @@ import { listen } from './db/listen.ts'
 import { migrate } from './db/migrate.ts'
 import { connect } from './db/pool.ts'
 import { EVENTS_CHANNEL, newEventNotifier } from './events/log.ts'
+import type { FeedTimings } from './events/schema.ts'
 import { sealAfterRestore, startSealing } from './events/seal.ts'
 import { newEventFeed } from './events/stream.ts'
 import type { Pipeline } from './http/context.ts'
@@ -34,29 +35,41 @@ import { newRateLimits } from './limits/token-bucket.ts'
 import { startMaintenance } from './maintenance.ts'
 import { routes } from './routes.ts'
 import { openStorage, type Storage } from './storage.ts'
-import { newDispatcher } from './webhooks/dispatch.ts'
+import { type DispatcherTimings, newDispatcher } from './webhooks/dispatch.ts'
 import { newOutlet } from './webhooks/outlet.ts'
 
 export type Service = {
   url: string
   db: Database
+  /** Drops the caches of callers and keys. For tests that write to the database behind the service's back. */
+  dropCaches(): void
   /** Idle connections get this long to deliver a request that is already on its way. */
   close(patienceMs?: number): Promise<void>
 }
 
 type Say = (line: string) => void
 
+/** How long the parts wait. Arguments and no settings: shorter ones are for tests. */
+export type Timings = {
+  sealPauseMs: number
+  usageFlushMs: number
+  slowReaderMs: number
+  feed: Partial<FeedTimings>
+  dispatcher: Partial<DispatcherTimings>
+}
+
 export async function startService(
   config: Config,
   log: Logger,
   say: Say,
   resolve: Resolve = config.WEBHOOK_ALLOW_PRIVATE === 'on' ? resolveLocally : newResolve(),
+  timings: Partial<Timings> = {},
 ): Promise<Service> {
   const storage = await openStorage(config, say)
   try {
     await migrate(storage.connection, say)
     await adoptRestoredEvents(storage, say)
-    return await serve(config, storage, log, resolve)
+    return await serve(config, storage, log, resolve, timings)
   } catch (error) {
     await storage.close()
     throw error
@@ -73,7 +86,13 @@ async function adoptRestoredEvents({ connection }: Storage, say: Say): Promise<v
   }
 }
 
-async function serve(config: Config, storage: Storage, log: Logger, resolve: Resolve): Promise<Service> {
+async function serve(
+  config: Config,
+  storage: Storage,
+  log: Logger,
+  resolve: Resolve,
+  timings: Partial<Timings>,
+): Promise<Service> {
   const db = connect(storage.connection)
   const instance = newInstance(config, storage.keyring, resolve)
   const keys = newKeyCache(
@@ -82,6 +101,7 @@ async function serve(config: Config, storage: Storage, log: Logger, resolve: Res
     (token) => isKeyToken(instance.keyPrefix, token),
     () => notifications.caughtUpTo(),
   )
+  const callers: Pipeline['auth']['caches']['callers'] = newCallerCache()
   const eventNotifier = newEventNotifier()
   const notifications = listen(
     storage.connection,
@@ -91,10 +111,10 @@ async function serve(config: Config, storage: Storage, log: Logger, resolve: Res
       eventNotifier.publish(null)
     },
   )
-  const feed = newEventFeed(db, eventNotifier)
-  const usage = newUsage(db, instance.keyring)
+  const feed = newEventFeed(db, eventNotifier, timings.feed)
+  const usage = newUsage(db, instance.keyring, timings.usageFlushMs)
   const loadShedder = newLoadShedder(db)
-  const streams = newEventStreams()
+  const streams = newEventStreams(timings.slowReaderMs)
   const metrics = newMetrics({
     inFlight: loadShedder.inFlight,
     waiting: db.waiting,
@@ -102,16 +122,26 @@ async function serve(config: Config, storage: Storage, log: Logger, resolve: Res
     sealed: () => sealer.sealed(),
   })
   const failed = newFailureReporter(log, metrics.failed)
-  const sealer = startSealing(db, failed)
+  // What runs by itself asks through an object of its own: what requests ask can then be counted (tests/query-count.ts).
+  const ownDb: Database = { ...db }
+  const sealer = startSealing(ownDb, failed, timings.sealPauseMs)
   const outlet = newOutlet(instance.webhooks.resolve, instance.webhooks.allowPrivate)
-  const dispatcher = newDispatcher(db, instance, outlet, metrics.answered, metrics.webhookAttempt, failed)
+  const dispatcher = newDispatcher(
+    ownDb,
+    instance,
+    outlet,
+    metrics.answered,
+    metrics.webhookAttempt,
+    failed,
+    timings.dispatcher,
+  )
   let draining = false
   const pipeline: Pipeline = {
     db,
     instance,
     auth: {
       jwt: await jwtCheckFrom(config),
-      caches: { callers: newCallerCache(), keys },
+      caches: { callers, keys },
       corsOrigins: config.CORS_ORIGINS,
       signatures: { github: newGithubSignatureCheck(config.GITHUB_KEYS_URL) },
     },
@@ -153,7 +183,11 @@ async function serve(config: Config, storage: Storage, log: Logger, resolve: Res
   }
   try {
     const url = await app.listen({ host: config.HOST, port: config.PORT })
-    return { url, db, close: once(close) }
+    const dropCaches = () => {
+      callers.invalidate()
+      keys.invalidate()
+    }
+    return { url, db, dropCaches, close: once(close) }
   } catch (error) {
     await close(0)
     throw error

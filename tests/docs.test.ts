@@ -107,7 +107,7 @@ const eventsPage = readFileSync('docs/events.md', 'utf8')
 test.skipIf(!hasShell)(
   'who gave a key a permission is found and proven as the page of events says',
   async () => {
-    const { api, databaseUrl, serverSecret } = await shop()
+    const { api, databaseUrl, serverSecret } = await shop({ alone: true })
     const [account] = blocksOf(readme, 'sh').filter((block) => block.includes('curl ')) as [string]
     const walk = sectionOf(eventsPage, 'Who gave this key that permission, and when, and how do I prove it?')
     const [make, anchor, ...ask] = blocksOf(walk, 'sh') as [string, string, ...string[]]

@@ -472,7 +472,7 @@ async function settings(embedded: Embedded, ...names: string[]): Promise<unknown
 }
 
 async function eventually<T>(attempt: () => Promise<T>): Promise<T> {
-  for (const until = Date.now() + 10_000; Date.now() < until; await sleep(50)) {
+  for (const until = Date.now() + 60_000; Date.now() < until; await sleep(50)) {
     try {
       return await attempt()
     } catch {}

@@ -8,8 +8,8 @@ import { randomBytes } from '../src/crypto/random.ts'
 import { mintToken, sha256 } from '../src/crypto/tokens.ts'
 import { call } from './command.ts'
 import { type Github, playGithub } from './github.ts'
+import { everyRow, filesOf, walPosition } from './leftovers.ts'
 import { NEW_KEY, type Shop, shop } from './shop.ts'
-import { everyRow, filesOf, walPosition } from './traces.ts'
 
 const mark = () => `m${Buffer.from(randomBytes(9)).toString('hex')}`
 

@@ -8,9 +8,10 @@ import { expect, onTestFinished, test } from 'vitest'
 import { newId } from '../src/core/ids.ts'
 import { routes } from '../src/routes.ts'
 import { NEW_ADDRESS, NEW_KEY, type Shop, shop } from './shop.ts'
+import { startTicking } from './ticks.ts'
 
 test('26. no origin is reflected, and none is allowed that was not configured', async () => {
-  const { api, owner, keys, node } = await shop()
+  const { api, owner, keys, node } = await shop({ alone: true })
   const open = await node({ CORS_ORIGINS: 'https://shop.example,https://admin.example' })
   const asked = async (url: string, origin: string, method = 'GET', headers: Record<string, string> = {}) => {
     const reply = await ask(url + keys, method, { origin, ...headers })
@@ -144,7 +145,7 @@ test('28. whoever sends a byte now and then, or nothing at all, is closed in tim
   server.headersTimeout = 500
   server.requestTimeout = 1_000
 
-  const start = performance.now()
+  const elapsed = startTicking()
   const idle = Array.from({ length: 1_000 }, () => drip(api.url, '', ''))
   const slowHeader = drip(api.url, 'GET /livez HTTP/1.1\r\nHost: x\r\n', 'X')
   const head = `POST ${keys} HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${owner.token}\r\n`
@@ -155,21 +156,22 @@ test('28. whoever sends a byte now and then, or nothing at all, is closed in tim
     '1\r\n \r\n',
   )
   await sleep(100)
-  const between = performance.now()
-  expect((await api.get('/v1/user', { as: owner.token })).status).toBe(200)
-  expect(performance.now() - between).toBeLessThan(1_000)
+  // Answered while they wait, not after they were closed.
+  const served = api.get('/v1/user', { as: owner.token }).then(({ status }) => status)
+  const allOver = Promise.all([...idle, slowHeader, slowBody, slowChunks]).then(() => 'all are over')
+  expect(await Promise.race([served, allOver])).toBe(200)
 
   const timedOut = { status: 408, body: expect.objectContaining({ code: 'request_timeout' }) }
   for (const slow of [slowHeader, slowBody, slowChunks]) expect(await slow).toEqual([expect.objectContaining(timedOut)])
   await Promise.all(idle)
   // Half a second or one, and at most two until somebody looks.
-  expect(performance.now() - start).toBeLessThan(12_000)
+  expect(elapsed()).toBeLessThan(12_000)
   expect((await api.get('/v1/user', { as: owner.token })).status).toBe(200)
   await expectUnderWay(api, 1)
 })
 
 test('28. a caller who goes away in the middle is not counted for ever, and is no fault of ours', async () => {
-  const { api, owner, keys, logs } = await shop()
+  const { api, owner, keys, logs } = await shop({ alone: true })
   const head = `POST ${keys} HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${owner.token}\r\n`
   for (let i = 0; i < 20; i++) {
     const socket = net.connect(Number(new URL(api.url).port), '127.0.0.1')
@@ -238,7 +240,7 @@ test('29. X-HTTP-Method-Override and its kin are ignored', async () => {
 })
 
 test('30. odd paths, long URLs and too many headers: 400, 404, 414 or 431, never another route and never 500', async () => {
-  const { api, owner, store, logs } = await shop()
+  const { api, owner, store, logs } = await shop({ alone: true })
   const as = `Authorization: Bearer ${owner.token}\r\n`
   const paths = [
     '/v1/%zz',
@@ -356,7 +358,7 @@ test('31. every answer carries the headers that keep a browser out of trouble, a
 })
 
 test('31. a forced 500 shows a requestId and nothing else, is logged without what was sent, and is not remembered', async () => {
-  const { api, owner, keys, billing, sql, logs } = await shop()
+  const { api, owner, keys, billing, sql, logs } = await shop({ alone: true })
   await sql('alter table events rename to elsewhere')
   const sent = { ...NEW_KEY, name: 'Very particular name', metadata: { secret: 'Very particular secret' } }
   const options = { as: owner.token, headers: { 'idempotency-key': 'very-particular-key' } }
@@ -387,7 +389,7 @@ test('31. a forced 500 shows a requestId and nothing else, is logged without wha
 })
 
 test('33. whatever stands in a name, a user agent or an e-mail, a request is one line of the log, and not its own words', async () => {
-  const { api, owner, keys, logs } = await shop()
+  const { api, owner, keys, logs } = await shop({ alone: true })
   const before = linesOf(logs()).length
   const forged = '{"level":60,"time":0,"msg":"forged"}'
   const account = { email: owner.email, password: owner.password }

@@ -6,7 +6,7 @@ import { expect, test } from 'vitest'
 import { newId } from '../src/core/ids.ts'
 import type { Route } from '../src/core/route.ts'
 import { routes } from '../src/routes.ts'
-import { NEW_ADDRESS, NEW_KEY, type Reply, type Shop, shop } from './shop.ts'
+import { type Api, NEW_ADDRESS, NEW_KEY, type Reply, type Shop, shop } from './shop.ts'
 
 // ---- shapes and types -----------------------------------------------------------------------------------------------
 
@@ -177,7 +177,7 @@ test('11. a query that says two things, or nothing that is known: 422, on every 
 })
 
 test('12. answers carry what their schema lists: no hash, no sealed text, no e-mail of somebody else', async () => {
-  const world = await shop()
+  const world = await shop({ alone: true })
   const { api, owner, member, keys, billing, sql } = world
   const staff = await member('STAFF')
   const customer = await member('CUSTOMER')
@@ -306,13 +306,14 @@ test('14. 100,000 members, a name of 1 MB, or 64 KiB of faults: refused within 1
       '422 invalid_input',
     [`{${JUST_A_NAME},"ipAllowlist":[${Array(8_000).fill('"::1"')}]}`]: '422 invalid_input',
   }
+  const plain = await costOfPlain(api, keys, owner.token)
   for (const [raw, answer] of Object.entries(slow)) {
     const ms = await quickest(async () => {
       const reply = await api.post(keys, undefined, { as: owner.token, raw })
       expect(brief(reply), raw.slice(0, 100)).toBe(answer)
       expect(reply.body.errors?.length ?? 0).toBeLessThanOrEqual(32)
     })
-    expect(ms, raw.slice(0, 100)).toBeLessThan(100)
+    expect(ms, raw.slice(0, 100)).toBeLessThan(50 * plain)
   }
 })
 
@@ -353,7 +354,7 @@ test('15. bytes that are not UTF-8, half a surrogate pair, NUL: 400 in a body, 4
 })
 
 test('15. NUL in a filter: 422 and where, for whatever takes a query', async () => {
-  const world = await shop()
+  const world = await shop({ alone: true })
   const { api, owner } = world
   const fault = { pointer: '?subject', code: 'invalid_characters', detail: 'This may not hold U+0000.' }
   const asking = routes.filter((row) => row.method === 'GET' && row.query && row.needs !== 'service')
@@ -530,6 +531,7 @@ test('18. 50 kB of anything, against every text of every body: refused, under 50
     emoji: '😀'.repeat(12_500),
     times: `2027-01-01T00:00:00.${'0'.repeat(50_000)}Z`,
   }
+  const plain = await costOfPlain(world.api, world.keys, world.owner.token)
   for (const row of withBody)
     for (const [member, schema] of Object.entries(propertiesOf(row))) {
       if (![schema.type].flat().includes('string')) continue
@@ -548,7 +550,7 @@ test('18. 50 kB of anything, against every text of every body: refused, under 50
           else if (row.method === 'PATCH' && what === 'spaces') expect([404, 422], member).toContain(reply.status)
           else expect([400, 422], `${nameOf(row)} ${member} ${what}`).toContain(reply.status)
         })
-        expect(ms, `${nameOf(row)} ${member} ${what}`).toBeLessThan(50)
+        expect(ms, `${nameOf(row)} ${member} ${what}`).toBeLessThan(30 * plain)
       }
     }
 })
@@ -629,13 +631,21 @@ async function countRows({ sql }: Shop): Promise<unknown> {
 /** In milliseconds of this process alone, and the best of five: other work on the machine is not the service's. */
 async function quickest(work: () => Promise<void>): Promise<number> {
   let best = Number.POSITIVE_INFINITY
-  for (let i = 0; i < 5 && best > 25; i++) {
+  for (let i = 0; i < 5 && best > 5; i++) {
     const start = process.cpuUsage()
     await work()
     const { user, system } = process.cpuUsage(start)
     best = Math.min(best, (user + system) / 1000)
   }
   return best
+}
+
+/** What a body of 60 KB costs in which there is nothing to look for: the measure for the others of this run. */
+function costOfPlain(api: Api, keys: string, as: string): Promise<number> {
+  return quickest(async () => {
+    const reply = await api.post(keys, { ...NEW_KEY, name: 'x'.repeat(60_000) }, { as })
+    expect(brief(reply)).toBe('422 invalid_input')
+  })
 }
 
 /** Sent in chunks, without a Content-Length; fetch does not do that with text. */

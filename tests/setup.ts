@@ -1,5 +1,6 @@
 // One PostgreSQL for the whole run: the one in DATABASE_URL, or an embedded one in a temporary folder. A template database
-// is migrated once; each world is a copy of it.
+// is migrated once, and every other is a copy of it. The embedded one commits without waiting for its disk: what has to
+// outlive a crash is tested where the service is a process with a server of its own.
 
 import { chmodSync, mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -8,12 +9,16 @@ import pg from 'pg'
 import type { TestProject } from 'vitest/node'
 import { startEmbedded } from '../src/db/embedded/embedded.ts'
 import { migrate } from '../src/db/migrate.ts'
+import { hashPassword } from '../src/identity/passwords.ts'
+import { PASSWORD } from './password.ts'
 
 declare module 'vitest' {
   export interface ProvidedContext {
     /** A URL with the word DATABASE where the name of a database goes. */
     databaseUrl: string
     template: string
+    /** Of password.ts's PASSWORD. */
+    passwordHash: string
   }
 }
 
@@ -26,6 +31,7 @@ export default async function setup(project: TestProject): Promise<() => Promise
   await migrate({ connectionString: server.url.replace('DATABASE', template) })
   project.provide('databaseUrl', server.url)
   project.provide('template', template)
+  project.provide('passwordHash', await hashPassword(PASSWORD))
   return async () => {
     await admin.query(`drop database if exists ${template} with (force)`)
     await admin.end()
@@ -45,6 +51,11 @@ async function embedded(): Promise<Server> {
   const folder = mkdtempSync(join(tmpdir(), 'storekeeper-test-'))
   chmodSync(folder, 0o755) // else root's PostgreSQL, which runs as another user, would have to live elsewhere
   const { connection, stop } = await startEmbedded(join(folder, 'data'), () => {})
+  const session = new pg.Client(connection)
+  await session.connect()
+  await session.query('alter system set synchronous_commit = off')
+  await session.query('select pg_reload_conf()')
+  await session.end()
   const { host, port, user } = connection
   return {
     url: `postgres://${user}@localhost:${port}/DATABASE?host=${encodeURIComponent(host)}`,

@@ -1,20 +1,26 @@
-// One line makes a world: `const { api, owner, store } = await shop()`. Each world is a service of its own on a database
-// of its own, reached over real HTTP; nothing is shared between two of them.
+// One line opens a shop: `const { api, owner, store } = await shop()`. It is a new owner with a new store, at the one
+// service that the tests of a file share, reached over real HTTP. A store is a tenant, so nothing of one shop shows in
+// another. `shop({ alone: true })` has a service and a database of its own, and so has one with settings: for tests that
+// count whole tables, read the log, move the clock, stop the service or write past it.
 
 import { randomBytes } from 'node:crypto'
 import { Writable } from 'node:stream'
 import { setTimeout as sleep } from 'node:timers/promises'
 import pg from 'pg'
 import pino from 'pino'
-import { inject, onTestFinished } from 'vitest'
+import { afterAll, inject, onTestFinished } from 'vitest'
 import { CALLER_TTL_MS } from '../src/auth/caller-cache.ts'
+import { newDataKey } from '../src/auth/data-key.ts'
 import { EXAMPLE_ADDRESS } from '../src/billing/schema.ts'
 import { readConfig } from '../src/config.ts'
-import { travel } from '../src/core/clock.ts'
+import { DAY, fromNow, now, travel } from '../src/core/clock.ts'
 import type { Resolve } from '../src/core/dns.ts'
 import { newId } from '../src/core/ids.ts'
+import { ServerKeys } from '../src/crypto/keyring.ts'
 import { mintToken, sha256 } from '../src/crypto/tokens.ts'
-import { type Service, startService } from '../src/service.ts'
+import { newEvent } from '../src/events/write.ts'
+import { type Service, startService, type Timings } from '../src/service.ts'
+import { PASSWORD } from './password.ts'
 
 /** A test looks into answers freely, and a wrong look fails it. */
 type Any = any
@@ -61,38 +67,101 @@ export type Shop = {
   logs(): string
 }
 
-export async function shop(settings: Record<string, string> = {}, resolve?: Resolve): Promise<Shop> {
-  const databaseUrl = await newDatabase()
+type Settings = Record<string, string>
+/** How names are looked up, and how long the service waits between two looks. */
+type Parts = { resolve?: Resolve; timings?: Partial<Timings> }
+
+/** What nobody waits for in a test happens soon. */
+const TIMINGS: Partial<Timings> = {
+  sealPauseMs: 40,
+  slowReaderMs: 2_000,
+  feed: { pollMs: 500, recheckMs: 250, batchMs: 25 },
+  dispatcher: { idleMs: 40, maxRestMs: 40 },
+}
+
+/** For tests that wait until it is written down how a key was used. */
+export const USAGE_AT_ONCE: Parts = { timings: { usageFlushMs: 250 } }
+
+export async function shop(settings: Settings | { alone: true } = {}, parts?: Parts): Promise<Shop> {
+  const isShared = parts === undefined && Object.keys(settings).length === 0
+  const { alone: _, ...given } = settings
+  onTestFinished(() => travel(0))
+  if (isShared) return openShop(await sharedWorld())
+  const world = await newWorld(given as Settings, parts)
+  onTestFinished(world.close)
+  return openShop(world)
+}
+
+/** A database, and the nodes that run on it. */
+type World = {
+  databaseUrl: string
+  serverSecret: string
+  keyPrefix: string
+  service: Service
+  look: pg.Client
+  lines: string[]
+  /** Another node, gone when the test is over. */
+  start(more?: Settings): Promise<Service>
+  dropCaches(): void
+  close(): Promise<void>
+}
+
+async function newWorld(settings: Settings = {}, { resolve, timings }: Parts = {}): Promise<World> {
+  const database = await createDatabase()
   const serverSecret = settings.SERVER_SECRET ?? randomBytes(32).toString('base64')
-  const env = { DATABASE_URL: databaseUrl, SERVER_SECRET: serverSecret, PORT: '0', RATE_LIMIT: 'off', ...settings }
+  const env = { DATABASE_URL: database.url, SERVER_SECRET: serverSecret, PORT: '0', RATE_LIMIT: 'off', ...settings }
   const lines: string[] = []
   const level = settings.LOG_LEVEL ?? 'info'
   const log = pino(
     { level, base: null },
     new Writable({ write: (line, _, done) => done(void lines.push(String(line))) }),
   )
-  const start = async (more: Record<string, string> = {}) => {
-    const service = await startService(readConfig({ ...env, ...more }), log, () => {}, resolve)
-    onTestFinished(() => service.close(0))
-    return service
+  const nodes: Service[] = []
+  const start = async (more: Settings = {}) => {
+    const node = await startService(readConfig({ ...env, ...more }), log, () => {}, resolve, { ...TIMINGS, ...timings })
+    nodes.push(node)
+    return node
   }
   const service = await start()
-  onTestFinished(() => travel(0))
-  const api = apiAt(service.url)
-  const look = new pg.Client({ connectionString: databaseUrl })
+  const look = new pg.Client({ connectionString: database.url })
   look.on('error', () => {})
   await look.connect()
-  onTestFinished(() => look.end())
-
-  const person = async (name = 'Somebody'): Promise<Person> => {
-    const account = {
-      email: `${randomBytes(6).toString('hex')}@example.com`,
-      password: `a long pass phrase ${randomBytes(6).toString('hex')}`,
-    }
-    const { status, body } = await api.post('/v1/auth/sign-up', { ...account, name })
-    if (status !== 201) throw new Error(`sign-up answered ${status} ${JSON.stringify(body)}`)
-    return { id: body.user.id, ...account, token: body.token }
+  return {
+    databaseUrl: database.url,
+    serverSecret,
+    keyPrefix: settings.KEY_PREFIX ?? 'skp',
+    service,
+    look,
+    lines,
+    start: async (more) => {
+      const node = await start(more)
+      onTestFinished(() => node.close(0))
+      return node
+    },
+    dropCaches: () => {
+      for (const node of nodes) node.dropCaches()
+    },
+    close: async () => {
+      await Promise.all([...nodes.map((node) => node.close(0)), look.end()])
+      await database.drop()
+    },
   }
+}
+
+let shared: Promise<World> | undefined
+
+/** The one of this file, made when the first test asks for it. */
+function sharedWorld(): Promise<World> {
+  shared ??= newWorld()
+  return shared
+}
+
+afterAll(async () => (await shared)?.close())
+
+async function openShop(world: World): Promise<Shop> {
+  const { databaseUrl, serverSecret, service, look, lines } = world
+  const api = apiAt(service.url)
+  const person = (name = 'Somebody') => newPerson(world, name)
   const owner = await person('Olive Owner')
   const store = (await api.post('/v1/user/store', { name: 'The shop' }, { as: owner.token })).body
   const member: Shop['member'] = async (role, permissions) => {
@@ -126,11 +195,10 @@ export async function shop(settings: Record<string, string> = {}, resolve?: Reso
       ])
       return token
     },
-    node: async (more) => apiAt((await start(more)).url),
+    node: async (more) => apiAt((await world.start(more)).url),
     sql: async (text, values) => {
       const { rows } = await look.query(text, values)
-      // What was changed behind the service's back is known to every node a moment later.
-      if (/^\s*(update|delete)/i.test(text)) await sleep(CALLER_TTL_MS)
+      if (/^\s*(update|delete)/i.test(text)) world.dropCaches()
       return rows
     },
     everywhere: () => sleep(CALLER_TTL_MS),
@@ -141,16 +209,65 @@ export async function shop(settings: Record<string, string> = {}, resolve?: Reso
   }
 }
 
-let databases = 0
+/** An account with a session, and the events of both, as signing up leaves them. */
+async function newPerson({ look, serverSecret, keyPrefix }: World, name: string): Promise<Person> {
+  const keyring = { current: new ServerKeys(Buffer.from(serverSecret, 'base64')), previous: null }
+  const [id, session] = [newId('user'), newId('sess')]
+  const email = `${randomBytes(6).toString('hex')}@example.com`
+  const token = mintToken(keyPrefix, 'sess').reveal()
+  const { wrapped, kid } = newDataKey(keyring, id)
+  const actor = { kind: 'user', id, ip: '127.0.0.1' }
+  const events = [
+    newEvent(actor, null, 'user.created', id, {}),
+    newEvent({ ...actor, sessionId: session }, null, 'session.created', session, {}),
+  ]
+  await look.query(
+    `with person as (
+       insert into users (id, email, name, password_hash, data_key, data_key_kid, created_at, updated_at)
+       values ($1, $2, $3, $4, $5, $6, $7, $7)
+     ), opened as (
+       insert into sessions (id, user_id, hash, user_agent, ip, created_at, last_used_at, expires_at)
+       values ($8, $1, $9, 'node', '127.0.0.1', $7, $7, $10)
+     )
+     insert into events (id, store_id, type, at, actor, subject, data)
+     select id, store_id, type, at, actor, subject, data
+       from json_to_recordset($11)
+            as event(id text, store_id text, type text, at timestamptz, actor json, subject text, data json)`,
+    [
+      id,
+      email,
+      name,
+      inject('passwordHash'),
+      wrapped,
+      kid,
+      now(),
+      session,
+      sha256(token),
+      fromNow(90 * DAY),
+      JSON.stringify(events),
+    ],
+  )
+  return { id, email, password: PASSWORD, token }
+}
 
 /** A migrated, empty database, gone when the test is over. */
 export async function newDatabase(): Promise<string> {
+  const { url, drop } = await createDatabase()
+  onTestFinished(drop)
+  return url
+}
+
+let databases = 0
+
+async function createDatabase(): Promise<{ url: string; drop(): Promise<void> }> {
   const url = inject('databaseUrl')
   databases += 1
   const name = `${inject('template')}_${process.pid}_${databases}_${randomBytes(3).toString('hex')}`
   await admin(url, `create database ${name} template ${inject('template')}`)
-  onTestFinished(() => admin(url, `drop database if exists ${name} with (force)`))
-  return url.replace('DATABASE', name)
+  return {
+    url: url.replace('DATABASE', name),
+    drop: () => admin(url, `drop database if exists ${name} with (force)`),
+  }
 }
 
 async function admin(url: string, statement: string): Promise<void> {

@@ -26,7 +26,7 @@ test('it does not grow without end', () => {
 })
 
 test('the node that takes something away refuses at once, and every other within 250 ms', async () => {
-  const { api, node, member, owner, store, keys } = await shop()
+  const { api, node, member, owner, store, keys } = await shop({ alone: true })
   const other = await node()
   for (let round = 0; round < 10; round++) {
     const manager = await member('MANAGER')

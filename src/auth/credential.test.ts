@@ -1,7 +1,7 @@
 import { once } from 'node:events'
 import { connect } from 'node:net'
 import { expect, test } from 'vitest'
-import { questionsAt } from '../../tests/questions.ts'
+import { countQueries } from '../../tests/query-count.ts'
 import { NEW_ADDRESS, NEW_KEY, type Reply, type Shop, shop } from '../../tests/shop.ts'
 import { fromNow, HOUR, MINUTE, travel } from '../core/clock.ts'
 import { BUILT_IN_PERMISSIONS } from '../core/permissions.ts'
@@ -38,7 +38,7 @@ async function newKey({ api, owner, keys }: Shop, more: object = {}): Promise<{ 
 // ---- how it is presented --------------------------------------------------------------------------------------------
 
 test('a request without a credential, or with a broken one, is told what to send', async () => {
-  const { api, owner, keys, sql } = await shop()
+  const { api, owner, keys, sql } = await shop({ alone: true })
   const header = (authorization: string) => ({ headers: { authorization } })
   const cases: [string, object, number, string, string][] = [
     ['nothing', {}, 401, 'unauthenticated', REALM],
@@ -169,7 +169,7 @@ test('403: a key with an allow-list works from its addresses only', async () => 
 })
 
 test('401: disabled, expired, revoked and unknown keys get one and the same answer', async () => {
-  const world = await shop()
+  const world = await shop({ alone: true })
   const { api, owner, store, member, sql } = world
   const manager = await member('MANAGER')
   const disabled = await newKey(world)
@@ -215,10 +215,10 @@ test('401: disabled, expired, revoked and unknown keys get one and the same answ
 })
 
 test('401: a key with a wrong checksum is refused without a question to the database', async () => {
-  const world = await shop()
+  const world = await shop({ alone: true })
   const { api, store, service } = world
   const { key } = await newKey(world)
-  const questions = questionsAt(service)
+  const questions = countQueries(service)
   const read = (as: string) => api.get(`/v1/user/store/${store.id}`, { as })
   const wrong = key.slice(0, -1) + (key.endsWith('0') ? '1' : '0')
   for (const as of [wrong, `${key}0`, key.slice(0, -1), key.replace('prod', 'test'), wrong.replace('prod', 'sess')])

@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { afterEach, beforeEach, describe, expect, onTestFinished, test, vi } from 'vitest'
-import { backEnd } from '../../tests/back-end.ts'
+import { serviceClient } from '../../tests/service-client.ts'
 import { type Api, NEW_KEY, type Shop, shop } from '../../tests/shop.ts'
 import { HOUR, now, travel } from '../core/clock.ts'
 import { ServerKeys } from '../crypto/keyring.ts'
@@ -273,9 +273,9 @@ const WAYS: Record<string, { code: string; take: (world: Shop, made: Made, at: A
 }
 
 test('what is taken from a key counts at once where it was taken, and within 250 ms on a node that knew the key and sat idle', async () => {
-  const world = await shop()
+  const world = await shop({ alone: true })
   const other = await world.node()
-  const back = await backEnd(world)
+  const back = await serviceClient(world)
   for (const [what, { code, take }] of Object.entries(WAYS)) {
     for (const idleMs of [0, 700]) {
       const made = await newKey(world, what)
@@ -294,11 +294,11 @@ test('what is taken from a key counts at once where it was taken, and within 250
 })
 
 test('with the channel cut again and again every node still refuses within 2 s, and lets nobody in again', {
-  timeout: 60_000,
+  timeout: 180_000,
 }, async () => {
-  const world = await shop()
+  const world = await shop({ alone: true })
   const other = await world.node()
-  const back = await backEnd(world)
+  const back = await serviceClient(world)
   const cutting = new AbortController()
   onTestFinished(() => cutting.abort())
   const cut = (async () => {
@@ -319,8 +319,7 @@ test('with the channel cut again and again every node still refuses within 2 s, 
     await take(world, made, world.api)
     const answered = performance.now()
     expect([what, await back.codeOf(made.key, ASKED)]).toEqual([what, code])
-    await until(async () => (await back.codeOf(made.key, ASKED, other)) === code)
-    expect(performance.now() - answered).toBeLessThan(2000)
+    expect(await lastLetIn(() => back.codeOf(made.key, ASKED, other), code, answered)).toBeLessThan(2000)
     watching.abort()
     await watch
     gone.push([what, made, code])
@@ -335,9 +334,9 @@ test('with the channel cut again and again every node still refuses within 2 s, 
 })
 
 test('a key that was looked up while nobody listened is not believed for longer because somebody listens again', async () => {
-  const world = await shop()
+  const world = await shop({ alone: true })
   const other = await world.node()
-  const back = await backEnd(world)
+  const back = await serviceClient(world)
   for (let round = 0; round < 5; round++) {
     const made = await newKey(world, 'revoked')
     await until(async () => (await world.sql(LISTENERS)).length === 2)
@@ -346,8 +345,7 @@ test('a key that was looked up while nobody listened is not believed for longer 
     expect(await back.codeOf(made.key, ASKED, other)).toBe('VALID')
     await WAYS.revoked?.take(world, made, world.api)
     const answered = performance.now()
-    await until(async () => (await back.codeOf(made.key, ASKED, other)) === 'REVOKED')
-    expect(performance.now() - answered).toBeLessThan(2000)
+    expect(await lastLetIn(() => back.codeOf(made.key, ASKED, other), 'REVOKED', answered)).toBeLessThan(2000)
   }
 })
 
@@ -373,10 +371,19 @@ async function newKey(world: Shop, what: string): Promise<Made> {
   return body
 }
 
+/** How long after `since` the last was asked that was not refused: how long an answer takes is another matter. */
+async function lastLetIn(ask: () => Promise<string>, refusal: string, since: number): Promise<number> {
+  for (let last = 0; ; await sleep(5)) {
+    const askedAfter = performance.now() - since
+    if ((await ask()) === refusal) return last
+    last = askedAfter
+  }
+}
+
 async function until(isTrue: () => Promise<boolean>): Promise<void> {
-  const end = Date.now() + 10_000
+  const end = Date.now() + 60_000
   while (!(await isTrue())) {
-    if (Date.now() > end) throw new Error('It did not come true within ten seconds')
+    if (Date.now() > end) throw new Error('It did not come true within a minute')
     await sleep(5)
   }
 }

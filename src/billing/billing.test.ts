@@ -97,7 +97,7 @@ test('422: every fault at once', async () => {
 })
 
 test('an event tells that an address was made, and nothing of what it says', async () => {
-  const { api, owner, store, billing, sql } = await shop()
+  const { api, owner, store, billing, sql } = await shop({ alone: true })
   const { body } = await api.post(billing, NEW_ADDRESS, { as: owner.token })
   const events = await sql(
     `select id, store_id, type, at, actor, subject, data from events where type like 'address.%'`,
@@ -152,7 +152,7 @@ test('an address belongs to one store: under another it does not exist', async (
 })
 
 test('403: a key and a service have no addresses, whatever they hold', async () => {
-  const { api, owner, keys, billing, sql } = await shop()
+  const { api, owner, keys, billing, sql } = await shop({ alone: true })
   const permissions = (await api.get(`${keys}/grantable`, { as: owner.token })).body.permissions
   const { key } = (await api.post(keys, { ...NEW_KEY, permissions }, { as: owner.token })).body
   const service = mintToken('skp', 'svc').reveal()
@@ -167,7 +167,7 @@ test('403: a key and a service have no addresses, whatever they hold', async () 
 })
 
 test('the addresses of a member who was removed stay, and are theirs again when they come back', async () => {
-  const { api, owner, member, store, billing, sql } = await shop()
+  const { api, owner, member, store, billing, sql } = await shop({ alone: true })
   const customer = await member('CUSTOMER')
   const { body: address } = await api.post(billing, NEW_ADDRESS, { as: customer.token })
   await api.delete(`/v1/user/store/${store.id}/members/${customer.id}`, { as: owner.token })
@@ -299,7 +299,7 @@ test('the limit is exact, however many come at once and wherever', async () => {
 // ---- at rest --------------------------------------------------------------------------------------------------------
 
 test('at rest the personal text is sealed, and bound to its row', async () => {
-  const { api, owner, billing, sql } = await shop()
+  const { api, owner, billing, sql } = await shop({ alone: true })
   const secret = { ...NEW_ADDRESS, company: 'Analytical Engines', taxId: 'DE129273398', addressLine2: 'Floor 42' }
   const first = await api.post(billing, secret, { as: owner.token, headers: { 'idempotency-key': 'k' } })
   const second = await api.post(billing, { ...NEW_ADDRESS, lastName: 'Byron' }, { as: owner.token })

@@ -6,7 +6,7 @@ import { newId } from '../core/ids.ts'
 // ---- versions -------------------------------------------------------------------------------------------------------
 
 test('every change of content makes a version, newest first, page by page; moving the default makes none', async () => {
-  const { api, owner, billing } = await shop()
+  const { api, owner, billing } = await shop({ alone: true })
   const made = await api.post(billing, NEW_ADDRESS, as(owner))
   await api.post(billing, NEW_ADDRESS, as(owner))
   const path = `${billing}/${made.body.id}`
@@ -36,7 +36,7 @@ test('every change of content makes a version, newest first, page by page; movin
 })
 
 test('a version once made never changes, whatever happens to the address', async () => {
-  const { api, owner, store, billing, sql } = await shop()
+  const { api, owner, store, billing, sql } = await shop({ alone: true })
   const { id } = (await api.post(billing, NEW_ADDRESS, as(owner))).body
   const path = `${billing}/${id}`
   const invoiced = `/v1/user/store/${store.id}/billing/${id}/versions`
@@ -55,7 +55,7 @@ test('a version once made never changes, whatever happens to the address', async
 })
 
 test('changes that come together each make a version of their own', async () => {
-  const { api, owner, node, billing } = await shop()
+  const { api, owner, node, billing } = await shop({ alone: true })
   const apis = [api, await node()]
   const { id } = (await api.post(billing, NEW_ADDRESS, as(owner))).body
   const replies = await Promise.all(
@@ -74,7 +74,7 @@ test('changes that come together each make a version of their own', async () => 
 })
 
 test('at rest what an address was is sealed as what it is, and opens in its own place alone', async () => {
-  const { api, owner, store, billing, sql } = await shop()
+  const { api, owner, store, billing, sql } = await shop({ alone: true })
   const { id } = (await api.post(billing, NEW_ADDRESS, as(owner))).body
   const other = (await api.post(billing, NEW_ADDRESS, as(owner))).body.id
   await api.patch(`${billing}/${id}`, { lastName: 'Byron' }, as(owner))
@@ -199,7 +199,7 @@ test('422: whose addresses must be said, and a moment must be one', async () => 
 })
 
 test('?at= shows what the addresses said at that moment, which was the default, and those deleted since', async () => {
-  const { api, owner, member, store, billing } = await shop()
+  const { api, owner, member, store, billing } = await shop({ alone: true })
   const ada = await member('CUSTOMER')
   const invoices = `/v1/user/store/${store.id}/billing`
   const moments: { at: string; list: unknown[] }[] = []

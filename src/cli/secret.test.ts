@@ -12,7 +12,7 @@ import pg from 'pg'
 import pino from 'pino'
 import { expect, onTestFinished, test } from 'vitest'
 import { call } from '../../tests/command.ts'
-import { apiAt, NEW_ADDRESS, NEW_KEY, type Shop, shop } from '../../tests/shop.ts'
+import { apiAt, NEW_ADDRESS, NEW_KEY, type Shop, shop, USAGE_AT_ONCE } from '../../tests/shop.ts'
 import { newDataKey, unwrapDataKey } from '../auth/data-key.ts'
 import { readConfig } from '../config.ts'
 import { newId } from '../core/ids.ts'
@@ -95,7 +95,7 @@ const kids = async ({ sql }: Shop, table: string, column: string) =>
 test('a change of the secret from end to end: what was written moves, and the old secret is dropped', {
   timeout: LONG,
 }, async () => {
-  const world = await shop()
+  const world = await shop({ alone: true }, USAGE_AT_ONCE)
   const { api, owner, store, keys, billing, node, sql, serverSecret: old } = world
   const OLD = kidOf(old)
   const as = owner.token
@@ -156,7 +156,7 @@ test('a change of the secret from end to end: what was written moves, and the ol
 })
 
 test('a node that still has the old secret as its current one moves nothing back', { timeout: LONG }, async () => {
-  const world = await shop()
+  const world = await shop({ alone: true }, USAGE_AT_ONCE)
   const { api, owner, store, keys, node, sql, serverSecret: old } = world
   const fresh = newSecret()
   const next = await node({ SERVER_SECRET: fresh, SERVER_SECRET_PREVIOUS: old })
@@ -171,7 +171,7 @@ test('a node that still has the old secret as its current one moves nothing back
 })
 
 test('a secret that was replaced while it was in use is not brought back by moving', { timeout: LONG }, async () => {
-  const world = await shop()
+  const world = await shop({ alone: true }, USAGE_AT_ONCE)
   const { owner, store, keys, node, sql, serverSecret: old } = world
   const as = owner.token
   const fresh = newSecret()
@@ -198,7 +198,7 @@ test('a secret that was replaced while it was in use is not brought back by movi
 })
 
 test('a word too many does nothing, and asking for help changes nothing', { timeout: LONG }, async () => {
-  const world = await shop()
+  const world = await shop({ alone: true })
   const env = { DATABASE_URL: world.databaseUrl, SERVER_SECRET: world.serverSecret }
   for (const words of [
     ['rotate', 'now'],
@@ -217,7 +217,7 @@ test('a word too many does nothing, and asking for help changes nothing', { time
 test('killed in the middle of 5,000 users nothing is lost, and the next run goes on with the rest', {
   timeout: LONG,
 }, async () => {
-  const world = await shop()
+  const world = await shop({ alone: true })
   const old = world.serverSecret
   const fresh = newSecret()
   const users = await addUsers(world, old, 5_000)
@@ -264,7 +264,7 @@ test('killed in the middle of 5,000 users nothing is lost, and the next run goes
 })
 
 test('Ctrl-C ends it between two batches, and it says how much is left', { timeout: LONG }, async () => {
-  const world = await shop()
+  const world = await shop({ alone: true })
   const fresh = newSecret()
   const users = await addUsers(world, world.serverSecret, 3_000)
   const env = { DATABASE_URL: world.databaseUrl, SERVER_SECRET: fresh, SERVER_SECRET_PREVIOUS: world.serverSecret }
@@ -286,7 +286,7 @@ test('Ctrl-C ends it between two batches, and it says how much is left', { timeo
 test('the secrets of webhooks move too, both of them while one is being replaced, and are what they were', {
   timeout: LONG,
 }, async () => {
-  const world = await shop()
+  const world = await shop({ alone: true })
   const { api, owner, store, node, sql, serverSecret: old } = world
   const as = owner.token
   const webhooks = `/v1/user/store/${store.id}/webhooks`
@@ -336,7 +336,7 @@ test('the secrets of webhooks move too, both of them while one is being replaced
 test('a webhook that is rotated while its secrets are being moved keeps the new one, and is moved as well', {
   timeout: LONG,
 }, async () => {
-  const world = await shop()
+  const world = await shop({ alone: true })
   const { api, owner, store, sql, serverSecret: old } = world
   const as = owner.token
   const webhooks = `/v1/user/store/${store.id}/webhooks`

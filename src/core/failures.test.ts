@@ -2,7 +2,7 @@ import { expect, test } from 'vitest'
 import { shop } from '../../tests/shop.ts'
 
 test('sealing that fails is counted each time, and logged once, without what it was about', async () => {
-  const { api, sql, logs } = await shop()
+  const { api, sql, logs } = await shop({ alone: true })
   await sql('alter table event_watermark rename to event_watermark_away')
   const failures = async () => {
     const { text } = await api.get('/metrics')

@@ -5,7 +5,7 @@ import { ServerKeys } from './keyring.ts'
 import { randomBytes } from './random.ts'
 import { seal, unseal } from './seal.ts'
 import { Secret } from './secret.ts'
-import { mintToken, type TokenKind, tokenKind } from './tokens.ts'
+import { mintToken, sha256, type TokenKind, tokenKind } from './tokens.ts'
 
 const LENGTHS: Record<TokenKind, number> = { prod: 32, test: 32, dev: 32, sess: 43, svc: 43, inv: 43 }
 const kind = fc.constantFrom(...(Object.keys(LENGTHS) as TokenKind[]))
@@ -68,10 +68,11 @@ test('any text at all is answered, and at once', () => {
   fc.assert(fc.property(fc.string({ unit: 'binary' }), (text) => void expect(tokenKind('skp', text)).toBe(null)))
   for (const text of ['', '_', 'skp', 'skp_', 'skp__', 'skp_prod', 'skp_prod_', 'skp_constructor_x', 'skp___proto___x'])
     expect(tokenKind('skp', text)).toBe(null)
-  const start = performance.now()
-  expect(tokenKind('skp', `skp_prod_${'a'.repeat(1e6)}`)).toBe(null)
-  expect(tokenKind('skp', `skp${'_'.repeat(1e6)}`)).toBe(null)
-  expect(performance.now() - start).toBeLessThan(50)
+  // A million characters, in less time than it takes to hash them twenty times.
+  for (const text of [`skp_prod_${'a'.repeat(1e6)}`, `skp${'_'.repeat(1e6)}`]) {
+    const reference = quickest(() => Array.from({ length: 20 }, () => sha256(text)))
+    expect(quickest(() => expect(tokenKind('skp', text)).toBe(null))).toBeLessThan(reference)
+  }
 })
 
 test('no two tokens are alike, and every character is as likely as any other', () => {
@@ -186,4 +187,14 @@ test('the same text sealed twice looks different each time', () => {
 
 function swapCase(text: string): string {
   return [...text].map((c) => (c === c.toLowerCase() ? c.toUpperCase() : c.toLowerCase())).join('')
+}
+
+/** The best of three: what else this machine does is not ours. */
+function quickest(work: () => unknown): number {
+  const times = [1, 2, 3].map(() => {
+    const start = performance.now()
+    work()
+    return performance.now() - start
+  })
+  return Math.min(...times)
 }

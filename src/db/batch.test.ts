@@ -1,8 +1,8 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import pg from 'pg'
 import { expect, onTestFinished, test } from 'vitest'
+import { proxyTo } from '../../tests/db-proxy.ts'
 import { newDatabase } from '../../tests/shop.ts'
-import { wireTo } from '../../tests/wire.ts'
 import { Failure } from '../core/errors.ts'
 import type { Batch, Database, Db } from './db.ts'
 import { connect } from './pool.ts'
@@ -155,7 +155,7 @@ test('inside a transaction a row goes with the transaction', async () => {
 
 async function world() {
   const url = await newDatabase()
-  const wire = await wireTo(url)
+  const wire = await proxyTo(url)
   const look = new pg.Client({ connectionString: url })
   await look.connect()
   onTestFinished(() => look.end())
@@ -199,7 +199,7 @@ function codeOf(told: PromiseSettledResult<unknown>): string {
 }
 
 async function until(condition: () => Promise<boolean>): Promise<void> {
-  for (const end = Date.now() + 10_000; Date.now() < end; await new Promise((resolve) => setTimeout(resolve, 10)))
+  for (const end = Date.now() + 60_000; Date.now() < end; await new Promise((resolve) => setTimeout(resolve, 10)))
     if (await condition()) return
   throw new Error('It did not happen.')
 }

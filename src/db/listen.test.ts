@@ -1,8 +1,9 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import pg from 'pg'
 import { expect, onTestFinished, test } from 'vitest'
+import { proxyTo } from '../../tests/db-proxy.ts'
 import { newDatabase } from '../../tests/shop.ts'
-import { wireTo } from '../../tests/wire.ts'
+import { startTicking } from '../../tests/ticks.ts'
 import { type Listener, listen } from './listen.ts'
 
 const NEVER = Number.NEGATIVE_INFINITY
@@ -70,15 +71,16 @@ test('when the connection is lost nothing counts as heard, and it is there again
 
 test('a connection that is silent stops counting at once, and is given up', async () => {
   const { url } = await world()
-  const wire = await wireTo(url)
+  const wire = await proxyTo(url)
   const { listener, missed } = listening(wire.url)
   await beating(listener)
   const before = missed()
   wire.mute()
   const muted = performance.now()
+  const elapsed = startTicking()
   while (missed() === before) {
     expect(listener.caughtUpTo()).toBeLessThanOrEqual(muted)
-    expect(performance.now() - muted).toBeLessThan(4000)
+    expect(elapsed()).toBeLessThan(4000)
     await sleep(20)
   }
   expect(listener.caughtUpTo()).toBe(NEVER)
@@ -138,9 +140,9 @@ async function beating(listener: Listener): Promise<number> {
 }
 
 async function until(isTrue: () => boolean | Promise<boolean>): Promise<void> {
-  const end = Date.now() + 10_000
+  const end = Date.now() + 60_000
   while (!(await isTrue())) {
-    if (Date.now() > end) throw new Error('It did not come true within ten seconds')
+    if (Date.now() > end) throw new Error('It did not come true within a minute')
     await sleep(5)
   }
 }

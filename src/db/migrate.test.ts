@@ -260,7 +260,7 @@ async function ask(connectionString: string, text: string): Promise<unknown[]> {
 }
 
 async function until(condition: () => Promise<boolean>): Promise<void> {
-  for (const end = Date.now() + 10_000; Date.now() < end; await new Promise((resolve) => setTimeout(resolve, 10)))
+  for (const end = Date.now() + 60_000; Date.now() < end; await new Promise((resolve) => setTimeout(resolve, 10)))
     if (await condition()) return
   throw new Error('It did not happen.')
 }

@@ -159,8 +159,20 @@ export type SealedEvent = Omit<Event, 'storeId'> & { storeId: string | null; seq
 /** The listeners of one store. `notifications` counts those received; `seen` is the end of the chain at the last poll. */
 export type Channel = { storeId: string; streams: number; notifications: number; seen: number; wake: Set<() => void> }
 
+export type FeedTimings = {
+  /** Between two polls of the heads of all chains that are followed. */
+  pollMs: number
+  /** Between two authorization checks of an idle stream. */
+  recheckMs: number
+  /** Streams due within this time are checked in one batch. */
+  batchMs: number
+  /** A comment is sent at least this often: as soon as the next check would come too late for it. */
+  heartbeatMs: number
+}
+
 /** The sealed events of every store as they come, one feed for each node: see stream.ts. */
 export type EventFeed = {
+  timings: FeedTimings
   join(storeId: string): Channel
   leave(channel: Channel): void
   read(storeId: string, after: number): Promise<SealedEvent[]>

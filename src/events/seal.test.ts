@@ -5,6 +5,7 @@ import { isDeepStrictEqual } from 'node:util'
 import pg from 'pg'
 import { expect, onTestFinished, test, vi } from 'vitest'
 import { NEW_KEY, type Shop, shop } from '../../tests/shop.ts'
+import { startTicking } from '../../tests/ticks.ts'
 import { newId } from '../core/ids.ts'
 import type { Db } from '../db/db.ts'
 import { connect } from '../db/pool.ts'
@@ -17,8 +18,8 @@ import { advance } from './watermark.ts'
 const LOCK = 7_320_001
 
 test('an event has its place within a moment, and the head says so', async () => {
-  const { api, store, owner, service } = await shop()
-  await vi.waitFor(async () => expect((await readHead(service.db, store.id)).seq).toBe(1), 5_000)
+  const { api, store, owner, service } = await shop({ alone: true })
+  await vi.waitFor(async () => expect((await readHead(service.db, store.id)).seq).toBe(1), 60_000)
   const [made] = await readSealed(service.db, store.id, 0, 10)
   expect(made).toEqual({
     seq: 1,
@@ -36,7 +37,7 @@ test('an event has its place within a moment, and the head says so', async () =>
 })
 
 test('sixteen writers with slow transactions, and one held open: each event has one place, and nobody is passed over', async () => {
-  const world = await shop()
+  const world = await shop({ alone: true })
   const { store, service } = world
   await settled(world)
   const held = await client(world)
@@ -83,7 +84,7 @@ test('sixteen writers with slow transactions, and one held open: each event has 
 })
 
 test('what was committed before another began stands before it, whatever the clocks say', async () => {
-  const world = await shop()
+  const world = await shop({ alone: true })
   const { store, service } = world
   await settled(world)
   const sealing = await client(world)
@@ -99,7 +100,7 @@ test('what was committed before another began stands before it, whatever the clo
 })
 
 test('while one seals the others leave it to them; when it dies another goes on', async () => {
-  const world = await shop()
+  const world = await shop({ alone: true })
   const { store, service, sql } = world
   await settled(world)
   const sealing = await client(world)
@@ -114,7 +115,7 @@ test('while one seals the others leave it to them; when it dies another goes on'
 })
 
 test('four nodes that all seal, and lose their connections while they do, make one sound chain', async () => {
-  const world = await shop()
+  const world = await shop({ alone: true })
   const { api, keys, owner, store, service, sql } = world
   await world.node()
   await world.node()
@@ -136,7 +137,7 @@ test('four nodes that all seal, and lose their connections while they do, make o
         )
         expect(rows).not.toEqual([])
         return rows
-      }, 10_000)
+      }, 60_000)
       await sql('select pg_terminate_backend($1)', [stuck[0].pid])
       await holding.query('commit')
     }
@@ -157,9 +158,9 @@ test('four nodes that all seal, and lose their connections while they do, make o
 })
 
 test('what belongs to no store has a chain of its own', async () => {
-  const world = await shop()
+  const world = await shop({ alone: true })
   const { service } = world
-  await vi.waitFor(async () => expect((await readHead(service.db, null)).seq).toBe(2), 5_000)
+  await vi.waitFor(async () => expect((await readHead(service.db, null)).seq).toBe(2), 60_000)
   const events = await readSealed(service.db, null, 0, 10)
   expect(events.map(({ type, storeId, seq }) => [seq, type, storeId])).toEqual([
     [1, 'user.created', null],
@@ -169,7 +170,7 @@ test('what belongs to no store has a chain of its own', async () => {
 })
 
 test('a store nobody has written to has the head that its first event will be built on', async () => {
-  const { service } = await shop()
+  const { service } = await shop({ alone: true })
   const nowhere = newId('store')
   expect(await readHead(service.db, nowhere)).toEqual({
     seq: 0,
@@ -179,7 +180,7 @@ test('a store nobody has written to has the head that its first event will be bu
 })
 
 test('a writer touches three indexes of the table, and a pass finds what waits by one of them', async () => {
-  const { sql, service } = await shop()
+  const { sql, service } = await shop({ alone: true })
   const indexes = await sql(`select indexrelid::regclass::text as name, pg_get_expr(indpred, indrelid) as part
                                from pg_index where indrelid = 'events'::regclass order by 1`)
   expect(indexes.filter(({ part }) => part === null).map(({ name }) => name)).toEqual([
@@ -195,7 +196,7 @@ test('a writer touches three indexes of the table, and a pass finds what waits b
 })
 
 test('neither an event nor its seal can be changed, taken out or emptied away', async () => {
-  const world = await shop()
+  const world = await shop({ alone: true })
   await settled(world)
   for (const table of ['events', 'event_seals'])
     for (const change of [`update ${table} set subject = 'other'`, `delete from ${table}`, `truncate ${table} cascade`])
@@ -206,7 +207,7 @@ test('neither an event nor its seal can be changed, taken out or emptied away', 
 // ---- the mark -------------------------------------------------------------------------------------------------------
 
 test('a transaction held open for long: what others write is sealed once and not looked at again, and its own follows', async () => {
-  const world = await shop()
+  const world = await shop({ alone: true })
   const { store, sql } = world
   await settled(world)
   const held = await client(world)
@@ -216,7 +217,7 @@ test('a transaction held open for long: what others write is sealed once and not
   for (let n = 0; n < 3; n++) await writeMany(others, store.id, 600, `other ${n}`)
   await settled(world, 1 + 1_800)
   const uncovered = `select from events join event_watermark mark on (events.tx, events.id) > (mark.tx, mark.id)`
-  await vi.waitFor(async () => expect(await sql(uncovered)).toEqual([]), 5_000)
+  await vi.waitFor(async () => expect(await sql(uncovered)).toEqual([]), 60_000)
   const [{ xid }] = (await held.query('select pg_current_xact_id()::text as xid')).rows
   expect((await sql('select open from event_watermark'))[0].open).toContainEqual({ tx: xid, id: '' })
   await held.query('commit')
@@ -230,7 +231,7 @@ test('a transaction held open for long: what others write is sealed once and not
 })
 
 test('what was rolled back leaves no gap', async () => {
-  const world = await shop()
+  const world = await shop({ alone: true })
   const { store, service } = world
   await settled(world)
   const writer = await client(world)
@@ -245,7 +246,7 @@ test('what was rolled back leaves no gap', async () => {
 })
 
 test('what was there before there were seals gets them in the order of ids, and what has one keeps it', async () => {
-  const world = await shop()
+  const world = await shop({ alone: true })
   const { store, service, sql } = world
   await settled(world)
   const before = await readSealed(service.db, store.id, 0, 10)
@@ -267,7 +268,7 @@ test('what was there before there were seals gets them in the order of ids, and 
 })
 
 test('restored on a server whose transactions have smaller numbers: what had no seal gets one, and it goes on', async () => {
-  const world = await shop()
+  const world = await shop({ alone: true })
   const { store, service, sql } = world
   await settled(world)
   const sealing = await client(world)
@@ -288,7 +289,7 @@ test('restored on a server whose transactions have smaller numbers: what had no 
 })
 
 test('moved to another server, and written to from the first moment: what came along stands first, and nothing is lost', async () => {
-  const world = await shop()
+  const world = await shop({ alone: true })
   const { store, owner, sql } = world
   await settled(world)
   await world.service.close(0)
@@ -306,13 +307,13 @@ test('moved to another server, and written to from the first moment: what came a
   expect(answers.map(({ status }) => status)).toEqual(names.map(() => 200))
   const db = connect({ connectionString: world.databaseUrl })
   onTestFinished(() => db.close())
-  await vi.waitFor(async () => expect((await readHead(db, store.id)).seq).toBe(1 + 700 + 24), 10_000)
+  await vi.waitFor(async () => expect((await readHead(db, store.id)).seq).toBe(1 + 700 + 24), 60_000)
   const subjects = (await readSealed(db, store.id, 1, 1_000)).map(({ subject }) => subject)
   expect(subjects).toEqual([...Array(700).fill('came along'), ...Array(24).fill(store.id)])
 })
 
 test('without its mark sealing fails, and says so', async () => {
-  const { service, sql } = await shop()
+  const { service, sql } = await shop({ alone: true })
   await expect(sql('delete from event_watermark')).rejects.toThrow('A row of event_watermark never changes')
   await expect(sql('truncate event_heads')).rejects.toThrow('A row of event_heads never changes')
   await sql('alter table event_watermark disable trigger all')
@@ -321,7 +322,7 @@ test('without its mark sealing fails, and says so', async () => {
 })
 
 test('when transactions reach the numbers of restored ones, those keep their places and the new ones get theirs', async () => {
-  const world = await shop()
+  const world = await shop({ alone: true })
   const { store, service, sql } = world
   await settled(world)
   const before = await readSealed(service.db, store.id, 0, 10)
@@ -335,7 +336,7 @@ test('when transactions reach the numbers of restored ones, those keep their pla
   await vi.waitFor(async () => {
     await write(writer, store.id, 'new')
     expect(await sql('select from event_seals where event_id = $1', [old])).toHaveLength(1)
-  }, 10_000)
+  }, 60_000)
   const [{ n }] = await sql('select count(*)::int as n from events where store_id = $1', [store.id])
   await settled(world, n)
   expect(await readSealed(service.db, store.id, 0, 1)).toEqual(before)
@@ -343,7 +344,7 @@ test('when transactions reach the numbers of restored ones, those keep their pla
 })
 
 test('a node that falls silent in the middle of sealing, and does not die, holds up nobody for five seconds', async () => {
-  const world = await shop()
+  const world = await shop({ alone: true })
   const { databaseUrl, store, service } = world
   await settled(world)
   const writer = await client(world)
@@ -363,14 +364,14 @@ test('a node that falls silent in the middle of sealing, and does not die, holds
     for (;;) await sealAll(silent)
   })().catch(() => {})
   for (; !hasTurn; await sleep(50)) await write(writer, store.id, 'traffic')
-  const from = performance.now()
+  const elapsed = startTicking()
   const last = await write(writer, store.id, 'last')
   await vi.waitFor(
     async () =>
       expect(await service.db.one(statement`select from event_seals where event_id = ${last}`)).not.toBeNull(),
-    15_000,
+    60_000,
   )
-  expect(performance.now() - from).toBeLessThan(5_000)
+  expect(elapsed()).toBeLessThan(5_000)
   wake()
   await going
   await db.close()
@@ -432,8 +433,9 @@ test('however transactions overlap and however small the batches: each event is 
     const ids = sealed.map(({ id }) => id)
     expect(ids.toSorted(), `seed ${seed}`).toEqual(committed.map(({ id }) => id).toSorted())
     // What was committed before another began stands before it.
-    for (const [place, { after }] of sealed.entries())
-      for (const id of after) expect(ids.indexOf(id), `seed ${seed}`).toBeLessThan(place)
+    const placeOf = new Map(ids.map((id, place) => [id, place]))
+    const misplaced = sealed.flatMap(({ after }, place) => after.filter((id) => (placeOf.get(id) as number) >= place))
+    expect(misplaced, `seed ${seed}`).toEqual([])
   }
 })
 
@@ -508,7 +510,7 @@ function randomFrom(seed: number): () => number {
 }
 
 async function settled({ service, store }: Shop, seq = 1): Promise<void> {
-  await vi.waitFor(async () => expect((await readHead(service.db, store.id)).seq).toBe(seq), 10_000)
+  await vi.waitFor(async () => expect((await readHead(service.db, store.id)).seq).toBe(seq), 60_000)
 }
 
 async function expectSound({ service, store }: Shop): Promise<void> {

@@ -28,7 +28,7 @@ const BATCH_SIZE = 500
 const PAUSE_MS = SECOND / 2
 export type Sealer = { close(): Promise<void>; sealed(): number }
 
-export function startSealing(db: Db, failed: ReportFailure): Sealer {
+export function startSealing(db: Db, failed: ReportFailure, pauseMs = PAUSE_MS): Sealer {
   let sealed = 0
   let closing = false
   let working = Promise.resolve()
@@ -45,7 +45,7 @@ export function startSealing(db: Db, failed: ReportFailure): Sealer {
 
   const timer = setInterval(() => {
     if (idle) begin()
-  }, PAUSE_MS).unref()
+  }, pauseMs).unref()
   let idle = true
   function begin(): void {
     idle = false

@@ -10,20 +10,23 @@ import { SECOND } from '../core/clock.ts'
 import type { Db } from '../db/db.ts'
 import { sql } from '../db/sql.ts'
 import { type EventNotifier, readSealed } from './log.ts'
-import type { AuthorizationProbe, Channel, EventFeed, SealedEvent } from './schema.ts'
+import type { AuthorizationProbe, Channel, EventFeed, FeedTimings, SealedEvent } from './schema.ts'
 
 const PAGE = 100
-const LOOK_MS = 2 * SECOND
-const ASK_AGAIN_MS = 3 * SECOND
-/** Streams due in the same quarter of a second are checked in one batch. */
-const TOGETHER_MS = SECOND / 4
-/** A comment is sent at least every 15 seconds: as soon as the next check would come too late for it. */
-const HEARTBEAT_MS = 15 * SECOND - ASK_AGAIN_MS - TOGETHER_MS
+
+export const FEED_TIMINGS: FeedTimings = {
+  pollMs: 2 * SECOND,
+  recheckMs: 3 * SECOND,
+  batchMs: SECOND / 4,
+  heartbeatMs: 15 * SECOND,
+}
+
 /** How long a reader waits before it reconnects, spread so that they do not all reconnect at once. */
 const RETRY_MS = { least: 1_000, spread: 3_000 }
 
 /** One for each node. */
-export function newEventFeed(db: Db, eventNotifier: EventNotifier): EventFeed {
+export function newEventFeed(db: Db, eventNotifier: EventNotifier, given: Partial<FeedTimings> = {}): EventFeed {
+  const timings = { ...FEED_TIMINGS, ...given }
   const channels = new Map<string, Channel>()
   const reading = new Map<string, Promise<SealedEvent[]>>()
   const wake = (channel: Channel) => {
@@ -41,13 +44,14 @@ export function newEventFeed(db: Db, eventNotifier: EventNotifier): EventFeed {
   }
   // A failed poll is made up for by the next one.
   const lookQuietly = () => void look().catch(() => {})
-  const timer = setInterval(lookQuietly, LOOK_MS).unref()
+  const timer = setInterval(lookQuietly, timings.pollMs).unref()
   const stop = eventNotifier.subscribe((storeId) => {
     const channel = storeId === null ? lookQuietly() : channels.get(storeId)
     if (channel) wake(channel)
   })
 
   return {
+    timings,
     join(storeId) {
       const channel = channels.get(storeId) ?? { storeId, streams: 0, notifications: 0, seen: 0, wake: new Set() }
       channel.streams += 1
@@ -90,6 +94,8 @@ type Subscription = {
 
 export async function* streamEvents(feed: EventFeed, subscription: Subscription): AsyncGenerator<string> {
   const { storeId, wants, stillAuthorized, closing } = subscription
+  const { timings } = feed
+  const latestMs = timings.heartbeatMs - timings.recheckMs - timings.batchMs
   const channel = feed.join(storeId)
   let { after } = subscription
   let sentAt = performance.now()
@@ -110,9 +116,9 @@ export async function* streamEvents(feed: EventFeed, subscription: Subscription)
         continue
       }
       while (channel.notifications === seen && !closing.aborted) {
-        await pause(channel, closing)
+        await pause(timings, channel, closing)
         if (channel.notifications === seen && (await stillAuthorized()) === 'no') return
-        if (performance.now() - sentAt < HEARTBEAT_MS) continue
+        if (performance.now() - sentAt < latestMs) continue
         yield ':\n\n'
         sentAt = performance.now()
       }
@@ -123,7 +129,7 @@ export async function* streamEvents(feed: EventFeed, subscription: Subscription)
 }
 
 /** Until a notification comes, or it is time to check the authorization again. */
-function pause(channel: Channel, closing: AbortSignal): Promise<void> {
+function pause({ recheckMs, batchMs }: FeedTimings, channel: Channel, closing: AbortSignal): Promise<void> {
   return new Promise((resolve) => {
     const over = () => {
       clearTimeout(timer)
@@ -131,7 +137,7 @@ function pause(channel: Channel, closing: AbortSignal): Promise<void> {
       closing.removeEventListener('abort', over)
       resolve()
     }
-    const timer = setTimeout(over, ASK_AGAIN_MS + TOGETHER_MS - (performance.now() % TOGETHER_MS))
+    const timer = setTimeout(over, recheckMs + batchMs - (performance.now() % batchMs))
     channel.wake.add(over)
     closing.addEventListener('abort', over)
   })

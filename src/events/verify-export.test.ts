@@ -179,7 +179,7 @@ test('the hash is what the docs say, so that anybody can compute it', () => {
 })
 
 test('the command exports, prints the head and checks, and its exit code says what it found', async () => {
-  const world = await shop()
+  const world = await shop({ alone: true })
   const { api, keys, owner, store } = world
   for (let n = 0; n < 3; n++) await api.post(keys, NEW_KEY, { as: owner.token })
   const folder = mkdtempSync(join(tmpdir(), 'storekeeper-events-'))

@@ -22,9 +22,9 @@ export type EventStreams = {
   close(): void
 }
 
-export type OpenStream = { closing: AbortController; done(): void }
+export type OpenStream = { closing: AbortController; slowMs: number; done(): void }
 
-export function newEventStreams(): EventStreams {
+export function newEventStreams(slowMs = SLOW_MS): EventStreams {
   const full = `You have ${MAX_PER_CALLER} streams open on this node. Close one first.`
   const limiter = newConcurrencyLimiter(MAX_PER_NODE, MAX_PER_CALLER, full)
   const open = new Set<AbortController>()
@@ -37,6 +37,7 @@ export function newEventStreams(): EventStreams {
       open.add(closing)
       return {
         closing,
+        slowMs,
         done() {
           if (!open.delete(closing)) return
           release()
@@ -55,12 +56,12 @@ export function newEventStreams(): EventStreams {
 export async function pipeEvents(
   response: ServerResponse,
   stream: Stream,
-  { closing, done }: OpenStream,
+  { closing, slowMs, done }: OpenStream,
 ): Promise<void> {
   response.once('close', done)
   try {
     for await (const text of stream(closing.signal))
-      if (!response.write(text) && !(await drained(response, closing.signal))) break
+      if (!response.write(text) && !(await drained(response, slowMs, closing.signal))) break
   } catch {
     response.destroy()
   }
@@ -71,7 +72,7 @@ export async function pipeEvents(
 }
 
 /** False when the client did not read in time, or the stream is closing. */
-function drained(response: ServerResponse, closing: AbortSignal): Promise<boolean> {
+function drained(response: ServerResponse, slowMs: number, closing: AbortSignal): Promise<boolean> {
   return new Promise((resolve) => {
     const finish = (inTime: boolean) => {
       clearTimeout(slow)
@@ -84,7 +85,7 @@ function drained(response: ServerResponse, closing: AbortSignal): Promise<boolea
     const slow = setTimeout(() => {
       response.destroy()
       finish(false)
-    }, SLOW_MS)
+    }, slowMs)
     response.on('drain', onDrain)
     closing.addEventListener('abort', onAbort)
     if (closing.aborted) onAbort()

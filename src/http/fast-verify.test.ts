@@ -71,7 +71,7 @@ test('what the fast lane answers is what the framework would, byte for byte', as
 })
 
 test('the fast lane lets nobody in who is not a service', async () => {
-  const { api, owner, keys, serviceToken } = await shop()
+  const { api, owner, keys, serviceToken } = await shop({ alone: true })
   const as = await serviceToken()
   const { key } = (await api.post(keys, NEW_KEY, { as: owner.token })).body
   const ask = (headers: Record<string, string>) => api.post(PATH, { key }, { headers })
@@ -93,7 +93,7 @@ test('the fast lane lets nobody in who is not a service', async () => {
 })
 
 test('whoever goes away while a key is looked up leaves nothing behind', async () => {
-  const { api, serviceToken } = await shop()
+  const { api, serviceToken } = await shop({ alone: true })
   const as = await serviceToken()
   const unknown = () => mintToken('skp', 'prod').reveal()
   await api.post(PATH, { key: unknown() }, { as })
@@ -112,11 +112,11 @@ test('whoever goes away while a key is looked up leaves nothing behind', async (
   // All that are under way is the one who asks.
   await vi.waitFor(async () => {
     expect((await api.get('/metrics')).text).toMatch(/^storekeeper_http_requests_under_way 1$/m)
-  })
+  }, 60_000)
 })
 
 test('without a database a key that is not known is answered as everything is then', async () => {
-  const { api, serviceToken, service } = await shop()
+  const { api, serviceToken, service } = await shop({ alone: true })
   const as = await serviceToken()
   const ask = () => api.post(PATH, { key: mintToken('skp', 'prod').reveal() }, { as })
   expect((await ask()).body.code).toBe('NOT_FOUND')

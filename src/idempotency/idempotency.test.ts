@@ -2,9 +2,30 @@ import { randomBytes, randomUUID } from 'node:crypto'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { exportJWK, generateKeyPair, SignJWT } from 'jose'
-import pg from 'pg'
 import { describe, expect, onTestFinished, test } from 'vitest'
-import { type Api, NEW_ADDRESS, NEW_KEY, type Person, type Reply, type Shop, shop } from '../../tests/shop.ts'
+import {
+  allow,
+  client,
+  count,
+  countAll,
+  gone,
+  invitations,
+  once,
+  POSTS,
+  refuse,
+  until,
+  wire,
+} from '../../tests/retries.ts'
+import {
+  type Api,
+  NEW_ADDRESS,
+  NEW_KEY,
+  type Person,
+  type Reply,
+  type Shop,
+  shop,
+  USAGE_AT_ONCE,
+} from '../../tests/shop.ts'
 import { HOUR, MINUTE, SECOND, travel } from '../core/clock.ts'
 import { ServerKeys } from '../crypto/keyring.ts'
 import { unseal } from '../crypto/seal.ts'
@@ -12,21 +33,8 @@ import { purgeResponses } from './idempotency.ts'
 
 // ---- the same answer again ------------------------------------------------------------------------------------------
 
-/** One of each kind: secret or not, in a batch or in a transaction of its own. */
-const POSTS: { what: string; table: string; path: (world: Shop) => string; body: object }[] = [
-  { what: 'a key', table: 'api_keys', path: ({ keys }) => keys, body: NEW_KEY },
-  {
-    what: 'an invitation',
-    table: 'invitations',
-    path: invitations,
-    body: { email: 'staff@example.com', role: 'STAFF' },
-  },
-  { what: 'an address', table: 'addresses', path: ({ billing }) => billing, body: NEW_ADDRESS },
-  { what: 'a store', table: 'stores', path: () => '/v1/user/store', body: { name: 'Another shop' } },
-]
-
 test.each(POSTS)('$what is made once, and a retry gets the same answer byte for byte', async (post) => {
-  const world = await shop()
+  const world = await shop({ alone: true })
   const { api, owner } = world
   const before = await count(world, post.table)
   const send = () => api.post(post.path(world), post.body, { as: owner.token, headers: once('retry-1') })
@@ -45,7 +53,7 @@ test.each(POSTS)('$what is made once, and a retry gets the same answer byte for 
 })
 
 test('without an Idempotency-Key nothing is remembered', async () => {
-  const world = await shop()
+  const world = await shop({ alone: true })
   const { api, owner, billing } = world
   const [first, second] = [
     await api.post(billing, NEW_ADDRESS, { as: owner.token }),
@@ -63,7 +71,7 @@ test('quoted and bare, the Idempotency-Key is the same', async () => {
 })
 
 test('1 to 255 visible ASCII characters are an Idempotency-Key; anything else is 400 and does nothing', async () => {
-  const world = await shop()
+  const world = await shop({ alone: true })
   const { api, owner, billing } = world
   for (const bad of [
     '',
@@ -99,7 +107,7 @@ test('sign-up and sign-in ignore it, even a malformed one', async () => {
 })
 
 test('422: another request under the same Idempotency-Key, whatever differs, does nothing and spends nothing', async () => {
-  const world = await shop()
+  const world = await shop({ alone: true })
   const { api, owner, keys, billing } = world
   const otherStore = (await api.post('/v1/user/store', { name: 'Another' }, { as: owner.token })).body.id
   const first = await api.post(keys, NEW_KEY, { as: owner.token, headers: once('k') })
@@ -173,7 +181,7 @@ test('a full store stays full for a remembered 409, and lets a new request in on
 })
 
 test('401 is never remembered', async () => {
-  const world = await shop()
+  const world = await shop({ alone: true })
   const { api, owner } = world
   const wrong = { currentPassword: 'not the pass phrase', newPassword: 'another long pass phrase' }
   for (let i = 0; i < 2; i++) {
@@ -219,7 +227,7 @@ test('429 is never remembered, neither of the bucket nor of the password', async
 })
 
 test.each(['a key', 'an address'])('503 is never remembered: %s is made when the database lets it', async (what) => {
-  const world = await shop()
+  const world = await shop({ alone: true })
   const { api, owner, databaseUrl } = world
   const post = POSTS.find((each) => each.what === what) as (typeof POSTS)[number]
   const send = () => api.post(post.path(world), post.body, { as: owner.token, headers: once('k') })
@@ -274,7 +282,7 @@ test('authorisation is checked again on replay', async () => {
 })
 
 test('an answer is remembered for 24 hours, then the request runs anew', async () => {
-  const world = await shop()
+  const world = await shop({ alone: true })
   const { api, owner, billing } = world
   const send = () => api.post(billing, NEW_ADDRESS, { as: owner.token, headers: once('k') })
   const first = await send()
@@ -292,7 +300,7 @@ test('an answer is remembered for 24 hours, then the request runs anew', async (
 
 describe.each(POSTS.slice(0, 2))('the secret of $what', (post) => {
   test('is shown again for an hour', async () => {
-    const world = await shop()
+    const world = await shop({ alone: true })
     const { api, owner } = world
     const send = () => api.post(post.path(world), post.body, { as: owner.token, headers: once('k') })
     const first = await send()
@@ -311,7 +319,7 @@ describe.each(POSTS.slice(0, 2))('the secret of $what', (post) => {
   })
 
   test('is shown again five times', async () => {
-    const world = await shop()
+    const world = await shop({ alone: true })
     const { api, owner } = world
     const send = () => api.post(post.path(world), post.body, { as: owner.token, headers: once('k') })
     const first = await send()
@@ -324,7 +332,7 @@ describe.each(POSTS.slice(0, 2))('the secret of $what', (post) => {
   })
 
   test('is not for another session of the same user, which does get what is no secret', async () => {
-    const world = await shop()
+    const world = await shop({ alone: true })
     const { api, owner, billing } = world
     const { email, password } = owner
     const second = (await api.post('/v1/auth/sign-in', { email, password })).body.token
@@ -339,7 +347,7 @@ describe.each(POSTS.slice(0, 2))('the secret of $what', (post) => {
   })
 
   test('is destroyed when its hour is over, and the row after a day', async () => {
-    const world = await shop()
+    const world = await shop({ alone: true })
     const { api, owner, billing, service } = world
     const { id } = (await api.post(post.path(world), post.body, { as: owner.token, headers: once('k') })).body
     await api.post(billing, NEW_ADDRESS, { as: owner.token, headers: once('a') })
@@ -369,7 +377,7 @@ describe.each(POSTS.slice(0, 2))('the secret of $what', (post) => {
 })
 
 test('once the key is revoked its secret is gone, and stays gone', async () => {
-  const { api, owner, member, store, keys, sql } = await shop()
+  const { api, owner, member, store, keys, sql } = await shop({ alone: true })
   const manager = await member('MANAGER')
   const path = `/v1/user/store/${store.id}/members/${manager.id}`
   const send = () => api.post(keys, NEW_KEY, { as: manager.token, headers: once('k') })
@@ -420,7 +428,7 @@ test('an invitation that was accepted or withdrawn tells its token no more', asy
 })
 
 test('whoever uses the key has it: the first use destroys the way to be told it again', async () => {
-  const { api, owner, store, keys, node, service, sql } = await shop()
+  const { api, owner, store, keys, node, service, sql } = await shop({ alone: true })
   const other = await node()
   const send = () => other.post(keys, NEW_KEY, { as: owner.token, headers: once('k') })
   const made = await api.post(keys, NEW_KEY, { as: owner.token, headers: once('k') })
@@ -434,7 +442,7 @@ test('whoever uses the key has it: the first use destroys the way to be told it 
 })
 
 test('the first use is not forgotten when the database refuses to write it down at first', async () => {
-  const { api, owner, store, keys, service, sql } = await shop()
+  const { api, owner, store, keys, service, sql } = await shop({ alone: true }, USAGE_AT_ONCE)
   const made = await api.post(keys, NEW_KEY, { as: owner.token, headers: once('k') })
   await refuse(sql, 'idempotent_responses', 'update')
   await api.get(`/v1/user/store/${store.id}`, { as: made.body.key })
@@ -470,7 +478,7 @@ test('a caller with an access token has no lasting credential: a strong Idempote
 // ---- what the database does not know --------------------------------------------------------------------------------
 
 test('the database and the server secret together do not open a secret; the Idempotency-Key and the credential do', async () => {
-  const world = await shop()
+  const world = await shop({ alone: true })
   const { api, owner, keys, serverSecret } = world
   const idempotencyKey = `order-${randomUUID()}`
   const made = await api.post(keys, NEW_KEY, { as: owner.token, headers: once(idempotencyKey) })
@@ -515,7 +523,7 @@ test('the database and the server secret together do not open a secret; the Idem
 })
 
 test('while the server secret is being changed nothing is done twice, and all that was written stays readable', async () => {
-  const world = await shop()
+  const world = await shop({ alone: true })
   const { api, owner, store, keys, billing, node, serverSecret } = world
   const robot = (await api.post(keys, { ...NEW_KEY, permissions: ['MANAGE_KEYS', 'READ'] }, { as: owner.token })).body
     .key
@@ -560,241 +568,11 @@ test('while the server secret is being changed nothing is done twice, and all th
   expect((await alone.get(`/v1/user/store/${store.id}`, { as: robot })).status).toBe(401)
 })
 
-// ---- many at once ---------------------------------------------------------------------------------------------------
-
-describe.each([1, 2])('on %i node(s)', (nodes) => {
-  const start = async (settings: Record<string, string> = {}) => {
-    const world = await shop(settings)
-    const apis = nodes === 1 ? [world.api] : [world.api, await world.node()]
-    return { world, at: (i: number) => apis[i % apis.length] as Api }
-  }
-
-  test('six identical requests for a key at once: one key, and all six are told it', async () => {
-    const { world, at } = await start()
-    const replies = await together(6, (i) =>
-      at(i).post(world.keys, NEW_KEY, { as: world.owner.token, headers: once('k') }),
-    )
-    expect(replies.map(({ status }) => status)).toEqual(Array(6).fill(201))
-    expect(new Set(replies.map(({ text }) => text)).size).toBe(1)
-    expect(replies.filter(({ headers }) => headers.get('idempotent-replayed') === null)).toHaveLength(1)
-    expect(await count(world, 'api_keys')).toBe(1)
-    expect(await count(world, 'events', `type = 'key.created'`)).toBe(1)
-  })
-
-  test('twenty at once: one key; the five retries that may are told it, the others which key it is', async () => {
-    const { world, at } = await start()
-    const replies = await together(20, (i) =>
-      at(i).post(world.keys, NEW_KEY, { as: world.owner.token, headers: once('k') }),
-    )
-    const made = replies.filter(({ status }) => status === 201)
-    expect(made).toHaveLength(6)
-    expect(new Set(made.map(({ text }) => text)).size).toBe(1)
-    for (const late of replies.filter(({ status }) => status !== 201))
-      expect([late.status, late.body]).toEqual([409, gone(late, world.keys, made[0]?.body.id)])
-    expect(await count(world, 'api_keys')).toBe(1)
-    expect(await world.sql('select live_keys from stores')).toEqual([{ live_keys: 1 }])
-  })
-
-  test('twenty identical requests for an address at once: one address, and all are told it', async () => {
-    const { world, at } = await start()
-    const body = { ...NEW_ADDRESS, isDefault: true }
-    const replies = await together(20, (i) =>
-      at(i).post(world.billing, body, { as: world.owner.token, headers: once('k') }),
-    )
-    expect(replies.map(({ status }) => status)).toEqual(Array(20).fill(201))
-    expect(new Set(replies.map(({ text }) => text)).size).toBe(1)
-    expect(replies.filter(({ headers }) => headers.get('idempotent-replayed') === null)).toHaveLength(1)
-    expect(await count(world, 'addresses')).toBe(1)
-    expect(await count(world, 'events', `type = 'address.created'`)).toBe(1)
-  })
-
-  test('twenty identical requests for a store at once: one store; whoever comes too early is told to wait', async () => {
-    const { world, at } = await start()
-    const send = (i: number) =>
-      at(i).post('/v1/user/store', { name: 'Once' }, { as: world.owner.token, headers: once('k') })
-    const replies = await together(20, send)
-    const made = replies.filter(({ status }) => status === 201)
-    expect(new Set(made.map(({ text }) => text)).size).toBe(1)
-    for (const early of replies.filter(({ status }) => status !== 201))
-      expect([early.status, early.body.code, early.headers.get('retry-after')]).toEqual([
-        409,
-        'idempotency_in_progress',
-        '1',
-      ])
-    expect((await send(1)).text).toBe(made[0]?.text)
-    expect(await count(world, 'stores', `name = 'Once'`)).toBe(1)
-  })
-
-  test('one Idempotency-Key in two stores at once: one of them is served, the other is told', async () => {
-    const { world, at } = await start()
-    const { owner, billing } = world
-    const other = (await world.api.post('/v1/user/store', { name: 'Another' }, { as: owner.token })).body.id
-    for (let round = 0; round < 10; round++) {
-      const paths = [billing, `/v1/store/${other}/billing`]
-      const replies = await together(4, (i) =>
-        at(i >> 1).post(paths[i % 2] as string, NEW_ADDRESS, { as: owner.token, headers: once(`k${round}`) }),
-      )
-      expect(replies.map(({ status, body }) => [status, body.code]).sort()) //
-        .toEqual([
-          [201, undefined],
-          [201, undefined],
-          [422, 'idempotency_mismatch'],
-          [422, 'idempotency_mismatch'],
-        ])
-      expect(await count(world, 'addresses')).toBe(round + 1)
-    }
-  })
-
-  test('retries that crowd in take no room from the keys that still fit', async () => {
-    const { world, at } = await start({ MAX_KEYS_PER_STORE: '20' })
-    const send = (i: number) =>
-      at(i).post(world.keys, NEW_KEY, { as: world.owner.token, headers: once(i < 40 ? 'first' : `other-${i}`) })
-    // Held up at the store, they collect, and then travel together.
-    const blocker = await client(world.databaseUrl)
-    await blocker.query('begin; select from stores for update')
-    const sent = together(59, send)
-    const apis = [...new Set([at(0), at(1)])]
-    await until(async () => {
-      const pages = await Promise.all(apis.map((api) => api.get('/metrics')))
-      const underWay = pages.map(
-        ({ text }) => Number(text.match(/^storekeeper_http_requests_under_way (\d+)$/m)?.[1]) - 1,
-      )
-      return underWay.reduce((sum, each) => sum + each) === 59
-    })
-    await new Promise((resolve) => setTimeout(resolve, 100)) // from the door to the queue
-    await blocker.query('rollback')
-    const replies = await sent
-    expect(replies.slice(40).map(({ status }) => status)).toEqual(Array(19).fill(201))
-    expect(await count(world, 'api_keys')).toBe(20)
-  })
-})
-
-test('while the first request runs, its retry is told to wait, and then gets its answer', async () => {
-  const world = await shop()
-  const { api, owner, databaseUrl } = world
-  const send = () => api.post('/v1/user/store', { name: 'Once' }, { as: owner.token, headers: once('k') })
-  const blocker = await client(databaseUrl)
-  await blocker.query('begin; lock table stores in share mode')
-  const first = send()
-  await until(
-    async () => (await world.sql(`select from pg_locks where locktype = 'relation' and not granted`)).length > 0,
-  )
-  const early = await send()
-  expect([early.status, early.body.code, early.headers.get('retry-after')]).toEqual([
-    409,
-    'idempotency_in_progress',
-    '1',
-  ])
-  await blocker.query('rollback')
-  expect((await first).status).toBe(201)
-  expect(wire(await send())).toEqual({ ...wire(await first), replayed: 'true' })
-})
-
-// ---- one transaction ------------------------------------------------------------------------------------------------
-
-const PARTS = ['events', 'idempotent_responses', 'itself']
-
-describe.each(POSTS)('$what, its event and its remembered answer', (post) => {
-  test.each(PARTS)('are all written or none: when %s cannot be, nothing is', async (part) => {
-    const world = await shop()
-    const { api, owner, sql } = world
-    const table = part === 'itself' ? post.table : part
-    const tables = [...new Set(['events', 'idempotent_responses', 'members', post.table])]
-    const counts = () => countAll(world, tables)
-    const send = () => api.post(post.path(world), post.body, { as: owner.token, headers: once('k') })
-
-    const before = await counts()
-    for (const when of ['insert', 'commit'] as const) {
-      await refuse(sql, table, when)
-      const failed = await send()
-      expect([when, failed.status, failed.body.code]).toEqual([when, 500, 'internal_error'])
-      expect(await counts()).toEqual(before)
-      await allow(sql, table)
-    }
-    const made = await send()
-    expect([made.status, made.headers.get('idempotent-replayed')]).toEqual([201, null])
-    expect(wire(await send())).toEqual({ ...wire(made), replayed: 'true' })
-    expect(await count(world, 'events', `subject = '${made.body.id}'`)).toBe(1)
-    expect(await count(world, 'idempotent_responses')).toBe(1)
-  })
-})
-
 // ---- helpers --------------------------------------------------------------------------------------------------------
-
-function once(key: string): Record<string, string> {
-  return { 'idempotency-key': key }
-}
-
-function invitations({ store }: Pick<Shop, 'store'>): string {
-  return `/v1/user/store/${store.id}/invitations`
-}
-
-/** All of an answer that a retry must get again. */
-function wire({ status, text, headers }: Reply) {
-  const kept = ['content-type', 'location', 'etag', 'cache-control'].map((name) => [name, headers.get(name)])
-  return { status, text, ...Object.fromEntries(kept), replayed: headers.get('idempotent-replayed') }
-}
-
-function gone(reply: Reply, path: string, id: string) {
-  return {
-    type: '/errors/secret_no_longer_available',
-    title: 'It was done, and its secret can no longer be shown',
-    status: 409,
-    detail: expect.stringContaining('"resource" names what it made'),
-    instance: path,
-    code: 'secret_no_longer_available',
-    requestId: reply.headers.get('x-request-id'),
-    resource: { id },
-  }
-}
-
-async function count({ sql }: Pick<Shop, 'sql'>, table: string, condition = 'true'): Promise<number> {
-  return (await sql(`select count(*)::int as n from ${table} where ${condition}`))[0].n
-}
-
-async function countAll(world: Shop, tables: string[]): Promise<number[]> {
-  const counts: number[] = []
-  for (const table of tables) counts.push(await count(world, table))
-  return counts
-}
 
 async function setPermissions(api: Api, owner: Person, storeId: string, member: Person, permissions: string[]) {
   const path = `/v1/user/store/${storeId}/members/${member.id}`
   expect((await api.patch(path, { permissions }, { as: owner.token })).status).toBe(200)
-}
-
-function together<T>(many: number, send: (i: number) => Promise<T>): Promise<T[]> {
-  return Promise.all(Array.from({ length: many }, (_, i) => send(i)))
-}
-
-async function until(condition: () => Promise<boolean>): Promise<void> {
-  for (const end = Date.now() + 10_000; Date.now() < end; await new Promise((resolve) => setTimeout(resolve, 20)))
-    if (await condition()) return
-  throw new Error('It did not happen.')
-}
-
-async function client(connectionString: string): Promise<pg.Client> {
-  const made = new pg.Client({ connectionString })
-  made.on('error', () => {})
-  await made.connect()
-  onTestFinished(() => made.end())
-  return made
-}
-
-/** Every write of that kind to the table fails, at once or at the commit, until it is allowed again. */
-async function refuse(sql: Shop['sql'], table: string, when: 'insert' | 'update' | 'commit'): Promise<void> {
-  await sql('create sequence if not exists refusals')
-  await sql(`create or replace function refuse() returns trigger language plpgsql as
-             $$ begin perform nextval('refusals'); raise exception 'refused'; end $$`)
-  await sql(
-    when === 'commit'
-      ? `create constraint trigger refused after insert on ${table} deferrable initially deferred for each row execute function refuse()`
-      : `create trigger refused before ${when} on ${table} for each row execute function refuse()`,
-  )
-}
-
-async function allow(sql: Shop['sql'], table: string): Promise<void> {
-  await sql(`drop trigger refused on ${table}`)
 }
 
 async function everything({ sql }: Shop): Promise<Record<string, unknown>[]> {

@@ -28,7 +28,7 @@ async function worksFor(api: Api, token: string): Promise<number> {
 // ---- accounts -------------------------------------------------------------------------------------------------------
 
 test('201: signing up makes an account and signs it in', async () => {
-  const { api } = await shop()
+  const { api } = await shop({ alone: true })
   const made = await signUp(api, { ...ADA, name: '  Ada Lovelace ' })
   expect(made.status).toBe(201)
   expect(made.body).toEqual({
@@ -55,7 +55,7 @@ test('201: signing up makes an account and signs it in', async () => {
 })
 
 test('an e-mail is one account, however it is spelt', async () => {
-  const { api } = await shop()
+  const { api } = await shop({ alone: true })
   const made = await signUp(api, { ...ADA, email: 'Ada.Lovelace@B\u00dcCHER.Example' })
   expect(made.body.user.email).toBe('ada.lovelace@xn--bcher-kva.example')
   const again = await signUp(api, { ...ADA, email: 'ADA.lovelace@xn--bcher-kva.example' })
@@ -71,14 +71,14 @@ test('an e-mail is one account, however it is spelt', async () => {
 })
 
 test('of two who sign up with one e-mail at once, one gets the account', async () => {
-  const { api, sql } = await shop()
+  const { api, sql } = await shop({ alone: true })
   const answers = await Promise.all([signUp(api, ADA), signUp(api, ADA), signUp(api, ADA)])
   expect(answers.map((answer) => answer.status).sort()).toEqual([201, 409, 409])
   expect(await sql('select count(*)::int from users where email = $1', [ADA.email])).toEqual([{ count: 1 }])
 })
 
 test('422: every fault of a sign-up is told at once', async () => {
-  const { api } = await shop()
+  const { api } = await shop({ alone: true })
   const refused = await signUp(api, {
     email: 'nobody',
     password: 'short',
@@ -114,7 +114,7 @@ test('422: every fault of a sign-up is told at once', async () => {
 })
 
 test('a password has 15 to 256 characters, and every one of them counts', async () => {
-  const { api } = await shop()
+  const { api } = await shop({ alone: true })
   const phrase = (length: number) => 'some words that nobody would join, '.repeat(8).slice(0, length)
   const tries: [string, number][] = [
     [phrase(14), 422],
@@ -136,7 +136,7 @@ test('a password has 15 to 256 characters, and every one of them counts', async 
 })
 
 test('422: a password that anyone would try first is refused', async () => {
-  const { api } = await shop()
+  const { api } = await shop({ alone: true })
   const common = [
     'password12345678',
     'Password12345678!',
@@ -162,7 +162,7 @@ test('422: a password that anyone would try first is refused', async () => {
 })
 
 test('a password needs no digits, no capitals and no signs, and may be nothing else', async () => {
-  const { api } = await shop()
+  const { api } = await shop({ alone: true })
   const fine = [
     'correct horse battery staple',
     'onlysmalllettershere',
@@ -182,7 +182,7 @@ test('a password needs no digits, no capitals and no signs, and may be nothing e
 // ---- signing in -----------------------------------------------------------------------------------------------------
 
 test('200: signing in opens a new session beside the others', async () => {
-  const { api } = await shop()
+  const { api } = await shop({ alone: true })
   const first = (await signUp(api, ADA)).body
   const second = await signIn(api, ADA.email, ADA.password)
   expect(second.status).toBe(200)
@@ -197,7 +197,7 @@ test('200: signing in opens a new session beside the others', async () => {
 })
 
 test('401: a wrong password and an e-mail without an account get the same answer', async () => {
-  const { api } = await shop()
+  const { api } = await shop({ alone: true })
   await signUp(api, ADA)
   const wrong = await signIn(api, ADA.email, WRONG)
   const unknown = await signIn(api, 'nobody@example.com', WRONG)
@@ -218,7 +218,7 @@ test('401: a wrong password and an e-mail without an account get the same answer
 // ---- too many failures ----------------------------------------------------------------------------------------------
 
 test('429: the eleventh failure has to wait, with the right password too, and 15 minutes later all is well', async () => {
-  const { api } = await shop()
+  const { api } = await shop({ alone: true })
   const { token } = (await signUp(api, ADA)).body
   for (let n = 1; n <= 10; n++) expect([n, (await signIn(api, ADA.email, WRONG)).status]).toEqual([n, 401])
   const eleventh = await signIn(api, ADA.email, WRONG)
@@ -246,7 +246,7 @@ test('429: the eleventh failure has to wait, with the right password too, and 15
 })
 
 test('429: an e-mail without an account waits like one with an account', async () => {
-  const { api } = await shop()
+  const { api } = await shop({ alone: true })
   for (let n = 1; n <= 10; n++) expect((await signIn(api, 'nobody@example.com', WRONG)).status).toBe(401)
   const eleventh = await signIn(api, 'NOBODY@example.com', WRONG)
   expect(eleventh.status).toBe(429)
@@ -286,14 +286,14 @@ test('429: an address that tries many e-mails has to wait, and others do not', a
 })
 
 test('429: thirty e-mails tried at once from one address are ten tries', async () => {
-  const { api } = await shop()
+  const { api } = await shop({ alone: true })
   const answers = await Promise.all(Array.from({ length: 30 }, (_, n) => signIn(api, `n${n}@example.com`, WRONG)))
   const statuses = answers.map((answer) => answer.status).sort()
   expect(statuses).toEqual([...Array(10).fill(401), ...Array(20).fill(429)])
 })
 
 test('429: a forged X-Forwarded-For makes nobody another', async () => {
-  const { api, node } = await shop()
+  const { api, node } = await shop({ alone: true })
   for (let n = 1; n <= 10; n++)
     expect((await signIn(api, `n${n}@example.com`, WRONG, `203.0.113.${n}`)).status).toBe(401)
   expect((await signIn(api, 'n11@example.com', WRONG, '203.0.113.11')).status).toBe(429)
@@ -308,7 +308,7 @@ test('429: a forged X-Forwarded-For makes nobody another', async () => {
 // ---- sessions -------------------------------------------------------------------------------------------------------
 
 test('204: signing out ends this session and no other', async () => {
-  const { api, person } = await shop()
+  const { api, person } = await shop({ alone: true })
   const ada = await person()
   const other = (await signIn(api, ada.email, ada.password)).body.token
   const out = await api.post('/v1/auth/sign-out', undefined, { as: other })
@@ -320,7 +320,7 @@ test('204: signing out ends this session and no other', async () => {
 })
 
 test('sessions are listed newest first, a page at a time', async () => {
-  const { api, person } = await shop()
+  const { api, person } = await shop({ alone: true })
   const ada = await person()
   const browser = { headers: { 'user-agent': 'Firefox on a train' } }
   await api.post('/v1/auth/sign-in', { email: ada.email, password: ada.password }, browser)
@@ -358,7 +358,7 @@ test('sessions are listed newest first, a page at a time', async () => {
 })
 
 test('a session can be ended from another, one by one or all others at once', async () => {
-  const { api, person } = await shop()
+  const { api, person } = await shop({ alone: true })
   const ada = await person()
   const [second, third, fourth] = await Promise.all(
     [1, 2, 3].map(async () => (await signIn(api, ada.email, ada.password)).body.token as string),
@@ -391,7 +391,7 @@ test("404: another user's session looks like one that does not exist, and lives 
 })
 
 test('a session ends after 30 days without use', async () => {
-  const { api, person, sql } = await shop()
+  const { api, person, sql } = await shop({ alone: true })
   const ada = await person()
   travel(30 * DAY - MINUTE)
   expect(await worksFor(api, ada.token)).toBe(200)
@@ -407,7 +407,7 @@ test('a session ends after 30 days without use', async () => {
 })
 
 test('a session ends after 90 days, however much it is used', async () => {
-  const { api, person, sql } = await shop()
+  const { api, person, sql } = await shop({ alone: true })
   const ada = await person()
   for (const days of [29, 58, 87]) {
     travel(29 * DAY)
@@ -430,7 +430,7 @@ test('a session ends after 90 days, however much it is used', async () => {
 // ---- changing the password ------------------------------------------------------------------------------------------
 
 test('204: a new password ends every other session, and the old one stops working', async () => {
-  const { api, person } = await shop()
+  const { api, person } = await shop({ alone: true })
   const ada = await person()
   const other = (await signIn(api, ada.email, ada.password)).body.token
   const next = 'another horse, another battery'
@@ -447,7 +447,7 @@ test('204: a new password ends every other session, and the old one stops workin
 })
 
 test('401: without the current password nothing is changed and no session ends', async () => {
-  const { api, person } = await shop()
+  const { api, person } = await shop({ alone: true })
   const ada = await person()
   const other = (await signIn(api, ada.email, ada.password)).body.token
   const change = (currentPassword: string, newPassword: string) =>
@@ -468,7 +468,7 @@ test('401: without the current password nothing is changed and no session ends',
 })
 
 test('a password change whose answer was lost can be sent again', async () => {
-  const { api, person } = await shop()
+  const { api, person } = await shop({ alone: true })
   const ada = await person()
   const next = 'another horse, another battery'
   const change = () =>
@@ -488,7 +488,7 @@ test('a password change whose answer was lost can be sent again', async () => {
 })
 
 test('of two password changes at once one wins, and its password is the one that works', async () => {
-  const { api, person } = await shop()
+  const { api, person } = await shop({ alone: true })
   const ada = await person()
   const wanted = ['another horse, another battery', 'a third horse, a third battery']
   const answers = await Promise.all(
@@ -502,11 +502,12 @@ test('of two password changes at once one wins, and its password is the one that
 })
 
 test('a sign-in with the old password does not slip past a change that is being made', async () => {
-  const { api, person, owner, sql } = await shop()
+  const { api, person, sql } = await shop({ alone: true })
   const ada = await person()
+  const other = await api.post('/v1/auth/sign-up', { email: 'other@example.com', password: 'another long pass phrase' })
   await sql('begin')
   await sql('update users set password_hash = (select password_hash from users where id = $1) where id = $2', [
-    owner.id,
+    other.body.user.id,
     ada.id,
   ])
   const slipping = signIn(api, ada.email, ada.password)
@@ -521,7 +522,7 @@ test('a sign-in with the old password does not slip past a change that is being 
 // ---- the session in a cookie ----------------------------------------------------------------------------------------
 
 test('a browser gets its session as a cookie that no script can read', async () => {
-  const { api } = await shop()
+  const { api } = await shop({ alone: true })
   const made = await signUp(api, { ...ADA, cookie: true })
   expect(made.status).toBe(201)
   expect(made.body).toEqual({ user: expect.objectContaining({ email: ADA.email }), expiresAt: expect.any(String) })
@@ -552,7 +553,7 @@ test('a browser gets its session as a cookie that no script can read', async () 
 })
 
 test('403: a page of another origin cannot use the session in a cookie', async () => {
-  const { api, node, sql } = await shop()
+  const { api, node, sql } = await shop({ alone: true })
   const made = await signUp(api, { ...ADA, cookie: true })
   const token = COOKIE.exec(made.headers.get('set-cookie') ?? '')?.[1] as string
   const cookie = `__Host-storekeeper=${token}`
@@ -595,7 +596,7 @@ test('403: a page of another origin cannot use the session in a cookie', async (
 })
 
 test('400: a cookie and a bearer token together are two credentials', async () => {
-  const { api, owner } = await shop()
+  const { api, owner } = await shop({ alone: true })
   const made = await signUp(api, { ...ADA, cookie: true })
   const token = COOKIE.exec(made.headers.get('set-cookie') ?? '')?.[1]
   const cookie = `__Host-storekeeper=${token}`
@@ -610,7 +611,7 @@ test('400: a cookie and a bearer token together are two credentials', async () =
 // ---- accounts by invitation -----------------------------------------------------------------------------------------
 
 test('403: where sign-up is closed an account takes a fitting invitation', async () => {
-  const { owner, store, node, api: open } = await shop()
+  const { owner, store, node, api: open } = await shop({ alone: true })
   const api = await node({ SIGN_UP: 'closed' })
   const invite = async (email: string) =>
     (await api.post(`/v1/user/store/${store.id}/invitations`, { email, role: 'STAFF' }, { as: owner.token })).body
@@ -648,7 +649,7 @@ test('403: where sign-up is closed an account takes a fitting invitation', async
 // ---- what is written down -------------------------------------------------------------------------------------------
 
 test('accounts and sessions leave one event for each change, and no secret anywhere', async () => {
-  const { api, sql, logs } = await shop()
+  const { api, sql, logs } = await shop({ alone: true })
   const first = (await signUp(api, ADA)).body
   const second = (await signIn(api, ADA.email, ADA.password)).body
   await signIn(api, ADA.email, WRONG)

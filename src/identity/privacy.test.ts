@@ -5,8 +5,8 @@ import { once } from 'node:events'
 import { type IncomingMessage, request } from 'node:http'
 import { text } from 'node:stream/consumers'
 import { expect, onTestFinished, test, vi } from 'vitest'
+import { everyRow, filesOf, nobodyLooksBack, walPosition } from '../../tests/leftovers.ts'
 import { NEW_ADDRESS, NEW_KEY, type Person, type Reply, type Shop, shop } from '../../tests/shop.ts'
-import { everyRow, filesOf, nobodyLooksBack, walPosition } from '../../tests/traces.ts'
 import { newDataKey } from '../auth/data-key.ts'
 import { MINUTE, travel } from '../core/clock.ts'
 import { newKeyring } from '../crypto/keyring.ts'
@@ -30,7 +30,7 @@ function told({ status, body }: Reply) {
 // ---- export ---------------------------------------------------------------------------------------------------------
 
 test('200: a user gets all that is held about them, as a file, and nothing of anybody else', async () => {
-  const world = await shop()
+  const world = await shop({ alone: true })
   const { api, store, billing, owner, member } = world
   const ada = await member('STAFF')
   await api.post(billing, { ...NEW_ADDRESS, company: 'Engines' }, { as: ada.token })
@@ -166,7 +166,7 @@ function kept({ id, version, formatted, warnings }: Record<string, unknown>) {
 }
 
 test('which address was the default when is in it, also of those that were deleted', async () => {
-  const world = await shop()
+  const world = await shop({ alone: true })
   const { api, store, billing } = world
   const { token: as } = await customer(world)
   const at = async (minutes: number, isDefault: boolean) => {
@@ -257,8 +257,8 @@ function past(world: Shop, many: number, storeId: string, actors: [string, strin
   )
 }
 
-test('however long its lists are, all of them is in it, once', { timeout: 60_000 }, async () => {
-  const world = await shop()
+test('however long its lists are, all of them is in it, once', { timeout: 180_000 }, async () => {
+  const world = await shop({ alone: true })
   const { api, owner, store, billing, sql } = world
   const ada = await customer(world)
   const address = (await api.post(billing, NEW_ADDRESS, { as: ada.token })).body
@@ -310,8 +310,8 @@ async function begin(world: Shop, as: string): Promise<IncomingMessage> {
   return response
 }
 
-test('it is read as it is taken: whoever is signed out meanwhile hears no more', { timeout: 60_000 }, async () => {
-  const world = await shop()
+test('it is read as it is taken: whoever is signed out meanwhile hears no more', { timeout: 180_000 }, async () => {
+  const world = await shop({ alone: true })
   const { api, owner, store } = world
   // 40 MB, which no socket holds.
   await past(world, 40_000, store.id, [owner.id, owner.id], 'x'.repeat(1_000))
@@ -322,11 +322,11 @@ test('it is read as it is taken: whoever is signed out meanwhile hears no more',
   expect(response.statusCode).toBe(200)
   await api.post('/v1/auth/sign-out', undefined, { as: owner.token })
   await expect(text(response)).rejects.toThrow('aborted')
-  await vi.waitFor(() => expect(world.logs()).toContain('"msg":"cut off"'))
+  await vi.waitFor(() => expect(world.logs()).toContain('"msg":"cut off"'), 60_000)
 })
 
-test('429: two at a time for each user, until they were taken or given up', { timeout: 60_000 }, async () => {
-  const world = await shop()
+test('429: two at a time for each user, until they were taken or given up', { timeout: 180_000 }, async () => {
+  const world = await shop({ alone: true })
   const { api, owner, store, person } = world
   await past(world, 40_000, store.id, [owner.id, owner.id], 'x'.repeat(1_000))
   const as = { as: owner.token }
@@ -336,14 +336,17 @@ test('429: two at a time for each user, until they were taken or given up', { ti
   expect(told(await api.get('/v1/user/export', as))).toEqual([429, 'rate_limited'])
   expect((await api.get('/v1/user/export', { as: (await person()).token })).status).toBe(200)
   first.destroy()
-  await vi.waitFor(async () => expect((await api.ask('HEAD', '/v1/user/export', undefined, as)).status).toBe(200))
+  await vi.waitFor(
+    async () => expect((await api.ask('HEAD', '/v1/user/export', undefined, as)).status).toBe(200),
+    60_000,
+  )
   expect(JSON.parse(await text(second)).events).toHaveLength(40_003)
 })
 
 // ---- erasure --------------------------------------------------------------------------------------------------------
 
 test('204: of an erased user a row without a word is left, and they are signed out at once', async () => {
-  const world = await shop()
+  const world = await shop({ alone: true })
   const { api, billing, store, sql } = world
   const ada = await customer(world)
   const address = (await api.post(billing, NEW_ADDRESS, { as: ada.token })).body
@@ -401,7 +404,7 @@ test('204: of an erased user a row without a word is left, and they are signed o
 })
 
 test('every other node refuses an erased user within 250 ms', async () => {
-  const world = await shop()
+  const world = await shop({ alone: true })
   const { api, node, billing } = world
   const other = await node()
   for (let round = 0; round < 3; round++) {
@@ -421,7 +424,7 @@ test('every other node refuses an erased user within 250 ms', async () => {
 })
 
 test('401: a session that was not opened just now is not enough', async () => {
-  const { api, person } = await shop()
+  const { api, person } = await shop({ alone: true })
   const ada = await person()
   travel(9 * MINUTE)
   const { email, password } = ada
@@ -440,7 +443,7 @@ test('401: a session that was not opened just now is not enough', async () => {
 })
 
 test('409: the last owner of a store hands it over or deletes it first; the answer names each', async () => {
-  const { api, owner, store, member, sql } = await shop()
+  const { api, owner, store, member, sql } = await shop({ alone: true })
   const as = owner.token
   const second = (await api.post('/v1/user/store', { name: 'Second' }, { as })).body
   const gone = (await api.post('/v1/user/store', { name: 'Gone' }, { as })).body
@@ -460,7 +463,7 @@ test('409: the last owner of a store hands it over or deletes it first; the answ
 })
 
 test('two owners who erase themselves at once: one of them stays', async () => {
-  const world = await shop()
+  const world = await shop({ alone: true })
   const { api, owner, store, member, sql } = world
   for (let round = 0; round < 3; round++) {
     const [a, b] = [await member('OWNER'), await member('OWNER')]
@@ -475,7 +478,7 @@ test('two owners who erase themselves at once: one of them stays', async () => {
 })
 
 test('keys that the user made go on working, or are revoked where they may revoke keys', async () => {
-  const { api, owner, member, keys, store, sql } = await shop()
+  const { api, owner, member, keys, store, sql } = await shop({ alone: true })
   const make = async (as: string, permissions = ['READ']) =>
     (await api.post(keys, { ...NEW_KEY, permissions }, { as })).body
   const works = async (key: string) => (await api.get(`/v1/user/store/${store.id}`, { as: key })).status === 200
@@ -509,7 +512,7 @@ test('keys that the user made go on working, or are revoked where they may revok
 })
 
 test('invitations to an erased user are withdrawn, and their e-mail leaves those that were accepted', async () => {
-  const { api, owner, store, member, sql } = await shop()
+  const { api, owner, store, member, sql } = await shop({ alone: true })
   const invitations = `/v1/user/store/${store.id}/invitations`
   const ada = await member('STAFF')
   const open = (await api.post(invitations, { email: ada.email, role: 'MANAGER' }, { as: owner.token })).body
@@ -527,7 +530,7 @@ test('invitations to an erased user are withdrawn, and their e-mail leaves those
 })
 
 test('nothing that an erased user had under way comes after them', async () => {
-  const world = await shop()
+  const world = await shop({ alone: true })
   const { api, node, store, billing, keys, sql } = world
   const other = await node()
   for (let round = 0; round < 4; round++) {
@@ -569,7 +572,7 @@ test('nothing that an erased user had under way comes after them', async () => {
 })
 
 test('a node that met them a moment ago makes nothing for an erased user', async () => {
-  const { api, node, person, sql } = await shop()
+  const { api, node, person, sql } = await shop({ alone: true })
   const other = await node()
   for (let round = 0; round < 5; round++) {
     const { token: as, id } = await person()
@@ -581,7 +584,7 @@ test('a node that met them a moment ago makes nothing for an erased user', async
 })
 
 test('a store made at the very moment is not left without its owner', async () => {
-  const { api, person, sql } = await shop()
+  const { api, person, sql } = await shop({ alone: true })
   for (let round = 0; round < 5; round++) {
     const ada = await person()
     const [made, erased] = await Promise.all([
@@ -601,7 +604,7 @@ test('a store made at the very moment is not left without its owner', async () =
 // ---- what remains ---------------------------------------------------------------------------------------------------
 
 test('before erasure only the account is readable in the database; afterwards nothing of the user is', async () => {
-  const world = await shop()
+  const world = await shop({ alone: true })
   const { api, billing, sql, logs, owner, store } = world
   const since = await walPosition(sql)
   const name = mark()
@@ -664,7 +667,7 @@ test('before erasure only the account is readable in the database; afterwards no
 })
 
 test('an answer remembered for a retry opens for nobody once its user is erased', async () => {
-  const world = await shop()
+  const world = await shop({ alone: true })
   const { api, billing, sql } = world
   const ada = await customer(world)
   const once = { 'idempotency-key': 'one' }
@@ -688,7 +691,7 @@ test('an answer remembered for a retry opens for nobody once its user is erased'
 })
 
 test('the database itself holds a user to be whole or without a word', async () => {
-  const { sql, owner, person } = await shop()
+  const { sql, owner, person } = await shop({ alone: true })
   const other = await person()
   for (const change of [
     'data_key = null',

@@ -1,7 +1,7 @@
 // What a key cannot do with itself and with others, and what a leak leaves of it.
 
 import { expect, test } from 'vitest'
-import { backEnd } from '../../tests/back-end.ts'
+import { serviceClient } from '../../tests/service-client.ts'
 import { NEW_KEY, type Reply, type Shop, shop } from '../../tests/shop.ts'
 import { addMs, DAY, fromNow, HOUR, SECOND, travel } from '../core/clock.ts'
 
@@ -51,9 +51,9 @@ test('a key gives no other a longer life, or a wider door, than its own', async 
 })
 
 test('a leaked secret in its grace verifies, and opens nothing here; a new secret has the life the key had before', async () => {
-  const world = await shop()
+  const world = await shop({ alone: true })
   const { api, keys, owner, store } = world
-  const back = await backEnd(world)
+  const back = await serviceClient(world)
   const other = await world.node()
   await api.patch(`/v1/user/store/${store.id}`, { leakGraceSeconds: 600 }, { as: owner.token })
   const expiresAt = fromNow(90 * DAY).toISOString()
@@ -94,7 +94,7 @@ test('an end that a manager sets after a report is theirs, and a rotation leaves
 })
 
 test('a rotation honours If-Match, a frozen store says since when, and refused use is counted', async () => {
-  const world = await shop()
+  const world = await shop({ alone: true })
   const { api, keys, owner, store, service, sql } = world
   const key = await create(world, { permissions: ['READ'] })
   const headers = { 'if-match': '"r7"' }

@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { expect, test } from 'vitest'
-import { type Api, NEW_KEY, type Reply, shop } from '../../tests/shop.ts'
+import { type Api, NEW_KEY, type Reply, shop, USAGE_AT_ONCE } from '../../tests/shop.ts'
 import { DAY, HOUR, travel } from '../core/clock.ts'
 
 // ---- how many -------------------------------------------------------------------------------------------------------
@@ -55,7 +55,7 @@ test('expired keys make room, exactly as much as they took', async () => {
 // ---- the list -------------------------------------------------------------------------------------------------------
 
 test('25 keys: newest first, page by page, by type and by status', async () => {
-  const { api, owner, member, store, keys } = await shop()
+  const { api, owner, member, store, keys } = await shop({ alone: true })
   const manager = await member('MANAGER')
   const types = ['PROD', 'TEST', 'DEV']
   const expiresAt = new Date(Date.now() + HOUR).toISOString()
@@ -94,7 +94,7 @@ test('25 keys: newest first, page by page, by type and by status', async () => {
 // ---- every fault ----------------------------------------------------------------------------------------------------
 
 test('422: every fault of a new key at once', async () => {
-  const { api, owner, keys, sql } = await shop()
+  const { api, owner, keys, sql } = await shop({ alone: true })
   const faults = async (body: unknown) => faultsOf(await api.post(keys, body, { as: owner.token }))
   expect(await faults({})).toEqual(['#/name required', '#/permissions required', '#/type required'])
   expect(
@@ -228,7 +228,7 @@ test('an allow-list is kept in normal form, and holds', async () => {
 // ---- who gives what -------------------------------------------------------------------------------------------------
 
 test('403: nobody gives what they do not hold, and each such permission is named', async () => {
-  const { api, owner, member, keys, sql } = await shop()
+  const { api, owner, member, keys, sql } = await shop({ alone: true })
   const clerk = await member('STAFF', ['READ', 'MANAGE_KEYS'])
   const robot = await api.post(keys, { ...NEW_KEY, permissions: ['MANAGE_KEYS', 'WRITE'] }, { as: owner.token })
   const wanted = ['READ', 'WRITE', 'MANAGE_ORDERS']
@@ -266,7 +266,7 @@ test('grantable is what the caller holds, and all of it can be given', async () 
 })
 
 test('a permission of the operator exists only where it was added', async () => {
-  const { api, owner, keys, node } = await shop()
+  const { api, owner, keys, node } = await shop({ alone: true })
   const body = { ...NEW_KEY, permissions: ['MANAGE_RETURNS'] }
   expect(faultsOf(await api.post(keys, body, { as: owner.token }))).toEqual(['#/permissions/0 unknown_permission'])
   const other = await node({ EXTRA_PERMISSIONS: 'MANAGE_RETURNS' })
@@ -289,7 +289,7 @@ test('KEY_PREFIX begins every key and token, and another prefix is nobody here',
 // ---- use ------------------------------------------------------------------------------------------------------------
 
 test('lastUsedAt is at most 10 seconds behind, tells the last use, and changes nothing else', async () => {
-  const { api, owner, store, keys } = await shop()
+  const { api, owner, store, keys } = await shop({ alone: true }, USAGE_AT_ONCE)
   const made = await api.post(keys, NEW_KEY, { as: owner.token })
   const idle = await api.post(keys, NEW_KEY, { as: owner.token })
   const read = (reply: Reply) => api.get(`${keys}/${reply.body.id}`, { as: owner.token })

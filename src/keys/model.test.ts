@@ -1,15 +1,14 @@
 // The life of keys against a model that fits on a page: whatever is done, in whatever order, at either of two nodes, the
-// service says what the model says. A failure prints its seed; MODEL_SEED=… runs it again.
+// service says what the model says. A failure prints its seed; SEED=… runs it again.
 
 import { randomUUID } from 'node:crypto'
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import { type BackEnd, backEnd } from '../../tests/back-end.ts'
+import { STRENGTH } from '../../bench/stress/strength.ts'
+import { type ServiceClient, serviceClient } from '../../tests/service-client.ts'
 import { type Api, NEW_KEY, type Reply, type Shop, shop } from '../../tests/shop.ts'
 import { HOUR, now, SECOND, travel } from '../core/clock.ts'
 
-const SEED = process.env.MODEL_SEED ? Number(process.env.MODEL_SEED) : undefined
-const TIME_MS = 20_000
 /** What one node has said, every other says within so long. */
 const EVERYWHERE_MS = 250
 
@@ -55,7 +54,7 @@ const deadCode = (key: ModelKey) => (key.revoked ? 'key_revoked' : 'key_expired'
 
 // ---- the service ------------------------------------------------------------------------------------------------------
 
-type Real = { nodes: [Api, Api]; back: BackEnd; as: string; keys: string; changedAt: number }
+type Real = { nodes: [Api, Api]; back: ServiceClient; as: string; keys: string; changedAt: number }
 type Step = fc.AsyncCommand<Model, Real>
 /** What is done, at one of the nodes. */
 type Doing = (model: Model, real: Real, at: Api) => Promise<void>
@@ -259,29 +258,29 @@ const steps = [
 ]
 
 test('whatever is done to keys, in whatever order, at either node, they are what the model says', {
-  timeout: TIME_MS + 60_000,
+  timeout: STRENGTH.modelMs + 60_000,
 }, async () => {
-  const world = await shop()
+  const world = await shop({ alone: true })
   const other = await world.node()
-  const back = await backEnd(world)
-  const end = Date.now() + TIME_MS
+  const back = await serviceClient(world)
+  const end = Date.now() + STRENGTH.modelMs
   let done = 0
   await fc.assert(
     fc.asyncProperty(fc.commands(steps, { maxCommands: 50, size: 'max' }), async (commands) => {
       // Not by the library's own limit, which walks away from a run that is under way.
-      if (Date.now() > end) return
+      if (Date.now() > end && done > 2) return
       travel(0)
       const real = await newReal(world, other, back)
       await fc.asyncModelRun(() => ({ model: { keys: [], asked: [], frozen: false } as Model, real }), commands)
       done += 1
     }),
-    { ...(SEED === undefined ? {} : { seed: SEED }), numRuns: 1000 },
+    { numRuns: 1000 },
   )
   expect(done).toBeGreaterThan(2)
 })
 
 /** Each run has a store of its own, on the same two nodes. */
-async function newReal(world: Shop, other: Api, back: BackEnd): Promise<Real> {
+async function newReal(world: Shop, other: Api, back: ServiceClient): Promise<Real> {
   const as = world.owner.token
   const { body } = await world.api.post('/v1/user/store', { name: 'A model shop' }, { as })
   return { nodes: [world.api, other], back, as, keys: `/v1/user/store/${body.id}/keys`, changedAt: 0 }

@@ -1,8 +1,8 @@
 import { randomUUID } from 'node:crypto'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { describe, expect, test } from 'vitest'
-import { backEnd } from '../../tests/back-end.ts'
-import { NEW_KEY, type Reply, type Shop, shop } from '../../tests/shop.ts'
+import { serviceClient } from '../../tests/service-client.ts'
+import { NEW_KEY, type Reply, type Shop, shop, USAGE_AT_ONCE } from '../../tests/shop.ts'
 import { DAY, HOUR, now, SECOND, travel } from '../core/clock.ts'
 
 const SECRET = /^skp_prod_[0-9A-Za-z]{38}$/
@@ -11,7 +11,7 @@ const SECRET = /^skp_prod_[0-9A-Za-z]{38}$/
 
 describe('PATCH', () => {
   test('200: each member changes alone, and what is absent stays', async () => {
-    const world = await shop()
+    const world = await shop({ alone: true })
     const made = await create(world, { metadata: { description: 'old', z: 1, a: 2 } })
     const changes = {
       name: '  Checkout and cart ',
@@ -52,7 +52,7 @@ describe('PATCH', () => {
   })
 
   test('200: what changes nothing writes nothing: no revision, no event, whatever the key is', async () => {
-    const world = await shop()
+    const world = await shop({ alone: true })
     const made = await create(world, { metadata: { a: 1 } })
     const gone = await create(world)
     await revoke(world, gone.id)
@@ -73,7 +73,7 @@ describe('PATCH', () => {
   })
 
   test('422: every fault at once, and nothing is changed', async () => {
-    const world = await shop()
+    const world = await shop({ alone: true })
     const made = await create(world)
     const before = await read(world, made.id)
     const refused = await change(world, made.id, {
@@ -127,7 +127,7 @@ describe('PATCH', () => {
   })
 
   test('412: If-Match guards against a change in between, and of two at once one is done', async () => {
-    const world = await shop()
+    const world = await shop({ alone: true })
     const other = await world.node()
     const made = await create(world)
     expect((await change(world, made.id, { name: 'One' }, { headers: { 'if-match': '"r1"' } })).status).toBe(200)
@@ -151,9 +151,9 @@ describe('PATCH', () => {
   })
 
   test('403: nobody changes or rotates a key that holds more than they do, nor gives what they do not hold', async () => {
-    const world = await shop()
+    const world = await shop({ alone: true })
     const { api, keys, member, owner } = world
-    const back = await backEnd(world)
+    const back = await serviceClient(world)
     const clerk = await member('STAFF', ['READ', 'MANAGE_KEYS'])
     const robot = await create(world, { permissions: ['READ', 'MANAGE_KEYS'] })
     const strong = await create(world, {
@@ -205,7 +205,7 @@ describe('PATCH', () => {
   })
 
   test('a key that names a permission the operator took away is still the owner’s to change and to rotate', async () => {
-    const world = await shop()
+    const world = await shop({ alone: true })
     const { api, keys, member, node, owner } = world
     const generous = await node({ EXTRA_PERMISSIONS: 'MANAGE_RETURNS' })
     const { body: made } = await generous.post(
@@ -224,8 +224,8 @@ describe('PATCH', () => {
   })
 
   test('409: dead stays dead', async () => {
-    const world = await shop()
-    const back = await backEnd(world)
+    const world = await shop({ alone: true })
+    const back = await serviceClient(world)
     const revoked = await create(world)
     await revoke(world, revoked.id)
     const expired = await create(world, { expiresAt: new Date(Date.now() + HOUR).toISOString() })
@@ -248,7 +248,7 @@ describe('PATCH', () => {
   })
 
   test('404: a key of another store, or of none, byte for byte the same, and the key is unchanged', async () => {
-    const world = await shop()
+    const world = await shop({ alone: true })
     const { api, keys, owner, person } = world
     const stranger = await person()
     const { body: theirs } = await api.post('/v1/user/store', { name: 'Next door' }, { as: stranger.token })
@@ -271,7 +271,7 @@ describe('PATCH', () => {
   })
 
   test('every change is told from what to what; metadata and secrets are not', async () => {
-    const world = await shop()
+    const world = await shop({ alone: true })
     const made = await create(world, { metadata: { plan: 'the-old-plan' } })
     await change(world, made.id, {
       name: 'Cart',
@@ -333,8 +333,8 @@ describe('PATCH', () => {
   })
 
   test('a key that is switched off is switched on again; what it may do changes at once', async () => {
-    const world = await shop()
-    const back = await backEnd(world)
+    const world = await shop({ alone: true })
+    const back = await serviceClient(world)
     const made = await create(world)
     const asked = { permissions: ['WRITE'] }
     expect(await back.codeOf(made.key, asked)).toBe('VALID')
@@ -356,8 +356,8 @@ describe('PATCH', () => {
 
 describe('rotate', () => {
   test('200: the same key with a new secret; without a grace the old one ends at once', async () => {
-    const world = await shop()
-    const back = await backEnd(world)
+    const world = await shop({ alone: true })
+    const back = await serviceClient(world)
     for (const body of [undefined, {}, { gracePeriodSeconds: 0 }]) {
       const { key, ...before } = await create(world, {
         metadata: { a: 1 },
@@ -384,8 +384,8 @@ describe('rotate', () => {
   })
 
   test('the grace is exact, and both secrets are the same key while it lasts', async () => {
-    const world = await shop()
-    const back = await backEnd(world)
+    const world = await shop({ alone: true })
+    const back = await serviceClient(world)
     const made = await create(world)
     const asked = now().getTime()
     const rotated = await rotate(world, made.id, { gracePeriodSeconds: 3600 })
@@ -408,7 +408,7 @@ describe('rotate', () => {
   })
 
   test('422 beyond 30 days; 400 for a body that is none', async () => {
-    const world = await shop()
+    const world = await shop({ alone: true })
     const made = await create(world)
     for (const [grace, fault] of [
       [-1, 'too_small'],
@@ -436,8 +436,8 @@ describe('rotate', () => {
   })
 
   test('a grace never outlives the key, also when the key’s end is moved afterwards', async () => {
-    const world = await shop()
-    const back = await backEnd(world)
+    const world = await shop({ alone: true })
+    const back = await serviceClient(world)
     const expiresAt = new Date(now().getTime() + HOUR).toISOString()
     const made = await create(world, { expiresAt })
     const rotated = await rotate(world, made.id, { gracePeriodSeconds: 7200 })
@@ -453,8 +453,8 @@ describe('rotate', () => {
   })
 
   test('at most two secrets ever work: rotating again ends the older at once', async () => {
-    const world = await shop()
-    const back = await backEnd(world)
+    const world = await shop({ alone: true })
+    const back = await serviceClient(world)
     const made = await create(world)
     const secrets = [made.key]
     for (const [gracePeriodSeconds, working] of [
@@ -473,8 +473,8 @@ describe('rotate', () => {
   })
 
   test('`rotation` shows truly who uses which secret', async () => {
-    const world = await shop()
-    const back = await backEnd(world)
+    const world = await shop({ alone: true }, USAGE_AT_ONCE)
+    const back = await serviceClient(world)
     const made = await create(world)
     const usedOld = now().getTime()
     await back.codeOf(made.key)
@@ -494,8 +494,8 @@ describe('rotate', () => {
   })
 
   test('a key that is switched off may be rotated, and stays off', async () => {
-    const world = await shop()
-    const back = await backEnd(world)
+    const world = await shop({ alone: true })
+    const back = await serviceClient(world)
     const made = await create(world)
     await change(world, made.id, { enabled: false })
     const rotated = await rotate(world, made.id, { gracePeriodSeconds: 60 })
@@ -506,7 +506,7 @@ describe('rotate', () => {
   })
 
   test('a key rotates itself', async () => {
-    const world = await shop()
+    const world = await shop({ alone: true })
     const { api, keys } = world
     const robot = await create(world, { permissions: ['READ', 'MANAGE_KEYS'] })
     const rotated = await api.post(`${keys}/${robot.id}/rotate`, { gracePeriodSeconds: 60 }, { as: robot.key })
@@ -518,8 +518,8 @@ describe('rotate', () => {
   })
 
   test('a lost answer is given again, five times within the hour, and never a second rotation', async () => {
-    const world = await shop()
-    const back = await backEnd(world)
+    const world = await shop({ alone: true })
+    const back = await serviceClient(world)
     const made = await create(world)
     const retry = { headers: { 'idempotency-key': randomUUID() } }
     const rotated = await rotate(world, made.id, { gracePeriodSeconds: 60 }, retry)
@@ -539,8 +539,8 @@ describe('rotate', () => {
   })
 
   test('409: what was rotated again, revoked or used is shown to nobody any more', async () => {
-    const world = await shop()
-    const back = await backEnd(world)
+    const world = await shop({ alone: true }, USAGE_AT_ONCE)
+    const back = await serviceClient(world)
     const used = async (id: string) =>
       (await world.sql('select secret_used_at from api_keys where id = $1', [id]))[0].secret_used_at !== null
     const ends: Record<string, (id: string, secret: string) => Promise<unknown>> = {
@@ -568,7 +568,7 @@ describe('rotate', () => {
   })
 
   test('403: a retry shows the secret only to a caller who might still rotate the key', async () => {
-    const world = await shop()
+    const world = await shop({ alone: true })
     const { api, keys, member, owner, store } = world
     const manager = await member('MANAGER')
     const weakened = await create(world, { permissions: ['READ', 'WRITE'] })
@@ -592,9 +592,9 @@ describe('rotate', () => {
   })
 
   test('twenty at once on two nodes: one secret is left, and whoever lost has none', async () => {
-    const world = await shop()
+    const world = await shop({ alone: true })
     const other = await world.node()
-    const back = await backEnd(world)
+    const back = await serviceClient(world)
     for (const gracePeriodSeconds of [0, 3600]) {
       const made = await create(world)
       const answers = await Promise.all(
@@ -631,7 +631,7 @@ describe('rotate', () => {
   })
 
   test('one after the other, as fast as they come, both are done', async () => {
-    const world = await shop()
+    const world = await shop({ alone: true })
     const other = await world.node()
     const made = await create(world)
     for (let n = 0; n < 20; n++) {
@@ -646,8 +646,8 @@ describe('rotate', () => {
 
 describe('revoke', () => {
   test('200 with the record; again, it is the same answer', async () => {
-    const world = await shop()
-    const back = await backEnd(world)
+    const world = await shop({ alone: true })
+    const back = await serviceClient(world)
     const { key, ...before } = await create(world)
     const revoked = await revoke(world, before.id, 'found in a public repository')
     const { revokedAt } = revoked.body
@@ -681,7 +681,7 @@ describe('revoke', () => {
   })
 
   test('412 when stale, 422 for a reason that is none, 200 without one', async () => {
-    const world = await shop()
+    const world = await shop({ alone: true })
     const made = await create(world)
     const path = `${world.keys}/${made.id}`
     const as = world.owner.token
@@ -716,7 +716,7 @@ describe('revoke', () => {
   })
 
   test('of many at once the first decides, and all are told the same', async () => {
-    const world = await shop()
+    const world = await shop({ alone: true })
     const other = await world.node()
     const made = await create(world)
     const answers = await Promise.all(
@@ -732,9 +732,9 @@ describe('revoke', () => {
 // ---- freeze ---------------------------------------------------------------------------------------------------------
 
 test('a frozen store: every key answers FROZEN until it is thawed, and no other store is touched', async () => {
-  const world = await shop()
+  const world = await shop({ alone: true })
   const { api, keys, owner, store } = world
-  const back = await backEnd(world)
+  const back = await serviceClient(world)
   const { body: second } = await api.post('/v1/user/store', { name: 'Second' }, { as: owner.token })
   const { body: elsewhere } = await api.post(`/v1/user/store/${second.id}/keys`, NEW_KEY, { as: owner.token })
   const manager = await create(world, { permissions: ['READ', 'MANAGE_KEYS'] })
@@ -813,11 +813,11 @@ const revoke = ({ api, keys, owner }: Shop, id: string, reason?: string) =>
 const eventsOf = ({ sql }: Shop, subject: string) =>
   sql('select store_id, type, subject, actor, data from events where subject = $1 order by id', [subject])
 
-/** Waits for what must come true within ten seconds: use is written down every five. */
+/** Waits for what must come true within a minute: use is written down every five. */
 async function until(isTrue: () => Promise<boolean>): Promise<void> {
-  const end = Date.now() + 10_000
+  const end = Date.now() + 60_000
   while (!(await isTrue())) {
-    if (Date.now() > end) throw new Error('It did not come true within ten seconds')
+    if (Date.now() > end) throw new Error('It did not come true within a minute')
     await sleep(50)
   }
 }

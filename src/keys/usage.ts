@@ -67,7 +67,7 @@ type UsageState = {
   sent: Flush | null
 }
 
-export function newUsage(db: Db, keyring: Keyring): Usage {
+export function newUsage(db: Db, keyring: Keyring, flushMs = FLUSH_MS): Usage {
   const state: UsageState = { db, keyring, active: new Map(), waiting: [], counters: 0, sent: null }
   let flushing = Promise.resolve()
 
@@ -77,7 +77,7 @@ export function newUsage(db: Db, keyring: Keyring): Usage {
     return flushing
   }
 
-  const timer = setInterval(flush, FLUSH_MS).unref()
+  const timer = setInterval(flush, flushMs).unref()
   return {
     count: (use) => count(state, use),
     flush,

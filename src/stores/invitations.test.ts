@@ -42,7 +42,7 @@ async function expectNoInvitation(answer: Reply): Promise<void> {
 // ---- inviting -------------------------------------------------------------------------------------------------------
 
 test('201: somebody is invited, the token is shown once, and accepting it makes a member', async () => {
-  const world = await shop()
+  const world = await shop({ alone: true })
   const { api, owner, person, store, sql } = world
   const ada = await person('Ada')
   const made = await invite(world, owner.token, { email: ada.email.toUpperCase() }, 'STAFF')
@@ -99,7 +99,7 @@ test('open invitations are read a page at a time, newest first', async () => {
 })
 
 test('422: every fault of an invitation is told at once', async () => {
-  const world = await shop()
+  const world = await shop({ alone: true })
   const { api, owner, store, sql } = world
   const refused = await api.post(
     `/v1/user/store/${store.id}/invitations`,
@@ -118,7 +118,7 @@ test('422: every fault of an invitation is told at once', async () => {
 })
 
 test('403: nobody invites to more than they hold, neither a user nor a key', async () => {
-  const world = await shop()
+  const world = await shop({ alone: true })
   const { api, owner, member, keys, sql } = world
   const charles = { email: 'charles@example.com' }
   const manager = await member('MANAGER')
@@ -158,7 +158,7 @@ test('404: an invitation works once', async () => {
 })
 
 test('of an invitation accepted many times at once, one works', async () => {
-  const world = await shop()
+  const world = await shop({ alone: true })
   const { person, node, sql } = world
   const elsewhere = await node()
   const ada = await person()
@@ -191,7 +191,7 @@ test('403: an invitation is for the one who was invited, and stays theirs', asyn
 })
 
 test('404: an invitation ends after 7 days', async () => {
-  const world = await shop()
+  const world = await shop({ alone: true })
   const [ada, bob] = [await world.person(), await world.person()]
   const tokens = [await tokenFor(world, ada), await tokenFor(world, bob)] as const
   travel(7 * DAY - MINUTE)
@@ -230,7 +230,7 @@ test('404: an invitation of another store cannot be read or withdrawn', async ()
 })
 
 test('404: an invitation is worth no more than its maker still holds', async () => {
-  const world = await shop()
+  const world = await shop({ alone: true })
   const { api, owner, member, person, store, keys, sql } = world
   const [demoted, removed, narrowed, kept] = [
     await member('MANAGER'),
@@ -265,7 +265,7 @@ test('404: an invitation is worth no more than its maker still holds', async () 
 })
 
 test('a customer who is invited to more moves up, and keeps their addresses', async () => {
-  const world = await shop()
+  const world = await shop({ alone: true })
   const { api, member, billing, store, owner } = world
   const customer = await member('CUSTOMER')
   const address = (await api.post(billing, NEW_ADDRESS, { as: customer.token })).body
@@ -305,7 +305,7 @@ test('who is invited again has one open invitation, the newest', async () => {
 })
 
 test('503: an invitation to a store that is busy can be accepted later', async () => {
-  const world = await shop()
+  const world = await shop({ alone: true })
   const { person, store, sql } = world
   const ada = await person()
   const token = await tokenFor(world, ada)
@@ -355,7 +355,7 @@ test('201: anyone signed in joins an open store as a customer', async () => {
 })
 
 test('of one who joins many times at once, one joins', async () => {
-  const { api, owner, person, store, sql } = await shop()
+  const { api, owner, person, store, sql } = await shop({ alone: true })
   await api.patch(`/v1/user/store/${store.id}`, { registration: 'OPEN' }, { as: owner.token })
   const ada = await person()
   const answers = await Promise.all(
@@ -388,7 +388,7 @@ test('404: a closed store answers a stranger as one that does not exist', async 
 // ---- what is written down -------------------------------------------------------------------------------------------
 
 test('inviting, withdrawing, accepting and joining leave one event each, in the same transaction and without the token', async () => {
-  const world = await shop()
+  const world = await shop({ alone: true })
   const { api, owner, person, store, sql } = world
   const [ada, bob] = [await person(), await person()]
   const second = (await invite(world, owner.token, ada, 'MANAGER')).body

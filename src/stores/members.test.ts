@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
-import { type Received, receiver } from '../../tests/receiver.ts'
 import { NEW_ADDRESS, NEW_KEY, type Person, type Reply, type Shop, shop } from '../../tests/shop.ts'
+import { type Received, receiver } from '../../tests/webhook-receiver.ts'
 import { MINUTE, travel } from '../core/clock.ts'
 import { newId } from '../core/ids.ts'
 import { BUILT_IN_PERMISSIONS } from '../core/permissions.ts'
@@ -120,7 +120,7 @@ test("an operator's own permissions belong to owners, and are given like any oth
 })
 
 test('permissions are set one by one, put back to those of the role, and count from the next request on', async () => {
-  const { api, owner, member, store, keys, node, everywhere } = await shop()
+  const { api, owner, member, store, keys, node, everywhere } = await shop({ alone: true })
   const staff = await member('STAFF')
   const elsewhere = await node()
   const path = membersOf(store, staff)
@@ -186,7 +186,7 @@ test('422: roles and permissions that do not exist are refused, each with its pl
 })
 
 test('200: an empty change, or one that says what is so already, changes nothing; 412: a stale one is refused', async () => {
-  const { api, owner, member, store, sql } = await shop()
+  const { api, owner, member, store, sql } = await shop({ alone: true })
   const staff = await member('STAFF', ['READ', 'WRITE'])
   const path = membersOf(store, staff)
   const before = await api.get(path, { as: owner.token })
@@ -214,7 +214,7 @@ test('200: an empty change, or one that says what is so already, changes nothing
 // ---- nobody gives what they do not hold -----------------------------------------------------------------------------
 
 test('403: a manager gives no permission they do not hold, and each of them is named', async () => {
-  const { api, member, store, sql } = await shop()
+  const { api, member, store, sql } = await shop({ alone: true })
   const [manager, staff] = [await member('MANAGER'), await member('STAFF')]
   const path = membersOf(store, staff)
   const refused = await api.patch(
@@ -325,7 +325,7 @@ test('409: the last owner can be neither demoted nor removed', async () => {
 })
 
 test('of two owners who demote or remove each other at once, exactly one succeeds', async () => {
-  const { api, owner, person, sql } = await shop()
+  const { api, owner, person, sql } = await shop({ alone: true })
   const second = await person()
   for (let round = 0; round < 10; round++) {
     const store = (await api.post('/v1/user/store', { name: `Round ${round}` }, { as: owner.token })).body
@@ -351,7 +351,7 @@ test('of two owners who demote or remove each other at once, exactly one succeed
 })
 
 test('an owner may step down beside another, both at once may not', async () => {
-  const { api, owner, member, store, sql } = await shop()
+  const { api, owner, member, store, sql } = await shop({ alone: true })
   const second = await member('OWNER')
   const answers = await Promise.all(
     [owner, second].map((somebody) => api.patch(membersOf(store, somebody), { role: 'STAFF' }, { as: somebody.token })),
@@ -381,7 +381,7 @@ test('a member who is removed is out at once, and their keys stay unless asked o
 })
 
 test('with keys=revoke the keys of a removed member stop working at once, and no others', async () => {
-  const world = await shop()
+  const world = await shop({ alone: true })
   const { api, owner, member, store, keys, sql, node, everywhere } = world
   const manager = await member('MANAGER')
   const elsewhere = await node()
@@ -413,7 +413,7 @@ test('with keys=revoke the keys of a removed member stop working at once, and no
 })
 
 test('keys=revoke reaches the keys that work, however many there were that have expired', async () => {
-  const world = await shop()
+  const world = await shop({ alone: true })
   const { api, owner, member, store, sql } = world
   const manager = await member('MANAGER')
   const live = await keyOf(world, manager, ['READ'])
@@ -612,7 +612,7 @@ test('whoever may not read webhooks sees which there are and switches them off, 
 // ---- what is written down -------------------------------------------------------------------------------------------
 
 test('each change of a member leaves one event, written in the same transaction', async () => {
-  const world = await shop()
+  const world = await shop({ alone: true })
   const { api, owner, member, store, sql } = world
   const manager = await member('MANAGER')
   const key = await keyOf(world, manager, ['READ'])
@@ -672,7 +672,7 @@ test('each change of a member leaves one event, written in the same transaction'
 })
 
 test('a member leaves by themselves, and the last owner cannot', async () => {
-  const { api, owner, store, member, billing, sql } = await shop()
+  const { api, owner, store, member, billing, sql } = await shop({ alone: true })
   const customer = await member('CUSTOMER')
   expect((await api.post(`/v1/store/${store.id}/leave`, undefined, { as: customer.token })).status).toBe(204)
   expect((await api.get(billing, { as: customer.token })).body.code).toBe('store_not_found')

@@ -46,7 +46,7 @@ test('201: whoever makes a store is its owner', async () => {
 })
 
 test('422: every fault of a new store is told at once', async () => {
-  const { api, owner, sql } = await shop()
+  const { api, owner, sql } = await shop({ alone: true })
   const refused = await api.post(
     '/v1/user/store',
     { name: ' ', registration: 'MAYBE', leakGraceSeconds: 604_801, id: newId('store'), ownerId: newId('user') },
@@ -134,7 +134,7 @@ test('a list shows the stores one has a part in, and no others', async () => {
 // ---- change ---------------------------------------------------------------------------------------------------------
 
 test('200: a store is changed, and only what was sent', async () => {
-  const { api, owner, store } = await shop()
+  const { api, owner, store } = await shop({ alone: true })
   const path = `/v1/user/store/${store.id}`
   travel(MINUTE)
   const renamed = await api.patch(path, { name: 'The better shop' }, { as: owner.token })
@@ -152,7 +152,7 @@ test('200: a store is changed, and only what was sent', async () => {
 })
 
 test('200: an empty change, or one that says what is so already, changes nothing', async () => {
-  const { api, owner, store, sql } = await shop()
+  const { api, owner, store, sql } = await shop({ alone: true })
   const path = `/v1/user/store/${store.id}`
   const before = await api.get(path, { as: owner.token })
   const events = () => sql('select id from events where store_id = $1', [store.id])
@@ -301,7 +301,7 @@ test('404: to a stranger a store looks as if it did not exist, whatever they ask
 // ---- delete ---------------------------------------------------------------------------------------------------------
 
 test('204: a deleted store is gone for everyone, and its keys stop working', async () => {
-  const { api, owner, member, store, keys, billing, node } = await shop()
+  const { api, owner, member, store, keys, billing, node } = await shop({ alone: true })
   const customer = await member('CUSTOMER')
   const key = (await api.post(keys, { ...NEW_KEY, permissions: [...BUILT_IN_PERMISSIONS] }, { as: owner.token })).body
   const address = (await api.post(billing, NEW_ADDRESS, { as: customer.token })).body
@@ -348,7 +348,7 @@ test('204: a deleted store is gone for everyone, and its keys stop working', asy
 })
 
 test('what a deleted store held is kept for 30 days and then goes, but for its events', async () => {
-  const { api, owner, store, keys, sql, service } = await shop()
+  const { api, owner, store, keys, sql, service } = await shop({ alone: true })
   await api.post(keys, NEW_KEY, { as: owner.token })
   await api.delete(`/v1/user/store/${store.id}`, { as: owner.token })
   const held = async () =>
@@ -372,7 +372,7 @@ test('what a deleted store held is kept for 30 days and then goes, but for its e
 // ---- what is written down -------------------------------------------------------------------------------------------
 
 test('each change of a store leaves one event, written in the same transaction', async () => {
-  const { api, owner, person, sql } = await shop()
+  const { api, owner, person, sql } = await shop({ alone: true })
   const ada = await person()
   const made = (await api.post('/v1/user/store', { name: 'Engines' }, { as: ada.token })).body
   const path = `/v1/user/store/${made.id}`
@@ -425,7 +425,7 @@ test('each change of a store leaves one event, written in the same transaction',
 })
 
 test('500: a change whose event cannot be written is not made', async () => {
-  const { api, owner, member, store, keys, sql } = await shop()
+  const { api, owner, member, store, keys, sql } = await shop({ alone: true })
   const manager = await member('MANAGER')
   const path = `/v1/user/store/${store.id}`
   await api.post(keys, NEW_KEY, { as: manager.token })

@@ -33,17 +33,31 @@ const MAX_WAITING = 10_000
 const MAX_TAKEN = 2_000
 /** So many answers may be waiting to be written down before nothing new is begun. */
 const MAX_UNWRITTEN = 1_000
-/** What is known of a webhook is asked anew after so long: whatever was changed or taken away counts within a moment. */
-const FRESH_MS = 200
-/** Without a word from anyone we look this often; with no room for more, this often; and never more often than that. */
-const IDLE_MS = SECOND
-const FULL_MS = 100
-const ROUND_MS = 20
 /** A look that finds nothing is followed by so many times as long without one. */
 const REST_FACTOR = 10
-const MAX_REST_MS = 3 * SECOND
 /** What turning an event into a delivery costs, when sending one is 1. */
 const FAN_OUT_COST = 0.25
+
+export type DispatcherTimings = {
+  /** Between rounds when nobody wakes the dispatcher. */
+  idleMs: number
+  /** Between rounds when there is no room for more. */
+  fullMs: number
+  /** Between rounds at least. */
+  roundMs: number
+  /** After a look that found nothing, until the next, at most. */
+  maxRestMs: number
+  /** How long a webhook's URL and secrets are used before they are read again. */
+  endpointTtlMs: number
+}
+
+const TIMINGS: DispatcherTimings = {
+  idleMs: SECOND,
+  fullMs: 100,
+  roundMs: 20,
+  maxRestMs: 3 * SECOND,
+  endpointTtlMs: 200,
+}
 
 export function newDispatcher(
   db: Db,
@@ -52,7 +66,9 @@ export function newDispatcher(
   answered: () => number,
   told: (outcome: string) => void,
   failed: ReportFailure,
+  timings: Partial<DispatcherTimings> = {},
 ): Dispatcher {
+  const { idleMs, fullMs, roundMs, maxRestMs, endpointTtlMs } = { ...TIMINGS, ...timings }
   const closing = new AbortController()
   setMaxListeners(0, closing.signal) // one for each answer that waits to be written down
   const brokenOff: Message[] = []
@@ -84,8 +100,8 @@ export function newDispatcher(
       const mayTake = pace.left() && lanes.waiting() < MAX_WAITING
       const rests = untilLook() > 0
       const found = mayTake ? await roundSurely() : 0
-      if (found === 0) await sleep(ROUND_MS, undefined, closing).catch(() => {})
-      await pause(found > 0 ? ROUND_MS : !mayTake ? FULL_MS : rests ? Math.min(untilLook(), IDLE_MS) : IDLE_MS)
+      if (found === 0) await sleep(roundMs, undefined, closing).catch(() => {})
+      await pause(found > 0 ? roundMs : !mayTake ? fullMs : rests ? Math.min(untilLook(), idleMs) : idleMs)
     }
   }
 
@@ -132,7 +148,7 @@ export function newDispatcher(
   async function look(): Promise<number> {
     const began = performance.now()
     const due = await takeDue(db, { roomFor: lanes.shareOut(), otherwise: FEW, after: takenUpTo, most: MAX_TAKEN })
-    const rest = Math.min((performance.now() - began) * REST_FACTOR, MAX_REST_MS)
+    const rest = Math.min((performance.now() - began) * REST_FACTOR, maxRestMs)
     lookAgainAt = due.length > 0 ? 0 : began + rest
     await enqueue(due)
     // Where one look ends the next goes on, so that nobody is left out because of their name.
@@ -163,7 +179,7 @@ export function newDispatcher(
   }
 
   function endpointOf(fastPath: FastPath): Promise<Endpoint | null> {
-    if (performance.now() - fastPath.metAt > FRESH_MS)
+    if (performance.now() - fastPath.metAt > endpointTtlMs)
       meet(
         fastPath,
         db.batched(meetMany, fastPath.id).catch(() => null),

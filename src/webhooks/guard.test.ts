@@ -1,8 +1,8 @@
 import { createServer } from 'node:http'
 import net, { type AddressInfo } from 'node:net'
 import { expect, onTestFinished, test } from 'vitest'
-import { receiver } from '../../tests/receiver.ts'
 import { NEW_KEY, shop } from '../../tests/shop.ts'
+import { receiver } from '../../tests/webhook-receiver.ts'
 import type { Resolve } from '../core/dns.ts'
 import { isPublic } from './guard.ts'
 import { newOutlet } from './outlet.ts'
@@ -61,7 +61,7 @@ async function stall(answers: Record<string, string[]>) {
     if (!found) throw Object.assign(new Error('unknown'), { code: 'ENOTFOUND' })
     return found
   }
-  const world = await shop({}, resolve)
+  const world = await shop({}, { resolve })
   const webhooks = `/v1/user/store/${world.store.id}/webhooks`
   const as = world.owner.token
   // Nothing is ever sent to a public address from here: only the one test of them that means to makes a key.

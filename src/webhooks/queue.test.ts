@@ -6,7 +6,7 @@ import { letGo, takeDue } from './queue.ts'
 
 /** Three webhooks with five messages each, and nobody who sends them. */
 async function waiting() {
-  const { store, service, sql, databaseUrl } = await shop()
+  const { store, service, sql, databaseUrl } = await shop({ alone: true })
   await service.close(0)
   await sql(
     `insert into webhooks (id, store_id, url, types, secret, secret_kid, created_by_kind, created_by_id, created_at, updated_at)

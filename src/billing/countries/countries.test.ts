@@ -84,7 +84,7 @@ test('404: a country nobody knows, with the way to those that are known', async 
 })
 
 test('the rules may be kept by anyone for an hour, and whoever has them is told so in a few bytes', async () => {
-  const { api, node } = await shop()
+  const { api, node } = await shop({ alone: true })
   const other = await node()
   for (const path of ['/v1/countries', '/v1/countries/US']) {
     const first = await api.get(path)

@@ -13,8 +13,8 @@ import { mintToken, sha256 } from '../src/crypto/tokens.ts'
 import { connect } from '../src/db/pool.ts'
 import { sealAll } from '../src/events/seal.ts'
 import { startService } from '../src/service.ts'
-import { receiver } from './receiver.ts'
 import { type Api, apiAt, NEW_ADDRESS, NEW_KEY, type Shop, shop } from './shop.ts'
+import { receiver } from './webhook-receiver.ts'
 
 const MANY = 3_000
 const AT_ONCE = 30
@@ -31,7 +31,7 @@ type Folk = {
 type Ask = (api: Api, folk: Folk, n: number) => Promise<{ status: number; text: string }>
 
 test('a request reads the rows it is about, among thousands of others that no statistics tell of', async () => {
-  const here = await shop()
+  const here = await shop({ alone: true })
   const { owner, keys, billing, store } = here
   const events = `/v1/user/store/${store.id}/events`
   const folk = await crowd(here)
@@ -87,7 +87,7 @@ test('a request reads the rows it is about, among thousands of others that no st
 })
 
 test('sealing an event reads that event, among thousands that are sealed', async () => {
-  const here = await shop()
+  const here = await shop({ alone: true })
   const { store, sql } = here
   await crowd(here)
   const before = await rowsRead(here)
@@ -233,7 +233,7 @@ async function crowd({ sql, store, service, serverSecret, serviceToken }: Shop):
      select sha256(session::bytea), '', false, 201, $3, now() from one`,
     [JSON.stringify(folk), store.id, server.kid, folk[0]?.webhook],
   )
-  await vi.waitFor(async () => expect(await sql('select from unsealed_events')).toEqual([]), 10_000)
+  await vi.waitFor(async () => expect(await sql('select from unsealed_events')).toEqual([]), 60_000)
   // Nobody else reads while we count, and what was read so far is counted.
   await service.close(0)
   return {

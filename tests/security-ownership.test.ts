@@ -5,7 +5,7 @@ import { newId } from '../src/core/ids.ts'
 import { NEW_ADDRESS, NEW_KEY, type Person, type Reply, type Shop, shop } from './shop.ts'
 
 test('1. what belongs to B does not exist for A, under A’s path or B’s, and stays as it is', async () => {
-  const world = await shop()
+  const world = await shop({ alone: true })
   const { api, sql } = world
   const [a, b] = [await storeOf(world, world.owner), await storeOf(world, await world.person())]
   const before = await rowsOf(sql, b.storeId)
@@ -150,7 +150,7 @@ test('3. a cursor of A’s list does not open B’s, nor another list, filter or
 })
 
 test('5. nobody gives what they do not hold, as a member or as a key, and nothing is changed', async () => {
-  const { api, owner, store, keys, member, sql } = await shop()
+  const { api, owner, store, keys, member, sql } = await shop({ alone: true })
   const manager = await member('MANAGER')
   const staff = await member('STAFF')
   const { body: weak } = await api.post(
@@ -233,7 +233,7 @@ test('6. a permission taken away between a request and its replay: the replay is
 })
 
 test('6. a deleted user’s sessions are worth nothing at once', async () => {
-  const { api, member, sql, billing } = await shop()
+  const { api, member, sql, billing } = await shop({ alone: true })
   const gone = await member('CUSTOMER')
   expect((await api.get(billing, { as: gone.token })).status).toBe(200)
   await sql('delete from users where id = $1', [gone.id])
@@ -241,7 +241,7 @@ test('6. a deleted user’s sessions are worth nothing at once', async () => {
 })
 
 test('7. who you are is what you present, not what you write', async () => {
-  const { api, owner, store, keys, billing, sql } = await shop()
+  const { api, owner, store, keys, billing, sql } = await shop({ alone: true })
   const before = await rowsOf(sql, store.id)
   const claims = { userId: owner.id, createdBy: { kind: 'user', id: owner.id }, storeId: store.id }
   for (const [path, body] of [
@@ -306,7 +306,7 @@ async function rowsOf(sql: Shop['sql'], storeId: string): Promise<unknown> {
   const held: Record<string, unknown[]> = { stores: await sql('select * from stores where id = $1', [storeId]) }
   for (const table of ['members', 'invitations', 'api_keys', 'addresses', 'address_versions', 'webhooks']) {
     const rows = await sql(`select * from ${table} where store_id = $1 order by 1, 2`, [storeId])
-    held[table] = rows.map(({ last_used_at: _, ...row }) => row)
+    held[table] = rows.map(({ last_used_at: _, secret_used_at: __, ...row }) => row)
   }
   const events = await sql('select * from events where store_id = $1 order by id', [storeId])
   held.events = events.map(({ seq: _, hash: __, ...row }) => row)

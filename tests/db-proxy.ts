@@ -3,7 +3,7 @@
 import net from 'node:net'
 import { onTestFinished } from 'vitest'
 
-export type Wire = {
+export type DbProxy = {
   /** The database, reached through the wire. */
   url: string
   /** From now on questions arrive and answers do not. */
@@ -12,7 +12,7 @@ export type Wire = {
   cut(): void
 }
 
-export async function wireTo(databaseUrl: string): Promise<Wire> {
+export async function proxyTo(databaseUrl: string): Promise<DbProxy> {
   const there = new URL(databaseUrl)
   const near = new Set<net.Socket>()
   let muted = false

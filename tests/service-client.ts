@@ -2,7 +2,7 @@
 
 import type { Api, Reply, Shop } from './shop.ts'
 
-export type BackEnd = {
+export type ServiceClient = {
   /** Its service token. */
   as: string
   verify(key: string, more?: object, at?: Api): Promise<Reply>
@@ -10,9 +10,10 @@ export type BackEnd = {
   codeOf(key: string, more?: object, at?: Api): Promise<string>
 }
 
-export async function backEnd({ api, serviceToken }: Pick<Shop, 'api' | 'serviceToken'>): Promise<BackEnd> {
+export async function serviceClient({ api, serviceToken }: Pick<Shop, 'api' | 'serviceToken'>): Promise<ServiceClient> {
   const as = await serviceToken()
-  const verify: BackEnd['verify'] = (key, more = {}, at = api) => at.post('/v1/keys/verify', { key, ...more }, { as })
+  const verify: ServiceClient['verify'] = (key, more = {}, at = api) =>
+    at.post('/v1/keys/verify', { key, ...more }, { as })
   return {
     as,
     verify,

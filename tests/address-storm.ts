@@ -4,9 +4,12 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import pg from 'pg'
 import { EXAMPLE_ADDRESS } from '../src/billing/schema.ts'
+import { newRandom, type Random } from './random.ts'
 
 export type Storm = {
   requests: number
+  /** SEED=… chooses the same acts again; how they meet is up to the machine. */
+  seed?: number | undefined
   /** How many are under way at any time. */
   atOnce: number
   /** The nodes, in turn. */
@@ -17,6 +20,7 @@ export type Storm = {
 }
 
 export type Weather = {
+  seed: number
   /** How often each answer came: `POST 201`, `PATCH 200`, `DELETE 404` … */
   answers: Record<string, number>
   snapshots: number
@@ -34,9 +38,11 @@ const CITIES = ['Cupertino', 'Palo Alto', 'Menlo Park', 'Mountain View']
 
 type User = { token: string; kept: string[]; deleted: Set<string> }
 
-export async function storm({ requests, atOnce, urls, databaseUrl, billing, tokens }: Storm): Promise<Weather> {
+export async function storm(storm: Storm): Promise<Weather> {
+  const { requests, atOnce, urls, databaseUrl, billing, tokens } = storm
+  const random = newRandom(storm.seed)
   const users = tokens.map((token): User => ({ token, kept: [], deleted: new Set() }))
-  const weather: Weather = { answers: {}, snapshots: 0, wrong: [] }
+  const weather: Weather = { seed: random.seed, answers: {}, snapshots: 0, wrong: [] }
   const shown = new Map<string, string>()
   const watcher = await watch(databaseUrl, weather)
   let sent = 0
@@ -44,8 +50,8 @@ export async function storm({ requests, atOnce, urls, databaseUrl, billing, toke
   const act = async () => {
     while (sent < requests) {
       const n = sent++
-      const user = pick(users)
-      const { method, id, body } = nextAct(user)
+      const user = random.pick(users)
+      const { method, id, body } = nextAct(user, random)
       const response = await fetch(`${urls[n % urls.length]}${billing}${id ? `/${id}` : ''}`, {
         method,
         headers: { authorization: `Bearer ${user.token}`, ...(body ? { 'content-type': 'application/json' } : {}) },
@@ -71,9 +77,9 @@ export async function storm({ requests, atOnce, urls, databaseUrl, billing, toke
 
 type Act = { method: 'POST' | 'PATCH' | 'DELETE'; id?: string | undefined; body?: Record<string, unknown> | undefined }
 
-function nextAct(user: User): Act {
+function nextAct(user: User, { pick, next }: Random): Act {
   const id = user.kept.length > 0 ? pick(user.kept) : undefined
-  const dice = Math.random()
+  const dice = next()
   if (!id || (dice < 0.35 && user.kept.length < MAX_KEPT)) {
     const isDefault = pick([true, false, undefined])
     return {
@@ -87,7 +93,7 @@ function nextAct(user: User): Act {
     return { method: 'DELETE', id }
   }
   const change = pick([{ isDefault: true }, { isDefault: false }, { city: pick(CITIES) }, {}])
-  return { method: 'PATCH', id, body: Math.random() < 0.2 ? { ...change, city: pick(CITIES) } : change }
+  return { method: 'PATCH', id, body: next() < 0.2 ? { ...change, city: pick(CITIES) } : change }
 }
 
 type Answered = Act & { user: User; status: number; text: string; etag: string | null }
@@ -155,8 +161,4 @@ async function gaps(eye: pg.Client): Promise<string[]> {
         and until <> next`,
   )
   return [...rows, ...broken].map((row) => `versions: ${JSON.stringify(row)}`)
-}
-
-function pick<T>(values: T[]): T {
-  return values[Math.floor(Math.random() * values.length)] as T
 }

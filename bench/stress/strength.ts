@@ -1,0 +1,32 @@
+// How often and how long the suite does what `npm run stress` does more of: the tests are the same.
+
+type Strength = {
+  /** SIGKILLs of the service under load. */
+  kills: number
+  /** What of PostgreSQL is killed under load, one after the other. */
+  databaseKills: ('server' | 'backend')[]
+  /** SIGTERMs of the service under load. */
+  sigterms: number
+  /** Creates, changes and deletes of addresses by many at once. */
+  addressRequests: number
+  /** How long keys are held against their model. */
+  modelMs: number
+}
+
+const SUITE: Strength = {
+  kills: 2,
+  databaseKills: ['server', 'backend'],
+  sigterms: 3,
+  addressRequests: 500,
+  modelMs: 5_000,
+}
+
+const STRESS: Strength = {
+  kills: 5,
+  databaseKills: ['server', 'backend', 'server'],
+  sigterms: 10,
+  addressRequests: 1_500,
+  modelMs: 60_000,
+}
+
+export const STRENGTH = process.env.STRESS === 'on' ? STRESS : SUITE

@@ -1,0 +1,101 @@
+// The service as a process under load: told to stop, killed, and its database killed under it. How often is decided by
+// bench/stress/strength.ts: less in the suite than in `npm run stress`.
+
+import { expect, test } from 'vitest'
+import { STRENGTH } from '../bench/stress/strength.ts'
+import { backendOf, kill, LONG, preparedData, runFromCheckout, start, until } from './launch.ts'
+import { checkBooks, keepAliveClient, type Made, type Opened, openShop, report, startLoad } from './process-load.ts'
+import { postmasters, serverProcesses } from './processes.ts'
+import { apiAt } from './shop.ts'
+
+runFromCheckout({ build: 'copied' })
+
+test('killed again and again under load: what was acknowledged is there, and no retry doubles it', {
+  timeout: LONG,
+}, async () => {
+  const data = await preparedData()
+  let service = await start({ data })
+  const shop = await openShop(service.url)
+  const load = startLoad(service.url, shop, 8)
+  for (let kills = 1; kills <= STRENGTH.kills; kills++) {
+    await load.more(100)
+    service.signal('SIGKILL')
+    load.goTo(null)
+    expect((await service.ended()).signal).toBe('SIGKILL')
+    service = await start({ data })
+    expect(postmasters(data)).toHaveLength(1)
+    load.goTo(service.url)
+  }
+  await load.more(100)
+  const counts = await load.finish()
+  const books = await checkBooks(service, shop, load.done())
+  report('SIGKILL of the service', { kills: STRENGTH.kills, ...counts, ...books })
+  expect(books).toEqual({ acknowledged: counts.acknowledged, lost: 0, doubled: 0, wrongDefaults: 0 })
+  expect(counts.unexpected).toEqual([])
+  expect(counts.interrupted).toBeGreaterThan(0)
+  service.signal('SIGTERM')
+  expect((await service.ended()).code).toBe(0)
+})
+
+test('PostgreSQL killed again and again under load: the service heals by itself, and the books balance', {
+  timeout: LONG,
+}, async () => {
+  const service = await start()
+  const { data } = service
+  const shop = await openShop(service.url)
+  const load = startLoad(service.url, shop, 8)
+  for (const victim of STRENGTH.databaseKills) {
+    await load.more(100)
+    const server = postmasters(data)[0] as number
+    kill(victim === 'server' ? server : backendOf(server))
+    await load.more(100)
+    expect(postmasters(data)).toHaveLength(1)
+    if (victim === 'server') expect(postmasters(data)).not.toContain(server)
+  }
+  const counts = await load.finish()
+  const books = await checkBooks(service, shop, load.done())
+  report('SIGKILL of PostgreSQL', { kills: STRENGTH.databaseKills.length, ...counts, ...books })
+  expect(books).toEqual({ acknowledged: counts.acknowledged, lost: 0, doubled: 0, wrongDefaults: 0 })
+  expect(counts.unexpected).toEqual([])
+  expect(counts.interrupted).toBeGreaterThan(0)
+  expect((await apiAt(service.url).get('/readyz')).status).toBe(200)
+  service.signal('SIGTERM')
+  expect((await service.ended()).code).toBe(0)
+  expect(serverProcesses(data)).toEqual([])
+})
+
+test('SIGTERM after SIGTERM under load: no request that was accepted goes without its answer', {
+  timeout: LONG,
+}, async () => {
+  const data = await preparedData()
+  let shop: Opened | undefined
+  const totals = { answered: 0, refused: 0, quietResets: 0, busy: 0 }
+  const failures: string[] = []
+  const acknowledged: Made[] = []
+  for (let round = 0; round < STRENGTH.sigterms; round++) {
+    const service = await start({ data, npm: round === 0 })
+    shop ??= await openShop(service.url)
+    const clients = Array.from({ length: 16 }, (_, i) => keepAliveClient(service.url, shop as Opened, i))
+    // A client that failed tells so below.
+    await until(async () => clients.every((client) => client.answered() > 2 || client.failed()))
+    for (const client of clients) client.told()
+    service.signal('SIGTERM')
+    for (const client of clients) {
+      const { made, refused, quietResets, busy, failed } = await client.done
+      acknowledged.push(...made)
+      failures.push(...failed)
+      totals.answered += made.length
+      totals.refused += refused
+      totals.quietResets += quietResets
+      totals.busy += busy
+    }
+    expect(await service.ended()).toEqual({ code: 0, signal: null })
+    expect(serverProcesses(data)).toEqual([])
+  }
+  const service = await start({ data })
+  const books = await checkBooks(service, shop as Opened, acknowledged)
+  report('SIGTERM', { rounds: STRENGTH.sigterms, failed: failures.length, ...totals, ...books })
+  expect(failures).toEqual([])
+  expect(totals.refused).toBe(16 * STRENGTH.sigterms) // each client went on until nobody was there
+  expect(books).toEqual({ acknowledged: totals.answered, lost: 0, doubled: 0, wrongDefaults: 0 })
+})

@@ -1,0 +1,212 @@
+// A load on a service that is killed or stopped under it, and the books that have to balance afterwards: whatever was
+// acknowledged is there, once.
+
+import { randomUUID } from 'node:crypto'
+import http from 'node:http'
+import { setTimeout as sleep } from 'node:timers/promises'
+import pg from 'pg'
+import { expect } from 'vitest'
+import { joinEmbedded } from '../src/db/embedded/embedded.ts'
+import { type Started, until } from './launch.ts'
+import { type Api, apiAt, NEW_ADDRESS, NEW_KEY, type Person } from './shop.ts'
+
+export type Opened = { keys: string; billing: string; people: Person[] }
+export type Made = { kind: 'key' | 'address'; once: string; as: string; id: string; secret?: string }
+
+/** A store with three people who may make keys and keep addresses. */
+export async function openShop(url: string): Promise<Opened> {
+  const api = apiAt(url)
+  const people: Person[] = []
+  for (let i = 0; i < 3; i++) {
+    const account = { email: `${randomUUID()}@example.com`, password: `a long pass phrase ${i} ${randomUUID()}` }
+    const { body } = await api.post('/v1/auth/sign-up', account)
+    people.push({ id: body.user.id, ...account, token: body.token })
+  }
+  const [owner, ...others] = people as [Person, ...Person[]]
+  const store = (await api.post('/v1/user/store', { name: 'The shop' }, { as: owner.token })).body
+  for (const { email, token: as } of others) {
+    const invitation = { email, role: 'MANAGER' }
+    const { token } = (await api.post(`/v1/user/store/${store.id}/invitations`, invitation, { as: owner.token })).body
+    expect((await api.post('/v1/user/invitations/accept', { token }, { as })).status).toBe(200)
+  }
+  return { keys: `/v1/user/store/${store.id}/keys`, billing: `/v1/store/${store.id}/billing`, people }
+}
+
+/** Clients that make keys and addresses, and send again with the same Idempotency-Key until they are answered. */
+export function startLoad(url: string, shop: Opened, clients: number) {
+  const done: Made[] = []
+  const unexpected: string[] = []
+  let interrupted = 0
+  let goOn = true
+  let api: Api | null = apiAt(url)
+
+  const makeOne = async (i: number): Promise<void> => {
+    const as = (shop.people[i % 3] as Person).token
+    const once = randomUUID()
+    const kind = i % 2 === 0 ? 'key' : 'address'
+    const [path, body] =
+      kind === 'key' ? [shop.keys, NEW_KEY] : [shop.billing, { ...NEW_ADDRESS, isDefault: i % 3 === 0 }]
+    for (;;) {
+      const reply = await api?.post(path, body, { as, headers: { 'idempotency-key': once } }).catch(() => null)
+      if (reply?.status === 201) {
+        done.push({ kind, once, as, id: reply.body.id, ...(kind === 'key' ? { secret: reply.body.key } : {}) })
+        return
+      }
+      interrupted += 1
+      // Nobody there, the connection broken, or "not now": anything else is a fault.
+      if (reply && reply.status !== 503) {
+        unexpected.push(`${reply.status} ${reply.text}`)
+        return
+      }
+      await sleep(50)
+    }
+  }
+  let turn = 0
+  const working = Array.from({ length: clients }, async () => {
+    while (goOn) await makeOne(turn++)
+  })
+  return {
+    goTo: (url: string | null) => {
+      api = url === null ? null : apiAt(url)
+    },
+    /** Waits until so many more have been made. */
+    more: async (many: number) => {
+      const enough = done.length + many
+      await until(async () => done.length >= enough || unexpected.length > 0, 120_000)
+    },
+    finish: async () => {
+      goOn = false
+      await Promise.all(working)
+      return { acknowledged: done.length, interrupted, unexpected }
+    },
+    done: () => done,
+  }
+}
+
+/** Everything acknowledged against everything there: by the API, and in the database itself. */
+export async function checkBooks(service: Started, shop: Opened, made: Made[]) {
+  const database = await joinEmbedded(service.data, () => {})
+  const session = new pg.Client(database.connection)
+  await session.connect()
+  try {
+    const ask = async (text: string) => (await session.query(text)).rows
+    const there = (await ask('select id from api_keys union all select id from addresses')).map(({ id }) => id)
+    const events = await ask(`select subject from events where type in ('key.created', 'address.created')`)
+    expect(events.map(({ subject }) => subject).sort()).toEqual([...there].sort())
+    const [{ n: live }] = await ask('select sum(live_keys)::int as n from stores')
+    expect(live).toBe(made.filter(({ kind }) => kind === 'key').length)
+    const defaults = await ask(
+      'select user_id from addresses group by user_id having count(*) filter (where is_default) <> 1',
+    )
+
+    // A sample of the keys works, and a sample of the requests, sent once more, finds what it made.
+    const api = apiAt(service.url)
+    for (const { kind, id, as, once, secret } of sample(made, 40)) {
+      if (kind === 'address') expect((await api.get(`${shop.billing}/${id}`, { as })).status).toBe(200)
+      else {
+        const again = await api.post(shop.keys, NEW_KEY, { as, headers: { 'idempotency-key': once } })
+        expect(again.body).toMatchObject({ id, key: secret })
+        const { status } = await api.get(shop.keys.replace('/keys', ''), { as: secret as string })
+        expect(status).toBe(200)
+      }
+    }
+    const acknowledged = new Set(made.map(({ id }) => id))
+    return {
+      acknowledged: acknowledged.size,
+      lost: [...acknowledged].filter((id) => !there.includes(id)).length,
+      doubled: there.filter((id) => !acknowledged.has(id)).length,
+      wrongDefaults: defaults.length,
+    }
+  } finally {
+    await session.end()
+    await database.stop()
+  }
+}
+
+/** Spread over the whole, the beginning and the end included. */
+function sample<T>(all: T[], many: number): T[] {
+  const step = Math.max(1, (all.length - 1) / (many - 1))
+  return Array.from({ length: Math.min(many, all.length) }, (_, i) => all[Math.round(i * step)] as T)
+}
+
+/** Sends one request after the other on a connection that is kept, until nobody listens any more. */
+export function keepAliveClient(url: string, shop: Opened, i: number) {
+  const agent = new http.Agent({ keepAlive: true, maxSockets: 1 })
+  const as = (shop.people[i % 3] as Person).token
+  const made: Made[] = []
+  const failed: string[] = []
+  let refused = 0
+  let quietResets = 0
+  // A disk that stalls for seconds makes 503s, and that is an answer too. Once we stop there is no excuse.
+  let busy = 0
+  let stopping = false
+  // Some are busy all the time, and a connection on which something is always on its way is never quiet.
+  const takesBreaths = i % 4 === 3
+  const run = async () => {
+    while (refused === 0 && failed.length === 0) {
+      const once = randomUUID()
+      const kind = i % 2 === 0 ? 'key' : 'address'
+      const sent = await send(
+        agent,
+        url + (kind === 'key' ? shop.keys : shop.billing),
+        kind === 'key' ? NEW_KEY : NEW_ADDRESS,
+        as,
+        once,
+      )
+      if ('error' in sent) {
+        if (sent.error === 'ECONNREFUSED') refused += 1
+        else if (sent.wasQuiet && takesBreaths) quietResets += 1
+        else failed.push(`${sent.error} ${JSON.stringify(sent)}`)
+      } else if (sent.status === 201) made.push({ kind, once, as, id: sent.body.id, secret: sent.body.key })
+      else if (sent.status === 503 && !stopping) busy += 1
+      else failed.push(`${sent.status} ${JSON.stringify(sent.body)}`)
+      if (takesBreaths) await sleep(Math.random() * 300)
+    }
+    agent.destroy()
+    return { made, refused, quietResets, busy, failed }
+  }
+  const told = () => {
+    stopping = true
+  }
+  return { answered: () => made.length, failed: () => failed.length > 0, told, done: run() }
+}
+
+type WireResponse =
+  | { status: number; body: { id: string; key: string } }
+  | { error: string; wasQuiet: boolean; bytes: number }
+
+function send(agent: http.Agent, url: string, body: object, as: string, once: string): Promise<WireResponse> {
+  return new Promise((resolve) => {
+    const text = JSON.stringify(body)
+    const headers = {
+      authorization: `Bearer ${as}`,
+      'content-type': 'application/json',
+      'content-length': Buffer.byteLength(text),
+      'idempotency-key': once,
+    }
+    let bytes = 0
+    const request = http.request(url, { agent, method: 'POST', headers }, (response) => {
+      let answer = ''
+      response.setEncoding('utf8')
+      response.on('data', (chunk) => {
+        answer += chunk
+        bytes += chunk.length
+      })
+      response.on('error', (error) => resolve({ error: `half an answer: ${error.message}`, wasQuiet: false, bytes }))
+      response.on('end', () => resolve({ status: response.statusCode ?? 0, body: JSON.parse(answer) }))
+    })
+    // Of a connection that was kept, and closed by the other end while nothing was on its way: the documented exception.
+    request.on('error', (error: NodeJS.ErrnoException) =>
+      resolve({
+        error: error.code ?? error.message,
+        wasQuiet: request.reusedSocket && error.code === 'ECONNRESET',
+        bytes,
+      }),
+    )
+    request.end(text)
+  })
+}
+
+export function report(what: string, figures: object): void {
+  console.log(`${what}: ${JSON.stringify(figures)}`)
+}

@@ -1,0 +1,329 @@
+// The service as a process: started as a user starts it, told to stop, and the operator's commands beside it. It runs from
+// a copy of this checkout, as a fresh clone would, and every test has a data directory of its own.
+
+import { execFileSync, spawnSync } from 'node:child_process'
+import { randomBytes } from 'node:crypto'
+import { closeSync, existsSync, openSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { expect, test } from 'vitest'
+import {
+  builtCheckout,
+  checkout,
+  familyOf,
+  folder,
+  hasCurl,
+  LONG,
+  launch,
+  preparedData,
+  runFromCheckout,
+  start,
+  until,
+  wasShutDown,
+} from './launch.ts'
+import { openShop } from './process-load.ts'
+import { isAlive, postmasters, serverProcesses } from './processes.ts'
+import { apiAt, NEW_KEY } from './shop.ts'
+
+runFromCheckout({ build: 'none' })
+
+// ---- starting and stopping ------------------------------------------------------------------------------------------
+
+test('npm start builds and serves; SIGTERM to npm ends the service and its database, and nothing is left', {
+  timeout: LONG,
+}, async () => {
+  const service = await start({ npm: true, data: join(folder(), 'data') })
+  expect(service.err()).toContain('Building …')
+  expect(service.err()).toContain(`Storekeeper is ready at ${service.url}`)
+  expect((await apiAt(service.url).get('/readyz')).body).toEqual({ status: 'ready' })
+  const shop = await openShop(service.url)
+  const made = await apiAt(service.url).post(shop.keys, NEW_KEY, { as: shop.people[0]?.token ?? null })
+  expect(made.status).toBe(201)
+  const family = familyOf(service.pid)
+  expect(family.length).toBeGreaterThan(0)
+  expect(postmasters(service.data)).toHaveLength(1)
+
+  service.signal('SIGTERM')
+  expect(await service.ended()).toEqual({ code: 0, signal: null })
+  expect(family.filter(isAlive)).toEqual([])
+  expect(serverProcesses(service.data)).toEqual([])
+
+  // What was there is there again.
+  const again = await start({ npm: true, data: service.data })
+  expect(
+    (await apiAt(again.url).get(`${shop.keys}/${made.body.id}`, { as: shop.people[0]?.token ?? null })).status,
+  ).toBe(200)
+  again.signal('SIGTERM')
+  expect((await again.ended()).code).toBe(0)
+})
+
+test('Ctrl-C at the terminal, which everyone in the foreground hears, ends it cleanly', { timeout: LONG }, async () => {
+  const service = await start({ npm: true })
+  const family = familyOf(service.pid)
+  service.signalGroup('SIGINT')
+  await service.ended()
+  await until(async () => family.filter(isAlive).length === 0)
+  expect(serverProcesses(service.data)).toEqual([])
+  expect(
+    service
+      .lines()
+      .map(({ msg }) => msg)
+      .slice(-2),
+  ).toEqual(['stopping', 'stopped'])
+  expect(wasShutDown(service.data)).toBe(true)
+})
+
+test('told to stop while it starts, it leaves nothing behind either', { timeout: LONG }, async () => {
+  const data = join(folder(), 'data')
+  for (const moment of [() => existsSync(join(data, 'postgres')), () => postmasters(data).length > 0]) {
+    const service = launch({ data })
+    await until(async () => moment())
+    service.signal('SIGTERM')
+    expect((await service.ended()).code).toBe(0)
+    expect(serverProcesses(data)).toEqual([])
+    expect(wasShutDown(data)).toBe(true)
+  }
+})
+
+test('the log is a line of JSON for each thing, and each request has its requestId', { timeout: LONG }, async () => {
+  const service = await start()
+  const api = apiAt(service.url)
+  const replies = [
+    await api.get('/livez'),
+    await api.get('/v1/user'),
+    await api.post('/v1/auth/sign-in', { email: 'a@b.c', password: 'x' }),
+  ]
+  service.signal('SIGTERM')
+  await service.ended()
+  const lines = service.lines()
+  expect(lines.map(({ msg }) => msg)).toEqual(['listening', 'request', 'request', 'request', 'stopping', 'stopped'])
+  for (const line of lines)
+    expect(line).toMatchObject({ level: expect.any(Number), time: expect.stringMatching(/^\d{4}-.*Z$/) })
+  const requests = lines.filter(({ msg }) => msg === 'request')
+  expect(requests.map(({ requestId }) => requestId)).toEqual(replies.map(({ headers }) => headers.get('x-request-id')))
+  expect(requests.map(({ route, status }) => [route, status])) //
+    .toEqual(replies.map(({ status }, i) => [['/livez', '/v1/user', '/v1/auth/sign-in'][i], status]))
+})
+
+test('a second start, on the same directory or the same port, says so, exits, and harms nothing', {
+  timeout: LONG,
+}, async () => {
+  const service = await start()
+  const second = launch({ data: service.data })
+  expect((await second.ended()).code).toBe(1)
+  expect(second.err()).toContain(`Another Storekeeper is already running on ${service.data}`)
+  expect(second.out()).toBe('')
+  const third = launch({ env: { PORT: new URL(service.url).port } })
+  expect((await third.ended()).code).toBe(1)
+  expect(third.err()).toContain('EADDRINUSE')
+  expect(serverProcesses(third.data)).toEqual([])
+  expect((await apiAt(service.url).get('/readyz')).status).toBe(200)
+  expect(postmasters(service.data)).toHaveLength(1)
+})
+
+test('settings that are not right stop the start, all of them told at once, and no secret among them', {
+  timeout: LONG,
+}, async () => {
+  const secret = randomBytes(20).toString('base64')
+  const refused = launch({
+    env: {
+      PORT: 'abc',
+      SIGN_UP: 'maybe',
+      KEY_PREFIX: 'SKP!',
+      EXTRA_PERMISSIONS: 'fly',
+      MAX_KEYS_PER_STORE: '0',
+      RATE_LIMIT: 'fast',
+      SERVER_SECRET_PREVIOUS: secret,
+      DATABASE_URL: 'postgres://user:hunter2@nowhere.invalid/db',
+      JWT_ISSUER: 'https://idp.example',
+      LOG_LEVEL: 'loud',
+    },
+  })
+  expect((await refused.ended()).code).toBe(1)
+  expect(refused.out()).toBe('')
+  expect(
+    refused
+      .err()
+      .trim()
+      .split('\n')
+      .map((line) => line.trim().split(' ').slice(0, 3).join(' ')),
+  ).toEqual([
+    'The settings are',
+    '- PORT must',
+    '- SERVER_SECRET_PREVIOUS must',
+    '- SIGN_UP must',
+    '- KEY_PREFIX must',
+    '- EXTRA_PERMISSIONS must',
+    '- MAX_KEYS_PER_STORE must',
+    '- RATE_LIMIT must',
+    '- LOG_LEVEL must',
+    '- SERVER_SECRET is',
+    '- JWT_AUDIENCE and',
+  ])
+  expect(refused.err()).not.toContain(secret)
+  expect(refused.err()).not.toContain('hunter2')
+  expect(existsSync(refused.data)).toBe(false)
+})
+
+// ---- the build ------------------------------------------------------------------------------------------------------
+
+test('commands that build at the same time do not take the result from each other', { timeout: LONG }, async () => {
+  const from = checkout()
+  const main = join(from, 'dist/main.js')
+  const commands = [launch({ from, command: ['help'] }), launch({ from, command: ['help'] })]
+  await until(async () => existsSync(main), LONG)
+  const first = statSync(main).ino
+  for (const command of commands) {
+    expect((await command.ended()).code).toBe(0)
+    expect(command.out()).toContain('Usage:')
+  }
+  expect(commands.filter((command) => command.err().includes('Building'))).toHaveLength(2)
+  expect(statSync(main).ino).toBe(first)
+})
+
+test('a build that failed is not taken for one that is there', { timeout: LONG }, async () => {
+  const from = checkout()
+  writeFileSync(join(from, 'src/broken.ts'), 'export const broken: number = "no"\n')
+  for (let i = 0; i < 2; i++) {
+    const command = launch({ from, command: ['help'] })
+    expect((await command.ended()).code).toBe(1)
+    expect(command.err()).toContain('The build failed.')
+  }
+})
+
+test('without a build and without a compiler a command says so, by 2 where 1 means that something was found', async () => {
+  const from = checkout()
+  rmSync(join(from, 'node_modules'))
+  const codes = { 'scan .': 2, 'events verify events.jsonl': 2, help: 1 }
+  for (const [words, code] of Object.entries(codes)) {
+    const command = launch({ from, command: words.split(' ') })
+    expect([words, (await command.ended()).code]).toEqual([words, code])
+    expect(command.out()).toBe('')
+    expect(command.err()).toBe('There is no build here and no compiler to make one. Run "npm ci" first.\n')
+  }
+})
+
+// ---- the operator's commands ----------------------------------------------------------------------------------------
+
+test('service-token prints the token and nothing else, with no service running and beside one', {
+  timeout: LONG,
+}, async () => {
+  const data = await preparedData()
+  const create = async (name: string) => {
+    const command = launch({ npm: true, data, command: ['service-token', 'create', name] })
+    expect((await command.ended()).code).toBe(0)
+    expect(command.out()).toMatch(/^skp_svc_[0-9A-Za-z]{49}\n$/)
+    return command.out().trim()
+  }
+  const alone = await create('Checkout back end')
+  expect(serverProcesses(data)).toEqual([])
+  const service = await start({ data })
+  const servers = postmasters(data)
+  const beside = await create('Invoices')
+  expect(postmasters(data)).toEqual(servers)
+  const code = async (as: string) => (await apiAt(service.url).get('/v1/user', { as })).body.code
+  expect([await code(alone), await code(beside)]).toEqual(['user_required', 'user_required'])
+
+  const list = launch({ npm: true, data, command: ['service-token', 'list'] })
+  await list.ended()
+  const rows = list
+    .out()
+    .trim()
+    .split('\n')
+    .map((line) => line.split('  '))
+  expect(rows.map(([, , state, name]) => [state, name])).toEqual([
+    ['active', 'Checkout back end'],
+    ['active', 'Invoices'],
+  ])
+  expect(list.out()).not.toContain('skp_svc_')
+  const revoke = launch({ npm: true, data, command: ['service-token', 'revoke', rows[0]?.[0] as string] })
+  expect([(await revoke.ended()).code, revoke.out()]).toEqual([0, ''])
+  expect([await code(alone), await code(beside)]).toEqual(['invalid_token', 'user_required'])
+
+  const nameless = launch({ npm: true, data, command: ['service-token', 'create'] })
+  expect([(await nameless.ended()).code, nameless.out()]).toEqual([1, ''])
+})
+
+test('a command about what is there makes no database where there is none', { timeout: LONG }, async () => {
+  const data = join(folder(), 'mistyped')
+  for (const words of [
+    'events head --all',
+    'events export --system',
+    'secret status',
+    'secret rotate',
+    'service-token list',
+  ]) {
+    const command = launch({ data, command: words.split(' ') })
+    expect([words, (await command.ended()).code, command.out()]).toEqual([words, 1, ''])
+    expect(command.err()).toContain(
+      `There is no database in ${data}. Are DATABASE_URL and DATA_DIR those of the service?`,
+    )
+    expect(existsSync(data)).toBe(false)
+  }
+})
+
+test('a database that has people in it gets no new secret when its own is missing', { timeout: LONG }, async () => {
+  const service = await start()
+  const { data } = service
+  await apiAt(service.url).post('/v1/auth/sign-up', { email: 'ada@example.com', password: 'a long pass phrase' })
+  service.signal('SIGTERM')
+  await service.ended()
+  const kept = readFileSync(join(data, 'server-secret'))
+  rmSync(join(data, 'server-secret'))
+  for (const command of [undefined, ['events', 'head', '--all']]) {
+    const refused = launch({ data, ...(command && { command }) })
+    expect((await refused.ended()).code).toBe(1)
+    expect(refused.err() + refused.out()).toContain(`server-secret, is missing in ${data}: put it back from a backup`)
+    expect(existsSync(join(data, 'server-secret'))).toBe(false)
+  }
+  writeFileSync(join(data, 'server-secret'), kept)
+  // A reader who has seen enough: the command ends, and so does the database it has started.
+  const cut = spawnSync('sh', ['-c', `"${process.execPath}" bin/storekeeper.js events export --system | head -c 1`], {
+    cwd: builtCheckout(),
+    env: { PATH: process.env.PATH, DATA_DIR: data },
+  })
+  expect([cut.stdout.toString(), cut.stderr.toString()]).toEqual(['{', expect.not.stringContaining('EPIPE')])
+  expect(serverProcesses(data)).toEqual([])
+  if (!existsSync('/dev/full')) return
+  const full = openSync('/dev/full', 'w')
+  const unwritten = spawnSync(process.execPath, ['bin/storekeeper.js', 'events', 'head', '--all'], {
+    cwd: builtCheckout(),
+    env: { PATH: process.env.PATH, DATA_DIR: data },
+    stdio: ['ignore', full, 'pipe'],
+  })
+  closeSync(full)
+  expect([unwritten.status, unwritten.stderr.toString()]).toEqual([
+    2,
+    expect.stringContaining('What this command printed could not be written: ENOSPC'),
+  ])
+  expect(serverProcesses(data)).toEqual([])
+})
+
+test('quickstart, beside a running service, prints four curl lines that really work', { timeout: LONG }, async ({
+  skip,
+}) => {
+  const service = await start()
+  const quickstart = launch({ npm: 'quickstart', data: service.data, env: { PORT: new URL(service.url).port } })
+  expect((await quickstart.ended()).code).toBe(0)
+  const printed = quickstart.out()
+  expect(printed.match(/^201 \{$/gm)).toHaveLength(4)
+  const lines = printed.match(/^curl (?:.*\\\n)*.*$/gm) ?? []
+  expect(lines.map((line) => line.match(/'http:\/\/127\.0\.0\.1:\d+(\/v1\/[^']*)'/)?.[1]?.replace(/store_\w+/, ':id'))) //
+    .toEqual(['/v1/auth/sign-up', '/v1/user/store', '/v1/user/store/:id/keys', '/v1/store/:id/billing'])
+
+  skip(!hasCurl(), 'there is no curl here')
+  const answers = lines.map((line) =>
+    JSON.parse(execFileSync('bash', ['-c', line], { encoding: 'utf8', stdio: ['ignore', 'pipe', 'ignore'] })),
+  )
+  // That e-mail has its account by now; all else is made anew.
+  expect(answers[0].code).toBe('email_taken')
+  expect(answers.slice(1).map(({ id }) => id.split('_')[0])).toEqual(['store', 'key', 'addr'])
+  for (const { id } of answers.slice(1)) expect(printed).not.toContain(id)
+})
+
+test('quickstart without a service says what to do', { timeout: LONG }, async () => {
+  const command = launch({ npm: 'quickstart', env: { PORT: '1' } })
+  expect((await command.ended()).code).toBe(1)
+  expect(command.err()).toContain(
+    'Nothing answers at http://127.0.0.1:1. Start the service in another terminal with "npm start"',
+  )
+})
