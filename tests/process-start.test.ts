@@ -3,12 +3,11 @@
 
 import { execFileSync, spawnSync } from 'node:child_process'
 import { randomBytes } from 'node:crypto'
-import { closeSync, existsSync, openSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
+import { closeSync, existsSync, openSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import {
   builtCheckout,
-  checkout,
   familyOf,
   folder,
   hasCurl,
@@ -162,44 +161,6 @@ test('settings that are not right stop the start, all of them told at once, and 
   expect(refused.err()).not.toContain(secret)
   expect(refused.err()).not.toContain('hunter2')
   expect(existsSync(refused.data)).toBe(false)
-})
-
-// ---- the build ------------------------------------------------------------------------------------------------------
-
-test('commands that build at the same time do not take the result from each other', { timeout: LONG }, async () => {
-  const from = checkout()
-  const main = join(from, 'dist/main.js')
-  const commands = [launch({ from, command: ['help'] }), launch({ from, command: ['help'] })]
-  await until(async () => existsSync(main), LONG)
-  const first = statSync(main).ino
-  for (const command of commands) {
-    expect((await command.ended()).code).toBe(0)
-    expect(command.out()).toContain('Usage:')
-  }
-  expect(commands.filter((command) => command.err().includes('Building'))).toHaveLength(2)
-  expect(statSync(main).ino).toBe(first)
-})
-
-test('a build that failed is not taken for one that is there', { timeout: LONG }, async () => {
-  const from = checkout()
-  writeFileSync(join(from, 'src/broken.ts'), 'export const broken: number = "no"\n')
-  for (let i = 0; i < 2; i++) {
-    const command = launch({ from, command: ['help'] })
-    expect((await command.ended()).code).toBe(1)
-    expect(command.err()).toContain('The build failed.')
-  }
-})
-
-test('without a build and without a compiler a command says so, by 2 where 1 means that something was found', async () => {
-  const from = checkout()
-  rmSync(join(from, 'node_modules'))
-  const codes = { 'scan .': 2, 'events verify events.jsonl': 2, help: 1 }
-  for (const [words, code] of Object.entries(codes)) {
-    const command = launch({ from, command: words.split(' ') })
-    expect([words, (await command.ended()).code]).toEqual([words, code])
-    expect(command.out()).toBe('')
-    expect(command.err()).toBe('There is no build here and no compiler to make one. Run "npm ci" first.\n')
-  }
 })
 
 // ---- the operator's commands ----------------------------------------------------------------------------------------
