@@ -6,6 +6,8 @@ import { type Api, NEW_KEY, type Shop, shop } from '../../tests/shop.ts'
 import { HOUR, now, travel } from '../core/clock.ts'
 import { ServerKeys } from '../crypto/keyring.ts'
 import type { Db } from '../db/db.ts'
+import { toColumns } from '../keys/columns.ts'
+import { UNSET } from '../keys/input.ts'
 import { type CachedKey, newKeyCache } from './key-cache.ts'
 
 // ---- what is kept, and for how long, by a clock that we hold ---------------------------------------------------------
@@ -205,20 +207,15 @@ function memory() {
 }
 
 function keyOf(token: string, store: string): CachedKey {
+  const settings = toColumns({ ...UNSET, name: token, type: 'PROD', permissions: ['READ'], metadata: {} })
   return {
+    ...settings,
     id: `key_${token}`,
     store_id: store,
-    name: token,
-    type: 'PROD',
-    permissions: ['READ'],
     metadata: '{}',
     rehash_to: null,
     leaked: false,
     enabled: true,
-    expires_at: null,
-    ip_allowlist: null,
-    rate_limit: null,
-    rate_limit_window_seconds: null,
     revoked_at: null,
     revision: 1,
     frozen: false,

@@ -48,7 +48,8 @@ function checkIp(ip: string | undefined, faults: Fault[]): void {
     })
 }
 
-const UNSET = Object.fromEntries(NULLABLE_SETTINGS.map((name) => [name, null])) as Record<
+/** A key without any of the settings that it may be without. */
+export const UNSET = Object.fromEntries(NULLABLE_SETTINGS.map((name) => [name, null])) as Record<
   (typeof NULLABLE_SETTINGS)[number],
   null
 >

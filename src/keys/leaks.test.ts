@@ -358,7 +358,7 @@ test('reports by strangers do not empty the memory of keys', async () => {
   onTestFinished(() => slow.mockRestore())
   await verify(api, key)
   const lookups = vi.spyOn(service.db, 'batched')
-  const ofKeys = () => lookups.mock.calls.filter(([, row]) => Object.hasOwn(row as object, 'before')).length
+  const ofKeys = () => lookups.mock.calls.filter(([, row]) => Object.hasOwn(row as object, 'previous_hash')).length
   for (const text of ['x', mintToken('skp', 'prod').reveal()]) await report(api, text)
   expect(ofKeys()).toBe(1)
   expect(await verify(api, key)).toBe('VALID')

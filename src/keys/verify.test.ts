@@ -675,7 +675,7 @@ async function create({ api, keys, owner }: Shop, more: object = {}) {
 function lookupsAt({ db }: Service): () => number {
   const spy = vi.spyOn(db, 'batched')
   const before = spy.mock.calls.length
-  return () => spy.mock.calls.slice(before).filter(([, row]) => 'before' in (row as object)).length
+  return () => spy.mock.calls.slice(before).filter(([, row]) => 'previous_hash' in (row as object)).length
 }
 
 async function until(isTrue: () => Promise<boolean>): Promise<void> {
