@@ -1,7 +1,6 @@
 // Builds the service from its settings: database → migrations → server → listen, and takes it apart in reverse.
 // main.ts runs it as a process; the tests run it in theirs.
 
-import net from 'node:net'
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Logger } from 'pino'
 import { newCallerCache } from './auth/caller-cache.ts'
@@ -23,11 +22,12 @@ import { sealAfterRestore, startSealing } from './events/seal.ts'
 import { newEventFeed } from './events/stream.ts'
 import type { Pipeline } from './http/context.ts'
 import { newEventStreams } from './http/event-stream.ts'
+import { invalidate } from './http/execute.ts'
 import { newLongAnswers } from './http/json-stream.ts'
-import { newMetrics } from './http/metrics.ts'
+import { type Metrics, newMetrics } from './http/metrics.ts'
 import { buildPages } from './http/pages/pages.ts'
 import { buildServer } from './http/server.ts'
-import { newInstance } from './instance.ts'
+import { type Instance, newInstance } from './instance.ts'
 import { newUsage } from './keys/usage.ts'
 import { newVerifier } from './keys/verify.ts'
 import { newLoadShedder } from './limits/load-shedding.ts'
@@ -37,6 +37,7 @@ import { routes } from './routes.ts'
 import { openStorage, type Storage } from './storage.ts'
 import { type DispatcherTimings, newDispatcher } from './webhooks/dispatch.ts'
 import { newOutlet } from './webhooks/outlet.ts'
+import net from 'node:net'
 
 export type Service = {
   url: string
@@ -95,63 +96,30 @@ async function serve(
 ): Promise<Service> {
   const db = connect(storage.connection)
   const instance = newInstance(config, storage.keyring, resolve)
-  const keys = newKeyCache(
-    db,
-    instance.keyring,
-    (token) => isKeyToken(instance.keyPrefix, token),
-    () => notifications.caughtUpTo(),
-  )
-  const callers: Pipeline['auth']['caches']['callers'] = newCallerCache()
-  const eventNotifier = newEventNotifier()
-  const notifications = listen(
-    storage.connection,
-    { [KEYS_CHANNEL]: keys.invalidate, [EVENTS_CHANNEL]: eventNotifier.publish },
-    () => {
-      keys.invalidate()
-      eventNotifier.publish(null)
-    },
-  )
+  let draining = false
+  const { caches, eventNotifier, notifications } = newCaches(db, instance, storage)
   const feed = newEventFeed(db, eventNotifier, timings.feed)
   const usage = newUsage(db, instance.keyring, timings.usageFlushMs)
-  const loadShedder = newLoadShedder(db)
+  const load = newLoadShedder(db)
   const streams = newEventStreams(timings.slowReaderMs)
   const metrics = newMetrics({
-    inFlight: loadShedder.inFlight,
+    inFlight: load.inFlight,
     waiting: db.waiting,
     streams: streams.open,
     sealed: () => sealer.sealed(),
   })
-  const failed = newFailureReporter(log, metrics.failed)
-  // What runs by itself asks through an object of its own: what requests ask can then be counted (tests/query-count.ts).
-  const ownDb: Database = { ...db }
-  const sealer = startSealing(ownDb, failed, timings.sealPauseMs)
-  const outlet = newOutlet(instance.webhooks.resolve, instance.webhooks.allowPrivate)
-  const dispatcher = newDispatcher(
-    ownDb,
-    instance,
-    outlet,
-    metrics.answered,
-    metrics.webhookAttempt,
-    failed,
-    timings.dispatcher,
-  )
-  let draining = false
+  const { sealer, dispatcher, maintenance } = startBackground(db, instance, log, metrics, timings, () => draining)
   const pipeline: Pipeline = {
     db,
     instance,
     auth: {
       jwt: await jwtCheckFrom(config),
-      caches: { callers, keys },
+      caches,
       corsOrigins: config.CORS_ORIGINS,
       signatures: { github: newGithubSignatureCheck(config.GITHUB_KEYS_URL) },
     },
-    limits: {
-      rate: newRateLimits(config.RATE_LIMIT),
-      load: loadShedder,
-      streams,
-      longAnswers: newLongAnswers(),
-    },
-    verifier: newVerifier(db, instance, keys, usage, metrics.verified),
+    limits: { rate: newRateLimits(config.RATE_LIMIT), load, streams, longAnswers: newLongAnswers() },
+    verifier: newVerifier(db, instance, caches.keys, usage, metrics.verified),
     feed,
     metrics,
     log,
@@ -160,10 +128,6 @@ async function serve(
   }
   const pages = buildPages(routes, db, metrics, pipeline.draining)
   const app = await buildServer(pipeline, routes, pages, config.TRUST_PROXY)
-  // A task that is interrupted by the shutdown has not failed.
-  const maintenance = startMaintenance(db, (work, error) => {
-    if (!draining) failed(work, error)
-  })
 
   const close = async (patienceMs = PATIENCE_MS) => {
     draining = true
@@ -172,7 +136,7 @@ async function serve(
     await drain(app.server, patienceMs)
     await app.close()
     clearInterval(maintenance)
-    loadShedder.close()
+    load.close()
     feed.close()
     await sealer.close()
     await usage.close()
@@ -183,15 +147,62 @@ async function serve(
   }
   try {
     const url = await app.listen({ host: config.HOST, port: config.PORT })
-    const dropCaches = () => {
-      callers.invalidate()
-      keys.invalidate()
-    }
-    return { url, db, dropCaches, close: once(close) }
+    return { url, db, dropCaches: () => invalidate(caches, undefined), close: once(close) }
   } catch (error) {
     await close(0)
     throw error
   }
+}
+
+/** The caches of callers and keys, and the notifications of the database that keep the keys true. */
+function newCaches(db: Database, instance: Instance, storage: Storage) {
+  const keys = newKeyCache(
+    db,
+    instance.keyring,
+    (token) => isKeyToken(instance.keyPrefix, token),
+    () => notifications.caughtUpTo(),
+  )
+  const caches: Pipeline['auth']['caches'] = { callers: newCallerCache(), keys }
+  const eventNotifier = newEventNotifier()
+  const notifications = listen(
+    storage.connection,
+    { [KEYS_CHANNEL]: keys.invalidate, [EVENTS_CHANNEL]: eventNotifier.publish },
+    () => {
+      keys.invalidate()
+      eventNotifier.publish(null)
+    },
+  )
+  return { caches, eventNotifier, notifications }
+}
+
+/** What runs without a request: sealing, webhooks and maintenance. */
+function startBackground(
+  db: Database,
+  instance: Instance,
+  log: Logger,
+  metrics: Metrics,
+  timings: Partial<Timings>,
+  draining: () => boolean,
+) {
+  const reportFailure = newFailureReporter(log, metrics.failed)
+  // An object of its own, so that the queries of requests alone can be counted (tests/query-count.ts).
+  const ownDb: Database = { ...db }
+  const sealer = startSealing(ownDb, reportFailure, timings.sealPauseMs)
+  const outlet = newOutlet(instance.webhooks.resolve, instance.webhooks.allowPrivate)
+  const dispatcher = newDispatcher(
+    ownDb,
+    instance,
+    outlet,
+    metrics.answered,
+    metrics.webhookAttempt,
+    reportFailure,
+    timings.dispatcher,
+  )
+  // A task that is interrupted by the shutdown has not failed.
+  const maintenance = startMaintenance(db, (work, error) => {
+    if (!draining()) reportFailure(work, error)
+  })
+  return { sealer, dispatcher, maintenance }
 }
 
 const PATIENCE_MS = SECOND

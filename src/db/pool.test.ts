@@ -80,7 +80,7 @@ test('a lock that is not to be had in time is "unavailable", and nothing was wri
   const refused = await db.query(sql`insert into numbers values (1)`).catch((error) => error)
   await look.query('rollback')
   expect(refused).toBeInstanceOf(Failure)
-  expect([refused.code, refused.facts.retryAfterSeconds, refused.cause.code]).toEqual(['unavailable', 1, '55P03'])
+  expect([refused.code, refused.details.retryAfterSeconds, refused.cause.code]).toEqual(['unavailable', 1, '55P03'])
   expect(await kept()).toEqual([])
 })
 
