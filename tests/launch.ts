@@ -54,7 +54,7 @@ export function folder(): string {
 }
 
 /** What a clone holds, without a build. */
-export function checkout(): string {
+function checkout(): string {
   const path = folder()
   for (const name of ['src', 'packages', 'bin', 'migrations', 'package.json', 'tsconfig.json', 'tsconfig.build.json'])
     cpSync(join(repository, name), join(path, name), {
