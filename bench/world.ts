@@ -168,9 +168,12 @@ export function runBareVerify(world?: World): Promise<Running> {
   return run(['--import', 'tsx', 'bench/bare-verify.ts'], env)
 }
 
-/** The service as `npm start` runs it, without the limits that a load of one store and few users would meet. */
-export function runOurs(world: World, more: Record<string, string> = {}): Promise<Running> {
-  return run(['--max-semi-space-size=16', '--heap-growing-percent=30', 'bin/start.js'], {
+/**
+ * The service as `npm start` runs it, without the limits that a load of one store and few users would meet. `folder` is
+ * the checkout it is run from.
+ */
+export function runOurs(world: World, more: Record<string, string> = {}, folder = '.'): Promise<Running> {
+  return run(['--max-semi-space-size=16', '--heap-growing-percent=30', join(folder, 'bin/start.js')], {
     DATABASE_URL: world.url,
     SERVER_SECRET: world.secret,
     PORT: '0',

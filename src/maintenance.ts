@@ -10,7 +10,7 @@ import { purgeFailures } from './identity/sign-in.ts'
 import { sendExpiryNotices } from './keys/expiry-notices.ts'
 import { rollUpUsage } from './keys/usage.ts'
 import { purgeStores } from './stores/stores.ts'
-import { sweepDeliveries } from './webhooks/queue.ts'
+import { sweepDeliveries } from './webhooks/deliveries.ts'
 
 const MAINTENANCE_MS = MINUTE
 

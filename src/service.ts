@@ -1,6 +1,7 @@
 // Builds the service from its settings: database → migrations → server → listen, and takes it apart in reverse.
 // main.ts runs it as a process; the tests run it in theirs.
 
+import net from 'node:net'
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Logger } from 'pino'
 import { newCallerCache } from './auth/caller-cache.ts'
@@ -35,9 +36,8 @@ import { newRateLimits } from './limits/token-bucket.ts'
 import { startMaintenance } from './maintenance.ts'
 import { routes } from './routes.ts'
 import { openStorage, type Storage } from './storage.ts'
-import { type DispatcherTimings, newDispatcher } from './webhooks/dispatch.ts'
-import { newOutlet } from './webhooks/outlet.ts'
-import net from 'node:net'
+import { type DispatcherTimings, newDispatcher } from './webhooks/dispatcher.ts'
+import { newSender } from './webhooks/sender.ts'
 
 export type Service = {
   url: string
@@ -188,11 +188,11 @@ function startBackground(
   // An object of its own, so that the queries of requests alone can be counted (tests/query-count.ts).
   const ownDb: Database = { ...db }
   const sealer = startSealing(ownDb, reportFailure, timings.sealPauseMs)
-  const outlet = newOutlet(instance.webhooks.resolve, instance.webhooks.allowPrivate)
+  const sender = newSender(instance.webhooks.resolve, instance.webhooks.allowPrivate)
   const dispatcher = newDispatcher(
     ownDb,
     instance,
-    outlet,
+    sender,
     metrics.answered,
     metrics.webhookAttempt,
     reportFailure,

@@ -20,8 +20,6 @@ export function DateTime(options: Record<string, unknown> = {}) {
   })
 }
 
-export const Moment = DateTime()
-
 export function Nullable<Schema extends TSchema>(schema: Schema) {
   const { type, enum: values, ...rest } = schema as Schema & { type?: string; enum?: string[] }
   return Type.Unsafe<Static<Schema> | null>(

@@ -17,6 +17,7 @@ import type { Instance } from '../instance.ts'
 import { type KeyRow, statusOf } from '../keys/columns.ts'
 import { keysCreatedBy } from '../keys/read.ts'
 import { revokeKeys } from '../keys/revoke.ts'
+import { disableWebhooks } from '../webhooks/webhooks.ts'
 import { withdrawInvitationsTo } from './invitations.ts'
 import type { MemberRow } from './schema.ts'
 import { lockStore } from './stores.ts'
@@ -210,7 +211,8 @@ async function settleWebhooks(
   makers: string[],
   cascade: Cascade['webhooks'],
 ): Promise<WebhookState[]> {
-  if (cascade === 'disable') await disableWebhooks(tx, caller, storeId, makers)
+  if (cascade === 'disable')
+    await disableWebhooks(tx, caller, sql`store_id = ${storeId} and created_by_id = any(${makers})`, 'REQUESTED')
   const rows = await tx.query<WebhookState>(sql`
     select id, url, enabled
       from webhooks
@@ -218,23 +220,6 @@ async function settleWebhooks(
        and created_by_id = any(${makers})
      order by id desc`)
   return heldPermissions(caller).includes('MANAGE_WEBHOOKS') ? rows : rows.map((row) => ({ ...row, url: null }))
-}
-
-/** Under the store's lock. */
-async function disableWebhooks(tx: Db, caller: Manager, storeId: string, makers: string[]): Promise<void> {
-  const at = now()
-  const reason = 'REQUESTED'
-  const off = await tx.query<Pick<WebhooksRow, 'id'>>(sql`
-    update webhooks
-       set enabled = false, disabled_at = ${at}, disabled_reason = ${reason}, updated_at = ${at}, revision = revision + 1
-     where store_id = ${storeId}
-       and created_by_id = any(${makers})
-       and enabled
- returning id`)
-  await writeEvents(
-    tx,
-    off.map(({ id }) => newEvent(caller, storeId, 'webhook.disabled', id, { reason })),
-  )
 }
 
 async function settleKeys(

@@ -1,18 +1,18 @@
-// What was sent to a webhook, how it went, and sending it again.
+// The deliveries of a webhook: listed, read, added by hand (a test, a redelivery), and deleted when they are old.
 
-import { addMs, MINUTE, now } from '../core/clock.ts'
+import { addMs, ago, DAY, MINUTE, now } from '../core/clock.ts'
 import { fail } from '../core/errors.ts'
 import { newId } from '../core/ids.ts'
-import { type Page, type PageParams, pageWindow, toPage } from '../core/pagination.ts'
+import { listPage, type Page, type PageParams } from '../core/pagination.ts'
 import type { Answer } from '../core/route.ts'
 import type { Db } from '../db/db.ts'
 import { sql } from '../db/sql.ts'
 import type { Instance } from '../instance.ts'
 import type { Span } from './input.ts'
 import { type Cause, type Delivery, type DeliveryRow, type DeliveryStatus, showDelivery } from './schema.ts'
-import { findWebhook, type Place } from './webhooks.ts'
+import { findWebhook, type WebhookRef } from './webhooks.ts'
 
-export type DeliveryPlace = Place & { deliveryId: string }
+export type DeliveryRef = WebhookRef & { deliveryId: string }
 
 const columns = sql`
   webhook_id, id, event_id, type, cause, status, attempts, next_attempt_at, last_attempt_at, duration_ms,
@@ -21,70 +21,75 @@ const columns = sql`
 export async function listDeliveries(
   db: Db,
   instance: Instance,
-  place: Place,
+  ref: WebhookRef,
   query: PageParams & { status?: DeliveryStatus },
 ): Promise<Page<Delivery>> {
-  await findWebhook(db, place)
-  const list = ['deliveries', place.webhookId, query.status]
-  const window = pageWindow(instance.keyring, list, query)
-  const rows = await db.query<DeliveryRow>(sql`
-    select ${columns}
-      from webhook_deliveries
-     where webhook_id = ${place.webhookId}
-       and id < ${window.after}
-       and (${query.status ?? null}::text is null or status = ${query.status ?? null})
-     order by id desc
-     limit ${window.limit + 1}`)
-  return toPage(instance.keyring, list, window, rows, (row) => row.id, showDelivery)
+  await findWebhook(db, ref)
+  return listPage({
+    keyring: instance.keyring,
+    list: ['deliveries', ref.webhookId, query.status],
+    query,
+    read: ({ after, take }) =>
+      db.query<DeliveryRow>(sql`
+        select ${columns}
+          from webhook_deliveries
+         where webhook_id = ${ref.webhookId}
+           and id < ${after}
+           and (${query.status ?? null}::text is null or status = ${query.status ?? null})
+         order by id desc
+         limit ${take}`),
+    positionOf: (row) => row.id,
+    show: showDelivery,
+  })
 }
 
-export async function readDelivery(db: Db, place: DeliveryPlace): Promise<Answer<Delivery>> {
-  await findWebhook(db, place)
-  return { body: showDelivery(await findDelivery(db, place)) }
+export async function readDelivery(db: Db, ref: DeliveryRef): Promise<Answer<Delivery>> {
+  await findWebhook(db, ref)
+  return { body: showDelivery(await findDelivery(db, ref)) }
 }
 
-async function findDelivery(db: Db, place: DeliveryPlace): Promise<DeliveryRow> {
+async function findDelivery(db: Db, ref: DeliveryRef): Promise<DeliveryRow> {
   const row = await db.one<DeliveryRow>(sql`
     select ${columns}
       from webhook_deliveries
-     where webhook_id = ${place.webhookId}
-       and id = ${place.deliveryId}`)
+     where webhook_id = ${ref.webhookId}
+       and id = ${ref.deliveryId}`)
   return row ?? fail('delivery_not_found')
 }
 
 // ---- sending, and sending again -----------------------------------------------------------------------------------------
 
-/** A message that speaks of nothing, tried once. */
-export async function sendTest(tx: Db, place: Place): Promise<Answer<Delivery>> {
-  await mustTake(tx, place)
-  return made(place, await addDelivery(tx, place, { id: newId('evt'), type: TEST_TYPE }, 'TEST'))
+/** A message without an event, tried once. */
+export async function sendTest(tx: Db, ref: WebhookRef): Promise<Answer<Delivery>> {
+  await requireDeliverable(tx, ref)
+  return created(ref, await addDelivery(tx, ref, { id: newId('evt'), type: TEST_TYPE }, 'TEST'))
 }
 
 export const TEST_TYPE = 'webhook.test'
 
 /** The same message under the same `webhook-id`, as a delivery of its own. */
-export async function redeliver(tx: Db, place: DeliveryPlace): Promise<Answer<Delivery>> {
-  await mustTake(tx, place)
-  const { event_id: id, type, cause } = await findDelivery(tx, place)
-  return made(place, await addDelivery(tx, place, { id, type }, cause === 'TEST' ? 'TEST' : 'REDELIVERY'))
+export async function redeliver(tx: Db, ref: DeliveryRef): Promise<Answer<Delivery>> {
+  await requireDeliverable(tx, ref)
+  const { event_id: id, type, cause } = await findDelivery(tx, ref)
+  return created(ref, await addDelivery(tx, ref, { id, type }, cause === 'TEST' ? 'TEST' : 'REDELIVERY'))
 }
 
 const MAX_AT_ONCE = 1_000
-/** With so many waiting nothing is sent again. What happens is added all the same. */
+/** With this many pending deliveries nothing is sent again by hand. New events are added all the same. */
 const MAX_PENDING = 10_000
 
-/** Whatever happened in that time, as far as it is sealed, and is of a type the webhook listens to now; sent before or not. */
-export async function redeliverSpan(tx: Db, place: Place, { from, to }: Span) {
-  const { types } = await mustTake(tx, place)
+/** Sends the sealed events of that time that are of a type the webhook listens to now, whether they were sent before or not. */
+export async function redeliverSpan(tx: Db, ref: WebhookRef, { from, to }: Span) {
+  const { types } = await requireDeliverable(tx, ref)
   const [first, end] = [
-    await positionAt(tx, place.storeId, addMs(from, -LATEST_MS)),
-    await positionAt(tx, place.storeId, addMs(to, LATEST_MS)),
+    await positionAt(tx, ref.storeId, addMs(from, -COMMIT_LAG_MS)),
+    await positionAt(tx, ref.storeId, addMs(to, COMMIT_LAG_MS)),
   ]
   const events = await tx.query<{ id: string; type: string; at: Date }>(sql`
     select event.id, event.type, event.at
       from event_seals seal
       join events event on event.id = seal.event_id
-     where seal.chain = ${place.storeId}
+     where seal.chain = ${ref.storeId}
        and seal.seq >= ${first}
        and seal.seq < ${end}
        and ${types} && array[seal.type, split_part(seal.type, '.', 1) || '.*', '*']
@@ -95,12 +100,12 @@ export async function redeliverSpan(tx: Db, place: Place, { from, to }: Span) {
   const { sent, nextFrom } = cutAtMoment(events)
   await addDeliveries(
     tx,
-    sent.map((event) => newDelivery(place, event, 'REDELIVERY')),
+    sent.map((event) => newDelivery(ref, event, 'REDELIVERY')),
   )
   return { deliveries: sent.length, nextFrom: nextFrom?.toISOString() ?? null }
 }
 
-/** What happened in one moment is sent together, however much it is: the next call begins at a moment, and repeats none. */
+/** Events of the same moment are sent together, however many: the next call begins at a moment, and repeats none. */
 function cutAtMoment<E extends { at: Date }>(events: E[]): { sent: E[]; nextFrom: Date | null } {
   const last = events.at(-1)
   if (!last || events.length <= MAX_AT_ONCE) return { sent: events, nextFrom: null }
@@ -108,10 +113,10 @@ function cutAtMoment<E extends { at: Date }>(events: E[]): { sent: E[]; nextFrom
   return before.length > 0 ? { sent: before, nextFrom: last.at } : { sent: events, nextFrom: addMs(last.at, 1) }
 }
 
-/** Positions are given in the order of commits. What happened earlier was committed earlier, give or take this much. */
-const LATEST_MS = MINUTE
+/** Positions are in the order of commits, which is the order of `at` give or take this much. */
+const COMMIT_LAG_MS = MINUTE
 
-/** The first position of the store at which it was that late, found by halving: there is no index by time, and none is needed. */
+/** The first position of the store's chain at or after that time, by binary search: there is no index by time. */
 async function positionAt(tx: Db, storeId: string, moment: Date): Promise<string> {
   const found = await tx.one<{ seq: string }>(sql`
     with recursive search(low, high) as (
@@ -130,14 +135,14 @@ async function positionAt(tx: Db, storeId: string, moment: Date): Promise<string
   return found?.seq ?? '0'
 }
 
-/** On, and with room for more. */
-async function mustTake(tx: Db, place: Place) {
-  const webhook = await findWebhook(tx, place)
+/** The webhook, which must be enabled and have room for more deliveries. */
+async function requireDeliverable(tx: Db, ref: WebhookRef) {
+  const webhook = await findWebhook(tx, ref)
   if (!webhook.enabled) fail('webhook_disabled')
   const full = await tx.one(sql`
     select
       from webhook_deliveries
-     where webhook_id = ${place.webhookId}
+     where webhook_id = ${ref.webhookId}
        and status = 'PENDING'
     offset ${MAX_PENDING - 1}
      limit 1`)
@@ -148,16 +153,16 @@ async function mustTake(tx: Db, place: Place) {
   return webhook
 }
 
-async function addDelivery(tx: Db, place: Place, event: { id: string; type: string }, cause: Cause) {
-  const row = newDelivery(place, event, cause)
+async function addDelivery(tx: Db, ref: WebhookRef, event: { id: string; type: string }, cause: Cause) {
+  const row = newDelivery(ref, event, cause)
   await addDeliveries(tx, [row])
   return row
 }
 
-function newDelivery(place: Place, event: { id: string; type: string }, cause: Cause): DeliveryRow {
+function newDelivery(ref: WebhookRef, event: { id: string; type: string }, cause: Cause): DeliveryRow {
   const at = now()
   return {
-    webhook_id: place.webhookId,
+    webhook_id: ref.webhookId,
     id: newId('dlv'),
     event_id: event.id,
     type: event.type,
@@ -198,7 +203,62 @@ export async function addDeliveries(tx: Db, rows: NewDelivery[]): Promise<void> 
                        created_at timestamptz)`)
 }
 
-function made(place: Place, row: DeliveryRow): Answer<Delivery> {
-  const location = `/v1/user/store/${place.storeId}/webhooks/${place.webhookId}/deliveries/${row.id}`
+function created(ref: WebhookRef, row: DeliveryRow): Answer<Delivery> {
+  const location = `/v1/user/store/${ref.storeId}/webhooks/${ref.webhookId}/deliveries/${row.id}`
   return { body: showDelivery(row), resource: { id: row.id, location } }
+}
+
+// ---- retention --------------------------------------------------------------------------------------------------------
+
+const KEPT_MS = 30 * DAY
+const SWEPT_AT_ONCE = 5_000
+const MAX_SWEEPS = 200
+
+/** Deletes deliveries that are older than 30 days or whose webhook was deleted; up to a million in one call. */
+export async function sweepDeliveries(db: Db): Promise<void> {
+  for (const sweep of [sweepPast, sweepOrphans])
+    for (let n = 0; n < MAX_SWEEPS && (await sweep(db)).length === SWEPT_AT_ONCE; n++);
+}
+
+function sweepPast(db: Db): Promise<object[]> {
+  return db.query(sql`
+    delete from webhook_deliveries
+     where ctid = any(array(
+             select ctid
+               from webhook_deliveries
+              where created_at < ${ago(KEPT_MS)}
+              limit ${SWEPT_AT_ONCE}
+           ))
+ returning 1`)
+}
+
+function sweepOrphans(db: Db): Promise<object[]> {
+  return db.query(sql`
+    with recursive pending(webhook_id) as (
+      (select webhook_id from webhook_deliveries order by webhook_id limit 1)
+       union all
+      select (
+               select delivery.webhook_id
+                 from webhook_deliveries delivery
+                where delivery.webhook_id > pending.webhook_id
+                order by delivery.webhook_id
+                limit 1
+             )
+        from pending
+       where pending.webhook_id is not null
+    )
+    delete from webhook_deliveries
+     where ctid = any(array(
+             select delivery.row_id
+               from pending
+              cross join lateral (
+                      select ctid as row_id
+                        from webhook_deliveries
+                       where webhook_id = pending.webhook_id
+                         and not exists (select 1 from webhooks where webhooks.id = pending.webhook_id)
+                       limit ${SWEPT_AT_ONCE}
+                    ) as delivery
+              limit ${SWEPT_AT_ONCE}
+           ))
+ returning 1`)
 }

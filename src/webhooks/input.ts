@@ -1,40 +1,40 @@
-// What no schema can say about a webhook: its URL leads to the public internet, and its types are types of events.
+// What the schema of a webhook cannot check: its URL leads to the public internet, and its types are types of events.
 
 import { DAY } from '../core/clock.ts'
 import type { Fault } from '../core/errors.ts'
 import { TYPES_IN_STORES } from '../events/schema.ts'
 import type { Instance } from '../instance.ts'
 import { parseDateTime } from '../schema/fields.ts'
-import { readWebhookUrl } from './guard.ts'
 import type { NewWebhook, WebhookChanges } from './schema.ts'
+import { parseWebhookUrl } from './url-guard.ts'
 
-export type WantedWebhook = { url: string; types: string[]; description: string | null }
-export type WebhookWish = Partial<WantedWebhook> & { enabled?: boolean }
+export type WebhookSpec = { url: string; types: string[]; description: string | null }
+export type WebhookPatch = Partial<WebhookSpec> & { enabled?: boolean }
 
-export function readNewWebhook(body: Partial<NewWebhook>, instance: Instance, faults: Fault[]): WantedWebhook {
+export function parseNewWebhook(body: Partial<NewWebhook>, instance: Instance, faults: Fault[]): WebhookSpec {
   const { url, types = [], description = null } = body
   return {
-    url: url === undefined ? '' : readWebhookUrl(url, instance.webhooks.allowPrivate, faults),
+    url: url === undefined ? '' : parseWebhookUrl(url, instance.webhooks.allowPrivate, faults),
     types: parseTypes(types, faults),
     description,
   }
 }
 
-export function readWebhookChanges(body: WebhookChanges, instance: Instance, faults: Fault[]): WebhookWish {
+export function parseWebhookChanges(body: WebhookChanges, instance: Instance, faults: Fault[]): WebhookPatch {
   const { url, types, description, enabled } = body
   return {
-    ...(url === undefined ? {} : { url: readWebhookUrl(url, instance.webhooks.allowPrivate, faults) }),
+    ...(url === undefined ? {} : { url: parseWebhookUrl(url, instance.webhooks.allowPrivate, faults) }),
     ...(types === undefined ? {} : { types: parseTypes(types, faults) }),
     ...(description === undefined ? {} : { description }),
     ...(enabled === undefined ? {} : { enabled }),
   }
 }
 
-const KNOWN = new Set(['*', ...TYPES_IN_STORES.flatMap((type) => [type, type.replace(/\..*/, '.*')])])
+const KNOWN_TYPES = new Set(['*', ...TYPES_IN_STORES.flatMap((type) => [type, type.replace(/\..*/, '.*')])])
 
 function parseTypes(types: string[], faults: Fault[]): string[] {
   types.forEach((type, i) => {
-    if (!KNOWN.has(type))
+    if (!KNOWN_TYPES.has(type))
       faults.push({
         pointer: `#/types/${i}`,
         code: 'unknown_type',
@@ -48,7 +48,7 @@ function parseTypes(types: string[], faults: Fault[]): string[] {
 export type Span = { from: Date; to: Date }
 const MAX_SPAN_MS = 31 * DAY
 
-export function readSpan(body: { from?: string; to?: string }, _here: Instance, faults: Fault[]): Span {
+export function parseSpan(body: { from?: string; to?: string }, _here: Instance, faults: Fault[]): Span {
   const [from, to] = [body.from, body.to].map((text) => (text && parseDateTime(text)) || new Date(0)) as [Date, Date]
   if (body.from !== undefined && body.to !== undefined) {
     if (from >= to) faults.push({ pointer: '#/from', code: 'not_before', detail: 'This must lie before "to".' })

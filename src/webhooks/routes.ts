@@ -5,7 +5,7 @@ import { type Route, route } from '../core/route.ts'
 import { OneOf } from '../schema/fields.ts'
 import { Type } from '../schema/type.ts'
 import { listDeliveries, readDelivery, redeliver, redeliverSpan, sendTest } from './deliveries.ts'
-import { readNewWebhook, readSpan, readWebhookChanges } from './input.ts'
+import { parseNewWebhook, parseSpan, parseWebhookChanges } from './input.ts'
 import {
   DELIVERY_STATUSES,
   Deliveries,
@@ -35,7 +35,7 @@ export const webhookRoutes: Route[] = [
       description:
         'From now on what happens in the store is sent to the URL, signed as Standard Webhooks says. The answer carries the `secret` to check signatures with: it is shown once, here, and never again. Should the answer be lost on its way, send the same request with the same `Idempotency-Key` within the hour.',
       body: NewWebhook,
-      parse: readNewWebhook,
+      parse: parseNewWebhook,
       returns: [201, WebhookWithSecret],
       etag: true,
       errors: ['limit_exceeded', 'secret_no_longer_available'],
@@ -82,7 +82,7 @@ export const webhookRoutes: Route[] = [
       description:
         'What is left out stays as it is. `"enabled": false` stops it: what happens meanwhile is not collected, and what was waiting waits. `"enabled": true` sets it going again, also after we have switched it off.',
       body: WebhookChanges,
-      parse: readWebhookChanges,
+      parse: parseWebhookChanges,
       returns: [200, Webhook],
       etag: true,
       errors: ['webhook_not_found', 'precondition_failed'],
@@ -151,7 +151,7 @@ export const webhookRoutes: Route[] = [
       description:
         'Everything that happened between `from` and `to`, 31 days at most, and is of a type the webhook listens to, whether or not it was sent before; each under the `webhook-id` it always had. What happened in the last five seconds may be missing. At most 1,000 events at once: while `nextFrom` is not `null`, ask again from there.',
       body: Redelivery,
-      parse: readSpan,
+      parse: parseSpan,
       returns: [200, Redelivered],
       errors: ['webhook_not_found', 'webhook_disabled', 'limit_exceeded'],
       access: 'unchanged',

@@ -3,7 +3,7 @@
 import type { Static } from 'typebox'
 import { pageOf } from '../core/pagination.ts'
 import { Event } from '../events/schema.ts'
-import { Line, Moment, Nullable, OneOf } from '../schema/fields.ts'
+import { DateTime, Line, Nullable, OneOf } from '../schema/fields.ts'
 import { Type } from '../schema/type.ts'
 
 const closed = { additionalProperties: false }
@@ -14,8 +14,8 @@ export type DeliveryStatus = (typeof DELIVERY_STATUSES)[number]
 const CAUSES = ['EVENT', 'TEST', 'REDELIVERY'] as const
 export type Cause = (typeof CAUSES)[number]
 
-/** What a caller may say about a webhook. */
-const given = {
+/** The fields that a caller sets. */
+const input = {
   url: Type.String({
     maxLength: 2048,
     description: 'Where messages are sent. `https:`, on the public internet.',
@@ -36,20 +36,20 @@ export const Webhook = Type.Object(
   {
     id: Type.String({ examples: ['wh_01k9wz3v5e8tvs8v4m8m3v5yqd'] }),
     storeId: Type.String(),
-    ...given,
+    ...input,
     enabled: Type.Boolean(),
-    disabledAt: Nullable(Moment),
+    disabledAt: Nullable(DateTime()),
     disabledReason: Nullable(
       OneOf(DISABLED_REASONS, {
         description: '`REQUESTED` by a caller; `GONE`: it answered 410; `FAILING`: nothing got through for 5 days.',
       }),
     ),
-    failingSince: Nullable(Type.String({ ...Moment, description: 'Since when every try has failed.' })),
-    createdAt: Moment,
+    failingSince: Nullable(DateTime({ description: 'Since when every try has failed.' })),
+    createdAt: DateTime(),
     createdBy: Type.Object({ kind: OneOf(['user', 'key', 'service', 'system']), id: Type.String() }, closed),
-    updatedAt: Moment,
+    updatedAt: DateTime(),
     rotation: Nullable(
-      Type.Object({ previousExpiresAt: Moment }, { ...closed, description: 'While the secret before signs too.' }),
+      Type.Object({ previousExpiresAt: DateTime() }, { ...closed, description: 'While the secret before signs too.' }),
     ),
   },
   { title: 'Webhook', ...closed },
@@ -69,12 +69,12 @@ export const WebhookWithSecret = Type.Object(
 )
 
 export const NewWebhook = Type.Object(
-  { url: given.url, types: given.types, description: Type.Optional(given.description) },
+  { url: input.url, types: input.types, description: Type.Optional(input.description) },
   { title: 'NewWebhook', ...closed },
 )
 export type NewWebhook = Static<typeof NewWebhook>
 
-export const WebhookChanges = Type.Partial(Type.Object({ ...given, enabled: Type.Boolean() }), {
+export const WebhookChanges = Type.Partial(Type.Object({ ...input, enabled: Type.Boolean() }), {
   title: 'WebhookChanges',
   ...closed,
 })
@@ -94,7 +94,7 @@ export const WebhookRotation = Type.Object(
   { title: 'WebhookRotation', ...closed },
 )
 
-/** What is sent: the event, without where its actor came from and what they showed. */
+/** The message that is sent: the event, without its actor's address and credential. */
 const event = Event.properties
 export const WebhookMessage = Type.Object(
   {
@@ -129,9 +129,9 @@ export const Delivery = Type.Object(
       }),
     ),
     durationMs: Nullable(Type.Integer({ description: 'How long the last try took.' })),
-    createdAt: Moment,
-    lastAttemptAt: Nullable(Moment),
-    nextAttemptAt: Nullable(Moment),
+    createdAt: DateTime(),
+    lastAttemptAt: Nullable(DateTime()),
+    nextAttemptAt: Nullable(DateTime()),
   },
   { title: 'Delivery', ...closed },
 )
@@ -139,16 +139,14 @@ export type Delivery = Static<typeof Delivery>
 export const Deliveries = pageOf(Delivery, 'Deliveries')
 
 export const Redelivery = Type.Object(
-  { from: Moment, to: Moment },
+  { from: DateTime(), to: DateTime() },
   { title: 'Redelivery', ...closed, description: 'Events that happened at `from` or later, and before `to`.' },
 )
 
 export const Redelivered = Type.Object(
   {
     deliveries: Type.Integer({ description: 'How many events are being sent again.' }),
-    nextFrom: Nullable(
-      Type.String({ ...Moment, description: 'There is more: ask again from here. `null` when that was all.' }),
-    ),
+    nextFrom: Nullable(DateTime({ description: 'There is more: ask again from here. `null` when that was all.' })),
   },
   { title: 'Redelivered', ...closed },
 )

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 import { ServerKeys } from '../crypto/keyring.ts'
-import { nextTry } from './schedule.ts'
+import { nextTry } from './retry-schedule.ts'
 import { mintSecret, openSecret, signedHeaders } from './signature.ts'
 
 test('38. the published example of Standard Webhooks', () => {

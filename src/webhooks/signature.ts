@@ -17,13 +17,13 @@ export function mintSecret(keyring: Keyring, webhookId: string): { secret: Secre
   return { secret: new Secret(PREFIX + bytes.toString('base64')), kept: sealSecret(keyring, webhookId, bytes) }
 }
 
-/** The bytes to sign with, or null when the server secret they were sealed under is not here any more. */
+/** The bytes to sign with, or null when the server secret they were sealed under is no longer configured. */
 export function openSecret(keyring: Keyring, webhookId: string, { sealed, kid }: SealedSecret): Buffer | null {
   const keys = keysById(keyring, kid)
   try {
     return keys && unseal(keys.hmac('webhook-secret', webhookId), sealed, webhookId)
   } catch {
-    // Damaged: of one webhook, and no trouble of any other.
+    // Damaged. Only this webhook is affected.
     return null
   }
 }

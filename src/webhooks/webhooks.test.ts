@@ -7,9 +7,9 @@ import { type Received, receiver } from '../../tests/webhook-receiver.ts'
 import { DAY, HOUR, MINUTE, SECOND, travel } from '../core/clock.ts'
 import { newId } from '../core/ids.ts'
 import { validate as faultsOf } from '../schema/validate.ts'
-import { sweepDeliveries } from './queue.ts'
+import { sweepDeliveries } from './deliveries.ts'
 import { WebhookMessage } from './schema.ts'
-import { disableWebhook } from './webhooks.ts'
+import { disableAfterFailure } from './webhooks.ts'
 
 const OPEN = { WEBHOOK_ALLOW_PRIVATE: 'on' }
 const RFC_3339 = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/
@@ -478,10 +478,10 @@ test('an endpoint that fails for five days is switched off; one that works again
 
 test('a failure that was under way when all was well again switches nothing off', async () => {
   const { api, as, path, service, webhook, sql } = await listening()
-  await disableWebhook(service.db, webhook.id, 1, 'FAILING')
+  await disableAfterFailure(service.db, webhook.id, 1, 'FAILING')
   expect((await api.get(path, { as })).body.enabled).toBe(true)
   await sql(`update webhooks set failing_since = now() - interval '6 days'`)
-  await disableWebhook(service.db, webhook.id, 1, 'FAILING')
+  await disableAfterFailure(service.db, webhook.id, 1, 'FAILING')
   expect((await api.get(path, { as })).body).toMatchObject({ enabled: false, disabledReason: 'FAILING' })
 })
 

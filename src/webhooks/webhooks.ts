@@ -1,25 +1,25 @@
-// Webhooks: made, listed, changed, given a new secret, taken away. What they are told, and how, is in dispatch.ts.
+// Webhooks: created, listed, changed, rotated, deleted, disabled. How messages are sent to them is in dispatcher.ts.
 
 import { lockStoreAndRecheck } from '../auth/recheck.ts'
 import { creatorOf, type Manager } from '../core/caller.ts'
-import { addMs, now, SECOND } from '../core/clock.ts'
+import { addMs, ago, now, SECOND } from '../core/clock.ts'
 import { type Fault, fail, failInput } from '../core/errors.ts'
 import { checkIfMatch, etagOf } from '../core/etag.ts'
 import { newId } from '../core/ids.ts'
-import { type Page, type PageParams, pageWindow, toPage } from '../core/pagination.ts'
+import { listPage, type Page, type PageParams } from '../core/pagination.ts'
 import type { Answer, Idempotency } from '../core/route.ts'
 import type { Db } from '../db/db.ts'
-import { sql } from '../db/sql.ts'
-import { newEvent, SYSTEM, writeEvents } from '../events/write.ts'
+import { type Sql, sql } from '../db/sql.ts'
+import { type Actor, type EventRow, newEvent, SYSTEM, writeEvents } from '../events/write.ts'
 import { destroyReplayableSecrets, storeResponse } from '../idempotency/idempotency.ts'
 import type { Instance } from '../instance.ts'
-import { checkHost } from './guard.ts'
-import type { WantedWebhook, WebhookWish } from './input.ts'
-import { FAILING_MS } from './schedule.ts'
+import type { WebhookPatch, WebhookSpec } from './input.ts'
+import { FAILING_MS } from './retry-schedule.ts'
 import { showWebhook, type Webhook, type WebhookRow } from './schema.ts'
 import { mintSecret } from './signature.ts'
+import { checkHost } from './url-guard.ts'
 
-export type Place = { storeId: string; webhookId: string }
+export type WebhookRef = { storeId: string; webhookId: string }
 
 const MAX_WEBHOOKS = 20
 
@@ -34,11 +34,11 @@ export async function createWebhook(
   instance: Instance,
   caller: Manager,
   storeId: string,
-  wanted: WantedWebhook,
+  wanted: WebhookSpec,
   retry: Idempotency | null,
 ): Promise<Answer<Webhook & { secret: string }>> {
-  // DNS may take its time, and nobody's lock waits for it.
-  await refuseInnerHost(instance, wanted.url)
+  // Before the transaction: DNS may be slow, and no lock is held meanwhile.
+  await refusePrivateHost(instance, wanted.url)
   return db.transaction(async (tx) => {
     await retry?.claim(tx)
     await lockStoreAndRecheck(tx, caller, storeId)
@@ -51,20 +51,20 @@ export async function createWebhook(
               updated_at)
       values (${row.id}, ${storeId}, ${row.url}, ${row.types}, ${row.description}, ${kept.sealed}, ${kept.kid},
               ${row.created_by_kind}, ${row.created_by_id}, ${row.created_at}, ${row.updated_at})`)
-    await writeEvents(tx, [newEvent(caller, storeId, 'webhook.created', row.id, told(row))])
+    await writeEvents(tx, [newEvent(caller, storeId, 'webhook.created', row.id, shownInEvents(row))])
     const answer = withSecret(row, secret.reveal())
     if (retry) await storeResponse(tx, retry.toStoredResponse(answer))
     return answer
   })
 }
 
-async function refuseInnerHost(instance: Instance, url: string): Promise<void> {
+async function refusePrivateHost(instance: Instance, url: string): Promise<void> {
   const faults: Fault[] = []
   await checkHost(instance.webhooks.resolve, url, instance.webhooks.allowPrivate, faults)
   if (faults.length > 0) failInput(faults)
 }
 
-/** Under the store's lock, so that two cannot both take the last place. */
+/** Under the store's lock, so that two cannot both take the last ref. */
 async function checkRoom(tx: Db, storeId: string): Promise<void> {
   const held = await tx.query(sql`select id from webhooks where store_id = ${storeId}`)
   if (held.length >= MAX_WEBHOOKS)
@@ -73,7 +73,7 @@ async function checkRoom(tx: Db, storeId: string): Promise<void> {
     })
 }
 
-function newRow(caller: Manager, storeId: string, wanted: WantedWebhook): WebhookRow {
+function newRow(caller: Manager, storeId: string, wanted: WebhookSpec): WebhookRow {
   const by = creatorOf(caller)
   const at = now()
   return {
@@ -101,8 +101,8 @@ function withSecret(row: WebhookRow, secret: string): Answer<Webhook & { secret:
   }
 }
 
-/** Of the URL an event tells the host only: people put secrets into paths and queries. */
-function told(row: Pick<WebhookRow, 'url' | 'types' | 'description'>) {
+/** Of the URL only the host: people put secrets into paths and queries. */
+function shownInEvents(row: Pick<WebhookRow, 'url' | 'types' | 'description'>) {
   return { host: new URL(row.url).host, types: row.types, description: row.description }
 }
 
@@ -114,31 +114,36 @@ export async function listWebhooks(
   storeId: string,
   query: PageParams,
 ): Promise<Page<Webhook>> {
-  const list = ['webhooks', storeId]
-  const window = pageWindow(instance.keyring, list, query)
   const at = now()
-  const rows = await db.query<WebhookRow>(sql`
-    select ${columns}
-      from webhooks
-     where store_id = ${storeId}
-       and id < ${window.after}
-     order by id desc
-     limit ${window.limit + 1}`)
   const show = (row: WebhookRow) => showWebhook(row, at)
-  return toPage(instance.keyring, list, window, rows, (row) => row.id, show)
+  return listPage({
+    keyring: instance.keyring,
+    list: ['webhooks', storeId],
+    query,
+    read: ({ after, take }) =>
+      db.query<WebhookRow>(sql`
+        select ${columns}
+          from webhooks
+         where store_id = ${storeId}
+           and id < ${after}
+         order by id desc
+         limit ${take}`),
+    positionOf: (row) => row.id,
+    show,
+  })
 }
 
-export async function readWebhook(db: Db, place: Place): Promise<Answer<Webhook>> {
-  const row = await findWebhook(db, place)
+export async function readWebhook(db: Db, ref: WebhookRef): Promise<Answer<Webhook>> {
+  const row = await findWebhook(db, ref)
   return { body: showWebhook(row, now()), etag: etagOf(row.revision) }
 }
 
-export async function findWebhook(db: Db, place: Place): Promise<WebhookRow> {
+export async function findWebhook(db: Db, ref: WebhookRef): Promise<WebhookRow> {
   const row = await db.one<WebhookRow>(sql`
     select ${columns}
       from webhooks
-     where id = ${place.webhookId}
-       and store_id = ${place.storeId}`)
+     where id = ${ref.webhookId}
+       and store_id = ${ref.storeId}`)
   return row ?? fail('webhook_not_found')
 }
 
@@ -148,72 +153,73 @@ export async function changeWebhook(
   db: Db,
   instance: Instance,
   caller: Manager,
-  place: Place,
-  changes: WebhookWish,
+  ref: WebhookRef,
+  changes: WebhookPatch,
   ifMatch: string | null,
 ): Promise<Answer<Webhook>> {
-  if (changes.url !== undefined) await refuseInnerHost(instance, changes.url)
+  if (changes.url !== undefined) await refusePrivateHost(instance, changes.url)
   return db.transaction(async (tx) => {
-    await lockStoreAndRecheck(tx, caller, place.storeId)
-    const before = await lockWebhook(tx, place)
+    await lockStoreAndRecheck(tx, caller, ref.storeId)
+    const before = await lockWebhook(tx, ref)
     checkIfMatch(ifMatch, before.revision)
     const after = { ...before, ...changes }
     const changed = CHANGEABLE.filter((name) => JSON.stringify(before[name]) !== JSON.stringify(after[name]))
     if (changed.length === 0) return { body: showWebhook(before, now()), etag: etagOf(before.revision) }
-    after.revision += 1
-    after.updated_at = now()
-    if (changed.includes('enabled')) Object.assign(after, switched(after.enabled, after.updated_at))
-    await tx.query(sql`
-      update webhooks
-         set url = ${after.url}, types = ${after.types}, description = ${after.description}, enabled = ${after.enabled},
-             disabled_at = ${after.disabled_at}, disabled_reason = ${after.disabled_reason},
-             failing_since = ${after.failing_since}, revision = ${after.revision}, updated_at = ${after.updated_at}
-       where id = ${place.webhookId}`)
-    const off = changed.includes('enabled') && !after.enabled
-    await writeEvents(tx, [
-      newEvent(caller, place.storeId, 'webhook.updated', place.webhookId, {
-        from: { ...told(before), enabled: before.enabled },
-        to: { ...told(after), enabled: after.enabled },
-        ...(changed.includes('url') ? { urlChanged: true } : {}),
-      }),
-      ...(off ? [newEvent(caller, place.storeId, 'webhook.disabled', place.webhookId, { reason: 'REQUESTED' })] : []),
-    ])
-    return { body: showWebhook(after, after.updated_at), etag: etagOf(after.revision) }
+    const fields = sql`url = ${after.url}, types = ${after.types}, description = ${after.description}`
+    const updated = newEvent(caller, ref.storeId, 'webhook.updated', ref.webhookId, {
+      from: { ...shownInEvents(before), enabled: before.enabled },
+      to: { ...shownInEvents(after), enabled: after.enabled },
+      ...(changed.includes('url') ? { urlChanged: true } : {}),
+    })
+    const isSwitchedOff = before.enabled && !after.enabled
+    const rows = isSwitchedOff
+      ? await disableWebhooks(tx, caller, sql`id = ${ref.webhookId}`, 'REQUESTED', { fields, events: [updated] })
+      : await updateWebhook(tx, ref, fields, after.enabled, updated)
+    const [row] = rows as [WebhookRow] // it is locked, so it is there
+    return { body: showWebhook(row, row.updated_at), etag: etagOf(row.revision) }
   })
 }
 
 const CHANGEABLE = ['url', 'types', 'description', 'enabled'] as const
 
-/** Whoever is switched on again begins with a clean sheet. */
-function switched(on: boolean, at: Date): Partial<WebhookRow> {
-  return on
-    ? { disabled_at: null, disabled_reason: null, failing_since: null }
-    : { disabled_at: at, disabled_reason: 'REQUESTED' }
+/** A webhook that is switched on again starts without its failures. */
+async function updateWebhook(tx: Db, ref: WebhookRef, fields: Sql, enabled: boolean, event: EventRow) {
+  const rows = await tx.query<WebhookRow>(sql`
+    update webhooks
+       set ${fields}, enabled = ${enabled},
+           disabled_at = case when enabled = ${enabled} then disabled_at end,
+           disabled_reason = case when enabled = ${enabled} then disabled_reason end,
+           failing_since = case when enabled = ${enabled} then failing_since end,
+           revision = revision + 1, updated_at = ${now()}
+     where id = ${ref.webhookId}
+ returning ${columns}`)
+  await writeEvents(tx, [event])
+  return rows
 }
 
-async function lockWebhook(tx: Db, place: Place): Promise<WebhookRow> {
+async function lockWebhook(tx: Db, ref: WebhookRef): Promise<WebhookRow> {
   const row = await tx.one<WebhookRow>(sql`
     select ${columns}
       from webhooks
-     where id = ${place.webhookId}
-       and store_id = ${place.storeId}
+     where id = ${ref.webhookId}
+       and store_id = ${ref.storeId}
        for no key update`)
   return row ?? fail('webhook_not_found')
 }
 
 // ---- rotate -----------------------------------------------------------------------------------------------------------
 
-/** A new secret. The one before signs too until the grace ends; one that is older still ends now, so there are two at most. */
+/** A new secret. The previous one signs too until its grace period ends; an older one ends now, so there are at most two. */
 export async function rotateWebhook(
   tx: Db,
   instance: Instance,
   caller: Manager,
-  place: Place,
+  ref: WebhookRef,
   gracePeriodSeconds: number,
 ): Promise<Answer<Webhook & { secret: string }>> {
-  const before = await lockWebhook(tx, place)
+  const before = await lockWebhook(tx, ref)
   const at = now()
-  const { secret, kept } = mintSecret(instance.keyring, place.webhookId)
+  const { secret, kept } = mintSecret(instance.keyring, ref.webhookId)
   const end = gracePeriodSeconds > 0 ? addMs(at, gracePeriodSeconds * SECOND) : null
   const after = { ...before, previous_expires_at: end, revision: before.revision + 1, updated_at: at }
   await tx.query(sql`
@@ -225,45 +231,66 @@ export async function rotateWebhook(
            secret_kid = ${kept.kid},
            revision = ${after.revision},
            updated_at = ${at}
-     where id = ${place.webhookId}`)
-  await destroyReplayableSecrets(tx, [place.webhookId])
+     where id = ${ref.webhookId}`)
+  await destroyReplayableSecrets(tx, [ref.webhookId])
   await writeEvents(tx, [
-    newEvent(caller, place.storeId, 'webhook.rotated', place.webhookId, { gracePeriodSeconds, previousExpiresAt: end }),
+    newEvent(caller, ref.storeId, 'webhook.rotated', ref.webhookId, { gracePeriodSeconds, previousExpiresAt: end }),
   ])
   return withSecret(after, secret.reveal())
 }
 
 // ---- delete -----------------------------------------------------------------------------------------------------------
 
-export async function deleteWebhook(tx: Db, caller: Manager, place: Place, ifMatch: string | null): Promise<void> {
-  const row = await lockWebhook(tx, place)
+export async function deleteWebhook(tx: Db, caller: Manager, ref: WebhookRef, ifMatch: string | null): Promise<void> {
+  const row = await lockWebhook(tx, ref)
   checkIfMatch(ifMatch, row.revision)
-  await tx.query(sql`delete from webhooks where id = ${place.webhookId}`)
-  await destroyReplayableSecrets(tx, [place.webhookId])
-  await writeEvents(tx, [newEvent(caller, place.storeId, 'webhook.deleted', place.webhookId, told(row))])
+  await tx.query(sql`delete from webhooks where id = ${ref.webhookId}`)
+  await destroyReplayableSecrets(tx, [ref.webhookId])
+  await writeEvents(tx, [newEvent(caller, ref.storeId, 'webhook.deleted', ref.webhookId, shownInEvents(row))])
 }
 
-// ---- when the other side has had enough -------------------------------------------------------------------------------
+// ---- disable ----------------------------------------------------------------------------------------------------------
 
-/** Unless it was changed since it was asked, or all has been well meanwhile. */
-export async function disableWebhook(
+type DisabledReason = NonNullable<WebhookRow['disabled_reason']>
+
+/**
+ * Switches off those of the webhooks that are on: the one way in which this happens. `fields` are changed in the same
+ * statement, and `events`, of what else changed, come before those of the switching off. The webhooks that are switched
+ * off are not sent any of these events.
+ */
+export async function disableWebhooks(
+  tx: Db,
+  actor: Actor,
+  which: Sql,
+  reason: DisabledReason,
+  { fields, events = [] }: { fields?: Sql; events?: EventRow[] } = {},
+): Promise<WebhookRow[]> {
+  const at = now()
+  const rows = await tx.query<WebhookRow>(sql`
+    update webhooks
+       set ${fields ? sql`${fields},` : sql``} enabled = false, disabled_at = ${at}, disabled_reason = ${reason},
+           revision = revision + 1, updated_at = ${at}
+     where enabled
+       and ${which}
+ returning ${columns}`)
+  const disabled = rows.map(({ id, store_id, failing_since }) => {
+    const data = reason === 'REQUESTED' ? { reason } : { reason, failingSince: failing_since }
+    return newEvent(actor, store_id, 'webhook.disabled', id, data)
+  })
+  await writeEvents(tx, [...events, ...disabled])
+  return rows
+}
+
+/** Unless the webhook was changed since the request that failed, or a message has arrived meanwhile. */
+export async function disableAfterFailure(
   db: Db,
   webhookId: string,
   revision: number,
   reason: 'GONE' | 'FAILING',
 ): Promise<void> {
-  await db.transaction(async (tx) => {
-    const at = now()
-    const row = await tx.one<{ store_id: string; failing_since: Date | null }>(sql`
-      update webhooks
-         set enabled = false, disabled_at = ${at}, disabled_reason = ${reason}, revision = revision + 1, updated_at = ${at}
-       where id = ${webhookId}
-         and enabled
-         and revision = ${revision}
-         and (${reason === 'GONE'} or failing_since <= ${addMs(at, -FAILING_MS)})
-   returning store_id, failing_since`)
-    if (!row) return
-    const data = { reason, failingSince: row.failing_since }
-    await writeEvents(tx, [newEvent(SYSTEM, row.store_id, 'webhook.disabled', webhookId, data)])
-  })
+  const which = sql`
+    id = ${webhookId}
+       and revision = ${revision}
+       and (${reason === 'GONE'} or failing_since <= ${ago(FAILING_MS)})`
+  await db.transaction((tx) => disableWebhooks(tx, SYSTEM, which, reason))
 }

@@ -2,7 +2,7 @@ import { expect, onTestFinished, test } from 'vitest'
 import { shop } from '../../tests/shop.ts'
 import { travel } from '../core/clock.ts'
 import { connect } from '../db/pool.ts'
-import { letGo, takeDue } from './queue.ts'
+import { leaseDue, releaseLeases } from './outbox.ts'
 
 /** Three webhooks with five messages each, and nobody who sends them. */
 async function waiting() {
@@ -30,29 +30,29 @@ const named = (messages: { webhook_id: string; id: string }[]) =>
 test('of each webhook as many as there is room for, the longest due first, and none twice', async () => {
   const { db } = await waiting()
   const taking = { roomFor: { wh_a: 0, wh_b: 3 }, otherwise: 1, after: '', most: 100 }
-  expect(named(await takeDue(db, taking))).toEqual(['wh_b dlv_3', 'wh_b dlv_4', 'wh_b dlv_5', 'wh_c dlv_5'])
-  expect(named(await takeDue(db, taking))).toEqual(['wh_b dlv_1', 'wh_b dlv_2', 'wh_c dlv_4'])
+  expect(named(await leaseDue(db, taking))).toEqual(['wh_b dlv_3', 'wh_b dlv_4', 'wh_b dlv_5', 'wh_c dlv_5'])
+  expect(named(await leaseDue(db, taking))).toEqual(['wh_b dlv_1', 'wh_b dlv_2', 'wh_c dlv_4'])
 })
 
 test('a round that was full goes on behind the last webhook it came to', async () => {
   const { db } = await waiting()
   const taking = { roomFor: {}, otherwise: 2, most: 3 }
-  expect(named(await takeDue(db, { ...taking, after: '' }))).toEqual(['wh_a dlv_4', 'wh_a dlv_5', 'wh_b dlv_5'])
-  expect(named(await takeDue(db, { ...taking, after: 'wh_b' }))).toEqual(['wh_c dlv_4', 'wh_c dlv_5'])
+  expect(named(await leaseDue(db, { ...taking, after: '' }))).toEqual(['wh_a dlv_4', 'wh_a dlv_5', 'wh_b dlv_5'])
+  expect(named(await leaseDue(db, { ...taking, after: 'wh_b' }))).toEqual(['wh_c dlv_4', 'wh_c dlv_5'])
 })
 
 test('what is let go is due at once, unless it is over', async () => {
   const { db, sql } = await waiting()
   const taking = { roomFor: { wh_a: 5 }, otherwise: 0, after: '', most: 100 }
-  const taken = await takeDue(db, taking)
+  const taken = await leaseDue(db, taking)
   expect(taken).toHaveLength(5)
   await sql(`update webhook_deliveries set status = 'DELIVERED', next_attempt_at = null where id = 'dlv_1'`)
-  await letGo(db, taken)
-  const again = await takeDue(db, taking)
+  await releaseLeases(db, taken)
+  const again = await leaseDue(db, taking)
   expect(named(again)).toEqual(['wh_a dlv_2', 'wh_a dlv_3', 'wh_a dlv_4', 'wh_a dlv_5'])
 
   // Another has them now: who had them before has nothing to let go of any more.
   travel(1)
-  await letGo(db, taken)
-  expect(await takeDue(db, taking)).toEqual([])
+  await releaseLeases(db, taken)
+  expect(await leaseDue(db, taking)).toEqual([])
 })

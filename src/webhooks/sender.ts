@@ -1,13 +1,13 @@
-// The one way out: a POST to a webhook's URL, over connections that are guarded (see guard.ts). Redirects are not
-// followed, a message has 15 seconds from beginning to end, and of the answer at most 64 KiB are read and 1 KiB is kept.
+// Sends a message: a POST to a webhook's URL, over connections to public addresses only (see url-guard.ts). Redirects are
+// not followed, a request has 15 seconds from beginning to end, and of the answer at most 64 KiB are read and 1 KiB is kept.
 
 import type { LookupFunction } from 'node:net'
 import { Agent, buildConnector, request } from 'undici'
 import type { Resolve } from '../core/dns.ts'
-import { bare, isLiteral, isPublic } from './guard.ts'
+import { isLiteral, isPublic, withoutBrackets } from './url-guard.ts'
 
 export type Reply = { status: number; body: string; retryAfter: string | null }
-const TROUBLES = [
+const DELIVERY_ERRORS = [
   'timeout',
   'forbidden_address',
   'unknown_host',
@@ -15,29 +15,29 @@ const TROUBLES = [
   'tls_failed',
   'secret_unreadable',
 ] as const
-export type Trouble = (typeof TROUBLES)[number]
+export type DeliveryError = (typeof DELIVERY_ERRORS)[number]
 
-export type Outlet = {
-  /** Null: it was broken off by us, and says nothing about the other side. */
-  post(url: string, headers: Record<string, string>, body: string): Promise<Reply | { trouble: Trouble } | null>
-  /** Breaks off whatever is under way. */
+export type Sender = {
+  /** Null when the request was broken off by `close`, which says nothing about the receiver. */
+  post(url: string, headers: Record<string, string>, body: string): Promise<Reply | { error: DeliveryError } | null>
+  /** Breaks off the requests in flight. */
   close(): Promise<void>
 }
 
-const PATIENCE_MS = 15_000
-const CONNECT_MS = 5_000
-const READ_BYTES = 64 * 1024
-const KEPT_BYTES = 1024
+const REQUEST_TIMEOUT_MS = 15_000
+const CONNECT_TIMEOUT_MS = 5_000
+const MAX_READ_BYTES = 64 * 1024
+const MAX_KEPT_BYTES = 1024
 
-class Forbidden extends Error {
+class ForbiddenAddress extends Error {
   readonly code = 'FORBIDDEN_ADDRESS'
 }
 
-export function newOutlet(resolve: Resolve, allowPrivate: boolean, patienceMs = PATIENCE_MS): Outlet {
-  const underWay = new Set<AbortController>()
+export function newSender(resolve: Resolve, allowPrivate: boolean, timeoutMs = REQUEST_TIMEOUT_MS): Sender {
+  const inFlight = new Set<AbortController>()
   let closing = false
   const agent = new Agent({
-    connect: guarded(resolve, (address) => allowPrivate || isPublic(address)),
+    connect: guardedConnector(resolve, (address) => allowPrivate || isPublic(address)),
     keepAliveTimeout: 10_000,
     maxHeaderSize: 16 * 1024,
   })
@@ -45,12 +45,12 @@ export function newOutlet(resolve: Resolve, allowPrivate: boolean, patienceMs = 
     async post(url, headers, body) {
       if (closing) return null
       const call = new AbortController()
-      underWay.add(call)
-      let late = false
-      const patience = setTimeout(() => {
-        late = true
+      inFlight.add(call)
+      let timedOut = false
+      const timer = setTimeout(() => {
+        timedOut = true
         call.abort()
-      }, patienceMs)
+      }, timeoutMs)
       try {
         const { signal } = call
         const response = await request(url, { method: 'POST', headers, body, dispatcher: agent, signal })
@@ -62,27 +62,30 @@ export function newOutlet(resolve: Resolve, allowPrivate: boolean, patienceMs = 
         }
       } catch (error) {
         if (closing) return null
-        return { trouble: late ? 'timeout' : troubleOf(error) }
+        return { error: timedOut ? 'timeout' : deliveryErrorOf(error) }
       } finally {
-        clearTimeout(patience)
-        underWay.delete(call)
+        clearTimeout(timer)
+        inFlight.delete(call)
       }
     },
     async close() {
       closing = true
-      for (const call of underWay) call.abort()
+      for (const call of inFlight) call.abort()
       await agent.destroy()
     },
   }
 }
 
-/** Node asks `lookup` about names only. So a literal is looked at before, and what was reached once more afterwards. */
-function guarded(resolve: Resolve, mayReach: (address: string) => boolean): buildConnector.connector {
+/**
+ * A connector that refuses forbidden addresses. Node calls `lookup` for names only, so a literal address is checked before
+ * it connects; and the address that was reached is checked once more.
+ */
+function guardedConnector(resolve: Resolve, mayReach: (address: string) => boolean): buildConnector.connector {
   const lookup: LookupFunction = (hostname, options, done) => {
     resolve(hostname).then(
       (addresses) => {
-        // One forbidden answer is enough: whoever mixes them means to be tried again.
-        if (!addresses.every(mayReach)) return done(new Forbidden(), '')
+        // One forbidden address among them is enough: a name that mixes both is made to be resolved again.
+        if (!addresses.every(mayReach)) return done(new ForbiddenAddress(), '')
         const wanted = addresses.map((address) => ({ address, family: address.includes(':') ? 6 : 4 }))
         const fitting = wanted.filter(({ family }) => !options.family || options.family === family)
         const [first] = fitting
@@ -92,15 +95,16 @@ function guarded(resolve: Resolve, mayReach: (address: string) => boolean): buil
       (error) => done(error, ''),
     )
   }
-  // The connector hands what it does not know itself to net.connect and tls.connect.
-  const connect = buildConnector({ lookup, timeout: CONNECT_MS } as buildConnector.BuildOptions)
+  // Options that undici's connector does not know, `lookup` among them, are passed to net.connect and tls.connect.
+  const connect = buildConnector({ lookup, timeout: CONNECT_TIMEOUT_MS } as buildConnector.BuildOptions)
   return (options, done) => {
-    if (isLiteral(options.hostname) && !mayReach(bare(options.hostname))) return done(new Forbidden(), null)
+    if (isLiteral(options.hostname) && !mayReach(withoutBrackets(options.hostname)))
+      return done(new ForbiddenAddress(), null)
     connect(options, (...[error, socket]) => {
       if (error) return done(error, null)
       if (socket.remoteAddress !== undefined && mayReach(socket.remoteAddress)) return done(null, socket)
       socket.destroy()
-      done(new Forbidden(), null)
+      done(new ForbiddenAddress(), null)
     })
   }
 }
@@ -109,15 +113,15 @@ async function readStart(stream: AsyncIterable<Buffer> & { destroy(): unknown })
   const kept: Buffer[] = []
   let read = 0
   for await (const chunk of stream) {
-    if (read < KEPT_BYTES) kept.push(chunk.subarray(0, KEPT_BYTES - read))
+    if (read < MAX_KEPT_BYTES) kept.push(chunk.subarray(0, MAX_KEPT_BYTES - read))
     read += chunk.length
-    if (read > READ_BYTES) break
+    if (read > MAX_READ_BYTES) break
   }
-  // Half a character at the end, and what no database keeps, become U+FFFD.
+  // Half a character at the end, and NUL, which PostgreSQL does not store, become U+FFFD.
   return Buffer.concat(kept).toString().replaceAll('\0', '\uFFFD')
 }
 
-function troubleOf(error: unknown): Trouble {
+function deliveryErrorOf(error: unknown): DeliveryError {
   const { code = '', cause } = error as { code?: string; cause?: { code?: string } }
   const word = `${code} ${cause?.code ?? ''}`
   if (word.includes('FORBIDDEN_ADDRESS')) return 'forbidden_address'

@@ -4,8 +4,8 @@ import { expect, onTestFinished, test } from 'vitest'
 import { NEW_KEY, shop } from '../../tests/shop.ts'
 import { receiver } from '../../tests/webhook-receiver.ts'
 import type { Resolve } from '../core/dns.ts'
-import { isPublic } from './guard.ts'
-import { newOutlet } from './outlet.ts'
+import { newSender } from './sender.ts'
+import { isPublic } from './url-guard.ts'
 
 const PUBLIC = '93.184.215.14'
 /** Inner addresses, and every way there is to write them. */
@@ -176,16 +176,16 @@ test('34. the way out itself refuses inner addresses: as a literal, from DNS, an
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
   onTestFinished(() => void server.close())
   const { port } = server.address() as AddressInfo
-  const forbidden = { trouble: 'forbidden_address' }
+  const forbidden = { error: 'forbidden_address' }
 
   let looks = 0
-  const outlet = newOutlet(async () => (looks++ % 2 ? ['127.0.0.1'] : [PUBLIC, '127.0.0.1']), false)
-  onTestFinished(() => outlet.close())
+  const sender = newSender(async () => (looks++ % 2 ? ['127.0.0.1'] : [PUBLIC, '127.0.0.1']), false)
+  onTestFinished(() => sender.close())
   for (const host of ['127.0.0.1', '0x7f.1', '2130706433', '[::1]', '[::ffff:127.0.0.1]'])
-    expect(await outlet.post(`http://${host}:${port}/`, {}, '')).toEqual(forbidden)
+    expect(await sender.post(`http://${host}:${port}/`, {}, '')).toEqual(forbidden)
   expect(looks).toBe(0)
   for (let look = 0; look < 4; look++)
-    expect(await outlet.post(`http://mixed.example:${port}/`, {}, '')).toEqual(forbidden)
+    expect(await sender.post(`http://mixed.example:${port}/`, {}, '')).toEqual(forbidden)
   expect(looks).toBe(4)
   expect(heard).toEqual([])
 })
@@ -207,8 +207,8 @@ test('35. redirects are not followed, and are no success', async () => {
 })
 
 test('35. an answer without end is cut off, one that drips or never comes runs out of time', async () => {
-  const outlet = newOutlet(async () => ['127.0.0.1'], true, 500)
-  onTestFinished(() => outlet.close())
+  const sender = newSender(async () => ['127.0.0.1'], true, 500)
+  onTestFinished(() => sender.close())
   let written = 0
   const endless = await receiver((response) => {
     const chunk = Buffer.alloc(64 * 1024, 'x')
@@ -221,7 +221,7 @@ test('35. an answer without end is cut off, one that drips or never comes runs o
     }
     pipeEvents()
   })
-  expect(await outlet.post(endless.url, {}, '{}')).toEqual({ status: 200, body: 'x'.repeat(1024), retryAfter: null })
+  expect(await sender.post(endless.url, {}, '{}')).toEqual({ status: 200, body: 'x'.repeat(1024), retryAfter: null })
   expect(written).toBeLessThan(20 * 1024 * 1024)
 
   const drip = await receiver((response) => {
@@ -229,7 +229,7 @@ test('35. an answer without end is cut off, one that drips or never comes runs o
     response.on('close', () => clearInterval(timer))
   })
   const never = await receiver(() => {})
-  for (const { url } of [drip, never]) expect(await outlet.post(url, {}, '{}')).toEqual({ trouble: 'timeout' })
+  for (const { url } of [drip, never]) expect(await sender.post(url, {}, '{}')).toEqual({ error: 'timeout' })
 })
 
 test('35. an endpoint that never answers makes nobody wait but itself', async () => {
@@ -244,14 +244,14 @@ test('35. an endpoint that never answers makes nobody wait but itself', async ()
 })
 
 test('what went wrong on the way is told', async () => {
-  const outlet = newOutlet(async () => Promise.reject(Object.assign(new Error('none'), { code: 'ENOTFOUND' })), true)
-  onTestFinished(() => outlet.close())
+  const sender = newSender(async () => Promise.reject(Object.assign(new Error('none'), { code: 'ENOTFOUND' })), true)
+  onTestFinished(() => sender.close())
   const far = await receiver()
   const closed = net.createServer()
   await new Promise<void>((resolve) => closed.listen(0, '127.0.0.1', resolve))
   const { port } = closed.address() as AddressInfo
   await new Promise((resolve) => closed.close(resolve))
-  expect(await outlet.post('http://nowhere.example/', {}, '')).toEqual({ trouble: 'unknown_host' })
-  expect(await outlet.post(`http://127.0.0.1:${port}/`, {}, '')).toEqual({ trouble: 'connection_failed' })
-  expect(await outlet.post(far.url.replace('http:', 'https:'), {}, '')).toEqual({ trouble: 'tls_failed' })
+  expect(await sender.post('http://nowhere.example/', {}, '')).toEqual({ error: 'unknown_host' })
+  expect(await sender.post(`http://127.0.0.1:${port}/`, {}, '')).toEqual({ error: 'connection_failed' })
+  expect(await sender.post(far.url.replace('http:', 'https:'), {}, '')).toEqual({ error: 'tls_failed' })
 })

@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, expect, test, vi } from 'vitest'
 import { now } from '../core/clock.ts'
-import { newLanes } from './lanes.ts'
-import type { Message } from './queue.ts'
+import type { Message } from './outbox.ts'
+import { newScheduler } from './scheduler.ts'
 
 beforeEach(() => void vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout', 'performance', 'Date'] }))
 afterEach(() => void vi.useRealTimers())
@@ -10,23 +10,23 @@ afterEach(() => void vi.useRealTimers())
 function stand() {
   const begun: string[] = []
   const left: string[] = []
-  const lanes = newLanes({
-    async send(fastPath, message) {
-      begun.push(`${fastPath.id}/${message.id}`)
-      await new Promise((resolve) => setTimeout(resolve, Number(fastPath.id.split(' ')[0])))
-      fastPath.isGood = true
+  const scheduler = newScheduler({
+    async send(queue, message) {
+      begun.push(`${queue.id}/${message.id}`)
+      await new Promise((resolve) => setTimeout(resolve, Number(queue.id.split(' ')[0])))
+      queue.isGood = true
     },
-    letGo: (messages) => void left.push(...messages.map(({ webhook_id, id }) => `${webhook_id}/${id}`)),
-    mayBegin: () => true,
-    emptied: () => {},
+    release: (messages) => void left.push(...messages.map(({ webhook_id, id }) => `${webhook_id}/${id}`)),
+    mayStart: () => true,
+    onEmpty: () => {},
   })
   const put = (id: string, count: number) => {
-    const fastPath = lanes.of(id)
-    for (let n = 1; n <= count; n++) lanes.put(fastPath, { webhook_id: id, id: `${n}`, taken: now() } as Message)
-    lanes.advance(fastPath)
+    const queue = scheduler.queueOf(id)
+    for (let n = 1; n <= count; n++) scheduler.put(queue, { webhook_id: id, id: `${n}`, taken: now() } as Message)
+    scheduler.pump(queue)
   }
   const countOf = (id: string) => begun.filter((one) => one.startsWith(`${id}/`)).length
-  return { lanes, put, begun, left, countOf, pass: (ms: number) => vi.advanceTimersByTimeAsync(ms) }
+  return { scheduler, put, begun, left, countOf, pass: (ms: number) => vi.advanceTimersByTimeAsync(ms) }
 }
 
 test('one at a time until it has answered well, then four abreast', async () => {
@@ -55,7 +55,7 @@ test('a thousand that never answer are passed in a quarter of a second for each 
 })
 
 test('those that take almost two seconds wait among themselves, in turns', async () => {
-  const { lanes, put, countOf, pass } = stand()
+  const { scheduler, put, countOf, pass } = stand()
   for (let n = 0; n < 600; n++) put(`1900 ${n}`, 8)
   await pass(10_000)
   const counts = Array.from({ length: 600 }, (_, n) => countOf(`1900 ${n}`))
@@ -63,64 +63,66 @@ test('those that take almost two seconds wait among themselves, in turns', async
   expect(Math.max(...counts) - Math.min(...counts)).toBeLessThanOrEqual(4)
   put('10', 1)
   expect(countOf('10')).toBe(1)
-  expect([lanes.isQuick('10'), lanes.isQuick('1900 0')]).toEqual([true, false])
+  expect([scheduler.isFast('10'), scheduler.isFast('1900 0')]).toEqual([true, false])
 })
 
 test('who was slow is so for half a minute, and keeps little at hand', async () => {
-  const { lanes, put, left, pass } = stand()
+  const { scheduler, put, left, pass } = stand()
   put('3000', 6)
   await pass(250)
-  expect(lanes.isQuick('3000')).toBe(false)
+  expect(scheduler.isFast('3000')).toBe(false)
   await pass(1_750)
   // One waits; of the six, one is on its way.
   expect(left).toEqual(['3000/3', '3000/4', '3000/5', '3000/6'])
   await pass(4_000)
-  expect(lanes.underWay()).toBe(0)
+  expect(scheduler.inFlight()).toBe(0)
   await pass(29_999)
-  expect(lanes.isQuick('3000')).toBe(false)
+  expect(scheduler.isFast('3000')).toBe(false)
   await pass(1)
-  expect(lanes.isQuick('3000')).toBe(true)
+  expect(scheduler.isFast('3000')).toBe(true)
 })
 
 test('who wants no more is not forgotten because nothing waits', async () => {
-  const { lanes, put, begun, pass } = stand()
+  const { scheduler, put, begun, pass } = stand()
   put('10', 1)
-  lanes.of('10').refused = true
+  scheduler.queueOf('10').refused = true
   await pass(10)
   put('10', 1)
   expect(begun).toEqual(['10/1'])
-  lanes.of('10').refused = false
-  lanes.advance(lanes.of('10'))
+  scheduler.queueOf('10').refused = false
+  scheduler.pump(scheduler.queueOf('10'))
   expect(begun).toEqual(['10/1', '10/1'])
 })
 
 test('what could not be begun within ten seconds is let go', async () => {
-  const { lanes, put, begun, left, pass } = stand()
+  const { scheduler, put, begun, left, pass } = stand()
   put('12000', 2)
   await pass(12_000)
-  expect([begun, left, lanes.waiting()]).toEqual([['12000/1'], ['12000/2'], 0])
+  expect([begun, left, scheduler.waiting()]).toEqual([['12000/1'], ['12000/2'], 0])
 })
 
 test('for one that answers at once there is room for two hundred, and for eight while two thousand wait', async () => {
-  const { lanes, put, pass } = stand()
+  const { scheduler, put, pass } = stand()
   put('1', 1)
-  expect([lanes.roomFor('1'), lanes.roomFor('never seen')]).toEqual([8, 8])
+  expect([scheduler.freeSlots('1'), scheduler.freeSlots('never seen')]).toEqual([8, 8])
   put('100', 2)
   await pass(100)
-  expect([lanes.roomFor('100'), lanes.shareOut()]).toEqual([200, { 100: 200 }])
+  expect([scheduler.freeSlots('100'), scheduler.freeSlotsOfAll()]).toEqual([200, { 100: 200 }])
   put('100 other', 2_100)
-  expect([lanes.roomFor('100'), lanes.roomFor('100 other'), lanes.roomFor('never seen')]).toEqual([8, 0, 8])
+  expect([scheduler.freeSlots('100'), scheduler.freeSlots('100 other'), scheduler.freeSlots('never seen')]).toEqual([
+    8, 0, 8,
+  ])
 })
 
 test('more slow ones than places get their share by turns', async () => {
-  const { lanes, put, pass } = stand()
+  const { scheduler, put, pass } = stand()
   for (let n = 0; n < 520; n++) put(`14000 ${n}`, 1)
   await pass(5_000)
-  expect(lanes.underWay()).toBe(520)
-  expect(Object.values(lanes.shareOut()).every((room) => room === 0)).toBe(true)
+  expect(scheduler.inFlight()).toBe(520)
+  expect(Object.values(scheduler.freeSlotsOfAll()).every((room) => room === 0)).toBe(true)
   await pass(10_000)
-  expect(lanes.underWay()).toBe(0)
-  const withNone = () => Object.entries(lanes.shareOut()).flatMap(([id, room]) => (room === 0 ? [id] : []))
+  expect(scheduler.inFlight()).toBe(0)
+  const withNone = () => Object.entries(scheduler.freeSlotsOfAll()).flatMap(([id, room]) => (room === 0 ? [id] : []))
   const [first, second] = [withNone(), withNone()]
   expect([first.length, second.length]).toEqual([20, 20])
   expect(first.filter((id) => second.includes(id))).toEqual([])

@@ -1,21 +1,19 @@
-// The tables behind the dispatcher: what is due is taken up, the outbox becomes deliveries, and how each went is written
-// down.
+// The tables behind the dispatcher: the outbox becomes deliveries, deliveries that are due are leased, and their outcomes
+// are recorded.
 
-import { addMs, ago, DAY, HOUR, now, SECOND } from '../core/clock.ts'
+import { addMs, HOUR, now, SECOND } from '../core/clock.ts'
 import { newId } from '../core/ids.ts'
 import type { Batch, Db } from '../db/db.ts'
 import { sql } from '../db/sql.ts'
-import type { Instance } from '../instance.ts'
 import { addDeliveries, TEST_TYPE } from './deliveries.ts'
 import type { Cause, DeliveryStatus } from './schema.ts'
-import { openSecret } from './signature.ts'
 
-/** A delivery that was taken up is begun within 10 s or left, and over 15 s later: after 30 s its node is lost. */
-export const BEGIN_MS = 10 * SECOND
+/** A leased delivery is started within 10 s or released, and over 15 s later: after 30 s its node must be lost. */
+export const START_WITHIN_MS = 10 * SECOND
 const LEASE_MS = 30 * SECOND
-/** When a store was deleted, what was waiting then, that it was deleted among it, is tried for so long. */
-const LAST_WORDS_MS = HOUR
-/** Not more of the outbox at a time than one webhook may be given at once: what is sent at once is not taken up again. */
+/** How long after a store was deleted its messages, `store.deleted` among them, are still tried. */
+export const AFTER_DELETE_MS = HOUR
+/** No more of the outbox at a time than one webhook may prefetch: what is leased at once need not be found by a poll. */
 const OUTBOX_ROWS = 64
 const OUTBOX_EVENTS = 100
 
@@ -26,14 +24,12 @@ export type Message = {
   type: string
   cause: Cause
   attempts: number
-  /** When it was taken up. */
+  /** When it was leased. */
   taken: Date
   body: string
 }
 
-export type Endpoint = { url: string; secrets: Buffer[]; failingSince: Date | null; revision: number }
-
-// ---- taking up ----------------------------------------------------------------------------------------------------------
+// ---- leasing ------------------------------------------------------------------------------------------------------------
 
 type EventPart = {
   event_id: string
@@ -45,7 +41,7 @@ type EventPart = {
   data: Record<string, unknown>
 }
 
-/** The message: as Standard Webhooks has it, with what the event says beside. The same bytes at every try. */
+/** The message in the form of Standard Webhooks, with the other fields of the event beside. The same bytes at every try. */
 function bodyOf(event: EventPart): string {
   const { kind, id } = event.actor ?? { kind: 'system', id: 'storekeeper' }
   return JSON.stringify({
@@ -59,8 +55,8 @@ function bodyOf(event: EventPart): string {
   })
 }
 
-type Taking = {
-  /** How many may be taken of each of these webhooks, and of any other. */
+type LeaseLimits = {
+  /** How many deliveries may be leased of each of these webhooks, and of any other. */
   roomFor: Record<string, number>
   otherwise: number
   /** Only of webhooks whose id comes after this one. */
@@ -69,15 +65,15 @@ type Taking = {
 }
 
 /**
- * What is due, a few of each webhook: the recursion hops from one webhook with something pending to the next, so that the
- * ten thousand messages of one that is down are never read to find the one message of another.
+ * Leases deliveries that are due, a few of each webhook: the recursion hops from one webhook with something pending to the next, so that the
+ * ten thousand messages of one webhook that is down are never read to find the one message of another.
  */
-export async function takeDue(db: Db, { roomFor, otherwise, after, most }: Taking): Promise<Message[]> {
+export async function leaseDue(db: Db, { roomFor, otherwise, after, most }: LeaseLimits): Promise<Message[]> {
   const at = now()
   const rows = await db.query<
     EventPart & Omit<Message, 'taken' | 'body'> & { event_there: boolean; created_at: Date }
   >(sql`
-    with recursive lane(webhook_id) as (
+    with recursive pending(webhook_id) as (
       (
         select webhook_id
           from webhook_deliveries
@@ -91,35 +87,35 @@ export async function takeDue(db: Db, { roomFor, otherwise, after, most }: Takin
                select delivery.webhook_id
                  from webhook_deliveries delivery
                 where delivery.status = 'PENDING'
-                  and delivery.webhook_id > lane.webhook_id
+                  and delivery.webhook_id > pending.webhook_id
                 order by delivery.webhook_id, delivery.next_attempt_at
                 limit 1
              )
-        from lane
-       where lane.webhook_id is not null
+        from pending
+       where pending.webhook_id is not null
     ), due as materialized (
-      select delivery.place, webhook.store_id
-        from lane
-        join webhooks webhook on webhook.id = lane.webhook_id
+      select delivery.row_id, webhook.store_id
+        from pending
+        join webhooks webhook on webhook.id = pending.webhook_id
        cross join lateral (
-               select ctid as place
+               select ctid as row_id
                  from webhook_deliveries
-                where webhook_id = lane.webhook_id
+                where webhook_id = pending.webhook_id
                   and status = 'PENDING'
                   and next_attempt_at <= ${at}
                 order by next_attempt_at
-                limit coalesce((${JSON.stringify(roomFor)}::jsonb ->> lane.webhook_id)::int, ${otherwise})
+                limit coalesce((${JSON.stringify(roomFor)}::jsonb ->> pending.webhook_id)::int, ${otherwise})
                   for update skip locked
              ) as delivery
        where webhook.enabled
          and coalesce((select deleted_at from stores where id = webhook.store_id), 'infinity') >
-             ${addMs(at, -LAST_WORDS_MS)}
+             ${addMs(at, -AFTER_DELETE_MS)}
        limit ${most}
     ), taken as (
       update webhook_deliveries delivery
          set next_attempt_at = ${addMs(at, LEASE_MS)}
         from due
-       where delivery.ctid = due.place
+       where delivery.ctid = due.row_id
    returning delivery.webhook_id, delivery.id, delivery.event_id, delivery.type, delivery.cause, delivery.attempts,
              delivery.created_at, due.store_id
     )
@@ -130,7 +126,7 @@ export async function takeDue(db: Db, { roomFor, otherwise, after, most }: Takin
      order by taken.id`)
   return (
     rows
-      // Events outlive all that speaks of them, and a test speaks of none.
+      // Events are never deleted before their deliveries, so only a test message has none.
       .filter((row) => row.event_there || row.type === TEST_TYPE)
       .map(({ webhook_id, id, event_id, type, cause, attempts, ...row }) => {
         const event = { ...row, event_id, type, at: row.at ?? row.created_at }
@@ -140,12 +136,12 @@ export async function takeDue(db: Db, { roomFor, otherwise, after, most }: Takin
 }
 
 /**
- * A stretch of the outbox becomes deliveries: for whoever was on when it happened and listened to it then, be they off by
- * now. `mayTake` says whether one more of a webhook may be ours at once.
+ * Turns a stretch of the outbox into deliveries to the webhooks that were enabled and subscribed when the event happened,
+ * even if they are disabled by now. `mayLease` says whether one more delivery of a webhook may be leased at once.
  */
 export async function fanOut(
   db: Db,
-  mayTake: (webhookId: string, already: number) => boolean,
+  mayLease: (webhookId: string, already: number) => boolean,
 ): Promise<{ made: number; taken: Message[] }> {
   const waits = await db.one(sql`select id from webhook_outbox order by id limit 1`)
   if (!waits) return { made: 0, taken: [] }
@@ -180,7 +176,7 @@ export async function fanOut(
        where taken.webhook_types -> (subscribed.nth::int - 1) ?|
              array[event.type, split_part(event.type, '.', 1) || '.*', '*']
        order by event.id`)
-    const lease = addMs(at, LEASE_MS)
+    const leaseEnd = addMs(at, LEASE_MS)
     const already = new Map<string, number>()
     const taken: Message[] = []
     const bodies = new Map<string, string>()
@@ -188,8 +184,8 @@ export async function fanOut(
       const { webhook_id, event_id, type } = event
       const id = newId('dlv')
       const count = already.get(webhook_id) ?? 0
-      const ours = event.enabled && mayTake(webhook_id, count)
-      if (ours) {
+      const leased = event.enabled && mayLease(webhook_id, count)
+      if (leased) {
         already.set(webhook_id, count + 1)
         const body = bodies.get(event_id) ?? bodyOf(event)
         bodies.set(event_id, body)
@@ -201,7 +197,7 @@ export async function fanOut(
         event_id,
         type,
         cause: 'EVENT' as const,
-        next_attempt_at: ours ? lease : at,
+        next_attempt_at: leased ? leaseEnd : at,
         created_at: at,
       }
     })
@@ -210,39 +206,8 @@ export async function fanOut(
   })
 }
 
-export async function loadEndpoints(db: Db, instance: Instance, ids: string[]): Promise<Map<string, Endpoint>> {
-  const rows = await db.query<{
-    id: string
-    url: string
-    secret: Buffer
-    secret_kid: string
-    previous_secret: Buffer | null
-    previous_secret_kid: string | null
-    previous_expires_at: Date | null
-    failing_since: Date | null
-    revision: number
-  }>(sql`
-    select webhook.id, webhook.url, webhook.secret, webhook.secret_kid, webhook.previous_secret,
-           webhook.previous_secret_kid, webhook.previous_expires_at, webhook.failing_since, webhook.revision
-      from webhooks webhook
-     where webhook.id = any(${ids})
-       and webhook.enabled
-       and coalesce((select deleted_at from stores where id = webhook.store_id), 'infinity') > ${ago(LAST_WORDS_MS)}`)
-  return new Map(
-    rows.map((row) => {
-      const kept = [{ sealed: row.secret, kid: row.secret_kid }]
-      const { previous_secret: sealed, previous_secret_kid: kid, previous_expires_at: end } = row
-      if (sealed && kid && end && end > now()) kept.push({ sealed, kid })
-      const secrets = kept
-        .map((secret) => openSecret(instance.keyring, row.id, secret))
-        .filter((bytes) => bytes !== null)
-      return [row.id, { url: row.url, secrets, failingSince: row.failing_since, revision: row.revision }]
-    }),
-  )
-}
-
-/** Whoever comes next may have them at once; unless they are another's already. */
-export async function letGo(db: Db, messages: Message[]): Promise<void> {
+/** The deliveries are due again at once, unless the lease has ended and another node has them. */
+export async function releaseLeases(db: Db, messages: Message[]): Promise<void> {
   if (messages.length === 0) return
   const ids = messages.map(({ webhook_id, id, taken }) => ({ webhook_id, id, until: addMs(taken, LEASE_MS) }))
   await db
@@ -251,18 +216,18 @@ export async function letGo(db: Db, messages: Message[]): Promise<void> {
          set next_attempt_at = ${now()}
         from json_to_recordset(${JSON.stringify(ids)}) as left_over(webhook_id text, id text, until timestamptz)
        cross join lateral (
-               select ctid as place
+               select ctid as row_id
                  from webhook_deliveries
                 where webhook_id = left_over.webhook_id
                   and id = left_over.id
                   and next_attempt_at = left_over.until
                 limit 1
              ) as found
-       where delivery.ctid = found.place`)
+       where delivery.ctid = found.row_id`)
     .catch(() => {})
 }
 
-// ---- how it went ---------------------------------------------------------------------------------------------------------
+// ---- outcomes -----------------------------------------------------------------------------------------------------------
 
 export type Outcome = {
   webhook_id: string
@@ -278,29 +243,30 @@ export type Outcome = {
 }
 
 /**
- * Many at once. A webhook's `failing_since` is written only when it changes: at the first failure, and when it is over.
+ * Many in one statement. A webhook's `failing_since` is written only when it changes: at the first failure, and at the
+ * first success after it.
  *
- * Each row is found by its key first, and what is pending is what has a next attempt. A plain join on `status` leaves
+ * Each row is found by its key first, and a delivery is pending when it has a next attempt. A plain join on `status` leaves
  * PostgreSQL the choice to read all that is pending instead, and a plan made while that was little is kept when it has
  * become much.
  */
-export const settle: Batch<Outcome, void> = async (db, outcomes) => {
+export const recordOutcomes: Batch<Outcome, void> = async (db, outcomes) => {
   const all = outcomes.map(webhookOf)
   const delivered = outcomes.filter(({ status }) => status === 'DELIVERED').map(webhookOf)
   await db.query(sql`
-    with turned as (
-      -- In the order in which every node locks them.
+    with changed as (
+      -- In the order in which every node locks webhooks.
       select id
         from webhooks
        where id = any(${all})
          and case when id = any(${delivered}) then failing_since is not null else failing_since is null and enabled end
        order by id
          for no key update
-    ), told as (
+    ), marked as (
       update webhooks
          set failing_since = case when webhooks.id = any(${delivered}) then null else ${outcomes[0]?.at}::timestamptz end
-        from turned
-       where webhooks.id = turned.id
+        from changed
+       where webhooks.id = changed.id
     )
     update webhook_deliveries delivery
        set status = outcome.status, attempts = outcome.attempts, last_attempt_at = outcome.at,
@@ -310,70 +276,15 @@ export const settle: Batch<Outcome, void> = async (db, outcomes) => {
            as outcome(webhook_id text, id text, status text, attempts int, at timestamptz, next_attempt_at timestamptz,
                       duration_ms int, response_status int, response_body text, error text)
      cross join lateral (
-             select ctid as place
+             select ctid as row_id
                from webhook_deliveries
               where webhook_id = outcome.webhook_id
                 and id = outcome.id
                 and next_attempt_at is not null
               limit 1
            ) as found
-     where delivery.ctid = found.place`)
+     where delivery.ctid = found.row_id`)
   return outcomes.map(() => {})
 }
 
 const webhookOf = (outcome: Outcome) => outcome.webhook_id
-
-// ---- house-keeping --------------------------------------------------------------------------------------------------------
-
-const KEPT_MS = 30 * DAY
-const SWEPT_AT_ONCE = 5_000
-const MAX_SWEEPS = 200
-
-/** What is long past goes, and what belonged to a webhook that is no more; up to a million in a minute. */
-export async function sweepDeliveries(db: Db): Promise<void> {
-  for (const sweep of [sweepPast, sweepOrphans])
-    for (let n = 0; n < MAX_SWEEPS && (await sweep(db)).length === SWEPT_AT_ONCE; n++);
-}
-
-function sweepPast(db: Db): Promise<object[]> {
-  return db.query(sql`
-    delete from webhook_deliveries
-     where ctid = any(array(
-             select ctid
-               from webhook_deliveries
-              where created_at < ${ago(KEPT_MS)}
-              limit ${SWEPT_AT_ONCE}
-           ))
- returning 1`)
-}
-
-function sweepOrphans(db: Db): Promise<object[]> {
-  return db.query(sql`
-    with recursive lane(webhook_id) as (
-      (select webhook_id from webhook_deliveries order by webhook_id limit 1)
-       union all
-      select (
-               select delivery.webhook_id
-                 from webhook_deliveries delivery
-                where delivery.webhook_id > lane.webhook_id
-                order by delivery.webhook_id
-                limit 1
-             )
-        from lane
-       where lane.webhook_id is not null
-    )
-    delete from webhook_deliveries
-     where ctid = any(array(
-             select delivery.place
-               from lane
-              cross join lateral (
-                      select ctid as place
-                        from webhook_deliveries
-                       where webhook_id = lane.webhook_id
-                         and not exists (select 1 from webhooks where webhooks.id = lane.webhook_id)
-                       limit ${SWEPT_AT_ONCE}
-                    ) as delivery
-              limit ${SWEPT_AT_ONCE}
-           ))
- returning 1`)
-}

@@ -1,0 +1,53 @@
+// One attempt to deliver a message: the signed request, and what its result means for the delivery and for the webhook.
+
+import { ago, now } from '../core/clock.ts'
+import type { Endpoint } from './endpoints.ts'
+import type { Message, Outcome } from './outbox.ts'
+import { FAILING_MS, nextTry } from './retry-schedule.ts'
+import type { DeliveryError, Reply, Sender } from './sender.ts'
+import { signedHeaders } from './signature.ts'
+
+/** Null when the request was broken off because the sender is closing. */
+export async function attempt(sender: Sender, endpoint: Endpoint, message: Message): Promise<Outcome | null> {
+  const at = now()
+  const began = performance.now()
+  const result = await post(sender, endpoint, message, at)
+  return result && outcomeOf(message, at, Math.round(performance.now() - began), result)
+}
+
+async function post(sender: Sender, { url, secrets }: Endpoint, message: Message, at: Date) {
+  if (secrets.length === 0) return { error: 'secret_unreadable' as const }
+  const headers = {
+    'content-type': 'application/json',
+    'user-agent': 'Storekeeper-Webhooks/1',
+    ...signedHeaders(secrets, message.event_id, at, message.body),
+  }
+  return sender.post(url, headers, message.body)
+}
+
+function outcomeOf(message: Message, at: Date, durationMs: number, result: Reply | { error: DeliveryError }): Outcome {
+  const { webhook_id, id, cause } = message
+  const attempts = message.attempts + 1
+  const reply = 'error' in result ? null : result
+  const delivered = reply !== null && reply.status >= 200 && reply.status < 300
+  const over = delivered || cause === 'TEST'
+  const next = over ? null : nextTry(attempts, now(), reply?.retryAfter ?? null, Math.random())
+  return {
+    webhook_id,
+    id,
+    status: delivered ? 'DELIVERED' : next ? 'PENDING' : 'FAILED',
+    attempts,
+    at,
+    next_attempt_at: next,
+    duration_ms: durationMs,
+    response_status: reply?.status ?? null,
+    response_body: reply?.body ?? null,
+    error: 'error' in result ? result.error : null,
+  }
+}
+
+export function reasonToDisable({ failingSince }: Endpoint, outcome: Outcome): 'GONE' | 'FAILING' | null {
+  if (outcome.response_status === 410) return 'GONE'
+  const failing = outcome.status !== 'DELIVERED' && failingSince !== null && failingSince <= ago(FAILING_MS)
+  return failing ? 'FAILING' : null
+}

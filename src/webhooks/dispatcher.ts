@@ -1,0 +1,307 @@
+// Delivers what is in the outbox. The outbox was written with the change itself (by a trigger: see the migration), so
+// what is in it was committed, and nothing that was committed is missing from it. Each round
+//
+//   1. leases deliveries that are due, a few of each webhook, and
+//   2. turns a stretch of the outbox into deliveries, in one transaction; those that can be sent at once are leased there.
+//
+// A lease moves `next_attempt_at` ahead: if this node dies, another finds the delivery due again. That makes "at least
+// once", and the event's id as `webhook-id` lets the receiver see a repetition. scheduler.ts chooses what is sent next,
+// throttle.ts how much.
+
+import { setMaxListeners } from 'node:events'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { SECOND } from '../core/clock.ts'
+import type { ReportFailure } from '../core/failures.ts'
+import type { Db } from '../db/db.ts'
+import type { Instance } from '../instance.ts'
+import { attempt, reasonToDisable } from './attempt.ts'
+import { type Endpoint, loadEndpoints, newEndpointBatch } from './endpoints.ts'
+import { fanOut, leaseDue, type Message, type Outcome, recordOutcomes, releaseLeases } from './outbox.ts'
+import { type EndpointQueue, newScheduler, PREFETCH, type Scheduler } from './scheduler.ts'
+import type { Sender } from './sender.ts'
+import { newThrottle, type Throttle } from './throttle.ts'
+import { disableAfterFailure } from './webhooks.ts'
+
+export type Dispatcher = {
+  /** To be called when there may be something to send. */
+  wake(): void
+  /** Leases nothing more, gives requests in flight `patienceMs` to end, and releases the rest. */
+  close(patienceMs: number): Promise<void>
+}
+
+/** With this many messages in memory nothing more is leased; and a poll leases no more than this. */
+const MAX_WAITING = 10_000
+const MAX_LEASED = 2_000
+/** With this many outcomes not yet recorded no request is started. */
+const MAX_UNRECORDED = 1_000
+/** What turning an event into a delivery costs, when sending one is 1. */
+const FAN_OUT_COST = 0.25
+/** A poll that found nothing is followed by this many times its own duration without one. */
+const REST_FACTOR = 10
+
+export type DispatcherTimings = {
+  /** Between rounds when nobody wakes the dispatcher. */
+  idleMs: number
+  /** Between rounds when there is no room for more messages, or no budget to send them. */
+  fullMs: number
+  /** Between rounds at least. */
+  roundMs: number
+  /** After a poll that found nothing, until the next, at most. */
+  maxRestMs: number
+  /** How long a webhook's URL and secrets are used before they are read again. */
+  endpointTtlMs: number
+}
+
+const TIMINGS: DispatcherTimings = {
+  idleMs: SECOND,
+  fullMs: 100,
+  roundMs: 20,
+  maxRestMs: 3 * SECOND,
+  endpointTtlMs: 200,
+}
+
+type State = {
+  db: Db
+  instance: Instance
+  sender: Sender
+  scheduler: Scheduler
+  throttle: Throttle
+  timings: DispatcherTimings
+  loadEndpoint: (id: string) => Promise<Endpoint | null>
+  onOutcome: (outcome: string) => void
+  failed: ReportFailure
+  closing: AbortController
+  /** Messages whose requests were broken off by closing. */
+  interrupted: Message[]
+  unrecorded: number
+  /** The last webhook a full poll came to; the next goes on behind it. */
+  pollCursor: string
+  nextPollAt: number
+  woken: boolean
+  /** Ends the pause between two rounds. */
+  resume: () => void
+}
+
+export function newDispatcher(
+  db: Db,
+  instance: Instance,
+  sender: Sender,
+  answered: () => number,
+  onOutcome: (outcome: string) => void,
+  failed: ReportFailure,
+  timings: Partial<DispatcherTimings> = {},
+): Dispatcher {
+  const closing = new AbortController()
+  setMaxListeners(0, closing.signal) // one for each outcome that waits to be recorded
+  const endpoints = newEndpointBatch(instance)
+  const throttle = newThrottle(answered, () => scheduler.pumpAll())
+  const scheduler = newScheduler({
+    send: (queue, message) => sendAndRecord(state, queue, message),
+    release: (messages) => void releaseLeases(db, messages),
+    mayStart: () => state.unrecorded < MAX_UNRECORDED && throttle.hasBudget() && !closing.signal.aborted,
+    onEmpty: () => wake(state),
+  })
+  const state: State = {
+    db,
+    instance,
+    sender,
+    scheduler,
+    throttle,
+    timings: { ...TIMINGS, ...timings },
+    loadEndpoint: (id) => db.batched(endpoints, id).catch(() => null),
+    onOutcome,
+    failed,
+    closing,
+    interrupted: [],
+    unrecorded: 0,
+    pollCursor: '',
+    nextPollAt: 0,
+    woken: false,
+    resume: () => {},
+  }
+  const running = run(state)
+  return {
+    wake: () => wake(state),
+    close: (patienceMs) => close(state, running, patienceMs),
+  }
+}
+
+function wake(state: State): void {
+  state.woken = true
+  state.resume()
+}
+
+async function close(state: State, running: Promise<void>, patienceMs: number): Promise<void> {
+  const { db, closing, scheduler, sender, throttle, interrupted } = state
+  closing.abort()
+  state.resume()
+  throttle.close()
+  await running
+  const end = performance.now() + patienceMs
+  while (scheduler.inFlight() > 0 && performance.now() < end) await sleep(20)
+  await sender.close()
+  while (scheduler.inFlight() + state.unrecorded > 0) await sleep(5)
+  await releaseLeases(db, [...scheduler.clearAll(), ...interrupted])
+}
+
+// ---- rounds -----------------------------------------------------------------------------------------------------------
+
+async function run(state: State): Promise<void> {
+  const { closing, scheduler, throttle, timings } = state
+  while (!closing.signal.aborted) {
+    const hasRoom = throttle.hasBudget() && scheduler.waiting() < MAX_WAITING
+    const skipsPoll = untilPoll(state) > 0
+    const found = hasRoom ? await tryRound(state) : 0
+    if (found === 0) await sleep(timings.roundMs, undefined, closing).catch(() => {})
+    const idleMs = skipsPoll ? Math.min(untilPoll(state), timings.idleMs) : timings.idleMs
+    await pause(state, found > 0 ? timings.roundMs : hasRoom ? idleMs : timings.fullMs)
+  }
+}
+
+/** When the database is away nothing is lost: everything is still in it when it comes back. */
+async function tryRound(state: State): Promise<number> {
+  try {
+    return await round(state)
+  } catch (error) {
+    state.failed('webhooks', error)
+    return 0
+  }
+}
+
+async function pause(state: State, ms: number): Promise<void> {
+  if (!state.woken && !state.closing.signal.aborted)
+    await new Promise<void>((resolve) => {
+      const timer = setTimeout(resolve, ms)
+      state.resume = () => {
+        clearTimeout(timer)
+        resolve()
+      }
+    })
+  state.woken = false
+}
+
+async function round(state: State): Promise<number> {
+  const { db, scheduler, throttle } = state
+  const due = untilPoll(state) === 0 ? await poll(state) : 0
+  const fresh = await fanOut(db, (id, already) => {
+    const isRoom = already < scheduler.freeSlots(id)
+    // The queue of a fast webhook is empty again soon, and what did not fit is then found by a poll.
+    if (!isRoom && scheduler.isFast(id)) state.nextPollAt = 0
+    return isRoom
+  })
+  throttle.spend(fresh.made * FAN_OUT_COST)
+  await enqueue(state, fresh.taken)
+  return due + fresh.made
+}
+
+function untilPoll({ nextPollAt }: State): number {
+  return Math.max(0, nextPollAt - performance.now())
+}
+
+/** A poll passes by every webhook that has something pending. So when nothing was due it is not repeated at once. */
+async function poll(state: State): Promise<number> {
+  const { db, scheduler, timings } = state
+  const began = performance.now()
+  const roomFor = scheduler.freeSlotsOfAll()
+  const due = await leaseDue(db, { roomFor, otherwise: PREFETCH, after: state.pollCursor, most: MAX_LEASED })
+  const rest = Math.min((performance.now() - began) * REST_FACTOR, timings.maxRestMs)
+  state.nextPollAt = due.length > 0 ? 0 : began + rest
+  await enqueue(state, due)
+  // Where one poll ends the next goes on, so that no webhook is left out because of its id.
+  const before = state.pollCursor
+  state.pollCursor = due.length < MAX_LEASED ? '' : due.map(({ webhook_id }) => webhook_id).reduce(greater, '')
+  if (before > state.pollCursor) {
+    state.nextPollAt = 0
+    wake(state)
+  }
+  return due.length
+}
+
+async function enqueue({ db, instance, scheduler }: State, messages: Message[]): Promise<void> {
+  if (messages.length === 0) return
+  const endpoints = await loadEndpoints(db, instance, [...new Set(messages.map((message) => message.webhook_id))])
+  for (const [id, endpoint] of endpoints) setEndpoint(scheduler.queueOf(id), Promise.resolve(endpoint))
+  for (const message of messages)
+    if (endpoints.has(message.webhook_id)) scheduler.put(scheduler.queueOf(message.webhook_id), message)
+  for (const id of endpoints.keys()) scheduler.pump(scheduler.queueOf(id))
+  await releaseLeases(
+    db,
+    messages.filter(({ webhook_id }) => !endpoints.has(webhook_id)),
+  )
+}
+
+function greater(one: string, other: string): string {
+  return one > other ? one : other
+}
+
+// ---- sending ----------------------------------------------------------------------------------------------------------
+
+function setEndpoint(queue: EndpointQueue, endpoint: EndpointQueue['endpoint']): void {
+  queue.endpoint = endpoint
+  queue.loadedAt = performance.now()
+}
+
+function endpointOf({ loadEndpoint, timings }: State, queue: EndpointQueue): Promise<Endpoint | null> {
+  if (performance.now() - queue.loadedAt > timings.endpointTtlMs) setEndpoint(queue, loadEndpoint(queue.id))
+  return queue.endpoint
+}
+
+/** Back to the table: these messages and all that wait for the same webhook. They wait until it is enabled again. */
+async function release({ db, scheduler }: State, queue: EndpointQueue, ...messages: Message[]): Promise<void> {
+  await releaseLeases(db, [...messages, ...scheduler.clear(queue)])
+}
+
+/** The webhook's next message does not wait until the outcome of this one is recorded. */
+async function sendAndRecord(state: State, queue: EndpointQueue, message: Message): Promise<void> {
+  state.throttle.spend(1)
+  const sent = await send(state, queue, message)
+  if (sent) void record(state, queue, sent.endpoint, sent.outcome)
+}
+
+async function send(
+  state: State,
+  queue: EndpointQueue,
+  message: Message,
+): Promise<{ endpoint: Endpoint; outcome: Outcome } | null> {
+  const endpoint = await endpointOf(state, queue)
+  if (!endpoint || queue.refused) {
+    await release(state, queue, message)
+    return null
+  }
+  const outcome = await attempt(state.sender, endpoint, message)
+  if (outcome === null) {
+    state.interrupted.push(message)
+    return null
+  }
+  queue.isGood = outcome.status === 'DELIVERED'
+  if (outcome.response_status === 410) queue.refused = true
+  state.onOutcome(outcome.status === 'DELIVERED' ? 'delivered' : outcome.status === 'FAILED' ? 'given_up' : 'failed')
+  return { endpoint, outcome }
+}
+
+async function record(state: State, queue: EndpointQueue, endpoint: Endpoint, outcome: Outcome): Promise<void> {
+  const { db, scheduler } = state
+  state.unrecorded += 1
+  await recordWithRetries(state, outcome)
+  const reason = reasonToDisable(endpoint, outcome)
+  if (reason) {
+    await disableAfterFailure(db, queue.id, endpoint.revision, reason).catch(() => {})
+    await release(state, queue)
+    queue.refused = false
+    scheduler.pump(queue)
+  }
+  state.unrecorded -= 1
+  if (state.unrecorded === MAX_UNRECORDED - 1) scheduler.pumpAll()
+}
+
+/** For as long as the lease lasts. An outcome that could not be recorded means that the message is sent once more. */
+async function recordWithRetries({ db, closing }: State, outcome: Outcome): Promise<void> {
+  for (let tries = 1; tries <= 5 && !closing.signal.aborted; tries++) {
+    try {
+      return await db.batched(recordOutcomes, outcome)
+    } catch {
+      await sleep(250 * tries, undefined, closing).catch(() => {})
+    }
+  }
+  await db.batched(recordOutcomes, outcome).catch(() => {})
+}
