@@ -60,7 +60,7 @@ export default defineConfig({
     ],
     setupFiles: ['tests/seed.ts'],
     // A wait that has to come true may take as long as the machine is busy: how long is never what is tested.
-    testTimeout: 120_000,
+    testTimeout: 240_000,
     expect: { poll: { timeout: 60_000 } },
     hookTimeout: 120_000,
   },

@@ -220,7 +220,7 @@ async function drain(server: net.Server & { closeIdleConnections(): void }, pati
   server.closeIdleConnections()
   // A request that is answered during the drain leaves an idle connection behind, which would keep the server open.
   const sweep = setInterval(() => server.closeIdleConnections(), SWEEP_MS)
-  closed.then(() => clearInterval(sweep))
+  void closed.then(() => clearInterval(sweep))
 }
 
 function once(work: (patienceMs?: number) => Promise<void>): Service['close'] {

@@ -232,7 +232,7 @@ function faultCodes(): string[] {
     .filter((file) => file.endsWith('.ts') && !file.endsWith('.test.ts'))
     .map((file) => readFileSync(join('src', file), 'utf8'))
     .join('\n')
-  const literal = [...source.matchAll(/\bcode: '([a-z_]+)'|\bfound\([^,]+, '([a-z_]+)'/g)].map(
+  const literal = [...source.matchAll(/\bcode: '([a-z_]+)'|\b(?:report|refuse)\((?:[^,]+, )?'([a-z_]+)', /g)].map(
     (match) => (match[1] ?? match[2]) as string,
   )
   return [...new Set([...literal, ...Object.keys(ADDRESS_FAULTS), ...Object.keys(ADDRESS_WARNINGS)])]

@@ -58,8 +58,8 @@ const SEGMENT_BYTES = 256 * 1024 * 1024
 /** The write-ahead log since the beginning, and the server's own log; only a superuser may read them. */
 export async function filesOf(sql: Shop['sql'], since: string): Promise<Record<string, string>> {
   if (!(await isSuperuser(sql))) return {}
-  // A commit that waits for its disk writes out all that is still in memory.
-  await sql('begin; set local synchronous_commit = on; select pg_current_xact_id(); commit')
+  // A commit that waits for its disk writes out all that is still in memory; one that has written nothing does not wait.
+  await sql(`begin; set local synchronous_commit = on; select pg_logical_emit_message(true, 'flush', ''); commit`)
   const segments = await sql(
     `select name from pg_ls_waldir() where name >= pg_walfile_name($1::pg_lsn) and name <= pg_walfile_name(pg_current_wal_lsn()) order by name`,
     [since],

@@ -1,5 +1,5 @@
 // npm run stress: the tests whose counts are small in the suite, with the full ones of strength.ts (kills and SIGTERMs
-// under load, keys against their model), and then the storm on addresses. About six minutes. It fails when one of them does.
+// under load, keys against their model), and then the storm on addresses. It fails when one of them does.
 
 import { spawnSync } from 'node:child_process'
 

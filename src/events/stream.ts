@@ -65,7 +65,7 @@ export function newEventFeed(db: Db, eventNotifier: EventNotifier, given: Partia
     read(storeId, after) {
       const name = `${storeId} ${after}`
       const shared = reading.get(name)
-      if (shared) return shared
+      if (shared !== undefined) return shared
       const read = readSealed(db, storeId, after, PAGE).finally(() => reading.delete(name))
       reading.set(name, read)
       return read

@@ -42,7 +42,7 @@ export function newVerifier(
   function verifyNow(question: Question): Verdict | null {
     const key = keys.find(question.key)
     if (key instanceof Promise || (key && key.rate_limit !== null)) return null
-    return conclude(key, key ? firstRefusal(instance, key, question) : 'NOT_FOUND', question)
+    return conclude(key, key === null ? 'NOT_FOUND' : firstRefusal(instance, key, question), question)
   }
 
   async function verify(question: Question): Promise<Verdict> {

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest'
 import { accept, ada } from '../../../tests/addresses.ts'
 import { formatAddress } from './format.ts'
-import { type AddressInput } from './normalize.ts'
+import type { AddressInput } from './normalize.ts'
 
 describe('the label', () => {
   const label = (input: AddressInput) => formatAddress(accept({ ...ada, ...input }))
