@@ -5,7 +5,7 @@ import ipaddr from 'ipaddr.js'
 import { PERMISSION_PATTERN } from './core/permissions.ts'
 import { Secret } from './crypto/secret.ts'
 
-type Setting<T> = { fallback: string; description: string; parse: (text: string) => T }
+type ConfigSetting<T> = { fallback: string; description: string; parse: (text: string) => T }
 
 const SETTINGS = {
   HOST: setting('127.0.0.1', 'The address it listens on.', (text) => text),
@@ -88,8 +88,8 @@ const SETTINGS = {
   ),
 } as const
 
-type Settings = typeof SETTINGS
-export type Config = { [Name in keyof Settings]: ReturnType<Settings[Name]['parse']> }
+type ConfigTable = typeof SETTINGS
+export type Config = { [Name in keyof ConfigTable]: ReturnType<ConfigTable[Name]['parse']> }
 
 /** For the docs and their test. */
 export const SETTING_ROWS = Object.entries(SETTINGS).map(([name, { fallback, description }]) => ({
@@ -138,7 +138,7 @@ function contradictions(config: Config): string[] {
   return faults
 }
 
-function setting<T>(fallback: string, description: string, read: (text: string) => T): Setting<T> {
+function setting<T>(fallback: string, description: string, read: (text: string) => T): ConfigSetting<T> {
   return { fallback, description, parse: read }
 }
 

@@ -1,4 +1,4 @@
-// What this installation has decided, built once in main.ts from the settings: what the domain needs to know of them.
+// What this installation has decided, built once in service.ts from the settings: what the domain needs to know of them.
 
 import type { Config } from './config.ts'
 import type { Resolve } from './core/dns.ts'

@@ -129,7 +129,7 @@ async function serve(
   const pages = buildPages(routes, db, metrics, pipeline.draining)
   const app = await buildServer(pipeline, routes, pages, config.TRUST_PROXY)
 
-  const close = async (patienceMs = PATIENCE_MS) => {
+  const close = async (patienceMs = DRAIN_TIMEOUT_MS) => {
     draining = true
     streams.close()
     const dispatched = dispatcher.close(patienceMs * 3)
@@ -205,7 +205,7 @@ function startBackground(
   return { sealer, dispatcher, maintenance }
 }
 
-const PATIENCE_MS = SECOND
+const DRAIN_TIMEOUT_MS = SECOND
 const SWEEP_MS = 100
 
 /**

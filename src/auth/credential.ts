@@ -21,7 +21,7 @@ export type Presented = {
 }
 
 /** URLs end up in logs and histories, so a credential in the query string is refused before anything else. */
-export function checkQuery(query: Record<string, unknown>): void {
+export function refuseCredentialInQuery(query: Record<string, unknown>): void {
   if (QUERY_NAMES.some((name) => Object.hasOwn(query, name)))
     fail('invalid_request', { detail: 'A credential does not belong in the query string. Send it as a Bearer token.' })
 }

@@ -11,7 +11,7 @@ export type SignatureCheck = (bytes: Buffer, header: (name: string) => string | 
 
 type KeySet = Map<string, KeyObject>
 
-const KEPT_MS = HOUR
+const KEY_SET_TTL_MS = HOUR
 const ASKED_AGAIN_MS = MINUTE
 const FETCH_TIMEOUT_MS = 3 * SECOND
 /** They publish a handful, of some 250 bytes each. */
@@ -49,7 +49,7 @@ function remoteKeySet(url: string): (keyId: string) => Promise<KeyObject | undef
 
   return async (keyId) => {
     const at = now().getTime()
-    const due = !keys?.has(keyId) || at - fetchedAt >= KEPT_MS
+    const due = !keys?.has(keyId) || at - fetchedAt >= KEY_SET_TTL_MS
     if (due && (underWay || at - askedAt >= ASKED_AGAIN_MS)) {
       underWay ??= refresh().finally(() => {
         underWay = null

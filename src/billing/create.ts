@@ -25,7 +25,7 @@ import { type AddressText, sealText } from './sealed-text.ts'
 
 export type AddressSpec = AddressText & { isDefault: boolean }
 
-export function parseNewAddress(body: Partial<NewAddress>, _here: Instance, faults: Fault[]): AddressSpec {
+export function parseNewAddress(body: Partial<NewAddress>, _instance: Instance, faults: Fault[]): AddressSpec {
   const { isDefault = false, ...given } = body
   return { ...parseAddress(given, faults), isDefault }
 }
@@ -43,7 +43,7 @@ export async function createAddress(
   caller: UserCaller,
   storeId: string,
   spec: AddressSpec,
-  retry: Idempotency | null,
+  idempotency: Idempotency | null,
 ): Promise<Answer<Address>> {
   const id = newId('addr')
   const key = unwrapDataKey(instance.keyring, caller)
@@ -67,10 +67,10 @@ export async function createAddress(
       row: { ...row, sealed: sealText(key, { ...row, version: 1 }, spec).toString('hex') },
       event: newEvent(caller, storeId, 'address.created', id, { country: row.country }),
       wantsDefault: spec.isDefault,
-      lookup: retry?.lookup ?? null,
+      lookup: idempotency?.lookup ?? null,
       onInserted: (isDefault, at) => {
         answer = answerOf(isDefault, at)
-        return retry?.toStoredResponse(answer) ?? null
+        return idempotency?.toStoredResponse(answer) ?? null
       },
       max: instance.maxAddressesPerUser,
     })
@@ -102,10 +102,10 @@ type Insert = {
   max: number
 }
 /** `gone`: the store was deleted or the user left it. `answered`: the Idempotency-Key was used before. */
-type Outcome = 'created' | 'answered' | 'gone' | 'full'
+type AddressOutcome = 'created' | 'answered' | 'gone' | 'full'
 
 /** The addresses of many requests in one transaction: lock the members, read, decide, write. */
-const insertAddresses: Batch<Insert, Outcome> = (db, inserts) =>
+const insertAddresses: Batch<Insert, AddressOutcome> = (db, inserts) =>
   db.transaction(async (tx) => {
     const states = await lockStates(tx, inserts)
     const decisions = decide(inserts, states)
@@ -163,7 +163,7 @@ async function lockStates(tx: Db, inserts: Insert[]): Promise<LockedState[]> {
 }
 
 type Decision = {
-  outcome: Outcome
+  outcome: AddressOutcome
   /** Whether it is the default when it is created: this is what its own request is answered. */
   isDefault: boolean
   /** Whether a later insert of the same batch takes the default over, so that it is written without it. */
@@ -193,7 +193,7 @@ function decide(inserts: Insert[], states: LockedState[]): Decision[] {
   })
 }
 
-function rejected(outcome: Outcome): Decision {
+function rejected(outcome: AddressOutcome): Decision {
   return { outcome, isDefault: false, superseded: false }
 }
 

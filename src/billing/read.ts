@@ -35,7 +35,7 @@ export async function listAddresses(
     start: BEFORE_ALL,
     read: (window) => {
       const after = parsePosition(window.after)
-      return db.query<SealedRow>(sql`
+      return db.query<SealedAddressRow>(sql`
         select ${addressColumns}
           from addresses
          where store_id = ${storeId}
@@ -66,7 +66,7 @@ export async function readAddress(
   caller: UserCaller,
   { storeId, addressId }: AddressRef,
 ): Promise<Answer<Address>> {
-  const row = await db.one<SealedRow>(sql`
+  const row = await db.one<SealedAddressRow>(sql`
     select ${addressColumns}
       from addresses
      where id = ${addressId}
@@ -93,7 +93,7 @@ export type AddressRow = {
   /** When its content last changed, which is when its version was made. */
   updated_at: Date
 }
-export type SealedRow = AddressRow & { sealed: Buffer }
+export type SealedAddressRow = AddressRow & { sealed: Buffer }
 
 export const addressColumns = sql`
   id, store_id, user_id, is_default, country, state, postal_code, sealed, version, revision, created_at, updated_at`

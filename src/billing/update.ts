@@ -14,7 +14,7 @@ import { sql } from '../db/sql.ts'
 import { newEvent, writeEventWithCommit } from '../events/write.ts'
 import type { Instance } from '../instance.ts'
 import { parseAddress } from './create.ts'
-import { type AddressRef, addressColumns, type SealedRow, showAddress } from './read.ts'
+import { type AddressRef, addressColumns, type SealedAddressRow, showAddress } from './read.ts'
 import { ADDRESS_LENGTHS, type Address, type AddressChanges } from './schema.ts'
 import { type AddressText, sealText, unsealText } from './sealed-text.ts'
 
@@ -66,7 +66,7 @@ export async function updateAddress(
   return answerOf(after, changed.length > 0 ? text : textBefore)
 }
 
-function answerOf(row: SealedRow, text: AddressText): Answer<Address> {
+function answerOf(row: SealedAddressRow, text: AddressText): Answer<Address> {
   return { body: showAddress(row, text), etag: etagOf(row.revision) }
 }
 
@@ -90,7 +90,7 @@ function monotonicTime(before: Date): Date {
   return new Date(Math.max(now().getTime(), before.getTime() + 1))
 }
 
-function writeContent(tx: Db, after: SealedRow, { address }: AddressText, sealed: Buffer): void {
+function writeContent(tx: Db, after: SealedAddressRow, { address }: AddressText, sealed: Buffer): void {
   tx.withCommit(sql`
     with previous as (
       insert into address_versions
@@ -174,7 +174,7 @@ export async function deleteAddress(
 
 // ---- the lock -------------------------------------------------------------------------------------------------------
 
-type LockedRow = SealedRow & {
+type LockedRow = SealedAddressRow & {
   /** Since when the user's present default, this address or another, has been the default. */
   default_since: Date
   newest_other: string | null

@@ -19,7 +19,7 @@ import { newId } from '../core/ids.ts'
 import { type Keyring, newKeyring } from '../crypto/keyring.ts'
 import { Secret } from '../crypto/secret.ts'
 import { startService } from '../service.ts'
-import { mintSecret, openSecret } from '../webhooks/signature.ts'
+import { mintSigningSecret, openSecret } from '../webhooks/signature.ts'
 import { run as runCommand } from './run.ts'
 
 const LONG = 120_000
@@ -347,7 +347,7 @@ test('a webhook that is rotated while its secrets are being moved keeps the new 
   const other = new pg.Client({ connectionString: world.databaseUrl })
   await other.connect()
   onTestFinished(() => other.end())
-  const { secret, kept } = mintSecret(keyring(old), webhook.id)
+  const { secret, kept } = mintSigningSecret(keyring(old), webhook.id)
   await other.query('begin')
   await other.query(
     `update webhooks

@@ -99,7 +99,7 @@ async function retire(force: boolean, io: Io): Promise<void> {
 // ---- wrapped anew -------------------------------------------------------------------------------------------------------
 
 /** Rows of one kind that are under a secret: how many, a batch of those after an id, and how it is moved. */
-type Mover<Row extends { id: string }> = {
+type Rewrapper<Row extends { id: string }> = {
   what: string
   count(): Promise<number>
   next(after: string): Promise<Row[]>
@@ -126,7 +126,11 @@ async function rewrap(db: Db, keyring: Keyring, io: Io): Promise<void> {
 }
 
 /** In rounds, until one finds no row: a row that was changed between its reading and its writing is left for the next. */
-async function move<Row extends { id: string }>(mover: Mover<Row>, interrupt: InterruptFlag, io: Io): Promise<void> {
+async function move<Row extends { id: string }>(
+  mover: Rewrapper<Row>,
+  interrupt: InterruptFlag,
+  io: Io,
+): Promise<void> {
   const all = await mover.count()
   const began = performance.now()
   for (let done = 0, after = ''; ; ) {
@@ -143,9 +147,9 @@ async function move<Row extends { id: string }>(mover: Mover<Row>, interrupt: In
   }
 }
 
-type UserRow = { id: string; data_key: Buffer; data_key_kid: string }
+type WrappedUserRow = { id: string; data_key: Buffer; data_key_kid: string }
 
-function usersUnder(db: Db, keyring: Keyring, kid: string): Mover<UserRow> {
+function usersUnder(db: Db, keyring: Keyring, kid: string): Rewrapper<WrappedUserRow> {
   return {
     what: 'users',
     count: () => countRows(db, sql`users`, sql`data_key_kid = ${kid}`),
@@ -162,7 +166,7 @@ function usersUnder(db: Db, keyring: Keyring, kid: string): Mover<UserRow> {
 }
 
 /** A user who was erased since the batch was read has no data key any more, and gets none. */
-async function writeKeys(db: Db, keyring: Keyring, rows: UserRow[]): Promise<void> {
+async function writeKeys(db: Db, keyring: Keyring, rows: WrappedUserRow[]): Promise<void> {
   const moved = rows.map(({ id, data_key, data_key_kid }) => {
     const { wrapped, kid } = rewrapDataKey(keyring, { id, dataKey: data_key, dataKeyKid: data_key_kid })
     return { id, before: data_key.toString('hex'), data_key: wrapped.toString('hex'), data_key_kid: kid }
@@ -176,7 +180,7 @@ async function writeKeys(db: Db, keyring: Keyring, rows: UserRow[]): Promise<voi
        and users.data_key = decode(moved.before, 'hex')`)
 }
 
-type WebhookRow = {
+type SealedWebhookRow = {
   id: string
   secret: Buffer
   secret_kid: string
@@ -184,7 +188,7 @@ type WebhookRow = {
   previous_secret_kid: string | null
 }
 
-function webhooksUnder(db: Db, keyring: Keyring, kid: string): Mover<WebhookRow> {
+function webhooksUnder(db: Db, keyring: Keyring, kid: string): Rewrapper<SealedWebhookRow> {
   const under = sql`(secret_kid = ${kid} or previous_secret_kid = ${kid})`
   return {
     what: 'webhooks',
@@ -202,7 +206,7 @@ function webhooksUnder(db: Db, keyring: Keyring, kid: string): Mover<WebhookRow>
 }
 
 /** Writes both secrets of a webhook and neither its revision nor its state. One that was rotated since is read anew. */
-async function writeSecrets(db: Db, keyring: Keyring, under: string, rows: WebhookRow[]): Promise<void> {
+async function writeSecrets(db: Db, keyring: Keyring, under: string, rows: SealedWebhookRow[]): Promise<void> {
   const hex = (bytes: Buffer | null) => bytes?.toString('hex') ?? null
   const moved = rows.map((row) => {
     const reseal = (sealed: Buffer | null, kid: string | null) =>
@@ -235,7 +239,7 @@ async function writeSecrets(db: Db, keyring: Keyring, under: string, rows: Webho
 
 // ---- what is left -------------------------------------------------------------------------------------------------------
 
-type Left = {
+type Remaining = {
   /** Users whose key is not under the current secret. */
   users: number
   /** Keys that still work, and are not. */
@@ -247,13 +251,13 @@ type Left = {
   webhooks: number
 }
 
-const sumOf = (left: Left) => left.users + left.keys + left.answers + left.webhooks
+const sumOf = (left: Remaining) => left.users + left.keys + left.answers + left.webhooks
 
 async function report(db: Db, keyring: Keyring, secretDir: string | null, io: Io): Promise<void> {
   printStatus(await countLeft(db, keyring), keyring, secretDir, io)
 }
 
-function printStatus(left: Left, { previous }: Keyring, secretDir: string | null, io: Io): void {
+function printStatus(left: Remaining, { previous }: Keyring, secretDir: string | null, io: Io): void {
   io.print(`users ${left.users}`)
   io.print(`keys ${left.keys}`)
   io.print(`remembered answers ${left.answers}`)
@@ -282,7 +286,7 @@ function printStatus(left: Left, { previous }: Keyring, secretDir: string | null
     )
 }
 
-async function countLeft(db: Db, { current }: Keyring): Promise<Left> {
+async function countLeft(db: Db, { current }: Keyring): Promise<Remaining> {
   const answers = await db.one<{ count: number; last: Date | null }>(sql`
     select count(*)::int as count, max(created_at) as last
       from idempotent_responses

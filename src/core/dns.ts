@@ -4,7 +4,7 @@ import { lookup, Resolver } from 'node:dns/promises'
 
 export type Resolve = (host: string) => Promise<string[]>
 
-const PATIENCE_MS = 2_000
+const LOOKUP_TIMEOUT_MS = 2_000
 const TRIES = 2
 
 /**
@@ -12,7 +12,7 @@ const TRIES = 2
  * name servers that never answer would block every lookup.
  */
 export function newResolve(servers?: string[]): Resolve {
-  const resolver = new Resolver({ timeout: PATIENCE_MS, tries: TRIES })
+  const resolver = new Resolver({ timeout: LOOKUP_TIMEOUT_MS, tries: TRIES })
   if (servers) resolver.setServers(servers)
   return async (host) => {
     const answers = await Promise.allSettled([resolver.resolve4(host), resolver.resolve6(host)])

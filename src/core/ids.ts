@@ -22,7 +22,7 @@ export function isId(kind: IdKind, text: string): boolean {
 let lastMs = 0
 let count = 0
 let timeText = ''
-let timeTold = 0
+let encodedTime = 0
 
 /**
  * 48 bits of time, 12 bits that count within the millisecond, 62 random bits (RFC 9562, method 1), and two zero bits in
@@ -35,8 +35,8 @@ function uuid7(): string {
   else count = ((random[12] as number) << 3) | ((random[13] as number) & 7)
   lastMs = ms
   const time = ms + (count > 4095 ? count >>> 12 : 0)
-  if (time !== timeTold) {
-    timeTold = time
+  if (time !== encodedTime) {
+    encodedTime = time
     timeText = base32(time, 10)
   }
   // The version, the count, the variant and the first two random bits.

@@ -1,6 +1,6 @@
 // The types of API keys. A new type is a row here, and a value in the check of `api_keys.type` (a migration).
 
-type TypeRow = {
+type KeyTypeRow = {
   /** Stands in the key itself, after the prefix: `skp_prod_…`. */
   tokenKind: string
   /** Whether a leaked key of this type may have the grace that its store has chosen. The others end at once. */
@@ -11,7 +11,7 @@ export const KEY_TYPES = {
   PROD: { tokenKind: 'prod', leakGrace: true },
   TEST: { tokenKind: 'test', leakGrace: false },
   DEV: { tokenKind: 'dev', leakGrace: false },
-} as const satisfies Record<string, TypeRow>
+} as const satisfies Record<string, KeyTypeRow>
 
 export type KeyType = keyof typeof KEY_TYPES
 export type KeyTokenKind = (typeof KEY_TYPES)[KeyType]['tokenKind']

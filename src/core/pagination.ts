@@ -1,4 +1,4 @@
-// Lists are read a page at a time. A cursor is the last id of a page with a mark of ours over that id and the list it
+// Lists are read a page at a time. A cursor is the last id of a page with a MAC over that id and the list it
 // belongs to (path, caller and filters): given to another list, or altered, it is `invalid_cursor`.
 
 import { timingSafeEqual } from 'node:crypto'
@@ -78,14 +78,14 @@ export function toPage<Row, Item>(
   list: readonly (string | undefined)[],
   window: PageWindow,
   rows: Row[],
-  placeOf: (row: Row) => string,
+  positionOf: (row: Row) => string,
   show: (row: Row) => Item,
 ): Page<Item> {
   const shown = rows.slice(0, window.limit)
   const last = shown.at(-1)
   return {
     data: shown.map(show),
-    nextCursor: rows.length > window.limit && last ? writeCursor(keyring, list, placeOf(last)) : null,
+    nextCursor: rows.length > window.limit && last ? writeCursor(keyring, list, positionOf(last)) : null,
   }
 }
 

@@ -14,7 +14,7 @@ const UNAVAILABLE = /^(08|53|57|40)|^(55P03|25P03)$/
 const ROLLED_BACK = /^40|^(55P03|57014)$/
 
 /** A refusal of the statement stays as it is; every other error becomes `unavailable`, and the caller may try again. */
-export function toFailure(error: unknown): unknown {
+export function databaseFailure(error: unknown): unknown {
   if (isDatabaseError(error) && !UNAVAILABLE.test(error.code)) return error
   return new Failure('unavailable', { retryAfterSeconds: RETRY_AFTER_SECONDS, cause: error })
 }

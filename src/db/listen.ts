@@ -24,7 +24,7 @@ const HEARTBEAT_MS = 250
 const DEAD_MS = 2_000
 const RECONNECT_MS = 250
 
-type State = {
+type ListenerState = {
   heartbeatChannel: string
   closing: AbortSignal
   caughtUpTo: number
@@ -35,7 +35,7 @@ type State = {
 /** `onGap`: the connection was lost, or was opened again: notifications in between are unknown. */
 export function listen(connection: Connection, handlers: Handlers, onGap: () => void): Listener {
   const closing = new AbortController()
-  const state: State = {
+  const state: ListenerState = {
     heartbeatChannel: `heartbeat_${randomBytes(8).toString('hex')}`,
     closing: closing.signal,
     caughtUpTo: Number.NEGATIVE_INFINITY,
@@ -56,7 +56,7 @@ export function listen(connection: Connection, handlers: Handlers, onGap: () => 
 
 async function keepListening(
   connection: Connection,
-  state: State,
+  state: ListenerState,
   handlers: Handlers,
   onGap: () => void,
 ): Promise<void> {
@@ -79,7 +79,12 @@ async function keepListening(
 }
 
 /** Ends when the connection does. */
-async function listenOnce(client: pg.Client, state: State, handlers: Handlers, onGap: () => void): Promise<void> {
+async function listenOnce(
+  client: pg.Client,
+  state: ListenerState,
+  handlers: Handlers,
+  onGap: () => void,
+): Promise<void> {
   let isOpen = true
   let stop = () => {}
   const lost = new Promise<void>((resolve) => {

@@ -5,7 +5,7 @@ import type { Writable } from 'node:stream'
 import pg from 'pg'
 import { type Queue, queueFor } from './batch.ts'
 import type { Batch, Connection, Database, Db } from './db.ts'
-import { toFailure } from './errors.ts'
+import { databaseFailure } from './errors.ts'
 import { type Sql, sql } from './sql.ts'
 
 const CONNECT_TIMEOUT_MS = 2_000
@@ -15,7 +15,7 @@ const MAX_CONNECTIONS = 12
 /**
  * Every statement that serves a request finds its rows by an index, but the planner takes a batch for a hundred rows and,
  * while tables are small or their statistics young, would rather read them whole. So it is told not to: the cost of a
- * request must not depend on when the tables were last analysed (tests/reads.test.ts checks it). Compiling plans (jit)
+ * request must not depend on when the tables were last analysed (tests/query-plans.test.ts checks it). Compiling plans (jit)
  * never pays for statements this short. One statement of maintenance needs another plan, and says so itself
  * (idempotency/): a second pool for it would hold connections that are idle all day.
  */
@@ -84,13 +84,13 @@ async function run<Row>(client: pg.Pool | pg.ClientBase, statement: Sql): Promis
     // The shape of a row is given by the statement's columns; the caller states it beside the statement.
     return (await client.query(statement)).rows as Row[]
   } catch (error) {
-    throw toFailure(error)
+    throw databaseFailure(error)
   }
 }
 
 async function transaction<T>(pool: pg.Pool, work: (tx: Db) => Promise<T>): Promise<T> {
   const client = await pool.connect().catch((error) => {
-    throw toFailure(error)
+    throw databaseFailure(error)
   })
   const send = <Row>(statement: Sql) => {
     corkTurn(client)

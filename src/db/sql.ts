@@ -5,8 +5,8 @@ export type Sql = { text: string; values: unknown[]; name?: string; fixed?: true
 const BRAND = Symbol('sql')
 
 /** A prepared statement, with the texts of its fragments: null where a plain value stands. */
-type Prepared = { text: string; name: string; fragments: (string | null)[] | null }
-const statements = new WeakMap<TemplateStringsArray, Prepared>()
+type PreparedStatement = { text: string; name: string; fragments: (string | null)[] | null }
+const statements = new WeakMap<TemplateStringsArray, PreparedStatement>()
 let lastNumber = 0
 
 /**
@@ -21,7 +21,7 @@ export function sql(strings: TemplateStringsArray, ...parts: unknown[]): Sql {
   if (known || parts.some((part) => isSql(part) && !part.fixed)) return composed
   lastNumber += 1
   const fragments = parts.some(isSql) ? parts.map((part) => (isSql(part) ? part.text : null)) : null
-  const statement: Prepared = { text: composed.text, name: `s${lastNumber}`, fragments }
+  const statement: PreparedStatement = { text: composed.text, name: `s${lastNumber}`, fragments }
   statements.set(strings, statement)
   return statementOf(statement, parts)
 }
@@ -31,12 +31,12 @@ export function fragment(text: string, ...values: unknown[]): Sql {
   return { text, values, fixed: true, [BRAND]: true }
 }
 
-function sameFragments({ fragments }: Prepared, parts: unknown[]): boolean {
+function sameFragments({ fragments }: PreparedStatement, parts: unknown[]): boolean {
   if (fragments === null) return !parts.some(isSql)
   return parts.every((part, i) => (isSql(part) ? part.text : null) === fragments[i])
 }
 
-function statementOf({ text, name, fragments }: Prepared, parts: unknown[]): Sql {
+function statementOf({ text, name, fragments }: PreparedStatement, parts: unknown[]): Sql {
   const values = fragments === null ? parts : parts.flatMap((part) => (isSql(part) ? part.values : [part]))
   return { text, name, values, [BRAND]: true }
 }

@@ -21,7 +21,7 @@ import type { EventType, SealedEvent } from './schema.ts'
 /** The sealing pass notifies this channel with the store's id, in the transaction that seals. */
 export const EVENTS_CHANNEL = 'storekeeper_events'
 
-export type SealedRow = Pick<EventsRow, 'id' | 'store_id' | 'at' | 'subject'> &
+export type SealedEventRow = Pick<EventsRow, 'id' | 'store_id' | 'at' | 'subject'> &
   Pick<EventSealsRow, 'seq'> & {
     type: EventType
     actor: SealedEvent['actor']
@@ -30,7 +30,7 @@ export type SealedRow = Pick<EventsRow, 'id' | 'store_id' | 'at' | 'subject'> &
     hash: string
   }
 
-export function toEvent(row: Omit<SealedRow, 'hash'>): SealedEvent {
+export function toEvent(row: Omit<SealedEventRow, 'hash'>): SealedEvent {
   const { seq, id, type, actor, subject, data } = row
   return { seq: Number(seq), id, storeId: row.store_id, type, at: row.at.toISOString(), actor, subject, data }
 }
@@ -42,7 +42,7 @@ export async function readSealed(
   after: number,
   limit: number,
 ): Promise<(SealedEvent & { hash: string })[]> {
-  const rows = await db.query<SealedRow>(sql`
+  const rows = await db.query<SealedEventRow>(sql`
     select event.id, event.store_id, event.type, event.at, event.actor, event.subject, event.data, seal.seq,
            encode(seal.hash, 'hex') as hash
       from event_seals seal

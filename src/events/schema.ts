@@ -7,7 +7,7 @@ import { pageOf } from '../core/pagination.ts'
 import { DateTime, Nullable, OneOf } from '../schema/fields.ts'
 import { Type } from '../schema/type.ts'
 
-type TypeRow = {
+type EventTypeRow = {
   /** The kind of id in `subject`. */
   subject: IdKind
   about: string
@@ -102,7 +102,7 @@ export const EVENT_TYPES = {
     data: ['reason', 'failingSince?'],
   },
   'webhook.deleted': { subject: 'wh', about: 'A webhook was deleted.', data: ['host', 'types', 'description'] },
-} as const satisfies Record<string, TypeRow>
+} as const satisfies Record<string, EventTypeRow>
 
 export type EventType = keyof typeof EVENT_TYPES
 

@@ -17,7 +17,7 @@ import type { Db } from '../db/db.ts'
 import { sql } from '../db/sql.ts'
 import type { EventHeadsRow, EventsRow } from '../db/tables.gen.ts'
 import { canonical, genesis, nextHashOf, SYSTEM_CHAIN } from './hash-chain.ts'
-import { EVENTS_CHANNEL, type SealedRow } from './log.ts'
+import { EVENTS_CHANNEL, type SealedEventRow } from './log.ts'
 import { advance, type Position, parseSnapshot, type Watermark, watermarkAt } from './watermark.ts'
 
 const LOCK = 7_320_001
@@ -64,13 +64,13 @@ export function startSealing(db: Db, failed: ReportFailure, pauseMs = PAUSE_MS):
   }
 }
 
-const PATIENCE_MS = 10 * SECOND
+const SEAL_TIMEOUT_MS = 10 * SECOND
 
 /** Seals everything committed so far, or waits for the node that is doing it. For the operator's commands. */
 export async function sealAll(db: Db): Promise<void> {
-  let end = performance.now() + PATIENCE_MS
+  let end = performance.now() + SEAL_TIMEOUT_MS
   while ((await anyWaiting(db)) && performance.now() < end) {
-    if ((await sealBatch(db)) === BATCH_SIZE) end = performance.now() + PATIENCE_MS
+    if ((await sealBatch(db)) === BATCH_SIZE) end = performance.now() + SEAL_TIMEOUT_MS
     else await sleep(WAIT_MS)
   }
 }
@@ -78,7 +78,11 @@ export async function sealAll(db: Db): Promise<void> {
 const WAIT_MS = 20
 
 /** Times and JSON stay text: there are thousands a second, and they are only written again. */
-type WaitingRow = Pick<SealedRow, 'id' | 'store_id' | 'type' | 'subject'> & { at: string; actor: string; data: string }
+type WaitingRow = Pick<SealedEventRow, 'id' | 'store_id' | 'type' | 'subject'> & {
+  at: string
+  actor: string
+  data: string
+}
 
 async function sealBatch(db: Db): Promise<number> {
   if (!(await anyWaiting(db))) return 0
@@ -178,7 +182,7 @@ function isUnsealed(row: NextRow): boolean {
 /** Appends the events to their chains, and advances the watermark. */
 async function append(tx: Db, rows: WaitingRow[], watermark: Watermark): Promise<void> {
   const heads = await readHeads(tx, new Set(rows.map(chainOf)))
-  const write = newWriter()
+  const write = newCanonicalizer()
   const seqs: number[] = []
   const hashes: string[] = []
   for (const row of rows) {
@@ -190,11 +194,11 @@ async function append(tx: Db, rows: WaitingRow[], watermark: Watermark): Promise
     seqs.push(seq)
     hashes.push(hash)
   }
-  const ends = [...heads].map(([chain, { seq, hash }]) => ({ chain, seq, hash }))
+  const newHeads = [...heads].map(([chain, { seq, hash }]) => ({ chain, seq, hash }))
   await tx.query(sql`
     with ending as (
       select *
-        from json_to_recordset(${JSON.stringify(ends)}) as ending(chain text, seq bigint, hash text)
+        from json_to_recordset(${JSON.stringify(newHeads)}) as ending(chain text, seq bigint, hash text)
     ), sealed as (
       insert into event_seals (chain, seq, event_id, hash, type, subject)
       select coalesce(event.store_id, ${SYSTEM_CHAIN}), seal.seq, event.id, decode(seal.hash, 'hex'), event.type,
@@ -239,7 +243,7 @@ async function readHeads(tx: Db, chains: Set<string>): Promise<Map<string, { seq
  * An event as log.ts returns it, in canonical form: members in the order of their names. Actors repeat, so they are
  * cached.
  */
-function newWriter(): (row: WaitingRow, seq: number) => string {
+function newCanonicalizer(): (row: WaitingRow, seq: number) => string {
   const actors = new Map<string, string>()
   return (row, seq) => {
     const actor = actors.get(row.actor) ?? canonical(JSON.parse(row.actor))

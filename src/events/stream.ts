@@ -33,9 +33,9 @@ export function newEventFeed(db: Db, eventNotifier: EventNotifier, given: Partia
     channel.notifications += 1
     for (const waiting of channel.wake) waiting()
   }
-  const look = async () => {
+  const pollHeads = async () => {
     if (channels.size === 0) return
-    for (const { chain, seq } of await readEnds(db, [...channels.keys()])) {
+    for (const { chain, seq } of await readHeadPositions(db, [...channels.keys()])) {
       const channel = channels.get(chain)
       if (!channel || Number(seq) <= channel.seen) continue
       channel.seen = Number(seq)
@@ -43,10 +43,10 @@ export function newEventFeed(db: Db, eventNotifier: EventNotifier, given: Partia
     }
   }
   // A failed poll is made up for by the next one.
-  const lookQuietly = () => void look().catch(() => {})
-  const timer = setInterval(lookQuietly, timings.pollMs).unref()
+  const pollQuietly = () => void pollHeads().catch(() => {})
+  const timer = setInterval(pollQuietly, timings.pollMs).unref()
   const stop = eventNotifier.subscribe((storeId) => {
-    const channel = storeId === null ? lookQuietly() : channels.get(storeId)
+    const channel = storeId === null ? pollQuietly() : channels.get(storeId)
     if (channel) wake(channel)
   })
 
@@ -77,7 +77,7 @@ export function newEventFeed(db: Db, eventNotifier: EventNotifier, given: Partia
   }
 }
 
-function readEnds(db: Db, chains: string[]): Promise<{ chain: string; seq: string }[]> {
+function readHeadPositions(db: Db, chains: string[]): Promise<{ chain: string; seq: string }[]> {
   return db.query(sql`
     select chain, seq
       from event_heads

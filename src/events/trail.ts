@@ -9,7 +9,7 @@ import type { Db } from '../db/db.ts'
 import { sql } from '../db/sql.ts'
 import type { EventSealsRow } from '../db/tables.gen.ts'
 import type { Instance } from '../instance.ts'
-import { type SealedRow, toEvent } from './log.ts'
+import { type SealedEventRow, toEvent } from './log.ts'
 import { type Event, type EventType, TYPES_IN_STORES } from './schema.ts'
 
 export type Filters = { type?: string; subject?: string }
@@ -36,17 +36,17 @@ export async function listEvents(
 }
 
 /** As the API shows it; events of a trail always have a store. */
-function showEvent(row: Omit<SealedRow, 'hash'>): Event {
+function showEvent(row: Omit<SealedEventRow, 'hash'>): Event {
   const { seq: _, ...event } = toEvent(row)
   return event as Event
 }
 
 type Wanted = { storeId: string; types: EventType[] | null; subject: string | undefined; below: string; most: number }
 
-function find(db: Db, { storeId, types, subject, below, most }: Wanted): Promise<SealedRow[]> {
+function find(db: Db, { storeId, types, subject, below, most }: Wanted): Promise<SealedEventRow[]> {
   // One subject has few events: types are filtered among those.
   if (subject !== undefined)
-    return db.query<SealedRow>(sql`
+    return db.query<SealedEventRow>(sql`
       select event.id, event.store_id, event.type, event.at, event.actor, event.subject, event.data, seal.seq
         from event_seals seal
         join events event on event.id = seal.event_id
@@ -58,7 +58,7 @@ function find(db: Db, { storeId, types, subject, below, most }: Wanted): Promise
        limit ${most}`)
   // The newest of each type, then the newest of those: no index has several types in one order.
   if (types)
-    return db.query<SealedRow>(sql`
+    return db.query<SealedEventRow>(sql`
       select found.*
         from unnest(${types}::text[]) as wanted(type)
        cross join lateral (
@@ -73,7 +73,7 @@ function find(db: Db, { storeId, types, subject, below, most }: Wanted): Promise
              ) as found
        order by found.seq desc
        limit ${most}`)
-  return db.query<SealedRow>(sql`
+  return db.query<SealedEventRow>(sql`
     select event.id, event.store_id, event.type, event.at, event.actor, event.subject, event.data, seal.seq
       from event_seals seal
       join events event on event.id = seal.event_id

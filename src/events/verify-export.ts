@@ -64,7 +64,7 @@ export async function verifyChain(
       )
     progress(seq)
   }
-  const left = heads?.left()
+  const left = heads?.unmatched()
   if (left) return broken(line + 1, unanchored(left, seq))
   return { sound: true, events: seq, hash, chain, anchoredUpTo: heads?.upTo() ?? null }
 }
@@ -73,7 +73,7 @@ type Heads = {
   /** False when an anchor of this position has another hash. */
   matches(seq: number, hash: string): boolean
   upTo(): number | null
-  left(): Anchor | undefined
+  unmatched(): Anchor | undefined
 }
 
 /** Those of the chain, in the order in which they will be met. */
@@ -95,7 +95,7 @@ function headsOf(chain: string, anchors: Anchor[]): Heads {
       return true
     },
     upTo: () => upTo,
-    left: () => placed[next] ?? [...anywhere.values()][0],
+    unmatched: () => placed[next] ?? [...anywhere.values()][0],
   }
 }
 

@@ -3,7 +3,7 @@
 
 import { authenticate, type CallerRow } from '../auth/authenticate.ts'
 import type { CallerCache } from '../auth/caller-cache.ts'
-import { type Credential, checkQuery, readCredential } from '../auth/credential.ts'
+import { type Credential, readCredential, refuseCredentialInQuery } from '../auth/credential.ts'
 import type { Caller } from '../core/caller.ts'
 import { Failure, fail } from '../core/errors.ts'
 import { isId } from '../core/ids.ts'
@@ -23,7 +23,7 @@ const ANYONE: Identity = { credential: null, caller: null, refusal: null }
 
 export async function identify(pipeline: Pipeline, route: Route, incoming: Incoming): Promise<Identity> {
   try {
-    checkQuery(incoming.query)
+    refuseCredentialInQuery(incoming.query)
     // A public route ignores credentials: a browser may still send the cookie of an expired session.
     if (route.needs === 'public') return ANYONE
     return { ...(await authenticateRequest(pipeline, pipeline.auth.caches, incoming)), refusal: null }

@@ -38,7 +38,7 @@ function checkPermission(
   const inStore = caller.kind === 'key' ? caller.storeId === storeId : caller.member !== null
   if (!inStore) fail('store_not_found')
   if (heldPermissions(caller).includes(needed)) return
-  if (caller.kind === 'key') verifier.acted(caller, 'INSUFFICIENT_PERMISSIONS', [])
+  if (caller.kind === 'key') verifier.countOwnUse(caller, 'INSUFFICIENT_PERMISSIONS', [])
   fail('insufficient_permission', {
     required: [needed],
     detail: `This needs the permission ${needed}, which you do not hold in this store.`,
@@ -51,7 +51,7 @@ export function isPermission(needs: Needs): needs is BuiltInPermission {
 
 /** A request made with an API key counts as a use of the key, and of the permission that the route needs. */
 export function countKeyUse(verifier: Verifier, { needs }: Route, caller: Caller | null): void {
-  if (caller?.kind === 'key') verifier.acted(caller, 'VALID', isPermission(needs) ? [needs] : [])
+  if (caller?.kind === 'key') verifier.countOwnUse(caller, 'VALID', isPermission(needs) ? [needs] : [])
 }
 
 const IDS: Record<string, { kind: IdKind; missing: ErrorCode }> = {

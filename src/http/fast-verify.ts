@@ -24,13 +24,13 @@ export type FastPath = {
   bufferedBody(request: IncomingMessage): Buffer | undefined
 }
 
-type Listener = (request: IncomingMessage, response: ServerResponse) => void
+type RequestListener = (request: IncomingMessage, response: ServerResponse) => void
 
-type State = {
+type FastVerifyState = {
   pipeline: Pipeline
   schemas: { question: TSchema; answer: TSchema }
   /** The framework's listener. */
-  fallback: Listener
+  fallback: RequestListener
   /** Bodies of the requests that were delegated to it. */
   bodies: WeakMap<IncomingMessage, Buffer>
   /** The last credential and its hash: the next request mostly comes from the same service. */
@@ -39,8 +39,8 @@ type State = {
   count(seconds: number): void
 }
 
-export function newFastVerify(pipeline: Pipeline, routes: Route[], fallback: Listener): FastPath {
-  const state: State = {
+export function newFastVerify(pipeline: Pipeline, routes: Route[], fallback: RequestListener): FastPath {
+  const state: FastVerifyState = {
     pipeline,
     schemas: schemasOf(routes),
     fallback,
@@ -58,7 +58,7 @@ export function newFastVerify(pipeline: Pipeline, routes: Route[], fallback: Lis
   }
 }
 
-function schemasOf(routes: Route[]): State['schemas'] {
+function schemasOf(routes: Route[]): FastVerifyState['schemas'] {
   const route = routes.find((row) => row.path === VERIFY_PATH)
   const answer = route?.returns[1]
   if (!route?.body || !answer) throw new Error(`There is no ${VERIFY_PATH} to have a fast path for`)
@@ -81,7 +81,7 @@ function isEligible({ method, url, headers, rawHeaders }: IncomingMessage): bool
   )
 }
 
-function readAndAnswer(state: State, request: IncomingMessage, response: ServerResponse): void {
+function readAndAnswer(state: FastVerifyState, request: IncomingMessage, response: ServerResponse): void {
   const began = performance.now()
   const chunks: Buffer[] = []
   request.on('data', (chunk: Buffer) => chunks.push(chunk))
@@ -100,21 +100,21 @@ function readAndAnswer(state: State, request: IncomingMessage, response: ServerR
 }
 
 /** Null when the framework has to answer. */
-function verdictOn(state: State, request: IncomingMessage, response: ServerResponse, body: Buffer) {
+function verdictOn(state: FastVerifyState, request: IncomingMessage, response: ServerResponse, body: Buffer) {
   const question = isKnown(state, request.headers.authorization) ? readQuestion(state.schemas.question, body) : null
   if (!question) return null
   const { verifier, limits } = state.pipeline
   return verifier.verifyNow(question) ?? (isAdmitted(limits.load, response) ? verifier.verify(question) : null)
 }
 
-function isKnown(state: State, authorization: string | undefined): boolean {
+function isKnown(state: FastVerifyState, authorization: string | undefined): boolean {
   return (
     authorization?.startsWith('Bearer ') === true &&
     isCachedService(state.pipeline.db, state.pipeline.auth.caches.callers, hashOf(state, authorization))
   )
 }
 
-function hashOf(state: State, authorization: string): string {
+function hashOf(state: FastVerifyState, authorization: string): string {
   if (state.last.authorization !== authorization)
     state.last = { authorization, hash: sha256(authorization.slice('Bearer '.length)).toString('hex') }
   return state.last.hash
@@ -150,7 +150,7 @@ function isAdmitted(load: LoadShedder, response: ServerResponse): boolean {
 
 const HEADERS = Object.entries({ ...SAFE_HEADERS, 'content-type': 'application/json; charset=utf-8' }).flat()
 
-function send(state: State, response: ServerResponse, verdict: Verdict, began: number): void {
+function send(state: FastVerifyState, response: ServerResponse, verdict: Verdict, began: number): void {
   // The caller disconnected while the key was looked up.
   if (response.destroyed) return
   const { text, length, encoding } = serializedFor(state.schemas.answer, verdict)

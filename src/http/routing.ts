@@ -6,10 +6,10 @@ import type { Route } from '../core/route.ts'
 import { VERIFY_PATH } from '../keys/schema.ts'
 import type { Priority } from '../limits/load-shedding.ts'
 
-type Endpoint = { method: string; path: string }
+type MethodAndPath = { method: string; path: string }
 
 /** 405 with the methods that the path does have, 404 when it has none. */
-export function notFoundOr405(endpoints: Endpoint[], path: string): Failure {
+export function notFoundOr405(endpoints: MethodAndPath[], path: string): Failure {
   const matching = endpoints.filter((endpoint) => matches(endpoint.path, path))
   // "/keys/grantable" matches "/keys/:keyId" too: the pattern with the fewest parameters is meant.
   const fewest = Math.min(...matching.map((endpoint) => countParams(endpoint.path)))

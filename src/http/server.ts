@@ -16,7 +16,7 @@ import { pipeEvents } from './event-stream.ts'
 import { type FastPath, newFastVerify } from './fast-verify.ts'
 import { MAX_BODY_BYTES } from './input.ts'
 import { toReadable } from './json-stream.ts'
-import type { Page } from './pages/pages.ts'
+import type { HtmlPage } from './pages/pages.ts'
 import { handle } from './pipeline.ts'
 import { renderProblem, toFailure } from './problem.ts'
 import { SAFE_HEADERS } from './response.ts'
@@ -41,7 +41,7 @@ type TrustProxy = false | number | string[]
 export async function buildServer(
   pipeline: Pipeline,
   routes: Route[],
-  pages: Page[],
+  pages: HtmlPage[],
   trustProxy: TrustProxy,
 ): Promise<FastifyInstance> {
   const app = newApp(trustProxy)
@@ -250,7 +250,7 @@ async function sendChunks(
   return reply.send(stream)
 }
 
-function addPage(app: FastifyInstance, page: Page): void {
+function addPage(app: FastifyInstance, page: HtmlPage): void {
   app.get(page.path, async (request, reply) => {
     const { status, headers, body } = await page.render(request.params as Record<string, string>)
     return reply.code(status).headers(headers).send(body)

@@ -17,7 +17,7 @@ export async function* pagesOf<Row, Item>(
   db: Db,
   caller: UserCaller,
   read: (below: string) => Promise<Row[]>,
-  placeOf: (row: Row) => string,
+  positionOf: (row: Row) => string,
   show: (row: Row) => Item,
 ): AsyncGenerator<Item[]> {
   for (let below = LAST; ; ) {
@@ -28,7 +28,7 @@ export async function* pagesOf<Row, Item>(
     yield rows.map(show)
     const last = rows.at(-1)
     if (!last || rows.length < PAGE) return
-    below = placeOf(last)
+    below = positionOf(last)
   }
 }
 

@@ -108,7 +108,7 @@ function membershipsOf(db: Db, instance: Instance, caller: UserCaller) {
   }))
 }
 
-type InvitationRow = Pick<
+type ExportedInvitationRow = Pick<
   InvitationsRow,
   'id' | 'store_id' | 'email' | 'role' | 'permissions' | 'created_at' | 'expires_at' | 'accepted_at' | 'withdrawn_at'
 >
@@ -137,8 +137,8 @@ function invitationsOf(db: Db, instance: Instance, caller: UserCaller) {
  * Those sent to the user's e-mail, and those they accepted. Not with an "or": that would be answered by reading them
  * all.
  */
-function readInvitations(db: Db, caller: UserCaller, below: string): Promise<InvitationRow[]> {
-  return db.query<InvitationRow>(sql`
+function readInvitations(db: Db, caller: UserCaller, below: string): Promise<ExportedInvitationRow[]> {
+  return db.query<ExportedInvitationRow>(sql`
     select id, store_id, email, role, permissions, created_at, expires_at, accepted_at, withdrawn_at
       from (
              (select *
@@ -165,7 +165,7 @@ function unsealAddress(instance: Instance, caller: UserCaller, row: SealContext 
   return { ...address, warnings, formatted }
 }
 
-type AddressRow = Pick<
+type ExportedAddressRow = Pick<
   AddressesRow,
   'id' | 'store_id' | 'user_id' | 'is_default' | 'sealed' | 'version' | 'created_at' | 'updated_at'
 >
@@ -173,7 +173,7 @@ type AddressRow = Pick<
 /** In every store, also where the user is no longer a member. */
 function addressesOf(db: Db, instance: Instance, caller: UserCaller) {
   const read = (below: string) =>
-    db.query<AddressRow>(sql`
+    db.query<ExportedAddressRow>(sql`
       select id, store_id, user_id, is_default, sealed, version, created_at, updated_at
         from addresses
        where user_id = ${caller.id}
@@ -256,16 +256,16 @@ const LAST_NUMBER = '9223372036854775807'
 
 // ---- what happened --------------------------------------------------------------------------------------------------
 
-type EventRow = Pick<EventsRow, 'id' | 'store_id' | 'type' | 'at' | 'subject'>
+type ExportedEventRow = Pick<EventsRow, 'id' | 'store_id' | 'type' | 'at' | 'subject'>
 
-function showEvent(row: EventRow) {
+function showEvent(row: ExportedEventRow) {
   return { id: row.id, storeId: row.store_id, type: row.type, at: row.at.toISOString(), subject: row.subject }
 }
 
 /** Events caused by the user, in every store and outside stores. */
 function eventsOf(db: Db, caller: UserCaller) {
   const read = (below: string) =>
-    db.query<EventRow & { ip: string | null }>(sql`
+    db.query<ExportedEventRow & { ip: string | null }>(sql`
       select id, store_id, type, at, subject, actor ->> 'ip' as ip
         from events
        where actor ->> 'id' = ${caller.id}
@@ -275,20 +275,20 @@ function eventsOf(db: Db, caller: UserCaller) {
   return pagesOf(db, caller, read, idOf, (row) => ({ ...showEvent(row), ip: row.ip }))
 }
 
-type Others = EventRow & {
+type ForeignEventRow = ExportedEventRow & {
   kind: Export['eventsByOthers'][number]['by']
   data: Record<string, unknown>
 }
 
 /** Without the actor: who it was, and from which address, is personal data of another user. */
-function showOthers(row: Others) {
+function showOthers(row: ForeignEventRow) {
   return { ...showEvent(row), by: row.kind, data: row.data }
 }
 
 /** Events about the user caused by others, then those about invitations sent to them. */
 async function* eventsByOthers(db: Db, caller: UserCaller) {
   const aboutUser = (below: string) =>
-    db.query<Others>(sql`
+    db.query<ForeignEventRow>(sql`
       select id, store_id, type, at, subject, actor ->> 'kind' as kind, data
         from events
        where subject = ${caller.id}
@@ -303,9 +303,9 @@ async function* eventsByOthers(db: Db, caller: UserCaller) {
 }
 
 /** An invitation has at most two events by others, so the events of a page of invitations are few.  */
-function eventsOfInvitations(db: Db, caller: UserCaller, ids: string[]): Promise<Others[]> {
+function eventsOfInvitations(db: Db, caller: UserCaller, ids: string[]): Promise<ForeignEventRow[]> {
   return exportSlots(() =>
-    db.query<Others>(sql`
+    db.query<ForeignEventRow>(sql`
       select id, store_id, type, at, subject, actor ->> 'kind' as kind, data
         from events
        where subject = any(${ids})

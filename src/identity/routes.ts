@@ -26,7 +26,7 @@ export const identityRoutes: Route[] = [
       summary: 'Make an account',
       description: 'Makes a user and signs them in. The token is a session: send it as `Authorization: Bearer …`.',
       body: SignUp,
-      parse: (body, _here, faults) => parseSignUp(body, faults),
+      parse: (body, _instance, faults) => parseSignUp(body, faults),
       returns: [201, SignedIn],
       errors: ['email_taken', 'sign_up_closed', 'invitation_mismatch'],
       effect: 'own',

@@ -27,7 +27,7 @@ export type KeyRow = Omit<ApiKeysRow, InternalColumn | 'metadata' | 'created_by_
 
 // ---- settings: what a manager sets ----------------------------------------------------------------------------------
 
-type Setting<Column extends keyof KeyRow, Value, Shown> = {
+type KeySetting<Column extends keyof KeyRow, Value, Shown> = {
   columns: Readonly<Record<Column, ColumnType>>
   toColumns: (value: Value) => Pick<KeyRow, Column>
   show: (row: Pick<KeyRow, Column>) => Shown
@@ -37,7 +37,7 @@ type Setting<Column extends keyof KeyRow, Value, Shown> = {
 function plain<Column extends keyof KeyRow>(
   column: Column,
   type: ColumnType,
-): Setting<Column, KeyRow[Column], KeyRow[Column]> {
+): KeySetting<Column, KeyRow[Column], KeyRow[Column]> {
   return {
     // A computed name loses its type: these objects have the one member that `column` names.
     columns: { [column]: type } as Record<Column, ColumnType>,
@@ -46,13 +46,13 @@ function plain<Column extends keyof KeyRow>(
   }
 }
 
-const expiresAt: Setting<'expires_at', Date | null, string | null> = {
+const expiresAt: KeySetting<'expires_at', Date | null, string | null> = {
   columns: { expires_at: 'timestamptz' },
   toColumns: (value) => ({ expires_at: value }),
   show: (row) => row.expires_at?.toISOString() ?? null,
 }
 
-const rateLimit: Setting<'rate_limit' | 'rate_limit_window_seconds', Key['rateLimit'], Key['rateLimit']> = {
+const rateLimit: KeySetting<'rate_limit' | 'rate_limit_window_seconds', Key['rateLimit'], Key['rateLimit']> = {
   columns: { rate_limit: 'int', rate_limit_window_seconds: 'int' },
   toColumns: (value) => ({
     rate_limit: value?.limit ?? null,
@@ -72,12 +72,12 @@ const KEY_SETTINGS = {
   ipAllowlist: plain('ip_allowlist', 'text[]'),
   rateLimit,
 }
-type Settings = typeof KEY_SETTINGS
-type SettingName = keyof Settings
-export type SettingColumn = { [Name in SettingName]: keyof Settings[Name]['columns'] }[SettingName]
+type KeySettings = typeof KEY_SETTINGS
+type SettingName = keyof KeySettings
+export type SettingColumn = { [Name in SettingName]: keyof KeySettings[Name]['columns'] }[SettingName]
 
 /** A new key's settings, as they were parsed. */
-export type KeySpec = { [Name in SettingName]: Parameters<Settings[Name]['toColumns']>[0] }
+export type KeySpec = { [Name in SettingName]: Parameters<KeySettings[Name]['toColumns']>[0] }
 /** Absent settings stay as they are; null clears. */
 export type KeyPatch = Partial<Omit<KeySpec, 'type'>> & { enabled?: boolean }
 
@@ -107,7 +107,7 @@ export function toColumns(settings: Partial<KeySpec>): Partial<KeyRow> {
   return columns
 }
 
-type Shown = { [Name in SettingName]: ReturnType<Settings[Name]['show']> }
+type Shown = { [Name in SettingName]: ReturnType<KeySettings[Name]['show']> }
 
 /** The settings as the API shows them: all of them, or those that are named. */
 export function showSettings<Name extends SettingName = SettingName>(

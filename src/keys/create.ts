@@ -55,7 +55,7 @@ export async function createKey(
   return answerFor(outcome, answer)
 }
 
-function answerFor<Body>(outcome: InsertOutcome, answer: Answer<Body>): Answer<Body> {
+function answerFor<Body>(outcome: KeyOutcome, answer: Answer<Body>): Answer<Body> {
   switch (outcome) {
     case 'created':
       return answer
@@ -183,15 +183,15 @@ function toInsertRow(
  * `store gone`: the store was deleted meanwhile. `creator changed`: so were the creator's rights. `answered`: the
  * Idempotency-Key was used before. `full`: the store has as many keys as it may.
  */
-type InsertOutcome = 'created' | 'answered' | 'store gone' | 'creator changed' | 'full'
+type KeyOutcome = 'created' | 'answered' | 'store gone' | 'creator changed' | 'full'
 
 /**
  * The keys of many requests in one statement: the store's row is locked (in the order of ids, so that two batches never
  * wait for each other) and its count decides which keys still fit; the Idempotency-Key is claimed; key and event are
  * written.
  */
-const insertKeys: Batch<InsertRow, InsertOutcome> = async (db, rows) => {
-  const outcomes = await db.query<{ outcome: InsertOutcome }>(sql`
+const insertKeys: Batch<InsertRow, KeyOutcome> = async (db, rows) => {
+  const outcomes = await db.query<{ outcome: KeyOutcome }>(sql`
     with request as (
       select row_number() over () as n, *
         from ${requested(rows)}

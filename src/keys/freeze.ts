@@ -1,4 +1,4 @@
-// The emergency brake: every key of a store stops at once, and works again when the store is thawed.
+// The emergency brake: every key of a store stops at once, and works again when the store is unfrozen.
 
 import type { Manager } from '../core/caller.ts'
 import { now } from '../core/clock.ts'

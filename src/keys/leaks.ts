@@ -20,7 +20,7 @@ import { revokeKeys } from './revoke.ts'
 import type { GithubFeedback, GithubReports } from './schema.ts'
 
 /** Where the report came from, for the event. */
-type Origin = { source: 'report' } | { source: 'github'; url?: string }
+type LeakSource = { source: 'report' } | { source: 'github'; url?: string }
 
 /** The answer is the same for any text, a key of ours or not. */
 export async function reportLeak(db: Db, instance: Instance, token: string): Promise<Answer<{ accepted: boolean }>> {
@@ -45,7 +45,7 @@ export async function reportLeaks(db: Db, instance: Instance, reports: GithubRep
 }
 
 /** The id of the key that the token is, or was, a secret of. Text that does not have a key's form costs no query. */
-async function handleReport(db: Db, instance: Instance, token: string, origin: Origin): Promise<string | null> {
+async function handleReport(db: Db, instance: Instance, token: string, origin: LeakSource): Promise<string | null> {
   if (!isKeyToken(instance.keyPrefix, token)) return null
   const found = await lookUpKey(db, instance.keyring, token)
   if (!found) return null
@@ -53,7 +53,7 @@ async function handleReport(db: Db, instance: Instance, token: string, origin: O
   return found.id
 }
 
-async function applyLeak(tx: Db, found: CachedKey, origin: Origin): Promise<void> {
+async function applyLeak(tx: Db, found: CachedKey, origin: LeakSource): Promise<void> {
   const store = await tx.one<Pick<StoresRow, 'leak_grace_seconds'>>(sql`
     select leak_grace_seconds
       from stores

@@ -13,8 +13,7 @@ import { listKeys, readGrantable, readKey } from './read.ts'
 import { revokeKey } from './revoke.ts'
 import { rotateKey } from './rotate.ts'
 import {
-  Advice,
-  Affected,
+  AffectedKeyCount,
   GithubFeedback,
   GithubReports,
   Grantable,
@@ -31,6 +30,7 @@ import {
   NewKey,
   RevokedKey,
   Rotation,
+  UnusedPermissions,
   VERIFY_PATH,
   Verdict,
   Verification,
@@ -190,7 +190,7 @@ export const keyRoutes: Route[] = [
         description: frozen
           ? 'The emergency brake: every key of the store answers `FROZEN` until it is unfrozen. Nothing else about them changes.'
           : 'The keys of the store work again, those that worked before.',
-        returns: [200, Affected],
+        returns: [200, AffectedKeyCount],
       },
       async ({ db, caller, params }) => ({ body: await freezeKeys(db, caller, params.storeId, frozen) }),
     ),
@@ -225,7 +225,7 @@ export const keyRoutes: Route[] = [
       summary: 'Rights a key does not need',
       description:
         'Which of its permissions were really needed in the last 30 days, and which were not: these can be taken from it.',
-      returns: [200, Advice],
+      returns: [200, UnusedPermissions],
       errors: ['key_not_found'],
     },
     async ({ db, params }) => ({ body: await readAdvice(db, params) }),

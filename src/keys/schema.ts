@@ -147,7 +147,7 @@ export const RevokedKey = Type.Object(
   { title: 'RevokedKey', ...closed },
 )
 
-export const Affected = Type.Object(
+export const AffectedKeyCount = Type.Object(
   { affected: Type.Integer({ description: 'How many live keys this changed.' }) },
   { title: 'Affected', ...closed },
 )
@@ -232,7 +232,7 @@ export type Verifier = {
   /** The same, with the result of every check, and nothing spent or counted. */
   explain(question: Question): Promise<Verdict>
   /** Counts a request to this API that was made with the key itself. */
-  acted(key: KeyCaller, outcome: Outcome, permissions: readonly Permission[]): void
+  countOwnUse(key: KeyCaller, outcome: Outcome, permissions: readonly Permission[]): void
 }
 
 /** RFC 7662. What it does not name is ours: `ip` and `store_id`, as in `Verification`. */
@@ -327,7 +327,7 @@ export const KeyUsage = Type.Object(
   { title: 'KeyUsage', ...closed },
 )
 
-export const Advice = Type.Object(
+export const UnusedPermissions = Type.Object(
   {
     since: DateTime(),
     unused: Type.Array(Type.String(), { description: 'What the key holds and did not need since then.' }),

@@ -72,7 +72,7 @@ export function newVerifier(
     verify,
     verifyNow,
     explain,
-    acted: ({ id: keyId, secretNo, rehashTo }, outcome, permissions) =>
+    countOwnUse: ({ id: keyId, secretNo, rehashTo }, outcome, permissions) =>
       usage.count({ keyId, secretNo, rehashTo, outcome, permissions }),
   }
 }

@@ -55,8 +55,8 @@ const MAX_REPORTED = 100
  * of them, because the rest of the value was not checked.
  */
 export function validate(schema: TSchema, value: unknown, mapFault = (fault: Fault) => fault): Fault[] {
-  const far = tooManyMembers(value)
-  if (far) failInput([mapFault(far)])
+  const tooMany = tooManyMembers(value)
+  if (tooMany) failInput([mapFault(tooMany)])
   let validator = compiled.get(schema)
   if (!validator) {
     validator = ajv.compile(schema)

@@ -82,11 +82,11 @@ export async function updateMember(
   tx: Db,
   instance: Instance,
   caller: Manager,
-  place: { storeId: string; userId: string },
+  ref: { storeId: string; userId: string },
   changes: { role?: Role; permissions?: Permission[] | null },
   options: Cascade & { ifMatch: string | null },
 ): Promise<Answer<ChangedMember>> {
-  const before = await lockMember(tx, place)
+  const before = await lockMember(tx, ref)
   checkIfMatch(options.ifMatch, before.revision)
   checkRank(instance, caller, before)
   const after = { ...before, role: changes.role ?? before.role }
@@ -98,7 +98,7 @@ export async function updateMember(
   const holds = permissionsOf(instance.permissions, after.role, after.permissions)
   const held = permissionsOf(instance.permissions, before.role, before.permissions)
   checkGrant(caller, holds, after.role)
-  if (before.role === 'OWNER' && after.role !== 'OWNER') await requireAnotherOwner(tx, place.storeId)
+  if (before.role === 'OWNER' && after.role !== 'OWNER') await requireAnotherOwner(tx, ref.storeId)
   const same = after.role === before.role && String(after.permissions) === String(before.permissions)
   if (!same) {
     after.revision += 1
@@ -106,18 +106,18 @@ export async function updateMember(
     await tx.query(sql`
       update members
          set role = ${after.role}, permissions = ${after.permissions}, revision = ${after.revision}, updated_at = ${after.updated_at}
-       where store_id = ${place.storeId}
-         and user_id = ${place.userId}`)
+       where store_id = ${ref.storeId}
+         and user_id = ${ref.userId}`)
     await writeEvents(tx, [
-      newEvent(caller, place.storeId, 'member.updated', place.userId, {
+      newEvent(caller, ref.storeId, 'member.updated', ref.userId, {
         from: { role: before.role, permissions: held },
         to: { role: after.role, permissions: holds },
       }),
     ])
   }
   const demoted = missingPermissions(holds, held).length > 0
-  if (demoted) await withdrawInvitationsTo(tx, caller, place.storeId, before.email)
-  const left = await settleCreations(tx, caller, place, demoted ? options : { keys: 'keep', webhooks: 'keep' })
+  if (demoted) await withdrawInvitationsTo(tx, caller, ref.storeId, before.email)
+  const left = await settleCreations(tx, caller, ref, demoted ? options : { keys: 'keep', webhooks: 'keep' })
   return { body: { member: showMember(instance, after), ...left }, etag: etagOf(after.revision) }
 }
 
@@ -125,22 +125,22 @@ export async function removeMember(
   tx: Db,
   instance: Instance,
   caller: Manager,
-  place: { storeId: string; userId: string },
+  ref: { storeId: string; userId: string },
   options: Cascade & { ifMatch: string | null },
 ): Promise<Answer<ChangedMember>> {
-  const member = await lockMember(tx, place)
+  const member = await lockMember(tx, ref)
   checkIfMatch(options.ifMatch, member.revision)
   checkRank(instance, caller, member)
-  if (member.role === 'OWNER') await requireAnotherOwner(tx, place.storeId)
-  const left = await settleCreations(tx, caller, place, options)
+  if (member.role === 'OWNER') await requireAnotherOwner(tx, ref.storeId)
+  const left = await settleCreations(tx, caller, ref, options)
   // A removed member cannot come back by an invitation that was still open.
-  await withdrawInvitationsTo(tx, caller, place.storeId, member.email)
+  await withdrawInvitationsTo(tx, caller, ref.storeId, member.email)
   await tx.query(sql`
     delete from members
-     where store_id = ${place.storeId}
-       and user_id = ${place.userId}`)
+     where store_id = ${ref.storeId}
+       and user_id = ${ref.userId}`)
   await writeEvents(tx, [
-    newEvent(caller, place.storeId, 'member.removed', place.userId, { role: member.role, keys: options.keys }),
+    newEvent(caller, ref.storeId, 'member.removed', ref.userId, { role: member.role, keys: options.keys }),
   ])
   return { body: { member: showMember(instance, member), ...left } }
 }
@@ -157,9 +157,9 @@ export async function leaveStore(tx: Db, caller: UserCaller, storeId: string): P
 }
 
 /** Changes to members go one at a time in a store, so that two owners cannot remove each other at once. */
-async function lockMember(tx: Db, place: { storeId: string; userId: string }): Promise<MemberRow> {
-  await lockStore(tx, place.storeId)
-  return findMember(tx, place.storeId, place.userId)
+async function lockMember(tx: Db, ref: { storeId: string; userId: string }): Promise<MemberRow> {
+  await lockStore(tx, ref.storeId)
+  return findMember(tx, ref.storeId, ref.userId)
 }
 
 async function findMember(db: Db, storeId: string, userId: string): Promise<MemberRow> {
@@ -194,13 +194,13 @@ async function requireAnotherOwner(tx: Db, storeId: string): Promise<void> {
 async function settleCreations(
   tx: Db,
   caller: Manager,
-  place: { storeId: string; userId: string },
+  ref: { storeId: string; userId: string },
   cascade: Cascade,
 ): Promise<CreatedByMember> {
-  const keyIds = await keysCreatedBy(tx, place)
+  const keyIds = await keysCreatedBy(tx, ref)
   // Webhooks first: one that is switched off gets no events about the keys.
-  const webhooks = await settleWebhooks(tx, caller, place.storeId, [place.userId, ...keyIds], cascade.webhooks)
-  return { keys: await settleKeys(tx, caller, place.storeId, keyIds, cascade.keys), webhooks }
+  const webhooks = await settleWebhooks(tx, caller, ref.storeId, [ref.userId, ...keyIds], cascade.webhooks)
+  return { keys: await settleKeys(tx, caller, ref.storeId, keyIds, cascade.keys), webhooks }
 }
 
 /** The URL is shown only to callers with MANAGE_WEBHOOKS: people put secrets into paths and queries. */

@@ -17,7 +17,7 @@ import { type NewStore, type StoreChanges, type StoreRow, showStore } from './sc
 type StoreView = ReturnType<typeof showStore>
 
 /** The contents of a deleted store are kept for this long. */
-const KEPT_MS = 30 * DAY
+const RETENTION_MS = 30 * DAY
 
 export async function createStore(tx: Db, caller: UserCaller, wanted: NewStore): Promise<Answer<StoreView>> {
   const at = now()
@@ -132,5 +132,5 @@ export async function lockStore(tx: Db, storeId: string): Promise<StoreRow> {
 export async function purgeStores(db: Db): Promise<void> {
   await db.query(sql`
     delete from stores
-     where id in (select id from stores where deleted_at < ${ago(KEPT_MS)} limit 10)`)
+     where id in (select id from stores where deleted_at < ${ago(RETENTION_MS)} limit 10)`)
 }

@@ -2,13 +2,13 @@
 
 import { ago, now } from '../core/clock.ts'
 import type { Endpoint } from './endpoints.ts'
-import type { Message, Outcome } from './outbox.ts'
+import type { DeliveryOutcome, Message } from './outbox.ts'
 import { FAILING_MS, nextTry } from './retry-schedule.ts'
 import type { DeliveryError, Reply, Sender } from './sender.ts'
 import { signedHeaders } from './signature.ts'
 
 /** Null when the request was broken off because the sender is closing. */
-export async function attempt(sender: Sender, endpoint: Endpoint, message: Message): Promise<Outcome | null> {
+export async function attempt(sender: Sender, endpoint: Endpoint, message: Message): Promise<DeliveryOutcome | null> {
   const at = now()
   const began = performance.now()
   const result = await post(sender, endpoint, message, at)
@@ -25,7 +25,12 @@ async function post(sender: Sender, { url, secrets }: Endpoint, message: Message
   return sender.post(url, headers, message.body)
 }
 
-function outcomeOf(message: Message, at: Date, durationMs: number, result: Reply | { error: DeliveryError }): Outcome {
+function outcomeOf(
+  message: Message,
+  at: Date,
+  durationMs: number,
+  result: Reply | { error: DeliveryError },
+): DeliveryOutcome {
   const { webhook_id, id, cause } = message
   const attempts = message.attempts + 1
   const reply = 'error' in result ? null : result
@@ -46,7 +51,7 @@ function outcomeOf(message: Message, at: Date, durationMs: number, result: Reply
   }
 }
 
-export function reasonToDisable({ failingSince }: Endpoint, outcome: Outcome): 'GONE' | 'FAILING' | null {
+export function reasonToDisable({ failingSince }: Endpoint, outcome: DeliveryOutcome): 'GONE' | 'FAILING' | null {
   if (outcome.response_status === 410) return 'GONE'
   const failing = outcome.status !== 'DELIVERED' && failingSince !== null && failingSince <= ago(FAILING_MS)
   return failing ? 'FAILING' : null

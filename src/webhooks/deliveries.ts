@@ -210,7 +210,7 @@ function created(ref: WebhookRef, row: DeliveryRow): Answer<Delivery> {
 
 // ---- retention --------------------------------------------------------------------------------------------------------
 
-const KEPT_MS = 30 * DAY
+const RETENTION_MS = 30 * DAY
 const SWEPT_AT_ONCE = 5_000
 const MAX_SWEEPS = 200
 
@@ -226,7 +226,7 @@ function sweepPast(db: Db): Promise<object[]> {
      where ctid = any(array(
              select ctid
                from webhook_deliveries
-              where created_at < ${ago(KEPT_MS)}
+              where created_at < ${ago(RETENTION_MS)}
               limit ${SWEPT_AT_ONCE}
            ))
  returning 1`)

@@ -16,7 +16,7 @@ import type { Db } from '../db/db.ts'
 import type { Instance } from '../instance.ts'
 import { attempt, reasonToDisable } from './attempt.ts'
 import { type Endpoint, loadEndpoints, newEndpointBatch } from './endpoints.ts'
-import { fanOut, leaseDue, type Message, type Outcome, recordOutcomes, releaseLeases } from './outbox.ts'
+import { type DeliveryOutcome, fanOut, leaseDue, type Message, recordOutcomes, releaseLeases } from './outbox.ts'
 import { type EndpointQueue, newScheduler, PREFETCH, type Scheduler } from './scheduler.ts'
 import type { Sender } from './sender.ts'
 import { newThrottle, type Throttle } from './throttle.ts'
@@ -60,7 +60,7 @@ const TIMINGS: DispatcherTimings = {
   endpointTtlMs: 200,
 }
 
-type State = {
+type DispatcherState = {
   db: Db
   instance: Instance
   sender: Sender
@@ -101,7 +101,7 @@ export function newDispatcher(
     mayStart: () => state.unrecorded < MAX_UNRECORDED && throttle.hasBudget() && !closing.signal.aborted,
     onEmpty: () => wake(state),
   })
-  const state: State = {
+  const state: DispatcherState = {
     db,
     instance,
     sender,
@@ -126,12 +126,12 @@ export function newDispatcher(
   }
 }
 
-function wake(state: State): void {
+function wake(state: DispatcherState): void {
   state.woken = true
   state.resume()
 }
 
-async function close(state: State, running: Promise<void>, patienceMs: number): Promise<void> {
+async function close(state: DispatcherState, running: Promise<void>, patienceMs: number): Promise<void> {
   const { db, closing, scheduler, sender, throttle, interrupted } = state
   closing.abort()
   state.resume()
@@ -146,7 +146,7 @@ async function close(state: State, running: Promise<void>, patienceMs: number): 
 
 // ---- rounds -----------------------------------------------------------------------------------------------------------
 
-async function run(state: State): Promise<void> {
+async function run(state: DispatcherState): Promise<void> {
   const { closing, scheduler, throttle, timings } = state
   while (!closing.signal.aborted) {
     const hasRoom = throttle.hasBudget() && scheduler.waiting() < MAX_WAITING
@@ -159,7 +159,7 @@ async function run(state: State): Promise<void> {
 }
 
 /** When the database is away nothing is lost: everything is still in it when it comes back. */
-async function tryRound(state: State): Promise<number> {
+async function tryRound(state: DispatcherState): Promise<number> {
   try {
     return await round(state)
   } catch (error) {
@@ -168,7 +168,7 @@ async function tryRound(state: State): Promise<number> {
   }
 }
 
-async function pause(state: State, ms: number): Promise<void> {
+async function pause(state: DispatcherState, ms: number): Promise<void> {
   if (!state.woken && !state.closing.signal.aborted)
     await new Promise<void>((resolve) => {
       const timer = setTimeout(resolve, ms)
@@ -180,7 +180,7 @@ async function pause(state: State, ms: number): Promise<void> {
   state.woken = false
 }
 
-async function round(state: State): Promise<number> {
+async function round(state: DispatcherState): Promise<number> {
   const { db, scheduler, throttle } = state
   const due = untilPoll(state) === 0 ? await poll(state) : 0
   const fresh = await fanOut(db, (id, already) => {
@@ -194,12 +194,12 @@ async function round(state: State): Promise<number> {
   return due + fresh.made
 }
 
-function untilPoll({ nextPollAt }: State): number {
+function untilPoll({ nextPollAt }: DispatcherState): number {
   return Math.max(0, nextPollAt - performance.now())
 }
 
 /** A poll passes by every webhook that has something pending. So when nothing was due it is not repeated at once. */
-async function poll(state: State): Promise<number> {
+async function poll(state: DispatcherState): Promise<number> {
   const { db, scheduler, timings } = state
   const began = performance.now()
   const roomFor = scheduler.freeSlotsOfAll()
@@ -217,7 +217,7 @@ async function poll(state: State): Promise<number> {
   return due.length
 }
 
-async function enqueue({ db, instance, scheduler }: State, messages: Message[]): Promise<void> {
+async function enqueue({ db, instance, scheduler }: DispatcherState, messages: Message[]): Promise<void> {
   if (messages.length === 0) return
   const endpoints = await loadEndpoints(db, instance, [...new Set(messages.map((message) => message.webhook_id))])
   for (const [id, endpoint] of endpoints) setEndpoint(scheduler.queueOf(id), Promise.resolve(endpoint))
@@ -241,28 +241,32 @@ function setEndpoint(queue: EndpointQueue, endpoint: EndpointQueue['endpoint']):
   queue.loadedAt = performance.now()
 }
 
-function endpointOf({ loadEndpoint, timings }: State, queue: EndpointQueue): Promise<Endpoint | null> {
+function endpointOf({ loadEndpoint, timings }: DispatcherState, queue: EndpointQueue): Promise<Endpoint | null> {
   if (performance.now() - queue.loadedAt > timings.endpointTtlMs) setEndpoint(queue, loadEndpoint(queue.id))
   return queue.endpoint
 }
 
 /** Back to the table: these messages and all that wait for the same webhook. They wait until it is enabled again. */
-async function release({ db, scheduler }: State, queue: EndpointQueue, ...messages: Message[]): Promise<void> {
+async function release(
+  { db, scheduler }: DispatcherState,
+  queue: EndpointQueue,
+  ...messages: Message[]
+): Promise<void> {
   await releaseLeases(db, [...messages, ...scheduler.clear(queue)])
 }
 
 /** The webhook's next message does not wait until the outcome of this one is recorded. */
-async function sendAndRecord(state: State, queue: EndpointQueue, message: Message): Promise<void> {
+async function sendAndRecord(state: DispatcherState, queue: EndpointQueue, message: Message): Promise<void> {
   state.throttle.spend(1)
   const sent = await send(state, queue, message)
   if (sent) void record(state, queue, sent.endpoint, sent.outcome)
 }
 
 async function send(
-  state: State,
+  state: DispatcherState,
   queue: EndpointQueue,
   message: Message,
-): Promise<{ endpoint: Endpoint; outcome: Outcome } | null> {
+): Promise<{ endpoint: Endpoint; outcome: DeliveryOutcome } | null> {
   const endpoint = await endpointOf(state, queue)
   if (!endpoint || queue.refused) {
     await release(state, queue, message)
@@ -279,7 +283,12 @@ async function send(
   return { endpoint, outcome }
 }
 
-async function record(state: State, queue: EndpointQueue, endpoint: Endpoint, outcome: Outcome): Promise<void> {
+async function record(
+  state: DispatcherState,
+  queue: EndpointQueue,
+  endpoint: Endpoint,
+  outcome: DeliveryOutcome,
+): Promise<void> {
   const { db, scheduler } = state
   state.unrecorded += 1
   await recordWithRetries(state, outcome)
@@ -295,7 +304,7 @@ async function record(state: State, queue: EndpointQueue, endpoint: Endpoint, ou
 }
 
 /** For as long as the lease lasts. An outcome that could not be recorded means that the message is sent once more. */
-async function recordWithRetries({ db, closing }: State, outcome: Outcome): Promise<void> {
+async function recordWithRetries({ db, closing }: DispatcherState, outcome: DeliveryOutcome): Promise<void> {
   for (let tries = 1; tries <= 5 && !closing.signal.aborted; tries++) {
     try {
       return await db.batched(recordOutcomes, outcome)

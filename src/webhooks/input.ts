@@ -48,7 +48,7 @@ function parseTypes(types: string[], faults: Fault[]): string[] {
 export type Span = { from: Date; to: Date }
 const MAX_SPAN_MS = 31 * DAY
 
-export function parseSpan(body: { from?: string; to?: string }, _here: Instance, faults: Fault[]): Span {
+export function parseSpan(body: { from?: string; to?: string }, _instance: Instance, faults: Fault[]): Span {
   const [from, to] = [body.from, body.to].map((text) => (text && parseDateTime(text)) || new Date(0)) as [Date, Date]
   if (body.from !== undefined && body.to !== undefined) {
     if (from >= to) faults.push({ pointer: '#/from', code: 'not_before', detail: 'This must lie before "to".' })

@@ -229,7 +229,7 @@ export async function releaseLeases(db: Db, messages: Message[]): Promise<void> 
 
 // ---- outcomes -----------------------------------------------------------------------------------------------------------
 
-export type Outcome = {
+export type DeliveryOutcome = {
   webhook_id: string
   id: string
   status: DeliveryStatus
@@ -250,7 +250,7 @@ export type Outcome = {
  * PostgreSQL the choice to read all that is pending instead, and a plan made while that was little is kept when it has
  * become much.
  */
-export const recordOutcomes: Batch<Outcome, void> = async (db, outcomes) => {
+export const recordOutcomes: Batch<DeliveryOutcome, void> = async (db, outcomes) => {
   const all = outcomes.map(webhookOf)
   const delivered = outcomes.filter(({ status }) => status === 'DELIVERED').map(webhookOf)
   await db.query(sql`
@@ -287,4 +287,4 @@ export const recordOutcomes: Batch<Outcome, void> = async (db, outcomes) => {
   return outcomes.map(() => {})
 }
 
-const webhookOf = (outcome: Outcome) => outcome.webhook_id
+const webhookOf = (outcome: DeliveryOutcome) => outcome.webhook_id

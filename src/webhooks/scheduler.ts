@@ -41,7 +41,7 @@ type SpeedTier = (typeof TIERS)[number] & { index: number; inFlight: number; wai
 
 type Request = { queue: EndpointQueue; tier: SpeedTier; began: number; timer?: NodeJS.Timeout }
 
-type State = {
+type SchedulerState = {
   hooks: Hooks
   queues: Map<string, EndpointQueue>
   tiers: SpeedTier[]
@@ -83,7 +83,7 @@ export type Scheduler = {
 
 export function newScheduler(hooks: Hooks): Scheduler {
   const tiers = TIERS.map((tier, index) => ({ ...tier, index, inFlight: 0, waitlist: new Set<EndpointQueue>() }))
-  const state: State = {
+  const state: SchedulerState = {
     hooks,
     queues: new Map(),
     tiers,
@@ -111,7 +111,7 @@ export function newScheduler(hooks: Hooks): Scheduler {
   }
 }
 
-function queueOf({ queues }: State, id: string): EndpointQueue {
+function queueOf({ queues }: SchedulerState, id: string): EndpointQueue {
   const found = queues.get(id)
   if (found) return found
   const endpoint = Promise.resolve(null)
@@ -121,7 +121,7 @@ function queueOf({ queues }: State, id: string): EndpointQueue {
   return queue
 }
 
-function remove(state: State, queue: EndpointQueue, from: number, count = queue.waiting.length): Message[] {
+function remove(state: SchedulerState, queue: EndpointQueue, from: number, count = queue.waiting.length): Message[] {
   const removed = queue.waiting.splice(from, count)
   state.waiting -= removed.length
   return removed
@@ -129,7 +129,7 @@ function remove(state: State, queue: EndpointQueue, from: number, count = queue.
 
 // ---- turns ------------------------------------------------------------------------------------------------------------
 
-function tierOf({ fastest, slow }: State, id: string): SpeedTier {
+function tierOf({ fastest, slow }: SchedulerState, id: string): SpeedTier {
   const found = slow.get(id)
   if (!found) return fastest
   if (found.until > performance.now()) return found.tier
@@ -137,17 +137,17 @@ function tierOf({ fastest, slow }: State, id: string): SpeedTier {
   return fastest
 }
 
-function wantsToSend(state: State, queue: EndpointQueue): boolean {
+function wantsToSend(state: SchedulerState, queue: EndpointQueue): boolean {
   const limit = queue.isGood ? tierOf(state, queue.id).perEndpoint : 1
   return queue.waiting.length > 0 && queue.inFlight < limit && !queue.refused
 }
 
-function hasCapacity({ hooks }: State, tier: SpeedTier): boolean {
+function hasCapacity({ hooks }: SchedulerState, tier: SpeedTier): boolean {
   return tier.inFlight < tier.capacity && hooks.mayStart()
 }
 
 /** A queue that comes while others are in the waitlist finds the tier full, and stands behind them. */
-function pump(state: State, queue: EndpointQueue): void {
+function pump(state: SchedulerState, queue: EndpointQueue): void {
   while (wantsToSend(state, queue)) {
     const tier = tierOf(state, queue.id)
     if (!hasCapacity(state, tier)) return void tier.waitlist.add(queue)
@@ -158,7 +158,7 @@ function pump(state: State, queue: EndpointQueue): void {
 }
 
 /** Lets the queues of the waitlist in, one message each. */
-function admit(state: State, tier: SpeedTier): void {
+function admit(state: SchedulerState, tier: SpeedTier): void {
   for (const queue of tier.waitlist) {
     if (!hasCapacity(state, tier)) return
     tier.waitlist.delete(queue)
@@ -168,7 +168,7 @@ function admit(state: State, tier: SpeedTier): void {
   }
 }
 
-function startNext(state: State, queue: EndpointQueue, tier: SpeedTier): void {
+function startNext(state: SchedulerState, queue: EndpointQueue, tier: SpeedTier): void {
   const inTime = queue.waiting.findIndex((message) => !isStale(message))
   // The lease of a message that has waited too long may end while it is sent: it is given back instead.
   if (inTime !== 0) return state.hooks.release(remove(state, queue, 0, inTime === -1 ? undefined : inTime))
@@ -176,7 +176,7 @@ function startNext(state: State, queue: EndpointQueue, tier: SpeedTier): void {
   void start(state, queue, message, tier)
 }
 
-async function start(state: State, queue: EndpointQueue, message: Message, tier: SpeedTier): Promise<void> {
+async function start(state: SchedulerState, queue: EndpointQueue, message: Message, tier: SpeedTier): Promise<void> {
   const request: Request = { queue, tier, began: performance.now() }
   queue.inFlight += 1
   enterTier(state, request, tier)
@@ -191,7 +191,7 @@ async function start(state: State, queue: EndpointQueue, message: Message, tier:
   if (queue.waiting.length === 0) state.hooks.onEmpty()
 }
 
-function enterTier(state: State, request: Request, tier: SpeedTier): void {
+function enterTier(state: SchedulerState, request: Request, tier: SpeedTier): void {
   request.tier = tier
   tier.inFlight += 1
   const next = state.tiers[tier.index + 1]
@@ -199,7 +199,7 @@ function enterTier(state: State, request: Request, tier: SpeedTier): void {
   if (next) request.timer = setTimeout(moveToTier, leftMs, state, request, next)
 }
 
-function moveToTier(state: State, request: Request, next: SpeedTier): void {
+function moveToTier(state: SchedulerState, request: Request, next: SpeedTier): void {
   const before = request.tier
   before.inFlight -= 1
   enterTier(state, request, next)
@@ -208,7 +208,7 @@ function moveToTier(state: State, request: Request, next: SpeedTier): void {
 }
 
 /** Unless it starts in a slower tier already, the webhook starts in this one, and keeps in memory what is allowed there. */
-function markSlow(state: State, queue: EndpointQueue, tier: SpeedTier): void {
+function markSlow(state: SchedulerState, queue: EndpointQueue, tier: SpeedTier): void {
   if (tier.index < Math.max(1, tierOf(state, queue.id).index)) return
   state.slow.set(queue.id, { tier, until: performance.now() + SLOW_FOR_MS })
   state.hooks.release(remove(state, queue, tier.prefetch))
@@ -220,7 +220,7 @@ function isStale(message: Message): boolean {
 
 // ---- leasing ----------------------------------------------------------------------------------------------------------
 
-function freeSlots(state: State, id: string): number {
+function freeSlots(state: SchedulerState, id: string): number {
   const [tier, queue] = [tierOf(state, id), state.queues.get(id)]
   if (tier !== state.fastest && capacityLeft(tier) <= 0) return 0
   const mayHaveMany = queue?.isGood && state.waiting < MANY_WAITING
@@ -232,7 +232,7 @@ function capacityLeft({ capacity, inFlight, waitlist }: SpeedTier): number {
   return capacity - inFlight - waitlist.size
 }
 
-function freeSlotsOfAll(state: State): Record<string, number> {
+function freeSlotsOfAll(state: SchedulerState): Record<string, number> {
   const slots: Record<string, number> = {}
   for (const id of state.queues.keys()) slots[id] = freeSlots(state, id)
   const left = state.tiers.map(capacityLeft)

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import { ServerKeys } from '../crypto/keyring.ts'
 import { nextTry } from './retry-schedule.ts'
-import { mintSecret, openSecret, signedHeaders } from './signature.ts'
+import { mintSigningSecret, openSecret, signedHeaders } from './signature.ts'
 
 test('38. the published example of Standard Webhooks', () => {
   const secret = Buffer.from('MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw', 'base64')
@@ -15,7 +15,7 @@ test('38. the published example of Standard Webhooks', () => {
 
 test('a secret opens under the server secret it was sealed under, for its own webhook only', () => {
   const [older, newer] = [new ServerKeys(Buffer.alloc(32, 1)), new ServerKeys(Buffer.alloc(32, 2))]
-  const { secret, kept } = mintSecret({ current: older, previous: null }, 'wh_1')
+  const { secret, kept } = mintSigningSecret({ current: older, previous: null }, 'wh_1')
   const bytes = Buffer.from(secret.reveal().slice('whsec_'.length), 'base64')
   expect(bytes).toHaveLength(32)
   expect(openSecret({ current: newer, previous: older }, 'wh_1', kept)).toEqual(bytes)

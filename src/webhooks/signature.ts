@@ -12,7 +12,7 @@ const PREFIX = 'whsec_'
 
 export type SealedSecret = { sealed: Buffer; kid: string }
 
-export function mintSecret(keyring: Keyring, webhookId: string): { secret: Secret; kept: SealedSecret } {
+export function mintSigningSecret(keyring: Keyring, webhookId: string): { secret: Secret; kept: SealedSecret } {
   const bytes = Buffer.from(randomBytes(32))
   return { secret: new Secret(PREFIX + bytes.toString('base64')), kept: sealSecret(keyring, webhookId, bytes) }
 }

@@ -16,7 +16,7 @@ import type { Instance } from '../instance.ts'
 import type { WebhookPatch, WebhookSpec } from './input.ts'
 import { FAILING_MS } from './retry-schedule.ts'
 import { showWebhook, type Webhook, type WebhookRow } from './schema.ts'
-import { mintSecret } from './signature.ts'
+import { mintSigningSecret } from './signature.ts'
 import { checkHost } from './url-guard.ts'
 
 export type WebhookRef = { storeId: string; webhookId: string }
@@ -35,16 +35,16 @@ export async function createWebhook(
   caller: Manager,
   storeId: string,
   wanted: WebhookSpec,
-  retry: Idempotency | null,
+  idempotency: Idempotency | null,
 ): Promise<Answer<Webhook & { secret: string }>> {
   // Before the transaction: DNS may be slow, and no lock is held meanwhile.
   await refusePrivateHost(instance, wanted.url)
   return db.transaction(async (tx) => {
-    await retry?.claim(tx)
+    await idempotency?.claim(tx)
     await lockStoreAndRecheck(tx, caller, storeId)
     await checkRoom(tx, storeId)
     const row = newRow(caller, storeId, wanted)
-    const { secret, kept } = mintSecret(instance.keyring, row.id)
+    const { secret, kept } = mintSigningSecret(instance.keyring, row.id)
     await tx.query(sql`
       insert into webhooks
              (id, store_id, url, types, description, secret, secret_kid, created_by_kind, created_by_id, created_at,
@@ -53,7 +53,7 @@ export async function createWebhook(
               ${row.created_by_kind}, ${row.created_by_id}, ${row.created_at}, ${row.updated_at})`)
     await writeEvents(tx, [newEvent(caller, storeId, 'webhook.created', row.id, shownInEvents(row))])
     const answer = withSecret(row, secret.reveal())
-    if (retry) await storeResponse(tx, retry.toStoredResponse(answer))
+    if (idempotency) await storeResponse(tx, idempotency.toStoredResponse(answer))
     return answer
   })
 }
@@ -64,7 +64,7 @@ async function refusePrivateHost(instance: Instance, url: string): Promise<void>
   if (faults.length > 0) failInput(faults)
 }
 
-/** Under the store's lock, so that two cannot both take the last ref. */
+/** Under the store's lock, so that two requests cannot both take the last place. */
 async function checkRoom(tx: Db, storeId: string): Promise<void> {
   const held = await tx.query(sql`select id from webhooks where store_id = ${storeId}`)
   if (held.length >= MAX_WEBHOOKS)
@@ -219,7 +219,7 @@ export async function rotateWebhook(
 ): Promise<Answer<Webhook & { secret: string }>> {
   const before = await lockWebhook(tx, ref)
   const at = now()
-  const { secret, kept } = mintSecret(instance.keyring, ref.webhookId)
+  const { secret, kept } = mintSigningSecret(instance.keyring, ref.webhookId)
   const end = gracePeriodSeconds > 0 ? addMs(at, gracePeriodSeconds * SECOND) : null
   const after = { ...before, previous_expires_at: end, revision: before.revision + 1, updated_at: at }
   await tx.query(sql`

@@ -2,7 +2,7 @@
  * A billing address in its normal form, or everything that is wrong with it at once. Pure: the same input gives the
  * same answer, and the normal form given back comes out unchanged. Which rules hold is data: see countries/.
  */
-import { needs, rulesOf } from '../countries/countries.ts'
+import { requiresField, rulesOf } from '../countries/countries.ts'
 import { ADDRESS_LENGTHS, type NormalAddress } from '../schema.ts'
 import { checkCountry } from './country.ts'
 import {
@@ -119,7 +119,7 @@ function requireNameAndLine(texts: Texts, found: Findings): void {
 
 function requireCity(country: string, texts: Texts, found: Findings): void {
   const rules = rulesOf(country)
-  if (texts.city !== null || !needs(rules, 'C') || (rules.cityOrState && texts.state !== null)) return
+  if (texts.city !== null || !requiresField(rules, 'C') || (rules.cityOrState && texts.state !== null)) return
   fault(
     found,
     'city',

@@ -2,9 +2,9 @@
 
 import {
   type CountryData,
-  needs,
   neighbourOf,
   postalPattern,
+  requiresField,
   rulesOf,
   type State,
   statesWithPostalCode,
@@ -22,13 +22,13 @@ export function checkPostalCode(country: string, texts: Texts, state: State | nu
   const label = lower(rules.labels?.postalCode ?? 'Postal code')
   const example = rules.postal?.examples[0]
   if (texts.postalCode === null) {
-    if (needs(rules, 'Z'))
+    if (requiresField(rules, 'Z'))
       fault(found, 'postalCode', 'required', `Addresses in ${nameInText(country)} need ${withArticle(label)}.`, example)
     else if (rules.postal?.recommended) warnOfMissing(rules, found)
     return null
   }
   const isPlaceholder = NO_POSTAL_CODE.test(texts.postalCode) || texts.postalCode.toUpperCase() === rules.alpha3
-  if (isPlaceholder && !needs(rules, 'Z')) return null
+  if (isPlaceholder && !requiresField(rules, 'Z')) return null
   if (!rules.postal) {
     warn(
       found,

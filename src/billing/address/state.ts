@@ -1,6 +1,6 @@
 // The state, province or region of an address: the one given, or the one that its city stands for.
 
-import { findCountry, findState, needs, rulesOf, type State } from '../countries/countries.ts'
+import { findCountry, findState, requiresField, rulesOf, type State } from '../countries/countries.ts'
 import { type Findings, fault, lower, nameInText, type Texts, warn, withArticle } from './findings.ts'
 
 /** The state that is given or that the city stands for; null when there is none, or the text names none that is known. */
@@ -12,7 +12,7 @@ export function checkState(country: string, texts: Texts, found: Findings): Stat
   if (texts.state === null) {
     const named = stateOfCity(country, texts.city)
     if (named) return named
-    if (needs(rules, 'S'))
+    if (requiresField(rules, 'S'))
       fault(found, 'state', 'required', `Addresses in ${nameInText(country)} need ${withArticle(label)}.`, example)
     return null
   }
@@ -40,7 +40,7 @@ export function checkState(country: string, texts: Texts, found: Findings): Stat
 /** A city that is a state of its own, or its capital and namesake: Moscow, Bogotá, Dubai, 서울특별시 중구. */
 function stateOfCity(country: string, city: string | null): State | null {
   const rules = rulesOf(country)
-  const { cityStates = needs(rules, 'S') ? 'all' : [], countryAsCity } = rules
+  const { cityStates = requiresField(rules, 'S') ? 'all' : [], countryAsCity } = rules
   if (city === null || cityStates.length === 0) return null
   if (countryAsCity && findCountry(city) === country) return null
   // A city and its district; elsewhere the first word says nothing: Santander de Quilichao is not in Santander.

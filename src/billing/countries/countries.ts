@@ -78,7 +78,7 @@ export type PostalData = {
 
 export type State = { code: string; name: string; localName: string | null; prefix: RegExp | null }
 
-type Prepared = {
+type PreparedRules = {
   states: Map<string, State>
   byName: Map<string, State>
   byCoreName: Map<string, State | null>
@@ -129,7 +129,7 @@ function wholeFormat(format: string): string {
 }
 
 /** Whether the country requires its city (C), state (S) or postal code (Z). */
-export function needs({ require = 'AC' }: CountryData, field: 'C' | 'S' | 'Z'): boolean {
+export function requiresField({ require = 'AC' }: CountryData, field: 'C' | 'S' | 'Z'): boolean {
   return require.includes(field)
 }
 
@@ -188,13 +188,13 @@ function names(): Map<string, string> {
   return nameIndex
 }
 
-const prepared = new Map<string, Prepared>()
+const prepared = new Map<string, PreparedRules>()
 
-function prepare(country: string): Prepared {
+function prepare(country: string): PreparedRules {
   const known = prepared.get(country)
   if (known) return known
   const { postal, neighbours = [], poBox } = rulesOf(country)
-  const made: Prepared = {
+  const made: PreparedRules = {
     states: new Map(),
     byName: new Map(),
     byCoreName: new Map(),
@@ -229,7 +229,7 @@ export function stateRows(country: string): StateRow[] {
  * and the like, as far as they mean one state only. An alias that begins with = is taken as it stands: "City of London" is
  * a state, "London" is not.
  */
-function indexStates({ states, byName, byCoreName }: Prepared, rows: StateRow[]): void {
+function indexStates({ states, byName, byCoreName }: PreparedRules, rows: StateRow[]): void {
   const names = rows.flatMap(({ code, name, localName }) => [name, localName].map((text) => ({ code, text })))
   const aliases = rows.flatMap(({ code, aliases }) => aliases.map((text) => ({ code, text })))
   for (const { code, text } of [...rows.map(({ code }) => ({ code, text: code })), ...names, ...aliases]) {

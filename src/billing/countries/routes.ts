@@ -5,7 +5,15 @@ import { etagOfContent } from '../../core/etag.ts'
 import { type Answer, type Route, route } from '../../core/route.ts'
 import { nameKey } from '../address/name-key.ts'
 import { phoneExample } from '../address/phone.ts'
-import { type CountryData, countryCodes, formatOf, needs, postalPattern, rulesOf, stateRows } from './countries.ts'
+import {
+  type CountryData,
+  countryCodes,
+  formatOf,
+  postalPattern,
+  requiresField,
+  rulesOf,
+  stateRows,
+} from './countries.ts'
 import { Countries, Country, type CountryField, type CountrySummary } from './schema.ts'
 
 /** The rules change with a release; a form has the new ones at most an hour later. */
@@ -103,7 +111,7 @@ function fieldsOf(country: string): CountryField[] {
       { name: 'addressLine1', label: 'Address', required: true },
       { name: 'addressLine2', label: 'Address, second line', required: false },
     ],
-    C: [{ name: 'city', label: data.labels?.city ?? 'City', required: needs(data, 'C') }],
+    C: [{ name: 'city', label: data.labels?.city ?? 'City', required: requiresField(data, 'C') }],
     S: [stateField(country, data)],
     Z: [postalField(country, data)],
   }
@@ -118,12 +126,16 @@ function fieldsOf(country: string): CountryField[] {
 
 function stateField(country: string, data: CountryData): CountryField {
   const example = stateRows(country)[0]?.code
-  const field = { name: 'state', label: data.labels?.state ?? 'State', required: needs(data, 'S') }
+  const field = { name: 'state', label: data.labels?.state ?? 'State', required: requiresField(data, 'S') }
   return example === undefined ? field : { ...field, example }
 }
 
 function postalField(country: string, data: CountryData): CountryField {
-  const field = { name: 'postalCode', label: data.labels?.postalCode ?? 'Postal code', required: needs(data, 'Z') }
+  const field = {
+    name: 'postalCode',
+    label: data.labels?.postalCode ?? 'Postal code',
+    required: requiresField(data, 'Z'),
+  }
   const pattern = postalPattern(country)?.source
   const example = data.postal?.examples[0]
   return { ...field, ...(pattern && { pattern }), ...(example && { example }) }

@@ -22,7 +22,7 @@ export type Installation = {
 }
 
 /** The user that root runs PostgreSQL as. */
-export type User = { uid: number; gid: number; name: string }
+export type SystemUser = { uid: number; gid: number; name: string }
 
 export function findInstallation(): Installation {
   const platform = `${process.platform}-${process.arch}`
@@ -40,7 +40,7 @@ export function findInstallation(): Installation {
 /** Returns the directory of `initdb` and `postgres`, such that `user` (else: this process's own) can run them. */
 export async function findBinaries(
   packageRoot: string,
-  user: User | undefined,
+  user: SystemUser | undefined,
   makeCopiesDir: () => Promise<string>,
 ): Promise<string> {
   const copy = async () => join(await copyPackage(packageRoot, await makeCopiesDir()), 'native', 'bin')
@@ -55,7 +55,7 @@ export async function findBinaries(
 export const PLAIN_ENV = { PATH: '/usr/local/bin:/usr/bin:/bin', LC_ALL: 'C', TZ: 'UTC' }
 
 /** Runs a program to its end, in a folder anyone can enter. Returns nothing when it went well, else the reason. */
-export function run(file: string, args: string[], user?: User): Promise<string | undefined> {
+export function run(file: string, args: string[], user?: SystemUser): Promise<string | undefined> {
   const identity = user && { uid: user.uid, gid: user.gid } // node then drops the supplementary groups too
   return new Promise((resolve) => {
     const callback = (error: Error | null, _stdout: string, stderr: string) =>

@@ -6,7 +6,14 @@ import { createHash } from 'node:crypto'
 import { constants } from 'node:fs'
 import { chmod, lstat, mkdir, open, readdir, readFile, realpath, stat } from 'node:fs/promises'
 import { basename, dirname, join, resolve } from 'node:path'
-import { findBinaries, findInstallation, type Installation, NoEmbeddedPostgres, run, type User } from './binaries.ts'
+import {
+  findBinaries,
+  findInstallation,
+  type Installation,
+  NoEmbeddedPostgres,
+  run,
+  type SystemUser,
+} from './binaries.ts'
 
 export type Cluster = {
   dataDir: string
@@ -16,7 +23,7 @@ export type Cluster = {
   /** The directory of `initdb` and `postgres`. */
   bin: string
   /** The user to run PostgreSQL as, when this process is root's. */
-  user: User | undefined
+  user: SystemUser | undefined
 }
 
 /** Only a name: there is no TCP port, but PostgreSQL calls its socket `.s.PGSQL.<port>`. */
@@ -43,7 +50,7 @@ export async function hasEmbedded(asked: string, installation = findInstallation
 }
 
 /** Creates a directory of mode 0700, or checks the owner of an existing one: in /tmp anyone could have been first. */
-export async function makePrivate(directory: string, user: User | undefined): Promise<void> {
+export async function makePrivate(directory: string, user: SystemUser | undefined): Promise<void> {
   await mkdir(directory, { mode: 0o700 }).catch((error) => {
     if (error.code !== 'EEXIST') throw error
   })
@@ -61,7 +68,7 @@ export async function makePrivate(directory: string, user: User | undefined): Pr
   }
 }
 
-type Location = { dataDir: string; user: User | undefined }
+type Location = { dataDir: string; user: SystemUser | undefined }
 
 async function locateForUser(asked: string): Promise<Location> {
   try {
@@ -116,7 +123,7 @@ function fallbackDir(dataDir: string, installation: Installation): string {
 }
 
 /** The owner of an existing database. */
-async function findOwner(pgdata: string): Promise<User | undefined> {
+async function findOwner(pgdata: string): Promise<SystemUser | undefined> {
   const found = await stat(join(pgdata, 'PG_VERSION')).catch(() => undefined)
   if (!found) return undefined
   if (found.uid === 0) {
@@ -127,7 +134,7 @@ async function findOwner(pgdata: string): Promise<User | undefined> {
   return { uid: found.uid, gid: found.gid, name: account?.name ?? String(found.uid) }
 }
 
-async function findUnprivilegedUser(): Promise<User> {
+async function findUnprivilegedUser(): Promise<SystemUser> {
   const accounts = await readAccounts()
   const names = ['postgres', '_postgres', 'nobody']
   const user = names.map((each) => accounts.find(({ name }) => name === each)).find((account) => account)
@@ -137,7 +144,7 @@ async function findUnprivilegedUser(): Promise<User> {
   return user
 }
 
-async function readAccounts(): Promise<User[]> {
+async function readAccounts(): Promise<SystemUser[]> {
   const lines = (await readFile('/etc/passwd', 'utf8').catch(() => '')).split('\n')
   return lines.map((line) => {
     const [name = '', , uid, gid] = line.split(':')
@@ -146,14 +153,14 @@ async function readAccounts(): Promise<User[]> {
 }
 
 /** Asks the kernel by trying: file modes alone do not tell. */
-async function canEnter(user: User, directory: string): Promise<boolean> {
+async function canEnter(user: SystemUser, directory: string): Promise<boolean> {
   return !(await run('/bin/sh', ['-c', 'cd -- "$1"', 'sh', directory], user))
 }
 
 /** sockaddr_un.sun_path without its final zero byte */
 const MAX_SOCKET_PATH_BYTES = process.platform === 'darwin' ? 103 : 107
 
-async function makeSocketDir(dataDir: string, user: User | undefined): Promise<string> {
+async function makeSocketDir(dataDir: string, user: SystemUser | undefined): Promise<string> {
   const beside = join(dataDir, 'socket')
   const isShort = Buffer.byteLength(join(beside, `.s.PGSQL.${SOCKET_PORT}`)) <= MAX_SOCKET_PATH_BYTES
   const socketDir = isShort ? beside : join('/tmp', `storekeeper-${shortHash(dataDir)}`)

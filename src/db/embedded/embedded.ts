@@ -88,7 +88,7 @@ const REJOIN_MS = 500
 /** The backend of a process that was just killed needs a moment to notice. */
 const DYING_BACKEND_MS = 2_000
 /** For a server that makes no progress. A server that recovers from a crash gets all the time it needs. */
-const PATIENCE_MS = 60_000
+const LOCK_TIMEOUT_MS = 60_000
 /** A server that does not answer about its locks for this long is stopped without an answer. */
 const ANSWER_MS = 5_000
 
@@ -139,10 +139,10 @@ async function leave(cluster: Cluster, session: pg.Client): Promise<void> {
 async function connectOrStart(cluster: Cluster, say: Say): Promise<pg.Client> {
   let launch: Launch | undefined
   let obstacle = 'it does not answer'
-  let giveUpAt = Date.now() + PATIENCE_MS
+  let giveUpAt = Date.now() + LOCK_TIMEOUT_MS
   while (Date.now() < giveUpAt) {
     const server = await runningServer(cluster)
-    if (server?.status === 'starting') giveUpAt = Date.now() + PATIENCE_MS
+    if (server?.status === 'starting') giveUpAt = Date.now() + LOCK_TIMEOUT_MS
     else {
       // Tried even where no process is seen: a container that shares the directory has its own process numbers.
       const session = await connect(cluster).catch(ignoreNotReady)

@@ -13,9 +13,9 @@ import { FRONT_PAGE } from './front.ts'
 import { liveness, readiness } from './health.ts'
 import { html, type Rendered } from './layout.ts'
 
-export type Page = { path: string; render(params: Record<string, string>): Promise<Rendered> }
+export type HtmlPage = { path: string; render(params: Record<string, string>): Promise<Rendered> }
 
-export function buildPages(routes: Route[], db: Database, metrics: Metrics, draining: () => boolean): Page[] {
+export function buildPages(routes: Route[], db: Database, metrics: Metrics, draining: () => boolean): HtmlPage[] {
   const document = JSON.stringify(openapi(routes))
   const docs = docsPage(routes)
   return [
@@ -39,6 +39,6 @@ export function buildPages(routes: Route[], db: Database, metrics: Metrics, drai
   ]
 }
 
-function page(path: string, render: (params: Record<string, string>) => Rendered | Promise<Rendered>): Page {
+function page(path: string, render: (params: Record<string, string>) => Rendered | Promise<Rendered>): HtmlPage {
   return { path, render: async (params) => render(params) }
 }

@@ -6,7 +6,7 @@ import type { Command } from 'commander'
 import type { Io } from '../../../../src/cli/io.ts'
 import { readServiceUrl } from '../config.ts'
 
-type Json = Record<string, unknown>
+type JsonObject = Record<string, unknown>
 
 export function addQuickstart(program: Command, io: Io): void {
   program
@@ -19,7 +19,8 @@ export function addQuickstart(program: Command, io: Io): void {
 
 async function quickstart(url: string, { print }: Io): Promise<void> {
   const base = url.replace(/\/$/, '')
-  const ask = (title: string, path: string, body: Json, token?: string) => send(print, base, title, path, body, token)
+  const ask = (title: string, path: string, body: JsonObject, token?: string) =>
+    send(print, base, title, path, body, token)
 
   const account = {
     email: `ada-${randomBytes(4).toString('hex')}@example.com`,
@@ -62,9 +63,9 @@ async function send(
   base: string,
   title: string,
   path: string,
-  body: Json,
+  body: JsonObject,
   token?: string,
-): Promise<Json> {
+): Promise<JsonObject> {
   const json = JSON.stringify(body)
   print(`# ${title}`)
   print(`curl -X POST '${base}${path}' \\`)
@@ -77,7 +78,7 @@ async function send(
       `Nothing answers at ${base}. Start the service in another terminal with "npm start", or name its address: npm run quickstart -- http://host:port`,
     )
   })
-  const answer = (await response.json()) as Json
+  const answer = (await response.json()) as JsonObject
   print(`\n${response.status} ${JSON.stringify(answer, null, 2)}\n`)
   if (!response.ok) throw new Error(`That did not work: ${answer.detail ?? response.statusText}`)
   return answer

@@ -125,7 +125,7 @@ async function scanObjects(
 
 // ---- the commits ----------------------------------------------------------------------------------------------------
 
-type Origin = { commit: string; path: string; order: number }
+type FirstCommit = { commit: string; path: string; order: number }
 
 /** How many objects one walk looks for: they are named on the command line of git, whose length is limited. */
 const OBJECTS_PER_WALK = 1000
@@ -134,8 +134,8 @@ async function findCommits(
   repository: Repository,
   objects: Set<string>,
   progress: Progress,
-): Promise<Map<string, Origin>> {
-  const origins = new Map<string, Origin>()
+): Promise<Map<string, FirstCommit>> {
+  const origins = new Map<string, FirstCommit>()
   const all = [...objects]
   for (let i = 0; i < all.length; i += OBJECTS_PER_WALK)
     await walkCommits(repository, all.slice(i, i + OBJECTS_PER_WALK), origins, progress)
@@ -146,7 +146,7 @@ async function findCommits(
 async function walkCommits(
   repository: Repository,
   objects: string[],
-  origins: Map<string, Origin>,
+  origins: Map<string, FirstCommit>,
   progress: Progress,
 ) {
   const wanted = new Set(objects)
@@ -170,7 +170,7 @@ async function walkCommits(
   await waitForAll([list, compare], [pipeline(list.stdout, compare.stdin), read()])
 }
 
-function firstOfEach(seen: Seen[], origins: Map<string, Origin>): Committed[] {
+function firstOfEach(seen: Seen[], origins: Map<string, FirstCommit>): Committed[] {
   const chosen = new Map<string, string>()
   const named = seen.map(({ type, ...finding }): Committed & { order: number } => {
     const origin = origins.get(finding.object)
