@@ -33,10 +33,19 @@ export default async function setup(project: TestProject): Promise<() => Promise
   project.provide('template', template)
   project.provide('passwordHash', await hashPassword(PASSWORD))
   return async () => {
-    await admin.query(`drop database if exists ${template} with (force)`)
+    if (process.env.DATABASE_URL) await dropAll(admin, template)
     await admin.end()
     await server.stop()
   }
+}
+
+/** The template, and all databases that were made of it. */
+async function dropAll(admin: pg.Client, template: string): Promise<void> {
+  const { rows } = await admin.query<{ name: string }>(
+    'select datname as name from pg_database where datname = $1 or starts_with(datname, $2)',
+    [template, `${template}_`],
+  )
+  for (const { name } of rows) await admin.query(`drop database if exists ${name} with (force)`)
 }
 
 type Server = { url: string; stop(): Promise<void> }

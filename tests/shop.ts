@@ -107,9 +107,9 @@ type World = {
 }
 
 async function newWorld(settings: Settings = {}, { resolve, timings }: Parts = {}): Promise<World> {
-  const database = await createDatabase()
+  const databaseUrl = await createDatabase()
   const serverSecret = settings.SERVER_SECRET ?? randomBytes(32).toString('base64')
-  const env = { DATABASE_URL: database.url, SERVER_SECRET: serverSecret, PORT: '0', RATE_LIMIT: 'off', ...settings }
+  const env = { DATABASE_URL: databaseUrl, SERVER_SECRET: serverSecret, PORT: '0', RATE_LIMIT: 'off', ...settings }
   const lines: string[] = []
   const level = settings.LOG_LEVEL ?? 'info'
   const log = pino(
@@ -123,11 +123,11 @@ async function newWorld(settings: Settings = {}, { resolve, timings }: Parts = {
     return node
   }
   const service = await start()
-  const look = new pg.Client({ connectionString: database.url })
+  const look = new pg.Client({ connectionString: databaseUrl })
   look.on('error', () => {})
   await look.connect()
   return {
-    databaseUrl: database.url,
+    databaseUrl,
     serverSecret,
     keyPrefix: settings.KEY_PREFIX ?? 'skp',
     service,
@@ -143,7 +143,7 @@ async function newWorld(settings: Settings = {}, { resolve, timings }: Parts = {
     },
     close: async () => {
       await Promise.all([...nodes.map((node) => node.close(0)), look.end()])
-      await database.drop()
+      await disconnect(databaseUrl)
     },
   }
 }
@@ -156,7 +156,10 @@ function sharedWorld(): Promise<World> {
   return shared
 }
 
-afterAll(async () => (await shared)?.close())
+afterAll(async () => {
+  await (await shared)?.close()
+  await (await admin)?.end()
+})
 
 async function openShop(world: World): Promise<Shop> {
   const { databaseUrl, serverSecret, service, look, lines } = world
@@ -250,31 +253,40 @@ async function newPerson({ look, serverSecret, keyPrefix }: World, name: string)
   return { id, email, password: PASSWORD, token }
 }
 
-/** A migrated, empty database, gone when the test is over. */
+let databases = 0
+let admin: Promise<pg.Client> | undefined
+
+/** A migrated, empty database. All of them are dropped when the run ends: each drop is a checkpoint of the whole server. */
 export async function newDatabase(): Promise<string> {
-  const { url, drop } = await createDatabase()
-  onTestFinished(drop)
+  const url = await createDatabase()
+  onTestFinished(() => disconnect(url))
   return url
 }
 
-let databases = 0
-
-async function createDatabase(): Promise<{ url: string; drop(): Promise<void> }> {
+async function createDatabase(): Promise<string> {
   const url = inject('databaseUrl')
   databases += 1
-  const name = `${inject('template')}_${process.pid}_${databases}_${randomBytes(3).toString('hex')}`
-  await admin(url, `create database ${name} template ${inject('template')}`)
-  return {
-    url: url.replace('DATABASE', name),
-    drop: () => admin(url, `drop database if exists ${name} with (force)`),
-  }
+  const name = `${inject('template')}_${process.pid}_${databases}`
+  await asAdmin(`create database ${name} template ${inject('template')}`)
+  return url.replace('DATABASE', name)
 }
 
-async function admin(url: string, statement: string): Promise<void> {
-  const client = new pg.Client({ connectionString: url.replace('DATABASE', 'postgres') })
+/** Ends the connections that a test has left behind. */
+async function disconnect(databaseUrl: string): Promise<void> {
+  const name = new URL(databaseUrl).pathname.slice(1)
+  await asAdmin(`select pg_terminate_backend(pid) from pg_stat_activity where datname = '${name}'`)
+}
+
+async function asAdmin(statement: string): Promise<void> {
+  admin ??= connectTo(inject('databaseUrl').replace('DATABASE', 'postgres'))
+  await (await admin).query(statement)
+}
+
+async function connectTo(connectionString: string): Promise<pg.Client> {
+  const client = new pg.Client({ connectionString })
+  client.on('error', () => {})
   await client.connect()
-  await client.query(statement)
-  await client.end()
+  return client
 }
 
 export function apiAt(url: string): Api {

@@ -1,4 +1,4 @@
-// How HTTP speaks of billing addresses.
+// The routes of billing addresses.
 
 import { PageQuery } from '../core/pagination.ts'
 import { type Route, route } from '../core/route.ts'

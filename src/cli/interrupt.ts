@@ -1,6 +1,6 @@
 // Ctrl-C and SIGTERM: the first asks to come to an end in order, a second one to end at once.
 
-/** npm passes on the Ctrl-C that the terminal has sent this process already: only one that comes later is a second one. */
+/** npm forwards a Ctrl-C that the terminal has already sent to this process: within this time both are one. */
 const SAME_SIGNAL_MS = 1_000
 const SIGNALS = ['SIGINT', 'SIGTERM'] as const
 

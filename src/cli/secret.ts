@@ -41,7 +41,7 @@ export function addSecret(program: Command, io: Io): void {
   ).option('--force')
 }
 
-/** A word too many does nothing, least of all something that cannot be undone. */
+/** An unknown extra argument is refused: these commands cannot be undone. */
 function addVerb(
   group: Command,
   verb: string,

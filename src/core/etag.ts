@@ -1,5 +1,5 @@
-// An ETag is the revision of a record: it changes with every change that a person made to it. What belongs to no record
-// has one made of its content.
+// An ETag is the revision of a record: it changes whenever a caller changes the record. An answer that is
+// no record has an ETag made from its content.
 
 import { createHash } from 'node:crypto'
 import { fail } from './errors.ts'

@@ -29,7 +29,7 @@ export function checkGrant(caller: Manager, wanted: readonly Permission[], role?
     fail('cannot_grant', { detail: 'Only an owner makes another owner.', members: { permissions: [] } })
 }
 
-/** Each must be in the catalogue. */
+/** Reports each permission that is not in the catalogue. */
 export function parsePermissions(all: readonly Permission[], given: readonly string[], faults: Fault[]): Permission[] {
   given.forEach((permission, i) => {
     if (!all.includes(permission))

@@ -1,6 +1,6 @@
 // Checks an exported chain with nothing but the export: no database, no service, no secret. Each line is an event with
-// its position and its hash, in canonical form; the first line that does not follow from the one before it is where
-// something was done.
+// its position and its hash, in canonical form; the first line that does not follow from the one before it shows
+// where the trail was altered.
 
 import { canonical, genesis, nextHash, SYSTEM_CHAIN } from './hash-chain.ts'
 import type { SealedEvent } from './schema.ts'

@@ -194,7 +194,7 @@ export async function purgeResponses(db: Db): Promise<void> {
 
 /**
  * Makes the secrets of these resources unavailable to retries: called when a key is used for the first time, rotated or
- * revoked, and when an invitation is accepted or withdrawn.
+ * revoked, when an invitation is accepted or withdrawn, and when a webhook is rotated or deleted.
  */
 export async function destroyReplayableSecrets(db: Db, resourceIds: string[]): Promise<void> {
   if (resourceIds.length === 0) return

@@ -223,7 +223,7 @@ function versionsOf(db: Db, instance: Instance, caller: UserCaller) {
 /** One that still is the default has no end. */
 type DefaultRow = Pick<AddressDefaultsRow, 'id' | 'store_id' | 'address_id' | 'since'> & { until: Date | null }
 
-/** Those that are, then those that were. */
+/** Current defaults first, then former ones. */
 async function* defaultsOf(db: Db, caller: UserCaller) {
   const areDefault = (below: string) =>
     db.query<DefaultRow>(sql`

@@ -1,4 +1,4 @@
-// How HTTP speaks of accounts and sessions.
+// The routes of accounts and sessions.
 
 import type { Static } from 'typebox'
 import { SESSION_COOKIE } from '../auth/credential.ts'

@@ -9,7 +9,7 @@ import { newEvent, SYSTEM, writeEvents } from '../events/write.ts'
 const NOTICE_DAYS = [1, 7, 30] as const
 const NOTICE_BATCH = 500
 
-/** The nearest notice whose time has passed when a key gets this expiry: it is not sent, nor are the earlier ones. */
+/** The last notice that is already due when a key gets this expiry: neither it nor an earlier one is sent. */
 export function lastNoticeDue(expiresAt: Date | null): number | null {
   return NOTICE_DAYS.find((days) => expiresAt !== null && expiresAt <= fromNow(days * DAY)) ?? null
 }

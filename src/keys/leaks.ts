@@ -78,7 +78,7 @@ async function applyLeak(tx: Db, found: CachedKey, origin: LeakSource): Promise<
   if (action === 'shortened') await shortenLife(tx, key, end, at)
 }
 
-/** Reports count of a secret that works, or is the key's newest, if neither it nor a newer one was reported before. */
+/** A report counts for a secret that still works or is the newest, unless it or a newer one was reported before. */
 function isFirstReport(key: LockedKey, secretNo: number, at: Date): boolean {
   const { secret_no: current, previous_expires_at: graceEnd, leaked_secret_no: reported } = key
   const previousWorks = secretNo === current - 1 && graceEnd !== null && graceEnd > at
@@ -92,7 +92,7 @@ function actionOn(key: LockedKey, graceMs: number, end: Date, at: Date): 'revoke
   return key.expires_at !== null && key.expires_at <= end ? 'none' : 'shortened'
 }
 
-/** No manager chose this expiry, so that its notices are sent however near it is. */
+/** No manager chose this expiry, so all of its notices are sent, however near it is. */
 async function shortenLife(tx: Db, key: LockedKey, end: Date, at: Date): Promise<void> {
   await tx.query(sql`
     update api_keys

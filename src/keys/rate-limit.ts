@@ -49,7 +49,7 @@ const spendAll: Batch<RateWindow, Spent> = (db, rows) =>
       join batch on batch.key_id = request.key_id
      order by request.n`)
 
-/** The same without a use. By the window that the key has now, like `spend`: the running one may have begun under another. */
+/** Like `spend`, without spending. The key's current window length counts, also for a window begun under another one. */
 export async function peek(db: Db, key: CachedKey): Promise<Spent> {
   const { key_id, seconds } = rateWindow(key)
   const found = await db.one<Spent>(sql`

@@ -48,7 +48,7 @@ async function revokeLocked(
 
 /**
  * Revokes those of the store's keys that are not revoked yet, under the store's lock. When a member leaves, the keys they
- * created are revoked that are `live only`: there may be any number of expired ones, and they end nothing.
+ * created are revoked with `live only`: there may be any number of expired keys, and revoking them would change nothing.
  */
 export async function revokeKeys(
   tx: Db,

@@ -1,4 +1,4 @@
-// How HTTP speaks of API keys.
+// The routes of API keys.
 
 import { KEY_TYPE_NAMES } from '../core/key-types.ts'
 import { PageQuery } from '../core/pagination.ts'

@@ -9,9 +9,8 @@ const JOINERS = /[\u200C\u200D]/u
 export type TextKind = 'line' | 'address'
 
 /**
- * No text of ours is longer than 200 characters, and none that is written out further than this is shorter in NFC.
- * Beyond it the text stays as it is, for its length to be told: 64 KiB of accents take NFC two seconds (it sorts them
- * one by one).
+ * Longer texts are not normalized: no field allows more than 200 characters, so they are refused for their length anyway,
+ * and normalizing 64 KiB of combining accents takes two seconds.
  */
 const MAX_NORMALIZED_LENGTH = 2_000
 

@@ -28,7 +28,7 @@ function partial(schema: { properties: Record<string, Schema> }, options?: Schem
   return object(Object.fromEntries(entries), options)
 }
 
-// Each makes what its namesake in typebox makes, so it may bear its type.
+// Each function builds the same schema as typebox's function of that name, so its type is true here.
 export const Type = {
   Object: object as unknown as typeof TypeBox.Object,
   Array: ((items: Schema, options: Schema = {}) => ({

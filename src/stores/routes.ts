@@ -1,4 +1,4 @@
-// How HTTP speaks of stores, members and invitations.
+// The routes of stores, members and invitations.
 
 import type { Static } from 'typebox'
 import { parseEmail } from '../core/email.ts'

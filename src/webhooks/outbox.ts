@@ -8,12 +8,12 @@ import { sql } from '../db/sql.ts'
 import { addDeliveries, TEST_TYPE } from './deliveries.ts'
 import type { Cause, DeliveryStatus } from './schema.ts'
 
-/** A leased delivery is started within 10 s or released, and over 15 s later: after 30 s its node must be lost. */
+/** A leased delivery is started within 10 s, or released, and has ended 15 s later: after 30 s its node has died. */
 export const START_WITHIN_MS = 10 * SECOND
 const LEASE_MS = 30 * SECOND
 /** How long after a store was deleted its messages, `store.deleted` among them, are still tried. */
 export const AFTER_DELETE_MS = HOUR
-/** No more of the outbox at a time than one webhook may prefetch: what is leased at once need not be found by a poll. */
+/** One fan-out takes no more than a webhook may prefetch, so that its deliveries can be leased at once, without a poll. */
 const OUTBOX_ROWS = 64
 const OUTBOX_EVENTS = 100
 

@@ -1,4 +1,4 @@
-// How HTTP speaks of webhooks.
+// The routes of webhooks.
 
 import { PageQuery } from '../core/pagination.ts'
 import { type Route, route } from '../core/route.ts'

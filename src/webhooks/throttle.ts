@@ -28,7 +28,7 @@ export function newThrottle(answered: () => number, onBudget: () => void): Throt
     const isBusy = performance.eventLoopUtilization(now.loop, before.loop).utilization > BUSY_UTILIZATION
     rate = isBusy && now.answered > before.answered ? Math.max(MIN_RATE, rate / 2) : Math.min(MAX_RATE, rate * 1.2)
     before = now
-    // A debt is paid off first; what was not spent is not saved.
+    // A negative budget is made up for first; an unspent one does not accumulate.
     budget = Math.min(rate, budget + rate)
     if (budget > 0) onBudget()
   }, TICK_MS).unref()

@@ -30,7 +30,7 @@ function labelFields(address: NormalAddress, rules: CountryData, own: boolean): 
   }
 }
 
-/** The family name comes first where it does in speech; there names in Chinese characters or Hangul are written in one. */
+/** Where the family name comes first, names in Chinese characters or Hangul are written without a space. */
 function nameText({ firstName, lastName }: NormalAddress, rules: CountryData): string | null {
   if (firstName === null || lastName === null) return firstName ?? lastName
   const own = NOT_LATIN.test(lastName)

@@ -1,4 +1,4 @@
-// How HTTP speaks of the rules of countries.
+// The routes of the rules of countries.
 
 import { fail } from '../../core/errors.ts'
 import { etagOfContent } from '../../core/etag.ts'
