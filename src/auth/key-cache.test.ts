@@ -6,7 +6,7 @@ import { type Api, NEW_KEY, type Shop, shop } from '../../tests/shop.ts'
 import { HOUR, now, travel } from '../core/clock.ts'
 import { ServerKeys } from '../crypto/keyring.ts'
 import type { Db } from '../db/db.ts'
-import { toColumns } from '../keys/columns.ts'
+import { writeSettings } from '../keys/columns.ts'
 import { UNSET } from '../keys/input.ts'
 import { type CachedKey, newKeyCache } from './key-cache.ts'
 
@@ -207,7 +207,7 @@ function memory() {
 }
 
 function keyOf(token: string, store: string): CachedKey {
-  const settings = toColumns({ ...UNSET, name: token, type: 'PROD', permissions: ['READ'], metadata: {} })
+  const settings = writeSettings({}, { ...UNSET, name: token, type: 'PROD', permissions: ['READ'], metadata: {} })
   return {
     ...settings,
     id: `key_${token}`,

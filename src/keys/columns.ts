@@ -29,7 +29,8 @@ export type KeyRow = Omit<ApiKeysRow, InternalColumn | 'metadata' | 'created_by_
 
 type KeySetting<Column extends keyof KeyRow, Value, Shown> = {
   columns: Readonly<Record<Column, ColumnType>>
-  toColumns: (value: Value) => Pick<KeyRow, Column>
+  /** Writes the value into its columns: an object for each setting would cost more than the rest of creating a key. */
+  write: (row: Partial<Pick<KeyRow, Column>>, value: Value) => void
   show: (row: Pick<KeyRow, Column>) => Shown
 }
 
@@ -39,25 +40,29 @@ function plain<Column extends keyof KeyRow>(
   type: ColumnType,
 ): KeySetting<Column, KeyRow[Column], KeyRow[Column]> {
   return {
-    // A computed name loses its type: these objects have the one member that `column` names.
+    // A computed name loses its type: the object has the one member that `column` names.
     columns: { [column]: type } as Record<Column, ColumnType>,
-    toColumns: (value) => ({ [column]: value }) as Pick<KeyRow, Column>,
+    write: (row, value) => {
+      row[column] = value
+    },
     show: (row) => row[column],
   }
 }
 
 const expiresAt: KeySetting<'expires_at', Date | null, string | null> = {
   columns: { expires_at: 'timestamptz' },
-  toColumns: (value) => ({ expires_at: value }),
+  write: (row, value) => {
+    row.expires_at = value
+  },
   show: (row) => row.expires_at?.toISOString() ?? null,
 }
 
 const rateLimit: KeySetting<'rate_limit' | 'rate_limit_window_seconds', Key['rateLimit'], Key['rateLimit']> = {
   columns: { rate_limit: 'int', rate_limit_window_seconds: 'int' },
-  toColumns: (value) => ({
-    rate_limit: value?.limit ?? null,
-    rate_limit_window_seconds: value?.windowSeconds ?? null,
-  }),
+  write: (row, value) => {
+    row.rate_limit = value?.limit ?? null
+    row.rate_limit_window_seconds = value?.windowSeconds ?? null
+  },
   show: ({ rate_limit: limit, rate_limit_window_seconds: windowSeconds }) =>
     limit === null || windowSeconds === null ? null : { limit, windowSeconds },
 }
@@ -77,7 +82,7 @@ type SettingName = keyof KeySettings
 export type SettingColumn = { [Name in SettingName]: keyof KeySettings[Name]['columns'] }[SettingName]
 
 /** A new key's settings, as they were parsed. */
-export type KeySpec = { [Name in SettingName]: Parameters<KeySettings[Name]['toColumns']>[0] }
+export type KeySpec = { [Name in SettingName]: Parameters<KeySettings[Name]['write']>[1] }
 /** Absent settings stay as they are; null clears. */
 export type KeyPatch = Partial<Omit<KeySpec, 'type'>> & { enabled?: boolean }
 
@@ -95,28 +100,32 @@ export const CHANGEABLE_COLUMNS = { ...changeable, enabled: 'boolean' } as const
   Record<keyof KeyRow, ColumnType>
 >
 
-export function toColumns(spec: KeySpec): Pick<KeyRow, SettingColumn>
-export function toColumns(patch: KeyPatch): Partial<Pick<KeyRow, SettingColumn>>
-export function toColumns(settings: Partial<KeySpec>): Partial<KeyRow> {
-  const columns: Partial<KeyRow> = {}
+/** Writes the settings that are given into their columns of `row`. */
+export function writeSettings<Row extends Partial<KeyRow>>(
+  row: Row,
+  settings: KeySpec,
+): Row & Pick<KeyRow, SettingColumn>
+export function writeSettings<Row extends Partial<KeyRow>>(row: Row, settings: KeyPatch): Row
+export function writeSettings(row: Partial<KeyRow>, settings: Partial<KeySpec>): Partial<KeyRow> {
   for (const name of SETTING_NAMES) {
     // Each value goes to the row of the table that bears its name; TypeScript sees all rows at once.
-    const convert = KEY_SETTINGS[name].toColumns as (value: unknown) => Partial<KeyRow>
-    if (settings[name] !== undefined) Object.assign(columns, convert(settings[name]))
+    const write = KEY_SETTINGS[name].write as (row: Partial<KeyRow>, value: unknown) => void
+    if (settings[name] !== undefined) write(row, settings[name])
   }
-  return columns
+  return row
 }
 
 type Shown = { [Name in SettingName]: ReturnType<KeySettings[Name]['show']> }
 
-/** The settings as the API shows them: all of them, or those that are named. */
-export function showSettings<Name extends SettingName = SettingName>(
+/** The settings as the API shows them: all of them, or those that are named. With `target`, they are added to it. */
+export function showSettings<Name extends SettingName = SettingName, Target extends object = object>(
   row: Pick<KeyRow, SettingColumn>,
   names: readonly Name[] = SETTING_NAMES as Name[],
-): Pick<Shown, Name> {
-  const shown: Record<string, unknown> = {}
+  target: Target = {} as Target,
+): Target & Pick<Shown, Name> {
+  const shown = target as Record<string, unknown>
   for (const name of names) shown[name] = KEY_SETTINGS[name].show(row)
-  return shown as Pick<Shown, Name>
+  return shown as Target & Pick<Shown, Name>
 }
 
 // ---- the whole record -----------------------------------------------------------------------------------------------
@@ -141,10 +150,9 @@ export const keyColumns = columnList([
 ])
 
 export function showKey(row: KeyRow, at: Date): Key {
-  return {
+  return showSettings(row, SETTING_NAMES, {
     id: row.id,
     storeId: row.store_id,
-    ...showSettings(row),
     start: row.start,
     status: statusOf(row, at),
     enabled: row.enabled,
@@ -155,7 +163,7 @@ export function showKey(row: KeyRow, at: Date): Key {
     revokedAt: row.revoked_at?.toISOString() ?? null,
     revocationReason: row.revocation_reason,
     rotation: showRotation(row, at),
-  }
+  })
 }
 
 /** As long as the old secret works: the key's own end may have been moved to before the end of the grace. */

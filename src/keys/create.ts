@@ -20,7 +20,7 @@ import { EVENT_TYPES } from '../events/schema.ts'
 import { type EventRow, newEvent } from '../events/write.ts'
 import { AlreadyAnswered } from '../idempotency/idempotency.ts'
 import type { Instance } from '../instance.ts'
-import { type KeyRow, type KeySpec, SETTING_COLUMNS, showKey, toColumns } from './columns.ts'
+import { type KeyRow, type KeySpec, SETTING_COLUMNS, showKey, writeSettings } from './columns.ts'
 import { lastNoticeDue } from './expiry-notices.ts'
 import type { Key } from './schema.ts'
 
@@ -41,8 +41,8 @@ export async function createKey(
   const secret = mintSecret(instance, spec.type)
   const row = newKeyRow(caller, storeId, spec, secret)
   const answer = {
-    body: { ...showKey({ ...row, ...DEFAULTS }, row.created_at), key: secret.value },
-    etag: etagOf(DEFAULTS.revision),
+    body: { ...showKey(row, row.created_at), key: secret.value },
+    etag: etagOf(row.revision),
     resource: { id: row.id, location: `/v1/user/store/${storeId}/keys/${row.id}` },
   }
   const data = Object.fromEntries(EVENT_TYPES['key.created'].data.map((name) => [name, answer.body[name]]))
@@ -85,31 +85,27 @@ export function mintSecret(instance: Instance, type: KeyType): KeySecret {
   }
 }
 
-/** What the database makes of the columns that a new key leaves to their defaults. */
-const DEFAULTS = {
-  enabled: true,
-  last_used_at: null,
-  revoked_at: null,
-  revocation_reason: null,
-  previous_expires_at: null,
-  previous_used_at: null,
-  revision: 1,
-} as const satisfies Partial<KeyRow>
-type NewKeyRow = Omit<KeyRow, keyof typeof DEFAULTS>
-
-function newKeyRow(caller: Manager, storeId: string, spec: KeySpec, secret: KeySecret): NewKeyRow {
+function newKeyRow(caller: Manager, storeId: string, spec: KeySpec, secret: KeySecret): KeyRow {
   const creator = creatorOf(caller)
   const at = now()
-  return {
+  const row = {
     id: newId('key'),
     store_id: storeId,
-    ...toColumns(spec),
     start: secret.start,
     created_by_kind: creator.kind,
     created_by_id: creator.id,
     created_at: at,
     updated_at: at,
+    // The columns from here on are left to their defaults in the database.
+    enabled: true,
+    last_used_at: null,
+    revoked_at: null,
+    revocation_reason: null,
+    previous_expires_at: null,
+    previous_used_at: null,
+    revision: 1,
   }
+  return writeSettings(row, spec)
 }
 
 // ---- the statement --------------------------------------------------------------------------------------------------
@@ -151,32 +147,43 @@ const insertedNames = Object.keys(INSERTED_COLUMNS) as (keyof typeof INSERTED_CO
 const insertedList = columnList(insertedNames)
 const requested = recordset('requested', REQUEST_COLUMNS)
 
+/** The columns of the row that newKeyRow makes, of those that are inserted. */
+const rowNames = insertedNames.filter(
+  (name): name is Extract<keyof KeyRow, keyof typeof INSERTED_COLUMNS> =>
+    !['hash', 'hash_kid', 'expiry_notice_days'].includes(name),
+)
+
+/** Built member by member, and null is left out: spreading the row took a fifth of the time of creating a key. */
 function toInsertRow(
   instance: Instance,
   caller: Manager,
-  key: NewKeyRow,
+  key: KeyRow,
   secret: KeySecret,
   event: EventRow,
   response: StoredResponse | undefined,
 ): InsertRow {
-  return {
-    ...key,
+  const row: Partial<Record<keyof InsertRow, unknown>> = {
     hash: `\\x${secret.hash}`,
     hash_kid: secret.kid,
-    expiry_notice_days: lastNoticeDue(key.expires_at),
     max_keys: instance.maxKeysPerStore,
     creator_version: caller.kind === 'key' ? String(caller.revision) : caller.member?.version,
     event_id: event.id,
     event_actor: event.actor,
     event_data: event.data,
-    lookup: response?.lookup,
-    fingerprint: response?.fingerprint,
-    status: response?.status,
-    kid: response?.kid,
-    salt: response?.salt,
-    sealed: response?.sealed,
-    answered_at: response?.created_at,
   }
+  for (const name of rowNames) if (key[name] !== null) row[name] = key[name]
+  if (key.expires_at !== null) row.expiry_notice_days = lastNoticeDue(key.expires_at)
+  if (response) {
+    row.lookup = response.lookup
+    row.fingerprint = response.fingerprint
+    row.status = response.status
+    row.kid = response.kid
+    row.salt = response.salt
+    row.sealed = response.sealed
+    row.answered_at = response.created_at
+  }
+  // Members that are absent are null in the statement.
+  return row as InsertRow
 }
 
 /**

@@ -55,9 +55,7 @@ export const UNSET = Object.fromEntries(NULLABLE_SETTINGS.map((name) => [name, n
 >
 
 export function parseNewKey(body: Partial<NewKey>, instance: Instance, faults: Fault[]): KeySpec {
-  return {
-    ...UNSET,
-    ...body,
+  const spec: Partial<Record<keyof KeySpec, unknown>> = {
     name: body.name ?? '',
     type: body.type ?? 'DEV',
     permissions: parsePermissions(instance.permissions, body.permissions ?? [], faults),
@@ -65,6 +63,9 @@ export function parseNewKey(body: Partial<NewKey>, instance: Instance, faults: F
     expiresAt: parseExpiry(body.expiresAt ?? null, faults),
     ipAllowlist: parseAllowlist(body.ipAllowlist ?? null, faults),
   }
+  for (const name of NULLABLE_SETTINGS) if (spec[name] === undefined) spec[name] = body[name] ?? null
+  // All settings are there: those above, and the nullable ones.
+  return spec as KeySpec
 }
 
 function parseExpiry(text: string | null, faults: Fault[]): Date | null {

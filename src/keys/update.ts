@@ -14,7 +14,7 @@ import { columnList, recordset } from '../db/recordset.ts'
 import { sql } from '../db/sql.ts'
 import { EVENT_TYPES } from '../events/schema.ts'
 import { type EventRow, newEvent, writeEvents } from '../events/write.ts'
-import { CHANGEABLE_COLUMNS, type KeyPatch, type KeyRow, showKey, statusOf, toColumns } from './columns.ts'
+import { CHANGEABLE_COLUMNS, type KeyPatch, type KeyRow, showKey, statusOf, writeSettings } from './columns.ts'
 import { lastNoticeDue } from './expiry-notices.ts'
 import { type KeyRef, lockKey } from './read.ts'
 import type { Key } from './schema.ts'
@@ -32,7 +32,7 @@ export async function updateKey(
 ): Promise<Answer<Key>> {
   const before = await lockKey(tx, ref)
   checkIfMatch(ifMatch, before.revision)
-  const after = { ...before, ...toColumns(patch), enabled: patch.enabled ?? before.enabled }
+  const after = writeSettings({ ...before, enabled: patch.enabled ?? before.enabled }, patch)
   const changed = changeableColumns.filter((column) => !same(before[column], after[column]))
   if (changed.length === 0) return { body: showKey(before, now()), etag: etagOf(before.revision) }
   refuseEnded(before)
