@@ -4,6 +4,7 @@ import { describe, expect, test } from 'vitest'
 import { serviceClient } from '../../tests/service-client.ts'
 import { NEW_KEY, type Reply, type Shop, shop, USAGE_AT_ONCE } from '../../tests/shop.ts'
 import { DAY, HOUR, now, SECOND, travel } from '../core/clock.ts'
+import { CHANGEABLE_COLUMNS } from './columns.ts'
 
 const SECRET = /^skp_prod_[0-9A-Za-z]{38}$/
 
@@ -821,3 +822,13 @@ async function until(isTrue: () => Promise<boolean>): Promise<void> {
     await sleep(50)
   }
 }
+
+test('the trigger that notifies the nodes names every column that a change may concern', async () => {
+  const { sql } = await shop()
+  const rows = await sql(`
+    select attname as name
+      from pg_trigger
+      join pg_attribute on attrelid = tgrelid and attnum = any(tgattr)
+     where tgname = 'api_keys_notify_changed'`)
+  expect(rows.map(({ name }) => name)).toEqual(expect.arrayContaining(Object.keys(CHANGEABLE_COLUMNS)))
+})
