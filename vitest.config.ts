@@ -5,6 +5,9 @@ import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import { join, relative } from 'node:path'
 import { defineConfig } from 'vitest/config'
 import { BaseSequencer, type TestSpecification } from 'vitest/node'
+import { useMemoryDisk } from './tests/memory-disk.ts'
+
+useMemoryDisk()
 
 const PROCESS = [
   'tests/process-start.test.ts',
@@ -51,7 +54,7 @@ export default defineConfig({
       },
       {
         extends: true,
-        test: { name: 'api', include: others.filter(needsDatabase), globalSetup: ['tests/setup.ts'] },
+        test: { name: 'api', include: others.filter(needsDatabase), globalSetup: ['tests/setup.ts'], isolate: false },
       },
       {
         extends: true,

@@ -24,6 +24,7 @@ import { afterEach, expect, test } from 'vitest'
 import { findInstallation, type Installation, NoEmbeddedPostgres } from '../src/db/embedded/binaries.ts'
 import { hasEmbedded } from '../src/db/embedded/cluster.ts'
 import { AlreadyRunning, type Embedded, joinEmbedded, startEmbedded } from '../src/db/embedded/embedded.ts'
+import { preparedData } from './launch.ts'
 import { isAlive, postmasters, serverProcesses } from './processes.ts'
 
 const isRoot = process.getuid?.() === 0
@@ -56,7 +57,7 @@ test('a first start creates the database, privately and durably; a later one fin
 })
 
 test('Ctrl-C at the terminal does not reach the server', async () => {
-  const data = join(folder(), 'data')
+  const data = await preparedData()
   const embedded = await startEmbedded(data, quiet)
   const [server = 0] = serverProcesses(data)
   expect(ps(server, 'pgid')).toBe(String(server))
@@ -163,7 +164,7 @@ test('with install scripts off, the links between the libraries are made at firs
 })
 
 test('after SIGKILL of the service, the next start takes the running server over', async () => {
-  const data = join(folder(), 'data')
+  const data = await preparedData()
   const killed = await service(data)
   await query(killed, 'create table notes as select 1 as n')
   const servers = postmasters(data)
@@ -178,7 +179,7 @@ test('after SIGKILL of the service, the next start takes the running server over
 })
 
 test('after SIGKILL of the service and of PostgreSQL, the next start recovers what was committed', async () => {
-  const data = join(folder(), 'data')
+  const data = await preparedData()
   const killed = await service(data)
   await query(killed, 'create table notes as select 1 as n')
   await killed.kill()
@@ -190,7 +191,7 @@ test('after SIGKILL of the service and of PostgreSQL, the next start recovers wh
 })
 
 test('a service whose PostgreSQL is killed starts it again, and is still the only service', async () => {
-  const data = join(folder(), 'data')
+  const data = await preparedData()
   const said: string[] = []
   const embedded = await startEmbedded(data, (line) => said.push(line))
   await query(embedded, 'create table notes as select 1 as n')
@@ -209,7 +210,7 @@ test('a service whose PostgreSQL is killed starts it again, and is still the onl
 })
 
 test('lock files that name another process, or nothing at all, are no hindrance', async () => {
-  const data = join(folder(), 'data')
+  const data = await preparedData()
   const killed = await service(data)
   const { uid, gid } = statSync(join(data, 'postgres'))
   await killed.kill()
@@ -229,7 +230,7 @@ test('lock files that name another process, or nothing at all, are no hindrance'
 })
 
 test('a start waits for the last processes of a killed PostgreSQL, and says so', async () => {
-  const data = join(folder(), 'data')
+  const data = await preparedData()
   const killed = await service(data)
   const [server = 0, ...backends] = serverProcesses(data)
   for (const pid of backends) process.kill(pid, 'SIGSTOP')
@@ -257,7 +258,7 @@ test('of two first starts at once, one wins and the other is told', async () => 
 })
 
 test('a second start beside a running service is refused, and harms nothing', async () => {
-  const data = join(folder(), 'data')
+  const data = await preparedData()
   const embedded = await startEmbedded(data, quiet)
   const servers = postmasters(data)
   await expect(startEmbedded(data, quiet)).rejects.toThrow(data)
@@ -303,7 +304,7 @@ test('a path too long for a socket, with a space, a comma and a quote in it', as
 })
 
 test('a command borrows the server of a running service, or has one for the moment', async () => {
-  const data = join(folder(), 'data')
+  const data = await preparedData()
   const alone = await joinEmbedded(data, quiet)
   expect(await query(alone, 'select 1 as n')).toEqual([{ n: 1 }])
   await alone.stop()
@@ -320,7 +321,7 @@ test('a command borrows the server of a running service, or has one for the mome
 })
 
 test('whoever leaves last turns the server off', async () => {
-  const data = join(folder(), 'data')
+  const data = await preparedData()
   const command = await joinEmbedded(data, quiet)
   const running = await startEmbedded(data, quiet) // takes the command's server over
   await command.stop()
@@ -334,7 +335,7 @@ test('whoever leaves last turns the server off', async () => {
 })
 
 test('a start while another stops waits, and starts anew', async () => {
-  const data = join(folder(), 'data')
+  const data = await preparedData()
   const first = await startEmbedded(data, quiet)
   const [, second] = await Promise.all([first.stop(), startEmbedded(data, quiet)])
   expect(await query(second, 'select 1 as n')).toEqual([{ n: 1 }])
@@ -431,7 +432,7 @@ function launchService(data: string, { as, installation }: Options = {}) {
   const child = spawn(process.execPath, ['--import', 'tsx', '--input-type=module', '-e', code], {
     ...(isRoot ? as : {}),
     cwd: repository,
-    env: { PATH: process.env.PATH, TSX_DISABLE_CACHE: '1', START: JSON.stringify([data, installation]) },
+    env: { PATH: process.env.PATH, ...(as && { TSX_DISABLE_CACHE: '1' }), START: JSON.stringify([data, installation]) },
     stdio: ['ignore', 'pipe', 'inherit'],
   })
   children.push(child)

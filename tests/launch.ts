@@ -27,9 +27,7 @@ export function runFromCheckout({ build }: { build: 'copied' | 'none' }): void {
       cpSync(dist, join(built, 'dist'), { recursive: true, preserveTimestamps: true })
     folders.splice(0) // it stays for all tests
   })
-  afterAll(() => {
-    for (const path of [built, dirname(prepared)]) if (path !== '.') rmSync(path, { recursive: true, force: true })
-  })
+  afterAll(() => rmSync(built, { recursive: true, force: true }))
 }
 
 export function builtCheckout(): string {
@@ -43,6 +41,10 @@ afterEach(async () => {
     await until(async () => serverProcesses(path).length === 0)
     rmSync(path, { recursive: true, force: true, maxRetries: 5 })
   }
+})
+
+afterAll(() => {
+  if (prepared !== '') rmSync(dirname(prepared), { recursive: true, force: true })
 })
 
 /** Open to everyone, as a checkout usually is: PostgreSQL runs as another user when we are root. */

@@ -59,12 +59,15 @@ function given(url: string): Server {
 async function embedded(): Promise<Server> {
   const folder = mkdtempSync(join(tmpdir(), 'storekeeper-test-'))
   chmodSync(folder, 0o755) // else root's PostgreSQL, which runs as another user, would have to live elsewhere
-  const { connection, stop } = await startEmbedded(join(folder, 'data'), () => {})
-  const session = new pg.Client(connection)
+  const data = join(folder, 'data')
+  const first = await startEmbedded(data, () => {})
+  const session = new pg.Client(first.connection)
   await session.connect()
   await session.query('alter system set synchronous_commit = off')
-  await session.query('select pg_reload_conf()')
+  await session.query('alter system set max_connections = 300')
   await session.end()
+  await first.stop()
+  const { connection, stop } = await startEmbedded(data, () => {})
   const { host, port, user } = connection
   return {
     url: `postgres://${user}@localhost:${port}/DATABASE?host=${encodeURIComponent(host)}`,

@@ -8,7 +8,7 @@ import { Writable } from 'node:stream'
 import { setTimeout as sleep } from 'node:timers/promises'
 import pg from 'pg'
 import pino from 'pino'
-import { afterAll, inject, onTestFinished } from 'vitest'
+import { inject, onTestFinished } from 'vitest'
 import { CALLER_TTL_MS } from '../src/auth/caller-cache.ts'
 import { newDataKey } from '../src/auth/data-key.ts'
 import { EXAMPLE_ADDRESS } from '../src/billing/schema.ts'
@@ -155,11 +155,6 @@ function sharedWorld(): Promise<World> {
   shared ??= newWorld()
   return shared
 }
-
-afterAll(async () => {
-  await (await shared)?.close()
-  await (await admin)?.end()
-})
 
 async function openShop(world: World): Promise<Shop> {
   const { databaseUrl, serverSecret, service, look, lines } = world

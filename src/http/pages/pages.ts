@@ -16,11 +16,11 @@ import { html, type Rendered } from './layout.ts'
 export type HtmlPage = { path: string; render(params: Record<string, string>): Promise<Rendered> }
 
 export function buildPages(routes: Route[], db: Database, metrics: Metrics, draining: () => boolean): HtmlPage[] {
-  const document = JSON.stringify(openapi(routes))
-  const docs = docsPage(routes)
+  const document = once(() => JSON.stringify(openapi(routes)))
+  const docs = once(() => docsPage(routes))
   return [
     page('/', () => html(200, FRONT_PAGE)),
-    page('/docs', () => html(200, docs)),
+    page('/docs', () => html(200, docs())),
     page('/errors', () => html(200, errorsPage())),
     page('/errors/:code', ({ code }) =>
       Object.hasOwn(ERRORS, code ?? '') ? html(200, errorPage(code as ErrorCode, routes)) : fail('not_found'),
@@ -28,7 +28,7 @@ export function buildPages(routes: Route[], db: Database, metrics: Metrics, drai
     page('/openapi.json', () => ({
       status: 200,
       headers: { 'content-type': 'application/json; charset=utf-8', 'cache-control': 'no-cache' },
-      body: document,
+      body: document(),
     })),
     page('/livez', liveness),
     page('/readyz', () => readiness(db, draining())),
@@ -37,6 +37,12 @@ export function buildPages(routes: Route[], db: Database, metrics: Metrics, drai
       return { status: 200, headers: { 'content-type': type }, body: text }
     }),
   ]
+}
+
+/** Made when it is first asked for: a start does not wait for what nobody may read. */
+function once<T>(make: () => T): () => T {
+  let made: T | undefined
+  return () => (made ??= make())
 }
 
 function page(path: string, render: (params: Record<string, string>) => Rendered | Promise<Rendered>): HtmlPage {
