@@ -11,6 +11,7 @@ import { generate } from '../scripts/generate.ts'
 import { ADDRESS_FAULTS, ADDRESS_WARNINGS } from '../src/billing/address/findings.ts'
 import { SETTING_ROWS } from '../src/config.ts'
 import { ERRORS } from '../src/core/errors.ts'
+import { KEY_TOKEN_KINDS } from '../src/core/key-types.ts'
 import { mintToken, type TokenKind } from '../src/crypto/tokens.ts'
 import { openapi } from '../src/http/openapi.ts'
 import { operationId } from '../src/http/operation.ts'
@@ -168,7 +169,7 @@ test('the checksum of a key is as the page for scanners tells it', async () => {
   const { isWellFormed } = await import(`data:text/javascript,${encodeURIComponent(rule as string)}`)
   const forms = blocksOf(page, 'regex').map((block) => new RegExp(`^${block.trim()}$`))
   expect(forms).toHaveLength(2)
-  for (const kind of ['prod', 'test', 'dev', 'sess', 'svc', 'inv'] as TokenKind[]) {
+  for (const kind of [...KEY_TOKEN_KINDS, 'sess', 'svc', 'inv'] as TokenKind[]) {
     const token = mintToken('skp', kind).reveal()
     expect(forms.filter((form) => form.test(token))).toHaveLength(1)
     expect(isWellFormed(token)).toBe(true)

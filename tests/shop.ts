@@ -1,5 +1,5 @@
 // One line opens a shop: `const { api, owner, store } = await shop()`. It is a new owner with a new store, at the one
-// service that the tests of a file share, reached over real HTTP. A store is a tenant, so nothing of one shop shows in
+// service that all tests of a worker share, reached over real HTTP. A store is a tenant, so nothing of one shop shows in
 // another. `shop({ alone: true })` has a service and a database of its own, and so has one with settings: for tests that
 // count whole tables, read the log, move the clock, stop the service or write past it.
 
@@ -150,7 +150,7 @@ async function newWorld(settings: Settings = {}, { resolve, timings }: Parts = {
 
 let shared: Promise<World> | undefined
 
-/** The one of this file, made when the first test asks for it. */
+/** The one of this worker, made when the first test asks for it; it lasts as long as the worker. */
 function sharedWorld(): Promise<World> {
   shared ??= newWorld()
   return shared
