@@ -140,7 +140,6 @@ export const keyRoutes: Route[] = [
       errors: [
         'key_not_found',
         'cannot_grant',
-        'own_key',
         'precondition_failed',
         'key_revoked',
         'key_expired',
