@@ -18,7 +18,7 @@ import type { Instance } from '../instance.ts'
 import { type StoreRow, showStore } from '../stores/schema.ts'
 import { checkPassword, hashPassword, passwordSlots } from './passwords.ts'
 import type { Me } from './schema.ts'
-import { type ClientOrigin, type NewSession, openSession, type UserRow } from './sessions.ts'
+import { type ClientOrigin, lockSessions, type NewSession, openSession, type UserRow } from './sessions.ts'
 import { attemptPassword, failAttempt } from './sign-in.ts'
 
 export type NewAccount = { email: string; password: string; name: string | null; invitation: string | null }
@@ -93,6 +93,7 @@ export async function changePassword(
       update users
          set password_hash = ${passwordHash}, updated_at = ${now()}
        where id = ${caller.id}
+    await lockSessions(tx, caller)
          and password_hash = ${stored}
    returning id`)
     if (changed.length === 0) {
