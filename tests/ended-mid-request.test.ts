@@ -4,12 +4,10 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import pg from 'pg'
 import { expect, test } from 'vitest'
-import { DAY, fromNow, now } from '../src/core/clock.ts'
-import { newId } from '../src/core/ids.ts'
 import { BUILT_IN_PERMISSIONS } from '../src/core/permissions.ts'
 import { isChange, type Route } from '../src/core/route.ts'
-import { mintToken, sha256 } from '../src/crypto/tokens.ts'
 import { routes } from '../src/routes.ts'
+import { newSession } from './sessions.ts'
 import { NEW_ADDRESS, NEW_KEY, type Reply, type Shop, shop } from './shop.ts'
 
 const isPermission = ({ needs }: Route) => BUILT_IN_PERMISSIONS.some((permission) => permission === needs)
@@ -40,20 +38,10 @@ async function things(world: Shop): Promise<Record<string, string>> {
     invitationId: invited.body.id,
     webhookId: webhook.body.id,
     deliveryId: delivery.body.id,
-    sessionId: (await newSession(world)).id,
+    sessionId: (await newSession(world, world.owner.id)).id,
     openStoreId: open.body.id,
     invitationToSelf: mine.body.token,
   }
-}
-
-/** Another session of the owner. */
-async function newSession({ sql, owner }: Shop): Promise<{ id: string; token: string }> {
-  const [id, token] = [newId('sess'), mintToken('skp', 'sess').reveal()]
-  await sql(
-    `insert into sessions (id, user_id, hash, created_at, last_used_at, expires_at) values ($1, $2, $3, $4, $4, $5)`,
-    [id, owner.id, sha256(token), now(), fromNow(DAY)],
-  )
-  return { id, token }
 }
 
 /** The row's example, with what only this world knows. */
@@ -88,7 +76,7 @@ test('a session that is ended under the caller’s hands changes nothing more, o
   const ids = await things(world)
   const [before] = await sql('select count(*)::int from events')
   for (const row of changes.filter(({ needs }) => needs !== 'service')) {
-    const session = await newSession(world)
+    const session = await newSession(world, world.owner.id)
     const { path, body } = requestFor(row, ids, world)
     const reply = await whileEnding(world, `delete from sessions where id = '${session.id}'`, () =>
       api.ask(row.method, path, body, { as: session.token }),
@@ -132,7 +120,7 @@ test('of what two nodes are asked for at once nothing is written after the answe
     ({ id }) => api.delete(`/v1/user/sessions/${id}`, { as: owner.token }),
   ]
   for (const end of endings) {
-    const session = await newSession(world)
+    const session = await newSession(world, world.owner.id)
     const as = session.token
     for (const each of nodes) expect((await each.get(keys, { as })).status).toBe(200)
     const asked = Array.from({ length: 48 }, (_, n) => {
