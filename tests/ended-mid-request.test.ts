@@ -4,6 +4,7 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import pg from 'pg'
 import { expect, test } from 'vitest'
+import { fromNow, MINUTE } from '../src/core/clock.ts'
 import { BUILT_IN_PERMISSIONS } from '../src/core/permissions.ts'
 import { isChange, type Route } from '../src/core/route.ts'
 import { routes } from '../src/routes.ts'
@@ -106,6 +107,27 @@ test('a key that is revoked or leaks under its holder’s hands changes nothing 
     expect([nameOf(row), reply.status, reply.body?.code]).toEqual([nameOf(row), 401, 'invalid_token'])
     expect(await sql('select count(*)::int from events')).toEqual([before])
   }
+})
+
+test('a key that leaks in its last minutes changes nothing after the report was answered', async () => {
+  const { api, owner, keys, store, sql, databaseUrl } = await shop({ alone: true })
+  await api.patch(`/v1/user/store/${store.id}`, { leakGraceSeconds: 3600 }, { as: owner.token })
+  const expiresAt = fromNow(5 * MINUTE).toISOString()
+  const spec = { ...NEW_KEY, permissions: ['READ', 'WRITE', 'MANAGE_KEYS'], expiresAt }
+  const { key } = (await api.post(keys, spec, { as: owner.token })).body
+  expect((await api.get('/v1/key', { as: key })).status).toBe(200)
+  // The report and then the requests wait for the store.
+  const client = new pg.Client({ connectionString: databaseUrl })
+  await client.connect()
+  await client.query(`begin; select from stores where id = '${store.id}' for no key update`)
+  const waiting = `select from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'`
+  const report = api.post('/v1/leaks', { key })
+  while ((await sql(waiting)).length < 1) await sleep(5)
+  const asked = [api.post(keys, spec, { as: key }), api.post(`${keys}/freeze`, {}, { as: key })]
+  while ((await sql(waiting)).length < 3) await sleep(5)
+  await client.end()
+  expect((await report).status).toBe(200)
+  expect((await Promise.all(asked)).map(({ body }) => body.code)).toEqual(['invalid_token', 'invalid_token'])
 })
 
 test('of what two nodes are asked for at once nothing is written after the answer that ended the session', async () => {

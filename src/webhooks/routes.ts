@@ -33,7 +33,7 @@ export const webhookRoutes: Route[] = [
       needs,
       summary: 'Create a webhook',
       description:
-        'From now on what happens in the store is sent to the URL, signed as Standard Webhooks says. The answer carries the `secret` to check signatures with: it is shown once, here, and never again. Should the answer be lost on its way, send the same request with the same `Idempotency-Key` within the hour.',
+        'From now on what happens in the store is sent to the URL, signed as Standard Webhooks says. A key with an end, an allow-list or a rate limit makes, changes and rotates none. The answer carries the `secret` to check signatures with: it is shown once, here, and never again. Should the answer be lost on its way, send the same request with the same `Idempotency-Key` within the hour.',
       body: NewWebhook,
       parse: parseNewWebhook,
       returns: [201, WebhookWithSecret],
