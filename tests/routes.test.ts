@@ -4,7 +4,7 @@
 import { expect, test } from 'vitest'
 import { type IdKind, newId } from '../src/core/ids.ts'
 import { BUILT_IN_PERMISSIONS, type BuiltInPermission } from '../src/core/permissions.ts'
-import { type Route, route } from '../src/core/route.ts'
+import { isChange, type Route, route } from '../src/core/route.ts'
 import { mintToken } from '../src/crypto/tokens.ts'
 import { openapi } from '../src/http/openapi.ts'
 import { routes } from '../src/routes.ts'
@@ -193,6 +193,16 @@ test('an owner passes everywhere, and a key with every permission wherever no us
       isPermission(row.needs) || row.needs === 'key' ? PASSES : onlyFor(row),
     )
   }
+})
+
+test('403: a secret that was replaced reads in its grace, and changes nothing', async () => {
+  const { api, store, owner, keys } = await shop()
+  const { body } = await api.post(keys, { ...NEW_KEY, permissions: [...BUILT_IN_PERMISSIONS] }, { as: owner.token })
+  await api.post(`${keys}/${body.id}/rotate`, { gracePeriodSeconds: 600 }, { as: owner.token })
+  for (const row of permitted)
+    expect(sayBriefly(await probe(api, row, somewhere(row, { storeId: store.id }), body.key)), nameOf(row)).toBe(
+      isChange(row) ? '403 replaced_secret' : PASSES,
+    )
 })
 
 // ---- what is not there ----------------------------------------------------------------------------------------------

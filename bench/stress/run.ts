@@ -1,9 +1,14 @@
 // npm run stress: the tests whose counts are small in the suite, with the full ones of strength.ts (kills and SIGTERMs
-// under load, keys against their model), and then the storm on addresses. It fails when one of them does.
+// under load, keys against their model, locks), and then the storm on addresses. It fails when one of them does.
 
 import { spawnSync } from 'node:child_process'
 
-const TESTS = ['tests/process-load.test.ts', 'src/keys/model.test.ts', 'src/billing/defaults.test.ts']
+const TESTS = [
+  'tests/process-load.test.ts',
+  'src/keys/model.test.ts',
+  'src/billing/defaults.test.ts',
+  'tests/deadlocks.test.ts',
+]
 const STEPS = [
   ['node_modules/vitest/vitest.mjs', 'run', '--maxWorkers=1', ...TESTS],
   ['--import', 'tsx', 'bench/stress/address-storm.ts'],

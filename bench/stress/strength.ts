@@ -11,6 +11,8 @@ type Strength = {
   addressRequests: number
   /** How long keys are held against their model. */
   modelMs: number
+  /** Rounds of forty requests at once that take locks of several kinds. */
+  deadlockRounds: number
 }
 
 const SUITE: Strength = {
@@ -19,6 +21,7 @@ const SUITE: Strength = {
   sigterms: 3,
   addressRequests: 500,
   modelMs: 5_000,
+  deadlockRounds: 10,
 }
 
 const STRESS: Strength = {
@@ -27,6 +30,7 @@ const STRESS: Strength = {
   sigterms: 10,
   addressRequests: 1_500,
   modelMs: 60_000,
+  deadlockRounds: 500,
 }
 
 export const STRENGTH = process.env.STRESS === 'on' ? STRESS : SUITE

@@ -11,6 +11,7 @@ import { recordset } from '../db/recordset.ts'
 import { sql } from '../db/sql.ts'
 import type { MembersRow, ServiceTokensRow, SessionsRow, StoresRow, UsersRow } from '../db/tables.gen.ts'
 import type { Instance } from '../instance.ts'
+import { boundsOf } from '../keys/columns.ts'
 import type { CallerCache } from './caller-cache.ts'
 import type { Credential } from './credential.ts'
 import { evictFederatedUser, findOrCreateFederatedUser } from './federated-user.ts'
@@ -168,11 +169,10 @@ function keyCaller(instance: Instance, key: CachedKey | null, ip: string): Calle
     id: key.id,
     storeId: key.store_id,
     permissions: inCatalogueOrder(instance.permissions, key.permissions),
-    expiresAt: key.expires_at,
+    ...boundsOf(key),
     revision: key.revision,
     secretNo: key.secret_no,
     secretReplaced: key.secret_expires_at !== null,
-    ipAllowlist: key.ip_allowlist,
     rehashTo: key.rehash_to,
     ip,
   }

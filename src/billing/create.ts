@@ -5,6 +5,7 @@
 // Many requests share one transaction, and each is answered as if they had come one after the other.
 
 import { unwrapDataKey } from '../auth/data-key.ts'
+import { CallerChanged } from '../auth/recheck.ts'
 import type { UserCaller } from '../core/caller.ts'
 import { now } from '../core/clock.ts'
 import { type Fault, fail } from '../core/errors.ts'
@@ -65,6 +66,7 @@ export async function createAddress(
   const outcome = await db
     .batched(insertAddresses, {
       row: { ...row, sealed: sealText(key, { ...row, version: 1 }, spec).toString('hex') },
+      sessionId: caller.sessionId,
       event: newEvent(caller, storeId, 'address.created', id, { country: row.country }),
       wantsDefault: spec.isDefault,
       lookup: idempotency?.lookup ?? null,
@@ -85,6 +87,8 @@ export async function createAddress(
       throw new AlreadyAnswered()
     case 'gone':
       return fail('store_not_found')
+    case 'session ended':
+      throw new CallerChanged()
     case 'full':
       return fail('limit_exceeded', {
         detail: 'You keep as many addresses in this store as you may. Delete one that is no longer used.',
@@ -94,6 +98,7 @@ export async function createAddress(
 
 type Insert = {
   row: Pick<AddressRow, 'id' | 'store_id' | 'user_id' | 'country' | 'state' | 'postal_code'> & { sealed: string }
+  sessionId: string | null
   event: EventRow
   wantsDefault: boolean
   lookup: string | null
@@ -101,8 +106,11 @@ type Insert = {
   onInserted: (isDefault: boolean, at: Date) => StoredResponse | null
   max: number
 }
-/** `gone`: the store was deleted or the user left it. `answered`: the Idempotency-Key was used before. */
-type AddressOutcome = 'created' | 'answered' | 'gone' | 'full'
+/**
+ * `gone`: the store was deleted or the user left it. `session ended`: so was the caller's session. `answered`: the
+ * Idempotency-Key was used before.
+ */
+type AddressOutcome = 'created' | 'answered' | 'gone' | 'session ended' | 'full'
 
 /** The addresses of many requests in one transaction: lock the members, read, decide, write. */
 const insertAddresses: Batch<Insert, AddressOutcome> = (db, inserts) =>
@@ -117,6 +125,8 @@ const insertAddresses: Batch<Insert, AddressOutcome> = (db, inserts) =>
 type LockedState = {
   /** The store exists and the user is a member of it. */
   active: boolean
+  /** The caller's session was ended meanwhile. */
+  session_ended: boolean
   /** How many addresses the user has there. */
   kept: number
   /** Whether the Idempotency-Key was used before. */
@@ -125,7 +135,12 @@ type LockedState = {
 
 async function lockStates(tx: Db, inserts: Insert[]): Promise<LockedState[]> {
   const wanted = JSON.stringify(
-    inserts.map(({ row, lookup }) => ({ store_id: row.store_id, user_id: row.user_id, lookup })),
+    inserts.map(({ row, sessionId, lookup }) => ({
+      store_id: row.store_id,
+      user_id: row.user_id,
+      session_id: sessionId,
+      lookup,
+    })),
   )
   // In the order of ids, so that two batches never wait for each other.
   const locked = tx.query(sql`
@@ -137,7 +152,13 @@ async function lockStates(tx: Db, inserts: Insert[]): Promise<LockedState[]> {
            )
      order by member.store_id, member.user_id
        for no key update`)
-  // Read under the lock: this statement is sent together with the one before it, and begins when that one has ended.
+  const sessions = tx.query(sql`
+    select id
+      from sessions
+     where id in (select session_id from json_to_recordset(${wanted}) as wanted(session_id text))
+     order by id
+       for key share`)
+  // Read under the locks: this statement is sent together with those before it, and begins when they have ended.
   // Each column is a scalar subquery: as joins, or as "exists", they were answered by reading whole tables.
   const found = tx.query<LockedState>(sql`
     select (select true
@@ -148,6 +169,10 @@ async function lockStates(tx: Db, inserts: Insert[]): Promise<LockedState[]> {
                   from stores
                  where id = wanted.store_id
                    and deleted_at is null) is not null as active,
+           wanted.session_id is not null
+           and (select true
+                  from sessions
+                 where id = wanted.session_id) is null as session_ended,
            (select count(*)::int
               from addresses
              where store_id = wanted.store_id
@@ -155,10 +180,10 @@ async function lockStates(tx: Db, inserts: Insert[]): Promise<LockedState[]> {
            (select true
               from idempotent_responses
              where lookup = decode(wanted.lookup, 'hex')) is not null as answered
-      from rows from (json_to_recordset(${wanted}) as (store_id text, user_id text, lookup text))
-           with ordinality as wanted(store_id, user_id, lookup, n)
+      from rows from (json_to_recordset(${wanted}) as (store_id text, user_id text, session_id text, lookup text))
+           with ordinality as wanted(store_id, user_id, session_id, lookup, n)
      order by wanted.n`)
-  const [, states] = await Promise.all([locked, found])
+  const [, , states] = await Promise.all([locked, sessions, found])
   return states
 }
 
@@ -175,10 +200,11 @@ function decide(inserts: Insert[], states: LockedState[]): Decision[] {
   const users = new Map<string, { kept: number; lastDefault: Decision | null }>()
   const lookups = new Set<string>()
   return inserts.map(({ row, lookup, max, wantsDefault }, n) => {
-    const { active, kept, answered } = states[n] as LockedState // one for each insert
+    const { active, session_ended, kept, answered } = states[n] as LockedState // one for each insert
     const userInStore = `${row.store_id}/${row.user_id}`
     const user = users.get(userInStore) ?? { kept, lastDefault: null }
     users.set(userInStore, user)
+    if (session_ended) return rejected('session ended')
     if (!active) return rejected('gone')
     if (answered || (lookup !== null && lookups.has(lookup))) return rejected('answered')
     if (user.kept >= max) return rejected('full')

@@ -125,6 +125,7 @@ export const billingRoutes: Route[] = [
       etag: true,
       errors: ['address_not_found', 'precondition_failed'],
       handlesFaults: true,
+      recheck: 'own',
       access: 'unchanged',
       example: { body: { addressLine1: '2 Infinite Loop', addressLine2: null, isDefault: true } },
     },
@@ -141,6 +142,7 @@ export const billingRoutes: Route[] = [
         'If it was the default, the newest of the others becomes it. Those who write the store’s invoices can still read its versions.',
       returns: [204, null],
       errors: ['address_not_found', 'precondition_failed'],
+      recheck: 'own',
       access: 'unchanged',
     },
     async ({ db, caller, params, ifMatch }) => {

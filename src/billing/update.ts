@@ -4,6 +4,7 @@
 // with the commit.
 
 import { unwrapDataKey } from '../auth/data-key.ts'
+import { CallerChanged, lockSession } from '../auth/recheck.ts'
 import type { UserCaller } from '../core/caller.ts'
 import { now } from '../core/clock.ts'
 import { type Fault, fail, failInput } from '../core/errors.ts'
@@ -212,6 +213,7 @@ async function lockAddress(tx: Db, caller: UserCaller, { storeId, addressId }: A
                      join stores store on store.id = member.store_id and store.deleted_at is null
                     where member.store_id = address.store_id
                       and member.user_id = address.user_id)`)
-  const [, row] = await Promise.all([locked, found])
+  const [, session, row] = await Promise.all([locked, lockSession(tx, caller), found])
+  if (!session) throw new CallerChanged()
   return row
 }

@@ -32,6 +32,7 @@ export type KeyCaller = {
   secretNo: number
   secretReplaced: boolean
   ipAllowlist: string[] | null
+  rateLimit: { limit: number; windowSeconds: number } | null
   /** Its hash under the current server secret, when the database has it under the previous one. */
   rehashTo: string | null
   ip: string

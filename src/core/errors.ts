@@ -67,8 +67,13 @@ export const ERRORS = {
   },
   cannot_grant: {
     status: 403,
-    title: 'Nobody gives a permission they do not hold',
-    help: 'The member "permissions" names each permission you asked to give without holding it. Leave them out, or ask somebody who holds them.',
+    title: 'Nobody gives more than they hold',
+    help: 'The member "permissions" names each permission you asked to give without holding it. Leave them out, or ask somebody who holds them. Where it is empty, "detail" says what else would outreach you: a key with an end, an allow-list or a rate limit gives nothing to people and webhooks, nor to a key that is bound less than itself.',
+  },
+  replaced_secret: {
+    status: 403,
+    title: 'A secret that was replaced changes nothing',
+    help: 'The key was rotated. Until its grace is over the old secret verifies and reads; to change anything, use the new one.',
   },
   own_key: {
     status: 403,

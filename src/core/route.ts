@@ -160,6 +160,11 @@ export type RouteFacts<Path extends string, N extends Needs, Query extends TObje
    */
   effect?: 'read' | 'own'
   /**
+   * Before a change is committed the caller's rights and session are looked at again, under lock (auth/recheck.ts). `own`:
+   * the handler does so itself, because it ends sessions, or with its first statement. So does one with `effect: 'own'`.
+   */
+  recheck?: 'own'
+  /**
    * The form of the answer: one JSON document, unless the row says otherwise. `events`: a stream of server-sent events,
    * given as `stream`. `paged`: lists of any length, read and sent a page at a time (see `Paged`).
    */
@@ -174,6 +179,11 @@ export type Route = Omit<RouteFacts<string, Needs, TObject, TSchema, unknown>, '
   checkQuery?: (query: object, faults: Fault[]) => void
   parse?: (body: object, instance: Instance, faults: Fault[]) => unknown
   handle: (args: HandlerArgs<string, Needs, unknown, unknown>) => Promise<Answer<unknown>>
+}
+
+/** Whether the route changes anything, as its row declares it. */
+export function isChange({ method, effect }: Pick<Route, 'method' | 'effect'>): boolean {
+  return method !== 'GET' && effect !== 'read'
 }
 
 export function route<

@@ -162,6 +162,7 @@ export type InvitationsRow = {
   accepted_at: Date | null
   accepted_by: string | null
   withdrawn_at: Date | null
+  created_by_secret_no: number | null
 }
 
 export type KeyPermissionUseRow = {

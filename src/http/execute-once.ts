@@ -1,8 +1,8 @@
 // A POST with an Idempotency-Key is executed once: a retry gets the stored response of the first request.
 
 import { unwrapDataKey } from '../auth/data-key.ts'
-import { Failure } from '../core/errors.ts'
-import type { Idempotency, Route, WireResponse } from '../core/route.ts'
+import { Failure, fail } from '../core/errors.ts'
+import { type Idempotency, isChange, type Route, type WireResponse } from '../core/route.ts'
 import type { Db } from '../db/db.ts'
 import {
   AlreadyAnswered,
@@ -25,20 +25,30 @@ type Run = (idempotent: IdempotentRequest | null) => Promise<WireResponse>
 
 export async function executeOnce(pipeline: Pipeline, call: Call, run: Run): Promise<WireResponse> {
   const idempotent = toIdempotent(pipeline, call)
+  if (isChange(call.route) && call.caller?.kind === 'key' && call.caller.secretReplaced) {
+    // A key that has rotated itself, and lost the answer, may still ask for it again.
+    const isItself = call.incoming.params.keyId === call.caller.id
+    return (isItself && idempotent && (await replayed(pipeline.db, idempotent))) || fail('replaced_secret')
+  }
   if (!idempotent) return run(null)
   for (;;) {
     try {
       return await runAndStoreFailure(pipeline.db, call.incoming, idempotent, run)
     } catch (error) {
       if (!(error instanceof AlreadyAnswered)) throw error
-      const stored = await replay(pipeline.db, idempotent)
-      if (stored) return { ...stored, headers: { ...stored.headers, 'idempotent-replayed': 'true' } }
+      const stored = await replayed(pipeline.db, idempotent)
+      if (stored) return stored
     }
   }
 }
 
+async function replayed(db: Db, idempotent: IdempotentRequest): Promise<WireResponse | null> {
+  const stored = await replay(db, idempotent)
+  return stored && { ...stored, headers: { ...stored.headers, 'idempotent-replayed': 'true' } }
+}
+
 function toIdempotent({ instance }: Pipeline, { route, incoming, caller, credential }: Call): IdempotentRequest | null {
-  if (route.method !== 'POST' || route.effect === 'read' || !caller || !credential) return null
+  if (route.method !== 'POST' || !isChange(route) || !caller || !credential) return null
   const key = parseIdempotencyKey(header(incoming, 'idempotency-key'))
   if (key === null) return null
   return {

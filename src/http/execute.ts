@@ -1,9 +1,9 @@
 // Runs the handler of a route, a change in a transaction together with its stored response, and invalidates the caches
 // before the answer is sent.
 
-import { lockStoreAndRecheck } from '../auth/recheck.ts'
+import { lockStoreAndRecheck, recheckUser } from '../auth/recheck.ts'
 import type { Manager } from '../core/caller.ts'
-import type { WireResponse } from '../core/route.ts'
+import { isChange, type WireResponse } from '../core/route.ts'
 import type { Db } from '../db/db.ts'
 import { claim, type IdempotentRequest, storeResponse, toStoredResponse } from '../idempotency/idempotency.ts'
 import { authorizationProbe } from './authenticate.ts'
@@ -29,7 +29,7 @@ export async function execute(
       return startPages(pipeline.limits.longAnswers, route, answer, caller?.id ?? incoming.ip)
     return answer.wire ?? toWire(route, answer)
   }
-  if (route.method === 'GET' || route.effect === 'read') return run(pipeline.db)
+  if (!isChange(route)) return run(pipeline.db)
   const wire = await (route.effect === 'own' ? run(pipeline.db) : inTransaction(pipeline.db, call, idempotent, run))
   if (changed.length > 0) pipeline.onChange()
   if (route.access !== 'unchanged') for (const id of changed) invalidate(pipeline.auth.caches, id)
@@ -71,6 +71,7 @@ function inTransaction(
     // `authorize` lets only users and keys hold a permission.
     if (isPermission(route.needs) && storeId) await lockStoreAndRecheck(tx, caller as Manager, storeId)
     const wire = await run(tx)
+    if (!isPermission(route.needs) && caller?.kind === 'user' && route.recheck !== 'own') await recheckUser(tx, caller)
     if (idempotent) await storeResponse(tx, toStoredResponse(idempotent, wire))
     return wire
   })

@@ -2,7 +2,7 @@
 
 import type { ErrorCode } from '../core/errors.ts'
 import { BUILT_IN_PERMISSIONS, type BuiltInPermission } from '../core/permissions.ts'
-import type { Route } from '../core/route.ts'
+import { isChange, type Route } from '../core/route.ts'
 
 export const TAGS = [
   ['Accounts', 'Signing up, signing in, sessions.'],
@@ -35,8 +35,8 @@ export function operationId(route: Route): string {
     .replace(/-+(\w)/g, (_, letter: string) => letter.toUpperCase())
 }
 
-export function takesIdempotencyKey({ method, needs, effect }: Route): boolean {
-  return method === 'POST' && needs !== 'public' && effect !== 'read'
+export function takesIdempotencyKey(route: Route): boolean {
+  return route.method === 'POST' && route.needs !== 'public' && isChange(route)
 }
 
 export function accessText({ needs, signedBy }: Route): string {
@@ -69,6 +69,7 @@ export function errorsOf(route: Route): ErrorCode[] {
     ...(needs === 'key' || needs === 'service' ? ([`${needs}_required`] as const) : []),
     ...(inStore || needs === 'store user' ? (['store_not_found'] as const) : []),
     ...(inStore ? (['insufficient_permission'] as const) : []),
+    ...(inStore && isChange(route) ? (['replaced_secret'] as const) : []),
     ...(route.body
       ? ([route.form ? 'invalid_form' : 'invalid_json', 'unsupported_media_type', 'body_too_large'] as const)
       : []),

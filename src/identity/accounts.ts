@@ -7,24 +7,24 @@ import { type Fault, fail, failInput } from '../core/errors.ts'
 import { newId } from '../core/ids.ts'
 import { permissionsOf } from '../core/permissions.ts'
 import type { Idempotency } from '../core/route.ts'
-import { sha256 } from '../crypto/tokens.ts'
 import type { Db } from '../db/db.ts'
 import { violatedConstraint } from '../db/errors.ts'
 import { sql } from '../db/sql.ts'
-import type { InvitationsRow, MembersRow, UsersRow } from '../db/tables.gen.ts'
+import type { MembersRow, UsersRow } from '../db/tables.gen.ts'
 import { newEvent, writeEvents } from '../events/write.ts'
 import { storeResponse } from '../idempotency/idempotency.ts'
 import type { Instance } from '../instance.ts'
+import { findInvitation, isWorthSomething } from '../stores/invitations.ts'
 import { type StoreRow, showStore } from '../stores/schema.ts'
 import { checkPassword, hashPassword, passwordSlots } from './passwords.ts'
 import type { Me } from './schema.ts'
-import { type ClientOrigin, type NewSession, openSession, type UserRow } from './sessions.ts'
+import { type ClientOrigin, lockSessions, type NewSession, openSession, type UserRow } from './sessions.ts'
 import { attemptPassword, failAttempt } from './sign-in.ts'
 
 export type NewAccount = { email: string; password: string; name: string | null; invitation: string | null }
 
 export async function signUp(db: Db, instance: Instance, account: NewAccount, from: ClientOrigin): Promise<NewSession> {
-  if (instance.signUp === 'closed') await checkInvitation(db, account)
+  if (instance.signUp === 'closed') await checkInvitation(db, instance, account)
   const passwordHash = await hashPassword(account.password)
   const id = newId('user')
   const dataKey = newDataKey(instance.keyring, id)
@@ -43,17 +43,10 @@ export async function signUp(db: Db, instance: Instance, account: NewAccount, fr
   }
 }
 
-async function checkInvitation(db: Db, account: NewAccount): Promise<void> {
+async function checkInvitation(db: Db, instance: Instance, account: NewAccount): Promise<void> {
   if (account.invitation === null) fail('sign_up_closed')
-  const found = await db.one<Pick<InvitationsRow, 'email'>>(sql`
-    select invitation.email
-      from invitations invitation
-      join stores store on store.id = invitation.store_id and store.deleted_at is null
-     where invitation.hash = ${sha256(account.invitation)}
-       and invitation.accepted_at is null
-       and invitation.withdrawn_at is null
-       and invitation.expires_at > ${now()}`)
-  if (!found) fail('sign_up_closed')
+  const found = await findInvitation(db, account.invitation)
+  if (!found || !(await isWorthSomething(db, instance, found))) fail('sign_up_closed')
   if (found.email !== account.email) fail('invitation_mismatch')
 }
 
@@ -100,6 +93,7 @@ export async function changePassword(
       await idempotency?.claim(tx)
       fail('invalid_credentials')
     }
+    await lockSessions(tx, caller)
     await tx.query(sql`
       delete from sessions
        where user_id = ${caller.id}

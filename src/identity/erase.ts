@@ -2,7 +2,7 @@
 // name, password and sessions go. A row with an id and nothing else remains, so that events, keys and the country,
 // state and postal code of an address that an invoice points at go on making sense.
 //
-// Locks are taken in the common order: stores, members, the user. A change committed before the last lock is held is
+// Locks are taken in the common order: stores, members, the user, their sessions. A change committed before the last lock is held is
 // seen then, and the request starts again (`CallerChanged`); a change that comes later finds the user erased.
 
 import { checkRecentSignIn } from '../auth/recent-sign-in.ts'
@@ -19,6 +19,7 @@ import type { Instance } from '../instance.ts'
 import { keysCreatedBy } from '../keys/read.ts'
 import { revokeKeys } from '../keys/revoke.ts'
 import { withdrawInvitations } from '../stores/invitations.ts'
+import { lockSessions } from './sessions.ts'
 
 export async function eraseUser(
   tx: Db,
@@ -44,7 +45,7 @@ export async function eraseUser(
 /** The user's membership in a store that is not deleted. */
 type Store = Pick<StoresRow, 'id' | 'name'> & Pick<MembersRow, 'role' | 'permissions'> & { owners: number }
 
-/** Locks the user's stores, memberships, sessions and the user until the transaction ends. */
+/** Locks the user's stores, memberships, the user and their sessions until the transaction ends. */
 async function lockAll(tx: Db, caller: UserCaller): Promise<Store[]> {
   const locked = await tx.query<Pick<StoresRow, 'id'>>(sql`
     select id
@@ -59,12 +60,6 @@ async function lockAll(tx: Db, caller: UserCaller): Promise<Store[]> {
      where user_id = ${caller.id}
      order by store_id
        for update`)
-  await tx.query(sql`
-    select id
-      from sessions
-     where user_id = ${caller.id}
-     order by id
-       for update`)
   const user = await tx.one(sql`
     select id
       from users
@@ -72,6 +67,7 @@ async function lockAll(tx: Db, caller: UserCaller): Promise<Store[]> {
        and erased_at is null
        for update`)
   if (user === null) throw new CallerChanged()
+  await lockSessions(tx, caller)
   const stores = await storesOf(tx, caller)
   const ids = new Set(locked.map(({ id }) => id))
   if (stores.some(({ id }) => !ids.has(id))) throw new CallerChanged()

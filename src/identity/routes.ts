@@ -59,6 +59,7 @@ export const identityRoutes: Route[] = [
       summary: 'Sign out',
       description: 'Ends the session this request is made with.',
       returns: [204, null],
+      recheck: 'own',
     },
     async ({ db, caller }) => {
       await signOut(db, caller)
@@ -94,6 +95,7 @@ export const identityRoutes: Route[] = [
         { additionalProperties: false },
       ),
       returns: [204, null],
+      recheck: 'own',
       errors: ['recent_sign_in_required', 'last_owner'],
     },
     async ({ db, instance, caller, query }) => {
@@ -134,6 +136,7 @@ export const identityRoutes: Route[] = [
       summary: 'End my other sessions',
       description: 'Every session but the one this request is made with.',
       returns: [204, null],
+      recheck: 'own',
     },
     async ({ db, caller }) => ({ body: (await endOtherSessions(db, caller), null) }),
   ),
@@ -145,6 +148,7 @@ export const identityRoutes: Route[] = [
       summary: 'End one session',
       description: 'The session stops working at once, on every node.',
       returns: [204, null],
+      recheck: 'own',
       errors: ['session_not_found'],
     },
     async ({ db, caller, params }) => ({ body: (await endSession(db, caller, params.sessionId), null) }),

@@ -1,6 +1,7 @@
 // Sessions. A session token is 256 random bits, kept only as a hash.
 
 import { SESSION_IDLE_MS } from '../auth/authenticate.ts'
+import { CallerChanged } from '../auth/recheck.ts'
 import type { UserCaller } from '../core/caller.ts'
 import { ago, DAY, fromNow, now } from '../core/clock.ts'
 import { fail } from '../core/errors.ts'
@@ -72,37 +73,58 @@ export async function listSessions(
   })
 }
 
-export async function endSession(db: Db, caller: UserCaller, sessionId: string): Promise<void> {
-  const ended = await endSessions(db, caller, sql`id = ${sessionId}`)
+export async function endSession(tx: Db, caller: UserCaller, sessionId: string): Promise<void> {
+  const ended = await endSessions(tx, caller, sql`id = ${sessionId}`)
   if (ended.length === 0) fail('session_not_found')
 }
 
-export async function endOtherSessions(db: Db, caller: UserCaller): Promise<void> {
-  await endSessions(db, caller, sql`id is distinct from ${caller.sessionId}`)
+export async function endOtherSessions(tx: Db, caller: UserCaller): Promise<void> {
+  await endSessions(tx, caller, sql`id is distinct from ${caller.sessionId}`)
 }
 
 /** A user of an identity provider has no session here; they sign out at the provider. */
-export async function signOut(db: Db, caller: UserCaller): Promise<void> {
-  if (caller.sessionId) await endSessions(db, caller, sql`id = ${caller.sessionId}`)
+export async function signOut(tx: Db, caller: UserCaller): Promise<void> {
+  if (caller.sessionId) await endSessions(tx, caller, sql`id = ${caller.sessionId}`)
 }
 
 /** Maintenance: deletes expired sessions. */
 export async function purgeSessions(db: Db): Promise<void> {
   await db.query(sql`
     delete from sessions
-     where expires_at < ${now()}
-        or last_used_at < ${ago(SESSION_IDLE_MS)}`)
+     where id in (
+             select id
+               from sessions
+              where expires_at < ${now()}
+                 or last_used_at < ${ago(SESSION_IDLE_MS)}
+              order by id
+                for update skip locked
+           )`)
 }
 
-async function endSessions(db: Db, caller: UserCaller, which: ReturnType<typeof sql>): Promise<{ id: string }[]> {
-  const ended = await db.query<{ id: string }>(sql`
+async function endSessions(tx: Db, caller: UserCaller, which: ReturnType<typeof sql>): Promise<{ id: string }[]> {
+  await lockSessions(tx, caller)
+  const ended = await tx.query<{ id: string }>(sql`
     delete from sessions
      where user_id = ${caller.id}
        and ${which}
  returning id`)
   await writeEvents(
-    db,
+    tx,
     ended.map(({ id }) => newEvent(caller, null, 'session.ended', id, {})),
   )
   return ended
+}
+
+/**
+ * Before sessions of a user are ended: locks them all, in the order of ids, so that two sessions which end each other do not
+ * wait for each other, and waits for changes that were begun under one of them. The caller's own must still be there.
+ */
+export async function lockSessions(tx: Db, caller: UserCaller): Promise<void> {
+  const sessions = await tx.query<Pick<SessionsRow, 'id'>>(sql`
+    select id
+      from sessions
+     where user_id = ${caller.id}
+     order by id
+       for update`)
+  if (caller.sessionId !== null && !sessions.some(({ id }) => id === caller.sessionId)) throw new CallerChanged()
 }

@@ -128,6 +128,13 @@ export function showSettings<Name extends SettingName = SettingName, Target exte
   return shown as Target & Pick<Shown, Name>
 }
 
+/** What bounds the use of a key, and of all that is made with it (auth/bounds.ts). */
+export function boundsOf(
+  row: Pick<KeyRow, 'expires_at' | 'ip_allowlist' | 'rate_limit' | 'rate_limit_window_seconds'>,
+) {
+  return { expiresAt: row.expires_at, ipAllowlist: row.ip_allowlist, rateLimit: rateLimit.show(row) }
+}
+
 // ---- the whole record -----------------------------------------------------------------------------------------------
 
 /** The select list of a KeyRow. */

@@ -1,7 +1,7 @@
 // Keys created, those of many requests in one statement. The full key exists in one answer only; the database keeps an HMAC
 // of it, under a key that the database does not hold.
 
-import { checkExpiryCeiling, checkIpCeiling } from '../auth/key-ceiling.ts'
+import { checkGift } from '../auth/bounds.ts'
 import { CallerChanged } from '../auth/recheck.ts'
 import { creatorOf, type Manager } from '../core/caller.ts'
 import { now } from '../core/clock.ts'
@@ -36,8 +36,7 @@ export async function createKey(
   idempotency: Idempotency | null,
 ): Promise<Answer<Key & { key: string }>> {
   checkGrant(caller, spec.permissions)
-  checkExpiryCeiling(caller, spec.expiresAt)
-  checkIpCeiling(caller, spec.ipAllowlist)
+  checkGift(caller, { key: spec })
   const secret = mintSecret(instance, spec.type)
   const row = newKeyRow(caller, storeId, spec, secret)
   const answer = {
@@ -130,6 +129,7 @@ const REQUEST_COLUMNS = {
   ...INSERTED_COLUMNS,
   max_keys: 'int',
   creator_version: 'text',
+  session_id: 'text',
   event_id: 'text',
   event_actor: 'json',
   event_data: 'json',
@@ -167,6 +167,7 @@ function toInsertRow(
     hash_kid: secret.kid,
     max_keys: instance.maxKeysPerStore,
     creator_version: caller.kind === 'key' ? String(caller.revision) : caller.member?.version,
+    session_id: caller.kind === 'key' ? null : caller.sessionId,
     event_id: event.id,
     event_actor: event.actor,
     event_data: event.data,
@@ -187,8 +188,8 @@ function toInsertRow(
 }
 
 /**
- * `store gone`: the store was deleted meanwhile. `creator changed`: so were the creator's rights. `answered`: the
- * Idempotency-Key was used before. `full`: the store has as many keys as it may.
+ * `store gone`: the store was deleted meanwhile. `creator changed`: so were the creator's rights, or their session.
+ * `answered`: the Idempotency-Key was used before. `full`: the store has as many keys as it may.
  */
 type KeyOutcome = 'created' | 'answered' | 'store gone' | 'creator changed' | 'full'
 
@@ -222,6 +223,19 @@ const insertKeys: Batch<InsertRow, KeyOutcome> = async (db, rows) => {
              )
        order by member.store_id, member.user_id
          for share
+    ), session as (
+      -- After the members, as everywhere. Ending a session deletes its row, and waits for this lock.
+      select id
+        from sessions
+       where id in (
+               select request.session_id
+                 from request
+                 join member_creator
+                   on member_creator.store_id = request.store_id
+                  and member_creator.id = request.created_by_id
+             )
+       order by id
+         for key share
     ), key_creator as (
       select key.store_id, key.id, key.revision::text as version
         from api_keys key
@@ -235,7 +249,8 @@ const insertKeys: Batch<InsertRow, KeyOutcome> = async (db, rows) => {
        order by key.id
          for share
     ), checked as (
-      select request.*, store.id is not null as store_exists, creator.id is not null as creator_unchanged,
+      select request.*, store.id is not null as store_exists,
+             creator.id is not null and (request.session_id is null or session.id is not null) as creator_unchanged,
              store.live_keys + row_number() over (partition by request.store_id order by request.n)
                <= request.max_keys as fits
         from request
@@ -244,6 +259,7 @@ const insertKeys: Batch<InsertRow, KeyOutcome> = async (db, rows) => {
                on creator.store_id = request.store_id
               and creator.id = request.created_by_id
               and creator.version = request.creator_version
+        left join session on session.id = request.session_id
     ), claimed as (
       insert into idempotent_responses
              (lookup, fingerprint, reveals_secret, status, resource_id, kid, salt, sealed, created_at)

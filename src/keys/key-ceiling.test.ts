@@ -18,7 +18,7 @@ test('a key does not change itself, and a secret that was replaced does not take
   for (const change of [{ expiresAt: null }, { ipAllowlist: null }, { name: 'Mine' }])
     expect(told(await api.patch(path, change, { as: key.key }))).toBe('403 own_key')
   const rotated = await api.post(`${path}/rotate`, { gracePeriodSeconds: 600 }, { as: owner.token })
-  expect(told(await api.post(`${path}/rotate`, {}, { as: key.key }))).toBe('403 own_key')
+  expect(told(await api.post(`${path}/rotate`, {}, { as: key.key }))).toBe('403 replaced_secret')
   // With its newest secret it may.
   expect(told(await api.post(`${path}/rotate`, {}, { as: rotated.body.key }))).toBe('200')
 })
@@ -46,8 +46,9 @@ test('a key gives no other a longer life, or a wider door, than its own', async 
   }
   expect(told(await api.post(`${keys}/${other.id}/rotate`, {}, { as }))).toBe('403 cannot_grant')
   expect(told(await api.post(keys, { ...NEW_KEY, permissions: ['READ'], ...within }, { as }))).toBe('201')
-  // What it does not touch stays as it is.
-  expect(told(await api.patch(`${keys}/${other.id}`, { name: 'Renamed' }, { as }))).toBe('200')
+  // Whatever it changes: the key that comes of it must be bound as it is.
+  expect(told(await api.patch(`${keys}/${other.id}`, { name: 'Renamed' }, { as }))).toBe('403 cannot_grant')
+  expect(told(await api.patch(`${keys}/${other.id}`, { name: 'Renamed', ...within }, { as }))).toBe('200')
 })
 
 test('a leaked secret in its grace verifies, and opens nothing here; a new secret has the life the key had before', async () => {

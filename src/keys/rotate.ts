@@ -1,6 +1,6 @@
 // A new secret for a key, which stays the same key. The secret before it works on until the grace is over.
 
-import { checkExpiryCeiling, checkIpCeiling } from '../auth/key-ceiling.ts'
+import { checkGift } from '../auth/bounds.ts'
 import { lockStoreAndRecheck } from '../auth/recheck.ts'
 import type { Manager } from '../core/caller.ts'
 import { addMs, now, SECOND } from '../core/clock.ts'
@@ -17,7 +17,7 @@ import { type KeySecret, mintSecret } from './create.ts'
 import { lastNoticeDue } from './expiry-notices.ts'
 import { type KeyRef, type LockedKey, lockKey } from './read.ts'
 import type { Key } from './schema.ts'
-import { checkHoldsAll, isItself, refuseEnded } from './update.ts'
+import { checkHoldsAll, isItself, lastingBounds, refuseEnded } from './update.ts'
 
 type RotationRequest = { gracePeriodSeconds: number; cameIn: Date; ifMatch: string | null }
 
@@ -47,7 +47,8 @@ export async function rotateKey(
     const before = await lockKey(tx, ref)
     refuseEnded(before)
     checkHoldsAll(caller, before.permissions)
-    checkSecretCeiling(caller, ref, before)
+    // The new secret has all that the key has. A key may take its own.
+    if (!isItself(caller, ref)) checkGift(caller, { key: lastingBounds(before) })
     if (before.secret_no !== seen.secret_no || (before.rotated_at && before.rotated_at > rotation.cameIn))
       fail('rotation_conflict')
     checkIfMatch(rotation.ifMatch, before.revision)
@@ -106,12 +107,4 @@ async function writeSecret(tx: Db, before: LockedKey, secret: KeySecret, graceSe
            updated_at = ${at}
      where id = ${before.id}`)
   return after
-}
-
-/** The new secret has all that the key has. A key may take its own new secret, but not by one that was replaced. */
-function checkSecretCeiling(caller: Manager, ref: KeyRef, row: KeyRow): void {
-  if (!isItself(caller, ref)) {
-    checkExpiryCeiling(caller, row.expires_at)
-    checkIpCeiling(caller, row.ip_allowlist)
-  } else if (caller.kind === 'key' && caller.secretReplaced) fail('own_key')
 }

@@ -47,7 +47,7 @@ export const keyRoutes: Route[] = [
       needs: 'MANAGE_KEYS',
       summary: 'Create an API key',
       description:
-        'The answer carries the full key as `key`: it is shown once, here, and never again. Should the answer be lost on its way, send the same request with the same `Idempotency-Key` within the hour: you get the same key, not a second one. You cannot give a key what you do not hold yourself.',
+        'The answer carries the full key as `key`: it is shown once, here, and never again. Should the answer be lost on its way, send the same request with the same `Idempotency-Key` within the hour: you get the same key, not a second one. You cannot give a key what you do not hold yourself, nor fewer bounds than the key you use has.',
       body: NewKey,
       parse: parseNewKey,
       returns: [201, KeyWithSecret],
@@ -115,7 +115,7 @@ export const keyRoutes: Route[] = [
       needs: 'MANAGE_KEYS',
       summary: 'Change a key',
       description:
-        'What is left out stays as it is; `null` clears `expiresAt`, `ipAllowlist` and `rateLimit`. `"enabled": false` switches the key off until it is switched on again. You cannot change a key that holds more than you do, and a key that has expired or was revoked stays so.',
+        'What is left out stays as it is; `null` clears `expiresAt`, `ipAllowlist` and `rateLimit`. `"enabled": false` switches the key off until it is switched on again. You cannot change a key that holds more than you do or, with a key, one that is bound less; a key that has expired or was revoked stays so.',
       body: KeyChanges,
       parse: parseKeyChanges,
       returns: [200, Key],
@@ -132,7 +132,7 @@ export const keyRoutes: Route[] = [
       needs: 'MANAGE_KEYS',
       summary: 'Rotate a key',
       description:
-        'Gives the key a new secret, shown once, in this answer; its id and everything else stay. The old secret works for the grace period, and `rotation` shows whether anyone still uses it. Rotating again within the grace ends the older secret at once. Of rotations that overlap in time one wins.',
+        'Gives the key a new secret, shown once, in this answer; its id and everything else stay. The old secret verifies and reads for the grace period, and `rotation` shows whether anyone still uses it. Rotating again within the grace ends the older secret at once. Of rotations that overlap in time one wins.',
       body: Rotation,
       bodyOptional: true,
       returns: [200, KeyWithSecret],
@@ -140,7 +140,6 @@ export const keyRoutes: Route[] = [
       errors: [
         'key_not_found',
         'cannot_grant',
-        'own_key',
         'precondition_failed',
         'key_revoked',
         'key_expired',

@@ -1,7 +1,7 @@
 // A key's settings changed, under the store's lock, which the pipeline has taken. Every node hears of it by a trigger in
 // the database.
 
-import { checkExpiryCeiling, checkIpCeiling } from '../auth/key-ceiling.ts'
+import { checkGift } from '../auth/bounds.ts'
 import { heldPermissions, type Manager } from '../core/caller.ts'
 import { now } from '../core/clock.ts'
 import { fail } from '../core/errors.ts'
@@ -14,9 +14,17 @@ import { columnList, recordset } from '../db/recordset.ts'
 import { sql } from '../db/sql.ts'
 import { EVENT_TYPES } from '../events/schema.ts'
 import { type EventRow, newEvent, writeEvents } from '../events/write.ts'
-import { CHANGEABLE_COLUMNS, type KeyPatch, type KeyRow, showKey, statusOf, writeSettings } from './columns.ts'
+import {
+  boundsOf,
+  CHANGEABLE_COLUMNS,
+  type KeyPatch,
+  type KeyRow,
+  showKey,
+  statusOf,
+  writeSettings,
+} from './columns.ts'
 import { lastNoticeDue } from './expiry-notices.ts'
-import { type KeyRef, lockKey } from './read.ts'
+import { type KeyRef, type LockedKey, lockKey } from './read.ts'
 import type { Key } from './schema.ts'
 
 const changeableColumns = Object.keys(CHANGEABLE_COLUMNS) as (keyof typeof CHANGEABLE_COLUMNS)[]
@@ -40,8 +48,7 @@ export async function updateKey(
   if (isItself(caller, ref)) fail('own_key')
   checkGrant(caller, patch.permissions ?? [])
   const expiryChanged = changed.includes('expires_at')
-  if (expiryChanged) checkExpiryCeiling(caller, after.expires_at)
-  if (changed.includes('ip_allowlist')) checkIpCeiling(caller, after.ip_allowlist)
+  checkGift(caller, { key: lastingBounds({ ...after, leak_shortened: before.leak_shortened && !expiryChanged }) })
   after.revision += 1
   after.updated_at = now()
   await tx.query(sql`
@@ -84,6 +91,11 @@ function eventsOf(caller: Manager, before: KeyRow, after: KeyRow, changed: reado
 }
 
 // ---- checks that a rotation makes too -------------------------------------------------------------------------------
+
+/** The bounds of a key. An expiry that a leak has brought forward does not count: the next rotation takes it back. */
+export function lastingBounds(row: LockedKey): ReturnType<typeof boundsOf> {
+  return boundsOf(row.leak_shortened ? { ...row, expires_at: row.expires_before_leak } : row)
+}
 
 export function isItself(caller: Manager, ref: KeyRef): boolean {
   return caller.kind === 'key' && caller.id === ref.keyId

@@ -1,6 +1,6 @@
 // How users become members of a store: by an invitation with a token that works once, or by joining an open store.
 
-import { recheckUser } from '../auth/recheck.ts'
+import { checkGift, outreach } from '../auth/bounds.ts'
 import { creatorOf, type Manager, type UserCaller } from '../core/caller.ts'
 import { DAY, fromNow, now } from '../core/clock.ts'
 import { Failure, fail } from '../core/errors.ts'
@@ -12,11 +12,12 @@ import type { Answer } from '../core/route.ts'
 import { mintToken, sha256 } from '../crypto/tokens.ts'
 import type { Db } from '../db/db.ts'
 import { violatedConstraint } from '../db/errors.ts'
-import { type Sql, sql } from '../db/sql.ts'
+import { fragment, type Sql, sql } from '../db/sql.ts'
 import type { ApiKeysRow, InvitationsRow, MembersRow } from '../db/tables.gen.ts'
 import { newEvent, writeEvents } from '../events/write.ts'
 import { destroyReplayableSecrets } from '../idempotency/idempotency.ts'
 import type { Instance } from '../instance.ts'
+import { boundsOf } from '../keys/columns.ts'
 import { showStore } from './schema.ts'
 import { lockStore } from './stores.ts'
 
@@ -26,11 +27,23 @@ const INVITATION_MS = 7 * DAY
 
 type InvitationRow = Pick<
   InvitationsRow,
-  'id' | 'store_id' | 'role' | 'permissions' | 'created_by_kind' | 'created_by_id' | 'created_at' | 'expires_at'
+  | 'id'
+  | 'store_id'
+  | 'role'
+  | 'permissions'
+  | 'created_by_kind'
+  | 'created_by_id'
+  | 'created_by_secret_no'
+  | 'created_at'
+  | 'expires_at'
 > & {
   /** Of an open invitation, which always has one. */
   email: string
 }
+
+const columns = fragment(
+  'id, store_id, email, role, permissions, created_by_kind, created_by_id, created_by_secret_no, created_at, expires_at',
+)
 
 function showInvitation(instance: Instance, row: InvitationRow) {
   return {
@@ -53,7 +66,9 @@ export async function invite(
   storeId: string,
   wanted: { email: string; role: Role; permissions: Permission[] | null },
 ): Promise<Answer<InvitationView & { token: string }>> {
-  checkGrant(caller, permissionsOf(instance.permissions, wanted.role, wanted.permissions), wanted.role)
+  const permissions = permissionsOf(instance.permissions, wanted.role, wanted.permissions)
+  checkGrant(caller, permissions, wanted.role)
+  checkGift(caller, { member: { role: wanted.role, permissions }, before: null })
   // One open invitation for each address: the newest is the one that counts.
   await withdrawInvitationsTo(tx, caller, storeId, wanted.email)
   const token = mintToken(instance.keyPrefix, 'inv')
@@ -64,14 +79,16 @@ export async function invite(
     ...wanted,
     created_by_kind: by.kind,
     created_by_id: by.id,
+    created_by_secret_no: caller.kind === 'key' ? caller.secretNo : null,
     created_at: now(),
     expires_at: fromNow(INVITATION_MS),
   }
   await tx.query(sql`
     insert into invitations
-           (id, store_id, email, role, permissions, hash, created_by_kind, created_by_id, created_at, expires_at)
+           (id, store_id, email, role, permissions, hash, created_by_kind, created_by_id, created_by_secret_no, created_at,
+            expires_at)
     values (${row.id}, ${storeId}, ${row.email}, ${row.role}, ${row.permissions}, ${sha256(token.reveal())},
-            ${by.kind}, ${by.id}, ${row.created_at}, ${row.expires_at})`)
+            ${by.kind}, ${by.id}, ${row.created_by_secret_no}, ${row.created_at}, ${row.expires_at})`)
   const shown = showInvitation(instance, row)
   await writeEvents(tx, [
     newEvent(caller, storeId, 'member.invited', row.id, { role: row.role, permissions: shown.permissions }),
@@ -94,7 +111,7 @@ export async function listInvitations(
     query,
     read: ({ after, take }) =>
       db.query<InvitationRow>(sql`
-        select id, store_id, email, role, permissions, created_by_kind, created_by_id, created_at, expires_at
+        select ${columns}
           from invitations
          where store_id = ${storeId}
            and accepted_at is null
@@ -115,7 +132,7 @@ export async function readInvitation(
   invitationId: string,
 ): Promise<Answer<InvitationView>> {
   const row = await db.one<InvitationRow>(sql`
-    select id, store_id, email, role, permissions, created_by_kind, created_by_id, created_at, expires_at
+    select ${columns}
       from invitations
      where id = ${invitationId}
        and store_id = ${storeId}
@@ -174,23 +191,21 @@ export async function acceptInvitation(
   caller: UserCaller,
   token: string,
 ): Promise<Answer<Membership>> {
-  const row = await tx.one<InvitationRow>(sql`
-    update invitations
-       set accepted_at = ${now()}, accepted_by = ${caller.id}
-     where hash = ${sha256(token)}
-       and accepted_at is null
-       and withdrawn_at is null
-       and expires_at > ${now()}
- returning id, store_id, email, role, permissions, created_by_kind, created_by_id, created_at, expires_at`)
-  if (!row) return fail('invitation_not_found')
-  if (caller.email !== null && caller.email !== row.email) fail('invitation_mismatch')
-  const store = await lockStore(tx, row.store_id).catch((error) => {
+  const found = (await findInvitation(tx, token)) ?? fail('invitation_not_found')
+  if (caller.email !== null && caller.email !== found.email) fail('invitation_mismatch')
+  const store = await lockStore(tx, found.store_id).catch((error) => {
     // A store that is gone takes its invitations with it; one that is only busy does not.
     if (error instanceof Failure && error.code === 'store_not_found') return fail('invitation_not_found')
     throw error
   })
+  // Again, under the store's lock, under which invitations end and their makers lose their rights.
+  const row = await findInvitation(tx, token)
+  if (!row || !(await isWorthSomething(tx, instance, row))) return fail('invitation_not_found')
   const permissions = permissionsOf(instance.permissions, row.role, row.permissions)
-  if (missingPermissions(await heldByInviter(tx, instance, row), permissions).length > 0) fail('invitation_not_found')
+  await tx.query(sql`
+    update invitations
+       set accepted_at = ${now()}, accepted_by = ${caller.id}
+     where id = ${row.id}`)
   const at = now()
   // A customer who is invited to a role moves up; a member with a role keeps it.
   const [member] = await tx.query<Pick<MembersRow, 'created_at'>>(sql`
@@ -206,7 +221,6 @@ export async function acceptInvitation(
   await writeEvents(tx, [
     newEvent(caller, row.store_id, 'member.joined', caller.id, { role: row.role, permissions, invitation: row.id }),
   ])
-  await recheckUser(tx, caller)
   return {
     body: {
       store: showStore(store),
@@ -218,28 +232,53 @@ export async function acceptInvitation(
   }
 }
 
+/** An open invitation to a store that is there, by its token. */
+export async function findInvitation(db: Db, token: string): Promise<InvitationRow | null> {
+  return db.one<InvitationRow>(sql`
+    select ${columns}
+      from invitations
+     where hash = ${sha256(token)}
+       and accepted_at is null
+       and withdrawn_at is null
+       and expires_at > ${now()}
+       and exists (select from stores where id = store_id and deleted_at is null)`)
+}
+
 /**
- * The grant ceiling holds to the end: an invitation is worth no more than its maker holds when it is accepted, and
- * nothing once they may no longer invite.
+ * Both ceilings hold to the end: an invitation is worth no more than its maker may give when it is accepted, and nothing
+ * once they may no longer invite. Its maker is the member, or the very secret of the key that it was made with.
  */
-async function heldByInviter(tx: Db, instance: Instance, row: InvitationRow): Promise<Permission[]> {
-  const holds = row.created_by_kind === 'key' ? await heldByKey(tx, row) : await heldByMember(tx, instance, row)
-  return holds.includes('MANAGE_MEMBERS') ? holds : []
+export async function isWorthSomething(db: Db, instance: Instance, row: InvitationRow): Promise<boolean> {
+  const permissions = permissionsOf(instance.permissions, row.role, row.permissions)
+  const held =
+    row.created_by_kind === 'key' ? await heldByKey(db, row, permissions) : await heldByMember(db, instance, row)
+  return held.includes('MANAGE_MEMBERS') && missingPermissions(held, permissions).length === 0
 }
 
-async function heldByKey(tx: Db, row: InvitationRow): Promise<Permission[]> {
-  const key = await tx.one<Pick<ApiKeysRow, 'permissions'>>(sql`
-    select permissions
-      from api_keys
-     where id = ${row.created_by_id}
-       and revoked_at is null
-       and enabled
-       and (expires_at is null or expires_at > ${now()})`)
-  return key?.permissions ?? []
+type MakerKey = Pick<
+  ApiKeysRow,
+  'permissions' | 'expires_at' | 'ip_allowlist' | 'rate_limit' | 'rate_limit_window_seconds'
+>
+
+/** A secret that was replaced is its maker until its grace ends; one that leaked is nobody. */
+async function heldByKey(db: Db, row: InvitationRow, wanted: Permission[]): Promise<Permission[]> {
+  const key = await db.one<MakerKey>(sql`
+    select key.permissions, key.expires_at, key.ip_allowlist, key.rate_limit, key.rate_limit_window_seconds
+      from api_keys key
+      join stores store on store.id = key.store_id and store.deleted_at is null and store.frozen_at is null
+     where key.id = ${row.created_by_id}
+       and key.revoked_at is null
+       and key.enabled
+       and coalesce(key.expires_at, 'infinity') > ${now()}
+       and (key.secret_no = ${row.created_by_secret_no}
+            or (key.secret_no - 1 = ${row.created_by_secret_no} and key.previous_expires_at > ${now()}))
+       and coalesce(key.leaked_secret_no, 0) < ${row.created_by_secret_no}`)
+  if (!key || outreach(boundsOf(key), { member: { role: row.role, permissions: wanted }, before: null })) return []
+  return key.permissions
 }
 
-async function heldByMember(tx: Db, instance: Instance, row: InvitationRow): Promise<Permission[]> {
-  const member = await tx.one<Pick<MembersRow, 'role' | 'permissions'>>(sql`
+async function heldByMember(db: Db, instance: Instance, row: InvitationRow): Promise<Permission[]> {
+  const member = await db.one<Pick<MembersRow, 'role' | 'permissions'>>(sql`
     select role, permissions
       from members
      where store_id = ${row.store_id}
@@ -262,7 +301,6 @@ export async function joinStore(tx: Db, caller: UserCaller, storeId: string): Pr
     return violatedConstraint(error) === 'members_pkey' ? fail('already_member') : Promise.reject(error)
   }
   await writeEvents(tx, [newEvent(caller, storeId, 'member.joined', caller.id, { role: 'CUSTOMER', permissions: [] })])
-  await recheckUser(tx, caller)
   return {
     body: {
       store: showStore(store),

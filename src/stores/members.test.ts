@@ -225,7 +225,7 @@ test('403: a manager gives no permission they do not hold, and each of them is n
   expect(refused.status).toBe(403)
   expect(told(refused)).toEqual({
     type: '/errors/cannot_grant',
-    title: 'Nobody gives a permission they do not hold',
+    title: 'Nobody gives more than they hold',
     status: 403,
     detail: 'You cannot give MANAGE_ORDERS, MANAGE_STORE, because you do not hold them in this store.',
     code: 'cannot_grant',

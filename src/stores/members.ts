@@ -1,6 +1,7 @@
 // The members of a store and their rights. No caller grants a permission they do not hold or changes a member who holds
 // more, and a store never loses its last owner.
 
+import { checkGift } from '../auth/bounds.ts'
 import { heldPermissions, type Manager, type UserCaller } from '../core/caller.ts'
 import { now } from '../core/clock.ts'
 import { fail, failInput } from '../core/errors.ts'
@@ -98,6 +99,10 @@ export async function updateMember(
   const holds = permissionsOf(instance.permissions, after.role, after.permissions)
   const held = permissionsOf(instance.permissions, before.role, before.permissions)
   checkGrant(caller, holds, after.role)
+  checkGift(caller, {
+    member: { role: after.role, permissions: holds },
+    before: { role: before.role, permissions: held },
+  })
   if (before.role === 'OWNER' && after.role !== 'OWNER') await requireAnotherOwner(tx, ref.storeId)
   const same = after.role === before.role && String(after.permissions) === String(before.permissions)
   if (!same) {

@@ -1,6 +1,5 @@
 // Stores: created by a user, who becomes the owner; changed and deleted with MANAGE_STORE.
 
-import { recheckUser } from '../auth/recheck.ts'
 import type { Manager, UserCaller } from '../core/caller.ts'
 import { ago, DAY, now } from '../core/clock.ts'
 import { fail } from '../core/errors.ts'
@@ -41,7 +40,6 @@ export async function createStore(tx: Db, caller: UserCaller, wanted: NewStore):
     select id, ${caller.id}, 'OWNER', ${at}::timestamptz, ${at}::timestamptz
       from store`)
   await writeEvents(tx, [newEvent(caller, row.id, 'store.created', row.id, settingsOf(row))])
-  await recheckUser(tx, caller)
   return { body: showStore(row), etag: etagOf(1), resource: { id: row.id, location: `/v1/user/store/${row.id}` } }
 }
 

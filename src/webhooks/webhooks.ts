@@ -1,5 +1,6 @@
 // Webhooks: created, listed, changed, rotated, deleted, disabled. How messages are sent to them is in dispatcher.ts.
 
+import { checkGift } from '../auth/bounds.ts'
 import { lockStoreAndRecheck } from '../auth/recheck.ts'
 import { creatorOf, type Manager } from '../core/caller.ts'
 import { addMs, ago, now, SECOND } from '../core/clock.ts'
@@ -37,6 +38,7 @@ export async function createWebhook(
   wanted: WebhookSpec,
   idempotency: Idempotency | null,
 ): Promise<Answer<Webhook & { secret: string }>> {
+  checkGift(caller, 'webhook')
   // Before the transaction: DNS may be slow, and no lock is held meanwhile.
   await refusePrivateHost(instance, wanted.url)
   return db.transaction(async (tx) => {
@@ -157,6 +159,7 @@ export async function changeWebhook(
   changes: WebhookPatch,
   ifMatch: string | null,
 ): Promise<Answer<Webhook>> {
+  checkGift(caller, 'webhook')
   if (changes.url !== undefined) await refusePrivateHost(instance, changes.url)
   return db.transaction(async (tx) => {
     await lockStoreAndRecheck(tx, caller, ref.storeId)
@@ -217,6 +220,7 @@ export async function rotateWebhook(
   ref: WebhookRef,
   gracePeriodSeconds: number,
 ): Promise<Answer<Webhook & { secret: string }>> {
+  checkGift(caller, 'webhook')
   const before = await lockWebhook(tx, ref)
   const at = now()
   const { secret, kept } = mintSigningSecret(instance.keyring, ref.webhookId)

@@ -1,0 +1,85 @@
+// What a credential makes never outreaches the credential. A key may be bound by an end, by addresses and by a rate limit;
+// what it gives must be bound at least as tightly, or it could shed its bounds by way of others. So it creates, changes
+// and rotates only keys that are bound as it is, and gives nothing to people and webhooks, which have no such bounds.
+// People's own credentials are not bound. (Permissions are the grant ceiling's: see core/grant.ts.)
+
+import type { Manager } from '../core/caller.ts'
+import { fail } from '../core/errors.ts'
+import { missingPermissions, type Permission, ROLES, type Role } from '../core/permissions.ts'
+import { rangeWithin } from './ip.ts'
+
+export type Bounds = {
+  expiresAt: Date | null
+  ipAllowlist: readonly string[] | null
+  rateLimit: { limit: number; windowSeconds: number } | null
+}
+
+export type Rights = { role: Role; permissions: readonly Permission[] }
+
+/** What is given: a key with these bounds, a member's rights in place of those before (null: none), or a webhook. */
+export type Gift = { key: Bounds } | { member: Rights; before: Rights | null } | 'webhook'
+
+/** Fails when what the caller gives would outreach the key they use. */
+export function checkGift(caller: Manager, gift: Gift): void {
+  const detail = caller.kind === 'key' ? outreach(caller, gift) : null
+  if (detail !== null) fail('cannot_grant', { detail, members: { permissions: [] } })
+}
+
+/** How the gift would outreach a key with these bounds, and what to do instead; null when it does not. */
+export function outreach(giver: Bounds, gift: Gift): string | null {
+  const binding = BOUNDS.filter(({ words }) => words(giver) !== null)
+  if (binding.length === 0) return null
+  const giverWords = binding.map(({ words }) => words(giver)).join(', ')
+  const instead = 'Use a session, or a key without an end, an allow-list and a rate limit.'
+  if (gift === 'webhook')
+    return `The key you use ${giverWords}. A webhook would go on without that, so such a key makes, changes and rotates none. ${instead}`
+  if ('member' in gift)
+    return isRaise(gift.before, gift.member)
+      ? `The key you use ${giverWords}. A member would not be bound by that, so such a key makes nobody more than a CUSTOMER without permissions. ${instead}`
+      : null
+  const broken = binding.find(({ holds }) => !holds(giver, gift.key))
+  return broken ? `The key you use ${broken.words(giver)}: it gives nothing to ${broken.advice}` : null
+}
+
+/** A role higher up, or a permission more. */
+function isRaise(before: Rights | null, after: Rights): boolean {
+  const { role, permissions } = before ?? { role: 'CUSTOMER' as const, permissions: [] }
+  return (
+    ROLES.indexOf(after.role) < ROLES.indexOf(role) || missingPermissions(permissions, after.permissions).length > 0
+  )
+}
+
+type Bound = {
+  /** How it binds a key; null when it does not. */
+  words(key: Bounds): string | null
+  /** Whether it binds the key that is given something as tightly as the giver, whom it binds. */
+  holds(giver: Bounds, key: Bounds): boolean
+  advice: string
+}
+
+const BOUNDS: Bound[] = [
+  {
+    words: ({ expiresAt }) => expiresAt && `ends at ${expiresAt.toISOString()}`,
+    holds: (giver, { expiresAt }) => expiresAt !== null && giver.expiresAt !== null && expiresAt <= giver.expiresAt,
+    advice:
+      'a key that ends later or never. Set "expiresAt" to that moment or an earlier one, or use a credential that lasts longer.',
+  },
+  {
+    words: ({ ipAllowlist }) => ipAllowlist && `works from ${ipAllowlist.join(', ')} only`,
+    holds: (giver, { ipAllowlist }) =>
+      ipAllowlist?.every((range) => rangeWithin(giver.ipAllowlist ?? [], range)) ?? false,
+    advice:
+      'a key that works from elsewhere. Set "ipAllowlist" to ranges within these, or use a credential without an allow-list.',
+  },
+  {
+    words: ({ rateLimit }) => rateLimit && `has a rate limit of ${rateLimit.limit} in ${rateLimit.windowSeconds} s`,
+    // At most as many in a window at least as long: then neither the sum nor a burst is ever more.
+    holds: ({ rateLimit: limit }, { rateLimit }) =>
+      limit !== null &&
+      rateLimit !== null &&
+      rateLimit.limit <= limit.limit &&
+      rateLimit.windowSeconds >= limit.windowSeconds,
+    advice:
+      'a key that may be used more often. Set "rateLimit" to at most as many in at least as long, or use a credential without a rate limit.',
+  },
+]
