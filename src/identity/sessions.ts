@@ -13,6 +13,7 @@ import { sql } from '../db/sql.ts'
 import type { SessionsRow, UsersRow } from '../db/tables.gen.ts'
 import { newEvent, writeEvents } from '../events/write.ts'
 import type { Instance } from '../instance.ts'
+import { rememberPlace } from './places.ts'
 import type { Session, User } from './schema.ts'
 
 const SESSION_MS = 90 * DAY
@@ -27,6 +28,7 @@ export async function openSession(tx: Db, instance: Instance, user: UserRow, fro
   await tx.query(sql`
     insert into sessions (id, user_id, hash, user_agent, ip, created_at, last_used_at, expires_at)
     values (${id}, ${user.id}, ${sha256(token.reveal())}, ${from.userAgent}, ${from.ip}, ${now()}, ${now()}, ${expiresAt})`)
+  await rememberPlace(tx, instance, user.id, from.ip)
   await writeEvents(tx, [
     newEvent({ kind: 'user', id: user.id, ip: from.ip, sessionId: id }, null, 'session.created', id, {}),
   ])
