@@ -49,6 +49,23 @@ const SETTINGS = {
     'How many billing addresses a user may keep in a store.',
     integer(1, 1_000_000),
   ),
+  MAX_STORES_PER_USER: setting(
+    '100',
+    'How many stores a user may own. A deleted store counts for another day.',
+    integer(1, 1_000_000),
+  ),
+  MAX_INVITATIONS_PER_STORE: setting('200', 'How many open invitations a store may have.', integer(1, 1_000_000)),
+  MAX_WEBHOOKS_PER_STORE: setting('20', 'How many webhooks a store may have.', integer(1, 1_000)),
+  MAX_SESSIONS_PER_USER: setting(
+    '100',
+    'How many sessions a user may have. A new one beyond them ends the one that was idle longest.',
+    integer(1, 1_000_000),
+  ),
+  MAX_VERSIONS_PER_DAY: setting(
+    '50',
+    "How often a user's addresses in one store may be changed or replaced within 24 hours. Deleting is always possible.",
+    integer(1, 1_000_000),
+  ),
   RATE_LIMIT: setting(
     '600',
     'Requests per minute for each user and key, and a tenth of it for each address without a credential. `off` for measuring.',

@@ -143,8 +143,8 @@ export const billingRoutes: Route[] = [
       errors: ['address_not_found', 'precondition_failed'],
       access: 'unchanged',
     },
-    async ({ db, caller, params, ifMatch }) => {
-      await deleteAddress(db, caller, params, ifMatch)
+    async ({ db, instance, caller, params, ifMatch }) => {
+      await deleteAddress(db, instance, caller, params, ifMatch)
       return { body: null }
     },
   ),
