@@ -53,6 +53,6 @@ function takeToken(limits: RateLimits | null, caller: Caller | null, ip: string)
   return caller ? limits.takeForCaller(caller.id) : limits.takeForAddress(ip)
 }
 
-function checkRate(rateLimit: RateLimitState | null): void {
+export function checkRate(rateLimit: RateLimitState | null): void {
   if (rateLimit && !rateLimit.allowed) fail('rate_limited', { retryAfterSeconds: rateLimit.resetSeconds })
 }
