@@ -49,6 +49,23 @@ const SETTINGS = {
     'How many billing addresses a user may keep in a store.',
     integer(1, 1_000_000),
   ),
+  MAX_STORES_PER_USER: setting(
+    '100',
+    'How many stores a user may own. A deleted store counts for another day.',
+    integer(1, 1_000_000),
+  ),
+  MAX_INVITATIONS_PER_STORE: setting('200', 'How many open invitations a store may have.', integer(1, 1_000_000)),
+  MAX_WEBHOOKS_PER_STORE: setting('20', 'How many webhooks a store may have.', integer(1, 1_000)),
+  MAX_SESSIONS_PER_USER: setting(
+    '100',
+    'How many sessions a user may have. A new one beyond them ends the one that was idle longest.',
+    integer(1, 1_000_000),
+  ),
+  MAX_VERSIONS_PER_DAY: setting(
+    '50',
+    "How often a user's addresses in one store may be changed or replaced within 24 hours. Deleting is always possible.",
+    integer(1, 1_000_000),
+  ),
   RATE_LIMIT: setting(
     '600',
     'Requests per minute for each user and key, and a tenth of it for each address without a credential. `off` for measuring.',
@@ -75,6 +92,16 @@ const SETTINGS = {
     'off',
     'Whose `X-Forwarded-For` is believed: `off`, the number of proxies in front, or their addresses and CIDRs separated by commas.',
     trustProxy,
+  ),
+  METRICS_PORT: setting(
+    '',
+    'A port of its own for `/metrics`, on the same `HOST`; the main port then has none. Without it and `METRICS_TOKEN`, `/metrics` answers only clients on this machine that come through no proxy.',
+    optional(integer(1, 65535)),
+  ),
+  METRICS_TOKEN: setting(
+    '',
+    'What `/metrics` must be asked with, as `Authorization: Bearer …`: 16 characters or more.',
+    optional(metricsToken),
   ),
   LOG_LEVEL: setting(
     'info',
@@ -129,6 +156,8 @@ function contradictions(config: Config): string[] {
     faults.push('SERVER_SECRET is required with DATABASE_URL, so that every node has the same: openssl rand -base64 32')
   if (config.SERVER_SECRET_PREVIOUS && config.SERVER_SECRET?.reveal() === config.SERVER_SECRET_PREVIOUS.reveal())
     faults.push('SERVER_SECRET_PREVIOUS is the same as SERVER_SECRET: leave it out')
+  if (config.METRICS_PORT !== null && config.METRICS_PORT === config.PORT)
+    faults.push('METRICS_PORT is the same as PORT: metrics need a port of their own')
   const jwt = ['JWT_ISSUER', 'JWT_AUDIENCE', 'JWT_JWKS_URL'] as const
   const missing = jwt.filter((name) => config[name] === null)
   if (missing.length > 0 && missing.length < jwt.length)
@@ -187,7 +216,7 @@ function url(text: string): URL {
   throw new Error('must be a URL')
 }
 
-// The values of these two are not repeated in the message: they are secrets, or hold one.
+// The values of these three are not repeated in the message: they are secrets, or hold one.
 function databaseUrl(text: string): Secret {
   if (/^postgres(ql)?:$/.test(url(text).protocol)) return new Secret(text)
   throw new Error('must begin with postgres://')
@@ -196,6 +225,11 @@ function databaseUrl(text: string): Secret {
 function secretBytes(text: string): Secret {
   if (/^[A-Za-z0-9+/_-]{43}=?$/.test(text)) return new Secret(text.replace(/=$/, ''))
   throw new Error('must be 32 bytes in base64: openssl rand -base64 32')
+}
+
+function metricsToken(text: string): Secret {
+  if (/^[\w.~+/=-]{16,}$/.test(text)) return new Secret(text)
+  throw new Error('must have 16 letters, digits or any of "-._~+/=", or more')
 }
 
 function keysUrl(text: string): string {

@@ -11,6 +11,11 @@ export type Instance = {
   keyPrefix: string
   maxKeysPerStore: number
   maxAddressesPerUser: number
+  maxStoresPerUser: number
+  maxInvitationsPerStore: number
+  maxWebhooksPerStore: number
+  maxSessionsPerUser: number
+  maxVersionsPerDay: number
   signUp: 'open' | 'closed'
   /** Whether webhooks may reach inner addresses, and how names of hosts are looked up. */
   webhooks: { allowPrivate: boolean; resolve: Resolve }
@@ -23,6 +28,11 @@ export function newInstance(config: Config, keyring: Keyring, resolve: Resolve):
     keyPrefix: config.KEY_PREFIX,
     maxKeysPerStore: config.MAX_KEYS_PER_STORE,
     maxAddressesPerUser: config.MAX_ADDRESSES_PER_USER,
+    maxStoresPerUser: config.MAX_STORES_PER_USER,
+    maxInvitationsPerStore: config.MAX_INVITATIONS_PER_STORE,
+    maxWebhooksPerStore: config.MAX_WEBHOOKS_PER_STORE,
+    maxSessionsPerUser: config.MAX_SESSIONS_PER_USER,
+    maxVersionsPerDay: config.MAX_VERSIONS_PER_DAY,
     signUp: config.SIGN_UP,
     webhooks: { allowPrivate: config.WEBHOOK_ALLOW_PRIVATE === 'on', resolve },
   }

@@ -26,6 +26,7 @@ import { newEventStreams } from './http/event-stream.ts'
 import { invalidate } from './http/execute.ts'
 import { newLongAnswers } from './http/json-stream.ts'
 import { type Metrics, newMetrics } from './http/metrics.ts'
+import { newMetricsServer } from './http/pages/metrics.ts'
 import { buildPages } from './http/pages/pages.ts'
 import { buildServer } from './http/server.ts'
 import { type Instance, newInstance } from './instance.ts'
@@ -126,7 +127,9 @@ async function serve(
     draining: () => draining,
     onChange: dispatcher.wake,
   }
-  const pages = buildPages(routes, db, metrics, pipeline.draining)
+  const access = { port: config.METRICS_PORT, token: config.METRICS_TOKEN }
+  const pages = buildPages(routes, db, metrics, access, pipeline.draining)
+  const metricsServer = newMetricsServer(metrics, access, config.HOST)
   const app = await buildServer(pipeline, routes, pages, config.TRUST_PROXY)
 
   const close = async (patienceMs = DRAIN_TIMEOUT_MS) => {
@@ -135,6 +138,7 @@ async function serve(
     const dispatched = dispatcher.close(patienceMs * 3)
     await drain(app.server, patienceMs)
     await app.close()
+    await metricsServer.close()
     clearInterval(maintenance)
     load.close()
     feed.close()
@@ -146,6 +150,7 @@ async function serve(
     await storage.close()
   }
   try {
+    await metricsServer.listen()
     const url = await app.listen({ host: config.HOST, port: config.PORT })
     return { url, db, dropCaches: () => invalidate(caches, undefined), close: once(close) }
   } catch (error) {

@@ -40,3 +40,16 @@ export function isIpAllowed(ranges: readonly string[], ip: string): boolean {
     return network.kind() === address.kind() && address.match(network, bits)
   })
 }
+
+/** What limits by address count by. `site` is looser: one customer of a network often holds a whole /48 of IPv6. */
+export type Network = { place: string; site: string | null }
+
+/** An IPv4 address is its own network; of an IPv6 address anyone holds a /64 at least. */
+export function networkOf(ip: string): Network {
+  const text = ip.split('%', 1)[0] as string
+  if (!ipaddr.isValid(text)) return { place: ip, site: null }
+  const address = ipaddr.process(text)
+  if (address.kind() === 'ipv4') return { place: address.toString(), site: null }
+  const network = (bits: number) => `${ipaddr.IPv6.networkAddressFromCIDR(`${address.toString()}/${bits}`)}/${bits}`
+  return { place: network(64), site: network(48) }
+}

@@ -20,13 +20,18 @@ import type { Batch, Db } from '../db/db.ts'
 import { columnList, recordset } from '../db/recordset.ts'
 import { sql } from '../db/sql.ts'
 import { type KeyRow, SETTING_COLUMNS, type SettingColumn } from '../keys/columns.ts'
-import type { Verdict } from '../keys/schema.ts'
+import type { KeptVerdict } from '../keys/schema.ts'
 
 /** With the 250 ms between two heartbeats this stays below the 2 s that the contract allows a node that hears nothing. */
 const TRUSTED_MS = 1_500
-const MAX_KEYS = 50_000
-/** Metadata may have 16 KiB, but hardly ever has: together it is held to 64 MB. */
-const MAX_METADATA_CHARACTERS = 64_000_000
+/** All cached keys together. Ordinary keys take some 1.5 KB each, the largest that a tenant can make 25 KB. */
+const MAX_BYTES = 75_000_000
+/** What a key takes beside its texts: its row and verdict, and its places in the maps. Measured with 50,000 keys. */
+const BYTES_WITHOUT_TEXTS = 1_300
+/** A string's header and the reference to it. */
+const BYTES_PER_STRING = 24
+/** Changes of more keys than this during one lookup count as a change of all keys. */
+const MAX_CHANGED = 10_000
 
 export const KEYS_CHANNEL = 'storekeeper_keys'
 
@@ -46,7 +51,7 @@ export type CachedKey = Omit<Pick<KeyRow, CachedColumn>, 'metadata'> & {
   /** In milliseconds: follows from the columns above. A key that is revoked, disabled or frozen is valid at no time. */
   valid_until: number
   /** The last verdict on this key, which stays the same until the key is looked up anew. */
-  verdict: Verdict | null
+  verdict: KeptVerdict | null
 }
 
 type LoadedKey = Omit<CachedKey, 'valid_until' | 'verdict'>
@@ -132,7 +137,7 @@ export async function lookUpKey(db: Db, keyring: Keyring, token: string): Promis
 
 // ---- the cache ------------------------------------------------------------------------------------------------------
 
-type Entry = { key: CachedKey; lookedUpAt: number }
+type Entry = { key: CachedKey; lookedUpAt: number; bytes: number }
 
 /** Tokens stand here by their hash, so that no secret stays in memory longer than its request. */
 type CacheState = {
@@ -142,7 +147,7 @@ type CacheState = {
   entries: Map<string, Entry>
   /** The token hashes under which each key, and each store's keys, are cached. */
   hashesById: Map<string, Set<string>>
-  metadataCharacters: number
+  bytes: number
   /** Lookups that requests with the same token share. A change to any key ends the sharing of those under way. */
   shared: Map<string, Promise<CachedKey | null>>
   inFlight: number
@@ -165,7 +170,7 @@ export function newKeyCache(
     notifiedUpTo,
     entries: new Map(),
     hashesById: new Map(),
-    metadataCharacters: 0,
+    bytes: 0,
     shared: new Map(),
     inFlight: 0,
     changes: 0,
@@ -206,7 +211,7 @@ async function load(state: CacheState, hash: string, token: string): Promise<Cac
   if (!key) return null
   const { changedAt, allChangedAt } = state
   const lastChange = Math.max(allChangedAt, changedAt.get(key.id) ?? 0, changedAt.get(key.store_id) ?? 0)
-  if (lastChange <= since && !refusalOf(key)) put(state, hash, { key, lookedUpAt })
+  if (lastChange <= since && !refusalOf(key)) put(state, hash, { key, lookedUpAt, bytes: keptBytes(key) })
   return key
 }
 
@@ -214,22 +219,21 @@ function put(state: CacheState, hash: string, entry: Entry): void {
   evict(state, hash)
   const { entries, hashesById } = state
   entries.set(hash, entry)
-  state.metadataCharacters += entry.key.metadata.length
+  state.bytes += entry.bytes
   for (const id of [entry.key.id, entry.key.store_id]) {
     const hashes = hashesById.get(id)
     if (hashes) hashes.add(hash)
     else hashesById.set(id, new Set([hash]))
   }
   // The oldest go first: a key that is in use comes back with the next request.
-  while (entries.size > MAX_KEYS || state.metadataCharacters > MAX_METADATA_CHARACTERS)
-    evict(state, entries.keys().next().value as string)
+  while (state.bytes > MAX_BYTES) evict(state, entries.keys().next().value as string)
 }
 
 function evict(state: CacheState, hash: string): void {
   const entry = state.entries.get(hash)
   if (!entry) return
   state.entries.delete(hash)
-  state.metadataCharacters -= entry.key.metadata.length
+  state.bytes -= entry.bytes
   for (const id of [entry.key.id, entry.key.store_id]) {
     const hashes = state.hashesById.get(id)
     hashes?.delete(hash)
@@ -244,9 +248,24 @@ function invalidate(state: CacheState, id?: string): void {
     state.allChangedAt = state.changes
     state.entries.clear()
     state.hashesById.clear()
-    state.metadataCharacters = 0
+    state.bytes = 0
     return
+  }
+  if (state.changedAt.size >= MAX_CHANGED) {
+    state.allChangedAt = state.changes
+    state.changedAt.clear()
   }
   if (state.inFlight > 0) state.changedAt.set(id, state.changes)
   for (const hash of [...(state.hashesById.get(id) ?? [])]) evict(state, hash)
+}
+
+/** The verdict repeats the name and the permissions. The metadata is there once, as text (http/fast-verify.ts). */
+function keptBytes({ name, permissions, metadata, ip_allowlist }: CachedKey): number {
+  const texts = [name, name, ...permissions, ...permissions, metadata, ...(ip_allowlist ?? [])]
+  return texts.reduce((sum, text) => sum + BYTES_PER_STRING + textBytes(text), BYTES_WITHOUT_TEXTS)
+}
+
+/** V8 keeps a text with any character beyond Latin-1 at two bytes for each. */
+function textBytes(text: string): number {
+  return Buffer.byteLength(text) === text.length ? text.length : 2 * text.length
 }

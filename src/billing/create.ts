@@ -23,6 +23,7 @@ import { type AddressInput, normalizeAddress } from './address/normalize.ts'
 import { type AddressRow, showAddress } from './read.ts'
 import type { Address, NewAddress, NormalAddress } from './schema.ts'
 import { type AddressText, sealText } from './sealed-text.ts'
+import { failVersionLimit, limitedSince } from './version-limit.ts'
 
 export type AddressSpec = AddressText & { isDefault: boolean }
 
@@ -74,12 +75,13 @@ export async function createAddress(
         answer = answerOf(isDefault, at)
         return idempotency?.toStoredResponse(answer) ?? null
       },
-      max: instance.maxAddressesPerUser,
+      instance,
     })
     .catch((error) => {
       // Another request with the same Idempotency-Key, in another batch or on another node, committed first.
       throw violatedConstraint(error) === 'idempotent_responses_pkey' ? new AlreadyAnswered() : error
     })
+  if (outcome instanceof Date) return failVersionLimit(instance, outcome)
   switch (outcome) {
     case 'created':
       return answer as Answer<Address> // set by onInserted, under the lock
@@ -104,13 +106,13 @@ type Insert = {
   lookup: string | null
   /** Called under the lock, before the commit; gives the row that remembers the answer for retries. */
   onInserted: (isDefault: boolean, at: Date) => StoredResponse | null
-  max: number
+  instance: Instance
 }
 /**
  * `gone`: the store was deleted or the user left it. `session ended`: so was the caller's session. `answered`: the
- * Idempotency-Key was used before.
+ * Idempotency-Key was used before. A time: see limitedSince.
  */
-type AddressOutcome = 'created' | 'answered' | 'gone' | 'session ended' | 'full'
+type AddressOutcome = 'created' | 'answered' | 'gone' | 'session ended' | 'full' | Date
 
 /** The addresses of many requests in one transaction: lock the members, read, decide, write. */
 const insertAddresses: Batch<Insert, AddressOutcome> = (db, inserts) =>
@@ -131,9 +133,11 @@ type LockedState = {
   kept: number
   /** Whether the Idempotency-Key was used before. */
   answered: boolean
+  limited_since: Date | null
 }
 
 async function lockStates(tx: Db, inserts: Insert[]): Promise<LockedState[]> {
+  const [first] = inserts as [Insert] // a batch is never empty
   const wanted = JSON.stringify(
     inserts.map(({ row, sessionId, lookup }) => ({
       store_id: row.store_id,
@@ -179,7 +183,8 @@ async function lockStates(tx: Db, inserts: Insert[]): Promise<LockedState[]> {
                and user_id = wanted.user_id) as kept,
            (select true
               from idempotent_responses
-             where lookup = decode(wanted.lookup, 'hex')) is not null as answered
+             where lookup = decode(wanted.lookup, 'hex')) is not null as answered,
+           ${limitedSince(first.instance, 'wanted')} as limited_since
       from rows from (json_to_recordset(${wanted}) as (store_id text, user_id text, session_id text, lookup text))
            with ordinality as wanted(store_id, user_id, session_id, lookup, n)
      order by wanted.n`)
@@ -199,15 +204,16 @@ type Decision = {
 function decide(inserts: Insert[], states: LockedState[]): Decision[] {
   const users = new Map<string, { kept: number; lastDefault: Decision | null }>()
   const lookups = new Set<string>()
-  return inserts.map(({ row, lookup, max, wantsDefault }, n) => {
-    const { active, session_ended, kept, answered } = states[n] as LockedState // one for each insert
+  return inserts.map(({ row, lookup, instance, wantsDefault }, n) => {
+    const { active, session_ended, kept, answered, limited_since } = states[n] as LockedState // one for each insert
     const userInStore = `${row.store_id}/${row.user_id}`
     const user = users.get(userInStore) ?? { kept, lastDefault: null }
     users.set(userInStore, user)
     if (session_ended) return rejected('session ended')
     if (!active) return rejected('gone')
     if (answered || (lookup !== null && lookups.has(lookup))) return rejected('answered')
-    if (user.kept >= max) return rejected('full')
+    if (user.kept >= instance.maxAddressesPerUser) return rejected('full')
+    if (limited_since) return rejected(limited_since)
     if (lookup !== null) lookups.add(lookup)
     const decision: Decision = { outcome: 'created', isDefault: wantsDefault || user.kept === 0, superseded: false }
     user.kept += 1

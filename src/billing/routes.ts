@@ -145,8 +145,8 @@ export const billingRoutes: Route[] = [
       recheck: 'own',
       access: 'unchanged',
     },
-    async ({ db, caller, params, ifMatch }) => {
-      await deleteAddress(db, caller, params, ifMatch)
+    async ({ db, instance, caller, params, ifMatch }) => {
+      await deleteAddress(db, instance, caller, params, ifMatch)
       return { body: null }
     },
   ),

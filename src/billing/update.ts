@@ -18,6 +18,7 @@ import { parseAddress } from './create.ts'
 import { type AddressRef, addressColumns, type SealedAddressRow, showAddress } from './read.ts'
 import { ADDRESS_LENGTHS, type Address, type AddressChanges } from './schema.ts'
 import { type AddressText, sealText, unsealText } from './sealed-text.ts'
+import { failVersionLimit, limitedSince } from './version-limit.ts'
 
 const FIELDS = Object.keys(ADDRESS_LENGTHS) as (keyof typeof ADDRESS_LENGTHS)[]
 
@@ -37,7 +38,7 @@ export async function updateAddress(
   ref: AddressRef,
   { changes, ifMatch, faults }: AddressPatch,
 ): Promise<Answer<Address>> {
-  const before = await lockAddress(tx, caller, ref)
+  const before = await lockAddress(tx, instance, caller, ref)
   if (!before) return faults.length > 0 ? failInput(faults) : fail('address_not_found')
   if (faults.length === 0) checkIfMatch(ifMatch, before.revision)
   const key = unwrapDataKey(instance.keyring, caller)
@@ -46,6 +47,8 @@ export async function updateAddress(
   const changed = FIELDS.filter((name) => text.address[name] !== textBefore.address[name])
   const nextDefault = chooseDefault(before, changes.isDefault)
   if (changed.length === 0 && nextDefault === null) return answerOf(before, textBefore)
+
+  if (changed.length > 0 && before.limited_since) failVersionLimit(instance, before.limited_since)
 
   const after = { ...before }
   if (changed.length > 0) {
@@ -137,11 +140,12 @@ function makeDefault(tx: Db, addressId: string, at: Date): void {
 /** Deleting the default makes the newest of the other addresses the default. The versions stay. */
 export async function deleteAddress(
   tx: Db,
+  instance: Instance,
   caller: UserCaller,
   ref: AddressRef,
   ifMatch: string | null,
 ): Promise<void> {
-  const before = (await lockAddress(tx, caller, ref)) ?? fail('address_not_found')
+  const before = (await lockAddress(tx, instance, caller, ref)) ?? fail('address_not_found')
   checkIfMatch(ifMatch, before.revision)
   const at = monotonicTime(
     before.is_default && before.default_since > before.updated_at ? before.default_since : before.updated_at,
@@ -179,10 +183,17 @@ type LockedRow = SealedAddressRow & {
   /** Since when the user's present default, this address or another, has been the default. */
   default_since: Date
   newest_other: string | null
+  /** Of the versions that use up the day's limit, the first. */
+  limited_since: Date | null
 }
 
 /** Null when the caller has no such address in this store, or is no longer a member of it. */
-async function lockAddress(tx: Db, caller: UserCaller, { storeId, addressId }: AddressRef): Promise<LockedRow | null> {
+async function lockAddress(
+  tx: Db,
+  instance: Instance,
+  caller: UserCaller,
+  { storeId, addressId }: AddressRef,
+): Promise<LockedRow | null> {
   const locked = tx.query(sql`
     select user_id
       from members
@@ -203,7 +214,8 @@ async function lockAddress(tx: Db, caller: UserCaller, { storeId, addressId }: A
               from addresses other
              where other.store_id = address.store_id
                and other.user_id = address.user_id
-               and other.is_default) as default_since
+               and other.is_default) as default_since,
+           ${limitedSince(instance, 'address')} as limited_since
       from addresses address
      where id = ${addressId}
        and store_id = ${storeId}

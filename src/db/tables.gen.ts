@@ -226,6 +226,14 @@ export type SignInFailuresRow = {
   email_hash: Buffer
   ip_hash: Buffer
   at: Date
+  site_hash: Buffer | null
+  known_place: boolean
+}
+
+export type SignInPlacesRow = {
+  user_id: string
+  place_hash: Buffer
+  last_at: Date
 }
 
 export type StoresRow = {

@@ -256,15 +256,29 @@ test('while nothing happens a comment comes at least every 15 seconds', async ()
   expect(Math.min(...gaps)).toBeGreaterThan(10_000)
 })
 
-test('one caller keeps at most a hundred open on a node', async () => {
+test('one caller keeps at most a hundred open on a node, one store two hundred, and another store has its own', async () => {
   const world = await shop({ alone: true })
-  const { api, owner, store } = world
+  const { api, owner, store, member, keys, person } = world
   const streams = await Promise.all(Array.from({ length: 100 }, () => listen(world)))
   expect(streams.map(({ status }) => status)).toEqual(Array(100).fill(200))
   const reply = await api.get(`${eventsOf(store.id)}/stream`, { as: owner.token })
   expect([reply.status, reply.body.code, reply.headers.get('retry-after')]).toEqual([429, 'rate_limited', '5'])
   streams[0]?.leave()
   await vi.waitFor(async () => expect((await listen(world)).status).toBe(200), 60_000)
+
+  const manager = await member('MANAGER')
+  const theirs = await Promise.all(Array.from({ length: 100 }, () => listen(world, { as: manager.token })))
+  expect(theirs.every(({ status }) => status === 200)).toBe(true)
+  const { key } = (await api.post(keys, { ...NEW_KEY, permissions: ['VIEW_EVENTS'] }, { as: owner.token })).body
+  const full = await api.get(`${eventsOf(store.id)}/stream`, { as: key })
+  expect([full.status, full.body.code, full.body.detail]).toEqual([
+    429,
+    'rate_limited',
+    expect.stringMatching(/^The store has 200 streams/),
+  ])
+  const other = await person()
+  const elsewhere = (await api.post('/v1/user/store', { name: 'Elsewhere' }, { as: other.token })).body
+  expect((await listen({ ...world, owner: other, store: elsewhere })).status).toBe(200)
 })
 
 test('a reader who does not read is cut off, and holds no more than a page', async () => {

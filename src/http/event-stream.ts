@@ -1,5 +1,6 @@
 // Server-sent events: text is written as it is produced, and no faster than the client reads. A client that reads too
-// slowly is disconnected, and resumes with Last-Event-ID. The streams of a node and of a caller are limited in number.
+// slowly is disconnected, and resumes with Last-Event-ID. The streams of a node, a store and a caller are limited in
+// number.
 
 import type { ServerResponse } from 'node:http'
 import { SECOND } from '../core/clock.ts'
@@ -8,6 +9,7 @@ import type { Stream } from '../core/route.ts'
 import { newConcurrencyLimiter } from '../limits/concurrency.ts'
 
 const MAX_PER_NODE = 5_000
+const MAX_PER_STORE = 200
 const MAX_PER_CALLER = 100
 /** A client must read what was written within this time. */
 const SLOW_MS = 10 * SECOND
@@ -16,7 +18,7 @@ const END_MS = SECOND
 
 export type EventStreams = {
   /** Throws when there are too many streams, or the service is stopping. */
-  admit(callerId: string): OpenStream
+  admit(callerId: string, storeId: string): OpenStream
   open(): number
   /** Ends all streams. */
   close(): void
@@ -25,14 +27,18 @@ export type EventStreams = {
 export type OpenStream = { closing: AbortController; slowMs: number; done(): void }
 
 export function newEventStreams(slowMs = SLOW_MS): EventStreams {
-  const full = `You have ${MAX_PER_CALLER} streams open on this node. Close one first.`
-  const limiter = newConcurrencyLimiter(MAX_PER_NODE, MAX_PER_CALLER, full)
+  const ofCaller = `You have ${MAX_PER_CALLER} streams open on this node. Close one first.`
+  const ofStore = `The store has ${MAX_PER_STORE} streams open on this node. Close one first, or let readers share one.`
+  const limiter = newConcurrencyLimiter(MAX_PER_NODE)
   const open = new Set<AbortController>()
   let stopping = false
   return {
-    admit(callerId) {
+    admit(callerId, storeId) {
       if (stopping) fail('unavailable', { retryAfterSeconds: 1 })
-      const release = limiter.acquire(callerId)
+      const slot = limiter.acquire([
+        { id: callerId, max: MAX_PER_CALLER, full: ofCaller },
+        { id: storeId, max: MAX_PER_STORE, full: ofStore },
+      ])
       const closing = new AbortController()
       open.add(closing)
       return {
@@ -40,7 +46,7 @@ export function newEventStreams(slowMs = SLOW_MS): EventStreams {
         slowMs,
         done() {
           if (!open.delete(closing)) return
-          release()
+          slot.release()
           closing.abort()
         },
       }

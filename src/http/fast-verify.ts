@@ -9,7 +9,7 @@ import { isCachedService } from '../auth/authenticate.ts'
 import { newId } from '../core/ids.ts'
 import type { Route } from '../core/route.ts'
 import { sha256 } from '../crypto/tokens.ts'
-import { VERIFY_PATH, type Verdict } from '../keys/schema.ts'
+import { type KeptVerdict, VERIFY_PATH } from '../keys/schema.ts'
 import type { LoadShedder } from '../limits/load-shedding.ts'
 import { validate } from '../schema/validate.ts'
 import type { Pipeline } from './context.ts'
@@ -87,7 +87,7 @@ function readAndAnswer(state: FastVerifyState, request: IncomingMessage, respons
   request.on('data', (chunk: Buffer) => chunks.push(chunk))
   request.on('end', () => {
     const body = chunks.length === 1 ? (chunks[0] as Buffer) : Buffer.concat(chunks)
-    const answer = (verdict: Verdict) => send(state, response, verdict, began)
+    const answer = (verdict: KeptVerdict) => send(state, response, verdict, began)
     const delegate = () => {
       state.bodies.set(request, body)
       state.fallback(request, response)
@@ -150,27 +150,34 @@ function isAdmitted(load: LoadShedder, response: ServerResponse): boolean {
 
 const HEADERS = Object.entries({ ...SAFE_HEADERS, 'content-type': 'application/json; charset=utf-8' }).flat()
 
-function send(state: FastVerifyState, response: ServerResponse, verdict: Verdict, began: number): void {
+function send(state: FastVerifyState, response: ServerResponse, verdict: KeptVerdict, began: number): void {
   // The caller disconnected while the key was looked up.
   if (response.destroyed) return
-  const { text, length, encoding } = serializedFor(state.schemas.answer, verdict)
+  const { before, after, length, encoding } = serializedFor(state.schemas.answer, verdict)
   response.writeHead(200, [...HEADERS, 'x-request-id', newId('req'), 'content-length', length])
-  response.end(text, encoding)
+  response.end(before + verdict.metadata + after, encoding)
   state.count((performance.now() - began) / 1000)
 }
 
 /** Kept on the verdict itself: with very many keys in turn, another map would be one more cache miss of the processor. */
 const SERIALIZED = Symbol('serialized')
-type Serialized = { text: string; length: string; encoding: 'latin1' | 'utf8' }
+/** The texts before and after the metadata, of which the key cache has the one copy. */
+type Serialized = { before: string; after: string; length: string; encoding: 'latin1' | 'utf8' }
 
 /** The key cache hands out the same verdict again and again: it is serialized once. */
-function serializedFor(schema: TSchema, verdict: Verdict & { [SERIALIZED]?: Serialized }): Serialized {
+function serializedFor(schema: TSchema, verdict: KeptVerdict & { [SERIALIZED]?: Serialized }): Serialized {
   const existing = verdict[SERIALIZED]
   if (existing) return existing
-  const text = serialize(schema, verdict)
+  const { metadata } = verdict
+  const frame = serialize(schema, { ...verdict, metadata: null })
+  // A name that holds these characters has its quotes escaped.
+  const at = frame.indexOf('"metadata":null') + '"metadata":'.length
+  const [before, after] = [frame.slice(0, at), frame.slice(at + 'null'.length)]
+  const text = before + metadata + after
   const length = Buffer.byteLength(text)
   // As many bytes as characters is ASCII, which `latin1` writes without encoding.
-  const made = { text, length: String(length), encoding: length === text.length ? 'latin1' : 'utf8' } as const
+  const encoding = length === text.length ? 'latin1' : 'utf8'
+  const made: Serialized = { before, after, length: String(length), encoding }
   verdict[SERIALIZED] = made
   return made
 }

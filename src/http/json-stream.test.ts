@@ -1,7 +1,7 @@
 import { once } from 'node:events'
 import { text } from 'node:stream/consumers'
 import { setImmediate as turn } from 'node:timers/promises'
-import { expect, test } from 'vitest'
+import { expect, onTestFinished, test, vi } from 'vitest'
 import type { Chunks } from '../core/route.ts'
 import { Type } from '../schema/type.ts'
 import { jsonChunks, newLongAnswers, start, toReadable } from './json-stream.ts'
@@ -79,4 +79,27 @@ test('so many for one caller, so many on a node; one whose first page fails is n
   for (const { rest } of open) await rest.return()
   const { rest } = await start(limiter, 'd', endless())
   await rest.return()
+})
+
+test('slow readers keep nobody else from theirs: on a full node the slowest is cut off', async () => {
+  vi.useFakeTimers({ toFake: ['performance'] })
+  onTestFinished(() => void vi.useRealTimers())
+  async function* endless(): Chunks {
+    for (;;) yield 'x'
+  }
+  const limiter = newLongAnswers()
+  const open = []
+  for (let n = 0; n < 50; n++) open.push(await start(limiter, `g${n}`, endless()))
+  const [slowest, ...others] = open
+  vi.advanceTimersByTime(6_000)
+  for (const { rest } of others) await rest.next()
+  await expect(start(limiter, 'h', endless())).rejects.toMatchObject({ code: 'overloaded' })
+  vi.advanceTimersByTime(5_000)
+  for (const { rest } of others) await rest.next()
+  const late = await start(limiter, 'h', endless())
+  expect(limiter.inUse()).toBe(50)
+  await expect(slowest?.rest.next()).rejects.toMatchObject({ code: 'overloaded' })
+  expect((await others[0]?.rest.next())?.done).toBe(false)
+  for (const { rest } of [...open, late]) await rest.return()
+  expect(limiter.inUse()).toBe(0)
 })

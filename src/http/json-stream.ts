@@ -13,6 +13,8 @@ const MAX_PER_NODE = 50
 const MAX_PER_CALLER = 2
 /** A client must read a chunk within this time. */
 const SLOW_MS = 10 * SECOND
+/** While all slots are in use, an answer that has waited this long for its client, in all, gives its slot to another. */
+const EVICT_AFTER_MS = 10 * SECOND
 
 type Serialize = (schema: TSchema, value: unknown) => string
 
@@ -44,8 +46,7 @@ function isPaged(value: unknown): value is AsyncIterable<unknown[]> {
 }
 
 export function newLongAnswers(): ConcurrencyLimiter {
-  const full = `You are being sent ${MAX_PER_CALLER} long answers already. Let one of them end first.`
-  return newConcurrencyLimiter(MAX_PER_NODE, MAX_PER_CALLER, full)
+  return newConcurrencyLimiter(MAX_PER_NODE, EVICT_AFTER_MS)
 }
 
 /** Waits for the first chunk. The answer holds its slot until `rest` ends or its `return()` is called. */
@@ -60,11 +61,17 @@ export async function start(
 }
 
 async function* withSlot(limiter: ConcurrencyLimiter, callerId: string, chunks: Chunks): Chunks {
-  const release = limiter.acquire(callerId)
+  const full = `You are being sent ${MAX_PER_CALLER} long answers already. Let one of them end first.`
+  const slot = limiter.acquire([{ id: callerId, max: MAX_PER_CALLER, full }])
   try {
-    yield* chunks
+    for await (const chunk of chunks) {
+      slot.waiting(true)
+      yield chunk
+      slot.waiting(false)
+      if (slot.evicted) throw new Failure('overloaded')
+    }
   } finally {
-    release()
+    slot.release()
   }
 }
 

@@ -41,11 +41,13 @@ const CHARACTER = {
   COLON: 0x3a,
 } as const
 
-/** An open object or list: the names of its members so far (null for a list), the last of them, and its own name. */
-type Level = { names: Set<string> | null; nameIsNext: boolean; last: string; under: string }
+/** An open object or list: the names of its members so far, the last of them, and its own name. */
+type Level = { isObject: boolean; names: Set<string> | null; nameIsNext: boolean; last: string; under: string }
 
+/** The levels are made once for each depth, and a set of names with the first of them: `{}` costs next to nothing. */
 function scan(text: string): void {
   const levels: Level[] = []
+  let depth = 0
   let level: Level | undefined
   for (let i = 0; i < text.length; i++) {
     switch (text.charCodeAt(i)) {
@@ -53,7 +55,8 @@ function scan(text: string): void {
         const end = endOfString(text, i)
         const raw = text.slice(i, end + 1)
         const value = checkString(raw)
-        if (level?.names && level.nameIsNext) {
+        if (level?.nameIsNext) {
+          level.names ??= new Set()
           checkName(value, level.names, level.under)
           level.nameIsNext = false
           level.last = value
@@ -64,21 +67,33 @@ function scan(text: string): void {
       case CHARACTER.OPEN_BRACE:
       case CHARACTER.OPEN_LIST: {
         const isObject = text.charCodeAt(i) === CHARACTER.OPEN_BRACE
-        level = { names: isObject ? new Set() : null, nameIsNext: isObject, last: '', under: level?.last ?? '' }
-        levels.push(level)
-        if (levels.length > MAX_LEVELS) refuse(`The body is more than ${MAX_LEVELS} levels deep.`)
+        const under = level?.last ?? ''
+        depth += 1
+        if (depth > MAX_LEVELS) refuse(`The body is more than ${MAX_LEVELS} levels deep.`)
+        level = openLevel(levels, depth, isObject, under)
         break
       }
       case CHARACTER.CLOSE_BRACE:
       case CHARACTER.CLOSE_LIST:
-        levels.pop()
-        level = levels.at(-1)
+        depth = Math.max(0, depth - 1)
+        level = depth === 0 ? undefined : levels[depth]
         break
       case CHARACTER.COMMA:
-        if (level?.names) level.nameIsNext = true
+        if (level?.isObject) level.nameIsNext = true
         break
     }
   }
+}
+
+function openLevel(levels: Level[], depth: number, isObject: boolean, under: string): Level {
+  levels[depth] ??= { isObject, names: null, nameIsNext: isObject, last: '', under }
+  const level = levels[depth]
+  level.isObject = isObject
+  level.names = null
+  level.nameIsNext = isObject
+  level.last = ''
+  level.under = under
+  return level
 }
 
 function endOfString(text: string, start: number): number {

@@ -50,9 +50,9 @@ export async function handle(pipeline: Pipeline, route: Route, incoming: Incomin
 /** Callers are counted by their id, requests without one by their address, and services not at all. */
 function takeToken(limits: RateLimits | null, caller: Caller | null, ip: string): RateLimitState | null {
   if (!limits || caller?.kind === 'service') return null
-  return caller ? limits.callers.take(caller.id) : limits.addresses.take(ip)
+  return caller ? limits.takeForCaller(caller.id) : limits.takeForAddress(ip)
 }
 
-function checkRate(rateLimit: RateLimitState | null): void {
+export function checkRate(rateLimit: RateLimitState | null): void {
   if (rateLimit && !rateLimit.allowed) fail('rate_limited', { retryAfterSeconds: rateLimit.resetSeconds })
 }

@@ -10,6 +10,7 @@ import { describeError } from '../core/failures.ts'
 import { newId } from '../core/ids.ts'
 import type { Chunks, Route, Stream } from '../core/route.ts'
 import { VERIFY_PATH } from '../keys/schema.ts'
+import { type RateLimits, rateLimitHeaders } from '../limits/token-bucket.ts'
 import { answerClientError, checkHead, failureOf, frameworkFailure, MAX_HEADERS } from './client-errors.ts'
 import type { Incoming, Outgoing, Pipeline } from './context.ts'
 import { pipeEvents } from './event-stream.ts'
@@ -17,7 +18,7 @@ import { type FastPath, newFastVerify } from './fast-verify.ts'
 import { MAX_BODY_BYTES } from './input.ts'
 import { toReadable } from './json-stream.ts'
 import type { HtmlPage } from './pages/pages.ts'
-import { handle } from './pipeline.ts'
+import { checkRate, handle } from './pipeline.ts'
 import { renderProblem, toFailure } from './problem.ts'
 import { SAFE_HEADERS } from './response.ts'
 import { notFoundOr405, priorityOf, shadowedMethods } from './routing.ts'
@@ -62,7 +63,7 @@ export async function buildServer(
   const refuse = (request: FastifyRequest, reply: FastifyReply) =>
     sendProblem(reply, request, notFoundOr405(endpoints, pathOf(request)))
   for (const shadowed of shadowedMethods(routes)) app.route({ ...shadowed, handler: refuse })
-  for (const page of pages) addPage(app, page)
+  for (const page of pages) addPage(app, pipeline.limits.rate, page)
   app.setNotFoundHandler(refuse)
   return app
 }
@@ -213,7 +214,7 @@ function sendStream(
 ): FastifyReply {
   // The caller has disconnected, and the load shedder has released the request already.
   if (reply.raw.destroyed) return reply.hijack()
-  const open = limits.streams.admit(outgoing.caller?.id ?? request.ip)
+  const open = limits.streams.admit(outgoing.caller?.id ?? request.ip, storeIdOf(request))
   reply.raw.off('close', limits.load.release)
   limits.load.release()
   request.beganMs = reply.elapsedTime
@@ -225,6 +226,11 @@ function sendStream(
     reply.raw.end()
   } else void pipeEvents(reply.raw, stream, open)
   return reply
+}
+
+/** Every stream is of a store. */
+function storeIdOf(request: FastifyRequest): string {
+  return (request.params as Record<string, string>).storeId ?? ''
 }
 
 /** A failure after the first chunk cuts the answer off. The caller notices: the last chunk is missing. */
@@ -250,9 +256,14 @@ async function sendChunks(
   return reply.send(stream)
 }
 
-function addPage(app: FastifyInstance, page: HtmlPage): void {
+function addPage(app: FastifyInstance, rate: RateLimits | null, page: HtmlPage): void {
   app.get(page.path, async (request, reply) => {
-    const { status, headers, body } = await page.render(request.params as Record<string, string>)
+    const limit = page.unlimited ? null : (rate?.takeForAddress(request.ip) ?? null)
+    if (limit) reply.headers(rateLimitHeaders(limit))
+    checkRate(limit)
+    const { headers: asked, socket } = request.raw
+    const about = { headers: asked, socketAddress: socket.remoteAddress }
+    const { status, headers, body } = await page.render(request.params as Record<string, string>, about)
     return reply.code(status).headers(headers).send(body)
   })
 }

@@ -218,7 +218,9 @@ test('401: a wrong password and an e-mail without an account get the same answer
 // ---- too many failures ----------------------------------------------------------------------------------------------
 
 test('429: the eleventh failure has to wait, with the right password too, and 15 minutes later all is well', async () => {
-  const { api } = await shop({ alone: true })
+  const { api, sql } = await shop({ alone: true })
+  // Failures are timed by the database's clock.
+  const later = (minutes: number) => sql(`update sign_in_failures set at = at - interval '${minutes} minutes'`)
   const { token } = (await signUp(api, ADA)).body
   for (let n = 1; n <= 10; n++) expect([n, (await signIn(api, ADA.email, WRONG)).status]).toEqual([n, 401])
   const eleventh = await signIn(api, ADA.email, WRONG)
@@ -239,9 +241,9 @@ test('429: the eleventh failure has to wait, with the right password too, and 15
   expect(told(right)).toEqual(told(eleventh))
   expect(await worksFor(api, token)).toBe(200)
 
-  travel(14 * MINUTE)
+  await later(14)
   expect((await signIn(api, ADA.email, ADA.password)).status).toBe(429)
-  travel(MINUTE + SECOND)
+  await later(1)
   expect((await signIn(api, ADA.email, ADA.password)).status).toBe(200)
 })
 
@@ -303,6 +305,53 @@ test('429: a forged X-Forwarded-For makes nobody another', async () => {
   for (let n = 1; n <= 10; n++)
     expect((await signIn(proxied, `p${n}@example.com`, WRONG, `198.51.100.${n}, 203.0.113.99`)).status).toBe(401)
   expect((await signIn(proxied, 'p11@example.com', WRONG, '198.51.100.11, 203.0.113.99')).status).toBe(429)
+})
+
+test('an account is not locked out from afar: the places it has signed in from have a count of their own', async () => {
+  const { api, sql } = await shop({ TRUST_PROXY: '1' })
+  const from = (ip: string) => ({ headers: { 'x-forwarded-for': ip } })
+  const [home, work, cafe] = ['2001:db8:1:1::1', '198.51.100.1', '198.51.100.2'] as const
+  const { token: thief } = (await api.post('/v1/auth/sign-up', ADA, from(home))).body
+  const { token } = (await signIn(api, ADA.email, ADA.password, work)).body
+  for (let n = 1; n <= 10; n++) expect((await signIn(api, ADA.email, WRONG, `203.0.113.${n}`)).status).toBe(401)
+  const statusAt = async (ip: string, password = ADA.password) => (await signIn(api, ADA.email, password, ip)).status
+  expect([await statusAt(work), await statusAt(cafe)]).toEqual([200, 429])
+  // Another address of the same /64 is the same place.
+  expect(await statusAt('2001:db8:1:1:2::2')).toBe(200)
+  for (let n = 1; n <= 10; n++) expect(await statusAt(work, WRONG)).toBe(401)
+  expect([await statusAt(work), await statusAt(home)]).toEqual([429, 200])
+
+  // Whoever holds a stolen session does not keep its owner from changing the password.
+  const change = (as: string, ip: string, currentPassword: string) =>
+    api.post(
+      '/v1/user/password',
+      { currentPassword, newPassword: 'another horse, another battery' },
+      { as, ...from(ip) },
+    )
+  for (let n = 1; n <= 10; n++) expect((await change(thief, '192.0.2.1', WRONG)).status).toBe(401)
+  expect((await change(thief, '192.0.2.2', ADA.password)).status).toBe(429)
+  expect((await change(token, '192.0.2.3', ADA.password)).status).toBe(204)
+
+  expect(await sql('select count(*)::int as places from sign_in_places')).toEqual([{ places: 2 }])
+  await sql("update sign_in_places set last_at = last_at - interval '91 days'")
+  expect((await signIn(api, ADA.email, 'another horse, another battery', home)).status).toBe(429)
+  expect((await api.delete('/v1/user', { as: token })).status).toBe(204)
+  // The owner of the shop was not signed up over HTTP.
+  expect(await sql('select user_id from sign_in_places')).toEqual([])
+})
+
+test('429: an address of IPv6 is its /64, and a /48 as a whole has a bound too', async () => {
+  const { api, sql } = await shop({ TRUST_PROXY: '1' })
+  const tryFrom = async (ip: string, n: number) => (await signIn(api, `v${n}@example.com`, WRONG, ip)).status
+  for (let n = 1; n <= 10; n++) expect(await tryFrom(`2001:db8:7:1::${n}`, n)).toBe(401)
+  expect(await tryFrom('2001:db8:7:1:ffff::1', 11)).toBe(429)
+  expect(await tryFrom('2001:db8:7:2::1', 12)).toBe(401)
+  await sql(`insert into sign_in_failures (email_hash, ip_hash, site_hash, at)
+             select sha256(n::text::bytea), sha256(n::text::bytea), site_hash, at
+               from generate_series(1, 89) n, (select site_hash, at from sign_in_failures order by id desc limit 1) last`)
+  expect([await tryFrom('2001:db8:7:3::1', 13), await tryFrom('2001:db8:8:1::1', 14)]).toEqual([429, 401])
+  for (let n = 1; n <= 10; n++) expect(await tryFrom(n % 2 ? '203.0.113.5' : '::ffff:203.0.113.5', 20 + n)).toBe(401)
+  expect(await tryFrom('::ffff:cb00:7105', 31)).toBe(429)
 })
 
 // ---- sessions -------------------------------------------------------------------------------------------------------
@@ -677,6 +726,7 @@ test('accounts and sessions leave one event for each change, and no secret anywh
     await sql("select encode(convert_to(users::text, 'utf8'), 'escape') from users"),
     await sql('select sessions::text from sessions'),
     await sql('select sign_in_failures::text from sign_in_failures'),
+    await sql('select sign_in_places::text from sign_in_places'),
     logs(),
   ])
   expect(everything).toContain(first.user.id)

@@ -71,11 +71,9 @@ export async function changePassword(
           from users
          where id = ${caller.id}`)
       const stored = user?.password_hash ?? null
-      // Failures are counted for the user id, not the e-mail: failed sign-ins must not lock out a signed-in user.
-      return {
-        outcome: await attemptPassword(tx, instance, caller.id, caller.ip, stored, change.currentPassword),
-        stored,
-      }
+      // Failures are counted by session: neither failed sign-ins nor a stolen session lock out the user in another.
+      const by = { account: caller.sessionId ?? caller.id, ip: caller.ip, known: false }
+      return { outcome: await attemptPassword(tx, instance, by, stored, change.currentPassword), stored }
     }),
   )
   if (outcome !== 'right') failAttempt(outcome)

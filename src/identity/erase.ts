@@ -19,6 +19,7 @@ import type { Instance } from '../instance.ts'
 import { keysCreatedBy } from '../keys/read.ts'
 import { revokeKeys } from '../keys/revoke.ts'
 import { withdrawInvitations } from '../stores/invitations.ts'
+import { forgetPlaces } from './places.ts'
 import { lockSessions } from './sessions.ts'
 
 export async function eraseUser(
@@ -33,6 +34,7 @@ export async function eraseUser(
   await eraseInvitations(tx, caller)
   await tx.query(sql`delete from members where user_id = ${caller.id}`)
   await tx.query(sql`delete from sessions where user_id = ${caller.id}`)
+  await forgetPlaces(tx, caller.id)
   await tx.query(sql`
     update users
        set email = null, name = null, password_hash = null, issuer = null, subject = null, data_key = null,

@@ -30,6 +30,7 @@ export const identityRoutes: Route[] = [
       returns: [201, SignedIn],
       errors: ['email_taken', 'sign_up_closed', 'invitation_mismatch'],
       effect: 'own',
+      access: 'unchanged',
       example: { body: { email: 'ada@example.com', password: 'correct horse battery staple', name: 'Ada Lovelace' } },
     },
     async ({ db, instance, body, request }) => signedIn(await signUp(db, instance, body, request), body.cookie),
@@ -41,11 +42,12 @@ export const identityRoutes: Route[] = [
       needs: 'public',
       summary: 'Sign in',
       description:
-        'An unknown e-mail and a wrong password look the same. After 10 failures in 15 minutes, for the account or from the address, further tries are answered 429.',
+        'An unknown e-mail and a wrong password look the same. After 10 failures in 15 minutes, for the account or from the address, further tries are answered 429. Places the account has signed in from count for themselves. A session beyond `MAX_SESSIONS_PER_USER` ends the one that was idle longest.',
       body: SignIn,
       returns: [200, SignedIn],
       errors: ['invalid_credentials'],
       effect: 'own',
+      access: 'unchanged',
       example: { body: { email: 'ada@example.com', password: 'correct horse battery staple' } },
     },
     async ({ db, instance, body, request }) =>

@@ -14,6 +14,7 @@ import { sql } from '../db/sql.ts'
 import type { SessionsRow, UsersRow } from '../db/tables.gen.ts'
 import { newEvent, writeEvents } from '../events/write.ts'
 import type { Instance } from '../instance.ts'
+import { rememberPlace } from './places.ts'
 import type { Session, User } from './schema.ts'
 
 const SESSION_MS = 90 * DAY
@@ -25,13 +26,40 @@ export async function openSession(tx: Db, instance: Instance, user: UserRow, fro
   const id = newId('sess')
   const token = mintToken(instance.keyPrefix, 'sess')
   const expiresAt = fromNow(SESSION_MS)
+  await endLongestIdle(tx, instance, user, from)
   await tx.query(sql`
     insert into sessions (id, user_id, hash, user_agent, ip, created_at, last_used_at, expires_at)
     values (${id}, ${user.id}, ${sha256(token.reveal())}, ${from.userAgent}, ${from.ip}, ${now()}, ${now()}, ${expiresAt})`)
+  await rememberPlace(tx, instance, user.id, from.ip)
   await writeEvents(tx, [
     newEvent({ kind: 'user', id: user.id, ip: from.ip, sessionId: id }, null, 'session.created', id, {}),
   ])
   return { user: showUser(user), token, expiresAt }
+}
+
+/**
+ * Makes room for one more session. Sign-ins of an account come one at a time, so the count is exact; a session that
+ * somebody has locked is left for the next time, so that nobody waits here.
+ */
+async function endLongestIdle(tx: Db, instance: Instance, user: UserRow, from: ClientOrigin): Promise<void> {
+  const ended = await tx.query<{ id: string }>(sql`
+    delete from sessions
+     where id = any(array(
+             select id
+               from sessions
+              where id in (select id
+                             from sessions
+                            where user_id = ${user.id}
+                            order by last_used_at desc, id desc
+                           offset ${instance.maxSessionsPerUser - 1})
+                for update skip locked
+           ))
+ returning id`)
+  const actor = { kind: 'user' as const, id: user.id, ip: from.ip }
+  await writeEvents(
+    tx,
+    ended.map(({ id }) => newEvent(actor, null, 'session.ended', id, {})),
+  )
 }
 
 function showUser(user: UserRow): User {

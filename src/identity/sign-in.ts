@@ -1,21 +1,24 @@
 // Signing in with a password. An unknown e-mail and a wrong password cannot be told apart, neither by the answer nor by
 // the time it takes.
 
-import { addMs, ago, MINUTE, now } from '../core/clock.ts'
+import { networkOf } from '../auth/ip.ts'
 import { normalizeEmail } from '../core/email.ts'
 import { fail } from '../core/errors.ts'
 import type { Db } from '../db/db.ts'
 import { sql } from '../db/sql.ts'
 import type { Instance } from '../instance.ts'
 import { passwordMatches, passwordSlots } from './passwords.ts'
+import { forgetPlaces, isKnownPlace, placeHash } from './places.ts'
 import { type ClientOrigin, type NewSession, openSession, type UserRow } from './sessions.ts'
 
-const FAILURES_MS = 15 * MINUTE
+const FAILURES_INTERVAL = sql`interval '15 minutes'`
 const MAX_FAILURES = 10
+/** Of a whole /48 of IPv6. */
+const MAX_SITE_FAILURES = 100
 
 /**
- * One attempt at a time for each account and each address: the locks keep the counts exact under concurrency. A failure
- * is committed before it is answered.
+ * One attempt at a time for each account and each address: the locks keep the counts exact under concurrency. (Those of a
+ * /48 have no lock: some more may come through at once.) A failure is committed before it is answered.
  */
 export async function signIn(
   db: Db,
@@ -26,11 +29,13 @@ export async function signIn(
   const email = normalizeEmail(given.email) ?? given.email
   const tried = await passwordSlots(() =>
     db.transaction(async (tx) => {
-      const user = await tx.one<UserRow>(sql`
-        select id, email, name, created_at, password_hash
+      const user = await tx.one<UserRow & { known_place: boolean }>(sql`
+        select id, email, name, created_at, password_hash, ${isKnownPlace(instance, from.ip)} as known_place
           from users
          where email = ${email}`)
-      const outcome = await attemptPassword(tx, instance, email, from.ip, user?.password_hash ?? null, given.password)
+      const known = user?.known_place ?? false
+      const by = { account: email, ip: from.ip, known }
+      const outcome = await attemptPassword(tx, instance, by, user?.password_hash ?? null, given.password)
       if (outcome !== 'right' || !user) return outcome
       return (await passwordUnchanged(tx, user)) ? openSession(tx, instance, user, from) : 'wrong'
     }),
@@ -54,34 +59,46 @@ async function passwordUnchanged(tx: Db, user: UserRow): Promise<boolean> {
 
 type AttemptOutcome = 'right' | 'wrong' | { retryAfterSeconds: number }
 
+/** `known`: the account has signed in from there before, so the failures there count, and none from elsewhere. */
+type Attempt = { account: string; ip: string; known: boolean }
+
+/** Failures are timed by the database's clock, which is the same for every node. */
 export async function attemptPassword(
   tx: Db,
   instance: Instance,
-  email: string,
-  ip: string,
+  { account: name, ip, known }: Attempt,
   stored: string | null,
   password: string,
 ): Promise<AttemptOutcome> {
-  const account = instance.keyring.current.hmac('sign-in', 'account', email)
-  const address = instance.keyring.current.hmac('sign-in', 'address', ip)
+  const { site: siteName } = networkOf(ip)
+  const account = instance.keyring.current.hmac('sign-in', 'account', name)
+  const place = placeHash(instance, ip)
+  const site = siteName && instance.keyring.current.hmac('sign-in', 'site', siteName)
   await tx.query(sql`select pg_advisory_xact_lock(${account.readBigInt64BE()})`)
   // Always second: a transaction that holds the lock of an address waits for no other lock.
-  await tx.query(sql`select pg_advisory_xact_lock(${address.readBigInt64BE()})`)
-  const [failures] = await tx.query<{ at: Date | null }>(sql`
-    select greatest(
-             (select at from sign_in_failures where email_hash = ${account} and at > ${ago(FAILURES_MS)}
-               order by at desc offset ${MAX_FAILURES - 1} limit 1),
-             (select at from sign_in_failures where ip_hash = ${address} and at > ${ago(FAILURES_MS)}
-               order by at desc offset ${MAX_FAILURES - 1} limit 1)
-           ) as at`)
-  if (failures?.at)
-    return {
-      retryAfterSeconds: Math.max(1, Math.ceil((addMs(failures.at, FAILURES_MS).getTime() - now().getTime()) / 1000)),
-    }
+  await tx.query(sql`select pg_advisory_xact_lock(${place.readBigInt64BE()})`)
+  const nth = (which: ReturnType<typeof sql>, most: number) => sql`(
+    select at + ${FAILURES_INTERVAL} - clock_timestamp()
+      from sign_in_failures
+     where ${which}
+       and at > clock_timestamp() - ${FAILURES_INTERVAL}
+     order by at desc
+    offset ${most - 1}
+     limit 1)`
+  const ofAccount = known
+    ? sql`email_hash = ${account} and known_place and ip_hash = ${place}`
+    : sql`email_hash = ${account} and not known_place`
+  const [failures] = await tx.query<{ wait: number | null }>(sql`
+    select ceil(extract(epoch from greatest(
+             ${nth(ofAccount, MAX_FAILURES)},
+             ${nth(sql`ip_hash = ${place}`, MAX_FAILURES)},
+             ${nth(sql`site_hash = ${site}`, MAX_SITE_FAILURES)}
+           )))::int as wait`)
+  if (typeof failures?.wait === 'number') return { retryAfterSeconds: Math.max(1, failures.wait) }
   if (await passwordMatches(stored, password)) return 'right'
   await tx.query(sql`
-    insert into sign_in_failures (email_hash, ip_hash, at)
-    values (${account}, ${address}, ${now()})`)
+    insert into sign_in_failures (email_hash, ip_hash, site_hash, known_place, at)
+    values (${account}, ${place}, ${site}, ${known}, clock_timestamp())`)
   return 'wrong'
 }
 
@@ -95,5 +112,6 @@ export function failAttempt(outcome: AttemptOutcome): never {
 }
 
 export async function purgeFailures(db: Db): Promise<void> {
-  await db.query(sql`delete from sign_in_failures where at < ${ago(FAILURES_MS)}`)
+  await db.query(sql`delete from sign_in_failures where at < clock_timestamp() - ${FAILURES_INTERVAL}`)
+  await forgetPlaces(db)
 }

@@ -97,11 +97,14 @@ function parseAllowlist(given: string[] | null, faults: Fault[]): string[] | nul
 
 function parseMetadata(metadata: Record<string, unknown>, faults: Fault[]): Record<string, unknown> {
   const report = (pointer: string, code: string, detail: string) => faults.push({ pointer, code, detail })
+  checkDescription(metadata.description, report)
   if (Object.keys(metadata).length > METADATA_MEMBERS)
     report('#/metadata', 'too_many_members', `This may have at most ${METADATA_MEMBERS} members.`)
-  if (Buffer.byteLength(JSON.stringify(metadata)) > METADATA_BYTES)
+  // Its values are looked at only when there is a bounded number of them.
+  if (Buffer.byteLength(JSON.stringify(metadata)) > METADATA_BYTES) {
     report('#/metadata', 'too_long', 'This may have at most 16 KiB as JSON.')
-  checkDescription(metadata.description, report)
+    return metadata
+  }
   const levels = checkValue(metadata, '#/metadata', report)
   if (levels > METADATA_LEVELS) report('#/metadata', 'too_deep', `This may be at most ${METADATA_LEVELS} levels deep.`)
   return metadata

@@ -30,6 +30,7 @@ import {
   NewKey,
   RevokedKey,
   Rotation,
+  showVerdict,
   UnusedPermissions,
   VERIFY_PATH,
   Verdict,
@@ -244,7 +245,7 @@ export const keyRoutes: Route[] = [
       example: { body: { key: 'skp_prod_4fQx', permissions: ['READ'], ip: '203.0.113.7' } },
     },
     async ({ verifier, body: { explain, ...question } }) => ({
-      body: await (explain ? verifier.explain(question) : verifier.verify(question)),
+      body: showVerdict(await (explain ? verifier.explain(question) : verifier.verify(question))),
     }),
   ),
   route(

@@ -220,17 +220,24 @@ export const Verdict = Type.Object(
 )
 export type Verdict = Static<typeof Verdict>
 
+/** A verdict as a node keeps it. The metadata stays JSON text: 16 KiB of `{}` would be 360 KB once parsed. */
+export type KeptVerdict = Omit<Verdict, 'metadata'> & { metadata: string | null }
+
+export function showVerdict(verdict: KeptVerdict): Verdict {
+  return { ...verdict, metadata: verdict.metadata === null ? null : JSON.parse(verdict.metadata) }
+}
+
 export const VERIFY_PATH = '/v1/keys/verify'
 
 export type Question = Omit<Verification, 'explain'>
 
 /** Verifies keys: see verify.ts. */
 export type Verifier = {
-  verify(question: Question): Promise<Verdict>
+  verify(question: Question): Promise<KeptVerdict>
   /** The same, if memory alone can answer; null, with nothing counted, when it cannot. */
-  verifyNow(question: Question): Verdict | null
+  verifyNow(question: Question): KeptVerdict | null
   /** The same, with the result of every check, and nothing spent or counted. */
-  explain(question: Question): Promise<Verdict>
+  explain(question: Question): Promise<KeptVerdict>
   /** Counts a request to this API that was made with the key itself. */
   countOwnUse(key: KeyCaller, outcome: Outcome, permissions: readonly Permission[]): void
 }

@@ -14,15 +14,15 @@ import { allowanceOf, peek, type Spent, spend } from './rate-limit.ts'
 import {
   type Introspected,
   type Introspection,
+  type KeptVerdict,
   type Outcome,
   type Question,
   VERIFIED_SETTINGS,
-  type Verdict,
   type Verifier,
 } from './schema.ts'
 import type { Usage } from './usage.ts'
 
-type Check = NonNullable<Verdict['checks']>[number]
+type Check = NonNullable<KeptVerdict['checks']>[number]
 
 export function newVerifier(
   db: Db,
@@ -39,13 +39,13 @@ export function newVerifier(
     return verdictOn(instance, key, code)
   }
 
-  function verifyNow(question: Question): Verdict | null {
+  function verifyNow(question: Question): KeptVerdict | null {
     const key = keys.find(question.key)
     if (key instanceof Promise || (key && key.rate_limit !== null)) return null
     return conclude(key, key === null ? 'NOT_FOUND' : firstRefusal(instance, key, question), question)
   }
 
-  async function verify(question: Question): Promise<Verdict> {
+  async function verify(question: Question): Promise<KeptVerdict> {
     const key = await keys.find(question.key)
     const code = key ? firstRefusal(instance, key, question) : 'NOT_FOUND'
     if (!key || code !== 'VALID' || key.rate_limit === null) return conclude(key, code, question)
@@ -54,7 +54,7 @@ export function newVerifier(
     return { ...verdict, rateLimit: allowanceOf(key, spent) }
   }
 
-  async function explain(question: Question): Promise<Verdict> {
+  async function explain(question: Question): Promise<KeptVerdict> {
     const key = await keys.find(question.key)
     if (!key) return { ...NOT_FOUND, checks: [unknownKey(instance, question.key)] }
     const spent = key.rate_limit === null ? null : await peek(db, key)
@@ -85,17 +85,19 @@ const NOT_FOUND = {
   keyId: null,
   storeId: null,
   ...Object.fromEntries(VERIFIED_SETTINGS.map((name) => [name, null])),
-} as Verdict
+} as KeptVerdict
 
-function verdictOn(instance: Instance, key: CachedKey, code: Outcome): Verdict {
+function verdictOn(instance: Instance, key: CachedKey, code: Outcome): KeptVerdict {
   if (key.verdict?.code === code) return key.verdict
-  const row = { ...key, permissions: heldBy(instance, key), metadata: JSON.parse(key.metadata) }
+  const { metadata } = key
+  const row = { ...key, permissions: heldBy(instance, key), metadata: {} }
   key.verdict = {
     valid: code === 'VALID',
     code,
     keyId: key.id,
     storeId: key.store_id,
     ...showSettings(row, VERIFIED_SETTINGS),
+    metadata,
   }
   return key.verdict
 }

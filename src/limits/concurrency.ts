@@ -1,36 +1,75 @@
 // Limits answers that take long, such as streams and exports: a number of slots for the node, and of these a number for
-// each caller.
+// each holder, such as a caller or a store.
 
 import { fail } from '../core/errors.ts'
 
+/** `full` is the message when all of the holder's own slots are in use. */
+type SlotHolder = { id: string; max: number; full: string }
+
+type Slot = {
+  /** How long the answer has waited for its reader, in all. */
+  waitedMs(): number
+  /** Called around each wait. */
+  waiting(isWaiting: boolean): void
+  /** The slot was given to another answer: this one must end. */
+  evicted: boolean
+  release(): void
+}
+
 export type ConcurrencyLimiter = {
-  /** Returns the function that releases the slot. Throws when the node's or the caller's slots are all in use. */
-  acquire(callerId: string): () => void
+  /** Throws when the node's or a holder's slots are all in use. */
+  acquire(holders: SlotHolder[]): Slot
   inUse(): number
 }
 
-/** `callerFull` is the message to a caller who uses all of their own slots. */
-export function newConcurrencyLimiter(
-  maxPerNode: number,
-  maxPerCaller: number,
-  callerFull: string,
-): ConcurrencyLimiter {
-  const ofCaller = new Map<string, number>()
-  let inUse = 0
-  function change(callerId: string, change: 1 | -1): void {
-    const own = (ofCaller.get(callerId) ?? 0) + change
-    if (own === 0) ofCaller.delete(callerId)
-    else ofCaller.set(callerId, own)
-    inUse += change
+/**
+ * When all slots are in use, a new answer takes the slot of the one that has waited longest for its reader, if that was
+ * `evictAfterMs` or more: slow readers keep nobody else from theirs.
+ */
+export function newConcurrencyLimiter(maxPerNode: number, evictAfterMs = Number.POSITIVE_INFINITY): ConcurrencyLimiter {
+  const held = new Map<string, number>()
+  const slots = new Set<Slot>()
+  const count = (holders: SlotHolder[], change: 1 | -1) => {
+    for (const { id } of holders) {
+      const own = (held.get(id) ?? 0) + change
+      if (own === 0) held.delete(id)
+      else held.set(id, own)
+    }
   }
   return {
-    acquire(callerId) {
-      if (inUse >= maxPerNode) fail('overloaded', { retryAfterSeconds: 5 })
-      if ((ofCaller.get(callerId) ?? 0) >= maxPerCaller)
-        fail('rate_limited', { retryAfterSeconds: 5, detail: callerFull })
-      change(callerId, 1)
-      return () => change(callerId, -1)
+    acquire(holders) {
+      for (const { id, max, full } of holders)
+        if ((held.get(id) ?? 0) >= max) fail('rate_limited', { retryAfterSeconds: 5, detail: full })
+      if (slots.size >= maxPerNode) evictSlowest(slots, evictAfterMs)
+      const slot = newSlot(() => {
+        if (slots.delete(slot)) count(holders, -1)
+      })
+      slots.add(slot)
+      count(holders, 1)
+      return slot
     },
-    inUse: () => inUse,
+    inUse: () => slots.size,
   }
+}
+
+function newSlot(release: () => void): Slot {
+  let waitedMs = 0
+  let since: number | null = null
+  const current = () => (since === null ? 0 : performance.now() - since)
+  return {
+    waitedMs: () => waitedMs + current(),
+    waiting(isWaiting) {
+      waitedMs += current()
+      since = isWaiting ? performance.now() : null
+    },
+    evicted: false,
+    release,
+  }
+}
+
+function evictSlowest(slots: Set<Slot>, evictAfterMs: number): void {
+  const [slowest] = [...slots].sort((one, other) => other.waitedMs() - one.waitedMs())
+  if (!slowest || slowest.waitedMs() < evictAfterMs) return fail('overloaded', { retryAfterSeconds: 5 })
+  slowest.evicted = true
+  slowest.release()
 }

@@ -2,15 +2,18 @@
 // memory, each node its own: the limit protects a node from a runaway caller, and a query for each request would be the
 // load it guards against. `rate-limiter-flexible` was tried and left: its limiters count in fixed windows.
 
+import { networkOf } from '../auth/ip.ts'
 import { now } from '../core/clock.ts'
 
 export type RateLimitState = { allowed: boolean; limit: number; remaining: number; resetSeconds: number }
 
-export type RateLimits = { callers: TokenBuckets; addresses: TokenBuckets }
+export type RateLimits = { takeForCaller(id: string): RateLimitState; takeForAddress(ip: string): RateLimitState }
 
 const WINDOW_SECONDS = 60
 /** Requests without a caller are counted by IP address: an address gets a tenth of a caller's limit. */
 const ADDRESS_DIVISOR = 10
+/** An address of IPv6 is a /64. All of a /48 together get this many times its limit. */
+const SITE_FACTOR = 10
 const MAX_BUCKETS = 100_000
 
 type Bucket = { tokens: number; at: number }
@@ -56,7 +59,19 @@ class TokenBuckets {
 export function newRateLimits(perMinute: number | null): RateLimits | null {
   if (perMinute === null) return null
   const perAddress = Math.max(1, Math.floor(perMinute / ADDRESS_DIVISOR))
-  return { callers: new TokenBuckets(perMinute), addresses: new TokenBuckets(perAddress) }
+  const callers = new TokenBuckets(perMinute)
+  const places = new TokenBuckets(perAddress)
+  const sites = new TokenBuckets(perAddress * SITE_FACTOR)
+  return {
+    takeForCaller: (id) => callers.take(id),
+    takeForAddress(ip) {
+      const { place, site } = networkOf(ip)
+      const ofPlace = places.take(place)
+      if (site === null || !ofPlace.allowed) return ofPlace
+      const ofSite = sites.take(site)
+      return ofSite.allowed ? ofPlace : ofSite
+    },
+  }
 }
 
 /** The headers of draft-ietf-httpapi-ratelimit-headers. */

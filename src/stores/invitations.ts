@@ -71,6 +71,7 @@ export async function invite(
   checkGift(caller, { member: { role: wanted.role, permissions }, before: null })
   // One open invitation for each address: the newest is the one that counts.
   await withdrawInvitationsTo(tx, caller, storeId, wanted.email)
+  await checkRoom(tx, instance, storeId)
   const token = mintToken(instance.keyPrefix, 'inv')
   const by = creatorOf(caller)
   const row: InvitationRow = {
@@ -97,6 +98,22 @@ export async function invite(
     body: { ...shown, token: token.reveal() },
     resource: { id: row.id, location: `/v1/user/store/${storeId}/invitations/${row.id}` },
   }
+}
+
+/** Under the store's lock. */
+async function checkRoom(tx: Db, { maxInvitationsPerStore: max }: Instance, storeId: string): Promise<void> {
+  const open = await tx.query(sql`
+    select id
+      from invitations
+     where store_id = ${storeId}
+       and accepted_at is null
+       and withdrawn_at is null
+       and expires_at > ${now()}
+     limit ${max}`)
+  if (open.length >= max)
+    fail('limit_exceeded', {
+      detail: `A store has at most ${max} open invitations. Withdraw those that are no longer wanted; unused ones end after 7 days.`,
+    })
 }
 
 export async function listInvitations(

@@ -63,10 +63,11 @@ export const storeRoutes: Route[] = [
       description: 'You become its owner.',
       body: NewStore,
       returns: [201, Store],
+      errors: ['limit_exceeded'],
       etag: true,
       example: { body: { name: 'Analytical Engines' } },
     },
-    ({ db, caller, body }) => createStore(db, caller, body),
+    ({ db, instance, caller, body }) => createStore(db, instance, caller, body),
   ),
   route(
     {
@@ -191,7 +192,7 @@ export const storeRoutes: Route[] = [
       body: NewInvitation,
       parse: readNewInvitation,
       returns: [201, InvitationWithToken],
-      errors: ['cannot_grant', 'secret_no_longer_available'],
+      errors: ['cannot_grant', 'limit_exceeded', 'secret_no_longer_available'],
       revealsSecret: true,
       example: { body: { email: 'charles@example.com', role: 'STAFF' } },
     },

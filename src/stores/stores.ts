@@ -18,7 +18,16 @@ type StoreView = ReturnType<typeof showStore>
 /** The contents of a deleted store are kept for this long. */
 const RETENTION_MS = 30 * DAY
 
-export async function createStore(tx: Db, caller: UserCaller, wanted: NewStore): Promise<Answer<StoreView>> {
+/** A deleted store counts for this long, so that making and deleting stores in turn has an end. */
+const DELETED_COUNTS_MS = DAY
+
+export async function createStore(
+  tx: Db,
+  instance: Instance,
+  caller: UserCaller,
+  wanted: NewStore,
+): Promise<Answer<StoreView>> {
+  await checkRoom(tx, instance, caller)
   const at = now()
   const row: StoreRow = {
     id: newId('store'),
@@ -41,6 +50,23 @@ export async function createStore(tx: Db, caller: UserCaller, wanted: NewStore):
       from store`)
   await writeEvents(tx, [newEvent(caller, row.id, 'store.created', row.id, settingsOf(row))])
   return { body: showStore(row), etag: etagOf(1), resource: { id: row.id, location: `/v1/user/store/${row.id}` } }
+}
+
+/** The lock, one for each user, keeps the count exact. */
+async function checkRoom(tx: Db, { maxStoresPerUser: max }: Instance, caller: UserCaller): Promise<void> {
+  await tx.query(sql`select pg_advisory_xact_lock(hashtextextended(${`stores of ${caller.id}`}, 0))`)
+  const owned = await tx.query(sql`
+    select store.id
+      from members member
+      join stores store on store.id = member.store_id
+     where member.user_id = ${caller.id}
+       and member.role = 'OWNER'
+       and (store.deleted_at is null or store.deleted_at > ${ago(DELETED_COUNTS_MS)})
+     limit ${max}`)
+  if (owned.length >= max)
+    fail('limit_exceeded', {
+      detail: `You own ${max} stores, which is as many as you may. Delete one that is no longer used, which counts for another day, or hand it over.`,
+    })
 }
 
 export async function listStores(

@@ -22,8 +22,6 @@ import { checkHost } from './url-guard.ts'
 
 export type WebhookRef = { storeId: string; webhookId: string }
 
-const MAX_WEBHOOKS = 20
-
 const columns = sql`
   id, store_id, url, types, description, enabled, disabled_at, disabled_reason, failing_since, previous_expires_at,
   created_by_kind, created_by_id, revision, created_at, updated_at`
@@ -44,7 +42,7 @@ export async function createWebhook(
   return db.transaction(async (tx) => {
     await idempotency?.claim(tx)
     await lockStoreAndRecheck(tx, caller, storeId)
-    await checkRoom(tx, storeId)
+    await checkRoom(tx, instance, storeId)
     const row = newRow(caller, storeId, wanted)
     const { secret, kept } = mintSigningSecret(instance.keyring, row.id)
     await tx.query(sql`
@@ -67,11 +65,11 @@ async function refusePrivateHost(instance: Instance, url: string): Promise<void>
 }
 
 /** Under the store's lock, so that two requests cannot both take the last place. */
-async function checkRoom(tx: Db, storeId: string): Promise<void> {
+async function checkRoom(tx: Db, { maxWebhooksPerStore: max }: Instance, storeId: string): Promise<void> {
   const held = await tx.query(sql`select id from webhooks where store_id = ${storeId}`)
-  if (held.length >= MAX_WEBHOOKS)
+  if (held.length >= max)
     fail('limit_exceeded', {
-      detail: `A store has at most ${MAX_WEBHOOKS} webhooks. Delete those that are no longer used.`,
+      detail: `A store has at most ${max} webhooks. Delete those that are no longer used.`,
     })
 }
 

@@ -12,10 +12,22 @@ import { errorPage, errorsPage } from './errors.ts'
 import { FRONT_PAGE } from './front.ts'
 import { liveness, readiness } from './health.ts'
 import { html, type Rendered } from './layout.ts'
+import { type MetricsAccess, metricsPage, type PageRequest } from './metrics.ts'
 
-export type HtmlPage = { path: string; render(params: Record<string, string>): Promise<Rendered> }
+export type HtmlPage = {
+  path: string
+  /** Health is asked for often, and answered always; everything else counts against its address. */
+  unlimited: boolean
+  render(params: Record<string, string>, request: PageRequest): Promise<Rendered>
+}
 
-export function buildPages(routes: Route[], db: Database, metrics: Metrics, draining: () => boolean): HtmlPage[] {
+export function buildPages(
+  routes: Route[],
+  db: Database,
+  metrics: Metrics,
+  access: MetricsAccess,
+  draining: () => boolean,
+): HtmlPage[] {
   const document = once(() => JSON.stringify(openapi(routes)))
   const docs = once(() => docsPage(routes))
   return [
@@ -30,12 +42,10 @@ export function buildPages(routes: Route[], db: Database, metrics: Metrics, drai
       headers: { 'content-type': 'application/json; charset=utf-8', 'cache-control': 'no-cache' },
       body: document(),
     })),
-    page('/livez', liveness),
-    page('/readyz', () => readiness(db, draining())),
-    page('/metrics', async () => {
-      const { type, text } = await metrics.read()
-      return { status: 200, headers: { 'content-type': type }, body: text }
-    }),
+    page('/livez', liveness, true),
+    page('/readyz', () => readiness(db, draining()), true),
+    // Without a token only clients on this machine are answered, as often as they ask.
+    page('/metrics', (_, request) => metricsPage(metrics, access, request), access.token === null),
   ]
 }
 
@@ -45,6 +55,8 @@ function once<T>(make: () => T): () => T {
   return () => (made ??= make())
 }
 
-function page(path: string, render: (params: Record<string, string>) => Rendered | Promise<Rendered>): HtmlPage {
-  return { path, render: async (params) => render(params) }
+type Render = (params: Record<string, string>, request: PageRequest) => Rendered | Promise<Rendered>
+
+function page(path: string, render: Render, unlimited = false): HtmlPage {
+  return { path, unlimited, render: async (params, request) => render(params, request) }
 }

@@ -1,0 +1,61 @@
+import { once } from 'node:events'
+import net from 'node:net'
+import { networkInterfaces } from 'node:os'
+import { expect, test } from 'vitest'
+import { shop } from '../../../tests/shop.ts'
+
+const TOKEN = 'a-token-for-the-scraper'
+
+test('metrics are for this machine, unless there is a token or a port of their own', async () => {
+  const { api, node } = await shop()
+  const statusAt = async (url: string, headers: Record<string, string> = {}) =>
+    (await fetch(`${url}/metrics`, { headers })).status
+  expect(await statusAt(api.url)).toBe(200)
+  for (const name of ['forwarded', 'via', 'x-forwarded-for', 'x-real-ip'])
+    expect(await statusAt(api.url, { [name]: '127.0.0.1' }), name).toBe(404)
+  const outside = Object.values(networkInterfaces())
+    .flat()
+    .find((found) => found?.family === 'IPv4' && !found.internal)?.address
+  if (outside) {
+    const open = new URL((await node({ HOST: '0.0.0.0' })).url)
+    expect(await statusAt(`http://${outside}:${open.port}`)).toBe(404)
+  }
+
+  const guarded = await node({ METRICS_TOKEN: TOKEN })
+  expect(await statusAt(guarded.url)).toBe(401)
+  expect(await statusAt(guarded.url, { authorization: `Bearer ${TOKEN}x` })).toBe(401)
+  expect(await statusAt(guarded.url, { authorization: `Bearer ${TOKEN}`, 'x-forwarded-for': '203.0.113.1' })).toBe(200)
+
+  const port = await freePort()
+  const apart = await node({ METRICS_PORT: String(port), METRICS_TOKEN: TOKEN })
+  const own = `http://127.0.0.1:${port}`
+  expect(await statusAt(apart.url, { authorization: `Bearer ${TOKEN}` })).toBe(404)
+  expect([await statusAt(own), await statusAt(own, { authorization: `Bearer ${TOKEN}` })]).toEqual([401, 200])
+  expect((await fetch(`${own}/docs`)).status).toBe(404)
+})
+
+test('pages count against their address, and health does not', async () => {
+  const { api } = await shop({ RATE_LIMIT: '100' })
+  const pages = ['/docs', '/openapi.json', '/errors', '/', '/errors/not_found']
+  const statuses: number[] = []
+  for (let n = 0; n < 4; n++) for (const page of pages) statuses.push((await api.get(page)).status)
+  expect(statuses.slice(0, 10)).toEqual(Array(10).fill(200))
+  expect(statuses.slice(10).filter((status) => status === 429).length).toBeGreaterThan(5)
+  const refused = await api.get('/docs')
+  expect([refused.status, refused.body.code, Number(refused.headers.get('retry-after')) > 0]).toEqual([
+    429,
+    'rate_limited',
+    true,
+  ])
+  expect(refused.headers.get('ratelimit-policy')).toBe('"default";q=10;w=60')
+  for (const page of ['/livez', '/readyz', '/metrics']) expect((await api.get(page)).status, page).toBe(200)
+})
+
+async function freePort(): Promise<number> {
+  const server = net.createServer().listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  const { port } = server.address() as net.AddressInfo
+  server.close()
+  await once(server, 'close')
+  return port
+}

@@ -1,0 +1,61 @@
+import { expect, test } from 'vitest'
+import { heapMb } from '../../tests/heap.ts'
+import { type Shop, shop } from '../../tests/shop.ts'
+import { newId } from '../core/ids.ts'
+import { ServerKeys } from '../crypto/keyring.ts'
+import { mintToken } from '../crypto/tokens.ts'
+
+/** 16 KB as JSON text, and some 360 KB as objects. */
+const WORST = { a: Array.from({ length: 5_400 }, () => ({})) }
+const KEYS = 1_000
+
+/** The key cache holds 75 MB as it counts them (auth/key-cache.ts). */
+const COUNTED_MB = (KEYS * (JSON.stringify(WORST).length + 1_500)) / 1e6
+
+test('a node keeps metadata as text: 5,000 keys with the worst of it cost less than 100 MB', async () => {
+  const world = await shop({ alone: true })
+  const ask = await newAsker(world)
+  await ask(await insertKeys(world, 300, WORST))
+  const keys = await insertKeys(world, KEYS, WORST)
+  const before = heapMb()
+  await ask(keys)
+  const kept = heapMb() - before
+  const parsed = Array.from({ length: KEYS / 10 }, () => JSON.parse(JSON.stringify(WORST)))
+  const ofParsed = (heapMb() - before - kept) * (KEYS / parsed.length)
+  expect(kept).toBeLessThan((COUNTED_MB * 100) / 75)
+  expect(kept).toBeLessThan(ofParsed / 5)
+})
+
+async function insertKeys({ sql, store, serverSecret }: Shop, count: number, metadata: object): Promise<string[]> {
+  const serverKeys = new ServerKeys(Buffer.from(serverSecret, 'base64'))
+  const tokens = Array.from({ length: count }, () => mintToken('skp', 'prod').reveal())
+  const rows = tokens.map((token) => ({ id: newId('key'), hash: serverKeys.hmac('key-hash', token).toString('hex') }))
+  await sql(
+    `insert into api_keys (id, store_id, name, type, permissions, metadata, start, hash, hash_kid, created_by_kind,
+                           created_by_id, created_at, updated_at)
+     select id, $2, 'Checkout', 'PROD', '{READ,WRITE}', $3, 'skp_prod_abcd', decode(hash, 'hex'), $4, 'user', 'user_x', now(), now()
+       from json_to_recordset($1) as made(id text, hash text)`,
+    [JSON.stringify(rows), store.id, JSON.stringify(metadata), serverKeys.kid],
+  )
+  return tokens
+}
+
+/** Verifies each key, twenty at a time. */
+async function newAsker({ api, serviceToken }: Shop): Promise<(keys: string[]) => Promise<void>> {
+  const headers = { 'content-type': 'application/json', authorization: `Bearer ${await serviceToken()}` }
+  return async (keys) => {
+    const queue = [...keys]
+    const work = async () => {
+      for (let key = queue.pop(); key; key = queue.pop()) {
+        const reply = await fetch(`${api.url}/v1/keys/verify`, {
+          method: 'POST',
+          headers,
+          body: JSON.stringify({ key }),
+        })
+        const text = await reply.text()
+        if (!text.startsWith('{"valid":true')) throw new Error(text)
+      }
+    }
+    await Promise.all(Array.from({ length: 20 }, work))
+  }
+}

@@ -1,0 +1,20 @@
+import { expect, onTestFinished, test, vi } from 'vitest'
+import { newRateLimits } from './token-bucket.ts'
+
+function allowed(ips: string[]): number {
+  const limits = newRateLimits(600)
+  return ips.filter((ip) => limits?.takeForAddress(ip).allowed).length
+}
+
+test('an address of IPv6 is its /64, a /48 has ten times as much, and an IPv4 address in IPv6 clothes is itself', () => {
+  vi.useFakeTimers({ toFake: ['Date'] })
+  onTestFinished(() => void vi.useRealTimers())
+  const many = (count: number, ip: (n: string) => string) =>
+    Array.from({ length: count }, (_, n) => ip((n + 1).toString(16)))
+  expect(allowed(many(100, (n) => `2001:db8:1:1::${n}`))).toBe(60)
+  expect(allowed(many(1_000, (n) => `2001:db8:1:${n}::1`))).toBe(600)
+  expect(allowed(many(1_000, (n) => `2001:db8:${n}::1`))).toBe(1_000)
+  expect(allowed(many(100, (n) => `203.0.113.${Number.parseInt(n, 16)}`))).toBe(100)
+  expect(allowed([...many(40, () => '203.0.113.7'), ...many(40, () => '::ffff:203.0.113.7')])).toBe(60)
+  expect(allowed(many(100, (n) => `fe80::${n}%eth0`))).toBe(60)
+})
