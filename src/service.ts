@@ -17,6 +17,7 @@ import type { Database } from './db/db.ts'
 import { listen } from './db/listen.ts'
 import { migrate } from './db/migrate.ts'
 import { connect } from './db/pool.ts'
+import { checkServerSecret } from './db/secret-check.ts'
 import { EVENTS_CHANNEL, newEventNotifier } from './events/log.ts'
 import type { FeedTimings } from './events/schema.ts'
 import { sealAfterRestore, startSealing } from './events/seal.ts'
@@ -69,7 +70,7 @@ export async function startService(
   const storage = await openStorage(config, say)
   try {
     await migrate(storage.connection, say)
-    await adoptRestoredEvents(storage, say)
+    await prepareDatabase(storage, say)
     return await serve(config, storage, log, resolve, timings)
   } catch (error) {
     await storage.close()
@@ -77,10 +78,11 @@ export async function startService(
   }
 }
 
-/** Must finish before the first write: restored events are sealed before new ones. */
-async function adoptRestoredEvents({ connection }: Storage, say: Say): Promise<void> {
+/** Must finish before the first write: the secret must be the database's, and restored events are sealed before new ones. */
+async function prepareDatabase({ connection, keyring, secretDir }: Storage, say: Say): Promise<void> {
   const db = connect(connection)
   try {
+    await checkServerSecret(db, keyring, secretDir)
     await sealAfterRestore(db, say)
   } finally {
     await db.close()
