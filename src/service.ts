@@ -58,6 +58,7 @@ export type Timings = {
   slowReaderMs: number
   feed: Partial<FeedTimings>
   dispatcher: Partial<DispatcherTimings>
+  commitBeforeFlush: boolean
 }
 
 export async function startService(
@@ -70,7 +71,7 @@ export async function startService(
   const storage = await openStorage(config, say)
   try {
     await migrate(storage.connection, say)
-    await prepareDatabase(storage, say)
+    await prepareDatabase(storage, say, timings)
     return await serve(config, storage, log, resolve, timings)
   } catch (error) {
     await storage.close()
@@ -79,8 +80,12 @@ export async function startService(
 }
 
 /** Must finish before the first write: the secret must be the database's, and restored events are sealed before new ones. */
-async function prepareDatabase({ connection, keyring, secretDir }: Storage, say: Say): Promise<void> {
-  const db = connect(connection)
+async function prepareDatabase(
+  { connection, keyring, secretDir }: Storage,
+  say: Say,
+  timings: Partial<Timings>,
+): Promise<void> {
+  const db = connect(connection, timings)
   try {
     await checkServerSecret(db, keyring, secretDir)
     await sealAfterRestore(db, say)
@@ -96,7 +101,7 @@ async function serve(
   resolve: Resolve,
   timings: Partial<Timings>,
 ): Promise<Service> {
-  const db = connect(storage.connection)
+  const db = connect(storage.connection, timings)
   const instance = newInstance(config, storage.keyring, resolve)
   let draining = false
   const { caches, eventNotifier, notifications } = newCaches(db, instance, storage)

@@ -35,7 +35,7 @@ export function addSecret(program: Command, io: Io): void {
     }),
   )
   addVerb(group, 'status', 'tell what is still under another secret than the current one', () =>
-    withCheckedSecret(io, (db, _, { keyring, secretDir }) => report(db, keyring, secretDir, io)),
+    withDatabase(io, (db, _, { keyring, secretDir }) => report(db, keyring, secretDir, io)),
   )
   addVerb(group, 'retire', 'forget the previous server secret of an embedded database', ({ force = false }) =>
     retire(force, io),

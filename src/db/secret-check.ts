@@ -70,7 +70,8 @@ async function isMovedTo(tx: Db, { kid }: ServerKeys): Promise<boolean> {
     select
       from server_secret
      where kid = ${kid}
-       and not exists (select from users where data_key_kid <> ${kid})`)
+       and not exists (select from users where data_key_kid <> ${kid})
+       and not exists (select from webhooks where secret_kid <> ${kid})`)
   return moved !== null
 }
 
