@@ -142,7 +142,7 @@ async function serve(
     const dispatched = dispatcher.close(patienceMs * 3)
     await drain(app.server, patienceMs)
     await app.close()
-    clearInterval(maintenance)
+    maintenance.stop()
     load.close()
     feed.close()
     await sealer.close()

@@ -4,6 +4,7 @@
 import { addMs, ago, MINUTE, now } from '../core/clock.ts'
 import { normalizeEmail } from '../core/email.ts'
 import { fail } from '../core/errors.ts'
+import { CHORE_BATCH, isFull, runInBatches } from '../db/chore.ts'
 import type { Db } from '../db/db.ts'
 import { sql } from '../db/sql.ts'
 import type { Instance } from '../instance.ts'
@@ -94,6 +95,24 @@ export function failAttempt(outcome: AttemptOutcome): never {
   return fail('invalid_credentials')
 }
 
-export async function purgeFailures(db: Db): Promise<void> {
-  await db.query(sql`delete from sign_in_failures where at < ${ago(FAILURES_MS)}`)
+/** Maintenance. The rows are in the order of time, so the first ones are the oldest. */
+export function purgeFailures(db: Db): Promise<void> {
+  return runInBatches(db, (tx) =>
+    isFull(
+      tx,
+      sql`
+        with oldest as (
+          select id, at
+            from sign_in_failures
+           order by id
+           limit ${CHORE_BATCH}
+        ), gone as (
+          delete from sign_in_failures
+           where id in (select id from oldest where at < ${ago(FAILURES_MS)})
+       returning 1
+        )
+        select count(*)::int as count
+          from gone`,
+    ),
+  )
 }

@@ -2,7 +2,7 @@
 
 import { recheckUser } from '../auth/recheck.ts'
 import type { Manager, UserCaller } from '../core/caller.ts'
-import { ago, DAY, now } from '../core/clock.ts'
+import { now } from '../core/clock.ts'
 import { fail } from '../core/errors.ts'
 import { checkIfMatch, etagOf } from '../core/etag.ts'
 import { newId } from '../core/ids.ts'
@@ -15,9 +15,6 @@ import type { Instance } from '../instance.ts'
 import { type NewStore, type StoreChanges, type StoreRow, showStore } from './schema.ts'
 
 type StoreView = ReturnType<typeof showStore>
-
-/** The contents of a deleted store are kept for this long. */
-const RETENTION_MS = 30 * DAY
 
 export async function createStore(tx: Db, caller: UserCaller, wanted: NewStore): Promise<Answer<StoreView>> {
   const at = now()
@@ -126,11 +123,4 @@ export async function lockStore(tx: Db, storeId: string): Promise<StoreRow> {
        and deleted_at is null
        for no key update`)
   return row ?? fail('store_not_found')
-}
-
-/** Maintenance: 30 days after its deletion a store is purged with everything in it except its events. */
-export async function purgeStores(db: Db): Promise<void> {
-  await db.query(sql`
-    delete from stores
-     where id in (select id from stores where deleted_at < ${ago(RETENTION_MS)} limit 10)`)
 }
