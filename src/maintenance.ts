@@ -8,24 +8,43 @@ import { purgeResponses } from './idempotency/idempotency.ts'
 import { purgeSessions } from './identity/sessions.ts'
 import { purgeFailures } from './identity/sign-in.ts'
 import { sendExpiryNotices } from './keys/expiry-notices.ts'
-import { rollUpUsage } from './keys/usage.ts'
-import { purgeStores } from './stores/stores.ts'
+import { rollUpUsage } from './keys/usage-retention.ts'
+import { purgeStores } from './stores/purge.ts'
 import { sweepDeliveries } from './webhooks/deliveries.ts'
 
 const MAINTENANCE_MS = MINUTE
 
-export function startMaintenance(db: Database, failed: ReportFailure): NodeJS.Timeout {
-  const tasks = [
-    purgeResponses,
-    purgeFailures,
-    purgeSessions,
-    purgeStores,
-    rollUpUsage,
-    sendExpiryNotices,
-    sweepDeliveries,
-  ]
-  return setInterval(() => {
+const TASKS = [
+  purgeResponses,
+  purgeFailures,
+  purgeSessions,
+  purgeStores,
+  rollUpUsage,
+  sendExpiryNotices,
+  sweepDeliveries,
+]
+
+/** The names of all tasks, as failures of them are counted under. */
+export const MAINTENANCE_TASKS = TASKS.map(({ name }) => name)
+
+/** One task after the other; the next run begins a minute after the last began, or when it has ended. */
+export function startMaintenance(db: Database, failed: ReportFailure): { stop(): void } {
+  let timer: NodeJS.Timeout
+  let isStopped = false
+  const run = async () => {
+    const began = performance.now()
     // What a task leaves undone, its next run does.
-    for (const task of tasks) task(db).catch((error) => failed(task.name, error))
-  }, MAINTENANCE_MS).unref()
+    for (const task of TASKS) if (!isStopped) await task(db).catch((error) => failed(task.name, error))
+    if (!isStopped) schedule(Math.max(0, MAINTENANCE_MS - (performance.now() - began)))
+  }
+  const schedule = (ms: number) => {
+    timer = setTimeout(run, ms).unref()
+  }
+  schedule(MAINTENANCE_MS)
+  return {
+    stop() {
+      isStopped = true
+      clearTimeout(timer)
+    },
+  }
 }

@@ -17,6 +17,7 @@ import type { Database } from './db/db.ts'
 import { listen } from './db/listen.ts'
 import { migrate } from './db/migrate.ts'
 import { connect } from './db/pool.ts'
+import { checkServerSecret } from './db/secret-check.ts'
 import { EVENTS_CHANNEL, newEventNotifier } from './events/log.ts'
 import type { FeedTimings } from './events/schema.ts'
 import { sealAfterRestore, startSealing } from './events/seal.ts'
@@ -58,6 +59,7 @@ export type Timings = {
   slowReaderMs: number
   feed: Partial<FeedTimings>
   dispatcher: Partial<DispatcherTimings>
+  commitBeforeFlush: boolean
 }
 
 export async function startService(
@@ -70,7 +72,7 @@ export async function startService(
   const storage = await openStorage(config, say)
   try {
     await migrate(storage.connection, say)
-    await adoptRestoredEvents(storage, say)
+    await prepareDatabase(storage, say, timings)
     return await serve(config, storage, log, resolve, timings)
   } catch (error) {
     await storage.close()
@@ -78,10 +80,15 @@ export async function startService(
   }
 }
 
-/** Must finish before the first write: restored events are sealed before new ones. */
-async function adoptRestoredEvents({ connection }: Storage, say: Say): Promise<void> {
-  const db = connect(connection)
+/** Must finish before the first write: the secret must be the database's, and restored events are sealed before new ones. */
+async function prepareDatabase(
+  { connection, keyring, secretDir }: Storage,
+  say: Say,
+  timings: Partial<Timings>,
+): Promise<void> {
+  const db = connect(connection, timings)
   try {
+    await checkServerSecret(db, keyring, secretDir)
     await sealAfterRestore(db, say)
   } finally {
     await db.close()
@@ -95,7 +102,7 @@ async function serve(
   resolve: Resolve,
   timings: Partial<Timings>,
 ): Promise<Service> {
-  const db = connect(storage.connection)
+  const db = connect(storage.connection, timings)
   const instance = newInstance(config, storage.keyring, resolve)
   let draining = false
   const { caches, eventNotifier, notifications } = newCaches(db, instance, storage)
@@ -139,7 +146,7 @@ async function serve(
     await drain(app.server, patienceMs)
     await app.close()
     await metricsServer.close()
-    clearInterval(maintenance)
+    maintenance.stop()
     load.close()
     feed.close()
     await sealer.close()

@@ -10,15 +10,21 @@ export type DbProxy = {
   mute(): void
   /** Breaks every connection. Those made afterwards work. */
   cut(): void
+  /** Breaks every connection. Those made afterwards lead to another server. */
+  moveTo(databaseUrl: string): void
+  /** The start-up messages of all connections so far, as text. */
+  startUps(): string[]
 }
 
 export async function proxyTo(databaseUrl: string): Promise<DbProxy> {
-  const there = new URL(databaseUrl)
+  let there = new URL(databaseUrl)
+  const startUps: string[] = []
   const near = new Set<net.Socket>()
   let muted = false
   const server = net.createServer((socket) => {
     near.add(socket)
     const far = net.connect(placeOf(there))
+    socket.once('data', (bytes) => startUps.push(bytes.toString('latin1')))
     socket.on('data', (bytes) => far.write(bytes))
     far.on('data', (bytes) => muted || socket.write(bytes))
     for (const [end, other] of [
@@ -40,18 +46,58 @@ export async function proxyTo(databaseUrl: string): Promise<DbProxy> {
     server.close()
   })
 
-  const { port } = server.address() as net.AddressInfo
-  const here = new URL(databaseUrl)
-  here.searchParams.delete('host')
-  here.hostname = '127.0.0.1'
-  here.port = String(port)
   return {
-    url: here.toString(),
+    url: urlAt(databaseUrl, server),
     mute: () => {
       muted = true
     },
     cut,
+    moveTo(databaseUrl) {
+      there = new URL(databaseUrl)
+      cut()
+    },
+    startUps: () => startUps,
   }
+}
+
+/** A pooler in transaction mode: all connections share one session of the server, each for as long as it is answered. */
+export async function poolerTo(databaseUrl: string): Promise<string> {
+  const far = net.connect(placeOf(new URL(databaseUrl)))
+  far.on('error', () => {})
+  let greeting: Buffer | undefined
+  let served: net.Socket | undefined
+  far.on('data', (bytes) => {
+    greeting ??= bytes
+    served?.write(bytes)
+  })
+  const server = net.createServer((socket) => {
+    socket.on('error', () => {})
+    socket.once('data', (startUp) => {
+      served = socket
+      if (greeting) socket.write(greeting)
+      else far.write(startUp)
+      socket.on('data', (bytes) => {
+        served = socket
+        const isGoodbye = bytes[0] === 'X'.charCodeAt(0)
+        if (!isGoodbye) far.write(bytes)
+      })
+    })
+  })
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+  onTestFinished(() => {
+    far.destroy()
+    server.close()
+  })
+  return urlAt(databaseUrl, server)
+}
+
+/** The database of that URL, reached through this server. */
+function urlAt(databaseUrl: string, server: net.Server): string {
+  const here = new URL(databaseUrl)
+  here.searchParams.delete('host')
+  here.hostname = '127.0.0.1'
+  here.port = String((server.address() as net.AddressInfo).port)
+  return here.toString()
 }
 
 /** A directory as `host` holds a Unix socket. */

@@ -77,6 +77,7 @@ const TIMINGS: Partial<Timings> = {
   slowReaderMs: 2_000,
   feed: { pollMs: 500, recheckMs: 250, batchMs: 25 },
   dispatcher: { idleMs: 40, maxRestMs: 40 },
+  commitBeforeFlush: true,
 }
 
 /** For tests that wait until it is written down how a key was used. */

@@ -83,6 +83,7 @@ const lookUpCallers: Batch<CallerLookup, CallerRow> = (db, rows) =>
               limit 1
            ) as member on true
       left join stores store on store.id = member.store_id and store.deleted_at is null
+     where require_primary()
      order by requested.n`)
 
 export async function authenticate(

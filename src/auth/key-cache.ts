@@ -118,6 +118,7 @@ const lookUpKeys: Batch<KeyLookup, KeyLookupRow> = (db, rows) =>
               limit 1
            ) as key on true
       left join stores store on store.id = key.store_id and store.deleted_at is null
+     where require_primary()
      order by requested.n`)
 
 /** Past the cache: as the key is in the database now. Null for a token that is no key's secret. */

@@ -8,12 +8,13 @@ import { addMs, ago, DAY, now } from '../core/clock.ts'
 import type { Keyring } from '../crypto/keyring.ts'
 import { deletePreviousSecret, rotateSecretFile } from '../crypto/secret-file.ts'
 import type { Db } from '../db/db.ts'
+import { checkServerSecret, dropOtherChecks } from '../db/secret-check.ts'
 import { type Sql, sql } from '../db/sql.ts'
 import { resealSecret } from '../webhooks/signature.ts'
 import type { InterruptFlag } from './interrupt.ts'
 import type { Io } from './io.ts'
 import { usageErrors } from './program.ts'
-import { withDatabase } from './with-database.ts'
+import { type WithDatabase, withDatabase } from './with-database.ts'
 
 const USAGE = 'Usage: secret rotate | rewrap | status | retire [--force]'
 const BATCH = 500
@@ -28,7 +29,7 @@ export function addSecret(program: Command, io: Io): void {
     .action(() => group.error(USAGE))
   addVerb(group, 'rotate', 'give an embedded database a new server secret, with the service stopped', () => rotate(io))
   addVerb(group, 'rewrap', 'move what is kept under the previous server secret to the current one', () =>
-    withDatabase(io, async (db, _, { keyring, secretDir }) => {
+    withCheckedSecret(io, async (db, _, { keyring, secretDir }) => {
       await rewrap(db, keyring, io)
       await report(db, keyring, secretDir, io)
     }),
@@ -63,7 +64,7 @@ function addVerb(
 
 /** Only while the service is stopped: a running one would go on writing under the old secret alone. */
 async function rotate(io: Io): Promise<void> {
-  await withDatabase(
+  await withCheckedSecret(
     io,
     async (db, config, { keyring, secretDir }) => {
       if (secretDir === null)
@@ -81,8 +82,11 @@ async function rotate(io: Io): Promise<void> {
   )
 }
 
+/** With `--force` also where the previous secret is lost: the current one is then the only one the database is used with. */
 async function retire(force: boolean, io: Io): Promise<void> {
-  await withDatabase(io, async (db, _, { keyring, secretDir }) => {
+  const open = force ? withDatabase : withCheckedSecret
+  await open(io, async (db, _, { keyring, secretDir }) => {
+    if (force) await dropOtherChecks(db, keyring.current)
     if (secretDir === null)
       throw new Error('The secret comes from your settings: take SERVER_SECRET_PREVIOUS out of them, and restart.')
     if (!keyring.previous) return io.say('There is no previous secret here.')
@@ -91,9 +95,22 @@ async function retire(force: boolean, io: Io): Promise<void> {
       printStatus(left, keyring, secretDir, io)
       throw new Error('The previous secret was kept. "secret retire --force" gives up what is left.')
     }
+    await dropOtherChecks(db, keyring.current)
     deletePreviousSecret(secretDir)
     io.say('The previous secret is gone. A running service knows it until it is restarted.')
   })
+}
+
+/** A command with another secret than the database's would move what it cannot open. */
+function withCheckedSecret(io: Io, work: WithDatabase, options?: { alone: boolean }): Promise<void> {
+  return withDatabase(
+    io,
+    async (db, config, storage) => {
+      await checkServerSecret(db, storage.keyring, storage.secretDir)
+      await work(db, config, storage)
+    },
+    options,
+  )
 }
 
 // ---- wrapped anew -------------------------------------------------------------------------------------------------------

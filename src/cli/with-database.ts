@@ -8,16 +8,14 @@ import { connect } from '../db/pool.ts'
 import { joinStorage, openStorage, type Storage, storageExists } from '../storage.ts'
 import type { Io } from './io.ts'
 
+export type WithDatabase = (db: Db, config: Config, storage: Storage) => Promise<void>
+
 /**
  * `alone`: an embedded database is held as the service holds it, so that no service runs at the same time. `first`: the
  * command may come before the first start of the service. For all other commands a place without a database is an error:
  * its name was mistyped.
  */
-export async function withDatabase(
-  io: Io,
-  work: (db: Db, config: Config, storage: Storage) => Promise<void>,
-  { alone = false, first = false } = {},
-): Promise<void> {
+export async function withDatabase(io: Io, work: WithDatabase, { alone = false, first = false } = {}): Promise<void> {
   const config = readConfig(io.env)
   if (!first && !(await storageExists(config))) throw notThere(`There is no database in ${resolve(config.DATA_DIR)}.`)
   const storage = await (alone ? openStorage : joinStorage)(config, io.say)

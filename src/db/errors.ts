@@ -6,16 +6,29 @@ import { Failure } from '../core/errors.ts'
 const RETRY_AFTER_SECONDS = 1
 
 /**
- * SQLSTATEs about the state of the server, not about the statement: connection trouble, shutdown, out of connections, a
- * lock or a time limit, a deadlock.
+ * SQLSTATEs about the state of the server, not about the statement: connection trouble, a lost right to connect, shutdown,
+ * out of connections, memory or disk, a lock or a time limit, a deadlock, a server that takes no writes.
  */
-const UNAVAILABLE = /^(08|53|57|40)|^(55P03|25P03)$/
-/** Of those, the ones after which the statement has certainly been rolled back. */
+const UNAVAILABLE = /^(08|28|53|57|58|40)|^(55P03|25P03|25006)$/
+/** Of those, the ones after which the statement has certainly been rolled back, and the connection is as good as before. */
 const ROLLED_BACK = /^40|^(55P03|57014)$/
+const READ_ONLY = '25006'
+const DISK_FULL = '53100'
+
+/** A connection that was opened to a server that is no primary, and is closed again. */
+export class StandbyServer extends Error {
+  constructor() {
+    super('this server is a standby')
+  }
+}
 
 /** A refusal of the statement stays as it is; every other error becomes `unavailable`, and the caller may try again. */
 export function databaseFailure(error: unknown): unknown {
-  if (isDatabaseError(error) && !UNAVAILABLE.test(error.code)) return error
+  return isDatabaseError(error) && !UNAVAILABLE.test(error.code) ? error : connectFailure(error)
+}
+
+/** No connection was to be had, whatever the server says: a wrong password, no right to connect, no such database. */
+export function connectFailure(error: unknown): Failure {
   return new Failure('unavailable', { retryAfterSeconds: RETRY_AFTER_SECONDS, cause: error })
 }
 
@@ -23,6 +36,23 @@ export function databaseFailure(error: unknown): unknown {
 export function isRolledBack(error: unknown): boolean {
   const cause = error instanceof Failure ? error.cause : error
   return isDatabaseError(cause) && (!UNAVAILABLE.test(cause.code) || ROLLED_BACK.test(cause.code))
+}
+
+/** Whether the connection it happened on is given up: the next one may lead to a server that is in order. */
+export function endsConnection(error: unknown): boolean {
+  return error instanceof Failure && error.code === 'unavailable' && error.cause !== undefined && !isRolledBack(error)
+}
+
+/** Why the database is not available, in words for whoever keeps the service running. */
+export function describeOutage(error: unknown): string {
+  const cause = error instanceof Failure ? error.cause : error
+  if (cause instanceof StandbyServer) return 'the database is a standby'
+  if (!isDatabaseError(cause)) return 'the database does not answer'
+  return cause.code === READ_ONLY ? 'the database is read-only' : `the database refuses to serve (${cause.code})`
+}
+
+export function isDiskFull(error: unknown): boolean {
+  return isDatabaseError(error) && error.code === DISK_FULL
 }
 
 /** The name of the constraint that a write has violated; null for any other error. */

@@ -24,6 +24,14 @@ const HEARTBEAT_MS = 250
 const DEAD_MS = 2_000
 const RECONNECT_MS = 250
 
+/**
+ * A heartbeat need not be flushed to disk. But where commits wait for a standby, so do heartbeats: then one proves that this
+ * server can still commit, and is not a former primary that was cut off together with this node.
+ */
+const UNFLUSHED_HEARTBEATS = `
+  select set_config('synchronous_commit', 'off', false)
+   where current_setting('synchronous_standby_names') = ''`
+
 type ListenerState = {
   heartbeatChannel: string
   closing: AbortSignal
@@ -67,8 +75,6 @@ async function keepListening(
       query_timeout: DEAD_MS,
       keepAlive: true,
       application_name: 'storekeeper listener',
-      // A heartbeat need not be flushed to disk.
-      options: '-c synchronous_commit=off',
     })
     await listenOnce(client, state, handlers, onGap).catch(() => {})
     state.caughtUpTo = Number.NEGATIVE_INFINITY
@@ -98,6 +104,7 @@ async function listenOnce(
   state.closing.addEventListener('abort', stop)
   try {
     await client.connect()
+    await client.query(UNFLUSHED_HEARTBEATS)
     let sentAt = Number.NEGATIVE_INFINITY
     client.on('notification', ({ channel, payload = '' }) => {
       // A notification can still arrive while the connection is being given up, after the cache has been told of the gap.

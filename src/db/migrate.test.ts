@@ -7,6 +7,7 @@ import { pathToFileURL } from 'node:url'
 import pg from 'pg'
 import pino from 'pino'
 import { expect, inject, onTestFinished, test } from 'vitest'
+import { poolerTo } from '../../tests/db-proxy.ts'
 import { apiAt } from '../../tests/shop.ts'
 import { readConfig } from '../config.ts'
 import { startService } from '../service.ts'
@@ -169,6 +170,14 @@ test.each(['fsync', 'full_page_writes'])(
     await service.close(0)
   },
 )
+
+test('a pooler that shares sessions between connections is refused at the start, with the reason', async () => {
+  const url = await poolerTo(await emptyDatabase())
+  const env = { DATABASE_URL: url, SERVER_SECRET: randomBytes(32).toString('base64'), PORT: '0' }
+  await expect(startService(readConfig(env), log, () => {})).rejects.toThrow(
+    'DATABASE_URL leads to a pooler that shares sessions between connections (transaction or statement mode): connect directly, or through a pooler in session mode.',
+  )
+})
 
 const NOT_TAKEN_OVER =
   'This database was made by an unreleased version of Storekeeper, whose data is not taken over: name a new DATA_DIR, or a new database in DATABASE_URL.'

@@ -27,6 +27,7 @@ export async function migrate(
   const client = await connect(connection)
   try {
     await refuseUnsafe(client)
+    if ('connectionString' in connection) await refuseSharedSessions(client, connection)
     await acquireLock(client)
     await refuseUnreleased(client)
     await applyMissing(client, say, folder)
@@ -79,20 +80,52 @@ async function acquireLock(client: pg.Client): Promise<void> {
   }
 }
 
-/** Refuses a server that is too old, or that could lose committed transactions in a crash. */
+type ServerState = { version: number; fsync: string; full_page_writes: string; is_standby: boolean; read_only: string }
+
+/** Refuses a server that is too old, that takes no writes, or that could lose committed transactions in a crash. */
 async function refuseUnsafe(client: pg.Client): Promise<void> {
-  const { rows } = await client.query<{ version: number; fsync: string; full_page_writes: string }>(
+  const { rows } = await client.query<ServerState>(
     `select current_setting('server_version_num')::int as version,
             current_setting('fsync') as fsync,
-            current_setting('full_page_writes') as full_page_writes`,
+            current_setting('full_page_writes') as full_page_writes,
+            pg_is_in_recovery() as is_standby,
+            current_setting('transaction_read_only') as read_only`,
   )
   const [server] = rows
   if (!server) throw new Error('The database did not tell its version.')
   if (server.version < 140_000)
     throw new Error(`PostgreSQL 14 or later is needed, and this one is ${Math.floor(server.version / 10_000)}.`)
+  if (server.is_standby)
+    throw new Error('The database is a standby, which cannot be written: DATABASE_URL must lead to the primary.')
+  if (server.read_only === 'on')
+    throw new Error('The database is read-only (default_transaction_read_only is on): turn that off.')
   for (const name of ['fsync', 'full_page_writes'] as const)
     if (server[name] !== 'on')
       throw new Error(`The database runs with ${name} off: a crash could lose what was confirmed. Turn ${name} on.`)
+}
+
+const POOLER_PROBES = 3
+
+/**
+ * Refuses a pooler that lends sessions of the server for a transaction at a time: settings, prepared statements,
+ * notifications and locks of the session would be lost. Two open connections must be two sessions, and stay so.
+ */
+async function refuseSharedSessions(client: pg.Client, connection: Connection): Promise<void> {
+  const other = await connect(connection)
+  try {
+    const sessionOf = async (each: pg.Client) =>
+      (await each.query<{ pid: number }>('select pg_backend_pid() as pid')).rows[0]?.pid
+    const [mine, others] = [await sessionOf(client), await sessionOf(other)]
+    let isShared = mine === others
+    for (let n = 0; n < POOLER_PROBES; n++)
+      isShared ||= (await sessionOf(client)) !== mine || (await sessionOf(other)) !== others
+    if (isShared)
+      throw new Error(
+        'DATABASE_URL leads to a pooler that shares sessions between connections (transaction or statement mode): connect directly, or through a pooler in session mode.',
+      )
+  } finally {
+    await other.end()
+  }
 }
 
 /** The first migration of the versions before the squash. Even a partially migrated database has its row. */

@@ -7,6 +7,7 @@ import { startTicking } from '../../tests/ticks.ts'
 import { Failure } from '../core/errors.ts'
 import type { Database } from './db.ts'
 import { violatedConstraint } from './errors.ts'
+import { listen } from './listen.ts'
 import { connect } from './pool.ts'
 import { sql } from './sql.ts'
 
@@ -25,6 +26,42 @@ test('every connection has its patience: for a lock, a statement, and a transact
              current_setting('statement_timeout') as statement,
              current_setting('idle_in_transaction_session_timeout') as idle`),
   ).toEqual({ lock: '2s', statement: '5s', idle: '10s' })
+})
+
+test('a commit waits for the disk whatever the server, the database or the role has set; what is stronger stays', async () => {
+  const url = await newDatabase()
+  const name = new URL(url).pathname.slice(1)
+  const look = new pg.Client({ connectionString: url })
+  await look.connect()
+  onTestFinished(() => look.end())
+  for (const [set, inForce] of [
+    ['off', 'on'],
+    ['local', 'local'],
+    ['remote_apply', 'remote_apply'],
+  ] as const) {
+    await look.query(`alter database ${name} set synchronous_commit = ${set}`)
+    const db = connect({ connectionString: url })
+    expect(await db.one(sql`select current_setting('synchronous_commit') as it`)).toEqual({ it: inForce })
+    await db.close()
+  }
+})
+
+test('a pooler in session mode takes our connections: the start-up message holds nothing that one could refuse or drop', async () => {
+  const wire = await proxyTo(await newDatabase())
+  const db = connect({ connectionString: wire.url })
+  onTestFinished(() => db.close())
+  expect(await db.one(sql`select current_setting('enable_seqscan') as it`)).toEqual({ it: 'off' })
+  const listener = listen({ connectionString: wire.url }, {}, () => {})
+  onTestFinished(() => listener.close())
+  await expect.poll(() => listener.caughtUpTo(), { timeout: 10_000 }).toBeGreaterThan(0)
+  for (const message of wire.startUps()) {
+    const names = message
+      .slice(8)
+      .split('\0')
+      .filter((_, n) => n % 2 === 0 && _ !== '')
+    expect(names.sort()).toEqual(['application_name', 'client_encoding', 'database', 'user'])
+  }
+  expect(wire.startUps()).toHaveLength(2)
 })
 
 test('times are read as they are, however the database likes to write them', async () => {

@@ -5,7 +5,7 @@ import type { Writable } from 'node:stream'
 import pg from 'pg'
 import { type Queue, queueFor } from './batch.ts'
 import type { Batch, Connection, Database, Db } from './db.ts'
-import { databaseFailure } from './errors.ts'
+import { connectFailure, databaseFailure, endsConnection, StandbyServer } from './errors.ts'
 import { type Sql, sql } from './sql.ts'
 
 const CONNECT_TIMEOUT_MS = 2_000
@@ -16,35 +16,57 @@ const MAX_CONNECTIONS = 12
  * Every statement that serves a request finds its rows by an index, but the planner takes a batch for a hundred rows and,
  * while tables are small or their statistics young, would rather read them whole. So it is told not to: the cost of a
  * request must not depend on when the tables were last analysed (tests/query-plans.test.ts checks it). Compiling plans (jit)
- * never pays for statements this short. One statement of maintenance needs another plan, and says so itself
- * (idempotency/): a second pool for it would hold connections that are idle all day.
+ * never pays for statements this short.
  */
-const SERVING_PLANS = [
-  'enable_seqscan=off',
-  'enable_bitmapscan=off',
-  'enable_material=off',
-  'enable_hashjoin=off',
-  'enable_mergejoin=off',
-  'jit=off',
-  'plan_cache_mode=force_generic_plan',
-]
+const SERVING_PLANS = {
+  enable_seqscan: 'off',
+  enable_bitmapscan: 'off',
+  enable_material: 'off',
+  enable_hashjoin: 'off',
+  enable_mergejoin: 'off',
+  jit: 'off',
+  plan_cache_mode: 'force_generic_plan',
+}
 
-export function connect(connection: Connection): Database {
+const SESSION_SETTINGS = {
+  timezone: 'UTC',
+  datestyle: 'ISO',
+  lock_timeout: '2s',
+  statement_timeout: '5s',
+  idle_in_transaction_session_timeout: '10s',
+  ...SERVING_PLANS,
+}
+
+/**
+ * Sent on each new connection. Not as start-up parameters: a pooler refuses those it does not know, or drops them without a
+ * word. A commit is answered once it is on disk, whatever the server, the database or the role has set; what it waits for
+ * beyond that (`local`, `remote_write`, `remote_apply`) is the operator's choice.
+ */
+const SET_UP = `
+  select pg_is_in_recovery() as is_standby,
+         ${Object.entries(SESSION_SETTINGS)
+           .map(([name, value]) => `set_config('${name}', '${value}', false)`)
+           .join(', ')}`
+const COMMIT_AFTER_FLUSH = `
+         set_config('synchronous_commit', coalesce(nullif(current_setting('synchronous_commit'), 'off'), 'on'), false)`
+
+/** `commitBeforeFlush` leaves `synchronous_commit` as it is: for tests, whose database need not survive a crash. */
+export type PoolOptions = { commitBeforeFlush?: boolean | undefined }
+
+export function connect(connection: Connection, { commitBeforeFlush = false }: PoolOptions = {}): Database {
+  const setUp = commitBeforeFlush ? SET_UP : `${SET_UP}, ${COMMIT_AFTER_FLUSH}`
   const servingPool = new pg.Pool({
     ...connection,
     max: MAX_CONNECTIONS,
     connectionTimeoutMillis: CONNECT_TIMEOUT_MS,
     idleTimeoutMillis: 30_000,
     keepAlive: true,
-    lock_timeout: 2_000,
-    statement_timeout: 5_000,
-    idle_in_transaction_session_timeout: 10_000,
     // The driver's own clock: a server that hangs cannot keep its timeouts.
     query_timeout: 7_000,
     application_name: 'storekeeper',
-    options: ['timezone=UTC', 'datestyle=ISO', ...SERVING_PLANS].map((setting) => `-c ${setting}`).join(' '),
     pipeline: true,
     types: { getTypeParser },
+    verify: (client, done) => void setUpSession(client, setUp).then(() => done(), done),
   })
   // Without a listener, an idle client that loses its server would end the process.
   servingPool.on('error', () => {})
@@ -52,8 +74,8 @@ export function connect(connection: Connection): Database {
 
   const queues = new Map<Batch<never, unknown>, Queue<never, unknown>>()
   const db: Database = {
-    query: (statement) => run(servingPool, statement),
-    one: async <Row>(statement: Sql) => (await run<Row>(servingPool, statement))[0] ?? null,
+    query: (statement) => runPooled(servingPool, statement),
+    one: async <Row>(statement: Sql) => (await runPooled<Row>(servingPool, statement))[0] ?? null,
     transaction: (work) => transaction(servingPool, work),
     withCommit: () => {
       throw new Error('There is no transaction whose commit this statement could be sent with')
@@ -63,6 +85,13 @@ export function connect(connection: Connection): Database {
     close: () => servingPool.end(),
   }
   return db
+}
+
+/** Nothing is read from a standby, which may be behind: a key that was revoked long ago would still work there. */
+async function setUpSession(client: pg.ClientBase, text: string): Promise<void> {
+  const statement = { text, query_timeout: CONNECT_TIMEOUT_MS }
+  const { rows } = await client.query<{ is_standby: boolean }>(statement)
+  if (rows[0]?.is_standby) throw new StandbyServer()
 }
 
 const TIMESTAMPTZ = 1184
@@ -79,7 +108,28 @@ function parseUtc(text: string): Date {
   return new Date(`${text.slice(0, 10)}T${text.slice(11, -3)}Z`)
 }
 
-async function run<Row>(client: pg.Pool | pg.ClientBase, statement: Sql): Promise<Row[]> {
+async function runPooled<Row>(pool: pg.Pool, statement: Sql): Promise<Row[]> {
+  const client = await checkOut(pool)
+  let isBroken = false
+  try {
+    return await run<Row>(client, statement)
+  } catch (error) {
+    isBroken = endsConnection(error)
+    throw error
+  } finally {
+    client.release(isBroken)
+  }
+}
+
+async function checkOut(pool: pg.Pool): Promise<pg.PoolClient> {
+  try {
+    return await pool.connect()
+  } catch (error) {
+    throw connectFailure(error)
+  }
+}
+
+async function run<Row>(client: pg.ClientBase, statement: Sql): Promise<Row[]> {
   try {
     // The shape of a row is given by the statement's columns; the caller states it beside the statement.
     return (await client.query(statement)).rows as Row[]
@@ -89,9 +139,7 @@ async function run<Row>(client: pg.Pool | pg.ClientBase, statement: Sql): Promis
 }
 
 async function transaction<T>(pool: pg.Pool, work: (tx: Db) => Promise<T>): Promise<T> {
-  const client = await pool.connect().catch((error) => {
-    throw databaseFailure(error)
-  })
+  const client = await checkOut(pool)
   const send = <Row>(statement: Sql) => {
     corkTurn(client)
     return run<Row>(client, statement)
@@ -106,18 +154,19 @@ async function transaction<T>(pool: pg.Pool, work: (tx: Db) => Promise<T>): Prom
   // Statements are sent without waiting for the ones before them, and the server takes them in order: the first is sent
   // with the begin, the last with the commit. When one is refused, so are all that follow, and the commit rolls back.
   const pending = [deferRejection(send(BEGIN))]
-  let broken: Error | undefined
+  let isBroken = false
   try {
     const result = await work(tx)
     await Promise.all([...pending, send(COMMIT)])
     return result
   } catch (error) {
-    await client.query('rollback').catch((lost) => {
-      broken = lost
+    isBroken = endsConnection(error)
+    await client.query('rollback').catch(() => {
+      isBroken = true
     })
     throw error
   } finally {
-    client.release(broken)
+    client.release(isBroken)
   }
 }
 

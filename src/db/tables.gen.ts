@@ -202,6 +202,12 @@ export type ServerSecretRow = {
   since: Date
 }
 
+export type ServerSecretChecksRow = {
+  kid: string
+  check_value: Buffer
+  since: Date
+}
+
 export type ServiceTokensRow = {
   id: string
   name: string

@@ -14,6 +14,7 @@ import type { StoredResponse, WireResponse } from '../core/route.ts'
 import { type Keyring, keysById } from '../crypto/keyring.ts'
 import { randomBytes } from '../crypto/random.ts'
 import { seal, unseal } from '../crypto/seal.ts'
+import { CHORE_BATCH, isFull, runInBatches } from '../db/chore.ts'
 import type { Db } from '../db/db.ts'
 import { sql } from '../db/sql.ts'
 import type { IdempotentResponsesRow } from '../db/tables.gen.ts'
@@ -177,19 +178,54 @@ function unsealResponse(
   }
 }
 
-/** Maintenance: after an hour the secrets in stored responses are destroyed, after a day the rows are deleted. */
+/**
+ * Maintenance: after an hour the secrets in stored responses are destroyed, after a day the rows are deleted. Rows that a
+ * request holds are left for the next batch.
+ */
 export async function purgeResponses(db: Db): Promise<void> {
-  await db.query(sql`
-    update idempotent_responses
-       set salt = null, sealed = null
-     where reveals_secret
-       and salt is not null
-       and created_at < ${ago(SECRET_REPLAY_MS)}`)
-  await db.transaction(async (tx) => {
-    // The index on created_at is a BRIN index, which only a bitmap scan can use.
-    await tx.query(sql`set local enable_bitmapscan = on`)
-    await tx.query(sql`delete from idempotent_responses where created_at < ${ago(REPLAY_MS + MINUTE)}`)
-  })
+  await runInBatches(db, (tx) =>
+    isFull(
+      tx,
+      sql`
+        with destroyed as (
+          update idempotent_responses
+             set salt = null, sealed = null
+           where ctid = any(array(
+                   select ctid
+                     from idempotent_responses
+                    where reveals_secret
+                      and salt is not null
+                      and created_at < ${ago(SECRET_REPLAY_MS)}
+                    order by created_at
+                    limit ${CHORE_BATCH}
+                      for update skip locked
+                 ))
+       returning 1
+        )
+        select count(*)::int as count
+          from destroyed`,
+    ),
+  )
+  await runInBatches(db, (tx) =>
+    isFull(
+      tx,
+      sql`
+        with gone as (
+          delete from idempotent_responses
+           where ctid = any(array(
+                   select ctid
+                     from idempotent_responses
+                    where created_at < ${ago(REPLAY_MS + MINUTE)}
+                    order by created_at
+                    limit ${CHORE_BATCH}
+                      for update skip locked
+                 ))
+       returning 1
+        )
+        select count(*)::int as count
+          from gone`,
+    ),
+  )
 }
 
 /**

@@ -9,6 +9,7 @@ import { newId } from '../core/ids.ts'
 import { listPage, type Page, type PageParams } from '../core/pagination.ts'
 import type { Secret } from '../crypto/secret.ts'
 import { mintToken, sha256 } from '../crypto/tokens.ts'
+import { CHORE_BATCH, runInBatches } from '../db/chore.ts'
 import type { Db } from '../db/db.ts'
 import { sql } from '../db/sql.ts'
 import type { SessionsRow, UsersRow } from '../db/tables.gen.ts'
@@ -115,18 +116,30 @@ export async function signOut(tx: Db, caller: UserCaller): Promise<void> {
   if (caller.sessionId) await endSessions(tx, caller, sql`id = ${caller.sessionId}`)
 }
 
-/** Maintenance: deletes expired sessions. */
-export async function purgeSessions(db: Db): Promise<void> {
-  await db.query(sql`
-    delete from sessions
-     where id in (
-             select id
-               from sessions
-              where expires_at < ${now()}
-                 or last_used_at < ${ago(SESSION_IDLE_MS)}
-              order by id
-                for update skip locked
-           )`)
+/** Maintenance: deletes expired sessions, walking through all of them in the order of their ids. */
+export function purgeSessions(db: Db): Promise<void> {
+  let after = ''
+  return runInBatches(db, async (tx) => {
+    const last = await tx.one<{ id: string }>(sql`
+      select id
+        from sessions
+       where id > ${after}
+       order by id
+      offset ${CHORE_BATCH - 1}
+       limit 1`)
+    await tx.query(sql`
+      delete from sessions
+       where id = any(array(
+               select id
+                 from sessions
+                where id > ${after}
+                  and (${last?.id ?? null}::text is null or id <= ${last?.id ?? null})
+                  and (expires_at < ${now()} or last_used_at < ${ago(SESSION_IDLE_MS)})
+                  for update skip locked
+             ))`)
+    after = last?.id ?? after
+    return last !== null
+  })
 }
 
 async function endSessions(tx: Db, caller: UserCaller, which: ReturnType<typeof sql>): Promise<{ id: string }[]> {

@@ -4,6 +4,7 @@
 import { networkOf } from '../auth/ip.ts'
 import { normalizeEmail } from '../core/email.ts'
 import { fail } from '../core/errors.ts'
+import { CHORE_BATCH, isFull, runInBatches } from '../db/chore.ts'
 import type { Db } from '../db/db.ts'
 import { sql } from '../db/sql.ts'
 import type { Instance } from '../instance.ts'
@@ -111,7 +112,25 @@ export function failAttempt(outcome: AttemptOutcome): never {
   return fail('invalid_credentials')
 }
 
+/** Maintenance. The rows are in the order of time, so the first ones are the oldest. */
 export async function purgeFailures(db: Db): Promise<void> {
-  await db.query(sql`delete from sign_in_failures where at < clock_timestamp() - ${FAILURES_INTERVAL}`)
+  await runInBatches(db, (tx) =>
+    isFull(
+      tx,
+      sql`
+        with oldest as (
+          select id, at
+            from sign_in_failures
+           order by id
+           limit ${CHORE_BATCH}
+        ), gone as (
+          delete from sign_in_failures
+           where id in (select id from oldest where at < clock_timestamp() - ${FAILURES_INTERVAL})
+       returning 1
+        )
+        select count(*)::int as count
+          from gone`,
+    ),
+  )
   await forgetPlaces(db)
 }

@@ -1,6 +1,7 @@
 // Events that tell a store ahead of time when a key expires.
 
 import { DAY, fromNow, now } from '../core/clock.ts'
+import { runInBatches } from '../db/chore.ts'
 import type { Db } from '../db/db.ts'
 import { sql } from '../db/sql.ts'
 import { newEvent, SYSTEM, writeEvents } from '../events/write.ts'
@@ -17,7 +18,7 @@ export function lastNoticeDue(expiresAt: Date | null): number | null {
 /** Maintenance: each notice of a key is one event, whichever node comes first. */
 export async function sendExpiryNotices(db: Db): Promise<void> {
   for (const days of NOTICE_DAYS)
-    await db.transaction(async (tx) => {
+    await runInBatches(db, async (tx) => {
       const keys = await tx.query<{ id: string; store_id: string; expires_at: Date }>(sql`
         update api_keys
            set expiry_notice_days = ${days}
@@ -38,5 +39,6 @@ export async function sendExpiryNotices(db: Db): Promise<void> {
         tx,
         keys.map((key) => newEvent(SYSTEM, key.store_id, 'key.expiring', key.id, { expiresAt: key.expires_at, days })),
       )
+      return keys.length === NOTICE_BATCH
     })
 }

@@ -7,7 +7,8 @@ import { Failure } from '../core/errors.ts'
 import { ServerKeys } from '../crypto/keyring.ts'
 import type { Db } from '../db/db.ts'
 import { sql } from '../db/sql.ts'
-import { newUsage, rollUpUsage } from './usage.ts'
+import { newUsage } from './usage.ts'
+import { rollUpUsage } from './usage-retention.ts'
 
 const keyring = { current: new ServerKeys(Buffer.alloc(32)), previous: null }
 

@@ -5,7 +5,7 @@
 // A key's hash can be made anew only with the key at hand: after a change of the server secret each is rehashed when the
 // key is used.
 
-import { ago, DAY, HOUR, now, nowMs, SECOND } from '../core/clock.ts'
+import { HOUR, now, nowMs, SECOND } from '../core/clock.ts'
 import { newId } from '../core/ids.ts'
 import type { Permission } from '../core/permissions.ts'
 import type { Keyring } from '../crypto/keyring.ts'
@@ -22,9 +22,6 @@ const FLUSH_MS = 5 * SECOND
 const MAX_COUNTERS = 100_000
 /** A statement may take 5 seconds: the counts of a long outage are written in parts. */
 const MAX_FLUSHED = 5_000
-/** How long counts are kept by the hour, before they are rolled up into days, and how long by the day. */
-const HOURS_KEPT_MS = 90 * DAY
-const DAYS_KEPT_MS = 400 * DAY
 
 type Use = {
   keyId: string
@@ -271,41 +268,4 @@ async function writeHashes(tx: Db, { current, previous }: Keyring, rehashes: Reh
        and key.secret_no - 1 = rehashed.secret_no
        and key.previous_hash_kid = ${previous.kid}
        and exists (select from server_secret where kid = ${current.kid})`)
-}
-
-const MAX_ROLLED_UP = 5_000
-
-/** Maintenance: old hours become days; old days, flush ids and rate windows are deleted. */
-export async function rollUpUsage(db: Db): Promise<void> {
-  await db.query(sql`
-    with old as (
-      delete from key_usage
-       where (key_id, grain, at, outcome) in (
-               select key_id, grain, at, outcome
-                 from key_usage
-                where grain = 'hour'
-                  and at < ${ago(HOURS_KEPT_MS)}
-                limit ${MAX_ROLLED_UP}
-                  for update skip locked
-             )
-   returning key_id, at, outcome, count
-    )
-    insert into key_usage (key_id, grain, at, outcome, count)
-    select key_id, 'day', date_trunc('day', at), outcome, sum(count)
-      from old
-     group by key_id, date_trunc('day', at), outcome
-        on conflict (key_id, grain, at, outcome) do update
-       set count = key_usage.count + excluded.count`)
-  await db.query(sql`
-    delete from key_usage
-     where (key_id, grain, at, outcome) in (
-             select key_id, grain, at, outcome
-               from key_usage
-              where grain = 'day'
-                and at < ${ago(DAYS_KEPT_MS)}
-              limit ${MAX_ROLLED_UP}
-           )`)
-  await db.query(sql`delete from usage_flushes where at < ${ago(DAY)}`)
-  // By the database's own clock, like the windows themselves.
-  await db.query(sql`delete from key_rate_windows where began_at < now() - interval '2 days'`)
 }

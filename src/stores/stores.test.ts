@@ -4,7 +4,7 @@ import { DAY, MINUTE, travel } from '../core/clock.ts'
 import { newId } from '../core/ids.ts'
 import { BUILT_IN_PERMISSIONS } from '../core/permissions.ts'
 import { routes } from '../routes.ts'
-import { purgeStores } from './stores.ts'
+import { purgeStores } from './purge.ts'
 
 const RFC_3339 = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/
 

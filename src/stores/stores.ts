@@ -15,9 +15,6 @@ import { type NewStore, type StoreChanges, type StoreRow, showStore } from './sc
 
 type StoreView = ReturnType<typeof showStore>
 
-/** The contents of a deleted store are kept for this long. */
-const RETENTION_MS = 30 * DAY
-
 /** A deleted store counts for this long, so that making and deleting stores in turn has an end. */
 const DELETED_COUNTS_MS = DAY
 
@@ -150,11 +147,4 @@ export async function lockStore(tx: Db, storeId: string): Promise<StoreRow> {
        and deleted_at is null
        for no key update`)
   return row ?? fail('store_not_found')
-}
-
-/** Maintenance: 30 days after its deletion a store is purged with everything in it except its events. */
-export async function purgeStores(db: Db): Promise<void> {
-  await db.query(sql`
-    delete from stores
-     where id in (select id from stores where deleted_at < ${ago(RETENTION_MS)} limit 10)`)
 }

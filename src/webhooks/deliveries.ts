@@ -5,6 +5,7 @@ import { fail } from '../core/errors.ts'
 import { newId } from '../core/ids.ts'
 import { listPage, type Page, type PageParams } from '../core/pagination.ts'
 import type { Answer } from '../core/route.ts'
+import { CHORE_BATCH, runInBatches } from '../db/chore.ts'
 import type { Db } from '../db/db.ts'
 import { sql } from '../db/sql.ts'
 import type { Instance } from '../instance.ts'
@@ -211,29 +212,29 @@ function created(ref: WebhookRef, row: DeliveryRow): Answer<Delivery> {
 // ---- retention --------------------------------------------------------------------------------------------------------
 
 const RETENTION_MS = 30 * DAY
-const SWEPT_AT_ONCE = 5_000
-const MAX_SWEEPS = 200
 
-/** Deletes deliveries that are older than 30 days or whose webhook was deleted; up to a million in one call. */
+/** Maintenance: deletes deliveries that are older than 30 days or whose webhook was deleted. */
 export async function sweepDeliveries(db: Db): Promise<void> {
   for (const sweep of [sweepPast, sweepOrphans])
-    for (let n = 0; n < MAX_SWEEPS && (await sweep(db)).length === SWEPT_AT_ONCE; n++);
+    await runInBatches(db, async (tx) => (await sweep(tx)).length === CHORE_BATCH)
 }
 
-function sweepPast(db: Db): Promise<object[]> {
-  return db.query(sql`
+function sweepPast(tx: Db): Promise<object[]> {
+  return tx.query(sql`
     delete from webhook_deliveries
      where ctid = any(array(
              select ctid
                from webhook_deliveries
               where created_at < ${ago(RETENTION_MS)}
-              limit ${SWEPT_AT_ONCE}
+              order by created_at
+              limit ${CHORE_BATCH}
+                for update skip locked
            ))
  returning 1`)
 }
 
-function sweepOrphans(db: Db): Promise<object[]> {
-  return db.query(sql`
+function sweepOrphans(tx: Db): Promise<object[]> {
+  return tx.query(sql`
     with recursive pending(webhook_id) as (
       (select webhook_id from webhook_deliveries order by webhook_id limit 1)
        union all
@@ -256,9 +257,9 @@ function sweepOrphans(db: Db): Promise<object[]> {
                         from webhook_deliveries
                        where webhook_id = pending.webhook_id
                          and not exists (select 1 from webhooks where webhooks.id = pending.webhook_id)
-                       limit ${SWEPT_AT_ONCE}
+                       limit ${CHORE_BATCH}
                     ) as delivery
-              limit ${SWEPT_AT_ONCE}
+              limit ${CHORE_BATCH}
            ))
  returning 1`)
 }

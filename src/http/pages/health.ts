@@ -1,6 +1,7 @@
 // For load balancers and the like: whether the process is alive, and whether it can serve.
 
 import type { Database } from '../../db/db.ts'
+import { describeOutage } from '../../db/errors.ts'
 import { sql } from '../../db/sql.ts'
 import type { Rendered } from './layout.ts'
 
@@ -12,7 +13,8 @@ export function liveness(): Rendered {
 
 export async function readiness(db: Database, draining: boolean): Promise<Rendered> {
   if (draining) return health(503, 'stopping')
-  return (await isAnswering(db)) ? health(200, 'ready') : health(503, 'the database does not answer')
+  const outage = await findOutage(db)
+  return outage === null ? health(200, 'ready') : health(503, outage)
 }
 
 function health(status: number, word: string): Rendered {
@@ -21,13 +23,15 @@ function health(status: number, word: string): Rendered {
   return { status, headers, body: JSON.stringify({ status: word }) }
 }
 
-async function isAnswering(db: Database): Promise<boolean> {
-  const timeout = new Promise<false>((resolve) => setTimeout(resolve, READY_TIMEOUT_MS, false).unref())
-  return Promise.race([
-    db.query(sql`select 1`).then(
-      () => true,
-      () => false,
-    ),
-    timeout,
-  ])
+/** Null for a database that can be read and written. */
+async function findOutage(db: Database): Promise<string | null> {
+  const timeout = new Promise<string>((resolve) =>
+    setTimeout(resolve, READY_TIMEOUT_MS, 'the database does not answer').unref(),
+  )
+  const answer = db
+    .one<{ read_only: boolean }>(
+      sql`select require_primary(), current_setting('transaction_read_only') = 'on' as read_only`,
+    )
+    .then((server) => (server?.read_only ? 'the database is read-only' : null), describeOutage)
+  return Promise.race([answer, timeout])
 }

@@ -1,0 +1,88 @@
+// How long usage is kept: by the hour, then by the day.
+
+import { ago, DAY } from '../core/clock.ts'
+import { CHORE_BATCH, isFull, runInBatches } from '../db/chore.ts'
+import type { Db } from '../db/db.ts'
+import { sql } from '../db/sql.ts'
+
+/** How long counts are kept by the hour, before they are rolled up into days, and how long by the day. */
+const HOURS_KEPT_MS = 90 * DAY
+const DAYS_KEPT_MS = 400 * DAY
+
+/** Maintenance: old hours become days; old days, flush ids and rate windows are deleted. */
+export async function rollUpUsage(db: Db): Promise<void> {
+  for (const statement of [rollUpHours, deleteDays, deleteFlushes, deleteRateWindows])
+    await runInBatches(db, (tx) => isFull(tx, statement()))
+}
+
+const rollUpHours = () => sql`
+  with old as (
+    delete from key_usage
+     where ctid = any(array(
+             select ctid
+               from key_usage
+              where grain = 'hour'
+                and at < ${ago(HOURS_KEPT_MS)}
+              order by at
+              limit ${CHORE_BATCH}
+                for update skip locked
+           ))
+ returning key_id, at, outcome, count
+  ), day as (
+    insert into key_usage (key_id, grain, at, outcome, count)
+    select key_id, 'day', date_trunc('day', at), outcome, sum(count)
+      from old
+     group by key_id, date_trunc('day', at), outcome
+     order by key_id, date_trunc('day', at), outcome
+        on conflict (key_id, grain, at, outcome) do update
+       set count = key_usage.count + excluded.count
+  )
+  select count(*)::int as count
+    from old`
+
+const deleteDays = () => sql`
+  with gone as (
+    delete from key_usage
+     where ctid = any(array(
+             select ctid
+               from key_usage
+              where grain = 'day'
+                and at < ${ago(DAYS_KEPT_MS)}
+              order by at
+              limit ${CHORE_BATCH}
+           ))
+ returning 1
+  )
+  select count(*)::int as count
+    from gone`
+
+/** Ids begin with their time, so the first ones are the oldest. */
+const deleteFlushes = () => sql`
+  with oldest as (
+    select id, at
+      from usage_flushes
+     order by id
+     limit ${CHORE_BATCH}
+  ), gone as (
+    delete from usage_flushes
+     where id in (select id from oldest where at < ${ago(DAY)})
+ returning 1
+  )
+  select count(*)::int as count
+    from gone`
+
+/** By the database's own clock, like the windows themselves. */
+const deleteRateWindows = () => sql`
+  with gone as (
+    delete from key_rate_windows
+     where ctid = any(array(
+             select ctid
+               from key_rate_windows
+              where began_at < now() - interval '2 days'
+              limit ${CHORE_BATCH}
+                for update skip locked
+           ))
+ returning 1
+  )
+  select count(*)::int as count
+    from gone`

@@ -1,0 +1,82 @@
+// 30 days after its deletion a store is purged with everything in it except its events: one store at a time, its keys
+// first, in batches, and its own row last. One cascading delete of a store with very many keys would never end in time.
+
+import { ago, DAY } from '../core/clock.ts'
+import { CHORE_BATCH, isFull, runInBatches } from '../db/chore.ts'
+import type { Db } from '../db/db.ts'
+import { fragment, sql } from '../db/sql.ts'
+
+/** The contents of a deleted store are kept for this long. */
+const RETENTION_MS = 30 * DAY
+/** A key may have some thousand rows of usage, which go before it. */
+const KEYS_AT_ONCE = 500
+const CONTENTS = ['addresses', 'address_versions', 'address_defaults', 'invitations', 'members', 'webhooks'] as const
+
+export function purgeStores(db: Db): Promise<void> {
+  return runInBatches(db, async (tx) => {
+    const store = await tx.one<{ id: string }>(sql`
+      select id
+        from stores
+       where deleted_at < ${ago(RETENTION_MS)}
+       order by deleted_at
+       limit 1`)
+    if (!store) return false
+    if (await purgeKeys(tx, store.id)) return true
+    for (const table of CONTENTS) if (await purgeContents(tx, table, store.id)) return true
+    await tx.query(sql`delete from stores where id = ${store.id}`)
+    return true
+  })
+}
+
+/** True until no key is left. */
+async function purgeKeys(tx: Db, storeId: string): Promise<boolean> {
+  const keys = await tx.query<{ id: string }>(sql`
+    select id
+      from api_keys
+     where store_id = ${storeId}
+     order by id
+     limit ${KEYS_AT_ONCE}
+       for update`)
+  const ids = keys.map(({ id }) => id)
+  if (ids.length === 0) return false
+  const wasFull = await isFull(
+    tx,
+    sql`
+      with gone as (
+        delete from key_usage
+         where ctid = any(array(
+                 select ctid
+                   from key_usage
+                  where key_id = any(${ids})
+                  limit ${CHORE_BATCH}
+               ))
+     returning 1
+      )
+      select count(*)::int as count
+        from gone`,
+  )
+  // What else belongs to a key, a few rows, goes with it.
+  if (!wasFull) await tx.query(sql`delete from api_keys where id = any(${ids})`)
+  return true
+}
+
+/** True when there may be more. */
+function purgeContents(tx: Db, table: (typeof CONTENTS)[number], storeId: string): Promise<boolean> {
+  const name = fragment(table)
+  return isFull(
+    tx,
+    sql`
+      with gone as (
+        delete from ${name}
+         where ctid = any(array(
+                 select ctid
+                   from ${name}
+                  where store_id = ${storeId}
+                  limit ${CHORE_BATCH}
+               ))
+     returning 1
+      )
+      select count(*)::int as count
+        from gone`,
+  )
+}
