@@ -58,23 +58,6 @@ export function readGrantable(caller: Manager): { permissions: Permission[]; typ
   return { permissions: heldPermissions(caller), types: KEY_TYPE_NAMES }
 }
 
-/** The keys that a member created in a store, and those that these keys created. */
-export async function keysCreatedBy(tx: Db, creator: { storeId: string; userId: string }): Promise<string[]> {
-  const rows = await tx.query<{ id: string }>(sql`
-    with recursive created as (
-      select id
-        from api_keys
-       where store_id = ${creator.storeId}
-         and created_by_id = ${creator.userId}
-       union
-      select key.id
-        from created
-        join api_keys key on key.created_by_id = created.id and key.store_id = ${creator.storeId}
-    )
-    select id from created`)
-  return rows.map(({ id }) => id)
-}
-
 export type KeyRef = { storeId: string; keyId: string }
 
 export type LockedKey = KeyRow & {

@@ -52,7 +52,7 @@ export async function rotateKey(
       fail('rotation_conflict')
     checkIfMatch(rotation.ifMatch, before.revision)
     const secret = mintSecret(instance, before.type)
-    const after = await writeSecret(tx, before, secret, rotation.gracePeriodSeconds)
+    const after = await writeSecret(tx, caller, before, secret, rotation.gracePeriodSeconds)
     await destroyReplayableSecrets(tx, [ref.keyId])
     await writeEvents(tx, [
       newEvent(caller, ref.storeId, 'key.rotated', ref.keyId, {
@@ -70,8 +70,17 @@ export async function rotateKey(
   })
 }
 
-/** The new secret in place of the current one, which becomes the previous one if it has a grace. */
-async function writeSecret(tx: Db, before: LockedKey, secret: KeySecret, graceSeconds: number): Promise<KeyRow> {
+/**
+ * The new secret in place of the current one, which becomes the previous one if it has a grace. Who took it is written
+ * down: the key is settled with them when they go (made.ts).
+ */
+async function writeSecret(
+  tx: Db,
+  caller: Manager,
+  before: LockedKey,
+  secret: KeySecret,
+  graceSeconds: number,
+): Promise<KeyRow> {
   const at = now()
   const graceEnd = addMs(at, graceSeconds * SECOND)
   const previousEnd = before.expires_at && before.expires_at < graceEnd ? before.expires_at : graceEnd
@@ -88,6 +97,12 @@ async function writeSecret(tx: Db, before: LockedKey, secret: KeySecret, graceSe
     updated_at: at,
   }
   await tx.query(sql`
+    with taken as (
+      insert into key_rotations
+             (key_id, secret_no, rotated_by_kind, rotated_by_id, rotated_by_secret_no, rotated_at)
+      values (${before.id}, ${before.secret_no + 1}, ${caller.kind}, ${caller.id},
+              ${caller.kind === 'key' ? caller.secretNo : null}, ${at})
+    )
     update api_keys
        set previous_hash = case when ${hasGrace} then hash end,
            previous_hash_kid = case when ${hasGrace} then hash_kid end,

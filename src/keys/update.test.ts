@@ -662,6 +662,7 @@ describe('revoke', () => {
         revocationReason: 'found in a public repository',
         updatedAt: revokedAt,
         effectiveBy: new Date(Date.parse(revokedAt) + 2000).toISOString(),
+        made: { keys: [], webhooks: [] },
       },
     ])
     expect(await back.codeOf(key)).toBe('REVOKED')
@@ -676,7 +677,7 @@ describe('revoke', () => {
     })
     expect(stale.text).toBe(revoked.text)
     expect((await eventsOf(world, before.id)).map(({ type }) => type)).toEqual(['key.created', 'key.revoked'])
-    const { effectiveBy: _, ...record } = revoked.body
+    const { effectiveBy: _, made: __, ...record } = revoked.body
     expect((await read(world, before.id)).body).toEqual(record)
     expect((await world.api.get('/v1/key', { as: key })).body.code).toBe('invalid_token')
   })
