@@ -63,7 +63,6 @@ export type KeyRef = { storeId: string; keyId: string }
 export type LockedKey = KeyRow & {
   secret_no: number
   secret_used_at: Date | null
-  rotated_at: Date | null
   /** The newest of the key's secrets that was reported as leaked. */
   leaked_secret_no: number | null
   /** Whether that report brought the key's expiry forward, and the expiry that the key had before. */
@@ -73,8 +72,7 @@ export type LockedKey = KeyRow & {
 
 export async function lockKey(tx: Db, ref: KeyRef): Promise<LockedKey> {
   const row = await tx.one<LockedKey>(sql`
-    select ${keyColumns}, secret_no, secret_used_at, rotated_at, leaked_secret_no, leak_shortened,
-           expires_before_leak
+    select ${keyColumns}, secret_no, secret_used_at, leaked_secret_no, leak_shortened, expires_before_leak
       from api_keys
      where id = ${ref.keyId}
        and store_id = ${ref.storeId}

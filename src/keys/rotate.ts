@@ -21,9 +21,14 @@ import { checkHoldsAll, isItself, refuseEnded } from './update.ts'
 
 type RotationRequest = { gracePeriodSeconds: number; cameIn: Date; ifMatch: string | null }
 
+/** A rotation of which nothing more is heard, because its node died, stands in the way of others for this long. */
+const LOST_AFTER_SECONDS = 10
+
 /**
- * Of rotations that overlap in time one wins. A request that came in before the winner was done, and finds the secret
- * changed, is refused: the winner's caller has the new secret and relies on it.
+ * Of rotations that overlap in time one wins: its caller has the new secret and relies on it. A request is refused when
+ * the secret has changed since it first looked, or when it came in before the last rotation was over. The database's clock
+ * decides, for all nodes: a rotation is marked as over after its commit and before its answer, and how long ago a request
+ * came in is counted back from the database's time.
  */
 export async function rotateKey(
   db: Db,
@@ -33,23 +38,25 @@ export async function rotateKey(
   rotation: RotationRequest,
   idempotency: Idempotency | null,
 ): Promise<Answer<Key & { key: string }>> {
-  const seen = await db.one<Pick<LockedKey, 'secret_no' | 'permissions'>>(sql`
-    select secret_no, permissions
+  // Rounded down: a request that came in right after the answer to the last rotation does not overlap with it.
+  const waitedMs = Math.max(0, now().getTime() - rotation.cameIn.getTime() - 1)
+  const seen = await db.one<Pick<LockedKey, 'secret_no' | 'permissions'> & { overlaps: boolean }>(sql`
+    select secret_no, permissions,
+           coalesce(rotation_done_at > clock_timestamp() - ${waitedMs} * interval '1 ms', false) as overlaps
       from api_keys
      where id = ${ref.keyId}
        and store_id = ${ref.storeId}`)
   if (!seen) fail('key_not_found')
   // Before an earlier answer is looked for: a retry gets the secret only while its caller might still rotate the key.
   checkHoldsAll(caller, seen.permissions)
-  return db.transaction(async (tx) => {
+  const answer = await db.transaction(async (tx) => {
     await idempotency?.claim(tx)
     await lockStoreAndRecheck(tx, caller, ref.storeId)
     const before = await lockKey(tx, ref)
     refuseEnded(before)
     checkHoldsAll(caller, before.permissions)
     checkSecretCeiling(caller, ref, before)
-    if (before.secret_no !== seen.secret_no || (before.rotated_at && before.rotated_at > rotation.cameIn))
-      fail('rotation_conflict')
+    if (before.secret_no !== seen.secret_no || seen.overlaps) fail('rotation_conflict')
     checkIfMatch(rotation.ifMatch, before.revision)
     const secret = mintSecret(instance, before.type)
     const after = await writeSecret(tx, caller, before, secret, rotation.gracePeriodSeconds)
@@ -68,6 +75,18 @@ export async function rotateKey(
     if (idempotency) await storeResponse(tx, idempotency.toStoredResponse(answer))
     return answer
   })
+  await markDone(db, ref.keyId, seen.secret_no + 1)
+  return answer
+}
+
+/** The rotation is committed: should this fail, its caller still gets the secret, and LOST_AFTER_SECONDS is waited for. */
+async function markDone(db: Db, keyId: string, secretNo: number): Promise<void> {
+  const marked = db.query(sql`
+    update api_keys
+       set rotation_done_at = clock_timestamp()
+     where id = ${keyId}
+       and secret_no = ${secretNo}`)
+  await marked.catch(() => undefined)
 }
 
 /**
@@ -116,7 +135,9 @@ async function writeSecret(
            leak_shortened = leak_shortened and not ${leakResolved},
            secret_no = secret_no + 1,
            secret_used_at = null,
+           -- Nodes of the version before decide by it.
            rotated_at = ${at},
+           rotation_done_at = clock_timestamp() + ${LOST_AFTER_SECONDS} * interval '1 second',
            revision = ${after.revision},
            updated_at = ${at}
      where id = ${before.id}`)

@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { describe, expect, test } from 'vitest'
+import pg from 'pg'
+import { describe, expect, onTestFinished, test } from 'vitest'
 import { serviceClient } from '../../tests/service-client.ts'
 import { NEW_KEY, type Reply, type Shop, shop, USAGE_AT_ONCE } from '../../tests/shop.ts'
 import { DAY, HOUR, now, SECOND, travel } from '../core/clock.ts'
@@ -631,6 +632,33 @@ describe('rotate', () => {
     }
   })
 
+  test('409: a rotation that came in before another was over, at another node, has lost, though it looks later', async () => {
+    const world = await shop({ alone: true })
+    const other = await world.node()
+    const made = await create(world)
+    const rotateAt = (at: typeof other) =>
+      at.post(`${world.keys}/${made.id}/rotate`, { gracePeriodSeconds: 60 }, { as: world.owner.token })
+    const waiting = async (table: string) =>
+      (await world.sql('select from pg_locks where relation = $1::regclass and not granted', [table])).length > 0
+    const events = await holdTable(world, 'events')
+    const winner = rotateAt(world.api)
+    // Its new secret is written, but not committed; the other comes in, and is kept from looking until it is.
+    await until(() => waiting('events'))
+    const sessions = await holdTable(world, 'sessions')
+    const loser = rotateAt(other)
+    await until(() => waiting('sessions'))
+    await events.release()
+    expect((await winner).status).toBe(200)
+    await sessions.release()
+    expect((await loser).body).toMatchObject({ status: 409, code: 'rotation_conflict' })
+    expect((await rotateAt(other)).status).toBe(200)
+    // A node that died after the commit, before it said that the rotation is over, stands in the way for 10 seconds.
+    await world.sql(`update api_keys set rotation_done_at = clock_timestamp() + interval '10 seconds'`)
+    expect((await rotateAt(world.api)).status).toBe(409)
+    await world.sql(`update api_keys set rotation_done_at = clock_timestamp()`)
+    expect((await rotateAt(world.api)).status).toBe(200)
+  })
+
   test('one after the other, as fast as they come, both are done', async () => {
     const world = await shop({ alone: true })
     const other = await world.node()
@@ -833,3 +861,13 @@ test('the trigger that notifies the nodes names every column that a change may c
      where tgname = 'api_keys_notify_changed'`)
   expect(rows.map(({ name }) => name)).toEqual(expect.arrayContaining(Object.keys(CHANGEABLE_COLUMNS)))
 })
+
+/** Nobody reads or writes the table until it is released. */
+async function holdTable({ databaseUrl }: Shop, table: string) {
+  const client = new pg.Client({ connectionString: databaseUrl })
+  client.on('error', () => {})
+  await client.connect()
+  onTestFinished(() => client.end())
+  await client.query(`begin; lock table ${table} in access exclusive mode`)
+  return { release: () => client.query('rollback') }
+}
