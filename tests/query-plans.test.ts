@@ -18,6 +18,8 @@ import { receiver } from './webhook-receiver.ts'
 
 const MANY = 3_000
 const AT_ONCE = 30
+/** Long changes under the lock of the one store: thirty at once might wait for it in vain on a busy machine. */
+const ONE_BY_ONE = ['revoke key', 'remove a member', 'leave', 'erase me']
 /** Of all tables together, for each request; reading any table whole would be a hundred of it for each. */
 const MAX_ROWS = 40
 
@@ -63,6 +65,11 @@ test('a request reads the rows it is about, among thousands of others that no st
     'list deliveries': (api, folk, n) => api.get(`${deliveries}?limit=5`, as(folk, n)),
     'who am I': (api, folk, n) => api.get('/v1/user', as(folk, n)),
     'export all about me': (api, folk, n) => api.get('/v1/user/export', as(folk, n)),
+    invite: (api, folk, n) =>
+      api.post(`/v1/user/store/${store.id}/invitations`, { email: `${n}@example.com`, role: 'STAFF' }, as(folk, n)),
+    'remove a member': (api, folk, n) =>
+      api.delete(`/v1/user/store/${store.id}/members/${folk.users[n + AT_ONCE]}?keys=revoke`, { as: owner.token }),
+    leave: (api, folk, n) => api.post(`/v1/store/${store.id}/leave?keys=revoke`, undefined, as(folk, n + 2 * AT_ONCE)),
     'erase me': (api, folk, n) => api.delete('/v1/user', as(folk, n)),
   }
   const tooMany: Record<string, number> = {}
@@ -74,7 +81,9 @@ test('a request reads the rows it is about, among thousands of others that no st
       pino({ level: 'silent' }),
       () => {},
     )
-    const answers = await Promise.all(Array.from({ length: AT_ONCE }, (_, n) => ask(apiAt(url), folk, n)))
+    const answers: Awaited<ReturnType<Ask>>[] = []
+    if (ONE_BY_ONE.includes(name)) for (let n = 0; n < AT_ONCE; n++) answers.push(await ask(apiAt(url), folk, n))
+    else answers.push(...(await Promise.all(Array.from({ length: AT_ONCE }, (_, n) => ask(apiAt(url), folk, n)))))
     await close(0)
     expect(answers.map(({ status, text }) => (status < 300 ? 'fine' : text))).toEqual(Array(AT_ONCE).fill('fine'))
     const after = await rowsRead(here)

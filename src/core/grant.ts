@@ -29,6 +29,14 @@ export function checkGrant(caller: Manager, wanted: readonly Permission[], role?
     fail('cannot_grant', { detail: 'Only an owner makes another owner.', members: { permissions: [] } })
 }
 
+export function checkHolds(caller: Manager, needed: Permission): void {
+  if (!heldPermissions(caller).includes(needed))
+    fail('insufficient_permission', {
+      required: [needed],
+      detail: `This needs the permission ${needed}, which you do not hold in this store.`,
+    })
+}
+
 /** Reports each permission that is not in the catalogue. */
 export function parsePermissions(all: readonly Permission[], given: readonly string[], faults: Fault[]): Permission[] {
   given.forEach((permission, i) => {

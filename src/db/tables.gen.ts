@@ -98,6 +98,8 @@ export type ApiKeysRow = {
   revision: number
   created_at: Date
   updated_at: Date
+  created_by_secret_no: number | null
+  rotation_done_at: Date | null
 }
 
 export type EventHeadsRow = {
@@ -133,6 +135,17 @@ export type EventsRow = {
   subject: string
   data: unknown
   tx: string
+}
+
+export type FormerMembersRow = {
+  store_id: string
+  user_id: string
+  role: 'OWNER' | 'MANAGER' | 'STAFF' | 'CUSTOMER'
+  permissions: string[] | null
+  revision: number
+  created_at: Date
+  updated_at: Date
+  ended_at: Date
 }
 
 export type IdempotentResponsesRow = {
@@ -176,6 +189,15 @@ export type KeyRateWindowsRow = {
   began_at: Date
   seconds: number
   used: number
+}
+
+export type KeyRotationsRow = {
+  key_id: string
+  secret_no: number
+  rotated_by_kind: string
+  rotated_by_id: string
+  rotated_by_secret_no: number | null
+  rotated_at: Date
 }
 
 export type KeyUsageRow = {
@@ -329,4 +351,5 @@ export type WebhooksRow = {
   revision: number
   created_at: Date
   updated_at: Date
+  created_by_secret_no: number | null
 }

@@ -2,6 +2,7 @@
 
 import { type Caller, heldPermissions } from '../core/caller.ts'
 import { type ErrorCode, type Fault, fail, failInput } from '../core/errors.ts'
+import { checkHolds } from '../core/grant.ts'
 import { type IdKind, isId } from '../core/ids.ts'
 import { BUILT_IN_PERMISSIONS, type BuiltInPermission } from '../core/permissions.ts'
 import type { Needs, Route } from '../core/route.ts'
@@ -37,12 +38,9 @@ function checkPermission(
   if (caller.kind === 'service') return fail('store_not_found')
   const inStore = caller.kind === 'key' ? caller.storeId === storeId : caller.member !== null
   if (!inStore) fail('store_not_found')
-  if (heldPermissions(caller).includes(needed)) return
-  if (caller.kind === 'key') verifier.countOwnUse(caller, 'INSUFFICIENT_PERMISSIONS', [])
-  fail('insufficient_permission', {
-    required: [needed],
-    detail: `This needs the permission ${needed}, which you do not hold in this store.`,
-  })
+  const holds = heldPermissions(caller).includes(needed)
+  if (!holds && caller.kind === 'key') verifier.countOwnUse(caller, 'INSUFFICIENT_PERMISSIONS', [])
+  checkHolds(caller, needed)
 }
 
 export function isPermission(needs: Needs): needs is BuiltInPermission {

@@ -7,6 +7,7 @@
 
 import { checkRecentSignIn } from '../auth/recent-sign-in.ts'
 import { CallerChanged } from '../auth/recheck.ts'
+import { withdrawInvitations } from '../auth/withdraw-invitations.ts'
 import type { UserCaller } from '../core/caller.ts'
 import { now } from '../core/clock.ts'
 import { fail } from '../core/errors.ts'
@@ -16,9 +17,9 @@ import { sql } from '../db/sql.ts'
 import type { MembersRow, StoresRow } from '../db/tables.gen.ts'
 import { type EventRow, newEvent, writeEvents } from '../events/write.ts'
 import type { Instance } from '../instance.ts'
-import { keysCreatedBy } from '../keys/read.ts'
-import { revokeKeys } from '../keys/revoke.ts'
-import { withdrawInvitations } from '../stores/invitations.ts'
+import { type Cascade, settle } from '../keys/revoke.ts'
+import { endMemberships } from '../stores/leaving.ts'
+import type { MadeInStores } from '../stores/schema.ts'
 import { forgetPlaces } from './places.ts'
 import { lockSessions } from './sessions.ts'
 
@@ -26,13 +27,13 @@ export async function eraseUser(
   tx: Db,
   instance: Instance,
   caller: UserCaller,
-  cascade: 'keep' | 'revoke',
-): Promise<void> {
+  cascade: Cascade,
+): Promise<MadeInStores> {
   await checkRecentSignIn(tx, caller)
   const stores = await lockAll(tx, caller)
-  if (cascade === 'revoke') await revokeTheirKeys(tx, instance, caller, stores)
+  const made = await settleAll(tx, instance, caller, stores, cascade)
   await eraseInvitations(tx, caller)
-  await tx.query(sql`delete from members where user_id = ${caller.id}`)
+  await endMemberships(tx, caller, caller.id, sql`true`)
   await tx.query(sql`delete from sessions where user_id = ${caller.id}`)
   await forgetPlaces(tx, caller.id)
   await tx.query(sql`
@@ -41,7 +42,9 @@ export async function eraseUser(
            data_key_kid = null, erased_at = ${now()}, updated_at = ${now()}
      where id = ${caller.id}`)
   const left = (store: Store): EventRow => newEvent(caller, store.id, 'member.left', caller.id, { role: store.role })
-  await writeEvents(tx, [...stores.map(left), newEvent(caller, null, 'user.erased', caller.id, { keys: cascade })])
+  const erased = (): EventRow => newEvent(caller, null, 'user.erased', caller.id, { keys: cascade.keys })
+  await writeEvents(tx, [...stores.map(left), erased()])
+  return made
 }
 
 /** The user's membership in a store that is not deleted. */
@@ -99,13 +102,26 @@ function requireOtherOwners(stores: Store[]): void {
     })
 }
 
-/** Only in stores where they hold MANAGE_KEYS: erasing oneself must not allow more than one could do before. */
-async function revokeTheirKeys(tx: Db, instance: Instance, caller: UserCaller, stores: Store[]): Promise<void> {
+/**
+ * In every store that they are a member of. No permission is needed to end what one leaves behind oneself; in a store that
+ * they have left, its managers have decided over that already.
+ */
+async function settleAll(
+  tx: Db,
+  instance: Instance,
+  caller: UserCaller,
+  stores: Store[],
+  { keys, webhooks }: Cascade,
+): Promise<MadeInStores> {
+  const made: MadeInStores = { keys: [], webhooks: [] }
   for (const { id: storeId, role, permissions } of stores) {
-    if (!permissionsOf(instance.permissions, role, permissions).includes('MANAGE_KEYS')) continue
-    const ids = await keysCreatedBy(tx, { storeId, userId: caller.id })
-    await revokeKeys(tx, caller, storeId, ids, 'its maker was erased', 'live only')
+    const showUrls = permissionsOf(instance.permissions, role, permissions).includes('MANAGE_WEBHOOKS')
+    const cascade = { keys, webhooks, reason: 'its maker was erased' }
+    const here = await settle(tx, caller, storeId, { userId: caller.id }, showUrls, cascade)
+    made.keys.push(...here.keys.map((key) => ({ storeId, ...key })))
+    made.webhooks.push(...here.webhooks.map((webhook) => ({ storeId, ...webhook })))
   }
+  return made
 }
 
 /** Open invitations to the user are withdrawn, and the e-mail is deleted from all of them. */

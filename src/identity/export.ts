@@ -22,6 +22,7 @@ import type {
   AddressesRow,
   AddressVersionsRow,
   EventsRow,
+  FormerMembersRow,
   InvitationsRow,
   MembersRow,
   SessionsRow,
@@ -40,6 +41,7 @@ export async function exportUser(db: Db, instance: Instance, caller: UserCaller)
       user,
       sessions: sessionsOf(db, caller),
       memberships: membershipsOf(db, instance, caller),
+      formerMemberships: formerMembershipsOf(db, instance, caller),
       invitations: invitationsOf(db, instance, caller),
       addresses: addressesOf(db, instance, caller),
       addressVersions: versionsOf(db, instance, caller),
@@ -86,6 +88,7 @@ function sessionsOf(db: Db, caller: UserCaller) {
 
 type MembershipRow = Pick<StoresRow, 'id' | 'name'> &
   Pick<MembersRow, 'role' | 'permissions' | 'created_at' | 'updated_at'>
+type FormerMembershipRow = MembershipRow & Pick<FormerMembersRow, 'ended_at'>
 
 /** In stores that were deleted too, for as long as these are kept. */
 function membershipsOf(db: Db, instance: Instance, caller: UserCaller) {
@@ -98,13 +101,34 @@ function membershipsOf(db: Db, instance: Instance, caller: UserCaller) {
          and member.store_id < ${below}
        order by member.store_id desc
        limit ${PAGE}`)
-  return pagesOf(db, caller, read, idOf, (row) => ({
+  return pagesOf(db, caller, read, idOf, (row) => showMembership(instance, row))
+}
+
+function showMembership(instance: Instance, row: MembershipRow) {
+  return {
     storeId: row.id,
     storeName: row.name,
     role: row.role,
     permissions: permissionsOf(instance.permissions, row.role, row.permissions) as string[],
     createdAt: row.created_at.toISOString(),
     updatedAt: row.updated_at.toISOString(),
+  }
+}
+
+/** The last one in each store that the user left or was removed from, also when they came back since. */
+function formerMembershipsOf(db: Db, instance: Instance, caller: UserCaller) {
+  const read = (below: string) =>
+    db.query<FormerMembershipRow>(sql`
+      select store.id, store.name, former.role, former.permissions, former.created_at, former.updated_at, former.ended_at
+        from former_members former
+        join stores store on store.id = former.store_id
+       where former.user_id = ${caller.id}
+         and former.store_id < ${below}
+       order by former.store_id desc
+       limit ${PAGE}`)
+  return pagesOf(db, caller, read, idOf, (row) => ({
+    ...showMembership(instance, row),
+    endedAt: row.ended_at.toISOString(),
   }))
 }
 

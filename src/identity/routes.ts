@@ -7,8 +7,8 @@ import { parseEmail } from '../core/email.ts'
 import type { Fault } from '../core/errors.ts'
 import { PageQuery } from '../core/pagination.ts'
 import { type Answer, type Route, route } from '../core/route.ts'
-import { OneOf } from '../schema/fields.ts'
 import { Type } from '../schema/type.ts'
+import { CascadeQuery, MadeInStores } from '../stores/schema.ts'
 import { changePassword, readMe, signUp } from './accounts.ts'
 import { eraseUser } from './erase.ts'
 import { exportUser } from './export.ts'
@@ -87,23 +87,16 @@ export const identityRoutes: Route[] = [
       needs: 'user',
       summary: 'Erase me',
       description:
-        'Cannot be undone. E-mail, name, password, sessions and memberships go, invitations to you are withdrawn, and the key that your addresses are sealed under is destroyed: of an address that an invoice points at, country, state and postal code are left. Needs a session opened in the last 10 minutes. The last owner of a store hands it over or deletes it first; `stores` names them. Keys you made go on working; with `keys=revoke` they are revoked wherever you hold `MANAGE_KEYS`. Webhooks you made go on in any case.',
-      query: Type.Object(
-        {
-          keys: Type.Optional(
-            OneOf(['keep', 'revoke'], { default: 'keep', description: 'What becomes of the keys you made.' }),
-          ),
-        },
-        { additionalProperties: false },
-      ),
-      returns: [204, null],
+        'Cannot be undone. E-mail, name, password, sessions and memberships go, invitations to you are withdrawn, and the key that your addresses are sealed under is destroyed: of an address that an invoice points at, country, state and postal code are left. Needs a session opened in the last 10 minutes. The last owner of a store hands it over or deletes it first; `stores` names them. Keys and webhooks you made or took go on in the stores that you are a member of, unless you say otherwise; the answer lists them.',
+      query: CascadeQuery,
+      returns: [200, MadeInStores],
       recheck: 'own',
       errors: ['recent_sign_in_required', 'last_owner'],
     },
-    async ({ db, instance, caller, query }) => {
-      await eraseUser(db, instance, caller, query.keys ?? 'keep')
-      return { body: null, headers: { 'set-cookie': sessionCookie('', 0) } }
-    },
+    async ({ db, instance, caller, query: { keys = 'keep', webhooks = 'keep' } }) => ({
+      body: await eraseUser(db, instance, caller, { keys, webhooks }),
+      headers: { 'set-cookie': sessionCookie('', 0) },
+    }),
   ),
   route(
     {

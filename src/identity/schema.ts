@@ -98,6 +98,15 @@ const closed = { additionalProperties: false }
 const { userId: _userId, ...address } = Address.properties
 const { isDefault: _isDefault, updatedAt: _updatedAt, ...version } = address
 
+const membership = {
+  storeId: Type.String(),
+  storeName: Type.String(),
+  role: OneOf(ROLES),
+  permissions: Type.Array(Type.String()),
+  createdAt: DateTime(),
+  updatedAt: DateTime(),
+}
+
 const event = {
   id: Type.String(),
   storeId: Nullable(Type.String()),
@@ -119,19 +128,10 @@ export const Export = Type.Object(
       closed,
     ),
     sessions: Type.Array(Type.Pick(Session, ['id', 'userAgent', 'ip', 'createdAt', 'lastUsedAt', 'expiresAt'], closed)),
-    memberships: Type.Array(
-      Type.Object(
-        {
-          storeId: Type.String(),
-          storeName: Type.String(),
-          role: OneOf(ROLES),
-          permissions: Type.Array(Type.String()),
-          createdAt: DateTime(),
-          updatedAt: DateTime(),
-        },
-        closed,
-      ),
-    ),
+    memberships: Type.Array(Type.Object(membership, closed)),
+    formerMemberships: Type.Array(Type.Object({ ...membership, endedAt: DateTime() }, closed), {
+      description: 'The last one in each store that you left or were removed from.',
+    }),
     invitations: Type.Array(
       Type.Object(
         {

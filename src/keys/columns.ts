@@ -5,7 +5,7 @@ import { type ColumnType, columnList } from '../db/recordset.ts'
 import type { ApiKeysRow } from '../db/tables.gen.ts'
 import type { Key, KeyStatus } from './schema.ts'
 
-/** Columns that only the statements about secrets, leaks and expiry notices name. */
+/** Columns that only the statements about secrets, their holders, leaks and expiry notices name. */
 type InternalColumn =
   | 'expiry_notice_days'
   | 'hash'
@@ -13,12 +13,14 @@ type InternalColumn =
   | 'secret_no'
   | 'secret_used_at'
   | 'rotated_at'
+  | 'rotation_done_at'
   | 'previous_hash'
   | 'previous_hash_kid'
   | 'leaked_at'
   | 'leaked_secret_no'
   | 'leak_shortened'
   | 'expires_before_leak'
+  | 'created_by_secret_no'
 
 export type KeyRow = Omit<ApiKeysRow, InternalColumn | 'metadata' | 'created_by_kind'> & {
   metadata: Record<string, unknown>

@@ -120,6 +120,7 @@ const INSERTED_COLUMNS = {
   expiry_notice_days: 'int',
   created_by_kind: 'text',
   created_by_id: 'text',
+  created_by_secret_no: 'int',
   created_at: 'timestamptz',
   updated_at: 'timestamptz',
 } as const
@@ -150,7 +151,7 @@ const requested = recordset('requested', REQUEST_COLUMNS)
 /** The columns of the row that newKeyRow makes, of those that are inserted. */
 const rowNames = insertedNames.filter(
   (name): name is Extract<keyof KeyRow, keyof typeof INSERTED_COLUMNS> =>
-    !['hash', 'hash_kid', 'expiry_notice_days'].includes(name),
+    !['hash', 'hash_kid', 'expiry_notice_days', 'created_by_secret_no'].includes(name),
 )
 
 /** Built member by member, and null is left out: spreading the row took a fifth of the time of creating a key. */
@@ -172,6 +173,7 @@ function toInsertRow(
     event_actor: event.actor,
     event_data: event.data,
   }
+  if (caller.kind === 'key') row.created_by_secret_no = caller.secretNo
   for (const name of rowNames) if (key[name] !== null) row[name] = key[name]
   if (key.expires_at !== null) row.expiry_notice_days = lastNoticeDue(key.expires_at)
   if (response) {

@@ -58,29 +58,11 @@ export function readGrantable(caller: Manager): { permissions: Permission[]; typ
   return { permissions: heldPermissions(caller), types: KEY_TYPE_NAMES }
 }
 
-/** The keys that a member created in a store, and those that these keys created. */
-export async function keysCreatedBy(tx: Db, creator: { storeId: string; userId: string }): Promise<string[]> {
-  const rows = await tx.query<{ id: string }>(sql`
-    with recursive created as (
-      select id
-        from api_keys
-       where store_id = ${creator.storeId}
-         and created_by_id = ${creator.userId}
-       union
-      select key.id
-        from created
-        join api_keys key on key.created_by_id = created.id and key.store_id = ${creator.storeId}
-    )
-    select id from created`)
-  return rows.map(({ id }) => id)
-}
-
 export type KeyRef = { storeId: string; keyId: string }
 
 export type LockedKey = KeyRow & {
   secret_no: number
   secret_used_at: Date | null
-  rotated_at: Date | null
   /** The newest of the key's secrets that was reported as leaked. */
   leaked_secret_no: number | null
   /** Whether that report brought the key's expiry forward, and the expiry that the key had before. */
@@ -90,8 +72,7 @@ export type LockedKey = KeyRow & {
 
 export async function lockKey(tx: Db, ref: KeyRef): Promise<LockedKey> {
   const row = await tx.one<LockedKey>(sql`
-    select ${keyColumns}, secret_no, secret_used_at, rotated_at, leaked_secret_no, leak_shortened,
-           expires_before_leak
+    select ${keyColumns}, secret_no, secret_used_at, leaked_secret_no, leak_shortened, expires_before_leak
       from api_keys
      where id = ${ref.keyId}
        and store_id = ${ref.storeId}

@@ -1,15 +1,20 @@
-// Revoking: one key by its manager, a leaked one by the service, or all that somebody created, when they leave. Every node
-// hears of it by a trigger in the database.
+// Revoking: one key by its manager, a leaked one by the service, or all that somebody made or took, when they go or when
+// the key that they used is revoked. Every node hears of it by a trigger in the database.
 
-import type { Manager } from '../core/caller.ts'
+import { withdrawInvitations } from '../auth/withdraw-invitations.ts'
+import { heldPermissions, type Manager } from '../core/caller.ts'
 import { addMs, now, SECOND } from '../core/clock.ts'
 import { checkIfMatch, etagOf } from '../core/etag.ts'
+import { checkHolds } from '../core/grant.ts'
 import type { Answer } from '../core/route.ts'
 import type { Db } from '../db/db.ts'
 import { sql } from '../db/sql.ts'
 import { type Actor, newEvent, writeEvents } from '../events/write.ts'
 import { destroyReplayableSecrets } from '../idempotency/idempotency.ts'
-import { type KeyRow, showKey } from './columns.ts'
+import type { Made } from '../stores/schema.ts'
+import { settleWebhooks } from '../webhooks/webhooks.ts'
+import { type KeyRow, showKey, statusOf } from './columns.ts'
+import { findMade, type Maker } from './made.ts'
 import { type KeyRef, lockKey } from './read.ts'
 import type { Key } from './schema.ts'
 
@@ -23,14 +28,26 @@ export async function revokeKey(
   tx: Db,
   caller: Manager,
   ref: KeyRef,
-  reason: string | null,
-  ifMatch: string | null,
-): Promise<Answer<Key & { effectiveBy: string }>> {
+  options: { reason: string | null; made: 'keep' | 'revoke'; ifMatch: string | null },
+): Promise<Answer<Key & { effectiveBy: string; made: Made }>> {
   const before = await lockKey(tx, ref)
-  const row = before.revoked_at ? before : await revokeLocked(tx, caller, before, reason, ifMatch)
+  const row = before.revoked_at ? before : await revokeLocked(tx, caller, before, options.reason, options.ifMatch)
+  const managesWebhooks = heldPermissions(caller).includes('MANAGE_WEBHOOKS')
+  const made = await settle(tx, caller, ref.storeId, { keyId: ref.keyId }, managesWebhooks, {
+    keys: options.made,
+    webhooks: options.made === 'revoke' && managesWebhooks ? 'disable' : 'keep',
+    reason: 'the key it was made with was revoked',
+  })
+  // Whoever may not switch webhooks off is told so, if there is one to be switched off, and nothing has happened.
+  if (options.made === 'revoke' && made.webhooks.some(({ enabled }) => enabled)) checkHolds(caller, 'MANAGE_WEBHOOKS')
   return {
-    body: { ...showKey(row, now()), effectiveBy: addMs(row.revoked_at as Date, REVOCATION_BOUND_MS).toISOString() },
+    body: {
+      ...showKey(row, now()),
+      effectiveBy: addMs(row.revoked_at as Date, REVOCATION_BOUND_MS).toISOString(),
+      made,
+    },
     etag: etagOf(row.revision),
+    ...(options.made === 'revoke' ? { changedKeys: [ref.storeId] } : {}),
   }
 }
 
@@ -46,9 +63,54 @@ async function revokeLocked(
   return { ...before, ...revocation }
 }
 
+// ---- what somebody made or took -------------------------------------------------------------------------------------
+
+export type Cascade = { keys: 'keep' | 'revoke'; webhooks: 'keep' | 'disable' }
+
+/** The answer lists no more keys than this, the newest first. All of them are revoked. */
+const MAX_LISTED_KEYS = 1_000
+
 /**
- * Revokes those of the store's keys that are not revoked yet, under the store's lock. When a member leaves, the keys they
- * created are revoked with `live only`: there may be any number of expired keys, and revoking them would change nothing.
+ * Keeps or ends the keys and webhooks that the maker made, and the keys whose secret they took (made.ts), and tells which
+ * they are. Under the store's lock. The URL of a webhook is shown only to callers with MANAGE_WEBHOOKS: people put secrets
+ * into paths and queries.
+ */
+export async function settle(
+  tx: Db,
+  by: Actor,
+  storeId: string,
+  maker: Maker,
+  showUrls: boolean,
+  cascade: Cascade & { reason: string },
+): Promise<Made> {
+  const { keyIds, webhookIds } = await findMade(tx, storeId, maker)
+  // Webhooks first: one that is switched off gets no events about the keys.
+  const webhooks = await settleWebhooks(tx, by, webhookIds, cascade.webhooks)
+  if (cascade.keys === 'revoke') await revokeKeys(tx, by, storeId, keyIds, cascade.reason, 'live only')
+  return {
+    keys: await readStates(tx, keyIds),
+    webhooks: webhooks.map(({ id, url, enabled }) => ({ id, url: showUrls ? url : null, enabled })),
+  }
+}
+
+async function readStates(tx: Db, ids: string[]): Promise<Made['keys']> {
+  if (ids.length === 0) return []
+  const at = now()
+  const rows = await tx.query<Pick<KeyRow, 'id' | 'name' | 'revoked_at' | 'expires_at' | 'enabled'>>(sql`
+    select id, name, revoked_at, expires_at, enabled
+      from api_keys
+     where id = any(${ids})
+     order by id desc
+     limit ${MAX_LISTED_KEYS}`)
+  return rows.map((row) => ({ id: row.id, name: row.name, status: statusOf(row, at) }))
+}
+
+// ---- the one way in which keys are revoked --------------------------------------------------------------------------
+
+/**
+ * Revokes those of the store's keys that are not revoked yet, under the store's lock, and withdraws the invitations that
+ * were made with them. When a member leaves, the keys they made are revoked with `live only`: there may be any number of
+ * expired keys, and revoking them would change nothing.
  */
 export async function revokeKeys(
   tx: Db,
@@ -84,5 +146,6 @@ export async function revokeKeys(
     tx,
     revokedIds.map((id) => newEvent(by, storeId, 'key.revoked', id, { reason })),
   )
+  if (revokedIds.length > 0) await withdrawInvitations(tx, by, sql`created_by_id = any(${revokedIds})`)
   return revoked
 }

@@ -21,9 +21,14 @@ import { checkHoldsAll, isItself, lastingBounds, refuseEnded } from './update.ts
 
 type RotationRequest = { gracePeriodSeconds: number; cameIn: Date; ifMatch: string | null }
 
+/** A rotation of which nothing more is heard, because its node died, stands in the way of others for this long. */
+const LOST_AFTER_SECONDS = 10
+
 /**
- * Of rotations that overlap in time one wins. A request that came in before the winner was done, and finds the secret
- * changed, is refused: the winner's caller has the new secret and relies on it.
+ * Of rotations that overlap in time one wins: its caller has the new secret and relies on it. A request is refused when
+ * the secret has changed since it first looked, or when it came in before the last rotation was over. The database's clock
+ * decides, for all nodes: a rotation is marked as over after its commit and before its answer, and how long ago a request
+ * came in is counted back from the database's time.
  */
 export async function rotateKey(
   db: Db,
@@ -33,15 +38,18 @@ export async function rotateKey(
   rotation: RotationRequest,
   idempotency: Idempotency | null,
 ): Promise<Answer<Key & { key: string }>> {
-  const seen = await db.one<Pick<LockedKey, 'secret_no' | 'permissions'>>(sql`
-    select secret_no, permissions
+  // Rounded down: a request that came in right after the answer to the last rotation does not overlap with it.
+  const waitedMs = Math.max(0, now().getTime() - rotation.cameIn.getTime() - 1)
+  const seen = await db.one<Pick<LockedKey, 'secret_no' | 'permissions'> & { overlaps: boolean }>(sql`
+    select secret_no, permissions,
+           coalesce(rotation_done_at > clock_timestamp() - ${waitedMs} * interval '1 ms', false) as overlaps
       from api_keys
      where id = ${ref.keyId}
        and store_id = ${ref.storeId}`)
   if (!seen) fail('key_not_found')
   // Before an earlier answer is looked for: a retry gets the secret only while its caller might still rotate the key.
   checkHoldsAll(caller, seen.permissions)
-  return db.transaction(async (tx) => {
+  const answer = await db.transaction(async (tx) => {
     await idempotency?.claim(tx)
     await lockStoreAndRecheck(tx, caller, ref.storeId)
     const before = await lockKey(tx, ref)
@@ -49,11 +57,10 @@ export async function rotateKey(
     checkHoldsAll(caller, before.permissions)
     // The new secret has all that the key has. A key may take its own.
     if (!isItself(caller, ref)) checkGift(caller, { key: lastingBounds(before) })
-    if (before.secret_no !== seen.secret_no || (before.rotated_at && before.rotated_at > rotation.cameIn))
-      fail('rotation_conflict')
+    if (before.secret_no !== seen.secret_no || seen.overlaps) fail('rotation_conflict')
     checkIfMatch(rotation.ifMatch, before.revision)
     const secret = mintSecret(instance, before.type)
-    const after = await writeSecret(tx, before, secret, rotation.gracePeriodSeconds)
+    const after = await writeSecret(tx, caller, before, secret, rotation.gracePeriodSeconds)
     await destroyReplayableSecrets(tx, [ref.keyId])
     await writeEvents(tx, [
       newEvent(caller, ref.storeId, 'key.rotated', ref.keyId, {
@@ -69,10 +76,31 @@ export async function rotateKey(
     if (idempotency) await storeResponse(tx, idempotency.toStoredResponse(answer))
     return answer
   })
+  await markDone(db, ref.keyId, seen.secret_no + 1)
+  return answer
 }
 
-/** The new secret in place of the current one, which becomes the previous one if it has a grace. */
-async function writeSecret(tx: Db, before: LockedKey, secret: KeySecret, graceSeconds: number): Promise<KeyRow> {
+/** The rotation is committed: should this fail, its caller still gets the secret, and LOST_AFTER_SECONDS is waited for. */
+async function markDone(db: Db, keyId: string, secretNo: number): Promise<void> {
+  const marked = db.query(sql`
+    update api_keys
+       set rotation_done_at = clock_timestamp()
+     where id = ${keyId}
+       and secret_no = ${secretNo}`)
+  await marked.catch(() => undefined)
+}
+
+/**
+ * The new secret in place of the current one, which becomes the previous one if it has a grace. Who took it is written
+ * down: the key is settled with them when they go (made.ts).
+ */
+async function writeSecret(
+  tx: Db,
+  caller: Manager,
+  before: LockedKey,
+  secret: KeySecret,
+  graceSeconds: number,
+): Promise<KeyRow> {
   const at = now()
   const graceEnd = addMs(at, graceSeconds * SECOND)
   const previousEnd = before.expires_at && before.expires_at < graceEnd ? before.expires_at : graceEnd
@@ -89,6 +117,12 @@ async function writeSecret(tx: Db, before: LockedKey, secret: KeySecret, graceSe
     updated_at: at,
   }
   await tx.query(sql`
+    with taken as (
+      insert into key_rotations
+             (key_id, secret_no, rotated_by_kind, rotated_by_id, rotated_by_secret_no, rotated_at)
+      values (${before.id}, ${before.secret_no + 1}, ${caller.kind}, ${caller.id},
+              ${caller.kind === 'key' ? caller.secretNo : null}, ${at})
+    )
     update api_keys
        set previous_hash = case when ${hasGrace} then hash end,
            previous_hash_kid = case when ${hasGrace} then hash_kid end,
@@ -102,7 +136,9 @@ async function writeSecret(tx: Db, before: LockedKey, secret: KeySecret, graceSe
            leak_shortened = leak_shortened and not ${leakResolved},
            secret_no = secret_no + 1,
            secret_used_at = null,
+           -- Nodes of the version before decide by it.
            rotated_at = ${at},
+           rotation_done_at = clock_timestamp() + ${LOST_AFTER_SECONDS} * interval '1 second',
            revision = ${after.revision},
            updated_at = ${at}
      where id = ${before.id}`)

@@ -168,9 +168,17 @@ export const keyRoutes: Route[] = [
       needs: 'MANAGE_KEYS',
       summary: 'Revoke a key',
       description:
-        'It stops working for ever: at once on the node that answers, within 250 ms on the others, and by `effectiveBy` even on one that is cut off. The record stays. Revoking it again is answered the same.',
+        'It stops working for ever: at once on the node that answers, within 250 ms on the others, and by `effectiveBy` even on one that is cut off. The record stays, and open invitations that were made with it are withdrawn. `made` lists what was made with it, or with keys made with it; all of that goes on, unless `made=revoke` ends it too: the webhooks among it need `MANAGE_WEBHOOKS`. Revoking it again is answered the same.',
       query: Type.Object(
-        { reason: Type.Optional(Line(1, 200, { description: 'Kept with the key, for whoever wonders later.' })) },
+        {
+          reason: Type.Optional(Line(1, 200, { description: 'Kept with the key, for whoever wonders later.' })),
+          made: Type.Optional(
+            OneOf(['keep', 'revoke'], {
+              default: 'keep',
+              description: 'What becomes of the keys and webhooks that were made with it, and of keys it rotated.',
+            }),
+          ),
+        },
         { additionalProperties: false },
       ),
       returns: [200, RevokedKey],
@@ -178,7 +186,8 @@ export const keyRoutes: Route[] = [
       errors: ['key_not_found', 'precondition_failed'],
       example: { query: 'reason=leaked' },
     },
-    ({ db, caller, params, query, ifMatch }) => revokeKey(db, caller, params, query.reason ?? null, ifMatch),
+    ({ db, caller, params, query: { reason = null, made = 'keep' }, ifMatch }) =>
+      revokeKey(db, caller, params, { reason, made, ifMatch }),
   ),
   ...([true, false] as const).map((frozen) =>
     route(

@@ -7,6 +7,7 @@ import { pageOf } from '../core/pagination.ts'
 import type { Permission } from '../core/permissions.ts'
 import { DateTime, Line, Nullable, OneOf } from '../schema/fields.ts'
 import { Type } from '../schema/type.ts'
+import { Made } from '../stores/schema.ts'
 
 const closed = { additionalProperties: false }
 
@@ -143,6 +144,7 @@ export const RevokedKey = Type.Object(
     effectiveBy: DateTime({
       description: 'From this moment on no node accepts the key, not even one that is cut off from the others.',
     }),
+    made: Made,
   },
   { title: 'RevokedKey', ...closed },
 )

@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { describe, expect, test } from 'vitest'
+import pg from 'pg'
+import { describe, expect, onTestFinished, test } from 'vitest'
 import { serviceClient } from '../../tests/service-client.ts'
 import { NEW_KEY, type Reply, type Shop, shop, USAGE_AT_ONCE } from '../../tests/shop.ts'
 import { DAY, HOUR, now, SECOND, travel } from '../core/clock.ts'
@@ -631,6 +632,33 @@ describe('rotate', () => {
     }
   })
 
+  test('409: a rotation that came in before another was over, at another node, has lost, though it looks later', async () => {
+    const world = await shop({ alone: true })
+    const other = await world.node()
+    const made = await create(world)
+    const rotateAt = (at: typeof other) =>
+      at.post(`${world.keys}/${made.id}/rotate`, { gracePeriodSeconds: 60 }, { as: world.owner.token })
+    const waiting = async (table: string) =>
+      (await world.sql('select from pg_locks where relation = $1::regclass and not granted', [table])).length > 0
+    const events = await holdTable(world, 'events')
+    const winner = rotateAt(world.api)
+    // Its new secret is written, but not committed; the other comes in, and is kept from looking until it is.
+    await until(() => waiting('events'))
+    const sessions = await holdTable(world, 'sessions')
+    const loser = rotateAt(other)
+    await until(() => waiting('sessions'))
+    await events.release()
+    expect((await winner).status).toBe(200)
+    await sessions.release()
+    expect((await loser).body).toMatchObject({ status: 409, code: 'rotation_conflict' })
+    expect((await rotateAt(other)).status).toBe(200)
+    // A node that died after the commit, before it said that the rotation is over, stands in the way for 10 seconds.
+    await world.sql(`update api_keys set rotation_done_at = clock_timestamp() + interval '10 seconds'`)
+    expect((await rotateAt(world.api)).status).toBe(409)
+    await world.sql(`update api_keys set rotation_done_at = clock_timestamp()`)
+    expect((await rotateAt(world.api)).status).toBe(200)
+  })
+
   test('one after the other, as fast as they come, both are done', async () => {
     const world = await shop({ alone: true })
     const other = await world.node()
@@ -662,6 +690,7 @@ describe('revoke', () => {
         revocationReason: 'found in a public repository',
         updatedAt: revokedAt,
         effectiveBy: new Date(Date.parse(revokedAt) + 2000).toISOString(),
+        made: { keys: [], webhooks: [] },
       },
     ])
     expect(await back.codeOf(key)).toBe('REVOKED')
@@ -676,7 +705,7 @@ describe('revoke', () => {
     })
     expect(stale.text).toBe(revoked.text)
     expect((await eventsOf(world, before.id)).map(({ type }) => type)).toEqual(['key.created', 'key.revoked'])
-    const { effectiveBy: _, ...record } = revoked.body
+    const { effectiveBy: _, made: __, ...record } = revoked.body
     expect((await read(world, before.id)).body).toEqual(record)
     expect((await world.api.get('/v1/key', { as: key })).body.code).toBe('invalid_token')
   })
@@ -832,3 +861,13 @@ test('the trigger that notifies the nodes names every column that a change may c
      where tgname = 'api_keys_notify_changed'`)
   expect(rows.map(({ name }) => name)).toEqual(expect.arrayContaining(Object.keys(CHANGEABLE_COLUMNS)))
 })
+
+/** Nobody reads or writes the table until it is released. */
+async function holdTable({ databaseUrl }: Shop, table: string) {
+  const client = new pg.Client({ connectionString: databaseUrl })
+  client.on('error', () => {})
+  await client.connect()
+  onTestFinished(() => client.end())
+  await client.query(`begin; lock table ${table} in access exclusive mode`)
+  return { release: () => client.query('rollback') }
+}

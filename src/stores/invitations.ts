@@ -1,6 +1,7 @@
 // How users become members of a store: by an invitation with a token that works once, or by joining an open store.
 
 import { checkGift, outreach } from '../auth/bounds.ts'
+import { withdrawInvitations } from '../auth/withdraw-invitations.ts'
 import { creatorOf, type Manager, type UserCaller } from '../core/caller.ts'
 import { DAY, fromNow, now } from '../core/clock.ts'
 import { Failure, fail } from '../core/errors.ts'
@@ -12,7 +13,7 @@ import type { Answer } from '../core/route.ts'
 import { mintToken, sha256 } from '../crypto/tokens.ts'
 import type { Db } from '../db/db.ts'
 import { violatedConstraint } from '../db/errors.ts'
-import { fragment, type Sql, sql } from '../db/sql.ts'
+import { fragment, sql } from '../db/sql.ts'
 import type { ApiKeysRow, InvitationsRow, MembersRow } from '../db/tables.gen.ts'
 import { newEvent, writeEvents } from '../events/write.ts'
 import { destroyReplayableSecrets } from '../idempotency/idempotency.ts'
@@ -70,7 +71,7 @@ export async function invite(
   checkGrant(caller, permissions, wanted.role)
   checkGift(caller, { member: { role: wanted.role, permissions }, before: null })
   // One open invitation for each address: the newest is the one that counts.
-  await withdrawInvitationsTo(tx, caller, storeId, wanted.email)
+  await withdrawInvitations(tx, caller, sql`email = ${wanted.email} and store_id = ${storeId}`)
   await checkRoom(tx, instance, storeId)
   const token = mintToken(instance.keyPrefix, 'inv')
   const by = creatorOf(caller)
@@ -167,36 +168,6 @@ export async function withdrawInvitation(
 ): Promise<void> {
   const withdrawn = await withdrawInvitations(tx, caller, sql`id = ${invitationId} and store_id = ${storeId}`)
   if (withdrawn.length === 0) fail('invitation_not_found')
-}
-
-/** When a user is invited again, demoted or removed, their open invitations to the store end. */
-export async function withdrawInvitationsTo(
-  tx: Db,
-  caller: Manager,
-  storeId: string,
-  email: string | null,
-): Promise<void> {
-  await withdrawInvitations(tx, caller, sql`email = ${email} and store_id = ${storeId}`)
-}
-
-/** Ends the open ones among these invitations; their tokens cannot be shown again by a retry. */
-export async function withdrawInvitations(tx: Db, caller: Manager, which: Sql): Promise<{ id: string }[]> {
-  const withdrawn = await tx.query<{ id: string; store_id: string }>(sql`
-    update invitations
-       set withdrawn_at = ${now()}
-     where ${which}
-       and accepted_at is null
-       and withdrawn_at is null
- returning id, store_id`)
-  await destroyReplayableSecrets(
-    tx,
-    withdrawn.map(({ id }) => id),
-  )
-  await writeEvents(
-    tx,
-    withdrawn.map(({ id, store_id }) => newEvent(caller, store_id, 'member.invitation_withdrawn', id, {})),
-  )
-  return withdrawn
 }
 
 type Membership = { store: StoreView; userId: string; role: Role; permissions: Permission[]; createdAt: string }

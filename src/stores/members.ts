@@ -2,28 +2,25 @@
 // more, and a store never loses its last owner.
 
 import { checkGift } from '../auth/bounds.ts'
-import { heldPermissions, type Manager, type UserCaller } from '../core/caller.ts'
+import { withdrawInvitations } from '../auth/withdraw-invitations.ts'
+import { heldPermissions, type Manager } from '../core/caller.ts'
 import { now } from '../core/clock.ts'
 import { fail, failInput } from '../core/errors.ts'
 import { checkIfMatch, etagOf } from '../core/etag.ts'
-import { checkGrant, isOwner, OWNER_HOLDS_ALL } from '../core/grant.ts'
+import { checkGrant, checkHolds, isOwner, OWNER_HOLDS_ALL } from '../core/grant.ts'
 import { listPage, type Page, type PageParams } from '../core/pagination.ts'
 import { missingPermissions, type Permission, permissionsOf, type Role } from '../core/permissions.ts'
 import type { Answer } from '../core/route.ts'
 import type { Db } from '../db/db.ts'
 import { sql } from '../db/sql.ts'
-import type { WebhooksRow } from '../db/tables.gen.ts'
+import type { InvitationsRow } from '../db/tables.gen.ts'
 import { newEvent, writeEvents } from '../events/write.ts'
 import type { Instance } from '../instance.ts'
-import { type KeyRow, statusOf } from '../keys/columns.ts'
-import { keysCreatedBy } from '../keys/read.ts'
-import { revokeKeys } from '../keys/revoke.ts'
-import { disableWebhooks } from '../webhooks/webhooks.ts'
-import { withdrawInvitationsTo } from './invitations.ts'
-import type { MemberRow } from './schema.ts'
+import { type Cascade, settle } from '../keys/revoke.ts'
+import type { Made, MemberRow } from './schema.ts'
 import { lockStore } from './stores.ts'
 
-function showMember(instance: Instance, row: MemberRow) {
+export function showMember(instance: Instance, row: MemberRow) {
   return {
     storeId: row.store_id,
     userId: row.user_id,
@@ -68,25 +65,22 @@ export async function readMember(
   storeId: string,
   userId: string,
 ): Promise<Answer<MemberView>> {
-  const row = await findMember(db, storeId, userId)
+  const row = (await findMember(db, { storeId, userId })) ?? fail('member_not_found')
   return { body: showMember(instance, row), etag: etagOf(row.revision) }
 }
 
-type Cascade = { keys: 'keep' | 'revoke'; webhooks: 'keep' | 'disable' }
-type KeyState = { id: string; name: string; status: string }
-/** The URL is null for callers who may not read it. */
-type WebhookState = Pick<WebhooksRow, 'id' | 'enabled'> & { url: WebhooksRow['url'] | null }
-type CreatedByMember = { keys: KeyState[]; webhooks: WebhookState[] }
-type ChangedMember = { member: MemberView } & CreatedByMember
+export type MemberRef = { storeId: string; userId: string }
+export type ChangedMember = { member: MemberView } & Made
 
 export async function updateMember(
   tx: Db,
   instance: Instance,
   caller: Manager,
-  ref: { storeId: string; userId: string },
+  ref: MemberRef,
   changes: { role?: Role; permissions?: Permission[] | null },
   options: Cascade & { ifMatch: string | null },
 ): Promise<Answer<ChangedMember>> {
+  checkCascade(caller, ref.userId, options)
   const before = await lockMember(tx, ref)
   checkIfMatch(options.ifMatch, before.revision)
   checkRank(instance, caller, before)
@@ -120,72 +114,37 @@ export async function updateMember(
       }),
     ])
   }
-  const demoted = missingPermissions(holds, held).length > 0
-  if (demoted) await withdrawInvitationsTo(tx, caller, ref.storeId, before.email)
-  const left = await settleCreations(tx, caller, ref, demoted ? options : { keys: 'keep', webhooks: 'keep' })
-  return { body: { member: showMember(instance, after), ...left }, etag: etagOf(after.revision) }
-}
-
-export async function removeMember(
-  tx: Db,
-  instance: Instance,
-  caller: Manager,
-  ref: { storeId: string; userId: string },
-  options: Cascade & { ifMatch: string | null },
-): Promise<Answer<ChangedMember>> {
-  const member = await lockMember(tx, ref)
-  checkIfMatch(options.ifMatch, member.revision)
-  checkRank(instance, caller, member)
-  if (member.role === 'OWNER') await requireAnotherOwner(tx, ref.storeId)
-  const left = await settleCreations(tx, caller, ref, options)
-  // A removed member cannot come back by an invitation that was still open.
-  await withdrawInvitationsTo(tx, caller, ref.storeId, member.email)
-  await tx.query(sql`
-    delete from members
-     where store_id = ${ref.storeId}
-       and user_id = ${ref.userId}`)
-  await writeEvents(tx, [
-    newEvent(caller, ref.storeId, 'member.removed', ref.userId, { role: member.role, keys: options.keys }),
-  ])
-  return { body: { member: showMember(instance, member), ...left } }
-}
-
-/** Any member may leave, except for the last owner. */
-export async function leaveStore(tx: Db, caller: UserCaller, storeId: string): Promise<void> {
-  const member = await lockMember(tx, { storeId, userId: caller.id })
-  if (member.role === 'OWNER') await requireAnotherOwner(tx, storeId)
-  await tx.query(sql`
-    delete from members
-     where store_id = ${storeId}
-       and user_id = ${caller.id}`)
-  await writeEvents(tx, [newEvent(caller, storeId, 'member.left', caller.id, { role: member.role })])
+  // An owner who keeps every permission is one no more: only owners make owners, and hold permissions added later.
+  const demoted = missingPermissions(holds, held).length > 0 || (before.role === 'OWNER' && after.role !== 'OWNER')
+  if (demoted) await withdrawInvitationsTo(tx, caller, before)
+  const made = await settleMember(tx, caller, ref, demoted ? options : { keys: 'keep', webhooks: 'keep' })
+  return { body: { member: showMember(instance, after), ...made }, etag: etagOf(after.revision) }
 }
 
 /** Changes to members go one at a time in a store, so that two owners cannot remove each other at once. */
-async function lockMember(tx: Db, ref: { storeId: string; userId: string }): Promise<MemberRow> {
+export async function lockMember(tx: Db, ref: MemberRef): Promise<MemberRow> {
   await lockStore(tx, ref.storeId)
-  return findMember(tx, ref.storeId, ref.userId)
+  return (await findMember(tx, ref)) ?? fail('member_not_found')
 }
 
-async function findMember(db: Db, storeId: string, userId: string): Promise<MemberRow> {
-  const row = await db.one<MemberRow>(sql`
+export function findMember(db: Db, { storeId, userId }: MemberRef): Promise<MemberRow | null> {
+  return db.one<MemberRow>(sql`
     select member.store_id, member.user_id, person.name, person.email, member.role, member.permissions,
            member.revision, member.created_at, member.updated_at
       from members member
       join users person on person.id = member.user_id
      where member.store_id = ${storeId}
        and member.user_id = ${userId}`)
-  return row ?? fail('member_not_found')
 }
 
 /** A member who holds permissions that the caller lacks cannot be changed by them. */
-function checkRank(instance: Instance, caller: Manager, member: MemberRow): void {
+export function checkRank(instance: Instance, caller: Manager, member: MemberRow): void {
   const theirs = permissionsOf(instance.permissions, member.role, member.permissions)
   const lesser = member.role === 'OWNER' && !isOwner(caller)
   if (lesser || missingPermissions(heldPermissions(caller), theirs).length > 0) fail('outranked')
 }
 
-async function requireAnotherOwner(tx: Db, storeId: string): Promise<void> {
+export async function requireAnotherOwner(tx: Db, storeId: string): Promise<void> {
   const owners = await tx.query(sql`
     select user_id
       from members
@@ -195,54 +154,37 @@ async function requireAnotherOwner(tx: Db, storeId: string): Promise<void> {
   if (owners.length < 2) fail('last_owner')
 }
 
-/** Keeps or ends the keys and webhooks that a member created, and those created with the keys they created. */
-async function settleCreations(
-  tx: Db,
-  caller: Manager,
-  ref: { storeId: string; userId: string },
-  cascade: Cascade,
-): Promise<CreatedByMember> {
-  const keyIds = await keysCreatedBy(tx, ref)
-  // Webhooks first: one that is switched off gets no events about the keys.
-  const webhooks = await settleWebhooks(tx, caller, ref.storeId, [ref.userId, ...keyIds], cascade.webhooks)
-  return { keys: await settleKeys(tx, caller, ref.storeId, keyIds, cascade.keys), webhooks }
+// ---- what a member made, and who invited whom -----------------------------------------------------------------------
+
+/** Ending keys and webhooks needs the permission for it, except for those that one leaves behind oneself. */
+export function checkCascade(caller: Manager, userId: string, cascade: Cascade): void {
+  if (caller.id === userId) return
+  if (cascade.keys === 'revoke') checkHolds(caller, 'MANAGE_KEYS')
+  if (cascade.webhooks === 'disable') checkHolds(caller, 'MANAGE_WEBHOOKS')
 }
 
-/** The URL is shown only to callers with MANAGE_WEBHOOKS: people put secrets into paths and queries. */
-async function settleWebhooks(
-  tx: Db,
-  caller: Manager,
-  storeId: string,
-  makers: string[],
-  cascade: Cascade['webhooks'],
-): Promise<WebhookState[]> {
-  if (cascade === 'disable')
-    await disableWebhooks(tx, caller, sql`store_id = ${storeId} and created_by_id = any(${makers})`, 'REQUESTED')
-  const rows = await tx.query<WebhookState>(sql`
-    select id, url, enabled
-      from webhooks
-     where store_id = ${storeId}
-       and created_by_id = any(${makers})
-     order by id desc`)
-  return heldPermissions(caller).includes('MANAGE_WEBHOOKS') ? rows : rows.map((row) => ({ ...row, url: null }))
+export function settleMember(tx: Db, caller: Manager, { storeId, userId }: MemberRef, cascade: Cascade): Promise<Made> {
+  const { keys, webhooks } = cascade
+  const showUrls = heldPermissions(caller).includes('MANAGE_WEBHOOKS')
+  const reason = 'member removed or demoted'
+  return settle(tx, caller, storeId, { userId }, showUrls, { keys, webhooks, reason })
 }
 
-async function settleKeys(
+/**
+ * A member who is demoted or removed does not come back by an invitation that was still open. A user of an identity
+ * provider has no e-mail here: theirs are found by the addresses under which they accepted invitations to this store.
+ */
+export async function withdrawInvitationsTo(
   tx: Db,
   caller: Manager,
-  storeId: string,
-  ids: string[],
-  cascade: Cascade['keys'],
-): Promise<KeyState[]> {
-  const at = now()
-  if (cascade === 'revoke') await revokeKeys(tx, caller, storeId, ids, 'member removed or demoted', 'live only')
-  const rows = await tx.query<KeyFacts>(sql`
-    select id, name, revoked_at, expires_at, enabled
-      from api_keys
-     where id = any(${ids})
-     order by id desc
-     limit 1000`)
-  return rows.map((row) => ({ id: row.id, name: row.name, status: statusOf(row, at) }))
+  member: Pick<MemberRow, 'store_id' | 'user_id' | 'email'>,
+): Promise<void> {
+  const accepted = await tx.query<Pick<InvitationsRow, 'email' | 'store_id'>>(sql`
+    select email, store_id
+      from invitations
+     where accepted_by = ${member.user_id}`)
+  const here = accepted.filter(({ store_id }) => store_id === member.store_id).map(({ email }) => email)
+  // One by one: with an array all invitations of the store would be read.
+  for (const email of new Set([member.email, ...here]))
+    await withdrawInvitations(tx, caller, sql`email = ${email} and store_id = ${member.store_id}`)
 }
-
-type KeyFacts = Pick<KeyRow, 'id' | 'name' | 'revoked_at' | 'expires_at' | 'enabled'>

@@ -8,7 +8,6 @@ import { PageQuery } from '../core/pagination.ts'
 import { inCatalogueOrder, type Permission, type Role } from '../core/permissions.ts'
 import { type Route, route } from '../core/route.ts'
 import type { Instance } from '../instance.ts'
-import { OneOf } from '../schema/fields.ts'
 import { Type } from '../schema/type.ts'
 import {
   acceptInvitation,
@@ -18,13 +17,16 @@ import {
   readInvitation,
   withdrawInvitation,
 } from './invitations.ts'
-import { leaveStore, listMembers, readMember, removeMember, updateMember } from './members.ts'
+import { leaveStore, removeMember } from './leaving.ts'
+import { listMembers, readMember, updateMember } from './members.ts'
 import {
   Acceptance,
+  CascadeQuery,
   ChangedMember,
   Invitation,
   Invitations,
   InvitationWithToken,
+  Made,
   Member,
   MemberChanges,
   Members,
@@ -38,21 +40,6 @@ import {
 import { createStore, deleteStore, listStores, readStore, updateStore } from './stores.ts'
 
 const page = Type.Object(PageQuery, { additionalProperties: false })
-const cascade = Type.Object(
-  {
-    keys: Type.Optional(
-      OneOf(['keep', 'revoke'], { default: 'keep', description: 'What becomes of the keys this member made.' }),
-    ),
-    webhooks: Type.Optional(
-      OneOf(['keep', 'disable'], {
-        default: 'keep',
-        description: 'What becomes of the webhooks that this member, or a key they made, has made.',
-      }),
-    ),
-  },
-  { additionalProperties: false },
-)
-
 export const storeRoutes: Route[] = [
   route(
     {
@@ -154,8 +141,8 @@ export const storeRoutes: Route[] = [
       needs: 'MANAGE_MEMBERS',
       summary: 'Change a member',
       description:
-        'Sets the role, or permissions one by one (`null`: what the role brings). You cannot give what you do not hold, nor change somebody who holds more. `keys` and `webhooks` decide over the keys and webhooks they made, should they lose a permission.',
-      query: cascade,
+        'Sets the role, or permissions one by one (`null`: what the role brings). You cannot give what you do not hold, nor change somebody who holds more. `keys` and `webhooks` decide over the keys and webhooks they made or took, should they lose a permission or be an owner no more: `keys=revoke` needs `MANAGE_KEYS`, `webhooks=disable` `MANAGE_WEBHOOKS`, unless they are you.',
+      query: CascadeQuery,
       body: MemberChanges,
       parse: readMemberChanges,
       returns: [200, ChangedMember],
@@ -173,8 +160,8 @@ export const storeRoutes: Route[] = [
       needs: 'MANAGE_MEMBERS',
       summary: 'Remove a member',
       description:
-        'Their billing addresses stay for the invoices that point at them. `keys` and `webhooks` decide over the keys and webhooks they made: both go on unless you say otherwise.',
-      query: cascade,
+        'Their billing addresses stay for the invoices that point at them, and open invitations to them and by them are withdrawn. `keys` and `webhooks` decide over the keys and webhooks they made or took: both go on unless you say otherwise. `keys=revoke` needs `MANAGE_KEYS`, `webhooks=disable` `MANAGE_WEBHOOKS`, unless they are you. Somebody who was a member once is answered in the same way, so that what they left behind can still be ended; `member` is then how they were last.',
+      query: CascadeQuery,
       returns: [200, ChangedMember],
       errors: ['member_not_found', 'outranked', 'last_owner', 'precondition_failed'],
     },
@@ -270,15 +257,17 @@ export const storeRoutes: Route[] = [
       path: '/v1/store/:storeId/leave',
       needs: 'store user',
       summary: 'Leave a store',
-      description: 'You have no part in it any more. Keys and webhooks you made go on; the last owner cannot leave.',
-      returns: [204, null],
+      description:
+        'You have no part in it any more, and invitations you made are withdrawn. Keys and webhooks you made or took go on unless you say otherwise, and the answer lists them. The last owner cannot leave.',
+      query: CascadeQuery,
+      returns: [200, Made],
       errors: ['last_owner'],
     },
-    async ({ db, caller, params }) => ({ body: (await leaveStore(db, caller, params.storeId), null) }),
+    ({ db, caller, params, query }) => leaveStore(db, caller, params.storeId, fates(query)),
   ),
 ]
 
-function fates({ keys = 'keep', webhooks = 'keep' }: Static<typeof cascade>) {
+function fates({ keys = 'keep', webhooks = 'keep' }: Static<typeof CascadeQuery>) {
   return { keys, webhooks }
 }
 

@@ -84,22 +84,54 @@ export const MemberChanges = Type.Object(
   },
   { title: 'MemberChanges', description: '`permissions` set one by one; `null`: what the role brings.', ...closed },
 )
-export const ChangedMember = Type.Object(
+/** What becomes of the keys and webhooks of somebody who goes. */
+export const CascadeQuery = Type.Object(
   {
-    member: Member,
-    keys: Type.Array(Type.Object({ id: Type.String(), name: Type.String(), status: Type.String() }, closed), {
-      description: 'The keys this member made, as they are now.',
-    }),
-    webhooks: Type.Array(
-      Type.Object({ id: Type.String(), url: Nullable(Type.String()), enabled: Type.Boolean() }, closed),
-      {
-        description:
-          'The webhooks that this member, or a key they made, has made, as they are now. `url` is `null` unless you hold `MANAGE_WEBHOOKS`.',
-      },
+    keys: Type.Optional(
+      OneOf(['keep', 'revoke'], {
+        default: 'keep',
+        description: 'What becomes of the keys that were made, and of those whose secret was taken by rotating them.',
+      }),
+    ),
+    webhooks: Type.Optional(
+      OneOf(['keep', 'disable'], {
+        default: 'keep',
+        description: 'What becomes of the webhooks that were made, also with one of these keys.',
+      }),
     ),
   },
-  { title: 'ChangedMember', ...closed },
+  closed,
 )
+
+const madeKey = { id: Type.String(), name: Type.String(), status: Type.String() }
+const madeWebhook = { id: Type.String(), url: Nullable(Type.String()), enabled: Type.Boolean() }
+const madeKeys = {
+  description:
+    'The keys they created, and those of which they rotated a secret that still works: themselves, or with a key of these. As they are now, the newest 1,000.',
+}
+const madeWebhooks = {
+  description:
+    'The webhooks they made, themselves or with a key of theirs, as they are now. `url` is `null` unless you hold `MANAGE_WEBHOOKS`.',
+}
+/** What a member or a key leaves behind in a store. */
+export const Made = Type.Object(
+  {
+    keys: Type.Array(Type.Object(madeKey, closed), madeKeys),
+    webhooks: Type.Array(Type.Object(madeWebhook, closed), madeWebhooks),
+  },
+  { title: 'Made', ...closed },
+)
+export type Made = Static<typeof Made>
+export const ChangedMember = Type.Object({ member: Member, ...Made.properties }, { title: 'ChangedMember', ...closed })
+/** What an erased user leaves behind in the stores that they were a member of. */
+export const MadeInStores = Type.Object(
+  {
+    keys: Type.Array(Type.Object({ storeId: Type.String(), ...madeKey }, closed), madeKeys),
+    webhooks: Type.Array(Type.Object({ storeId: Type.String(), ...madeWebhook }, closed), madeWebhooks),
+  },
+  { title: 'MadeInStores', ...closed },
+)
+export type MadeInStores = Static<typeof MadeInStores>
 
 export const Invitation = Type.Object(
   {

@@ -47,10 +47,11 @@ export async function createWebhook(
     const { secret, kept } = mintSigningSecret(instance.keyring, row.id)
     await tx.query(sql`
       insert into webhooks
-             (id, store_id, url, types, description, secret, secret_kid, created_by_kind, created_by_id, created_at,
-              updated_at)
+             (id, store_id, url, types, description, secret, secret_kid, created_by_kind, created_by_id,
+              created_by_secret_no, created_at, updated_at)
       values (${row.id}, ${storeId}, ${row.url}, ${row.types}, ${row.description}, ${kept.sealed}, ${kept.kid},
-              ${row.created_by_kind}, ${row.created_by_id}, ${row.created_at}, ${row.updated_at})`)
+              ${row.created_by_kind}, ${row.created_by_id}, ${caller.kind === 'key' ? caller.secretNo : null},
+              ${row.created_at}, ${row.updated_at})`)
     await writeEvents(tx, [newEvent(caller, storeId, 'webhook.created', row.id, shownInEvents(row))])
     const answer = withSecret(row, secret.reveal())
     if (idempotency) await storeResponse(tx, idempotency.toStoredResponse(answer))
@@ -260,7 +261,7 @@ type DisabledReason = NonNullable<WebhookRow['disabled_reason']>
  * statement, and `events`, of what else changed, come before those of the switching off. The webhooks that are switched
  * off are not sent any of these events.
  */
-export async function disableWebhooks(
+async function disableWebhooks(
   tx: Db,
   actor: Actor,
   which: Sql,
@@ -281,6 +282,22 @@ export async function disableWebhooks(
   })
   await writeEvents(tx, [...events, ...disabled])
   return rows
+}
+
+/** When whoever made these webhooks goes: they are switched off or stay as they are. The newest first, as they are then. */
+export async function settleWebhooks(
+  tx: Db,
+  actor: Actor,
+  ids: string[],
+  cascade: 'keep' | 'disable',
+): Promise<WebhookRow[]> {
+  if (ids.length === 0) return []
+  if (cascade === 'disable') await disableWebhooks(tx, actor, sql`id = any(${ids})`, 'REQUESTED')
+  return tx.query<WebhookRow>(sql`
+    select ${columns}
+      from webhooks
+     where id = any(${ids})
+     order by id desc`)
 }
 
 /** Unless the webhook was changed since the request that failed, or a message has arrived meanwhile. */

@@ -1,0 +1,27 @@
+// Ends open invitations. Below the resources, because a key that is revoked ends the invitations that it made.
+
+import { now } from '../core/clock.ts'
+import type { Db } from '../db/db.ts'
+import { type Sql, sql } from '../db/sql.ts'
+import { type Actor, newEvent, writeEvents } from '../events/write.ts'
+import { destroyReplayableSecrets } from '../idempotency/idempotency.ts'
+
+/** Ends the open ones among these invitations; their tokens cannot be shown again by a retry. */
+export async function withdrawInvitations(tx: Db, actor: Actor, which: Sql): Promise<{ id: string }[]> {
+  const withdrawn = await tx.query<{ id: string; store_id: string }>(sql`
+    update invitations
+       set withdrawn_at = ${now()}
+     where ${which}
+       and accepted_at is null
+       and withdrawn_at is null
+ returning id, store_id`)
+  await destroyReplayableSecrets(
+    tx,
+    withdrawn.map(({ id }) => id),
+  )
+  await writeEvents(
+    tx,
+    withdrawn.map(({ id, store_id }) => newEvent(actor, store_id, 'member.invitation_withdrawn', id, {})),
+  )
+  return withdrawn
+}

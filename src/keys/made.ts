@@ -1,0 +1,79 @@
+// What a member or a key has made in a store, and so might still use once they are gone.
+//
+// Whoever creates or rotates a key takes its secret, and with the secret whatever it can do: they make more keys and
+// webhooks with it, and take more secrets. So the secrets they took are followed, from one to the next. A secret is a key
+// and a number: what was made with a secret that somebody else took later is not theirs. Where it is not known with which
+// secret of a key something was made, it counts as made with each.
+
+import { now } from '../core/clock.ts'
+import type { Db } from '../db/db.ts'
+import { type Sql, sql } from '../db/sql.ts'
+
+export type Maker = { userId: string } | { keyId: string }
+
+type MadeIds = { keyIds: string[]; webhookIds: string[] }
+
+/**
+ * The keys that they made, or of which they took a secret that works: the current one, or the one before it in its
+ * grace. And the webhooks that they made, themselves or with any secret they ever took.
+ */
+export async function findMade(tx: Db, storeId: string, maker: Maker): Promise<MadeIds> {
+  const at = now()
+  const makerId = 'userId' in maker ? maker.userId : maker.keyId
+  const rows = await tx.query<{ key_id: string | null; webhook_id: string | null }>(sql`
+    with recursive taken as (
+      ${'userId' in maker ? takenByUser(storeId, maker.userId) : secretsOf(storeId, maker.keyId)}
+       union
+      select more.key_id, more.secret_no
+        from taken
+       cross join lateral (
+               select key.id as key_id, 1 as secret_no
+                 from api_keys key
+                where key.created_by_id = taken.key_id
+                  and coalesce(key.created_by_secret_no, taken.secret_no) = taken.secret_no
+                union all
+               select rotation.key_id, rotation.secret_no
+                 from key_rotations rotation
+                where rotation.rotated_by_id = taken.key_id
+                  and coalesce(rotation.rotated_by_secret_no, taken.secret_no) = taken.secret_no
+             ) as more
+    )
+    select key.id as key_id, null as webhook_id
+      from taken
+      join api_keys key on key.id = taken.key_id
+     where key.id <> ${makerId}
+       and (taken.secret_no in (1, key.secret_no)
+            or (taken.secret_no = key.secret_no - 1 and key.previous_expires_at > ${at}))
+     union
+    select null, webhook.id
+      from (select ${makerId}::text as id, null::int as secret_no union all select key_id, secret_no from taken) as maker
+      join webhooks webhook
+        on webhook.created_by_id = maker.id
+       and webhook.store_id = ${storeId}
+       and coalesce(webhook.created_by_secret_no, maker.secret_no) is not distinct from maker.secret_no`)
+  return {
+    keyIds: rows.flatMap(({ key_id }) => key_id ?? []),
+    webhookIds: rows.flatMap(({ webhook_id }) => webhook_id ?? []),
+  }
+}
+
+function takenByUser(storeId: string, userId: string): Sql {
+  return sql`
+      select id as key_id, 1 as secret_no
+        from api_keys
+       where created_by_id = ${userId}
+         and store_id = ${storeId}
+       union all
+      select rotation.key_id, rotation.secret_no
+        from key_rotations rotation
+        join api_keys key on key.id = rotation.key_id and key.store_id = ${storeId}
+       where rotation.rotated_by_id = ${userId}`
+}
+
+function secretsOf(storeId: string, keyId: string): Sql {
+  return sql`
+      select id as key_id, generate_series(1, secret_no) as secret_no
+        from api_keys
+       where id = ${keyId}
+         and store_id = ${storeId}`
+}

@@ -1,0 +1,292 @@
+// What somebody who goes leaves behind, and how it is ended: keys they made or took the secret of, webhooks, invitations.
+
+import { expect, test } from 'vitest'
+import { NEW_KEY, type Person, shop } from '../../tests/shop.ts'
+import { receiver } from '../../tests/webhook-receiver.ts'
+import { BUILT_IN_PERMISSIONS } from '../core/permissions.ts'
+
+const ALL = [...BUILT_IN_PERMISSIONS]
+const CHIEF = ['READ', 'MANAGE_KEYS', 'MANAGE_MEMBERS', 'MANAGE_WEBHOOKS']
+
+type Made = { id: string; key: string }
+
+/** A shop in which each step of a story is one line. */
+async function story(settings: Parameters<typeof shop>[0] = {}) {
+  const world = await shop(settings)
+  const { api, owner, store, keys } = world
+  const root = `/v1/user/store/${store.id}`
+  const make = async (as: string, name: string, permissions = CHIEF): Promise<Made> => {
+    const made = await api.post(keys, { ...NEW_KEY, name, permissions }, { as })
+    expect([made.status, made.text]).toEqual([201, made.text])
+    return made.body
+  }
+  const rotate = async (as: string, { id }: Made, gracePeriodSeconds = 0): Promise<Made> => {
+    const rotated = await api.post(`${keys}/${id}/rotate`, { gracePeriodSeconds }, { as })
+    expect([rotated.status, rotated.text]).toEqual([200, rotated.text])
+    return rotated.body
+  }
+  const remove = (whom: { id: string }, query = '', as = owner.token) =>
+    api.delete(`${root}/members/${whom.id}${query}`, { as })
+  const invite = async (as: string, email: string, role = 'STAFF') =>
+    (await api.post(`${root}/invitations`, { email, role }, { as })).body
+  const accept = (as: string, { token }: { token: string }) =>
+    api.post('/v1/user/invitations/accept', { token }, { as })
+  const works = async (...made: Made[]) =>
+    Promise.all(made.map(async ({ key }) => (await api.get('/v1/key', { as: key })).status === 200))
+  return { ...world, root, make, rotate, remove, invite, accept, works }
+}
+
+const named = (keys: { name: string; status: string }[]) => keys.map(({ name, status }) => `${name} ${status}`).sort()
+
+// ---- whoever rotated a key holds its secret -------------------------------------------------------------------------
+
+test('a key that a member rotated is settled with them, however they go, and the answer lists it also with keep', async () => {
+  const { api, owner, member, root, store, make, rotate, remove, works } = await story()
+  const goings: Record<string, (m: Person, query: string) => Promise<{ status: number; body: any }>> = {
+    removed: (m, query) => remove(m, query),
+    demoted: (m, query) => api.patch(`${root}/members/${m.id}${query}`, { role: 'STAFF' }, { as: owner.token }),
+    left: (m, query) => api.post(`/v1/store/${store.id}/leave${query}`, undefined, { as: m.token }),
+    erased: (m, query) => api.delete(`/v1/user${query}`, { as: m.token }),
+  }
+  for (const [how, go] of Object.entries(goings)) {
+    const x = await make(owner.token, how)
+    const [kept, gone] = [await member('MANAGER'), await member('MANAGER')]
+    await rotate(kept.token, x)
+    const after = await go(kept, '')
+    expect([how, after.status, named(after.body.keys)]).toEqual([how, 200, [`${how} ACTIVE`]])
+    // The next one takes the secret with a long grace: nobody who uses the key notices.
+    const taken = await rotate(gone.token, x, 2_592_000)
+    expect(await works(taken)).toEqual([true])
+    const ended = await go(gone, '?keys=revoke')
+    expect([how, ended.status, named(ended.body.keys)]).toEqual([how, 200, [`${how} REVOKED`]])
+    expect(await works(taken)).toEqual([false])
+  }
+})
+
+test('secrets are followed from one to the next: taken with a key, made with a secret that was taken, and their webhooks', async () => {
+  const { api, owner, member, root, make, rotate, remove, works } = await story({ WEBHOOK_ALLOW_PRIVATE: 'on' })
+  const listen = async (as: string) => {
+    const { url } = await receiver()
+    const made = await api.post(`${root}/webhooks`, { url, types: ['key.*'] }, { as })
+    expect(made.status).toBe(201)
+    return made.body.id as string
+  }
+  const [m, other] = [await member('MANAGER'), await member('MANAGER')]
+  const [x, y, bystander] = [
+    await make(owner.token, 'x'),
+    await make(owner.token, 'y'),
+    await make(other.token, 'bystander'),
+  ]
+  // M makes k, and takes x with it; with x they make more, and take y with that.
+  const k = await make(m.token, 'k')
+  const takenX = await rotate(k.key, x)
+  const child = await make(takenX.key, 'child')
+  const takenY = await rotate(child.key, y)
+  const grandchild = await make(takenY.key, 'grandchild')
+  const theirs = [await listen(m.token), await listen(takenX.key), await listen(grandchild.key)]
+  const owners = await listen(owner.token)
+  // The owner takes x back, and makes a key and a webhook with the new secret: these are not M's, but what M made is.
+  const newX = await rotate(owner.token, x)
+  const byOwner = await make(newX.key, 'made by the owner')
+  const [byOwnersX] = [await listen(newX.key)]
+
+  const kept = await remove(m)
+  const expected = ['child', 'grandchild', 'k', 'y']
+  expect([kept.status, named(kept.body.keys)]).toEqual([200, expected.map((name) => `${name} ACTIVE`)])
+  const ids = (webhooks: { id: string; enabled: boolean }[]) =>
+    webhooks.map(({ id, enabled }) => `${id} ${enabled}`).sort()
+  expect(ids(kept.body.webhooks)).toEqual(theirs.map((id) => `${id} true`).sort())
+
+  // A removal with keep can be corrected later.
+  const ended = await remove(m, '?keys=revoke&webhooks=disable')
+  expect([ended.status, ended.body.member]).toEqual([200, kept.body.member])
+  expect(named(ended.body.keys)).toEqual(expected.map((name) => `${name} REVOKED`))
+  expect(ids(ended.body.webhooks)).toEqual(theirs.map((id) => `${id} false`).sort())
+  expect(await works(k, child, takenY, grandchild)).toEqual([false, false, false, false])
+  expect(await works(newX, byOwner, bystander)).toEqual([true, true, true])
+  for (const id of [owners, byOwnersX])
+    expect((await api.get(`${root}/webhooks/${id}`, { as: owner.token })).body.enabled).toBe(true)
+})
+
+test('a secret that was replaced is nobody’s once its grace is over; within it, it is still the one’s who took it', async () => {
+  const { owner, member, make, rotate, remove, works } = await story()
+  const m = await member('MANAGER')
+  const [over, within, itself] = [
+    await make(owner.token, 'over'),
+    await make(owner.token, 'within'),
+    await make(owner.token, 'itself'),
+  ]
+  for (const key of [over, within]) await rotate(m.token, key)
+  await rotate(owner.token, over)
+  const current = await rotate(owner.token, within, 3600)
+  // A key that rotates itself gives its new secret to whoever holds the old one.
+  const passedOn = await rotate((await rotate(m.token, itself)).key, itself)
+  expect(named((await remove(m)).body.keys)).toEqual(['itself ACTIVE', 'within ACTIVE'])
+  await remove(m, '?keys=revoke')
+  expect(await works(current, passedOn)).toEqual([false, false])
+})
+
+test('an owner who is one no more is demoted, also with every permission', async () => {
+  const { api, owner, member, root, make, invite, accept, works } = await story()
+  const second = await member('OWNER')
+  const key = await make(second.token, 'k')
+  const open = await invite(owner.token, second.email, 'OWNER')
+  const demoted = await api.patch(
+    `${root}/members/${second.id}?keys=revoke`,
+    { role: 'MANAGER', permissions: ALL },
+    { as: owner.token },
+  )
+  expect([demoted.status, named(demoted.body.keys)]).toEqual([200, ['k REVOKED']])
+  expect(await works(key)).toEqual([false])
+  await api.post(`/v1/store/${root.split('/').at(-1)}/leave`, undefined, { as: second.token })
+  expect((await accept(second.token, open)).body.code).toBe('invitation_not_found')
+})
+
+// ---- who may end what -----------------------------------------------------------------------------------------------
+
+test('403: keys=revoke needs MANAGE_KEYS and webhooks=disable MANAGE_WEBHOOKS, but for what one leaves behind oneself', async () => {
+  const { api, owner, member, root, store, make, remove, works } = await story()
+  const clerk = await member('STAFF', ['READ', 'MANAGE_MEMBERS', 'MANAGE_KEYS', 'MANAGE_WEBHOOKS'])
+  const theirs = await make(clerk.token, 'of the clerk', ['READ'])
+  await api.patch(`${root}/members/${clerk.id}`, { permissions: ['READ', 'MANAGE_MEMBERS'] }, { as: owner.token })
+  const customer = await member('CUSTOMER')
+  for (const [query, needed] of [
+    ['?keys=revoke', 'MANAGE_KEYS'],
+    ['?webhooks=disable', 'MANAGE_WEBHOOKS'],
+  ])
+    for (const answer of [
+      await remove(customer, query, clerk.token),
+      await api.patch(`${root}/members/${customer.id}${query}`, {}, { as: clerk.token }),
+    ])
+      expect([answer.status, answer.body.code, answer.body.required]).toEqual([
+        403,
+        'insufficient_permission',
+        [needed],
+      ])
+  expect((await remove(customer, '', clerk.token)).status).toBe(200)
+  const left = await api.post(`/v1/store/${store.id}/leave?keys=revoke&webhooks=disable`, undefined, {
+    as: clerk.token,
+  })
+  expect([left.status, left.body]).toEqual([
+    200,
+    { keys: [{ id: theirs.id, name: 'of the clerk', status: 'REVOKED' }], webhooks: [] },
+  ])
+  expect(await works(theirs)).toEqual([false])
+})
+
+// ---- former members -------------------------------------------------------------------------------------------------
+
+test('somebody who has left is settled by the same DELETE, and shown as they were; a stranger is 404', async () => {
+  const { api, owner, member, person, root, store, make, remove, works } = await story()
+  const [m, rival] = [await member('MANAGER'), await member('OWNER')]
+  const [key, ofRival] = [await make(m.token, 'k'), await make(rival.token, 'r')]
+  const before = (await api.get(`${root}/members/${m.id}`, { as: owner.token })).body
+  const left = await api.post(`/v1/store/${store.id}/leave`, undefined, { as: m.token })
+  expect([left.status, left.body]).toEqual([200, { keys: [{ id: key.id, name: 'k', status: 'ACTIVE' }], webhooks: [] }])
+  expect((await api.get(`${root}/members/${m.id}`, { as: owner.token })).status).toBe(404)
+  const stale = await api.delete(`${root}/members/${m.id}`, { as: owner.token, headers: { 'if-match': '"r9"' } })
+  expect(stale.status).toBe(412)
+  const listed = await remove(m)
+  expect([listed.status, listed.body]).toEqual([200, { member: before, ...left.body }])
+  // Whoever was an owner outranks nobody any more.
+  await api.post(`/v1/store/${store.id}/leave`, undefined, { as: rival.token })
+  const manager = await member('MANAGER')
+  for (const [whom, made] of [
+    [m, key],
+    [rival, ofRival],
+  ] as const) {
+    expect((await remove(whom, '?keys=revoke', manager.token)).body.keys[0].status).toBe('REVOKED')
+    expect(await works(made)).toEqual([false])
+  }
+  expect((await remove(await person())).body.code).toBe('member_not_found')
+  const trail = await api.get(`${root}/events?type=member.removed`, { as: owner.token })
+  expect(trail.body.data).toEqual([])
+})
+
+test('an erased user lists what they leave behind in every store, ends it if they say so, and can be settled later', async () => {
+  const { api, owner, member, make, remove, works, store } = await story()
+  const [m, n] = [await member('STAFF', CHIEF), await member('STAFF', CHIEF)]
+  const [key, kept] = [await make(m.token, 'k'), await make(n.token, 'kept')]
+  const own = (await api.post('/v1/user/store', { name: 'Another' }, { as: m.token })).body
+  const elsewhere = await api.post(`/v1/user/store/${own.id}/keys`, NEW_KEY, { as: m.token })
+  const heir = await api.post(
+    `/v1/user/store/${own.id}/invitations`,
+    { email: owner.email, role: 'OWNER' },
+    { as: m.token },
+  )
+  await api.post('/v1/user/invitations/accept', { token: heir.body.token }, { as: owner.token })
+  const erased = await api.delete('/v1/user?keys=revoke&webhooks=disable', { as: m.token })
+  const inBoth = [
+    { storeId: store.id, id: key.id, name: 'k', status: 'REVOKED' },
+    { storeId: own.id, id: elsewhere.body.id, name: NEW_KEY.name, status: 'REVOKED' },
+  ]
+  expect([erased.status, erased.body]).toEqual([200, { keys: inBoth, webhooks: [] }])
+  expect(erased.headers.get('set-cookie')).toMatch(/Max-Age=0/)
+  expect(await works(key)).toEqual([false])
+  const quiet = await api.delete('/v1/user', { as: n.token })
+  expect([quiet.status, named(quiet.body.keys)]).toEqual([200, ['kept ACTIVE']])
+  const settled = await remove(n, '?keys=revoke')
+  expect([settled.status, named(settled.body.keys), settled.body.member]).toMatchObject([
+    200,
+    ['kept REVOKED'],
+    { userId: n.id, email: null, name: null, role: 'STAFF', permissions: CHIEF },
+  ])
+  expect(await works(kept)).toEqual([false])
+})
+
+// ---- a key that is revoked ------------------------------------------------------------------------------------------
+
+test('revoking a key lists what was made with it, ends it with made=revoke, and always ends its invitations', async () => {
+  const { api, owner, member, person, root, keys, make, rotate, invite, accept, works } = await story({
+    WEBHOOK_ALLOW_PRIVATE: 'on',
+  })
+  const revoke = (id: string, query = '', as = owner.token) => api.delete(`${keys}/${id}${query}`, { as })
+  const [k, x] = [await make(owner.token, 'k'), await make(owner.token, 'x')]
+  const child = await make(k.key, 'child')
+  const taken = await rotate(child.key, x)
+  const { url } = await receiver()
+  const webhook = (await api.post(`${root}/webhooks`, { url, types: ['key.*'] }, { as: taken.key })).body.id
+  const friend = await person()
+  const open = await invite(k.key, friend.email, 'CUSTOMER')
+  const byChild = await invite(child.key, (await person()).email, 'CUSTOMER')
+
+  const revoked = await revoke(k.id, '?reason=leaked')
+  const active = [child, taken].map(({ id }) => id).sort()
+  expect(revoked.body.made.keys.map(({ id }: Made) => id).sort()).toEqual(active)
+  expect(revoked.body.made.webhooks).toEqual([{ id: webhook, url, enabled: true }])
+  expect([revoked.body.status, await works(child, taken)]).toEqual(['REVOKED', [true, true]])
+  expect((await accept(friend.token, open)).body.code).toBe('invitation_not_found')
+  const stillOpen = (await api.get(`${root}/invitations`, { as: owner.token })).body.data
+  expect(stillOpen.map(({ id }: Made) => id)).toEqual([byChild.id])
+  expect((await revoke(k.id)).body).toEqual(revoked.body)
+
+  // The webhook among them needs a permission of its own. Whoever lacks it ends nothing.
+  const keeper = await member('STAFF', ['MANAGE_KEYS'])
+  const refused = await revoke(k.id, '?made=revoke', keeper.token)
+  expect([refused.status, refused.body.required]).toEqual([403, ['MANAGE_WEBHOOKS']])
+  expect(await works(child, taken)).toEqual([true, true])
+  expect((await revoke(k.id, '', keeper.token)).body.made.webhooks).toEqual([{ id: webhook, url: null, enabled: true }])
+  const ended = await revoke(k.id, '?made=revoke')
+  expect([named(ended.body.made.keys), ended.body.made.webhooks]).toEqual([
+    ['child REVOKED', 'x REVOKED'],
+    [{ id: webhook, url, enabled: false }],
+  ])
+  expect(await works(child, taken)).toEqual([false, false])
+  expect((await api.get(`${root}/invitations`, { as: owner.token })).body.data).toEqual([])
+  expect((await revoke(k.id, '?made=revoke', keeper.token)).status).toBe(200)
+})
+
+// ---- invitations ----------------------------------------------------------------------------------------------------
+
+test('an invitation ends when its maker goes, and does not come to life when they return', async () => {
+  const { api, owner, member, person, store, invite, accept, remove } = await story()
+  for (const leaves of [true, false]) {
+    const [m, friend] = [await member('MANAGER'), await person()]
+    const open = await invite(m.token, friend.email)
+    if (leaves) await api.post(`/v1/store/${store.id}/leave`, undefined, { as: m.token })
+    else await remove(m)
+    const back = await accept(m.token, await invite(owner.token, m.email, 'MANAGER'))
+    expect(back.status).toBe(200)
+    expect((await accept(friend.token, open)).body.code).toBe('invitation_not_found')
+  }
+})
