@@ -3,7 +3,12 @@
 
 import { spawnSync } from 'node:child_process'
 
-const TESTS = ['tests/process-load.test.ts', 'src/keys/model.test.ts', 'src/billing/defaults.test.ts']
+const TESTS = [
+  'tests/process-load.test.ts',
+  'tests/deadlocks.test.ts',
+  'src/keys/model.test.ts',
+  'src/billing/defaults.test.ts',
+]
 const STEPS = [
   ['node_modules/vitest/vitest.mjs', 'run', '--maxWorkers=1', ...TESTS],
   ['--import', 'tsx', 'bench/stress/address-storm.ts'],

@@ -11,6 +11,8 @@ type Strength = {
   addressRequests: number
   /** How long keys are held against their model. */
   modelMs: number
+  /** Rounds of each client that creates, uses, rotates and revokes keys at two nodes. */
+  deadlockRounds: number
 }
 
 const SUITE: Strength = {
@@ -19,6 +21,7 @@ const SUITE: Strength = {
   sigterms: 3,
   addressRequests: 500,
   modelMs: 5_000,
+  deadlockRounds: 8,
 }
 
 const STRESS: Strength = {
@@ -27,6 +30,7 @@ const STRESS: Strength = {
   sigterms: 10,
   addressRequests: 1_500,
   modelMs: 60_000,
+  deadlockRounds: 250,
 }
 
 export const STRENGTH = process.env.STRESS === 'on' ? STRESS : SUITE

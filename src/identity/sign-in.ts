@@ -1,12 +1,12 @@
 // Signing in with a password. An unknown e-mail and a wrong password cannot be told apart, neither by the answer nor by
 // the time it takes.
 
-import { addMs, ago, MINUTE, now } from '../core/clock.ts'
+import { MINUTE, travelledMs } from '../core/clock.ts'
 import { normalizeEmail } from '../core/email.ts'
 import { fail } from '../core/errors.ts'
 import { CHORE_BATCH, isFull, runInBatches } from '../db/chore.ts'
 import type { Db } from '../db/db.ts'
-import { sql } from '../db/sql.ts'
+import { fragment, sql } from '../db/sql.ts'
 import type { Instance } from '../instance.ts'
 import { passwordMatches, passwordSlots } from './passwords.ts'
 import { type ClientOrigin, type NewSession, openSession, type UserRow } from './sessions.ts'
@@ -53,6 +53,9 @@ async function passwordUnchanged(tx: Db, user: UserRow): Promise<boolean> {
   return row !== null
 }
 
+/** The database's clock: a node whose own clock is wrong must not shut an account on all the others. */
+const clock = () => fragment(`clock_timestamp() + $1 * interval '1 ms'`, travelledMs())
+
 type AttemptOutcome = 'right' | 'wrong' | { retryAfterSeconds: number }
 
 export async function attemptPassword(
@@ -68,21 +71,19 @@ export async function attemptPassword(
   await tx.query(sql`select pg_advisory_xact_lock(${account.readBigInt64BE()})`)
   // Always second: a transaction that holds the lock of an address waits for no other lock.
   await tx.query(sql`select pg_advisory_xact_lock(${address.readBigInt64BE()})`)
-  const [failures] = await tx.query<{ at: Date | null }>(sql`
-    select greatest(
-             (select at from sign_in_failures where email_hash = ${account} and at > ${ago(FAILURES_MS)}
+  const [failures] = await tx.query<{ seconds: number | null }>(sql`
+    select extract(epoch from greatest(
+             (select at from sign_in_failures where email_hash = ${account} and at > moment.since
                order by at desc offset ${MAX_FAILURES - 1} limit 1),
-             (select at from sign_in_failures where ip_hash = ${address} and at > ${ago(FAILURES_MS)}
+             (select at from sign_in_failures where ip_hash = ${address} and at > moment.since
                order by at desc offset ${MAX_FAILURES - 1} limit 1)
-           ) as at`)
-  if (failures?.at)
-    return {
-      retryAfterSeconds: Math.max(1, Math.ceil((addMs(failures.at, FAILURES_MS).getTime() - now().getTime()) / 1000)),
-    }
+           ) - moment.since)::float8 as seconds
+      from (select ${clock()} - ${FAILURES_MS} * interval '1 ms' as since) as moment`)
+  if (failures?.seconds) return { retryAfterSeconds: Math.max(1, Math.ceil(failures.seconds)) }
   if (await passwordMatches(stored, password)) return 'right'
   await tx.query(sql`
     insert into sign_in_failures (email_hash, ip_hash, at)
-    values (${account}, ${address}, ${now()})`)
+    values (${account}, ${address}, ${clock()})`)
   return 'wrong'
 }
 
@@ -108,7 +109,7 @@ export function purgeFailures(db: Db): Promise<void> {
            limit ${CHORE_BATCH}
         ), gone as (
           delete from sign_in_failures
-           where id in (select id from oldest where at < ${ago(FAILURES_MS)})
+           where id in (select id from oldest where at < ${clock()} - ${FAILURES_MS} * interval '1 ms')
        returning 1
         )
         select count(*)::int as count
