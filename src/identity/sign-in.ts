@@ -4,7 +4,7 @@
 import { MINUTE, travelledMs } from '../core/clock.ts'
 import { normalizeEmail } from '../core/email.ts'
 import { fail } from '../core/errors.ts'
-import { CHORE_BATCH, isFull, runInBatches } from '../db/chore.ts'
+import { isFull, runInBatches } from '../db/chore.ts'
 import type { Db } from '../db/db.ts'
 import { fragment, sql } from '../db/sql.ts'
 import type { Instance } from '../instance.ts'
@@ -98,15 +98,16 @@ export function failAttempt(outcome: AttemptOutcome): never {
 
 /** Maintenance. The rows are in the order of time, so the first ones are the oldest. */
 export function purgeFailures(db: Db): Promise<void> {
-  return runInBatches(db, (tx) =>
+  return runInBatches(db, (tx, size) =>
     isFull(
       tx,
+      size,
       sql`
         with oldest as (
           select id, at
             from sign_in_failures
            order by id
-           limit ${CHORE_BATCH}
+           limit ${size}
         ), gone as (
           delete from sign_in_failures
            where id in (select id from oldest where at < ${clock()} - ${FAILURES_MS} * interval '1 ms')
