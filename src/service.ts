@@ -18,7 +18,7 @@ import { listen } from './db/listen.ts'
 import { migrate } from './db/migrate.ts'
 import { connect } from './db/pool.ts'
 import { checkServerSecret } from './db/secret-check.ts'
-import { EVENTS_CHANNEL, newEventNotifier } from './events/log.ts'
+import { EVENTS_CHANNEL, newEventNotifier, readSealingLag } from './events/log.ts'
 import type { FeedTimings } from './events/schema.ts'
 import { sealAfterRestore, startSealing } from './events/seal.ts'
 import { newEventFeed } from './events/stream.ts'
@@ -35,10 +35,11 @@ import { newUsage } from './keys/usage.ts'
 import { newVerifier } from './keys/verify.ts'
 import { newLoadShedder } from './limits/load-shedding.ts'
 import { newRateLimits } from './limits/token-bucket.ts'
-import { startMaintenance } from './maintenance.ts'
+import { MAINTENANCE_TASKS, startMaintenance } from './maintenance.ts'
 import { routes } from './routes.ts'
 import { openStorage, type Storage } from './storage.ts'
 import { type DispatcherTimings, newDispatcher } from './webhooks/dispatcher.ts'
+import { readOutboxDepth } from './webhooks/outbox.ts'
 import { newSender } from './webhooks/sender.ts'
 
 export type Service = {
@@ -102,7 +103,7 @@ async function serve(
   resolve: Resolve,
   timings: Partial<Timings>,
 ): Promise<Service> {
-  const db = connect(storage.connection, timings)
+  const db = connect(storage.connection, { ...timings, onUnavailable: (code) => metrics.databaseUnavailable(code) })
   const instance = newInstance(config, storage.keyring, resolve)
   let draining = false
   const { caches, eventNotifier, notifications } = newCaches(db, instance, storage)
@@ -110,12 +111,18 @@ async function serve(
   const usage = newUsage(db, instance.keyring, timings.usageFlushMs)
   const load = newLoadShedder(db)
   const streams = newEventStreams(timings.slowReaderMs)
-  const metrics = newMetrics({
-    inFlight: load.inFlight,
-    waiting: db.waiting,
-    streams: streams.open,
-    sealed: () => sealer.sealed(),
-  })
+  const metrics = newMetrics(
+    {
+      inFlight: load.inFlight,
+      waiting: db.waiting,
+      streams: streams.open,
+      sealingFailed: () => Number(sealer.failed()),
+      sealingLag: () => readSealingLag(db),
+      outboxDepth: () => readOutboxDepth(db),
+    },
+    () => sealer.sealed(),
+    ['sealing', 'webhooks', ...MAINTENANCE_TASKS],
+  )
   const { sealer, dispatcher, maintenance } = startBackground(db, instance, log, metrics, timings, () => draining)
   const pipeline: Pipeline = {
     db,

@@ -343,6 +343,17 @@ test('a start while another stops waits, and starts anew', async () => {
   expect(serverProcesses(data)).toEqual([])
 })
 
+test('a database of another major version is refused with what to do about it', async () => {
+  const data = join(folder(), 'data')
+  const first = await startEmbedded(data, quiet)
+  await first.stop()
+  writeFileSync(join(data, 'postgres/PG_VERSION'), '17\n')
+  await expect(startEmbedded(data, quiet)).rejects.toThrow(
+    /^The database in .* is of PostgreSQL 17, and this version of Storekeeper brings 18: .* dump it/,
+  )
+  expect(serverProcesses(data)).toEqual([])
+})
+
 test('where PostgreSQL cannot run, one sentence says so and names DATABASE_URL', async () => {
   const top = folder()
   const packageRoot = join(top, 'package')

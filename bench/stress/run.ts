@@ -8,6 +8,7 @@ const TESTS = [
   'src/keys/model.test.ts',
   'src/billing/defaults.test.ts',
   'tests/deadlocks.test.ts',
+  'tests/deadlocks-keys.test.ts',
 ]
 const STEPS = [
   ['node_modules/vitest/vitest.mjs', 'run', '--maxWorkers=1', ...TESTS],

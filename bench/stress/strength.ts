@@ -13,6 +13,8 @@ type Strength = {
   modelMs: number
   /** Rounds of forty requests at once that take locks of several kinds. */
   deadlockRounds: number
+  /** Rounds of each client that creates, uses, rotates and revokes keys at two nodes. */
+  keyDeadlockRounds: number
 }
 
 const SUITE: Strength = {
@@ -22,6 +24,7 @@ const SUITE: Strength = {
   addressRequests: 500,
   modelMs: 5_000,
   deadlockRounds: 10,
+  keyDeadlockRounds: 8,
 }
 
 const STRESS: Strength = {
@@ -31,6 +34,7 @@ const STRESS: Strength = {
   addressRequests: 1_500,
   modelMs: 60_000,
   deadlockRounds: 500,
+  keyDeadlockRounds: 250,
 }
 
 export const STRENGTH = process.env.STRESS === 'on' ? STRESS : SUITE

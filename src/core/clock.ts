@@ -28,6 +28,11 @@ export function addMs(date: Date, ms: number): Date {
   return new Date(date.getTime() + ms)
 }
 
+/** For what is counted by the database's clock: 0, unless a test has moved this process's. */
+export function travelledMs(): number {
+  return offsetMs
+}
+
 /** For tests: moves this process's clock by `ms`; 0 resets it. */
 export function travel(ms: number): void {
   offsetMs = ms === 0 ? 0 : offsetMs + ms

@@ -1,30 +1,46 @@
 // Chores of maintenance, in batches that are bounded by rows and, all together, by time. A batch is a transaction of its
 // own, short enough for its locks to disturb no request; a backlog is worked off batch after batch, and what is left when
-// the time is up, the next minute's run goes on with.
+// the time is up, the next minute's run goes on with. Where a batch does not end in time, on a slow disk perhaps, smaller
+// ones follow: a chore that failed every minute would never catch up.
 //
 // One batch at a time in the whole installation: two nodes would wait for each other's rows, in different orders.
 
 import { MINUTE } from '../core/clock.ts'
 import type { Db } from './db.ts'
-import { sql } from './sql.ts'
+import { isStatementTimeout } from './errors.ts'
+import { type Sql, sql } from './sql.ts'
 
-export const CHORE_BATCH = 5_000
+/** Destroying a secret writes to random pages of an index, 8 KB of log each: 5,000 at once took seconds on a busy disk. */
+export const CHORE_BATCH = 1_000
+const MIN_BATCH = 50
 const CHORE_LOCK = 7_305_002
 const MAX_CHORE_MS = MINUTE
 
-/** `batch` tells whether there may be more to do. Another node that is at its chores does this one as well. */
-export async function runInBatches(db: Db, batch: (tx: Db) => Promise<boolean>): Promise<void> {
+/** Works on up to `size` rows, and tells whether there may be more. */
+type ChoreBatch = (tx: Db, size: number) => Promise<boolean>
+
+/** Another node that is at its chores does this one as well. */
+export async function runInBatches(db: Db, batch: ChoreBatch): Promise<void> {
+  let size = CHORE_BATCH
   for (const end = performance.now() + MAX_CHORE_MS; performance.now() < end; ) {
-    const hasMore = await db.transaction(async (tx) => {
-      const lock = await tx.one<{ got: boolean }>(sql`select pg_try_advisory_xact_lock(${CHORE_LOCK}) as got`)
-      return lock?.got === true && (await batch(tx))
-    })
-    if (!hasMore) return
+    try {
+      if (!(await runBatch(db, batch, size))) return
+    } catch (error) {
+      if (!isStatementTimeout(error) || size === MIN_BATCH) throw error
+      size = Math.max(MIN_BATCH, Math.floor(size / 4))
+    }
   }
 }
 
+function runBatch(db: Db, batch: ChoreBatch, size: number): Promise<boolean> {
+  return db.transaction(async (tx) => {
+    const lock = await tx.one<{ got: boolean }>(sql`select pg_try_advisory_xact_lock(${CHORE_LOCK}) as got`)
+    return lock?.got === true && (await batch(tx, size))
+  })
+}
+
 /** For a statement that tells the number of its rows as `count`: whether it was a full batch. */
-export async function isFull(tx: Db, statement: ReturnType<typeof sql>, size = CHORE_BATCH): Promise<boolean> {
+export async function isFull(tx: Db, size: number, statement: Sql): Promise<boolean> {
   const done = await tx.one<{ count: number }>(statement)
   return (done?.count ?? 0) >= size
 }

@@ -13,7 +13,7 @@ const UNAVAILABLE = /^(08|28|53|57|58|40)|^(55P03|25P03|25006)$/
 /** Of those, the ones after which the statement has certainly been rolled back, and the connection is as good as before. */
 const ROLLED_BACK = /^40|^(55P03|57014)$/
 const READ_ONLY = '25006'
-const DISK_FULL = '53100'
+const STATEMENT_TIMEOUT = '57014'
 
 /** A connection that was opened to a server that is no primary, and is closed again. */
 export class StandbyServer extends Error {
@@ -51,8 +51,13 @@ export function describeOutage(error: unknown): string {
   return cause.code === READ_ONLY ? 'the database is read-only' : `the database refuses to serve (${cause.code})`
 }
 
-export function isDiskFull(error: unknown): boolean {
-  return isDatabaseError(error) && error.code === DISK_FULL
+export function isStatementTimeout(error: unknown): boolean {
+  return error instanceof Failure && outageCode(error) === STATEMENT_TIMEOUT
+}
+
+/** The SQLSTATE of a failure, for the metrics; `none` where the server did not answer. */
+export function outageCode(failure: Failure): string {
+  return isDatabaseError(failure.cause) ? failure.cause.code : 'none'
 }
 
 /** The name of the constraint that a write has violated; null for any other error. */

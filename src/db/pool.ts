@@ -3,9 +3,10 @@
 
 import type { Writable } from 'node:stream'
 import pg from 'pg'
+import { Failure } from '../core/errors.ts'
 import { type Queue, queueFor } from './batch.ts'
 import type { Batch, Connection, Database, Db } from './db.ts'
-import { connectFailure, databaseFailure, endsConnection, StandbyServer } from './errors.ts'
+import { connectFailure, databaseFailure, endsConnection, outageCode, StandbyServer } from './errors.ts'
 import { type Sql, sql } from './sql.ts'
 
 const CONNECT_TIMEOUT_MS = 2_000
@@ -50,10 +51,15 @@ const SET_UP = `
 const COMMIT_AFTER_FLUSH = `
          set_config('synchronous_commit', coalesce(nullif(current_setting('synchronous_commit'), 'off'), 'on'), false)`
 
-/** `commitBeforeFlush` leaves `synchronous_commit` as it is: for tests, whose database need not survive a crash. */
-export type PoolOptions = { commitBeforeFlush?: boolean | undefined }
+export type PoolOptions = {
+  /** Leaves `synchronous_commit` as it is: for tests, whose database need not survive a crash. */
+  commitBeforeFlush?: boolean | undefined
+  /** Hears of each statement that could not be carried out, with the SQLSTATE. */
+  onUnavailable?: (code: string) => void
+}
 
-export function connect(connection: Connection, { commitBeforeFlush = false }: PoolOptions = {}): Database {
+export function connect(connection: Connection, options: PoolOptions = {}): Database {
+  const { commitBeforeFlush = false, onUnavailable = () => {} } = options
   const setUp = commitBeforeFlush ? SET_UP : `${SET_UP}, ${COMMIT_AFTER_FLUSH}`
   const servingPool = new pg.Pool({
     ...connection,
@@ -72,11 +78,19 @@ export function connect(connection: Connection, { commitBeforeFlush = false }: P
   servingPool.on('error', () => {})
   servingPool.on('connect', (client) => client.on('error', () => {}))
 
+  const counted = async <T>(work: Promise<T>): Promise<T> => {
+    try {
+      return await work
+    } catch (error) {
+      if (error instanceof Failure && error.code === 'unavailable' && error.cause) onUnavailable(outageCode(error))
+      throw error
+    }
+  }
   const queues = new Map<Batch<never, unknown>, Queue<never, unknown>>()
   const db: Database = {
-    query: (statement) => runPooled(servingPool, statement),
-    one: async <Row>(statement: Sql) => (await runPooled<Row>(servingPool, statement))[0] ?? null,
-    transaction: (work) => transaction(servingPool, work),
+    query: (statement) => counted(runPooled(servingPool, statement)),
+    one: async <Row>(statement: Sql) => (await db.query<Row>(statement))[0] ?? null,
+    transaction: (work) => counted(transaction(servingPool, work)),
     withCommit: () => {
       throw new Error('There is no transaction whose commit this statement could be sent with')
     },

@@ -102,3 +102,12 @@ export function newEventNotifier(): EventNotifier {
     },
   }
 }
+
+/** The age in seconds of the oldest event without a seal: the index leads to it first. */
+export async function readSealingLag(db: Db): Promise<number> {
+  const oldest = await db.one<{ seconds: number }>(sql`
+    select greatest(0, extract(epoch from clock_timestamp() - at))::float8 as seconds
+      from unsealed_events
+     limit 1`)
+  return oldest?.seconds ?? 0
+}

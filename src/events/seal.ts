@@ -26,20 +26,32 @@ const LOCK = 7_320_001
 const BATCH_SIZE = 500
 
 const PAUSE_MS = SECOND / 2
-export type Sealer = { close(): Promise<void>; sealed(): number }
+export type Sealer = {
+  close(): Promise<void>
+  sealed(): number
+  /** Whether the last pass failed. */
+  failed(): boolean
+}
 
 export function startSealing(db: Db, failed: ReportFailure, pauseMs = PAUSE_MS): Sealer {
   let sealed = 0
+  let hasFailed = false
   let closing = false
   let working = Promise.resolve()
 
   async function work(): Promise<void> {
     // Events left over by a failed pass are sealed by the next one.
-    const pass = () =>
-      sealBatch(db).catch((error) => {
+    const pass = async () => {
+      try {
+        const count = await sealBatch(db)
+        hasFailed = false
+        return count
+      } catch (error) {
+        hasFailed = true
         failed('sealing', error)
         return 0
-      })
+      }
+    }
     for (let count = BATCH_SIZE; count === BATCH_SIZE && !closing; sealed += count) count = await pass()
   }
 
@@ -56,6 +68,7 @@ export function startSealing(db: Db, failed: ReportFailure, pauseMs = PAUSE_MS):
 
   return {
     sealed: () => sealed,
+    failed: () => hasFailed,
     close() {
       closing = true
       clearInterval(timer)

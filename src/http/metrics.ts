@@ -11,13 +11,24 @@ export type Metrics = {
   webhookAttempt(outcome: string): void
   /** Background work has failed. */
   failed(work: string): void
+  /** A statement could not be carried out, or no connection was to be had. */
+  databaseUnavailable(code: string): void
   /** All requests answered so far, on the fast path or not. */
   answered(): number
   read(): Promise<{ type: string; text: string }>
 }
 
 /** Values that are read when the metrics are scraped. */
-type Readings = { inFlight(): number; waiting(): number; streams(): number; sealed(): number }
+type Readings = {
+  inFlight(): number
+  waiting(): number
+  streams(): number
+  sealingFailed(): number
+  sealingLag(): Promise<number>
+  outboxDepth(): Promise<number>
+}
+/** Of events this node has sealed. */
+type ReadSealed = () => number
 
 const METRICS = {
   requests: {
@@ -46,19 +57,31 @@ const METRICS = {
     help: 'Work in the background that failed and will be tried again: sealing, webhooks, and the chores of each minute.',
     labelNames: ['work'],
   },
+  unavailable: {
+    name: 'storekeeper_database_unavailable_total',
+    help: 'Statements that the database could not carry out, by SQLSTATE: 53100 is a full disk, 25006 a server that takes no writes; none where it did not answer.',
+    labelNames: ['code'],
+  },
+  sealed: {
+    name: 'storekeeper_events_sealed_total',
+    help: 'Events this node has sealed since it started. One node at a time does it for all.',
+  },
 }
 
 const GAUGES: Record<keyof Readings, { name: string; help: string }> = {
   inFlight: { name: 'storekeeper_http_requests_under_way', help: 'Requests that are being answered now.' },
   waiting: { name: 'storekeeper_database_waiting', help: 'Requests that wait for a connection to the database.' },
   streams: { name: 'storekeeper_event_streams', help: 'Streams of events that are open now.' },
-  sealed: {
-    name: 'storekeeper_events_sealed',
-    help: 'Events this node has sealed since it started. One node at a time does it for all.',
+  sealingFailed: { name: 'storekeeper_sealing_failed', help: '1 while the last pass of sealing on this node failed.' },
+  sealingLag: { name: 'storekeeper_sealing_lag_seconds', help: 'Age of the oldest event that has no seal yet.' },
+  outboxDepth: {
+    name: 'storekeeper_webhook_outbox_rows',
+    help: 'Rows of the outbox, up to a hundred events each, that have not become deliveries yet; 10,000 means that many or more.',
   },
 }
 
-export function newMetrics(readings: Readings): Metrics {
+/** `works`: the background work whose failures are counted, from 0 on. */
+export function newMetrics(readings: Readings, readSealed: ReadSealed, works: readonly string[]): Metrics {
   const registry = new Registry()
   const registers = [registry]
   collectDefaultMetrics({ register: registry, prefix: 'storekeeper_' })
@@ -66,12 +89,16 @@ export function newMetrics(readings: Readings): Metrics {
   const verified = newVerificationCounter(registry)
   const webhookAttempts = new Counter({ ...METRICS.webhookAttempts, registers })
   const failures = new Counter({ ...METRICS.failures, registers })
+  for (const work of works) failures.inc({ work }, 0)
+  const unavailable = new Counter({ ...METRICS.unavailable, registers })
+  countSealed(registry, readSealed)
   for (const reading of Object.keys(GAUGES) as (keyof Readings)[])
     new Gauge({
       ...GAUGES[reading],
       registers,
-      collect() {
-        this.set(readings[reading]())
+      async collect() {
+        // What the database would have to tell is not known while it does not answer.
+        this.set(await Promise.resolve(readings[reading]()).catch(() => Number.NaN))
       },
     })
   return {
@@ -81,11 +108,25 @@ export function newMetrics(readings: Readings): Metrics {
     verified,
     webhookAttempt: (outcome) => webhookAttempts.inc({ outcome }),
     failed: (work) => failures.inc({ work }),
+    databaseUnavailable: (code) => unavailable.inc({ code }),
     read: async () => {
       requests.flush()
       return { type: registry.contentType, text: await registry.metrics() }
     },
   }
+}
+
+function countSealed(registry: Registry, readSealed: ReadSealed): void {
+  let counted = 0
+  new Counter({
+    ...METRICS.sealed,
+    registers: [registry],
+    collect() {
+      const sealed = readSealed()
+      this.inc(sealed - counted)
+      counted = sealed
+    },
+  })
 }
 
 const MAX_BUFFERED = 500

@@ -14,7 +14,7 @@ import type { StoredResponse, WireResponse } from '../core/route.ts'
 import { type Keyring, keysById } from '../crypto/keyring.ts'
 import { randomBytes } from '../crypto/random.ts'
 import { seal, unseal } from '../crypto/seal.ts'
-import { CHORE_BATCH, isFull, runInBatches } from '../db/chore.ts'
+import { isFull, runInBatches } from '../db/chore.ts'
 import type { Db } from '../db/db.ts'
 import { sql } from '../db/sql.ts'
 import type { IdempotentResponsesRow } from '../db/tables.gen.ts'
@@ -183,9 +183,10 @@ function unsealResponse(
  * request holds are left for the next batch.
  */
 export async function purgeResponses(db: Db): Promise<void> {
-  await runInBatches(db, (tx) =>
+  await runInBatches(db, (tx, size) =>
     isFull(
       tx,
+      size,
       sql`
         with destroyed as (
           update idempotent_responses
@@ -197,7 +198,7 @@ export async function purgeResponses(db: Db): Promise<void> {
                       and salt is not null
                       and created_at < ${ago(SECRET_REPLAY_MS)}
                     order by created_at
-                    limit ${CHORE_BATCH}
+                    limit ${size}
                       for update skip locked
                  ))
        returning 1
@@ -206,9 +207,10 @@ export async function purgeResponses(db: Db): Promise<void> {
           from destroyed`,
     ),
   )
-  await runInBatches(db, (tx) =>
+  await runInBatches(db, (tx, size) =>
     isFull(
       tx,
+      size,
       sql`
         with gone as (
           delete from idempotent_responses
@@ -217,7 +219,7 @@ export async function purgeResponses(db: Db): Promise<void> {
                      from idempotent_responses
                     where created_at < ${ago(REPLAY_MS + MINUTE)}
                     order by created_at
-                    limit ${CHORE_BATCH}
+                    limit ${size}
                       for update skip locked
                  ))
        returning 1

@@ -1,4 +1,4 @@
-import { expect, test } from 'vitest'
+import { expect, onTestFinished, test, vi } from 'vitest'
 import { type Api, type Reply, shop } from '../../tests/shop.ts'
 import { DAY, HOUR, MINUTE, SECOND, travel } from '../core/clock.ts'
 import { newId } from '../core/ids.ts'
@@ -216,6 +216,19 @@ test('401: a wrong password and an e-mail without an account get the same answer
 })
 
 // ---- too many failures ----------------------------------------------------------------------------------------------
+
+test('failures are counted by the clock of the database: a node that is an hour ahead shuts nobody out for longer', async () => {
+  const { api, person } = await shop({ alone: true })
+  const { email } = await person()
+  const clock = vi.spyOn(Date, 'now').mockImplementation(() => performance.timeOrigin + performance.now() + 3_600_000)
+  onTestFinished(() => void clock.mockRestore())
+  const attempt = () => api.post('/v1/auth/sign-in', { email, password: 'not the password of anyone' })
+  for (let n = 0; n < 10; n++) expect((await attempt()).status).toBe(401)
+  clock.mockRestore()
+  const refused = await attempt()
+  expect(refused.status).toBe(429)
+  expect(Number(refused.headers.get('retry-after'))).toBeLessThanOrEqual(15 * 60)
+})
 
 test('429: the eleventh failure has to wait, with the right password too, and 15 minutes later all is well', async () => {
   const { api, sql } = await shop({ alone: true })

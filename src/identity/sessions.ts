@@ -9,7 +9,7 @@ import { newId } from '../core/ids.ts'
 import { listPage, type Page, type PageParams } from '../core/pagination.ts'
 import type { Secret } from '../crypto/secret.ts'
 import { mintToken, sha256 } from '../crypto/tokens.ts'
-import { CHORE_BATCH, runInBatches } from '../db/chore.ts'
+import { runInBatches } from '../db/chore.ts'
 import type { Db } from '../db/db.ts'
 import { sql } from '../db/sql.ts'
 import type { SessionsRow, UsersRow } from '../db/tables.gen.ts'
@@ -119,13 +119,13 @@ export async function signOut(tx: Db, caller: UserCaller): Promise<void> {
 /** Maintenance: deletes expired sessions, walking through all of them in the order of their ids. */
 export function purgeSessions(db: Db): Promise<void> {
   let after = ''
-  return runInBatches(db, async (tx) => {
+  return runInBatches(db, async (tx, size) => {
     const last = await tx.one<{ id: string }>(sql`
       select id
         from sessions
        where id > ${after}
        order by id
-      offset ${CHORE_BATCH - 1}
+      offset ${size - 1}
        limit 1`)
     await tx.query(sql`
       delete from sessions

@@ -2,11 +2,12 @@
 // the time it takes.
 
 import { networkOf } from '../auth/ip.ts'
+import { travelledMs } from '../core/clock.ts'
 import { normalizeEmail } from '../core/email.ts'
 import { fail } from '../core/errors.ts'
-import { CHORE_BATCH, isFull, runInBatches } from '../db/chore.ts'
+import { isFull, runInBatches } from '../db/chore.ts'
 import type { Db } from '../db/db.ts'
-import { sql } from '../db/sql.ts'
+import { fragment, sql } from '../db/sql.ts'
 import type { Instance } from '../instance.ts'
 import { passwordMatches, passwordSlots } from './passwords.ts'
 import { forgetPlaces, isKnownPlace, placeHash } from './places.ts'
@@ -58,6 +59,9 @@ async function passwordUnchanged(tx: Db, user: UserRow): Promise<boolean> {
   return row !== null
 }
 
+/** The database's clock: a node whose own clock is wrong must not shut an account on all the others. */
+const clock = () => fragment(`(clock_timestamp() + $1 * interval '1 ms')`, travelledMs())
+
 type AttemptOutcome = 'right' | 'wrong' | { retryAfterSeconds: number }
 
 /** `known`: the account has signed in from there before, so the failures there count, and none from elsewhere. */
@@ -79,10 +83,10 @@ export async function attemptPassword(
   // Always second: a transaction that holds the lock of an address waits for no other lock.
   await tx.query(sql`select pg_advisory_xact_lock(${place.readBigInt64BE()})`)
   const nth = (which: ReturnType<typeof sql>, most: number) => sql`(
-    select at + ${FAILURES_INTERVAL} - clock_timestamp()
+    select at + ${FAILURES_INTERVAL} - ${clock()}
       from sign_in_failures
      where ${which}
-       and at > clock_timestamp() - ${FAILURES_INTERVAL}
+       and at > ${clock()} - ${FAILURES_INTERVAL}
      order by at desc
     offset ${most - 1}
      limit 1)`
@@ -99,7 +103,7 @@ export async function attemptPassword(
   if (await passwordMatches(stored, password)) return 'right'
   await tx.query(sql`
     insert into sign_in_failures (email_hash, ip_hash, site_hash, known_place, at)
-    values (${account}, ${place}, ${site}, ${known}, clock_timestamp())`)
+    values (${account}, ${place}, ${site}, ${known}, ${clock()})`)
   return 'wrong'
 }
 
@@ -114,18 +118,19 @@ export function failAttempt(outcome: AttemptOutcome): never {
 
 /** Maintenance. The rows are in the order of time, so the first ones are the oldest. */
 export async function purgeFailures(db: Db): Promise<void> {
-  await runInBatches(db, (tx) =>
+  await runInBatches(db, (tx, size) =>
     isFull(
       tx,
+      size,
       sql`
         with oldest as (
           select id, at
             from sign_in_failures
            order by id
-           limit ${CHORE_BATCH}
+           limit ${size}
         ), gone as (
           delete from sign_in_failures
-           where id in (select id from oldest where at < clock_timestamp() - ${FAILURES_INTERVAL})
+           where id in (select id from oldest where at < ${clock()} - ${FAILURES_INTERVAL})
        returning 1
         )
         select count(*)::int as count

@@ -239,6 +239,8 @@ const insertKeys: Batch<InsertRow, KeyOutcome> = async (db, rows) => {
        order by id
          for key share
     ), key_creator as (
+      -- Locked against deletion only: a key's rights are changed under the store's lock, and writing its last use
+      -- (usage.ts), which locks many keys and no store, must never wait for a batch, nor a batch for it.
       select key.store_id, key.id, key.revision::text as version
         from api_keys key
        where key.id in (
@@ -249,7 +251,7 @@ const insertKeys: Batch<InsertRow, KeyOutcome> = async (db, rows) => {
                   and store.frozen_at is null
              )
        order by key.id
-         for share
+         for key share
     ), checked as (
       select request.*, store.id is not null as store_exists,
              creator.id is not null and (request.session_id is null or session.id is not null) as creator_unchanged,

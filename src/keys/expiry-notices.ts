@@ -8,7 +8,6 @@ import { newEvent, SYSTEM, writeEvents } from '../events/write.ts'
 
 /** Days before the expiry, nearest first. */
 const NOTICE_DAYS = [1, 7, 30] as const
-const NOTICE_BATCH = 500
 
 /** The last notice that is already due when a key gets this expiry: neither it nor an earlier one is sent. */
 export function lastNoticeDue(expiresAt: Date | null): number | null {
@@ -18,7 +17,7 @@ export function lastNoticeDue(expiresAt: Date | null): number | null {
 /** Maintenance: each notice of a key is one event, whichever node comes first. */
 export async function sendExpiryNotices(db: Db): Promise<void> {
   for (const days of NOTICE_DAYS)
-    await runInBatches(db, async (tx) => {
+    await runInBatches(db, async (tx, size) => {
       const keys = await tx.query<{ id: string; store_id: string; expires_at: Date }>(sql`
         update api_keys
            set expiry_notice_days = ${days}
@@ -31,7 +30,7 @@ export async function sendExpiryNotices(db: Db): Promise<void> {
                     and key.revoked_at is null
                     and (key.expiry_notice_days is null or key.expiry_notice_days > ${days})
                   order by key.expires_at
-                  limit ${NOTICE_BATCH}
+                  limit ${size}
                     for no key update of key skip locked
                )
      returning id, store_id, expires_at`)
@@ -39,6 +38,6 @@ export async function sendExpiryNotices(db: Db): Promise<void> {
         tx,
         keys.map((key) => newEvent(SYSTEM, key.store_id, 'key.expiring', key.id, { expiresAt: key.expires_at, days })),
       )
-      return keys.length === NOTICE_BATCH
+      return keys.length === size
     })
 }

@@ -1,7 +1,7 @@
 // How long usage is kept: by the hour, then by the day.
 
 import { ago, DAY } from '../core/clock.ts'
-import { CHORE_BATCH, isFull, runInBatches } from '../db/chore.ts'
+import { isFull, runInBatches } from '../db/chore.ts'
 import type { Db } from '../db/db.ts'
 import { sql } from '../db/sql.ts'
 
@@ -12,10 +12,10 @@ const DAYS_KEPT_MS = 400 * DAY
 /** Maintenance: old hours become days; old days, flush ids and rate windows are deleted. */
 export async function rollUpUsage(db: Db): Promise<void> {
   for (const statement of [rollUpHours, deleteDays, deleteFlushes, deleteRateWindows])
-    await runInBatches(db, (tx) => isFull(tx, statement()))
+    await runInBatches(db, (tx, size) => isFull(tx, size, statement(size)))
 }
 
-const rollUpHours = () => sql`
+const rollUpHours = (size: number) => sql`
   with old as (
     delete from key_usage
      where ctid = any(array(
@@ -24,7 +24,7 @@ const rollUpHours = () => sql`
               where grain = 'hour'
                 and at < ${ago(HOURS_KEPT_MS)}
               order by at
-              limit ${CHORE_BATCH}
+              limit ${size}
                 for update skip locked
            ))
  returning key_id, at, outcome, count
@@ -40,7 +40,7 @@ const rollUpHours = () => sql`
   select count(*)::int as count
     from old`
 
-const deleteDays = () => sql`
+const deleteDays = (size: number) => sql`
   with gone as (
     delete from key_usage
      where ctid = any(array(
@@ -49,7 +49,7 @@ const deleteDays = () => sql`
               where grain = 'day'
                 and at < ${ago(DAYS_KEPT_MS)}
               order by at
-              limit ${CHORE_BATCH}
+              limit ${size}
            ))
  returning 1
   )
@@ -57,12 +57,12 @@ const deleteDays = () => sql`
     from gone`
 
 /** Ids begin with their time, so the first ones are the oldest. */
-const deleteFlushes = () => sql`
+const deleteFlushes = (size: number) => sql`
   with oldest as (
     select id, at
       from usage_flushes
      order by id
-     limit ${CHORE_BATCH}
+     limit ${size}
   ), gone as (
     delete from usage_flushes
      where id in (select id from oldest where at < ${ago(DAY)})
@@ -72,14 +72,14 @@ const deleteFlushes = () => sql`
     from gone`
 
 /** By the database's own clock, like the windows themselves. */
-const deleteRateWindows = () => sql`
+const deleteRateWindows = (size: number) => sql`
   with gone as (
     delete from key_rate_windows
      where ctid = any(array(
              select ctid
                from key_rate_windows
               where began_at < now() - interval '2 days'
-              limit ${CHORE_BATCH}
+              limit ${size}
                 for update skip locked
            ))
  returning 1

@@ -2,18 +2,16 @@
 // first, in batches, and its own row last. One cascading delete of a store with very many keys would never end in time.
 
 import { ago, DAY } from '../core/clock.ts'
-import { CHORE_BATCH, isFull, runInBatches } from '../db/chore.ts'
+import { isFull, runInBatches } from '../db/chore.ts'
 import type { Db } from '../db/db.ts'
 import { fragment, sql } from '../db/sql.ts'
 
 /** The contents of a deleted store are kept for this long. */
 const RETENTION_MS = 30 * DAY
-/** A key may have some thousand rows of usage, which go before it. */
-const KEYS_AT_ONCE = 500
 const CONTENTS = ['addresses', 'address_versions', 'address_defaults', 'invitations', 'members', 'webhooks'] as const
 
 export function purgeStores(db: Db): Promise<void> {
-  return runInBatches(db, async (tx) => {
+  return runInBatches(db, async (tx, size) => {
     const store = await tx.one<{ id: string }>(sql`
       select id
         from stores
@@ -21,26 +19,27 @@ export function purgeStores(db: Db): Promise<void> {
        order by deleted_at
        limit 1`)
     if (!store) return false
-    if (await purgeKeys(tx, store.id)) return true
-    for (const table of CONTENTS) if (await purgeContents(tx, table, store.id)) return true
+    if (await purgeKeys(tx, size, store.id)) return true
+    for (const table of CONTENTS) if (await purgeContents(tx, size, table, store.id)) return true
     await tx.query(sql`delete from stores where id = ${store.id}`)
     return true
   })
 }
 
-/** True until no key is left. */
-async function purgeKeys(tx: Db, storeId: string): Promise<boolean> {
+/** True until no key is left. A key may have some thousand rows of usage, which go before it. */
+async function purgeKeys(tx: Db, size: number, storeId: string): Promise<boolean> {
   const keys = await tx.query<{ id: string }>(sql`
     select id
       from api_keys
      where store_id = ${storeId}
      order by id
-     limit ${KEYS_AT_ONCE}
+     limit ${size}
        for update`)
   const ids = keys.map(({ id }) => id)
   if (ids.length === 0) return false
   const wasFull = await isFull(
     tx,
+    size,
     sql`
       with gone as (
         delete from key_usage
@@ -48,7 +47,7 @@ async function purgeKeys(tx: Db, storeId: string): Promise<boolean> {
                  select ctid
                    from key_usage
                   where key_id = any(${ids})
-                  limit ${CHORE_BATCH}
+                  limit ${size}
                ))
      returning 1
       )
@@ -61,10 +60,11 @@ async function purgeKeys(tx: Db, storeId: string): Promise<boolean> {
 }
 
 /** True when there may be more. */
-function purgeContents(tx: Db, table: (typeof CONTENTS)[number], storeId: string): Promise<boolean> {
+function purgeContents(tx: Db, size: number, table: (typeof CONTENTS)[number], storeId: string): Promise<boolean> {
   const name = fragment(table)
   return isFull(
     tx,
+    size,
     sql`
       with gone as (
         delete from ${name}
@@ -72,7 +72,7 @@ function purgeContents(tx: Db, table: (typeof CONTENTS)[number], storeId: string
                  select ctid
                    from ${name}
                   where store_id = ${storeId}
-                  limit ${CHORE_BATCH}
+                  limit ${size}
                ))
      returning 1
       )

@@ -5,7 +5,7 @@ import { fail } from '../core/errors.ts'
 import { newId } from '../core/ids.ts'
 import { listPage, type Page, type PageParams } from '../core/pagination.ts'
 import type { Answer } from '../core/route.ts'
-import { CHORE_BATCH, runInBatches } from '../db/chore.ts'
+import { runInBatches } from '../db/chore.ts'
 import type { Db } from '../db/db.ts'
 import { sql } from '../db/sql.ts'
 import type { Instance } from '../instance.ts'
@@ -216,10 +216,10 @@ const RETENTION_MS = 30 * DAY
 /** Maintenance: deletes deliveries that are older than 30 days or whose webhook was deleted. */
 export async function sweepDeliveries(db: Db): Promise<void> {
   for (const sweep of [sweepPast, sweepOrphans])
-    await runInBatches(db, async (tx) => (await sweep(tx)).length === CHORE_BATCH)
+    await runInBatches(db, async (tx, size) => (await sweep(tx, size)).length === size)
 }
 
-function sweepPast(tx: Db): Promise<object[]> {
+function sweepPast(tx: Db, size: number): Promise<object[]> {
   return tx.query(sql`
     delete from webhook_deliveries
      where ctid = any(array(
@@ -227,13 +227,13 @@ function sweepPast(tx: Db): Promise<object[]> {
                from webhook_deliveries
               where created_at < ${ago(RETENTION_MS)}
               order by created_at
-              limit ${CHORE_BATCH}
+              limit ${size}
                 for update skip locked
            ))
  returning 1`)
 }
 
-function sweepOrphans(tx: Db): Promise<object[]> {
+function sweepOrphans(tx: Db, size: number): Promise<object[]> {
   return tx.query(sql`
     with recursive pending(webhook_id) as (
       (select webhook_id from webhook_deliveries order by webhook_id limit 1)
@@ -257,9 +257,9 @@ function sweepOrphans(tx: Db): Promise<object[]> {
                         from webhook_deliveries
                        where webhook_id = pending.webhook_id
                          and not exists (select 1 from webhooks where webhooks.id = pending.webhook_id)
-                       limit ${CHORE_BATCH}
+                       limit ${size}
                     ) as delivery
-              limit ${CHORE_BATCH}
+              limit ${size}
            ))
  returning 1`)
 }

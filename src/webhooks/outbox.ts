@@ -288,3 +288,13 @@ export const recordOutcomes: Batch<DeliveryOutcome, void> = async (db, outcomes)
 }
 
 const webhookOf = (outcome: DeliveryOutcome) => outcome.webhook_id
+
+const MAX_DEPTH = 10_000
+
+/** For the metrics: counted up to a bound. */
+export async function readOutboxDepth(db: Db): Promise<number> {
+  const found = await db.one<{ rows: number }>(sql`
+    select count(*)::int as rows
+      from (select from webhook_outbox limit ${MAX_DEPTH}) as waiting`)
+  return found?.rows ?? 0
+}

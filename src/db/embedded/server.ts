@@ -35,7 +35,7 @@ const FIXED = {
 /** Creates the database's files if there are none. They appear by rename: a killed start leaves no half of them behind. */
 export async function createCluster(cluster: Cluster, superuser: string, say: (line: string) => void): Promise<void> {
   await removeLeftovers(cluster)
-  if (await exists(cluster.pgdata)) return
+  if (await exists(cluster.pgdata)) return refuseOtherMajor(cluster)
   say(`Creating the database in ${cluster.dataDir} (first start only) …`)
   const half = `${cluster.pgdata}.new-${process.pid}-${randomBytes(4).toString('hex')}`
   await makePrivate(half, cluster.user)
@@ -47,6 +47,17 @@ export async function createCluster(cluster: Cluster, superuser: string, say: (l
     await rm(half, { recursive: true, force: true })
     if (!(await exists(cluster.pgdata))) throw error // else another start was faster, and its files are as good
   }
+}
+
+/** PostgreSQL itself only says that the files are incompatible. */
+async function refuseOtherMajor(cluster: Cluster): Promise<void> {
+  const theirs = (await readFile(join(cluster.pgdata, 'PG_VERSION'), 'utf8').catch(() => '')).trim()
+  const { stdout } = await promisify(execFile)(join(cluster.bin, 'postgres'), ['--version'], { env: PLAIN_ENV })
+  const ours = /(\d+)(?:\.|beta|rc|devel)/.exec(stdout)?.[1] ?? ''
+  if (theirs === '' || ours === '' || theirs === ours) return
+  throw new Error(
+    `The database in ${cluster.dataDir} is of PostgreSQL ${theirs}, and this version of Storekeeper brings ${ours}: start it once more with the version of Storekeeper it was made with, dump it (docs/operations.md, Backups), and load the dump into an empty database.`,
+  )
 }
 
 /** Order is by code point and the same everywhere; access is limited by the mode of the socket's directory. */
