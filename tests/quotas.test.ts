@@ -39,7 +39,8 @@ test('what one user or store may have is bounded, and each refusal names the bou
     expect.stringMatching(/^A store has at most 2 open invitations.*Withdraw/),
   ])
 
-  const hook = () => api.post(`/v1/user/store/${store.id}/webhooks`, { url: 'http://127.0.0.1:8080/hook', types: ['*'] }, as)
+  const hook = () =>
+    api.post(`/v1/user/store/${store.id}/webhooks`, { url: 'http://127.0.0.1:8080/hook', types: ['*'] }, as)
   expect([(await hook()).status, told(await hook())]).toEqual([
     201,
     [409, 'limit_exceeded', expect.stringMatching(/^A store has at most 1 webhooks/)],
