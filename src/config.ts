@@ -90,7 +90,7 @@ const SETTINGS = {
   ),
   TRUST_PROXY: setting(
     'off',
-    'Whose `X-Forwarded-For` is believed: `off`, the number of proxies in front, or their addresses and CIDRs separated by commas.',
+    'Whose `X-Forwarded-For` and `X-Forwarded-Proto` are believed: `off`, the number of proxies in front, or their addresses and CIDRs separated by commas.',
     trustProxy,
   ),
   METRICS_PORT: setting(

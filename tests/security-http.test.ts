@@ -98,6 +98,18 @@ test('27. bytes that two parsers could read in two ways: 400, and the connection
   expect((await api.get(keys, { as: owner.token })).body.data).toEqual([])
 })
 
+test('a request for a proxy, with a host before its path, puts no foreign host into a problem', async () => {
+  const { api } = await shop()
+  for (const [target, instance] of [
+    ['http://evil.example/v1/user', '/v1/user'],
+    ['HTTPS://evil.example:8443/v1/nothing?x=1', '/v1/nothing'],
+    ['http://user@evil.example', '/'],
+  ]) {
+    const [reply] = await raw(api.url, `POST ${target} HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n`)
+    expect([target, reply?.body.instance]).toEqual([target, instance])
+  }
+})
+
 test('27. a header that may stand once, twice; or no Host: 400, and the same words as everywhere', async () => {
   const { api, owner } = await shop()
   const get = (lines: string) => raw(api.url, `GET /v1/user HTTP/1.1\r\n${lines}Connection: close\r\n\r\n`)

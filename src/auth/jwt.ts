@@ -21,7 +21,7 @@ export async function jwtCheckFrom(config: Config): Promise<JwtCheck | null> {
   const keys = createRemoteJWKSet(new URL(url), { timeoutDuration: FETCH_TIMEOUT_MS })
   return async (token) => {
     if (token.length > MAX_CHARACTERS) fail('invalid_token')
-    const { payload } = await jwtVerify(token, keys, {
+    const { payload, protectedHeader } = await jwtVerify(token, keys, {
       issuer,
       audience,
       algorithms: ALGORITHMS,
@@ -32,9 +32,22 @@ export async function jwtCheckFrom(config: Config): Promise<JwtCheck | null> {
       if (providerIsAway(errors, error)) return fail('unavailable', { retryAfterSeconds: 5, cause: error })
       return fail('invalid_token')
     })
+    if (!isAccessToken(protectedHeader.typ, payload)) fail('invalid_token')
     const subject: unknown = payload.sub
     return isSubject(subject) ? { issuer, subject } : fail('invalid_token')
   }
+}
+
+/** Claims that an ID token carries and an access token does not (OpenID Connect Core, 2 and 3.3.2.11). */
+const ID_TOKEN_CLAIMS = ['nonce', 'at_hash', 'c_hash', 's_hash']
+
+/**
+ * An ID token tells a client who signed in; it is no key to our API. RFC 9068 marks access tokens with `at+jwt`, but many
+ * providers still send `JWT` or nothing: those are told by their claims. Any other `typ` is a token for something else.
+ */
+function isAccessToken(typ: string | undefined, payload: object): boolean {
+  const kind = (typ ?? 'JWT').toLowerCase().replace(/^application\//, '')
+  return kind === 'at+jwt' || (kind === 'jwt' && !ID_TOKEN_CLAIMS.some((claim) => claim in payload))
 }
 
 /** The library types `sub` as a string, but checks only that it is present. */

@@ -9,7 +9,7 @@ import { etagOf } from '../core/etag.ts'
 import { listPage, type Page, type PageParams } from '../core/pagination.ts'
 import type { Answer } from '../core/route.ts'
 import type { Db } from '../db/db.ts'
-import { sql } from '../db/sql.ts'
+import { type Sql, sql } from '../db/sql.ts'
 import type { Instance } from '../instance.ts'
 import { parseDateTime } from '../schema/fields.ts'
 import type { Address, AddressContent, InvoiceAddress } from './schema.ts'
@@ -40,6 +40,7 @@ export async function listAddresses(
           from addresses
          where store_id = ${storeId}
            and user_id = ${caller.id}
+           and ${notErased(caller)}
            and (is_default, id) < (${after.isDefault}, ${after.id})
          order by is_default desc, id desc
          limit ${window.take}`)
@@ -47,6 +48,11 @@ export async function listAddresses(
     positionOf: (row) => cursorPosition(row.is_default, row.id),
     show: (row) => showAddress(row, unsealText(key, row)),
   })
+}
+
+/** Their key may still be in this node's caller cache when they were erased at another. */
+function notErased(caller: UserCaller): Sql {
+  return sql`exists (select from users where id = ${caller.id} and erased_at is null)`
 }
 
 /** Comes before every address in the order of these lists: the default first, then by id, falling. */
@@ -71,7 +77,8 @@ export async function readAddress(
       from addresses
      where id = ${addressId}
        and store_id = ${storeId}
-       and user_id = ${caller.id}`)
+       and user_id = ${caller.id}
+       and ${notErased(caller)}`)
   if (!row) return fail('address_not_found')
   return {
     body: showAddress(row, unsealText(unwrapDataKey(instance.keyring, caller), row)),

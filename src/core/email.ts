@@ -1,4 +1,6 @@
-// E-mail addresses name an account. They are compared in lower case, with the domain in its ASCII form.
+// E-mail addresses name an account. They are compared in one form: NFKC, so that full-width letters are letters, and lower
+// case, with the domain in its ASCII form. The part before the @ is of one script, so that no Cyrillic letter passes for a
+// Latin one.
 
 import { domainToASCII } from 'node:url'
 import type { Fault } from './errors.ts'
@@ -6,23 +8,70 @@ import type { Fault } from './errors.ts'
 const LOCAL = /^[^\s@\p{Cc}\p{Cf}<>()[\]\\,;:"]{1,64}$/u
 const DOMAIN = /^(?=.{1,189}$)([a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?\.)+[a-z][a-z0-9-]{0,61}[a-z0-9]$/
 
-/** The address in its one form, or null. */
+/** The scripts in everyday use (UAX 31, table 5). Japanese and Korean are written with several. */
+const SCRIPTS = [
+  'Latin',
+  'Cyrillic',
+  'Greek',
+  'Arabic',
+  'Hebrew',
+  'Armenian',
+  'Georgian',
+  'Ethiopic',
+  'Devanagari',
+  'Bengali',
+  'Gurmukhi',
+  'Gujarati',
+  'Oriya',
+  'Tamil',
+  'Telugu',
+  'Kannada',
+  'Malayalam',
+  'Sinhala',
+  'Thai',
+  'Lao',
+  'Tibetan',
+  'Myanmar',
+  'Khmer',
+  'Thaana',
+  'Han Hiragana Katakana',
+  'Han Hangul',
+  'Han Bopomofo',
+].map((names) => {
+  const scripts = names.split(' ').map((name) => `\\p{Script_Extensions=${name}}`)
+  return new RegExp(`^[${scripts.join('')}\\p{Script=Common}\\p{Script=Inherited}]*$`, 'u')
+})
+
+/** The address in its one form, or what is wrong with it. */
+function readEmail(text: string): { email: string } | { fault: 'form' | 'scripts' } {
+  const plain = text.normalize('NFKC').trim()
+  const at = plain.lastIndexOf('@')
+  const local = plain.slice(0, at).trim().toLowerCase().normalize('NFKC')
+  const domain = domainToASCII(plain.slice(at + 1).trim())
+  if (at < 1 || !LOCAL.test(local) || local.startsWith('.') || local.endsWith('.') || local.includes('..'))
+    return { fault: 'form' }
+  if (!DOMAIN.test(domain)) return { fault: 'form' }
+  return SCRIPTS.some((script) => script.test(local)) ? { email: `${local}@${domain}` } : { fault: 'scripts' }
+}
+
 export function normalizeEmail(text: string): string | null {
-  const at = text.lastIndexOf('@')
-  const local = text.slice(0, at).normalize('NFC').trim().toLowerCase()
-  const domain = domainToASCII(text.slice(at + 1).trim())
-  if (at < 1 || !LOCAL.test(local) || local.startsWith('.') || local.endsWith('.') || local.includes('..')) return null
-  return DOMAIN.test(domain) ? `${local}@${domain}` : null
+  const read = readEmail(text)
+  return 'email' in read ? read.email : null
 }
 
 export function parseEmail(text: string | undefined, faults: Fault[]): string {
-  const email = text === undefined ? '' : normalizeEmail(text)
-  if (email !== null) return email
-  faults.push({
-    pointer: '#/email',
-    code: 'invalid_email',
-    detail: 'This is not an e-mail address.',
-    example: 'ada@example.com',
-  })
+  if (text === undefined) return ''
+  const read = readEmail(text)
+  if ('email' in read) return read.email
+  const [pointer, example] = ['#/email', 'ada@example.com']
+  if (read.fault === 'form')
+    faults.push({ pointer, code: 'invalid_email', detail: 'This is not an e-mail address.', example })
+  else
+    faults.push({
+      pointer,
+      code: 'mixed_scripts',
+      detail: 'The part before the @ mixes letters of different scripts, such as Latin and Cyrillic. Use one of them.',
+      example,
+    })
   return ''
 }

@@ -55,14 +55,22 @@ async function authenticateRequest(
 function checkOrigin(corsOrigins: string[], incoming: Incoming): void {
   const origin = header(incoming, 'origin')
   const isListed = origin !== undefined && corsOrigins.includes(origin)
-  const isAllowed = origin === undefined || isListed || hostOf(origin) === header(incoming, 'host')
+  const isAllowed = origin === undefined || isListed || isOwnOrigin(origin, incoming)
   const site = header(incoming, 'sec-fetch-site')
   const isForeign = (site === 'cross-site' || site === 'same-site') && !isListed
   if (!isAllowed || isForeign) fail('forbidden_origin')
 }
 
-function hostOf(origin: string): string | null {
-  return URL.canParse(origin) ? new URL(origin).host : null
+/**
+ * By scheme, host and port. A page that came over TLS is ours also where the proxy that ends TLS is not known to us
+ * (TRUST_PROXY): nobody else has a certificate for this host.
+ */
+function isOwnOrigin(origin: string, incoming: Incoming): boolean {
+  const host = header(incoming, 'host')
+  return [incoming.protocol, 'https'].some((protocol) => {
+    const own = `${protocol}://${host}`
+    return URL.canParse(own) && new URL(own).origin === origin
+  })
 }
 
 /**

@@ -56,6 +56,8 @@ type Limits = {
 export type Incoming = {
   requestId: string
   method: string
+  /** As the caller sees it: behind a trusted proxy what that one says. */
+  protocol: 'http' | 'https'
   /** Path and query, as they were sent. */
   url: string
   path: string

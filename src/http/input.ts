@@ -82,9 +82,11 @@ function parseBody(instance: Instance, route: Route, incoming: Incoming, faults:
   if (!route.parse) return found.length > 0 ? valid : body
   const more: Fault[] = []
   const value = route.parse(valid, instance, more)
-  // One fault for each member is enough: those of the schema come first.
-  const reported = new Set(found.map(memberOf))
-  faults.push(...more.filter((fault) => !reported.has(memberOf(fault))))
+  // One fault for each member, and each entry of a list, is enough: those of the schema come first.
+  const reported = new Set(
+    found.flatMap((fault) => [fault.pointer, ...(memberOf(fault) in valid ? [] : [memberOf(fault)])]),
+  )
+  faults.push(...more.filter((fault) => !reported.has(fault.pointer) && !reported.has(memberOf(fault))))
   return value
 }
 
@@ -113,11 +115,21 @@ function checkMediaType(incoming: Incoming, wanted: RegExp): void {
     fail('unsupported_media_type')
 }
 
-/** Leaves out the members with a fault, so that the others can still be checked. */
+/** Leaves out the members with a fault, and of a list the entries with one, so that the others can still be checked. */
 function withoutFaulty(body: Record<string, unknown>, faults: Fault[]): Record<string, unknown> {
   if (faults.length === 0) return body
-  const faulty = new Set(faults.map(memberOf))
-  return Object.fromEntries(Object.entries(body).filter(([name]) => !faulty.has(name)))
+  return Object.fromEntries(
+    Object.entries(body).flatMap(([name, value]) => {
+      const found = faults.filter((fault) => memberOf(fault) === name)
+      if (found.length === 0) return [[name, value]]
+      const entries = found.map(({ pointer }) => /^#\/[^/]+\/(\d+)$/.exec(pointer)?.[1])
+      if (!Array.isArray(value) || entries.includes(undefined)) return []
+      // Holes, which `map` and `forEach` pass by: the other entries keep their places.
+      const rest = [...value]
+      for (const n of entries) delete rest[Number(n)]
+      return [[name, rest]]
+    }),
+  )
 }
 
 function memberOf(fault: Fault): string {

@@ -192,6 +192,7 @@ function toIncoming(route: Route, request: FastifyRequest): Incoming {
   return {
     requestId: request.id,
     method: route.method,
+    protocol: request.protocol,
     url: request.url,
     path: pathOf(request),
     at: now(),
@@ -276,8 +277,10 @@ function sendProblem(reply: FastifyReply, request: FastifyRequest, failure: Fail
     .send(body)
 }
 
+/** Without the host that a request for a proxy names before its path. */
 function pathOf(request: FastifyRequest): string {
-  return request.url.split('?', 1)[0] as string
+  const [path] = request.url.replace(/^https?:\/\/[^/?#]*/i, '').split('?', 1)
+  return path || '/'
 }
 
 function logAndCount({ log, metrics }: Pipeline, request: FastifyRequest, reply: FastifyReply): void {

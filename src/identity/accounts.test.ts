@@ -625,6 +625,8 @@ test('403: a page of another origin cannot use the session in a cookie', async (
     { origin: 'null' },
     { origin: '' },
     { origin: `${api.url}.evil.example` },
+    { origin: `ws://${host}` },
+    { origin: `wss://${host}` },
     { origin: `http://${host}1` },
     { origin: `https://evil.example/${host}` },
     { 'sec-fetch-site': 'cross-site' },
@@ -649,6 +651,14 @@ test('403: a page of another origin cannot use the session in a cookie', async (
   ]
   for (const headers of own)
     expect([headers, (await api.get('/v1/user', { headers: { cookie, ...headers } })).status]).toEqual([headers, 200])
+
+  // Behind a proxy that ends TLS, a page that came without it is not ours.
+  const proxied = await node({ TRUST_PROXY: '1' })
+  const from = async (protocol: string) => {
+    const origin = proxied.url.replace('http:', `${protocol}:`)
+    return (await proxied.get('/v1/user', { headers: { cookie, origin, 'x-forwarded-proto': 'https' } })).status
+  }
+  expect([await from('https'), await from('http'), await from('ws')]).toEqual([200, 403, 403])
 
   const withPage = await node({ CORS_ORIGINS: 'https://shop.example' })
   const page = { cookie, origin: 'https://shop.example', 'sec-fetch-site': 'same-site' }

@@ -406,6 +406,21 @@ test('200: of an erased user a row without a word is left, and they are signed o
   })
 })
 
+test('no node shows an address of an erased user, not even one that has just met them', async () => {
+  const { api, member, billing, node } = await shop({ alone: true })
+  const other = await node()
+  for (let round = 0; round < 3; round++) {
+    const ada = await member('CUSTOMER')
+    const as = { as: ada.token }
+    const { id } = (await api.post(billing, NEW_ADDRESS, as)).body
+    const paths = [billing, `${billing}/${id}`, `${billing}/${id}/versions`]
+    for (const path of paths) expect((await other.get(path, as)).text).toContain(NEW_ADDRESS.addressLine1)
+    expect((await api.delete('/v1/user', as)).status).toBe(204)
+    const after = await Promise.all(paths.map((path) => other.get(path, as)))
+    for (const { text } of after) expect(text).not.toContain(NEW_ADDRESS.addressLine1)
+  }
+})
+
 test('every other node refuses an erased user within 250 ms', async () => {
   const world = await shop({ alone: true })
   const { api, node, billing } = world

@@ -29,8 +29,7 @@ export type Dispatcher = {
   close(patienceMs: number): Promise<void>
 }
 
-/** With this many messages in memory nothing more is leased; and a poll leases no more than this. */
-const MAX_WAITING = 10_000
+/** A poll leases no more than this. */
 const MAX_LEASED = 2_000
 /** With this many outcomes not yet recorded no request is started. */
 const MAX_UNRECORDED = 1_000
@@ -99,6 +98,9 @@ export function newDispatcher(
     send: (queue, message) => sendAndRecord(state, queue, message),
     release: (messages) => void releaseLeases(db, messages),
     mayStart: () => state.unrecorded < MAX_UNRECORDED && throttle.hasBudget() && !closing.signal.aborted,
+    // Private hosts are reached in development only, and bounded by nothing.
+    hostOf: ({ hostname }) =>
+      hostname === null || instance.webhooks.allowPrivate ? null : (sender.addressOf(hostname) ?? hostname),
     onEmpty: () => wake(state),
   })
   const state: DispatcherState = {
@@ -149,7 +151,7 @@ async function close(state: DispatcherState, running: Promise<void>, patienceMs:
 async function run(state: DispatcherState): Promise<void> {
   const { closing, scheduler, throttle, timings } = state
   while (!closing.signal.aborted) {
-    const hasRoom = throttle.hasBudget() && scheduler.waiting() < MAX_WAITING
+    const hasRoom = throttle.hasBudget() && !scheduler.isFull()
     const skipsPoll = untilPoll(state) > 0
     const found = hasRoom ? await tryRound(state) : 0
     if (found === 0) await sleep(timings.roundMs, undefined, closing).catch(() => {})
@@ -220,7 +222,11 @@ async function poll(state: DispatcherState): Promise<number> {
 async function enqueue({ db, instance, scheduler }: DispatcherState, messages: Message[]): Promise<void> {
   if (messages.length === 0) return
   const endpoints = await loadEndpoints(db, instance, [...new Set(messages.map((message) => message.webhook_id))])
-  for (const [id, endpoint] of endpoints) setEndpoint(scheduler.queueOf(id), Promise.resolve(endpoint))
+  for (const [id, endpoint] of endpoints) {
+    const queue = scheduler.queueOf(id)
+    setEndpoint(queue, Promise.resolve(endpoint))
+    queue.hostname = new URL(endpoint.url).hostname
+  }
   for (const message of messages)
     if (endpoints.has(message.webhook_id)) scheduler.put(scheduler.queueOf(message.webhook_id), message)
   for (const id of endpoints.keys()) scheduler.pump(scheduler.queueOf(id))

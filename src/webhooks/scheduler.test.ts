@@ -18,11 +18,13 @@ function stand() {
     },
     release: (messages) => void left.push(...messages.map(({ webhook_id, id }) => `${webhook_id}/${id}`)),
     mayStart: () => true,
+    hostOf: ({ id }) => /@(.*)/.exec(id)?.[1] ?? null,
     onEmpty: () => {},
   })
   const put = (id: string, count: number) => {
     const queue = scheduler.queueOf(id)
-    for (let n = 1; n <= count; n++) scheduler.put(queue, { webhook_id: id, id: `${n}`, taken: now() } as Message)
+    for (let n = 1; n <= count; n++)
+      scheduler.put(queue, { webhook_id: id, id: `${n}`, taken: now(), body: '{}' } as Message)
     scheduler.pump(queue)
   }
   const countOf = (id: string) => begun.filter((one) => one.startsWith(`${id}/`)).length
@@ -126,4 +128,31 @@ test('more slow ones than places get their share by turns', async () => {
   const [first, second] = [withNone(), withNone()]
   expect([first.length, second.length]).toEqual([20, 20])
   expect(first.filter((id) => second.includes(id))).toEqual([])
+})
+
+test('a host gets so many at once and so many a second, whoever they are from, and holds up no other', async () => {
+  const { put, begun, countOf, pass } = stand()
+  for (let n = 0; n < 20; n++) put(`10 ${n} @victim`, 100)
+  put('10 @other', 30)
+  const toVictim = () => begun.filter((one) => one.includes('@victim')).length
+  await pass(1_000)
+  // The first second has what was saved up beside what it brings.
+  expect(toVictim()).toBeGreaterThan(90)
+  expect(toVictim()).toBeLessThanOrEqual(100)
+  expect(countOf('10 @other')).toBe(30)
+  await pass(4_000)
+  expect(toVictim()).toBeGreaterThan(280)
+  expect(toVictim()).toBeLessThanOrEqual(300)
+  // In turns: no webhook of the host has had more than its share.
+  const shares = Array.from({ length: 20 }, (_, n) => countOf(`10 ${n} @victim`))
+  expect(Math.max(...shares) - Math.min(...shares)).toBeLessThanOrEqual(5)
+})
+
+test('a host that never answers gets fifty at once', async () => {
+  const { put, begun, countOf, pass } = stand()
+  for (let n = 0; n < 80; n++) put(`99999999 ${n} @deaf`, 1)
+  put('10', 3)
+  await pass(5_000)
+  expect(begun.filter((one) => one.includes('@deaf')).length).toBe(50)
+  expect(countOf('10')).toBe(3)
 })

@@ -5,6 +5,7 @@
 
 import { addMs, now, SECOND } from '../core/clock.ts'
 import type { Endpoint } from './endpoints.ts'
+import { HOST_LIMITS, type HostGate, type HostLimits, newHostGate } from './host-limits.ts'
 import { type Message, START_WITHIN_MS } from './outbox.ts'
 
 /**
@@ -20,6 +21,9 @@ const TIERS = [
 const SLOW_FOR_MS = 30 * SECOND
 /** Of a webhook that has not answered well no more messages than this wait in memory. */
 export const PREFETCH = 8
+/** With this many messages in memory, or characters of them, nothing more is leased. */
+const MAX_WAITING = 10_000
+const MAX_WAITING_CHARACTERS = 32_000_000
 /** Once this many messages wait in memory, of all webhooks, no webhook prefetches more than PREFETCH. */
 const MANY_WAITING = 2_000
 
@@ -33,13 +37,21 @@ export type EndpointQueue = {
   refused: boolean
   /** Null when the webhook was deleted or disabled. */
   endpoint: Promise<Endpoint | null>
+  /** Of the endpoint's URL; null until it was loaded. */
+  hostname: string | null
   loadedAt: number
 }
 
 /** A queue that found no capacity stands in the waitlist, and is admitted for one message at a time. */
 type SpeedTier = (typeof TIERS)[number] & { index: number; inFlight: number; waitlist: Set<EndpointQueue> }
 
-type Request = { queue: EndpointQueue; tier: SpeedTier; began: number; timer?: NodeJS.Timeout }
+type Request = {
+  queue: EndpointQueue
+  tier: SpeedTier
+  host: string | null
+  began: number
+  timer?: NodeJS.Timeout
+}
 
 type SchedulerState = {
   hooks: Hooks
@@ -49,6 +61,8 @@ type SchedulerState = {
   /** Webhooks that start in another tier, and until when; the first is the next whose messages are leased. */
   slow: Map<string, { tier: SpeedTier; until: number }>
   waiting: number
+  waitingCharacters: number
+  hosts: HostGate<EndpointQueue>
 }
 
 type Hooks = {
@@ -57,6 +71,8 @@ type Hooks = {
   /** Called with messages that leave memory unsent. */
   release(messages: Message[]): void
   mayStart(): boolean
+  /** What the bound for each host counts by; null where there is none. */
+  hostOf(queue: EndpointQueue): string | null
   /** Called when a queue has run empty. */
   onEmpty(): void
 }
@@ -77,11 +93,12 @@ export type Scheduler = {
   /** The same for every known webhook. Where more webhooks are slow than their tier has capacity, they take turns. */
   freeSlotsOfAll(): Record<string, number>
   isFast(id: string): boolean
+  isFull(): boolean
   waiting(): number
   inFlight(): number
 }
 
-export function newScheduler(hooks: Hooks): Scheduler {
+export function newScheduler(hooks: Hooks, hostLimits: HostLimits = HOST_LIMITS): Scheduler {
   const tiers = TIERS.map((tier, index) => ({ ...tier, index, inFlight: 0, waitlist: new Set<EndpointQueue>() }))
   const state: SchedulerState = {
     hooks,
@@ -90,12 +107,15 @@ export function newScheduler(hooks: Hooks): Scheduler {
     fastest: tiers[0] as SpeedTier, // TIERS is not empty
     slow: new Map(),
     waiting: 0,
+    waitingCharacters: 0,
+    hosts: newHostGate(hostLimits, (queue) => pump(state, queue)),
   }
   return {
     queueOf: (id) => queueOf(state, id),
     put(queue, message) {
       queue.waiting.push(message)
       state.waiting += 1
+      state.waitingCharacters += message.body.length
     },
     clear: (queue) => remove(state, queue, 0),
     clearAll: () => [...state.queues.values()].flatMap((queue) => remove(state, queue, 0)),
@@ -105,8 +125,9 @@ export function newScheduler(hooks: Hooks): Scheduler {
     },
     freeSlots: (id) => freeSlots(state, id),
     freeSlotsOfAll: () => freeSlotsOfAll(state),
-    isFast: (id) => tierOf(state, id) === state.fastest,
+    isFast: (id) => tierOf(state, id) === state.fastest && queuesAtHost(state, state.queues.get(id)) === 0,
     waiting: () => state.waiting,
+    isFull: () => state.waiting >= MAX_WAITING || state.waitingCharacters >= MAX_WAITING_CHARACTERS,
     inFlight: () => tiers.reduce((sum, { inFlight }) => sum + inFlight, 0),
   }
 }
@@ -116,7 +137,7 @@ function queueOf({ queues }: SchedulerState, id: string): EndpointQueue {
   if (found) return found
   const endpoint = Promise.resolve(null)
   const loadedAt = Number.NEGATIVE_INFINITY
-  const queue = { id, waiting: [], inFlight: 0, isGood: false, refused: false, endpoint, loadedAt }
+  const queue = { id, waiting: [], inFlight: 0, isGood: false, refused: false, endpoint, hostname: null, loadedAt }
   queues.set(id, queue)
   return queue
 }
@@ -124,6 +145,7 @@ function queueOf({ queues }: SchedulerState, id: string): EndpointQueue {
 function remove(state: SchedulerState, queue: EndpointQueue, from: number, count = queue.waiting.length): Message[] {
   const removed = queue.waiting.splice(from, count)
   state.waiting -= removed.length
+  for (const { body } of removed) state.waitingCharacters -= body.length
   return removed
 }
 
@@ -139,7 +161,9 @@ function tierOf({ fastest, slow }: SchedulerState, id: string): SpeedTier {
 
 function wantsToSend(state: SchedulerState, queue: EndpointQueue): boolean {
   const limit = queue.isGood ? tierOf(state, queue.id).perEndpoint : 1
-  return queue.waiting.length > 0 && queue.inFlight < limit && !queue.refused
+  if (queue.waiting.length === 0 || queue.inFlight >= limit || queue.refused) return false
+  const host = state.hooks.hostOf(queue)
+  return host === null || state.hosts.hasRoom(host, queue)
 }
 
 function hasCapacity({ hooks }: SchedulerState, tier: SpeedTier): boolean {
@@ -177,13 +201,16 @@ function startNext(state: SchedulerState, queue: EndpointQueue, tier: SpeedTier)
 }
 
 async function start(state: SchedulerState, queue: EndpointQueue, message: Message, tier: SpeedTier): Promise<void> {
-  const request: Request = { queue, tier, began: performance.now() }
+  const host = state.hooks.hostOf(queue)
+  const request: Request = { queue, tier, host, began: performance.now() }
   queue.inFlight += 1
+  if (host !== null) state.hosts.enter(host)
   enterTier(state, request, tier)
   await state.hooks.send(queue, message)
   clearTimeout(request.timer)
   queue.inFlight -= 1
   request.tier.inFlight -= 1
+  if (host !== null) state.hosts.leave(host)
   const tookMs = performance.now() - request.began
   markSlow(state, queue, state.tiers.find(({ untilMs }) => tookMs < untilMs) as SpeedTier) // the last has no end
   admit(state, request.tier)
@@ -223,9 +250,17 @@ function isStale(message: Message): boolean {
 function freeSlots(state: SchedulerState, id: string): number {
   const [tier, queue] = [tierOf(state, id), state.queues.get(id)]
   if (tier !== state.fastest && capacityLeft(tier) <= 0) return 0
-  const mayHaveMany = queue?.isGood && state.waiting < MANY_WAITING
+  const atHost = queuesAtHost(state, queue)
+  if (atHost >= HOST_LIMITS.perSecond) return 0
+  const mayHaveMany = queue?.isGood && state.waiting < MANY_WAITING && atHost === 0
   const prefetch = mayHaveMany ? tier.prefetch : Math.min(PREFETCH, tier.prefetch)
   return Math.max(0, prefetch - (queue?.waiting.length ?? 0))
+}
+
+/** How many queues wait for the host of this one. */
+function queuesAtHost({ hooks, hosts }: SchedulerState, queue: EndpointQueue | undefined): number {
+  const host = queue ? hooks.hostOf(queue) : null
+  return host === null ? 0 : hosts.waiting(host)
 }
 
 function capacityLeft({ capacity, inFlight, waitlist }: SpeedTier): number {

@@ -3,6 +3,7 @@
 
 import type { LookupFunction } from 'node:net'
 import { Agent, buildConnector, request } from 'undici'
+import { networkOf } from '../auth/ip.ts'
 import type { Resolve } from '../core/dns.ts'
 import { isLiteral, isPublic, withoutBrackets } from './url-guard.ts'
 
@@ -20,6 +21,8 @@ export type DeliveryError = (typeof DELIVERY_ERRORS)[number]
 export type Sender = {
   /** Null when the request was broken off by `close`, which says nothing about the receiver. */
   post(url: string, headers: Record<string, string>, body: string): Promise<Reply | { error: DeliveryError } | null>
+  /** Where connections to this host last led: an address, or the /64 of one of IPv6. */
+  addressOf(hostname: string): string | undefined
   /** Breaks off the requests in flight. */
   close(): Promise<void>
 }
@@ -28,6 +31,7 @@ const REQUEST_TIMEOUT_MS = 15_000
 const CONNECT_TIMEOUT_MS = 5_000
 const MAX_READ_BYTES = 64 * 1024
 const MAX_KEPT_BYTES = 1024
+const MAX_ADDRESSES = 10_000
 
 class ForbiddenAddress extends Error {
   readonly code = 'FORBIDDEN_ADDRESS'
@@ -36,8 +40,13 @@ class ForbiddenAddress extends Error {
 export function newSender(resolve: Resolve, allowPrivate: boolean, timeoutMs = REQUEST_TIMEOUT_MS): Sender {
   const inFlight = new Set<AbortController>()
   let closing = false
+  const addresses = new Map<string, string>()
+  const onConnect = (hostname: string, address: string) => {
+    if (addresses.size >= MAX_ADDRESSES) addresses.clear()
+    addresses.set(hostname, networkOf(address).place)
+  }
   const agent = new Agent({
-    connect: guardedConnector(resolve, (address) => allowPrivate || isPublic(address)),
+    connect: guardedConnector(resolve, (address) => allowPrivate || isPublic(address), onConnect),
     keepAliveTimeout: 10_000,
     maxHeaderSize: 16 * 1024,
   })
@@ -68,6 +77,7 @@ export function newSender(resolve: Resolve, allowPrivate: boolean, timeoutMs = R
         inFlight.delete(call)
       }
     },
+    addressOf: (hostname) => addresses.get(hostname),
     async close() {
       closing = true
       for (const call of inFlight) call.abort()
@@ -80,7 +90,11 @@ export function newSender(resolve: Resolve, allowPrivate: boolean, timeoutMs = R
  * A connector that refuses forbidden addresses. Node calls `lookup` for names only, so a literal address is checked before
  * it connects; and the address that was reached is checked once more.
  */
-function guardedConnector(resolve: Resolve, mayReach: (address: string) => boolean): buildConnector.connector {
+function guardedConnector(
+  resolve: Resolve,
+  mayReach: (address: string) => boolean,
+  onConnect: (hostname: string, address: string) => void,
+): buildConnector.connector {
   const lookup: LookupFunction = (hostname, options, done) => {
     resolve(hostname).then(
       (addresses) => {
@@ -102,7 +116,10 @@ function guardedConnector(resolve: Resolve, mayReach: (address: string) => boole
       return done(new ForbiddenAddress(), null)
     connect(options, (...[error, socket]) => {
       if (error) return done(error, null)
-      if (socket.remoteAddress !== undefined && mayReach(socket.remoteAddress)) return done(null, socket)
+      if (socket.remoteAddress !== undefined && mayReach(socket.remoteAddress)) {
+        onConnect(options.hostname, socket.remoteAddress)
+        return done(null, socket)
+      }
       socket.destroy()
       done(new ForbiddenAddress(), null)
     })

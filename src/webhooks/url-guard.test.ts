@@ -206,6 +206,16 @@ test('35. redirects are not followed, and are no success', async () => {
   expect(inner.received).toEqual([])
 })
 
+test('many names for one address are one host', async () => {
+  const { url } = await receiver()
+  const sender = newSender(async () => ['127.0.0.1'], true)
+  onTestFinished(() => sender.close())
+  const names = ['one.example', 'two.example']
+  expect(names.map(sender.addressOf)).toEqual([undefined, undefined])
+  for (const name of names) await sender.post(url.replace('127.0.0.1', name), {}, '{}')
+  expect(names.map(sender.addressOf)).toEqual(['127.0.0.1', '127.0.0.1'])
+})
+
 test('35. an answer without end is cut off, one that drips or never comes runs out of time', async () => {
   const sender = newSender(async () => ['127.0.0.1'], true, 500)
   onTestFinished(() => sender.close())

@@ -126,6 +126,17 @@ test('422: types that do not exist, and everything else that is wrong, at once',
   ])
   // It is a type, and no store's.
   expect(reply.body.errors[3].detail).toMatch(/^No event of a store has such a type\./)
+  const mixed = await api.post(
+    `/v1/user/store/${store.id}/webhooks`,
+    { ...bad, types: ['nope', 5] },
+    { as: owner.token },
+  )
+  expect(mixed.body.errors).toEqual(
+    expect.arrayContaining([
+      expect.objectContaining({ pointer: '#/types/0', code: 'unknown_type' }),
+      expect.objectContaining({ pointer: '#/types/1', code: 'invalid_type' }),
+    ]),
+  )
 })
 
 test('409: a store has at most 20, also when they are made at the same moment', async () => {

@@ -131,8 +131,25 @@ describe('text', () => {
       'country',
       'phone',
     ]) {
-      expect(faultsOf({ ...cupertino, [field]: text })).toEqual([`#/${field} invalid_characters`])
+      // From a postal code, which is often copied from a page, some of them are removed.
+      const isRemoved = field === 'postalCode' && /[\u200b\u2060\ufeff\u00ad]/.test(text)
+      const code = isRemoved ? 'invalid_postal_code' : 'invalid_characters'
+      expect(faultsOf({ ...cupertino, [field]: text })).toEqual([`#/${field} ${code}`])
     }
+  })
+
+  test('in a postal code may hold what a page or a Japanese keyboard brings along', () => {
+    const tokyo = { ...cupertino, country: 'JP', state: 'Tokyo', city: 'Chiyoda-ku', phone: null }
+    for (const postalCode of [
+      '〒100-0014',
+      '〒 100 0014',
+      '100ー0014',
+      '１００ー００１４',
+      '100\u200b-0014',
+      '\ufeff1000014',
+    ])
+      expect(accept({ ...tokyo, postalCode }).postalCode, postalCode).toBe('100-0014')
+    expect(accept({ ...cupertino, postalCode: '95014\u200b' }).postalCode).toBe('95014')
   })
 
   test('keeps the joiners that Persian and the scripts of India are written with', () => {

@@ -64,6 +64,9 @@ const FORBIDDEN =
 const JOINER_IN_PLACE =
   /(?<=[\p{Script=Arabic}\p{Script=Syriac}\p{Script=Mongolian}\p{Script=Devanagari}\p{Script=Bengali}\p{Script=Gurmukhi}\p{Script=Gujarati}\p{Script=Oriya}\p{Script=Tamil}\p{Script=Telugu}\p{Script=Kannada}\p{Script=Malayalam}\p{Script=Sinhala}\p{Script=Khmer}\p{Script=Myanmar}\p{Script=Tibetan}])[\u200c\u200d]/gu
 
+/** What comes along when a postal code is copied from a page. */
+const UNSEEN_IN_CODES = /[\u200b\u2060\ufeff\u00ad]/g
+
 /** Fields that hold words, so at least one letter or digit. */
 const WORDS = new Set<Field>(['firstName', 'lastName', 'company', 'addressLine1', 'addressLine2', 'city'])
 
@@ -81,7 +84,10 @@ function cleanTexts(input: AddressInput, found: Findings): Texts {
   const texts = {} as Texts
   for (const field of Object.keys(ADDRESS_LENGTHS) as Field[]) {
     const given = input[field]
-    const text = given === undefined || given === null ? '' : cleanText(given)
+    const text =
+      given === undefined || given === null
+        ? ''
+        : cleanText(field === 'postalCode' ? given.replace(UNSEEN_IN_CODES, '') : given)
     texts[field] = text === '' || NO_VALUE[field]?.test(text) ? null : text
     if (WORDS.has(field) && text !== '' && !/[\p{L}\p{N}]/u.test(text)) {
       fault(found, field, 'invalid_characters', `${fieldName(field)} holds no letter and no digit.`)

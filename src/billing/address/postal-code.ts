@@ -95,7 +95,8 @@ function spellPostalCode(country: string, text: string): string | null {
   const pattern = postalPattern(country)
   const compact = asciiDigits(text.normalize('NFKC'))
     .toUpperCase()
-    .replace(/[\s.\p{Pd}\u2212]+/gu, '')
+    // U+30FC, the long vowel mark of Japanese, is what a Japanese keyboard has in the place of the hyphen.
+    .replace(/[\s.\p{Pd}\u2212\u30fc]+/gu, '')
   for (const candidate of [compact, ...withoutPrefix(compact, [alpha3, country, 'CP', ...strip])]) {
     for (const shape of shapes) {
       const spelt = fitShape(shape, candidate)

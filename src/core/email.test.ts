@@ -1,0 +1,32 @@
+import { expect, test } from 'vitest'
+import { normalizeEmail, parseEmail } from './email.ts'
+import type { Fault } from './errors.ts'
+
+test('an address has one form', () => {
+  for (const text of [
+    'ada@example.com',
+    ' Ada@EXAMPLE.com ',
+    'ａｄａ@example.com',
+    'ａｄａ＠ｅｘａｍｐｌｅ．ｃｏｍ',
+    'ⓐⓓⓐ@example.com',
+  ])
+    expect(normalizeEmail(text), text).toBe('ada@example.com')
+  expect(normalizeEmail('ada@bücher.example')).toBe('ada@xn--bcher-kva.example')
+})
+
+test('the part before the @ is of one script', () => {
+  const own = [
+    'ada+shop_1@example.com',
+    'jürgen@example.com',
+    'ада@example.com',
+    'άδα@example.com',
+    '山田たろう@example.com',
+  ]
+  for (const text of [...own, 'आदा@example.com', '김철수2@example.com'])
+    expect(normalizeEmail(text), text).not.toBeNull()
+  for (const text of ['adа@example.com', 'αda@example.com', 'ada-та@example.com', 'adა@example.com']) {
+    const faults: Fault[] = []
+    expect(parseEmail(text, faults)).toBe('')
+    expect(faults.map(({ code, pointer }) => [pointer, code])).toEqual([['#/email', 'mixed_scripts']])
+  }
+})
