@@ -14,7 +14,7 @@ export type Bounds = {
   rateLimit: { limit: number; windowSeconds: number } | null
 }
 
-export type Rights = { role: Role; permissions: readonly Permission[] }
+type Rights = { role: Role; permissions: readonly Permission[] }
 
 /** What is given: a key with these bounds, a member's rights in place of those before (null: none), or a webhook. */
 export type Gift = { key: Bounds } | { member: Rights; before: Rights | null } | 'webhook'
