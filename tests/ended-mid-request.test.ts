@@ -3,7 +3,7 @@
 
 import { setTimeout as sleep } from 'node:timers/promises'
 import pg from 'pg'
-import { expect, test } from 'vitest'
+import { expect, onTestFinished, test } from 'vitest'
 import { fromNow, MINUTE } from '../src/core/clock.ts'
 import { BUILT_IN_PERMISSIONS } from '../src/core/permissions.ts'
 import { isChange, type Route } from '../src/core/route.ts'
@@ -55,31 +55,43 @@ function requestFor(row: Route, ids: Record<string, string>, { owner }: Shop): {
   return { path, body: row.example?.body ?? (row.method === 'DELETE' ? undefined : {}) }
 }
 
-/** Lets a request run into an ending that is not yet committed, then commits it. */
-async function whileEnding({ databaseUrl, sql }: Shop, ending: string, ask: () => Promise<Reply>): Promise<Reply> {
+/** A connection of the test's own, for transactions that requests have to wait for. */
+async function connect({ databaseUrl }: Shop): Promise<pg.Client> {
   const client = new pg.Client({ connectionString: databaseUrl })
   await client.connect()
+  onTestFinished(() => client.end())
+  return client
+}
+
+/** Lets a request run into an ending that is not yet committed, then commits it. */
+async function whileEnding(
+  { sql }: Shop,
+  client: pg.Client,
+  ending: string,
+  ask: () => Promise<Reply>,
+): Promise<Reply> {
   await client.query(`begin; ${ending}`)
   let answered = false
   const asked = ask().finally(() => {
     answered = true
   })
-  const waiting = `select from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'`
-  while (!answered && (await sql(waiting)).length === 0) await sleep(5)
+  while (!answered && (await sql(WAITING)).length === 0) await sleep(5)
   await client.query('commit')
-  await client.end()
   return asked
 }
+
+const WAITING = `select from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'`
 
 test('a session that is ended under the caller’s hands changes nothing more, on every route', async () => {
   const world = await shop({ alone: true })
   const { api, owner, sql } = world
   const ids = await things(world)
+  const client = await connect(world)
   const [before] = await sql('select count(*)::int from events')
   for (const row of changes.filter(({ needs }) => needs !== 'service')) {
     const session = await newSession(world, world.owner.id)
     const { path, body } = requestFor(row, ids, world)
-    const reply = await whileEnding(world, `delete from sessions where id = '${session.id}'`, () =>
+    const reply = await whileEnding(world, client, `delete from sessions where id = '${session.id}'`, () =>
       api.ask(row.method, path, body, { as: session.token }),
     )
     expect([nameOf(row), reply.status, reply.body?.code]).toEqual([nameOf(row), 401, 'invalid_token'])
@@ -93,7 +105,8 @@ test('a key that is revoked or leaks under its holder’s hands changes nothing 
   const world = await shop({ alone: true })
   const { api, owner, keys, store, sql } = world
   const ids = await things(world)
-  const endings = ['revoked_at = now()', 'leaked_secret_no = secret_no']
+  const client = await connect(world)
+  const endings = ['revoked_at = now(), revision = revision + 1', 'leaked_secret_no = secret_no']
   for (const [n, row] of changes.filter(isPermission).entries()) {
     const key = await api.post(keys, { ...NEW_KEY, permissions: [...BUILT_IN_PERMISSIONS] }, { as: owner.token })
     // This node knows it.
@@ -102,30 +115,29 @@ test('a key that is revoked or leaks under its holder’s hands changes nothing 
     const { path, body } = requestFor(row, ids, world)
     const ending = `
       select from stores where id = '${store.id}' for no key update;
-      update api_keys set ${endings[n % 2]}, revision = revision + 1 where id = '${key.body.id}'`
-    const reply = await whileEnding(world, ending, () => api.ask(row.method, path, body, { as: key.body.key }))
+      update api_keys set ${endings[n % 2]} where id = '${key.body.id}'`
+    const reply = await whileEnding(world, client, ending, () => api.ask(row.method, path, body, { as: key.body.key }))
     expect([nameOf(row), reply.status, reply.body?.code]).toEqual([nameOf(row), 401, 'invalid_token'])
     expect(await sql('select count(*)::int from events')).toEqual([before])
   }
 })
 
 test('a key that leaks in its last minutes changes nothing after the report was answered', async () => {
-  const { api, owner, keys, store, sql, databaseUrl } = await shop({ alone: true })
+  const world = await shop({ alone: true })
+  const { api, owner, keys, store, sql } = world
   await api.patch(`/v1/user/store/${store.id}`, { leakGraceSeconds: 3600 }, { as: owner.token })
   const expiresAt = fromNow(5 * MINUTE).toISOString()
   const spec = { ...NEW_KEY, permissions: ['READ', 'WRITE', 'MANAGE_KEYS'], expiresAt }
   const { key } = (await api.post(keys, spec, { as: owner.token })).body
   expect((await api.get('/v1/key', { as: key })).status).toBe(200)
   // The report and then the requests wait for the store.
-  const client = new pg.Client({ connectionString: databaseUrl })
-  await client.connect()
+  const client = await connect(world)
   await client.query(`begin; select from stores where id = '${store.id}' for no key update`)
-  const waiting = `select from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'`
   const report = api.post('/v1/leaks', { key })
-  while ((await sql(waiting)).length < 1) await sleep(5)
+  while ((await sql(WAITING)).length < 1) await sleep(5)
   const asked = [api.post(keys, spec, { as: key }), api.post(`${keys}/freeze`, {}, { as: key })]
-  while ((await sql(waiting)).length < 3) await sleep(5)
-  await client.end()
+  while ((await sql(WAITING)).length < 3) await sleep(5)
+  await client.query('rollback')
   expect((await report).status).toBe(200)
   expect((await Promise.all(asked)).map(({ body }) => body.code)).toEqual(['invalid_token', 'invalid_token'])
 })
@@ -161,7 +173,8 @@ test('of what two nodes are asked for at once nothing is written after the answe
     ])
     expect(status).toBe(204)
     const statuses = (await Promise.all(asked)).map((reply) => reply?.status)
-    expect(statuses.filter((each) => each !== 201 && each !== 401)).toEqual([])
+    // A slow machine may refuse some: that writes nothing.
+    expect(statuses.filter((each) => ![201, 401, 503].includes(each as number))).toEqual([])
     const late = await sql(
       `select type from events where actor ->> 'credential' = $1 and not id = any(coalesce($2, '{}'::text[]))`,
       [session.id, answered.ids],

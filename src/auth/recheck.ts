@@ -2,8 +2,8 @@
 // looks at both again under lock, before it is written: nothing is written after the answer that took them away, on any
 // node. If they are not as they were, the request is authenticated and authorized again.
 //
-// A member is recognized by `xmin`, the transaction that wrote the row, and a key by its revision; both change only under
-// the lock of their store, so it suffices to hold that. Ending a session deletes its row, which waits for those who hold
+// A member is recognized by `xmin`, the transaction that wrote the row, and a key by its revision and whether its secret
+// has leaked; all of these change only under the lock of their store, so it suffices to hold that. Ending a session deletes its row, which waits for those who hold
 // the row `for key share`; writing its last use does not. The order of locks is in ARCHITECTURE.md.
 
 import type { Caller, Manager, UserCaller } from '../core/caller.ts'
@@ -28,7 +28,8 @@ export async function lockStoreAndRecheck(tx: Db, caller: Manager, storeId: stri
           select id
             from api_keys
            where id = ${caller.id}
-             and revision = ${caller.revision}`)
+             and revision = ${caller.revision}
+             and coalesce(leaked_secret_no, 0) < ${caller.secretNo}`)
       : tx.one(sql`
           select user_id
             from members

@@ -130,6 +130,7 @@ const REQUEST_COLUMNS = {
   ...INSERTED_COLUMNS,
   max_keys: 'int',
   creator_version: 'text',
+  creator_secret_no: 'int',
   session_id: 'text',
   event_id: 'text',
   event_actor: 'json',
@@ -168,6 +169,7 @@ function toInsertRow(
     hash_kid: secret.kid,
     max_keys: instance.maxKeysPerStore,
     creator_version: caller.kind === 'key' ? String(caller.revision) : caller.member?.version,
+    creator_secret_no: caller.kind === 'key' ? caller.secretNo : null,
     session_id: caller.kind === 'key' ? null : caller.sessionId,
     event_id: event.id,
     event_actor: event.actor,
@@ -215,7 +217,8 @@ const insertKeys: Batch<InsertRow, KeyOutcome> = async (db, rows) => {
     ), member_creator as (
       -- Under the store's lock: is the creator's record still the one that was authenticated? (The locking clause reads
       -- the newest version of the row.)
-      select member.store_id, member.user_id as id, member.xmin::text as version
+      select member.store_id, member.user_id as id, member.xmin::text as version,
+             null::int as leaked_secret_no
         from members member
        where (member.store_id, member.user_id) in (
                select request.store_id, request.created_by_id
@@ -241,7 +244,7 @@ const insertKeys: Batch<InsertRow, KeyOutcome> = async (db, rows) => {
     ), key_creator as (
       -- Locked against deletion only: a key's rights are changed under the store's lock, and writing its last use
       -- (usage.ts), which locks many keys and no store, must never wait for a batch, nor a batch for it.
-      select key.store_id, key.id, key.revision::text as version
+      select key.store_id, key.id, key.revision::text as version, key.leaked_secret_no
         from api_keys key
        where key.id in (
                select request.created_by_id
@@ -254,7 +257,9 @@ const insertKeys: Batch<InsertRow, KeyOutcome> = async (db, rows) => {
          for key share
     ), checked as (
       select request.*, store.id is not null as store_exists,
-             creator.id is not null and (request.session_id is null or session.id is not null) as creator_unchanged,
+             creator.id is not null
+               and (creator.leaked_secret_no is null or creator.leaked_secret_no < request.creator_secret_no)
+               and (request.session_id is null or session.id is not null) as creator_unchanged,
              store.live_keys + row_number() over (partition by request.store_id order by request.n)
                <= request.max_keys as fits
         from request

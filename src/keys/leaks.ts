@@ -69,7 +69,7 @@ async function applyLeak(tx: Db, found: CachedKey, origin: LeakSource): Promise<
   const action = actionOn(key, graceMs, end, at)
   await tx.query(sql`
     update api_keys
-       set leaked_at = ${at}, leaked_secret_no = ${found.secret_no}, revision = revision + 1
+       set leaked_at = ${at}, leaked_secret_no = ${found.secret_no}
      where id = ${key.id}`)
   const expiresAt = action === 'shortened' ? end : key.expires_at
   const data = action === 'revoked' ? { ...origin, action } : { ...origin, action, expiresAt }
