@@ -1,0 +1,209 @@
+// What can be asked of a store: whether it is allowed, in the order in which the service looks, and what it then changes.
+// What is asked about people is in rights-people.ts.
+
+import {
+  type Credential,
+  change,
+  copyWorld,
+  heldBy,
+  isEnded,
+  isSession,
+  type Key,
+  nth,
+  type Secret,
+  type SecretOf,
+  type Store,
+  type World,
+} from './rights-model.ts'
+import {
+  accept,
+  changeMember,
+  endSessions,
+  erase,
+  invite,
+  join,
+  leave,
+  removeMember,
+  withdraw,
+} from './rights-people.ts'
+import {
+  type Draft,
+  holdsAllOf,
+  mayChange,
+  mayGive,
+  mayGiveToKey,
+  mayGiveToWebhook,
+  type Named,
+  type Operation,
+  type Refusal,
+  type Rule,
+} from './rights-rules.ts'
+import { endKeys, madeBy, settle } from './rights-settling.ts'
+
+/** `refusal` is the code of the refusal, and then nothing has changed; null when the operation is allowed. */
+export type Outcome = { refusal: Refusal; after: World }
+
+/** Carries an operation out, with every rule but the one that is switched off. */
+export function perform(before: World, operation: Operation, off?: Rule): Outcome {
+  const draft = { world: copyWorld(before), on: (rule: Rule) => rule !== off }
+  const refusal = decide(draft, operation)
+  return { refusal, after: refusal === null ? draft.world : before }
+}
+
+function decide(draft: Draft, operation: Operation): Refusal {
+  switch (operation.op) {
+    case 'create key':
+      return createKey(draft, operation)
+    case 'change key':
+      return changeKey(draft, operation)
+    case 'rotate key':
+      return rotateKey(draft, operation)
+    case 'revoke key':
+      return revokeKey(draft, operation)
+    case 'freeze':
+    case 'unfreeze':
+      return setStore(draft, operation.by, 'MANAGE_KEYS', { frozen: operation.op === 'freeze' })
+    case 'report leak':
+      return reportLeak(draft, operation.secret)
+    case 'invite':
+      return invite(draft, operation)
+    case 'accept':
+      return accept(draft, operation)
+    case 'withdraw':
+      return withdraw(draft, operation)
+    case 'join':
+      return join(draft, operation.by)
+    case 'change member':
+      return changeMember(draft, operation)
+    case 'remove member':
+      return removeMember(draft, operation)
+    case 'leave':
+      return leave(draft, operation)
+    case 'erase':
+      return erase(draft, operation)
+    case 'sign out':
+    case 'end other sessions':
+      return endSessions(draft, operation)
+    case 'make webhook':
+    case 'change webhook':
+    case 'rotate webhook':
+      return touchWebhook(draft, operation)
+    case 'change store':
+      return setStore(draft, operation.by, 'MANAGE_STORE', operation.change)
+    case 'delete store':
+      return setStore(draft, operation.by, 'MANAGE_STORE', { deleted: true })
+    case 'pass time':
+      draft.world.at += operation.seconds
+      return null
+  }
+}
+
+function setStore(draft: Draft, by: Credential, needed: string, changes: Partial<Store>): Refusal {
+  const refusal = mayChange(draft, by, needed)
+  if (refusal === null) draft.world.store = { ...draft.world.store, ...changes }
+  return refusal
+}
+
+// ---- keys -----------------------------------------------------------------------------------------------------------
+
+function createKey(draft: Draft, { by, settings }: Named<'create key'>): Refusal {
+  const refusal =
+    mayChange(draft, by, 'MANAGE_KEYS') ?? mayGive(draft, by, settings.permissions) ?? mayGiveToKey(draft, by, settings)
+  if (refusal !== null) return refusal
+  const secrets = [{ takenBy: by, endsAt: null }]
+  draft.world.keys.push({
+    ...settings,
+    enabled: true,
+    revoked: false,
+    secrets,
+    leakedSecret: null,
+    endBeforeLeak: null,
+  })
+  return null
+}
+
+function changeKey(draft: Draft, { by, key, change: changes }: Named<'change key'>): Refusal {
+  const refusal = mayChange(draft, by, 'MANAGE_KEYS')
+  if (refusal !== null) return refusal
+  const before = nth(draft.world.keys, key)
+  const after = { ...before, ...changes }
+  if (JSON.stringify(before) === JSON.stringify(after)) return null
+  if (isEnded(draft.world, before)) return endedCode(before)
+  if (after.expiresAt !== before.expiresAt) after.endBeforeLeak = null
+  const isItself = !isSession(by) && by.key === key
+  const refused =
+    holdsAllOf(draft, by, before) ??
+    (isItself && draft.on('a key does not change itself') ? 'own_key' : null) ??
+    mayGive(draft, by, changes.permissions ?? []) ??
+    mayGiveToKey(draft, by, after)
+  if (refused === null) draft.world.keys[key] = after
+  return refused
+}
+
+const endedCode = ({ revoked }: Key) => (revoked ? 'key_revoked' : 'key_expired')
+
+function rotateKey(draft: Draft, { by, key, graceSeconds }: Named<'rotate key'>): Refusal {
+  const { world } = draft
+  const record = nth(world.keys, key)
+  const isItself = !isSession(by) && by.key === key
+  const refusal =
+    mayChange(draft, by, 'MANAGE_KEYS') ??
+    holdsAllOf(draft, by, record) ??
+    (isEnded(world, record) ? endedCode(record) : null) ??
+    (isItself ? null : mayGiveToKey(draft, by, record))
+  if (refusal !== null) return refusal
+  const replaced = record.secrets.length - 1
+  const graceEnd = Math.min(world.at + graceSeconds, record.expiresAt ?? Number.POSITIVE_INFINITY)
+  // At most two secrets ever work.
+  const secrets: Secret[] = record.secrets.map((secret, n) => ({
+    ...secret,
+    endsAt: n === replaced && graceSeconds > 0 ? graceEnd : 0,
+  }))
+  change(world.keys, key, { secrets: [...secrets, { takenBy: by, endsAt: null }] })
+  // A new secret resolves the leak, and the key gets back the end that the leak had brought forward.
+  if (record.endBeforeLeak && record.leakedSecret === replaced)
+    change(world.keys, key, { ...record.endBeforeLeak, endBeforeLeak: null })
+  return null
+}
+
+/** Anyone who manages keys may revoke any key. Webhooks made with it are ended only by those who manage webhooks. */
+function revokeKey(draft: Draft, { by, key, made }: Named<'revoke key'>): Refusal {
+  const { world } = draft
+  const refusal = mayChange(draft, by, 'MANAGE_KEYS')
+  if (refusal !== null) return refusal
+  const theirs = madeBy(draft, { key })
+  const endsWebhooks = made === 'revoke' && theirs.webhooks.some((n) => nth(world.webhooks, n).enabled)
+  if (endsWebhooks && !heldBy(world, by).includes('MANAGE_WEBHOOKS')) return 'insufficient_permission'
+  endKeys(world, [key])
+  if (made === 'revoke') settle(draft, { key }, { keys: 'revoke', webhooks: 'disable' })
+  return null
+}
+
+function reportLeak({ world }: Draft, { key, secret }: SecretOf): Refusal {
+  const record = nth(world.keys, key)
+  const { endsAt } = nth(record.secrets, secret)
+  const isKnown = !world.store.deleted && (endsAt === null || endsAt > world.at)
+  if (!isKnown || secret <= (record.leakedSecret ?? -1)) return null
+  change(world.keys, key, { leakedSecret: secret })
+  if (isEnded(world, record)) return null
+  const graceSeconds = record.type === 'PROD' ? world.store.leakGraceSeconds : 0
+  const end = world.at + graceSeconds
+  if (graceSeconds === 0) endKeys(world, [key])
+  else if (record.expiresAt === null || record.expiresAt > end)
+    change(world.keys, key, { expiresAt: end, endBeforeLeak: { expiresAt: record.expiresAt } })
+  return null
+}
+
+// ---- webhooks -------------------------------------------------------------------------------------------------------
+
+function touchWebhook(draft: Draft, operation: Named<'make webhook' | 'change webhook' | 'rotate webhook'>): Refusal {
+  const { webhooks } = draft.world
+  const { by } = operation
+  const refusal = mayChange(draft, by, 'MANAGE_WEBHOOKS') ?? mayGiveToWebhook(draft, by)
+  if (refusal !== null) return refusal
+  if (operation.op === 'make webhook') webhooks.push({ madeBy: by, enabled: true, secrets: 1 })
+  if (operation.op === 'change webhook') change(webhooks, operation.webhook, { enabled: operation.enabled })
+  if (operation.op === 'rotate webhook')
+    change(webhooks, operation.webhook, { secrets: nth(webhooks, operation.webhook).secrets + 1 })
+  return null
+}
