@@ -83,6 +83,7 @@ const lookUpCallers: Batch<CallerLookup, CallerRow> = (db, rows) =>
            ) as member on true
       left join stores store on store.id = member.store_id and store.deleted_at is null
      order by requested.n`)
+lookUpCallers.highPriority = true
 
 export async function authenticate(
   db: Db,

@@ -9,8 +9,10 @@ import { databaseFailure } from './errors.ts'
 import { type Sql, sql } from './sql.ts'
 
 const CONNECT_TIMEOUT_MS = 2_000
-/** Two cores serve no more than this well, and many nodes may share one server. */
-const MAX_CONNECTIONS = 12
+/** Two cores serve no more than these well, and many nodes may share one server. */
+const MAX_CONNECTIONS = 10
+/** For batches of high priority, such as the look-ups of callers and keys: they must not wait behind everything else. */
+const HIGH_PRIORITY_CONNECTIONS = 2
 
 /**
  * Every statement that serves a request finds its rows by an index, but the planner takes a batch for a hundred rows and,
@@ -30,9 +32,21 @@ const SERVING_PLANS = [
 ]
 
 export function connect(connection: Connection): Database {
-  const servingPool = new pg.Pool({
+  const servingPool = newPool(connection, MAX_CONNECTIONS)
+  const priorityPool = newPool(connection, HIGH_PRIORITY_CONNECTIONS)
+  const queues = new Map<Batch<never, unknown>, Queue<never, unknown>>()
+  const priorityDb = dbOn(priorityPool, queues)
+  return {
+    ...dbOn(servingPool, queues, priorityDb),
+    waiting: () => servingPool.waitingCount + priorityPool.waitingCount,
+    close: async () => void (await Promise.all([servingPool.end(), priorityPool.end()])),
+  }
+}
+
+function newPool(connection: Connection, max: number): pg.Pool {
+  const pool = new pg.Pool({
     ...connection,
-    max: MAX_CONNECTIONS,
+    max,
     connectionTimeoutMillis: CONNECT_TIMEOUT_MS,
     idleTimeoutMillis: 30_000,
     keepAlive: true,
@@ -47,20 +61,21 @@ export function connect(connection: Connection): Database {
     types: { getTypeParser },
   })
   // Without a listener, an idle client that loses its server would end the process.
-  servingPool.on('error', () => {})
-  servingPool.on('connect', (client) => client.on('error', () => {}))
+  pool.on('error', () => {})
+  pool.on('connect', (client) => client.on('error', () => {}))
+  return pool
+}
 
-  const queues = new Map<Batch<never, unknown>, Queue<never, unknown>>()
-  const db: Database = {
-    query: (statement) => run(servingPool, statement),
-    one: async <Row>(statement: Sql) => (await run<Row>(servingPool, statement))[0] ?? null,
-    transaction: (work) => transaction(servingPool, work),
+/** Batches of high priority are sent over `priorityDb`. */
+function dbOn(pool: pg.Pool, queues: Map<Batch<never, unknown>, Queue<never, unknown>>, priorityDb?: Db): Db {
+  const db: Db = {
+    query: (statement) => run(pool, statement),
+    one: async <Row>(statement: Sql) => (await run<Row>(pool, statement))[0] ?? null,
+    transaction: (work) => transaction(pool, work),
     withCommit: () => {
       throw new Error('There is no transaction whose commit this statement could be sent with')
     },
-    batched: (batch, row) => queueFor(queues, batch, db)(row),
-    waiting: () => servingPool.waitingCount,
-    close: () => servingPool.end(),
+    batched: (batch, row) => queueFor(queues, batch, (batch.highPriority && priorityDb) || db)(row),
   }
   return db
 }
