@@ -9,6 +9,7 @@ import { BaseSequencer, type TestSpecification } from 'vitest/node'
 const PROCESS = [
   'tests/process-start.test.ts',
   'tests/process-load.test.ts',
+  'tests/process-overload.test.ts',
   'tests/embedded.test.ts',
   'tests/scan.test.ts',
 ]

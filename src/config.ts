@@ -76,6 +76,11 @@ const SETTINGS = {
     'Whose `X-Forwarded-For` is believed: `off`, the number of proxies in front, or their addresses and CIDRs separated by commas.',
     trustProxy,
   ),
+  SHUTDOWN_DELAY: setting(
+    '0',
+    'Seconds it goes on serving when it is told to stop, while `/readyz` answers 503: longer than your balancer takes to notice.',
+    integer(0, 300),
+  ),
   LOG_LEVEL: setting(
     'info',
     '`fatal`, `error`, `warn`, `info`, `debug` or `silent`.',
