@@ -103,6 +103,11 @@ const SETTINGS = {
     'What `/metrics` must be asked with, as `Authorization: Bearer …`: 16 characters or more.',
     optional(metricsToken),
   ),
+  SHUTDOWN_DELAY: setting(
+    '0',
+    'Seconds it goes on serving when it is told to stop, while `/readyz` answers 503: longer than your balancer takes to notice.',
+    integer(0, 300),
+  ),
   LOG_LEVEL: setting(
     'info',
     '`fatal`, `error`, `warn`, `info`, `debug` or `silent`.',

@@ -4,9 +4,10 @@ import closeWithGrace from 'close-with-grace'
 import pino from 'pino'
 import { onInterrupt } from './cli/interrupt.ts'
 import { ConfigError, readConfig } from './config.ts'
+import { SECOND } from './core/clock.ts'
 import { startService } from './service.ts'
 
-const DRAIN_MS = 10_000
+const DRAIN_MS = 10 * SECOND
 
 const say = (line: string) => void process.stderr.write(`${line}\n`)
 
@@ -15,14 +16,17 @@ try {
   const out = pino.destination({ fd: 1, sync: false, minLength: 8192, periodicFlush: 250 })
   const log = pino({ level: config.LOG_LEVEL, base: null, timestamp: pino.stdTimeFunctions.isoTime }, out)
   const starting = startService(config, log, say)
-  const grace = closeWithGrace({ delay: DRAIN_MS, logger: false, skip: ['SIGINT', 'SIGTERM'] }, async ({ err }) => {
-    if (err) log.fatal({ err: { name: err.name, stack: err.stack } }, 'stopping on an error')
-    // A signal during the start waits for the start to finish: otherwise the embedded database would be left running.
-    const service = await starting.catch(() => null)
-    await service?.close()
-    log.info('stopped')
-    out.flushSync()
-  })
+  const grace = closeWithGrace(
+    { delay: config.SHUTDOWN_DELAY * SECOND + DRAIN_MS, logger: false, skip: ['SIGINT', 'SIGTERM'] },
+    async ({ err }) => {
+      if (err) log.fatal({ err: { name: err.name, stack: err.stack } }, 'stopping on an error')
+      // A signal during the start waits for the start to finish: otherwise the embedded database would be left running.
+      const service = await starting.catch(() => null)
+      await service?.close()
+      log.info('stopped')
+      out.flushSync()
+    },
+  )
   onInterrupt(
     (signal) => {
       log.info({ signal }, 'stopping')

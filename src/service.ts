@@ -1,7 +1,6 @@
 // Builds the service from its settings: database → migrations → server → listen, and takes it apart in reverse.
 // main.ts runs it as a process; the tests run it in theirs.
 
-import net from 'node:net'
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Logger } from 'pino'
 import { newCallerCache } from './auth/caller-cache.ts'
@@ -30,6 +29,7 @@ import { type Metrics, newMetrics } from './http/metrics.ts'
 import { newMetricsServer } from './http/pages/metrics.ts'
 import { buildPages } from './http/pages/pages.ts'
 import { buildServer } from './http/server.ts'
+import { closeConnections, stopListening } from './http/server-shutdown.ts'
 import { type Instance, newInstance } from './instance.ts'
 import { newUsage } from './keys/usage.ts'
 import { newVerifier } from './keys/verify.ts'
@@ -47,7 +47,7 @@ export type Service = {
   db: Database
   /** Drops the caches of callers and keys. For tests that write to the database behind the service's back. */
   dropCaches(): void
-  /** Idle connections get this long to deliver a request that is already on its way. */
+  /** Idle connections get this long to deliver a request that is already on its way; with 0 it does not wait for new ones. */
   close(patienceMs?: number): Promise<void>
 }
 
@@ -109,7 +109,7 @@ async function serve(
   const { caches, eventNotifier, notifications } = newCaches(db, instance, storage)
   const feed = newEventFeed(db, eventNotifier, timings.feed)
   const usage = newUsage(db, instance.keyring, timings.usageFlushMs)
-  const load = newLoadShedder(db)
+  const load = newLoadShedder()
   const streams = newEventStreams(timings.slowReaderMs)
   const metrics = newMetrics(
     {
@@ -144,13 +144,17 @@ async function serve(
   const access = { port: config.METRICS_PORT, token: config.METRICS_TOKEN }
   const pages = buildPages(routes, db, metrics, access, pipeline.draining)
   const metricsServer = newMetricsServer(metrics, access, config.HOST)
-  const app = await buildServer(pipeline, routes, pages, config.TRUST_PROXY)
+  const { app, admission } = await buildServer(pipeline, routes, pages, config.TRUST_PROXY)
 
   const close = async (patienceMs = DRAIN_TIMEOUT_MS) => {
     draining = true
     streams.close()
     const dispatched = dispatcher.close(patienceMs * 3)
-    await drain(app.server, patienceMs)
+    if (app.server.listening) {
+      if (patienceMs > 0) await sleep(config.SHUTDOWN_DELAY * SECOND)
+      await stopListening(app.server, admission, patienceMs)
+      await closeConnections(app.server, patienceMs)
+    }
     await app.close()
     await metricsServer.close()
     maintenance.stop()
@@ -165,7 +169,7 @@ async function serve(
   }
   try {
     await metricsServer.listen()
-    const url = await app.listen({ host: config.HOST, port: config.PORT })
+    const url = await app.listen({ host: config.HOST, port: config.PORT, backlog: BACKLOG })
     return { url, db, dropCaches: () => invalidate(caches, undefined), close: once(close) }
   } catch (error) {
     await close(0)
@@ -224,23 +228,9 @@ function startBackground(
   return { sealer, dispatcher, maintenance }
 }
 
+/** Connections that wait to be accepted. The system's own limit may be lower: net.core.somaxconn on Linux. */
+const BACKLOG = 4_096
 const DRAIN_TIMEOUT_MS = SECOND
-const SWEEP_MS = 100
-
-/**
- * Stops listening, but lets connections that are open bring what they have sent: a request that was on its way when we
- * were told to stop is still answered. Connections that stay quiet are closed after a second.
- */
-async function drain(server: net.Server & { closeIdleConnections(): void }, patienceMs: number): Promise<void> {
-  if (!server.listening) return
-  const closed = new Promise<void>((resolve) => server.once('close', resolve))
-  net.Server.prototype.close.call(server)
-  await Promise.race([closed, sleep(patienceMs)])
-  server.closeIdleConnections()
-  // A request that is answered during the drain leaves an idle connection behind, which would keep the server open.
-  const sweep = setInterval(() => server.closeIdleConnections(), SWEEP_MS)
-  void closed.then(() => clearInterval(sweep))
-}
 
 function once(work: (patienceMs?: number) => Promise<void>): Service['close'] {
   let done: Promise<void> | undefined

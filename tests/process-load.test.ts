@@ -4,9 +4,10 @@
 import { expect, test } from 'vitest'
 import { STRENGTH } from '../bench/stress/strength.ts'
 import { backendOf, kill, LONG, preparedData, runFromCheckout, start, until } from './launch.ts'
-import { checkBooks, keepAliveClient, type Made, type Opened, openShop, report, startLoad } from './process-load.ts'
+import { checkBooks, type Made, type Opened, openShop, report, startLoad } from './process-load.ts'
 import { postmasters, serverProcesses } from './processes.ts'
-import { apiAt } from './shop.ts'
+import { apiAt, NEW_ADDRESS, NEW_KEY, type Person } from './shop.ts'
+import { newStoppingClient } from './stopping-client.ts'
 
 runFromCheckout({ build: 'copied' })
 
@@ -69,24 +70,26 @@ test('SIGTERM after SIGTERM under load: no request that was accepted goes withou
 }, async () => {
   const data = await preparedData()
   let shop: Opened | undefined
-  const totals = { answered: 0, refused: 0, quietResets: 0, busy: 0 }
+  const totals = { answered: 0, refused: 0, idleResets: 0, busy: 0 }
   const failures: string[] = []
   const acknowledged: Made[] = []
   for (let round = 0; round < STRENGTH.sigterms; round++) {
     const service = await start({ data, npm: round === 0 })
     shop ??= await openShop(service.url)
-    const clients = Array.from({ length: 16 }, (_, i) => keepAliveClient(service.url, shop as Opened, i))
+    const connections = round % 2 === 0 ? 'fresh' : 'kept'
+    const clients = Array.from({ length: 16 }, (_, i) => stoppingClient(service.url, shop as Opened, i, connections))
     // A client that failed tells so below.
     await until(async () => clients.every((client) => client.answered() > 2 || client.failed()))
     for (const client of clients) client.told()
     service.signal('SIGTERM')
     for (const client of clients) {
-      const { made, refused, quietResets, busy, failed } = await client.done
-      acknowledged.push(...made)
-      failures.push(...failed)
-      totals.answered += made.length
+      const { answered, refused, idleResets, busy, failed } = await client.done
+      for (const { sent, idempotencyKey, ...made } of answered)
+        acknowledged.push({ kind: sent.kind, once: idempotencyKey, as: sent.token, ...made })
+      failures.push(...failed.map((failure) => `${connections}: ${failure}`))
+      totals.answered += answered.length
       totals.refused += refused
-      totals.quietResets += quietResets
+      totals.idleResets += idleResets
       totals.busy += busy
     }
     expect(await service.ended()).toEqual({ code: 0, signal: null })
@@ -99,3 +102,13 @@ test('SIGTERM after SIGTERM under load: no request that was accepted goes withou
   expect(totals.refused).toBe(16 * STRENGTH.sigterms) // each client went on until nobody was there
   expect(books).toEqual({ acknowledged: totals.answered, lost: 0, doubled: 0, wrongDefaults: 0 })
 })
+
+/** Every other client makes keys, the others addresses; of four that keep their connection, one pauses now and then. */
+function stoppingClient(url: string, shop: Opened, i: number, connections: 'kept' | 'fresh') {
+  const { token } = shop.people[i % 3] as Person
+  const sent =
+    i % 2 === 0
+      ? { kind: 'key' as const, path: shop.keys, body: NEW_KEY, token }
+      : { kind: 'address' as const, path: shop.billing, body: NEW_ADDRESS, token }
+  return newStoppingClient(url, () => sent, { connections, pauses: connections === 'kept' && i % 4 === 3 })
+}

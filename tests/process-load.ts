@@ -2,7 +2,6 @@
 // acknowledged is there, once.
 
 import { randomUUID } from 'node:crypto'
-import http from 'node:http'
 import { setTimeout as sleep } from 'node:timers/promises'
 import pg from 'pg'
 import { expect } from 'vitest'
@@ -127,92 +126,6 @@ export async function checkBooks(service: Started, shop: Opened, made: Made[]) {
 function sample<T>(all: T[], many: number): T[] {
   const step = Math.max(1, (all.length - 1) / (many - 1))
   return Array.from({ length: Math.min(many, all.length) }, (_, i) => all[Math.round(i * step)] as T)
-}
-
-/** A client that is never idle sends its next request sooner than this, unless its machine is busy with something else. */
-const STARVED_MS = 20
-
-/** Sends one request after the other on a connection that is kept, until nobody listens any more. */
-export function keepAliveClient(url: string, shop: Opened, i: number) {
-  const agent = new http.Agent({ keepAlive: true, maxSockets: 1 })
-  const as = (shop.people[i % 3] as Person).token
-  const made: Made[] = []
-  const failed: string[] = []
-  let refused = 0
-  let quietResets = 0
-  // A disk that stalls for seconds makes 503s, and that is an answer too. Once we stop there is no excuse.
-  let busy = 0
-  let stopping = false
-  // Some are busy all the time, and a connection on which something is always on its way is never quiet. On a machine that
-  // lets this process wait, they are quiet for as long.
-  const takesBreaths = i % 4 === 3
-  let answeredAt = performance.now()
-  let quietMs = 0
-  const run = async () => {
-    while (refused === 0 && failed.length === 0) {
-      const once = randomUUID()
-      const kind = i % 2 === 0 ? 'key' : 'address'
-      quietMs = performance.now() - answeredAt
-      const sent = await send(
-        agent,
-        url + (kind === 'key' ? shop.keys : shop.billing),
-        kind === 'key' ? NEW_KEY : NEW_ADDRESS,
-        as,
-        once,
-      )
-      answeredAt = performance.now()
-      if ('error' in sent) {
-        if (sent.error === 'ECONNREFUSED') refused += 1
-        else if (sent.wasQuiet && (takesBreaths || quietMs > STARVED_MS)) quietResets += 1
-        else failed.push(`${sent.error} ${JSON.stringify(sent)}`)
-      } else if (sent.status === 201) made.push({ kind, once, as, id: sent.body.id, secret: sent.body.key })
-      else if (sent.status === 503 && !stopping) busy += 1
-      else failed.push(`${sent.status} ${JSON.stringify(sent.body)}`)
-      if (takesBreaths) await sleep(Math.random() * 300)
-    }
-    agent.destroy()
-    return { made, refused, quietResets, busy, failed }
-  }
-  const told = () => {
-    stopping = true
-  }
-  return { answered: () => made.length, failed: () => failed.length > 0, told, done: run() }
-}
-
-type WireResponse =
-  | { status: number; body: { id: string; key: string } }
-  | { error: string; wasQuiet: boolean; bytes: number }
-
-function send(agent: http.Agent, url: string, body: object, as: string, once: string): Promise<WireResponse> {
-  return new Promise((resolve) => {
-    const text = JSON.stringify(body)
-    const headers = {
-      authorization: `Bearer ${as}`,
-      'content-type': 'application/json',
-      'content-length': Buffer.byteLength(text),
-      'idempotency-key': once,
-    }
-    let bytes = 0
-    const request = http.request(url, { agent, method: 'POST', headers }, (response) => {
-      let answer = ''
-      response.setEncoding('utf8')
-      response.on('data', (chunk) => {
-        answer += chunk
-        bytes += chunk.length
-      })
-      response.on('error', (error) => resolve({ error: `half an answer: ${error.message}`, wasQuiet: false, bytes }))
-      response.on('end', () => resolve({ status: response.statusCode ?? 0, body: JSON.parse(answer) }))
-    })
-    // Of a connection that was kept, and closed by the other end while nothing was on its way: the documented exception.
-    request.on('error', (error: NodeJS.ErrnoException) =>
-      resolve({
-        error: error.code ?? error.message,
-        wasQuiet: request.reusedSocket && error.code === 'ECONNRESET',
-        bytes,
-      }),
-    )
-    request.end(text)
-  })
 }
 
 export function report(what: string, figures: object): void {

@@ -5,7 +5,7 @@ type Strength = {
   kills: number
   /** What of PostgreSQL is killed under load, one after the other. */
   databaseKills: ('server' | 'backend')[]
-  /** SIGTERMs of the service under load. */
+  /** SIGTERMs of the service under load, in turn to clients that connect for each request and that keep their connection. */
   sigterms: number
   /** Creates, changes and deletes of addresses by many at once. */
   addressRequests: number
@@ -20,7 +20,7 @@ type Strength = {
 const SUITE: Strength = {
   kills: 2,
   databaseKills: ['server', 'backend'],
-  sigterms: 3,
+  sigterms: 4,
   addressRequests: 500,
   modelMs: 5_000,
   deadlockRounds: 10,

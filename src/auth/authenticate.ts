@@ -85,6 +85,7 @@ const lookUpCallers: Batch<CallerLookup, CallerRow> = (db, rows) =>
       left join stores store on store.id = member.store_id and store.deleted_at is null
      where require_primary()
      order by requested.n`)
+lookUpCallers.highPriority = true
 
 export async function authenticate(
   db: Db,

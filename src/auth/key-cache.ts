@@ -120,6 +120,7 @@ const lookUpKeys: Batch<KeyLookup, KeyLookupRow> = (db, rows) =>
       left join stores store on store.id = key.store_id and store.deleted_at is null
      where require_primary()
      order by requested.n`)
+lookUpKeys.highPriority = true
 
 /** Past the cache: as the key is in the database now. Null for a token that is no key's secret. */
 export async function lookUpKey(db: Db, keyring: Keyring, token: string): Promise<CachedKey | null> {

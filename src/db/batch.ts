@@ -16,6 +16,8 @@ export type Queue<In, Out> = (row: In) => Promise<Out>
 const STALLED_MS = 20
 const MAX_IN_FLIGHT = 4
 const MAX_ROWS = 64
+/** A turn that has lasted this long is not waited for any more. */
+const LONG_TURN_MS = 5
 
 export function queueFor<In, Out>(
   queues: Map<Batch<never, unknown>, Queue<never, unknown>>,
@@ -36,16 +38,24 @@ function newQueue<In, Out>(batch: Batch<In, Out>, db: Db): Queue<In, Out> {
   let waiting: Waiting<In, Out>[] = []
   let inFlight = 0
   let lastSent = 0
-  let scheduled = false
+  let scheduledAt: number | null = null
 
-  /** At the end of this turn of the event loop, so that rows of the same turn share the batch. */
-  function scheduleFlush(): void {
-    if (scheduled) return
-    scheduled = true
-    setImmediate(() => {
-      scheduled = false
-      if (waiting.length > 0) void send()
-    })
+  const maySend = () =>
+    waiting.length > 0 && (inFlight === 0 || (inFlight < MAX_IN_FLIGHT && performance.now() - lastSent > STALLED_MS))
+
+  function flush(): void {
+    if (!maySend()) return
+    // The end of this turn of the event loop is waited for, so that rows of the same turn share the batch. While thousands
+    // of sockets can be read, a turn may last for seconds: what has priority does not wait for its end.
+    const turnMs = scheduledAt === null ? 0 : performance.now() - scheduledAt
+    if (batch.highPriority || waiting.length >= MAX_ROWS || turnMs > LONG_TURN_MS) void send()
+    else if (scheduledAt === null) {
+      scheduledAt = performance.now()
+      setImmediate(() => {
+        scheduledAt = null
+        if (maySend()) void send()
+      })
+    }
   }
 
   async function send(): Promise<void> {
@@ -55,13 +65,13 @@ function newQueue<In, Out>(batch: Batch<In, Out>, db: Db): Queue<In, Out> {
     lastSent = performance.now()
     await runBatch(batch, db, members)
     inFlight -= 1
-    if (waiting.length > 0) scheduleFlush()
+    flush()
   }
 
   return (row) =>
     new Promise((resolve, reject) => {
       waiting.push({ row, resolve, reject })
-      if (inFlight === 0 || (inFlight < MAX_IN_FLIGHT && performance.now() - lastSent > STALLED_MS)) scheduleFlush()
+      flush()
     })
 }
 

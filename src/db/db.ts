@@ -25,6 +25,9 @@ export type Database = Db & {
 }
 
 /** Takes many rows, returns as many results in the same order. */
-export type Batch<In, Out> = (db: Db, rows: In[]) => Promise<Out[]>
+export type Batch<In, Out> = ((db: Db, rows: In[]) => Promise<Out[]>) & {
+  /** Every verification depends on it, or every request: it is sent over connections of its own (pool.ts). */
+  highPriority?: true
+}
 
 export type Connection = { connectionString: string } | { host: string; port: number; user: string; database: string }

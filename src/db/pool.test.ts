@@ -185,14 +185,14 @@ test('whoever finds every connection taken waits, is counted, and is told so in 
     release = resolve
   })
   let begun = 0
-  const busy = Array.from({ length: 12 }, () =>
+  const busy = Array.from({ length: 10 }, () =>
     db.transaction(async (tx) => {
       await tx.query(sql`select 1`)
       begun += 1
       await released
     }),
   )
-  await until(async () => begun === 12)
+  await until(async () => begun === 10)
   const late = db.query(sql`select 1`)
   expect(db.waiting()).toBe(1)
   await expect(late).rejects.toMatchObject({ code: 'unavailable' })

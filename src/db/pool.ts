@@ -10,8 +10,10 @@ import { connectFailure, databaseFailure, endsConnection, outageCode, StandbySer
 import { type Sql, sql } from './sql.ts'
 
 const CONNECT_TIMEOUT_MS = 2_000
-/** Two cores serve no more than this well, and many nodes may share one server. */
-const MAX_CONNECTIONS = 12
+/** Two cores serve no more than these well, and many nodes may share one server. */
+const MAX_CONNECTIONS = 10
+/** For batches of high priority, such as the look-ups of callers and keys: they must not wait behind everything else. */
+const HIGH_PRIORITY_CONNECTIONS = 2
 
 /**
  * Every statement that serves a request finds its rows by an index, but the planner takes a batch for a hundred rows and,
@@ -61,9 +63,21 @@ export type PoolOptions = {
 export function connect(connection: Connection, options: PoolOptions = {}): Database {
   const { commitBeforeFlush = false, onUnavailable = () => {} } = options
   const setUp = commitBeforeFlush ? SET_UP : `${SET_UP}, ${COMMIT_AFTER_FLUSH}`
-  const servingPool = new pg.Pool({
+  const servingPool = newPool(connection, setUp, MAX_CONNECTIONS)
+  const priorityPool = newPool(connection, setUp, HIGH_PRIORITY_CONNECTIONS)
+  const queues = new Map<Batch<never, unknown>, Queue<never, unknown>>()
+  const priorityDb = dbOn(priorityPool, onUnavailable, queues)
+  return {
+    ...dbOn(servingPool, onUnavailable, queues, priorityDb),
+    waiting: () => servingPool.waitingCount + priorityPool.waitingCount,
+    close: async () => void (await Promise.all([servingPool.end(), priorityPool.end()])),
+  }
+}
+
+function newPool(connection: Connection, setUp: string, max: number): pg.Pool {
+  const pool = new pg.Pool({
     ...connection,
-    max: MAX_CONNECTIONS,
+    max,
     connectionTimeoutMillis: CONNECT_TIMEOUT_MS,
     idleTimeoutMillis: 30_000,
     keepAlive: true,
@@ -75,9 +89,18 @@ export function connect(connection: Connection, options: PoolOptions = {}): Data
     verify: (client, done) => void setUpSession(client, setUp).then(() => done(), done),
   })
   // Without a listener, an idle client that loses its server would end the process.
-  servingPool.on('error', () => {})
-  servingPool.on('connect', (client) => client.on('error', () => {}))
+  pool.on('error', () => {})
+  pool.on('connect', (client) => client.on('error', () => {}))
+  return pool
+}
 
+/** Batches of high priority are sent over `priorityDb`. */
+function dbOn(
+  pool: pg.Pool,
+  onUnavailable: (code: string) => void,
+  queues: Map<Batch<never, unknown>, Queue<never, unknown>>,
+  priorityDb?: Db,
+): Db {
   const counted = async <T>(work: Promise<T>): Promise<T> => {
     try {
       return await work
@@ -86,17 +109,14 @@ export function connect(connection: Connection, options: PoolOptions = {}): Data
       throw error
     }
   }
-  const queues = new Map<Batch<never, unknown>, Queue<never, unknown>>()
-  const db: Database = {
-    query: (statement) => counted(runPooled(servingPool, statement)),
+  const db: Db = {
+    query: (statement) => counted(runPooled(pool, statement)),
     one: async <Row>(statement: Sql) => (await db.query<Row>(statement))[0] ?? null,
-    transaction: (work) => counted(transaction(servingPool, work)),
+    transaction: (work) => counted(transaction(pool, work)),
     withCommit: () => {
       throw new Error('There is no transaction whose commit this statement could be sent with')
     },
-    batched: (batch, row) => queueFor(queues, batch, db)(row),
-    waiting: () => servingPool.waitingCount,
-    close: () => servingPool.end(),
+    batched: (batch, row) => queueFor(queues, batch, (batch.highPriority && priorityDb) || db)(row),
   }
   return db
 }

@@ -48,14 +48,14 @@ function matches(pattern: string, path: string): boolean {
   )
 }
 
-const PRIORITIES: Record<string, Priority> = {
-  '/livez': 'always',
-  '/readyz': 'always',
-  '/metrics': 'always',
-  [VERIFY_PATH]: 'high',
-}
+const PRIORITIES = new Map<string, Priority>([
+  ['/livez', 'always'],
+  ['/readyz', 'always'],
+  ['/metrics', 'always'],
+  [VERIFY_PATH, 'high'],
+])
 
-/** How late a request is shed when the node is overloaded, by the pattern of its path. */
-export function priorityOf(pattern: string | null): Priority {
-  return PRIORITIES[pattern ?? ''] ?? 'normal'
+/** How late a request is shed when the node is overloaded. */
+export function priorityOf(path: string): Priority {
+  return PRIORITIES.get(path) ?? 'normal'
 }

@@ -11,7 +11,9 @@ import { newId } from '../core/ids.ts'
 import type { Chunks, Route, Stream } from '../core/route.ts'
 import { VERIFY_PATH } from '../keys/schema.ts'
 import { type RateLimits, rateLimitHeaders } from '../limits/token-bucket.ts'
+import { type Admission, newAdmission, type RequestListener } from './admission.ts'
 import { answerClientError, checkHead, failureOf, frameworkFailure, MAX_HEADERS } from './client-errors.ts'
+import { type Connections, trackConnections } from './connections.ts'
 import type { Incoming, Outgoing, Pipeline } from './context.ts'
 import { pipeEvents } from './event-stream.ts'
 import { type FastPath, newFastVerify } from './fast-verify.ts'
@@ -21,7 +23,7 @@ import type { HtmlPage } from './pages/pages.ts'
 import { checkRate, handle } from './pipeline.ts'
 import { renderProblem, toFailure } from './problem.ts'
 import { SAFE_HEADERS } from './response.ts'
-import { notFoundOr405, priorityOf, shadowedMethods } from './routing.ts'
+import { notFoundOr405, shadowedMethods } from './routing.ts'
 
 declare module 'fastify' {
   interface FastifyRequest {
@@ -34,8 +36,6 @@ declare module 'fastify' {
   }
 }
 
-const MAX_CONNECTIONS = 10_000
-
 type TrustProxy = false | number | string[]
 
 /** `pages` are what is served beside the API: health, metrics, docs. */
@@ -44,8 +44,9 @@ export async function buildServer(
   routes: Route[],
   pages: HtmlPage[],
   trustProxy: TrustProxy,
-): Promise<FastifyInstance> {
+): Promise<{ app: FastifyInstance; admission: Admission }> {
   const app = newApp(trustProxy)
+  const connections = trackConnections(app.server)
   // Bodies stay bytes: input.ts parses them, after the caller is known.
   app.removeAllContentTypeParsers()
   app.addContentTypeParser('*', { parseAs: 'buffer' }, (_request, body, done) => done(null, body))
@@ -55,9 +56,9 @@ export async function buildServer(
       pipeline.log.error({ requestId: request.id, err: describeError(failure.cause) }, 'failed')
     return sendProblem(reply, request, failure)
   })
-  addHooks(app, pipeline)
+  addHooks(app, pipeline, trustProxy === false ? null : connections)
   await addCors(app, pipeline.auth.corsOrigins)
-  const fastPath = addFastVerify(app, pipeline, routes)
+  const { fastPath, admission } = addAdmission(app, pipeline, routes, connections)
   for (const route of routes) addRoute(app, pipeline, route, fastPath)
   const endpoints = [...routes, ...pages.map(({ path }) => ({ method: 'GET', path }))]
   const refuse = (request: FastifyRequest, reply: FastifyReply) =>
@@ -65,7 +66,7 @@ export async function buildServer(
   for (const shadowed of shadowedMethods(routes)) app.route({ ...shadowed, handler: refuse })
   for (const page of pages) addPage(app, pipeline.limits.rate, page)
   app.setNotFoundHandler(refuse)
-  return app
+  return { app, admission }
 }
 
 function newApp(trustProxy: TrustProxy): FastifyInstance {
@@ -95,7 +96,6 @@ function newApp(trustProxy: TrustProxy): FastifyInstance {
   app.decorateRequest('caller', null)
   app.decorateRequest('route', null)
   app.decorateRequest('beganMs', null)
-  app.server.maxConnections = MAX_CONNECTIONS
   // Node silently drops headers past its limit: one more than ours is let in, so that checkHead sees there are too many.
   app.server.maxHeadersCount = MAX_HEADERS + 1
   // An unknown expectation is ignored (RFC 9110, 10.1.1), instead of an empty 417.
@@ -104,19 +104,16 @@ function newApp(trustProxy: TrustProxy): FastifyInstance {
 }
 
 /** Hooks with a callback: a promise for each hook and request is a good part of what a short answer costs. */
-function addHooks(app: FastifyInstance, pipeline: Pipeline): void {
-  const { load } = pipeline.limits
+function addHooks(app: FastifyInstance, pipeline: Pipeline, proxied: Connections | null): void {
   app.addHook('onRequest', (request, reply, done) => {
     reply.headers(SAFE_HEADERS)
     reply.header('x-request-id', request.id)
     if (pipeline.draining()) reply.header('connection', 'close')
     // Read once: Fastify builds `routeOptions` anew at each access.
     request.route = request.routeOptions.url ?? null
+    proxied?.attribute(request.raw.socket, request.ip)
     try {
       checkHead(request.raw)
-      // Released when the answer closes, which also happens when the caller disconnects in the middle of a body.
-      reply.raw.once('close', load.release)
-      load.admit(priorityOf(request.route))
       done()
     } catch (error) {
       done(error as Failure)
@@ -148,16 +145,20 @@ async function addCors(app: FastifyInstance, origins: string[]): Promise<void> {
   })
 }
 
-/** The fast path gets every request first, and leaves to the framework what it does not handle. */
-function addFastVerify(app: FastifyInstance, pipeline: Pipeline, routes: Route[]): FastPath {
-  const [fallback] = app.server.listeners('request') as ((request: unknown, response: unknown) => void)[]
-  if (!fallback) throw new Error('The framework listens to no requests')
-  const fastPath = newFastVerify(pipeline, routes, fallback)
+/** The fast path gets every request first. What it does not handle is admitted to the framework, or refused. */
+function addAdmission(app: FastifyInstance, pipeline: Pipeline, routes: Route[], connections: Connections) {
+  const [framework] = app.server.listeners('request') as RequestListener[]
+  if (!framework) throw new Error('The framework listens to no requests')
+  const { metrics, draining, limits } = pipeline
+  const admission = newAdmission({ load: limits.load, metrics, connections, draining }, framework)
+  const fastPath = newFastVerify(pipeline, routes, admission.handle)
   app.server.removeAllListeners('request')
   app.server.on('request', (request, response) => {
-    if (!fastPath.tryHandle(request, response)) fallback(request, response)
+    if (!fastPath.tryHandle(request, response)) return admission.handle(request, response)
+    connections.touch(request.socket)
+    admission.prefer(request.socket)
   })
-  return fastPath
+  return { fastPath, admission }
 }
 
 function addRoute(app: FastifyInstance, pipeline: Pipeline, route: Route, fastPath: FastPath): void {

@@ -48,6 +48,7 @@ const spendAll: Batch<RateWindow, Spent> = (db, rows) =>
       join spent on spent.key_id = request.key_id
       join batch on batch.key_id = request.key_id
      order by request.n`)
+spendAll.highPriority = true
 
 /** Like `spend`, without spending. The key's current window length counts, also for a window begun under another one. */
 export async function peek(db: Db, key: CachedKey): Promise<Spent> {

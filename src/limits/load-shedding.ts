@@ -1,52 +1,76 @@
-// Load shedding: when the event loop lags, or too many requests wait for a database connection or are in flight, a new
-// request gets 503 before any work is done for it, since a slow failure would cost the caller more. Health checks are
-// always admitted. Verification of keys is shed last: other systems call it for each of their own requests.
+// Load shedding: a request that would wait too long gets 503 before any work is done for it, since a slow failure would
+// cost its caller more. How long it would wait is estimated by Little's law: the requests in flight, divided by those that
+// are completed in a second. Health checks are always admitted. Verification of keys is shed last: other systems call it
+// for each of their own requests.
 
-import { monitorEventLoopDelay } from 'node:perf_hooks'
-import { fail } from '../core/errors.ts'
-import type { Database } from '../db/db.ts'
-
+const MAX_WAIT_MS = 250
+/**
+ * So many are admitted whatever the estimate says: after a quiet time it knows nothing, and a few hundred requests may well
+ * wait for something that others do not need, such as the check of a password (newSemaphore) or the lock of one store.
+ */
+const MIN_IN_FLIGHT = 300
 const MAX_IN_FLIGHT = 2_000
-const MAX_WAITING = 500
-const MAX_LAG_MS = 1_000
-const LAG_WINDOW_MS = 1_000
-/** By how much a request may exceed the limits above before it is shed. */
+/** By how much a request may exceed the limits before it is shed. */
 const FACTORS = { normal: 1, high: 2, always: Number.POSITIVE_INFINITY }
+const TICK_MS = 50
+/** The rate is the average of about so many measurements. */
+const SMOOTHING = 10
 
 export type Priority = keyof typeof FACTORS
 
 export type LoadShedder = {
-  /** Counts the request, and throws when it must be shed. Either way `release` ends it. */
-  admit(priority: Priority): void
+  /** Whether to serve the request. If so it counts as in flight until `release`. */
+  admit(priority: Priority): boolean
   release(): void
   inFlight(): number
+  /** How many more requests of normal priority would be admitted now. */
+  room(): number
+  completedPerSecond(): number
   close(): void
 }
 
-export function newLoadShedder(db: Pick<Database, 'waiting'>): LoadShedder {
+export function newLoadShedder(): LoadShedder {
   let inFlight = 0
+  let completed = 0
+  let perSecond = 0
+  let measuredAt = performance.now()
   let lagMs = 0
-  const delay = monitorEventLoopDelay({ resolution: 20 })
-  delay.enable()
+  let tickedAt = performance.now()
   const timer = setInterval(() => {
-    lagMs = delay.percentile(50) / 1e6
-    delay.reset()
-  }, LAG_WINDOW_MS).unref()
+    lagMs = performance.now() - tickedAt - TICK_MS
+    tickedAt = performance.now()
+  }, TICK_MS).unref()
+
+  /** By the clock and not by the timer: while thousands of sockets can be read, timers may wait for seconds. */
+  function measureRate(): void {
+    const elapsedMs = performance.now() - measuredAt
+    if (elapsedMs < TICK_MS) return
+    // A measurement that comes late weighs as much as those that it stands for.
+    const weight = Math.min(1, elapsedMs / TICK_MS / SMOOTHING)
+    perSecond += weight * ((completed * 1000) / elapsedMs - perSecond)
+    measuredAt += elapsedMs
+    completed = 0
+  }
+
+  function room(factor: number): number {
+    measureRate()
+    const wanted = lagMs > MAX_WAIT_MS ? 0 : (perSecond * MAX_WAIT_MS) / 1000
+    return Math.min(MAX_IN_FLIGHT, Math.max(MIN_IN_FLIGHT, wanted)) * factor - inFlight
+  }
 
   return {
     admit(priority) {
+      if (room(FACTORS[priority]) < 1) return false
       inFlight += 1
-      const factor = FACTORS[priority]
-      if (inFlight > MAX_IN_FLIGHT * factor || db.waiting() > MAX_WAITING * factor || lagMs > MAX_LAG_MS * factor)
-        fail('overloaded', { retryAfterSeconds: 1 })
+      return true
     },
+    room: () => Math.max(0, Math.floor(room(FACTORS.normal))),
     release() {
       inFlight -= 1
+      completed += 1
     },
     inFlight: () => inFlight,
-    close() {
-      clearInterval(timer)
-      delay.disable()
-    },
+    completedPerSecond: () => perSecond,
+    close: () => clearInterval(timer),
   }
 }

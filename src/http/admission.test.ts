@@ -1,0 +1,144 @@
+import { once } from 'node:events'
+import http from 'node:http'
+import net, { type AddressInfo } from 'node:net'
+import { expect, onTestFinished, test } from 'vitest'
+import { newLoadShedder } from '../limits/load-shedding.ts'
+import { newAdmission, type RequestListener } from './admission.ts'
+import { trackConnections } from './connections.ts'
+import { newMetrics } from './metrics.ts'
+
+test('pipelined requests are served one after the other, and answered in order', async () => {
+  let underWay = 0
+  let most = 0
+  const { connect } = await world((request, response) => {
+    underWay += 1
+    most = Math.max(most, underWay)
+    setTimeout(() => {
+      underWay -= 1
+      response.end(request.url)
+    }, 5)
+  })
+  const client = connect()
+  client.write(numbers(20).map(get).join(''))
+  await expect.poll(() => client.answers()).toEqual(numbers(20).map((n) => `200 /${n}`))
+  expect(most).toBe(1)
+})
+
+test('a client that does not read its answers gets no further ones until it does', async () => {
+  const size = 1_000_000
+  let served = 0
+  const { connect } = await world((_request, response) => {
+    served += 1
+    response.end('x'.repeat(size))
+  })
+  const client = connect()
+  client.socket.pause()
+  client.write(numbers(40).map(get).join(''))
+  const other = connect()
+  other.write(get(1))
+  await expect.poll(() => other.answers().length).toBe(1)
+  // A few answers fit into the buffers of the operating system.
+  expect(served).toBeLessThan(25)
+  client.socket.resume()
+  await expect.poll(() => client.socket.bytesRead).toBeGreaterThan(40 * size)
+})
+
+test('an overloaded node refuses with Retry-After, but for health checks, and refused connections are read again in turn', async () => {
+  const held: http.ServerResponse[] = []
+  const { connect, load } = await world((request, response) => {
+    if (request.url === '/livez' || request.url === '/later') response.end('served')
+    else held.push(response)
+  })
+  while (load.room() > 0) load.admit('normal')
+  const clients = numbers(300).map(() => connect())
+  for (const client of clients) client.write(post('/v1/user?token=1', 'x'.repeat(1_000)))
+  await expect.poll(() => clients.every((client) => client.answers().length === 1)).toBe(true)
+  const [answer] = (clients[0] as (typeof clients)[0]).texts()
+  expect(answer).toMatch(/^HTTP\/1\.1 503 /)
+  expect(answer).toMatch(/\r\nretry-after: 1\r\n/)
+  const [, body] = answer?.split('\r\n\r\n') as [string, string]
+  expect(JSON.parse(body)).toMatchObject({ code: 'overloaded', status: 503, instance: '/v1/user' })
+  expect(answer).toContain(`x-request-id: ${JSON.parse(body).requestId}\r\n`)
+  expect(held).toEqual([])
+  const probe = connect()
+  probe.write('GET /livez HTTP/1.1\r\nhost: x\r\n\r\n')
+  await expect.poll(() => probe.answers()).toEqual(['200 served'])
+  // Also those that were not read for a while, because there were too many.
+  while (load.inFlight() > 0) load.release()
+  for (const client of clients) client.write(post('/later', '{}'))
+  await expect.poll(() => clients.every((client) => client.answers()[1] === '200 served')).toBe(true)
+})
+
+test('requests that come while it holds are served when it goes on', async () => {
+  let served = 0
+  const { connect, admission } = await world((_request, response) => {
+    served += 1
+    response.end()
+  })
+  admission.hold()
+  const client = connect()
+  client.write(numbers(3).map(get).join(''))
+  const other = connect()
+  other.write(get(1))
+  await new Promise((resolve) => setTimeout(resolve, 50))
+  expect(served).toBe(0)
+  admission.resume()
+  await expect.poll(() => [client.answers().length, other.answers().length]).toEqual([3, 1])
+})
+
+// ---- the world of one test ------------------------------------------------------------------------------------------
+
+async function world(serve: RequestListener) {
+  const server = http.createServer()
+  const load = newLoadShedder()
+  const metrics = newMetrics({} as Parameters<typeof newMetrics>[0], () => 0, [])
+  const parts = { load, metrics, connections: trackConnections(server), draining: () => false }
+  const admission = newAdmission(parts, serve)
+  server.on('request', admission.handle)
+  server.listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  const { port } = server.address() as AddressInfo
+  const sockets: net.Socket[] = []
+  onTestFinished(() => {
+    for (const socket of sockets) socket.destroy()
+    server.close()
+    load.close()
+  })
+  return {
+    admission,
+    load,
+    connect: () => {
+      const socket = net.connect(port, '127.0.0.1')
+      sockets.push(socket)
+      let received = ''
+      socket.on('data', (chunk) => {
+        received += chunk.toString('latin1')
+      })
+      const texts = () => received.split(/(?=HTTP\/1\.1 \d{3} )/)
+      return {
+        socket,
+        write: (text: string) => socket.write(text),
+        texts,
+        /** Status and body of each answer that is complete. */
+        answers: () =>
+          texts().flatMap((text) => {
+            const [head = '', body = ''] = text.split('\r\n\r\n')
+            const length = Number(/content-length: (\d+)/i.exec(head)?.[1])
+            return body.length === length ? [`${head.slice(9, 12)} ${body.slice(0, 100)}`] : []
+          }),
+      }
+    },
+  }
+}
+
+function get(n: number): string {
+  return `GET /${n} HTTP/1.1\r\nhost: x\r\n\r\n`
+}
+
+function post(path: string, body: string): string {
+  return `POST ${path} HTTP/1.1\r\nhost: x\r\ncontent-length: ${body.length}\r\n\r\n${body}`
+}
+
+function numbers(many: number): number[] {
+  return Array.from({ length: many }, (_, n) => n)
+}

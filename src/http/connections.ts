@@ -1,0 +1,85 @@
+// The open connections, by the address they come from. A node has room for so many; when it is nearly full, the address
+// with the most idle connections loses the one that has been idle the longest. So nobody can hold all of them, and an
+// address with many busy ones, a proxy say, keeps them.
+
+import type { Server, Socket } from 'node:net'
+import ipaddr from 'ipaddr.js'
+
+const MAX_CONNECTIONS = 10_000
+/** Above this share of them, a new connection takes the place of an idle one. */
+const CROWDED = 0.9
+
+export type Connections = {
+  /** A request has come on the connection. Returns the function that says its answer has ended. */
+  begin(socket: Socket): () => void
+  /** A request has come that is answered at once. */
+  touch(socket: Socket): void
+  /** All connections without a request under way. */
+  idle(): Iterable<Socket>
+  /** Behind a proxy: the connection's last request came from this address. */
+  attribute(socket: Socket, address: string): void
+}
+
+/** Idle connections of one address, the longest idle first. */
+type Idle = Set<Socket>
+
+export function trackConnections(server: Server, max = MAX_CONNECTIONS): Connections {
+  const idle = new Map<string, Idle>()
+  const groups = new WeakMap<Socket, string>()
+  let open = 0
+
+  function markIdle(socket: Socket): void {
+    const group = groups.get(socket) as string
+    const others = idle.get(group)
+    if (others) others.add(socket)
+    else idle.set(group, new Set([socket]))
+  }
+
+  function markBusy(socket: Socket): void {
+    const group = groups.get(socket) as string
+    const others = idle.get(group)
+    if (others?.delete(socket) && others.size === 0) idle.delete(group)
+  }
+
+  function makeRoom(): void {
+    let most: Idle | undefined
+    for (const sockets of idle.values()) if (sockets.size > (most?.size ?? 0)) most = sockets
+    for (const longest of most ?? []) return void longest.destroy()
+  }
+
+  server.maxConnections = max
+  server.on('connection', (socket) => {
+    open += 1
+    groups.set(socket, groupOf(socket.remoteAddress))
+    socket.once('close', () => {
+      open -= 1
+      markBusy(socket)
+    })
+    if (open > CROWDED * max) makeRoom()
+    markIdle(socket)
+  })
+
+  return {
+    begin(socket) {
+      markBusy(socket)
+      return () => {
+        if (!socket.destroyed) markIdle(socket)
+      }
+    },
+    touch(socket) {
+      const others = idle.get(groups.get(socket) as string)
+      if (others?.delete(socket)) others.add(socket)
+    },
+    *idle() {
+      for (const sockets of idle.values()) yield* sockets
+    },
+    attribute: (socket, address) => void groups.set(socket, groupOf(address)),
+  }
+}
+
+/** An IPv6 network of one customer is a /64: its single addresses count for nothing. */
+function groupOf(address = ''): string {
+  if (!ipaddr.isValid(address)) return address
+  const parsed = ipaddr.process(address)
+  return parsed instanceof ipaddr.IPv6 ? parsed.parts.slice(0, 4).join(':') : parsed.toString()
+}

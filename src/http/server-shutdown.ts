@@ -1,0 +1,53 @@
+// How a node stops without resetting a connection. The kernel accepts connections for us and resets those that it still
+// holds when the listening socket closes, whatever was sent on them. So a node that is told to stop goes on listening until
+// no connections come any more: /readyz already answers 503, and every answer closes its connection.
+
+import type { Server } from 'node:http'
+import net from 'node:net'
+import { setTimeout as sleep } from 'node:timers/promises'
+import type { Admission } from './admission.ts'
+
+/** No connection for this long: nobody is coming. */
+const QUIET_MS = 100
+/** Clients that go on connecting are waited for this long. */
+const MAX_LISTENING_MS = 2_000
+const MAX_HOLD_MS = 500
+const SWEEP_MS = 100
+
+/** Without patience it does not wait for connections that are coming. */
+export async function stopListening(server: Server, admission: Admission, patienceMs: number): Promise<void> {
+  let lastAt = performance.now()
+  const onConnection = () => {
+    lastAt = performance.now()
+  }
+  server.on('connection', onConnection)
+  const quiet = async (maxMs: number) => {
+    for (const end = performance.now() + maxMs; performance.now() < end; await sleep(QUIET_MS / 10))
+      if (performance.now() - lastAt > QUIET_MS) return true
+    return false
+  }
+  // Clients that connect for each request never let it become quiet. So their requests wait for their answers a moment,
+  // until each client has one that waits.
+  if (patienceMs > 0 && !(await quiet(MAX_LISTENING_MS))) {
+    admission.hold()
+    await quiet(MAX_HOLD_MS)
+  }
+  // Right after a poll, which has accepted what was there.
+  await new Promise((resolve) => setImmediate(resolve))
+  server.off('connection', onConnection)
+  net.Server.prototype.close.call(server)
+  admission.resume()
+}
+
+/**
+ * Connections that are open bring what they have sent: a request that was on its way when we stopped listening is still
+ * answered. Connections that stay quiet are closed after `patienceMs`.
+ */
+export async function closeConnections(server: Server, patienceMs: number): Promise<void> {
+  const closed = new Promise<void>((resolve) => server.once('close', resolve))
+  await Promise.race([closed, sleep(patienceMs)])
+  server.closeIdleConnections()
+  // A request that is answered meanwhile leaves an idle connection behind, which would keep the server open.
+  const sweep = setInterval(() => server.closeIdleConnections(), SWEEP_MS)
+  void closed.then(() => clearInterval(sweep))
+}
