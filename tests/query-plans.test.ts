@@ -222,7 +222,7 @@ async function crowd({ sql, store, service, serverSecret, serviceToken }: Shop):
               ) as happened(n, type, actor, subject)
      ), invitation as (
        insert into invitations (id, store_id, email, role, hash, created_by_kind, created_by_id, created_at, expires_at)
-       select 'inv_' || "user", $2, "user" || '@example.com', 'STAFF', sha256("user"::bytea), 'user', 'x', now(), now() + interval '1 day' from one
+       select 'inv_' || "user", $2, "user" || '@example.com', 'STAFF', sha256("user"::bytea), 'user', 'x', now(), now() - interval '1 day' from one
      ), was_default as (
        insert into address_defaults (store_id, user_id, address_id, since, until)
        select $2, "user", address, now(), now() from one

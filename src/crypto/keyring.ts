@@ -19,15 +19,19 @@ export type Purpose = (typeof PURPOSES)[number]
 export class ServerKeys {
   /** Names the server secret in a row without telling anything about it. */
   readonly kid: string
-  /** Kept in the database, to recognize the server secret by (db/secret-check.ts). */
-  readonly check: Buffer
+  readonly #check: Buffer
   readonly #keys: Record<Purpose, Buffer>
 
   constructor(secret: Buffer) {
     const derive = (info: string) => Buffer.from(hkdfSync('sha256', secret, '', `storekeeper/v1/${info}`, 32))
     this.kid = derive('kid').toString('hex', 0, 4)
-    this.check = derive('check')
+    this.#check = derive('check')
     this.#keys = Object.fromEntries(PURPOSES.map((purpose) => [purpose, derive(purpose)])) as Record<Purpose, Buffer>
+  }
+
+  /** Kept in the database, to recognize the server secret by (db/secret-check.ts). */
+  get check(): Buffer {
+    return this.#check
   }
 
   hmac(purpose: Purpose, ...parts: (string | Uint8Array)[]): Buffer {

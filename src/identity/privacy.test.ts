@@ -415,7 +415,7 @@ test('no node shows an address of an erased user, not even one that has just met
     const { id } = (await api.post(billing, NEW_ADDRESS, as)).body
     const paths = [billing, `${billing}/${id}`, `${billing}/${id}/versions`]
     for (const path of paths) expect((await other.get(path, as)).text).toContain(NEW_ADDRESS.addressLine1)
-    expect((await api.delete('/v1/user', as)).status).toBe(204)
+    expect((await api.delete('/v1/user', as)).status).toBe(200)
     const after = await Promise.all(paths.map((path) => other.get(path, as)))
     for (const { text } of after) expect(text).not.toContain(NEW_ADDRESS.addressLine1)
   }

@@ -242,8 +242,7 @@ const insertKeys: Batch<InsertRow, KeyOutcome> = async (db, rows) => {
        order by id
          for key share
     ), key_creator as (
-      -- Locked against deletion only: a key's rights are changed under the store's lock, and writing its last use
-      -- (usage.ts), which locks many keys and no store, must never wait for a batch, nor a batch for it.
+      -- "for share" reads the newest version of the row; "for key share" would read the one this statement began with.
       select key.store_id, key.id, key.revision::text as version, key.leaked_secret_no
         from api_keys key
        where key.id in (
@@ -254,7 +253,7 @@ const insertKeys: Batch<InsertRow, KeyOutcome> = async (db, rows) => {
                   and store.frozen_at is null
              )
        order by key.id
-         for key share
+         for share
     ), checked as (
       select request.*, store.id is not null as store_exists,
              creator.id is not null

@@ -644,12 +644,12 @@ describe('rotate', () => {
     const winner = rotateAt(world.api)
     // Its new secret is written, but not committed; the other comes in, and is kept from looking until it is.
     await until(() => waiting('events'))
-    const sessions = await holdTable(world, 'sessions')
+    const users = await holdTable(world, 'users')
     const loser = rotateAt(other)
-    await until(() => waiting('sessions'))
+    await until(() => waiting('users'))
     await events.release()
     expect((await winner).status).toBe(200)
-    await sessions.release()
+    await users.release()
     expect((await loser).body).toMatchObject({ status: 409, code: 'rotation_conflict' })
     expect((await rotateAt(other)).status).toBe(200)
     // A node that died after the commit, before it said that the rotation is over, stands in the way for 10 seconds.

@@ -248,7 +248,7 @@ type MakerKey = Pick<
   'permissions' | 'expires_at' | 'ip_allowlist' | 'rate_limit' | 'rate_limit_window_seconds'
 >
 
-/** A secret that was replaced is its maker until its grace ends; one that leaked is nobody. */
+/** A secret that was replaced may invite nobody, in its grace either; so what it made is worth nothing. */
 async function heldByKey(db: Db, row: InvitationRow, wanted: Permission[]): Promise<Permission[]> {
   const key = await db.one<MakerKey>(sql`
     select key.permissions, key.expires_at, key.ip_allowlist, key.rate_limit, key.rate_limit_window_seconds
@@ -258,8 +258,7 @@ async function heldByKey(db: Db, row: InvitationRow, wanted: Permission[]): Prom
        and key.revoked_at is null
        and key.enabled
        and coalesce(key.expires_at, 'infinity') > ${now()}
-       and (key.secret_no = ${row.created_by_secret_no}
-            or (key.secret_no - 1 = ${row.created_by_secret_no} and key.previous_expires_at > ${now()}))
+       and key.secret_no = ${row.created_by_secret_no}
        and coalesce(key.leaked_secret_no, 0) < ${row.created_by_secret_no}`)
   if (!key || outreach(boundsOf(key), { member: { role: row.role, permissions: wanted }, before: null })) return []
   return key.permissions

@@ -16,3 +16,6 @@ alter table sign_in_failures
   -- The account had signed in from this network before.
   add column known_place boolean not null default false;
 create index sign_in_failures_site_hash_idx on sign_in_failures (site_hash, at) where site_hash is not null;
+
+-- How many invitations of a store are open is counted when one more is made.
+create index invitations_open_idx on invitations (store_id, expires_at) where accepted_at is null and withdrawn_at is null;
