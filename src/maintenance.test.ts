@@ -5,7 +5,7 @@ import { NEW_KEY, shop } from '../tests/shop.ts'
 import { HOUR } from './core/clock.ts'
 import { CHORE_BATCH } from './db/chore.ts'
 import type { Db } from './db/db.ts'
-import { purgeResponses } from './idempotency/idempotency.ts'
+import { newResponsePurge } from './idempotency/purge.ts'
 import { rollUpUsage } from './keys/usage-retention.ts'
 import { purgeStores } from './stores/purge.ts'
 import { sweepDeliveries } from './webhooks/deliveries.ts'
@@ -35,7 +35,7 @@ test('each chore catches up in one run of bounded batches, and two nodes at the 
        from generate_series(1, $1::int * 10) as n`,
     [MANY],
   )
-  await run(purgeResponses)
+  await run(newResponsePurge())
   expect(
     await one(`select count(*)::int from idempotent_responses where created_at < now() - interval '25 hours'`),
   ).toBe(0)

@@ -4,7 +4,7 @@
 import { MINUTE } from './core/clock.ts'
 import type { ReportFailure } from './core/failures.ts'
 import type { Database } from './db/db.ts'
-import { purgeResponses } from './idempotency/idempotency.ts'
+import { newResponsePurge } from './idempotency/purge.ts'
 import { purgeSessions } from './identity/sessions.ts'
 import { purgeFailures } from './identity/sign-in.ts'
 import { sendExpiryNotices } from './keys/expiry-notices.ts'
@@ -14,8 +14,8 @@ import { sweepDeliveries } from './webhooks/deliveries.ts'
 
 const MAINTENANCE_MS = MINUTE
 
-const TASKS = [
-  purgeResponses,
+const newTasks = () => [
+  newResponsePurge(),
   purgeFailures,
   purgeSessions,
   purgeStores,
@@ -25,16 +25,17 @@ const TASKS = [
 ]
 
 /** The names of all tasks, as failures of them are counted under. */
-export const MAINTENANCE_TASKS = TASKS.map(({ name }) => name)
+export const MAINTENANCE_TASKS = newTasks().map(({ name }) => name)
 
 /** One task after the other; the next run begins a minute after the last began, or when it has ended. */
 export function startMaintenance(db: Database, failed: ReportFailure): { stop(): void } {
+  const tasks = newTasks()
   let timer: NodeJS.Timeout
   let isStopped = false
   const run = async () => {
     const began = performance.now()
     // What a task leaves undone, its next run does.
-    for (const task of TASKS) if (!isStopped) await task(db).catch((error) => failed(task.name, error))
+    for (const task of tasks) if (!isStopped) await task(db).catch((error) => failed(task.name, error))
     if (!isStopped) schedule(Math.max(0, MAINTENANCE_MS - (performance.now() - began)))
   }
   const schedule = (ms: number) => {

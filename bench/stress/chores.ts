@@ -5,7 +5,7 @@
 
 import type { Db } from '../../src/db/db.ts'
 import { connect } from '../../src/db/pool.ts'
-import { purgeResponses } from '../../src/idempotency/idempotency.ts'
+import { newResponsePurge } from '../../src/idempotency/purge.ts'
 import { rollUpUsage } from '../../src/keys/usage-retention.ts'
 import { purgeStores } from '../../src/stores/purge.ts'
 import { sweepDeliveries } from '../../src/webhooks/deliveries.ts'
@@ -19,9 +19,12 @@ const world = await newWorld()
 await fill()
 const db = connect({ connectionString: world.url })
 
+// What is past its hour by now: more follows while the script runs.
+const { hour } = (await world.sql(`select now() - interval '1 hour' as hour`))[0] as { hour: Date }
+const purgeResponses = newResponsePurge()
 const left = {
   secrets: `select count(*)::int as count from idempotent_responses
-             where reveals_secret and sealed is not null and created_at < now() - interval '1 hour'`,
+             where reveals_secret and sealed is not null and created_at < '${hour.toISOString()}'`,
   responses: `select count(*)::int as count from idempotent_responses where created_at < now() - interval '25 hours'`,
   deliveries: 'select count(*)::int as count from webhook_deliveries',
   hours: `select count(*)::int as count from key_usage where grain = 'hour' and at < now() - interval '90 days'`,
@@ -44,14 +47,15 @@ for (const [chore, tasks] of chores) {
       return result
     },
   }
-  const began = performance.now()
-  let runs = 0
+  let [runs, ms] = [0, 0]
   // Each run takes a minute at most; maintenance begins the next one when it is over.
   while (runs === 0 || (await isLeft(tasks))) {
+    const began = performance.now()
     await chore(timed)
+    ms += performance.now() - began
     runs += 1
   }
-  const seconds = Math.round((performance.now() - began) / 100) / 10
+  const seconds = Math.round(ms / 100) / 10
   const longest = Math.round(Math.max(...batches))
   console.log(`${chore.name}: ${seconds} s in ${runs} runs, ${batches.length} batches, the longest ${longest} ms`)
   if (chore === purgeResponses && seconds > MAX_SECRETS_SECONDS) process.exitCode = 1

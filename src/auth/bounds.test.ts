@@ -150,7 +150,8 @@ test('an invitation lives as long as the very credential that made it', async ()
   const leak = ({ key }: { key: string }) => api.post('/v1/leaks', { key })
   const lost = '404 invitation_not_found'
   expect(await after(async () => {})).toBe('200')
-  expect(await after(rotate(600))).toBe('200')
+  // In its grace a replaced secret may invite nobody.
+  expect(await after(rotate(600))).toBe(lost)
   expect(await after(rotate(0))).toBe(lost)
   expect(await after(leak)).toBe(lost)
   expect(await after(patch({ enabled: false }))).toBe(lost)
@@ -161,13 +162,6 @@ test('an invitation lives as long as the very credential that made it', async ()
   expect(await after(patch(BOUNDED.rateLimit), { role: 'CUSTOMER' })).toBe('200')
   expect(await after((key) => api.delete(`${keys}/${key.id}`, { as }))).toBe(lost)
   expect(await after(() => api.post(`${keys}/freeze`, {}, { as }))).toBe(lost)
-  await api.post(`${keys}/unfreeze`, {}, { as })
-  expect(
-    await after(async (key) => {
-      await rotate(600)(key)
-      travel(601 * SECOND)
-    }),
-  ).toBe(lost)
 })
 
 test('an invitation that is worth nothing does not open a closed sign-up', async () => {

@@ -29,7 +29,7 @@ import {
 import { HOUR, MINUTE, SECOND, travel } from '../core/clock.ts'
 import { ServerKeys } from '../crypto/keyring.ts'
 import { unseal } from '../crypto/seal.ts'
-import { purgeResponses } from './idempotency.ts'
+import { newResponsePurge } from './purge.ts'
 
 // ---- the same answer again ------------------------------------------------------------------------------------------
 
@@ -359,13 +359,13 @@ describe.each(POSTS.slice(0, 2))('the secret of $what', (post) => {
       )
 
     travel(HOUR - MINUTE)
-    await purgeResponses(service.db)
+    await newResponsePurge()(service.db)
     expect(await kept()).toEqual([
       { reveals_secret: false, salt: true, sealed: true },
       { reveals_secret: true, salt: true, sealed: true },
     ])
     travel(2 * MINUTE)
-    await purgeResponses(service.db)
+    await newResponsePurge()(service.db)
     expect(await kept()).toEqual([
       { reveals_secret: false, salt: true, sealed: true },
       { reveals_secret: true, salt: false, sealed: false },
@@ -373,7 +373,7 @@ describe.each(POSTS.slice(0, 2))('the secret of $what', (post) => {
     const late = await api.post(post.path(world), post.body, { as: owner.token, headers: once('k') })
     expect(late.body.resource).toEqual({ id })
     travel(23 * HOUR + MINUTE)
-    await purgeResponses(service.db)
+    await newResponsePurge()(service.db)
     expect(await kept()).toEqual([])
   })
 })

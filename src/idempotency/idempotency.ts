@@ -8,19 +8,18 @@
 
 import type { Credential } from '../auth/credential.ts'
 import type { Caller } from '../core/caller.ts'
-import { addMs, ago, HOUR, MINUTE, now } from '../core/clock.ts'
+import { addMs, ago, HOUR, now } from '../core/clock.ts'
 import { ERRORS, type ErrorCode, fail } from '../core/errors.ts'
 import type { StoredResponse, WireResponse } from '../core/route.ts'
 import { type Keyring, keysById } from '../crypto/keyring.ts'
 import { randomBytes } from '../crypto/random.ts'
 import { seal, unseal } from '../crypto/seal.ts'
-import { isFull, runInBatches } from '../db/chore.ts'
 import type { Db } from '../db/db.ts'
 import { sql } from '../db/sql.ts'
 import type { IdempotentResponsesRow } from '../db/tables.gen.ts'
 
-const REPLAY_MS = 24 * HOUR
-const SECRET_REPLAY_MS = HOUR
+export const REPLAY_MS = 24 * HOUR
+export const SECRET_REPLAY_MS = HOUR
 const MAX_SECRET_REPLAYS = 5
 
 /** One request of one caller under one Idempotency-Key. */
@@ -176,58 +175,6 @@ function unsealResponse(
     // Sealed under another credential of the same caller.
     return null
   }
-}
-
-/**
- * Maintenance: after an hour the secrets in stored responses are destroyed, after a day the rows are deleted. Rows that a
- * request holds are left for the next batch.
- */
-export async function purgeResponses(db: Db): Promise<void> {
-  await runInBatches(db, (tx, size) =>
-    isFull(
-      tx,
-      size,
-      sql`
-        with destroyed as (
-          update idempotent_responses
-             set salt = null, sealed = null
-           where ctid = any(array(
-                   select ctid
-                     from idempotent_responses
-                    where reveals_secret
-                      and salt is not null
-                      and created_at < ${ago(SECRET_REPLAY_MS)}
-                    order by created_at
-                    limit ${size}
-                      for update skip locked
-                 ))
-       returning 1
-        )
-        select count(*)::int as count
-          from destroyed`,
-    ),
-  )
-  await runInBatches(db, (tx, size) =>
-    isFull(
-      tx,
-      size,
-      sql`
-        with gone as (
-          delete from idempotent_responses
-           where ctid = any(array(
-                   select ctid
-                     from idempotent_responses
-                    where created_at < ${ago(REPLAY_MS + MINUTE)}
-                    order by created_at
-                    limit ${size}
-                      for update skip locked
-                 ))
-       returning 1
-        )
-        select count(*)::int as count
-          from gone`,
-    ),
-  )
 }
 
 /**
