@@ -33,9 +33,10 @@ function progress(what: string, done: number): boolean {
 }
 
 const faults: string[] = []
+const onFinding = ({ kind, told, n }: Finding) => console.log(`FROM=${n}: ${kind}\n${told}\n`)
 function report(what: string, done: number, findings: Finding[]): void {
   console.log(`${done} ${what}, ${findings.length} kinds of faults, ${seconds()} s, SEED=${seed} FROM=${FROM}`)
-  for (const { kind, told, times, n } of findings) faults.push(`${what}, FROM=${n}, ${times} times: ${kind}\n${told}`)
+  for (const { kind, times } of findings) faults.push(`${what}, ${times} times: ${kind}`)
 }
 
 // ---- on the model ---------------------------------------------------------------------------------------------------
@@ -56,6 +57,7 @@ if (MODEL > 0) {
     atOnce: 1,
     run: onModel(),
     goesOn: (n) => progress('on the model', n),
+    onFinding,
   })
   report('sequences on the model', done, findings)
   for (const rule of RULES) {
@@ -98,6 +100,7 @@ if (HTTP > 0 || RACES > 0) {
     atOnce: AT_ONCE,
     run: (sequence) => runOverHttp(nodes, sequence),
     goesOn: (n) => progress('over HTTP', n),
+    onFinding,
   })
   report('sequences over HTTP', done, findings)
   for (const ending of ENDINGS) {
@@ -113,5 +116,5 @@ if (HTTP > 0 || RACES > 0) {
   await world.close()
 }
 
-for (const fault of faults) console.error(`\n${fault}`)
+for (const fault of faults) console.error(fault)
 process.exitCode = faults.length > 0 ? 1 : 0

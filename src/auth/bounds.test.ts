@@ -3,7 +3,7 @@
 
 import { expect, test } from 'vitest'
 import { NEW_KEY, type Reply, type Shop, shop } from '../../tests/shop.ts'
-import { fromNow, HOUR, SECOND, travel } from '../core/clock.ts'
+import { fromNow, HOUR } from '../core/clock.ts'
 import { BUILT_IN_PERMISSIONS } from '../core/permissions.ts'
 import { type Bounds, outreach } from './bounds.ts'
 
