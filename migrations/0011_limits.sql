@@ -17,5 +17,5 @@ alter table sign_in_failures
   add column known_place boolean not null default false;
 create index sign_in_failures_site_hash_idx on sign_in_failures (site_hash, at) where site_hash is not null;
 
--- How many invitations of a store are open is counted when one more is made.
-create index invitations_open_idx on invitations (store_id, expires_at) where accepted_at is null and withdrawn_at is null;
+-- Whether a store may have one more open invitation is asked of those that have not expired.
+create index invitations_expires_at_idx on invitations (store_id, expires_at);
