@@ -12,7 +12,6 @@ useMemoryDisk()
 const PROCESS = [
   'tests/process-start.test.ts',
   'tests/process-load.test.ts',
-  'tests/process-overload.test.ts',
   'tests/embedded.test.ts',
   'tests/scan.test.ts',
 ]
