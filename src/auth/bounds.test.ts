@@ -5,7 +5,7 @@ import { expect, test } from 'vitest'
 import { NEW_KEY, type Reply, type Shop, shop } from '../../tests/shop.ts'
 import { fromNow, HOUR } from '../core/clock.ts'
 import { BUILT_IN_PERMISSIONS } from '../core/permissions.ts'
-import { type Bounds, outreach } from './bounds.ts'
+import { type Bounds, exceededBound } from './bounds.ts'
 
 const told = ({ status, body }: Reply) => `${status} ${body?.code ?? ''}`.trim()
 const ALL = { ...NEW_KEY, permissions: [...BUILT_IN_PERMISSIONS] }
@@ -53,7 +53,7 @@ test('a rate limit is held by at most as many uses in at least as long a time', 
   })
   const giver = limited(10, 60)
   const fits = (limit: number, windowSeconds: number) =>
-    outreach(giver, { key: limited(limit, windowSeconds) }) === null
+    exceededBound(giver, { key: limited(limit, windowSeconds) }) === null
   expect([fits(10, 60), fits(9, 61), fits(11, 60), fits(1, 59), fits(600, 3600)]).toEqual([
     true,
     true,

@@ -16,28 +16,28 @@ export type Bounds = {
 
 type Rights = { role: Role; permissions: readonly Permission[] }
 
-/** What is given: a key with these bounds, a member's rights in place of those before (null: none), or a webhook. */
-export type Gift = { key: Bounds } | { member: Rights; before: Rights | null } | 'webhook'
+/** What is granted: a key with these bounds, a member's rights in place of those before (null: none), or a webhook. */
+export type Grant = { key: Bounds } | { member: Rights; before: Rights | null } | 'webhook'
 
-/** Fails when what the caller gives would outreach the key they use. */
-export function checkGift(caller: Manager, gift: Gift): void {
-  const detail = caller.kind === 'key' ? outreach(caller, gift) : null
+/** Fails when what the caller grants exceeds the bounds of the key they use. */
+export function checkBounds(caller: Manager, grant: Grant): void {
+  const detail = caller.kind === 'key' ? exceededBound(caller, grant) : null
   if (detail !== null) fail('cannot_grant', { detail, members: { permissions: [] } })
 }
 
-/** How the gift would outreach a key with these bounds, and what to do instead; null when it does not. */
-export function outreach(giver: Bounds, gift: Gift): string | null {
+/** Which bound of the key the grant exceeds, and what to do instead; null when it exceeds none. */
+export function exceededBound(giver: Bounds, grant: Grant): string | null {
   const binding = BOUNDS.filter(({ words }) => words(giver) !== null)
   if (binding.length === 0) return null
   const giverWords = binding.map(({ words }) => words(giver)).join(', ')
   const instead = 'Use a session, or a key without an end, an allow-list and a rate limit.'
-  if (gift === 'webhook')
+  if (grant === 'webhook')
     return `The key you use ${giverWords}. A webhook would go on without that, so such a key makes, changes and rotates none. ${instead}`
-  if ('member' in gift)
-    return isRaise(gift.before, gift.member)
+  if ('member' in grant)
+    return isRaise(grant.before, grant.member)
       ? `The key you use ${giverWords}. A member would not be bound by that, so such a key makes nobody more than a CUSTOMER without permissions. ${instead}`
       : null
-  const broken = binding.find(({ holds }) => !holds(giver, gift.key))
+  const broken = binding.find(({ holds }) => !holds(giver, grant.key))
   return broken ? `The key you use ${broken.words(giver)}: it gives nothing to ${broken.advice}` : null
 }
 

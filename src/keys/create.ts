@@ -1,7 +1,7 @@
 // Keys created, those of many requests in one statement. The full key exists in one answer only; the database keeps an HMAC
 // of it, under a key that the database does not hold.
 
-import { checkGift } from '../auth/bounds.ts'
+import { checkBounds } from '../auth/bounds.ts'
 import { CallerChanged } from '../auth/recheck.ts'
 import { creatorOf, type Manager } from '../core/caller.ts'
 import { now } from '../core/clock.ts'
@@ -36,7 +36,7 @@ export async function createKey(
   idempotency: Idempotency | null,
 ): Promise<Answer<Key & { key: string }>> {
   checkGrant(caller, spec.permissions)
-  checkGift(caller, { key: spec })
+  checkBounds(caller, { key: spec })
   const secret = mintSecret(instance, spec.type)
   const row = newKeyRow(caller, storeId, spec, secret)
   const answer = {

@@ -1,6 +1,6 @@
 // A new secret for a key, which stays the same key. The secret before it works on until the grace is over.
 
-import { checkGift } from '../auth/bounds.ts'
+import { checkBounds } from '../auth/bounds.ts'
 import { lockStoreAndRecheck } from '../auth/recheck.ts'
 import type { Manager } from '../core/caller.ts'
 import { addMs, now, SECOND } from '../core/clock.ts'
@@ -56,7 +56,7 @@ export async function rotateKey(
     refuseEnded(before)
     checkHoldsAll(caller, before.permissions)
     // The new secret has all that the key has. A key may take its own.
-    if (!isItself(caller, ref)) checkGift(caller, { key: lastingBounds(before) })
+    if (!isItself(caller, ref)) checkBounds(caller, { key: lastingBounds(before) })
     if (before.secret_no !== seen.secret_no || seen.overlaps) fail('rotation_conflict')
     checkIfMatch(rotation.ifMatch, before.revision)
     const secret = mintSecret(instance, before.type)

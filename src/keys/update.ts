@@ -1,7 +1,7 @@
 // A key's settings changed, under the store's lock, which the pipeline has taken. Every node hears of it by a trigger in
 // the database.
 
-import { checkGift } from '../auth/bounds.ts'
+import { checkBounds } from '../auth/bounds.ts'
 import { heldPermissions, type Manager } from '../core/caller.ts'
 import { now } from '../core/clock.ts'
 import { fail } from '../core/errors.ts'
@@ -48,7 +48,7 @@ export async function updateKey(
   if (isItself(caller, ref)) fail('own_key')
   checkGrant(caller, patch.permissions ?? [])
   const expiryChanged = changed.includes('expires_at')
-  checkGift(caller, { key: lastingBounds({ ...after, leak_shortened: before.leak_shortened && !expiryChanged }) })
+  checkBounds(caller, { key: lastingBounds({ ...after, leak_shortened: before.leak_shortened && !expiryChanged }) })
   after.revision += 1
   after.updated_at = now()
   await tx.query(sql`

@@ -1,6 +1,6 @@
 // How users become members of a store: by an invitation with a token that works once, or by joining an open store.
 
-import { checkGift, outreach } from '../auth/bounds.ts'
+import { checkBounds, exceededBound } from '../auth/bounds.ts'
 import { withdrawInvitations } from '../auth/withdraw-invitations.ts'
 import { creatorOf, type Manager, type UserCaller } from '../core/caller.ts'
 import { DAY, fromNow, now } from '../core/clock.ts'
@@ -69,7 +69,7 @@ export async function invite(
 ): Promise<Answer<InvitationView & { token: string }>> {
   const permissions = permissionsOf(instance.permissions, wanted.role, wanted.permissions)
   checkGrant(caller, permissions, wanted.role)
-  checkGift(caller, { member: { role: wanted.role, permissions }, before: null })
+  checkBounds(caller, { member: { role: wanted.role, permissions }, before: null })
   // One open invitation for each address: the newest is the one that counts.
   await withdrawInvitations(tx, caller, sql`email = ${wanted.email} and store_id = ${storeId}`)
   await checkRoom(tx, instance, storeId)
@@ -260,7 +260,7 @@ async function heldByKey(db: Db, row: InvitationRow, wanted: Permission[]): Prom
        and coalesce(key.expires_at, 'infinity') > ${now()}
        and key.secret_no = ${row.created_by_secret_no}
        and coalesce(key.leaked_secret_no, 0) < ${row.created_by_secret_no}`)
-  if (!key || outreach(boundsOf(key), { member: { role: row.role, permissions: wanted }, before: null })) return []
+  if (!key || exceededBound(boundsOf(key), { member: { role: row.role, permissions: wanted }, before: null })) return []
   return key.permissions
 }
 

@@ -1,7 +1,7 @@
 // The members of a store and their rights. No caller grants a permission they do not hold or changes a member who holds
 // more, and a store never loses its last owner.
 
-import { checkGift } from '../auth/bounds.ts'
+import { checkBounds } from '../auth/bounds.ts'
 import { withdrawInvitations } from '../auth/withdraw-invitations.ts'
 import { heldPermissions, type Manager } from '../core/caller.ts'
 import { now } from '../core/clock.ts'
@@ -93,7 +93,7 @@ export async function updateMember(
   const holds = permissionsOf(instance.permissions, after.role, after.permissions)
   const held = permissionsOf(instance.permissions, before.role, before.permissions)
   checkGrant(caller, holds, after.role)
-  checkGift(caller, {
+  checkBounds(caller, {
     member: { role: after.role, permissions: holds },
     before: { role: before.role, permissions: held },
   })

@@ -1,6 +1,6 @@
 // Webhooks: created, listed, changed, rotated, deleted, disabled. How messages are sent to them is in dispatcher.ts.
 
-import { checkGift } from '../auth/bounds.ts'
+import { checkBounds } from '../auth/bounds.ts'
 import { lockStoreAndRecheck } from '../auth/recheck.ts'
 import { creatorOf, type Manager } from '../core/caller.ts'
 import { addMs, ago, now, SECOND } from '../core/clock.ts'
@@ -36,7 +36,7 @@ export async function createWebhook(
   wanted: WebhookSpec,
   idempotency: Idempotency | null,
 ): Promise<Answer<Webhook & { secret: string }>> {
-  checkGift(caller, 'webhook')
+  checkBounds(caller, 'webhook')
   // Before the transaction: DNS may be slow, and no lock is held meanwhile.
   await refusePrivateHost(instance, wanted.url)
   return db.transaction(async (tx) => {
@@ -158,7 +158,7 @@ export async function changeWebhook(
   changes: WebhookPatch,
   ifMatch: string | null,
 ): Promise<Answer<Webhook>> {
-  checkGift(caller, 'webhook')
+  checkBounds(caller, 'webhook')
   if (changes.url !== undefined) await refusePrivateHost(instance, changes.url)
   return db.transaction(async (tx) => {
     await lockStoreAndRecheck(tx, caller, ref.storeId)
@@ -219,7 +219,7 @@ export async function rotateWebhook(
   ref: WebhookRef,
   gracePeriodSeconds: number,
 ): Promise<Answer<Webhook & { secret: string }>> {
-  checkGift(caller, 'webhook')
+  checkBounds(caller, 'webhook')
   const before = await lockWebhook(tx, ref)
   const at = now()
   const { secret, kept } = mintSigningSecret(instance.keyring, ref.webhookId)
