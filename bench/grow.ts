@@ -15,7 +15,7 @@ const NEW_ADDRESS = JSON.stringify({ ...EXAMPLE_ADDRESS, lastName: undefined, ph
 
 const world = await newWorld()
 const { storeId, tokens } = await newMembers(world, USERS)
-const insert = await runBare(world, storeId)
+const insert = await runBare(world)
 const ours = await runOurs(world)
 const as = (path: string, body: string, sessions: number) => (n: number) => ({
   method: 'POST' as const,
@@ -24,7 +24,8 @@ const as = (path: string, body: string, sessions: number) => (n: number) => ({
   headers: { ...headers, authorization: `Bearer ${tokens[n % sessions]}` },
 })
 const SUBJECTS: Record<string, () => Promise<Load>> = {
-  'bare INSERT': () => load(insert.url, SECONDS, () => ({ method: 'POST', path: '/keys', body: NEW_KEY, headers })),
+  'bare INSERT': () =>
+    load(insert.url, SECONDS, () => ({ method: 'POST', path: `/${storeId}/keys`, body: NEW_KEY, headers })),
   'create key': () => load(ours.url, SECONDS, as(`/v1/user/store/${storeId}/keys`, NEW_KEY, 1)),
   'create address': () => load(ours.url, SECONDS, as(`/v1/store/${storeId}/billing`, NEW_ADDRESS, USERS)),
 }

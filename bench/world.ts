@@ -62,11 +62,21 @@ export async function newWorld(): Promise<World> {
   }
 }
 
-/** Users with sessions, members of one store, written directly: signing up takes 30 ms of argon2 each. */
-export async function newMembers(world: World, count: number): Promise<{ storeId: string; tokens: string[] }> {
+/**
+ * Users with sessions, each an owner of each store, written directly: signing up takes 30 ms of argon2 each. `storeId` is
+ * the first of the stores.
+ */
+export async function newMembers(
+  world: World,
+  count: number,
+  stores = 1,
+): Promise<{ storeId: string; storeIds: string[]; tokens: string[] }> {
   const keyring = { current: new ServerKeys(Buffer.from(world.secret, 'base64')), previous: null }
-  const storeId = newId('store')
-  await world.sql(`insert into stores (id, name, created_at, updated_at) values ($1, 'Bench', now(), now())`, [storeId])
+  const storeIds = Array.from({ length: stores }, () => newId('store'))
+  await world.sql(
+    `insert into stores (id, name, created_at, updated_at) select id, 'Bench', now(), now() from unnest($1::text[]) as id`,
+    [storeIds],
+  )
   const users = Array.from({ length: count }, () => {
     const id = newId('user')
     const token = mintToken('skp', 'sess').reveal()
@@ -81,13 +91,13 @@ export async function newMembers(world: World, count: number): Promise<{ storeId
        select id, id || '@example.com', 'none', decode(key, 'hex'), kid, now(), now() from person
      ), members_made as (
        insert into members (store_id, user_id, role, created_at, updated_at)
-       select $2, id, 'OWNER', now(), now() from person
+       select store_id, id, 'OWNER', now(), now() from person cross join unnest($2::text[]) as store_id
      )
      insert into sessions (id, user_id, hash, created_at, last_used_at, expires_at)
      select session, id, decode(hash, 'hex'), now(), now(), now() + interval '90 days' from person`,
-    [JSON.stringify(users), storeId],
+    [JSON.stringify(users), storeIds],
   )
-  return { storeId, tokens: users.map((user) => user.token) }
+  return { storeId: storeIds[0] as string, storeIds, tokens: users.map((user) => user.token) }
 }
 
 /** Keys whose secrets we know. */
@@ -157,8 +167,16 @@ export async function run(command: string[], env: Record<string, string>): Promi
 }
 
 /** Bare Fastify: with one INSERT for each request, or with no database at all. */
-export function runBare(world?: World, storeId = ''): Promise<Running> {
-  const env = world ? { MODE: 'insert', DATABASE_URL: world.url, STORE: storeId } : { MODE: 'none' }
+export async function runBare(world?: World): Promise<Running> {
+  const env = world ? { MODE: 'insert', DATABASE_URL: world.url } : { MODE: 'none' }
+  if (world)
+    await world.sql(
+      `create table bare_keys (id text primary key, store_id text not null, name text not null, type text not null,
+         permissions text[] not null, metadata jsonb not null, start text not null, hash bytea not null unique,
+         created_at timestamptz not null);
+       create table bare_events (id text primary key, store_id text not null, type text not null, at timestamptz not null,
+         actor jsonb not null, subject text not null, data jsonb not null)`,
+    )
   return run(['--import', 'tsx', 'bench/bare.ts'], env)
 }
 
