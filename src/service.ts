@@ -13,6 +13,7 @@ import { newResolve, type Resolve, resolveLocally } from './core/dns.ts'
 import { newFailureReporter } from './core/failures.ts'
 import { isKeyToken } from './crypto/tokens.ts'
 import type { Database } from './db/db.ts'
+import type { Say } from './db/embedded/embedded.ts'
 import { listen } from './db/listen.ts'
 import { migrate } from './db/migrate.ts'
 import { connect } from './db/pool.ts'
@@ -50,8 +51,6 @@ export type Service = {
   /** Idle connections get this long to deliver a request that is already on its way; with 0 it does not wait for new ones. */
   close(patienceMs?: number): Promise<void>
 }
-
-type Say = (line: string) => void
 
 /** How long the parts wait. Arguments and no settings: shorter ones are for tests. */
 export type Timings = {

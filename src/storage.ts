@@ -6,7 +6,7 @@ import { type Keyring, newKeyring } from './crypto/keyring.ts'
 import { readOrCreateSecret, readPreviousSecret, secretFileExists } from './crypto/secret-file.ts'
 import type { Connection } from './db/db.ts'
 import { hasEmbedded } from './db/embedded/cluster.ts'
-import { joinEmbedded, startEmbedded } from './db/embedded/embedded.ts'
+import { joinEmbedded, type Say, startEmbedded } from './db/embedded/embedded.ts'
 import { inspectDatabase } from './db/migrate.ts'
 
 export type Storage = {
@@ -16,8 +16,6 @@ export type Storage = {
   secretDir: string | null
   close(): Promise<void>
 }
-
-type Say = (line: string) => void
 
 /** For the service itself, and for commands that must run alone: one process for each data directory. */
 export function openStorage(config: Config, say: Say): Promise<Storage> {

@@ -25,13 +25,13 @@ import type {
   FormerMembersRow,
   InvitationsRow,
   MembersRow,
-  SessionsRow,
   StoresRow,
   UsersRow,
 } from '../db/tables.gen.ts'
 import type { Instance } from '../instance.ts'
 import { exportSlots, idOf, LAST, PAGE, pagesOf } from './export-pages.ts'
 import type { Export } from './schema.ts'
+import type { SessionRow } from './sessions.ts'
 
 export async function exportUser(db: Db, instance: Instance, caller: UserCaller): Promise<Answer<Paged<Export>>> {
   const user = await readAccount(db, caller)
@@ -64,8 +64,6 @@ async function readAccount(db: Db, caller: UserCaller): Promise<Export['user']> 
   const [createdAt, updatedAt] = [row.created_at.toISOString(), row.updated_at.toISOString()]
   return { id: caller.id, email, name, issuer, subject, createdAt, updatedAt }
 }
-
-type SessionRow = Pick<SessionsRow, 'id' | 'user_agent' | 'ip' | 'created_at' | 'last_used_at' | 'expires_at'>
 
 function sessionsOf(db: Db, caller: UserCaller) {
   const read = (below: string) =>

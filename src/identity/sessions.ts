@@ -67,7 +67,7 @@ function showUser(user: UserRow): User {
   return { id: user.id, email: user.email, name: user.name, createdAt: user.created_at.toISOString() }
 }
 
-type SessionRow = Pick<SessionsRow, 'id' | 'user_agent' | 'ip' | 'created_at' | 'last_used_at' | 'expires_at'>
+export type SessionRow = Pick<SessionsRow, 'id' | 'user_agent' | 'ip' | 'created_at' | 'last_used_at' | 'expires_at'>
 
 export async function listSessions(
   db: Db,

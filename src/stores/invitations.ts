@@ -20,9 +20,7 @@ import { destroyReplayableSecrets } from '../idempotency/idempotency.ts'
 import type { Instance } from '../instance.ts'
 import { boundsOf } from '../keys/columns.ts'
 import { showStore } from './schema.ts'
-import { lockStore } from './stores.ts'
-
-type StoreView = ReturnType<typeof showStore>
+import { lockStore, type StoreView } from './stores.ts'
 
 const INVITATION_MS = 7 * DAY
 

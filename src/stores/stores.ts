@@ -13,7 +13,7 @@ import { newEvent, writeEvents } from '../events/write.ts'
 import type { Instance } from '../instance.ts'
 import { type NewStore, type StoreChanges, type StoreRow, showStore } from './schema.ts'
 
-type StoreView = ReturnType<typeof showStore>
+export type StoreView = ReturnType<typeof showStore>
 
 /** A deleted store counts for this long, so that making and deleting stores in turn has an end. */
 const DELETED_COUNTS_MS = DAY

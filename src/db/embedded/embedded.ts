@@ -28,7 +28,7 @@ export class AlreadyRunning extends Error {
 }
 
 /** Reports progress to a person, a line at a time. */
-type Say = (line: string) => void
+export type Say = (line: string) => void
 
 /** Starts (the first time: creates) the PostgreSQL in `dataDir`, for the one service that may run on it. */
 export async function startEmbedded(dataDir: string, say: Say, installation = findInstallation()): Promise<Embedded> {
