@@ -41,6 +41,12 @@ export function isIpAllowed(ranges: readonly string[], ip: string): boolean {
   })
 }
 
+/** Some proxies write the client's port too: "192.0.2.1:4711", "[2001:db8::1]:4711". */
+export function withoutPort(address: string): string {
+  const [, bracketed, plain] = /^(?:\[([^\]]+)\](?::\d+)?|(\d+(?:\.\d+){3}):\d+)$/.exec(address) ?? []
+  return bracketed ?? plain ?? address
+}
+
 /** What limits by address count by. `site` is looser: one customer of a network often holds a whole /48 of IPv6. */
 export type Network = { place: string; site: string | null }
 

@@ -12,6 +12,9 @@ test('an address has one form', () => {
   ])
     expect(normalizeEmail(text), text).toBe('ada@example.com')
   expect(normalizeEmail('ada@bücher.example')).toBe('ada@xn--bcher-kva.example')
+  // Characters that cannot be seen would make accounts that look alike.
+  for (const hidden of ['\u034f', '\u200b', '\u115f', '\ufe00', '\ufe0f', '\u{e0100}'])
+    expect(normalizeEmail(`ada${hidden}@example.com`)).toBeNull()
 })
 
 test('the part before the @ is of one script', () => {

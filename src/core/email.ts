@@ -5,7 +5,7 @@
 import { domainToASCII } from 'node:url'
 import type { Fault } from './errors.ts'
 
-const LOCAL = /^[^\s@\p{Cc}\p{Cf}<>()[\]\\,;:"]{1,64}$/u
+const LOCAL = /^[^\s@\p{Cc}\p{Cf}\p{Default_Ignorable_Code_Point}<>()[\]\\,;:"]{1,64}$/u
 const DOMAIN = /^(?=.{1,189}$)([a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?\.)+[a-z][a-z0-9-]{0,61}[a-z0-9]$/
 
 /** The scripts in everyday use (UAX 31, table 5). Japanese and Korean are written with several. */

@@ -4,6 +4,7 @@
 import type { OutgoingHttpHeaders } from 'node:http'
 import { Readable } from 'node:stream'
 import Fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest } from 'fastify'
+import { withoutPort } from '../auth/ip.ts'
 import { now } from '../core/clock.ts'
 import type { Failure } from '../core/errors.ts'
 import { describeError } from '../core/failures.ts'
@@ -69,6 +70,11 @@ export async function buildServer(
   return { app, admission }
 }
 
+/** The client's own address, where a proxy that is trusted told it. */
+function clientIp(request: FastifyRequest): string {
+  return withoutPort(request.ip)
+}
+
 function newApp(trustProxy: TrustProxy): FastifyInstance {
   const app = Fastify({
     logger: false,
@@ -111,7 +117,7 @@ function addHooks(app: FastifyInstance, pipeline: Pipeline, proxied: Connections
     if (pipeline.draining()) reply.header('connection', 'close')
     // Read once: Fastify builds `routeOptions` anew at each access.
     request.route = request.routeOptions.url ?? null
-    proxied?.attribute(request.raw.socket, request.ip)
+    proxied?.attribute(request.raw.socket, clientIp(request))
     try {
       checkHead(request.raw)
       done()
@@ -202,7 +208,7 @@ function toIncoming(route: Route, request: FastifyRequest): Incoming {
     query: request.query as Record<string, unknown>,
     headers: request.headers,
     body: Buffer.isBuffer(request.body) ? request.body : NO_BODY,
-    ip: request.ip,
+    ip: clientIp(request),
   }
 }
 
@@ -216,7 +222,7 @@ function sendStream(
 ): FastifyReply {
   // The caller has disconnected, and the load shedder has released the request already.
   if (reply.raw.destroyed) return reply.hijack()
-  const open = limits.streams.admit(outgoing.caller?.id ?? request.ip, storeIdOf(request))
+  const open = limits.streams.admit(outgoing.caller?.id ?? clientIp(request), storeIdOf(request))
   reply.raw.off('close', limits.load.release)
   limits.load.release()
   request.beganMs = reply.elapsedTime
@@ -260,7 +266,7 @@ async function sendChunks(
 
 function addPage(app: FastifyInstance, rate: RateLimits | null, page: HtmlPage): void {
   app.get(page.path, async (request, reply) => {
-    const limit = page.unlimited ? null : (rate?.takeForAddress(request.ip) ?? null)
+    const limit = page.unlimited ? null : (rate?.takeForAddress(clientIp(request)) ?? null)
     if (limit) reply.headers(rateLimitHeaders(limit))
     checkRate(limit)
     const { headers: asked, socket } = request.raw

@@ -418,6 +418,13 @@ test('429: whoever reports without end waits, each address for itself', async ()
   expect([await from('203.0.113.7'), await from('203.0.113.7'), await from('203.0.113.7')]).toEqual([200, 200, 200])
   expect([await from('203.0.113.7'), await from('203.0.113.7', '/v1/leaks/github')]).toEqual([429, 429])
   expect(await from('203.0.113.8')).toBe(200)
+  // Some proxies tell the client's port too.
+  expect([await from('203.0.113.7:4711'), await from('203.0.113.7:4712')]).toEqual([429, 429])
+  const ports = ['[2001:db8::1]:1', '[2001:db8::1]:2', '[2001:db8::2]', '2001:db8::3']
+  expect([await from(ports[0] as string), await from(ports[1] as string), await from(ports[2] as string)]).toEqual([
+    200, 200, 200,
+  ])
+  expect(await from(ports[3] as string)).toBe(429)
 })
 
 test('500: a report whose event cannot be written ends nothing', async () => {
