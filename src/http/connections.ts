@@ -3,7 +3,7 @@
 // address with many busy ones, a proxy say, keeps them.
 
 import type { Server, Socket } from 'node:net'
-import ipaddr from 'ipaddr.js'
+import { networkOf } from '../auth/ip.ts'
 
 const MAX_CONNECTIONS = 10_000
 /** Above this share of them, a new connection takes the place of an idle one. */
@@ -50,7 +50,7 @@ export function trackConnections(server: Server, max = MAX_CONNECTIONS): Connect
   server.maxConnections = max
   server.on('connection', (socket) => {
     open += 1
-    groups.set(socket, groupOf(socket.remoteAddress))
+    groups.set(socket, networkOf(socket.remoteAddress ?? '').place)
     socket.once('close', () => {
       open -= 1
       markBusy(socket)
@@ -73,13 +73,6 @@ export function trackConnections(server: Server, max = MAX_CONNECTIONS): Connect
     *idle() {
       for (const sockets of idle.values()) yield* sockets
     },
-    attribute: (socket, address) => void groups.set(socket, groupOf(address)),
+    attribute: (socket, address) => void groups.set(socket, networkOf(address).place),
   }
-}
-
-/** An IPv6 network of one customer is a /64: its single addresses count for nothing. */
-function groupOf(address = ''): string {
-  if (!ipaddr.isValid(address)) return address
-  const parsed = ipaddr.process(address)
-  return parsed instanceof ipaddr.IPv6 ? parsed.parts.slice(0, 4).join(':') : parsed.toString()
 }
