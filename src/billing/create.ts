@@ -159,7 +159,7 @@ async function lockStates(tx: Db, inserts: Insert[]): Promise<LockedState[]> {
   const sessions = tx.query(sql`
     select id
       from sessions
-     where id in (select session_id from json_to_recordset(${wanted}) as wanted(session_id text))
+     where id = any (array(select session_id from json_to_recordset(${wanted}) as wanted(session_id text)))
      order by id
        for key share`)
   // Read under the locks: this statement is sent together with those before it, and begins when they have ended.

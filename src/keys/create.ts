@@ -200,7 +200,8 @@ type KeyOutcome = 'created' | 'answered' | 'store gone' | 'creator changed' | 'f
 /**
  * The keys of many requests in one statement: the store's row is locked (in the order of ids, so that two batches never
  * wait for each other) and its count decides which keys still fit; the Idempotency-Key is claimed; key and event are
- * written.
+ * written. Rows to lock are named by `any (array(…))`: for `in (…)` a plan may read a small table whole by its index, and
+ * keep doing so while it grows; locking also copies the rows of what a table is joined with.
  */
 const insertKeys: Batch<InsertRow, KeyOutcome> = async (db, rows) => {
   const outcomes = await db.query<{ outcome: KeyOutcome }>(sql`
@@ -210,7 +211,7 @@ const insertKeys: Batch<InsertRow, KeyOutcome> = async (db, rows) => {
     ), store as (
       select id, live_keys, frozen_at
         from stores
-       where id in (select store_id from request)
+       where id = any (array(select store_id from request))
          and deleted_at is null
        order by id
          for no key update
@@ -232,26 +233,26 @@ const insertKeys: Batch<InsertRow, KeyOutcome> = async (db, rows) => {
       -- After the members, as everywhere. Ending a session deletes its row, and waits for this lock.
       select id
         from sessions
-       where id in (
+       where id = any (array(
                select request.session_id
                  from request
                  join member_creator
                    on member_creator.store_id = request.store_id
                   and member_creator.id = request.created_by_id
-             )
+             ))
        order by id
          for key share
     ), key_creator as (
       -- "for share" reads the newest version of the row; "for key share" would read the one this statement began with.
       select key.store_id, key.id, key.revision::text as version, key.leaked_secret_no
         from api_keys key
-       where key.id in (
+       where key.id = any (array(
                select request.created_by_id
                  from request
                  join store on store.id = request.store_id
                 where request.created_by_kind = 'key'
                   and store.frozen_at is null
-             )
+             ))
        order by key.id
          for share
     ), checked as (
