@@ -65,6 +65,34 @@ test('a batch that is held up does not hold up the next, and never more than fou
   expect(under).toEqual([[0], [1], [2], [3], [4, 5]])
 })
 
+test('when eight rows wait, they travel beside the batch that is on its way', async () => {
+  const { db } = await world()
+  const under: number[] = []
+  let release = () => {}
+  const held = new Promise<void>((resolve) => {
+    release = resolve
+  })
+  const slow: Batch<number, number> = async (_db, rows) => {
+    under.push(rows.length)
+    await held
+    return rows
+  }
+  const sent = [db.batched(slow, 0)]
+  await turn()
+  for (const n of numbers(7)) sent.push(db.batched(slow, n))
+  await turn()
+  expect(under).toEqual([1])
+  sent.push(db.batched(slow, 7))
+  await turn()
+  expect(under).toEqual([1, 8])
+  for (const n of numbers(20)) sent.push(db.batched(slow, n))
+  await turn()
+  expect(under).toEqual([1, 8])
+  release()
+  await Promise.all(sent)
+  expect(under).toEqual([1, 8, 20])
+})
+
 test('different statements do not wait for each other', async () => {
   const { db, insert } = await world()
   const sizes: number[] = []
