@@ -46,9 +46,8 @@ export function newAdmission(parts: Parts, serve: RequestListener): Admission {
     response.once('close', () => {
       end()
       const next = waiting.get(socket)?.shift()
-      if (next) return next()
-      waiting.delete(socket)
-      turns.wasAnswered(socket)
+      if (next) next()
+      else waiting.delete(socket)
     })
     const priority = priorityOf(pathOf(request))
     if (!turns.wasRead(socket, priority) || !load.admit(priority)) {

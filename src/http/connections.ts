@@ -14,8 +14,8 @@ export type Connections = {
   begin(socket: Socket): () => void
   /** A request has come that is answered at once. */
   touch(socket: Socket): void
-  /** All connections without a request under way. */
-  idle(): Iterable<Socket>
+  /** The connections without a request under way that had one, or were not open, when this was last asked for. */
+  takeIdle(): Iterable<Socket>
   /** Behind a proxy: the connection's last request came from this address. */
   attribute(socket: Socket, address: string): void
 }
@@ -26,9 +26,11 @@ type Idle = Set<Socket>
 export function trackConnections(server: Server, max = MAX_CONNECTIONS): Connections {
   const idle = new Map<string, Idle>()
   const groups = new WeakMap<Socket, string>()
+  let idleSince = new Set<Socket>()
   let open = 0
 
   function markIdle(socket: Socket): void {
+    idleSince.add(socket)
     const group = groups.get(socket) as string
     const others = idle.get(group)
     if (others) others.add(socket)
@@ -36,6 +38,7 @@ export function trackConnections(server: Server, max = MAX_CONNECTIONS): Connect
   }
 
   function markBusy(socket: Socket): void {
+    idleSince.delete(socket)
     const group = groups.get(socket) as string
     const others = idle.get(group)
     if (others?.delete(socket) && others.size === 0) idle.delete(group)
@@ -70,8 +73,10 @@ export function trackConnections(server: Server, max = MAX_CONNECTIONS): Connect
       const others = idle.get(groups.get(socket) as string)
       if (others?.delete(socket)) others.add(socket)
     },
-    *idle() {
-      for (const sockets of idle.values()) yield* sockets
+    takeIdle() {
+      const taken = idleSince
+      idleSince = new Set()
+      return taken
     },
     attribute: (socket, address) => void groups.set(socket, networkOf(address).place),
   }

@@ -2,36 +2,30 @@ import type { Socket } from 'node:net'
 import { expect, onTestFinished, test, vi } from 'vitest'
 import { newReadingTurns } from './reading-turns.ts'
 
-test('in a crowd all idle connections are looked at once, and then those that were answered since', () => {
+test('connections that were answered or opened since are paused with the next refusals, and get their turn by ticks', () => {
   vi.useFakeTimers({ toFake: ['setInterval', 'clearInterval'] })
   onTestFinished(() => void vi.useRealTimers())
   const paused = new Set<number>()
-  const sockets = Array.from({ length: 1_000 }, (_, n) => fakeSocket(n, paused))
+  const sockets = [0, 1, 2, 3, 4].map((n) => fakeSocket(n, paused))
   const [first, second] = sockets as [Socket, Socket]
-  let looked = 0
-  const idle = function* () {
-    for (const socket of sockets) {
-      looked += 1
-      yield socket
-    }
-  }
+  let idle = sockets
   const turns = newReadingTurns({
     load: { room: () => 0, completedPerSecond: () => 0 },
-    connections: { idle },
+    connections: { takeIdle: () => idle },
     draining: () => false,
   })
-  expect(turns.wasRead(second, 'high')).toBe(true)
+  turns.wasRead(second, 'high')
   turns.wasRefused()
-  expect([looked, paused.size, paused.has(1)]).toEqual([1_000, 999, false])
-
-  // Each tick gives those their turn that have waited the longest: the first and the third.
+  expect([...paused]).toEqual([0, 2, 3, 4])
+  // Those first that have waited the longest.
+  idle = []
   vi.advanceTimersByTime(40)
-  expect([paused.size, paused.has(0), paused.has(2)]).toEqual([997, false, false])
-  expect(turns.wasRead(first, 'normal')).toBe(true)
-  turns.wasAnswered(first)
-  for (let n = 0; n < 100; n++) turns.wasRefused()
-  // The third still has its turn: no request has come.
-  expect([looked, paused.size, paused.has(0), paused.has(2)]).toEqual([1_000, 998, true, false])
+  expect([...paused]).toEqual([3, 4])
+  // The third keeps its turn: no request has come.
+  turns.wasRead(first, 'normal')
+  idle = sockets.slice(0, 3)
+  for (let n = 0; n < 3; n++) turns.wasRefused()
+  expect([...paused]).toEqual([3, 4, 0])
 })
 
 function fakeSocket(n: number, paused: Set<number>): Socket {

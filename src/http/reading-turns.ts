@@ -9,13 +9,11 @@ export type ReadingTurns = {
   /** Whether a request on the connection may be admitted. */
   wasRead(socket: Socket, priority: Priority): boolean
   wasRefused(): void
-  /** The answer to a request on the connection has ended, and no other request on it waits. */
-  wasAnswered(socket: Socket): void
 }
 
 type Parts = {
   load: Pick<LoadShedder, 'room' | 'completedPerSecond'>
-  connections: Pick<Connections, 'idle'>
+  connections: Pick<Connections, 'takeIdle'>
   draining(): boolean
 }
 
@@ -45,9 +43,6 @@ export function newReadingTurns({ load, connections, draining }: Parts): Reading
   const exempt = new WeakSet<Socket>()
   /** What comes on them before the next tick has waited too long. */
   const stale = new Set<Socket>()
-  /** Idle connections that are read, though others are not: they were answered since. */
-  const answered = new Set<Socket>()
-  let crowded = false
   let perSecond = 0
   let refusals = 0
   let tickedAt = 0
@@ -73,14 +68,8 @@ export function newReadingTurns({ load, connections, draining }: Parts): Reading
     perSecond = Math.max(MIN_TURNS_PER_SECOND, REFUSED_PER_COMPLETED * load.completedPerSecond(), perSecond * change)
     measure()
     if (paused.size > 0) return
-    crowded = false
-    answered.clear()
     clearInterval(timer)
     timer = undefined
-  }
-
-  function pause(socket: Socket): void {
-    if (!exempt.has(socket) && !paused.has(socket)) paused.set(socket.pause(), performance.now())
   }
 
   function measure(): void {
@@ -91,7 +80,6 @@ export function newReadingTurns({ load, connections, draining }: Parts): Reading
 
   return {
     wasRead(socket, priority) {
-      answered.delete(socket)
       if (priority === 'normal') exempt.delete(socket)
       else exempt.add(socket)
       return priority !== 'normal' || !stale.has(socket)
@@ -104,12 +92,8 @@ export function newReadingTurns({ load, connections, draining }: Parts): Reading
       refusals += 1
       if (draining() || refusals <= affordable()) return
       refusals = 0
-      for (const socket of crowded ? answered : connections.idle()) pause(socket)
-      answered.clear()
-      crowded = true
-    },
-    wasAnswered(socket) {
-      if (crowded && !socket.destroyed) answered.add(socket)
+      for (const socket of connections.takeIdle())
+        if (!exempt.has(socket)) paused.set(socket.pause(), performance.now())
     },
   }
 }
