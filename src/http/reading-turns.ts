@@ -23,7 +23,7 @@ const BUSY = { low: 0.8, high: 0.95 }
 const MIN_TURNS_PER_SECOND = 100
 /**
  * For each request that is completed, so many are refused though the event loop is busy. A refusal takes about a fifth of the
- * time of a new key: with one for each, goodput was 0.67 of what the node sustains, with four 0.48, with a half 0.78.
+ * time of a new key: with one for each, goodput was 0.67 of what the node sustains, with four 0.50 (docs/measured.md).
  */
 const REFUSED_PER_COMPLETED = 0.5
 /** A request that may have waited longer than this for its connection to be read is refused, also when there is room. */
