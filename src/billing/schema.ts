@@ -58,7 +58,10 @@ const text = {
     description: 'ISO 3166 code of two or three letters, or a name; answered as two letters.',
   }),
   phone: Nullable(
-    Text('phone', { description: 'With a leading plus sign; answered in E.164.', examples: [EXAMPLE_ADDRESS.phone] }),
+    Text('phone', {
+      description: 'With `+` or `00`, or as it is dialled in the country of the address; answered in E.164.',
+      examples: [EXAMPLE_ADDRESS.phone],
+    }),
   ),
 }
 

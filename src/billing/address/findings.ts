@@ -17,7 +17,7 @@ export const ADDRESS_FAULTS = {
   unknown_state: 'The country has no such state, province or region.',
   invalid_postal_code: 'The postal code is not one the country uses.',
   postal_code_state_mismatch: 'The postal code belongs to another state.',
-  invalid_phone: 'The phone number is not a valid international number.',
+  invalid_phone: 'The phone number is valid neither as an international number nor in the address’s country.',
 } as const
 
 /** Every warning, with what it means. The address is accepted all the same. */

@@ -77,7 +77,8 @@ describe('the whole address', () => {
         {
           pointer: '#/phone',
           code: 'invalid_phone',
-          detail: 'Give the phone number with a plus sign and the country code first.',
+          detail:
+            'This is not a valid phone number. Give it as it is dialled in the United States, or with a plus sign and the country code, without letters and extensions.',
           example: '+12015550123',
         },
       ],
