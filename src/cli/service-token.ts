@@ -45,8 +45,8 @@ export function addServiceToken(program: Command, io: Io): void {
 }
 
 async function createToken(db: Db, prefix: string, given: string, io: Io): Promise<void> {
-  const name = normalizeText(given)
-  if (name === '' || [...name].length > 100 || findInvisible(name, 'line'))
+  const name = normalizeText(given, 'exact')
+  if (name === '' || [...name].length > 100 || findInvisible(name, 'exact'))
     throw new Error('Give the token a name of 1 to 100 characters, such as the back end that will use it.')
   const id = newId('svc')
   const token = mintToken(prefix, 'svc')

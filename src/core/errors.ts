@@ -271,8 +271,8 @@ export const ERRORS = {
 
 export type ErrorCode = keyof typeof ERRORS
 
-/** One fault of the input: a pointer to it, a stable code, a sentence, and perhaps a valid value. */
-export type Fault = { pointer: string; code: string; detail: string; example?: string }
+/** One fault of the input: a pointer to it, a stable code, a sentence, and perhaps a valid value or the one that was meant. */
+export type Fault = { pointer: string; code: string; detail: string; example?: string; suggestion?: string }
 
 export type FailureDetails = {
   /** Replaces the row's help with text about this case. */

@@ -7,16 +7,16 @@ import type { Db } from '../db/db.ts'
 import type { AuthorizationProbe, EventFeed } from '../events/schema.ts'
 import type { Instance } from '../instance.ts'
 import type { Verifier } from '../keys/schema.ts'
-import type { KeyCaller, Manager, ServiceCaller, UserCaller } from './caller.ts'
+import type { Caller, KeyCaller, Manager, ServiceCaller, UserCaller } from './caller.ts'
 import type { ErrorCode, Fault } from './errors.ts'
 import type { BuiltInPermission } from './permissions.ts'
 
 /**
  * Who may call. A permission: members and keys that hold it in the store of the path. `user`: any signed-in user.
  * `store user`: a user with a part in the store of the path. `key`: any API key. `service`: a back end of the operator,
- * by its service token. `public`: anyone.
+ * by its service token. `caller`: any of these three, whatever they hold. `public`: anyone.
  */
-export type Needs = BuiltInPermission | 'user' | 'store user' | 'key' | 'service' | 'public'
+export type Needs = BuiltInPermission | 'user' | 'store user' | 'key' | 'service' | 'caller' | 'public'
 
 type CallerFor<N extends Needs> = N extends 'public'
   ? null
@@ -26,7 +26,9 @@ type CallerFor<N extends Needs> = N extends 'public'
       ? KeyCaller
       : N extends 'service'
         ? ServiceCaller
-        : Manager
+        : N extends 'caller'
+          ? Caller
+          : Manager
 
 type ParamsOf<Path extends string> = Path extends `${string}:${infer Name}/${infer Rest}`
   ? { [K in Name]: string } & ParamsOf<Rest>

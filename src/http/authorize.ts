@@ -15,7 +15,7 @@ export function authorize(
   caller: Caller | null,
   params: Record<string, string>,
 ): void {
-  if (needs === 'public' || !caller) return
+  if (needs === 'public' || needs === 'caller' || !caller) return
   if (needs === 'service' || needs === 'key') {
     if (caller.kind !== needs) fail(needs === 'key' ? 'key_required' : 'service_required')
     return

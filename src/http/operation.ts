@@ -52,6 +52,8 @@ export function accessText({ needs, signedBy }: Route): string {
       return 'Only an API key may call this.'
     case 'service':
       return 'Only a service may call this, with the token that the operator issued.'
+    case 'caller':
+      return 'Any signed-in user, any API key and any service may call this; no permission is needed.'
     default:
       return `Needs the permission \`${needs}\` in the store.`
   }

@@ -38,7 +38,7 @@ const RateLimit = Type.Object(
 
 /** The members that a manager sets; their columns stand in columns.ts. */
 const settings = {
-  name: Line(1, 100, { examples: ['Checkout'] }),
+  name: Line(1, 100, { kind: 'exact', examples: ['Checkout'] }),
   type: OneOf(KEY_TYPE_NAMES, {
     description: `Stands in the key itself: ${KEY_TOKEN_KINDS.map((kind) => `\`skp_${kind}_…\``).join(', ')}.`,
   }),

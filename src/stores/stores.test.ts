@@ -61,7 +61,7 @@ test('422: every fault of a new store is told at once', async () => {
     '#/ownerId unknown_member',
     '#/registration unknown_value',
   ])
-  for (const name of [1, null, ['x'], 'x'.repeat(101), 'a\u200Bb', 'a\u2028b'])
+  for (const name of [1, null, ['x'], 'x'.repeat(101), 'a\u202Eb', '\u200B'])
     expect((await api.post('/v1/user/store', { name }, { as: owner.token })).status).toBe(422)
   expect((await api.post('/v1/user/store', { name: '\u{1f6d2}'.repeat(100) }, { as: owner.token })).status).toBe(201)
   expect(await sql('select count(*)::int from stores')).toEqual([{ count: 2 }])
