@@ -76,7 +76,7 @@ test('422: every fault at once', async () => {
       state: 'ZZ',
       postalCode: 'nonsense',
       country: 'US',
-      phone: '4085550123',
+      phone: '5550123',
       isDefault: 'yes',
       userId: 'user_somebody',
     }),
