@@ -176,6 +176,7 @@ export type InvitationsRow = {
   accepted_by: string | null
   withdrawn_at: Date | null
   created_by_secret_no: number | null
+  created_by_session_id: string | null
 }
 
 export type KeyPermissionUseRow = {

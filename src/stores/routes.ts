@@ -233,6 +233,7 @@ export const storeRoutes: Route[] = [
         'Works once, for the user with the e-mail that was invited. A customer who is invited to more moves up.',
       body: Acceptance,
       returns: [200, Membership],
+      recheck: 'own',
       errors: ['invitation_not_found', 'invitation_mismatch', 'already_member'],
       example: { body: { token: 'skp_inv_…' } },
     },

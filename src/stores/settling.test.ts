@@ -1,6 +1,7 @@
 // What somebody who goes leaves behind, and how it is ended: keys they made or took the secret of, webhooks, invitations.
 
 import { expect, test } from 'vitest'
+import { newSession } from '../../tests/sessions.ts'
 import { NEW_KEY, type Person, shop } from '../../tests/shop.ts'
 import { receiver } from '../../tests/webhook-receiver.ts'
 import { BUILT_IN_PERMISSIONS } from '../core/permissions.ts'
@@ -288,5 +289,65 @@ test('an invitation ends when its maker goes, and does not come to life when the
     const back = await accept(m.token, await invite(owner.token, m.email, 'MANAGER'))
     expect(back.status).toBe(200)
     expect((await accept(friend.token, open)).body.code).toBe('invitation_not_found')
+  }
+})
+
+test('an invitation made with a session ends when that session is ended for safety, not when it signs out', async () => {
+  const world = await story({ alone: true })
+  const { api, owner, person, root, accept } = world
+  const as = owner.token
+  const inviting = async () => {
+    const [session, friend] = [await newSession(world, owner.id), await person()]
+    const body = { email: friend.email, role: 'OWNER' }
+    const open = (await api.post(`${root}/invitations`, body, { as: session.token })).body
+    return { session, friend, open }
+  }
+  const accepted = async ({ friend, open }: Awaited<ReturnType<typeof inviting>>) =>
+    (await accept(friend.token, open)).status
+  const signOut = (token: string) => api.post('/v1/auth/sign-out', undefined, { as: token })
+
+  const [one, other, left, expired] = [await inviting(), await inviting(), await inviting(), await inviting()]
+  expect((await api.delete(`/v1/user/sessions/${one.session.id}`, { as })).status).toBe(204)
+  expect([await accepted(one), await accepted(other)]).toEqual([404, 200])
+  expect(await world.sql(`select subject from events where type = 'member.invitation_withdrawn'`)).toEqual([
+    { subject: one.open.id },
+  ])
+  await signOut(left.session.token)
+  await world.sql(`update sessions set last_used_at = last_used_at - interval '31 days' where id = $1`, [
+    expired.session.id,
+  ])
+  expect([await accepted(left), await accepted(expired)]).toEqual([200, 200])
+
+  // Ending all others means all that was made elsewhere, also where the thief has signed out meanwhile.
+  const endOthers = () => api.delete('/v1/user/sessions', { as })
+  const newPassword = 'another horse, another battery'
+  const changePassword = () => api.post('/v1/user/password', { currentPassword: owner.password, newPassword }, { as })
+  for (const act of [endOthers, changePassword]) {
+    const [stolen, gone] = [await inviting(), await inviting()]
+    await signOut(gone.session.token)
+    const [friend, own] = [await person(), await person()]
+    const kept = await world.invite(as, own.email, 'OWNER')
+    const byKey = await world.invite((await world.make(as, 'k')).key, friend.email, 'CUSTOMER')
+    expect((await act()).status).toBe(204)
+    expect([await accepted(stolen), await accepted(gone)]).toEqual([404, 404])
+    expect([(await accept(own.token, kept)).status, (await accept(friend.token, byKey)).status]).toEqual([200, 200])
+  }
+})
+
+test('of ending a session and accepting its invitation at once, one comes first: nobody joins after the answer', async () => {
+  const world = await story()
+  const { api, owner, person, accept, invite } = world
+  for (let round = 0; round < 5; round++) {
+    const [{ id, token }, friend] = [await newSession(world, owner.id), await person()]
+    const open = await invite(token, friend.email, 'OWNER')
+    const [ended, accepted] = await Promise.all([
+      api.delete(`/v1/user/sessions/${id}`, { as: owner.token }),
+      accept(friend.token, open),
+    ])
+    expect(ended.status).toBe(204)
+    const [row] = await world.sql('select accepted_by, withdrawn_at from invitations where id = $1', [open.id])
+    expect([accepted.status, row.accepted_by, row.withdrawn_at]).toEqual(
+      accepted.status === 200 ? [200, friend.id, null] : [404, null, expect.any(Date)],
+    )
   }
 })
