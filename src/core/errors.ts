@@ -63,7 +63,7 @@ export const ERRORS = {
   insufficient_permission: {
     status: 403,
     title: 'The permission for this is missing',
-    help: 'The member "required" names the permission. Ask somebody who manages the members of the store, or use another key.',
+    help: 'The member "required" names the permission, or OWNER where only an owner of the store will do. Ask somebody who manages the members of the store, or use another key.',
   },
   cannot_grant: {
     status: 403,

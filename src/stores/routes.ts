@@ -99,11 +99,12 @@ export const storeRoutes: Route[] = [
     {
       method: 'DELETE',
       path: '/v1/user/store/:storeId',
-      needs: 'MANAGE_STORE',
+      needs: 'owner',
       summary: 'Delete a store',
-      description: 'Its keys stop working. What it held is kept for 30 days, then it goes.',
+      description:
+        'Its keys stop working. What it held is kept for 30 days, then it goes. Needs a session opened in the last 10 minutes.',
       returns: [204, null],
-      errors: ['precondition_failed'],
+      errors: ['recent_sign_in_required', 'precondition_failed'],
     },
     async ({ db, caller, params, ifMatch }) => ({
       body: (await deleteStore(db, caller, params.storeId, ifMatch), null),
