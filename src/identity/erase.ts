@@ -48,7 +48,8 @@ export async function eraseUser(
 }
 
 /** The user's membership in a store that is not deleted. */
-type Store = Pick<StoresRow, 'id' | 'name'> & Pick<MembersRow, 'role' | 'permissions'> & { owners: number }
+type Store = Pick<StoresRow, 'id' | 'name'> &
+  Pick<MembersRow, 'role' | 'permissions'> & { owners: number; since: MembersRow['created_at'] }
 
 /** Locks the user's stores, memberships, the user and their sessions until the transaction ends. */
 async function lockAll(tx: Db, caller: UserCaller): Promise<Store[]> {
@@ -82,7 +83,7 @@ async function lockAll(tx: Db, caller: UserCaller): Promise<Store[]> {
 
 function storesOf(tx: Db, caller: UserCaller): Promise<Store[]> {
   return tx.query<Store>(sql`
-    select store.id, store.name, member.role, member.permissions,
+    select store.id, store.name, member.role, member.permissions, member.created_at as since,
            (select count(*)::int
               from (select from members where store_id = store.id and role = 'OWNER' limit 2) as owner) as owners
       from members member
@@ -114,10 +115,10 @@ async function settleAll(
   { keys, webhooks }: Cascade,
 ): Promise<MadeInStores> {
   const made: MadeInStores = { keys: [], webhooks: [] }
-  for (const { id: storeId, role, permissions } of stores) {
+  for (const { id: storeId, role, permissions, since } of stores) {
     const showUrls = permissionsOf(instance.permissions, role, permissions).includes('MANAGE_WEBHOOKS')
     const cascade = { keys, webhooks, reason: 'its maker was erased' }
-    const here = await settle(tx, caller, storeId, { userId: caller.id }, showUrls, cascade)
+    const here = await settle(tx, caller, storeId, { userId: caller.id, ownSince: since }, showUrls, cascade)
     made.keys.push(...here.keys.map((key) => ({ storeId, ...key })))
     made.webhooks.push(...here.webhooks.map((webhook) => ({ storeId, ...webhook })))
   }

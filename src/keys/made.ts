@@ -9,20 +9,26 @@ import { now } from '../core/clock.ts'
 import type { Db } from '../db/db.ts'
 import { type Sql, sql } from '../db/sql.ts'
 
-export type Maker = { userId: string } | { keyId: string }
+/** `ownSince`: the user settles themselves, as a member since then. */
+export type Maker = { userId: string; ownSince: Date | null } | { keyId: string }
 
 type MadeIds = { keyIds: string[]; webhookIds: string[] }
 
 /**
  * The keys that they made, or of which they took a secret that works: the current one, or the one before it in its
  * grace. And the webhooks that they made, themselves or with any secret they ever took.
+ *
+ * Whoever settles themselves needs no permission for it, so of all this only what is theirs alone counts: made or taken
+ * since they are a member, and of keys those whose current secret is theirs. Over the rest managers of the store have
+ * decided: when they removed this person and kept it, or by rotating the key.
  */
 export async function findMade(tx: Db, storeId: string, maker: Maker): Promise<MadeIds> {
   const at = now()
   const makerId = 'userId' in maker ? maker.userId : maker.keyId
+  const ownSince = 'userId' in maker ? maker.ownSince : null
   const rows = await tx.query<{ key_id: string | null; webhook_id: string | null }>(sql`
     with recursive taken as (
-      ${'userId' in maker ? takenByUser(storeId, maker.userId) : secretsOf(storeId, maker.keyId)}
+      ${'userId' in maker ? takenByUser(storeId, maker.userId, ownSince) : secretsOf(storeId, maker.keyId)}
        union
       select more.key_id, more.secret_no
         from taken
@@ -42,14 +48,17 @@ export async function findMade(tx: Db, storeId: string, maker: Maker): Promise<M
       from taken
       join api_keys key on key.id = taken.key_id
      where key.id <> ${makerId}
-       and (taken.secret_no in (1, key.secret_no)
-            or (taken.secret_no = key.secret_no - 1 and key.previous_expires_at > ${at}))
+       and (taken.secret_no = key.secret_no
+            or (${ownSince === null}
+                and (taken.secret_no = 1
+                     or (taken.secret_no = key.secret_no - 1 and key.previous_expires_at > ${at}))))
      union
     select null, webhook.id
       from (select ${makerId}::text as id, null::int as secret_no union all select key_id, secret_no from taken) as maker
       join webhooks webhook
         on webhook.created_by_id = maker.id
        and webhook.store_id = ${storeId}
+       and webhook.created_at >= coalesce(${ownSince}::timestamptz, '-infinity')
        and coalesce(webhook.created_by_secret_no, maker.secret_no) is not distinct from maker.secret_no`)
   return {
     keyIds: rows.flatMap(({ key_id }) => key_id ?? []),
@@ -57,17 +66,19 @@ export async function findMade(tx: Db, storeId: string, maker: Maker): Promise<M
   }
 }
 
-function takenByUser(storeId: string, userId: string): Sql {
+function takenByUser(storeId: string, userId: string, since: Date | null): Sql {
   return sql`
       select id as key_id, 1 as secret_no
         from api_keys
        where created_by_id = ${userId}
          and store_id = ${storeId}
+         and created_at >= coalesce(${since}::timestamptz, '-infinity')
        union all
       select rotation.key_id, rotation.secret_no
         from key_rotations rotation
         join api_keys key on key.id = rotation.key_id and key.store_id = ${storeId}
-       where rotation.rotated_by_id = ${userId}`
+       where rotation.rotated_by_id = ${userId}
+         and rotation.rotated_at >= coalesce(${since}::timestamptz, '-infinity')`
 }
 
 function secretsOf(storeId: string, keyId: string): Sql {

@@ -44,7 +44,7 @@ export async function removeMember(
     checkRank(instance, caller, member)
     if (member.role === 'OWNER') await requireAnotherOwner(tx, ref.storeId)
   }
-  const made = await settleMember(tx, caller, ref, options)
+  const made = await settleMember(tx, caller, row, options)
   await withdrawInvitationsTo(tx, caller, row)
   if (member) {
     await endMemberships(tx, caller, ref.userId, sql`store_id = ${ref.storeId}`)
@@ -60,7 +60,7 @@ export async function leaveStore(tx: Db, caller: UserCaller, storeId: string, ca
   const ref = { storeId, userId: caller.id }
   const member = await lockMember(tx, ref)
   if (member.role === 'OWNER') await requireAnotherOwner(tx, storeId)
-  const made = await settleMember(tx, caller, ref, cascade)
+  const made = await settleMember(tx, caller, member, cascade)
   await endMemberships(tx, caller, caller.id, sql`store_id = ${storeId}`)
   await writeEvents(tx, [newEvent(caller, storeId, 'member.left', caller.id, { role: member.role })])
   return { body: made }

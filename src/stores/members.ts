@@ -117,7 +117,8 @@ export async function updateMember(
   // An owner who keeps every permission is one no more: only owners make owners, and hold permissions added later.
   const demoted = missingPermissions(holds, held).length > 0 || (before.role === 'OWNER' && after.role !== 'OWNER')
   if (demoted) await withdrawInvitationsTo(tx, caller, before)
-  const made = await settleMember(tx, caller, ref, demoted ? options : { keys: 'keep', webhooks: 'keep' })
+  // Saying again what is so already settles them again: somebody was demoted with `keep`, and that is corrected.
+  const made = await settleMember(tx, caller, before, demoted || same ? options : { keys: 'keep', webhooks: 'keep' })
   return { body: { member: showMember(instance, after), ...made }, etag: etagOf(after.revision) }
 }
 
@@ -163,11 +164,17 @@ export function checkCascade(caller: Manager, userId: string, cascade: Cascade):
   if (cascade.webhooks === 'disable') checkHolds(caller, 'MANAGE_WEBHOOKS')
 }
 
-export function settleMember(tx: Db, caller: Manager, { storeId, userId }: MemberRef, cascade: Cascade): Promise<Made> {
-  const { keys, webhooks } = cascade
+export function settleMember(
+  tx: Db,
+  caller: Manager,
+  member: Pick<MemberRow, 'store_id' | 'user_id' | 'created_at'>,
+  { keys, webhooks }: Cascade,
+): Promise<Made> {
+  const { store_id: storeId, user_id: userId, created_at: since } = member
   const showUrls = heldPermissions(caller).includes('MANAGE_WEBHOOKS')
   const reason = 'member removed or demoted'
-  return settle(tx, caller, storeId, { userId }, showUrls, { keys, webhooks, reason })
+  const maker = { userId, ownSince: caller.id === userId ? since : null }
+  return settle(tx, caller, storeId, maker, showUrls, { keys, webhooks, reason })
 }
 
 /**

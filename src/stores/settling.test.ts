@@ -175,6 +175,53 @@ test('403: keys=revoke needs MANAGE_KEYS and webhooks=disable MANAGE_WEBHOOKS, b
   expect(await works(theirs)).toEqual([false])
 })
 
+test('whoever joins again ends nothing by leaving that others kept, nor a key that others have rotated since', async () => {
+  const world = await story({ WEBHOOK_ALLOW_PRIVATE: 'on' })
+  const { api, owner, member, root, store, make, rotate, remove, works } = world
+  await api.patch(root, { registration: 'OPEN' }, { as: owner.token })
+  const { url } = await receiver()
+  const listen = async (as: string) =>
+    (await api.post(`${root}/webhooks`, { url, types: ['key.*'] }, { as })).body.id as string
+  const isOn = async (id: string) => (await api.get(`${root}/webhooks/${id}`, { as: owner.token })).body.enabled
+  const all = '?keys=revoke&webhooks=disable'
+  const leave = (as: string) => api.post(`/v1/store/${store.id}/leave${all}`, undefined, { as })
+  const left = (m: Person) => api.post(`/v1/store/${store.id}/leave`, undefined, { as: m.token })
+
+  // Removed, or gone by themselves: what they made in an earlier membership the store has kept.
+  for (const go of [remove, left]) {
+    const m = await member('MANAGER')
+    const [kept, rotated] = [await make(m.token, 'kept'), await make(m.token, 'rotated')]
+    const hook = await listen(kept.key)
+    await go(m)
+    const current = await rotate(owner.token, rotated)
+    expect((await api.post(`/v1/store/${store.id}/join`, undefined, { as: m.token })).status).toBe(201)
+    const gone = await leave(m.token)
+    expect([gone.status, gone.body.keys, gone.body.webhooks]).toEqual([200, [], []])
+    expect([await works(kept, current), await isOn(hook)]).toEqual([[true, true], true])
+    // Those who manage keys settle all of it.
+    const settled = await remove(m, all)
+    expect(named(settled.body.keys)).toEqual(['kept REVOKED', 'rotated REVOKED'])
+    expect(await isOn(hook)).toBe(false)
+  }
+
+  // Demoted: what is still theirs alone they may end, and a key that was taken back, also in its grace, they may not.
+  for (const go of ['left', 'erased', 'stepped down'] as const) {
+    const m = await member('STAFF', CHIEF)
+    const [theirs, back, inGrace] = [await make(m.token, 'a'), await make(m.token, 'b'), await make(m.token, 'c')]
+    await rotate(owner.token, back)
+    await rotate(owner.token, inGrace, 600)
+    await api.patch(`${root}/members/${m.id}`, { permissions: ['READ', 'MANAGE_MEMBERS'] }, { as: owner.token })
+    const gone =
+      go === 'left'
+        ? await leave(m.token)
+        : go === 'erased'
+          ? await api.delete(`/v1/user${all}`, { as: m.token })
+          : await api.patch(`${root}/members/${m.id}${all}`, { permissions: ['READ'] }, { as: m.token })
+    expect([go, gone.status, named(gone.body.keys)]).toEqual([go, 200, ['a REVOKED']])
+    expect(await works(theirs, inGrace)).toEqual([false, true])
+  }
+})
+
 // ---- former members -------------------------------------------------------------------------------------------------
 
 test('somebody who has left is settled by the same DELETE, and shown as they were; a stranger is 404', async () => {
