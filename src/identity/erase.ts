@@ -114,13 +114,14 @@ async function settleAll(
   stores: Store[],
   { keys, webhooks }: Cascade,
 ): Promise<MadeInStores> {
-  const made: MadeInStores = { keys: [], webhooks: [] }
+  const made: MadeInStores = { keys: [], webhooks: [], members: [] }
   for (const { id: storeId, role, permissions, since } of stores) {
     const showUrls = permissionsOf(instance.permissions, role, permissions).includes('MANAGE_WEBHOOKS')
     const cascade = { keys, webhooks, reason: 'its maker was erased' }
     const here = await settle(tx, caller, storeId, { userId: caller.id, ownSince: since }, showUrls, cascade)
     made.keys.push(...here.keys.map((key) => ({ storeId, ...key })))
     made.webhooks.push(...here.webhooks.map((webhook) => ({ storeId, ...webhook })))
+    made.members.push(...here.members.map((member) => ({ storeId, ...member })))
   }
   return made
 }

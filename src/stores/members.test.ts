@@ -198,7 +198,7 @@ test('200: an empty change, or one that says what is so already, changes nothing
     { permissions: ['WRITE', 'READ'] },
   ]) {
     const same = await api.patch(path, changes, { as: owner.token })
-    expect([same.status, same.body]).toEqual([200, { member: before.body, keys: [], webhooks: [] }])
+    expect([same.status, same.body]).toEqual([200, { member: before.body, keys: [], webhooks: [], members: [] }])
     expect(same.headers.get('etag')).toBe(before.headers.get('etag'))
   }
   expect(await sql("select id from events where type = 'member.updated'")).toEqual([])
@@ -372,7 +372,12 @@ test('a member who is removed is out at once, and their keys stay unless asked o
 
   const removed = await api.delete(membersOf(store, manager), { as: owner.token })
   expect(removed.status).toBe(200)
-  expect(removed.body).toEqual({ member: shown, keys: [{ id, name: 'Checkout', status: 'ACTIVE' }], webhooks: [] })
+  expect(removed.body).toEqual({
+    member: shown,
+    keys: [{ id, name: 'Checkout', status: 'ACTIVE' }],
+    webhooks: [],
+    members: [],
+  })
   expect((await api.get(membersOf(store), { as: key })).status).toBe(200)
   for (const path of [keys, membersOf(store), billing])
     expect((await api.get(path, { as: manager.token })).body.code).toBe('store_not_found')

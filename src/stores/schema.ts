@@ -105,6 +105,7 @@ export const CascadeQuery = Type.Object(
 
 const madeKey = { id: Type.String(), name: Type.String(), status: Type.String() }
 const madeWebhook = { id: Type.String(), url: Nullable(Type.String()), enabled: Type.Boolean() }
+const madeMember = { userId: Type.String(), role: OneOf(ROLES) }
 const madeKeys = {
   description:
     'The keys they created, and those of which they rotated a secret that still works: themselves, or with a key of these. As they are now, the newest 1,000.',
@@ -113,11 +114,16 @@ const madeWebhooks = {
   description:
     'The webhooks they made, themselves or with a key of theirs, as they are now. `url` is `null` unless you hold `MANAGE_WEBHOOKS`.',
 }
+const madeMembers = {
+  description:
+    'Those who accepted an invitation that they made, themselves or with a key of theirs, and are members since, with their role now. The newest 1,000. They stay, unless you remove them.',
+}
 /** What a member or a key leaves behind in a store. */
 export const Made = Type.Object(
   {
     keys: Type.Array(Type.Object(madeKey, closed), madeKeys),
     webhooks: Type.Array(Type.Object(madeWebhook, closed), madeWebhooks),
+    members: Type.Array(Type.Object(madeMember, closed), madeMembers),
   },
   { title: 'Made', ...closed },
 )
@@ -128,6 +134,7 @@ export const MadeInStores = Type.Object(
   {
     keys: Type.Array(Type.Object({ storeId: Type.String(), ...madeKey }, closed), madeKeys),
     webhooks: Type.Array(Type.Object({ storeId: Type.String(), ...madeWebhook }, closed), madeWebhooks),
+    members: Type.Array(Type.Object({ storeId: Type.String(), ...madeMember }, closed), madeMembers),
   },
   { title: 'MadeInStores', ...closed },
 )

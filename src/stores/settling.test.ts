@@ -170,7 +170,7 @@ test('403: keys=revoke needs MANAGE_KEYS and webhooks=disable MANAGE_WEBHOOKS, b
   })
   expect([left.status, left.body]).toEqual([
     200,
-    { keys: [{ id: theirs.id, name: 'of the clerk', status: 'REVOKED' }], webhooks: [] },
+    { keys: [{ id: theirs.id, name: 'of the clerk', status: 'REVOKED' }], webhooks: [], members: [] },
   ])
   expect(await works(theirs)).toEqual([false])
 })
@@ -230,7 +230,10 @@ test('somebody who has left is settled by the same DELETE, and shown as they wer
   const [key, ofRival] = [await make(m.token, 'k'), await make(rival.token, 'r')]
   const before = (await api.get(`${root}/members/${m.id}`, { as: owner.token })).body
   const left = await api.post(`/v1/store/${store.id}/leave`, undefined, { as: m.token })
-  expect([left.status, left.body]).toEqual([200, { keys: [{ id: key.id, name: 'k', status: 'ACTIVE' }], webhooks: [] }])
+  expect([left.status, left.body]).toEqual([
+    200,
+    { keys: [{ id: key.id, name: 'k', status: 'ACTIVE' }], webhooks: [], members: [] },
+  ])
   expect((await api.get(`${root}/members/${m.id}`, { as: owner.token })).status).toBe(404)
   const stale = await api.delete(`${root}/members/${m.id}`, { as: owner.token, headers: { 'if-match': '"r9"' } })
   expect(stale.status).toBe(412)
@@ -268,7 +271,10 @@ test('an erased user lists what they leave behind in every store, ends it if the
     { storeId: store.id, id: key.id, name: 'k', status: 'REVOKED' },
     { storeId: own.id, id: elsewhere.body.id, name: NEW_KEY.name, status: 'REVOKED' },
   ]
-  expect([erased.status, erased.body]).toEqual([200, { keys: inBoth, webhooks: [] }])
+  expect([erased.status, erased.body]).toEqual([
+    200,
+    { keys: inBoth, webhooks: [], members: [{ storeId: own.id, userId: owner.id, role: 'OWNER' }] },
+  ])
   expect(erased.headers.get('set-cookie')).toMatch(/Max-Age=0/)
   expect(await works(key)).toEqual([false])
   const quiet = await api.delete('/v1/user', { as: n.token })
@@ -322,6 +328,39 @@ test('revoking a key lists what was made with it, ends it with made=revoke, and 
   expect(await works(child, taken)).toEqual([false, false])
   expect((await api.get(`${root}/invitations`, { as: owner.token })).body.data).toEqual([])
   expect((await revoke(k.id, '?made=revoke', keeper.token)).status).toBe(200)
+})
+
+test('who was let in by somebody who goes, or with a key that is revoked, is listed while they are a member', async () => {
+  const { api, owner, member, person, root, keys, store, make, remove, invite, accept } = await story()
+  await api.patch(root, { registration: 'OPEN' }, { as: owner.token })
+  const m = await member('STAFF', [...CHIEF, 'WRITE'])
+  const key = await make(m.token, 'k', [...CHIEF, 'WRITE'])
+  const [byM, byKey, left, back, raised] = [
+    await person(),
+    await person(),
+    await person(),
+    await person(),
+    await person(),
+  ]
+  await api.post(`/v1/store/${store.id}/join`, undefined, { as: raised.token })
+  for (const [friend, as] of [
+    [byM, m.token],
+    [byKey, key.key],
+    [left, m.token],
+    [back, key.key],
+    [raised, key.key],
+  ] as const)
+    expect((await accept(friend.token, await invite(as, friend.email))).status).toBe(200)
+  for (const { token } of [left, back]) await api.post(`/v1/store/${store.id}/leave`, undefined, { as: token })
+  await api.post(`/v1/store/${store.id}/join`, undefined, { as: back.token })
+  await member('STAFF')
+  const listed = (...people: Person[]) =>
+    people.map(({ id }) => ({ userId: id, role: 'STAFF' })).sort((a, b) => (a.userId < b.userId ? 1 : -1))
+  expect((await remove(m)).body.members).toEqual(listed(byM, byKey, raised))
+  const revoked = await api.delete(`${keys}/${key.id}`, { as: owner.token })
+  expect(revoked.body.made.members).toEqual(listed(byKey, raised))
+  await remove(byKey)
+  expect((await remove(m)).body.members).toEqual(listed(byM, raised))
 })
 
 // ---- invitations ----------------------------------------------------------------------------------------------------
