@@ -197,7 +197,10 @@ function reportLeak({ world }: Draft, { key, secret }: SecretOf): Refusal {
   const end = world.at + graceSeconds
   if (graceSeconds === 0) endKeys(world, [key])
   else if (record.expiresAt === null || record.expiresAt > end)
-    change(world.keys, key, { expiresAt: end, endBeforeLeak: { expiresAt: record.expiresAt } })
+    change(world.keys, key, {
+      expiresAt: end,
+      endBeforeLeak: record.endBeforeLeak ?? { expiresAt: record.expiresAt },
+    })
   return null
 }
 

@@ -299,6 +299,25 @@ test('a new secret that leaks as well is news, and the old one is not any more',
   expect((await eventsOf(world, id)).map(({ type }) => type)).toEqual(['key.leaked', 'key.rotated', 'key.leaked'])
 })
 
+test('whichever of two secrets leaked, and in whatever order, a rotation gives the key its own end back', async () => {
+  const world = await shop()
+  const { api, owner, keys } = world
+  const expiresAt = fromNow(30 * DAY).toISOString()
+  const rotate = async (id: string) =>
+    (await api.post(`${keys}/${id}/rotate`, { gracePeriodSeconds: 600 }, { as: owner.token })).body
+  for (const alsoTheNewest of [false, true]) {
+    await setGrace(world, 3600)
+    const { id, key } = await newKey(world, { expiresAt })
+    const { key: newest } = await rotate(id)
+    await report(api, key)
+    await setGrace(world, 1800)
+    if (alsoTheNewest) await report(api, newest)
+    expect((await readKey(world, id)).expiresAt < expiresAt).toBe(true)
+    expect((await rotate(id)).expiresAt).toBe(expiresAt)
+    expect((await readKey(world, id)).expiresAt).toBe(expiresAt)
+  }
+})
+
 test('a key is found whichever server secret it was kept under', async () => {
   const world = await shop({ alone: true })
   const { id, key } = await newKey(world, { type: 'DEV' })
