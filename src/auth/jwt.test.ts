@@ -423,6 +423,22 @@ test('a removed user of a provider, who has no e-mail here, does not come back b
 
 // ---- erased ---------------------------------------------------------------------------------------------------------
 
+test('an erased user of a provider does not come back by a second invitation made for them, which keeps no e-mail either', async () => {
+  const idp = await provider()
+  const { api, owner, store, sql } = await world(idp)
+  const invite = async (email: string) =>
+    (await api.post(`/v1/user/store/${store.id}/invitations`, { email, role: 'MANAGER' }, { as: owner.token })).body
+  const accept = async ({ token }: { token: string }) =>
+    api.post('/v1/user/invitations/accept', { token }, { as: await idp.token({ sub: 'ada' }) })
+  expect((await accept(await invite('ada@example.com'))).status).toBe(200)
+  const [again, other] = [await invite('ada@example.com'), await invite('bob@example.com')]
+  expect((await api.delete('/v1/user', { as: await idp.token({ sub: 'ada' }) })).status).toBe(200)
+  expect((await accept(again)).body.code).toBe('invitation_not_found')
+  expect(await sql('select id from invitations where email = $1', ['ada@example.com'])).toEqual([])
+  const open = (await api.get(`/v1/user/store/${store.id}/invitations`, { as: owner.token })).body.data
+  expect(open.map(({ id }: { id: string }) => id)).toEqual([other.id])
+})
+
 test('who was erased and comes again is a new user, on every node', async () => {
   const idp = await provider()
   const { api, node, sql } = await world(idp)

@@ -126,9 +126,26 @@ async function settleAll(
   return made
 }
 
-/** Open invitations to the user are withdrawn, and the e-mail is deleted from all of them. */
+/**
+ * Open invitations to the user are withdrawn, and the e-mail is deleted from all of them. A user of an identity provider has
+ * no e-mail here: theirs are found, in each store, by the addresses under which they accepted invitations to it.
+ */
 async function eraseInvitations(tx: Db, caller: UserCaller): Promise<void> {
-  await withdrawInvitations(tx, caller, sql`email = ${caller.email}`)
+  const theirs =
+    caller.email !== null
+      ? sql`email = ${caller.email}`
+      : sql`
+          id = any(array(
+            select other.id
+              from invitations accepted
+              join invitations other on other.email = accepted.email and other.store_id = accepted.store_id
+             where accepted.accepted_by = ${caller.id}
+          ))`
+  const withdrawn = await withdrawInvitations(tx, caller, theirs)
+  await tx.query(sql`
+    update invitations
+       set email = null
+     where id = any(${withdrawn.map(({ id }) => id)})`)
   // Two statements: with an "or" every invitation of every store would be read.
   await tx.query(sql`
     update invitations
