@@ -2,9 +2,13 @@
 
 /** Controls, line and paragraph separators, bidirectional controls, zero-width and other invisible characters. */
 const INVISIBLE =
-  /[\p{Cc}\u00AD\u034F\u061C\u115F\u1160\u17B4\u17B5\u180E\u200B\u200E\u200F\u2028-\u202E\u2060-\u206F\u3164\uFEFF\uFFA0\uFFF9-\uFFFB\u{E0000}-\u{E007F}]/u
-/** They join or part letters. Persian, Hindi and others need them in an address; a name of ours never does. */
-const JOINERS = /[\u200C\u200D]/u
+  /[\p{Cc}\u00AD\u034F\u061C\u115F\u1160\u17B4\u17B5\u180E\u200B\u200E\u200F\u2028-\u202E\u2060-\u206F\u2800\u3164\uFEFF\uFFA0\uFFF9-\uFFFB\u{E0000}-\u{E007F}]/u
+/**
+ * They join or part letters, or choose another form of one. Persian, Hindi, Mongolian and Japanese need them in an address; a
+ * name of ours never does, but for the selector that makes a picture of a character.
+ */
+const JOINERS_AND_SELECTORS =
+  /[\u180B-\u180F\u200C\u200D\uFE00-\uFE0E\u{E0100}-\u{E01EF}]|(?<!\p{Extended_Pictographic})\uFE0F(?!\u20E3)/u
 
 export type TextKind = 'line' | 'address'
 
@@ -21,7 +25,7 @@ export function normalizeText(text: string): string {
 
 /** The first character that may not stand in such a text, as U+XXXX, or null. */
 export function findInvisible(text: string, kind: TextKind): string | null {
-  const found = INVISIBLE.exec(text) ?? (kind === 'line' ? JOINERS.exec(text) : null)
+  const found = INVISIBLE.exec(text) ?? (kind === 'line' ? JOINERS_AND_SELECTORS.exec(text) : null)
   if (!found) return null
   return `U+${(found[0].codePointAt(0) as number).toString(16).toUpperCase().padStart(4, '0')}`
 }

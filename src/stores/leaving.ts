@@ -27,7 +27,10 @@ import {
 import type { Made, MemberRow } from './schema.ts'
 import { lockStore } from './stores.ts'
 
-/** A former member is settled again in the same way, and shown as they were when they were a member last. */
+/**
+ * A former member is settled again in the same way, and shown as they were when they were a member last, but for name and
+ * e-mail: no list of the store shows these any more, and they may be new since.
+ */
 export async function removeMember(
   tx: Db,
   instance: Instance,
@@ -52,7 +55,7 @@ export async function removeMember(
       newEvent(caller, ref.storeId, 'member.removed', ref.userId, { role: member.role, keys: options.keys }),
     ])
   }
-  return { body: { member: showMember(instance, row), ...made } }
+  return { body: { member: showMember(instance, member ?? { ...row, name: null, email: null }), ...made } }
 }
 
 /** Any member may leave, except for the last owner. */

@@ -161,7 +161,7 @@ export const storeRoutes: Route[] = [
       needs: 'MANAGE_MEMBERS',
       summary: 'Remove a member',
       description:
-        'Their billing addresses stay for the invoices that point at them, and open invitations to them and by them are withdrawn. `keys` and `webhooks` decide over the keys and webhooks they made or took: both go on unless you say otherwise. `keys=revoke` needs `MANAGE_KEYS`, `webhooks=disable` `MANAGE_WEBHOOKS`, unless they are you. Somebody who was a member once is answered in the same way, so that what they left behind can still be ended; `member` is then how they were last.',
+        'Their billing addresses stay for the invoices that point at them, and open invitations to them and by them are withdrawn. `keys` and `webhooks` decide over the keys and webhooks they made or took: both go on unless you say otherwise. `keys=revoke` needs `MANAGE_KEYS`, `webhooks=disable` `MANAGE_WEBHOOKS`, unless they are you. Somebody who was a member once is answered in the same way, so that what they left behind can still be ended; `member` is then how they were last, without name and e-mail.',
       query: CascadeQuery,
       returns: [200, ChangedMember],
       errors: ['member_not_found', 'outranked', 'last_owner', 'precondition_failed'],

@@ -100,7 +100,7 @@ test('secrets are followed from one to the next: taken with a key, made with a s
 
   // A removal with keep can be corrected later.
   const ended = await remove(m, '?keys=revoke&webhooks=disable')
-  expect([ended.status, ended.body.member]).toEqual([200, kept.body.member])
+  expect([ended.status, ended.body.member]).toEqual([200, { ...kept.body.member, name: null, email: null }])
   expect(named(ended.body.keys)).toEqual(expected.map((name) => `${name} REVOKED`))
   expect(ids(ended.body.webhooks)).toEqual(theirs.map((id) => `${id} false`).sort())
   expect(await works(k, child, takenY, grandchild)).toEqual([false, false, false, false])
@@ -238,7 +238,8 @@ test('somebody who has left is settled by the same DELETE, and shown as they wer
   const stale = await api.delete(`${root}/members/${m.id}`, { as: owner.token, headers: { 'if-match': '"r9"' } })
   expect(stale.status).toBe(412)
   const listed = await remove(m)
-  expect([listed.status, listed.body]).toEqual([200, { member: before, ...left.body }])
+  // Their name and e-mail are no longer the store's to see.
+  expect([listed.status, listed.body]).toEqual([200, { member: { ...before, name: null, email: null }, ...left.body }])
   // Whoever was an owner outranks nobody any more.
   await api.post(`/v1/store/${store.id}/leave`, undefined, { as: rival.token })
   const manager = await member('MANAGER')
