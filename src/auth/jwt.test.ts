@@ -11,6 +11,22 @@ const ALGORITHMS = ['RS256', 'ES256', 'EdDSA'] as const
 type Algorithm = (typeof ALGORITHMS)[number]
 type Claims = Record<string, unknown>
 
+type Pairs = Map<Algorithm, { publicKey: CryptoKey; privateKey: CryptoKey }>
+
+async function newPairs(): Promise<Pairs> {
+  const pairs: Pairs = new Map()
+  for (const alg of ALGORITHMS) pairs.set(alg, await generateKeyPair(alg, { extractable: true }))
+  return pairs
+}
+
+let ordinary: Promise<Pairs> | undefined
+
+/** Of every provider that has no other beside it: to make a key of RSA takes a good part of a second. */
+function ordinaryPairs(): Promise<Pairs> {
+  ordinary ??= newPairs()
+  return ordinary
+}
+
 /** An identity provider on this machine: it publishes a key of each kind and signs with them. */
 type Provider = {
   issuer: string
@@ -25,9 +41,8 @@ type Provider = {
   startAgain(): Promise<void>
 }
 
-async function provider(): Promise<Provider> {
-  const pairs = new Map<Algorithm, { publicKey: CryptoKey; privateKey: CryptoKey }>()
-  for (const alg of ALGORITHMS) pairs.set(alg, await generateKeyPair(alg, { extractable: true }))
+async function provider(its: Promise<Pairs> = ordinaryPairs()): Promise<Provider> {
+  const pairs = await its
   const keys = await Promise.all(
     [...pairs].map(async ([alg, { publicKey }]) => ({ ...(await exportJWK(publicKey)), kid: `the ${alg} key`, alg })),
   )
@@ -200,7 +215,7 @@ test('a user of the identity provider makes a store, a key and a billing address
 
 test('401: a token that anyone could have made, or that is not for us, is refused', async () => {
   const idp = await provider()
-  const mallory = await provider()
+  const mallory = await provider(newPairs())
   const w = await world(idp)
   const { privateKey: forger, publicKey } = await generateKeyPair('RS256', { extractable: true })
   const forged = (header: object, claims: Claims = {}) =>
