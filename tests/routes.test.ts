@@ -24,6 +24,8 @@ const PARAMS: Record<string, IdKind> = {
   sessionId: 'sess',
   webhookId: 'wh',
   deliveryId: 'dlv',
+  serviceTokenId: 'svc',
+  eventId: 'evt',
 }
 /** Parameters that are no ids, each with a value that is there in everything made anew, and with one that never is. */
 const OTHER_PARAMS: Record<string, { there: string; nowhere: string }> = {
@@ -41,7 +43,7 @@ const inStore = routes.filter((route) => route.path.includes(':storeId'))
 // ---- the rows themselves --------------------------------------------------------------------------------------------
 
 test('every route has a rule, a place of its own, words about it, and parameters that are known', () => {
-  const rules = [...BUILT_IN_PERMISSIONS, 'user', 'store user', 'key', 'service', 'public']
+  const rules = [...BUILT_IN_PERMISSIONS, 'user', 'store user', 'owner', 'key', 'service', 'public']
   expect(routes.length).toBeGreaterThan(20)
   expect(new Set(routes.map(nameOf)).size).toBe(routes.length)
   for (const row of routes) {
@@ -50,7 +52,7 @@ test('every route has a rule, a place of its own, words about it, and parameters
     expect(row.description, nameOf(row)).toMatch(/^[A-Z].*\.$/s)
     expect(row.path).toMatch(/^\/v1\//)
     // A rule that looks into a store needs a store to look into.
-    if (isPermission(row.needs) || row.needs === 'store user') expect(row.path).toContain('/:storeId')
+    if (isPermission(row.needs) || ['store user', 'owner'].includes(row.needs)) expect(row.path).toContain('/:storeId')
     for (const param of paramsOf(row)) expect(Object.keys({ ...PARAMS, ...OTHER_PARAMS }), nameOf(row)).toContain(param)
   }
 })
@@ -176,7 +178,16 @@ test('403: a customer of the store holds nothing, and still has a part in it', a
   const customer = await member('CUSTOMER')
   for (const row of inStore)
     expect(sayBriefly(await probe(api, row, somewhere(row, { storeId: store.id }), customer.token)), nameOf(row)).toBe(
-      isPermission(row.needs) ? lacks(row.needs) : PASSES,
+      isPermission(row.needs) ? lacks(row.needs) : row.needs === 'owner' ? '403 owner_required' : PASSES,
+    )
+})
+
+test('403: a manager with every permission is no owner', async () => {
+  const { api, store, member } = await shop()
+  const manager = await member('MANAGER', [...BUILT_IN_PERMISSIONS])
+  for (const row of routes.filter(({ needs }) => needs === 'owner'))
+    expect(sayBriefly(await probe(api, row, somewhere(row, { storeId: store.id }), manager.token)), nameOf(row)).toBe(
+      '403 owner_required',
     )
 })
 
@@ -449,6 +460,8 @@ async function things(world: Shop): Promise<Things> {
     sessionId: (await signIn(world, owner)).sessionId,
     webhookId: webhook.id,
     deliveryId: (await api.post(`${webhooks}/${webhook.id}/test`, undefined, { as })).body.id,
+    eventId: (await api.get(`/v1/user/store/${storeId}/events`, { as })).body.data[0].id,
+    serviceTokenId: (await api.post(`/v1/user/store/${storeId}/service-tokens`, { name: 'Gateway' }, { as })).body.id,
   }
   return { storeId, guest, ids, tokens: { owner: as, key: key.key, service: await world.serviceToken() } }
 }

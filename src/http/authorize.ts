@@ -20,9 +20,10 @@ export function authorize(
     if (caller.kind !== needs) fail(needs === 'key' ? 'key_required' : 'service_required')
     return
   }
-  if (needs === 'user' || needs === 'store user') {
+  if (needs === 'user' || needs === 'store user' || needs === 'owner') {
     if (caller.kind !== 'user') fail('user_required')
-    if (needs === 'store user' && !caller.member) fail('store_not_found')
+    if (needs !== 'user' && !caller.member) fail('store_not_found')
+    if (needs === 'owner' && caller.member?.role !== 'OWNER') fail('owner_required')
     return
   }
   checkPermission(verifier, needs, caller, params.storeId)
@@ -61,6 +62,8 @@ const IDS: Record<string, { kind: IdKind; missing: ErrorCode }> = {
   sessionId: { kind: 'sess', missing: 'session_not_found' },
   webhookId: { kind: 'wh', missing: 'webhook_not_found' },
   deliveryId: { kind: 'dlv', missing: 'delivery_not_found' },
+  eventId: { kind: 'evt', missing: 'event_not_found' },
+  serviceTokenId: { kind: 'svc', missing: 'service_token_not_found' },
 }
 
 /** Parameters of paths that are no ids: their handlers check them. */

@@ -68,10 +68,11 @@ function inTransaction(
   const { storeId } = incoming.params
   return db.transaction(async (tx) => {
     if (idempotent) await claim(tx, idempotent)
-    // `authorize` lets only users and keys hold a permission.
-    if (isPermission(route.needs) && storeId) await lockStoreAndRecheck(tx, caller as Manager, storeId)
+    // `authorize` lets only users and keys hold a permission, and only users own a store.
+    const underStoreLock = isPermission(route.needs) || route.needs === 'owner'
+    if (underStoreLock && storeId) await lockStoreAndRecheck(tx, caller as Manager, storeId)
     const wire = await run(tx)
-    if (!isPermission(route.needs) && caller?.kind === 'user' && route.recheck !== 'own') await recheckUser(tx, caller)
+    if (!underStoreLock && caller?.kind === 'user' && route.recheck !== 'own') await recheckUser(tx, caller)
     if (idempotent) await storeResponse(tx, toStoredResponse(idempotent, wire))
     return wire
   })
