@@ -24,6 +24,8 @@ const PARAMS: Record<string, IdKind> = {
   sessionId: 'sess',
   webhookId: 'wh',
   deliveryId: 'dlv',
+  serviceTokenId: 'svc',
+  eventId: 'evt',
 }
 /** Parameters that are no ids, each with a value that is there in everything made anew, and with one that never is. */
 const OTHER_PARAMS: Record<string, { there: string; nowhere: string }> = {
@@ -456,6 +458,8 @@ async function things(world: Shop): Promise<Things> {
     sessionId: (await signIn(world, owner)).sessionId,
     webhookId: webhook.id,
     deliveryId: (await api.post(`${webhooks}/${webhook.id}/test`, undefined, { as })).body.id,
+    eventId: (await api.get(`/v1/user/store/${storeId}/events`, { as })).body.data[0].id,
+    serviceTokenId: (await api.post(`/v1/user/store/${storeId}/service-tokens`, { name: 'Gateway' }, { as })).body.id,
   }
   return { storeId, guest, ids, tokens: { owner: as, key: key.key, service: await world.serviceToken() } }
 }

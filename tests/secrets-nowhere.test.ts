@@ -192,7 +192,7 @@ async function useEverything(world: Shop, github: Github, secrets: Secrets, plan
 
   // A service token, from the operator's command.
   const env = { DATABASE_URL: world.databaseUrl, SERVER_SECRET: world.serverSecret }
-  const service = (await call(run, ['service-token', 'create', 'Gateway'], { env })).out.trim()
+  const service = (await call(run, ['service-token', 'create', 'Gateway', '--store', store.id], { env })).out.trim()
   secrets.add('a service token', service)
   expect((await api.get(keys, { as: service })).body.code).toBe('store_not_found')
 

@@ -52,8 +52,8 @@ export type Shop = {
   person(name?: string): Promise<Person>
   /** A new person who has accepted an invitation to the store. */
   member(role: 'OWNER' | 'MANAGER' | 'STAFF' | 'CUSTOMER', permissions?: string[]): Promise<Person>
-  /** The token of a back end, as the operator issues it on the command line. */
-  serviceToken(): Promise<string>
+  /** The token of a back end, for the store unless said otherwise, as the operator issues it. Null: for all stores. */
+  serviceToken(storeIds?: string[] | null): Promise<string>
   /** A second node on the same database. */
   node(settings?: Record<string, string>): Promise<Api>
   /** Straight to the database, to look at what no answer shows. */
@@ -186,12 +186,12 @@ async function openShop(world: World): Promise<Shop> {
     billing: `/v1/store/${store.id}/billing`,
     person,
     member,
-    serviceToken: async () => {
+    serviceToken: async (storeIds = [store.id]) => {
       const token = mintToken('skp', 'svc').reveal()
-      await look.query(`insert into service_tokens (id, name, hash, created_at) values ($1, 'Gateway', $2, now())`, [
-        newId('svc'),
-        sha256(token),
-      ])
+      await look.query(
+        `insert into service_tokens (id, name, hash, store_ids, created_at) values ($1, 'Gateway', $2, $3, now())`,
+        [newId('svc'), sha256(token), storeIds],
+      )
       return token
     },
     node: async (more) => apiAt((await world.start(more)).url),

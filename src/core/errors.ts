@@ -93,7 +93,7 @@ export const ERRORS = {
   service_required: {
     status: 403,
     title: 'Only a service can do this',
-    help: 'Call it with a service token. The operator issues one with "storekeeper service-token create <name>".',
+    help: 'Call it with a service token. An owner of the store issues one with POST /v1/user/store/{storeId}/service-tokens, the operator with "storekeeper service-token create <name> --store <id>".',
   },
   key_required: {
     status: 403,
@@ -135,6 +135,12 @@ export const ERRORS = {
     title: 'No such store',
     help: 'It does not exist, or you have no part in it. GET /v1/user/store lists yours.',
   },
+  service_token_not_found: {
+    status: 404,
+    title: 'No such service token',
+    help: 'The owners of this store have issued no service token with that id.',
+  },
+  event_not_found: { status: 404, title: 'No such event', help: 'The trail of this store has no event with that id.' },
   key_not_found: { status: 404, title: 'No such key', help: 'This store has no key with that id.' },
   address_not_found: {
     status: 404,

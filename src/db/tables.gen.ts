@@ -116,6 +116,7 @@ export type EventSealsRow = {
   hash: Buffer
   type: string
   subject: string
+  actor: string
 }
 
 export type EventWatermarkRow = {
@@ -237,6 +238,8 @@ export type ServiceTokensRow = {
   hash: Buffer
   created_at: Date
   revoked_at: Date | null
+  store_ids: string[] | null
+  created_by: string | null
 }
 
 export type SessionsRow = {

@@ -20,6 +20,7 @@ import { newEvent, writeEvents } from '../events/write.ts'
 import { destroyReplayableSecrets } from '../idempotency/idempotency.ts'
 import type { Instance } from '../instance.ts'
 import { boundsOf } from '../keys/columns.ts'
+import { applyPermissions, type InvitationSpec } from './input.ts'
 import { showStore } from './schema.ts'
 import { lockStore, type StoreView } from './stores.ts'
 
@@ -64,9 +65,11 @@ export async function invite(
   instance: Instance,
   caller: Manager,
   storeId: string,
-  wanted: { email: string; role: Role; permissions: Permission[] | null },
+  { change, ...wanted }: InvitationSpec,
 ): Promise<Answer<InvitationView & { token: string }>> {
-  const permissions = permissionsOf(instance.permissions, wanted.role, wanted.permissions)
+  const brought = permissionsOf(instance.permissions, wanted.role, null)
+  const own = applyPermissions(instance.permissions, brought, change)
+  const permissions = permissionsOf(instance.permissions, wanted.role, own)
   checkGrant(caller, permissions, wanted.role)
   checkBounds(caller, { member: { role: wanted.role, permissions }, before: null })
   // One open invitation for each address: the newest is the one that counts.
@@ -78,6 +81,7 @@ export async function invite(
     id: newId('inv'),
     store_id: storeId,
     ...wanted,
+    permissions: own,
     created_by_kind: by.kind,
     created_by_id: by.id,
     created_by_secret_no: caller.kind === 'key' ? caller.secretNo : null,

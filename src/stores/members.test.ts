@@ -2,6 +2,7 @@ import { expect, test } from 'vitest'
 import { NEW_ADDRESS, NEW_KEY, type Person, type Reply, type Shop, shop } from '../../tests/shop.ts'
 import { type Received, receiver } from '../../tests/webhook-receiver.ts'
 import { MINUTE, travel } from '../core/clock.ts'
+import type { Fault } from '../core/errors.ts'
 import { newId } from '../core/ids.ts'
 import { BUILT_IN_PERMISSIONS } from '../core/permissions.ts'
 
@@ -693,4 +694,63 @@ test('a member leaves by themselves, and the last owner cannot', async () => {
   const stays = await api.post(`/v1/store/${store.id}/leave`, undefined, { as: owner.token })
   expect([stays.status, stays.body.code]).toEqual([409, 'last_owner'])
   expect(await sql(`select subject from events where type = 'member.left'`)).toEqual([{ subject: customer.id }])
+})
+
+// ---- permissions by words -------------------------------------------------------------------------------------------
+
+test('`permissions` is the whole set; `addPermissions` and `removePermissions` change it and leave the rest', async () => {
+  const { api, owner, store, member, person } = await shop()
+  const as = owner.token
+  const staff = await member('STAFF')
+  const path = `/v1/user/store/${store.id}/members/${staff.id}`
+  const held = async (changes: object) => {
+    const { status, body } = await api.patch(path, changes, { as })
+    return status === 200 ? body.member.permissions : body.errors.map((f: Fault) => `${f.pointer} ${f.code}`)
+  }
+  expect(await held({ addPermissions: ['VIEW_EVENTS'] })).toEqual(['READ', 'WRITE', 'VIEW_EVENTS'])
+  expect(await held({ removePermissions: ['WRITE', 'MANAGE_KEYS'] })).toEqual(['READ', 'VIEW_EVENTS'])
+  expect(await held({ addPermissions: ['MANAGE_KEYS'], removePermissions: ['READ'] })).toEqual([
+    'MANAGE_KEYS',
+    'VIEW_EVENTS',
+  ])
+  expect(await held({ permissions: ['READ'] })).toEqual(['READ'])
+  expect(await held({ permissions: null })).toEqual(['READ', 'WRITE'])
+  // With a new role they change what that role brings.
+  expect(await held({ role: 'CUSTOMER', addPermissions: ['READ'] })).toEqual(['READ'])
+  expect(await held({ role: 'STAFF', removePermissions: ['WRITE'] })).toEqual(['READ'])
+
+  expect(await held({ permissions: ['READ'], addPermissions: ['WRITE'] })).toEqual(['#/permissions contradiction'])
+  expect(await held({ permissions: null, removePermissions: ['WRITE'] })).toEqual(['#/permissions contradiction'])
+  expect(await held({ addPermissions: ['READ', 'WRITE'], removePermissions: ['NOPE', 'WRITE'] })).toEqual([
+    '#/removePermissions/1 contradiction',
+    '#/removePermissions/0 unknown_permission',
+  ])
+  expect(await held({ role: 'OWNER', addPermissions: ['READ'] })).toContain('#/addPermissions owner_holds_all')
+  expect((await api.get(path, { as })).body.permissions).toEqual(['READ'])
+
+  // What the role brings anyway is no change, and no event.
+  await held({ permissions: null })
+  const { etag } = Object.fromEntries((await api.get(path, { as })).headers)
+  await held({ addPermissions: ['READ'] })
+  expect((await api.get(path, { as })).headers.get('etag')).toBe(etag)
+
+  const invited = async (changes: object) => {
+    const { email } = await person()
+    const reply = await api.post(`/v1/user/store/${store.id}/invitations`, { email, role: 'STAFF', ...changes }, { as })
+    return reply.status === 201 ? reply.body.permissions : reply.body.errors.map((f: Fault) => `${f.pointer} ${f.code}`)
+  }
+  expect(await invited({ addPermissions: ['VIEW_EVENTS'] })).toEqual(['READ', 'WRITE', 'VIEW_EVENTS'])
+  expect(await invited({ removePermissions: ['WRITE'] })).toEqual(['READ'])
+  expect(await invited({ permissions: ['VIEW_EVENTS'] })).toEqual(['VIEW_EVENTS'])
+  expect(await invited({ permissions: ['READ'], addPermissions: ['WRITE'] })).toEqual(['#/permissions contradiction'])
+  expect(await invited({ role: 'OWNER', removePermissions: ['READ'] })).toContain('#/removePermissions owner_holds_all')
+})
+
+test('403: a permission is added only by somebody who holds it', async () => {
+  const { api, store, member } = await shop()
+  const manager = await member('MANAGER')
+  const staff = await member('STAFF')
+  const path = `/v1/user/store/${store.id}/members/${staff.id}`
+  const reply = await api.patch(path, { addPermissions: ['MANAGE_STORE'] }, { as: manager.token })
+  expect([reply.status, reply.body.code, reply.body.permissions]).toEqual([403, 'cannot_grant', ['MANAGE_STORE']])
 })

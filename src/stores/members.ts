@@ -9,7 +9,7 @@ import { fail, failInput } from '../core/errors.ts'
 import { checkIfMatch, etagOf } from '../core/etag.ts'
 import { checkGrant, checkHolds, isOwner, OWNER_HOLDS_ALL } from '../core/grant.ts'
 import { listPage, type Page, type PageParams } from '../core/pagination.ts'
-import { missingPermissions, type Permission, permissionsOf, type Role } from '../core/permissions.ts'
+import { missingPermissions, permissionsOf } from '../core/permissions.ts'
 import type { Answer } from '../core/route.ts'
 import type { Db } from '../db/db.ts'
 import { sql } from '../db/sql.ts'
@@ -17,6 +17,7 @@ import type { InvitationsRow } from '../db/tables.gen.ts'
 import { newEvent, writeEvents } from '../events/write.ts'
 import type { Instance } from '../instance.ts'
 import { type Cascade, settle } from '../keys/revoke.ts'
+import { applyPermissions, type MemberPatch } from './input.ts'
 import type { Made, MemberRow } from './schema.ts'
 import { lockStore } from './stores.ts'
 
@@ -77,7 +78,7 @@ export async function updateMember(
   instance: Instance,
   caller: Manager,
   ref: MemberRef,
-  changes: { role?: Role; permissions?: Permission[] | null },
+  changes: MemberPatch,
   options: Cascade & { ifMatch: string | null },
 ): Promise<Answer<ChangedMember>> {
   checkCascade(caller, ref.userId, options)
@@ -86,10 +87,15 @@ export async function updateMember(
   checkRank(instance, caller, before)
   const after = { ...before, role: changes.role ?? before.role }
   // A new role brings its own permissions, unless others are set with it.
-  if (changes.permissions !== undefined) after.permissions = changes.permissions
-  else if (changes.role !== undefined && changes.role !== before.role) after.permissions = null
+  if (after.role !== before.role) after.permissions = null
+  if (changes.change) {
+    const base = permissionsOf(instance.permissions, after.role, after.permissions)
+    const own = applyPermissions(instance.permissions, base, changes.change)
+    // Adding what the role brings anyway is no change.
+    if (own === null || String(own) !== String(base) || 'permissions' in changes.change) after.permissions = own
+  }
+  if (before.role === 'OWNER' && after.role === 'OWNER' && after.permissions) failInput([OWNER_HOLDS_ALL])
   if (after.role === 'OWNER') after.permissions = null
-  if (before.role === 'OWNER' && after.role === 'OWNER' && changes.permissions) failInput([OWNER_HOLDS_ALL])
   const holds = permissionsOf(instance.permissions, after.role, after.permissions)
   const held = permissionsOf(instance.permissions, before.role, before.permissions)
   checkGrant(caller, holds, after.role)

@@ -1,14 +1,10 @@
 // The routes of stores, members and invitations.
 
 import type { Static } from 'typebox'
-import { parseEmail } from '../core/email.ts'
-import type { Fault } from '../core/errors.ts'
-import { OWNER_HOLDS_ALL, parsePermissions } from '../core/grant.ts'
 import { PageQuery } from '../core/pagination.ts'
-import { inCatalogueOrder, type Permission, type Role } from '../core/permissions.ts'
 import { type Route, route } from '../core/route.ts'
-import type { Instance } from '../instance.ts'
 import { Type } from '../schema/type.ts'
+import { parseMemberChanges, parseNewInvitation } from './input.ts'
 import {
   acceptInvitation,
   invite,
@@ -142,10 +138,10 @@ export const storeRoutes: Route[] = [
       needs: 'MANAGE_MEMBERS',
       summary: 'Change a member',
       description:
-        'Sets the role, or permissions one by one (`null`: what the role brings). You cannot give what you do not hold, nor change somebody who holds more. `keys` and `webhooks` decide over the keys and webhooks they made or took, should they lose a permission or be an owner no more: `keys=revoke` needs `MANAGE_KEYS`, `webhooks=disable` `MANAGE_WEBHOOKS`, unless they are you.',
+        "Sets the role, the permissions, or both. `permissions` is the whole set, in place of the role's (`null`: what the role brings); `addPermissions` and `removePermissions` change what they hold and leave the rest. You cannot give what you do not hold, nor change somebody who holds more. `keys` and `webhooks` decide over the keys and webhooks they made or took, should they lose a permission or be an owner no more: `keys=revoke` needs `MANAGE_KEYS`, `webhooks=disable` `MANAGE_WEBHOOKS`, unless they are you.",
       query: CascadeQuery,
       body: MemberChanges,
-      parse: readMemberChanges,
+      parse: parseMemberChanges,
       returns: [200, ChangedMember],
       etag: true,
       errors: ['member_not_found', 'cannot_grant', 'outranked', 'last_owner', 'precondition_failed'],
@@ -176,9 +172,9 @@ export const storeRoutes: Route[] = [
       needs: 'MANAGE_MEMBERS',
       summary: 'Invite somebody',
       description:
-        'The `token` is shown once: give it to the person, who accepts it within 7 days, signed in with that e-mail. You cannot give what you do not hold, nor more than a customer without permissions with a key that has an end, an allow-list or a rate limit. Made with a key, it is worth something as long as that very secret.',
+        "The `token` is shown once: give it to the person, who accepts it within 7 days, signed in with that e-mail. `permissions` is the whole set, in place of the role's; `addPermissions` and `removePermissions` change what the role brings. You cannot give what you do not hold, nor more than a customer without permissions with a key that has an end, an allow-list or a rate limit. Made with a key, it is worth something as long as that very secret.",
       body: NewInvitation,
-      parse: readNewInvitation,
+      parse: parseNewInvitation,
       returns: [201, InvitationWithToken],
       errors: ['cannot_grant', 'limit_exceeded', 'secret_no_longer_available'],
       revealsSecret: true,
@@ -271,30 +267,4 @@ export const storeRoutes: Route[] = [
 
 function fates({ keys = 'keep', webhooks = 'keep' }: Static<typeof CascadeQuery>) {
   return { keys, webhooks }
-}
-
-function readMemberChanges(body: { role?: Role; permissions?: string[] | null }, instance: Instance, faults: Fault[]) {
-  const changes: { role?: Role; permissions?: Permission[] | null } = {}
-  if (body.role !== undefined) changes.role = body.role
-  if (body.permissions !== undefined)
-    changes.permissions = body.permissions && readInOrder(instance, body.permissions, body.role, faults)
-  return changes
-}
-
-function readNewInvitation(
-  body: { email?: string; role?: Role; permissions?: string[] },
-  instance: Instance,
-  faults: Fault[],
-) {
-  return {
-    email: parseEmail(body.email, faults),
-    role: body.role ?? 'STAFF',
-    permissions: body.permissions ? readInOrder(instance, body.permissions, body.role, faults) : null,
-  }
-}
-
-/** The order they were sent in means nothing: the same permissions are no change. */
-function readInOrder(instance: Instance, given: string[], role: Role | undefined, faults: Fault[]): Permission[] {
-  if (role === 'OWNER') faults.push(OWNER_HOLDS_ALL)
-  return inCatalogueOrder(instance.permissions, parsePermissions(instance.permissions, given, faults))
 }
