@@ -268,8 +268,7 @@ async function createDatabase(): Promise<string> {
   const url = inject('databaseUrl')
   databases += 1
   const name = `${inject('template')}_${process.pid}_${databases}`
-  // Files are copied, not written to the write-ahead log page by page: that takes less, and some tests search all of it.
-  await asAdmin(`create database ${name} template ${inject('template')} strategy file_copy`)
+  await asAdmin(`create database ${name} template ${inject('template')}`)
   return url.replace('DATABASE', name)
 }
 

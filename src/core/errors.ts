@@ -56,7 +56,7 @@ export const ERRORS = {
     help: 'Check both and try again. After 10 failures in 15 minutes further tries have to wait.',
   },
   recent_sign_in_required: {
-    status: 401,
+    status: 403,
     title: 'This needs a fresh sign-in',
     help: 'What cannot be undone needs a session that was opened with the password in the last 10 minutes. Sign in again, and repeat the request with the new session.',
   },

@@ -452,7 +452,7 @@ test('401: a session that was not opened just now is not enough', async () => {
   expect(refused.headers.get('www-authenticate')).toBe(
     'Bearer realm="storekeeper", error="insufficient_user_authentication", max_age=600',
   )
-  expect(refused.body).toMatchObject({ code: 'recent_sign_in_required', status: 401 })
+  expect(refused.body).toMatchObject({ code: 'recent_sign_in_required', status: 403 })
   expect((await api.get('/v1/user', { as: ada.token })).status).toBe(200)
   // Using the session, or changing the password with it, makes it no younger.
   const fresh = (await api.post('/v1/auth/sign-in', { email, password })).body.token

