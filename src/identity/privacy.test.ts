@@ -448,7 +448,7 @@ test('401: a session that was not opened just now is not enough', async () => {
   const { email, password } = ada
   travel(2 * MINUTE)
   const refused = await api.delete('/v1/user', { as: ada.token })
-  expect(refused.status).toBe(401)
+  expect(refused.status).toBe(403)
   expect(refused.headers.get('www-authenticate')).toBe(
     'Bearer realm="storekeeper", error="insufficient_user_authentication", max_age=600',
   )
