@@ -24,6 +24,8 @@ const PARAMS: Record<string, IdKind> = {
   sessionId: 'sess',
   webhookId: 'wh',
   deliveryId: 'dlv',
+  serviceTokenId: 'svc',
+  eventId: 'evt',
 }
 /** Parameters that are no ids, each with a value that is there in everything made anew, and with one that never is. */
 const OTHER_PARAMS: Record<string, { there: string; nowhere: string }> = {
@@ -42,7 +44,7 @@ const inStore = routes.filter((route) => route.path.includes(':storeId'))
 // ---- the rows themselves --------------------------------------------------------------------------------------------
 
 test('every route has a rule, a place of its own, words about it, and parameters that are known', () => {
-  const rules = [...BUILT_IN_PERMISSIONS, 'user', 'store user', 'key', 'service', 'caller', 'public']
+  const rules = [...BUILT_IN_PERMISSIONS, 'user', 'store user', 'owner', 'key', 'service', 'caller', 'public']
   expect(routes.length).toBeGreaterThan(20)
   expect(new Set(routes.map(nameOf)).size).toBe(routes.length)
   for (const row of routes) {
@@ -51,7 +53,8 @@ test('every route has a rule, a place of its own, words about it, and parameters
     expect(row.description, nameOf(row)).toMatch(/^[A-Z].*\.$/s)
     expect(row.path).toMatch(/^\/v1\//)
     // A rule that looks into a store needs a store to look into.
-    if (isPermission(row.needs) || row.needs === 'store user') expect(row.path).toContain('/:storeId')
+    if (isPermission(row.needs) || row.needs === 'store user' || row.needs === 'owner')
+      expect(row.path).toContain('/:storeId')
     for (const param of paramsOf(row)) expect(Object.keys({ ...PARAMS, ...OTHER_PARAMS }), nameOf(row)).toContain(param)
   }
 })
@@ -172,13 +175,19 @@ test('403: of all permissions only the one on the row opens it, for members and 
   expect(seen).toEqual(wanted)
 })
 
-test('403: a customer of the store holds nothing, and still has a part in it', async () => {
+test('403: a customer of the store holds nothing, and still has a part in it; who holds every permission is no owner', async () => {
   const { api, store, member } = await shop()
   const customer = await member('CUSTOMER')
-  for (const row of inStore)
-    expect(sayBriefly(await probe(api, row, somewhere(row, { storeId: store.id }), customer.token)), nameOf(row)).toBe(
-      isPermission(row.needs) ? lacks(row.needs) : PASSES,
+  const steward = await member('STAFF', [...BUILT_IN_PERMISSIONS])
+  for (const row of inStore) {
+    const ask = async ({ token }: Person) =>
+      sayBriefly(await probe(api, row, somewhere(row, { storeId: store.id }), token))
+    const isOwners = row.needs === 'owner'
+    expect(await ask(customer), nameOf(row)).toBe(
+      isPermission(row.needs) ? lacks(row.needs) : isOwners ? lacks('OWNER') : PASSES,
     )
+    expect(await ask(steward), nameOf(row)).toBe(isOwners ? lacks('OWNER') : PASSES)
+  }
 })
 
 test('an owner passes everywhere, and a key with every permission wherever no user is asked for', async () => {
@@ -450,6 +459,8 @@ async function things(world: Shop): Promise<Things> {
     sessionId: (await signIn(world, owner)).sessionId,
     webhookId: webhook.id,
     deliveryId: (await api.post(`${webhooks}/${webhook.id}/test`, undefined, { as })).body.id,
+    eventId: (await api.get(`/v1/user/store/${storeId}/events`, { as })).body.data[0].id,
+    serviceTokenId: (await api.post(`/v1/user/store/${storeId}/service-tokens`, { name: 'Gateway' }, { as })).body.id,
   }
   return { storeId, guest, ids, tokens: { owner: as, key: key.key, service: await world.serviceToken() } }
 }

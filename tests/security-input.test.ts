@@ -312,7 +312,7 @@ test('14. 100,000 members, a name of 1 MB, or 64 KiB of faults: refused within 1
       const reply = await api.post(keys, undefined, { as: owner.token, raw })
       expect(brief(reply), raw.slice(0, 100)).toBe(answer)
       expect(reply.body.errors?.length ?? 0).toBeLessThanOrEqual(32)
-    })
+    }, 50 * plain)
     expect(ms, raw.slice(0, 100)).toBeLessThan(50 * plain)
   }
 })
@@ -552,7 +552,7 @@ test('18. 50 kB of anything, against every text of every body: refused, under 50
           // Trimmed, a change is sound; there is nothing to change.
           else if (row.method === 'PATCH' && what === 'spaces') expect([404, 422], member).toContain(reply.status)
           else expect([400, 422], `${nameOf(row)} ${member} ${what}`).toContain(reply.status)
-        })
+        }, 30 * plain)
         expect(ms, `${nameOf(row)} ${member} ${what}`).toBeLessThan(30 * plain)
       }
     }
@@ -563,7 +563,7 @@ test('18. 50 kB of anything, against every text of every body: refused, under 50
 /** One route alone takes a form, and of one the signature is looked at first: what stands here is about JSON. */
 const withBody = routes.filter((row) => row.body && !row.form && !row.signedBy)
 /** It answers 200 with the faults instead of refusing them. */
-const answersFaults = (row: Route) => row.handlesFaults && row.effect === 'read'
+const answersFaults = (row: Route) => row.path.endsWith('/validate')
 const nameOf = (row: Route) => `${row.method} ${row.path}`
 
 type Shape = { type?: string | string[]; enum?: unknown[] }
@@ -631,10 +631,13 @@ async function countRows({ sql }: Shop): Promise<unknown> {
            (select count(*) from events where type <> 'session.created') as events`)
 }
 
-/** In milliseconds of this process alone, and the best of five: other work on the machine is not the service's. */
-async function quickest(work: () => Promise<void>): Promise<number> {
+/**
+ * In milliseconds of this process alone, and the best of five, or the first that is quick enough: other work on the
+ * machine is not the service's.
+ */
+async function quickest(work: () => Promise<void>, enoughMs = 5): Promise<number> {
   let best = Number.POSITIVE_INFINITY
-  for (let i = 0; i < 5 && best > 5; i++) {
+  for (let i = 0; i < 5 && best >= enoughMs; i++) {
     const start = process.cpuUsage()
     await work()
     const { user, system } = process.cpuUsage(start)

@@ -13,14 +13,14 @@ import type { BuiltInPermission } from './permissions.ts'
 
 /**
  * Who may call. A permission: members and keys that hold it in the store of the path. `user`: any signed-in user.
- * `store user`: a user with a part in the store of the path. `key`: any API key. `service`: a back end of the operator,
- * by its service token. `caller`: any of these three, whatever they hold. `public`: anyone.
+ * `store user`: a user with a part in the store of the path. `owner`: an owner of it, in person. `key`: any API key.
+ * `service`: a back end, by its service token. `caller`: a user, a key or a service, whatever they hold. `public`: anyone.
  */
-export type Needs = BuiltInPermission | 'user' | 'store user' | 'key' | 'service' | 'caller' | 'public'
+export type Needs = BuiltInPermission | 'user' | 'store user' | 'owner' | 'key' | 'service' | 'caller' | 'public'
 
 type CallerFor<N extends Needs> = N extends 'public'
   ? null
-  : N extends 'user' | 'store user'
+  : N extends 'user' | 'store user' | 'owner'
     ? UserCaller
     : N extends 'key'
       ? KeyCaller
