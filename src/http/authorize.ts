@@ -21,6 +21,8 @@ export function authorize(
     return
   }
   if (needs === 'user' || needs === 'store user' || needs === 'owner') {
+    // A key of another store hears of this one what it hears on every path of it: nothing.
+    if (needs === 'owner' && caller.kind !== 'user' && !isInStore(caller, params.storeId)) fail('store_not_found')
     if (caller.kind !== 'user') fail('user_required')
     if (needs !== 'user' && !caller.member) fail('store_not_found')
     if (needs === 'owner' && !isOwner(caller))
@@ -38,11 +40,15 @@ function checkPermission(
   storeId: string | undefined,
 ): void {
   if (caller.kind === 'service') return fail('store_not_found')
-  const inStore = caller.kind === 'key' ? caller.storeId === storeId : caller.member !== null
-  if (!inStore) fail('store_not_found')
+  if (!isInStore(caller, storeId)) fail('store_not_found')
   const holds = heldPermissions(caller).includes(needed)
   if (!holds && caller.kind === 'key') verifier.countOwnUse(caller, 'INSUFFICIENT_PERMISSIONS', [])
   checkHolds(caller, needed)
+}
+
+function isInStore(caller: Caller, storeId: string | undefined): boolean {
+  if (caller.kind === 'service') return false
+  return caller.kind === 'key' ? caller.storeId === storeId : caller.member !== null
 }
 
 /** Whether what the caller is in the store decides, and so is looked at again, under lock, before a change is written. */

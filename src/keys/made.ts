@@ -81,17 +81,22 @@ export async function findMade(tx: Db, storeId: string, maker: Maker): Promise<F
      union
    (select null, null, member.user_id, member.role
       from maker
-      join invitations invitation
-        on invitation.created_by_id = maker.id
-       and invitation.store_id = ${storeId}
-       and invitation.created_at >= coalesce(${ownSince}::timestamptz, '-infinity')
-       and coalesce(invitation.created_by_secret_no, maker.secret_no) is not distinct from maker.secret_no
+      -- A lateral join, by the maker: a plain join read all invitations of the store.
+     cross join lateral (
+             select accepted_by, accepted_at, created_at, created_by_secret_no
+               from invitations
+              where created_by_id = maker.id
+                and store_id = ${storeId}
+             offset 0
+           ) as invitation
       join members member
         on member.store_id = ${storeId}
        and member.user_id = invitation.accepted_by
        -- Whoever has left since, and came back in another way, was not let in by it.
        and member.created_at <= invitation.accepted_at
      where member.user_id <> ${makerId}
+       and invitation.created_at >= coalesce(${ownSince}::timestamptz, '-infinity')
+       and coalesce(invitation.created_by_secret_no, maker.secret_no) is not distinct from maker.secret_no
      order by member.user_id desc
      limit ${MAX_LISTED})`)
   return {

@@ -465,13 +465,16 @@ describe('rate limits', () => {
     const made = await create(world)
     const questions = countQueries(world.service)
     const lookups = lookupsAt(world.service)
-    const end = Date.now() + 2500
-    // Longer than a key is trusted without a word from the database: the heartbeat carries it on.
-    for (let n = 0; Date.now() < end; n++) {
+    // Longer than a key is trusted without a word from the database: the heartbeat carries it on. Where an answer takes so
+    // long that the heartbeat may be late as well, it is looked up again.
+    let slow = 0
+    for (let began = Date.now(), n = 0; Date.now() < began + 2500; n++) {
+      const asked = performance.now()
       expect(await back.codeOf(made.key)).toBe('VALID')
+      if (performance.now() - asked > 200) slow += 1
       if (n % 20 === 0) await sleep(20)
     }
-    expect(lookups()).toBe(1)
+    expect(lookups()).toBeLessThanOrEqual(1 + slow)
     expect(await world.sql('select * from key_rate_windows')).toEqual([])
     // At most the flush of what was counted, every five seconds.
     expect(questions('transaction')).toBeLessThanOrEqual(1)

@@ -521,6 +521,7 @@ test('the webhooks of a removed member and of their keys go on unless asked othe
         { id: theirs.id, url: theirs.url, enabled: true },
         { id: off.id, url: off.url, enabled: false },
       ],
+      members: [],
     },
   ])
   await api.post(keys, NEW_KEY, { as: owner.token })
@@ -549,6 +550,7 @@ test('with webhooks=disable nothing more is sent to the webhooks of a removed me
       member: shown,
       keys: revoked,
       webhooks: [byKey, theirs, off].map(({ id, url }) => ({ id, url, enabled: false })),
+      members: [],
     },
   ])
   // The owner hears all of it, from the same hand that would have told the others.
