@@ -18,7 +18,7 @@ const PAUSE_MS = 2
 const world = await newWorld()
 const { storeId, tokens } = await newMembers(world, 1)
 const session = tokens[0] as string
-const service = await newServiceToken(world)
+const service = await newServiceToken(world, storeId)
 const proxy = await newProxy(world.socket)
 const nodes = [await runOurs(world), await runOurs(world), await runOurs({ ...world, url: proxy.url })] as [
   Running,

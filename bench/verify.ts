@@ -31,7 +31,7 @@ const MANY = 64_000
 
 const world = await newWorld()
 const { storeId } = await newMembers(world, 1)
-const service = await newServiceToken(world)
+const service = await newServiceToken(world, storeId)
 const secrets = async (count: number) => (await newKeys(world, storeId, count)).map(({ key }) => key)
 const few = await secrets(FEW)
 const limit = await runBareVerify()

@@ -122,11 +122,13 @@ export async function newKeys(
   return made
 }
 
-export async function newServiceToken({ sql }: World): Promise<string> {
+/** For the keys of one store, or of all (null). */
+export async function newServiceToken({ sql }: World, storeId: string | null): Promise<string> {
   const token = mintToken('skp', 'svc').reveal()
-  await sql(`insert into service_tokens (id, name, hash, created_at) values ($1, 'Bench', $2, now())`, [
+  await sql(`insert into service_tokens (id, name, hash, store_ids, created_at) values ($1, 'Bench', $2, $3, now())`, [
     newId('svc'),
     sha256(token),
+    storeId === null ? null : [storeId],
   ])
   return token
 }

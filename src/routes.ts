@@ -6,6 +6,7 @@ import type { Route } from './core/route.ts'
 import { eventRoutes } from './events/routes.ts'
 import { identityRoutes } from './identity/routes.ts'
 import { keyRoutes } from './keys/routes.ts'
+import { serviceTokenRoutes } from './service-tokens/routes.ts'
 import { storeRoutes } from './stores/routes.ts'
 import { webhookRoutes } from './webhooks/routes.ts'
 
@@ -14,6 +15,7 @@ export const routes: Route[] = [
   ...billingRoutes,
   ...countryRoutes,
   ...storeRoutes,
+  ...serviceTokenRoutes,
   ...eventRoutes,
   ...webhookRoutes,
   ...identityRoutes,

@@ -133,6 +133,17 @@ const ACTS: Record<string, Act> = {
     await Promise.all([joining, adding])
     return erasing
   },
+  'invite, and end the session while it is accepted': async (world, round, tokens) => {
+    const [[who], guest] = [round.people as [Person], await world.person()]
+    const session = await newSession(world, who.id)
+    const body = { email: guest.email, role: 'CUSTOMER' }
+    const invited = await round.at.post(`${storeOf(round)}/invitations`, body, { as: session.token })
+    if (invited.status !== 201) return invited
+    const accepting = round.at.post('/v1/user/invitations/accept', { token: invited.body.token }, { as: guest.token })
+    const ending = world.api.delete(`/v1/user/sessions/${session.id}`, { as: tokenOf(round, tokens) })
+    await ending
+    return accepting
+  },
   'act and sign out': async (world, round, tokens) => {
     const [who] = round.people as [Person]
     const { token: as } = await newSession(world, who.id)

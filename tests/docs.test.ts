@@ -137,7 +137,9 @@ test.skipIf(!hasShell)(
     expectLike(JSON.parse(found), shownEvents)
     expectLike(JSON.parse(member), shownMember)
     const events = lines.map((line) => JSON.parse(line))
-    expect(JSON.parse(found).data).toEqual(events.map(({ seq: _, hash: __, ...event }) => event).reverse())
+    expect(JSON.parse(found).data).toEqual(
+      events.map(({ seq: position, hash: _, ...event }) => ({ ...event, position })).reverse(),
+    )
     expect(verdict).toBe(`Sound: 3 events of ${store}, head ${events[1].hash}`)
 
     const heads = kept.slice(0, 3).map((line) => JSON.parse(line))

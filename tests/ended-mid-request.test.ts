@@ -39,6 +39,7 @@ async function things(world: Shop): Promise<Record<string, string>> {
     invitationId: invited.body.id,
     webhookId: webhook.body.id,
     deliveryId: delivery.body.id,
+    serviceTokenId: (await api.post(`${at}/service-tokens`, { name: 'Gateway' }, { as })).body.id,
     sessionId: (await newSession(world, world.owner.id)).id,
     openStoreId: open.body.id,
     invitationToSelf: mine.body.token,

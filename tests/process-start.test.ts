@@ -94,7 +94,10 @@ test('the log is a line of JSON for each thing, and each request has its request
   service.signal('SIGTERM')
   await service.ended()
   const lines = service.lines()
-  expect(lines.map(({ msg }) => msg)).toEqual(['listening', 'request', 'request', 'request', 'stopping', 'stopped'])
+  expect(
+    lines.map(({ msg }) => msg),
+    JSON.stringify(lines),
+  ).toEqual(['listening', 'request', 'request', 'request', 'stopping', 'stopped'])
   for (const line of lines)
     expect(line).toMatchObject({ level: expect.any(Number), time: expect.stringMatching(/^\d{4}-.*Z$/) })
   const requests = lines.filter(({ msg }) => msg === 'request')
@@ -170,7 +173,7 @@ test('service-token prints the token and nothing else, with no service running a
 }, async () => {
   const data = await preparedData()
   const create = async (name: string) => {
-    const command = launch({ npm: true, data, command: ['service-token', 'create', name] })
+    const command = launch({ npm: true, data, command: ['service-token', 'create', name, '--all-stores'] })
     expect((await command.ended()).code).toBe(0)
     expect(command.out()).toMatch(/^skp_svc_[0-9A-Za-z]{49}\n$/)
     return command.out().trim()
@@ -191,16 +194,16 @@ test('service-token prints the token and nothing else, with no service running a
     .trim()
     .split('\n')
     .map((line) => line.split('  '))
-  expect(rows.map(([, , state, name]) => [state, name])).toEqual([
-    ['active', 'Checkout back end'],
-    ['active', 'Invoices'],
+  expect(rows.map(([, , ...facts]) => facts)).toEqual([
+    ['active', 'all stores', 'Checkout back end'],
+    ['active', 'all stores', 'Invoices'],
   ])
   expect(list.out()).not.toContain('skp_svc_')
   const revoke = launch({ npm: true, data, command: ['service-token', 'revoke', rows[0]?.[0] as string] })
   expect([(await revoke.ended()).code, revoke.out()]).toEqual([0, ''])
   expect([await code(alone), await code(beside)]).toEqual(['invalid_token', 'user_required'])
 
-  const nameless = launch({ npm: true, data, command: ['service-token', 'create'] })
+  const nameless = launch({ npm: true, data, command: ['service-token', 'create', '--all-stores'] })
   expect([(await nameless.ended()).code, nameless.out()]).toEqual([1, ''])
 })
 

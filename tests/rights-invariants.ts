@@ -3,6 +3,7 @@
 
 import {
   AS_TIGHT,
+  areSame,
   type Bounds,
   boundsOf,
   type Credential,
@@ -21,6 +22,7 @@ import {
   RECENT_SIGN_IN_SECONDS,
   rightsOf,
   type SecretOf,
+  type SessionOf,
   type World,
 } from './rights-model.ts'
 import { hasPart, isRaise, type Operation, type Rights } from './rights-rules.ts'
@@ -32,14 +34,17 @@ type Step = { n: number; before: World; operation: Operation; after: World; memo
 export type Memory = {
   /** Who was given each secret, and when: it is known to them from then on. */
   secrets: (SecretOf & { by: Credential; n: number })[]
-  webhooks: Credential[]
+  webhooks: { by: Credential; n: number }[]
   invitations: { by: Credential; n: number }[]
   /** Whose secrets were all to end, and when. */
   cleared: ({ person: number } | { key: number })[]
   clearedAt: number[]
-  /** When a person's membership ended, and when somebody took a right from them, for the last time. */
+  /** When a person became a member, when that ended, and when somebody took a right from them, for the last time. */
+  joinedAt: Map<number, number>
   leftAt: Map<number, number>
   fellAt: Map<number, number>
+  /** Who ended all sessions but one, and when. */
+  distrusted: (SessionOf & { n: number })[]
 }
 
 export const newMemory = (): Memory => ({
@@ -48,8 +53,10 @@ export const newMemory = (): Memory => ({
   invitations: [],
   cleared: [],
   clearedAt: [],
+  joinedAt: new Map(),
   leftAt: new Map(),
   fellAt: new Map(),
+  distrusted: [],
 })
 
 // ---- what was given -------------------------------------------------------------------------------------------------
@@ -113,6 +120,16 @@ function isKnownTo(memory: Memory, credential: Credential, who: { person: number
   return taken !== undefined && isKnownTo(memory, taken.by, who)
 }
 
+/** The same, of what they took since they became a member for the last time, or took with that. */
+function isOfThisTime(memory: Memory, taken: { by: Credential; n: number }, person: number): boolean {
+  const { by, n } = taken
+  if (isSession(by)) return by.person === person && n > (memory.joinedAt.get(person) ?? 0)
+  const before = memory.secrets.find(({ key, secret }) => key === by.key && secret === by.secret)
+  return before !== undefined && isOfThisTime(memory, before, person)
+}
+
+const isCurrent = (world: World, { key, secret }: SecretOf) => secret === nth(world.keys, key).secrets.length - 1
+
 /** Whether the secret can be used now, or once its key is switched on and the store thawed. */
 function isUsable(world: World, { key, secret }: SecretOf): boolean {
   const record = nth(world.keys, key)
@@ -126,7 +143,9 @@ function settledBy({ operation, before, after }: Step): number | null {
     case 'remove member':
       return operation.person
     case 'change member':
-      return hasFallen(before, after, operation.person) ? operation.person : null
+      return hasFallen(before, after, operation.person) || isUnchanged(before, after, operation.person)
+        ? operation.person
+        : null
     case 'leave':
     case 'erase':
       return hasPart(before, operation.by.person) ? operation.by.person : null
@@ -134,6 +153,11 @@ function settledBy({ operation, before, after }: Step): number | null {
       return null
   }
 }
+
+const isItself = (operation: Operation, person: number | null) =>
+  'by' in operation && isSession(operation.by) && operation.by.person === person
+
+const isUnchanged = (before: World, after: World, n: number) => areSame(nth(before.people, n), nth(after.people, n))
 
 function hasFallen(before: World, after: World, n: number): boolean {
   const [was, is] = [nth(before.people, n), nth(after.people, n)]
@@ -148,17 +172,20 @@ export function notice({ n, before, operation, after, memory }: Step): void {
     for (let secret = before.keys[key]?.secrets.length ?? 0; secret < record.secrets.length; secret++)
       if (by) memory.secrets.push({ key, secret, by, n })
   })
-  if (by && after.webhooks.length > before.webhooks.length) memory.webhooks.push(by)
+  if (by && after.webhooks.length > before.webhooks.length) memory.webhooks.push({ by, n })
   if (by && after.invitations.length > before.invitations.length) memory.invitations.push({ by, n })
   after.people.forEach(({ role }, person) => {
-    if (role === null && nth(before.people, person).role !== null) memory.leftAt.set(person, n)
+    const had = nth(before.people, person).role !== null
+    if (role === null && had) memory.leftAt.set(person, n)
+    if (role !== null && !had) memory.joinedAt.set(person, n)
     const isOthersDoing = operation.op === 'change member' || operation.op === 'remove member'
     if (isOthersDoing && hasFallen(before, after, person)) memory.fellAt.set(person, n)
   })
   const person = settledBy({ n, before, operation, after, memory })
   const clears = 'cascade' in operation && operation.cascade.keys === 'revoke'
-  if (person !== null && clears) memory.cleared.push({ person })
+  if (person !== null && clears && !isItself(operation, person)) memory.cleared.push({ person })
   if (operation.op === 'revoke key' && operation.made === 'revoke') memory.cleared.push({ key: operation.key })
+  if (operation.op === 'end other sessions') memory.distrusted.push({ ...operation.by, n })
   if (memory.clearedAt.length < memory.cleared.length) memory.clearedAt.push(n)
 }
 
@@ -179,7 +206,6 @@ const NEEDS: Partial<Record<Operation['op'], string>> = {
   'change webhook': 'MANAGE_WEBHOOKS',
   'rotate webhook': 'MANAGE_WEBHOOKS',
   'change store': 'MANAGE_STORE',
-  'delete store': 'MANAGE_STORE',
 }
 
 /** Each says whether it holds. */
@@ -225,6 +251,10 @@ export const INVARIANTS: Record<string, (step: Step) => boolean> = {
   'an invitation lives only as long as its maker': ({ before, operation, memory }) => {
     if (operation.op !== 'accept') return true
     const { by, n } = nth(memory.invitations, operation.invitation)
+    const isDistrusted = memory.distrusted.some(
+      (one) => one.n > n && isSession(by) && one.person === by.person && one.session !== by.session,
+    )
+    if (isDistrusted) return false
     if (isSession(by)) return (memory.leftAt.get(by.person) ?? -1) < n && heldBy(before, by).includes('MANAGE_MEMBERS')
     return isAlive(before, by) && !isReplaced(before, by) && heldBy(before, by).includes('MANAGE_MEMBERS')
   },
@@ -243,12 +273,44 @@ export const INVARIANTS: Record<string, (step: Step) => boolean> = {
     const { operation, after, memory } = step
     const person = settledBy(step)
     if (person === null || !('cascade' in operation) || operation.cascade.webhooks !== 'disable') return true
-    return after.webhooks.every(({ enabled }, n) => !enabled || !isKnownTo(memory, nth(memory.webhooks, n), { person }))
+    return after.webhooks.every(({ enabled }, n) => {
+      const made = nth(memory.webhooks, n)
+      const isTheirs = isItself(operation, person)
+        ? isOfThisTime(memory, made, person)
+        : isKnownTo(memory, made.by, { person })
+      return !enabled || !isTheirs
+    })
+  },
+  'whoever goes and says so ends each key whose secret is theirs': (step) => {
+    const { operation, after, memory } = step
+    const person = settledBy(step)
+    if (person === null || !isItself(operation, person)) return true
+    if (!('cascade' in operation) || operation.cascade.keys !== 'revoke') return true
+    return memory.secrets.every(
+      (taken) =>
+        !isCurrent(after, taken) || !isOfThisTime(memory, taken, person) || isEnded(after, nth(after.keys, taken.key)),
+    )
+  },
+  'whoever goes ends nothing but what is theirs': (step) => {
+    const { before, after, operation, memory } = step
+    const person = settledBy(step)
+    if (person === null || !isItself(operation, person)) return true
+    const endsOthersKey = after.keys.some(({ revoked }, key) => {
+      const isTheirs = memory.secrets.some(
+        (taken) => taken.key === key && isCurrent(after, taken) && isOfThisTime(memory, taken, person),
+      )
+      return revoked && before.keys[key]?.revoked === false && !isTheirs
+    })
+    const endsOthersWebhook = after.webhooks.some(
+      ({ enabled }, n) =>
+        !enabled && before.webhooks[n]?.enabled === true && !isOfThisTime(memory, nth(memory.webhooks, n), person),
+    )
+    return !endsOthersKey && !endsOthersWebhook
   },
   'nobody ends what others made without the permission': ({ before, after, operation }) => {
     if (!('by' in operation)) return true
     const whose = 'person' in operation ? operation.person : 'cascade' in operation ? operation.by.person : null
-    if (isSession(operation.by) && operation.by.person === whose) return true
+    if (isItself(operation, whose)) return true
     const held = heldBy(before, operation.by)
     const endsKeys = after.keys.some(({ revoked }, n) => revoked && before.keys[n]?.revoked === false)
     const endsWebhooks = after.webhooks.some(({ enabled }, n) => !enabled && before.webhooks[n]?.enabled === true)
@@ -271,9 +333,12 @@ export const INVARIANTS: Record<string, (step: Step) => boolean> = {
       const is = nth(after.people, n)
       return (!was.erased || is.erased) && was.sessions.every(({ ended }, m) => !ended || nth(is.sessions, m).ended)
     }),
-  'nobody is erased by an old session': ({ before, after, operation }) =>
-    operation.op !== 'erase' ||
-    !nth(after.people, operation.by.person).erased ||
-    before.at - nth(nth(before.people, operation.by.person).sessions, operation.by.session).openedAt <=
-      RECENT_SIGN_IN_SECONDS,
+  'only an owner deletes the store': ({ before, after, operation }) =>
+    before.store.deleted || !after.store.deleted || ('by' in operation && isOwner(before, operation.by)),
+  'nobody is erased and no store deleted by an old session': ({ before, operation }) => {
+    if (operation.op !== 'erase' && operation.op !== 'delete store') return true
+    if (!isSession(operation.by)) return true
+    const { openedAt } = nth(nth(before.people, operation.by.person).sessions, operation.by.session)
+    return before.at - openedAt <= RECENT_SIGN_IN_SECONDS
+  },
 }

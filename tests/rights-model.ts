@@ -18,6 +18,8 @@ export type Person = {
   permissions: string[] | null
   /** Whether they had a part in the store once and have none now. */
   former: boolean
+  /** The operation that made them a member; of those there from the beginning, 0. */
+  since: number
   erased: boolean
   sessions: { ended: boolean; openedAt: number }[]
 }
@@ -43,7 +45,7 @@ export type Key = Bounds & {
   endBeforeLeak: { expiresAt: number | null } | null
 }
 /** `endsAt`: until when a replaced secret works. Of the current one it is null. */
-export type Secret = { takenBy: Credential; endsAt: number | null }
+export type Secret = { takenBy: Credential; takenAt: number; endsAt: number | null }
 
 export type Invitation = {
   to: number
@@ -54,7 +56,7 @@ export type Invitation = {
   state: 'open' | 'accepted' | 'withdrawn'
 }
 
-type Webhook = { madeBy: Credential; enabled: boolean; secrets: number }
+type Webhook = { madeBy: Credential; madeAt: number; enabled: boolean; secrets: number }
 
 export type Store = {
   frozen: boolean
@@ -66,6 +68,8 @@ export type Store = {
 export type World = {
   /** Seconds since the beginning. */
   at: number
+  /** Counts the operations that were allowed: for what came first within a second. */
+  n: number
   store: Store
   people: Person[]
   keys: Key[]
@@ -91,11 +95,13 @@ export function newWorld(): World {
   const sessions = () => Array.from({ length: SESSIONS_EACH }, () => ({ ended: false, openedAt: 0 }))
   return {
     at: 0,
+    n: 0,
     store: { frozen: false, deleted: false, registration: 'OPEN', leakGraceSeconds: 5_000 },
     people: PEOPLE.map(({ role, permissions }) => ({
       role,
       permissions,
       former: false,
+      since: 0,
       erased: false,
       sessions: sessions(),
     })),
@@ -106,8 +112,9 @@ export function newWorld(): World {
 }
 
 /** What an operation changes is changed in a copy. Records are never changed, but replaced (`change`). */
-export const copyWorld = ({ at, store, people, keys, invitations, webhooks }: World): World => ({
+export const copyWorld = ({ at, n, store, people, keys, invitations, webhooks }: World): World => ({
   at,
+  n,
   store,
   people: [...people],
   keys: [...keys],
@@ -175,6 +182,9 @@ export const heldBy = (world: World, credential: Credential): string[] =>
 
 export const isOwner = (world: World, credential: Credential) =>
   isSession(credential) && nth(world.people, credential.person).role === 'OWNER'
+
+export const areSame = (one: Pick<Person, 'role' | 'permissions'>, other: Pick<Person, 'role' | 'permissions'>) =>
+  one.role === other.role && String(one.permissions) === String(other.permissions)
 
 export const covers = (held: readonly string[], wanted: readonly string[]) =>
   wanted.every((permission) => held.includes(permission))

@@ -30,6 +30,7 @@ import {
   type Draft,
   holdsAllOf,
   mayChange,
+  mayDelete,
   mayGive,
   mayGiveToKey,
   mayGiveToWebhook,
@@ -46,6 +47,7 @@ export type Outcome = { refusal: Refusal; after: World }
 /** Carries an operation out, with every rule but the one that is switched off. */
 export function perform(before: World, operation: Operation, off?: Rule): Outcome {
   const draft = { world: copyWorld(before), on: (rule: Rule) => rule !== off }
+  draft.world.n += 1
   const refusal = decide(draft, operation)
   return { refusal, after: refusal === null ? draft.world : before }
 }
@@ -91,7 +93,7 @@ function decide(draft: Draft, operation: Operation): Refusal {
     case 'change store':
       return setStore(draft, operation.by, 'MANAGE_STORE', operation.change)
     case 'delete store':
-      return setStore(draft, operation.by, 'MANAGE_STORE', { deleted: true })
+      return deleteStore(draft, operation.by)
     case 'pass time':
       draft.world.at += operation.seconds
       return null
@@ -104,13 +106,19 @@ function setStore(draft: Draft, by: Credential, needed: string, changes: Partial
   return refusal
 }
 
+function deleteStore(draft: Draft, by: Credential): Refusal {
+  const refusal = mayDelete(draft, by)
+  if (refusal === null) draft.world.store = { ...draft.world.store, deleted: true }
+  return refusal
+}
+
 // ---- keys -----------------------------------------------------------------------------------------------------------
 
 function createKey(draft: Draft, { by, settings }: Named<'create key'>): Refusal {
   const refusal =
     mayChange(draft, by, 'MANAGE_KEYS') ?? mayGive(draft, by, settings.permissions) ?? mayGiveToKey(draft, by, settings)
   if (refusal !== null) return refusal
-  const secrets = [{ takenBy: by, endsAt: null }]
+  const secrets = [{ takenBy: by, takenAt: draft.world.n, endsAt: null }]
   draft.world.keys.push({
     ...settings,
     enabled: true,
@@ -159,10 +167,9 @@ function rotateKey(draft: Draft, { by, key, graceSeconds }: Named<'rotate key'>)
     ...secret,
     endsAt: n === replaced && graceSeconds > 0 ? graceEnd : 0,
   }))
-  change(world.keys, key, { secrets: [...secrets, { takenBy: by, endsAt: null }] })
+  change(world.keys, key, { secrets: [...secrets, { takenBy: by, takenAt: world.n, endsAt: null }] })
   // A new secret resolves the leak, and the key gets back the end that the leak had brought forward.
-  if (record.endBeforeLeak && record.leakedSecret === replaced)
-    change(world.keys, key, { ...record.endBeforeLeak, endBeforeLeak: null })
+  if (record.endBeforeLeak) change(world.keys, key, { ...record.endBeforeLeak, endBeforeLeak: null })
   return null
 }
 
@@ -190,7 +197,10 @@ function reportLeak({ world }: Draft, { key, secret }: SecretOf): Refusal {
   const end = world.at + graceSeconds
   if (graceSeconds === 0) endKeys(world, [key])
   else if (record.expiresAt === null || record.expiresAt > end)
-    change(world.keys, key, { expiresAt: end, endBeforeLeak: { expiresAt: record.expiresAt } })
+    change(world.keys, key, {
+      expiresAt: end,
+      endBeforeLeak: record.endBeforeLeak ?? { expiresAt: record.expiresAt },
+    })
   return null
 }
 
@@ -201,7 +211,7 @@ function touchWebhook(draft: Draft, operation: Named<'make webhook' | 'change we
   const { by } = operation
   const refusal = mayChange(draft, by, 'MANAGE_WEBHOOKS') ?? mayGiveToWebhook(draft, by)
   if (refusal !== null) return refusal
-  if (operation.op === 'make webhook') webhooks.push({ madeBy: by, enabled: true, secrets: 1 })
+  if (operation.op === 'make webhook') webhooks.push({ madeBy: by, madeAt: draft.world.n, enabled: true, secrets: 1 })
   if (operation.op === 'change webhook') change(webhooks, operation.webhook, { enabled: operation.enabled })
   if (operation.op === 'rotate webhook')
     change(webhooks, operation.webhook, { secrets: nth(webhooks, operation.webhook).secrets + 1 })

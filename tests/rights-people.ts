@@ -1,13 +1,14 @@
 // What can be asked about people: whether they are invited, what they are in the store, how they leave it, their sessions.
 
 import {
+  areSame,
+  type Credential,
   change,
   covers,
   heldByPerson,
   INVITATION_SECONDS,
   isSession,
   nth,
-  RECENT_SIGN_IN_SECONDS,
   rightsOf,
   type SessionOf,
 } from './rights-model.ts'
@@ -25,6 +26,7 @@ import {
   type Named,
   outranks,
   type Refusal,
+  signedInRecently,
 } from './rights-rules.ts'
 import { settle, withdrawWhere } from './rights-settling.ts'
 
@@ -54,7 +56,8 @@ export function accept(draft: Draft, { by, invitation }: Named<'accept'>): Refus
   // A customer who is invited to a role moves up; a member with a role keeps it.
   if (person.role !== null && (person.role !== 'CUSTOMER' || found.role === 'CUSTOMER')) return 'already_member'
   change(world.invitations, invitation, { state: 'accepted' })
-  change(world.people, by.person, { role: found.role, permissions: found.permissions })
+  const since = person.role === null ? world.n : person.since
+  change(world.people, by.person, { role: found.role, permissions: found.permissions, since })
   return null
 }
 
@@ -75,7 +78,7 @@ export function join(draft: Draft, by: SessionOf): Refusal {
   if (store.deleted) return 'store_not_found'
   if (person.role !== null) return 'already_member'
   if (store.registration !== 'OPEN') return 'store_not_found'
-  change(people, by.person, { role: 'CUSTOMER', permissions: null })
+  change(people, by.person, { role: 'CUSTOMER', permissions: null, since: draft.world.n })
   return null
 }
 
@@ -96,12 +99,13 @@ export function changeMember(draft: Draft, operation: Named<'change member'>): R
   if (refused !== null) return refused
   change(world.people, person, rights)
   const isDemoted = !covers(after, before) || (stopsOwning && on('an owner who is one no more is demoted'))
-  if (isDemoted) {
-    withdrawInvitationsTo(draft, person)
-    settle(draft, { person }, cascade)
-  }
+  if (isDemoted) withdrawInvitationsTo(draft, person)
+  const isAgain = areSame(member, rights) && on('whoever settles a member again means it')
+  if (isDemoted || isAgain) settle(draft, { person, itself: isItself(by, person) }, cascade)
   return null
 }
+
+const isItself = (by: Credential, person: number) => isSession(by) && by.person === person
 
 /** Somebody who was a member once is settled in the same way. */
 export function removeMember(draft: Draft, { by, person, cascade }: Named<'remove member'>): Refusal {
@@ -111,7 +115,7 @@ export function removeMember(draft: Draft, { by, person, cascade }: Named<'remov
   if (member.role === null && !member.former) return 'member_not_found'
   const refused = member.role === null ? null : (outranks(draft, by, member) ?? anotherOwner(draft, member))
   if (refused !== null) return refused
-  settle(draft, { person }, cascade)
+  settle(draft, { person, itself: isItself(by, person) }, cascade)
   withdrawInvitationsTo(draft, person)
   endMembership(draft, person)
   return null
@@ -124,22 +128,20 @@ export function leave(draft: Draft, { by, cascade }: Named<'leave' | 'erase'>): 
   const member = nth(draft.world.people, by.person)
   const refused = anotherOwner(draft, member)
   if (refused !== null) return refused
-  settle(draft, { person: by.person }, cascade)
+  settle(draft, { person: by.person, itself: true }, cascade)
   endMembership(draft, by.person)
   return null
 }
 
 export function erase(draft: Draft, { by, cascade }: Named<'leave' | 'erase'>): Refusal {
-  const { world, on } = draft
-  const refusal = authenticate(draft, by)
+  const { world } = draft
+  const refusal = authenticate(draft, by) ?? signedInRecently(draft, by)
   if (refusal !== null) return refusal
   const person = nth(world.people, by.person)
-  const age = world.at - nth(person.sessions, by.session).openedAt
-  if (age > RECENT_SIGN_IN_SECONDS && on('erasing oneself needs a recent sign-in')) return 'recent_sign_in_required'
   if (hasPart(world, by.person)) {
     const refused = anotherOwner(draft, person)
     if (refused !== null) return refused
-    settle(draft, { person: by.person }, cascade)
+    settle(draft, { person: by.person, itself: true }, cascade)
   }
   withdrawWhere(world, ({ to }) => to === by.person)
   endMembership(draft, by.person)
@@ -166,5 +168,11 @@ export function endSessions(draft: Draft, { op, by }: Named<'sign out' | 'end ot
     ended: session.ended || (n === by.session) === (op === 'sign out'),
   }))
   change(draft.world.people, by.person, { sessions })
+  // Signing out is no act of safety.
+  if (op === 'end other sessions' && draft.on('an invitation ends with a session that is ended for safety'))
+    withdrawWhere(
+      draft.world,
+      ({ madeBy }) => isSession(madeBy) && madeBy.person === by.person && madeBy.session !== by.session,
+    )
   return null
 }

@@ -20,6 +20,7 @@ import {
   lastingBounds,
   nth,
   type Person,
+  RECENT_SIGN_IN_SECONDS,
   rightsOf,
   type SecretOf,
   type SessionOf,
@@ -49,12 +50,17 @@ export const RULES = [
   'an invitation is worth nothing when its maker is dead',
   'an invitation is worth nothing when its secret is replaced',
   'an invitation ends with the membership of its maker',
+  'an invitation ends with a session that is ended for safety',
   'invitations to a member who falls are withdrawn',
   'an owner who is one no more is demoted',
   'whoever rotates a key takes its secret',
   'a secret taken with a secret is theirs too',
   'ending what others made needs the permission',
-  'erasing oneself needs a recent sign-in',
+  'nobody ends by going what somebody has taken back',
+  'nobody ends by going what is left of an earlier membership',
+  'whoever settles a member again means it',
+  'only an owner deletes the store',
+  'what cannot be undone needs a recent sign-in',
 ] as const
 export type Rule = (typeof RULES)[number]
 
@@ -110,6 +116,25 @@ export function mayChange(draft: Draft, by: Credential, needed: string): Refusal
   if (isSession(by) && !hasPart(world, by.person)) return 'store_not_found'
   if (on('a permission is needed') && !heldBy(world, by).includes(needed)) return 'insufficient_permission'
   return on('a replaced secret changes nothing') && isReplaced(world, by) ? 'replaced_secret' : null
+}
+
+/** An owner in person: what they could hand on to a key does not count. */
+export function mayDelete(draft: Draft, by: Credential): Refusal {
+  const { world, on } = draft
+  const refusal = authenticate(draft, by)
+  if (refusal !== null) return refusal
+  if (on('only an owner deletes the store')) {
+    if (!isSession(by)) return 'user_required'
+    if (!hasPart(world, by.person)) return 'store_not_found'
+    if (!isOwner(world, by)) return 'insufficient_permission'
+  }
+  return signedInRecently(draft, by)
+}
+
+export function signedInRecently({ world, on }: Draft, by: Credential): Refusal {
+  if (!isSession(by) || !on('what cannot be undone needs a recent sign-in')) return null
+  const { openedAt } = nth(nth(world.people, by.person).sessions, by.session)
+  return world.at - openedAt > RECENT_SIGN_IN_SECONDS ? 'recent_sign_in_required' : null
 }
 
 export const hasPart = (world: World, person: number) => !world.store.deleted && nth(world.people, person).role !== null

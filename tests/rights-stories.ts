@@ -150,6 +150,15 @@ export const STORIES: Record<Rule, { operations: Operation[]; breaks: string }> 
     ],
     breaks: 'an invitation lives only as long as its maker',
   },
+  'an invitation ends with a session that is ended for safety': {
+    operations: [
+      invite({ ...owner, session: 1 }, stranger),
+      { op: 'sign out', by: { ...owner, session: 1 } },
+      { op: 'end other sessions', by: owner },
+      accept(stranger),
+    ],
+    breaks: 'an invitation lives only as long as its maker',
+  },
   'invitations to a member who falls are withdrawn': {
     operations: [invite(owner, manager, CHIEF), remove(owner, manager), accept(manager)],
     breaks: 'nobody who fell comes back by an earlier invitation',
@@ -180,11 +189,45 @@ export const STORIES: Record<Rule, { operations: Operation[]; breaks: string }> 
     operations: [create(manager), { op: 'leave', by: manager, cascade: KEEP }, remove(clerk, manager, REVOKE)],
     breaks: 'nobody ends what others made without the permission',
   },
-  'erasing oneself needs a recent sign-in': {
+  'nobody ends by going what somebody has taken back': {
+    operations: [create(manager), rotate(owner, 0, 2_000), { op: 'leave', by: manager, cascade: REVOKE }],
+    breaks: 'whoever goes ends nothing but what is theirs',
+  },
+  'nobody ends by going what is left of an earlier membership': {
+    operations: [
+      create(manager),
+      { op: 'make webhook', by: manager },
+      remove(owner, manager),
+      { op: 'join', by: manager },
+      { op: 'leave', by: manager, cascade: { keys: 'revoke', webhooks: 'disable' } },
+    ],
+    breaks: 'whoever goes ends nothing but what is theirs',
+  },
+  'whoever settles a member again means it': {
+    operations: [
+      create(manager),
+      ...[KEEP, REVOKE].map(
+        (cascade): Operation => ({
+          op: 'change member',
+          by: owner,
+          person: manager.person,
+          rights: { role: 'STAFF', permissions: null },
+          cascade,
+        }),
+      ),
+    ],
+    breaks: 'nobody who was cleared holds a secret',
+  },
+  'only an owner deletes the store': {
+    operations: [create(owner, { expiresAt: 3_000 }, ALL), { op: 'delete store', by: secret(0) }],
+    breaks: 'only an owner deletes the store',
+  },
+  'what cannot be undone needs a recent sign-in': {
     operations: [
       { op: 'pass time', seconds: 700 },
       { op: 'erase', by: manager, cascade: KEEP },
+      { op: 'delete store', by: owner },
     ],
-    breaks: 'nobody is erased by an old session',
+    breaks: 'nobody is erased and no store deleted by an old session',
   },
 }

@@ -24,6 +24,8 @@ const PARAMS: Record<string, IdKind> = {
   sessionId: 'sess',
   webhookId: 'wh',
   deliveryId: 'dlv',
+  serviceTokenId: 'svc',
+  eventId: 'evt',
 }
 /** Parameters that are no ids, each with a value that is there in everything made anew, and with one that never is. */
 const OTHER_PARAMS: Record<string, { there: string; nowhere: string }> = {
@@ -33,6 +35,7 @@ const OTHER_PARAMS: Record<string, { there: string; nowhere: string }> = {
 
 const document = openapi(routes) as any
 const nameOf = (route: Route) => `${route.method} ${route.path}`
+const isOneOf = (needs: string, ...words: string[]) => words.includes(needs)
 const isPermission = (needs: string): needs is BuiltInPermission => BUILT_IN_PERMISSIONS.includes(needs as never)
 const closed = routes.filter((route) => route.needs !== 'public')
 const permitted = routes.filter((route) => isPermission(route.needs))
@@ -41,7 +44,7 @@ const inStore = routes.filter((route) => route.path.includes(':storeId'))
 // ---- the rows themselves --------------------------------------------------------------------------------------------
 
 test('every route has a rule, a place of its own, words about it, and parameters that are known', () => {
-  const rules = [...BUILT_IN_PERMISSIONS, 'user', 'store user', 'key', 'service', 'public']
+  const rules = [...BUILT_IN_PERMISSIONS, 'user', 'store user', 'owner', 'key', 'service', 'caller', 'public']
   expect(routes.length).toBeGreaterThan(20)
   expect(new Set(routes.map(nameOf)).size).toBe(routes.length)
   for (const row of routes) {
@@ -50,7 +53,8 @@ test('every route has a rule, a place of its own, words about it, and parameters
     expect(row.description, nameOf(row)).toMatch(/^[A-Z].*\.$/s)
     expect(row.path).toMatch(/^\/v1\//)
     // A rule that looks into a store needs a store to look into.
-    if (isPermission(row.needs) || row.needs === 'store user') expect(row.path).toContain('/:storeId')
+    if (isPermission(row.needs) || row.needs === 'store user' || row.needs === 'owner')
+      expect(row.path).toContain('/:storeId')
     for (const param of paramsOf(row)) expect(Object.keys({ ...PARAMS, ...OTHER_PARAMS }), nameOf(row)).toContain(param)
   }
 })
@@ -134,7 +138,11 @@ test('a service has a part in no store and is no user', async () => {
   for (const row of closed) {
     const reply = await probe(api, row, somewhere(row, { storeId: store.id }), token)
     expect(sayBriefly(reply), nameOf(row)).toBe(
-      isPermission(row.needs) ? '404 store_not_found' : row.needs === 'service' ? PASSES : onlyFor(row),
+      isPermission(row.needs) || row.needs === 'owner'
+        ? '404 store_not_found'
+        : isOneOf(row.needs, 'service', 'caller')
+          ? PASSES
+          : onlyFor(row),
     )
   }
 })
@@ -171,13 +179,19 @@ test('403: of all permissions only the one on the row opens it, for members and 
   expect(seen).toEqual(wanted)
 })
 
-test('403: a customer of the store holds nothing, and still has a part in it', async () => {
+test('403: a customer of the store holds nothing, and still has a part in it; who holds every permission is no owner', async () => {
   const { api, store, member } = await shop()
   const customer = await member('CUSTOMER')
-  for (const row of inStore)
-    expect(sayBriefly(await probe(api, row, somewhere(row, { storeId: store.id }), customer.token)), nameOf(row)).toBe(
-      isPermission(row.needs) ? lacks(row.needs) : PASSES,
+  const steward = await member('STAFF', [...BUILT_IN_PERMISSIONS])
+  for (const row of inStore) {
+    const ask = async ({ token }: Person) =>
+      sayBriefly(await probe(api, row, somewhere(row, { storeId: store.id }), token))
+    const isOwners = row.needs === 'owner'
+    expect(await ask(customer), nameOf(row)).toBe(
+      isPermission(row.needs) ? lacks(row.needs) : isOwners ? lacks('OWNER') : PASSES,
     )
+    expect(await ask(steward), nameOf(row)).toBe(isOwners ? lacks('OWNER') : PASSES)
+  }
 })
 
 test('an owner passes everywhere, and a key with every permission wherever no user is asked for', async () => {
@@ -190,7 +204,7 @@ test('an owner passes everywhere, and a key with every permission wherever no us
       row.needs === 'key' || row.needs === 'service' ? onlyFor(row) : PASSES,
     )
     expect(sayBriefly(await probe(api, row, path, body.key)), nameOf(row)).toBe(
-      isPermission(row.needs) || row.needs === 'key' ? PASSES : onlyFor(row),
+      isPermission(row.needs) || isOneOf(row.needs, 'key', 'caller') ? PASSES : onlyFor(row),
     )
   }
 })
@@ -449,6 +463,8 @@ async function things(world: Shop): Promise<Things> {
     sessionId: (await signIn(world, owner)).sessionId,
     webhookId: webhook.id,
     deliveryId: (await api.post(`${webhooks}/${webhook.id}/test`, undefined, { as })).body.id,
+    eventId: (await api.get(`/v1/user/store/${storeId}/events`, { as })).body.data[0].id,
+    serviceTokenId: (await api.post(`/v1/user/store/${storeId}/service-tokens`, { name: 'Gateway' }, { as })).body.id,
   }
   return { storeId, guest, ids, tokens: { owner: as, key: key.key, service: await world.serviceToken() } }
 }

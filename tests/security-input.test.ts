@@ -312,7 +312,7 @@ test('14. 100,000 members, a name of 1 MB, or 64 KiB of faults: refused within 1
       const reply = await api.post(keys, undefined, { as: owner.token, raw })
       expect(brief(reply), raw.slice(0, 100)).toBe(answer)
       expect(reply.body.errors?.length ?? 0).toBeLessThanOrEqual(32)
-    })
+    }, 50 * plain)
     expect(ms, raw.slice(0, 100)).toBeLessThan(50 * plain)
   }
 })
@@ -412,27 +412,10 @@ test('16. any other kind of body: 415; none at all: 400', async () => {
     expect((await api.post(keys, undefined, { as, raw, headers: { 'content-type': type } })).status, type).toBe(201)
 })
 
-test('17. characters that cannot be seen or turn the line around: 422; the rest is kept in NFC', async () => {
+test('17. characters that cannot be seen or turn the line around: 422, or taken away; the rest is kept in NFC', async () => {
   const { api, owner, keys, billing, store } = await shop()
   const as = owner.token
-  const unseen = [
-    '\u202e',
-    '\u200b',
-    '\u0007',
-    '\x1b[31m',
-    '\r\nx',
-    '\u2028',
-    '\u2029',
-    '\u00ad',
-    '\ufeff',
-    '\u2066',
-    '\u007f',
-    '\u0085',
-    '\u{e0041}',
-    '\u115f',
-    '\u3164',
-    '\u061c',
-  ]
+  const unseen = ['\u202e', '\u0007', '\x1b[31m', '\u2066', '\u007f', '\u{e0041}', '\u115f', '\u3164', '\u061c']
   for (const c of unseen) {
     const name = `a${c}b`
     const what = JSON.stringify(name)
@@ -451,6 +434,26 @@ test('17. characters that cannot be seen or turn the line around: 422; the rest 
       expect(pointersOf(await api.post(billing, { ...NEW_ADDRESS, [field]: name }, { as })), what).toEqual({
         [`#/${field}`]: 'invalid_characters',
       })
+  }
+  // What a paste brings along is refused in the name of a key, and taken away everywhere else.
+  for (const [c, left] of [
+    ['\u200b', ''],
+    ['\u2060', ''],
+    ['\u00ad', ''],
+    ['\ufeff', ''],
+    ['\r\n', ' '],
+    ['\u2028', ' '],
+    ['\u2029', ' '],
+    ['\u0085', ' '],
+  ] as const) {
+    const name = `a${c}b`
+    const what = JSON.stringify(name)
+    expect(pointersOf(await api.post(keys, { ...NEW_KEY, name }, { as })), what).toEqual({
+      '#/name': 'invalid_characters',
+    })
+    expect((await api.patch(`/v1/user/store/${store.id}`, { name }, { as })).body.name, what).toBe(`a${left}b`)
+    const { body } = await api.post(`${billing}/validate`, { ...NEW_ADDRESS, firstName: name, city: name }, { as })
+    expect([body.normalized?.firstName, body.normalized?.city], what).toEqual([`a${left}b`, `a${left}b`])
   }
   // Persian and Hindi need joiners in an address; a key's name does not.
   for (const name of ['علی\u200cرضا', 'क्\u200dष']) {
@@ -549,7 +552,7 @@ test('18. 50 kB of anything, against every text of every body: refused, under 50
           // Trimmed, a change is sound; there is nothing to change.
           else if (row.method === 'PATCH' && what === 'spaces') expect([404, 422], member).toContain(reply.status)
           else expect([400, 422], `${nameOf(row)} ${member} ${what}`).toContain(reply.status)
-        })
+        }, 30 * plain)
         expect(ms, `${nameOf(row)} ${member} ${what}`).toBeLessThan(30 * plain)
       }
     }
@@ -560,7 +563,7 @@ test('18. 50 kB of anything, against every text of every body: refused, under 50
 /** One route alone takes a form, and of one the signature is looked at first: what stands here is about JSON. */
 const withBody = routes.filter((row) => row.body && !row.form && !row.signedBy)
 /** It answers 200 with the faults instead of refusing them. */
-const answersFaults = (row: Route) => row.handlesFaults && row.effect === 'read'
+const answersFaults = (row: Route) => row.path.endsWith('/validate')
 const nameOf = (row: Route) => `${row.method} ${row.path}`
 
 type Shape = { type?: string | string[]; enum?: unknown[] }
@@ -628,10 +631,13 @@ async function countRows({ sql }: Shop): Promise<unknown> {
            (select count(*) from events where type <> 'session.created') as events`)
 }
 
-/** In milliseconds of this process alone, and the best of five: other work on the machine is not the service's. */
-async function quickest(work: () => Promise<void>): Promise<number> {
+/**
+ * In milliseconds of this process alone, and the best of five, or the first that is quick enough: other work on the
+ * machine is not the service's.
+ */
+async function quickest(work: () => Promise<void>, enoughMs = 5): Promise<number> {
   let best = Number.POSITIVE_INFINITY
-  for (let i = 0; i < 5 && best > 5; i++) {
+  for (let i = 0; i < 5 && best >= enoughMs; i++) {
     const start = process.cpuUsage()
     await work()
     const { user, system } = process.cpuUsage(start)

@@ -10,10 +10,14 @@ export type ServiceClient = {
   codeOf(key: string, more?: object, at?: Api): Promise<string>
 }
 
-export async function serviceClient({ api, serviceToken }: Pick<Shop, 'api' | 'serviceToken'>): Promise<ServiceClient> {
-  const as = await serviceToken()
+/** For the keys of the shop, unless other stores are named; null is all of them, and then it accepts any. */
+export async function serviceClient(
+  { api, serviceToken }: Pick<Shop, 'api' | 'serviceToken'>,
+  storeIds?: string[] | null,
+): Promise<ServiceClient> {
+  const as = await serviceToken(storeIds)
   const verify: ServiceClient['verify'] = (key, more = {}, at = api) =>
-    at.post('/v1/keys/verify', { key, ...more }, { as })
+    at.post('/v1/keys/verify', { key, ...(storeIds === null ? { anyStore: true } : {}), ...more }, { as })
   return {
     as,
     verify,

@@ -65,6 +65,9 @@ async function embedded(): Promise<Server> {
   await session.connect()
   await session.query('alter system set synchronous_commit = off')
   await session.query('alter system set max_connections = 300')
+  // It would start a process every few hundred milliseconds: it goes round all databases, and there are hundreds.
+  await session.query('alter system set autovacuum = off')
+  await session.query(`alter system set shared_buffers = '128MB'`)
   await session.end()
   await first.stop()
   const { connection, stop } = await startEmbedded(data, () => {})

@@ -8,6 +8,7 @@ import { Writable } from 'node:stream'
 import { setTimeout as sleep } from 'node:timers/promises'
 import pg from 'pg'
 import pino from 'pino'
+import { type Dispatcher, request } from 'undici'
 import { inject, onTestFinished } from 'vitest'
 import { CALLER_TTL_MS } from '../src/auth/caller-cache.ts'
 import { newDataKey } from '../src/auth/data-key.ts'
@@ -52,8 +53,8 @@ export type Shop = {
   person(name?: string): Promise<Person>
   /** A new person who has accepted an invitation to the store. */
   member(role: 'OWNER' | 'MANAGER' | 'STAFF' | 'CUSTOMER', permissions?: string[]): Promise<Person>
-  /** The token of a back end, as the operator issues it on the command line. */
-  serviceToken(): Promise<string>
+  /** The token of a back end, for the store unless said otherwise, as the operator issues it. Null: for all stores. */
+  serviceToken(storeIds?: string[] | null): Promise<string>
   /** A second node on the same database. */
   node(settings?: Record<string, string>): Promise<Api>
   /** Straight to the database, to look at what no answer shows. */
@@ -71,14 +72,16 @@ type Settings = Record<string, string>
 /** How names are looked up, and how long the service waits between two looks. */
 type Parts = { resolve?: Resolve; timings?: Partial<Timings> }
 
-/** What nobody waits for in a test happens soon. */
+/** What a test waits for happens soon, but is not looked for all the time: services stand idle for most of a run. */
 const TIMINGS: Partial<Timings> = {
-  sealPauseMs: 40,
+  sealPauseMs: 120,
   slowReaderMs: 2_000,
   feed: { pollMs: 500, recheckMs: 250, batchMs: 25 },
-  dispatcher: { idleMs: 40, maxRestMs: 40 },
   commitBeforeFlush: true,
 }
+
+/** Where messages can arrive: at a receiver on this machine, or at a name that the test looks up itself. */
+const WEBHOOK_TIMINGS: Partial<Timings> = { sealPauseMs: 40, dispatcher: { idleMs: 40, maxRestMs: 40 } }
 
 /** For tests that wait until it is written down how a key was used. */
 export const USAGE_AT_ONCE: Parts = { timings: { usageFlushMs: 250 } }
@@ -118,8 +121,10 @@ async function newWorld(settings: Settings = {}, { resolve, timings }: Parts = {
     new Writable({ write: (line, _, done) => done(void lines.push(String(line))) }),
   )
   const nodes: Service[] = []
+  const delivers = resolve !== undefined || settings.WEBHOOK_ALLOW_PRIVATE === 'on'
+  const pace = { ...TIMINGS, ...(delivers ? WEBHOOK_TIMINGS : {}), ...timings }
   const start = async (more: Settings = {}) => {
-    const node = await startService(readConfig({ ...env, ...more }), log, () => {}, resolve, { ...TIMINGS, ...timings })
+    const node = await startService(readConfig({ ...env, ...more }), log, () => {}, resolve, pace)
     nodes.push(node)
     return node
   }
@@ -186,12 +191,12 @@ async function openShop(world: World): Promise<Shop> {
     billing: `/v1/store/${store.id}/billing`,
     person,
     member,
-    serviceToken: async () => {
+    serviceToken: async (storeIds = [store.id]) => {
       const token = mintToken('skp', 'svc').reveal()
-      await look.query(`insert into service_tokens (id, name, hash, created_at) values ($1, 'Gateway', $2, now())`, [
-        newId('svc'),
-        sha256(token),
-      ])
+      await look.query(
+        `insert into service_tokens (id, name, hash, store_ids, created_at) values ($1, 'Gateway', $2, $3, now())`,
+        [newId('svc'), sha256(token), storeIds],
+      )
       return token
     },
     node: async (more) => apiAt((await world.start(more)).url),
@@ -285,22 +290,28 @@ async function connectTo(connectionString: string): Promise<pg.Client> {
   return client
 }
 
+/** As fetch sends them. Requests go without it, since it takes more than what is tested does. */
+const CLIENT_HEADERS = { accept: '*/*', 'accept-language': '*', 'sec-fetch-mode': 'cors', 'user-agent': 'node' }
+
 export function apiAt(url: string): Api {
   const ask: Api['ask'] = async (method, path, body, { as, headers = {}, raw } = {}) => {
     const sent = raw ?? (body === undefined ? undefined : JSON.stringify(body))
-    const response = await fetch(url + path, {
-      method,
-      redirect: 'manual',
+    const response = await request(url + path, {
+      method: method as Dispatcher.HttpMethod,
       headers: {
+        ...CLIENT_HEADERS,
         ...(as ? { authorization: `Bearer ${as}` } : {}),
         ...(sent === undefined ? {} : { 'content-type': 'application/json' }),
         ...headers,
       },
-      ...(sent === undefined ? {} : { body: sent }),
+      body: sent ?? null,
     })
-    const text = await response.text()
-    const isJson = response.headers.get('content-type')?.includes('json')
-    return { status: response.status, headers: response.headers, text, body: isJson && text ? JSON.parse(text) : null }
+    const text = await response.body.text()
+    const received = new Headers()
+    for (const [name, value] of Object.entries(response.headers))
+      for (const each of [value ?? []].flat()) received.append(name, each)
+    const isJson = received.get('content-type')?.includes('json')
+    return { status: response.statusCode, headers: received, text, body: isJson && text ? JSON.parse(text) : null }
   }
   return {
     url,

@@ -17,7 +17,7 @@ const NEW_KEY = JSON.stringify({ name: 'Checkout', type: 'PROD', permissions: ['
 const world = await newWorld()
 const { storeId, tokens } = await newMembers(world, SESSIONS)
 const [key] = await newKeys(world, storeId, 1)
-const service = await newServiceToken(world)
+const service = await newServiceToken(world, storeId)
 const ours = await runOurs(world)
 const { url, pid } = ours
 

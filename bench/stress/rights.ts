@@ -89,7 +89,7 @@ if (HTTP > 0 || RACES > 0) {
   const nodes = {
     urls: [first.url, second.url] as [string, string],
     serverSecret: world.secret,
-    serviceToken: await newServiceToken(world),
+    serviceToken: await newServiceToken(world, null),
     sql: oneAtATime(world.sql),
   }
   const { done, findings } = await search({

@@ -10,6 +10,11 @@ export const formats: Correction[] = [
     print: 'code',
   },
   {
+    country: 'DE CH AT LI',
+    source: 'Deutsche Post, Die Post, Österreichische Post: the code and the town are the last line before the country',
+    print: 'nothing',
+  },
+  {
     country: 'JP',
     source: 'Japan Post: postal code, prefecture, city, street, name; turned round in Latin letters',
     format: '〒%Z%n%S%C%n%A%n%O%n%N',

@@ -3,6 +3,8 @@
  * split by /: English ones, postal abbreviations, codes of before. One that begins with = is taken only as it stands, and a
  * code that begins with + is one the lists do not have.
  * Sources: the countries' own English usage, their posts' abbreviations, and the changes of ISO 3166-2.
+ * The counties of the United Kingdom that have no ISO code are those of Royal Mail's former and traditional county data,
+ * and stand under their own names.
  * Sardinia's provinces of 2025 have no codes yet (Il Sole 24 Ore, February 2026): they stand under those of before.
  */
 export const stateNames = readStateNames(`
@@ -23,7 +25,7 @@ BE WAL: /Wallonia/Wallonie/Wallonië; WBR: /Walloon Brabant/Waals-Brabant; WHT: 
 BE WNA: /Namen; WLX: /Luxemburg
 BG 22: Sofia City/Sofia-City Region/Sofia (stolitsa)/София (столица)/Sofia-Grad; 23: /Sofia Province
 BH 13: Capital/Manama; 14: Southern; 15: Muharraq; 17: Northern
-BR DF: /Brasília/Federal District; SP: /S. Paulo
+BR DF: /Brasília/Federal District; SP: /S. Paulo; MG: /Minas
 BY HM: /Minsk City/=Minsk/г. Минск/Мінск/=Минск; MI: /Minsk Region; BR: /Brest; HO: /Gomel; HR: /Grodno; MA: /Mogilev
 BY VI: /Vitebsk
 CA NL: /NF/Nfld./Newfoundland/Labrador/Terre-Neuve-et-Labrador; QC: /PQ/Que.; ON: /Ont.; BC: /Colombie-Britannique
@@ -70,7 +72,25 @@ FM +FM: Micronesia/Federated States of Micronesia
 FR 75C: /75; 69M: /Lyon; 20R: /Corsica; BRE: /Brittany; NOR: /Normandy; BFC: /Burgundy-Franche-Comté; PAC: /PACA/Provence
 FR IDF: /Ile de France; 6AE: /Collectivité européenne d’Alsace
 GB ENG: /Eng.; SCT: /Scot.; WLS: /Cymru; NIR: /N. Ireland
-GB LND: City of London Corporation/=City of London/=London, City of; DUR: /County Durham
+GB LND: City of London Corporation/=City of London/=London, City of; DUR: County Durham/Co. Durham/Co Durham; BST: Bristol/City of Bristol
+GB EDH: City of Edinburgh/Edinburgh; VGL: Vale of Glamorgan; CAM: /Cambs; BKM: /Bucks; GLS: /Glos; HAM: /Hants
+GB HRT: /Herts; LAN: /Lancs; LEC: /Leics; LIN: /Lincs; NTT: /Notts; OXF: /Oxon; STS: /Staffs; WIL: /Wilts; WOR: /Worcs; NBL: /Northd
+GB +Avon: Avon; +Bedfordshire: Bedfordshire/Beds; +Berkshire: Berkshire/Berks/Royal Berkshire; +Cheshire: Cheshire; +Cleveland: Cleveland
+GB +Cumberland: Cumberland; +East Yorkshire: East Yorkshire; +Greater London: Greater London/London; +Greater Manchester: Greater Manchester
+GB +Hereford and Worcester: Hereford and Worcester; +Huntingdonshire: Huntingdonshire/Hunts; +Humberside: Humberside; +Merseyside: Merseyside
+GB +Middlesex: Middlesex/Middx; +Northamptonshire: Northamptonshire/Northants; +South Yorkshire: South Yorkshire/S Yorkshire; +Sussex: Sussex
+GB +Tyne and Wear: Tyne and Wear/Tyne & Wear; +West Midlands: West Midlands/W Midlands; +West Yorkshire: West Yorkshire/W Yorkshire
+GB +Westmorland: Westmorland; +Yorkshire: Yorkshire/Yorks; +Argyll: Argyll/Argyllshire; +Ayrshire: Ayrshire; +Banffshire: Banffshire
+GB +Berwickshire: Berwickshire; +Caithness: Caithness; +Dumfriesshire: Dumfriesshire; +Dunbartonshire: Dunbartonshire
+GB +Inverness-shire: Inverness-shire; +Kincardineshire: Kincardineshire; +Kinross-shire: Kinross-shire; +Kirkcudbrightshire: Kirkcudbrightshire
+GB +Lanarkshire: Lanarkshire; +Nairnshire: Nairnshire; +Peeblesshire: Peeblesshire; +Perthshire: Perthshire; +Ross-shire: Ross-shire
+GB +Roxburghshire: Roxburghshire; +Selkirkshire: Selkirkshire; +Stirlingshire: Stirlingshire; +Strathclyde: Strathclyde; +Sutherland: Sutherland
+GB +Wigtownshire: Wigtownshire; +Clwyd: Clwyd; +Dyfed: Dyfed; +Gwent: Gwent; +Mid Glamorgan: Mid Glamorgan; +South Glamorgan: South Glamorgan
+GB +West Glamorgan: West Glamorgan; +Glamorgan: Glamorgan; +Brecknockshire: Brecknockshire/Breconshire; +Caernarfonshire: Caernarfonshire
+GB +Cardiganshire: Cardiganshire; +Merionethshire: Merionethshire; +Montgomeryshire: Montgomeryshire; +Radnorshire: Radnorshire
+GB +County Antrim: County Antrim/Co. Antrim/Antrim; +County Armagh: County Armagh/Co. Armagh/Armagh; +County Down: County Down/Co. Down/Down
+GB +County Fermanagh: County Fermanagh/Co. Fermanagh/Fermanagh; +County Londonderry: County Londonderry/Co. Londonderry/Londonderry/County Derry/Co. Derry
+GB +County Tyrone: County Tyrone/Co. Tyrone/Tyrone
 GR 69: /Mount Athos/Άγιο Όρος; I: /Attica/Αττική/Attiki/Αττικής; B: /Central Macedonia/Κεντρική Μακεδονία/Κεντρικής Μακεδονίας
 GR M: /Crete/Κρήτη/Κρήτης
 GR A: Anatolikí Makedonía kai Thráki/East Macedonia and Thrace/Eastern Macedonia and Thrace/Ανατολική Μακεδονία και Θράκη
@@ -133,7 +153,7 @@ MY 14: /KL/KUL/WP Kuala Lumpur/Federal Territory of Kuala Lumpur; 15: /LBN/WP La
 MY 07: /Penang/PNG; 04: /Malacca/MLK; 01: /JHR/Johore/Johor Darul Takzim; 02: /KDH/Kedah Darul Aman
 MY 03: /KTN/Kelantan Darul Naim; 05: /NSN/Negeri Sembilan Darul Khusus; 06: /PHG/Pahang Darul Makmur
 MY 08: /PRK/Perak Darul Ridzuan; 09: /PLS
-NG FC: /FCT/Abuja; NA: /Nassarawa
+NG FC: /FCT/Abuja/FCT Abuja/Abuja FCT; NA: /Nassarawa
 NL FR: /Friesland; NB: /North Brabant/Brabant; NH: /North Holland; ZH: /South Holland; GE: /Guelders; ZE: /Zealand
 NO 18: /Nordlánnda; +31: Østfold; +32: Akershus; +33: Buskerud; +39: Vestfold; +40: Telemark; 50: /Trööndelage
 NO +55: Troms/Romsa/Tromssa; +56: Finnmark/Finnmárku/Finmarkku

@@ -1,7 +1,7 @@
 // Authenticates a caller and finds their membership in the store of the path: one lookup in the database, batched with
 // those of concurrent requests, and cached for a moment (caller-cache.ts).
 
-import type { Caller, UserCaller } from '../core/caller.ts'
+import type { Caller, ServiceCaller, UserCaller } from '../core/caller.ts'
 import { addMs, ago, DAY, HOUR, now } from '../core/clock.ts'
 import { fail } from '../core/errors.ts'
 import { inCatalogueOrder, permissionsOf } from '../core/permissions.ts'
@@ -38,6 +38,7 @@ export type CallerRow = {
   session_expires_at: SessionsRow['expires_at']
   service_id: ServiceTokensRow['id'] | null
   service_name: ServiceTokensRow['name']
+  service_store_ids: ServiceTokensRow['store_ids']
   user_id: UsersRow['id'] | null
   email: UsersRow['email']
   user_name: UsersRow['name']
@@ -60,6 +61,7 @@ const lookUpCallers: Batch<CallerLookup, CallerRow> = (db, rows) =>
            session.expires_at as session_expires_at,
            service.id as service_id,
            service.name as service_name,
+           service.store_ids as service_store_ids,
            person.id as user_id,
            person.email,
            person.name as user_name,
@@ -102,7 +104,7 @@ export async function authenticate(
   switch (credential.kind) {
     case 'service':
       if (!found.service_id) return fail('invalid_token')
-      return { kind: 'service', id: found.service_id, name: found.service_name, ip }
+      return { kind: 'service', id: found.service_id, name: found.service_name, storeIds: found.service_store_ids, ip }
     case 'session':
       if (!found.session_id || !found.user_id || !isSessionAlive(found)) return fail('invalid_token')
       touchSession(db, found)
@@ -115,12 +117,20 @@ export async function authenticate(
   }
 }
 
-/** Whether this is the token of a service in the cache. An entry about to expire is refreshed beside the request. */
-export function isCachedService(db: Db, cache: CallerCache<CallerRow>, hash: string): boolean {
+/**
+ * What a service with this token may ask about, if it is cached: null means every store, undefined that it is not cached.
+ * An entry about to expire is refreshed beside the request.
+ */
+export function cachedServiceStores(
+  db: Db,
+  cache: CallerCache<CallerRow>,
+  hash: string,
+): ServiceCaller['storeIds'] | undefined {
   const name = cacheKey(hash, null)
-  if (!cache.get(name)?.service_id) return false
+  const found = cache.get(name)
+  if (!found?.service_id) return undefined
   if (cache.needsRefresh(name)) lookUpAndCache(db, cache, { hash, user_id: null, store_id: null }).catch(() => {})
-  return true
+  return found.service_store_ids
 }
 
 function cacheKey(credential: string | null, storeId: string | null): string {

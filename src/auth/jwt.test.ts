@@ -11,6 +11,22 @@ const ALGORITHMS = ['RS256', 'ES256', 'EdDSA'] as const
 type Algorithm = (typeof ALGORITHMS)[number]
 type Claims = Record<string, unknown>
 
+type Pairs = Map<Algorithm, { publicKey: CryptoKey; privateKey: CryptoKey }>
+
+async function newPairs(): Promise<Pairs> {
+  const pairs: Pairs = new Map()
+  for (const alg of ALGORITHMS) pairs.set(alg, await generateKeyPair(alg, { extractable: true }))
+  return pairs
+}
+
+let ordinary: Promise<Pairs> | undefined
+
+/** Of every provider that has no other beside it: to make a key of RSA takes a good part of a second. */
+function ordinaryPairs(): Promise<Pairs> {
+  ordinary ??= newPairs()
+  return ordinary
+}
+
 /** An identity provider on this machine: it publishes a key of each kind and signs with them. */
 type Provider = {
   issuer: string
@@ -25,9 +41,8 @@ type Provider = {
   startAgain(): Promise<void>
 }
 
-async function provider(): Promise<Provider> {
-  const pairs = new Map<Algorithm, { publicKey: CryptoKey; privateKey: CryptoKey }>()
-  for (const alg of ALGORITHMS) pairs.set(alg, await generateKeyPair(alg, { extractable: true }))
+async function provider(its: Promise<Pairs> = ordinaryPairs()): Promise<Provider> {
+  const pairs = await its
   const keys = await Promise.all(
     [...pairs].map(async ([alg, { publicKey }]) => ({ ...(await exportJWK(publicKey)), kid: `the ${alg} key`, alg })),
   )
@@ -200,7 +215,7 @@ test('a user of the identity provider makes a store, a key and a billing address
 
 test('401: a token that anyone could have made, or that is not for us, is refused', async () => {
   const idp = await provider()
-  const mallory = await provider()
+  const mallory = await provider(newPairs())
   const w = await world(idp)
   const { privateKey: forger, publicKey } = await generateKeyPair('RS256', { extractable: true })
   const forged = (header: object, claims: Claims = {}) =>
@@ -422,6 +437,22 @@ test('a removed user of a provider, who has no e-mail here, does not come back b
 })
 
 // ---- erased ---------------------------------------------------------------------------------------------------------
+
+test('an erased user of a provider does not come back by a second invitation made for them, which keeps no e-mail either', async () => {
+  const idp = await provider()
+  const { api, owner, store, sql } = await world(idp)
+  const invite = async (email: string) =>
+    (await api.post(`/v1/user/store/${store.id}/invitations`, { email, role: 'MANAGER' }, { as: owner.token })).body
+  const accept = async ({ token }: { token: string }) =>
+    api.post('/v1/user/invitations/accept', { token }, { as: await idp.token({ sub: 'ada' }) })
+  expect((await accept(await invite('ada@example.com'))).status).toBe(200)
+  const [again, other] = [await invite('ada@example.com'), await invite('bob@example.com')]
+  expect((await api.delete('/v1/user', { as: await idp.token({ sub: 'ada' }) })).status).toBe(200)
+  expect((await accept(again)).body.code).toBe('invitation_not_found')
+  expect(await sql('select id from invitations where email = $1', ['ada@example.com'])).toEqual([])
+  const open = (await api.get(`/v1/user/store/${store.id}/invitations`, { as: owner.token })).body.data
+  expect(open.map(({ id }: { id: string }) => id)).toEqual([other.id])
+})
 
 test('who was erased and comes again is a new user, on every node', async () => {
   const idp = await provider()

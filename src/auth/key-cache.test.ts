@@ -284,7 +284,7 @@ const WAYS: Record<string, { code: string; take: (world: Shop, made: Made, at: A
 test('what is taken from a key counts at once where it was taken, and within 250 ms on a node that knew the key and sat idle', async () => {
   const world = await shop({ alone: true })
   const other = await world.node()
-  const back = await serviceClient(world)
+  const back = await serviceClient(world, null)
   for (const [what, { code, take }] of Object.entries(WAYS)) {
     for (const idleMs of [0, 700]) {
       const made = await newKey(world, what)
@@ -307,7 +307,7 @@ test('with the channel cut again and again every node still refuses within 2 s, 
 }, async () => {
   const world = await shop({ alone: true })
   const other = await world.node()
-  const back = await serviceClient(world)
+  const back = await serviceClient(world, null)
   const cutting = new AbortController()
   onTestFinished(() => cutting.abort())
   const cut = (async () => {
@@ -345,7 +345,7 @@ test('with the channel cut again and again every node still refuses within 2 s, 
 test('a key that was looked up while nobody listened is not believed for longer because somebody listens again', async () => {
   const world = await shop({ alone: true })
   const other = await world.node()
-  const back = await serviceClient(world)
+  const back = await serviceClient(world, null)
   for (let round = 0; round < 5; round++) {
     const made = await newKey(world, 'revoked')
     await until(async () => (await world.sql(LISTENERS)).length === 2)

@@ -1,4 +1,5 @@
-// Ends open invitations. Below the resources, because a key that is revoked ends the invitations that it made.
+// Ends open invitations. Below the resources, because a key that is revoked ends the invitations that were made with it,
+// and so does a session that is ended for safety.
 
 import { now } from '../core/clock.ts'
 import type { Db } from '../db/db.ts'
@@ -11,9 +12,16 @@ export async function withdrawInvitations(tx: Db, actor: Actor, which: Sql): Pro
   const withdrawn = await tx.query<{ id: string; store_id: string }>(sql`
     update invitations
        set withdrawn_at = ${now()}
-     where ${which}
-       and accepted_at is null
-       and withdrawn_at is null
+     where id = any(array(
+             -- In one order: a session that is ended holds no store's lock.
+             select id
+               from invitations
+              where ${which}
+                and accepted_at is null
+                and withdrawn_at is null
+              order by id
+                for no key update
+           ))
  returning id, store_id`)
   await destroyReplayableSecrets(
     tx,

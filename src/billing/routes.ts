@@ -87,6 +87,23 @@ export const billingRoutes: Route[] = [
   ),
   route(
     {
+      method: 'POST',
+      path: '/v1/addresses/validate',
+      needs: 'caller',
+      summary: 'Check an address',
+      description:
+        'The same check as in a store, without a customer: for a signed-in user, an API key (no permission is needed) or a service token. Nothing is stored.',
+      body: NewAddress,
+      parse: parseNewAddress,
+      handlesFaults: true,
+      effect: 'read',
+      returns: [200, CheckedAddress],
+      example: { body: { ...EXAMPLE_ADDRESS, phone: '(408) 555-0123' } },
+    },
+    async ({ body, faults }) => ({ body: validationReport(body, faults) }),
+  ),
+  route(
+    {
       method: 'GET',
       path: '/v1/store/:storeId/billing',
       needs: 'store user',

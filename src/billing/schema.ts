@@ -34,9 +34,9 @@ export const EXAMPLE_ADDRESS = {
   phone: '+14085550123',
 }
 
-/** Text of an address: what scripts need to join letters is allowed in it. An empty one counts as left out. */
+/** Text of an address. An empty one counts as left out. */
 function Text(field: keyof typeof ADDRESS_LENGTHS, options: Record<string, unknown> = {}) {
-  return Line(0, ADDRESS_LENGTHS[field], { kind: 'address', ...options })
+  return Line(0, ADDRESS_LENGTHS[field], options)
 }
 
 /** The members that a person fills in, in their normal form. */
@@ -58,14 +58,21 @@ const text = {
     description: 'ISO 3166 code of two or three letters, or a name; answered as two letters.',
   }),
   phone: Nullable(
-    Text('phone', { description: 'With a leading plus sign; answered in E.164.', examples: [EXAMPLE_ADDRESS.phone] }),
+    Text('phone', {
+      description: 'With `+` or `00`, or as it is dialled in the country of the address; answered in E.164.',
+      examples: [EXAMPLE_ADDRESS.phone],
+    }),
   ),
 }
 
 export const NormalAddress = Type.Object(text, closed)
 export type NormalAddress = Static<typeof NormalAddress>
 
-const Warning = Type.Object({ pointer: Type.String(), code: Type.String(), detail: Type.String() }, closed)
+const suggestion = Type.Optional(
+  Type.String({ description: 'What was perhaps meant: the code of a state.', examples: ['KA'] }),
+)
+
+const Warning = Type.Object({ pointer: Type.String(), code: Type.String(), detail: Type.String(), suggestion }, closed)
 
 export const Address = Type.Object(
   {
@@ -99,7 +106,7 @@ export const NewAddress = Type.Object(
   {
     title: 'NewAddress',
     description:
-      'At least one of `firstName` and `lastName`. City, state and postal code as the rules of the country say.',
+      'At least one of `firstName`, `lastName` and `company`. City, state and postal code as the rules of the country say.',
     ...closed,
   },
 )
@@ -163,6 +170,7 @@ const AddressFault = Type.Object(
     code: Type.String({ examples: ['invalid_postal_code'] }),
     detail: Type.String(),
     example: Type.Optional(Type.String()),
+    suggestion,
   },
   { title: 'AddressFault', ...closed },
 )

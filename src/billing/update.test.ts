@@ -90,7 +90,7 @@ test('422: the address that would come of it is checked as a whole, every fault 
     lastName: 'L\u202E',
     city: 'x'.repeat(101),
     postalCode: 'nonsense',
-    phone: '4085550123',
+    phone: '5550123',
     isDefault: 'yes',
     version: 7,
     userId: 'user_somebody',

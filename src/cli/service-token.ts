@@ -1,19 +1,22 @@
-// Service tokens are issued by this command and nowhere else: who can run it on the machine may let a back end verify keys.
+// The operator's service tokens, for the back ends that verify keys. (Owners issue their own: src/service-tokens/.)
 
 import { userInfo } from 'node:os'
 import type { Command } from 'commander'
 import { now } from '../core/clock.ts'
-import { newId } from '../core/ids.ts'
-import { mintToken, sha256 } from '../crypto/tokens.ts'
 import type { Db } from '../db/db.ts'
 import { sql } from '../db/sql.ts'
+import type { ServiceTokensRow } from '../db/tables.gen.ts'
 import { newEvent, writeEvents } from '../events/write.ts'
 import { findInvisible, normalizeText } from '../schema/text.ts'
+import { issueServiceToken, trailOf } from '../service-tokens/issue.ts'
 import type { Io } from './io.ts'
 import { usageErrors } from './program.ts'
 import { withDatabase } from './with-database.ts'
 
-const USAGE = 'Usage: service-token create <name> | list | revoke <id>'
+const USAGE = 'Usage: service-token create <name> --store <id>… | --all-stores, list, or revoke <id>'
+
+const WHICH_STORES =
+  'Say whose keys the token verifies: --store <id>, once for each store, or --all-stores. With --all-stores a back end must name the store in each question.'
 
 export function addServiceToken(program: Command, io: Io): void {
   const group = program
@@ -23,15 +26,15 @@ export function addServiceToken(program: Command, io: Io): void {
     .action(() => group.error(USAGE))
   group
     .command('create')
-    .usage('<name>')
+    .usage('<name> --store <id>… | --all-stores')
     .argument('<name...>')
+    .option('--store <id>', 'a store whose keys it verifies; may be repeated', (id, ids: string[]) => [...ids, id], [])
+    .option('--all-stores', 'it verifies the keys of every store')
     .description('issue a token for a back end that verifies keys; prints it, once')
-    .allowUnknownOption()
-    .action((words: string[]) => {
-      const name = words.join(' ')
-      // `create --name Checkout`: an option that does not exist, not the name of a token.
-      if (name.startsWith('-')) throw new Error(USAGE)
-      return withDatabase(io, (db, config) => createToken(db, config.KEY_PREFIX, name, io), { first: true })
+    .action((words: string[], { store, allStores }: { store: string[]; allStores?: true }) => {
+      if (store.length > 0 === (allStores === true)) throw new Error(WHICH_STORES)
+      const create = { name: words.join(' '), storeIds: allStores ? null : [...new Set(store)] }
+      return withDatabase(io, (db, config) => createToken(db, config.KEY_PREFIX, create, io), { first: true })
     })
   group
     .command('list')
@@ -44,40 +47,60 @@ export function addServiceToken(program: Command, io: Io): void {
     .action((id: string) => withDatabase(io, (db) => revokeToken(db, id, io)))
 }
 
-async function createToken(db: Db, prefix: string, given: string, io: Io): Promise<void> {
-  const name = normalizeText(given)
-  if (name === '' || [...name].length > 100 || findInvisible(name, 'line'))
+async function createToken(
+  db: Db,
+  prefix: string,
+  { name: given, storeIds }: { name: string; storeIds: string[] | null },
+  io: Io,
+): Promise<void> {
+  const name = normalizeText(given, 'exact')
+  if (name === '' || [...name].length > 100 || findInvisible(name, 'exact'))
     throw new Error('Give the token a name of 1 to 100 characters, such as the back end that will use it.')
-  const id = newId('svc')
-  const token = mintToken(prefix, 'svc')
-  await db.transaction(async (tx) => {
-    await tx.query(sql`
-      insert into service_tokens (id, name, hash, created_at)
-      values (${id}, ${name}, ${sha256(token.reveal())}, ${now()})`)
-    await writeEvents(tx, [newEvent(operator(), null, 'service_token.created', id, { name })])
+  const { token } = await db.transaction(async (tx) => {
+    if (storeIds) await checkStores(tx, storeIds)
+    return issueServiceToken(tx, operator(), prefix, name, { storeIds, createdBy: null })
   })
   io.print(token.reveal())
 }
 
+async function checkStores(tx: Db, storeIds: string[]): Promise<void> {
+  const found = await tx.query<{ id: string }>(sql`
+    select id
+      from stores
+     where id = any(${storeIds})
+       and deleted_at is null`)
+  const missing = storeIds.filter((id) => !found.some((store) => store.id === id))
+  if (missing.length > 0) throw new Error(`There is no store ${missing.join(', ')}.`)
+}
+
 async function listTokens(db: Db, io: Io): Promise<void> {
-  const rows = await db.query<{ id: string; name: string; created_at: Date; revoked_at: Date | null }>(sql`
-    select id, name, created_at, revoked_at
+  type Row = Pick<ServiceTokensRow, 'id' | 'name' | 'store_ids' | 'created_at' | 'revoked_at'>
+  const rows = await db.query<Row>(sql`
+    select id, name, store_ids, created_at, revoked_at
       from service_tokens
      order by id`)
   for (const row of rows)
-    io.print([row.id, row.created_at.toISOString(), row.revoked_at ? 'revoked' : 'active', row.name].join('  '))
+    io.print(
+      [
+        row.id,
+        row.created_at.toISOString(),
+        row.revoked_at ? 'revoked' : 'active',
+        row.store_ids?.join(',') ?? 'all stores',
+        row.name,
+      ].join('  '),
+    )
 }
 
 async function revokeToken(db: Db, id: string, io: Io): Promise<void> {
   await db.transaction(async (tx) => {
-    const rows = await tx.query(sql`
+    const revoked = await tx.one<Pick<ServiceTokensRow, 'store_ids' | 'created_by'>>(sql`
       update service_tokens
          set revoked_at = ${now()}
        where id = ${id}
          and revoked_at is null
-   returning id`)
-    if (rows.length === 0) throw new Error(`There is no active service token ${id}.`)
-    await writeEvents(tx, [newEvent(operator(), null, 'service_token.revoked', id, {})])
+   returning store_ids, created_by`)
+    if (!revoked) throw new Error(`There is no active service token ${id}.`)
+    await writeEvents(tx, [newEvent(operator(), trailOf(revoked), 'service_token.revoked', id, {})])
   })
   io.say(`${id} no longer works.`)
 }

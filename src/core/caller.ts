@@ -38,7 +38,14 @@ export type KeyCaller = {
   ip: string
 }
 
-export type ServiceCaller = { kind: 'service'; id: string; name: string; ip: string }
+export type ServiceCaller = {
+  kind: 'service'
+  id: string
+  name: string
+  /** The stores whose keys it may ask about. Null: every store. */
+  storeIds: string[] | null
+  ip: string
+}
 
 export type Caller = UserCaller | KeyCaller | ServiceCaller
 

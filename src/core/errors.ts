@@ -56,14 +56,14 @@ export const ERRORS = {
     help: 'Check both and try again. After 10 failures in 15 minutes further tries have to wait.',
   },
   recent_sign_in_required: {
-    status: 401,
+    status: 403,
     title: 'This needs a fresh sign-in',
     help: 'What cannot be undone needs a session that was opened with the password in the last 10 minutes. Sign in again, and repeat the request with the new session.',
   },
   insufficient_permission: {
     status: 403,
     title: 'The permission for this is missing',
-    help: 'The member "required" names the permission. Ask somebody who manages the members of the store, or use another key.',
+    help: 'The member "required" names the permission, or OWNER where only an owner of the store will do. Ask somebody who manages the members of the store, or use another key.',
   },
   cannot_grant: {
     status: 403,
@@ -93,7 +93,7 @@ export const ERRORS = {
   service_required: {
     status: 403,
     title: 'Only a service can do this',
-    help: 'Call it with a service token. The operator issues one with "storekeeper service-token create <name>".',
+    help: 'Call it with a service token. An owner of the store issues one with POST /v1/user/store/{storeId}/service-tokens, the operator with "storekeeper service-token create <name> --store <id>".',
   },
   key_required: {
     status: 403,
@@ -135,6 +135,12 @@ export const ERRORS = {
     title: 'No such store',
     help: 'It does not exist, or you have no part in it. GET /v1/user/store lists yours.',
   },
+  service_token_not_found: {
+    status: 404,
+    title: 'No such service token',
+    help: 'The owners of this store have issued no service token with that id.',
+  },
+  event_not_found: { status: 404, title: 'No such event', help: 'The trail of this store has no event with that id.' },
   key_not_found: { status: 404, title: 'No such key', help: 'This store has no key with that id.' },
   address_not_found: {
     status: 404,
@@ -271,8 +277,8 @@ export const ERRORS = {
 
 export type ErrorCode = keyof typeof ERRORS
 
-/** One fault of the input: a pointer to it, a stable code, a sentence, and perhaps a valid value. */
-export type Fault = { pointer: string; code: string; detail: string; example?: string }
+/** One fault of the input: a pointer to it, a stable code, a sentence, and perhaps a valid value or the one that was meant. */
+export type Fault = { pointer: string; code: string; detail: string; example?: string; suggestion?: string }
 
 export type FailureDetails = {
   /** Replaces the row's help with text about this case. */

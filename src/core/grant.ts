@@ -38,11 +38,16 @@ export function checkHolds(caller: Manager, needed: Permission): void {
 }
 
 /** Reports each permission that is not in the catalogue. */
-export function parsePermissions(all: readonly Permission[], given: readonly string[], faults: Fault[]): Permission[] {
+export function parsePermissions(
+  all: readonly Permission[],
+  given: readonly string[],
+  faults: Fault[],
+  member = 'permissions',
+): Permission[] {
   given.forEach((permission, i) => {
     if (!all.includes(permission))
       faults.push({
-        pointer: `#/permissions/${i}`,
+        pointer: `#/${member}/${i}`,
         code: 'unknown_permission',
         detail: `There is no such permission. There are ${all.join(', ')}.`,
         example: 'READ',

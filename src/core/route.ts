@@ -7,26 +7,28 @@ import type { Db } from '../db/db.ts'
 import type { AuthorizationProbe, EventFeed } from '../events/schema.ts'
 import type { Instance } from '../instance.ts'
 import type { Verifier } from '../keys/schema.ts'
-import type { KeyCaller, Manager, ServiceCaller, UserCaller } from './caller.ts'
+import type { Caller, KeyCaller, Manager, ServiceCaller, UserCaller } from './caller.ts'
 import type { ErrorCode, Fault } from './errors.ts'
 import type { BuiltInPermission } from './permissions.ts'
 
 /**
  * Who may call. A permission: members and keys that hold it in the store of the path. `user`: any signed-in user.
- * `store user`: a user with a part in the store of the path. `key`: any API key. `service`: a back end of the operator,
- * by its service token. `public`: anyone.
+ * `store user`: a user with a part in the store of the path. `owner`: an owner of it, in person. `key`: any API key.
+ * `service`: a back end, by its service token. `caller`: a user, a key or a service, whatever they hold. `public`: anyone.
  */
-export type Needs = BuiltInPermission | 'user' | 'store user' | 'key' | 'service' | 'public'
+export type Needs = BuiltInPermission | 'user' | 'store user' | 'owner' | 'key' | 'service' | 'caller' | 'public'
 
 type CallerFor<N extends Needs> = N extends 'public'
   ? null
-  : N extends 'user' | 'store user'
+  : N extends 'user' | 'store user' | 'owner'
     ? UserCaller
     : N extends 'key'
       ? KeyCaller
       : N extends 'service'
         ? ServiceCaller
-        : Manager
+        : N extends 'caller'
+          ? Caller
+          : Manager
 
 type ParamsOf<Path extends string> = Path extends `${string}:${infer Name}/${infer Rest}`
   ? { [K in Name]: string } & ParamsOf<Rest>

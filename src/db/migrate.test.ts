@@ -193,7 +193,7 @@ test.each(['in part', 'in full'])(
     await expect(startService(readConfig(env), log, () => {})).rejects.toThrow(NOT_TAKEN_OVER)
     const starts = [
       ['src/main.ts'],
-      ['src/cli/main.ts', 'service-token', 'create', 'Checkout'],
+      ['src/cli/main.ts', 'service-token', 'create', 'Checkout', '--all-stores'],
       ['src/cli/main.ts', 'service-token', 'list'],
       ['src/cli/main.ts', 'events', 'head', '--all'],
       ['src/cli/main.ts', 'secret', 'status'],

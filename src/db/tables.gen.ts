@@ -116,6 +116,7 @@ export type EventSealsRow = {
   hash: Buffer
   type: string
   subject: string
+  actor: string
 }
 
 export type EventWatermarkRow = {
@@ -176,6 +177,7 @@ export type InvitationsRow = {
   accepted_by: string | null
   withdrawn_at: Date | null
   created_by_secret_no: number | null
+  created_by_session_id: string | null
 }
 
 export type KeyPermissionUseRow = {
@@ -236,6 +238,8 @@ export type ServiceTokensRow = {
   hash: Buffer
   created_at: Date
   revoked_at: Date | null
+  store_ids: string[] | null
+  created_by: string | null
 }
 
 export type SessionsRow = {

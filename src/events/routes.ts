@@ -3,11 +3,12 @@
 import type { Fault } from '../core/errors.ts'
 import { PageQuery } from '../core/pagination.ts'
 import { type Route, route } from '../core/route.ts'
+import { DateTime } from '../schema/fields.ts'
 import { Type } from '../schema/type.ts'
 import { readHead } from './log.ts'
-import { EventHead, Events } from './schema.ts'
+import { Event, EventHead, Events } from './schema.ts'
 import { streamEvents } from './stream.ts'
-import { type Filters, listEvents, parseTypes, positionOf } from './trail.ts'
+import { type Filters, listEvents, parseTypes, positionOf, readEvent } from './trail.ts'
 
 const filters = {
   type: Type.Optional(
@@ -17,6 +18,14 @@ const filters = {
     }),
   ),
   subject: Type.Optional(Type.String({ maxLength: 100, description: 'Only what happened to the thing with this id.' })),
+}
+const listFilters = {
+  ...filters,
+  actor: Type.Optional(
+    Type.String({ maxLength: 100, description: 'Only what was done by the user, key or service with this id.' }),
+  ),
+  from: Type.Optional(DateTime({ description: 'Only what happened at this time or later.' })),
+  to: Type.Optional(DateTime({ description: 'Only what happened before this time.' })),
 }
 
 const checkQuery = ({ type }: Filters, faults: Fault[]) => void parseTypes(type, faults)
@@ -31,8 +40,8 @@ export const eventRoutes: Route[] = [
       needs: 'VIEW_EVENTS',
       summary: 'List events',
       description:
-        'The audit trail of the store, newest first: every change, who made it, and what it changed. An event appears here within 5 seconds of its change, usually within one. Turning the pages misses nothing and shows nothing twice, whatever happens meanwhile.',
-      query: Type.Object({ ...filters, ...PageQuery }, closed),
+        'The audit trail of the store, newest first: every change, who made it, and what it changed. An event is here as soon as its change was answered, with `position: null` until it has its place in the chain, which takes at most 5 seconds. Turning the pages misses nothing and shows nothing twice, whatever happens meanwhile.',
+      query: Type.Object({ ...listFilters, ...PageQuery }, closed),
       checkQuery,
       returns: [200, Events],
       example: { query: 'type=key.*,member.*' },
@@ -78,6 +87,18 @@ export const eventRoutes: Route[] = [
           streamEvents(stream.feed, { storeId, after, wants, stillAuthorized: stream.stillAuthorized, closing }),
       }
     },
+  ),
+  route(
+    {
+      method: 'GET',
+      path: '/v1/user/store/:storeId/events/:eventId',
+      needs: 'VIEW_EVENTS',
+      summary: 'Read an event',
+      description: 'One event of the trail. `position` is `null` until it has its place in the chain.',
+      returns: [200, Event],
+      errors: ['event_not_found'],
+    },
+    async ({ db, params }) => ({ body: await readEvent(db, params.storeId, params.eventId) }),
   ),
   route(
     {

@@ -25,8 +25,13 @@ export const EVENT_TYPES = {
   },
   'session.created': { subject: 'sess', about: 'A user signed in.', data: [] },
   'session.ended': { subject: 'sess', about: 'A session was ended before its time.', data: [] },
-  'service_token.created': { subject: 'svc', about: 'The operator issued a service token.', data: ['name'] },
-  'service_token.revoked': { subject: 'svc', about: 'The operator ended a service token.', data: [] },
+  'service_token.created': {
+    subject: 'svc',
+    about:
+      'A service token was issued, by an owner for their store or by the operator; `storeIds: null` is all stores.',
+    data: ['name', 'storeIds'],
+  },
+  'service_token.revoked': { subject: 'svc', about: 'A service token was revoked.', data: [] },
   'store.created': {
     subject: 'store',
     about: 'The store was made.',
@@ -106,9 +111,12 @@ export const EVENT_TYPES = {
 
 export type EventType = keyof typeof EVENT_TYPES
 
-/** Accounts, sessions and service tokens belong to no store: no trail has them, and no webhook hears of them. */
+/**
+ * Accounts and sessions belong to no store: no trail has them, and no webhook hears of them. Service tokens do when an
+ * owner has issued them.
+ */
 export const TYPES_IN_STORES = (Object.keys(EVENT_TYPES) as EventType[]).filter(
-  (type) => !/^(user|session|service_token)\./.test(type),
+  (type) => !/^(user|session)\./.test(type),
 )
 
 const closed = { additionalProperties: false }
@@ -136,6 +144,12 @@ export const Event = Type.Object(
       additionalProperties: true,
       description: 'What else there is to say, by type. Never a secret, never the text of an address.',
     }),
+    position: Nullable(
+      Type.Integer({
+        description:
+          "Its place in the store's chain, counted from 1. `null` for at most 5 seconds, until it is sealed.",
+      }),
+    ),
   },
   { title: 'Event', ...closed },
 )
@@ -154,7 +168,7 @@ export const EventHead = Type.Object(
 )
 
 /** An event with its position in the chain. Outside a store `storeId` is null. */
-export type SealedEvent = Omit<Event, 'storeId'> & { storeId: string | null; seq: number }
+export type SealedEvent = Omit<Event, 'storeId' | 'position'> & { storeId: string | null; seq: number }
 
 /** The listeners of one store. `notifications` counts those received; `seen` is the end of the chain at the last poll. */
 export type Channel = { storeId: string; streams: number; notifications: number; seen: number; wake: Set<() => void> }

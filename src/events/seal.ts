@@ -213,9 +213,9 @@ async function append(tx: Db, rows: WaitingRow[], watermark: Watermark): Promise
       select *
         from json_to_recordset(${JSON.stringify(newHeads)}) as ending(chain text, seq bigint, hash text)
     ), sealed as (
-      insert into event_seals (chain, seq, event_id, hash, type, subject)
+      insert into event_seals (chain, seq, event_id, hash, type, subject, actor)
       select coalesce(event.store_id, ${SYSTEM_CHAIN}), seal.seq, event.id, decode(seal.hash, 'hex'), event.type,
-             event.subject
+             event.subject, coalesce(event.actor ->> 'id', '')
         from unnest(${arrayOf(rows.map(({ id }) => id))}::text[], ${arrayOf(seqs)}::bigint[], ${arrayOf(hashes)}::text[])
              as seal(event_id, seq, hash)
         join events event on event.id = seal.event_id

@@ -149,8 +149,8 @@ const messages = new WeakMap<SealedEvent, string>()
 function asMessage(event: SealedEvent & { hash?: string }): string {
   const known = messages.get(event)
   if (known) return known
-  const { seq: _, hash: __, ...shown } = event
-  const message = `id: ${event.id}\ndata: ${JSON.stringify(shown)}\n\n`
+  const { seq: position, hash: _, ...shown } = event
+  const message = `id: ${event.id}\ndata: ${JSON.stringify({ ...shown, position })}\n\n`
   messages.set(event, message)
   return message
 }

@@ -2,7 +2,7 @@
 
 import { type Caller, heldPermissions } from '../core/caller.ts'
 import { type ErrorCode, type Fault, fail, failInput } from '../core/errors.ts'
-import { checkHolds } from '../core/grant.ts'
+import { checkHolds, isOwner } from '../core/grant.ts'
 import { type IdKind, isId } from '../core/ids.ts'
 import { BUILT_IN_PERMISSIONS, type BuiltInPermission } from '../core/permissions.ts'
 import type { Needs, Route } from '../core/route.ts'
@@ -15,14 +15,18 @@ export function authorize(
   caller: Caller | null,
   params: Record<string, string>,
 ): void {
-  if (needs === 'public' || !caller) return
+  if (needs === 'public' || needs === 'caller' || !caller) return
   if (needs === 'service' || needs === 'key') {
     if (caller.kind !== needs) fail(needs === 'key' ? 'key_required' : 'service_required')
     return
   }
-  if (needs === 'user' || needs === 'store user') {
+  if (needs === 'user' || needs === 'store user' || needs === 'owner') {
+    // A key of another store hears of this one what it hears on every path of it: nothing.
+    if (needs === 'owner' && caller.kind !== 'user' && !isInStore(caller, params.storeId)) fail('store_not_found')
     if (caller.kind !== 'user') fail('user_required')
-    if (needs === 'store user' && !caller.member) fail('store_not_found')
+    if (needs !== 'user' && !caller.member) fail('store_not_found')
+    if (needs === 'owner' && !isOwner(caller))
+      fail('insufficient_permission', { required: ['OWNER'], detail: 'Only an owner of the store can do this.' })
     return
   }
   checkPermission(verifier, needs, caller, params.storeId)
@@ -36,14 +40,23 @@ function checkPermission(
   storeId: string | undefined,
 ): void {
   if (caller.kind === 'service') return fail('store_not_found')
-  const inStore = caller.kind === 'key' ? caller.storeId === storeId : caller.member !== null
-  if (!inStore) fail('store_not_found')
+  if (!isInStore(caller, storeId)) fail('store_not_found')
   const holds = heldPermissions(caller).includes(needed)
   if (!holds && caller.kind === 'key') verifier.countOwnUse(caller, 'INSUFFICIENT_PERMISSIONS', [])
   checkHolds(caller, needed)
 }
 
-export function isPermission(needs: Needs): needs is BuiltInPermission {
+function isInStore(caller: Caller, storeId: string | undefined): boolean {
+  if (caller.kind === 'service') return false
+  return caller.kind === 'key' ? caller.storeId === storeId : caller.member !== null
+}
+
+/** Whether what the caller is in the store decides, and so is looked at again, under lock, before a change is written. */
+export function needsRights(needs: Needs): boolean {
+  return needs === 'owner' || isPermission(needs)
+}
+
+function isPermission(needs: Needs): needs is BuiltInPermission {
   return BUILT_IN_PERMISSIONS.some((permission) => permission === needs)
 }
 
@@ -61,6 +74,8 @@ const IDS: Record<string, { kind: IdKind; missing: ErrorCode }> = {
   sessionId: { kind: 'sess', missing: 'session_not_found' },
   webhookId: { kind: 'wh', missing: 'webhook_not_found' },
   deliveryId: { kind: 'dlv', missing: 'delivery_not_found' },
+  eventId: { kind: 'evt', missing: 'event_not_found' },
+  serviceTokenId: { kind: 'svc', missing: 'service_token_not_found' },
 }
 
 /** Parameters of paths that are no ids: their handlers check them. */

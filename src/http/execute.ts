@@ -7,7 +7,7 @@ import { isChange, type WireResponse } from '../core/route.ts'
 import type { Db } from '../db/db.ts'
 import { claim, type IdempotentRequest, storeResponse, toStoredResponse } from '../idempotency/idempotency.ts'
 import { authorizationProbe } from './authenticate.ts'
-import { isPermission } from './authorize.ts'
+import { needsRights } from './authorize.ts'
 import { type AuthCaches, type Call, header, type Pipeline } from './context.ts'
 import { idempotencyFor } from './execute-once.ts'
 import type { Input } from './input.ts'
@@ -68,10 +68,10 @@ function inTransaction(
   const { storeId } = incoming.params
   return db.transaction(async (tx) => {
     if (idempotent) await claim(tx, idempotent)
-    // `authorize` lets only users and keys hold a permission.
-    if (isPermission(route.needs) && storeId) await lockStoreAndRecheck(tx, caller as Manager, storeId)
+    // `authorize` lets only users and keys hold rights.
+    if (needsRights(route.needs) && storeId) await lockStoreAndRecheck(tx, caller as Manager, storeId)
     const wire = await run(tx)
-    if (!isPermission(route.needs) && caller?.kind === 'user' && route.recheck !== 'own') await recheckUser(tx, caller)
+    if (!needsRights(route.needs) && caller?.kind === 'user' && route.recheck !== 'own') await recheckUser(tx, caller)
     if (idempotent) await storeResponse(tx, toStoredResponse(idempotent, wire))
     return wire
   })

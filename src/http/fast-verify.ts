@@ -5,11 +5,13 @@
 
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { TSchema } from 'typebox'
-import { isCachedService } from '../auth/authenticate.ts'
+import { cachedServiceStores } from '../auth/authenticate.ts'
+import type { Fault } from '../core/errors.ts'
 import { newId } from '../core/ids.ts'
 import type { Route } from '../core/route.ts'
 import { sha256 } from '../crypto/tokens.ts'
-import { type KeptVerdict, VERIFY_PATH } from '../keys/schema.ts'
+import { parseStores } from '../keys/input.ts'
+import { type KeptVerdict, type Question, VERIFY_PATH, type Verification } from '../keys/schema.ts'
 import type { LoadShedder } from '../limits/load-shedding.ts'
 import { validate } from '../schema/validate.ts'
 import type { Pipeline } from './context.ts'
@@ -101,17 +103,17 @@ function readAndAnswer(state: FastVerifyState, request: IncomingMessage, respons
 
 /** Null when the framework has to answer. */
 function verdictOn(state: FastVerifyState, request: IncomingMessage, response: ServerResponse, body: Buffer) {
-  const question = isKnown(state, request.headers.authorization) ? readQuestion(state.schemas.question, body) : null
+  const allowed = storesOf(state, request.headers.authorization)
+  const question = allowed === undefined ? null : readQuestion(state.schemas.question, allowed, body)
   if (!question) return null
   const { verifier, limits } = state.pipeline
   return verifier.verifyNow(question) ?? (isAdmitted(limits.load, response) ? verifier.verify(question) : null)
 }
 
-function isKnown(state: FastVerifyState, authorization: string | undefined): boolean {
-  return (
-    authorization?.startsWith('Bearer ') === true &&
-    isCachedService(state.pipeline.db, state.pipeline.auth.caches.callers, hashOf(state, authorization))
-  )
+/** What the service may ask about; undefined when the framework has to authenticate it. */
+function storesOf(state: FastVerifyState, authorization: string | undefined) {
+  if (authorization?.startsWith('Bearer ') !== true) return undefined
+  return cachedServiceStores(state.pipeline.db, state.pipeline.auth.caches.callers, hashOf(state, authorization))
 }
 
 function hashOf(state: FastVerifyState, authorization: string): string {
@@ -121,17 +123,20 @@ function hashOf(state: FastVerifyState, authorization: string): string {
 }
 
 /** As a program writes it. ASCII, no escape and no member twice: parseStrictJson would find nothing to refuse. */
-const PLAIN = /^\{"key":"\w+"(?:,"permissions":\[(?:"\w+"(?:,"\w+")*)?\])?\}$/
+const PLAIN = /^\{"key":"\w+"(?:,"storeId":"\w+")?(?:,"permissions":\[(?:"\w+"(?:,"\w+")*)?\])?\}$/
 
 /** Null for anything but a plain question without a fault. */
-function readQuestion(schema: TSchema, body: Buffer): { key: string } | null {
+function readQuestion(schema: TSchema, allowed: readonly string[] | null, body: Buffer): Question | null {
   try {
     const text = body.toString('latin1')
     const parsed = PLAIN.test(text) ? JSON.parse(text) : parseStrictJson(body)
-    const question = parsed as { key: string; ip?: string; explain?: boolean }
+    if (validate(schema, parsed).length > 0) return null
+    const { storeId, anyStore, explain, ...question } = parsed as Verification
     // An IP address must be parsed, and an explanation may read the database: both are rare.
-    const isPlain = validate(schema, question).length === 0 && !question.explain && question.ip === undefined
-    return isPlain ? question : null
+    if (explain || question.ip !== undefined) return null
+    const faults: Fault[] = []
+    const stores = parseStores(allowed, { storeId, anyStore }, faults)
+    return faults.length === 0 ? { ...question, stores } : null
   } catch {
     return null
   }
@@ -158,12 +163,13 @@ function send(state: FastVerifyState, response: ServerResponse, verdict: KeptVer
 /** Kept on the verdict itself: with very many keys in turn, another map would be one more cache miss of the processor. */
 const SERIALIZED = Symbol('serialized')
 /** The texts before and after the metadata, of which the key cache has the one copy. */
-type Serialized = { before: string; after: string; length: string; encoding: 'latin1' | 'utf8' }
+type Serialized = { of: KeptVerdict; before: string; after: string; length: string; encoding: 'latin1' | 'utf8' }
 
 /** The key cache hands out the same verdict again and again: it is serialized once. */
 function serializedFor(schema: TSchema, verdict: KeptVerdict & { [SERIALIZED]?: Serialized }): Serialized {
   const existing = verdict[SERIALIZED]
-  if (existing) return existing
+  // A copy of a verdict, with more in it, has the text of the original.
+  if (existing?.of === verdict) return existing
   const { metadata } = verdict
   const frame = serialize(schema, { ...verdict, metadata: null })
   // A name that holds these characters has its quotes escaped.
@@ -173,7 +179,7 @@ function serializedFor(schema: TSchema, verdict: KeptVerdict & { [SERIALIZED]?: 
   const length = Buffer.byteLength(text)
   // As many bytes as characters is ASCII, which `latin1` writes without encoding.
   const encoding = length === text.length ? 'latin1' : 'utf8'
-  const made: Serialized = { before, after, length: String(length), encoding }
+  const made: Serialized = { of: verdict, before, after, length: String(length), encoding }
   verdict[SERIALIZED] = made
   return made
 }

@@ -63,6 +63,7 @@ export const PROBLEM = {
           code: { type: 'string' },
           detail: { type: 'string' },
           example: { type: 'string' },
+          suggestion: { type: 'string', description: 'What was perhaps meant: the code of a state.' },
         },
       },
     },

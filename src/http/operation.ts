@@ -48,10 +48,14 @@ export function accessText({ needs, signedBy }: Route): string {
       return 'Any signed-in user may call this.'
     case 'store user':
       return 'Any user with a part in the store may call this, customers included.'
+    case 'owner':
+      return 'Only an owner of the store may call this, in person.'
     case 'key':
       return 'Only an API key may call this.'
     case 'service':
       return 'Only a service may call this, with the token that the operator issued.'
+    case 'caller':
+      return 'Any signed-in user, any API key and any service may call this; no permission is needed.'
     default:
       return `Needs the permission \`${needs}\` in the store.`
   }
@@ -65,10 +69,10 @@ export function errorsOf(route: Route): ErrorCode[] {
     ...(needs === 'public' ? [] : (['unauthenticated', 'invalid_token'] as const)),
     'invalid_request',
     ...(needs === 'public' ? [] : (['forbidden_ip', 'forbidden_origin'] as const)),
-    ...(needs === 'user' || needs === 'store user' ? (['user_required'] as const) : []),
+    ...(needs === 'user' || needs === 'store user' || needs === 'owner' ? (['user_required'] as const) : []),
     ...(needs === 'key' || needs === 'service' ? ([`${needs}_required`] as const) : []),
-    ...(inStore || needs === 'store user' ? (['store_not_found'] as const) : []),
-    ...(inStore ? (['insufficient_permission'] as const) : []),
+    ...(inStore || needs === 'store user' || needs === 'owner' ? (['store_not_found'] as const) : []),
+    ...(inStore || needs === 'owner' ? (['insufficient_permission'] as const) : []),
     ...(inStore && isChange(route) ? (['replaced_secret'] as const) : []),
     ...(route.body
       ? ([route.form ? 'invalid_form' : 'invalid_json', 'unsupported_media_type', 'body_too_large'] as const)

@@ -24,11 +24,14 @@ export function notFoundOr405(endpoints: MethodAndPath[], path: string): Failure
 /** "PATCH /keys/grantable" would otherwise be routed to "PATCH /keys/:keyId", as a change of the key "grantable". */
 export function shadowedMethods(routes: Route[]): { method: Route['method']; url: string }[] {
   const exists = new Set(routes.map(({ method, path }) => `${method} ${path}`))
-  const shadowed = routes.flatMap(({ path: url }) =>
-    routes
-      .filter(({ path }) => countParams(path) > countParams(url) && matches(path, url))
-      .map(({ method }) => ({ method, url })),
-  )
+  // Taken apart once: each route is compared with each.
+  const patterns = routes.map(({ method, path }) => ({ method, parts: path.split('/'), params: countParams(path) }))
+  const shadowed = routes.flatMap(({ path: url }, i) => {
+    const { parts, params } = patterns[i] as (typeof patterns)[number]
+    return patterns
+      .filter((pattern) => pattern.params > params && partsMatch(pattern.parts, parts))
+      .map(({ method }) => ({ method, url }))
+  })
   return shadowed.filter(({ method, url }) => {
     const name = `${method} ${url}`
     return !exists.has(name) && exists.add(name)
@@ -40,8 +43,10 @@ function countParams(pattern: string): number {
 }
 
 function matches(pattern: string, path: string): boolean {
-  const wanted = pattern.split('/')
-  const given = path.split('/')
+  return partsMatch(pattern.split('/'), path.split('/'))
+}
+
+function partsMatch(wanted: string[], given: string[]): boolean {
   return (
     wanted.length === given.length &&
     wanted.every((part, i) => part === given[i] || (part.startsWith(':') && given[i] !== ''))

@@ -7,8 +7,12 @@ import net from 'node:net'
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Admission } from './admission.ts'
 
-/** No connection for this long: nobody is coming. */
-const QUIET_MS = 100
+/**
+ * Nobody is coming when so many turns of the event loop in a row, one each 10 ms at most, have found no connection. Turns
+ * are counted, not time: a process that was not scheduled for a while has connections waiting that it has not seen.
+ */
+const QUIET_TURNS = 10
+const TURN_MS = 10
 /** Clients that go on connecting are waited for this long. */
 const MAX_LISTENING_MS = 2_000
 const MAX_HOLD_MS = 500
@@ -16,14 +20,19 @@ const SWEEP_MS = 100
 
 /** Without patience it does not wait for connections that are coming. */
 export async function stopListening(server: Server, admission: Admission, patienceMs: number): Promise<void> {
-  let lastAt = performance.now()
+  let quietTurns = 0
   const onConnection = () => {
-    lastAt = performance.now()
+    quietTurns = 0
   }
   server.on('connection', onConnection)
   const quiet = async (maxMs: number) => {
-    for (const end = performance.now() + maxMs; performance.now() < end; await sleep(QUIET_MS / 10))
-      if (performance.now() - lastAt > QUIET_MS) return true
+    for (const end = performance.now() + maxMs; performance.now() < end; ) {
+      quietTurns += 1
+      await sleep(TURN_MS)
+      // Right after a poll, which has accepted what was there.
+      await new Promise((resolve) => setImmediate(resolve))
+      if (quietTurns >= QUIET_TURNS) return true
+    }
     return false
   }
   // Clients that connect for each request never let it become quiet. So their requests wait for their answers a moment,
@@ -32,8 +41,6 @@ export async function stopListening(server: Server, admission: Admission, patien
     admission.hold()
     await quiet(MAX_HOLD_MS)
   }
-  // Right after a poll, which has accepted what was there.
-  await new Promise((resolve) => setImmediate(resolve))
   server.off('connection', onConnection)
   net.Server.prototype.close.call(server)
   admission.resume()

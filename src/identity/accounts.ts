@@ -18,7 +18,14 @@ import { findInvitation, isWorthSomething } from '../stores/invitations.ts'
 import { type StoreRow, showStore } from '../stores/schema.ts'
 import { checkPassword, hashPassword, passwordSlots } from './passwords.ts'
 import type { Me } from './schema.ts'
-import { type ClientOrigin, lockSessions, type NewSession, openSession, type UserRow } from './sessions.ts'
+import {
+  type ClientOrigin,
+  lockSessions,
+  type NewSession,
+  openSession,
+  type UserRow,
+  withdrawFromOtherSessions,
+} from './sessions.ts'
 import { attemptPassword, failAttempt } from './sign-in.ts'
 
 export type NewAccount = { email: string; password: string; name: string | null; invitation: string | null }
@@ -96,6 +103,7 @@ export async function changePassword(
       delete from sessions
        where user_id = ${caller.id}
          and id is distinct from ${caller.sessionId}`)
+    await withdrawFromOtherSessions(tx, caller)
     await writeEvents(tx, [newEvent(caller, null, 'user.password_changed', caller.id, {})])
     if (idempotency) await storeResponse(tx, idempotency.toStoredResponse({ body: null }))
   })

@@ -48,7 +48,8 @@ export async function eraseUser(
 }
 
 /** The user's membership in a store that is not deleted. */
-type Store = Pick<StoresRow, 'id' | 'name'> & Pick<MembersRow, 'role' | 'permissions'> & { owners: number }
+type Store = Pick<StoresRow, 'id' | 'name'> &
+  Pick<MembersRow, 'role' | 'permissions'> & { owners: number; since: MembersRow['created_at'] }
 
 /** Locks the user's stores, memberships, the user and their sessions until the transaction ends. */
 async function lockAll(tx: Db, caller: UserCaller): Promise<Store[]> {
@@ -82,7 +83,7 @@ async function lockAll(tx: Db, caller: UserCaller): Promise<Store[]> {
 
 function storesOf(tx: Db, caller: UserCaller): Promise<Store[]> {
   return tx.query<Store>(sql`
-    select store.id, store.name, member.role, member.permissions,
+    select store.id, store.name, member.role, member.permissions, member.created_at as since,
            (select count(*)::int
               from (select from members where store_id = store.id and role = 'OWNER' limit 2) as owner) as owners
       from members member
@@ -113,20 +114,38 @@ async function settleAll(
   stores: Store[],
   { keys, webhooks }: Cascade,
 ): Promise<MadeInStores> {
-  const made: MadeInStores = { keys: [], webhooks: [] }
-  for (const { id: storeId, role, permissions } of stores) {
+  const made: MadeInStores = { keys: [], webhooks: [], members: [] }
+  for (const { id: storeId, role, permissions, since } of stores) {
     const showUrls = permissionsOf(instance.permissions, role, permissions).includes('MANAGE_WEBHOOKS')
     const cascade = { keys, webhooks, reason: 'its maker was erased' }
-    const here = await settle(tx, caller, storeId, { userId: caller.id }, showUrls, cascade)
+    const here = await settle(tx, caller, storeId, { userId: caller.id, ownSince: since }, showUrls, cascade)
     made.keys.push(...here.keys.map((key) => ({ storeId, ...key })))
     made.webhooks.push(...here.webhooks.map((webhook) => ({ storeId, ...webhook })))
+    made.members.push(...here.members.map((member) => ({ storeId, ...member })))
   }
   return made
 }
 
-/** Open invitations to the user are withdrawn, and the e-mail is deleted from all of them. */
+/**
+ * Open invitations to the user are withdrawn, and the e-mail is deleted from all of them. A user of an identity provider has
+ * no e-mail here: theirs are found, in each store, by the addresses under which they accepted invitations to it.
+ */
 async function eraseInvitations(tx: Db, caller: UserCaller): Promise<void> {
-  await withdrawInvitations(tx, caller, sql`email = ${caller.email}`)
+  const theirs =
+    caller.email !== null
+      ? sql`email = ${caller.email}`
+      : sql`
+          id = any(array(
+            select other.id
+              from invitations accepted
+              join invitations other on other.email = accepted.email and other.store_id = accepted.store_id
+             where accepted.accepted_by = ${caller.id}
+          ))`
+  const withdrawn = await withdrawInvitations(tx, caller, theirs)
+  await tx.query(sql`
+    update invitations
+       set email = null
+     where id = any(${withdrawn.map(({ id }) => id)})`)
   // Two statements: with an "or" every invitation of every store would be read.
   await tx.query(sql`
     update invitations

@@ -356,7 +356,7 @@ test('200: of an erased user a row without a word is left, and they are signed o
   const again = (await api.post('/v1/auth/sign-in', { email: ada.email, password: ada.password })).body.token
 
   const reply = await api.delete('/v1/user', { as: ada.token })
-  expect([reply.status, reply.body]).toEqual([200, { keys: [], webhooks: [] }])
+  expect([reply.status, reply.body]).toEqual([200, { keys: [], webhooks: [], members: [] }])
   expect(reply.headers.get('set-cookie')).toContain('__Host-storekeeper=; Path=/; Max-Age=0')
   for (const as of [ada.token, again]) {
     expect(told(await api.get('/v1/user', { as }))).toEqual([401, 'invalid_token'])
@@ -448,11 +448,11 @@ test('401: a session that was not opened just now is not enough', async () => {
   const { email, password } = ada
   travel(2 * MINUTE)
   const refused = await api.delete('/v1/user', { as: ada.token })
-  expect(refused.status).toBe(401)
+  expect(refused.status).toBe(403)
   expect(refused.headers.get('www-authenticate')).toBe(
     'Bearer realm="storekeeper", error="insufficient_user_authentication", max_age=600',
   )
-  expect(refused.body).toMatchObject({ code: 'recent_sign_in_required', status: 401 })
+  expect(refused.body).toMatchObject({ code: 'recent_sign_in_required', status: 403 })
   expect((await api.get('/v1/user', { as: ada.token })).status).toBe(200)
   // Using the session, or changing the password with it, makes it no younger.
   const fresh = (await api.post('/v1/auth/sign-in', { email, password })).body.token

@@ -2,6 +2,7 @@
 
 import { SESSION_IDLE_MS } from '../auth/authenticate.ts'
 import { CallerChanged } from '../auth/recheck.ts'
+import { withdrawInvitations } from '../auth/withdraw-invitations.ts'
 import type { UserCaller } from '../core/caller.ts'
 import { ago, DAY, fromNow, now } from '../core/clock.ts'
 import { fail } from '../core/errors.ts'
@@ -102,16 +103,34 @@ export async function listSessions(
   })
 }
 
+/** Whoever ends a session by its id may have found it in the hands of somebody else: invitations made with it end too. */
 export async function endSession(tx: Db, caller: UserCaller, sessionId: string): Promise<void> {
   const ended = await endSessions(tx, caller, sql`id = ${sessionId}`)
   if (ended.length === 0) fail('session_not_found')
+  await withdrawInvitations(tx, caller, sql`created_by_id = ${caller.id} and created_by_session_id = ${sessionId}`)
 }
 
 export async function endOtherSessions(tx: Db, caller: UserCaller): Promise<void> {
   await endSessions(tx, caller, sql`id is distinct from ${caller.sessionId}`)
+  await withdrawFromOtherSessions(tx, caller)
 }
 
-/** A user of an identity provider has no session here; they sign out at the provider. */
+/**
+ * When all other sessions are ended: ends the invitations made with any but the caller's own, also with one that has
+ * signed out or expired since. A thief would sign out.
+ */
+export async function withdrawFromOtherSessions(tx: Db, caller: UserCaller): Promise<void> {
+  await withdrawInvitations(
+    tx,
+    caller,
+    sql`created_by_id = ${caller.id} and created_by_session_id is distinct from ${caller.sessionId}`,
+  )
+}
+
+/**
+ * Not an act of safety: invitations made with the session stay open. A user of an identity provider has no session here;
+ * they sign out at the provider.
+ */
 export async function signOut(tx: Db, caller: UserCaller): Promise<void> {
   if (caller.sessionId) await endSessions(tx, caller, sql`id = ${caller.sessionId}`)
 }

@@ -6,6 +6,7 @@ import { isIp, parseRange } from '../auth/ip.ts'
 import { DAY, fromNow, now } from '../core/clock.ts'
 import type { Fault } from '../core/errors.ts'
 import { parsePermissions } from '../core/grant.ts'
+import { KEY_TYPE_NAMES } from '../core/key-types.ts'
 import type { Instance } from '../instance.ts'
 import { parseDateTime } from '../schema/fields.ts'
 import { pointerToken } from '../schema/validate.ts'
@@ -35,7 +36,51 @@ export function parseVerification(body: Partial<Verification>, _: Instance, faul
 
 export function parseIntrospection(body: Partial<Introspection>, _: Instance, faults: Fault[]): Introspection {
   checkIp(body.ip, faults)
+  const types = wordsOf(body.types)
+  if (types && (types.length === 0 || types.some((type) => !KEY_TYPE_NAMES.includes(type as never))))
+    faults.push({
+      pointer: '#/types',
+      code: 'unknown_value',
+      detail: `These must be one or more of ${KEY_TYPE_NAMES.join(', ')}, separated by spaces.`,
+      example: 'PROD',
+    })
   return { ...body, token: body.token ?? '' }
+}
+
+/** A form's list: words separated by spaces. */
+export function wordsOf(text: string | undefined): string[] | undefined {
+  return text?.split(' ').filter(Boolean)
+}
+
+type StoresAsked = { storeId?: string | undefined; anyStore?: boolean | undefined }
+const NAMES_IN_JSON = { storeId: 'storeId', anyStore: 'anyStore' }
+export const NAMES_IN_FORM = { storeId: 'store_id', anyStore: 'any_store' }
+
+/**
+ * The stores whose keys a question accepts, null for every store, out of those its service may ask about. A service of
+ * several stores has to say which it means: a key that somebody made in a store of their own would be valid too.
+ */
+export function parseStores(
+  allowed: readonly string[] | null,
+  { storeId, anyStore }: StoresAsked,
+  faults: Fault[],
+  names = NAMES_IN_JSON,
+): readonly string[] | null {
+  if (storeId !== undefined && anyStore !== undefined)
+    faults.push({
+      pointer: `#/${names.anyStore}`,
+      code: 'contradiction',
+      detail: `Send either "${names.storeId}" or "${names.anyStore}", not both.`,
+    })
+  if (storeId !== undefined) return allowed === null || allowed.includes(storeId) ? [storeId] : []
+  if (anyStore !== true && allowed?.length !== 1)
+    faults.push({
+      pointer: `#/${names.storeId}`,
+      code: 'required',
+      detail: `Your service token is for ${allowed === null ? 'all' : 'several'} stores. Say which store the key must belong to; or send "${names.anyStore}" if you really accept the keys of any of them.`,
+      example: 'store_01k9wz3v5e8tvs8v4m8m3v5yqd',
+    })
+  return allowed
 }
 
 function checkIp(ip: string | undefined, faults: Fault[]): void {

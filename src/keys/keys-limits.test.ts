@@ -156,6 +156,9 @@ test('201 on each limit, 422 just beyond it', async () => {
   const limits: [good: object, bad: object, fault: string][] = [
     [{ name: 'x'.repeat(100) }, { name: 'x'.repeat(101) }, '#/name too_long'],
     [{ name: '😀'.repeat(100) }, { name: 'a\u200Bb' }, '#/name invalid_characters'],
+    [{ name: '❤\uFE0F 1\uFE0F\u20E3' }, { name: 'Checkout\uFE0F' }, '#/name invalid_characters'],
+    [{ name: '葛' }, { name: '葛\u{E0100}' }, '#/name invalid_characters'],
+    [{ name: '\u2801' }, { name: '\u2800' }, '#/name invalid_characters'],
     [{ metadata: members(50) }, { metadata: members(51) }, '#/metadata too_many_members'],
     [{ metadata: bytes(16 * 1024) }, { metadata: bytes(16 * 1024 + 1) }, '#/metadata too_long'],
     [{ metadata: nested(8) }, { metadata: nested(9) }, '#/metadata too_deep'],

@@ -98,7 +98,8 @@ async function shortenLife(tx: Db, key: LockedKey, end: Date, at: Date): Promise
     update api_keys
        set expires_at = ${end},
            leak_shortened = true,
-           expires_before_leak = ${key.expires_at},
+           -- Two secrets may leak one after the other: what the first report found is what a rotation gives back.
+           expires_before_leak = case when leak_shortened then expires_before_leak else ${key.expires_at}::timestamptz end,
            expiry_notice_days = null,
            updated_at = ${at},
            revision = ${key.revision + 1}

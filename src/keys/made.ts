@@ -4,25 +4,43 @@
 // webhooks with it, and take more secrets. So the secrets they took are followed, from one to the next. A secret is a key
 // and a number: what was made with a secret that somebody else took later is not theirs. Where it is not known with which
 // secret of a key something was made, it counts as made with each.
+//
+// The members they let in by an invitation are told too. What those did as members is their own.
 
 import { now } from '../core/clock.ts'
 import type { Db } from '../db/db.ts'
 import { type Sql, sql } from '../db/sql.ts'
+import type { MembersRow } from '../db/tables.gen.ts'
 
-export type Maker = { userId: string } | { keyId: string }
+/** `ownSince`: the user settles themselves, as a member since then. */
+export type Maker = { userId: string; ownSince: Date | null } | { keyId: string }
 
-type MadeIds = { keyIds: string[]; webhookIds: string[] }
+type Admitted = { userId: string; role: MembersRow['role'] }
+type Found = { keyIds: string[]; webhookIds: string[]; members: Admitted[] }
+
+/** The answer lists no more of a kind than this, the newest first. */
+export const MAX_LISTED = 1_000
 
 /**
  * The keys that they made, or of which they took a secret that works: the current one, or the one before it in its
- * grace. And the webhooks that they made, themselves or with any secret they ever took.
+ * grace. And the webhooks that they made, and the members they invited, themselves or with any secret they ever took.
+ *
+ * Whoever settles themselves needs no permission for it, so of all this only what is theirs alone counts: made or taken
+ * since they are a member, and of keys those whose current secret is theirs. Over the rest managers of the store have
+ * decided: when they removed this person and kept it, or by rotating the key.
  */
-export async function findMade(tx: Db, storeId: string, maker: Maker): Promise<MadeIds> {
+export async function findMade(tx: Db, storeId: string, maker: Maker): Promise<Found> {
   const at = now()
   const makerId = 'userId' in maker ? maker.userId : maker.keyId
-  const rows = await tx.query<{ key_id: string | null; webhook_id: string | null }>(sql`
+  const ownSince = 'userId' in maker ? maker.ownSince : null
+  const rows = await tx.query<{
+    key_id: string | null
+    webhook_id: string | null
+    user_id: string | null
+    role: MembersRow['role'] | null
+  }>(sql`
     with recursive taken as (
-      ${'userId' in maker ? takenByUser(storeId, maker.userId) : secretsOf(storeId, maker.keyId)}
+      ${'userId' in maker ? takenByUser(storeId, maker.userId, ownSince) : secretsOf(storeId, maker.keyId)}
        union
       select more.key_id, more.secret_no
         from taken
@@ -37,37 +55,72 @@ export async function findMade(tx: Db, storeId: string, maker: Maker): Promise<M
                 where rotation.rotated_by_id = taken.key_id
                   and coalesce(rotation.rotated_by_secret_no, taken.secret_no) = taken.secret_no
              ) as more
+    ),
+    maker as (
+      select ${makerId}::text as id, null::int as secret_no
+       union all
+      select key_id, secret_no
+        from taken
     )
-    select key.id as key_id, null as webhook_id
+    select key.id as key_id, null as webhook_id, null as user_id, null as role
       from taken
       join api_keys key on key.id = taken.key_id
      where key.id <> ${makerId}
-       and (taken.secret_no in (1, key.secret_no)
-            or (taken.secret_no = key.secret_no - 1 and key.previous_expires_at > ${at}))
+       and (taken.secret_no = key.secret_no
+            or (${ownSince === null}
+                and (taken.secret_no = 1
+                     or (taken.secret_no = key.secret_no - 1 and key.previous_expires_at > ${at}))))
      union
-    select null, webhook.id
-      from (select ${makerId}::text as id, null::int as secret_no union all select key_id, secret_no from taken) as maker
+    select null, webhook.id, null, null
+      from maker
       join webhooks webhook
         on webhook.created_by_id = maker.id
        and webhook.store_id = ${storeId}
-       and coalesce(webhook.created_by_secret_no, maker.secret_no) is not distinct from maker.secret_no`)
+       and webhook.created_at >= coalesce(${ownSince}::timestamptz, '-infinity')
+       and coalesce(webhook.created_by_secret_no, maker.secret_no) is not distinct from maker.secret_no
+     union
+   (select null, null, member.user_id, member.role
+      from maker
+      -- A lateral join, by the maker: a plain join read all invitations of the store.
+     cross join lateral (
+             select accepted_by, accepted_at, created_at, created_by_secret_no
+               from invitations
+              where created_by_id = maker.id
+                and store_id = ${storeId}
+             offset 0
+           ) as invitation
+      join members member
+        on member.store_id = ${storeId}
+       and member.user_id = invitation.accepted_by
+       -- Whoever has left since, and came back in another way, was not let in by it.
+       and member.created_at <= invitation.accepted_at
+     where member.user_id <> ${makerId}
+       and invitation.created_at >= coalesce(${ownSince}::timestamptz, '-infinity')
+       and coalesce(invitation.created_by_secret_no, maker.secret_no) is not distinct from maker.secret_no
+     order by member.user_id desc
+     limit ${MAX_LISTED})`)
   return {
     keyIds: rows.flatMap(({ key_id }) => key_id ?? []),
     webhookIds: rows.flatMap(({ webhook_id }) => webhook_id ?? []),
+    members: rows
+      .flatMap(({ user_id: userId, role }) => (userId && role ? { userId, role } : []))
+      .sort((one, other) => (one.userId < other.userId ? 1 : -1)),
   }
 }
 
-function takenByUser(storeId: string, userId: string): Sql {
+function takenByUser(storeId: string, userId: string, since: Date | null): Sql {
   return sql`
       select id as key_id, 1 as secret_no
         from api_keys
        where created_by_id = ${userId}
          and store_id = ${storeId}
+         and created_at >= coalesce(${since}::timestamptz, '-infinity')
        union all
       select rotation.key_id, rotation.secret_no
         from key_rotations rotation
         join api_keys key on key.id = rotation.key_id and key.store_id = ${storeId}
-       where rotation.rotated_by_id = ${userId}`
+       where rotation.rotated_by_id = ${userId}
+         and rotation.rotated_at >= coalesce(${since}::timestamptz, '-infinity')`
 }
 
 function secretsOf(storeId: string, keyId: string): Sql {

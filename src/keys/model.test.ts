@@ -262,7 +262,7 @@ test('whatever is done to keys, in whatever order, at either node, they are what
 }, async () => {
   const world = await shop({ alone: true })
   const other = await world.node()
-  const back = await serviceClient(world)
+  const back = await serviceClient(world, null)
   const end = Date.now() + STRENGTH.modelMs
   let done = 0
   await fc.assert(

@@ -14,7 +14,7 @@ import { destroyReplayableSecrets } from '../idempotency/idempotency.ts'
 import type { Made } from '../stores/schema.ts'
 import { settleWebhooks } from '../webhooks/webhooks.ts'
 import { type KeyRow, showKey, statusOf } from './columns.ts'
-import { findMade, type Maker } from './made.ts'
+import { findMade, MAX_LISTED, type Maker } from './made.ts'
 import { type KeyRef, lockKey } from './read.ts'
 import type { Key } from './schema.ts'
 
@@ -67,12 +67,9 @@ async function revokeLocked(
 
 export type Cascade = { keys: 'keep' | 'revoke'; webhooks: 'keep' | 'disable' }
 
-/** The answer lists no more keys than this, the newest first. All of them are revoked. */
-const MAX_LISTED_KEYS = 1_000
-
 /**
  * Keeps or ends the keys and webhooks that the maker made, and the keys whose secret they took (made.ts), and tells which
- * they are. Under the store's lock. The URL of a webhook is shown only to callers with MANAGE_WEBHOOKS: people put secrets
+ * they are, and which members they let in. Under the store's lock. The URL of a webhook is shown only to callers with MANAGE_WEBHOOKS: people put secrets
  * into paths and queries.
  */
 export async function settle(
@@ -83,13 +80,14 @@ export async function settle(
   showUrls: boolean,
   cascade: Cascade & { reason: string },
 ): Promise<Made> {
-  const { keyIds, webhookIds } = await findMade(tx, storeId, maker)
+  const { keyIds, webhookIds, members } = await findMade(tx, storeId, maker)
   // Webhooks first: one that is switched off gets no events about the keys.
   const webhooks = await settleWebhooks(tx, by, webhookIds, cascade.webhooks)
   if (cascade.keys === 'revoke') await revokeKeys(tx, by, storeId, keyIds, cascade.reason, 'live only')
   return {
     keys: await readStates(tx, keyIds),
     webhooks: webhooks.map(({ id, url, enabled }) => ({ id, url: showUrls ? url : null, enabled })),
+    members,
   }
 }
 
@@ -101,7 +99,7 @@ async function readStates(tx: Db, ids: string[]): Promise<Made['keys']> {
       from api_keys
      where id = any(${ids})
      order by id desc
-     limit ${MAX_LISTED_KEYS}`)
+     limit ${MAX_LISTED}`)
   return rows.map((row) => ({ id: row.id, name: row.name, status: statusOf(row, at) }))
 }
 

@@ -105,7 +105,8 @@ async function writeSecret(
   const graceEnd = addMs(at, graceSeconds * SECOND)
   const previousEnd = before.expires_at && before.expires_at < graceEnd ? before.expires_at : graceEnd
   const hasGrace = graceSeconds > 0
-  const leakResolved = before.leak_shortened && before.leaked_secret_no === before.secret_no
+  // Also when it was the previous secret that leaked: with this rotation it stops working.
+  const leakResolved = before.leak_shortened
   const after: KeyRow = {
     ...before,
     start: secret.start,

@@ -1,5 +1,6 @@
 // The routes of API keys.
 
+import { failInput } from '../core/errors.ts'
 import { KEY_TYPE_NAMES } from '../core/key-types.ts'
 import { PageQuery } from '../core/pagination.ts'
 import { type Route, route } from '../core/route.ts'
@@ -7,7 +8,14 @@ import { DateTime, Line, OneOf } from '../schema/fields.ts'
 import { Type } from '../schema/type.ts'
 import { createKey } from './create.ts'
 import { freezeKeys } from './freeze.ts'
-import { parseIntrospection, parseKeyChanges, parseNewKey, parseVerification } from './input.ts'
+import {
+  NAMES_IN_FORM,
+  parseIntrospection,
+  parseKeyChanges,
+  parseNewKey,
+  parseStores,
+  parseVerification,
+} from './input.ts'
 import { reportLeak, reportLeaks } from './leaks.ts'
 import { listKeys, readGrantable, readKey } from './read.ts'
 import { revokeKey } from './revoke.ts'
@@ -246,16 +254,27 @@ export const keyRoutes: Route[] = [
       needs: 'service',
       summary: 'Verify a key',
       description:
-        'For your back ends: is this key good, and for this? The answer is 200 whenever it can be given; read `code`. `NOT_FOUND` tells nothing else about the key. With `explain` every check is told in words, and nothing is spent or counted.',
+        'For your back ends: is this key valid, and may it do this? **Say whose key you expect**: send `storeId`, unless your service token is for that store alone; otherwise a key that anyone made in a store of their own would be accepted. The answer is 200 whenever it can be given; read `code`. `NOT_FOUND` reveals nothing else about the key. With `explain` the answer lists every check in words, and nothing is spent or counted.',
       body: Verification,
       parse: parseVerification,
+      handlesFaults: true,
       returns: [200, Verdict],
       effect: 'read',
-      example: { body: { key: 'skp_prod_4fQx', permissions: ['READ'], ip: '203.0.113.7' } },
+      example: {
+        body: {
+          key: 'skp_prod_4fQx',
+          storeId: 'store_01k9wz3v5e8tvs8v4m8m3v5yqd',
+          permissions: ['READ'],
+          ip: '203.0.113.7',
+        },
+      },
     },
-    async ({ verifier, body: { explain, ...question } }) => ({
-      body: showVerdict(await (explain ? verifier.explain(question) : verifier.verify(question))),
-    }),
+    async ({ verifier, caller, body: { explain, storeId, anyStore, ...asked }, faults }) => {
+      const stores = parseStores(caller.storeIds, { storeId, anyStore }, faults)
+      if (faults.length > 0) failInput(faults)
+      const question = { ...asked, stores }
+      return { body: showVerdict(await (explain ? verifier.explain(question) : verifier.verify(question))) }
+    },
   ),
   route(
     {
@@ -264,15 +283,24 @@ export const keyRoutes: Route[] = [
       needs: 'service',
       summary: 'Introspect a key',
       description:
-        'The same question in the form of RFC 7662: the body is a form, and a key that is not good for whatever reason is `{"active": false}`. `scope`, `ip` and `store_id` may be sent beside `token`.',
+        'The same question in the form of RFC 7662: the body is a form, and a key that is not good for whatever reason is `{"active": false}`. `scope`, `types`, `ip` and `store_id` may be sent beside `token`. A service token for one store needs no `store_id`, so a gateway that speaks plain RFC 7662 can use it.',
       body: Introspection,
       parse: parseIntrospection,
+      handlesFaults: true,
       form: true,
       returns: [200, Introspected],
       effect: 'read',
-      example: { body: { token: 'skp_prod_4fQx' } },
+      example: { body: { token: 'skp_prod_4fQx', store_id: 'store_01k9wz3v5e8tvs8v4m8m3v5yqd' } },
     },
-    async ({ verifier, body }) => ({ body: await introspect(verifier, body) }),
+    async ({ verifier, caller, body, faults }) => {
+      const asked = {
+        storeId: body.store_id,
+        anyStore: body.any_store === undefined ? undefined : body.any_store === 'true',
+      }
+      const stores = parseStores(caller.storeIds, asked, faults, NAMES_IN_FORM)
+      if (faults.length > 0) failInput(faults)
+      return { body: await introspect(verifier, body, stores) }
+    },
   ),
   route(
     {

@@ -22,6 +22,7 @@ const OUTCOMES = [
   'EXPIRED',
   'DISABLED',
   'FROZEN',
+  'WRONG_TYPE',
   'FORBIDDEN_IP',
   'INSUFFICIENT_PERMISSIONS',
   'RATE_LIMITED',
@@ -38,7 +39,7 @@ const RateLimit = Type.Object(
 
 /** The members that a manager sets; their columns stand in columns.ts. */
 const settings = {
-  name: Line(1, 100, { examples: ['Checkout'] }),
+  name: Line(1, 100, { kind: 'exact', examples: ['Checkout'] }),
   type: OneOf(KEY_TYPE_NAMES, {
     description: `Stands in the key itself: ${KEY_TOKEN_KINDS.map((kind) => `\`skp_${kind}_…\``).join(', ')}.`,
   }),
@@ -166,7 +167,12 @@ const question = {
     }),
   ),
   storeId: Type.Optional(
-    Type.String({ maxLength: 100, description: 'The store it must belong to. A key of another store is `NOT_FOUND`.' }),
+    Type.String({
+      maxLength: 100,
+      description:
+        'The store it must belong to: a key of any other is `NOT_FOUND`. Required, unless your service token is for one store only.',
+      examples: ['store_01k9wz3v5e8tvs8v4m8m3v5yqd'],
+    }),
   ),
   ip: Type.Optional(
     Type.String({
@@ -180,6 +186,20 @@ const question = {
 export const Verification = Type.Object(
   {
     ...question,
+    anyStore: Type.Optional(
+      Type.Boolean({
+        description:
+          'Instead of `storeId`: accept a key of any store that your service token may ask about. Anyone can have a store of their own on an open service, with keys that hold every permission there.',
+      }),
+    ),
+    types: Type.Optional(
+      Type.Array(OneOf(KEY_TYPE_NAMES), {
+        minItems: 1,
+        uniqueItems: true,
+        description: 'The types you accept. A key of another type is `WRONG_TYPE`.',
+        examples: [['PROD']],
+      }),
+    ),
     explain: Type.Optional(
       Type.Boolean({ description: 'Adds `checks`, every one in words. Nothing is spent or counted.' }),
     ),
@@ -214,6 +234,11 @@ export const Verdict = Type.Object(
         { ...closed, description: 'Of a key that has a rate limit: what is left in this window.' },
       ),
     ),
+    unknownPermissions: Type.Optional(
+      Type.Array(Type.String(), {
+        description: 'What you asked for and no key can hold, because there is no such permission: most likely a typo.',
+      }),
+    ),
     checks: Type.Optional(
       Type.Array(Type.Object({ code: OneOf(OUTCOMES), ok: Type.Boolean(), detail: Type.String() }, closed)),
     ),
@@ -231,7 +256,10 @@ export function showVerdict(verdict: KeptVerdict): Verdict {
 
 export const VERIFY_PATH = '/v1/keys/verify'
 
-export type Question = Omit<Verification, 'explain'>
+export type Question = Pick<Verification, 'key' | 'permissions' | 'types' | 'ip'> & {
+  /** The stores whose keys are accepted. Null: every store. */
+  stores: readonly string[] | null
+}
 
 /** Verifies keys: see verify.ts. */
 export type Verifier = {
@@ -244,13 +272,21 @@ export type Verifier = {
   countOwnUse(key: KeyCaller, outcome: Outcome, permissions: readonly Permission[]): void
 }
 
-/** RFC 7662. What it does not name is ours: `ip` and `store_id`, as in `Verification`. */
+/** RFC 7662. What it does not name is ours: `ip`, `store_id`, `any_store` and `types`, as in `Verification`. */
 export const Introspection = Type.Object(
   {
     token: Type.String({ minLength: 1, description: 'The full key.' }),
     token_type_hint: Type.Optional(Type.String()),
     ip: question.ip,
     store_id: question.storeId,
+    any_store: Type.Optional(
+      OneOf(['true', 'false'], {
+        description: '`true`: accept a key of any store that your service token may ask about.',
+      }),
+    ),
+    types: Type.Optional(
+      Type.String({ description: 'The types you accept, separated by spaces.', examples: ['PROD'] }),
+    ),
     scope: Type.Optional(Type.String({ description: 'Permissions it must hold, separated by spaces.' })),
   },
   { title: 'Introspection', additionalProperties: true },

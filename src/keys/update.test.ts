@@ -690,7 +690,7 @@ describe('revoke', () => {
         revocationReason: 'found in a public repository',
         updatedAt: revokedAt,
         effectiveBy: new Date(Date.parse(revokedAt) + 2000).toISOString(),
-        made: { keys: [], webhooks: [] },
+        made: { keys: [], webhooks: [], members: [] },
       },
     ])
     expect(await back.codeOf(key)).toBe('REVOKED')
@@ -764,7 +764,7 @@ describe('revoke', () => {
 test('a frozen store: every key answers FROZEN until it is thawed, and no other store is touched', async () => {
   const world = await shop({ alone: true })
   const { api, keys, owner, store } = world
-  const back = await serviceClient(world)
+  const back = await serviceClient(world, null)
   const { body: second } = await api.post('/v1/user/store', { name: 'Second' }, { as: owner.token })
   const { body: elsewhere } = await api.post(`/v1/user/store/${second.id}/keys`, NEW_KEY, { as: owner.token })
   const manager = await create(world, { permissions: ['READ', 'MANAGE_KEYS'] })

@@ -66,12 +66,13 @@ test('every code, each outranking those before it; `explain` says the same and t
   })
   const path = `${keys}/${made.id}`
   const as = owner.token
-  const asked: { ip: string; permissions: string[] } = { ip: '192.0.2.1', permissions: ['READ'] }
+  const asked: { ip: string; permissions: string[]; types?: string[] } = { ip: '192.0.2.1', permissions: ['READ'] }
   const wrong = new Set<string>()
   const steps: [string, () => unknown][] = [
     ['RATE_LIMITED', () => back.codeOf(made.key, asked)],
     ['INSUFFICIENT_PERMISSIONS', () => asked.permissions.push('MANAGE_KEYS')],
     ['FORBIDDEN_IP', () => void (asked.ip = '198.51.100.1')],
+    ['WRONG_TYPE', () => void (asked.types = ['TEST', 'DEV'])],
     ['FROZEN', () => api.post(`${keys}/freeze`, undefined, { as })],
     ['DISABLED', () => api.patch(path, { enabled: false }, { as })],
     ['EXPIRED', () => travel(HOUR + SECOND)],
@@ -90,6 +91,7 @@ test('every code, each outranking those before it; `explain` says the same and t
         'EXPIRED',
         'DISABLED',
         'FROZEN',
+        'WRONG_TYPE',
         'FORBIDDEN_IP',
         'INSUFFICIENT_PERMISSIONS',
         'RATE_LIMITED',
@@ -102,6 +104,7 @@ test('every code, each outranking those before it; `explain` says the same and t
     'EXPIRED',
     'DISABLED',
     'FROZEN',
+    'WRONG_TYPE',
     'FORBIDDEN_IP',
     'INSUFFICIENT_PERMISSIONS',
     'RATE_LIMITED',
@@ -118,13 +121,14 @@ test('NOT_FOUND tells nothing else, whatever the reason: the same bytes', async 
   const world = await shop()
   const { api, keys, owner, person } = world
   const back = await serviceClient(world)
+  const elsewhere = await serviceClient(world, null)
   const made = await create(world)
   const replaced = await create(world)
   await api.post(`${keys}/${replaced.id}/rotate`, {}, { as: owner.token })
   const neighbour = await person()
   const { body: theirs } = await api.post('/v1/user/store', { name: 'Gone' }, { as: neighbour.token })
   const { body: orphan } = await api.post(`/v1/user/store/${theirs.id}/keys`, NEW_KEY, { as: neighbour.token })
-  expect(await back.codeOf(orphan.key)).toBe('VALID')
+  expect(await elsewhere.codeOf(orphan.key)).toBe('VALID')
   expect((await back.verify(made.key, { storeId: theirs.id })).body).toEqual(NOBODY)
   await api.delete(`/v1/user/store/${theirs.id}`, { as: neighbour.token })
   const answers = [
@@ -134,6 +138,7 @@ test('NOT_FOUND tells nothing else, whatever the reason: the same bytes', async 
     await back.verify(made.key, { storeId: '' }),
     await back.verify(replaced.key),
     await back.verify(orphan.key),
+    await elsewhere.verify(orphan.key),
     await back.verify(owner.token),
     await back.verify(back.as),
     await back.verify('x'),
@@ -169,6 +174,7 @@ test('`explain` adds every check in words, of an unknown key the one', async () 
       { code: 'EXPIRED', ok: true, detail: 'It has not expired.' },
       { code: 'DISABLED', ok: true, detail: 'It is enabled.' },
       { code: 'FROZEN', ok: true, detail: 'The store is not frozen.' },
+      { code: 'WRONG_TYPE', ok: true, detail: 'It is a PROD key.' },
       { code: 'FORBIDDEN_IP', ok: false, detail: 'It has an allow-list, and no "ip" was sent to hold against it.' },
       { code: 'INSUFFICIENT_PERMISSIONS', ok: false, detail: 'It lacks MANAGE_KEYS.' },
       { code: 'RATE_LIMITED', ok: true, detail: '3 of 3 are left, and the window ends in 60 s.' },
@@ -459,13 +465,16 @@ describe('rate limits', () => {
     const made = await create(world)
     const questions = countQueries(world.service)
     const lookups = lookupsAt(world.service)
-    const end = Date.now() + 2500
-    // Longer than a key is trusted without a word from the database: the heartbeat carries it on.
-    for (let n = 0; Date.now() < end; n++) {
+    // Longer than a key is trusted without a word from the database: the heartbeat carries it on. Where an answer takes so
+    // long that the heartbeat may be late as well, it is looked up again.
+    let slow = 0
+    for (let began = Date.now(), n = 0; Date.now() < began + 2500; n++) {
+      const asked = performance.now()
       expect(await back.codeOf(made.key)).toBe('VALID')
+      if (performance.now() - asked > 200) slow += 1
       if (n % 20 === 0) await sleep(20)
     }
-    expect(lookups()).toBe(1)
+    expect(lookups()).toBeLessThanOrEqual(1 + slow)
     expect(await world.sql('select * from key_rate_windows')).toEqual([])
     // At most the flush of what was counted, every five seconds.
     expect(questions('transaction')).toBeLessThanOrEqual(1)

@@ -10,6 +10,7 @@ import { tokenKind } from '../crypto/tokens.ts'
 import type { Db } from '../db/db.ts'
 import type { Instance } from '../instance.ts'
 import { showSettings } from './columns.ts'
+import { wordsOf } from './input.ts'
 import { allowanceOf, peek, type Spent, spend } from './rate-limit.ts'
 import {
   type Introspected,
@@ -39,16 +40,21 @@ export function newVerifier(
     return verdictOn(instance, key, code)
   }
 
+  /** The catalogue may have changed since the question was written: what is in it no more is told, too. */
+  const unknownIn = ({ permissions = [] }: Question) =>
+    permissions.filter((permission) => !instance.permissions.includes(permission))
+
   function verifyNow(question: Question): KeptVerdict | null {
     const key = keys.find(question.key)
-    if (key instanceof Promise || (key && key.rate_limit !== null)) return null
+    if (key instanceof Promise || (key && key.rate_limit !== null) || unknownIn(question).length > 0) return null
     return conclude(key, key === null ? 'NOT_FOUND' : firstRefusal(instance, key, question), question)
   }
 
   async function verify(question: Question): Promise<KeptVerdict> {
     const key = await keys.find(question.key)
     const code = key ? firstRefusal(instance, key, question) : 'NOT_FOUND'
-    if (!key || code !== 'VALID' || key.rate_limit === null) return conclude(key, code, question)
+    if (!key || code !== 'VALID' || key.rate_limit === null)
+      return withUnknown(conclude(key, code, question), unknownIn(question))
     const spent = await spend(db, key)
     const verdict = conclude(key, spent.used > key.rate_limit ? 'RATE_LIMITED' : 'VALID', question)
     return { ...verdict, rateLimit: allowanceOf(key, spent) }
@@ -62,7 +68,7 @@ export function newVerifier(
     const code = checks.find((check) => !check.ok)?.code ?? 'VALID'
     if (code === 'NOT_FOUND') return { ...NOT_FOUND, checks: checks.slice(0, 1) }
     return {
-      ...verdictOn(instance, key, code),
+      ...withUnknown(verdictOn(instance, key, code), unknownIn(question)),
       ...(spent ? { rateLimit: allowanceOf(key, spent) } : {}),
       checks,
     }
@@ -86,6 +92,11 @@ const NOT_FOUND = {
   storeId: null,
   ...Object.fromEntries(VERIFIED_SETTINGS.map((name) => [name, null])),
 } as KeptVerdict
+
+/** Not on the kept verdict: what was asked for differs from question to question. */
+function withUnknown(verdict: KeptVerdict, unknownPermissions: string[]): KeptVerdict {
+  return unknownPermissions.length === 0 ? verdict : { ...verdict, unknownPermissions }
+}
 
 function verdictOn(instance: Instance, key: CachedKey, code: Outcome): KeptVerdict {
   if (key.verdict?.code === code) return key.verdict
@@ -112,14 +123,19 @@ function firstRefusal(instance: Instance, key: CachedKey, question: Question): O
   if (ofAnotherStore(key, question)) return 'NOT_FOUND'
   const refusal = refusalOf(key)
   if (refusal) return refusal
+  if (ofWrongType(key, question)) return 'WRONG_TYPE'
   if (ipRefused(key, question)) return 'FORBIDDEN_IP'
   return question.permissions?.every((permission) => holds(instance, key, permission)) === false
     ? 'INSUFFICIENT_PERMISSIONS'
     : 'VALID'
 }
 
-function ofAnotherStore(key: CachedKey, { storeId }: Question): boolean {
-  return storeId !== undefined && storeId !== key.store_id
+function ofAnotherStore(key: CachedKey, { stores }: Question): boolean {
+  return stores?.includes(key.store_id) === false
+}
+
+function ofWrongType(key: CachedKey, { types }: Question): boolean {
+  return types?.includes(key.type) === false
 }
 
 /** An allow-list without an address to hold against it lets nobody in. */
@@ -132,13 +148,19 @@ function holds(instance: Instance, key: CachedKey, permission: string): boolean 
 }
 
 /** RFC 7662: for every reason that a key is not good, the answer is the same. */
-export async function introspect(verifier: Verifier, question: Introspection): Promise<Introspected> {
+export async function introspect(
+  verifier: Verifier,
+  { token, scope, types, ip }: Introspection,
+  stores: Question['stores'],
+): Promise<Introspected> {
   const verdict = await verifier.verify({
-    key: question.token,
-    ...(question.scope ? { permissions: question.scope.split(' ').filter(Boolean) } : {}),
-    ...(question.ip ? { ip: question.ip } : {}),
-    ...(question.store_id ? { storeId: question.store_id } : {}),
-  })
+    key: token,
+    stores,
+    ...(scope ? { permissions: wordsOf(scope) } : {}),
+    // parseIntrospection has checked that these are types.
+    ...(types ? { types: wordsOf(types) as Question['types'] } : {}),
+    ...(ip ? { ip } : {}),
+  } as Question)
   if (!verdict.valid || verdict.keyId === null || verdict.storeId === null) return { active: false }
   return {
     active: true,
@@ -181,7 +203,24 @@ function explainChecks(instance: Instance, key: CachedKey, question: Question, s
     const wrong = holds(key, at)
     return { code, ok: !wrong, detail: wrong ? REFUSAL_TEXTS[code].wrong(key) : REFUSAL_TEXTS[code].fine }
   })
-  return [...states, explainIp(key, question), explainPermissions(instance, key, question), explainLimit(key, spent)]
+  return [
+    ...states,
+    explainType(key, question),
+    explainIp(key, question),
+    explainPermissions(instance, key, question),
+    explainLimit(key, spent),
+  ]
+}
+
+function explainType(key: CachedKey, question: Question): Check {
+  const ok = !ofWrongType(key, question)
+  return {
+    code: 'WRONG_TYPE',
+    ok,
+    detail: ok
+      ? `It is a ${key.type} key.`
+      : `It is a ${key.type} key, and ${question.types?.join(' or ')} was asked for.`,
+  }
 }
 
 function explainIp(key: CachedKey, question: Question): Check {

@@ -28,7 +28,7 @@ ajv.addKeyword({
     _schema: unknown,
     place?: { parentData: Record<string, unknown>; parentDataProperty: string | number },
   ): boolean {
-    const normalized = normalizeText(data)
+    const normalized = normalizeText(data, kind)
     if (place) place.parentData[place.parentDataProperty] = normalized
     const invisible = findInvisible(normalized, kind)
     if (invisible) (text as { errors?: Partial<ErrorObject>[] }).errors = [{ keyword: 'x-text', params: { invisible } }]

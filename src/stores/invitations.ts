@@ -1,6 +1,7 @@
 // How users become members of a store: by an invitation with a token that works once, or by joining an open store.
 
 import { checkBounds, exceededBound } from '../auth/bounds.ts'
+import { recheckUser } from '../auth/recheck.ts'
 import { withdrawInvitations } from '../auth/withdraw-invitations.ts'
 import { creatorOf, type Manager, type UserCaller } from '../core/caller.ts'
 import { DAY, fromNow, now } from '../core/clock.ts'
@@ -19,6 +20,7 @@ import { newEvent, writeEvents } from '../events/write.ts'
 import { destroyReplayableSecrets } from '../idempotency/idempotency.ts'
 import type { Instance } from '../instance.ts'
 import { boundsOf } from '../keys/columns.ts'
+import { applyPermissions, type InvitationSpec } from './input.ts'
 import { showStore } from './schema.ts'
 import { lockStore, type StoreView } from './stores.ts'
 
@@ -63,9 +65,11 @@ export async function invite(
   instance: Instance,
   caller: Manager,
   storeId: string,
-  wanted: { email: string; role: Role; permissions: Permission[] | null },
+  { change, ...wanted }: InvitationSpec,
 ): Promise<Answer<InvitationView & { token: string }>> {
-  const permissions = permissionsOf(instance.permissions, wanted.role, wanted.permissions)
+  const brought = permissionsOf(instance.permissions, wanted.role, null)
+  const own = applyPermissions(instance.permissions, brought, change)
+  const permissions = permissionsOf(instance.permissions, wanted.role, own)
   checkGrant(caller, permissions, wanted.role)
   checkBounds(caller, { member: { role: wanted.role, permissions }, before: null })
   // One open invitation for each address: the newest is the one that counts.
@@ -77,6 +81,7 @@ export async function invite(
     id: newId('inv'),
     store_id: storeId,
     ...wanted,
+    permissions: own,
     created_by_kind: by.kind,
     created_by_id: by.id,
     created_by_secret_no: caller.kind === 'key' ? caller.secretNo : null,
@@ -85,10 +90,11 @@ export async function invite(
   }
   await tx.query(sql`
     insert into invitations
-           (id, store_id, email, role, permissions, hash, created_by_kind, created_by_id, created_by_secret_no, created_at,
-            expires_at)
+           (id, store_id, email, role, permissions, hash, created_by_kind, created_by_id, created_by_secret_no,
+            created_by_session_id, created_at, expires_at)
     values (${row.id}, ${storeId}, ${row.email}, ${row.role}, ${row.permissions}, ${sha256(token.reveal())},
-            ${by.kind}, ${by.id}, ${row.created_by_secret_no}, ${row.created_at}, ${row.expires_at})`)
+            ${by.kind}, ${by.id}, ${row.created_by_secret_no}, ${caller.kind === 'user' ? caller.sessionId : null},
+            ${row.created_at}, ${row.expires_at})`)
   const shown = showInvitation(instance, row)
   await writeEvents(tx, [
     newEvent(caller, storeId, 'member.invited', row.id, { role: row.role, permissions: shown.permissions }),
@@ -188,10 +194,6 @@ export async function acceptInvitation(
   const row = await findInvitation(tx, token)
   if (!row || !(await isWorthSomething(tx, instance, row))) return fail('invitation_not_found')
   const permissions = permissionsOf(instance.permissions, row.role, row.permissions)
-  await tx.query(sql`
-    update invitations
-       set accepted_at = ${now()}, accepted_by = ${caller.id}
-     where id = ${row.id}`)
   const at = now()
   // A customer who is invited to a role moves up; a member with a role keeps it.
   const [member] = await tx.query<Pick<MembersRow, 'created_at'>>(sql`
@@ -203,6 +205,16 @@ export async function acceptInvitation(
        and excluded.role <> 'CUSTOMER'
  returning created_at`)
   if (!member) return fail('already_member')
+  await recheckUser(tx, caller)
+  // Last, in the order of locks: an invitation is also withdrawn without the store's lock, when a session is ended.
+  const accepted = await tx.query(sql`
+    update invitations
+       set accepted_at = ${at}, accepted_by = ${caller.id}
+     where id = ${row.id}
+       and accepted_at is null
+       and withdrawn_at is null
+ returning id`)
+  if (accepted.length === 0) fail('invitation_not_found')
   await destroyReplayableSecrets(tx, [row.id])
   await writeEvents(tx, [
     newEvent(caller, row.store_id, 'member.joined', caller.id, { role: row.role, permissions, invitation: row.id }),

@@ -27,7 +27,10 @@ import {
 import type { Made, MemberRow } from './schema.ts'
 import { lockStore } from './stores.ts'
 
-/** A former member is settled again in the same way, and shown as they were when they were a member last. */
+/**
+ * A former member is settled again in the same way, and shown as they were when they were a member last, but for name and
+ * e-mail: no list of the store shows these any more, and they may be new since.
+ */
 export async function removeMember(
   tx: Db,
   instance: Instance,
@@ -44,7 +47,7 @@ export async function removeMember(
     checkRank(instance, caller, member)
     if (member.role === 'OWNER') await requireAnotherOwner(tx, ref.storeId)
   }
-  const made = await settleMember(tx, caller, ref, options)
+  const made = await settleMember(tx, caller, row, options)
   await withdrawInvitationsTo(tx, caller, row)
   if (member) {
     await endMemberships(tx, caller, ref.userId, sql`store_id = ${ref.storeId}`)
@@ -52,7 +55,7 @@ export async function removeMember(
       newEvent(caller, ref.storeId, 'member.removed', ref.userId, { role: member.role, keys: options.keys }),
     ])
   }
-  return { body: { member: showMember(instance, row), ...made } }
+  return { body: { member: showMember(instance, member ?? { ...row, name: null, email: null }), ...made } }
 }
 
 /** Any member may leave, except for the last owner. */
@@ -60,7 +63,7 @@ export async function leaveStore(tx: Db, caller: UserCaller, storeId: string, ca
   const ref = { storeId, userId: caller.id }
   const member = await lockMember(tx, ref)
   if (member.role === 'OWNER') await requireAnotherOwner(tx, storeId)
-  const made = await settleMember(tx, caller, ref, cascade)
+  const made = await settleMember(tx, caller, member, cascade)
   await endMemberships(tx, caller, caller.id, sql`store_id = ${storeId}`)
   await writeEvents(tx, [newEvent(caller, storeId, 'member.left', caller.id, { role: member.role })])
   return { body: made }

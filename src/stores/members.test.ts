@@ -2,6 +2,7 @@ import { expect, test } from 'vitest'
 import { NEW_ADDRESS, NEW_KEY, type Person, type Reply, type Shop, shop } from '../../tests/shop.ts'
 import { type Received, receiver } from '../../tests/webhook-receiver.ts'
 import { MINUTE, travel } from '../core/clock.ts'
+import type { Fault } from '../core/errors.ts'
 import { newId } from '../core/ids.ts'
 import { BUILT_IN_PERMISSIONS } from '../core/permissions.ts'
 
@@ -198,7 +199,7 @@ test('200: an empty change, or one that says what is so already, changes nothing
     { permissions: ['WRITE', 'READ'] },
   ]) {
     const same = await api.patch(path, changes, { as: owner.token })
-    expect([same.status, same.body]).toEqual([200, { member: before.body, keys: [], webhooks: [] }])
+    expect([same.status, same.body]).toEqual([200, { member: before.body, keys: [], webhooks: [], members: [] }])
     expect(same.headers.get('etag')).toBe(before.headers.get('etag'))
   }
   expect(await sql("select id from events where type = 'member.updated'")).toEqual([])
@@ -372,13 +373,20 @@ test('a member who is removed is out at once, and their keys stay unless asked o
 
   const removed = await api.delete(membersOf(store, manager), { as: owner.token })
   expect(removed.status).toBe(200)
-  expect(removed.body).toEqual({ member: shown, keys: [{ id, name: 'Checkout', status: 'ACTIVE' }], webhooks: [] })
+  expect(removed.body).toEqual({
+    member: shown,
+    keys: [{ id, name: 'Checkout', status: 'ACTIVE' }],
+    webhooks: [],
+    members: [],
+  })
   expect((await api.get(membersOf(store), { as: key })).status).toBe(200)
   for (const path of [keys, membersOf(store), billing])
     expect((await api.get(path, { as: manager.token })).body.code).toBe('store_not_found')
   expect((await api.get('/v1/user', { as: manager.token })).body.stores).toEqual([])
   const again = await api.delete(membersOf(store, manager), { as: owner.token })
-  expect([again.status, again.body]).toEqual([200, removed.body])
+  // Somebody who is gone is settled again; their name and e-mail are no longer the store's to see.
+  const former = { ...shown, name: null, email: null }
+  expect([again.status, again.body]).toEqual([200, { ...removed.body, member: former }])
 })
 
 test('with keys=revoke the keys of a removed member stop working at once, and no others', async () => {
@@ -446,7 +454,7 @@ test('keys=revoke reaches the keys that work, however many there were that were 
   expect(await sql('select live_keys from stores where id = $1', [store.id])).toEqual([{ live_keys: 0 }])
 })
 
-test('keys=revoke strikes at a demotion, not at a change that takes nothing away', async () => {
+test('keys=revoke strikes at a demotion, and when that is said again, not at a change that gives', async () => {
   const world = await shop()
   const { api, owner, member, store } = world
   const manager = await member('MANAGER')
@@ -454,12 +462,15 @@ test('keys=revoke strikes at a demotion, not at a change that takes nothing away
   const change = async (changes: object, keys: string) =>
     (await api.patch(`${membersOf(store, manager)}?keys=${keys}`, changes, { as: owner.token })).body.keys
   const active = [{ id, name: 'Checkout', status: 'ACTIVE' }]
-  expect(await change({}, 'revoke')).toEqual(active)
   expect(await change({ permissions: [...MANAGER, 'MANAGE_ORDERS'] }, 'revoke')).toEqual(active)
   expect(await change({ role: 'STAFF' }, 'keep')).toEqual(active)
   expect((await api.get(membersOf(store), { as: key })).status).toBe(200)
-  expect(await change({ role: 'CUSTOMER' }, 'revoke')).toEqual([{ id, name: 'Checkout', status: 'REVOKED' }])
+  expect(await change({ role: 'STAFF' }, 'revoke')).toEqual([{ id, name: 'Checkout', status: 'REVOKED' }])
   expect((await api.get(membersOf(store), { as: key })).status).toBe(401)
+  const again = await member('MANAGER')
+  const { id: next } = await keyOf(world, again, ['READ'])
+  const demoted = await api.patch(`${membersOf(store, again)}?keys=revoke`, { role: 'CUSTOMER' }, { as: owner.token })
+  expect(demoted.body.keys).toEqual([{ id: next, name: 'Checkout', status: 'REVOKED' }])
 })
 
 // ---- what becomes of their webhooks ---------------------------------------------------------------------------------
@@ -510,6 +521,7 @@ test('the webhooks of a removed member and of their keys go on unless asked othe
         { id: theirs.id, url: theirs.url, enabled: true },
         { id: off.id, url: off.url, enabled: false },
       ],
+      members: [],
     },
   ])
   await api.post(keys, NEW_KEY, { as: owner.token })
@@ -538,6 +550,7 @@ test('with webhooks=disable nothing more is sent to the webhooks of a removed me
       member: shown,
       keys: revoked,
       webhooks: [byKey, theirs, off].map(({ id, url }) => ({ id, url, enabled: false })),
+      members: [],
     },
   ])
   // The owner hears all of it, from the same hand that would have told the others.
@@ -581,7 +594,7 @@ test('with webhooks=disable nothing more is sent to the webhooks of a removed me
   expect(events).toEqual([told(byKey, owner), told(theirs, owner), told(off, staff)])
 })
 
-test('webhooks=disable strikes at a demotion, not at a change that takes nothing away', async () => {
+test('webhooks=disable strikes at a demotion, not at a change that gives', async () => {
   const { api, owner, store, staff, off, theirs, byKey } = await listeningMember()
   const change = async (permissions: string[], webhooks: string) =>
     (await api.patch(`${membersOf(store, staff)}?webhooks=${webhooks}`, { permissions }, { as: owner.token })).body
@@ -591,7 +604,6 @@ test('webhooks=disable strikes at a demotion, not at a change that takes nothing
     { id: off.id, url: off.url, enabled: false },
   ]
   const permissions = ['READ', 'MANAGE_KEYS', 'MANAGE_WEBHOOKS']
-  expect((await change(permissions, 'disable')).webhooks).toEqual(state(true))
   expect((await change([...permissions, 'WRITE'], 'disable')).webhooks).toEqual(state(true))
   expect((await change(permissions, 'keep')).webhooks).toEqual(state(true))
   const demoted = await change(['READ'], 'disable')
@@ -684,4 +696,63 @@ test('a member leaves by themselves, and the last owner cannot', async () => {
   const stays = await api.post(`/v1/store/${store.id}/leave`, undefined, { as: owner.token })
   expect([stays.status, stays.body.code]).toEqual([409, 'last_owner'])
   expect(await sql(`select subject from events where type = 'member.left'`)).toEqual([{ subject: customer.id }])
+})
+
+// ---- permissions by words -------------------------------------------------------------------------------------------
+
+test('`permissions` is the whole set; `addPermissions` and `removePermissions` change it and leave the rest', async () => {
+  const { api, owner, store, member, person } = await shop()
+  const as = owner.token
+  const staff = await member('STAFF')
+  const path = `/v1/user/store/${store.id}/members/${staff.id}`
+  const held = async (changes: object) => {
+    const { status, body } = await api.patch(path, changes, { as })
+    return status === 200 ? body.member.permissions : body.errors.map((f: Fault) => `${f.pointer} ${f.code}`)
+  }
+  expect(await held({ addPermissions: ['VIEW_EVENTS'] })).toEqual(['READ', 'WRITE', 'VIEW_EVENTS'])
+  expect(await held({ removePermissions: ['WRITE', 'MANAGE_KEYS'] })).toEqual(['READ', 'VIEW_EVENTS'])
+  expect(await held({ addPermissions: ['MANAGE_KEYS'], removePermissions: ['READ'] })).toEqual([
+    'MANAGE_KEYS',
+    'VIEW_EVENTS',
+  ])
+  expect(await held({ permissions: ['READ'] })).toEqual(['READ'])
+  expect(await held({ permissions: null })).toEqual(['READ', 'WRITE'])
+  // With a new role they change what that role brings.
+  expect(await held({ role: 'CUSTOMER', addPermissions: ['READ'] })).toEqual(['READ'])
+  expect(await held({ role: 'STAFF', removePermissions: ['WRITE'] })).toEqual(['READ'])
+
+  expect(await held({ permissions: ['READ'], addPermissions: ['WRITE'] })).toEqual(['#/permissions contradiction'])
+  expect(await held({ permissions: null, removePermissions: ['WRITE'] })).toEqual(['#/permissions contradiction'])
+  expect(await held({ addPermissions: ['READ', 'WRITE'], removePermissions: ['NOPE', 'WRITE'] })).toEqual([
+    '#/removePermissions/1 contradiction',
+    '#/removePermissions/0 unknown_permission',
+  ])
+  expect(await held({ role: 'OWNER', addPermissions: ['READ'] })).toContain('#/addPermissions owner_holds_all')
+  expect((await api.get(path, { as })).body.permissions).toEqual(['READ'])
+
+  // What the role brings anyway is no change, and no event.
+  await held({ permissions: null })
+  const { etag } = Object.fromEntries((await api.get(path, { as })).headers)
+  await held({ addPermissions: ['READ'] })
+  expect((await api.get(path, { as })).headers.get('etag')).toBe(etag)
+
+  const invited = async (changes: object) => {
+    const { email } = await person()
+    const reply = await api.post(`/v1/user/store/${store.id}/invitations`, { email, role: 'STAFF', ...changes }, { as })
+    return reply.status === 201 ? reply.body.permissions : reply.body.errors.map((f: Fault) => `${f.pointer} ${f.code}`)
+  }
+  expect(await invited({ addPermissions: ['VIEW_EVENTS'] })).toEqual(['READ', 'WRITE', 'VIEW_EVENTS'])
+  expect(await invited({ removePermissions: ['WRITE'] })).toEqual(['READ'])
+  expect(await invited({ permissions: ['VIEW_EVENTS'] })).toEqual(['VIEW_EVENTS'])
+  expect(await invited({ permissions: ['READ'], addPermissions: ['WRITE'] })).toEqual(['#/permissions contradiction'])
+  expect(await invited({ role: 'OWNER', removePermissions: ['READ'] })).toContain('#/removePermissions owner_holds_all')
+})
+
+test('403: a permission is added only by somebody who holds it', async () => {
+  const { api, store, member } = await shop()
+  const manager = await member('MANAGER')
+  const staff = await member('STAFF')
+  const path = `/v1/user/store/${store.id}/members/${staff.id}`
+  const reply = await api.patch(path, { addPermissions: ['MANAGE_STORE'] }, { as: manager.token })
+  expect([reply.status, reply.body.code, reply.body.permissions]).toEqual([403, 'cannot_grant', ['MANAGE_STORE']])
 })

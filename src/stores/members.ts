@@ -9,7 +9,7 @@ import { fail, failInput } from '../core/errors.ts'
 import { checkIfMatch, etagOf } from '../core/etag.ts'
 import { checkGrant, checkHolds, isOwner, OWNER_HOLDS_ALL } from '../core/grant.ts'
 import { listPage, type Page, type PageParams } from '../core/pagination.ts'
-import { missingPermissions, type Permission, permissionsOf, type Role } from '../core/permissions.ts'
+import { missingPermissions, permissionsOf } from '../core/permissions.ts'
 import type { Answer } from '../core/route.ts'
 import type { Db } from '../db/db.ts'
 import { sql } from '../db/sql.ts'
@@ -17,6 +17,7 @@ import type { InvitationsRow } from '../db/tables.gen.ts'
 import { newEvent, writeEvents } from '../events/write.ts'
 import type { Instance } from '../instance.ts'
 import { type Cascade, settle } from '../keys/revoke.ts'
+import { applyPermissions, type MemberPatch } from './input.ts'
 import type { Made, MemberRow } from './schema.ts'
 import { lockStore } from './stores.ts'
 
@@ -77,7 +78,7 @@ export async function updateMember(
   instance: Instance,
   caller: Manager,
   ref: MemberRef,
-  changes: { role?: Role; permissions?: Permission[] | null },
+  changes: MemberPatch,
   options: Cascade & { ifMatch: string | null },
 ): Promise<Answer<ChangedMember>> {
   checkCascade(caller, ref.userId, options)
@@ -86,10 +87,15 @@ export async function updateMember(
   checkRank(instance, caller, before)
   const after = { ...before, role: changes.role ?? before.role }
   // A new role brings its own permissions, unless others are set with it.
-  if (changes.permissions !== undefined) after.permissions = changes.permissions
-  else if (changes.role !== undefined && changes.role !== before.role) after.permissions = null
+  if (after.role !== before.role) after.permissions = null
+  if (changes.change) {
+    const base = permissionsOf(instance.permissions, after.role, after.permissions)
+    const own = applyPermissions(instance.permissions, base, changes.change)
+    // Adding what the role brings anyway is no change.
+    if (own === null || String(own) !== String(base) || 'permissions' in changes.change) after.permissions = own
+  }
+  if (before.role === 'OWNER' && after.role === 'OWNER' && after.permissions) failInput([OWNER_HOLDS_ALL])
   if (after.role === 'OWNER') after.permissions = null
-  if (before.role === 'OWNER' && after.role === 'OWNER' && changes.permissions) failInput([OWNER_HOLDS_ALL])
   const holds = permissionsOf(instance.permissions, after.role, after.permissions)
   const held = permissionsOf(instance.permissions, before.role, before.permissions)
   checkGrant(caller, holds, after.role)
@@ -117,7 +123,8 @@ export async function updateMember(
   // An owner who keeps every permission is one no more: only owners make owners, and hold permissions added later.
   const demoted = missingPermissions(holds, held).length > 0 || (before.role === 'OWNER' && after.role !== 'OWNER')
   if (demoted) await withdrawInvitationsTo(tx, caller, before)
-  const made = await settleMember(tx, caller, ref, demoted ? options : { keys: 'keep', webhooks: 'keep' })
+  // Saying again what is so already settles them again: somebody was demoted with `keep`, and that is corrected.
+  const made = await settleMember(tx, caller, before, demoted || same ? options : { keys: 'keep', webhooks: 'keep' })
   return { body: { member: showMember(instance, after), ...made }, etag: etagOf(after.revision) }
 }
 
@@ -163,11 +170,17 @@ export function checkCascade(caller: Manager, userId: string, cascade: Cascade):
   if (cascade.webhooks === 'disable') checkHolds(caller, 'MANAGE_WEBHOOKS')
 }
 
-export function settleMember(tx: Db, caller: Manager, { storeId, userId }: MemberRef, cascade: Cascade): Promise<Made> {
-  const { keys, webhooks } = cascade
+export function settleMember(
+  tx: Db,
+  caller: Manager,
+  member: Pick<MemberRow, 'store_id' | 'user_id' | 'created_at'>,
+  { keys, webhooks }: Cascade,
+): Promise<Made> {
+  const { store_id: storeId, user_id: userId, created_at: since } = member
   const showUrls = heldPermissions(caller).includes('MANAGE_WEBHOOKS')
   const reason = 'member removed or demoted'
-  return settle(tx, caller, storeId, { userId }, showUrls, { keys, webhooks, reason })
+  const maker = { userId, ownSince: caller.id === userId ? since : null }
+  return settle(tx, caller, storeId, maker, showUrls, { keys, webhooks, reason })
 }
 
 /**

@@ -1,14 +1,10 @@
 // The routes of stores, members and invitations.
 
 import type { Static } from 'typebox'
-import { parseEmail } from '../core/email.ts'
-import type { Fault } from '../core/errors.ts'
-import { OWNER_HOLDS_ALL, parsePermissions } from '../core/grant.ts'
 import { PageQuery } from '../core/pagination.ts'
-import { inCatalogueOrder, type Permission, type Role } from '../core/permissions.ts'
 import { type Route, route } from '../core/route.ts'
-import type { Instance } from '../instance.ts'
 import { Type } from '../schema/type.ts'
+import { parseMemberChanges, parseNewInvitation } from './input.ts'
 import {
   acceptInvitation,
   invite,
@@ -99,11 +95,12 @@ export const storeRoutes: Route[] = [
     {
       method: 'DELETE',
       path: '/v1/user/store/:storeId',
-      needs: 'MANAGE_STORE',
+      needs: 'owner',
       summary: 'Delete a store',
-      description: 'Its keys stop working. What it held is kept for 30 days, then it goes.',
+      description:
+        'Its keys stop working. What it held is kept for 30 days, then it goes. Needs a session opened in the last 10 minutes.',
       returns: [204, null],
-      errors: ['precondition_failed'],
+      errors: ['recent_sign_in_required', 'precondition_failed'],
     },
     async ({ db, caller, params, ifMatch }) => ({
       body: (await deleteStore(db, caller, params.storeId, ifMatch), null),
@@ -141,10 +138,10 @@ export const storeRoutes: Route[] = [
       needs: 'MANAGE_MEMBERS',
       summary: 'Change a member',
       description:
-        'Sets the role, or permissions one by one (`null`: what the role brings). You cannot give what you do not hold, nor change somebody who holds more. `keys` and `webhooks` decide over the keys and webhooks they made or took, should they lose a permission or be an owner no more: `keys=revoke` needs `MANAGE_KEYS`, `webhooks=disable` `MANAGE_WEBHOOKS`, unless they are you.',
+        "Sets the role, the permissions, or both. `permissions` is the whole set, in place of the role's (`null`: what the role brings); `addPermissions` and `removePermissions` change what they hold and leave the rest. You cannot give what you do not hold, nor change somebody who holds more. `keys` and `webhooks` decide over the keys and webhooks they made or took, should they lose a permission or be an owner no more: `keys=revoke` needs `MANAGE_KEYS`, `webhooks=disable` `MANAGE_WEBHOOKS`, unless they are you.",
       query: CascadeQuery,
       body: MemberChanges,
-      parse: readMemberChanges,
+      parse: parseMemberChanges,
       returns: [200, ChangedMember],
       etag: true,
       errors: ['member_not_found', 'cannot_grant', 'outranked', 'last_owner', 'precondition_failed'],
@@ -160,7 +157,7 @@ export const storeRoutes: Route[] = [
       needs: 'MANAGE_MEMBERS',
       summary: 'Remove a member',
       description:
-        'Their billing addresses stay for the invoices that point at them, and open invitations to them and by them are withdrawn. `keys` and `webhooks` decide over the keys and webhooks they made or took: both go on unless you say otherwise. `keys=revoke` needs `MANAGE_KEYS`, `webhooks=disable` `MANAGE_WEBHOOKS`, unless they are you. Somebody who was a member once is answered in the same way, so that what they left behind can still be ended; `member` is then how they were last.',
+        'Their billing addresses stay for the invoices that point at them, and open invitations to them and by them are withdrawn. `keys` and `webhooks` decide over the keys and webhooks they made or took: both go on unless you say otherwise. `keys=revoke` needs `MANAGE_KEYS`, `webhooks=disable` `MANAGE_WEBHOOKS`, unless they are you. Somebody who was a member once is answered in the same way, so that what they left behind can still be ended; `member` is then how they were last, without name and e-mail.',
       query: CascadeQuery,
       returns: [200, ChangedMember],
       errors: ['member_not_found', 'outranked', 'last_owner', 'precondition_failed'],
@@ -175,9 +172,9 @@ export const storeRoutes: Route[] = [
       needs: 'MANAGE_MEMBERS',
       summary: 'Invite somebody',
       description:
-        'The `token` is shown once: give it to the person, who accepts it within 7 days, signed in with that e-mail. You cannot give what you do not hold, nor more than a customer without permissions with a key that has an end, an allow-list or a rate limit. Made with a key, it is worth something as long as that very secret.',
+        "The `token` is shown once: give it to the person, who accepts it within 7 days, signed in with that e-mail. `permissions` is the whole set, in place of the role's; `addPermissions` and `removePermissions` change what the role brings. You cannot give what you do not hold, nor more than a customer without permissions with a key that has an end, an allow-list or a rate limit. Made with a key, it is worth something as long as that very secret.",
       body: NewInvitation,
-      parse: readNewInvitation,
+      parse: parseNewInvitation,
       returns: [201, InvitationWithToken],
       errors: ['cannot_grant', 'limit_exceeded', 'secret_no_longer_available'],
       revealsSecret: true,
@@ -233,6 +230,7 @@ export const storeRoutes: Route[] = [
         'Works once, for the user with the e-mail that was invited. A customer who is invited to more moves up.',
       body: Acceptance,
       returns: [200, Membership],
+      recheck: 'own',
       errors: ['invitation_not_found', 'invitation_mismatch', 'already_member'],
       example: { body: { token: 'skp_inv_…' } },
     },
@@ -269,30 +267,4 @@ export const storeRoutes: Route[] = [
 
 function fates({ keys = 'keep', webhooks = 'keep' }: Static<typeof CascadeQuery>) {
   return { keys, webhooks }
-}
-
-function readMemberChanges(body: { role?: Role; permissions?: string[] | null }, instance: Instance, faults: Fault[]) {
-  const changes: { role?: Role; permissions?: Permission[] | null } = {}
-  if (body.role !== undefined) changes.role = body.role
-  if (body.permissions !== undefined)
-    changes.permissions = body.permissions && readInOrder(instance, body.permissions, body.role, faults)
-  return changes
-}
-
-function readNewInvitation(
-  body: { email?: string; role?: Role; permissions?: string[] },
-  instance: Instance,
-  faults: Fault[],
-) {
-  return {
-    email: parseEmail(body.email, faults),
-    role: body.role ?? 'STAFF',
-    permissions: body.permissions ? readInOrder(instance, body.permissions, body.role, faults) : null,
-  }
-}
-
-/** The order they were sent in means nothing: the same permissions are no change. */
-function readInOrder(instance: Instance, given: string[], role: Role | undefined, faults: Fault[]): Permission[] {
-  if (role === 'OWNER') faults.push(OWNER_HOLDS_ALL)
-  return inCatalogueOrder(instance.permissions, parsePermissions(instance.permissions, given, faults))
 }

@@ -20,11 +20,16 @@ const LeakGraceSeconds = Type.Integer({
   description:
     'How long a `PROD` key whose secret became known may still be used: 7 days at most, and `0` revokes it at once. `TEST` and `DEV` keys are always revoked at once.',
 })
-const Permissions = Type.Array(Type.String({ maxLength: 63 }), {
-  maxItems: 100,
-  uniqueItems: true,
-  examples: [['READ', 'WRITE']],
-})
+const permissionList = (description: string, example: string[]) =>
+  Type.Array(Type.String({ maxLength: 63 }), { maxItems: 100, uniqueItems: true, description, examples: [example] })
+const wholeSet = permissionList("The whole set, in place of the role's: what is not in it is not held.", [
+  'READ',
+  'WRITE',
+])
+const relativePermissions = {
+  addPermissions: Type.Optional(permissionList('Held in addition, beside all else.', ['VIEW_EVENTS'])),
+  removePermissions: Type.Optional(permissionList('Not held any longer; the rest stays.', ['WRITE'])),
+}
 
 export const Store = Type.Object(
   {
@@ -80,9 +85,15 @@ export const Membership = Type.Object(
 export const MemberChanges = Type.Object(
   {
     role: Type.Optional(OneOf(ROLES)),
-    permissions: Type.Optional(Nullable(Permissions)),
+    permissions: Type.Optional(Nullable(wholeSet)),
+    ...relativePermissions,
   },
-  { title: 'MemberChanges', description: '`permissions` set one by one; `null`: what the role brings.', ...closed },
+  {
+    title: 'MemberChanges',
+    description:
+      '`permissions` is the whole set (`null`: what the role brings). `addPermissions` and `removePermissions` change what is held, or, with a new role, what that role brings.',
+    ...closed,
+  },
 )
 /** What becomes of the keys and webhooks of somebody who goes. */
 export const CascadeQuery = Type.Object(
@@ -105,6 +116,7 @@ export const CascadeQuery = Type.Object(
 
 const madeKey = { id: Type.String(), name: Type.String(), status: Type.String() }
 const madeWebhook = { id: Type.String(), url: Nullable(Type.String()), enabled: Type.Boolean() }
+const madeMember = { userId: Type.String(), role: OneOf(ROLES) }
 const madeKeys = {
   description:
     'The keys they created, and those of which they rotated a secret that still works: themselves, or with a key of these. As they are now, the newest 1,000.',
@@ -113,11 +125,16 @@ const madeWebhooks = {
   description:
     'The webhooks they made, themselves or with a key of theirs, as they are now. `url` is `null` unless you hold `MANAGE_WEBHOOKS`.',
 }
+const madeMembers = {
+  description:
+    'Those who accepted an invitation that they made, themselves or with a key of theirs, and are members since, with their role now. The newest 1,000. They stay, unless you remove them.',
+}
 /** What a member or a key leaves behind in a store. */
 export const Made = Type.Object(
   {
     keys: Type.Array(Type.Object(madeKey, closed), madeKeys),
     webhooks: Type.Array(Type.Object(madeWebhook, closed), madeWebhooks),
+    members: Type.Array(Type.Object(madeMember, closed), madeMembers),
   },
   { title: 'Made', ...closed },
 )
@@ -128,6 +145,7 @@ export const MadeInStores = Type.Object(
   {
     keys: Type.Array(Type.Object({ storeId: Type.String(), ...madeKey }, closed), madeKeys),
     webhooks: Type.Array(Type.Object({ storeId: Type.String(), ...madeWebhook }, closed), madeWebhooks),
+    members: Type.Array(Type.Object({ storeId: Type.String(), ...madeMember }, closed), madeMembers),
   },
   { title: 'MadeInStores', ...closed },
 )
@@ -155,7 +173,8 @@ export const NewInvitation = Type.Object(
   {
     email: Type.String({ minLength: 3, maxLength: 254 }),
     role: OneOf(ROLES),
-    permissions: Type.Optional(Permissions),
+    permissions: Type.Optional(wholeSet),
+    ...relativePermissions,
   },
   { title: 'NewInvitation', ...closed },
 )

@@ -1,6 +1,7 @@
 // What somebody who goes leaves behind, and how it is ended: keys they made or took the secret of, webhooks, invitations.
 
 import { expect, test } from 'vitest'
+import { newSession } from '../../tests/sessions.ts'
 import { NEW_KEY, type Person, shop } from '../../tests/shop.ts'
 import { receiver } from '../../tests/webhook-receiver.ts'
 import { BUILT_IN_PERMISSIONS } from '../core/permissions.ts'
@@ -99,7 +100,7 @@ test('secrets are followed from one to the next: taken with a key, made with a s
 
   // A removal with keep can be corrected later.
   const ended = await remove(m, '?keys=revoke&webhooks=disable')
-  expect([ended.status, ended.body.member]).toEqual([200, kept.body.member])
+  expect([ended.status, ended.body.member]).toEqual([200, { ...kept.body.member, name: null, email: null }])
   expect(named(ended.body.keys)).toEqual(expected.map((name) => `${name} REVOKED`))
   expect(ids(ended.body.webhooks)).toEqual(theirs.map((id) => `${id} false`).sort())
   expect(await works(k, child, takenY, grandchild)).toEqual([false, false, false, false])
@@ -169,9 +170,56 @@ test('403: keys=revoke needs MANAGE_KEYS and webhooks=disable MANAGE_WEBHOOKS, b
   })
   expect([left.status, left.body]).toEqual([
     200,
-    { keys: [{ id: theirs.id, name: 'of the clerk', status: 'REVOKED' }], webhooks: [] },
+    { keys: [{ id: theirs.id, name: 'of the clerk', status: 'REVOKED' }], webhooks: [], members: [] },
   ])
   expect(await works(theirs)).toEqual([false])
+})
+
+test('whoever joins again ends nothing by leaving that others kept, nor a key that others have rotated since', async () => {
+  const world = await story({ WEBHOOK_ALLOW_PRIVATE: 'on' })
+  const { api, owner, member, root, store, make, rotate, remove, works } = world
+  await api.patch(root, { registration: 'OPEN' }, { as: owner.token })
+  const { url } = await receiver()
+  const listen = async (as: string) =>
+    (await api.post(`${root}/webhooks`, { url, types: ['key.*'] }, { as })).body.id as string
+  const isOn = async (id: string) => (await api.get(`${root}/webhooks/${id}`, { as: owner.token })).body.enabled
+  const all = '?keys=revoke&webhooks=disable'
+  const leave = (as: string) => api.post(`/v1/store/${store.id}/leave${all}`, undefined, { as })
+  const left = (m: Person) => api.post(`/v1/store/${store.id}/leave`, undefined, { as: m.token })
+
+  // Removed, or gone by themselves: what they made in an earlier membership the store has kept.
+  for (const go of [remove, left]) {
+    const m = await member('MANAGER')
+    const [kept, rotated] = [await make(m.token, 'kept'), await make(m.token, 'rotated')]
+    const hook = await listen(kept.key)
+    await go(m)
+    const current = await rotate(owner.token, rotated)
+    expect((await api.post(`/v1/store/${store.id}/join`, undefined, { as: m.token })).status).toBe(201)
+    const gone = await leave(m.token)
+    expect([gone.status, gone.body.keys, gone.body.webhooks]).toEqual([200, [], []])
+    expect([await works(kept, current), await isOn(hook)]).toEqual([[true, true], true])
+    // Those who manage keys settle all of it.
+    const settled = await remove(m, all)
+    expect(named(settled.body.keys)).toEqual(['kept REVOKED', 'rotated REVOKED'])
+    expect(await isOn(hook)).toBe(false)
+  }
+
+  // Demoted: what is still theirs alone they may end, and a key that was taken back, also in its grace, they may not.
+  for (const go of ['left', 'erased', 'stepped down'] as const) {
+    const m = await member('STAFF', CHIEF)
+    const [theirs, back, inGrace] = [await make(m.token, 'a'), await make(m.token, 'b'), await make(m.token, 'c')]
+    await rotate(owner.token, back)
+    await rotate(owner.token, inGrace, 600)
+    await api.patch(`${root}/members/${m.id}`, { permissions: ['READ', 'MANAGE_MEMBERS'] }, { as: owner.token })
+    const gone =
+      go === 'left'
+        ? await leave(m.token)
+        : go === 'erased'
+          ? await api.delete(`/v1/user${all}`, { as: m.token })
+          : await api.patch(`${root}/members/${m.id}${all}`, { permissions: ['READ'] }, { as: m.token })
+    expect([go, gone.status, named(gone.body.keys)]).toEqual([go, 200, ['a REVOKED']])
+    expect(await works(theirs, inGrace)).toEqual([false, true])
+  }
 })
 
 // ---- former members -------------------------------------------------------------------------------------------------
@@ -182,12 +230,16 @@ test('somebody who has left is settled by the same DELETE, and shown as they wer
   const [key, ofRival] = [await make(m.token, 'k'), await make(rival.token, 'r')]
   const before = (await api.get(`${root}/members/${m.id}`, { as: owner.token })).body
   const left = await api.post(`/v1/store/${store.id}/leave`, undefined, { as: m.token })
-  expect([left.status, left.body]).toEqual([200, { keys: [{ id: key.id, name: 'k', status: 'ACTIVE' }], webhooks: [] }])
+  expect([left.status, left.body]).toEqual([
+    200,
+    { keys: [{ id: key.id, name: 'k', status: 'ACTIVE' }], webhooks: [], members: [] },
+  ])
   expect((await api.get(`${root}/members/${m.id}`, { as: owner.token })).status).toBe(404)
   const stale = await api.delete(`${root}/members/${m.id}`, { as: owner.token, headers: { 'if-match': '"r9"' } })
   expect(stale.status).toBe(412)
   const listed = await remove(m)
-  expect([listed.status, listed.body]).toEqual([200, { member: before, ...left.body }])
+  // Their name and e-mail are no longer the store's to see.
+  expect([listed.status, listed.body]).toEqual([200, { member: { ...before, name: null, email: null }, ...left.body }])
   // Whoever was an owner outranks nobody any more.
   await api.post(`/v1/store/${store.id}/leave`, undefined, { as: rival.token })
   const manager = await member('MANAGER')
@@ -220,7 +272,10 @@ test('an erased user lists what they leave behind in every store, ends it if the
     { storeId: store.id, id: key.id, name: 'k', status: 'REVOKED' },
     { storeId: own.id, id: elsewhere.body.id, name: NEW_KEY.name, status: 'REVOKED' },
   ]
-  expect([erased.status, erased.body]).toEqual([200, { keys: inBoth, webhooks: [] }])
+  expect([erased.status, erased.body]).toEqual([
+    200,
+    { keys: inBoth, webhooks: [], members: [{ storeId: own.id, userId: owner.id, role: 'OWNER' }] },
+  ])
   expect(erased.headers.get('set-cookie')).toMatch(/Max-Age=0/)
   expect(await works(key)).toEqual([false])
   const quiet = await api.delete('/v1/user', { as: n.token })
@@ -276,6 +331,39 @@ test('revoking a key lists what was made with it, ends it with made=revoke, and 
   expect((await revoke(k.id, '?made=revoke', keeper.token)).status).toBe(200)
 })
 
+test('who was let in by somebody who goes, or with a key that is revoked, is listed while they are a member', async () => {
+  const { api, owner, member, person, root, keys, store, make, remove, invite, accept } = await story()
+  await api.patch(root, { registration: 'OPEN' }, { as: owner.token })
+  const m = await member('STAFF', [...CHIEF, 'WRITE'])
+  const key = await make(m.token, 'k', [...CHIEF, 'WRITE'])
+  const [byM, byKey, left, back, raised] = [
+    await person(),
+    await person(),
+    await person(),
+    await person(),
+    await person(),
+  ]
+  await api.post(`/v1/store/${store.id}/join`, undefined, { as: raised.token })
+  for (const [friend, as] of [
+    [byM, m.token],
+    [byKey, key.key],
+    [left, m.token],
+    [back, key.key],
+    [raised, key.key],
+  ] as const)
+    expect((await accept(friend.token, await invite(as, friend.email))).status).toBe(200)
+  for (const { token } of [left, back]) await api.post(`/v1/store/${store.id}/leave`, undefined, { as: token })
+  await api.post(`/v1/store/${store.id}/join`, undefined, { as: back.token })
+  await member('STAFF')
+  const listed = (...people: Person[]) =>
+    people.map(({ id }) => ({ userId: id, role: 'STAFF' })).sort((a, b) => (a.userId < b.userId ? 1 : -1))
+  expect((await remove(m)).body.members).toEqual(listed(byM, byKey, raised))
+  const revoked = await api.delete(`${keys}/${key.id}`, { as: owner.token })
+  expect(revoked.body.made.members).toEqual(listed(byKey, raised))
+  await remove(byKey)
+  expect((await remove(m)).body.members).toEqual(listed(byM, raised))
+})
+
 // ---- invitations ----------------------------------------------------------------------------------------------------
 
 test('an invitation ends when its maker goes, and does not come to life when they return', async () => {
@@ -288,5 +376,65 @@ test('an invitation ends when its maker goes, and does not come to life when the
     const back = await accept(m.token, await invite(owner.token, m.email, 'MANAGER'))
     expect(back.status).toBe(200)
     expect((await accept(friend.token, open)).body.code).toBe('invitation_not_found')
+  }
+})
+
+test('an invitation made with a session ends when that session is ended for safety, not when it signs out', async () => {
+  const world = await story({ alone: true })
+  const { api, owner, person, root, accept } = world
+  const as = owner.token
+  const inviting = async () => {
+    const [session, friend] = [await newSession(world, owner.id), await person()]
+    const body = { email: friend.email, role: 'OWNER' }
+    const open = (await api.post(`${root}/invitations`, body, { as: session.token })).body
+    return { session, friend, open }
+  }
+  const accepted = async ({ friend, open }: Awaited<ReturnType<typeof inviting>>) =>
+    (await accept(friend.token, open)).status
+  const signOut = (token: string) => api.post('/v1/auth/sign-out', undefined, { as: token })
+
+  const [one, other, left, expired] = [await inviting(), await inviting(), await inviting(), await inviting()]
+  expect((await api.delete(`/v1/user/sessions/${one.session.id}`, { as })).status).toBe(204)
+  expect([await accepted(one), await accepted(other)]).toEqual([404, 200])
+  expect(await world.sql(`select subject from events where type = 'member.invitation_withdrawn'`)).toEqual([
+    { subject: one.open.id },
+  ])
+  await signOut(left.session.token)
+  await world.sql(`update sessions set last_used_at = last_used_at - interval '31 days' where id = $1`, [
+    expired.session.id,
+  ])
+  expect([await accepted(left), await accepted(expired)]).toEqual([200, 200])
+
+  // Ending all others means all that was made elsewhere, also where the thief has signed out meanwhile.
+  const endOthers = () => api.delete('/v1/user/sessions', { as })
+  const newPassword = 'another horse, another battery'
+  const changePassword = () => api.post('/v1/user/password', { currentPassword: owner.password, newPassword }, { as })
+  for (const act of [endOthers, changePassword]) {
+    const [stolen, gone] = [await inviting(), await inviting()]
+    await signOut(gone.session.token)
+    const [friend, own] = [await person(), await person()]
+    const kept = await world.invite(as, own.email, 'OWNER')
+    const byKey = await world.invite((await world.make(as, 'k')).key, friend.email, 'CUSTOMER')
+    expect((await act()).status).toBe(204)
+    expect([await accepted(stolen), await accepted(gone)]).toEqual([404, 404])
+    expect([(await accept(own.token, kept)).status, (await accept(friend.token, byKey)).status]).toEqual([200, 200])
+  }
+})
+
+test('of ending a session and accepting its invitation at once, one comes first: nobody joins after the answer', async () => {
+  const world = await story()
+  const { api, owner, person, accept, invite } = world
+  for (let round = 0; round < 5; round++) {
+    const [{ id, token }, friend] = [await newSession(world, owner.id), await person()]
+    const open = await invite(token, friend.email, 'OWNER')
+    const [ended, accepted] = await Promise.all([
+      api.delete(`/v1/user/sessions/${id}`, { as: owner.token }),
+      accept(friend.token, open),
+    ])
+    expect(ended.status).toBe(204)
+    const [row] = await world.sql('select accepted_by, withdrawn_at from invitations where id = $1', [open.id])
+    expect([accepted.status, row.accepted_by, row.withdrawn_at]).toEqual(
+      accepted.status === 200 ? [200, friend.id, null] : [404, null, expect.any(Date)],
+    )
   }
 })

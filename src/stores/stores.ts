@@ -1,5 +1,6 @@
-// Stores: created by a user, who becomes the owner; changed and deleted with MANAGE_STORE.
+// Stores: created by a user, who becomes the owner; changed with MANAGE_STORE, deleted by an owner alone.
 
+import { checkRecentSignIn } from '../auth/recent-sign-in.ts'
 import type { Manager, UserCaller } from '../core/caller.ts'
 import { ago, DAY, now } from '../core/clock.ts'
 import { fail } from '../core/errors.ts'
@@ -129,7 +130,8 @@ function settingsOf({ name, registration, leak_grace_seconds }: StoreRow) {
   return { name, registration, leakGraceSeconds: leak_grace_seconds }
 }
 
-export async function deleteStore(tx: Db, caller: Manager, storeId: string, ifMatch: string | null): Promise<void> {
+export async function deleteStore(tx: Db, caller: UserCaller, storeId: string, ifMatch: string | null): Promise<void> {
+  await checkRecentSignIn(tx, caller)
   checkIfMatch(ifMatch, (await lockStore(tx, storeId)).revision)
   await tx.query(sql`
     update stores

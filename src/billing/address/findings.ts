@@ -4,31 +4,36 @@
 import { rulesOf } from '../countries/countries.ts'
 import type { ADDRESS_LENGTHS } from '../schema.ts'
 
-export type AddressFault = { pointer: string; code: FaultCode; detail: string; example?: string }
-export type AddressWarning = { pointer: string; code: WarningCode; detail: string }
+export type AddressFault = { pointer: string; code: FaultCode; detail: string; example?: string; suggestion?: string }
+export type AddressWarning = { pointer: string; code: WarningCode; detail: string; suggestion?: string }
 
 /** Every fault, with what it means. Codes are for ever, wording is not. */
 export const ADDRESS_FAULTS = {
   required: 'The country’s rules require this field.',
-  name_required: 'An address needs a first name, a last name, or both.',
+  name_required: 'An address needs a person or a company: a first name, a last name, or a company.',
   invalid_characters: 'The text holds control, bidirectional or invisible characters.',
   too_long: 'The text is longer than the field takes.',
   unknown_country: 'The country is neither an ISO 3166 code nor a name in English or its own languages.',
-  unknown_state: 'The country has no such state, province or region.',
+  unknown_state:
+    'The country has no such state, province or region. `suggestion` is the code of one that was perhaps meant.',
   invalid_postal_code: 'The postal code is not one the country uses.',
   postal_code_state_mismatch: 'The postal code belongs to another state.',
-  invalid_phone: 'The phone number is not a valid international number.',
+  invalid_phone: 'The phone number is valid neither as an international number nor in the address’s country.',
 } as const
 
 /** Every warning, with what it means. The address is accepted all the same. */
 export const ADDRESS_WARNINGS = {
-  unrecognized_state: 'The text is kept as it was given: it is no subdivision known in that country.',
+  unrecognized_state:
+    'The text is kept as it was given: it is no subdivision known in that country. `suggestion` is the code of one that was perhaps meant.',
   postal_code_not_used: 'The country has no postal codes; the text is kept as it was given.',
   postal_code_missing: 'The country has postal codes, and the address is found faster with one.',
   postal_code_state_mismatch: 'The postal code usually belongs to another state.',
   postal_code_of_neighbour: 'The postal code looks like one of another country.',
   po_box: 'The address is a post-office box, where no parcel service delivers.',
   phone_of_another_country: 'The phone number belongs to another country than the address.',
+  invalid_tax_id: 'The tax number has none of the forms published in that country, or a wrong check digit; it is kept.',
+  markup: 'The text holds markup, which no name has; escape it wherever it is shown.',
+  no_letters: 'A name or a city without a letter, or a street that is only a number.',
 } as const
 
 type FaultCode = keyof typeof ADDRESS_FAULTS
@@ -43,13 +48,26 @@ export type Findings = {
   bad: Set<Field>
 }
 
-export function fault(found: Findings, field: Field, code: FaultCode, detail: string, example?: string): void {
+export function fault(
+  found: Findings,
+  field: Field,
+  code: FaultCode,
+  detail: string,
+  example?: string,
+  suggestion?: string,
+): void {
   found.bad.add(field)
-  found.faults.push({ pointer: `#/${field}`, code, detail, ...(example === undefined ? {} : { example }) })
+  found.faults.push({
+    pointer: `#/${field}`,
+    code,
+    detail,
+    ...(example === undefined ? {} : { example }),
+    ...(suggestion === undefined ? {} : { suggestion }),
+  })
 }
 
-export function warn(found: Findings, field: Field, code: WarningCode, detail: string): void {
-  found.warnings.push({ pointer: `#/${field}`, code, detail })
+export function warn(found: Findings, field: Field, code: WarningCode, detail: string, suggestion?: string): void {
+  found.warnings.push({ pointer: `#/${field}`, code, detail, ...(suggestion === undefined ? {} : { suggestion }) })
 }
 
 /** The field within a sentence: "Address line 1". */

@@ -159,7 +159,6 @@ describe('the label', () => {
       'Marienplatz 8',
       '2. Stock',
       '80331 München',
-      'Bayern',
       'GERMANY',
     ])
   })

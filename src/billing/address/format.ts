@@ -26,7 +26,8 @@ function labelFields(address: NormalAddress, rules: CountryData, own: boolean): 
     S: given(
       formatOf(rules).includes(` ${address.state} `) || state?.toLowerCase() === city?.toLowerCase() ? null : state,
     ),
-    Z: given(address.postalCode),
+    // Where there are no postal codes, one that was given would only mislead whoever sorts the letters.
+    Z: given(rules.postal ? address.postalCode : null),
   }
 }
 
@@ -43,6 +44,7 @@ function stateText({ state, country }: NormalAddress, rules: CountryData, own: b
   if (state === null || rules.print === 'code') return state
   const known = stateByCode(country, state)
   if (!known) return state
+  if (rules.print === 'nothing') return null
   return own ? (known.localName ?? known.name) : known.name
 }
 

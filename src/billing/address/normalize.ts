@@ -2,6 +2,8 @@
  * A billing address in its normal form, or everything that is wrong with it at once. Pure: the same input gives the
  * same answer, and the normal form given back comes out unchanged. Which rules hold is data: see countries/.
  */
+
+import { normalizeText } from '../../schema/text.ts'
 import { requiresField, rulesOf } from '../countries/countries.ts'
 import { ADDRESS_LENGTHS, type NormalAddress } from '../schema.ts'
 import { checkCountry } from './country.ts'
@@ -16,10 +18,12 @@ import {
   type Texts,
   withArticle,
 } from './findings.ts'
+import { warnOfOddText } from './odd-text.ts'
 import { checkPhone } from './phone.ts'
 import { warnOfBox } from './po-box.ts'
 import { checkPostalCode } from './postal-code.ts'
 import { checkState } from './state.ts'
+import { checkTaxId } from './tax-id.ts'
 
 /** What the schema has passed: each member is a string, trimmed or not, or null, or absent. */
 export type AddressInput = { [Name in Field]?: string | null | undefined }
@@ -37,9 +41,11 @@ export function normalizeAddress(
   const postalCode = country ? checkPostalCode(country, texts, state, found) : null
   if (country) requireCity(country, texts, found)
   const phone = checkPhone(country, texts, found)
+  const taxId = checkTaxId(country, texts, found)
   warnOfBox(country, texts, found)
+  warnOfOddText(texts, found)
   if (found.faults.length > 0 || !country) return { address: null, faults: found.faults, warnings: found.warnings }
-  const { firstName, lastName, company, taxId, addressLine1, addressLine2, city } = texts
+  const { firstName, lastName, company, addressLine1, addressLine2, city } = texts
   const address: NormalAddress = {
     firstName,
     lastName,
@@ -60,13 +66,6 @@ export function normalizeAddress(
 const FORBIDDEN =
   /[\p{Cc}\p{Cf}\p{Cs}\p{Zl}\p{Zp}\p{Noncharacter_Code_Point}]|(?!\p{Variation_Selector})\p{Default_Ignorable_Code_Point}/u
 
-/** Persian and the scripts of India write with joiners; after any other letter they only hide. */
-const JOINER_IN_PLACE =
-  /(?<=[\p{Script=Arabic}\p{Script=Syriac}\p{Script=Mongolian}\p{Script=Devanagari}\p{Script=Bengali}\p{Script=Gurmukhi}\p{Script=Gujarati}\p{Script=Oriya}\p{Script=Tamil}\p{Script=Telugu}\p{Script=Kannada}\p{Script=Malayalam}\p{Script=Sinhala}\p{Script=Khmer}\p{Script=Myanmar}\p{Script=Tibetan}])[\u200c\u200d]/gu
-
-/** What comes along when a postal code is copied from a page. */
-const UNSEEN_IN_CODES = /[\u200b\u2060\ufeff\u00ad]/g
-
 /** Fields that hold words, so at least one letter or digit. */
 const WORDS = new Set<Field>(['firstName', 'lastName', 'company', 'addressLine1', 'addressLine2', 'city'])
 
@@ -83,18 +82,14 @@ const PLAIN = /^[\x21-\x7e]+(?: [\x21-\x7e]+)*$/
 function cleanTexts(input: AddressInput, found: Findings): Texts {
   const texts = {} as Texts
   for (const field of Object.keys(ADDRESS_LENGTHS) as Field[]) {
-    const given = input[field]
-    const text =
-      given === undefined || given === null
-        ? ''
-        : cleanText(field === 'postalCode' ? given.replace(UNSEEN_IN_CODES, '') : given)
+    const text = cleanText(input[field] ?? '')
     texts[field] = text === '' || NO_VALUE[field]?.test(text) ? null : text
     if (WORDS.has(field) && text !== '' && !/[\p{L}\p{N}]/u.test(text)) {
       fault(found, field, 'invalid_characters', `${fieldName(field)} holds no letter and no digit.`)
       continue
     }
     if (PLAIN.test(text) && text.length <= ADDRESS_LENGTHS[field]) continue
-    if (FORBIDDEN.test(text.replace(JOINER_IN_PLACE, ''))) {
+    if (FORBIDDEN.test(text.replace(/[\u200c\u200d]/g, ''))) {
       fault(
         found,
         field,
@@ -108,16 +103,13 @@ function cleanTexts(input: AddressInput, found: Findings): Texts {
   return texts
 }
 
-/** trim() would also take away a byte order mark and line separators, which are to be refused wherever they stand. */
 function cleanText(text: string): string {
-  if (PLAIN.test(text)) return text
-  const single = text.normalize('NFC').replace(/\p{Zs}+/gu, ' ')
-  return /[\ufeff\u2028\u2029]/.test(single) ? single : single.trim()
+  return PLAIN.test(text) ? text : normalizeText(text, 'line').replace(/\p{Zs}+/gu, ' ')
 }
 
 function requireNameAndLine(texts: Texts, found: Findings): void {
-  if (texts.firstName === null && texts.lastName === null) {
-    fault(found, 'firstName', 'name_required', 'Give a first name, a last name, or both.')
+  if (texts.firstName === null && texts.lastName === null && texts.company === null) {
+    fault(found, 'firstName', 'name_required', 'Give a first name, a last name, or a company.')
   }
   if (texts.addressLine1 === null)
     fault(found, 'addressLine1', 'required', 'Give the street and number, or the post-office box.')

@@ -87,10 +87,11 @@ describe('a postal code', () => {
     ])
   })
 
-  test('of Puerto Rico in the United States is taken, with a warning', () => {
-    expect(
-      warningsOf({ ...ada, addressLine1: 'x', city: 'San Juan', state: 'PR', country: 'US', postalCode: '00901' }),
-    ).toEqual(['#/postalCode postal_code_of_neighbour'])
+  test('of Puerto Rico in the United States is nothing odd where the state says so too', () => {
+    const sanJuan = { ...ada, addressLine1: 'Calle 1', city: 'San Juan', postalCode: '00901', country: 'US' }
+    expect(warningsOf({ ...sanJuan, state: 'PR' })).toEqual([])
+    expect(faultsOf({ ...sanJuan, state: 'NY' })).toEqual(['#/postalCode postal_code_state_mismatch'])
+    expect(warningsOf({ ...sanJuan, city: 'Melekeok', postalCode: '96940', state: 'PW' })).toEqual([])
   })
 
   test('may be left out in Ireland, with a warning', () => {

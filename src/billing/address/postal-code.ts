@@ -49,7 +49,7 @@ export function checkPostalCode(country: string, texts: Texts, state: State | nu
     )
     return null
   }
-  warnOfNeighbour(country, spelt, found)
+  warnOfNeighbour(country, spelt, state, found)
   if (state) holdAgainstState(country, spelt, state, found)
   return spelt
 }
@@ -65,9 +65,10 @@ function warnOfMissing({ labels }: CountryData, found: Findings): void {
   )
 }
 
-function warnOfNeighbour(country: string, postalCode: string, found: Findings): void {
+/** A territory that is given as the state, as PR, is no mistake: both ways to write it are in use. */
+function warnOfNeighbour(country: string, postalCode: string, state: State | null, found: Findings): void {
   const neighbour = neighbourOf(country, postalCode)
-  if (!neighbour) return
+  if (!neighbour || neighbour === state?.code) return
   warn(
     found,
     'postalCode',
@@ -95,8 +96,7 @@ function spellPostalCode(country: string, text: string): string | null {
   const pattern = postalPattern(country)
   const compact = asciiDigits(text.normalize('NFKC'))
     .toUpperCase()
-    // U+30FC, the long vowel mark of Japanese, is what a Japanese keyboard has in the place of the hyphen.
-    .replace(/[\s.\p{Pd}\u2212\u30fc]+/gu, '')
+    .replace(country === 'JP' ? IN_JAPANESE_CODES : IN_CODES, '')
   for (const candidate of [compact, ...withoutPrefix(compact, [alpha3, country, 'CP', ...strip])]) {
     for (const shape of shapes) {
       const spelt = fitShape(shape, candidate)
@@ -105,6 +105,12 @@ function spellPostalCode(country: string, text: string): string | null {
   }
   return null
 }
+
+/** Every dash and what looks like one (hyphen bullet, modifier minus, box drawing), and the postal marks of Japan. */
+const IN_CODES = /[\s.\p{Dash}\u2043\u02d7\u2500\u2501\u3012\u3020]+/gu
+
+/** U+30FC, the long vowel mark, is what a Japanese keyboard has in the place of the hyphen. */
+const IN_JAPANESE_CODES = new RegExp(IN_CODES.source.replace('[', '[\\u30fc'), 'gu')
 
 function withoutPrefix(compact: string, prefixes: string[]): string[] {
   return prefixes.filter((prefix) => compact.startsWith(prefix)).map((prefix) => compact.slice(prefix.length))

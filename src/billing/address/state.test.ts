@@ -3,6 +3,7 @@ import { accept, ada, faultsOf, warningsOf } from '../../../tests/addresses.ts'
 import { findState } from '../countries/countries.ts'
 import { countrySummaries, showCountry } from '../countries/routes.ts'
 import { nameKey } from './name-key.ts'
+import { suggestState } from './suggestion.ts'
 
 describe('a state', () => {
   test.each([
@@ -82,9 +83,27 @@ describe('a state', () => {
         city: 'Harrow',
         postalCode: 'HA1 2XX',
         country: 'GB',
-        state: 'Middlesex',
+        state: 'Barsetshire',
       }),
     ).toEqual(['#/state unrecognized_state'])
+  })
+
+  test.each([
+    ['IN', 'Karnatka', 'KA'],
+    ['IN', 'Maharastra', 'MH'],
+    ['US', 'Calfornia', 'CA'],
+    ['US', 'Massachussetts', 'MA'],
+    ['US', 'Txeas', 'TX'],
+    ['US', 'AW', 'WA'],
+    ['AU', 'NSE', 'NSW'],
+    ['IT', 'Provincia di Milno', 'MI'],
+    ['MX', 'Jalisoc', 'JAL'],
+    ['US', 'XX', undefined],
+    ['US', 'CX', undefined],
+    ['US', 'Carolina', undefined],
+    ['US', 'Bavaria', undefined],
+  ])('in %s, %s suggests %s', (country, text, code) => {
+    expect(suggestState(country, text)?.code).toBe(code)
   })
 
   test('that repeats the country is kept where the country writes no state', () => {

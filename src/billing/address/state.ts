@@ -2,6 +2,7 @@
 
 import { findCountry, findState, requiresField, rulesOf, type State } from '../countries/countries.ts'
 import { type Findings, fault, lower, nameInText, type Texts, warn, withArticle } from './findings.ts'
+import { suggestState } from './suggestion.ts'
 
 /** The state that is given or that the city stands for; null when there is none, or the text names none that is known. */
 export function checkState(country: string, texts: Texts, found: Findings): State | null {
@@ -18,20 +19,24 @@ export function checkState(country: string, texts: Texts, found: Findings): Stat
   }
   const state = findState(country, texts.state)
   if (state || !rules.states) return state
+  const meant = suggestState(country, texts.state)
+  const didYouMean = meant ? ` Did you mean ${meant.name}?` : ''
   if (rules.closed || isForeignCode(country, texts.state)) {
     fault(
       found,
       'state',
       'unknown_state',
-      `There is no ${label} of that name or code in ${nameInText(country)}.`,
-      example,
+      `There is no ${label} of that name or code in ${nameInText(country)}.${didYouMean}`,
+      meant?.code ?? example,
+      meant?.code,
     )
   } else {
     warn(
       found,
       'state',
       'unrecognized_state',
-      `No ${label} of ${nameInText(country)} is known by that name; it is kept as you wrote it.`,
+      `No ${label} of ${nameInText(country)} is known by that name; it is kept as you wrote it.${didYouMean}`,
+      meant?.code,
     )
   }
   return null

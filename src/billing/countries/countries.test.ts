@@ -64,7 +64,7 @@ test('the rules of a country are found by its code of two or three letters, in a
       { name: 'taxId', label: 'Tax number', required: false },
       { name: 'phone', label: 'Phone', required: false, example: '+353850123456' },
     ],
-    requireOneOf: [['firstName', 'lastName']],
+    requireOneOf: [['firstName', 'lastName', 'company']],
     familyNameFirst: false,
     mononyms: false,
     onlyListedStates: true,

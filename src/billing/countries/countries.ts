@@ -48,8 +48,8 @@ export type CountryData = {
   cityStates?: 'all' | string[]
   /** The name of the country, written as the city, stands for no state, though a state has that name too. */
   countryAsCity?: true
-  /** What the label prints for a state; the name if left out. */
-  print?: 'code'
+  /** What the label prints for a state; the name if left out. `nothing`: letters there never carry it. */
+  print?: 'code' | 'nothing'
   /** Whether a postal code of another state is wrong for certain; left out, it is only unusual. */
   prefixes?: 'certain'
   /** For each state those across whose border its villages may be served: there a foreign code is only unusual. */
@@ -143,6 +143,12 @@ export function findState(country: string, text: string): State | null {
   const own = text.length > 3 && text.slice(0, 3).toUpperCase() === `${country}-` ? text.slice(3) : text
   const first = own.replace(/ (?:[-–—] .*|\d+[A-Z]?)$/i, '')
   return byName.get(nameKey(own)) ?? byCoreName.get(coreName(own)) ?? byCoreName.get(coreName(first)) ?? null
+}
+
+/** Every key that names a state of the country: codes, names and aliases, and names without the kind of place. */
+export function stateKeys(country: string): { key: string; state: State }[] {
+  const { byName, byCoreName } = prepare(country)
+  return [...byName, ...byCoreName].flatMap(([key, state]) => (state ? [{ key, state }] : []))
 }
 
 export function postalPattern(country: string): RegExp | null {

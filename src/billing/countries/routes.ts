@@ -80,7 +80,7 @@ export function showCountry(text: string): Country | null {
   return {
     ...summaryOf(code),
     fields: fieldsOf(code),
-    requireOneOf: [['firstName', 'lastName']],
+    requireOneOf: [['firstName', 'lastName', 'company']],
     familyNameFirst: familyFirst !== undefined,
     mononyms,
     onlyListedStates,

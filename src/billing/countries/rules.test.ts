@@ -46,7 +46,7 @@ describe('rules.json', () => {
   })
 
   test('is small, and published patterns need nothing that only one language has', () => {
-    expect(statSync(new URL('rules.json', import.meta.url)).size).toBeLessThan(150_000)
+    expect(statSync(new URL('rules.json', import.meta.url)).size).toBeLessThan(160_000)
     for (const { code } of countrySummaries())
       for (const { pattern = '' } of showCountry(code)?.fields ?? [])
         expect(`${code} ${pattern}`).not.toMatch(/\(\?[^:]/)
@@ -59,7 +59,7 @@ describe('the rules of a country', () => {
       code: 'US',
       alpha3: 'USA',
       name: 'United States',
-      requireOneOf: [['firstName', 'lastName']],
+      requireOneOf: [['firstName', 'lastName', 'company']],
       fields: [
         { name: 'firstName', label: 'First name', required: false },
         { name: 'lastName', label: 'Last name', required: false },

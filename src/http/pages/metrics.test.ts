@@ -11,7 +11,7 @@ test('metrics are for this machine, unless there is a token or a port of their o
   const statusAt = async (url: string, headers: Record<string, string> = {}) =>
     (await fetch(`${url}/metrics`, { headers })).status
   expect(await statusAt(api.url)).toBe(200)
-  for (const name of ['forwarded', 'via', 'x-forwarded-for', 'x-real-ip'])
+  for (const name of ['forwarded', 'via', 'x-forwarded-for', 'x-real-ip', 'cf-connecting-ip', 'true-client-ip'])
     expect(await statusAt(api.url, { [name]: '127.0.0.1' }), name).toBe(404)
   const outside = Object.values(networkInterfaces())
     .flat()

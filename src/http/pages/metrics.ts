@@ -14,7 +14,26 @@ export type MetricsAccess = { port: number | null; token: Secret | null }
 /** What a page may know of its request. */
 export type PageRequest = { headers: http.IncomingHttpHeaders; socketAddress: string | undefined }
 
-const FORWARDING = ['forwarded', 'via', 'x-forwarded-for', 'x-forwarded-host', 'x-forwarded-proto', 'x-real-ip']
+/** Whatever a proxy or a content delivery network adds: then the socket is not the caller's. */
+const FORWARDING = [
+  'cf-connecting-ip',
+  'cf-connecting-ipv6',
+  'client-ip',
+  'fastly-client-ip',
+  'fly-client-ip',
+  'forwarded',
+  'true-client-ip',
+  'via',
+  'x-client-ip',
+  'x-cluster-client-ip',
+  'x-forwarded',
+  'x-forwarded-for',
+  'x-forwarded-host',
+  'x-forwarded-port',
+  'x-forwarded-proto',
+  'x-original-forwarded-for',
+  'x-real-ip',
+]
 
 /** On the main port: with the token; without one only for this machine, and not at all beside a port of its own. */
 export async function metricsPage(

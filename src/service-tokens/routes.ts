@@ -1,0 +1,65 @@
+// The routes of a store's service tokens.
+
+import { PageQuery } from '../core/pagination.ts'
+import { type Route, route } from '../core/route.ts'
+import { Type } from '../schema/type.ts'
+import { NewServiceToken, ServiceToken, ServiceTokens, ServiceTokenWithSecret } from './schema.ts'
+import { createServiceToken, listServiceTokens, readServiceToken, revokeServiceToken } from './service-tokens.ts'
+
+export const serviceTokenRoutes: Route[] = [
+  route(
+    {
+      method: 'POST',
+      path: '/v1/user/store/:storeId/service-tokens',
+      needs: 'owner',
+      summary: 'Issue a service token',
+      description:
+        "For a back end that verifies this store's keys. The token works for this store alone, so its questions need no `storeId`, and a key of any other store is `NOT_FOUND`. It is shown once, in this answer. Needs a sign-in within the last 10 minutes.",
+      body: NewServiceToken,
+      returns: [201, ServiceTokenWithSecret],
+      errors: ['limit_exceeded', 'recent_sign_in_required', 'secret_no_longer_available'],
+      revealsSecret: true,
+      example: { body: { name: 'Checkout back end' } },
+    },
+    ({ db, instance, caller, params, body }) => createServiceToken(db, instance, caller, params.storeId, body.name),
+  ),
+  route(
+    {
+      method: 'GET',
+      path: '/v1/user/store/:storeId/service-tokens',
+      needs: 'owner',
+      summary: 'List the service tokens',
+      description: 'Those that owners have issued here, newest first, without their values.',
+      query: Type.Object(PageQuery, { additionalProperties: false }),
+      returns: [200, ServiceTokens],
+    },
+    async ({ db, instance, params, query }) => ({
+      body: await listServiceTokens(db, instance, params.storeId, query),
+    }),
+  ),
+  route(
+    {
+      method: 'GET',
+      path: '/v1/user/store/:storeId/service-tokens/:serviceTokenId',
+      needs: 'owner',
+      summary: 'Read a service token',
+      description: 'The record, without its value.',
+      returns: [200, ServiceToken],
+      errors: ['service_token_not_found'],
+    },
+    async ({ db, params }) => ({ body: await readServiceToken(db, params) }),
+  ),
+  route(
+    {
+      method: 'DELETE',
+      path: '/v1/user/store/:storeId/service-tokens/:serviceTokenId',
+      needs: 'owner',
+      summary: 'Revoke a service token',
+      description:
+        'It stops working: at once on the node that answers, within 250 ms on the others. Revoking it again is answered the same.',
+      returns: [200, ServiceToken],
+      errors: ['service_token_not_found'],
+    },
+    async ({ db, caller, params }) => ({ body: await revokeServiceToken(db, caller, params) }),
+  ),
+]
