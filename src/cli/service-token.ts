@@ -2,13 +2,12 @@
 
 import { userInfo } from 'node:os'
 import type { Command } from 'commander'
-import { now } from '../core/clock.ts'
 import type { Db } from '../db/db.ts'
 import { sql } from '../db/sql.ts'
 import type { ServiceTokensRow } from '../db/tables.gen.ts'
-import { newEvent, writeEvents } from '../events/write.ts'
 import { findInvisible, normalizeText } from '../schema/text.ts'
-import { issueServiceToken, trailOf } from '../service-tokens/issue.ts'
+import { issueServiceToken } from '../service-tokens/issue.ts'
+import { revokeServiceTokens } from '../service-tokens/revoke.ts'
 import type { Io } from './io.ts'
 import { usageErrors } from './program.ts'
 import { withDatabase } from './with-database.ts'
@@ -92,16 +91,8 @@ async function listTokens(db: Db, io: Io): Promise<void> {
 }
 
 async function revokeToken(db: Db, id: string, io: Io): Promise<void> {
-  await db.transaction(async (tx) => {
-    const revoked = await tx.one<Pick<ServiceTokensRow, 'store_ids' | 'created_by'>>(sql`
-      update service_tokens
-         set revoked_at = ${now()}
-       where id = ${id}
-         and revoked_at is null
-   returning store_ids, created_by`)
-    if (!revoked) throw new Error(`There is no active service token ${id}.`)
-    await writeEvents(tx, [newEvent(operator(), trailOf(revoked), 'service_token.revoked', id, {})])
-  })
+  const revoked = await db.transaction((tx) => revokeServiceTokens(tx, operator(), [id]))
+  if (revoked.length === 0) throw new Error(`There is no active service token ${id}.`)
   io.say(`${id} no longer works.`)
 }
 

@@ -114,7 +114,7 @@ async function settleAll(
   stores: Store[],
   { keys, webhooks }: Cascade,
 ): Promise<MadeInStores> {
-  const made: MadeInStores = { keys: [], webhooks: [], members: [] }
+  const made: MadeInStores = { keys: [], webhooks: [], members: [], serviceTokens: [] }
   for (const { id: storeId, role, permissions, since } of stores) {
     const showUrls = permissionsOf(instance.permissions, role, permissions).includes('MANAGE_WEBHOOKS')
     const cascade = { keys, webhooks, reason: 'its maker was erased' }
@@ -122,6 +122,7 @@ async function settleAll(
     made.keys.push(...here.keys.map((key) => ({ storeId, ...key })))
     made.webhooks.push(...here.webhooks.map((webhook) => ({ storeId, ...webhook })))
     made.members.push(...here.members.map((member) => ({ storeId, ...member })))
+    made.serviceTokens.push(...here.serviceTokens.map((token) => ({ storeId, ...token })))
   }
   return made
 }

@@ -356,7 +356,7 @@ test('200: of an erased user a row without a word is left, and they are signed o
   const again = (await api.post('/v1/auth/sign-in', { email: ada.email, password: ada.password })).body.token
 
   const reply = await api.delete('/v1/user', { as: ada.token })
-  expect([reply.status, reply.body]).toEqual([200, { keys: [], webhooks: [], members: [] }])
+  expect([reply.status, reply.body]).toEqual([200, { keys: [], webhooks: [], members: [], serviceTokens: [] }])
   expect(reply.headers.get('set-cookie')).toContain('__Host-storekeeper=; Path=/; Max-Age=0')
   for (const as of [ada.token, again]) {
     expect(told(await api.get('/v1/user', { as }))).toEqual([401, 'invalid_token'])

@@ -11,6 +11,7 @@ import type { Db } from '../db/db.ts'
 import { sql } from '../db/sql.ts'
 import { type Actor, newEvent, writeEvents } from '../events/write.ts'
 import { destroyReplayableSecrets } from '../idempotency/idempotency.ts'
+import { settleServiceTokens } from '../service-tokens/revoke.ts'
 import type { Made } from '../stores/schema.ts'
 import { settleWebhooks } from '../webhooks/webhooks.ts'
 import { type KeyRow, showKey, statusOf } from './columns.ts'
@@ -81,6 +82,10 @@ export async function settle(
   cascade: Cascade & { reason: string },
 ): Promise<Made> {
   const { keyIds, webhookIds, members } = await findMade(tx, storeId, maker)
+  const serviceTokens =
+    'userId' in maker
+      ? await settleServiceTokens(tx, by, storeId, { userId: maker.userId, since: maker.ownSince }, cascade.keys)
+      : []
   // Webhooks first: one that is switched off gets no events about the keys.
   const webhooks = await settleWebhooks(tx, by, webhookIds, cascade.webhooks)
   if (cascade.keys === 'revoke') await revokeKeys(tx, by, storeId, keyIds, cascade.reason, 'live only')
@@ -88,6 +93,7 @@ export async function settle(
     keys: await readStates(tx, keyIds),
     webhooks: webhooks.map(({ id, url, enabled }) => ({ id, url: showUrls ? url : null, enabled })),
     members,
+    serviceTokens,
   }
 }
 

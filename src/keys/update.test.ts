@@ -690,7 +690,7 @@ describe('revoke', () => {
         revocationReason: 'found in a public repository',
         updatedAt: revokedAt,
         effectiveBy: new Date(Date.parse(revokedAt) + 2000).toISOString(),
-        made: { keys: [], webhooks: [], members: [] },
+        made: { keys: [], webhooks: [], members: [], serviceTokens: [] },
       },
     ])
     expect(await back.codeOf(key)).toBe('REVOKED')

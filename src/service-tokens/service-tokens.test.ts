@@ -176,7 +176,7 @@ test('an owner issues, lists and revokes tokens for their store, without the ope
   expect((await elsewhere.post(VERIFY, { key: own }, { as: token })).body.code).toBe('invalid_token')
 
   const events = await world.sql(
-    `select type, subject, data from events where store_id = $1 and type ^@ 'service_token'`,
+    `select type, subject, data from events where store_id = $1 and type ^@ 'service_token' order by id`,
     [store.id],
   )
   expect(events).toEqual([
@@ -206,6 +206,43 @@ test('issuing takes an owner who has signed in a moment ago; a retry gets the sa
   expect((await ask(owner.token)).status).toBe(201)
   travel(HOUR)
   expect((await ask(owner.token)).body.code).toBe('recent_sign_in_required')
+})
+
+test('the tokens of an owner who is one no more are listed, and end with their keys if asked', async () => {
+  const world = await shop()
+  const { api, owner, store, member } = world
+  const issue = async (as: string, name: string) =>
+    (await api.post(`/v1/user/store/${store.id}/service-tokens`, { name }, { as })).body
+  const second = await member('OWNER')
+  const third = await member('OWNER')
+  const retry = { 'idempotency-key': 'once' }
+  const path = `/v1/user/store/${store.id}`
+  const kept = (await api.post(`${path}/service-tokens`, { name: 'Kept' }, { as: second.token, headers: retry })).body
+  const listed = [{ id: kept.id, name: 'Kept', revoked: false }]
+  const demoted = await api.patch(`${path}/members/${second.id}`, { role: 'STAFF' }, { as: owner.token })
+  expect(demoted.body.serviceTokens).toEqual(listed)
+  expect((await api.get('/v1/user', { as: kept.token })).body.code).toBe('user_required')
+  const removed = await api.delete(`${path}/members/${second.id}?keys=revoke`, { as: owner.token })
+  expect(removed.body.serviceTokens).toEqual([{ ...listed[0], revoked: true }])
+  expect((await api.get('/v1/user', { as: kept.token })).body.code).toBe('invalid_token')
+
+  const own = await issue(third.token, 'Own')
+  const left = await api.post(`/v1/store/${store.id}/leave?keys=revoke`, undefined, { as: third.token })
+  expect(left.body.serviceTokens).toEqual([{ id: own.id, name: 'Own', revoked: true }])
+  expect((await api.get('/v1/user', { as: own.token })).body.code).toBe('invalid_token')
+})
+
+test('a token that was revoked is not shown again to a retry', async () => {
+  const { api, owner, store } = await shop()
+  const path = `/v1/user/store/${store.id}/service-tokens`
+  const ask = () => api.post(path, { name: 'Gateway' }, { as: owner.token, headers: { 'idempotency-key': 'once' } })
+  const { body } = await ask()
+  await api.delete(`${path}/${body.id}`, { as: owner.token })
+  expect((await ask()).body).toMatchObject({
+    status: 409,
+    code: 'secret_no_longer_available',
+    resource: { id: body.id },
+  })
 })
 
 test('the command has no default: it is told which stores, and they exist', async () => {

@@ -3,15 +3,14 @@
 
 import { checkRecentSignIn } from '../auth/recent-sign-in.ts'
 import type { UserCaller } from '../core/caller.ts'
-import { now } from '../core/clock.ts'
 import { fail } from '../core/errors.ts'
 import { listPage, type Page, type PageParams } from '../core/pagination.ts'
 import type { Answer } from '../core/route.ts'
 import type { Db } from '../db/db.ts'
 import { sql } from '../db/sql.ts'
-import { newEvent, writeEvents } from '../events/write.ts'
 import type { Instance } from '../instance.ts'
 import { issueServiceToken } from './issue.ts'
+import { revokeServiceTokens } from './revoke.ts'
 import { type OwnedTokenRow, type ServiceToken, showServiceToken } from './schema.ts'
 
 /** Of one store, those that work. */
@@ -83,15 +82,8 @@ export async function readServiceToken(db: Db, ref: TokenRef): Promise<ServiceTo
 /** Again: the same answer. */
 export async function revokeServiceToken(tx: Db, caller: UserCaller, ref: TokenRef): Promise<ServiceToken> {
   const row = (await find(tx, ref)) ?? fail('service_token_not_found')
-  if (row.revoked_at === null) {
-    row.revoked_at = now()
-    await tx.query(sql`
-      update service_tokens
-         set revoked_at = ${row.revoked_at}
-       where id = ${row.id}`)
-    await writeEvents(tx, [newEvent(caller, ref.storeId, 'service_token.revoked', row.id, {})])
-  }
-  return showServiceToken(ref.storeId, row)
+  const [revoked] = await revokeServiceTokens(tx, caller, [row.id])
+  return showServiceToken(ref.storeId, { ...row, ...(revoked && { revoked_at: revoked.revoked_at }) })
 }
 
 function find(db: Db, { storeId, serviceTokenId }: TokenRef): Promise<OwnedTokenRow | null> {

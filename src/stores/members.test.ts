@@ -199,7 +199,10 @@ test('200: an empty change, or one that says what is so already, changes nothing
     { permissions: ['WRITE', 'READ'] },
   ]) {
     const same = await api.patch(path, changes, { as: owner.token })
-    expect([same.status, same.body]).toEqual([200, { member: before.body, keys: [], webhooks: [], members: [] }])
+    expect([same.status, same.body]).toEqual([
+      200,
+      { member: before.body, keys: [], webhooks: [], members: [], serviceTokens: [] },
+    ])
     expect(same.headers.get('etag')).toBe(before.headers.get('etag'))
   }
   expect(await sql("select id from events where type = 'member.updated'")).toEqual([])
@@ -378,6 +381,7 @@ test('a member who is removed is out at once, and their keys stay unless asked o
     keys: [{ id, name: 'Checkout', status: 'ACTIVE' }],
     webhooks: [],
     members: [],
+    serviceTokens: [],
   })
   expect((await api.get(membersOf(store), { as: key })).status).toBe(200)
   for (const path of [keys, membersOf(store), billing])
@@ -522,6 +526,7 @@ test('the webhooks of a removed member and of their keys go on unless asked othe
         { id: off.id, url: off.url, enabled: false },
       ],
       members: [],
+      serviceTokens: [],
     },
   ])
   await api.post(keys, NEW_KEY, { as: owner.token })
@@ -551,6 +556,7 @@ test('with webhooks=disable nothing more is sent to the webhooks of a removed me
       keys: revoked,
       webhooks: [byKey, theirs, off].map(({ id, url }) => ({ id, url, enabled: false })),
       members: [],
+      serviceTokens: [],
     },
   ])
   // The owner hears all of it, from the same hand that would have told the others.

@@ -129,12 +129,22 @@ const madeMembers = {
   description:
     'Those who accepted an invitation that they made, themselves or with a key of theirs, and are members since, with their role now. The newest 1,000. They stay, unless you remove them.',
 }
+const madeServiceToken = {
+  id: Type.String({ description: 'The id of the token.' }),
+  name: Type.String({ description: 'Which back end uses it.' }),
+  revoked: Type.Boolean({ description: 'Whether it was revoked just now, by `keys=revoke`.' }),
+}
+const madeServiceTokens = {
+  description:
+    'The service tokens that they issued as an owner and that worked until now. They go on, unless `keys=revoke`.',
+}
 /** What a member or a key leaves behind in a store. */
 export const Made = Type.Object(
   {
     keys: Type.Array(Type.Object(madeKey, closed), madeKeys),
     webhooks: Type.Array(Type.Object(madeWebhook, closed), madeWebhooks),
     members: Type.Array(Type.Object(madeMember, closed), madeMembers),
+    serviceTokens: Type.Array(Type.Object(madeServiceToken, closed), madeServiceTokens),
   },
   { title: 'Made', ...closed },
 )
@@ -146,6 +156,7 @@ export const MadeInStores = Type.Object(
     keys: Type.Array(Type.Object({ storeId: Type.String(), ...madeKey }, closed), madeKeys),
     webhooks: Type.Array(Type.Object({ storeId: Type.String(), ...madeWebhook }, closed), madeWebhooks),
     members: Type.Array(Type.Object({ storeId: Type.String(), ...madeMember }, closed), madeMembers),
+    serviceTokens: Type.Array(Type.Object({ storeId: Type.String(), ...madeServiceToken }, closed), madeServiceTokens),
   },
   { title: 'MadeInStores', ...closed },
 )

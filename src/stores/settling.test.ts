@@ -170,7 +170,12 @@ test('403: keys=revoke needs MANAGE_KEYS and webhooks=disable MANAGE_WEBHOOKS, b
   })
   expect([left.status, left.body]).toEqual([
     200,
-    { keys: [{ id: theirs.id, name: 'of the clerk', status: 'REVOKED' }], webhooks: [], members: [] },
+    {
+      keys: [{ id: theirs.id, name: 'of the clerk', status: 'REVOKED' }],
+      webhooks: [],
+      members: [],
+      serviceTokens: [],
+    },
   ])
   expect(await works(theirs)).toEqual([false])
 })
@@ -232,7 +237,7 @@ test('somebody who has left is settled by the same DELETE, and shown as they wer
   const left = await api.post(`/v1/store/${store.id}/leave`, undefined, { as: m.token })
   expect([left.status, left.body]).toEqual([
     200,
-    { keys: [{ id: key.id, name: 'k', status: 'ACTIVE' }], webhooks: [], members: [] },
+    { keys: [{ id: key.id, name: 'k', status: 'ACTIVE' }], webhooks: [], members: [], serviceTokens: [] },
   ])
   expect((await api.get(`${root}/members/${m.id}`, { as: owner.token })).status).toBe(404)
   const stale = await api.delete(`${root}/members/${m.id}`, { as: owner.token, headers: { 'if-match': '"r9"' } })
@@ -274,7 +279,7 @@ test('an erased user lists what they leave behind in every store, ends it if the
   ]
   expect([erased.status, erased.body]).toEqual([
     200,
-    { keys: inBoth, webhooks: [], members: [{ storeId: own.id, userId: owner.id, role: 'OWNER' }] },
+    { keys: inBoth, webhooks: [], members: [{ storeId: own.id, userId: owner.id, role: 'OWNER' }], serviceTokens: [] },
   ])
   expect(erased.headers.get('set-cookie')).toMatch(/Max-Age=0/)
   expect(await works(key)).toEqual([false])
