@@ -11,6 +11,7 @@ import { routes } from '../src/routes.ts'
 import { Type } from '../src/schema/type.ts'
 import { validate } from '../src/schema/validate.ts'
 import { playGithub } from './github.ts'
+import { newSession } from './sessions.ts'
 import { NEW_ADDRESS, NEW_KEY, type Person, type Reply, type Shop, shop } from './shop.ts'
 
 const REALM = 'Bearer realm="storekeeper"'
@@ -460,7 +461,7 @@ async function things(world: Shop): Promise<Things> {
     keyId: key.id,
     addressId: (await api.post(`/v1/store/${storeId}/billing`, NEW_ADDRESS, { as })).body.id,
     invitationId: (await invite(world, storeId, 'somebody@example.com')).id,
-    sessionId: (await signIn(world, owner)).sessionId,
+    sessionId: (await newSession(world, owner.id)).id,
     webhookId: webhook.id,
     deliveryId: (await api.post(`${webhooks}/${webhook.id}/test`, undefined, { as })).body.id,
     eventId: (await api.get(`/v1/user/store/${storeId}/events`, { as })).body.data[0].id,

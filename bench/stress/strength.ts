@@ -20,9 +20,9 @@ type Strength = {
 const SUITE: Strength = {
   kills: 2,
   databaseKills: ['server', 'backend'],
-  sigterms: 4,
+  sigterms: 2,
   addressRequests: 500,
-  modelMs: 5_000,
+  modelMs: 3_000,
   deadlockRounds: 10,
   keyDeadlockRounds: 8,
 }
