@@ -17,6 +17,9 @@ export type Instance = {
   maxSessionsPerUser: number
   maxVersionsPerDay: number
   signUp: 'open' | 'closed'
+  /** Whether it can send mail, and whether people can sign in with an identity provider. */
+  mail: boolean
+  oidc: boolean
   /** Whether webhooks may reach inner addresses, and how names of hosts are looked up. */
   webhooks: { allowPrivate: boolean; resolve: Resolve }
 }
@@ -34,6 +37,8 @@ export function newInstance(config: Config, keyring: Keyring, resolve: Resolve):
     maxSessionsPerUser: config.MAX_SESSIONS_PER_USER,
     maxVersionsPerDay: config.MAX_VERSIONS_PER_DAY,
     signUp: config.SIGN_UP,
+    mail: false,
+    oidc: false,
     webhooks: { allowPrivate: config.WEBHOOK_ALLOW_PRIVATE === 'on', resolve },
   }
 }

@@ -7,6 +7,7 @@ import { eventRoutes } from './events/routes.ts'
 import { identityRoutes } from './identity/routes.ts'
 import { keyRoutes } from './keys/routes.ts'
 import { serviceTokenRoutes } from './service-tokens/routes.ts'
+import { settingRoutes } from './settings/routes.ts'
 import { storeRoutes } from './stores/routes.ts'
 import { webhookRoutes } from './webhooks/routes.ts'
 
@@ -19,4 +20,5 @@ export const routes: Route[] = [
   ...eventRoutes,
   ...webhookRoutes,
   ...identityRoutes,
+  ...settingRoutes,
 ]

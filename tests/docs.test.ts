@@ -14,7 +14,6 @@ import { ERRORS } from '../src/core/errors.ts'
 import { KEY_TOKEN_KINDS } from '../src/core/key-types.ts'
 import { mintToken, type TokenKind } from '../src/crypto/tokens.ts'
 import { openapi } from '../src/http/openapi.ts'
-import { operationId } from '../src/http/operation.ts'
 import { routes } from '../src/routes.ts'
 import { validate } from '../src/schema/validate.ts'
 import { NEW_KEY, shop } from './shop.ts'
@@ -257,7 +256,7 @@ test('the document is OpenAPI 3.1, and every operation says what it should', () 
   const tags = document.tags.map((tag: Any) => tag.name)
   for (const { path, method, operation } of operations) {
     const name = `${method} ${path}`
-    expect(operation.operationId, name).toMatch(/^[a-z][A-Za-z]+$/)
+    expect(operation.operationId, name).toMatch(/^[a-z][A-Za-z]+\.[a-z][A-Za-z]+$/)
     expect(operation.summary, name).toMatch(/\S/)
     expect(operation.description, name).toMatch(/\S/)
     expect(tags, name).toContain(operation.tags[0])
@@ -371,8 +370,8 @@ test('every page answers with its type and a strict policy', async () => {
 test('every operation stands on /docs, and every link of every page leads somewhere', async () => {
   const { api } = await shop()
   const docs = (await api.get('/docs')).text
-  const anchors = [...docs.matchAll(/\sid="(\w+)"/g)].map((match) => match[1])
-  expect(anchors).toEqual(expect.arrayContaining(routes.map(operationId)))
+  const anchors = [...docs.matchAll(/\sid="([\w.]+)"/g)].map((match) => match[1])
+  expect(anchors).toEqual(expect.arrayContaining(routes.map(({ id }) => id)))
   expect(new Set(anchors).size).toBe(anchors.length)
   const found = new Set<string>()
   for (const path of ['/', '/docs', '/errors', ...Object.keys(ERRORS).map((code) => `/errors/${code}`)])

@@ -13,7 +13,8 @@ import { NEW_ADDRESS, NEW_KEY, type Reply, type Shop, shop } from './shop.ts'
 
 const isPermission = ({ needs }: Route) => BUILT_IN_PERMISSIONS.some((permission) => permission === needs)
 const nameOf = ({ method, path }: Route) => `${method} ${path}`
-const changes = routes.filter((row) => isChange(row) && row.needs !== 'public')
+/** Restoring needs a store that is deleted, and has a test of its own below. */
+const changes = routes.filter((row) => isChange(row) && row.needs !== 'public' && row.id !== 'stores.restore')
 
 /** One of each thing that a path may name; nothing here is ever changed, so that all routes share it. */
 async function things(world: Shop): Promise<Record<string, string>> {
@@ -82,6 +83,19 @@ async function whileEnding(
 }
 
 const WAITING = `select from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'`
+
+test('a session that is ended under the caller’s hands restores no store', async () => {
+  const world = await shop({ alone: true })
+  const { api, owner, store, sql } = world
+  const client = await connect(world)
+  await api.delete(`/v1/user/store/${store.id}`, { as: owner.token })
+  const session = await newSession(world, owner.id)
+  const reply = await whileEnding(world, client, `delete from sessions where id = '${session.id}'`, () =>
+    api.post(`/v1/user/store/${store.id}/restore`, undefined, { as: session.token }),
+  )
+  expect([reply.status, reply.body?.code]).toEqual([401, 'invalid_token'])
+  expect(await sql(`select id from events where type = 'store.restored'`)).toEqual([])
+})
 
 test('a session that is ended under the caller’s hands changes nothing more, on every route', async () => {
   const world = await shop({ alone: true })

@@ -20,7 +20,7 @@ const FLOORS: [RegExp, number][] = [
   [/^identity\//, 3.2],
   [/^stores\//, 3.1],
   [/^keys\//, 3.05],
-  [/^(billing|webhooks|service-tokens)\//, 3],
+  [/^(billing|webhooks|service-tokens|settings)\//, 3],
   [/^(auth|events|idempotency|limits)\//, 2],
   [/^db\/tables\.gen\.ts$/, 0],
   [/^db\//, 1],

@@ -1,7 +1,7 @@
 // Authenticates a caller and finds their membership in the store of the path: one lookup in the database, batched with
 // those of concurrent requests, and cached for a moment (caller-cache.ts).
 
-import type { Caller, ServiceCaller, UserCaller } from '../core/caller.ts'
+import type { Caller, UserCaller } from '../core/caller.ts'
 import { addMs, ago, DAY, HOUR, now } from '../core/clock.ts'
 import { fail } from '../core/errors.ts'
 import { inCatalogueOrder, permissionsOf } from '../core/permissions.ts'
@@ -117,20 +117,15 @@ export async function authenticate(
   }
 }
 
-/**
- * What a service with this token may ask about, if it is cached: null means every store, undefined that it is not cached.
- * An entry about to expire is refreshed beside the request.
- */
-export function cachedServiceStores(
-  db: Db,
-  cache: CallerCache<CallerRow>,
-  hash: string,
-): ServiceCaller['storeIds'] | undefined {
+export type CachedService = Pick<CallerRow, 'service_store_ids'> & { service_id: string }
+
+/** The service with this token, if it is cached. An entry about to expire is refreshed beside the request. */
+export function cachedService(db: Db, cache: CallerCache<CallerRow>, hash: string): CachedService | null {
   const name = cacheKey(hash, null)
   const found = cache.get(name)
-  if (!found?.service_id) return undefined
+  if (!found?.service_id) return null
   if (cache.needsRefresh(name)) lookUpAndCache(db, cache, { hash, user_id: null, store_id: null }).catch(() => {})
-  return found.service_store_ids
+  return found as CachedService
 }
 
 function cacheKey(credential: string | null, storeId: string | null): string {

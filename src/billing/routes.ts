@@ -32,6 +32,7 @@ const at = Type.Optional(
 export const billingRoutes: Route[] = [
   route(
     {
+      id: 'addresses.create',
       method: 'POST',
       path: '/v1/store/:storeId/billing',
       needs: 'store user',
@@ -60,6 +61,7 @@ export const billingRoutes: Route[] = [
   ),
   route(
     {
+      id: 'addresses.validate',
       method: 'POST',
       path: '/v1/store/:storeId/billing/validate',
       needs: 'store user',
@@ -87,6 +89,7 @@ export const billingRoutes: Route[] = [
   ),
   route(
     {
+      id: 'addresses.validateAnonymously',
       method: 'POST',
       path: '/v1/addresses/validate',
       needs: 'caller',
@@ -104,6 +107,7 @@ export const billingRoutes: Route[] = [
   ),
   route(
     {
+      id: 'addresses.list',
       method: 'GET',
       path: '/v1/store/:storeId/billing',
       needs: 'store user',
@@ -118,6 +122,7 @@ export const billingRoutes: Route[] = [
   ),
   route(
     {
+      id: 'addresses.read',
       method: 'GET',
       path: '/v1/store/:storeId/billing/:addressId',
       needs: 'store user',
@@ -131,6 +136,7 @@ export const billingRoutes: Route[] = [
   ),
   route(
     {
+      id: 'addresses.update',
       method: 'PATCH',
       path: '/v1/store/:storeId/billing/:addressId',
       needs: 'store user',
@@ -151,6 +157,7 @@ export const billingRoutes: Route[] = [
   ),
   route(
     {
+      id: 'addresses.delete',
       method: 'DELETE',
       path: '/v1/store/:storeId/billing/:addressId',
       needs: 'store user',
@@ -169,6 +176,7 @@ export const billingRoutes: Route[] = [
   ),
   route(
     {
+      id: 'addresses.versions',
       method: 'GET',
       path: '/v1/store/:storeId/billing/:addressId/versions',
       needs: 'store user',
@@ -184,6 +192,7 @@ export const billingRoutes: Route[] = [
   ),
   route(
     {
+      id: 'addresses.readVersion',
       method: 'GET',
       path: '/v1/store/:storeId/billing/:addressId/versions/:n',
       needs: 'store user',
@@ -196,6 +205,7 @@ export const billingRoutes: Route[] = [
   ),
   route(
     {
+      id: 'invoicing.list',
       method: 'GET',
       path: '/v1/user/store/:storeId/billing',
       needs: 'READ',
@@ -213,6 +223,7 @@ export const billingRoutes: Route[] = [
   ),
   route(
     {
+      id: 'invoicing.read',
       method: 'GET',
       path: '/v1/user/store/:storeId/billing/:addressId',
       needs: 'READ',
@@ -227,6 +238,7 @@ export const billingRoutes: Route[] = [
   ),
   route(
     {
+      id: 'invoicing.versions',
       method: 'GET',
       path: '/v1/user/store/:storeId/billing/:addressId/versions',
       needs: 'READ',
@@ -240,6 +252,7 @@ export const billingRoutes: Route[] = [
   ),
   route(
     {
+      id: 'invoicing.readVersion',
       method: 'GET',
       path: '/v1/user/store/:storeId/billing/:addressId/versions/:n',
       needs: 'READ',

@@ -12,6 +12,18 @@ export const BUILT_IN_PERMISSIONS = [
   'VIEW_EVENTS',
 ] as const
 
+export const PERMISSION_DESCRIPTIONS: Record<BuiltInPermission, string> = {
+  READ: "Read the store, its members and its users' billing addresses.",
+  WRITE: 'Write to the store. What that means is up to the back ends that verify keys.',
+  MANAGE_PRODUCTS: 'Manage products. What that means is up to the back ends that verify keys.',
+  MANAGE_ORDERS: 'Manage orders. What that means is up to the back ends that verify keys.',
+  MANAGE_KEYS: 'Create, change, rotate and revoke API keys.',
+  MANAGE_MEMBERS: 'Invite, change and remove members.',
+  MANAGE_WEBHOOKS: 'Create, change and delete webhooks, and see what was sent.',
+  MANAGE_STORE: "Change the store's settings.",
+  VIEW_EVENTS: 'Read and follow the audit trail.',
+}
+
 export type BuiltInPermission = (typeof BUILT_IN_PERMISSIONS)[number]
 /** A built-in permission, or one that the operator added in EXTRA_PERMISSIONS. */
 export type Permission = string

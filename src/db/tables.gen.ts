@@ -100,6 +100,7 @@ export type ApiKeysRow = {
   updated_at: Date
   created_by_secret_no: number | null
   rotation_done_at: Date | null
+  previous_start: string | null
 }
 
 export type EventHeadsRow = {
@@ -202,12 +203,21 @@ export type KeyRotationsRow = {
   rotated_at: Date
 }
 
+export type KeySourcesRow = {
+  key_id: string
+  secret_no: number
+  ip: string
+  service_id: string
+  last_used_at: Date
+}
+
 export type KeyUsageRow = {
   key_id: string
   grain: 'hour' | 'day'
   at: Date
   outcome: string
   count: string
+  secret_no: number
 }
 
 export type MembersRow = {

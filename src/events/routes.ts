@@ -35,6 +35,7 @@ const closed = { additionalProperties: false }
 export const eventRoutes: Route[] = [
   route(
     {
+      id: 'events.list',
       method: 'GET',
       path: '/v1/user/store/:storeId/events',
       needs: 'VIEW_EVENTS',
@@ -50,6 +51,7 @@ export const eventRoutes: Route[] = [
   ),
   route(
     {
+      id: 'events.stream',
       method: 'GET',
       path: '/v1/user/store/:storeId/events/stream',
       needs: 'VIEW_EVENTS',
@@ -90,6 +92,7 @@ export const eventRoutes: Route[] = [
   ),
   route(
     {
+      id: 'events.read',
       method: 'GET',
       path: '/v1/user/store/:storeId/events/:eventId',
       needs: 'VIEW_EVENTS',
@@ -102,6 +105,7 @@ export const eventRoutes: Route[] = [
   ),
   route(
     {
+      id: 'events.head',
       method: 'GET',
       path: '/v1/user/store/:storeId/events/head',
       needs: 'VIEW_EVENTS',

@@ -39,6 +39,7 @@ export const EVENT_TYPES = {
   },
   'store.updated': { subject: 'store', about: 'The store was changed.', data: ['from', 'to'] },
   'store.deleted': { subject: 'store', about: 'The store was deleted.', data: [] },
+  'store.restored': { subject: 'store', about: 'A deleted store was restored.', data: [] },
   'store.frozen': { subject: 'store', about: 'Every key of the store was frozen.', data: [] },
   'store.unfrozen': { subject: 'store', about: 'The keys work again.', data: [] },
   'member.joined': {

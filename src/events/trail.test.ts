@@ -361,6 +361,8 @@ async function doEverything(world: Shop): Promise<string[]> {
   await sendExpiryNotices(service.db)
   travel(0)
   await api.delete(path, as)
+  await api.post(`${path}/restore`, undefined, as)
+  await api.delete(path, as)
   const password = 'another long pass phrase of mine'
   await api.post('/v1/user/password', { currentPassword: owner.password, newPassword: password }, as)
   return [...secrets, password]

@@ -5,7 +5,7 @@
 
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { TSchema } from 'typebox'
-import { cachedServiceStores } from '../auth/authenticate.ts'
+import { type CachedService, cachedService } from '../auth/authenticate.ts'
 import type { Fault } from '../core/errors.ts'
 import { newId } from '../core/ids.ts'
 import type { Route } from '../core/route.ts'
@@ -103,17 +103,17 @@ function readAndAnswer(state: FastVerifyState, request: IncomingMessage, respons
 
 /** Null when the framework has to answer. */
 function verdictOn(state: FastVerifyState, request: IncomingMessage, response: ServerResponse, body: Buffer) {
-  const allowed = storesOf(state, request.headers.authorization)
-  const question = allowed === undefined ? null : readQuestion(state.schemas.question, allowed, body)
+  const service = serviceOf(state, request.headers.authorization)
+  const question = service && readQuestion(state.schemas.question, service, body)
   if (!question) return null
   const { verifier, limits } = state.pipeline
   return verifier.verifyNow(question) ?? (isAdmitted(limits.load, response) ? verifier.verify(question) : null)
 }
 
-/** What the service may ask about; undefined when the framework has to authenticate it. */
-function storesOf(state: FastVerifyState, authorization: string | undefined) {
-  if (authorization?.startsWith('Bearer ') !== true) return undefined
-  return cachedServiceStores(state.pipeline.db, state.pipeline.auth.caches.callers, hashOf(state, authorization))
+/** Null when the framework has to authenticate it. */
+function serviceOf(state: FastVerifyState, authorization: string | undefined): CachedService | null {
+  if (authorization?.startsWith('Bearer ') !== true) return null
+  return cachedService(state.pipeline.db, state.pipeline.auth.caches.callers, hashOf(state, authorization))
 }
 
 function hashOf(state: FastVerifyState, authorization: string): string {
@@ -126,7 +126,7 @@ function hashOf(state: FastVerifyState, authorization: string): string {
 const PLAIN = /^\{"key":"\w+"(?:,"storeId":"\w+")?(?:,"permissions":\[(?:"\w+"(?:,"\w+")*)?\])?\}$/
 
 /** Null for anything but a plain question without a fault. */
-function readQuestion(schema: TSchema, allowed: readonly string[] | null, body: Buffer): Question | null {
+function readQuestion(schema: TSchema, service: CachedService, body: Buffer): Question | null {
   try {
     const text = body.toString('latin1')
     const parsed = PLAIN.test(text) ? JSON.parse(text) : parseStrictJson(body)
@@ -135,8 +135,8 @@ function readQuestion(schema: TSchema, allowed: readonly string[] | null, body: 
     // An IP address must be parsed, and an explanation may read the database: both are rare.
     if (explain || question.ip !== undefined) return null
     const faults: Fault[] = []
-    const stores = parseStores(allowed, { storeId, anyStore }, faults)
-    return faults.length === 0 ? { ...question, stores } : null
+    const stores = parseStores(service.service_store_ids, { storeId, anyStore }, faults)
+    return faults.length === 0 ? { ...question, stores, serviceId: service.service_id } : null
   } catch {
     return null
   }

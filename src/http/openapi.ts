@@ -3,13 +3,12 @@
 
 import { ERRORS, type ErrorCode } from '../core/errors.ts'
 import type { Route, SuccessStatus } from '../core/route.ts'
+import { VERSION } from '../core/version.ts'
 import { WebhookMessage } from '../webhooks/schema.ts'
 import { parametersOf } from './openapi-parameters.ts'
 import { type Json, PROBLEM, toRef } from './openapi-schemas.ts'
-import { accessText, errorsOf, operationId, TAGS, tagOf } from './operation.ts'
+import { accessText, errorsOf, TAGS, tagOf } from './operation.ts'
 import { challengeOf } from './problem.ts'
-
-const API_VERSION = '1.0.0'
 
 export function openapi(routes: Route[]): Json {
   const schemas: Json = { Problem: PROBLEM }
@@ -22,7 +21,7 @@ export function openapi(routes: Route[]): Json {
     openapi: '3.1.0',
     info: {
       title: 'Storekeeper',
-      version: API_VERSION,
+      version: VERSION,
       description:
         'Issues API keys for a store and keeps the billing addresses of its users.\n\nA method that a path does not have is 405 `method_not_allowed`, with `Allow`; a path that is not there is 404 `not_found`.',
       license: { name: 'Apache-2.0', identifier: 'Apache-2.0' },
@@ -51,7 +50,7 @@ export function openapi(routes: Route[]): Json {
 function operation(route: Route, schemas: Json): Json {
   const [status, schema] = route.returns
   return {
-    operationId: operationId(route),
+    operationId: route.id,
     tags: [tagOf(route)],
     summary: route.summary,
     description: `${route.description}\n\n${accessText(route)}`,
@@ -135,7 +134,7 @@ function webhookOperation(schemas: Json): Json {
     ...header(description),
   })
   return {
-    operationId: 'receiveEvent',
+    operationId: 'webhooks.receive',
     tags: ['Webhooks'],
     summary: 'A message to a webhook',
     description:

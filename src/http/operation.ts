@@ -23,18 +23,6 @@ export function tagOf(route: Route): string {
   return /store|invitations/.test(route.path) ? 'Stores' : 'Accounts'
 }
 
-/** `POST /v1/user/store/:storeId/keys` is `postUserStoreKeys`; with an id at its end, `…ByKeyId`. */
-export function operationId(route: Route): string {
-  const words = route.path
-    .replace('/v1/', '')
-    .split('/')
-    .map((part) => (part.startsWith(':') ? `By-${part.slice(1)}` : part))
-  const last = words.at(-1)?.startsWith('By-') ? words : words.filter((word) => !word.startsWith('By-'))
-  return [route.method.toLowerCase(), ...last.filter((word, i) => !word.startsWith('By-') || i === last.length - 1)]
-    .join('-')
-    .replace(/-+(\w)/g, (_, letter: string) => letter.toUpperCase())
-}
-
 export function takesIdempotencyKey(route: Route): boolean {
   return route.method === 'POST' && route.needs !== 'public' && isChange(route)
 }

@@ -20,6 +20,7 @@ import { signIn } from './sign-in.ts'
 export const identityRoutes: Route[] = [
   route(
     {
+      id: 'auth.signUp',
       method: 'POST',
       path: '/v1/auth/sign-up',
       needs: 'public',
@@ -37,6 +38,7 @@ export const identityRoutes: Route[] = [
   ),
   route(
     {
+      id: 'auth.signIn',
       method: 'POST',
       path: '/v1/auth/sign-in',
       needs: 'public',
@@ -55,6 +57,7 @@ export const identityRoutes: Route[] = [
   ),
   route(
     {
+      id: 'auth.signOut',
       method: 'POST',
       path: '/v1/auth/sign-out',
       needs: 'user',
@@ -70,6 +73,7 @@ export const identityRoutes: Route[] = [
   ),
   route(
     {
+      id: 'user.read',
       method: 'GET',
       path: '/v1/user',
       needs: 'user',
@@ -82,6 +86,7 @@ export const identityRoutes: Route[] = [
   ),
   route(
     {
+      id: 'user.erase',
       method: 'DELETE',
       path: '/v1/user',
       needs: 'user',
@@ -100,6 +105,7 @@ export const identityRoutes: Route[] = [
   ),
   route(
     {
+      id: 'user.export',
       method: 'GET',
       path: '/v1/user/export',
       needs: 'user',
@@ -113,6 +119,7 @@ export const identityRoutes: Route[] = [
   ),
   route(
     {
+      id: 'sessions.list',
       method: 'GET',
       path: '/v1/user/sessions',
       needs: 'user',
@@ -125,6 +132,7 @@ export const identityRoutes: Route[] = [
   ),
   route(
     {
+      id: 'sessions.endOthers',
       method: 'DELETE',
       path: '/v1/user/sessions',
       needs: 'user',
@@ -138,6 +146,7 @@ export const identityRoutes: Route[] = [
   ),
   route(
     {
+      id: 'sessions.end',
       method: 'DELETE',
       path: '/v1/user/sessions/:sessionId',
       needs: 'user',
@@ -151,6 +160,7 @@ export const identityRoutes: Route[] = [
   ),
   route(
     {
+      id: 'user.changePassword',
       method: 'POST',
       path: '/v1/user/password',
       needs: 'user',

@@ -16,6 +16,7 @@ type InternalColumn =
   | 'rotation_done_at'
   | 'previous_hash'
   | 'previous_hash_kid'
+  | 'previous_start'
   | 'leaked_at'
   | 'leaked_secret_no'
   | 'leak_shortened'

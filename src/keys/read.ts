@@ -1,6 +1,6 @@
 // Keys listed and read, and the row of one key locked for a change.
 
-import { heldPermissions, type Manager } from '../core/caller.ts'
+import { heldPermissions, type KeyCaller, type Manager } from '../core/caller.ts'
 import { now } from '../core/clock.ts'
 import { fail } from '../core/errors.ts'
 import { etagOf } from '../core/etag.ts'
@@ -10,6 +10,7 @@ import type { Permission } from '../core/permissions.ts'
 import type { Answer } from '../core/route.ts'
 import type { Db } from '../db/db.ts'
 import { sql } from '../db/sql.ts'
+import type { ApiKeysRow } from '../db/tables.gen.ts'
 import type { Instance } from '../instance.ts'
 import { type KeyRow, keyColumns, showKey } from './columns.ts'
 import type { Key, KeyStatus } from './schema.ts'
@@ -18,12 +19,12 @@ export async function listKeys(
   db: Db,
   instance: Instance,
   storeId: string,
-  query: PageParams & { status?: KeyStatus; type?: KeyType },
+  query: PageParams & { status?: KeyStatus; type?: KeyType; q?: string; createdBy?: string },
 ): Promise<Page<Key>> {
   const at = now()
   return listPage({
     keyring: instance.keyring,
-    list: ['keys', storeId, query.status, query.type],
+    list: ['keys', storeId, query.status, query.type, query.q, query.createdBy],
     query,
     read: ({ after, take }) =>
       db.query<KeyRow>(sql`
@@ -32,6 +33,8 @@ export async function listKeys(
          where store_id = ${storeId}
            and id < ${after}
            and (${query.type ?? null}::text is null or type = ${query.type ?? null})
+           and (${query.createdBy ?? null}::text is null or created_by_id = ${query.createdBy ?? null})
+           and (${query.q ?? null}::text is null or strpos(lower(name), lower(${query.q ?? null})) > 0 or start ^@ ${query.q ?? null})
            and (${query.status ?? null}::text is null or ${query.status ?? null} =
                 case when revoked_at is not null then 'REVOKED'
                      when expires_at <= ${at} then 'EXPIRED'
@@ -52,6 +55,24 @@ export async function readKey(db: Db, storeId: string, keyId: string): Promise<A
      where id = ${keyId}
        and store_id = ${storeId}`)
   return row ? { body: showKey(row, now()), etag: etagOf(row.revision) } : fail('key_not_found')
+}
+
+/** `start` is that of the secret that was presented. */
+export async function readOwnKey(
+  db: Db,
+  caller: KeyCaller,
+): Promise<Answer<Key & { presented: 'current' | 'previous' }>> {
+  const row = await db.one<KeyRow & Pick<ApiKeysRow, 'previous_start' | 'secret_no'>>(sql`
+    select ${keyColumns}, previous_start, secret_no
+      from api_keys
+     where id = ${caller.id}`)
+  if (!row) return fail('key_not_found')
+  const isCurrent = caller.secretNo === row.secret_no
+  const start = isCurrent ? row.start : (row.previous_start ?? row.start)
+  return {
+    body: { ...showKey({ ...row, start }, now()), presented: isCurrent ? 'current' : 'previous' },
+    etag: etagOf(row.revision),
+  }
 }
 
 export function readGrantable(caller: Manager): { permissions: Permission[]; types: KeyType[] } {

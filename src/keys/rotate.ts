@@ -131,6 +131,7 @@ async function writeSecret(
            previous_used_at = ${after.previous_used_at},
            hash = decode(${secret.hash}, 'hex'),
            hash_kid = ${secret.kid},
+           previous_start = case when ${hasGrace} then start end,
            start = ${secret.start},
            expires_at = ${after.expires_at},
            expiry_notice_days = case when ${leakResolved} then ${lastNoticeDue(after.expires_at)} else expiry_notice_days end,

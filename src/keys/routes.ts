@@ -17,7 +17,7 @@ import {
   parseVerification,
 } from './input.ts'
 import { reportLeak, reportLeaks } from './leaks.ts'
-import { listKeys, readGrantable, readKey } from './read.ts'
+import { listKeys, readGrantable, readKey, readOwnKey } from './read.ts'
 import { revokeKey } from './revoke.ts'
 import { rotateKey } from './rotate.ts'
 import {
@@ -36,8 +36,10 @@ import {
   LeakAccepted,
   LeakReport,
   NewKey,
+  OwnKey,
   RevokedKey,
   Rotation,
+  StoreUsage,
   showVerdict,
   UnusedPermissions,
   VERIFY_PATH,
@@ -45,12 +47,19 @@ import {
   Verification,
 } from './schema.ts'
 import { updateKey } from './update.ts'
-import { readAdvice, readUsage } from './usage-report.ts'
+import { readAdvice, readStoreUsage, readUsage } from './usage-report.ts'
 import { introspect } from './verify.ts'
+
+const usageQuery = {
+  from: Type.Optional(DateTime({ description: 'The beginning. Left out: a day before `to`, or 30 days.' })),
+  to: Type.Optional(DateTime({ description: 'The end. Left out: now.' })),
+  interval: Type.Optional(OneOf(['hour', 'day'], { description: 'What is counted together. Left out: `hour`.' })),
+}
 
 export const keyRoutes: Route[] = [
   route(
     {
+      id: 'keys.create',
       method: 'POST',
       path: '/v1/user/store/:storeId/keys',
       needs: 'MANAGE_KEYS',
@@ -79,13 +88,24 @@ export const keyRoutes: Route[] = [
   ),
   route(
     {
+      id: 'keys.list',
       method: 'GET',
       path: '/v1/user/store/:storeId/keys',
       needs: 'MANAGE_KEYS',
       summary: 'List the keys',
       description: 'Newest first, without their secrets.',
       query: Type.Object(
-        { ...PageQuery, status: Type.Optional(OneOf(KEY_STATUSES)), type: Type.Optional(OneOf(KEY_TYPE_NAMES)) },
+        {
+          ...PageQuery,
+          status: Type.Optional(OneOf(KEY_STATUSES, { description: 'Only keys with this status.' })),
+          type: Type.Optional(OneOf(KEY_TYPE_NAMES, { description: 'Only keys of this type.' })),
+          q: Type.Optional(
+            Line(1, 100, { description: 'Only keys whose name contains this, or whose `start` begins with it.' }),
+          ),
+          createdBy: Type.Optional(
+            Type.String({ maxLength: 100, description: 'Only keys that the user or key with this id created.' }),
+          ),
+        },
         { additionalProperties: false },
       ),
       returns: [200, Keys],
@@ -95,6 +115,7 @@ export const keyRoutes: Route[] = [
   ),
   route(
     {
+      id: 'keys.grantable',
       method: 'GET',
       path: '/v1/user/store/:storeId/keys/grantable',
       needs: 'MANAGE_KEYS',
@@ -106,6 +127,7 @@ export const keyRoutes: Route[] = [
   ),
   route(
     {
+      id: 'keys.read',
       method: 'GET',
       path: '/v1/user/store/:storeId/keys/:keyId',
       needs: 'MANAGE_KEYS',
@@ -119,6 +141,7 @@ export const keyRoutes: Route[] = [
   ),
   route(
     {
+      id: 'keys.update',
       method: 'PATCH',
       path: '/v1/user/store/:storeId/keys/:keyId',
       needs: 'MANAGE_KEYS',
@@ -136,6 +159,7 @@ export const keyRoutes: Route[] = [
   ),
   route(
     {
+      id: 'keys.rotate',
       method: 'POST',
       path: '/v1/user/store/:storeId/keys/:keyId/rotate',
       needs: 'MANAGE_KEYS',
@@ -171,6 +195,7 @@ export const keyRoutes: Route[] = [
   ),
   route(
     {
+      id: 'keys.revoke',
       method: 'DELETE',
       path: '/v1/user/store/:storeId/keys/:keyId',
       needs: 'MANAGE_KEYS',
@@ -200,6 +225,7 @@ export const keyRoutes: Route[] = [
   ...([true, false] as const).map((frozen) =>
     route(
       {
+        id: frozen ? 'keys.freeze' : 'keys.unfreeze',
         method: 'POST',
         path: `/v1/user/store/:storeId/keys/${frozen ? 'freeze' : 'unfreeze'}`,
         needs: 'MANAGE_KEYS',
@@ -214,20 +240,31 @@ export const keyRoutes: Route[] = [
   ),
   route(
     {
+      id: 'keys.storeUsage',
+      method: 'GET',
+      path: '/v1/user/store/:storeId/keys/usage',
+      needs: 'MANAGE_KEYS',
+      summary: 'How all keys are used',
+      description:
+        'The same for every key of the store that was used in that time, newest key first, a page of keys at a time.',
+      query: Type.Object({ ...usageQuery, ...PageQuery }, { additionalProperties: false }),
+      returns: [200, StoreUsage],
+      example: { query: 'interval=day&limit=10' },
+    },
+    async ({ db, instance, params, query }) => ({
+      body: await readStoreUsage(db, instance, params.storeId, query),
+    }),
+  ),
+  route(
+    {
+      id: 'keys.usage',
       method: 'GET',
       path: '/v1/user/store/:storeId/keys/:keyId/usage',
       needs: 'MANAGE_KEYS',
       summary: 'How a key is used',
       description:
         'How often it was verified or used here, by outcome, by the hour or the day (UTC). Hours are kept for 90 days, days for 400. Without `from` and `to`: the last 24 hours, or 30 days.',
-      query: Type.Object(
-        {
-          from: Type.Optional(DateTime()),
-          to: Type.Optional(DateTime()),
-          interval: Type.Optional(OneOf(['hour', 'day'])),
-        },
-        { additionalProperties: false },
-      ),
+      query: Type.Object(usageQuery, { additionalProperties: false }),
       returns: [200, KeyUsage],
       errors: ['key_not_found'],
       example: { query: 'interval=day' },
@@ -236,6 +273,7 @@ export const keyRoutes: Route[] = [
   ),
   route(
     {
+      id: 'keys.advice',
       method: 'GET',
       path: '/v1/user/store/:storeId/keys/:keyId/advice',
       needs: 'MANAGE_KEYS',
@@ -249,6 +287,7 @@ export const keyRoutes: Route[] = [
   ),
   route(
     {
+      id: 'keys.verify',
       method: 'POST',
       path: VERIFY_PATH,
       needs: 'service',
@@ -272,12 +311,13 @@ export const keyRoutes: Route[] = [
     async ({ verifier, caller, body: { explain, storeId, anyStore, ...asked }, faults }) => {
       const stores = parseStores(caller.storeIds, { storeId, anyStore }, faults)
       if (faults.length > 0) failInput(faults)
-      const question = { ...asked, stores }
+      const question = { ...asked, stores, serviceId: caller.id }
       return { body: showVerdict(await (explain ? verifier.explain(question) : verifier.verify(question))) }
     },
   ),
   route(
     {
+      id: 'keys.introspect',
       method: 'POST',
       path: '/v1/oauth/introspect',
       needs: 'service',
@@ -299,11 +339,12 @@ export const keyRoutes: Route[] = [
       }
       const stores = parseStores(caller.storeIds, asked, faults, NAMES_IN_FORM)
       if (faults.length > 0) failInput(faults)
-      return { body: await introspect(verifier, body, stores) }
+      return { body: await introspect(verifier, body, { stores, serviceId: caller.id }) }
     },
   ),
   route(
     {
+      id: 'leaks.report',
       method: 'POST',
       path: '/v1/leaks',
       needs: 'public',
@@ -319,6 +360,7 @@ export const keyRoutes: Route[] = [
   ),
   route(
     {
+      id: 'leaks.reportFromGithub',
       method: 'POST',
       path: '/v1/leaks/github',
       needs: 'public',
@@ -345,14 +387,16 @@ export const keyRoutes: Route[] = [
   ),
   route(
     {
+      id: 'keys.self',
       method: 'GET',
       path: '/v1/key',
       needs: 'key',
       summary: 'Who am I',
-      description: 'Tells an API key about itself.',
-      returns: [200, Key],
+      description:
+        'Tells an API key about itself, and which of its secrets was presented: while a key is rotated, two work.',
+      returns: [200, OwnKey],
       etag: true,
     },
-    ({ db, caller }) => readKey(db, caller.storeId, caller.id),
+    ({ db, caller }) => readOwnKey(db, caller),
   ),
 ]

@@ -259,6 +259,8 @@ export const VERIFY_PATH = '/v1/keys/verify'
 export type Question = Pick<Verification, 'key' | 'permissions' | 'types' | 'ip'> & {
   /** The stores whose keys are accepted. Null: every store. */
   stores: readonly string[] | null
+  /** The service that asks. */
+  serviceId: string
 }
 
 /** Verifies keys: see verify.ts. */
@@ -349,27 +351,81 @@ export type GithubFeedback = Static<typeof GithubFeedback>
 
 // ---- watching -------------------------------------------------------------------------------------------------------
 
-export const KeyUsage = Type.Object(
+const usageSpan = {
+  from: DateTime({ description: 'The beginning of the first hour or day.' }),
+  to: DateTime({ description: 'The end. Not included.' }),
+  interval: OneOf(['hour', 'day'], { description: 'What is counted together. Both in UTC.' }),
+}
+const counts = Type.Unsafe<Record<string, number>>({
+  type: 'object',
+  additionalProperties: { type: 'integer' },
+  description: 'How often, by the `code` of the verdict.',
+  examples: [{ VALID: 12 }],
+})
+const usageByTime = Type.Array(
+  Type.Object({ at: DateTime({ description: 'The beginning of the hour or day.' }), counts }, closed),
+  { description: 'Oldest first. An hour or a day without use is left out.' },
+)
+const secretUsage = Type.Object(
   {
-    from: DateTime(),
-    to: DateTime(),
-    interval: OneOf(['hour', 'day']),
-    data: Type.Array(
+    counts,
+    lastUsedAt: Nullable(DateTime({ description: 'When it was last accepted. `null`: never.' })),
+    sources: Type.Array(
       Type.Object(
         {
-          at: DateTime(),
-          counts: Type.Unsafe<Record<string, number>>({
-            type: 'object',
-            additionalProperties: { type: 'integer' },
-            examples: [{ VALID: 12 }],
-          }),
+          ip: Nullable(
+            Type.String({ description: 'The address of whoever presented it. `null`: the service did not say.' }),
+          ),
+          service: Nullable(
+            Type.String({ description: 'The id of the service token that verified it. `null`: it was used here.' }),
+          ),
+          lastUsedAt: DateTime({ description: 'When it was last accepted from there.' }),
         },
         closed,
       ),
-      { description: 'Oldest first. An hour or a day without use is left out.' },
+      { description: 'Where it was accepted from in the last 90 days: the newest 20.' },
+    ),
+  },
+  closed,
+)
+
+export const KeyUsage = Type.Object(
+  {
+    ...usageSpan,
+    data: usageByTime,
+    bySecret: Type.Object(
+      { current: secretUsage, previous: Nullable(secretUsage) },
+      {
+        ...closed,
+        description:
+          'The same counts by secret: the current one, and the one before the last rotation (`null`: it was never rotated). It shows who still uses the old one.',
+      },
     ),
   },
   { title: 'KeyUsage', ...closed },
+)
+
+export const StoreUsage = Type.Object(
+  {
+    ...usageSpan,
+    ...pageOf(
+      Type.Object({ keyId: Type.String({ description: 'The id of the key.' }), data: usageByTime }, closed),
+      'StoreUsage',
+    ).properties,
+  },
+  { title: 'StoreUsage', ...closed },
+)
+
+/** What a key is told about itself. */
+export const OwnKey = Type.Object(
+  {
+    ...Key.properties,
+    presented: OneOf(['current', 'previous'], {
+      description:
+        'Which of its secrets you presented: the previous one works only until its grace is over. `start` is that of the secret you presented.',
+    }),
+  },
+  { title: 'OwnKey', ...closed },
 )
 
 export const UnusedPermissions = Type.Object(

@@ -2,10 +2,13 @@
 
 import { addMs, ago, DAY, HOUR, now } from '../core/clock.ts'
 import { type Fault, fail, failInput } from '../core/errors.ts'
+import { listPage, type PageParams } from '../core/pagination.ts'
 import type { Db } from '../db/db.ts'
 import { sql } from '../db/sql.ts'
-import type { ApiKeysRow, KeyPermissionUseRow, KeyUsageRow } from '../db/tables.gen.ts'
+import type { ApiKeysRow, KeyPermissionUseRow, KeySourcesRow, KeyUsageRow } from '../db/tables.gen.ts'
+import type { Instance } from '../instance.ts'
 import { parseDateTime } from '../schema/fields.ts'
+import { MAX_SOURCES } from './usage.ts'
 
 // ---- use ------------------------------------------------------------------------------------------------------------
 
@@ -17,29 +20,111 @@ const STEP_MS: Record<Interval, number> = { hour: HOUR, day: DAY }
 const DEFAULT_SPAN_MS: Record<Interval, number> = { hour: DAY, day: 30 * DAY }
 const MAX_SPAN_MS: Record<Interval, number> = { hour: 31 * DAY, day: 400 * DAY }
 
-export async function readUsage(db: Db, ref: { storeId: string; keyId: string }, query: UsageQuery) {
+type Span = { from: Date; to: Date; interval: Interval }
+
+function parseSpan(query: UsageQuery): Span {
   const interval = query.interval ?? 'hour'
   const to = (query.to && parseDateTime(query.to)) || now()
   const start = (query.from && parseDateTime(query.from)) || addMs(to, -DEFAULT_SPAN_MS[interval])
   checkSpan(start, to, interval)
-  const from = new Date(start.getTime() - (start.getTime() % STEP_MS[interval]))
-  await findKey(db, ref)
-  const rows = await db.query<Pick<KeyUsageRow, 'at' | 'outcome' | 'count'>>(sql`
-    select date_trunc(${interval}, at) as at, outcome, sum(count) as count
+  return { from: new Date(start.getTime() - (start.getTime() % STEP_MS[interval])), to, interval }
+}
+
+function showSpan({ from, to, interval }: Span) {
+  return { from: from.toISOString(), to: to.toISOString(), interval }
+}
+
+type CountRow = Pick<KeyUsageRow, 'key_id' | 'at' | 'outcome' | 'secret_no' | 'count'>
+
+function readCounts(db: Db, keyIds: string[], { from, to, interval }: Span): Promise<CountRow[]> {
+  return db.query<CountRow>(sql`
+    select key_id, date_trunc(${interval}, at) as at, outcome, secret_no, sum(count) as count
       from key_usage
-     where key_id = ${ref.keyId}
+     where key_id = any(${keyIds})
        and (grain = 'hour' or ${interval} = 'day')
        and at >= ${from}
        and at < ${to}
-     group by 1, 2
-     order by 1, 2`)
-  const data = new Map<number, { at: string; counts: Record<string, number> }>()
-  for (const { at, outcome, count } of rows) {
-    const bucket = data.get(at.getTime()) ?? { at: at.toISOString(), counts: {} }
-    bucket.counts[outcome] = Number(count)
-    data.set(at.getTime(), bucket)
+     group by 1, 2, 3, 4
+     order by 1, 2, 3, 4`)
+}
+
+type Counts = Record<string, number>
+
+function addUp(rows: CountRow[]): Counts {
+  const counts: Counts = {}
+  for (const { outcome, count } of rows) counts[outcome] = (counts[outcome] ?? 0) + Number(count)
+  return counts
+}
+
+/** Oldest first. */
+function byTime(rows: CountRow[]): { at: string; counts: Counts }[] {
+  const moments = [...new Set(rows.map(({ at }) => at.getTime()))].sort((one, other) => one - other)
+  return moments.map((moment) => ({
+    at: new Date(moment).toISOString(),
+    counts: addUp(rows.filter(({ at }) => at.getTime() === moment)),
+  }))
+}
+
+export async function readUsage(db: Db, ref: { storeId: string; keyId: string }, query: UsageQuery) {
+  const span = parseSpan(query)
+  const key = await findKey(db, ref)
+  const [rows, sources] = await Promise.all([
+    readCounts(db, [ref.keyId], span),
+    db.query<Pick<KeySourcesRow, 'secret_no' | 'ip' | 'service_id' | 'last_used_at'>>(sql`
+      select secret_no, ip, service_id, last_used_at
+        from key_sources
+       where key_id = ${ref.keyId}
+       order by last_used_at desc, ip, service_id`),
+  ])
+  const ofSecret = (no: number, usedAt: Date | null) => ({
+    counts: addUp(rows.filter(({ secret_no }) => secret_no === no)),
+    lastUsedAt: usedAt?.toISOString() ?? null,
+    sources: sources
+      .filter(({ secret_no }) => secret_no === no)
+      .slice(0, MAX_SOURCES)
+      .map(({ ip, service_id, last_used_at }) => ({
+        ip: ip || null,
+        service: service_id || null,
+        lastUsedAt: last_used_at.toISOString(),
+      })),
+  })
+  return {
+    ...showSpan(span),
+    data: byTime(rows),
+    bySecret: {
+      current: ofSecret(key.secret_no, key.secret_used_at),
+      previous: key.secret_no === 1 ? null : ofSecret(key.secret_no - 1, key.previous_used_at),
+    },
   }
-  return { from: from.toISOString(), to: to.toISOString(), interval, data: [...data.values()] }
+}
+
+/** The use of every key of the store that was used in that time, newest key first. */
+export async function readStoreUsage(db: Db, instance: Instance, storeId: string, query: UsageQuery & PageParams) {
+  const span = parseSpan(query)
+  const page = await listPage({
+    keyring: instance.keyring,
+    list: ['usage', storeId, query.from, query.to, query.interval],
+    query,
+    read: ({ after, take }) =>
+      db.query<Pick<ApiKeysRow, 'id'>>(sql`
+        select key.id
+          from api_keys key
+         where key.store_id = ${storeId}
+           and key.id < ${after}
+           and exists (select
+                         from key_usage used
+                        where used.key_id = key.id
+                          and (used.grain = 'hour' or ${span.interval} = 'day')
+                          and used.at >= ${span.from}
+                          and used.at < ${span.to})
+         order by key.id desc
+         limit ${take}`),
+    positionOf: (row) => row.id,
+    show: (row) => row.id,
+  })
+  const rows = await readCounts(db, page.data, span)
+  const data = page.data.map((keyId) => ({ keyId, data: byTime(rows.filter((row) => row.key_id === keyId)) }))
+  return { ...showSpan(span), data, nextCursor: page.nextCursor }
 }
 
 function checkSpan(from: Date, to: Date, interval: Interval): void {
@@ -72,9 +157,11 @@ export async function readAdvice(db: Db, ref: { storeId: string; keyId: string }
   return { since: since.toISOString(), unused, exercised }
 }
 
-async function findKey(db: Db, ref: { storeId: string; keyId: string }): Promise<Pick<ApiKeysRow, 'permissions'>> {
-  const key = await db.one<Pick<ApiKeysRow, 'permissions'>>(sql`
-    select permissions
+type ReportedKey = Pick<ApiKeysRow, 'permissions' | 'secret_no' | 'secret_used_at' | 'previous_used_at'>
+
+async function findKey(db: Db, ref: { storeId: string; keyId: string }): Promise<ReportedKey> {
+  const key = await db.one<ReportedKey>(sql`
+    select permissions, secret_no, secret_used_at, previous_used_at
       from api_keys
      where id = ${ref.keyId}
        and store_id = ${ref.storeId}`)

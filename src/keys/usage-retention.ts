@@ -9,9 +9,9 @@ import { sql } from '../db/sql.ts'
 const HOURS_KEPT_MS = 90 * DAY
 const DAYS_KEPT_MS = 400 * DAY
 
-/** Maintenance: old hours become days; old days, flush ids and rate windows are deleted. */
+/** Maintenance: old hours become days; old days, sources, flush ids and rate windows are deleted. */
 export async function rollUpUsage(db: Db): Promise<void> {
-  for (const statement of [rollUpHours, deleteDays, deleteFlushes, deleteRateWindows])
+  for (const statement of [rollUpHours, deleteDays, deleteSources, deleteFlushes, deleteRateWindows])
     await runInBatches(db, (tx, size) => isFull(tx, size, statement(size)))
 }
 
@@ -27,14 +27,14 @@ const rollUpHours = (size: number) => sql`
               limit ${size}
                 for update skip locked
            ))
- returning key_id, at, outcome, count
+ returning key_id, at, outcome, secret_no, count
   ), day as (
-    insert into key_usage (key_id, grain, at, outcome, count)
-    select key_id, 'day', date_trunc('day', at), outcome, sum(count)
+    insert into key_usage (key_id, grain, at, outcome, secret_no, count)
+    select key_id, 'day', date_trunc('day', at), outcome, secret_no, sum(count)
       from old
-     group by key_id, date_trunc('day', at), outcome
-     order by key_id, date_trunc('day', at), outcome
-        on conflict (key_id, grain, at, outcome) do update
+     group by key_id, date_trunc('day', at), outcome, secret_no
+     order by key_id, date_trunc('day', at), outcome, secret_no
+        on conflict (key_id, grain, at, outcome, secret_no) do update
        set count = key_usage.count + excluded.count
   )
   select count(*)::int as count
@@ -49,6 +49,21 @@ const deleteDays = (size: number) => sql`
               where grain = 'day'
                 and at < ${ago(DAYS_KEPT_MS)}
               order by at
+              limit ${size}
+           ))
+ returning 1
+  )
+  select count(*)::int as count
+    from gone`
+
+const deleteSources = (size: number) => sql`
+  with gone as (
+    delete from key_sources
+     where ctid = any(array(
+             select ctid
+               from key_sources
+              where last_used_at < ${ago(HOURS_KEPT_MS)}
+              order by last_used_at
               limit ${size}
            ))
  returning 1

@@ -14,6 +14,9 @@ const keyring = { current: new ServerKeys(Buffer.alloc(32)), previous: null }
 
 // ---- how it is read -------------------------------------------------------------------------------------------------
 
+/** Used with this API, from no address. */
+const NOWHERE = { ip: null, serviceId: null }
+
 test('use is counted by the hour and by the day, by outcome; and a node that stops writes down all it has', async () => {
   const world = await shop({ alone: true }, USAGE_AT_ONCE)
   const { api, keys, owner } = world
@@ -52,8 +55,8 @@ test('use is counted by the hour and by the day, by outcome; and a node that sto
     { at: at(first + HOUR), counts: { FROZEN: 1, VALID: 1 } },
     { at: at(first + HOUR + DAY), counts: { DISABLED: 2 } },
   ]
-  expect(await usage(`from=${from}&to=${to}`)).toEqual({ from, to, interval: 'hour', data: hours })
-  expect(await usage(`from=${from}&to=${to}&interval=day`)).toEqual({
+  expect(await usage(`from=${from}&to=${to}`)).toMatchObject({ from, to, interval: 'hour', data: hours })
+  expect(await usage(`from=${from}&to=${to}&interval=day`)).toMatchObject({
     from,
     to,
     interval: 'day',
@@ -63,7 +66,7 @@ test('use is counted by the hour and by the day, by outcome; and a node that sto
     ],
   })
   // What begins within an hour begins with it; what ends with an hour does not hold the next.
-  expect(await usage(`from=${at(first + 30 * MINUTE)}&to=${at(first + HOUR)}`)).toEqual({
+  expect(await usage(`from=${at(first + 30 * MINUTE)}&to=${at(first + HOUR)}`)).toMatchObject({
     from,
     to: at(first + HOUR),
     interval: 'hour',
@@ -154,7 +157,14 @@ test('a flush whose answer was lost is sent again, and nothing is counted twice'
     keyring,
   )
   const use = () =>
-    usage.count({ keyId: made.id, secretNo: 1, outcome: 'VALID', permissions: ['READ'], rehashTo: null })
+    usage.count({
+      keyId: made.id,
+      secretNo: 1,
+      outcome: 'VALID',
+      permissions: ['READ'],
+      rehashTo: null,
+      source: NOWHERE,
+    })
   use()
   use()
   await usage.flush()
@@ -175,7 +185,14 @@ test('a flush writes what there was when it began: what is used meanwhile waits 
   const made = await create(world)
   let flushes = 0
   const use = () =>
-    usage.count({ keyId: made.id, secretNo: 1, outcome: 'VALID', permissions: ['READ'], rehashTo: null })
+    usage.count({
+      keyId: made.id,
+      secretNo: 1,
+      outcome: 'VALID',
+      permissions: ['READ'],
+      rehashTo: null,
+      source: NOWHERE,
+    })
   const usage = newUsage(
     {
       ...db,
@@ -232,8 +249,22 @@ test('what was gathered for very many keys is written in parts, and all of it', 
   )
   for (let round = 0; round < 2; round++)
     for (let n = 1; n <= 12_000; n++)
-      usage.count({ keyId: `key_${n}`, secretNo: 1, outcome: 'VALID', permissions: ['READ'], rehashTo: null })
-  usage.count({ keyId: 'key_that_is_gone', secretNo: 1, outcome: 'VALID', permissions: [], rehashTo: null })
+      usage.count({
+        keyId: `key_${n}`,
+        secretNo: 1,
+        outcome: 'VALID',
+        permissions: ['READ'],
+        rehashTo: null,
+        source: NOWHERE,
+      })
+  usage.count({
+    keyId: 'key_that_is_gone',
+    secretNo: 1,
+    outcome: 'VALID',
+    permissions: [],
+    rehashTo: null,
+    source: NOWHERE,
+  })
   await usage.close()
   expect([flushes, await sumOf(world)]).toEqual([3, 24_000])
   const [{ used }] = await world.sql('select count(last_used_at)::int as used from api_keys')
@@ -247,7 +278,7 @@ test('use of the old secret that is written down while the key is rotated stays 
   const headers = { 'idempotency-key': 'the-answer-that-was-lost' }
   const made = (await world.api.post(world.keys, NEW_KEY, { as: world.owner.token, headers })).body
   const usage = newUsage(db, keyring)
-  usage.count({ keyId: made.id, secretNo: 1, outcome: 'VALID', permissions: [], rehashTo: null })
+  usage.count({ keyId: made.id, secretNo: 1, outcome: 'VALID', permissions: [], rehashTo: null, source: NOWHERE })
   let flushed: Promise<void> | undefined
   await db.transaction(async (tx: Db) => {
     await tx.query(sql`
@@ -282,7 +313,7 @@ test('writing down use changes nothing that anyone did: no revision, no word to 
   ear.on('notification', ({ payload = '' }) => words.push(payload))
   await ear.query('listen storekeeper_keys')
   const usage = newUsage(db, keyring)
-  usage.count({ keyId: made.id, secretNo: 1, outcome: 'VALID', permissions: ['READ'], rehashTo: null })
+  usage.count({ keyId: made.id, secretNo: 1, outcome: 'VALID', permissions: ['READ'], rehashTo: null, source: NOWHERE })
   await usage.close()
   await ear.query('select 1')
   await ear.end()

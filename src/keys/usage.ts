@@ -29,7 +29,14 @@ type Use = {
   rehashTo: string | null
   outcome: Outcome
   permissions: readonly Permission[]
+  source: Source
 }
+
+/** Where a key was used from: the address of whoever presented it, if told, and the service that verified it, if any did. */
+type Source = { ip: string | null; serviceId: string | null }
+
+/** Of each secret the newest so many sources are kept. */
+export const MAX_SOURCES = 20
 
 export type Usage = { count(use: Use): void; flush(): Promise<void>; close(): Promise<void> }
 
@@ -45,6 +52,9 @@ type Counter = {
   /** When the secret was last used with success. */
   usedAt: number
   exercised: Map<Permission, number>
+  /** When it was last used from each source: the one that used it last, and the others by their text. */
+  lastSource: Source & { at: number }
+  sources: Map<string, Source & { at: number }>
   /** Of the same key: its other secret (while a key is rotated it has two), or another hour. */
   next: Counter | null
 }
@@ -60,12 +70,14 @@ type UsageState = {
   waiting: Counter[]
   /** How many counters there are: active, waiting and in the flush that was sent. */
   counters: number
+  /** How many sources the active counters hold: at most as many as there may be counters. */
+  sources: number
   /** Sent, and not known to be written. */
   sent: Flush | null
 }
 
 export function newUsage(db: Db, keyring: Keyring, flushMs = FLUSH_MS): Usage {
-  const state: UsageState = { db, keyring, active: new Map(), waiting: [], counters: 0, sent: null }
+  const state: UsageState = { db, keyring, active: new Map(), waiting: [], counters: 0, sources: 0, sent: null }
   let flushing = Promise.resolve()
 
   /** One flush at a time. */
@@ -93,6 +105,7 @@ function count(state: UsageState, use: Use): void {
   if (outcome === 'VALID') {
     counter.valid += 1
     counter.usedAt = at
+    noteSource(state, counter, use.source, at)
     if (rehashTo !== null) counter.rehashTo = rehashTo
     for (const permission of permissions) counter.exercised.set(permission, at)
   } else {
@@ -101,8 +114,27 @@ function count(state: UsageState, use: Use): void {
   }
 }
 
+/** The next use mostly comes from the same source, and then costs a comparison. */
+function noteSource(state: UsageState, counter: Counter, { ip, serviceId }: Source, at: number): void {
+  const { lastSource, sources } = counter
+  if (lastSource.ip === ip && lastSource.serviceId === serviceId) {
+    lastSource.at = at
+    return
+  }
+  const name = `${serviceId} ${ip}`
+  if (!sources.has(name) && sources.size === 0 && state.sources >= MAX_COUNTERS) return
+  counter.lastSource = { ip, serviceId, at }
+  state.sources -= sources.size
+  // Last in the order of the map, which is that of their last turn.
+  sources.delete(name)
+  sources.set(name, counter.lastSource)
+  if (sources.size > MAX_SOURCES || state.sources + sources.size > MAX_COUNTERS)
+    sources.delete(sources.keys().next().value as string)
+  state.sources += sources.size
+}
+
 /** Null when there are as many counters as there may be. */
-function counterOf(state: UsageState, { keyId, secretNo }: Use, hour: number): Counter | null {
+function counterOf(state: UsageState, { keyId, secretNo, source }: Use, hour: number): Counter | null {
   const newest = state.active.get(keyId) ?? null
   if (newest?.hour === hour)
     for (let counter: Counter | null = newest; counter; counter = counter.next)
@@ -118,11 +150,16 @@ function counterOf(state: UsageState, { keyId, secretNo }: Use, hour: number): C
     refused: null,
     usedAt: 0,
     exercised: new Map(),
+    lastSource: { ...source, ip: NOWHERE, at: 0 },
+    sources: new Map(),
     next: newest,
   }
   state.active.set(keyId, counter)
   return counter
 }
+
+/** No address: the first use of a counter is from another source than the last. */
+const NOWHERE = '-'
 
 async function flushAll(state: UsageState): Promise<void> {
   const { db, keyring, active, waiting } = state
@@ -130,6 +167,7 @@ async function flushAll(state: UsageState): Promise<void> {
   for (const newest of active.values())
     for (let counter: Counter | null = newest; counter; counter = counter.next) waiting.push(counter)
   active.clear()
+  state.sources = 0
   while (state.sent !== null || waiting.length > 0) {
     state.sent ??= { id: newId('req'), counters: waiting.splice(0, MAX_FLUSHED) }
     try {
@@ -144,8 +182,21 @@ async function flushAll(state: UsageState): Promise<void> {
 
 // ---- writing --------------------------------------------------------------------------------------------------------
 
-const countedUses = recordset('counted', { key_id: 'text', at: 'timestamptz', outcome: 'text', count: 'bigint' })
+const countedUses = recordset('counted', {
+  key_id: 'text',
+  at: 'timestamptz',
+  outcome: 'text',
+  secret_no: 'int',
+  count: 'bigint',
+})
 const exercisedPermissions = recordset('exercised', { key_id: 'text', permission: 'text', at: 'timestamptz' })
+const usedSources = recordset('source', {
+  key_id: 'text',
+  secret_no: 'int',
+  ip: 'text',
+  service_id: 'text',
+  at: 'timestamptz',
+})
 const lastUses = recordset('used', {
   id: 'text',
   at: 'timestamptz',
@@ -165,14 +216,15 @@ async function writeFlush(db: Db, keyring: Keyring, { id, counters }: Flush): Pr
     const firstUsed = await writeLastUse(tx, lastUse(counters))
     await writeHashes(tx, keyring, counters.flatMap(rehashOf))
     await tx.query(sql`
-      insert into key_usage (key_id, grain, at, outcome, count)
-      select counted.key_id, 'hour', counted.at, counted.outcome, sum(counted.count)
+      insert into key_usage (key_id, grain, at, outcome, secret_no, count)
+      select counted.key_id, 'hour', counted.at, counted.outcome, counted.secret_no, sum(counted.count)
         from ${countedUses(counters.flatMap(countsOf))}
         join api_keys key on key.id = counted.key_id
-       group by counted.key_id, counted.at, counted.outcome
-       order by counted.key_id, counted.at, counted.outcome
-          on conflict (key_id, grain, at, outcome) do update
+       group by counted.key_id, counted.at, counted.outcome, counted.secret_no
+       order by counted.key_id, counted.at, counted.outcome, counted.secret_no
+          on conflict (key_id, grain, at, outcome, secret_no) do update
          set count = key_usage.count + excluded.count`)
+    await writeSources(tx, counters.flatMap(sourcesOf))
     await tx.query(sql`
       insert into key_permission_use (key_id, permission, at)
       select exercised.key_id, exercised.permission, max(exercised.at)
@@ -187,9 +239,55 @@ async function writeFlush(db: Db, keyring: Keyring, { id, counters }: Flush): Pr
   })
 }
 
-function countsOf({ keyId, hour, valid, refused }: Counter) {
+function countsOf({ keyId, secretNo, hour, valid, refused }: Counter) {
   const counts = { ...(valid > 0 ? { VALID: valid } : {}), ...refused }
-  return Object.entries(counts).map(([outcome, count]) => ({ key_id: keyId, at: new Date(hour), outcome, count }))
+  return Object.entries(counts).map(([outcome, count]) => ({
+    key_id: keyId,
+    at: new Date(hour),
+    outcome,
+    secret_no: secretNo,
+    count,
+  }))
+}
+
+type SourceRow = { key_id: string; secret_no: number; ip: string; service_id: string; at: Date }
+
+function sourcesOf({ keyId, secretNo, sources }: Counter): SourceRow[] {
+  return [...sources.values()].map(({ ip, serviceId, at }) => ({
+    key_id: keyId,
+    secret_no: secretNo,
+    ip: ip ?? '',
+    service_id: serviceId ?? '',
+    at: new Date(at),
+  }))
+}
+
+/** Of each key the newest sources of its current and its previous secret are kept. */
+async function writeSources(tx: Db, rows: SourceRow[]): Promise<void> {
+  if (rows.length === 0) return
+  await tx.query(sql`
+    insert into key_sources (key_id, secret_no, ip, service_id, last_used_at)
+    select source.key_id, source.secret_no, source.ip, source.service_id, max(source.at)
+      from ${usedSources(rows)}
+      join api_keys key on key.id = source.key_id
+     group by source.key_id, source.secret_no, source.ip, source.service_id
+     order by source.key_id, source.secret_no, source.ip, source.service_id
+        on conflict (key_id, secret_no, ip, service_id) do update
+       set last_used_at = greatest(key_sources.last_used_at, excluded.last_used_at)`)
+  const keyIds = [...new Set(rows.map((row) => row.key_id))]
+  await tx.query(sql`
+    delete from key_sources old
+     using (
+             select source.key_id, source.secret_no, source.ip, source.service_id, key.secret_no as current_no,
+                    row_number() over (partition by source.key_id, source.secret_no
+                                       order by source.last_used_at desc, source.ip, source.service_id) as place
+               from key_sources source
+               join api_keys key on key.id = source.key_id
+              where source.key_id = any(${keyIds})
+           ) as ranked
+     where (old.key_id, old.secret_no, old.ip, old.service_id)
+           = (ranked.key_id, ranked.secret_no, ranked.ip, ranked.service_id)
+       and (ranked.place > ${MAX_SOURCES} or ranked.secret_no < ranked.current_no - 1)`)
 }
 
 function permissionsOf({ keyId, exercised }: Counter) {

@@ -600,7 +600,7 @@ test('GET /v1/key tells a key about itself, and nobody else', async () => {
   const back = await serviceClient(world)
   const { key, ...record } = await create(world, { metadata: { a: 1 } })
   const told = await api.get('/v1/key', { as: key })
-  expect([told.status, told.headers.get('etag'), told.body]).toEqual([200, '"r1"', record])
+  expect([told.status, told.headers.get('etag'), told.body]).toEqual([200, '"r1"', { ...record, presented: 'current' }])
   for (const as of [owner.token, back.as]) {
     const { status, body } = await api.get('/v1/key', { as })
     expect([status, body.code]).toEqual([403, 'key_required'])

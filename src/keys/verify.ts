@@ -33,10 +33,18 @@ export function newVerifier(
   onVerdict: (code: Outcome) => void,
 ): Verifier {
   /** Every verdict goes through here, to be counted. */
-  function conclude(key: CachedKey | null, code: Outcome, { permissions = NONE }: { permissions?: readonly string[] }) {
+  function conclude(key: CachedKey | null, code: Outcome, question: Question) {
+    const { permissions = [], ip, serviceId } = question
     onVerdict(code)
     if (!key || code === 'NOT_FOUND') return NOT_FOUND
-    usage.count({ keyId: key.id, secretNo: key.secret_no, rehashTo: key.rehash_to, outcome: code, permissions })
+    usage.count({
+      keyId: key.id,
+      secretNo: key.secret_no,
+      rehashTo: key.rehash_to,
+      outcome: code,
+      permissions,
+      source: { ip: ip ?? null, serviceId },
+    })
     return verdictOn(instance, key, code)
   }
 
@@ -78,12 +86,10 @@ export function newVerifier(
     verify,
     verifyNow,
     explain,
-    countOwnUse: ({ id: keyId, secretNo, rehashTo }, outcome, permissions) =>
-      usage.count({ keyId, secretNo, rehashTo, outcome, permissions }),
+    countOwnUse: ({ id: keyId, secretNo, rehashTo, ip }, outcome, permissions) =>
+      usage.count({ keyId, secretNo, rehashTo, outcome, permissions, source: { ip, serviceId: null } }),
   }
 }
-
-const NONE: readonly Permission[] = []
 
 const NOT_FOUND = {
   valid: false,
@@ -151,11 +157,12 @@ function holds(instance: Instance, key: CachedKey, permission: string): boolean 
 export async function introspect(
   verifier: Verifier,
   { token, scope, types, ip }: Introspection,
-  stores: Question['stores'],
+  { stores, serviceId }: Pick<Question, 'stores' | 'serviceId'>,
 ): Promise<Introspected> {
   const verdict = await verifier.verify({
     key: token,
     stores,
+    serviceId,
     ...(scope ? { permissions: wordsOf(scope) } : {}),
     // parseIntrospection has checked that these are types.
     ...(types ? { types: wordsOf(types) as Question['types'] } : {}),

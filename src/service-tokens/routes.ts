@@ -9,6 +9,7 @@ import { createServiceToken, listServiceTokens, readServiceToken, revokeServiceT
 export const serviceTokenRoutes: Route[] = [
   route(
     {
+      id: 'serviceTokens.create',
       method: 'POST',
       path: '/v1/user/store/:storeId/service-tokens',
       needs: 'owner',
@@ -25,6 +26,7 @@ export const serviceTokenRoutes: Route[] = [
   ),
   route(
     {
+      id: 'serviceTokens.list',
       method: 'GET',
       path: '/v1/user/store/:storeId/service-tokens',
       needs: 'owner',
@@ -39,6 +41,7 @@ export const serviceTokenRoutes: Route[] = [
   ),
   route(
     {
+      id: 'serviceTokens.read',
       method: 'GET',
       path: '/v1/user/store/:storeId/service-tokens/:serviceTokenId',
       needs: 'owner',
@@ -51,6 +54,7 @@ export const serviceTokenRoutes: Route[] = [
   ),
   route(
     {
+      id: 'serviceTokens.revoke',
       method: 'DELETE',
       path: '/v1/user/store/:storeId/service-tokens/:serviceTokenId',
       needs: 'owner',

@@ -9,7 +9,7 @@ import { fail, failInput } from '../core/errors.ts'
 import { checkIfMatch, etagOf } from '../core/etag.ts'
 import { checkGrant, checkHolds, isOwner, OWNER_HOLDS_ALL } from '../core/grant.ts'
 import { listPage, type Page, type PageParams } from '../core/pagination.ts'
-import { missingPermissions, permissionsOf } from '../core/permissions.ts'
+import { missingPermissions, permissionsOf, type Role } from '../core/permissions.ts'
 import type { Answer } from '../core/route.ts'
 import type { Db } from '../db/db.ts'
 import { sql } from '../db/sql.ts'
@@ -39,11 +39,11 @@ export async function listMembers(
   db: Db,
   instance: Instance,
   storeId: string,
-  query: PageParams,
+  query: PageParams & { role?: Role; q?: string },
 ): Promise<Page<MemberView>> {
   return listPage({
     keyring: instance.keyring,
-    list: ['members', storeId],
+    list: ['members', storeId, query.role, query.q],
     query,
     read: ({ after, take }) =>
       db.query<MemberRow>(sql`
@@ -53,6 +53,9 @@ export async function listMembers(
           join users person on person.id = member.user_id
          where member.store_id = ${storeId}
            and member.user_id < ${after}
+           ${query.role === undefined ? sql`` : sql`and member.role = ${query.role}`}
+           and (${query.q ?? null}::text is null or strpos(lower(person.name), lower(${query.q ?? null})) > 0
+                or strpos(lower(person.email), lower(${query.q ?? null})) > 0)
          order by member.user_id desc
          limit ${take}`),
     positionOf: (row) => row.user_id,

@@ -1,13 +1,12 @@
 // 30 days after its deletion a store is purged with everything in it except its events: one store at a time, its keys
 // first, in batches, and its own row last. One cascading delete of a store with very many keys would never end in time.
 
-import { ago, DAY } from '../core/clock.ts'
+import { ago } from '../core/clock.ts'
 import { isFull, runInBatches } from '../db/chore.ts'
 import type { Db } from '../db/db.ts'
 import { fragment, sql } from '../db/sql.ts'
+import { RETENTION_MS } from './stores.ts'
 
-/** The contents of a deleted store are kept for this long. */
-const RETENTION_MS = 30 * DAY
 const CONTENTS = ['addresses', 'address_versions', 'address_defaults', 'invitations', 'members', 'webhooks'] as const
 
 export function purgeStores(db: Db): Promise<void> {

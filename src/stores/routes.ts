@@ -2,7 +2,9 @@
 
 import type { Static } from 'typebox'
 import { PageQuery } from '../core/pagination.ts'
+import { ROLES } from '../core/permissions.ts'
 import { type Route, route } from '../core/route.ts'
+import { Line, OneOf } from '../schema/fields.ts'
 import { Type } from '../schema/type.ts'
 import { parseMemberChanges, parseNewInvitation } from './input.ts'
 import {
@@ -33,12 +35,13 @@ import {
   StoreChanges,
   Stores,
 } from './schema.ts'
-import { createStore, deleteStore, listStores, readStore, updateStore } from './stores.ts'
+import { createStore, deleteStore, listStores, readStore, restoreStore, updateStore } from './stores.ts'
 
 const page = Type.Object(PageQuery, { additionalProperties: false })
 export const storeRoutes: Route[] = [
   route(
     {
+      id: 'stores.create',
       method: 'POST',
       path: '/v1/user/store',
       needs: 'user',
@@ -54,18 +57,28 @@ export const storeRoutes: Route[] = [
   ),
   route(
     {
+      id: 'stores.list',
       method: 'GET',
       path: '/v1/user/store',
       needs: 'user',
       summary: 'List my stores',
-      description: 'Newest first.',
-      query: page,
+      description: 'Newest first. With `deleted=true`: those you own that were deleted in the last 30 days.',
+      query: Type.Object(
+        {
+          ...PageQuery,
+          deleted: Type.Optional(
+            OneOf(['true', 'false'], { description: '`true`: the deleted stores that you can restore, instead.' }),
+          ),
+        },
+        { additionalProperties: false },
+      ),
       returns: [200, Stores],
     },
     async ({ db, instance, caller, query }) => ({ body: await listStores(db, instance, caller, query) }),
   ),
   route(
     {
+      id: 'stores.read',
       method: 'GET',
       path: '/v1/user/store/:storeId',
       needs: 'READ',
@@ -78,6 +91,7 @@ export const storeRoutes: Route[] = [
   ),
   route(
     {
+      id: 'stores.update',
       method: 'PATCH',
       path: '/v1/user/store/:storeId',
       needs: 'MANAGE_STORE',
@@ -93,12 +107,13 @@ export const storeRoutes: Route[] = [
   ),
   route(
     {
+      id: 'stores.delete',
       method: 'DELETE',
       path: '/v1/user/store/:storeId',
       needs: 'owner',
       summary: 'Delete a store',
       description:
-        'Its keys stop working. What it held is kept for 30 days, then it goes. Needs a session opened in the last 10 minutes.',
+        'Its keys stop working. What it held is kept for 30 days, during which an owner can restore it; then it is deleted for good. Needs a session opened in the last 10 minutes.',
       returns: [204, null],
       errors: ['recent_sign_in_required', 'precondition_failed'],
     },
@@ -108,18 +123,42 @@ export const storeRoutes: Route[] = [
   ),
   route(
     {
+      id: 'stores.restore',
+      method: 'POST',
+      path: '/v1/user/store/:storeId/restore',
+      needs: 'user',
+      summary: 'Restore a deleted store',
+      description:
+        'Within 30 days of its deletion an owner gets it back as it was: members, keys, webhooks and addresses. Needs a sign-in within the last 10 minutes. Webhook messages that were still waiting an hour after the deletion are not sent.',
+      returns: [200, Store],
+      etag: true,
+      errors: ['store_not_found', 'recent_sign_in_required', 'limit_exceeded'],
+    },
+    ({ db, instance, caller, params }) => restoreStore(db, instance, caller, params.storeId),
+  ),
+  route(
+    {
+      id: 'members.list',
       method: 'GET',
       path: '/v1/user/store/:storeId/members',
       needs: 'READ',
       summary: 'List the members',
       description: 'Newest user first.',
-      query: page,
+      query: Type.Object(
+        {
+          ...PageQuery,
+          role: Type.Optional(OneOf(ROLES, { description: 'Only members with this role.' })),
+          q: Type.Optional(Line(1, 100, { description: 'Only members whose name or e-mail contains this.' })),
+        },
+        { additionalProperties: false },
+      ),
       returns: [200, Members],
     },
     async ({ db, instance, params, query }) => ({ body: await listMembers(db, instance, params.storeId, query) }),
   ),
   route(
     {
+      id: 'members.read',
       method: 'GET',
       path: '/v1/user/store/:storeId/members/:userId',
       needs: 'READ',
@@ -133,6 +172,7 @@ export const storeRoutes: Route[] = [
   ),
   route(
     {
+      id: 'members.update',
       method: 'PATCH',
       path: '/v1/user/store/:storeId/members/:userId',
       needs: 'MANAGE_MEMBERS',
@@ -152,6 +192,7 @@ export const storeRoutes: Route[] = [
   ),
   route(
     {
+      id: 'members.remove',
       method: 'DELETE',
       path: '/v1/user/store/:storeId/members/:userId',
       needs: 'MANAGE_MEMBERS',
@@ -167,6 +208,7 @@ export const storeRoutes: Route[] = [
   ),
   route(
     {
+      id: 'invitations.create',
       method: 'POST',
       path: '/v1/user/store/:storeId/invitations',
       needs: 'MANAGE_MEMBERS',
@@ -184,6 +226,7 @@ export const storeRoutes: Route[] = [
   ),
   route(
     {
+      id: 'invitations.list',
       method: 'GET',
       path: '/v1/user/store/:storeId/invitations',
       needs: 'MANAGE_MEMBERS',
@@ -196,6 +239,7 @@ export const storeRoutes: Route[] = [
   ),
   route(
     {
+      id: 'invitations.read',
       method: 'GET',
       path: '/v1/user/store/:storeId/invitations/:invitationId',
       needs: 'MANAGE_MEMBERS',
@@ -208,6 +252,7 @@ export const storeRoutes: Route[] = [
   ),
   route(
     {
+      id: 'invitations.withdraw',
       method: 'DELETE',
       path: '/v1/user/store/:storeId/invitations/:invitationId',
       needs: 'MANAGE_MEMBERS',
@@ -222,6 +267,7 @@ export const storeRoutes: Route[] = [
   ),
   route(
     {
+      id: 'invitations.accept',
       method: 'POST',
       path: '/v1/user/invitations/accept',
       needs: 'user',
@@ -238,6 +284,7 @@ export const storeRoutes: Route[] = [
   ),
   route(
     {
+      id: 'stores.join',
       method: 'POST',
       path: '/v1/store/:storeId/join',
       needs: 'user',
@@ -251,6 +298,7 @@ export const storeRoutes: Route[] = [
   ),
   route(
     {
+      id: 'stores.leave',
       method: 'POST',
       path: '/v1/store/:storeId/leave',
       needs: 'store user',

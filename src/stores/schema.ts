@@ -40,6 +40,11 @@ export const Store = Type.Object(
     frozenAt: Nullable(DateTime({ description: 'Since when all keys of the store are frozen. `null`: they are not.' })),
     createdAt: DateTime(),
     updatedAt: DateTime(),
+    deletedAt: Nullable(
+      DateTime({
+        description: 'When it was deleted. Until 30 days later it can be restored. `null`: it is not deleted.',
+      }),
+    ),
   },
   { title: 'Store', ...closed },
 )
@@ -195,7 +200,15 @@ export const Acceptance = Type.Object({ token: Type.String({ maxLength: 200 }) }
 
 export type StoreRow = Pick<
   StoresRow,
-  'id' | 'name' | 'registration' | 'leak_grace_seconds' | 'frozen_at' | 'revision' | 'created_at' | 'updated_at'
+  | 'id'
+  | 'name'
+  | 'registration'
+  | 'leak_grace_seconds'
+  | 'frozen_at'
+  | 'revision'
+  | 'created_at'
+  | 'updated_at'
+  | 'deleted_at'
 >
 
 export function showStore(row: StoreRow): Static<typeof Store> {
@@ -207,6 +220,7 @@ export function showStore(row: StoreRow): Static<typeof Store> {
     frozenAt: row.frozen_at?.toISOString() ?? null,
     createdAt: row.created_at.toISOString(),
     updatedAt: row.updated_at.toISOString(),
+    deletedAt: row.deleted_at?.toISOString() ?? null,
   }
 }
 

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { NEW_ADDRESS, NEW_KEY, type Reply, shop } from '../../tests/shop.ts'
+import { NEW_ADDRESS, NEW_KEY, type Person, type Reply, shop } from '../../tests/shop.ts'
 import { DAY, MINUTE, travel } from '../core/clock.ts'
 import { newId } from '../core/ids.ts'
 import { BUILT_IN_PERMISSIONS } from '../core/permissions.ts'
@@ -26,6 +26,7 @@ test('201: whoever makes a store is its owner', async () => {
     registration: 'CLOSED',
     leakGraceSeconds: 0,
     frozenAt: null,
+    deletedAt: null,
     createdAt: expect.stringMatching(RFC_3339),
     updatedAt: made.body.createdAt,
   })
@@ -343,7 +344,9 @@ test('204: a deleted store is gone for everyone, and its keys stop working', asy
   const gone = await api.delete(`/v1/user/store/${store.id}`, { as: owner.token })
   expect([gone.status, gone.text]).toEqual([204, ''])
 
-  for (const route of routes.filter(({ path }) => path.includes('/:storeId'))) {
+  // Its owner alone can still restore it.
+  const within = routes.filter(({ path }) => path.includes('/:storeId') && !path.endsWith('/restore'))
+  for (const route of within) {
     const path = route.path
       .replace(':storeId', store.id)
       .replace(':keyId', key.id)
@@ -478,4 +481,75 @@ test('500: a change whose event cannot be written is not made', async () => {
   }
   expect((await api.post('/v1/user/store', { name: 'New' }, { as: owner.token })).status).toBe(500)
   expect(await everything()).toEqual(before)
+})
+
+// ---- deleted, and back again ----------------------------------------------------------------------------------------
+
+test('a deleted store is restored within 30 days, with all it had, by an owner who has just signed in', async () => {
+  const world = await shop({ alone: true })
+  const { api, owner, store, keys, member, person, serviceToken, service } = world
+  const signIn = async ({ email, password }: Person) =>
+    (await api.post('/v1/auth/sign-in', { email, password })).body.token as string
+  const manager = await member('MANAGER', [...BUILT_IN_PERMISSIONS])
+  const stranger = await person()
+  const key = (await api.post(keys, NEW_KEY, { as: owner.token })).body.key
+  const as = await serviceToken()
+  const verify = async () => (await api.post('/v1/keys/verify', { key }, { as })).body.code
+  const path = `/v1/user/store/${store.id}`
+  const restore = async (as: string) => api.post(`${path}/restore`, undefined, { as })
+  expect((await restore(owner.token)).body.code).toBe('store_not_found')
+  await api.delete(path, { as: owner.token })
+  expect(await verify()).toBe('NOT_FOUND')
+
+  const deleted = async (as: string) => (await api.get('/v1/user/store?deleted=true', { as })).body.data
+  expect(await deleted(owner.token)).toMatchObject([{ id: store.id, deletedAt: expect.any(String) }])
+  expect(await deleted(manager.token)).toEqual([])
+  expect((await api.get('/v1/user/store', { as: owner.token })).body.data).toEqual([])
+  for (const { token } of [manager, stranger]) expect((await restore(token)).body.code).toBe('store_not_found')
+
+  travel(29 * DAY)
+  expect((await restore(owner.token)).body.code).toBe('recent_sign_in_required')
+  const fresh = await signIn(owner)
+  const restored = await restore(fresh)
+  expect([restored.status, restored.body]).toMatchObject([200, { id: store.id, deletedAt: null }])
+  expect(restored.headers.get('etag')).toBe((await api.get(path, { as: fresh })).headers.get('etag'))
+  expect(await verify()).toBe('VALID')
+  expect((await api.get(`${path}/members`, { as: fresh })).body.data).toHaveLength(2)
+  expect(await deleted(fresh)).toEqual([])
+  const [event] = (await api.get(`${path}/events?type=store.restored`, { as: fresh })).body.data
+  expect(event).toMatchObject({ subject: store.id, actor: { id: owner.id } })
+
+  await api.delete(path, { as: fresh })
+  travel(30 * DAY)
+  const late = await signIn(owner)
+  expect(await deleted(late)).toEqual([])
+  expect((await restore(late)).body.code).toBe('store_not_found')
+  await purgeStores(service.db)
+  expect((await restore(late)).body.code).toBe('store_not_found')
+})
+
+test('members are found by their role, and by a part of their name or e-mail', async () => {
+  const { api, owner, store, member } = await shop()
+  const staff = await member('STAFF')
+  for (let n = 0; n < 3; n++) await member('CUSTOMER')
+  const list = async (query: string) => {
+    const { body } = await api.get(`/v1/user/store/${store.id}/members?${query}`, { as: owner.token })
+    return body.data.map(({ userId }: { userId: string }) => userId)
+  }
+  expect(await list('role=STAFF')).toEqual([staff.id])
+  expect(await list('role=CUSTOMER&limit=2')).toHaveLength(2)
+  expect(await list(`q=${encodeURIComponent(staff.email.toUpperCase())}`)).toEqual([staff.id])
+  expect(await list(`role=CUSTOMER&q=${encodeURIComponent(staff.email)}`)).toEqual([])
+  expect((await api.get(`/v1/user/store/${store.id}/members?role=BOSS`, { as: owner.token })).status).toBe(422)
+})
+
+test('webhooks are found by who made them', async () => {
+  const { api, owner, store, member } = await shop()
+  const manager = await member('MANAGER')
+  const path = `/v1/user/store/${store.id}/webhooks`
+  const webhook = { url: 'https://93.184.215.14/', types: ['*'] }
+  await api.post(path, webhook, { as: owner.token })
+  const { id } = (await api.post(path, webhook, { as: manager.token })).body
+  const { data } = (await api.get(`${path}?createdBy=${manager.id}`, { as: owner.token })).body
+  expect(data.map((one: { id: string }) => one.id)).toEqual([id])
 })

@@ -18,6 +18,8 @@ export type StoreView = ReturnType<typeof showStore>
 
 /** A deleted store counts for this long, so that making and deleting stores in turn has an end. */
 const DELETED_COUNTS_MS = DAY
+/** What a deleted store holds is kept for this long, and it can be restored; then it is purged (purge.ts). */
+export const RETENTION_MS = 30 * DAY
 
 export async function createStore(
   tx: Db,
@@ -36,6 +38,7 @@ export async function createStore(
     revision: 1,
     created_at: at,
     updated_at: at,
+    deleted_at: null,
   }
   await tx.query(sql`
     with store as (
@@ -51,7 +54,12 @@ export async function createStore(
 }
 
 /** The lock, one for each user, keeps the count exact. */
-async function checkRoom(tx: Db, { maxStoresPerUser: max }: Instance, caller: UserCaller): Promise<void> {
+async function checkRoom(
+  tx: Db,
+  { maxStoresPerUser: max }: Instance,
+  caller: UserCaller,
+  restored: string | null = null,
+): Promise<void> {
   await tx.query(sql`select pg_advisory_xact_lock(hashtextextended(${`stores of ${caller.id}`}, 0))`)
   const owned = await tx.query(sql`
     select store.id
@@ -60,6 +68,7 @@ async function checkRoom(tx: Db, { maxStoresPerUser: max }: Instance, caller: Us
      where member.user_id = ${caller.id}
        and member.role = 'OWNER'
        and (store.deleted_at is null or store.deleted_at > ${ago(DELETED_COUNTS_MS)})
+       and store.id is distinct from ${restored}
      limit ${max}`)
   if (owned.length >= max)
     fail('limit_exceeded', {
@@ -71,19 +80,24 @@ export async function listStores(
   db: Db,
   instance: Instance,
   caller: UserCaller,
-  query: PageParams,
+  query: PageParams & { deleted?: 'true' | 'false' },
 ): Promise<Page<StoreView>> {
+  const which =
+    query.deleted === 'true'
+      ? sql`store.deleted_at > ${ago(RETENTION_MS)} and member.role = 'OWNER'`
+      : sql`store.deleted_at is null`
   return listPage({
     keyring: instance.keyring,
-    list: ['stores', caller.id],
+    list: ['stores', caller.id, query.deleted],
     query,
     read: ({ after, take }) =>
       db.query<StoreRow>(sql`
         select store.id, store.name, store.registration, store.leak_grace_seconds, store.frozen_at, store.revision, store.created_at,
-               store.updated_at
+               store.updated_at, store.deleted_at
           from members member
-          join stores store on store.id = member.store_id and store.deleted_at is null
+          join stores store on store.id = member.store_id
          where member.user_id = ${caller.id}
+           and ${which}
            and member.store_id < ${after}
          order by member.store_id desc
          limit ${take}`),
@@ -94,7 +108,7 @@ export async function listStores(
 
 export async function readStore(db: Db, storeId: string): Promise<Answer<StoreView>> {
   const row = await db.one<StoreRow>(sql`
-    select id, name, registration, leak_grace_seconds, frozen_at, revision, created_at, updated_at
+    select id, name, registration, leak_grace_seconds, frozen_at, revision, created_at, updated_at, deleted_at
       from stores
      where id = ${storeId}
        and deleted_at is null`)
@@ -140,10 +154,36 @@ export async function deleteStore(tx: Db, caller: UserCaller, storeId: string, i
   await writeEvents(tx, [newEvent(caller, storeId, 'store.deleted', storeId, {})])
 }
 
+/** As it was: its members, keys, webhooks and addresses are all still there. */
+export async function restoreStore(
+  tx: Db,
+  instance: Instance,
+  caller: UserCaller,
+  storeId: string,
+): Promise<Answer<StoreView>> {
+  await checkRecentSignIn(tx, caller)
+  await checkRoom(tx, instance, caller, storeId)
+  const store = await tx.one<StoreRow>(sql`
+    select id, name, registration, leak_grace_seconds, frozen_at, revision, created_at, updated_at, deleted_at
+      from stores
+     where id = ${storeId}
+       and deleted_at > ${ago(RETENTION_MS)}
+       and exists (select from members where store_id = ${storeId} and user_id = ${caller.id} and role = 'OWNER')
+       for no key update`)
+  if (!store) return fail('store_not_found')
+  const after = { ...store, revision: store.revision + 1, updated_at: now(), deleted_at: null }
+  await tx.query(sql`
+    update stores
+       set deleted_at = null, revision = ${after.revision}, updated_at = ${after.updated_at}
+     where id = ${storeId}`)
+  await writeEvents(tx, [newEvent(caller, storeId, 'store.restored', storeId, {})])
+  return { body: showStore(after), etag: etagOf(after.revision) }
+}
+
 /** The store's lock: taken by every change to a store, its members and their rights. */
 export async function lockStore(tx: Db, storeId: string): Promise<StoreRow> {
   const row = await tx.one<StoreRow>(sql`
-    select id, name, registration, leak_grace_seconds, frozen_at, revision, created_at, updated_at
+    select id, name, registration, leak_grace_seconds, frozen_at, revision, created_at, updated_at, deleted_at
       from stores
      where id = ${storeId}
        and deleted_at is null

@@ -28,6 +28,7 @@ const needs = 'MANAGE_WEBHOOKS'
 export const webhookRoutes: Route[] = [
   route(
     {
+      id: 'webhooks.create',
       method: 'POST',
       path: WEBHOOKS,
       needs,
@@ -49,12 +50,21 @@ export const webhookRoutes: Route[] = [
   ),
   route(
     {
+      id: 'webhooks.list',
       method: 'GET',
       path: WEBHOOKS,
       needs,
       summary: 'List the webhooks',
       description: 'Newest first, without their secrets.',
-      query: Type.Object(PageQuery, { additionalProperties: false }),
+      query: Type.Object(
+        {
+          ...PageQuery,
+          createdBy: Type.Optional(
+            Type.String({ maxLength: 100, description: 'Only webhooks that the user or key with this id made.' }),
+          ),
+        },
+        { additionalProperties: false },
+      ),
       returns: [200, Webhooks],
       example: { query: 'limit=10' },
     },
@@ -62,6 +72,7 @@ export const webhookRoutes: Route[] = [
   ),
   route(
     {
+      id: 'webhooks.read',
       method: 'GET',
       path: `${WEBHOOKS}/:webhookId`,
       needs,
@@ -75,6 +86,7 @@ export const webhookRoutes: Route[] = [
   ),
   route(
     {
+      id: 'webhooks.update',
       method: 'PATCH',
       path: `${WEBHOOKS}/:webhookId`,
       needs,
@@ -94,6 +106,7 @@ export const webhookRoutes: Route[] = [
   ),
   route(
     {
+      id: 'webhooks.delete',
       method: 'DELETE',
       path: `${WEBHOOKS}/:webhookId`,
       needs,
@@ -110,6 +123,7 @@ export const webhookRoutes: Route[] = [
   ),
   route(
     {
+      id: 'webhooks.rotate',
       method: 'POST',
       path: `${WEBHOOKS}/:webhookId/rotate`,
       needs,
@@ -130,6 +144,7 @@ export const webhookRoutes: Route[] = [
   ),
   route(
     {
+      id: 'webhooks.test',
       method: 'POST',
       path: `${WEBHOOKS}/:webhookId/test`,
       needs,
@@ -144,6 +159,7 @@ export const webhookRoutes: Route[] = [
   ),
   route(
     {
+      id: 'webhooks.redeliver',
       method: 'POST',
       path: `${WEBHOOKS}/:webhookId/redeliver`,
       needs,
@@ -161,6 +177,7 @@ export const webhookRoutes: Route[] = [
   ),
   route(
     {
+      id: 'deliveries.list',
       method: 'GET',
       path: `${WEBHOOKS}/:webhookId/deliveries`,
       needs,
@@ -178,6 +195,7 @@ export const webhookRoutes: Route[] = [
   ),
   route(
     {
+      id: 'deliveries.read',
       method: 'GET',
       path: `${WEBHOOKS}/:webhookId/deliveries/:deliveryId`,
       needs,
@@ -190,6 +208,7 @@ export const webhookRoutes: Route[] = [
   ),
   route(
     {
+      id: 'deliveries.redeliver',
       method: 'POST',
       path: `${WEBHOOKS}/:webhookId/deliveries/:deliveryId/redeliver`,
       needs,

@@ -113,13 +113,13 @@ export async function listWebhooks(
   db: Db,
   instance: Instance,
   storeId: string,
-  query: PageParams,
+  query: PageParams & { createdBy?: string },
 ): Promise<Page<Webhook>> {
   const at = now()
   const show = (row: WebhookRow) => showWebhook(row, at)
   return listPage({
     keyring: instance.keyring,
-    list: ['webhooks', storeId],
+    list: ['webhooks', storeId, query.createdBy],
     query,
     read: ({ after, take }) =>
       db.query<WebhookRow>(sql`
@@ -127,6 +127,7 @@ export async function listWebhooks(
           from webhooks
          where store_id = ${storeId}
            and id < ${after}
+           and (${query.createdBy ?? null}::text is null or created_by_id = ${query.createdBy ?? null})
          order by id desc
          limit ${take}`),
     positionOf: (row) => row.id,

@@ -22,6 +22,7 @@ const RULES_CACHE_SECONDS = 60 * 60
 export const countryRoutes: Route[] = [
   route(
     {
+      id: 'countries.list',
       method: 'GET',
       path: '/v1/countries',
       needs: 'public',
@@ -34,6 +35,7 @@ export const countryRoutes: Route[] = [
   ),
   route(
     {
+      id: 'countries.read',
       method: 'GET',
       path: '/v1/countries/:code',
       needs: 'public',

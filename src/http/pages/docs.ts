@@ -2,7 +2,7 @@
 
 import { ERRORS } from '../../core/errors.ts'
 import type { Route } from '../../core/route.ts'
-import { accessText, errorsOf, operationId, tagOf } from '../operation.ts'
+import { accessText, errorsOf, tagOf } from '../operation.ts'
 import { badge, escapeHtml, inlineCode, layout, linkTo, pathTemplate } from './layout.ts'
 
 export function docsPage(routes: Route[]): string {
@@ -21,14 +21,14 @@ export function docsPage(routes: Route[]): string {
   )
 }
 
-const INTRO = `<h1>Storekeeper API</h1><p>Bodies are JSON. Send your credential as <code>Authorization: Bearer …</code>: a session token from <a href="#postAuthSignUp">signing up</a> or <a href="#postAuthSignIn">in</a>, an API key, or an access token of the identity provider this service trusts.</p>
+const INTRO = `<h1>Storekeeper API</h1><p>Bodies are JSON. Send your credential as <code>Authorization: Bearer …</code>: a session token from <a href="#auth.signUp">signing up</a> or <a href="#postAuthSignIn">in</a>, an API key, or an access token of the identity provider this service trusts.</p>
 <p>Every POST with a credential takes an <code>Idempotency-Key</code> of your choice, which makes it safe to send again. Failures are <a href="/errors">one table</a>; the whole API is also <a href="/openapi.json">OpenAPI 3.1</a>.</p>
 <p>The examples use <code>$STOREKEEPER</code> for the address of this service, <code>$TOKEN</code> for your credential and <code>$STORE_ID</code> for the id of a store.</p>`
 
 function operationDocs(route: Route): string {
   const [status, schema] = route.returns
   const errors = errorsOf(route).toSorted((a, b) => ERRORS[a].status - ERRORS[b].status)
-  return `<section id="${operationId(route)}"><h3>${escapeHtml(route.summary)}</h3>
+  return `<section id="${route.id}"><h3>${escapeHtml(route.summary)}</h3>
 <p class="path">${badge(route)} <code>${pathTemplate(route)}</code></p>
 <p>${inlineCode(route.description)}</p><p class="quiet">${inlineCode(accessText(route))}</p>
 ${route.query ? `<h4>Query</h4>${fields(route.query)}` : ''}${route.body ? `<h4>Body</h4>${fields(route.body)}` : ''}

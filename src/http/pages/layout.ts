@@ -3,7 +3,6 @@
 
 import { createHash } from 'node:crypto'
 import type { Route } from '../../core/route.ts'
-import { operationId } from '../operation.ts'
 import { STYLE } from './style.ts'
 
 export type Rendered = { status: number; headers: Record<string, string>; body: string }
@@ -21,7 +20,7 @@ export function layout(title: string, body: string): string {
 }
 
 export function linkTo(route: Route): string {
-  return `<a class="op" href="/docs#${operationId(route)}">${badge(route)}<span>${escapeHtml(route.summary)}</span></a>`
+  return `<a class="op" href="/docs#${route.id}">${badge(route)}<span>${escapeHtml(route.summary)}</span></a>`
 }
 
 export function badge({ method }: Route): string {
