@@ -21,7 +21,7 @@ export function docsPage(routes: Route[]): string {
   )
 }
 
-const INTRO = `<h1>Storekeeper API</h1><p>Bodies are JSON. Send your credential as <code>Authorization: Bearer …</code>: a session token from <a href="#auth.signUp">signing up</a> or <a href="#postAuthSignIn">in</a>, an API key, or an access token of the identity provider this service trusts.</p>
+const INTRO = `<h1>Storekeeper API</h1><p>Bodies are JSON. Send your credential as <code>Authorization: Bearer …</code>: a session token from <a href="#auth.signUp">signing up</a> or <a href="#auth.signIn">in</a>, an API key, or an access token of the identity provider this service trusts.</p>
 <p>Every POST with a credential takes an <code>Idempotency-Key</code> of your choice, which makes it safe to send again. Failures are <a href="/errors">one table</a>; the whole API is also <a href="/openapi.json">OpenAPI 3.1</a>.</p>
 <p>The examples use <code>$STOREKEEPER</code> for the address of this service, <code>$TOKEN</code> for your credential and <code>$STORE_ID</code> for the id of a store.</p>`
 
