@@ -437,19 +437,19 @@ test('keys=revoke reaches the keys that work, however many there were that were 
     `insert into api_keys (id, store_id, name, type, permissions, metadata, start, hash, hash_kid, created_by_kind,
                            created_by_id, created_by_secret_no, secret_no, expires_at, created_at, updated_at)
      select ${idOf('n')}, $1, 'Old', 'PROD', '{READ}', '{}', 'skp_prod_abcd', sha256(n::text::bytea), 'k',
-            case when n > 10000 or n % 10 = 0 then 'user' else 'key' end,
-            case when n > 10000 then $3 when n % 10 = 0 then $2 else ${idOf('n - 1')} end,
-            case when n > 10000 or n % 10 = 0 then null else 1 end,
-            case when n > 10000 then 2 else 1 end,
+            case when n > 3000 or n % 10 = 0 then 'user' else 'key' end,
+            case when n > 3000 then $3 when n % 10 = 0 then $2 else ${idOf('n - 1')} end,
+            case when n > 3000 or n % 10 = 0 then null else 1 end,
+            case when n > 3000 then 2 else 1 end,
             now() - interval '1 hour', now() - interval '1 day', now() - interval '1 day'
-       from generate_series(1, 20000) as n`,
+       from generate_series(1, 6000) as n`,
     [store.id, manager.id, owner.id],
   )
   await sql(
     `insert into key_rotations
             (key_id, secret_no, rotated_by_kind, rotated_by_id, rotated_by_secret_no, rotated_at)
-     select ${idOf('n + 10000')}, 2, 'key', ${idOf('n')}, 1, now() - interval '1 day'
-       from generate_series(10, 9999) as n`,
+     select ${idOf('n + 3000')}, 2, 'key', ${idOf('n')}, 1, now() - interval '1 day'
+       from generate_series(10, 2999) as n`,
   )
   const removed = await api.delete(`${membersOf(store, manager)}?keys=revoke`, { as: owner.token })
   expect([removed.status, removed.body.keys.length]).toEqual([200, 1000])
