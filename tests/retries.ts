@@ -34,9 +34,9 @@ export function wire({ status, text, headers }: Reply) {
 export function gone(reply: Reply, path: string, id: string) {
   return {
     type: '/errors/secret_no_longer_available',
-    title: 'It was done, and its secret can no longer be shown',
+    title: 'Secret no longer available',
     status: 409,
-    detail: expect.stringContaining('"resource" names what it made'),
+    detail: expect.stringContaining('"resource" names what it created'),
     instance: path,
     code: 'secret_no_longer_available',
     requestId: reply.headers.get('x-request-id'),

@@ -96,7 +96,7 @@ test('401: nobody, on every route', async () => {
       expect(told(reply), nameOf(row)).toEqual({
         status: 401,
         challenge: REALM,
-        body: problem(401, 'unauthenticated', 'Nobody is signed in'),
+        body: problem(401, 'unauthenticated', 'Missing credentials'),
       })
       expect(responsesOf(row)[401].headers, nameOf(row)).toHaveProperty('WWW-Authenticate')
     }
@@ -118,7 +118,7 @@ test('401: whatever is not a credential of ours, on every route, and always in t
   const refused = {
     status: 401,
     challenge: `${REALM}, error="invalid_token"`,
-    body: problem(401, 'invalid_token', 'The credential is not valid'),
+    body: problem(401, 'invalid_token', 'Invalid credentials'),
   }
   for (const row of closed)
     for (const as of garbage)
@@ -241,7 +241,7 @@ test('404: to a stranger a store looks like one that does not exist, and like on
   const { body: foreign } = await api.post(`/v1/user/store/${other.id}/keys`, all, { as: stranger.token })
   await api.post(keys, NEW_KEY, { as: owner.token })
 
-  const missing = { status: 404, challenge: null, body: problem(404, 'store_not_found', 'No such store') }
+  const missing = { status: 404, challenge: null, body: problem(404, 'store_not_found', 'Store not found') }
   for (const row of inStore) {
     const ask = async (storeId: string, as: string) =>
       told(await api.ask(row.method, somewhere(row, { storeId }), exampleFor(row), { as }))

@@ -85,7 +85,7 @@ test('27. bytes that two parsers could read in two ways: 400, and the connection
         headers: expect.objectContaining({ 'content-type': 'application/problem+json', connection: 'close', ...SAFE }),
         body: {
           type: '/errors/bad_request',
-          title: 'The request could not be read',
+          title: 'Malformed HTTP request',
           status: 400,
           detail: expect.any(String),
           instance: '',
@@ -384,9 +384,9 @@ test('31. a forced 500 shows a requestId and nothing else, is logged without wha
     expect(reply.headers.get('content-type')).toContain('application/problem+json')
     expect(reply.body).toEqual({
       type: '/errors/internal_error',
-      title: 'Something went wrong on our side',
+      title: 'Internal error',
       status: 500,
-      detail: 'Nothing was changed. Try again; if it stays, give the operator the "requestId".',
+      detail: 'Nothing was changed. Try again; if it keeps happening, give the operator the "requestId".',
       instance: path,
       code: 'internal_error',
       requestId: reply.headers.get('x-request-id'),

@@ -160,9 +160,9 @@ test('403: a key with an allow-list works from its addresses only', async () => 
     403,
     {
       type: '/errors/forbidden_ip',
-      title: 'The key may not be used from this address',
+      title: 'IP address not allowed',
       status: 403,
-      detail: 'The key has an allow-list of addresses, and this request came from elsewhere.',
+      detail: "The key's allow-list does not contain the address this request came from.",
       code: 'forbidden_ip',
     },
   ])
@@ -190,9 +190,9 @@ test('401: disabled, expired, revoked and unknown keys get one and the same answ
     401,
     {
       type: '/errors/invalid_token',
-      title: 'The credential is not valid',
+      title: 'Invalid credentials',
       status: 401,
-      detail: 'It is unknown, malformed, expired or revoked. Sign in again, or ask for a new API key.',
+      detail: 'The token is unknown, malformed, expired or revoked. Sign in again, or ask for a new API key.',
       code: 'invalid_token',
     },
   ])

@@ -326,9 +326,9 @@ test('503: while the provider is down nobody can tell whether its tokens are goo
   expect(away.status).toBe(503)
   expect(told(away)).toEqual({
     type: '/errors/unavailable',
-    title: 'The service cannot answer right now',
+    title: 'Service unavailable',
     status: 503,
-    detail: 'Try again as "Retry-After" says. With the same Idempotency-Key nothing is done twice.',
+    detail: 'Try again after "Retry-After" seconds. With the same Idempotency-Key nothing is done twice.',
     code: 'unavailable',
   })
   expect(Number(away.headers.get('retry-after'))).toBeGreaterThan(0)

@@ -38,7 +38,7 @@ function parseQuery(route: Route, raw: Record<string, unknown>, faults: Fault[])
       faults.push({
         pointer: `?${pointerToken(name)}`,
         code: 'invalid_characters',
-        detail: 'This may not hold U+0000.',
+        detail: 'This must not contain U+0000.',
       })
   if (route.query) {
     faults.push(...validate(route.query, query, pointIntoQuery))
@@ -48,7 +48,7 @@ function parseQuery(route: Route, raw: Record<string, unknown>, faults: Fault[])
       faults.push({
         pointer: `?${pointerToken(name)}`,
         code: 'unknown_member',
-        detail: 'This parameter is not known here. Leave it out.',
+        detail: 'Unknown parameter. Leave it out.',
       })
   return query
 }
@@ -63,7 +63,8 @@ function toNumber(schema: TSchema | undefined, value: unknown): unknown {
 }
 
 function pointIntoQuery(fault: Fault): Fault {
-  return { ...fault, pointer: fault.pointer.replace(/^#\//, '?') }
+  const detail = fault.detail.replace('This field', 'This parameter').replace('Unknown field', 'Unknown parameter')
+  return { ...fault, pointer: fault.pointer.replace(/^#\//, '?'), detail }
 }
 
 function parseBody(instance: Instance, route: Route, incoming: Incoming, faults: Fault[]): unknown {

@@ -76,17 +76,17 @@ function operation(route: Route, schemas: Json): Json {
         ...(schema ? { content: { 'application/json': { schema: toRef(schema, schemas) } } } : {}),
         ...(route.answer === 'events' ? { content: { 'text/event-stream': { schema: { type: 'string' } } } } : {}),
       },
-      ...(route.cacheSeconds ? { 304: { description: 'What you have is still right.' } } : {}),
+      ...(route.cacheSeconds ? { 304: { description: 'Not modified: your copy is current.' } } : {}),
       ...problemsOf(route),
     },
   }
 }
 
 const SUCCESS: Record<SuccessStatus, string> = {
-  200: 'Here it is.',
-  201: 'Made.',
-  204: 'Done.',
-  302: 'Go on to `Location`.',
+  200: 'OK.',
+  201: 'Created.',
+  204: 'Done. There is no body.',
+  302: 'Redirect to `Location`.',
 }
 
 function headersOf({ returns, needs, etag, cacheSeconds }: Route): Json {

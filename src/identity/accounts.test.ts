@@ -62,7 +62,7 @@ test('an e-mail is one account, however it is spelt', async () => {
   expect(again.status).toBe(409)
   expect(told(again)).toEqual({
     type: '/errors/email_taken',
-    title: 'There is an account with this e-mail',
+    title: 'E-mail already in use',
     status: 409,
     detail: 'Sign in instead, or use another address.',
     code: 'email_taken',
@@ -204,9 +204,9 @@ test('401: a wrong password and an e-mail without an account get the same answer
   const nonsense = await signIn(api, 'not an e-mail', '')
   expect(told(wrong)).toEqual({
     type: '/errors/invalid_credentials',
-    title: 'E-mail or password is wrong',
+    title: 'Wrong e-mail or password',
     status: 401,
-    detail: 'Check both and try again. After 10 failures in 15 minutes further tries have to wait.',
+    detail: 'Check what you sent and try again. After 10 failures within 15 minutes you have to wait.',
     code: 'invalid_credentials',
   })
   expect(told(unknown)).toEqual(told(wrong))
@@ -691,7 +691,7 @@ test('403: where sign-up is closed an account takes a fitting invitation', async
   expect(uninvited.status).toBe(403)
   expect(told(uninvited)).toEqual({
     type: '/errors/sign_up_closed',
-    title: 'Accounts are by invitation here',
+    title: 'Sign-up is by invitation only',
     status: 403,
     detail: 'Ask a store for an invitation, and send its token as "invitation" when you sign up.',
     code: 'sign_up_closed',

@@ -501,7 +501,7 @@ test('37. GitHub’s published example verifies; with a newline, another key id 
   const refused = await send(`${body}\n`, signedHeaders(keyId, signature))
   expect(refused.body).toEqual({
     type: '/errors/invalid_signature',
-    title: 'The signature is not valid',
+    title: 'Invalid signature',
     status: 403,
     detail: expect.any(String),
     instance: '/v1/leaks/github',

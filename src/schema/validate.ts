@@ -75,7 +75,7 @@ export function validate(schema: TSchema, value: unknown, mapFault = (fault: Fau
 function tooManyMembers(value: unknown): Fault | null {
   if (typeof value !== 'object' || value === null) return null
   const entries = Object.entries(value)
-  if (entries.length > MAX_MEMBERS) return { pointer: '#', code: 'too_long', detail: 'This has far too many members.' }
+  if (entries.length > MAX_MEMBERS) return { pointer: '#', code: 'too_long', detail: 'This has far too many fields.' }
   const long = entries.find(([, member]) => Array.isArray(member) && member.length > MAX_MEMBERS)
   return long
     ? { pointer: `#/${pointerToken(long[0])}`, code: 'too_long', detail: 'This has far too many entries.' }
@@ -91,13 +91,13 @@ function toFault(error: ErrorObject): Fault {
       return {
         pointer: `${at}/${pointerToken(params.missingProperty)}`,
         code: 'required',
-        detail: 'This member is required.',
+        detail: 'This field is required.',
       }
     case 'additionalProperties':
       return {
         pointer: `${at}/${pointerToken(params.additionalProperty)}`,
         code: 'unknown_member',
-        detail: 'This member is not known here. Leave it out.',
+        detail: 'Unknown field. Leave it out.',
       }
     case 'type':
       return { pointer: at, code: 'invalid_type', detail: `This must be ${typeWords(params.type)}.` }
@@ -125,23 +125,23 @@ function toFault(error: ErrorObject): Fault {
       return {
         pointer: `${at}/${Math.max(params.i, params.j)}`,
         code: 'repeated',
-        detail: 'This entry stands in the list twice.',
+        detail: 'This entry is in the list twice.',
       }
     case 'x-text':
       return {
         pointer: at,
         code: 'invalid_characters',
-        detail: `This holds a character that cannot be seen (${params.invisible}). Remove it, or type the text again.`,
+        detail: `This contains an invisible character (${params.invisible}). Remove it, or type the text again.`,
       }
     case 'x-date-time':
       return {
         pointer: at,
         code: 'invalid_time',
-        detail: 'This must be a moment that exists, with its offset from UTC.',
+        detail: 'Use an RFC 3339 timestamp with a time zone.',
         example: '2027-01-31T12:00:00Z',
       }
     default:
-      return { pointer: at, code: 'invalid_format', detail: 'This does not have the form it should have.' }
+      return { pointer: at, code: 'invalid_format', detail: 'Invalid format.' }
   }
 }
 

@@ -31,9 +31,9 @@ async function expectNoInvitation(answer: Reply): Promise<void> {
     404,
     {
       type: '/errors/invitation_not_found',
-      title: 'No such invitation',
+      title: 'Invitation not found',
       status: 404,
-      detail: 'It does not exist, was used, was withdrawn, or has ended. Ask for a new one.',
+      detail: 'It does not exist, was already used, was withdrawn, or has expired. Ask for a new one.',
       code: 'invitation_not_found',
     },
   ])
@@ -179,10 +179,10 @@ test('403: an invitation is for the one who was invited, and stays theirs', asyn
     403,
     {
       type: '/errors/invitation_mismatch',
-      title: 'The invitation is for somebody else',
+      title: 'This invitation is for somebody else',
       status: 403,
       detail:
-        'It was made for another e-mail address. Sign in as that user, or ask for an invitation to your own address.',
+        'It was sent to a different e-mail address. Sign in as that user, or ask for an invitation to your own address.',
       code: 'invitation_mismatch',
     },
   ])

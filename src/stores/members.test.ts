@@ -229,7 +229,7 @@ test('403: a manager gives no permission they do not hold, and each of them is n
   expect(refused.status).toBe(403)
   expect(told(refused)).toEqual({
     type: '/errors/cannot_grant',
-    title: 'Nobody gives more than they hold',
+    title: "You can't grant a permission you don't have",
     status: 403,
     detail: 'You cannot give MANAGE_ORDERS, MANAGE_STORE, because you do not hold them in this store.',
     code: 'cannot_grant',
@@ -315,7 +315,7 @@ test('409: the last owner can be neither demoted nor removed', async () => {
         409,
         {
           type: '/errors/last_owner',
-          title: 'A store keeps at least one owner',
+          title: 'A store needs at least one owner',
           status: 409,
           detail: 'Make somebody else an owner first.',
           code: 'last_owner',

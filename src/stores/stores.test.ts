@@ -179,9 +179,10 @@ test('412: a change made on what is no longer there is refused', async () => {
   expect(stale.status).toBe(412)
   expect(told(stale)).toEqual({
     type: '/errors/precondition_failed',
-    title: 'It was changed in the meantime',
+    title: 'Precondition failed',
     status: 412,
-    detail: 'The "If-Match" you sent is not the current ETag. Read it again, and repeat your change on what you find.',
+    detail:
+      'It was changed in the meantime: your "If-Match" is not the current ETag. Read it again and repeat your change.',
     code: 'precondition_failed',
   })
   const removal = await api.delete(path, { as: owner.token, headers: { 'if-match': seen } })
@@ -256,7 +257,7 @@ test('403: reading a store takes READ, changing it MANAGE_STORE', async () => {
   expect(refused.status).toBe(403)
   expect(told(refused)).toEqual({
     type: '/errors/insufficient_permission',
-    title: 'The permission for this is missing',
+    title: 'Missing permission',
     status: 403,
     detail: 'This needs the permission MANAGE_STORE, which you do not hold in this store.',
     code: 'insufficient_permission',

@@ -78,7 +78,7 @@ test('404: a country nobody knows, with the way to those that are known', async 
     expect((await api.get(`/v1/countries/${code}`)).body, code).toMatchObject({
       status: 404,
       code: 'country_not_found',
-      title: 'No such country',
+      title: 'Country not found',
       detail: expect.stringContaining('GET /v1/countries'),
     })
 })

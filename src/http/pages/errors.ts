@@ -34,7 +34,7 @@ export function errorPage(code: ErrorCode, routes: Route[]): string {
 const EXAMPLE_DETAILS: Partial<Record<ErrorCode, FailureDetails>> = {
   invalid_input: {
     members: {
-      errors: [{ pointer: '#/name', code: 'required', detail: 'This member is required.' }],
+      errors: [{ pointer: '#/name', code: 'required', detail: 'This field is required.' }],
     },
   },
   insufficient_permission: { required: ['MANAGE_KEYS'] },
