@@ -153,6 +153,11 @@ export const ERRORS = {
     help: 'The address has no version of that number. Its versions are counted from 1.',
   },
   member_not_found: { status: 404, title: 'No such member', help: 'That user is not a member of this store.' },
+  customer_not_found: {
+    status: 404,
+    title: 'No such customer',
+    help: 'This store has no customer with that id of its own. PUT makes one; a slash in the id is written as %2F.',
+  },
   country_not_found: {
     status: 404,
     title: 'No such country',
@@ -220,6 +225,11 @@ export const ERRORS = {
     title: 'Already a member of this store',
     help: 'Nothing was changed. A manager of the store can change the role.',
   },
+  already_linked: {
+    status: 409,
+    title: 'Linked to somebody else already',
+    help: 'An external id belongs to one user of the store, and a user has one external id there. Nothing was changed. Delete the customer first to link them anew.',
+  },
   idempotency_in_progress: {
     status: 409,
     title: 'The first request with this Idempotency-Key is still running',
@@ -235,7 +245,11 @@ export const ERRORS = {
     title: 'It was changed in the meantime',
     help: 'The "If-Match" you sent is not the current ETag. Read it again, and repeat your change on what you find.',
   },
-  body_too_large: { status: 413, title: 'The body is too large', help: 'Send at most 64 KiB.' },
+  body_too_large: {
+    status: 413,
+    title: 'The body is too large',
+    help: 'Send at most 64 KiB; an import may have 2 MiB.',
+  },
   uri_too_long: { status: 414, title: 'The URL is too long', help: 'Shorten the path or the query.' },
   unsupported_media_type: {
     status: 415,

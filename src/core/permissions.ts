@@ -7,6 +7,7 @@ export const BUILT_IN_PERMISSIONS = [
   'MANAGE_ORDERS',
   'MANAGE_KEYS',
   'MANAGE_MEMBERS',
+  'MANAGE_CUSTOMERS',
   'MANAGE_WEBHOOKS',
   'MANAGE_STORE',
   'VIEW_EVENTS',
@@ -22,7 +23,17 @@ export const ROLES = ['OWNER', 'MANAGER', 'STAFF', 'CUSTOMER'] as const
 export type Role = (typeof ROLES)[number]
 
 const ROLE_PERMISSIONS: Record<Exclude<Role, 'OWNER'>, BuiltInPermission[]> = {
-  MANAGER: ['READ', 'WRITE', 'MANAGE_PRODUCTS', 'MANAGE_KEYS', 'MANAGE_MEMBERS', 'MANAGE_WEBHOOKS', 'VIEW_EVENTS'],
+  MANAGER: [
+    'READ',
+    'WRITE',
+    'MANAGE_PRODUCTS',
+    'MANAGE_ORDERS',
+    'MANAGE_KEYS',
+    'MANAGE_MEMBERS',
+    'MANAGE_CUSTOMERS',
+    'MANAGE_WEBHOOKS',
+    'VIEW_EVENTS',
+  ],
   STAFF: ['READ', 'WRITE'],
   CUSTOMER: [],
 }
