@@ -3,6 +3,7 @@
 import { countryRoutes } from './billing/countries/routes.ts'
 import { billingRoutes } from './billing/routes.ts'
 import type { Route } from './core/route.ts'
+import { customerRoutes } from './customers/routes.ts'
 import { eventRoutes } from './events/routes.ts'
 import { identityRoutes } from './identity/routes.ts'
 import { keyRoutes } from './keys/routes.ts'
@@ -14,6 +15,7 @@ import { webhookRoutes } from './webhooks/routes.ts'
 export const routes: Route[] = [
   ...keyRoutes,
   ...billingRoutes,
+  ...customerRoutes,
   ...countryRoutes,
   ...storeRoutes,
   ...serviceTokenRoutes,

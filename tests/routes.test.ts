@@ -32,6 +32,7 @@ const PARAMS: Record<string, IdKind> = {
 const OTHER_PARAMS: Record<string, { there: string; nowhere: string }> = {
   n: { there: '1', nowhere: '999999999' },
   code: { there: 'US', nowhere: 'ZZ' },
+  externalId: { there: 'customer-42', nowhere: 'nobody' },
 }
 
 const document = openapi(routes) as any
@@ -267,6 +268,8 @@ test('404: an id that is not well formed is answered exactly as one that does no
   const malformed = ['x', '0', '%00', '..%2f..', '%20', 'null', '__proto__', 'a'.repeat(400), "'--", '*', 'grantablex']
   for (const row of routes)
     for (const param of paramsOf(row)) {
+      // It makes what is not there.
+      if (row.mayCreate && param === 'externalId') continue
       const kind = PARAMS[param]
       const good = kind ? newId(kind) : (OTHER_PARAMS[param]?.nowhere as string)
       const bad = [
@@ -385,7 +388,7 @@ function somewhere(row: Route, given: Record<string, string> = {}): string {
 
 /** A body for a method that has one, and nothing in it. */
 function bodyFor(row: Route): object | undefined {
-  return row.method === 'POST' || row.method === 'PATCH' ? {} : undefined
+  return row.method === 'GET' || row.method === 'DELETE' ? undefined : {}
 }
 
 function exampleFor(row: Route): unknown {
@@ -468,6 +471,11 @@ async function things(world: Shop): Promise<Things> {
   const key = (await api.post(`/v1/user/store/${storeId}/keys`, NEW_KEY, { as })).body
   const webhooks = `/v1/user/store/${storeId}/webhooks`
   const webhook = (await api.post(webhooks, { url: 'https://shop.example/hooks', types: ['*'] }, { as })).body
+  // The owner is a customer as well, so that their address is one of a customer's.
+  await world.sql(
+    'insert into customers (store_id, external_id, user_id, created_at, updated_at) values ($1, $2, $3, now(), now())',
+    [storeId, OTHER_PARAMS.externalId?.there, owner.id],
+  )
   const ids = {
     storeId,
     userId: guest.id,

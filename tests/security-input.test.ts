@@ -402,6 +402,7 @@ test('16. any other kind of body: 415; none at all: 400', async () => {
   for (const row of withBody) {
     const caller = await callerOf(world, row)
     const empty = await api.ask(row.method, pathOf(world, row), undefined, caller)
+    if (row.mayCreate) continue
     const missing = row.path.includes(':webhookId') ? '404 webhook_not_found' : '404 key_not_found'
     for (const reply of [empty, await send(world, row, undefined, '')])
       expect(brief(reply), nameOf(row)).toBe(row.bodyOptional ? missing : '400 invalid_json')
@@ -548,9 +549,11 @@ test('18. 50 kB of anything, against every text of every body: refused, under 50
           else if (answersFaults(row)) expect(reply.status, member).toBe(200)
           else if (row.effect === 'read' && reply.status === 200) expect(reply.body.code, member).toBe('NOT_FOUND')
           else if (row.path === '/v1/leaks' && reply.status === 200) expect(reply.body).toEqual({ accepted: true })
-          else if (reply.status < 400) expect([what, reply.status], `${nameOf(row)} ${member}`).toEqual(['spaces', 201])
+          else if (reply.status < 400)
+            expect([what, reply.status], `${nameOf(row)} ${member}`).toEqual(['spaces', row.mayCreate ? 200 : 201])
           // Trimmed, a change is sound; there is nothing to change.
-          else if (row.method === 'PATCH' && what === 'spaces') expect([404, 422], member).toContain(reply.status)
+          else if ((row.method === 'PATCH' || row.path.includes(':externalId')) && what === 'spaces')
+            expect([404, 422], member).toContain(reply.status)
           else expect([400, 422], `${nameOf(row)} ${member} ${what}`).toContain(reply.status)
         }, 30 * plain)
         expect(ms, `${nameOf(row)} ${member} ${what}`).toBeLessThan(30 * plain)
@@ -561,7 +564,10 @@ test('18. 50 kB of anything, against every text of every body: refused, under 50
 // ---- helpers --------------------------------------------------------------------------------------------------------
 
 /** One route alone takes a form, and of one the signature is looked at first: what stands here is about JSON. */
-const withBody = routes.filter((row) => row.body && !row.form && !row.signedBy)
+const withBody = routes
+  .filter((row) => row.body && !row.form && !row.signedBy)
+  // Here nobody has such a customer, and the check is the one of one's own addresses.
+  .filter((row) => !row.path.endsWith('/:externalId/billing/validate'))
 /** It answers 200 with the faults instead of refusing them. */
 const answersFaults = (row: Route) => row.path.endsWith('/validate')
 const nameOf = (row: Route) => `${row.method} ${row.path}`

@@ -34,6 +34,7 @@ export type Api = {
   ask(method: string, path: string, body?: unknown, ask?: Ask): Promise<Reply>
   get(path: string, ask?: Ask): Promise<Reply>
   post(path: string, body?: unknown, ask?: Ask): Promise<Reply>
+  put(path: string, body?: unknown, ask?: Ask): Promise<Reply>
   patch(path: string, body?: unknown, ask?: Ask): Promise<Reply>
   delete(path: string, ask?: Ask): Promise<Reply>
 }
@@ -318,6 +319,7 @@ export function apiAt(url: string): Api {
     ask,
     get: (path, options) => ask('GET', path, undefined, options),
     post: (path, body, options) => ask('POST', path, body, options),
+    put: (path, body, options) => ask('PUT', path, body, options),
     patch: (path, body, options) => ask('PATCH', path, body, options),
     delete: (path, options) => ask('DELETE', path, undefined, options),
   }

@@ -1,9 +1,8 @@
-// Reading addresses: a user reads their own; a caller with READ in the store reads those of one user, to write invoices,
-// also as they were at an earlier time. An address whose user was erased shows its country, state and postal code, and says
-// that it was erased.
+// Reading addresses: a user reads their own, and a store those that it keeps for a customer; a caller with READ in the store
+// reads those of one user, to write invoices, also as they were at an earlier time. An address whose user was erased shows
+// its country, state and postal code, and says that it was erased.
 
 import { unwrapDataKey } from '../auth/data-key.ts'
-import type { UserCaller } from '../core/caller.ts'
 import { fail } from '../core/errors.ts'
 import { etagOf } from '../core/etag.ts'
 import { listPage, type Page, type PageParams } from '../core/pagination.ts'
@@ -12,25 +11,26 @@ import type { Db } from '../db/db.ts'
 import { type Sql, sql } from '../db/sql.ts'
 import type { Instance } from '../instance.ts'
 import { parseDateTime } from '../schema/fields.ts'
+import type { AddressOwner } from './owner.ts'
 import type { Address, AddressContent, InvoiceAddress } from './schema.ts'
 import { type AddressText, unsealText } from './sealed-text.ts'
 
 export type AddressRef = { storeId: string; addressId: string }
 
-// ---- by their user ---------------------------------------------------------------------------------------------------
+// ---- of one owner ----------------------------------------------------------------------------------------------------
 
 /** The default first, then the newest. */
 export async function listAddresses(
   db: Db,
   instance: Instance,
-  caller: UserCaller,
+  owner: AddressOwner,
   storeId: string,
   query: PageParams,
 ): Promise<Page<Address>> {
-  const key = unwrapDataKey(instance.keyring, caller)
+  const key = unwrapDataKey(instance.keyring, owner.user)
   return listPage({
     keyring: instance.keyring,
-    list: ['addresses', storeId, caller.id],
+    list: ['addresses', storeId, owner.user.id],
     query,
     start: BEFORE_ALL,
     read: (window) => {
@@ -39,8 +39,8 @@ export async function listAddresses(
         select ${addressColumns}
           from addresses
          where store_id = ${storeId}
-           and user_id = ${caller.id}
-           and ${notErased(caller)}
+           and user_id = ${owner.user.id}
+           and ${notErased(owner)}
            and (is_default, id) < (${after.isDefault}, ${after.id})
          order by is_default desc, id desc
          limit ${window.take}`)
@@ -51,8 +51,8 @@ export async function listAddresses(
 }
 
 /** Their key may still be in this node's caller cache when they were erased at another. */
-function notErased(caller: UserCaller): Sql {
-  return sql`exists (select from users where id = ${caller.id} and erased_at is null)`
+function notErased(owner: AddressOwner): Sql {
+  return sql`exists (select from users where id = ${owner.user.id} and erased_at is null)`
 }
 
 /** Comes before every address in the order of these lists: the default first, then by id, falling. */
@@ -69,7 +69,7 @@ function parsePosition(text: string): { isDefault: boolean; id: string } {
 export async function readAddress(
   db: Db,
   instance: Instance,
-  caller: UserCaller,
+  owner: AddressOwner,
   { storeId, addressId }: AddressRef,
 ): Promise<Answer<Address>> {
   const row = await db.one<SealedAddressRow>(sql`
@@ -77,11 +77,11 @@ export async function readAddress(
       from addresses
      where id = ${addressId}
        and store_id = ${storeId}
-       and user_id = ${caller.id}
-       and ${notErased(caller)}`)
+       and user_id = ${owner.user.id}
+       and ${notErased(owner)}`)
   if (!row) return fail('address_not_found')
   return {
-    body: showAddress(row, unsealText(unwrapDataKey(instance.keyring, caller), row)),
+    body: showAddress(row, unsealText(unwrapDataKey(instance.keyring, owner.user), row)),
     etag: etagOf(row.revision),
   }
 }
@@ -223,13 +223,17 @@ export type ContentRow = {
   sealed: Buffer
   created_at: Date
   at: Date
+  /** Who made this version. Null: the user whose address it is. */
+  changed_by_kind: 'user' | 'key'
+  changed_by_id: string | null
   data_key: Buffer | null
   data_key_kid: string | null
 }
 
 export const contentColumns = sql`
   content.address_id, content.version, content.store_id, content.user_id, content.country, content.state,
-  content.postal_code, content.sealed, content.created_at, content.at, person.data_key, person.data_key_kid`
+  content.postal_code, content.sealed, content.created_at, content.at, content.changed_by_kind, content.changed_by_id,
+  person.data_key, person.data_key_kid`
 
 export function showContent(row: ContentRow, key: Buffer | null): AddressContent {
   const text = key && unsealText(key, { ...row, id: row.address_id })

@@ -5,6 +5,7 @@ import { type Route, route } from '../core/route.ts'
 import { DateTime } from '../schema/fields.ts'
 import { Type } from '../schema/type.ts'
 import { createAddress, parseNewAddress } from './create.ts'
+import { ownAddresses } from './owner.ts'
 import { listAddresses, listForInvoices, readAddress, readForInvoice } from './read.ts'
 import {
   Address,
@@ -57,7 +58,7 @@ export const billingRoutes: Route[] = [
       },
     },
     ({ db, instance, caller, params, body, idempotency }) =>
-      createAddress(db, instance, caller, params.storeId, body, idempotency),
+      createAddress(db, instance, caller, ownAddresses(caller, params.storeId), params.storeId, body, idempotency),
   ),
   route(
     {
@@ -117,7 +118,7 @@ export const billingRoutes: Route[] = [
       returns: [200, Addresses],
     },
     async ({ db, instance, caller, params, query }) => ({
-      body: await listAddresses(db, instance, caller, params.storeId, query),
+      body: await listAddresses(db, instance, ownAddresses(caller, params.storeId), params.storeId, query),
     }),
   ),
   route(
@@ -132,7 +133,7 @@ export const billingRoutes: Route[] = [
       etag: true,
       errors: ['address_not_found'],
     },
-    ({ db, instance, caller, params }) => readAddress(db, instance, caller, params),
+    ({ db, instance, caller, params }) => readAddress(db, instance, ownAddresses(caller, params.storeId), params),
   ),
   route(
     {
@@ -153,7 +154,11 @@ export const billingRoutes: Route[] = [
       example: { body: { addressLine1: '2 Infinite Loop', addressLine2: null, isDefault: true } },
     },
     ({ db, instance, caller, params, body, ifMatch, faults }) =>
-      updateAddress(db, instance, caller, params, { changes: body, ifMatch, faults }),
+      updateAddress(db, instance, caller, ownAddresses(caller, params.storeId), params, {
+        changes: body,
+        ifMatch,
+        faults,
+      }),
   ),
   route(
     {
@@ -170,7 +175,7 @@ export const billingRoutes: Route[] = [
       access: 'unchanged',
     },
     async ({ db, instance, caller, params, ifMatch }) => {
-      await deleteAddress(db, instance, caller, params, ifMatch)
+      await deleteAddress(db, instance, caller, ownAddresses(caller, params.storeId), params, ifMatch)
       return { body: null }
     },
   ),
@@ -187,7 +192,7 @@ export const billingRoutes: Route[] = [
       errors: ['address_not_found'],
     },
     async ({ db, instance, caller, params, query }) => ({
-      body: await listVersions(db, instance, caller, params, query),
+      body: await listVersions(db, instance, ownAddresses(caller, params.storeId), params, query),
     }),
   ),
   route(
@@ -201,7 +206,9 @@ export const billingRoutes: Route[] = [
       returns: [200, AddressVersion],
       errors: ['address_not_found', 'version_not_found'],
     },
-    async ({ db, instance, caller, params }) => ({ body: await readVersion(db, instance, caller, params) }),
+    async ({ db, instance, caller, params }) => ({
+      body: await readVersion(db, instance, ownAddresses(caller, params.storeId), params),
+    }),
   ),
   route(
     {

@@ -149,7 +149,14 @@ export const AddressVersion = Type.Object(
   {
     version: Type.Integer(),
     at: DateTime({ description: 'When this version was made.' }),
-    by: Type.Object({ kind: OneOf(['user']), id: Type.String() }, closed),
+    by: Type.Object(
+      { kind: OneOf(['user', 'key']), id: Type.String() },
+      {
+        ...closed,
+        description:
+          'Who made it: the user themselves or, where the store keeps their addresses, a member or key of it.',
+      },
+    ),
     address: AddressContent,
   },
   { title: 'AddressVersion', ...closed },
@@ -164,7 +171,7 @@ export const InvoiceAddress = Type.Object(
 export type InvoiceAddress = Static<typeof InvoiceAddress>
 export const InvoiceAddresses = pageOf(InvoiceAddress, 'InvoiceAddresses')
 
-const AddressFault = Type.Object(
+export const AddressFault = Type.Object(
   {
     pointer: Type.String({ examples: ['#/postalCode'] }),
     code: Type.String({ examples: ['invalid_postal_code'] }),
@@ -190,3 +197,21 @@ export const CheckedAddress = Type.Object(
   { title: 'CheckedAddress', ...closed },
 )
 export type CheckedAddress = Static<typeof CheckedAddress>
+
+// ---- in an export ----------------------------------------------------------------------------------------------------
+
+/** An address without its user, whose export it is. The label and the warnings are those that are kept with it. */
+const { userId: _userId, ...exported } = Address.properties
+const { isDefault: _isDefault, updatedAt: _updatedAt, ...exportedVersion } = exported
+
+export const ExportedAddress = Type.Object(exported, closed)
+export const ExportedVersion = Type.Object({ ...exportedVersion, from: DateTime(), until: DateTime() }, closed)
+export const ExportedDefault = Type.Object(
+  {
+    storeId: Type.String(),
+    addressId: Type.String(),
+    from: DateTime(),
+    until: Nullable(Type.String({ format: 'date-time', description: '`null`: it still is.' })),
+  },
+  closed,
+)

@@ -1,11 +1,11 @@
-// Changing an address, making it the default, deleting it. All of it happens under the lock on its user's membership, as
-// creating one does, so that there is exactly one default at every committed moment. The content before the change goes to
+// Changing an address, making it the default, deleting it. All of it happens under the lock that creating one takes, on its
+// user's membership or, for a customer whom the store keeps, on the store, so that there is exactly one default at every committed moment. The content before the change goes to
 // `address_versions`, where it stays: an invoice may point at it. The lock is held for two round trips: the writes travel
 // with the commit.
 
 import { unwrapDataKey } from '../auth/data-key.ts'
 import { CallerChanged, lockSession } from '../auth/recheck.ts'
-import type { UserCaller } from '../core/caller.ts'
+import { creatorOf, type Manager } from '../core/caller.ts'
 import { now } from '../core/clock.ts'
 import { type Fault, fail, failInput } from '../core/errors.ts'
 import { checkIfMatch, etagOf } from '../core/etag.ts'
@@ -15,6 +15,7 @@ import { sql } from '../db/sql.ts'
 import { newEvent, writeEventWithCommit } from '../events/write.ts'
 import type { Instance } from '../instance.ts'
 import { parseAddress } from './create.ts'
+import type { AddressOwner } from './owner.ts'
 import { type AddressRef, addressColumns, type SealedAddressRow, showAddress } from './read.ts'
 import { ADDRESS_LENGTHS, type Address, type AddressChanges } from './schema.ts'
 import { type AddressText, sealText, unsealText } from './sealed-text.ts'
@@ -34,14 +35,15 @@ type AddressPatch = {
 export async function updateAddress(
   tx: Db,
   instance: Instance,
-  caller: UserCaller,
+  caller: Manager,
+  owner: AddressOwner,
   ref: AddressRef,
   { changes, ifMatch, faults }: AddressPatch,
 ): Promise<Answer<Address>> {
-  const before = await lockAddress(tx, instance, caller, ref)
+  const before = await lockAddress(tx, instance, caller, owner, ref)
   if (!before) return faults.length > 0 ? failInput(faults) : fail('address_not_found')
   if (faults.length === 0) checkIfMatch(ifMatch, before.revision)
-  const key = unwrapDataKey(instance.keyring, caller)
+  const key = unwrapDataKey(instance.keyring, owner.user)
   const textBefore = unsealText(key, before)
   const text = applyChanges(textBefore, changes, faults)
   const changed = FIELDS.filter((name) => text.address[name] !== textBefore.address[name])
@@ -55,7 +57,7 @@ export async function updateAddress(
     after.version += 1
     after.revision += 1
     after.updated_at = monotonicTime(before.updated_at)
-    writeContent(tx, after, text, sealText(key, after, text))
+    writeContent(tx, after, text, sealText(key, after, text), owner.onBehalf ? creatorOf(caller) : null)
   }
   if (nextDefault !== null) {
     after.is_default = nextDefault === before.id
@@ -94,19 +96,28 @@ function monotonicTime(before: Date): Date {
   return new Date(Math.max(now().getTime(), before.getTime() + 1))
 }
 
-function writeContent(tx: Db, after: SealedAddressRow, { address }: AddressText, sealed: Buffer): void {
+/** `changedBy` is null for the user whose address it is. */
+function writeContent(
+  tx: Db,
+  after: SealedAddressRow,
+  { address }: AddressText,
+  sealed: Buffer,
+  changedBy: ReturnType<typeof creatorOf> | null,
+): void {
   tx.withCommit(sql`
     with previous as (
       insert into address_versions
-             (address_id, version, store_id, user_id, country, state, postal_code, sealed, created_at, at, until)
-      select id, version, store_id, user_id, country, state, postal_code, sealed, created_at, updated_at,
-             ${after.updated_at}
+             (address_id, version, store_id, user_id, country, state, postal_code, sealed, changed_by_kind,
+              changed_by_id, created_at, at, until)
+      select id, version, store_id, user_id, country, state, postal_code, sealed, changed_by_kind, changed_by_id,
+             created_at, updated_at, ${after.updated_at}
         from addresses
        where id = ${after.id}
     )
     update addresses
        set country = ${address.country}, state = ${address.state}, postal_code = ${address.postalCode},
-           sealed = ${sealed}, version = version + 1, revision = revision + 1, updated_at = ${after.updated_at}
+           sealed = ${sealed}, changed_by_kind = ${changedBy?.kind ?? null}, changed_by_id = ${changedBy?.id ?? null},
+           version = version + 1, revision = revision + 1, updated_at = ${after.updated_at}
      where id = ${after.id}`)
 }
 
@@ -141,11 +152,12 @@ function makeDefault(tx: Db, addressId: string, at: Date): void {
 export async function deleteAddress(
   tx: Db,
   instance: Instance,
-  caller: UserCaller,
+  caller: Manager,
+  owner: AddressOwner,
   ref: AddressRef,
   ifMatch: string | null,
 ): Promise<void> {
-  const before = (await lockAddress(tx, instance, caller, ref)) ?? fail('address_not_found')
+  const before = (await lockAddress(tx, instance, caller, owner, ref)) ?? fail('address_not_found')
   checkIfMatch(ifMatch, before.revision)
   const at = monotonicTime(
     before.is_default && before.default_since > before.updated_at ? before.default_since : before.updated_at,
@@ -163,8 +175,10 @@ export async function deleteAddress(
        where is_default
     )
     insert into address_versions
-           (address_id, version, store_id, user_id, country, state, postal_code, sealed, created_at, at, until)
-    select id, version, store_id, user_id, country, state, postal_code, sealed, created_at, updated_at, ${at}
+           (address_id, version, store_id, user_id, country, state, postal_code, sealed, changed_by_kind,
+            changed_by_id, created_at, at, until)
+    select id, version, store_id, user_id, country, state, postal_code, sealed, changed_by_kind, changed_by_id,
+           created_at, updated_at, ${at}
       from deleted`)
   if (nextDefault !== null) makeDefault(tx, nextDefault, at)
   const event = newEvent(
@@ -187,18 +201,19 @@ type LockedRow = SealedAddressRow & {
   limited_since: Date | null
 }
 
-/** Null when the caller has no such address in this store, or is no longer a member of it. */
+/** Null when the owner has no such address in this store, or is no longer a member or customer of it. */
 async function lockAddress(
   tx: Db,
   instance: Instance,
-  caller: UserCaller,
+  caller: Manager,
+  { user, onBehalf }: AddressOwner,
   { storeId, addressId }: AddressRef,
 ): Promise<LockedRow | null> {
   const locked = tx.query(sql`
     select user_id
       from members
      where store_id = ${storeId}
-       and user_id = ${caller.id}
+       and user_id = ${user.id}
        for no key update`)
   // Read under the lock: this statement is sent together with the one before it, and begins when that one has ended.
   const found = tx.one<LockedRow>(sql`
@@ -219,9 +234,9 @@ async function lockAddress(
       from addresses address
      where id = ${addressId}
        and store_id = ${storeId}
-       and user_id = ${caller.id}
+       and user_id = ${user.id}
        and exists (select
-                     from members member
+                     from ${onBehalf ? sql`customers` : sql`members`} member
                      join stores store on store.id = member.store_id and store.deleted_at is null
                     where member.store_id = address.store_id
                       and member.user_id = address.user_id)`)

@@ -2,7 +2,7 @@
 // it while it is being filled in.
 
 import { type Fault, limitFaults } from '../core/errors.ts'
-import type { AddressSpec } from './create.ts'
+import type { AddressSpec } from './insert.ts'
 import type { CheckedAddress } from './schema.ts'
 
 export function validationReport({ address, warnings, formatted }: AddressSpec, faults: Fault[]): CheckedAddress {

@@ -1,17 +1,17 @@
 // The versions of an address. Every change of content makes one, and a version once made never changes. The user reads the
 // versions of an address that exists; a caller with READ in the store reads them for ever, since an invoice may point at one.
 
-import type { UserCaller } from '../core/caller.ts'
 import { fail } from '../core/errors.ts'
 import { listPage, type Page, type PageParams } from '../core/pagination.ts'
 import type { Db } from '../db/db.ts'
 import { sql } from '../db/sql.ts'
 import type { Instance } from '../instance.ts'
+import type { AddressOwner } from './owner.ts'
 import { type AddressRef, type ContentRow, contentColumns, dataKeyOf, showContent } from './read.ts'
 import type { AddressVersion } from './schema.ts'
 
-/** The user to whom the address must belong, or null for a caller who reads for invoices. */
-type Owner = UserCaller | null
+/** The owner of the address, or null for a caller who reads for invoices. */
+type Owner = AddressOwner | null
 
 /** Newest first. */
 export async function listVersions(
@@ -24,7 +24,7 @@ export async function listVersions(
   let key: Buffer | null = null
   return listPage({
     keyring: instance.keyring,
-    list: ['versions', ref.storeId, ref.addressId, owner?.id],
+    list: ['versions', ref.storeId, ref.addressId, owner?.user.id],
     query,
     start: String(MAX_VERSION),
     read: async ({ after, take }) => {
@@ -62,7 +62,7 @@ function findVersions(
   { below, limit }: { below: number; limit: number },
 ): Promise<ContentRow[]> {
   const isOwn = sql`
-    content.user_id = ${owner?.id}
+    content.user_id = ${owner?.user.id}
     and exists (select from addresses where id = ${addressId})`
   return db.query<ContentRow>(sql`
     select ${contentColumns}
@@ -76,12 +76,14 @@ function findVersions(
      limit ${limit}`)
 }
 
-/** `by` is the address's user: no one else can change it. */
 function showVersion(row: ContentRow, key: Buffer | null): AddressVersion {
   return {
     version: row.version,
     at: row.at.toISOString(),
-    by: { kind: 'user', id: row.user_id },
+    by:
+      row.changed_by_id === null
+        ? { kind: 'user', id: row.user_id }
+        : { kind: row.changed_by_kind, id: row.changed_by_id },
     address: showContent(row, key),
   }
 }

@@ -117,12 +117,18 @@ test('a change of the secret from end to end: what was written moves, and the ol
   expect(await Promise.all([used.key, rotated.key, after.key].map(works))).toEqual([200, 200, 200])
   await until(async () => (await next.get(`${keys}/${used.id}`, { as })).body.lastUsedAt !== null)
   expect(await kids(world, 'api_keys', 'hash_kid')).toEqual({ [OLD]: 4 })
-  expect((await run(env, 'status')).printed).toEqual(['users 1', 'keys 3', 'remembered answers 1', 'webhooks 0'])
+  expect((await run(env, 'status')).printed).toEqual([
+    'users 1',
+    'keys 3',
+    'remembered answers 1',
+    'webhooks 0',
+    'customers 0',
+  ])
 
   const moved = await run(env, 'rewrap')
   expect(moved.failed).toBeNull()
   expect(moved.said[0]).toMatch(/^1 of 1 users, \d+\/s, 0 left$/)
-  expect(moved.printed).toEqual(['users 0', 'keys 3', 'remembered answers 1', 'webhooks 0'])
+  expect(moved.printed).toEqual(['users 0', 'keys 3', 'remembered answers 1', 'webhooks 0', 'customers 0'])
   expect(await kids(world, 'users', 'data_key_kid')).toEqual({ [KID]: 1 })
   expect((await next.get(`${billing}/${address.id}`, { as })).body).toEqual(address)
   // Once more changes nothing.
@@ -143,7 +149,7 @@ test('a change of the secret from end to end: what was written moves, and the ol
   // What a day keeps goes by itself.
   await sql(`update idempotent_responses set created_at = created_at - interval '25 hours'`)
   const done = await run(env, 'status')
-  expect(done.printed).toEqual(['users 0', 'keys 0', 'remembered answers 0', 'webhooks 0'])
+  expect(done.printed).toEqual(['users 0', 'keys 0', 'remembered answers 0', 'webhooks 0', 'customers 0'])
   expect(done.said.join()).toContain('you may take SERVER_SECRET_PREVIOUS out of the settings')
   expect((await run(env, 'retire')).failed).toContain('take SERVER_SECRET_PREVIOUS out of them')
   expect((await run(env, 'rotate')).failed).toContain('set a new SERVER_SECRET')
@@ -399,7 +405,7 @@ test('embedded: stop, rotate, start; and when nothing is left, retire', { timeou
 
   const rotated = await run(env, 'rotate')
   expect(rotated.failed).toBeNull()
-  expect(rotated.printed).toEqual(['users 0', 'keys 2', 'remembered answers 0', 'webhooks 0'])
+  expect(rotated.printed).toEqual(['users 0', 'keys 2', 'remembered answers 0', 'webhooks 0', 'customers 0'])
   const fresh = file('server-secret')
   expect([fresh === old, file('server-secret.previous')]).toEqual([false, old])
   for (const name of ['server-secret', 'server-secret.previous'])

@@ -153,6 +153,11 @@ export const ERRORS = {
     help: 'The address has no version with that number. Versions are numbered from 1.',
   },
   member_not_found: { status: 404, title: 'Member not found', help: 'That user is not a member of this store.' },
+  customer_not_found: {
+    status: 404,
+    title: 'Customer not found',
+    help: 'This store has no customer with that external id. PUT creates one; write a slash in the id as %2F.',
+  },
   country_not_found: {
     status: 404,
     title: 'Country not found',
@@ -220,6 +225,11 @@ export const ERRORS = {
     title: 'Already a member',
     help: 'Nothing was changed. Somebody who manages members can change the role.',
   },
+  already_linked: {
+    status: 409,
+    title: 'Already linked',
+    help: 'An external id belongs to one user of the store, and a user has one external id there. Nothing was changed. Delete the customer first to link them anew.',
+  },
   idempotency_in_progress: {
     status: 409,
     title: 'Request still in progress',
@@ -235,7 +245,7 @@ export const ERRORS = {
     title: 'Precondition failed',
     help: 'It was changed in the meantime: your "If-Match" is not the current ETag. Read it again and repeat your change.',
   },
-  body_too_large: { status: 413, title: 'Body too large', help: 'Send at most 64 KiB.' },
+  body_too_large: { status: 413, title: 'Body too large', help: 'Send at most 64 KiB, or 2 MiB in an import.' },
   uri_too_long: { status: 414, title: 'URL too long', help: 'Shorten the path or the query.' },
   unsupported_media_type: {
     status: 415,

@@ -7,6 +7,7 @@ export const BUILT_IN_PERMISSIONS = [
   'MANAGE_ORDERS',
   'MANAGE_KEYS',
   'MANAGE_MEMBERS',
+  'MANAGE_CUSTOMERS',
   'MANAGE_WEBHOOKS',
   'MANAGE_STORE',
   'VIEW_EVENTS',
@@ -19,6 +20,7 @@ export const PERMISSION_DESCRIPTIONS: Record<BuiltInPermission, string> = {
   MANAGE_ORDERS: 'Manage orders. What that means is up to the back ends that verify keys.',
   MANAGE_KEYS: 'Create, change, rotate and revoke API keys.',
   MANAGE_MEMBERS: 'Invite, change and remove members.',
+  MANAGE_CUSTOMERS: "Keep the store's customers and their billing addresses on their behalf.",
   MANAGE_WEBHOOKS: 'Create, change and delete webhooks, and see what was sent.',
   MANAGE_STORE: "Change the store's settings.",
   VIEW_EVENTS: 'Read and follow the audit trail.',
@@ -34,7 +36,17 @@ export const ROLES = ['OWNER', 'MANAGER', 'STAFF', 'CUSTOMER'] as const
 export type Role = (typeof ROLES)[number]
 
 const ROLE_PERMISSIONS: Record<Exclude<Role, 'OWNER'>, BuiltInPermission[]> = {
-  MANAGER: ['READ', 'WRITE', 'MANAGE_PRODUCTS', 'MANAGE_KEYS', 'MANAGE_MEMBERS', 'MANAGE_WEBHOOKS', 'VIEW_EVENTS'],
+  MANAGER: [
+    'READ',
+    'WRITE',
+    'MANAGE_PRODUCTS',
+    'MANAGE_ORDERS',
+    'MANAGE_KEYS',
+    'MANAGE_MEMBERS',
+    'MANAGE_CUSTOMERS',
+    'MANAGE_WEBHOOKS',
+    'VIEW_EVENTS',
+  ],
   STAFF: ['READ', 'WRITE'],
   CUSTOMER: [],
 }

@@ -124,7 +124,7 @@ export type SuccessStatus = 200 | 201 | 204 | 302
 export type RouteFacts<Path extends string, N extends Needs, Query extends TObject, Body extends TSchema, Value> = {
   /** The operation's name, `resource.verb`: its id in OpenAPI and its name in clients. */
   id: `${string}.${string}`
-  method: 'GET' | 'POST' | 'PATCH' | 'DELETE'
+  method: 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE'
   path: Path
   needs: N
   /** Shown in the docs: the operation in a few words, then in full. */
@@ -143,6 +143,8 @@ export type RouteFacts<Path extends string, N extends Needs, Query extends TObje
   handlesFaults?: true
   /** 302 sends no body; its handler sets `location` in the answer's headers. */
   returns: readonly [SuccessStatus, TSchema | null]
+  /** A PUT that makes what is not there yet: then its answer has a `resource` and is 201 instead of 200. */
+  mayCreate?: true
   /** The answer is one record with an ETag, which a change of it may send as If-Match. */
   etag?: true
   /** Errors of this route, beside those that every route of its kind has. */
@@ -151,6 +153,10 @@ export type RouteFacts<Path extends string, N extends Needs, Query extends TObje
   revealsSecret?: true
   /** The answer is public: any cache may keep it for this long, then revalidate it with If-None-Match. */
   cacheSeconds?: number
+  /** The body as the docs show it, where the handler checks a part of it that `body` leaves open. */
+  documentedBody?: TSchema
+  /** More than other bodies may have, for callers who may call this: nobody else's body is read. */
+  maxBodyBytes?: number
   /** A missing body counts as `{}`. */
   bodyOptional?: true
   /** The body is `application/x-www-form-urlencoded` instead of JSON. */

@@ -14,6 +14,8 @@ export type AddressContentsRow = {
   created_at: Date | null
   at: Date | null
   until: Date | null
+  changed_by_kind: string | null
+  changed_by_id: string | null
 }
 
 export type AddressDefaultTimesRow = {
@@ -45,6 +47,8 @@ export type AddressVersionsRow = {
   created_at: Date
   at: Date
   until: Date
+  changed_by_kind: string | null
+  changed_by_id: string | null
 }
 
 export type AddressesRow = {
@@ -61,6 +65,8 @@ export type AddressesRow = {
   revision: number
   created_at: Date
   updated_at: Date
+  changed_by_kind: string | null
+  changed_by_id: string | null
 }
 
 export type ApiKeysRow = {
@@ -101,6 +107,17 @@ export type ApiKeysRow = {
   created_by_secret_no: number | null
   rotation_done_at: Date | null
   previous_start: string | null
+}
+
+export type CustomersRow = {
+  store_id: string
+  external_id: string
+  user_id: string
+  sealed: Buffer | null
+  email_hash: Buffer | null
+  email_hash_kid: string | null
+  created_at: Date
+  updated_at: Date
 }
 
 export type EventHeadsRow = {
@@ -319,6 +336,7 @@ export type UsersRow = {
   created_at: Date
   updated_at: Date
   erased_at: Date | null
+  customer_of: string | null
 }
 
 export type WebhookDeliveriesRow = {

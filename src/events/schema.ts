@@ -20,8 +20,9 @@ export const EVENT_TYPES = {
   'user.password_changed': { subject: 'user', about: 'A user changed their password.', data: [] },
   'user.erased': {
     subject: 'user',
-    about: 'A user was erased; `keys` says what became of the keys they made.',
-    data: ['keys'],
+    about:
+      'A user was erased; `keys` says what became of the keys they made, and `role` what they were in the store. Every store that keeps something of theirs is told.',
+    data: ['keys', 'role?'],
   },
   'session.created': { subject: 'sess', about: 'A user signed in.', data: [] },
   'session.ended': { subject: 'sess', about: 'A session was ended before its time.', data: [] },
@@ -80,6 +81,21 @@ export const EVENT_TYPES = {
     data: ['source', 'url?', 'action', 'expiresAt?'],
   },
   'key.expiring': { subject: 'key', about: 'A key ends in 30, 7 or 1 days.', data: ['expiresAt', 'days'] },
+  'customer.created': {
+    subject: 'user',
+    about: 'The store has a new customer; `linked` says whether it is a user with an account of their own.',
+    data: ['linked'],
+  },
+  'customer.updated': {
+    subject: 'user',
+    about: 'What the store says of a customer was changed: `changed` names the fields.',
+    data: ['changed'],
+  },
+  'customer.erased': {
+    subject: 'user',
+    about: 'A customer was erased. One who was `linked` is only unlinked: their account is their own.',
+    data: ['linked'],
+  },
   'address.created': { subject: 'addr', about: 'A user has a new billing address.', data: ['country'] },
   'address.updated': {
     subject: 'addr',
@@ -113,11 +129,11 @@ export const EVENT_TYPES = {
 export type EventType = keyof typeof EVENT_TYPES
 
 /**
- * Accounts and sessions belong to no store: no trail has them, and no webhook hears of them. Service tokens do when an
- * owner has issued them.
+ * Accounts and sessions belong to no store: no trail has them, and no webhook hears of them, except that a user was erased.
+ * Service tokens do when an owner has issued them.
  */
 export const TYPES_IN_STORES = (Object.keys(EVENT_TYPES) as EventType[]).filter(
-  (type) => !/^(user|session)\./.test(type),
+  (type) => type === 'user.erased' || !/^(user|session)\./.test(type),
 )
 
 const closed = { additionalProperties: false }

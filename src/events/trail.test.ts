@@ -89,7 +89,7 @@ test('by type, by kind, by several, by subject, and by both', async () => {
   expect(await types(`subject=${made[0]}&type=key.created`)).toEqual(['key.created'])
   expect(await types(`subject=${made[0]}&type=store.*`)).toEqual([])
   expect(await types('subject=nothing')).toEqual([])
-  for (const type of ['', 'key', 'key.', '*', 'key.nothing', 'key.created,', 'nothing.*', 'KEY.CREATED', 'user.*']) {
+  for (const type of ['', 'key', 'key.', '*', 'key.nothing', 'key.created,', 'nothing.*', 'KEY.CREATED', 'session.*']) {
     const { status, body } = await api.get(`${events(store.id)}?type=${type}`, as)
     expect([status, body.errors?.[0]?.code, body.errors?.[0]?.pointer], type).toEqual([422, 'unknown_value', '?type'])
   }
@@ -247,7 +247,7 @@ test('every type of event is as its row says: who, to what, and what the row lis
     const { subject, data } = EVENT_TYPES[row.type]
     expect(isId('evt', row.id)).toBe(true)
     expect(isId(subject as IdKind, row.subject), `${row.type} is about ${row.subject}`).toBe(true)
-    if (!row.type.startsWith('service_token.'))
+    if (!row.type.startsWith('service_token.') && row.type !== 'user.erased')
       expect(row.store_id === null, row.type).toBe(/^(user|session)\./.test(row.type))
     const there = Object.keys(row.data)
     expect(
@@ -344,6 +344,12 @@ async function doEverything(world: Shop): Promise<string[]> {
   secrets.push('Changed-Name')
   await api.post(`/v1/store/${store.id}/leave`, undefined, { as: customer.token })
   await api.delete('/v1/user', { as: customer.token })
+  const patron = `${path}/customers/a-number-of-ours`
+  await api.put(patron, { email: 'patron@example.com' }, as)
+  await api.put(patron, { name: 'Patricia Patron' }, as)
+  await api.post(`${patron}/billing`, NEW_ADDRESS, as)
+  await api.delete(patron, as)
+  secrets.push('a-number-of-ours', 'Patricia')
   const invitation = (await api.post(`${path}/invitations`, { email: 'new@example.com', role: 'STAFF' }, as)).body
   secrets.push(invitation.token)
   await api.delete(`${path}/invitations/${invitation.id}`, as)

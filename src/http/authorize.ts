@@ -79,7 +79,7 @@ const IDS: Record<string, { kind: IdKind; missing: ErrorCode }> = {
 }
 
 /** Parameters of paths that are no ids: their handlers check them. */
-const OTHER_PARAMS = ['code', 'n']
+const OTHER_PARAMS = ['code', 'n', 'externalId']
 
 /** A malformed id is answered exactly like one that does not exist: after the faults of the input. */
 export function checkIds({ route, incoming }: Call, faults: Fault[]): void {

@@ -62,7 +62,7 @@ function operation(route: Route, schemas: Json): Json {
             required: !route.bodyOptional,
             content: {
               [route.form ? 'application/x-www-form-urlencoded' : 'application/json']: {
-                schema: toRef(route.body, schemas),
+                schema: toRef(route.documentedBody ?? route.body, schemas),
                 ...(route.example?.body ? { example: route.example.body } : {}),
               },
             },
@@ -76,6 +76,15 @@ function operation(route: Route, schemas: Json): Json {
         ...(schema ? { content: { 'application/json': { schema: toRef(schema, schemas) } } } : {}),
         ...(route.answer === 'events' ? { content: { 'text/event-stream': { schema: { type: 'string' } } } } : {}),
       },
+      ...(route.mayCreate && schema
+        ? {
+            201: {
+              description: SUCCESS[201],
+              headers: { Location: LOCATION },
+              content: { 'application/json': { schema: toRef(schema, schemas) } },
+            },
+          }
+        : {}),
       ...(route.cacheSeconds ? { 304: { description: 'Not modified: your copy is current.' } } : {}),
       ...problemsOf(route),
     },
@@ -92,7 +101,7 @@ const SUCCESS: Record<SuccessStatus, string> = {
 function headersOf({ returns, needs, etag, cacheSeconds }: Route): Json {
   const headers = {
     // The public routes that create something, such as signing up, create nothing that has a URL of its own.
-    ...(returns[0] === 201 && needs !== 'public' ? { Location: header('Where it can be read.') } : {}),
+    ...(returns[0] === 201 && needs !== 'public' ? { Location: LOCATION } : {}),
     ...(etag ? { ETag: header('Send it as `If-Match` to change the record only as it is now.') } : {}),
     ...(cacheSeconds
       ? { ETag: header('Changes with the content.'), 'Cache-Control': header('How long anyone may keep the answer.') }
@@ -104,6 +113,8 @@ function headersOf({ returns, needs, etag, cacheSeconds }: Route): Json {
 function header(description: string): Json {
   return { schema: { type: 'string' }, description }
 }
+
+const LOCATION = header('Where it can be read.')
 
 function problemsOf(route: Route): Json {
   const byStatus = new Map<number, ErrorCode[]>()

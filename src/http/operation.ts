@@ -9,6 +9,7 @@ export const TAGS = [
   ['Stores', 'Stores, their members, and invitations.'],
   ['Keys', 'API keys of a store.'],
   ['Billing', 'Billing addresses of a store user.'],
+  ['Customers', 'Customers whom a store keeps by ids of its own, and their billing addresses.'],
   ['Events', 'What happened in a store: the audit trail, live, and sealed.'],
   ['Webhooks', 'What happens in a store, sent to a URL.'],
   ['Countries', 'The address rules of every country.'],
@@ -16,6 +17,7 @@ export const TAGS = [
 
 export function tagOf(route: Route): string {
   if (/\/(keys?|leaks|oauth)\b/.test(route.path)) return 'Keys'
+  if (/\/customers/.test(route.path)) return 'Customers'
   if (/\/billing/.test(route.path)) return 'Billing'
   if (/\/events/.test(route.path)) return 'Events'
   if (/\/webhooks/.test(route.path)) return 'Webhooks'

@@ -47,6 +47,13 @@ export async function handle(pipeline: Pipeline, route: Route, incoming: Incomin
   }
 }
 
+/** Before a body is read that is larger than others may be: fails unless the caller may call the route. */
+export async function checkMayCall(pipeline: Pipeline, route: Route, incoming: Incoming): Promise<void> {
+  const { caller, refusal } = await identify(pipeline, route, incoming)
+  if (refusal) throw refusal
+  authorize(pipeline.verifier, route, caller, incoming.params)
+}
+
 /** Callers are counted by their id, requests without one by their address, and services not at all. */
 function takeToken(limits: RateLimits | null, caller: Caller | null, ip: string): RateLimitState | null {
   if (!limits || caller?.kind === 'service') return null

@@ -48,7 +48,8 @@ export function sunsetHeader(caller: Caller | null): Record<string, string> {
 
 /** The schema serializes the answer, so a member that it does not list cannot leak. */
 export function toWire(route: Route, answer: Answer<unknown>, text?: string): WireResponse {
-  const [status, schema] = route.returns
+  const [usual, schema] = route.returns
+  const status = route.mayCreate && answer.resource ? 201 : usual
   const headers: Record<string, string> = { ...answer.headers }
   if (schema) headers['content-type'] = 'application/json; charset=utf-8'
   if (answer.stream) Object.assign(headers, STREAM_HEADERS)

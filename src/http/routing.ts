@@ -21,7 +21,10 @@ export function notFoundOr405(endpoints: MethodAndPath[], path: string): Failure
   return new Failure('method_not_allowed', { allow })
 }
 
-/** "PATCH /keys/grantable" would otherwise be routed to "PATCH /keys/:keyId", as a change of the key "grantable". */
+/**
+ * "PATCH /keys/grantable" would otherwise be routed to "PATCH /keys/:keyId", as a change of the key "grantable". An
+ * `:externalId` is any text a store chooses: its customer "import" is reached beside "POST /customers/import".
+ */
 export function shadowedMethods(routes: Route[]): { method: Route['method']; url: string }[] {
   const exists = new Set(routes.map(({ method, path }) => `${method} ${path}`))
   // Taken apart once: each route is compared with each.
@@ -30,6 +33,7 @@ export function shadowedMethods(routes: Route[]): { method: Route['method']; url
     const { parts, params } = patterns[i] as (typeof patterns)[number]
     return patterns
       .filter((pattern) => pattern.params > params && partsMatch(pattern.parts, parts))
+      .filter((pattern) => pattern.parts.every((part, n) => part !== ':externalId' || part === parts[n]))
       .map(({ method }) => ({ method, url }))
   })
   return shadowed.filter(({ method, url }) => {

@@ -21,7 +21,7 @@ import { type FastPath, newFastVerify } from './fast-verify.ts'
 import { MAX_BODY_BYTES } from './input.ts'
 import { toReadable } from './json-stream.ts'
 import type { HtmlPage } from './pages/pages.ts'
-import { checkRate, handle } from './pipeline.ts'
+import { checkMayCall, checkRate, handle } from './pipeline.ts'
 import { renderProblem, toFailure } from './problem.ts'
 import { SAFE_HEADERS } from './response.ts'
 import { notFoundOr405, shadowedMethods } from './routing.ts'
@@ -136,7 +136,7 @@ async function addCors(app: FastifyInstance, origins: string[]): Promise<void> {
   await app.register((await import('@fastify/cors')).default, {
     origin: origins,
     credentials: true,
-    methods: ['GET', 'POST', 'PATCH', 'DELETE'],
+    methods: ['GET', 'POST', 'PUT', 'PATCH', 'DELETE'],
     allowedHeaders: ['authorization', 'content-type', 'idempotency-key', 'if-match', 'if-none-match', 'last-event-id'],
     exposedHeaders: [
       'etag',
@@ -179,6 +179,7 @@ function addRoute(app: FastifyInstance, pipeline: Pipeline, route: Route, fastPa
           },
         }
       : {}),
+    ...(route.maxBodyBytes ? largeBody(pipeline, route, route.maxBodyBytes) : {}),
     handler: async (request, reply) => {
       const outgoing = await handle(pipeline, route, toIncoming(route, request))
       request.caller = outgoing.caller
@@ -191,6 +192,16 @@ function addRoute(app: FastifyInstance, pipeline: Pipeline, route: Route, fastPa
         .send(outgoing.body || undefined)
     },
   })
+}
+
+/** A body that is no larger than any other is read at once; a larger one, or one of unknown size, from those who may. */
+function largeBody(pipeline: Pipeline, route: Route, bodyLimit: number) {
+  const preParsing = async (request: FastifyRequest, _reply: FastifyReply, payload: Readable) => {
+    const length = Number(request.headers['content-length'] ?? Number.POSITIVE_INFINITY)
+    if (length > MAX_BODY_BYTES) await checkMayCall(pipeline, route, toIncoming(route, request))
+    return payload
+  }
+  return { bodyLimit, preParsing }
 }
 
 const NO_BODY = Buffer.alloc(0)

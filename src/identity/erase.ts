@@ -1,5 +1,5 @@
 // Erasing a user. Their data key is destroyed, and with it the text of every address, wherever a copy lies; e-mail,
-// name, password and sessions go. A row with an id and nothing else remains, so that events, keys and the country,
+// name, password, sessions and links to customers of stores go. A row with an id and nothing else remains, so that events, keys and the country,
 // state and postal code of an address that an invoice points at go on making sense.
 //
 // Locks are taken in the common order: stores, members, the user, their sessions. A change committed before the last lock is held is
@@ -31,20 +31,41 @@ export async function eraseUser(
 ): Promise<MadeInStores> {
   await checkRecentSignIn(tx, caller)
   const stores = await lockAll(tx, caller)
+  const told = await storesToTell(tx, caller)
   const made = await settleAll(tx, instance, caller, stores, cascade)
   await eraseInvitations(tx, caller)
   await endMemberships(tx, caller, caller.id, sql`true`)
   await tx.query(sql`delete from sessions where user_id = ${caller.id}`)
+  await tx.query(sql`delete from customers where user_id = ${caller.id}`)
   await forgetPlaces(tx, caller.id)
   await tx.query(sql`
     update users
        set email = null, name = null, password_hash = null, issuer = null, subject = null, data_key = null,
            data_key_kid = null, erased_at = ${now()}, updated_at = ${now()}
      where id = ${caller.id}`)
-  const left = (store: Store): EventRow => newEvent(caller, store.id, 'member.left', caller.id, { role: store.role })
-  const erased = (): EventRow => newEvent(caller, null, 'user.erased', caller.id, { keys: cascade.keys })
-  await writeEvents(tx, [...stores.map(left), erased()])
+  const roles = new Map(stores.map(({ id, role }) => [id, role]))
+  const erased = (storeId: string | null): EventRow => {
+    const role = storeId === null ? undefined : roles.get(storeId)
+    return newEvent(caller, storeId, 'user.erased', caller.id, { keys: cascade.keys, ...(role ? { role } : {}) })
+  }
+  await writeEvents(tx, [...told.map(({ id }) => erased(id)), erased(null)])
   return made
+}
+
+/** Every store that keeps something of the user: as a member, as a customer, or in addresses that invoices may point at. */
+function storesToTell(tx: Db, caller: UserCaller): Promise<Pick<StoresRow, 'id'>[]> {
+  return tx.query(sql`
+    select id
+      from stores
+     where deleted_at is null
+       and id in (select store_id from members where user_id = ${caller.id}
+                   union
+                  select store_id from customers where user_id = ${caller.id}
+                   union
+                  select store_id from addresses where user_id = ${caller.id}
+                   union
+                  select store_id from address_versions where user_id = ${caller.id})
+     order by id`)
 }
 
 /** The user's membership in a store that is not deleted. */
@@ -56,7 +77,9 @@ async function lockAll(tx: Db, caller: UserCaller): Promise<Store[]> {
   const locked = await tx.query<Pick<StoresRow, 'id'>>(sql`
     select id
       from stores
-     where id in (select store_id from members where user_id = ${caller.id})
+     where id in (select store_id from members where user_id = ${caller.id}
+                   union
+                  select store_id from customers where user_id = ${caller.id})
        and deleted_at is null
      order by id
        for no key update`)

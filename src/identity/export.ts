@@ -4,37 +4,25 @@
 //
 // Data may change between two pages. A record that moves meanwhile (a deleted address becomes a version, a default
 // becomes a former default) moves to a list that is read later: it may appear twice, and is never missed.
-//
-// The addresses are another resource's, but they are this user's: they are read here with plain SQL and opened with the
-// user's own key.
 
-import { unwrapDataKey } from '../auth/data-key.ts'
-import { type SealContext, unsealText } from '../billing/sealed-text.ts'
+import { exportAddresses, exportDefaults, exportVersions } from '../billing/export.ts'
 import type { UserCaller } from '../core/caller.ts'
 import { now } from '../core/clock.ts'
 import { fail } from '../core/errors.ts'
 import { permissionsOf } from '../core/permissions.ts'
 import type { Answer, Paged } from '../core/route.ts'
+import { exportRecords } from '../customers/export.ts'
 import type { Db } from '../db/db.ts'
 import { sql } from '../db/sql.ts'
-import type {
-  AddressDefaultsRow,
-  AddressesRow,
-  AddressVersionsRow,
-  EventsRow,
-  FormerMembersRow,
-  InvitationsRow,
-  MembersRow,
-  StoresRow,
-  UsersRow,
-} from '../db/tables.gen.ts'
+import type { EventsRow, FormerMembersRow, InvitationsRow, MembersRow, StoresRow, UsersRow } from '../db/tables.gen.ts'
 import type { Instance } from '../instance.ts'
-import { exportSlots, idOf, LAST, PAGE, pagesOf } from './export-pages.ts'
+import { type ExportCheck, exportSlots, idOf, PAGE, pagesOf } from '../limits/export-pages.ts'
 import type { Export } from './schema.ts'
 import type { SessionRow } from './sessions.ts'
 
 export async function exportUser(db: Db, instance: Instance, caller: UserCaller): Promise<Answer<Paged<Export>>> {
   const user = await readAccount(db, caller)
+  const check = checkOf(db, caller)
   return {
     body: {
       exportedAt: now().toISOString(),
@@ -43,13 +31,27 @@ export async function exportUser(db: Db, instance: Instance, caller: UserCaller)
       memberships: membershipsOf(db, instance, caller),
       formerMemberships: formerMembershipsOf(db, instance, caller),
       invitations: invitationsOf(db, instance, caller),
-      addresses: addressesOf(db, instance, caller),
-      addressVersions: versionsOf(db, instance, caller),
-      addressDefaults: defaultsOf(db, caller),
+      customerRecords: exportRecords(db, instance, caller, check),
+      addresses: exportAddresses(db, instance, { user: caller }, check),
+      addressVersions: exportVersions(db, instance, { user: caller }, check),
+      addressDefaults: exportDefaults(db, { user: caller }, check),
       events: eventsOf(db, caller),
       eventsByOthers: eventsByOthers(db, caller),
     },
     headers: { 'content-disposition': `attachment; filename="${caller.id}.json"` },
+  }
+}
+
+/** During a long export the user may have signed out or been erased: then it ends. */
+function checkOf(db: Db, caller: UserCaller): ExportCheck {
+  return async () => {
+    const there = await db.one(sql`
+      select id
+        from users
+       where id = ${caller.id}
+         and erased_at is null
+         and (${caller.sessionId}::text is null or exists (select from sessions where id = ${caller.sessionId}))`)
+    if (!there) fail('invalid_token')
   }
 }
 
@@ -74,7 +76,7 @@ function sessionsOf(db: Db, caller: UserCaller) {
          and id < ${below}
        order by id desc
        limit ${PAGE}`)
-  return pagesOf(db, caller, read, idOf, (row) => ({
+  return pagesOf(checkOf(db, caller), read, idOf, (row) => ({
     id: row.id,
     userAgent: row.user_agent,
     ip: row.ip,
@@ -99,7 +101,7 @@ function membershipsOf(db: Db, instance: Instance, caller: UserCaller) {
          and member.store_id < ${below}
        order by member.store_id desc
        limit ${PAGE}`)
-  return pagesOf(db, caller, read, idOf, (row) => showMembership(instance, row))
+  return pagesOf(checkOf(db, caller), read, idOf, (row) => showMembership(instance, row))
 }
 
 function showMembership(instance: Instance, row: MembershipRow) {
@@ -124,7 +126,7 @@ function formerMembershipsOf(db: Db, instance: Instance, caller: UserCaller) {
          and former.store_id < ${below}
        order by former.store_id desc
        limit ${PAGE}`)
-  return pagesOf(db, caller, read, idOf, (row) => ({
+  return pagesOf(checkOf(db, caller), read, idOf, (row) => ({
     ...showMembership(instance, row),
     endedAt: row.ended_at.toISOString(),
   }))
@@ -137,8 +139,7 @@ type ExportedInvitationRow = Pick<
 
 function invitationsOf(db: Db, instance: Instance, caller: UserCaller) {
   return pagesOf(
-    db,
-    caller,
+    checkOf(db, caller),
     (below) => readInvitations(db, caller, below),
     idOf,
     (row) => ({
@@ -181,101 +182,6 @@ function readInvitations(db: Db, caller: UserCaller, below: string): Promise<Exp
      limit ${PAGE}`)
 }
 
-/** As it is kept, with its warnings and its label. */
-function unsealAddress(instance: Instance, caller: UserCaller, row: SealContext & { sealed: Buffer }) {
-  const { address, warnings, formatted } = unsealText(unwrapDataKey(instance.keyring, caller), row)
-  return { ...address, warnings, formatted }
-}
-
-type ExportedAddressRow = Pick<
-  AddressesRow,
-  'id' | 'store_id' | 'user_id' | 'is_default' | 'sealed' | 'version' | 'created_at' | 'updated_at'
->
-
-/** In every store, also where the user is no longer a member. */
-function addressesOf(db: Db, instance: Instance, caller: UserCaller) {
-  const read = (below: string) =>
-    db.query<ExportedAddressRow>(sql`
-      select id, store_id, user_id, is_default, sealed, version, created_at, updated_at
-        from addresses
-       where user_id = ${caller.id}
-         and id < ${below}
-       order by id desc
-       limit ${PAGE}`)
-  return pagesOf(db, caller, read, idOf, (row) => ({
-    id: row.id,
-    storeId: row.store_id,
-    ...unsealAddress(instance, caller, row),
-    isDefault: row.is_default,
-    version: row.version,
-    createdAt: row.created_at.toISOString(),
-    updatedAt: row.updated_at.toISOString(),
-  }))
-}
-
-type VersionRow = Pick<
-  AddressVersionsRow,
-  'store_id' | 'user_id' | 'sealed' | 'version' | 'created_at' | 'at' | 'until'
-> & { id: AddressVersionsRow['address_id'] }
-
-/** Former versions, also of deleted addresses. */
-function versionsOf(db: Db, instance: Instance, caller: UserCaller) {
-  const read = (below: string) => {
-    const [id, version = '0'] = below.split(' ')
-    return db.query<VersionRow>(sql`
-      select address_id as id, store_id, user_id, sealed, version, created_at, at, until
-        from address_versions
-       where user_id = ${caller.id}
-         and (address_id, version) < (${id}, ${version}::int)
-       order by address_id desc, version desc
-       limit ${PAGE}`)
-  }
-  const placeOf = (row: VersionRow) => `${row.id} ${row.version}`
-  return pagesOf(db, caller, read, placeOf, (row) => ({
-    id: row.id,
-    storeId: row.store_id,
-    ...unsealAddress(instance, caller, row),
-    version: row.version,
-    createdAt: row.created_at.toISOString(),
-    from: row.at.toISOString(),
-    until: row.until.toISOString(),
-  }))
-}
-
-/** One that still is the default has no end. */
-type DefaultRow = Pick<AddressDefaultsRow, 'id' | 'store_id' | 'address_id' | 'since'> & { until: Date | null }
-
-/** Current defaults first, then former ones. */
-async function* defaultsOf(db: Db, caller: UserCaller) {
-  const areDefault = (below: string) =>
-    db.query<DefaultRow>(sql`
-      select id, store_id, id as address_id, coalesce(default_since, created_at) as since, null as until
-        from addresses
-       where user_id = ${caller.id}
-         and is_default
-         and id < ${below}
-       order by id desc
-       limit ${PAGE}`)
-  const wereDefault = (below: string) =>
-    db.query<DefaultRow>(sql`
-      select id, store_id, address_id, since, until
-        from address_defaults
-       where user_id = ${caller.id}
-         and id < ${below === LAST ? LAST_NUMBER : below}
-       order by id desc
-       limit ${PAGE}`)
-  const show = (row: DefaultRow) => ({
-    storeId: row.store_id,
-    addressId: row.address_id,
-    from: row.since.toISOString(),
-    until: row.until?.toISOString() ?? null,
-  })
-  yield* pagesOf(db, caller, areDefault, idOf, show)
-  yield* pagesOf(db, caller, wereDefault, idOf, show)
-}
-/** The largest bigint. */
-const LAST_NUMBER = '9223372036854775807'
-
 // ---- what happened --------------------------------------------------------------------------------------------------
 
 type ExportedEventRow = Pick<EventsRow, 'id' | 'store_id' | 'type' | 'at' | 'subject'>
@@ -294,7 +200,7 @@ function eventsOf(db: Db, caller: UserCaller) {
          and id < ${below}
        order by id desc
        limit ${PAGE}`)
-  return pagesOf(db, caller, read, idOf, (row) => ({ ...showEvent(row), ip: row.ip }))
+  return pagesOf(checkOf(db, caller), read, idOf, (row) => ({ ...showEvent(row), ip: row.ip }))
 }
 
 type ForeignEventRow = ExportedEventRow & {
@@ -319,8 +225,8 @@ async function* eventsByOthers(db: Db, caller: UserCaller) {
          and id < ${below}
        order by id desc
        limit ${PAGE}`)
-  yield* pagesOf(db, caller, aboutUser, idOf, showOthers)
-  const invitations = pagesOf(db, caller, (below) => readInvitations(db, caller, below), idOf, idOf)
+  yield* pagesOf(checkOf(db, caller), aboutUser, idOf, showOthers)
+  const invitations = pagesOf(checkOf(db, caller), (below) => readInvitations(db, caller, below), idOf, idOf)
   for await (const ids of invitations) yield (await eventsOfInvitations(db, caller, ids)).map(showOthers)
 }
 

@@ -1,9 +1,10 @@
 // Users and their sessions, as they look from outside.
 
 import type { Static } from 'typebox'
-import { Address } from '../billing/schema.ts'
+import { ExportedAddress, ExportedDefault, ExportedVersion } from '../billing/schema.ts'
 import { pageOf } from '../core/pagination.ts'
 import { ROLES } from '../core/permissions.ts'
+import { ExportedRecord } from '../customers/schema.ts'
 import { DateTime, Line, Nullable, OneOf } from '../schema/fields.ts'
 import { Type } from '../schema/type.ts'
 import { Store } from '../stores/schema.ts'
@@ -94,9 +95,6 @@ export const PasswordChange = Type.Object(
 )
 
 const closed = { additionalProperties: false }
-/** An address without its user, who is the one who asks. The label and the warnings are those that are kept with it. */
-const { userId: _userId, ...address } = Address.properties
-const { isDefault: _isDefault, updatedAt: _updatedAt, ...version } = address
 
 const membership = {
   storeId: Type.String(),
@@ -149,24 +147,18 @@ export const Export = Type.Object(
       ),
       { description: 'To your e-mail, or accepted by you.' },
     ),
-    addresses: Type.Array(Type.Object(address, closed), {
+    customerRecords: Type.Array(ExportedRecord, {
+      description: 'What stores that have linked you to a customer of theirs say of you.',
+    }),
+    addresses: Type.Array(ExportedAddress, {
       description: 'In every store, also where you have no part any more.',
     }),
-    addressVersions: Type.Array(Type.Object({ ...version, from: DateTime(), until: DateTime() }, closed), {
+    addressVersions: Type.Array(ExportedVersion, {
       description: 'What your addresses were before they were changed or deleted: invoices may point at it.',
     }),
-    addressDefaults: Type.Array(
-      Type.Object(
-        {
-          storeId: Type.String(),
-          addressId: Type.String(),
-          from: DateTime(),
-          until: Nullable(Type.String({ format: 'date-time', description: '`null`: it still is.' })),
-        },
-        closed,
-      ),
-      { description: 'Which of your addresses was the default when, also of those that were deleted.' },
-    ),
+    addressDefaults: Type.Array(ExportedDefault, {
+      description: 'Which of your addresses was the default when, also of those that were deleted.',
+    }),
     events: Type.Array(
       Type.Object({ ...event, ip: Nullable(Type.String({ description: 'The address you did it from.' })) }, closed),
       { description: 'What you did, newest first.' },

@@ -126,9 +126,9 @@ test('403: nobody invites to more than they hold, neither a user nor a key', asy
     .key
   const before = await sql('select id from invitations')
   for (const [as, role, permissions, lacking] of [
-    [manager.token, 'OWNER', undefined, ['MANAGE_ORDERS', 'MANAGE_STORE']],
+    [manager.token, 'OWNER', undefined, ['MANAGE_STORE']],
     [manager.token, 'STAFF', ['MANAGE_STORE', 'READ'], ['MANAGE_STORE']],
-    [manager.token, 'CUSTOMER', ['MANAGE_ORDERS'], ['MANAGE_ORDERS']],
+    [manager.token, 'CUSTOMER', ['MANAGE_STORE'], ['MANAGE_STORE']],
     [key, 'STAFF', undefined, ['WRITE']],
     [key, 'OWNER', undefined, ALL.filter((permission) => !['READ', 'MANAGE_MEMBERS'].includes(permission))],
   ] as const) {

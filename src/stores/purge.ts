@@ -20,6 +20,7 @@ export function purgeStores(db: Db): Promise<void> {
     if (!store) return false
     if (await purgeKeys(tx, size, store.id)) return true
     for (const table of CONTENTS) if (await purgeContents(tx, size, table, store.id)) return true
+    if (await purgeCustomers(tx, size, store.id)) return true
     await tx.query(sql`delete from stores where id = ${store.id}`)
     return true
   })
@@ -56,6 +57,31 @@ async function purgeKeys(tx: Db, size: number, storeId: string): Promise<boolean
   // What else belongs to a key, a few rows, goes with it.
   if (!wasFull) await tx.query(sql`delete from api_keys where id = any(${ids})`)
   return true
+}
+
+/** With a customer whom the store kept on their behalf goes their user, since nobody else knows them. */
+function purgeCustomers(tx: Db, size: number, storeId: string): Promise<boolean> {
+  return isFull(
+    tx,
+    size,
+    sql`
+      with gone as (
+        delete from customers
+         where ctid = any(array(
+                 select ctid
+                   from customers
+                  where store_id = ${storeId}
+                  limit ${size}
+               ))
+     returning user_id
+      ), people as (
+        delete from users
+         where id in (select user_id from gone)
+           and customer_of is not null
+      )
+      select count(*)::int as count
+        from gone`,
+  )
 }
 
 /** True when there may be more. */

@@ -1,0 +1,40 @@
+// Erasing a customer. One whom the store keeps on their behalf is erased as a user erases themselves: their key is
+// destroyed, and with it the text of every address, their e-mail and their name. The external id goes with them. One who is
+// linked has an account of their own, which is not the store's to erase: they are unlinked, and what the store has said of
+// them is deleted.
+
+import type { Manager } from '../core/caller.ts'
+import { now } from '../core/clock.ts'
+import type { Db } from '../db/db.ts'
+import { sql } from '../db/sql.ts'
+import { newEvent, writeEvents } from '../events/write.ts'
+import { type CustomerRef, findCustomer } from './customers.ts'
+import type { HeldVersion } from './schema.ts'
+
+export async function eraseCustomer(tx: Db, caller: Manager, ref: CustomerRef): Promise<{ held: HeldVersion[] }> {
+  const { user_id: userId, customer_of } = await findCustomer(tx, ref)
+  const linked = customer_of === null
+  await tx.query(sql`
+    delete from customers
+     where store_id = ${ref.storeId}
+       and user_id = ${userId}`)
+  if (!linked) {
+    await tx.query(sql`
+      update users
+         set data_key = null, data_key_kid = null, erased_at = ${now()}, updated_at = ${now()}
+       where id = ${userId}`)
+    await forgetAnswers(tx, userId)
+  }
+  await writeEvents(tx, [newEvent(caller, ref.storeId, 'customer.erased', userId, { linked })])
+  return { held: [] }
+}
+
+/** Answers that are kept for retries and show an address: they are sealed for the caller, not under the customer's key. */
+async function forgetAnswers(tx: Db, userId: string): Promise<void> {
+  await tx.query(sql`
+    delete from idempotent_responses
+     where resource_id ^@ 'addr_'
+       and resource_id in (select id from addresses where user_id = ${userId}
+                            union
+                           select address_id from address_versions where user_id = ${userId})`)
+}

@@ -1,0 +1,101 @@
+// The lines of an import, each checked for itself: a line that is not right fails alone, with all its faults. Addresses of
+// 2 MiB take a second to check, so other requests get their turn in between.
+
+import { setImmediate as nextTurn } from 'node:timers/promises'
+import { parseNewAddress } from '../billing/create.ts'
+import type { AddressSpec } from '../billing/insert.ts'
+import type { NewAddress } from '../billing/schema.ts'
+import { Failure, type Fault } from '../core/errors.ts'
+import type { Instance } from '../instance.ts'
+import { validate } from '../schema/validate.ts'
+import { parseCustomerChanges } from './customers.ts'
+import { parseExternalId } from './external-id.ts'
+import { type CustomerChanges, CustomerLine } from './schema.ts'
+
+/** A line that can be imported, unless there are faults. */
+export type ParsedLine = {
+  n: number
+  /** As it was sent where it is no external id; null where it is not even text. */
+  externalId: string | null
+  faults: Fault[]
+  changes: CustomerChanges
+  addresses: AddressSpec[]
+}
+
+/** For work of any length: lets other requests have their turn. */
+export function newPause(): () => Promise<void> | null {
+  let since = performance.now()
+  return () => {
+    if (performance.now() - since < MAX_TURN_MS) return null
+    return nextTurn().then(() => {
+      since = performance.now()
+    })
+  }
+}
+const MAX_TURN_MS = 5
+
+export async function parseLines(instance: Instance, lines: unknown[]): Promise<ParsedLine[]> {
+  const pause = newPause()
+  const seen = new Set<string>()
+  const parsed: ParsedLine[] = []
+  for (const [n, line] of lines.entries()) {
+    await pause()
+    const result = parseLine(instance, line, n)
+    const { externalId, faults } = result
+    if (externalId !== null && seen.has(externalId))
+      faults.unshift({
+        pointer: `#/customers/${n}/externalId`,
+        code: 'duplicate',
+        detail: 'A line before this one has the same external id. Send each customer once.',
+      })
+    if (externalId !== null) seen.add(externalId)
+    parsed.push(result)
+  }
+  return parsed
+}
+
+function parseLine(instance: Instance, line: unknown, n: number): ParsedLine {
+  const at = `#/customers/${n}`
+  const found = faultsOf(line)
+  const faulty = (pointer: string) =>
+    found.some((fault) => fault.pointer === pointer || fault.pointer.startsWith(`${pointer}/`))
+  const faults = below(at, found)
+  const given: Partial<CustomerLine> = isObject(line) ? line : {}
+  const text = typeof given.externalId === 'string' ? given.externalId : null
+  const externalId = text === null ? null : parseExternalId(text, `${at}/externalId`, faults)
+  const details = Object.fromEntries(
+    (['email', 'name'] as const)
+      .filter((field) => field in given && !faulty(`#/${field}`))
+      .map((field) => [field, given[field]]),
+  )
+  const more: Fault[] = []
+  const changes = parseCustomerChanges(details, more)
+  faults.push(...below(at, more))
+  const addresses = Array.isArray(given.addresses) && !faulty('#/addresses') ? given.addresses : []
+  const specs = addresses.map((address, i) => {
+    const inAddress: Fault[] = []
+    const spec = parseNewAddress(address, instance, inAddress)
+    faults.push(...below(`${at}/addresses/${i}`, inAddress))
+    return spec
+  })
+  return { n, externalId: externalId ?? text?.slice(0, 255) ?? null, faults, changes, addresses: specs }
+}
+
+/** With very many faults the validator fails as a whole: then these are the line's. */
+function faultsOf(line: unknown): Fault[] {
+  try {
+    return validate(CustomerLine, line)
+  } catch (error) {
+    if (error instanceof Failure && error.code === 'invalid_input') return error.details.members?.errors as Fault[]
+    throw error
+  }
+}
+
+/** Faults of a part, as faults of the whole body. */
+function below(at: string, faults: Fault[]): Fault[] {
+  return faults.map((fault) => ({ ...fault, pointer: at + fault.pointer.slice(1) }))
+}
+
+function isObject(value: unknown): value is Partial<CustomerLine> & { addresses?: NewAddress[] } {
+  return typeof value === 'object' && value !== null && !Array.isArray(value)
+}

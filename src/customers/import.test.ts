@@ -1,0 +1,210 @@
+// Importing customers: many lines in one request, each answered for itself.
+
+import { expect, test } from 'vitest'
+import { NEW_ADDRESS, NEW_KEY, shop } from '../../tests/shop.ts'
+
+async function opened(settings: Parameters<typeof shop>[0] = {}) {
+  const world = await shop(settings)
+  const customers = `/v1/user/store/${world.store.id}/customers`
+  const { body: key } = await world.api.post(
+    world.keys,
+    { ...NEW_KEY, permissions: ['READ', 'MANAGE_CUSTOMERS'] },
+    { as: world.owner.token },
+  )
+  const by = { as: key.key as string }
+  const send = (lines: unknown, options: object = {}) =>
+    world.api.post(`${customers}/import`, { customers: lines }, { ...by, ...options })
+  return { ...world, customers, key, by, send, as: { as: world.owner.token } }
+}
+
+const elsewhere = { ...NEW_ADDRESS, addressLine1: '2 Infinite Loop' }
+
+test('200: each line is answered in order; the same import again changes nothing', async () => {
+  const { api, customers, key, as, send, sql, store } = await opened()
+  await api.put(`${customers}/old`, { email: 'old@example.com', name: 'Old' }, as)
+  await api.post(`${customers}/old/billing`, NEW_ADDRESS, as)
+  const lines = [
+    {
+      externalId: 'new/1',
+      email: 'New@Example.com',
+      name: 'New',
+      addresses: [NEW_ADDRESS, { ...elsewhere, isDefault: true }],
+    },
+    // In normal form it is the address there is, and twice the same is once.
+    {
+      externalId: 'old',
+      name: null,
+      addresses: [{ ...NEW_ADDRESS, state: 'California', phone: '+1 (408) 555-0123' }, elsewhere, elsewhere],
+    },
+    { externalId: 'bare' },
+  ]
+  const first = await send(lines)
+  expect([first.status, first.body]).toEqual([
+    200,
+    {
+      results: [
+        { externalId: 'new/1', status: 'created' },
+        { externalId: 'old', status: 'updated' },
+        { externalId: 'bare', status: 'created' },
+      ],
+    },
+  ])
+  const made = (await api.get(`${customers}/new%2F1`, as)).body
+  expect(made).toMatchObject({ email: 'new@example.com', name: 'New' })
+  expect((await api.get(`${customers}/old`, as)).body).toMatchObject({ email: 'old@example.com', name: null })
+  const kept = async (id: string) =>
+    (await api.get(`${customers}/${id}/billing`, as)).body.data.map((address: any) => [
+      address.addressLine1,
+      address.isDefault,
+    ])
+  expect(await kept('new%2F1')).toEqual([
+    ['2 Infinite Loop', true],
+    ['1 Infinite Loop', false],
+  ])
+  expect(await kept('old')).toEqual([
+    ['1 Infinite Loop', true],
+    ['2 Infinite Loop', false],
+  ])
+  const [{ id }] = (await api.get(`${customers}/new%2F1/billing`, as)).body.data
+  const version = (await api.get(`${customers}/new%2F1/billing/${id}/versions/1`, as)).body
+  expect(version.by).toEqual({ kind: 'key', id: key.id })
+
+  const rows = () =>
+    sql(
+      `select (select count(*) from events where store_id = $1) as events, (select count(*) from addresses where store_id = $1) as addresses,
+              (select string_agg(revision::text, ',' order by id) from addresses where store_id = $1) as revisions`,
+      [store.id],
+    )
+  const before = await rows()
+  const again = await send(lines)
+  expect(again.body.results.map(({ status }: any) => status)).toEqual(['updated', 'updated', 'updated'])
+  expect(await rows()).toEqual(before)
+  const events = (await api.get(`/v1/user/store/${store.id}/events?type=customer.*,address.*&actor=${key.id}`, as)).body
+    .data
+  expect(events.map(({ type }: any) => type).toSorted()).toEqual([
+    ...Array(3).fill('address.created'),
+    ...Array(2).fill('customer.created'),
+    'customer.updated',
+  ])
+})
+
+test('a line that is not right fails alone, whole, and says why', async () => {
+  const { api, customers, as, send } = await opened({ MAX_ADDRESSES_PER_USER: '2' })
+  const third = { ...NEW_ADDRESS, addressLine1: '3 Infinite Loop' }
+  const lines: unknown[] = [
+    { externalId: 'good', addresses: [NEW_ADDRESS, elsewhere] },
+    { externalId: 'a\u0000b'.replace('\u0000', '\u200B'), email: 'nonsense', name: 7, role: 'OWNER' },
+    { externalId: 'good', name: 'Again' },
+    { externalId: 'faulty', addresses: [NEW_ADDRESS, { ...NEW_ADDRESS, postalCode: 'x' }, { country: 'US' }] },
+    { externalId: 'many', addresses: [NEW_ADDRESS, elsewhere, third] },
+    'text',
+    null,
+    [],
+    {},
+    { externalId: '..' },
+    { externalId: 'x'.repeat(300) },
+    { externalId: 'wild', addresses: Array.from({ length: 120 }, () => ({ a: 1 })) },
+    { externalId: 'last' },
+  ]
+  const { status, body } = await send(lines)
+  expect([status, body.results.length]).toEqual([200, lines.length])
+  const told = body.results.map(({ externalId, status, errors }: any) => [
+    externalId?.slice(0, 6) ?? null,
+    status,
+    errors?.map(({ pointer, code }: any) => `${pointer.replace('#/customers/', '')} ${code}`).slice(0, 4),
+  ])
+  expect(told).toEqual([
+    ['good', 'created', undefined],
+    [
+      'a\u200Bb',
+      'failed',
+      expect.arrayContaining([
+        '1/name invalid_type',
+        '1/role unknown_member',
+        '1/externalId invalid_characters',
+        '1/email invalid_email',
+      ]),
+    ],
+    ['good', 'failed', ['2/externalId duplicate']],
+    ['faulty', 'failed', expect.arrayContaining(['3/addresses/2/addressLine1 required'])],
+    ['many', 'failed', ['4/addresses limit_exceeded']],
+    [null, 'failed', ['5 invalid_type']],
+    [null, 'failed', ['6 invalid_type']],
+    [null, 'failed', ['7 invalid_type']],
+    [null, 'failed', ['8/externalId required']],
+    ['..', 'failed', ['9/externalId invalid_format']],
+    ['xxxxxx', 'failed', ['10/externalId too_long']],
+    ['wild', 'failed', expect.any(Array)],
+    ['last', 'created', undefined],
+  ])
+  expect(body.results[11].errors).toHaveLength(32)
+  const { data } = (await api.get(customers, as)).body
+  expect(data.map(({ externalId, name }: any) => [externalId, name])).toEqual([
+    ['last', null],
+    ['good', null],
+  ])
+  const more = (await send([{ externalId: 'good', name: 'Full', addresses: [third] }])).body.results
+  expect(more[0]).toMatchObject({
+    status: 'failed',
+    errors: [{ pointer: '#/customers/0/addresses', code: 'limit_exceeded' }],
+  })
+  expect((await api.get(`${customers}/good`, as)).body.name).toBe(null)
+
+  const invalid = (await send([{ externalId: 'faulty', addresses: [{ ...NEW_ADDRESS, postalCode: 'x' }] }])).body
+    .results
+  expect(invalid[0].errors[0]).toMatchObject({
+    pointer: '#/customers/0/addresses/0/postalCode',
+    code: 'invalid_postal_code',
+  })
+})
+
+test('1,000 lines are taken, a retry is answered the same, and 1,001 are refused', async () => {
+  const { api, customers, by, as, send, sql, store } = await opened()
+  const lines = Array.from({ length: 1_000 }, (_, n) => ({
+    externalId: `customer-${n}`,
+    email: `c${n}@example.com`,
+    name: 'Ada Lovelace',
+    addresses: [{ ...NEW_ADDRESS, addressLine1: `${n} Infinite Loop` }],
+  }))
+  const retried = { headers: { 'idempotency-key': 'import-1' } }
+  const first = await send(lines, retried)
+  expect(first.status).toBe(200)
+  expect(new Set(first.body.results.map(({ status }: any) => status))).toEqual(new Set(['created']))
+  const [{ count }] = await sql('select count(*)::int from addresses where store_id = $1 and is_default', [store.id])
+  expect(count).toBe(1_000)
+  const again = await send(lines, retried)
+  expect([again.text, again.headers.get('idempotent-replayed')]).toEqual([first.text, 'true'])
+  expect((await api.get(`${customers}?q=c999%40example.com`, as)).body.data[0].externalId).toBe('customer-999')
+  const tooMany = await send([...lines.map(({ externalId }) => ({ externalId })), { externalId: 'x' }])
+  expect([tooMany.status, tooMany.body.errors[0].pointer]).toEqual([422, '#/customers'])
+  expect((await api.post(`${customers}/import`, {}, by)).body.errors[0]).toMatchObject({
+    pointer: '#/customers',
+    code: 'required',
+  })
+  expect((await send([])).body).toEqual({ results: [] })
+})
+
+test('2 MiB are read from those who may import, and from nobody else; elsewhere 64 KiB stay the limit', async () => {
+  const { api, customers, as, by, member, keys, owner } = await opened()
+  const large = (bytes: number) => {
+    const padded = JSON.stringify({ customers: [{ externalId: '1', name: 'x' }] })
+    return padded.padEnd(bytes)
+  }
+  const send = async (raw: string, who: { as?: string }) => {
+    const { status, body } = await api.post(`${customers}/import`, undefined, { ...who, raw })
+    return [status, body.code ?? body.results[0].status]
+  }
+  const limit = 2 * 1024 * 1024
+  expect(await send(large(limit), by)).toEqual([200, 'created'])
+  expect(await send(large(limit + 1), by)).toEqual([413, 'body_too_large'])
+  const clerk = await member('STAFF')
+  const { body: reader } = await api.post(keys, NEW_KEY, { as: owner.token })
+  for (const size of [100, 65_536, 65_537, limit]) {
+    expect(await send(large(size), {})).toEqual([401, 'unauthenticated'])
+    expect(await send(large(size), { as: 'nonsense' })).toEqual([401, 'invalid_token'])
+    expect(await send(large(size), { as: clerk.token })).toEqual([403, 'insufficient_permission'])
+    expect(await send(large(size), { as: reader.key })).toEqual([403, 'insufficient_permission'])
+  }
+  const put = await api.put(`${customers}/1`, undefined, { ...as, raw: '{}'.padEnd(65_537) })
+  expect([put.status, put.body.code]).toEqual([413, 'body_too_large'])
+})

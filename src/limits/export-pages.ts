@@ -1,0 +1,38 @@
+// How the lists of an export are read: a page at a time, a few pages at once on a node, and before each page the export
+// asks whether it may still go on.
+
+import { newSemaphore } from './semaphore.ts'
+
+export const PAGE = 500
+
+/** Two pages are read at a time on a node. The number of concurrent exports stays far below the waiting limit. */
+export const exportSlots = newSemaphore(2, 1_000)
+
+/** Fails when the export may not go on: its caller has signed out, or the person it is about was erased. */
+export type ExportCheck = () => Promise<void>
+
+/** Newest first, until there are no more. `read` returns the rows below a position, `positionOf` the position of a row. */
+export async function* pagesOf<Row, Item>(
+  check: ExportCheck,
+  read: (below: string) => Promise<Row[]>,
+  positionOf: (row: Row) => string,
+  show: (row: Row) => Item,
+): AsyncGenerator<Item[]> {
+  for (let below = LAST; ; ) {
+    const rows = await exportSlots(async () => {
+      await check()
+      return read(below)
+    })
+    yield rows.map(show)
+    const last = rows.at(-1)
+    if (!last || rows.length < PAGE) return
+    below = positionOf(last)
+  }
+}
+
+/** Sorts after every id. */
+export const LAST = '~'
+
+export function idOf(row: { id: string }): string {
+  return row.id
+}
