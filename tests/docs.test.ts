@@ -260,7 +260,7 @@ test('the document is OpenAPI 3.1, and every operation says what it should', () 
     expect(operation.summary, name).toMatch(/\S/)
     expect(operation.description, name).toMatch(/\S/)
     expect(tags, name).toContain(operation.tags[0])
-    expect(['get', 'post', 'patch', 'delete'], name).toContain(method)
+    expect(['get', 'post', 'put', 'patch', 'delete'], name).toContain(method)
     for (const [status, response] of Object.entries<Any>(operation.responses)) {
       expect(status, name).toMatch(/^[2345]\d\d$/)
       expect(response.description, name).toMatch(/\S/)
