@@ -1,6 +1,7 @@
 // Maintenance: what each node does once a minute. It deletes what has ended (stored answers, failed sign-ins, sessions,
-// deliveries, deleted stores), rolls up old counts of use, and sends notices of keys that are about to expire.
+// deliveries, deleted stores, holds), rolls up old counts of use, and sends notices of keys that are about to expire.
 
+import { endHolds } from './billing/holds.ts'
 import { MINUTE } from './core/clock.ts'
 import type { ReportFailure } from './core/failures.ts'
 import type { Database } from './db/db.ts'
@@ -15,6 +16,7 @@ import { sweepDeliveries } from './webhooks/deliveries.ts'
 const MAINTENANCE_MS = MINUTE
 
 const newTasks = () => [
+  endHolds,
   newResponsePurge(),
   purgeFailures,
   purgeSessions,

@@ -488,6 +488,8 @@ async function things(world: Shop): Promise<Things> {
     eventId: (await api.get(`/v1/user/store/${storeId}/events`, { as })).body.data[0].id,
     serviceTokenId: (await api.post(`/v1/user/store/${storeId}/service-tokens`, { name: 'Gateway' }, { as })).body.id,
   }
+  const held = `/v1/user/store/${storeId}/billing/${ids.addressId}/versions/1/hold`
+  await api.post(held, { reason: 'Invoice 42', until: '2036-12-31T00:00:00Z' }, { as })
   return { storeId, guest, ids, tokens: { owner: as, key: key.key, service: await world.serviceToken() } }
 }
 const guests = new WeakMap<Shop, Person>()

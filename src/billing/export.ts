@@ -3,7 +3,7 @@
 import { unwrapDataKey, type WrappedKey } from '../auth/data-key.ts'
 import type { Db } from '../db/db.ts'
 import { type Sql, sql } from '../db/sql.ts'
-import type { AddressDefaultsRow, AddressesRow, AddressVersionsRow } from '../db/tables.gen.ts'
+import type { AddressDefaultsRow, AddressesRow, AddressHoldsRow, AddressVersionsRow } from '../db/tables.gen.ts'
 import type { Instance } from '../instance.ts'
 import { type ExportCheck, idOf, LAST, PAGE, pagesOf } from '../limits/export-pages.ts'
 import { type SealContext, unsealText } from './sealed-text.ts'
@@ -108,3 +108,22 @@ export async function* exportDefaults(db: Db, scope: ExportScope, check: ExportC
 }
 /** The largest bigint. */
 const LAST_NUMBER = '9223372036854775807'
+
+/** The versions that stores have put on hold. */
+export function exportHolds(db: Db, scope: ExportScope, check: ExportCheck) {
+  const read = (below: string) =>
+    db.query<Pick<AddressHoldsRow, 'id' | 'store_id' | 'address_id' | 'version' | 'reason' | 'until'>>(sql`
+      select id, store_id, address_id, version, reason, until
+        from address_holds
+       where ${inScope(scope)}
+         and id < ${below}
+       order by id desc
+       limit ${PAGE}`)
+  return pagesOf(check, read, idOf, (row) => ({
+    storeId: row.store_id,
+    addressId: row.address_id,
+    version: row.version,
+    reason: row.reason,
+    until: row.until.toISOString(),
+  }))
+}

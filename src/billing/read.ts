@@ -268,7 +268,7 @@ function erasedFields({ state, postal_code, country }: ContentRow) {
 }
 
 /** The key of the one user whose rows these are. Null when it has been destroyed: the user was erased. */
-export function dataKeyOf(instance: Instance, [row]: ContentRow[]): Buffer | null {
+export function dataKeyOf({ keyring }: Pick<Instance, 'keyring'>, [row]: ContentRow[]): Buffer | null {
   if (!row?.data_key || row.data_key_kid === null) return null
-  return unwrapDataKey(instance.keyring, { id: row.user_id, dataKey: row.data_key, dataKeyKid: row.data_key_kid })
+  return unwrapDataKey(keyring, { id: row.user_id, dataKey: row.data_key, dataKeyKid: row.data_key_kid })
 }

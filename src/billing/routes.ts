@@ -5,6 +5,7 @@ import { type Route, route } from '../core/route.ts'
 import { DateTime } from '../schema/fields.ts'
 import { Type } from '../schema/type.ts'
 import { createAddress, parseNewAddress } from './create.ts'
+import { holdVersion, parseHold, releaseVersion } from './holds.ts'
 import { ownAddresses } from './owner.ts'
 import { listAddresses, listForInvoices, readAddress, readForInvoice } from './read.ts'
 import {
@@ -18,6 +19,7 @@ import {
   InvoiceAddress,
   InvoiceAddresses,
   NewAddress,
+  NewHold,
 } from './schema.ts'
 import { deleteAddress, updateAddress } from './update.ts'
 import { validationReport } from './validate.ts'
@@ -236,7 +238,7 @@ export const billingRoutes: Route[] = [
       needs: 'READ',
       summary: 'Read a billing address, for an invoice',
       description:
-        'With `at` also one that has been deleted since. An invoice had better keep the `version` it was written with: that one can be read for ever.',
+        'With `at` also one that has been deleted since. An invoice had better keep the `version` it was written with, and put that on hold.',
       query: Type.Object({ at }, closed),
       returns: [200, InvoiceAddress],
       errors: ['address_not_found'],
@@ -265,10 +267,48 @@ export const billingRoutes: Route[] = [
       needs: 'READ',
       summary: 'Read a version of a billing address, for an invoice',
       description:
-        'What an invoice points at: it never changes, and is there after the address was deleted and its user has left.',
+        'What an invoice points at: it never changes, and is there after the address was deleted and its user has left. When its user is erased, only a hold keeps its text.',
       returns: [200, AddressVersion],
       errors: ['address_not_found', 'version_not_found'],
     },
     async ({ db, instance, params }) => ({ body: await readVersion(db, instance, null, params) }),
+  ),
+  route(
+    {
+      id: 'invoicing.hold',
+      method: 'POST',
+      path: '/v1/user/store/:storeId/billing/:addressId/versions/:n/hold',
+      needs: 'MANAGE_ORDERS',
+      summary: 'Put a version of a billing address on hold',
+      description:
+        'The version stays readable for the store until the hold ends, under a key of its own: also when its user is erased, and for the operator when the store is gone. Its user is told of it, and why, when they are erased. Sent again, it replaces the hold.',
+      body: NewHold,
+      parse: (body, _instance, faults) => parseHold(body, faults),
+      returns: [200, AddressVersion],
+      errors: ['address_not_found', 'version_not_found', 'version_erased'],
+      access: 'unchanged',
+      example: { body: { reason: 'Invoice 2026-0042', until: '2036-12-31T00:00:00Z' } },
+    },
+    async ({ db, instance, caller, params, body }) => ({
+      body: await holdVersion(db, instance, caller, params, body),
+    }),
+  ),
+  route(
+    {
+      id: 'invoicing.release',
+      method: 'DELETE',
+      path: '/v1/user/store/:storeId/billing/:addressId/versions/:n/hold',
+      needs: 'MANAGE_ORDERS',
+      summary: 'End the hold of a version of a billing address',
+      description:
+        'If its user was erased meanwhile, what the hold kept readable is gone with it, and cannot be brought back.',
+      returns: [204, null],
+      errors: ['address_not_found', 'version_not_found', 'hold_not_found'],
+      access: 'unchanged',
+    },
+    async ({ db, caller, params }) => {
+      await releaseVersion(db, caller, params)
+      return { body: null }
+    },
   ),
 ]

@@ -145,6 +145,26 @@ export const AddressContent = Type.Object(
 )
 export type AddressContent = Static<typeof AddressContent>
 
+const holdFields = {
+  reason: Line(1, 200, { description: 'Why it is kept. Its user is told.', examples: ['Invoice 2026-0042'] }),
+  until: DateTime({ description: 'When the hold ends by itself: at most 5,479 days (15 years) ahead.' }),
+}
+
+export const NewHold = Type.Object(holdFields, { title: 'NewHold', ...closed })
+export type NewHold = Static<typeof NewHold>
+
+const Hold = Type.Object(
+  {
+    ...holdFields,
+    by: Type.Object(
+      { kind: OneOf(['user', 'key']), id: Type.String() },
+      { ...closed, description: 'Who put it on hold.' },
+    ),
+    at: DateTime({ description: 'When it was put on hold.' }),
+  },
+  { description: 'The version stays readable for the store until then, also when its user is erased.', ...closed },
+)
+
 export const AddressVersion = Type.Object(
   {
     version: Type.Integer(),
@@ -158,6 +178,7 @@ export const AddressVersion = Type.Object(
       },
     ),
     address: AddressContent,
+    hold: Nullable(Hold),
   },
   { title: 'AddressVersion', ...closed },
 )
@@ -198,6 +219,22 @@ export const CheckedAddress = Type.Object(
 )
 export type CheckedAddress = Static<typeof CheckedAddress>
 
+const HeldVersion = Type.Object(
+  {
+    addressId: Type.String(),
+    version: Type.Integer(),
+    reason: Type.String({ description: 'Why the store keeps it.' }),
+    until: DateTime({ description: 'When it is erased as well.' }),
+  },
+  { title: 'HeldVersion', ...closed },
+)
+export type HeldVersion = Static<typeof HeldVersion>
+
+/** What outlives an erasure. */
+export const held = Type.Array(HeldVersion, {
+  description: 'The versions of addresses that stay readable for the store, because it has put a hold on them.',
+})
+
 // ---- in an export ----------------------------------------------------------------------------------------------------
 
 /** An address without its user, whose export it is. The label and the warnings are those that are kept with it. */
@@ -215,3 +252,4 @@ export const ExportedDefault = Type.Object(
   },
   closed,
 )
+export const ExportedHold = Type.Object({ storeId: Type.String(), ...HeldVersion.properties }, closed)

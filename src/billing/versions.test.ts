@@ -293,7 +293,13 @@ test('of a user who was erased country, state and postal code are left', async (
   const now = { ...erased(kept), isDefault: true }
   expect(await read(`?userId=${ada.id}`)).toEqual({ data: [now], nextCursor: null })
   expect(await read(`/${kept.id}`)).toEqual(now)
-  const version = { version: 1, at: gone.createdAt, by: { kind: 'user', id: ada.id }, address: erased(gone) }
+  const version = {
+    version: 1,
+    at: gone.createdAt,
+    by: { kind: 'user', id: ada.id },
+    address: erased(gone),
+    hold: null,
+  }
   expect(await read(`/${gone.id}/versions/1`)).toEqual(version)
   expect(await read(`/${gone.id}/versions`)).toEqual({ data: [version], nextCursor: null })
 })
@@ -311,6 +317,7 @@ function asVersion(by: Person, { isDefault: _, ...content }: Reply['body']) {
     at: content.updatedAt,
     by: { kind: 'user', id: by.id },
     address: { ...content, erased: false },
+    hold: null,
   }
 }
 

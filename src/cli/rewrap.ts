@@ -1,5 +1,5 @@
-// Moves what is kept under the previous server secret to the current one: users' data keys, the secrets of webhooks, and the
-// hashes that customers are found by. All of it is small, and is written anew a batch at a time.
+// Moves what is kept under the previous server secret to the current one: the keys of users and of
+// holds, the secrets of webhooks, and the hashes that customers are found by. All of it is small, and is written anew a batch at a time.
 
 import { rewrapDataKey } from '../auth/data-key.ts'
 import { now } from '../core/clock.ts'
@@ -42,7 +42,8 @@ export async function rewrap(db: Db, keyring: Keyring, io: Io): Promise<void> {
   if (!previous) return io.say('There is no previous secret here, so there is nothing to move.')
   const interrupt = io.interruptFlag()
   try {
-    await move(usersUnder(db, keyring, previous.kid), interrupt, io)
+    await move(keysUnder(db, keyring, previous.kid, 'users'), interrupt, io)
+    await move(keysUnder(db, keyring, previous.kid, 'holds'), interrupt, io)
     await move(webhooksUnder(db, keyring, previous.kid), interrupt, io)
     await move(customersUnder(db, keyring, previous.kid), interrupt, io)
   } finally {
@@ -72,37 +73,41 @@ async function move<Row extends { id: string }>(
   }
 }
 
-type WrappedUserRow = { id: string; data_key: Buffer; data_key_kid: string }
+/** Where wrapped keys are kept. */
+const KEY_TABLES = { users: sql`users`, holds: sql`address_holds` }
 
-function usersUnder(db: Db, keyring: Keyring, kid: string): Rewrapper<WrappedUserRow> {
+type WrappedKeyRow = { id: string; data_key: Buffer; data_key_kid: string }
+
+function keysUnder(db: Db, keyring: Keyring, kid: string, what: keyof typeof KEY_TABLES): Rewrapper<WrappedKeyRow> {
+  const table = KEY_TABLES[what]
   return {
-    what: 'users',
-    count: () => countRows(db, sql`users`, sql`data_key_kid = ${kid}`),
+    what,
+    count: () => countRows(db, table, sql`data_key_kid = ${kid}`),
     next: (after) =>
       db.query(sql`
         select id, data_key, data_key_kid
-          from users
+          from ${table}
          where id > ${after}
            and data_key_kid = ${kid}
          order by id
          limit ${BATCH}`),
-    write: (rows) => writeKeys(db, keyring, rows),
+    write: (rows) => writeKeys(db, keyring, table, rows),
   }
 }
 
-/** A user who was erased since the batch was read has no data key any more, and gets none. */
-async function writeKeys(db: Db, keyring: Keyring, rows: WrappedUserRow[]): Promise<void> {
+/** A user who was erased since the batch was read has no data key any more, and gets none; nor does a hold that ended. */
+async function writeKeys(db: Db, keyring: Keyring, table: Sql, rows: WrappedKeyRow[]): Promise<void> {
   const moved = rows.map(({ id, data_key, data_key_kid }) => {
     const { wrapped, kid } = rewrapDataKey(keyring, { id, dataKey: data_key, dataKeyKid: data_key_kid })
     return { id, before: data_key.toString('hex'), data_key: wrapped.toString('hex'), data_key_kid: kid }
   })
   await db.query(sql`
-    update users
+    update ${table} wrapped
        set data_key = decode(moved.data_key, 'hex'), data_key_kid = moved.data_key_kid
       from json_to_recordset(${JSON.stringify(moved)})
            as moved(id text, before text, data_key text, data_key_kid text)
-     where users.id = moved.id
-       and users.data_key = decode(moved.before, 'hex')`)
+     where wrapped.id = moved.id
+       and wrapped.data_key = decode(moved.before, 'hex')`)
 }
 
 type SealedWebhookRow = {

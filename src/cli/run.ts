@@ -2,6 +2,7 @@
 
 import type { Command } from 'commander'
 import { addEvents } from './events.ts'
+import { addHolds } from './holds.ts'
 import type { Io } from './io.ts'
 import { helpRows, newProgram, runProgram, usageErrors } from './program.ts'
 import { addSecret } from './secret.ts'
@@ -20,6 +21,7 @@ export function run(argv: string[], io: Io): Promise<number> {
     })
   addServiceToken(program, io)
   addEvents(program, io)
+  addHolds(program, io)
   // Scan and quickstart are in packages/cli, and bin/storekeeper.js runs them there: here they are only listed.
   program
     .command('scan')

@@ -15,6 +15,7 @@ import { call } from '../../tests/command.ts'
 import { apiAt, NEW_ADDRESS, NEW_KEY, type Shop, shop, USAGE_AT_ONCE } from '../../tests/shop.ts'
 import { newDataKey, unwrapDataKey } from '../auth/data-key.ts'
 import { readConfig } from '../config.ts'
+import { DAY, fromNow } from '../core/clock.ts'
 import { newId } from '../core/ids.ts'
 import { type Keyring, newKeyring } from '../crypto/keyring.ts'
 import { Secret } from '../crypto/secret.ts'
@@ -128,7 +129,7 @@ test('a change of the secret from end to end: what was written moves, and the ol
   const moved = await run(env, 'rewrap')
   expect(moved.failed).toBeNull()
   expect(moved.said[0]).toMatch(/^1 of 1 users, \d+\/s, 0 left$/)
-  expect(moved.printed).toEqual(['users 0', 'keys 3', 'remembered answers 1', 'webhooks 0', 'customers 0'])
+  expect(moved.printed).toEqual(['users 0', 'keys 3', 'remembered answers 1', 'webhooks 0', 'customers 0', 'holds 0'])
   expect(await kids(world, 'users', 'data_key_kid')).toEqual({ [KID]: 1 })
   expect((await next.get(`${billing}/${address.id}`, { as })).body).toEqual(address)
   // Once more changes nothing.
@@ -149,7 +150,7 @@ test('a change of the secret from end to end: what was written moves, and the ol
   // What a day keeps goes by itself.
   await sql(`update idempotent_responses set created_at = created_at - interval '25 hours'`)
   const done = await run(env, 'status')
-  expect(done.printed).toEqual(['users 0', 'keys 0', 'remembered answers 0', 'webhooks 0', 'customers 0'])
+  expect(done.printed).toEqual(['users 0', 'keys 0', 'remembered answers 0', 'webhooks 0', 'customers 0', 'holds 0'])
   expect(done.said.join()).toContain('you may take SERVER_SECRET_PREVIOUS out of the settings')
   expect((await run(env, 'retire')).failed).toContain('take SERVER_SECRET_PREVIOUS out of them')
   expect((await run(env, 'rotate')).failed).toContain('set a new SERVER_SECRET')
@@ -289,6 +290,32 @@ test('Ctrl-C ends it between two batches, and it says how much is left', { timeo
   expect(await keysIn(world, keyring(fresh))).toEqual(users)
 })
 
+test('the hashes that customers are found by and the keys of holds move too', { timeout: LONG }, async () => {
+  const world = await shop({ alone: true })
+  const { api, owner, store, node, serverSecret: old } = world
+  const as = { as: owner.token }
+  const root = `/v1/user/store/${store.id}`
+  await api.put(`${root}/customers/42`, { email: 'ada@example.com' }, as)
+  const { body: address } = await api.post(`${root}/customers/42/billing`, NEW_ADDRESS, as)
+  const version = `${root}/billing/${address.id}/versions/1`
+  const until = fromNow(DAY).toISOString()
+  const { body: held } = await api.post(`${version}/hold`, { reason: 'Invoice 42', until }, as)
+  const { body: gone } = await api.put(`${root}/customers/43`, { email: 'ada@example.com' }, as)
+  const fresh = newSecret()
+  const next = await node({ SERVER_SECRET: fresh, SERVER_SECRET_PREVIOUS: old })
+  const found = async () =>
+    (await next.get(`${root}/customers?q=ada%40example.com`, as)).body.data.map((one: any) => one.externalId)
+  expect(await found()).toEqual(['42', '43'])
+  const env = { DATABASE_URL: world.databaseUrl, SERVER_SECRET: fresh, SERVER_SECRET_PREVIOUS: old }
+  expect((await run(env, 'status')).printed.slice(4)).toEqual(['customers 2', 'holds 1'])
+  expect((await run(env, 'rewrap')).printed.slice(4)).toEqual(['customers 0', 'holds 0'])
+  expect(await found()).toEqual(['42', '43'])
+  expect(await kids(world, 'customers', 'email_hash_kid')).toEqual({ [kidOf(fresh)]: 2 })
+  await next.delete(`${root}/customers/42`, as)
+  expect((await next.get(version, as)).body).toEqual(held)
+  expect(await found()).toEqual([gone.externalId])
+})
+
 test('the secrets of webhooks move too, both of them while one is being replaced, and are what they were', {
   timeout: LONG,
 }, async () => {
@@ -405,7 +432,7 @@ test('embedded: stop, rotate, start; and when nothing is left, retire', { timeou
 
   const rotated = await run(env, 'rotate')
   expect(rotated.failed).toBeNull()
-  expect(rotated.printed).toEqual(['users 0', 'keys 2', 'remembered answers 0', 'webhooks 0', 'customers 0'])
+  expect(rotated.printed).toEqual(['users 0', 'keys 2', 'remembered answers 0', 'webhooks 0', 'customers 0', 'holds 0'])
   const fresh = file('server-secret')
   expect([fresh === old, file('server-secret.previous')]).toEqual([false, old])
   for (const name of ['server-secret', 'server-secret.previous'])

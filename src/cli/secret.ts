@@ -122,9 +122,11 @@ type Remaining = {
   webhooks: number
   /** Customers whose e-mail is found by a hash that is not. */
   customers: number
+  /** Holds whose key is not. */
+  holds: number
 }
 
-const sumOf = (left: Remaining) => left.users + left.keys + left.answers + left.webhooks + left.customers
+const sumOf = (left: Remaining) => left.users + left.keys + left.answers + left.webhooks + left.customers + left.holds
 
 async function report(db: Db, keyring: Keyring, secretDir: string | null, io: Io): Promise<void> {
   printStatus(await countLeft(db, keyring), keyring, secretDir, io)
@@ -136,6 +138,7 @@ function printStatus(left: Remaining, { previous }: Keyring, secretDir: string |
   io.print(`remembered answers ${left.answers}`)
   io.print(`webhooks ${left.webhooks}`)
   io.print(`customers ${left.customers}`)
+  io.print(`holds ${left.holds}`)
   const drop = secretDir === null ? 'take SERVER_SECRET_PREVIOUS out of the settings' : 'run "secret retire"'
   const nothing = sumOf(left) === 0
   if (nothing && !previous) return io.say('Everything is under the current secret, and no other is known here.')
@@ -157,6 +160,10 @@ function printStatus(left: Remaining, { previous }: Keyring, secretDir: string |
   if (left.webhooks > 0)
     io.say(
       '- messages of these webhooks cannot be signed. Run "secret rewrap" with the secret they are under as the previous one.',
+    )
+  if (left.holds > 0)
+    io.say(
+      '- address versions on hold of erased users cannot be read. Run "secret rewrap" with the secret they are under as the previous one.',
     )
   if (left.customers > 0)
     io.say(
@@ -180,6 +187,7 @@ async function countLeft(db: Db, { current }: Keyring): Promise<Remaining> {
       sql`webhooks`,
       sql`(secret_kid <> ${current.kid} or (previous_secret_kid <> ${current.kid} and previous_expires_at > ${now()}))`,
     ),
+    holds: await countRows(db, sql`address_holds`, sql`data_key_kid <> ${current.kid}`),
     customers: await countCustomers(db, sql`email_hash_kid <> ${current.kid}`),
   }
 }

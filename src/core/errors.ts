@@ -152,6 +152,11 @@ export const ERRORS = {
     title: 'Version not found',
     help: 'The address has no version with that number. Versions are numbered from 1.',
   },
+  hold_not_found: {
+    status: 404,
+    title: 'Hold not found',
+    help: 'This version of the address is not on hold, or its hold has ended.',
+  },
   member_not_found: { status: 404, title: 'Member not found', help: 'That user is not a member of this store.' },
   customer_not_found: {
     status: 404,
@@ -224,6 +229,11 @@ export const ERRORS = {
     status: 409,
     title: 'Already a member',
     help: 'Nothing was changed. Somebody who manages members can change the role.',
+  },
+  version_erased: {
+    status: 409,
+    title: 'The version was erased',
+    help: 'Its user was erased before it was put on hold: country, state and postal code are all that is left, and nothing can bring back the rest.',
   },
   already_linked: {
     status: 409,

@@ -3,13 +3,14 @@
 // linked has an account of their own, which is not the store's to erase: they are unlinked, and what the store has said of
 // them is deleted.
 
+import { listHeld } from '../billing/holds.ts'
+import type { HeldVersion } from '../billing/schema.ts'
 import type { Manager } from '../core/caller.ts'
 import { now } from '../core/clock.ts'
 import type { Db } from '../db/db.ts'
 import { sql } from '../db/sql.ts'
 import { newEvent, writeEvents } from '../events/write.ts'
 import { type CustomerRef, findCustomer } from './customers.ts'
-import type { HeldVersion } from './schema.ts'
 
 export async function eraseCustomer(tx: Db, caller: Manager, ref: CustomerRef): Promise<{ held: HeldVersion[] }> {
   const { user_id: userId, customer_of } = await findCustomer(tx, ref)
@@ -26,7 +27,7 @@ export async function eraseCustomer(tx: Db, caller: Manager, ref: CustomerRef): 
     await forgetAnswers(tx, userId)
   }
   await writeEvents(tx, [newEvent(caller, ref.storeId, 'customer.erased', userId, { linked })])
-  return { held: [] }
+  return { held: linked ? [] : await listHeld(tx, userId) }
 }
 
 /** Answers that are kept for retries and show an address: they are sealed for the caller, not under the customer's key. */

@@ -1,7 +1,7 @@
 // All that is held about a customer in a store, for whoever answers their request for it; and what stores say of a user who
 // is linked, for the user's own export.
 
-import { exportAddresses, exportDefaults, exportVersions } from '../billing/export.ts'
+import { exportAddresses, exportDefaults, exportHolds, exportVersions } from '../billing/export.ts'
 import type { UserCaller } from '../core/caller.ts'
 import { now } from '../core/clock.ts'
 import { fail } from '../core/errors.ts'
@@ -37,6 +37,7 @@ export async function exportCustomer(
       addresses: exportAddresses(db, instance, scope, check),
       addressVersions: exportVersions(db, instance, scope, check),
       addressDefaults: exportDefaults(db, scope, check),
+      holds: exportHolds(db, scope, check),
       events: eventsAbout(db, row, check),
     },
     headers: { 'content-disposition': `attachment; filename="${user.id}.json"` },

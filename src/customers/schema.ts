@@ -1,7 +1,15 @@
 // A store's customer, as it looks from outside.
 
 import type { Static } from 'typebox'
-import { AddressFault, ExportedAddress, ExportedDefault, ExportedVersion, NewAddress } from '../billing/schema.ts'
+import {
+  AddressFault,
+  ExportedAddress,
+  ExportedDefault,
+  ExportedHold,
+  ExportedVersion,
+  held,
+  NewAddress,
+} from '../billing/schema.ts'
 import { pageOf } from '../core/pagination.ts'
 import { DateTime, Line, Nullable, OneOf } from '../schema/fields.ts'
 import { Type } from '../schema/type.ts'
@@ -55,7 +63,7 @@ export type CustomerChanges = Static<typeof CustomerChanges>
 
 // ---- importing --------------------------------------------------------------------------------------------------------
 
-export const MAX_LINES = 1_000
+const MAX_LINES = 1_000
 
 export const CustomerLine = Type.Object(
   {
@@ -101,21 +109,6 @@ export const ImportResults = Type.Object(
 
 // ---- erasing and exporting --------------------------------------------------------------------------------------------
 
-const HeldVersion = Type.Object(
-  {
-    addressId: Type.String(),
-    version: Type.Integer(),
-    reason: Type.String({ description: 'Why the store keeps it.' }),
-    until: DateTime({ description: 'When it is erased as well.' }),
-  },
-  { title: 'HeldVersion', ...closed },
-)
-export type HeldVersion = Static<typeof HeldVersion>
-
-/** What outlives an erasure. */
-export const held = Type.Array(HeldVersion, {
-  description: 'The versions of addresses that stay readable for the store, because it has put a hold on them.',
-})
 export const ErasedCustomer = Type.Object({ held }, { title: 'ErasedCustomer', ...closed })
 
 const { id: _id, ...record } = Customer.properties
@@ -130,6 +123,7 @@ export const CustomerExport = Type.Object(
       description: 'What the addresses were before they were changed or deleted.',
     }),
     addressDefaults: Type.Array(ExportedDefault, { description: 'Which address was the default when.' }),
+    holds: Type.Array(ExportedHold, { description: 'Which of their versions are on hold.' }),
     events: Type.Array(
       Type.Object(
         {

@@ -35,6 +35,29 @@ export type AddressDefaultsRow = {
   until: Date
 }
 
+export type AddressHoldsRow = {
+  id: string
+  address_id: string
+  version: number
+  store_id: string
+  user_id: string
+  country: string
+  state: string | null
+  postal_code: string | null
+  created_at: Date
+  at: Date
+  changed_by_kind: string | null
+  changed_by_id: string | null
+  sealed: Buffer
+  data_key: Buffer
+  data_key_kid: string
+  reason: string
+  until: Date
+  held_by_kind: 'user' | 'key'
+  held_by_id: string
+  held_at: Date
+}
+
 export type AddressVersionsRow = {
   address_id: string
   version: number

@@ -107,6 +107,16 @@ export const EVENT_TYPES = {
     about: 'An address was deleted; `newDefault` is the one that became the default instead.',
     data: ['newDefault?'],
   },
+  'address.held': {
+    subject: 'addr',
+    about: 'A version of an address was put on hold, or its hold was replaced.',
+    data: ['version', 'until'],
+  },
+  'address.released': {
+    subject: 'addr',
+    about: 'The hold of a version was ended, or its end has come (by `system`).',
+    data: ['version'],
+  },
   'webhook.created': {
     subject: 'wh',
     about: 'The store has a new webhook. Of its URL only the host is told.',

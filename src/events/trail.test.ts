@@ -347,7 +347,11 @@ async function doEverything(world: Shop): Promise<string[]> {
   const patron = `${path}/customers/a-number-of-ours`
   await api.put(patron, { email: 'patron@example.com' }, as)
   await api.put(patron, { name: 'Patricia Patron' }, as)
-  await api.post(`${patron}/billing`, NEW_ADDRESS, as)
+  const kept = (await api.post(`${patron}/billing`, NEW_ADDRESS, as)).body
+  const hold = `${path}/billing/${kept.id}/versions/1/hold`
+  await api.post(hold, { reason: 'A-reason-of-ours', until: fromNow(DAY).toISOString() }, as)
+  await api.delete(hold, as)
+  secrets.push('A-reason-of-ours')
   await api.delete(patron, as)
   secrets.push('a-number-of-ours', 'Patricia')
   const invitation = (await api.post(`${path}/invitations`, { email: 'new@example.com', role: 'STAFF' }, as)).body

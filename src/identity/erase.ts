@@ -8,6 +8,7 @@
 import { checkRecentSignIn } from '../auth/recent-sign-in.ts'
 import { CallerChanged } from '../auth/recheck.ts'
 import { withdrawInvitations } from '../auth/withdraw-invitations.ts'
+import { listHeld } from '../billing/holds.ts'
 import type { UserCaller } from '../core/caller.ts'
 import { now } from '../core/clock.ts'
 import { fail } from '../core/errors.ts'
@@ -21,14 +22,10 @@ import { type Cascade, settle } from '../keys/revoke.ts'
 import { endMemberships } from '../stores/leaving.ts'
 import type { MadeInStores } from '../stores/schema.ts'
 import { forgetPlaces } from './places.ts'
+import type { ErasedUser } from './schema.ts'
 import { lockSessions } from './sessions.ts'
 
-export async function eraseUser(
-  tx: Db,
-  instance: Instance,
-  caller: UserCaller,
-  cascade: Cascade,
-): Promise<MadeInStores> {
+export async function eraseUser(tx: Db, instance: Instance, caller: UserCaller, cascade: Cascade): Promise<ErasedUser> {
   await checkRecentSignIn(tx, caller)
   const stores = await lockAll(tx, caller)
   const told = await storesToTell(tx, caller)
@@ -49,7 +46,7 @@ export async function eraseUser(
     return newEvent(caller, storeId, 'user.erased', caller.id, { keys: cascade.keys, ...(role ? { role } : {}) })
   }
   await writeEvents(tx, [...told.map(({ id }) => erased(id)), erased(null)])
-  return made
+  return { ...made, held: await listHeld(tx, caller.id) }
 }
 
 /** Every store that keeps something of the user: as a member, as a customer, or in addresses that invoices may point at. */

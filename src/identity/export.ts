@@ -5,7 +5,7 @@
 // Data may change between two pages. A record that moves meanwhile (a deleted address becomes a version, a default
 // becomes a former default) moves to a list that is read later: it may appear twice, and is never missed.
 
-import { exportAddresses, exportDefaults, exportVersions } from '../billing/export.ts'
+import { exportAddresses, exportDefaults, exportHolds, exportVersions } from '../billing/export.ts'
 import type { UserCaller } from '../core/caller.ts'
 import { now } from '../core/clock.ts'
 import { fail } from '../core/errors.ts'
@@ -35,6 +35,7 @@ export async function exportUser(db: Db, instance: Instance, caller: UserCaller)
       addresses: exportAddresses(db, instance, { user: caller }, check),
       addressVersions: exportVersions(db, instance, { user: caller }, check),
       addressDefaults: exportDefaults(db, { user: caller }, check),
+      addressHolds: exportHolds(db, { user: caller }, check),
       events: eventsOf(db, caller),
       eventsByOthers: eventsByOthers(db, caller),
     },

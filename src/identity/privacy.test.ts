@@ -101,6 +101,7 @@ test('200: a user gets all that is held about them, as a file, and nothing of an
     ],
     addressVersions: [],
     addressDefaults: [{ storeId: store.id, addressId: expect.stringMatching(/^addr_/), from: RFC_3339, until: null }],
+    addressHolds: [],
     events: ['store.created', 'address.created', 'member.joined', 'session.created', 'user.created'].map((type) => ({
       id: expect.stringMatching(/^evt_/),
       storeId: /^(session|user)\./.test(type) ? null : expect.stringMatching(/^store_/),
@@ -367,7 +368,10 @@ test('200: of an erased user a row without a word is left, and they are signed o
   const again = (await api.post('/v1/auth/sign-in', { email: ada.email, password: ada.password })).body.token
 
   const reply = await api.delete('/v1/user', { as: ada.token })
-  expect([reply.status, reply.body]).toEqual([200, { keys: [], webhooks: [], members: [], serviceTokens: [] }])
+  expect([reply.status, reply.body]).toEqual([
+    200,
+    { keys: [], webhooks: [], members: [], serviceTokens: [], held: [] },
+  ])
   expect(reply.headers.get('set-cookie')).toContain('__Host-storekeeper=; Path=/; Max-Age=0')
   for (const as of [ada.token, again]) {
     expect(told(await api.get('/v1/user', { as }))).toEqual([401, 'invalid_token'])

@@ -8,12 +8,12 @@ import type { Fault } from '../core/errors.ts'
 import { PageQuery } from '../core/pagination.ts'
 import { type Answer, type Route, route } from '../core/route.ts'
 import { Type } from '../schema/type.ts'
-import { CascadeQuery, MadeInStores } from '../stores/schema.ts'
+import { CascadeQuery } from '../stores/schema.ts'
 import { changePassword, readMe, signUp } from './accounts.ts'
 import { eraseUser } from './erase.ts'
 import { exportUser } from './export.ts'
 import { checkPassword } from './passwords.ts'
-import { Export, Me, PasswordChange, Sessions, SignedIn, SignIn, SignUp } from './schema.ts'
+import { ErasedUser, Export, Me, PasswordChange, Sessions, SignedIn, SignIn, SignUp } from './schema.ts'
 import { endOtherSessions, endSession, listSessions, type NewSession, signOut } from './sessions.ts'
 import { signIn } from './sign-in.ts'
 
@@ -92,9 +92,9 @@ export const identityRoutes: Route[] = [
       needs: 'user',
       summary: 'Erase me',
       description:
-        'Cannot be undone. E-mail, name, password, sessions and memberships go, invitations to you are withdrawn, and the key that your addresses are sealed under is destroyed: of an address that an invoice points at, country, state and postal code are left. Needs a session opened in the last 10 minutes. The last owner of a store hands it over or deletes it first; `stores` names them. Keys and webhooks you made or took go on in the stores that you are a member of, unless you say otherwise; the answer lists them.',
+        'Cannot be undone. E-mail, name, password, sessions and memberships go, invitations to you are withdrawn, and the key that your addresses are sealed under is destroyed: of an address that an invoice points at, country, state and postal code are left. A version that a store has put on hold stays readable for that store until the hold ends: `held` lists them, with the reason. Needs a session opened in the last 10 minutes. The last owner of a store hands it over or deletes it first; `stores` names them. Keys and webhooks you made or took go on in the stores that you are a member of, unless you say otherwise; the answer lists them.',
       query: CascadeQuery,
-      returns: [200, MadeInStores],
+      returns: [200, ErasedUser],
       recheck: 'own',
       errors: ['recent_sign_in_required', 'last_owner'],
     },

@@ -1,13 +1,13 @@
 // Users and their sessions, as they look from outside.
 
 import type { Static } from 'typebox'
-import { ExportedAddress, ExportedDefault, ExportedVersion } from '../billing/schema.ts'
+import { ExportedAddress, ExportedDefault, ExportedHold, ExportedVersion, held } from '../billing/schema.ts'
 import { pageOf } from '../core/pagination.ts'
 import { ROLES } from '../core/permissions.ts'
 import { ExportedRecord } from '../customers/schema.ts'
 import { DateTime, Line, Nullable, OneOf } from '../schema/fields.ts'
 import { Type } from '../schema/type.ts'
-import { Store } from '../stores/schema.ts'
+import { MadeInStores, Store } from '../stores/schema.ts'
 
 const Email = Type.String({ minLength: 3, maxLength: 254, description: 'Upper and lower case are the same.' })
 const Password = Type.String({
@@ -96,6 +96,9 @@ export const PasswordChange = Type.Object(
 
 const closed = { additionalProperties: false }
 
+export const ErasedUser = Type.Object({ ...MadeInStores.properties, held }, { title: 'ErasedUser', ...closed })
+export type ErasedUser = Static<typeof ErasedUser>
+
 const membership = {
   storeId: Type.String(),
   storeName: Type.String(),
@@ -158,6 +161,9 @@ export const Export = Type.Object(
     }),
     addressDefaults: Type.Array(ExportedDefault, {
       description: 'Which of your addresses was the default when, also of those that were deleted.',
+    }),
+    addressHolds: Type.Array(ExportedHold, {
+      description: 'The versions of your addresses that stores keep for longer, and why.',
     }),
     events: Type.Array(
       Type.Object({ ...event, ip: Nullable(Type.String({ description: 'The address you did it from.' })) }, closed),
