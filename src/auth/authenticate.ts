@@ -99,7 +99,7 @@ export async function authenticate(
   ip: string,
 ): Promise<Caller> {
   if (credential.kind === 'key') return keyCaller(instance, await caches.keys.find(credential.token), ip)
-  const lookup = await toLookup(db, instance, jwt, credential, storeId, ip)
+  const { lookup, authenticatedAt } = await toLookup(db, instance, jwt, credential, storeId, ip)
   const found = await cachedOrLookUp(db, caches.callers, lookup)
   switch (credential.kind) {
     case 'service':
@@ -108,9 +108,9 @@ export async function authenticate(
     case 'session':
       if (!found.session_id || !found.user_id || !isSessionAlive(found)) return fail('invalid_token')
       touchSession(db, found)
-      return userCaller(instance, found, ip)
+      return userCaller(instance, found, null, ip)
     case 'jwt':
-      if (found.user_id) return userCaller(instance, found, ip)
+      if (found.user_id) return userCaller(instance, found, authenticatedAt, ip)
       // The user was erased since this node cached the id: the same subject now gets a new user.
       evictFederatedUser(instance, lookup.user_id)
       return authenticate(db, instance, jwt, caches, credential, storeId, ip)
@@ -153,16 +153,17 @@ async function toLookup(
   credential: Exclude<Credential, { kind: 'key' }>,
   storeId: string | null,
   ip: string,
-): Promise<CallerLookup> {
+): Promise<{ lookup: CallerLookup; authenticatedAt: Date | null }> {
   const lookup: CallerLookup = { hash: null, user_id: null, store_id: storeId }
   switch (credential.kind) {
     case 'session':
     case 'service':
-      return { ...lookup, hash: sha256(credential.token).toString('hex') }
+      return { lookup: { ...lookup, hash: sha256(credential.token).toString('hex') }, authenticatedAt: null }
     case 'jwt': {
       if (!jwt) return fail('invalid_token')
-      const { issuer, subject } = await jwt(credential.token)
-      return { ...lookup, user_id: await findOrCreateFederatedUser(db, instance, issuer, subject, ip) }
+      const { issuer, subject, authenticatedAt } = await jwt(credential.token)
+      const userId = await findOrCreateFederatedUser(db, instance, issuer, subject, ip)
+      return { lookup: { ...lookup, user_id: userId }, authenticatedAt }
     }
   }
 }
@@ -185,11 +186,12 @@ function keyCaller(instance: Instance, key: CachedKey | null, ip: string): Calle
   }
 }
 
-function userCaller(instance: Instance, found: CallerRow, ip: string): UserCaller {
+function userCaller(instance: Instance, found: CallerRow, authenticatedAt: Date | null, ip: string): UserCaller {
   return {
     kind: 'user',
     id: found.user_id as string,
     sessionId: found.session_id,
+    authenticatedAt,
     email: found.email,
     name: found.user_name,
     createdAt: found.user_created_at,

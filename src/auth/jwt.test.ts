@@ -447,7 +447,7 @@ test('an erased user of a provider does not come back by a second invitation mad
     api.post('/v1/user/invitations/accept', { token }, { as: await idp.token({ sub: 'ada' }) })
   expect((await accept(await invite('ada@example.com'))).status).toBe(200)
   const [again, other] = [await invite('ada@example.com'), await invite('bob@example.com')]
-  expect((await api.delete('/v1/user', { as: await idp.token({ sub: 'ada' }) })).status).toBe(200)
+  expect((await api.delete('/v1/user', { as: await idp.token({ sub: 'ada', auth_time: seconds() }) })).status).toBe(200)
   expect((await accept(again)).body.code).toBe('invitation_not_found')
   expect(await sql('select id from invitations where email = $1', ['ada@example.com'])).toEqual([])
   const open = (await api.get(`/v1/user/store/${store.id}/invitations`, { as: owner.token })).body.data
@@ -458,12 +458,11 @@ test('who was erased and comes again is a new user, on every node', async () => 
   const idp = await provider()
   const { api, node, sql } = await world(idp)
   const other = await node()
-  const as = await idp.token({ sub: 'ada' })
+  const as = await idp.token({ sub: 'ada', auth_time: seconds() })
   const store = (await api.post('/v1/user/store', { name: 'Engines' }, { as })).body
   const before = (await other.get('/v1/user', { as })).body.user.id
   expect((await api.delete('/v1/user', { as })).status).toBe(409)
   await api.delete(`/v1/user/store/${store.id}`, { as })
-  // A token of a provider has no session here; that it was issued just now is the provider's to say.
   expect((await api.delete('/v1/user', { as })).status).toBe(200)
   const after = (await api.get('/v1/user', { as })).body
   expect(after.user.id).not.toBe(before)
@@ -476,4 +475,25 @@ test('who was erased and comes again is a new user, on every node', async () => 
     expect([id, asked < 1000]).toEqual([before, true])
   }
   expect(await sql(`select id from users where subject = 'ada'`)).toEqual([{ id: after.user.id }])
+})
+
+test('a fresh sign-in of a provider’s user is what their token says of it', async () => {
+  const idp = await provider()
+  const { api } = await world(idp)
+  const token = (auth_time?: unknown) => idp.token({ sub: 'ada', ...(auth_time === undefined ? {} : { auth_time }) })
+  const store = (await api.post('/v1/user/store', { name: 'Engines' }, { as: await token() })).body
+  const path = `/v1/user/store/${store.id}`
+  for (const stale of [undefined, seconds(-11 * MINUTE), String(seconds()), null])
+    for (const [method, where] of [
+      ['POST', `${path}/service-tokens`],
+      ['DELETE', path],
+      ['DELETE', '/v1/user'],
+    ] as const) {
+      const body = method === 'POST' ? { name: 'Gateway' } : undefined
+      const reply = await api.ask(method, where, body, { as: await token(stale) })
+      expect([where, reply.status, reply.body.code]).toEqual([where, 403, 'recent_sign_in_required'])
+    }
+  const as = await token(seconds(-9 * MINUTE))
+  expect((await api.post(`${path}/service-tokens`, { name: 'Gateway' }, { as })).status).toBe(201)
+  expect((await api.delete(path, { as })).status).toBe(204)
 })

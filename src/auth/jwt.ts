@@ -2,10 +2,13 @@
 // that the provider publishes, for us, and not yet expired. The user is (`iss`, `sub`).
 
 import type { Config } from '../config.ts'
-import { now } from '../core/clock.ts'
+import { now, SECOND } from '../core/clock.ts'
 import { fail } from '../core/errors.ts'
 
-export type JwtCheck = (token: string) => Promise<{ issuer: string; subject: string }>
+/** `authenticatedAt`: when the provider saw the user sign in (`auth_time`), if the token says. */
+type Identity = { issuer: string; subject: string; authenticatedAt: Date | null }
+
+export type JwtCheck = (token: string) => Promise<Identity>
 
 /** No HMAC: with a public key as its secret anyone could sign. No `none`. */
 const ALGORITHMS = ['RS256', 'RS384', 'RS512', 'PS256', 'PS384', 'PS512', 'ES256', 'ES384', 'ES512', 'EdDSA', 'Ed25519']
@@ -34,7 +37,9 @@ export async function jwtCheckFrom(config: Config): Promise<JwtCheck | null> {
     })
     if (!isAccessToken(protectedHeader.typ, payload)) fail('invalid_token')
     const subject: unknown = payload.sub
-    return isSubject(subject) ? { issuer, subject } : fail('invalid_token')
+    const { auth_time } = payload
+    const authenticatedAt = typeof auth_time === 'number' ? new Date(auth_time * SECOND) : null
+    return isSubject(subject) ? { issuer, subject, authenticatedAt } : fail('invalid_token')
   }
 }
 

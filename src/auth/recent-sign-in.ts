@@ -1,5 +1,5 @@
-// Irreversible operations need a recent sign-in: a stolen or forgotten session is not enough. A user of an identity
-// provider brings a token that lives for minutes; asking them to sign in again is the provider's part.
+// Irreversible operations need a recent sign-in: a stolen or forgotten session is not enough. Of a user of an identity
+// provider the token says when they signed in there, by its `auth_time`; without it nobody can tell.
 
 import type { UserCaller } from '../core/caller.ts'
 import { ago, MINUTE } from '../core/clock.ts'
@@ -10,7 +10,11 @@ import { sql } from '../db/sql.ts'
 export const RECENT_SIGN_IN_MS = 10 * MINUTE
 
 export async function checkRecentSignIn(tx: Db, caller: UserCaller): Promise<void> {
-  if (caller.sessionId === null) return
+  if (caller.sessionId === null) {
+    const { authenticatedAt } = caller
+    if (authenticatedAt === null || authenticatedAt < ago(RECENT_SIGN_IN_MS)) fail('recent_sign_in_required')
+    return
+  }
   const recent = await tx.one(sql`
     select id
       from sessions

@@ -7,6 +7,8 @@ export type UserCaller = {
   id: string
   /** Null for a user of an identity provider, whose sessions are not ours. */
   sessionId: string | null
+  /** Of a user of an identity provider: when they signed in there, if their token says. */
+  authenticatedAt: Date | null
   email: string | null
   name: string | null
   createdAt: Date

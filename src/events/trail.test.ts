@@ -216,6 +216,23 @@ test('what somebody did in a week is asked for by actor, from and to', async () 
   ])
 })
 
+test('what is sealed while a page with an end is read is in it', async () => {
+  const world = await shop({ alone: true }, { timings: { sealPauseMs: HOUR } })
+  const { api, keys, owner, service, store } = world
+  await api.post(keys, NEW_KEY, { as: owner.token })
+  const one = service.db.one.bind(service.db)
+  // Between the search for the positions of that time and the page.
+  const sealing = vi.spyOn(service.db, 'one').mockImplementation(async (statement) => {
+    const found = await one(statement)
+    if (statement.text.includes('recursive search')) await sealAll(service.db)
+    return found as never
+  })
+  const to = fromNow(HOUR).toISOString()
+  const { data } = (await api.get(`${events(store.id)}?type=key.created&to=${to}`, { as: owner.token })).body
+  sealing.mockRestore()
+  expect(data).toHaveLength(1)
+})
+
 test('a store sees its own events alone', async () => {
   const world = await shop({ alone: true })
   const { api, person, store } = world

@@ -242,9 +242,11 @@ async function firstPositionAt(db: Db, storeId: string, at: Date): Promise<strin
              ) as probe
        where search.high - search.low > 1
     )
-    select min(high)::text as seq
+    -- Behind the end nothing is known: more may be sealed before the page is read.
+    select case when min(high) > coalesce((select seq from event_heads where chain = ${storeId}), 0)
+                then ${LAST} else min(high)::text end as seq
       from search`)
-  return found?.seq ?? '0'
+  return found?.seq ?? FIRST
 }
 
 /** `key.created`, `key.*`, or several of them with commas between. Null for all. */

@@ -95,6 +95,39 @@ test('requests that come while it holds are served when it goes on', async () =>
   await expect.poll(() => [client.answers().length, other.answers().length]).toEqual([3, 1])
 })
 
+test('bodies that never arrive take nobody’s place, and the longest under way give theirs up', async () => {
+  const { connect, load } = await world((request, response) => {
+    request.resume()
+    request.once('end', () => response.end('served'))
+  })
+  const slow = numbers(600).map(() => connect())
+  for (const { write } of slow) write('POST /slow HTTP/1.1\r\nhost: x\r\ncontent-length: 100\r\n\r\n{')
+  await expect.poll(() => slow.filter(({ socket }) => socket.destroyed).length, { timeout: 10_000 }).toBe(100)
+  expect(load.inFlight()).toBe(0)
+  const other = connect()
+  other.write(post('/quick', '{}') + get(1))
+  await expect.poll(() => other.answers()).toEqual(['200 served', '200 served'])
+  for (const { socket } of slow) socket.destroy()
+  await expect.poll(() => load.inFlight()).toBe(0)
+})
+
+test('a connection with more requests waiting than anyone needs is closed', async () => {
+  let served = 0
+  const { connect } = await world((request, response) => {
+    served += 1
+    // A stream, which goes on.
+    if (request.url === '/0') response.write('hello')
+    else response.end()
+  })
+  const client = connect()
+  client.socket.on('error', () => {})
+  client.write(get(0))
+  await expect.poll(() => client.texts().join('')).toContain('hello')
+  client.write(numbers(5_000).map(get).join(''))
+  await expect.poll(() => client.socket.destroyed).toBe(true)
+  expect(served).toBeLessThan(105)
+})
+
 // ---- the world of one test ------------------------------------------------------------------------------------------
 
 async function world(serve: RequestListener) {

@@ -25,6 +25,11 @@ export type Admission = {
   resume(): void
 }
 
+/** More requests than these that wait behind one under way end the connection: no client needs so many answers at once. */
+const MAX_PIPELINED = 100
+/** Of so many requests whose body is still arriving, the one that has taken the longest loses its connection. */
+const MAX_ARRIVING = 500
+
 type Parts = { load: LoadShedder; metrics: Metrics; connections: Connections; draining(): boolean }
 
 /**
@@ -38,6 +43,8 @@ export function newAdmission(parts: Parts, serve: RequestListener): Admission {
   const refuse = newRefusal(parts)
   /** The requests that wait for one under way on the same connection. */
   const waiting = new WeakMap<Socket, (() => void)[]>()
+  /** Requests whose body is arriving, the oldest first. They do not count as in flight: a sender may take its time. */
+  const arriving = new Set<IncomingMessage>()
   let held: (() => void)[] | null = null
 
   function begin(request: IncomingMessage, response: ServerResponse): void {
@@ -54,13 +61,27 @@ export function newAdmission(parts: Parts, serve: RequestListener): Admission {
       refuse(request, response)
       return turns.wasRefused()
     }
-    response.once('close', load.release)
+    if (hasBody(request)) awaitBody(request, response)
+    else response.once('close', load.release)
     serve(request, response)
+  }
+
+  function awaitBody(request: IncomingMessage, response: ServerResponse): void {
+    load.park()
+    arriving.add(request)
+    if (arriving.size > MAX_ARRIVING) for (const oldest of arriving) if (oldest.socket.destroy().destroyed) break
+    request.once('end', () => {
+      if (!arriving.delete(request)) return
+      load.unpark()
+      response.once('close', load.release)
+    })
+    response.once('close', () => void arriving.delete(request))
   }
 
   function handle(request: IncomingMessage, response: ServerResponse): void {
     if (held) return void held.push(() => handle(request, response))
     const before = waiting.get(request.socket)
+    if (before && before.length >= MAX_PIPELINED) return void request.socket.destroy()
     if (before) return void before.push(() => begin(request, response))
     waiting.set(request.socket, [])
     begin(request, response)
@@ -97,6 +118,10 @@ function newRefusal({ metrics, draining }: Parts): RequestListener {
     counters.set(method, count)
     count(0)
   }
+}
+
+function hasBody({ headers }: IncomingMessage): boolean {
+  return headers['transfer-encoding'] !== undefined || Number(headers['content-length']) > 0
 }
 
 function pathOf({ url = '' }: IncomingMessage): string {

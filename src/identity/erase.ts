@@ -137,7 +137,8 @@ async function settleAll(
   const made: MadeInStores = { keys: [], webhooks: [], members: [], serviceTokens: [] }
   for (const { id: storeId, role, permissions, since } of stores) {
     const showUrls = permissionsOf(instance.permissions, role, permissions).includes('MANAGE_WEBHOOKS')
-    const cascade = { keys, webhooks, reason: 'its maker was erased' }
+    const serviceTokens = role === 'OWNER' ? keys : 'keep'
+    const cascade = { keys, webhooks, serviceTokens, reason: 'its maker was erased' }
     const here = await settle(tx, caller, storeId, { userId: caller.id, ownSince: since }, showUrls, cascade)
     made.keys.push(...here.keys.map((key) => ({ storeId, ...key })))
     made.webhooks.push(...here.webhooks.map((webhook) => ({ storeId, ...webhook })))

@@ -37,6 +37,7 @@ export async function revokeKey(
   const made = await settle(tx, caller, ref.storeId, { keyId: ref.keyId }, managesWebhooks, {
     keys: options.made,
     webhooks: options.made === 'revoke' && managesWebhooks ? 'disable' : 'keep',
+    serviceTokens: 'keep',
     reason: 'the key it was made with was revoked',
   })
   // Whoever may not switch webhooks off is told so, if there is one to be switched off, and nothing has happened.
@@ -67,6 +68,8 @@ async function revokeLocked(
 // ---- what somebody made or took -------------------------------------------------------------------------------------
 
 export type Cascade = { keys: 'keep' | 'revoke'; webhooks: 'keep' | 'disable' }
+/** Only owners end service tokens. */
+type FullCascade = Cascade & { serviceTokens: 'keep' | 'revoke'; reason: string }
 
 /**
  * Keeps or ends the keys and webhooks that the maker made, and the keys whose secret they took (made.ts), and tells which
@@ -79,12 +82,18 @@ export async function settle(
   storeId: string,
   maker: Maker,
   showUrls: boolean,
-  cascade: Cascade & { reason: string },
+  cascade: FullCascade,
 ): Promise<Made> {
   const { keyIds, webhookIds, members } = await findMade(tx, storeId, maker)
   const serviceTokens =
     'userId' in maker
-      ? await settleServiceTokens(tx, by, storeId, { userId: maker.userId, since: maker.ownSince }, cascade.keys)
+      ? await settleServiceTokens(
+          tx,
+          by,
+          storeId,
+          { userId: maker.userId, since: maker.ownSince },
+          cascade.serviceTokens,
+        )
       : []
   // Webhooks first: one that is switched off gets no events about the keys.
   const webhooks = await settleWebhooks(tx, by, webhookIds, cascade.webhooks)

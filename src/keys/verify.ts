@@ -197,14 +197,13 @@ function unknownKey(instance: Instance, token: string): Check {
   const detail =
     tokenKind(instance.keyPrefix, token) === null
       ? `This is no key of ours: it must look like ${instance.keyPrefix}_prod_… and its last six characters, a checksum, must fit the rest.`
-      : 'There is no such key, or its store was deleted.'
+      : 'There is no such key in the stores that you asked about.'
   return { code: 'NOT_FOUND', ok: false, detail }
 }
 
 function explainChecks(instance: Instance, key: CachedKey, question: Question, spent: Spent | null): Check[] {
   const at = nowMs()
-  if (ofAnotherStore(key, question))
-    return [{ code: 'NOT_FOUND', ok: false, detail: 'There is no such key in that store.' }]
+  if (ofAnotherStore(key, question)) return [unknownKey(instance, question.key)]
   const states = Object.entries(REFUSALS).map(([name, holds]): Check => {
     const code = name as Refusal
     const wrong = holds(key, at)

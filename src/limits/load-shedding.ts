@@ -22,6 +22,9 @@ export type LoadShedder = {
   /** Whether to serve the request. If so it counts as in flight until `release`. */
   admit(priority: Priority): boolean
   release(): void
+  /** An admitted request does not count until `unpark`: its body is still arriving. */
+  park(): void
+  unpark(): void
   inFlight(): number
   /** How many more requests of normal priority would be admitted now. */
   room(): number
@@ -68,6 +71,12 @@ export function newLoadShedder(): LoadShedder {
     release() {
       inFlight -= 1
       completed += 1
+    },
+    park() {
+      inFlight -= 1
+    },
+    unpark() {
+      inFlight += 1
     },
     inFlight: () => inFlight,
     completedPerSecond: () => perSecond,

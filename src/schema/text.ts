@@ -13,7 +13,7 @@ const LINE_BREAKS = /[\t\n\v\f\r\u0085\u2028\u2029]+/g
  * name of a key never does, but for the selector that makes a picture of a character.
  */
 const JOINERS_AND_SELECTORS =
-  /[\u180B-\u180F\u200C\u200D\uFE00-\uFE0E\u{E0100}-\u{E01EF}]|(?<!\p{Extended_Pictographic})\uFE0F(?!\u20E3)/u
+  /(?!\uFE0F)[\p{Cf}\p{Default_Ignorable_Code_Point}\uFFF0-\uFFF8\u{E0000}-\u{E0FFF}]|[\u180B-\u180F\u200C\u200D\uFE00-\uFE0E\u{E0100}-\u{E01EF}]|(?<!\p{Extended_Pictographic})\uFE0F(?!\u20E3)/u
 
 /** Persian, the scripts of India and some emoji are written with joiners; after anything else they show nothing. */
 const STRAY_JOINERS =

@@ -232,6 +232,24 @@ test('the tokens of an owner who is one no more are listed, and end with their k
   expect((await api.get('/v1/user', { as: own.token })).body.code).toBe('invalid_token')
 })
 
+test('only an owner ends service tokens, also by removing whoever issued them', async () => {
+  const { api, owner, store, member, keys } = await shop()
+  const path = `/v1/user/store/${store.id}`
+  const [second, manager] = [await member('OWNER'), await member('MANAGER')]
+  const { id, token } = (await api.post(`${path}/service-tokens`, { name: 'Gateway' }, { as: second.token })).body
+  await api.patch(`${path}/members/${second.id}`, { role: 'CUSTOMER' }, { as: owner.token })
+  const bot = { ...NEW_KEY, permissions: ['READ', 'MANAGE_KEYS', 'MANAGE_MEMBERS'] }
+  const { key } = (await api.post(keys, bot, { as: owner.token })).body
+  const kept = [{ id, name: 'Gateway', revoked: false }]
+  const left = await api.post(`/v1/store/${store.id}/leave?keys=revoke`, undefined, { as: second.token })
+  expect(left.status).toBe(200)
+  for (const as of [manager.token, key]) {
+    const removed = await api.delete(`${path}/members/${second.id}?keys=revoke`, { as })
+    expect([removed.status, removed.body.serviceTokens]).toEqual([200, kept])
+  }
+  expect((await api.get('/v1/user', { as: token })).body.code).toBe('user_required')
+})
+
 test('a token that was revoked is not shown again to a retry', async () => {
   const { api, owner, store } = await shop()
   const path = `/v1/user/store/${store.id}/service-tokens`

@@ -183,7 +183,8 @@ export function settleMember(
   const showUrls = heldPermissions(caller).includes('MANAGE_WEBHOOKS')
   const reason = 'member removed or demoted'
   const maker = { userId, ownSince: caller.id === userId ? since : null }
-  return settle(tx, caller, storeId, maker, showUrls, { keys, webhooks, reason })
+  const serviceTokens = isOwner(caller) ? keys : 'keep'
+  return settle(tx, caller, storeId, maker, showUrls, { keys, webhooks, serviceTokens, reason })
 }
 
 /**

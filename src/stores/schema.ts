@@ -141,7 +141,7 @@ const madeServiceToken = {
 }
 const madeServiceTokens = {
   description:
-    'The service tokens that they issued as an owner and that worked until now. They go on, unless `keys=revoke`.',
+    'The service tokens that they issued as an owner and that worked until now. They go on, unless an owner says `keys=revoke`.',
 }
 /** What a member or a key leaves behind in a store. */
 export const Made = Type.Object(

@@ -279,7 +279,13 @@ test('an erased user lists what they leave behind in every store, ends it if the
   ]
   expect([erased.status, erased.body]).toEqual([
     200,
-    { keys: inBoth, webhooks: [], members: [{ storeId: own.id, userId: owner.id, role: 'OWNER' }], serviceTokens: [] },
+    {
+      keys: inBoth,
+      webhooks: [],
+      members: [{ storeId: own.id, userId: owner.id, role: 'OWNER' }],
+      serviceTokens: [],
+      held: [],
+    },
   ])
   expect(erased.headers.get('set-cookie')).toMatch(/Max-Age=0/)
   expect(await works(key)).toEqual([false])
