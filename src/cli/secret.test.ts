@@ -124,6 +124,7 @@ test('a change of the secret from end to end: what was written moves, and the ol
     'remembered answers 1',
     'webhooks 0',
     'customers 0',
+    'holds 0',
   ])
 
   const moved = await run(env, 'rewrap')
