@@ -10,6 +10,11 @@ type ConfigSetting<T> = { fallback: string; description: string; parse: (text: s
 const SETTINGS = {
   HOST: setting('127.0.0.1', 'The address it listens on.', (text) => text),
   PORT: setting('3000', 'The port it listens on. `0` takes a free one and prints it.', integer(0, 65535)),
+  PUBLIC_URL: setting(
+    '',
+    'Where people reach the service, such as `https://keys.example`: links are made from it. `https:`, or `http:` on loopback.',
+    optional(publicUrl),
+  ),
   DATA_DIR: setting(
     './data',
     'Where the embedded database and the generated secrets live. Unused beside `DATABASE_URL`.',
@@ -238,10 +243,23 @@ function metricsToken(text: string): Secret {
 }
 
 function keysUrl(text: string): string {
-  const { protocol, hostname } = url(text)
-  const loopback = /^(localhost|127(\.\d+){3}|\[::1\])$/.test(hostname)
-  if (protocol === 'https:' || (protocol === 'http:' && loopback)) return text
+  if (isSafe(url(text))) return text
   throw new Error(`must be an https: URL (http: only on loopback), not "${text}"`)
+}
+
+/** Without a path: pages and cookies are those of the whole host. */
+function publicUrl(text: string): string {
+  const { origin, pathname, search, hash, username } = url(text)
+  if (isSafe(url(text)) && pathname === '/' && search + hash + username === '') return origin
+  throw new Error(`must be an https: URL without a path (http: only on loopback), not "${text}"`)
+}
+
+function isSafe({ protocol, hostname }: URL): boolean {
+  return protocol === 'https:' || (protocol === 'http:' && isLoopback(hostname))
+}
+
+function isLoopback(hostname: string): boolean {
+  return /^(localhost|127(\.\d+){3}|\[::1\])$/.test(hostname)
 }
 
 function origin(text: string): string {

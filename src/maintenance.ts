@@ -1,6 +1,7 @@
-// Maintenance: what each node does once a minute. It deletes what has ended (stored answers, failed sign-ins, sessions,
+// Maintenance: what each node does once a minute. It deletes what has ended (stored answers, failed sign-ins, sessions, links,
 // deliveries, deleted stores), rolls up old counts of use, and sends notices of keys that are about to expire.
 
+import { purgeUserTokens } from './auth/user-tokens.ts'
 import { MINUTE } from './core/clock.ts'
 import type { ReportFailure } from './core/failures.ts'
 import type { Database } from './db/db.ts'
@@ -18,6 +19,7 @@ const newTasks = () => [
   newResponsePurge(),
   purgeFailures,
   purgeSessions,
+  purgeUserTokens,
   purgeStores,
   rollUpUsage,
   sendExpiryNotices,

@@ -171,7 +171,7 @@ test('the checksum of a key is as the page for scanners tells it', async () => {
   const { isWellFormed } = await import(`data:text/javascript,${encodeURIComponent(rule as string)}`)
   const forms = blocksOf(page, 'regex').map((block) => new RegExp(`^${block.trim()}$`))
   expect(forms).toHaveLength(2)
-  for (const kind of [...KEY_TOKEN_KINDS, 'sess', 'svc', 'inv'] as TokenKind[]) {
+  for (const kind of [...KEY_TOKEN_KINDS, 'sess', 'svc', 'inv', 'reset', 'confirm'] as TokenKind[]) {
     const token = mintToken('skp', kind).reveal()
     expect(forms.filter((form) => form.test(token))).toHaveLength(1)
     expect(isWellFormed(token)).toBe(true)

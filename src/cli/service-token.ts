@@ -1,6 +1,5 @@
 // The operator's service tokens, for the back ends that verify keys. (Owners issue their own: src/service-tokens/.)
 
-import { userInfo } from 'node:os'
 import type { Command } from 'commander'
 import { now } from '../core/clock.ts'
 import type { Db } from '../db/db.ts'
@@ -10,6 +9,7 @@ import { newEvent, writeEvents } from '../events/write.ts'
 import { findInvisible, normalizeText } from '../schema/text.ts'
 import { issueServiceToken, trailOf } from '../service-tokens/issue.ts'
 import type { Io } from './io.ts'
+import { operator } from './operator.ts'
 import { usageErrors } from './program.ts'
 import { withDatabase } from './with-database.ts'
 
@@ -103,9 +103,4 @@ async function revokeToken(db: Db, id: string, io: Io): Promise<void> {
     await writeEvents(tx, [newEvent(operator(), trailOf(revoked), 'service_token.revoked', id, {})])
   })
   io.say(`${id} no longer works.`)
-}
-
-/** The actor of an event: the user of the operating system who has called the command. */
-function operator() {
-  return { kind: 'system', id: userInfo().username, ip: null }
 }

@@ -163,6 +163,11 @@ export const ERRORS = {
     title: 'No such invitation',
     help: 'It does not exist, was used, was withdrawn, or has ended. Ask for a new one.',
   },
+  reset_not_found: {
+    status: 404,
+    title: 'This link no longer works',
+    help: 'A link for a new password works once, for an hour, and a newer one ends the older. Ask for a new one with POST /v1/auth/reset, or ask the operator.',
+  },
   session_not_found: { status: 404, title: 'No such session', help: 'You have no session with that id.' },
   webhook_not_found: { status: 404, title: 'No such webhook', help: 'This store has no webhook with that id.' },
   delivery_not_found: {

@@ -210,6 +210,19 @@ export type KeyUsageRow = {
   count: string
 }
 
+export type MailsRow = {
+  id: string
+  kind: string
+  recipient: string
+  data: unknown
+  token: Buffer | null
+  token_kid: string | null
+  attempts: number
+  created_at: Date
+  next_attempt_at: Date
+  expires_at: Date
+}
+
 export type MembersRow = {
   store_id: string
   user_id: string
@@ -297,6 +310,15 @@ export type UsageFlushesRow = {
   at: Date
 }
 
+export type UserTokensRow = {
+  user_id: string
+  purpose: 'reset' | 'confirm'
+  hash: Buffer
+  email: string | null
+  created_at: Date
+  expires_at: Date
+}
+
 export type UsersRow = {
   id: string
   email: string | null
@@ -309,6 +331,9 @@ export type UsersRow = {
   created_at: Date
   updated_at: Date
   erased_at: Date | null
+  email_verified_at: Date | null
+  mail_off: string[]
+  disabled_at: Date | null
 }
 
 export type WebhookDeliveriesRow = {

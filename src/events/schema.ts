@@ -18,6 +18,18 @@ type EventTypeRow = {
 export const EVENT_TYPES = {
   'user.created': { subject: 'user', about: 'Somebody has an account.', data: [] },
   'user.password_changed': { subject: 'user', about: 'A user changed their password.', data: [] },
+  'user.password_reset': {
+    subject: 'user',
+    about: 'A forgotten password was replaced by means of a one-time link. Every session has ended.',
+    data: [],
+  },
+  'user.reset_issued': {
+    subject: 'user',
+    about: 'The operator was given a one-time link for a new password.',
+    data: [],
+  },
+  'user.disabled': { subject: 'user', about: 'The operator has switched an account off.', data: [] },
+  'user.enabled': { subject: 'user', about: 'The operator has switched an account on again.', data: [] },
   'user.erased': {
     subject: 'user',
     about: 'A user was erased; `keys` says what became of the keys they made.',

@@ -235,7 +235,7 @@ test('a store sees its own events alone', async () => {
 // ---- every type ------------------------------------------------------------------------------------------------------
 
 /** Who did not come with a session or a key: a new account has none yet, and the rest is the operator or the service. */
-const WITHOUT_CREDENTIAL: EventType[] = ['user.created']
+const WITHOUT_CREDENTIAL: EventType[] = ['user.created', 'user.password_reset']
 
 test('every type of event is as its row says: who, to what, and what the row lists', async () => {
   const world = await shop({ alone: true })
@@ -266,7 +266,7 @@ test('no secret, no e-mail and no text of an address is in any event', async () 
   const world = await shop({ alone: true })
   const secrets = await doEverything(world)
   const all = JSON.stringify(await world.sql('select * from events'))
-  expect(all).not.toMatch(/[a-z0-9]+_(prod|test|dev|sess|svc|inv)_[0-9A-Za-z]{20,}/)
+  expect(all).not.toMatch(/[a-z0-9]+_(prod|test|dev|sess|svc|inv|reset|confirm)_[0-9A-Za-z]{20,}/)
   expect(all).not.toMatch(/[\w.]+@example\.com/)
   for (const text of [...secrets, NEW_ADDRESS.addressLine1, NEW_ADDRESS.lastName, NEW_ADDRESS.phone, 'Cupertino'])
     expect(all).not.toContain(text)
@@ -363,7 +363,11 @@ async function doEverything(world: Shop): Promise<string[]> {
   await api.delete(path, as)
   const password = 'another long pass phrase of mine'
   await api.post('/v1/user/password', { currentPassword: owner.password, newPassword: password }, as)
-  return [...secrets, password]
+  const link = (await call(run, ['user', 'reset', owner.email], { env })).out.trim()
+  const reset = { token: link.split('#token=')[1], newPassword: 'a third long pass phrase of mine' }
+  expect((await api.post('/v1/auth/reset/confirm', reset)).status).toBe(204)
+  for (const verb of ['disable', 'enable']) expect((await call(run, ['user', verb, owner.email], { env })).code).toBe(0)
+  return [...secrets, password, reset.token as string, reset.newPassword]
 }
 
 // ---- helpers --------------------------------------------------------------------------------------------------------

@@ -86,6 +86,7 @@ function operation(route: Route, schemas: Json): Json {
 const SUCCESS: Record<SuccessStatus, string> = {
   200: 'Here it is.',
   201: 'Made.',
+  202: 'Accepted.',
   204: 'Done.',
   302: 'Go on to `Location`.',
 }

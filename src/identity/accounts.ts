@@ -1,6 +1,7 @@
 // Accounts: signing up, changing the password, and what a user sees of themselves.
 
 import { newDataKey } from '../auth/data-key.ts'
+import { endUserTokens } from '../auth/user-tokens.ts'
 import type { UserCaller } from '../core/caller.ts'
 import { now } from '../core/clock.ts'
 import { type Fault, fail, failInput } from '../core/errors.ts'
@@ -104,6 +105,7 @@ export async function changePassword(
        where user_id = ${caller.id}
          and id is distinct from ${caller.sessionId}`)
     await withdrawFromOtherSessions(tx, caller)
+    await endUserTokens(tx, caller.id)
     await writeEvents(tx, [newEvent(caller, null, 'user.password_changed', caller.id, {})])
     if (idempotency) await storeResponse(tx, idempotency.toStoredResponse({ body: null }))
   })

@@ -15,7 +15,7 @@ import { permissionsOf } from '../core/permissions.ts'
 import type { Db } from '../db/db.ts'
 import { sql } from '../db/sql.ts'
 import type { MembersRow, StoresRow } from '../db/tables.gen.ts'
-import { type EventRow, newEvent, writeEvents } from '../events/write.ts'
+import { type Actor, type EventRow, newEvent, writeEvents } from '../events/write.ts'
 import type { Instance } from '../instance.ts'
 import { type Cascade, settle } from '../keys/revoke.ts'
 import { endMemberships } from '../stores/leaving.ts'
@@ -23,26 +23,38 @@ import type { MadeInStores } from '../stores/schema.ts'
 import { forgetPlaces } from './places.ts'
 import { lockSessions } from './sessions.ts'
 
+/** In person. */
+export async function eraseMe(tx: Db, instance: Instance, caller: UserCaller, cascade: Cascade): Promise<MadeInStores> {
+  await checkRecentSignIn(tx, caller)
+  return eraseUser(tx, instance, caller, caller, cascade)
+}
+
+/** `sessionId`: of the user who erases themselves. */
+type ErasedUser = Pick<UserCaller, 'id' | 'email' | 'sessionId'>
+
+/** By the user or the operator. */
 export async function eraseUser(
   tx: Db,
   instance: Instance,
-  caller: UserCaller,
+  by: Actor,
+  user: ErasedUser,
   cascade: Cascade,
 ): Promise<MadeInStores> {
-  await checkRecentSignIn(tx, caller)
-  const stores = await lockAll(tx, caller)
-  const made = await settleAll(tx, instance, caller, stores, cascade)
-  await eraseInvitations(tx, caller)
-  await endMemberships(tx, caller, caller.id, sql`true`)
-  await tx.query(sql`delete from sessions where user_id = ${caller.id}`)
-  await forgetPlaces(tx, caller.id)
+  const stores = await lockAll(tx, user)
+  const made = await settleAll(tx, instance, by, user, stores, cascade)
+  await eraseInvitations(tx, by, user)
+  await endMemberships(tx, by, user.id, sql`true`)
+  await tx.query(sql`delete from sessions where user_id = ${user.id}`)
+  await tx.query(sql`delete from user_tokens where user_id = ${user.id}`)
+  await forgetPlaces(tx, user.id)
   await tx.query(sql`
     update users
        set email = null, name = null, password_hash = null, issuer = null, subject = null, data_key = null,
-           data_key_kid = null, erased_at = ${now()}, updated_at = ${now()}
-     where id = ${caller.id}`)
-  const left = (store: Store): EventRow => newEvent(caller, store.id, 'member.left', caller.id, { role: store.role })
-  const erased = (): EventRow => newEvent(caller, null, 'user.erased', caller.id, { keys: cascade.keys })
+           data_key_kid = null, email_verified_at = null, mail_off = '{}', disabled_at = null, erased_at = ${now()},
+           updated_at = ${now()}
+     where id = ${user.id}`)
+  const left = (store: Store): EventRow => newEvent(by, store.id, 'member.left', user.id, { role: store.role })
+  const erased = (): EventRow => newEvent(by, null, 'user.erased', user.id, { keys: cascade.keys })
   await writeEvents(tx, [...stores.map(left), erased()])
   return made
 }
@@ -52,43 +64,43 @@ type Store = Pick<StoresRow, 'id' | 'name'> &
   Pick<MembersRow, 'role' | 'permissions'> & { owners: number; since: MembersRow['created_at'] }
 
 /** Locks the user's stores, memberships, the user and their sessions until the transaction ends. */
-async function lockAll(tx: Db, caller: UserCaller): Promise<Store[]> {
+async function lockAll(tx: Db, user: ErasedUser): Promise<Store[]> {
   const locked = await tx.query<Pick<StoresRow, 'id'>>(sql`
     select id
       from stores
-     where id in (select store_id from members where user_id = ${caller.id})
+     where id in (select store_id from members where user_id = ${user.id})
        and deleted_at is null
      order by id
        for no key update`)
   await tx.query(sql`
     select store_id
       from members
-     where user_id = ${caller.id}
+     where user_id = ${user.id}
      order by store_id
        for update`)
-  const user = await tx.one(sql`
+  const there = await tx.one(sql`
     select id
       from users
-     where id = ${caller.id}
+     where id = ${user.id}
        and erased_at is null
        for update`)
-  if (user === null) throw new CallerChanged()
-  await lockSessions(tx, caller)
-  const stores = await storesOf(tx, caller)
+  if (there === null) throw new CallerChanged()
+  await lockSessions(tx, user)
+  const stores = await storesOf(tx, user)
   const ids = new Set(locked.map(({ id }) => id))
   if (stores.some(({ id }) => !ids.has(id))) throw new CallerChanged()
   requireOtherOwners(stores)
   return stores
 }
 
-function storesOf(tx: Db, caller: UserCaller): Promise<Store[]> {
+function storesOf(tx: Db, user: ErasedUser): Promise<Store[]> {
   return tx.query<Store>(sql`
     select store.id, store.name, member.role, member.permissions, member.created_at as since,
            (select count(*)::int
               from (select from members where store_id = store.id and role = 'OWNER' limit 2) as owner) as owners
       from members member
       join stores store on store.id = member.store_id and store.deleted_at is null
-     where member.user_id = ${caller.id}
+     where member.user_id = ${user.id}
      order by store.id`)
 }
 
@@ -110,7 +122,8 @@ function requireOtherOwners(stores: Store[]): void {
 async function settleAll(
   tx: Db,
   instance: Instance,
-  caller: UserCaller,
+  by: Actor,
+  user: ErasedUser,
   stores: Store[],
   { keys, webhooks }: Cascade,
 ): Promise<MadeInStores> {
@@ -118,7 +131,14 @@ async function settleAll(
   for (const { id: storeId, role, permissions, since } of stores) {
     const showUrls = permissionsOf(instance.permissions, role, permissions).includes('MANAGE_WEBHOOKS')
     const cascade = { keys, webhooks, reason: 'its maker was erased' }
-    const here = await settle(tx, caller, storeId, { userId: caller.id, ownSince: since }, showUrls, cascade)
+    const here = await settle(
+      tx,
+      by,
+      storeId,
+      { userId: user.id, ownSince: by.id === user.id ? since : null },
+      showUrls,
+      cascade,
+    )
     made.keys.push(...here.keys.map((key) => ({ storeId, ...key })))
     made.webhooks.push(...here.webhooks.map((webhook) => ({ storeId, ...webhook })))
     made.members.push(...here.members.map((member) => ({ storeId, ...member })))
@@ -130,18 +150,18 @@ async function settleAll(
  * Open invitations to the user are withdrawn, and the e-mail is deleted from all of them. A user of an identity provider has
  * no e-mail here: theirs are found, in each store, by the addresses under which they accepted invitations to it.
  */
-async function eraseInvitations(tx: Db, caller: UserCaller): Promise<void> {
+async function eraseInvitations(tx: Db, by: Actor, user: ErasedUser): Promise<void> {
   const theirs =
-    caller.email !== null
-      ? sql`email = ${caller.email}`
+    user.email !== null
+      ? sql`email = ${user.email}`
       : sql`
           id = any(array(
             select other.id
               from invitations accepted
               join invitations other on other.email = accepted.email and other.store_id = accepted.store_id
-             where accepted.accepted_by = ${caller.id}
+             where accepted.accepted_by = ${user.id}
           ))`
-  const withdrawn = await withdrawInvitations(tx, caller, theirs)
+  const withdrawn = await withdrawInvitations(tx, by, theirs)
   await tx.query(sql`
     update invitations
        set email = null
@@ -150,9 +170,9 @@ async function eraseInvitations(tx: Db, caller: UserCaller): Promise<void> {
   await tx.query(sql`
     update invitations
        set email = null
-     where email = ${caller.email}`)
+     where email = ${user.email}`)
   await tx.query(sql`
     update invitations
        set email = null
-     where accepted_by = ${caller.id}`)
+     where accepted_by = ${user.id}`)
 }

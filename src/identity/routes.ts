@@ -10,10 +10,11 @@ import { type Answer, type Route, route } from '../core/route.ts'
 import { Type } from '../schema/type.ts'
 import { CascadeQuery, MadeInStores } from '../stores/schema.ts'
 import { changePassword, readMe, signUp } from './accounts.ts'
-import { eraseUser } from './erase.ts'
+import { eraseMe } from './erase.ts'
 import { exportUser } from './export.ts'
 import { checkPassword } from './passwords.ts'
-import { Export, Me, PasswordChange, Sessions, SignedIn, SignIn, SignUp } from './schema.ts'
+import { requestReset, resetPassword } from './reset.ts'
+import { Export, Me, PasswordChange, Reset, ResetRequest, Sessions, SignedIn, SignIn, SignUp } from './schema.ts'
 import { endOtherSessions, endSession, listSessions, type NewSession, signOut } from './sessions.ts'
 import { signIn } from './sign-in.ts'
 
@@ -56,6 +57,47 @@ export const identityRoutes: Route[] = [
   route(
     {
       method: 'POST',
+      path: '/v1/auth/reset',
+      needs: 'public',
+      summary: 'Ask for a new password',
+      description:
+        'Mails a link to the account with this e-mail, if there is one and the service sends mail. The answer is the same for every e-mail. After 10 requests in 15 minutes, for the e-mail or from the address, further ones are answered 429. Where no mail is sent, the operator makes the link.',
+      body: ResetRequest,
+      returns: [202, null],
+      effect: 'own',
+      access: 'unchanged',
+      example: { body: { email: 'ada@example.com' } },
+    },
+    async ({ db, instance, body, request }) => ({
+      body: (await requestReset(db, instance, body.email, request), null),
+    }),
+  ),
+  route(
+    {
+      method: 'POST',
+      path: '/v1/auth/reset/confirm',
+      needs: 'public',
+      summary: 'Set a new password by a link',
+      description:
+        'Takes the token of a link that was mailed, or made by the operator. It works once and for an hour; a newer one ends the older. Every session of the user ends, and the open invitations they made are withdrawn.',
+      body: Reset,
+      returns: [204, null],
+      errors: ['reset_not_found'],
+      effect: 'own',
+      example: {
+        body: {
+          token: 'skp_reset_0000000000000000000000000000000000000000000000000',
+          newPassword: 'another horse, another battery',
+        },
+      },
+    },
+    async ({ db, instance, body, request }) => ({
+      body: (await resetPassword(db, instance, body, request), null),
+    }),
+  ),
+  route(
+    {
+      method: 'POST',
       path: '/v1/auth/sign-out',
       needs: 'user',
       summary: 'Sign out',
@@ -94,7 +136,7 @@ export const identityRoutes: Route[] = [
       errors: ['recent_sign_in_required', 'last_owner'],
     },
     async ({ db, instance, caller, query: { keys = 'keep', webhooks = 'keep' } }) => ({
-      body: await eraseUser(db, instance, caller, { keys, webhooks }),
+      body: await eraseMe(db, instance, caller, { keys, webhooks }),
       headers: { 'set-cookie': sessionCookie('', 0) },
     }),
   ),

@@ -93,6 +93,18 @@ export const PasswordChange = Type.Object(
   { title: 'PasswordChange', additionalProperties: false },
 )
 
+const OneTimeToken = Type.String({ maxLength: 200, description: 'What stands behind `#token=` in the link.' })
+
+export const ResetRequest = Type.Object(
+  { email: Type.String({ maxLength: 254 }) },
+  { title: 'ResetRequest', additionalProperties: false },
+)
+
+export const Reset = Type.Object(
+  { token: OneTimeToken, newPassword: Password },
+  { title: 'Reset', additionalProperties: false },
+)
+
 const closed = { additionalProperties: false }
 /** An address without its user, who is the one who asks. The label and the warnings are those that are kept with it. */
 const { userId: _userId, ...address } = Address.properties

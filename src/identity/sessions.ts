@@ -179,7 +179,7 @@ async function endSessions(tx: Db, caller: UserCaller, which: ReturnType<typeof 
  * Before sessions of a user are ended: locks them all, in the order of ids, so that two sessions which end each other do not
  * wait for each other, and waits for changes that were begun under one of them. The caller's own must still be there.
  */
-export async function lockSessions(tx: Db, caller: UserCaller): Promise<void> {
+export async function lockSessions(tx: Db, caller: Pick<UserCaller, 'id' | 'sessionId'>): Promise<void> {
   const sessions = await tx.query<Pick<SessionsRow, 'id'>>(sql`
     select id
       from sessions
