@@ -17,6 +17,10 @@ export type Instance = {
   maxSessionsPerUser: number
   maxVersionsPerDay: number
   signUp: 'open' | 'closed'
+  /** Where people reach the service; set wherever mail is. */
+  publicUrl: string | null
+  /** Whether the service sends mail. */
+  mail: boolean
   /** Whether webhooks may reach inner addresses, and how names of hosts are looked up. */
   webhooks: { allowPrivate: boolean; resolve: Resolve }
 }
@@ -34,6 +38,8 @@ export function newInstance(config: Config, keyring: Keyring, resolve: Resolve):
     maxSessionsPerUser: config.MAX_SESSIONS_PER_USER,
     maxVersionsPerDay: config.MAX_VERSIONS_PER_DAY,
     signUp: config.SIGN_UP,
+    publicUrl: config.PUBLIC_URL,
+    mail: config.SMTP_URL !== null,
     webhooks: { allowPrivate: config.WEBHOOK_ALLOW_PRIVATE === 'on', resolve },
   }
 }

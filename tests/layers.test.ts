@@ -2,7 +2,7 @@
 //
 //   0  core, schema, crypto; config.ts and instance.ts; every schema.ts, and the generated types of the tables
 //   1  db; just above it core/route.ts, the form of a route, and keys/columns.ts, the columns of a key
-//   2  limits, idempotency, events, auth
+//   2  limits, idempotency, events, auth, mail
 //   3  the resources, in an order of their own: identity → stores → keys → billing, webhooks, service-tokens
 //   4  http; routes.ts, the list of all routes, lies between it and the resources
 //   5  the wiring (main, service, maintenance, storage) and the commands
@@ -21,7 +21,7 @@ const FLOORS: [RegExp, number][] = [
   [/^stores\//, 3.1],
   [/^keys\//, 3.05],
   [/^(billing|webhooks|service-tokens)\//, 3],
-  [/^(auth|events|idempotency|limits)\//, 2],
+  [/^(auth|events|idempotency|limits|mail)\//, 2],
   [/^db\/tables\.gen\.ts$/, 0],
   [/^db\//, 1],
   [/^(core|schema|crypto)\/|^(config|instance)\.ts$/, 0],

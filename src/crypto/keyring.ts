@@ -13,6 +13,7 @@ const PURPOSES = [
   'user-key-wrap',
   'sign-in',
   'webhook-secret',
+  'mail-token',
 ] as const
 export type Purpose = (typeof PURPOSES)[number]
 

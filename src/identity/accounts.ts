@@ -18,6 +18,7 @@ import type { Instance } from '../instance.ts'
 import { findInvitation, isWorthSomething } from '../stores/invitations.ts'
 import { type StoreRow, showStore } from '../stores/schema.ts'
 import { checkPassword, hashPassword, passwordSlots } from './passwords.ts'
+import { tellPasswordChanged } from './reset.ts'
 import type { Me } from './schema.ts'
 import {
   type ClientOrigin,
@@ -107,6 +108,7 @@ export async function changePassword(
     await withdrawFromOtherSessions(tx, caller)
     await endUserTokens(tx, caller.id)
     await writeEvents(tx, [newEvent(caller, null, 'user.password_changed', caller.id, {})])
+    await tellPasswordChanged(tx, instance, caller.id, caller.ip)
     if (idempotency) await storeResponse(tx, idempotency.toStoredResponse({ body: null }))
   })
 }

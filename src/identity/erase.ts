@@ -18,6 +18,7 @@ import type { MembersRow, StoresRow } from '../db/tables.gen.ts'
 import { type Actor, type EventRow, newEvent, writeEvents } from '../events/write.ts'
 import type { Instance } from '../instance.ts'
 import { type Cascade, settle } from '../keys/revoke.ts'
+import { deleteMailsTo } from '../mail/outbox.ts'
 import { endMemberships } from '../stores/leaving.ts'
 import type { MadeInStores } from '../stores/schema.ts'
 import { forgetPlaces } from './places.ts'
@@ -46,6 +47,7 @@ export async function eraseUser(
   await endMemberships(tx, by, user.id, sql`true`)
   await tx.query(sql`delete from sessions where user_id = ${user.id}`)
   await tx.query(sql`delete from user_tokens where user_id = ${user.id}`)
+  await deleteMailsTo(tx, user.email)
   await forgetPlaces(tx, user.id)
   await tx.query(sql`
     update users

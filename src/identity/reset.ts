@@ -11,6 +11,7 @@ import { sql } from '../db/sql.ts'
 import type { UsersRow } from '../db/tables.gen.ts'
 import { type Actor, newEvent, writeEvents } from '../events/write.ts'
 import type { Instance } from '../instance.ts'
+import { queueMails, queueMailsTo } from '../mail/outbox.ts'
 import { failTooMany, limitAttempts } from './attempts.ts'
 import { checkPassword, hashPassword } from './passwords.ts'
 import { forgetPlaces, isKnownPlace } from './places.ts'
@@ -25,7 +26,9 @@ export async function requestReset(db: Db, instance: Instance, given: string, fr
        where email = ${email}`)
     const attempt = { account: email, ip: from.ip, known: user?.known ?? false }
     const { retryAfterSeconds, count } = await limitAttempts(tx, instance, 'mail', attempt)
-    if (retryAfterSeconds === null) await count()
+    if (retryAfterSeconds !== null) return retryAfterSeconds
+    await count()
+    await queueMails(tx, instance, [{ kind: 'reset', to: email }])
     return retryAfterSeconds
   })
   if (wait !== null) failTooMany(wait, 'requests for a link')
@@ -50,7 +53,9 @@ export async function resetPassword(
   await db.transaction(async (tx) => {
     const changed = await tx.query(sql`
       update users
-         set password_hash = ${passwordHash}, updated_at = ${now()}
+         set password_hash = ${passwordHash}, updated_at = ${now()},
+             -- A link that was mailed to the account's e-mail has confirmed it.
+             email_verified_at = case when email = ${found.email} then coalesce(email_verified_at, ${now()}::timestamptz) else email_verified_at end
        where id = ${found.user_id}
          and password_hash is not null
          and disabled_at is null
@@ -61,6 +66,7 @@ export async function resetPassword(
     await endUserTokens(tx, found.user_id)
     await forgetPlaces(tx, found.user_id)
     await writeEvents(tx, [newEvent(actor, null, 'user.password_reset', found.user_id, {})])
+    await tellPasswordChanged(tx, instance, found.user_id, from.ip)
   })
 }
 
@@ -77,4 +83,9 @@ export async function endAllSessions(tx: Db, actor: Actor, userId: string): Prom
     delete from sessions
      where user_id = ${userId}`)
   await withdrawInvitations(tx, actor, sql`created_by_id = ${userId}`)
+}
+
+export async function tellPasswordChanged(tx: Db, instance: Instance, userId: string, ip: string): Promise<void> {
+  const data = { at: now().toISOString(), ip }
+  await queueMailsTo(tx, instance, sql`id = ${userId}`, null, { kind: 'password_changed', data })
 }
