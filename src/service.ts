@@ -148,7 +148,7 @@ async function serve(
     },
   }
   const access = { port: config.METRICS_PORT, token: config.METRICS_TOKEN }
-  const pages = buildPages(routes, db, metrics, access, pipeline.draining)
+  const pages = buildPages(routes, db, metrics, access, pipeline.draining, instance.mail)
   const metricsServer = newMetricsServer(metrics, access, config.HOST)
   const { app, admission } = await buildServer(pipeline, routes, pages, config.TRUST_PROXY)
 
@@ -229,7 +229,7 @@ function startBackground(
     timings.dispatcher,
   )
   // A task that is interrupted by the shutdown has not failed.
-  const maintenance = startMaintenance(db, (work, error) => {
+  const maintenance = startMaintenance(db, instance, (work, error) => {
     if (!draining()) reportFailure(work, error)
   })
   return { sealer, dispatcher, mailer: startMail(config, ownDb, instance, reportFailure, timings), maintenance }

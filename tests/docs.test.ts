@@ -352,6 +352,18 @@ test('every page answers with its type and a strict policy', async () => {
     expect(text).toMatch(/^<!doctype html><html lang="en">/)
     expect(text).not.toMatch(/<script|<img|<link|\sstyle=|\son\w+=|url\(|href="http|src=/i)
   }
+  // Those with forms have one script each, of the service's own, and nothing inline.
+  for (const name of ['sign-in', 'reset', 'confirm', 'invitation']) {
+    const { headers, text } = await api.get(`/${name}`)
+    expect(headers.get('content-security-policy')).toMatch(/form-action 'none'; script-src 'self'; connect-src 'self'$/)
+    expect(text.match(/<script[^>]*>/g)).toEqual([`<script src="/scripts/${name}.js" defer>`])
+    expect(text).not.toMatch(/<img|<link|\sstyle=|\son\w+=|href="http/i)
+    for (const [, id] of text.matchAll(/<input (?!type="radio")id="(\w+)"/g))
+      expect(text).toContain(`<label for="${id}">`)
+    const script = await api.get(`/scripts/${name}.js`)
+    expect(script.headers.get('content-type')).toBe('text/javascript; charset=utf-8')
+    for (const [, id] of script.text.matchAll(/\$\('([\w-]+)'\)/g)) expect(text, name).toContain(`id="${id}"`)
+  }
   const others: [string, string, RegExp][] = [
     ['/openapi.json', 'application/json; charset=utf-8', /^\{"openapi":"3\.1/],
     ['/livez', 'application/json; charset=utf-8', /^\{"status":"alive"\}$/],

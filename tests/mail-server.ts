@@ -95,8 +95,16 @@ export async function mailServer(): Promise<MailServer> {
 function read(to: string, raw: string): Mail {
   const [headers, ...body] = raw.split('\r\n\r\n')
   const text = decode(body.join('\n\n'))
-  const subject = /^Subject: (.*(?:\r\n\s.*)*)/m.exec(headers as string)?.[1]?.replace(/\r\n\s/g, ' ') ?? ''
+  const subject = words(/^Subject: (.*(?:\r\n\s.*)*)/m.exec(headers as string)?.[1] ?? '')
   return { to, subject, text, headers: headers as string, token: /#token=(\S+)/.exec(text)?.[1] ?? null }
+}
+
+/** A header that may be encoded (RFC 2047). */
+function words(header: string): string {
+  return header
+    .replace(/\r\n\s/g, ' ')
+    .replace(/\?= =\?UTF-8\?Q\?/g, '')
+    .replace(/=\?UTF-8\?Q\?(.*?)\?=/g, (_, text: string) => decode(text.replaceAll('_', ' ')))
 }
 
 /** Quoted-printable, in UTF-8. */

@@ -69,6 +69,7 @@ test('only signing up, signing in, a forgotten password, reporting a leak and th
     'POST /v1/auth/sign-in',
     'POST /v1/auth/reset',
     'POST /v1/auth/reset/confirm',
+    'POST /v1/auth/confirm',
   ])
 })
 
@@ -297,6 +298,11 @@ const OTHERWISE: Record<string, (world: Shop, live: Things) => Promise<{ as: str
     const { id, token: as } = await person()
     const { token } = await issueUserToken(service.db, 'skp', 'reset', { user_id: id, email: null })
     return { as, body: { token: token.reveal(), newPassword: 'another horse, another battery' } }
+  },
+  'POST /v1/auth/confirm': async ({ person, service }) => {
+    const { id, email, token: as } = await person()
+    const { token } = await issueUserToken(service.db, 'skp', 'confirm', { user_id: id, email })
+    return { as, body: { token: token.reveal() } }
   },
   'POST /v1/user/invitations/accept': async (world, { storeId }) => {
     const { token, email } = await world.person()

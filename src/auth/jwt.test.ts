@@ -136,7 +136,10 @@ test('a user of the identity provider is made at first sight, and is the same on
       user: {
         id: expect.stringMatching(/^user_/),
         email: null,
+        emailVerified: false,
+        pendingEmail: null,
         name: null,
+        mail: { newSignIns: true, leakedKeys: true, expiringKeys: true },
         createdAt: expect.stringMatching(/Z$/),
       },
       stores: [],

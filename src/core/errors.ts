@@ -168,6 +168,11 @@ export const ERRORS = {
     title: 'This link no longer works',
     help: 'A link for a new password works once, for an hour, and a newer one ends the older. Ask for a new one with POST /v1/auth/reset, or ask the operator.',
   },
+  confirmation_not_found: {
+    status: 404,
+    title: 'This link no longer works',
+    help: 'A link to confirm an e-mail works once, for three days, and a newer one ends the older. Sign in and give the e-mail again with PATCH /v1/user: another link is sent.',
+  },
   session_not_found: { status: 404, title: 'No such session', help: 'You have no session with that id.' },
   webhook_not_found: { status: 404, title: 'No such webhook', help: 'This store has no webhook with that id.' },
   delivery_not_found: {

@@ -28,6 +28,21 @@ export const EVENT_TYPES = {
     about: 'The operator was given a one-time link for a new password.',
     data: [],
   },
+  'user.updated': {
+    subject: 'user',
+    about: 'A user changed their name, e-mail or mails: `changed` names which.',
+    data: ['changed'],
+  },
+  'user.email_confirmed': {
+    subject: 'user',
+    about: 'A user confirmed their e-mail, which is perhaps a new one.',
+    data: [],
+  },
+  'user.email_lost': {
+    subject: 'user',
+    about: 'An account lost an e-mail that it had never confirmed: another account has confirmed it.',
+    data: [],
+  },
   'user.disabled': { subject: 'user', about: 'The operator has switched an account off.', data: [] },
   'user.enabled': { subject: 'user', about: 'The operator has switched an account on again.', data: [] },
   'user.erased': {

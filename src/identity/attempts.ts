@@ -16,11 +16,11 @@ const MAX_SITE_ATTEMPTS = 100
 /** The database's clock, the same for every node: one whose own is wrong must not shut an account on all the others. */
 export const attemptClock = () => fragment(`(clock_timestamp() + $1 * interval '1 ms')`, travelledMs())
 
-/** `known`: the account has signed in from there before, so the attempts there count, and none from elsewhere. */
-export type Attempt = { account: string; ip: string; known: boolean }
+/** Without an `ip` only the account counts. `known`: the account has signed in from there before, so the attempts there count, and none from elsewhere. */
+export type Attempt = { account: string; ip: string | null; known: boolean }
 
 /** What the hashes of each kind of attempt begin with, so that the kinds count for themselves. */
-const LABELS = { signIn: '', mail: 'mail ' }
+const LABELS = { signIn: '', mail: 'mail ', confirm: 'confirm ' }
 
 /**
  * One attempt at a time for each account and each address until the transaction ends, which keeps the counts exact. (Those
@@ -33,7 +33,7 @@ export async function limitAttempts(
   { account: name, ip, known }: Attempt,
 ): Promise<{ retryAfterSeconds: number | null; count(): Promise<void> }> {
   const hashOf = (what: string, of: string) => instance.keyring.current.hmac('sign-in', `${LABELS[kind]}${what}`, of)
-  const network = networkOf(ip)
+  const network = ip === null ? { place: name, site: null } : networkOf(ip)
   const account = hashOf('account', name)
   const place = hashOf('address', network.place)
   const site = network.site && hashOf('site', network.site)
@@ -65,6 +65,14 @@ export async function limitAttempts(
         values (${account}, ${place}, ${site}, ${known}, ${attemptClock()})`)
     },
   }
+}
+
+/** Before a link to confirm an e-mail is mailed: the address may be a stranger's. */
+export async function limitConfirmations(tx: Db, instance: Instance, email: string): Promise<void> {
+  const attempt = { account: email, ip: null, known: false }
+  const { retryAfterSeconds, count } = await limitAttempts(tx, instance, 'confirm', attempt)
+  if (retryAfterSeconds !== null) failTooMany(retryAfterSeconds, 'requests to confirm this e-mail')
+  await count()
 }
 
 export function failTooMany(retryAfterSeconds: number, what: string): never {

@@ -53,7 +53,17 @@ test('200: a user gets all that is held about them, as a file, and nothing of an
   }
   expect(reply.body).toEqual({
     exportedAt: RFC_3339,
-    user: { id: ada.id, email: ada.email, name: 'A staff', issuer: null, subject: null, ...moments },
+    user: {
+      id: ada.id,
+      email: ada.email,
+      emailVerified: false,
+      pendingEmail: null,
+      name: 'A staff',
+      mail: { newSignIns: true, leakedKeys: true, expiringKeys: true },
+      issuer: null,
+      subject: null,
+      ...moments,
+    },
     sessions: [
       {
         id: expect.stringMatching(/^sess_/),

@@ -10,11 +10,26 @@ import { type Answer, type Route, route } from '../core/route.ts'
 import { Type } from '../schema/type.ts'
 import { CascadeQuery, MadeInStores } from '../stores/schema.ts'
 import { changePassword, readMe, signUp } from './accounts.ts'
+import { confirmEmail } from './emails.ts'
 import { eraseMe } from './erase.ts'
 import { exportUser } from './export.ts'
 import { checkPassword } from './passwords.ts'
+import { updateMe } from './profile.ts'
 import { requestReset, resetPassword } from './reset.ts'
-import { Export, Me, PasswordChange, Reset, ResetRequest, Sessions, SignedIn, SignIn, SignUp } from './schema.ts'
+import {
+  Confirmation,
+  Export,
+  Me,
+  PasswordChange,
+  Reset,
+  ResetRequest,
+  Sessions,
+  SignedIn,
+  SignIn,
+  SignUp,
+  User,
+  UserChanges,
+} from './schema.ts'
 import { endOtherSessions, endSession, listSessions, type NewSession, signOut } from './sessions.ts'
 import { signIn } from './sign-in.ts'
 
@@ -98,6 +113,24 @@ export const identityRoutes: Route[] = [
   route(
     {
       method: 'POST',
+      path: '/v1/auth/confirm',
+      needs: 'public',
+      summary: 'Confirm an e-mail',
+      description:
+        'Takes the token of the link that was mailed after signing up or after giving a new e-mail. It works once and for three days; a newer one ends the older. An older account that has the e-mail and never confirmed it loses it.',
+      body: Confirmation,
+      returns: [204, null],
+      errors: ['confirmation_not_found', 'email_taken'],
+      effect: 'own',
+      example: { body: { token: 'skp_confirm_0000000000000000000000000000000000000000000000000' } },
+    },
+    async ({ db, instance, body, request }) => ({
+      body: (await confirmEmail(db, instance, body.token, request.ip), null),
+    }),
+  ),
+  route(
+    {
+      method: 'POST',
       path: '/v1/auth/sign-out',
       needs: 'user',
       summary: 'Sign out',
@@ -121,6 +154,26 @@ export const identityRoutes: Route[] = [
       returns: [200, Me],
     },
     async ({ db, instance, caller }) => ({ body: await readMe(db, instance, caller) }),
+  ),
+  route(
+    {
+      method: 'PATCH',
+      path: '/v1/user',
+      needs: 'user',
+      summary: 'Change my name, e-mail or mails',
+      description:
+        'What is left out stays. A new e-mail needs `currentPassword`; where the service sends mail, it is `pendingEmail` until it is confirmed by the link that is sent to it, and giving the present one again sends another link. `mail` says which mails you want; those about a changed password or e-mail always come.',
+      body: UserChanges,
+      parse: (body, _instance, faults) => ({
+        ...body,
+        ...(body.email === undefined ? {} : { email: parseEmail(body.email, faults) }),
+      }),
+      returns: [200, User],
+      errors: ['invalid_credentials', 'email_taken'],
+      effect: 'own',
+      example: { body: { name: 'Ada King', mail: { newSignIns: false } } },
+    },
+    async ({ db, instance, caller, body }) => ({ body: await updateMe(db, instance, caller, body) }),
   ),
   route(
     {

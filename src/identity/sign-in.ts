@@ -1,16 +1,21 @@
 // Signing in with a password. An unknown e-mail and a wrong password cannot be told apart, neither by the answer nor by
 // the time it takes.
 
+import { now } from '../core/clock.ts'
 import { normalizeEmail } from '../core/email.ts'
 import { fail } from '../core/errors.ts'
 import { isFull, runInBatches } from '../db/chore.ts'
 import type { Db } from '../db/db.ts'
 import { sql } from '../db/sql.ts'
+import type { UsersRow } from '../db/tables.gen.ts'
 import type { Instance } from '../instance.ts'
+import { queueMailsTo } from '../mail/outbox.ts'
 import { ATTEMPTS_INTERVAL, type Attempt, attemptClock, failTooMany, limitAttempts } from './attempts.ts'
 import { passwordMatches, passwordSlots } from './passwords.ts'
 import { forgetPlaces, isKnownPlace } from './places.ts'
-import { type ClientOrigin, type NewSession, openSession, type UserRow } from './sessions.ts'
+import { type ClientOrigin, type NewSession, openSession } from './sessions.ts'
+
+type SignInRow = Pick<UsersRow, 'id' | 'password_hash'>
 
 /** A failure is committed before it is answered. */
 export async function signIn(
@@ -22,8 +27,8 @@ export async function signIn(
   const email = normalizeEmail(given.email) ?? given.email
   const tried = await passwordSlots(() =>
     db.transaction(async (tx) => {
-      const user = await tx.one<UserRow & { known_place: boolean }>(sql`
-        select id, email, name, created_at, ${isKnownPlace(instance, from.ip)} as known_place,
+      const user = await tx.one<SignInRow & { known_place: boolean }>(sql`
+        select id, ${isKnownPlace(instance, from.ip)} as known_place,
                -- To a disabled account no password is right.
                case when disabled_at is null then password_hash end as password_hash
           from users
@@ -32,7 +37,9 @@ export async function signIn(
       const by = { account: email, ip: from.ip, known }
       const outcome = await attemptPassword(tx, instance, by, user?.password_hash ?? null, given.password)
       if (outcome !== 'right' || !user) return outcome
-      return (await passwordUnchanged(tx, user)) ? openSession(tx, instance, user, from) : 'wrong'
+      if (!(await passwordUnchanged(tx, user))) return 'wrong'
+      if (!known) await tellNewSignIn(tx, instance, user.id, from)
+      return openSession(tx, instance, user.id, from)
     }),
   )
   return tried instanceof Object && 'token' in tried ? tried : failAttempt(tried)
@@ -42,7 +49,7 @@ export async function signIn(
  * A concurrent password change has either ended all sessions already, or waits for this lock and ends this one too.
  * Taken only after the password was right: the lock costs a write, and its time would reveal that the account exists.
  */
-async function passwordUnchanged(tx: Db, user: UserRow): Promise<boolean> {
+async function passwordUnchanged(tx: Db, user: SignInRow): Promise<boolean> {
   const row = await tx.one(sql`
     select id
       from users
@@ -51,6 +58,11 @@ async function passwordUnchanged(tx: Db, user: UserRow): Promise<boolean> {
        and disabled_at is null
        for share`)
   return row !== null
+}
+
+async function tellNewSignIn(tx: Db, instance: Instance, userId: string, from: ClientOrigin): Promise<void> {
+  const data = { at: now().toISOString(), ip: from.ip, client: from.userAgent?.slice(0, 100) ?? '' }
+  await queueMailsTo(tx, instance, sql`id = ${userId}`, 'newSignIns', { kind: 'new_sign_in', data })
 }
 
 type AttemptOutcome = 'right' | 'wrong' | { retryAfterSeconds: number }

@@ -57,6 +57,7 @@ test('201: somebody is invited, the token is shown once, and accepting it makes 
     createdBy: { kind: 'user', id: owner.id },
     expiresAt: new Date(Date.parse(made.body.createdAt) + 7 * DAY).toISOString(),
     token: expect.stringMatching(/^skp_inv_[0-9A-Za-z]{49}$/),
+    mailed: false,
   })
   expect(made.headers.get('cache-control')).toBe('no-store')
   const path = `/v1/user/store/${store.id}/invitations`
