@@ -1,4 +1,4 @@
-import { expect, test, vi } from 'vitest'
+import { expect, test } from 'vitest'
 import { mailServer } from '../../tests/mail-server.ts'
 import { NEW_KEY, type Shop, shop } from '../../tests/shop.ts'
 import { type ConfigError, readConfig } from '../config.ts'
@@ -48,7 +48,7 @@ test('a link for a new password is mailed to the one who has the account, and to
   expect(letter.headers).toMatch(/^Auto-Submitted: auto-generated$/im)
   expect(letter.subject).toBe('Set a new password')
   expect(letter.text).toContain('https://keys.example/reset#token=skp_reset_')
-  await vi.waitFor(async () => expect(await sql('select * from mails')).toEqual([]))
+  await expect.poll(() => sql('select * from mails')).toEqual([])
 
   const reset = { token: letter.token, newPassword: NEW_PASSWORD }
   expect((await api.post('/v1/auth/reset/confirm', reset)).status).toBe(204)
@@ -65,7 +65,7 @@ test('a mail that the server does not take is tried again with the same link; on
   const { api, owner, person, sql, logs } = await shop(mail.settings, FAST)
   mail.refuse('451 later')
   await api.post('/v1/auth/reset', { email: owner.email })
-  await vi.waitFor(() => expect(mail.refused()).toBeGreaterThan(1))
+  await expect.poll(() => mail.refused()).toBeGreaterThan(1)
   const [queued] = await sql("select encode(token, 'escape') as token, token_kid, recipient from mails")
   expect(queued).toEqual({
     token: expect.not.stringContaining('reset'),
@@ -80,7 +80,7 @@ test('a mail that the server does not take is tried again with the same link; on
   mail.refuse('550 no such user')
   const [before, ada] = [mail.refused(), await person()]
   await api.post('/v1/auth/reset', { email: ada.email })
-  await vi.waitFor(async () => expect(await sql('select * from mails')).toEqual([]))
+  await expect.poll(() => sql('select * from mails')).toEqual([])
   expect(mail.refused()).toBe(before + 1)
   expect(logs()).toContain('"work":"mail"')
   expect(logs()).not.toContain(ada.email)
@@ -93,7 +93,7 @@ test('two nodes send a mail once', async () => {
   const people = await Promise.all(Array.from({ length: 4 }, () => person()))
   await Promise.all(people.map(({ email }, i) => (i % 2 ? api : other).post('/v1/auth/reset', { email })))
   await Promise.all(people.map(({ email }) => mail.mailTo(email)))
-  await vi.waitFor(async () => expect(await sql('select * from mails')).toEqual([]))
+  await expect.poll(() => sql('select * from mails')).toEqual([])
   expect(mail.mails).toHaveLength(people.length)
 })
 
@@ -224,7 +224,7 @@ test('invitations are mailed, without anything in a name that looks like a link,
   expect(accepted.status).toBe(200)
   for (let i = 0; i < 4; i++) expect((await invite()).body.mailed).toBe(true)
   expect((await invite()).body.mailed).toBe(false)
-  await vi.waitFor(async () => expect(await sql('select * from mails')).toEqual([]))
+  await expect.poll(() => sql('select * from mails')).toEqual([])
   expect(mail.mails).toHaveLength(5)
 })
 
@@ -246,7 +246,7 @@ test('a sign-in from a new place is told, once, unless the user has switched tha
   const off = await api.patch('/v1/user', { mail: { newSignIns: false } }, { as: owner.token })
   expect(off.body.mail).toEqual({ newSignIns: false, leakedKeys: true, expiringKeys: true })
   await from('192.0.2.2')
-  await vi.waitFor(async () => expect(await sql('select * from mails')).toEqual([]))
+  await expect.poll(() => sql('select * from mails')).toEqual([])
   expect(mail.mails).toHaveLength(1)
 })
 
