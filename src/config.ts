@@ -2,6 +2,7 @@
 // tested against the table. Settings are read once, at start, and all their faults are reported at once.
 
 import ipaddr from 'ipaddr.js'
+import { normalizeEmail } from './core/email.ts'
 import { PERMISSION_PATTERN } from './core/permissions.ts'
 import { Secret } from './crypto/secret.ts'
 
@@ -10,6 +11,11 @@ type ConfigSetting<T> = { fallback: string; description: string; parse: (text: s
 const SETTINGS = {
   HOST: setting('127.0.0.1', 'The address it listens on.', (text) => text),
   PORT: setting('3000', 'The port it listens on. `0` takes a free one and prints it.', integer(0, 65535)),
+  PUBLIC_URL: setting(
+    '',
+    'Where people reach the service, such as `https://keys.example`: links are made from it. `https:`, or `http:` on loopback.',
+    optional(publicUrl),
+  ),
   DATA_DIR: setting(
     './data',
     'Where the embedded database and the generated secrets live. Unused beside `DATABASE_URL`.',
@@ -31,6 +37,16 @@ const SETTINGS = {
     optional(secretBytes),
   ),
   SIGN_UP: setting('open', '`open`, or `closed`: accounts only by invitation.', oneOf('open', 'closed')),
+  SMTP_URL: setting(
+    '',
+    'The mail server, as `smtps://user:password@host:465` or `smtp://user:password@host:587`. Needs `MAIL_FROM` and `PUBLIC_URL`. Left out, no mail is sent.',
+    optional(smtpUrl),
+  ),
+  MAIL_FROM: setting(
+    '',
+    'Whom mail comes from: `no-reply@shop.example`, or `The shop <no-reply@shop.example>`.',
+    optional(sender),
+  ),
   KEY_PREFIX: setting(
     'skp',
     'What every key and token begins with: 2 to 16 lower-case letters and digits.',
@@ -163,6 +179,11 @@ function contradictions(config: Config): string[] {
     faults.push('SERVER_SECRET_PREVIOUS is the same as SERVER_SECRET: leave it out')
   if (config.METRICS_PORT !== null && config.METRICS_PORT === config.PORT)
     faults.push('METRICS_PORT is the same as PORT: metrics need a port of their own')
+  if (config.SMTP_URL !== null)
+    for (const name of ['MAIL_FROM', 'PUBLIC_URL'] as const)
+      if (config[name] === null) faults.push(`${name} is missing: mail cannot be sent by SMTP_URL without it`)
+  if (config.MAIL_FROM !== null && config.SMTP_URL === null)
+    faults.push('SMTP_URL is missing: without it nothing is sent from MAIL_FROM')
   const jwt = ['JWT_ISSUER', 'JWT_AUDIENCE', 'JWT_JWKS_URL'] as const
   const missing = jwt.filter((name) => config[name] === null)
   if (missing.length > 0 && missing.length < jwt.length)
@@ -221,10 +242,16 @@ function url(text: string): URL {
   throw new Error('must be a URL')
 }
 
-// The values of these three are not repeated in the message: they are secrets, or hold one.
+// The values of these four are not repeated in the message: they are secrets, or hold one.
 function databaseUrl(text: string): Secret {
   if (/^postgres(ql)?:$/.test(url(text).protocol)) return new Secret(text)
   throw new Error('must begin with postgres://')
+}
+
+function smtpUrl(text: string): { url: Secret; isLoopback: boolean } {
+  const { protocol, hostname } = url(text)
+  if (/^smtps?:$/.test(protocol) && hostname !== '') return { url: new Secret(text), isLoopback: isLoopback(hostname) }
+  throw new Error('must begin with smtp:// or smtps:// and name a host')
 }
 
 function secretBytes(text: string): Secret {
@@ -238,10 +265,29 @@ function metricsToken(text: string): Secret {
 }
 
 function keysUrl(text: string): string {
-  const { protocol, hostname } = url(text)
-  const loopback = /^(localhost|127(\.\d+){3}|\[::1\])$/.test(hostname)
-  if (protocol === 'https:' || (protocol === 'http:' && loopback)) return text
+  if (isSafe(url(text))) return text
   throw new Error(`must be an https: URL (http: only on loopback), not "${text}"`)
+}
+
+/** Without a path: pages and cookies are those of the whole host. */
+function publicUrl(text: string): string {
+  const { origin, pathname, search, hash, username } = url(text)
+  if (isSafe(url(text)) && pathname === '/' && search + hash + username === '') return origin
+  throw new Error(`must be an https: URL without a path (http: only on loopback), not "${text}"`)
+}
+
+function isSafe({ protocol, hostname }: URL): boolean {
+  return protocol === 'https:' || (protocol === 'http:' && isLoopback(hostname))
+}
+
+function isLoopback(hostname: string): boolean {
+  return /^(localhost|127(\.\d+){3}|\[::1\])$/.test(hostname)
+}
+
+function sender(text: string): string {
+  const address = /^(?:[^<>"\p{Cc}]+<([^<>]+)>|([^<>\s]+))$/u.exec(text.trim())
+  if (normalizeEmail(address?.[1] ?? address?.[2] ?? '') !== null) return text.trim()
+  throw new Error(`must be an e-mail address, or a name and the address in angle brackets, not "${text}"`)
 }
 
 function origin(text: string): string {

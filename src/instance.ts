@@ -17,6 +17,8 @@ export type Instance = {
   maxSessionsPerUser: number
   maxVersionsPerDay: number
   signUp: 'open' | 'closed'
+  /** Where people reach the service; set wherever mail is. */
+  publicUrl: string | null
   /** Whether it can send mail, and whether people can sign in with an identity provider. */
   mail: boolean
   oidc: boolean
@@ -37,7 +39,8 @@ export function newInstance(config: Config, keyring: Keyring, resolve: Resolve):
     maxSessionsPerUser: config.MAX_SESSIONS_PER_USER,
     maxVersionsPerDay: config.MAX_VERSIONS_PER_DAY,
     signUp: config.SIGN_UP,
-    mail: false,
+    publicUrl: config.PUBLIC_URL,
+    mail: config.SMTP_URL !== null,
     oidc: false,
     webhooks: { allowPrivate: config.WEBHOOK_ALLOW_PRIVATE === 'on', resolve },
   }

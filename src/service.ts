@@ -10,7 +10,7 @@ import { KEYS_CHANNEL, newKeyCache } from './auth/key-cache.ts'
 import type { Config } from './config.ts'
 import { SECOND } from './core/clock.ts'
 import { newResolve, type Resolve, resolveLocally } from './core/dns.ts'
-import { newFailureReporter } from './core/failures.ts'
+import { newFailureReporter, type ReportFailure } from './core/failures.ts'
 import { isKeyToken } from './crypto/tokens.ts'
 import type { Database } from './db/db.ts'
 import type { Say } from './db/embedded/embedded.ts'
@@ -36,6 +36,8 @@ import { newUsage } from './keys/usage.ts'
 import { newVerifier } from './keys/verify.ts'
 import { newLoadShedder } from './limits/load-shedding.ts'
 import { newRateLimits } from './limits/token-bucket.ts'
+import { type Mailer, type MailerTimings, startMailer } from './mail/mailer.ts'
+import { newMailTransport } from './mail/transport.ts'
 import { MAINTENANCE_TASKS, startMaintenance } from './maintenance.ts'
 import { routes } from './routes.ts'
 import { openStorage, type Storage } from './storage.ts'
@@ -59,6 +61,7 @@ export type Timings = {
   slowReaderMs: number
   feed: Partial<FeedTimings>
   dispatcher: Partial<DispatcherTimings>
+  mailer: Partial<MailerTimings>
   commitBeforeFlush: boolean
 }
 
@@ -120,9 +123,10 @@ async function serve(
       outboxDepth: () => readOutboxDepth(db),
     },
     () => sealer.sealed(),
-    ['sealing', 'webhooks', ...MAINTENANCE_TASKS],
+    ['sealing', 'webhooks', 'mail', ...MAINTENANCE_TASKS],
   )
-  const { sealer, dispatcher, maintenance } = startBackground(db, instance, log, metrics, timings, () => draining)
+  const background = startBackground(config, db, instance, log, metrics, timings, () => draining)
+  const { sealer, dispatcher, mailer, maintenance } = background
   const pipeline: Pipeline = {
     db,
     instance,
@@ -138,17 +142,20 @@ async function serve(
     metrics,
     log,
     draining: () => draining,
-    onChange: dispatcher.wake,
+    onChange: () => {
+      dispatcher.wake()
+      mailer?.wake()
+    },
   }
   const access = { port: config.METRICS_PORT, token: config.METRICS_TOKEN }
-  const pages = buildPages(routes, db, metrics, access, pipeline.draining)
+  const pages = buildPages(routes, db, metrics, access, pipeline.draining, instance.mail)
   const metricsServer = newMetricsServer(metrics, access, config.HOST)
   const { app, admission } = await buildServer(pipeline, routes, pages, config.TRUST_PROXY)
 
   const close = async (patienceMs = DRAIN_TIMEOUT_MS) => {
     draining = true
     streams.close()
-    const dispatched = dispatcher.close(patienceMs * 3)
+    const dispatched = Promise.all([dispatcher.close(patienceMs * 3), mailer?.close(patienceMs * 3)])
     if (app.server.listening) {
       if (patienceMs > 0) await sleep(config.SHUTDOWN_DELAY * SECOND)
       await stopListening(app.server, admission, patienceMs)
@@ -197,8 +204,9 @@ function newCaches(db: Database, instance: Instance, storage: Storage) {
   return { caches, eventNotifier, notifications }
 }
 
-/** What runs without a request: sealing, webhooks and maintenance. */
+/** What runs without a request: sealing, webhooks, mail and maintenance. */
 function startBackground(
+  config: Config,
   db: Database,
   instance: Instance,
   log: Logger,
@@ -221,10 +229,22 @@ function startBackground(
     timings.dispatcher,
   )
   // A task that is interrupted by the shutdown has not failed.
-  const maintenance = startMaintenance(db, (work, error) => {
+  const maintenance = startMaintenance(db, instance, (work, error) => {
     if (!draining()) reportFailure(work, error)
   })
-  return { sealer, dispatcher, maintenance }
+  return { sealer, dispatcher, mailer: startMail(config, ownDb, instance, reportFailure, timings), maintenance }
+}
+
+/** Null where no mail is configured. The settings are refused when they are incomplete. */
+function startMail(
+  { SMTP_URL: server, MAIL_FROM: from }: Config,
+  db: Database,
+  instance: Instance,
+  failed: ReportFailure,
+  timings: Partial<Timings>,
+): Mailer | null {
+  if (server === null || from === null) return null
+  return startMailer(db, instance, newMailTransport(server.url, from, server.isLoopback), failed, timings.mailer)
 }
 
 /** Connections that wait to be accepted. The system's own limit may be lower: net.core.somaxconn on Linux. */

@@ -170,7 +170,7 @@ test('the checksum of a key is as the page for scanners tells it', async () => {
   const { isWellFormed } = await import(`data:text/javascript,${encodeURIComponent(rule as string)}`)
   const forms = blocksOf(page, 'regex').map((block) => new RegExp(`^${block.trim()}$`))
   expect(forms).toHaveLength(2)
-  for (const kind of [...KEY_TOKEN_KINDS, 'sess', 'svc', 'inv'] as TokenKind[]) {
+  for (const kind of [...KEY_TOKEN_KINDS, 'sess', 'svc', 'inv', 'reset', 'confirm'] as TokenKind[]) {
     const token = mintToken('skp', kind).reveal()
     expect(forms.filter((form) => form.test(token))).toHaveLength(1)
     expect(isWellFormed(token)).toBe(true)
@@ -350,6 +350,18 @@ test('every page answers with its type and a strict policy', async () => {
     )
     expect(text).toMatch(/^<!doctype html><html lang="en">/)
     expect(text).not.toMatch(/<script|<img|<link|\sstyle=|\son\w+=|url\(|href="http|src=/i)
+  }
+  // Those with forms have one script each, of the service's own, and nothing inline.
+  for (const name of ['sign-in', 'reset', 'confirm', 'invitation']) {
+    const { headers, text } = await api.get(`/${name}`)
+    expect(headers.get('content-security-policy')).toMatch(/form-action 'none'; script-src 'self'; connect-src 'self'$/)
+    expect(text.match(/<script[^>]*>/g)).toEqual([`<script src="/scripts/${name}.js" defer>`])
+    expect(text).not.toMatch(/<img|<link|\sstyle=|\son\w+=|href="http/i)
+    for (const [, id] of text.matchAll(/<input (?!type="radio")id="(\w+)"/g))
+      expect(text).toContain(`<label for="${id}">`)
+    const script = await api.get(`/scripts/${name}.js`)
+    expect(script.headers.get('content-type')).toBe('text/javascript; charset=utf-8')
+    for (const [, id] of script.text.matchAll(/\$\('([\w-]+)'\)/g)) expect(text, name).toContain(`id="${id}"`)
   }
   const others: [string, string, RegExp][] = [
     ['/openapi.json', 'application/json; charset=utf-8', /^\{"openapi":"3\.1/],

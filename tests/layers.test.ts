@@ -22,7 +22,7 @@ const FLOORS: [RegExp, number][] = [
   [/^keys\//, 3.05],
   [/^customers\//, 3.02],
   [/^(billing|webhooks|service-tokens|settings)\//, 3],
-  [/^(auth|events|idempotency|limits)\//, 2],
+  [/^(auth|events|idempotency|limits|mail)\//, 2],
   [/^db\/tables\.gen\.ts$/, 0],
   [/^db\//, 1],
   [/^(core|schema|crypto)\/|^(config|instance)\.ts$/, 0],

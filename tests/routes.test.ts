@@ -2,6 +2,7 @@
 // here without a word being added.
 
 import { expect, test } from 'vitest'
+import { issueUserToken } from '../src/auth/user-tokens.ts'
 import { type IdKind, newId } from '../src/core/ids.ts'
 import { BUILT_IN_PERMISSIONS, type BuiltInPermission } from '../src/core/permissions.ts'
 import { isChange, type Route, route } from '../src/core/route.ts'
@@ -61,7 +62,7 @@ test('every route has a rule, a place of its own, words about it, and parameters
   }
 })
 
-test('only signing up, signing in, reporting a leak, the rules of countries and the settings are open to anyone', () => {
+test('only signing up, signing in, a forgotten password, reporting a leak, the rules of countries and the settings are open to anyone', () => {
   expect(routes.filter((row) => row.needs === 'public').map(nameOf)).toEqual([
     'POST /v1/leaks',
     'POST /v1/leaks/github',
@@ -69,6 +70,9 @@ test('only signing up, signing in, reporting a leak, the rules of countries and 
     'GET /v1/countries/:code',
     'POST /v1/auth/sign-up',
     'POST /v1/auth/sign-in',
+    'POST /v1/auth/reset',
+    'POST /v1/auth/reset/confirm',
+    'POST /v1/auth/confirm',
     'GET /v1/settings',
   ])
 })
@@ -311,7 +315,17 @@ const OTHERWISE: Record<string, (world: Shop, live: Things) => Promise<{ as: str
     await api.patch(`/v1/user/store/${storeId}`, { registration: 'OPEN' }, { as: owner.token })
     return { as: (await person()).token }
   },
-  // Its token cannot be known beforehand, so the row has no example.
+  // The tokens of the following cannot be known beforehand.
+  'POST /v1/auth/reset/confirm': async ({ person, service }) => {
+    const { id, token: as } = await person()
+    const { token } = await issueUserToken(service.db, 'skp', 'reset', { user_id: id, email: null })
+    return { as, body: { token: token.reveal(), newPassword: 'another horse, another battery' } }
+  },
+  'POST /v1/auth/confirm': async ({ person, service }) => {
+    const { id, email, token: as } = await person()
+    const { token } = await issueUserToken(service.db, 'skp', 'confirm', { user_id: id, email })
+    return { as, body: { token: token.reveal() } }
+  },
   'POST /v1/user/invitations/accept': async (world, { storeId }) => {
     const { token, email } = await world.person()
     return { as: token, body: { token: (await invite(world, storeId, email)).token } }

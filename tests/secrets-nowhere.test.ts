@@ -9,6 +9,7 @@ import { mintToken, sha256 } from '../src/crypto/tokens.ts'
 import { call } from './command.ts'
 import { type Github, playGithub } from './github.ts'
 import { everyRow, filesOf, walPosition } from './leftovers.ts'
+import { type MailServer, mailServer } from './mail-server.ts'
 import { NEW_KEY, type Shop, shop } from './shop.ts'
 
 const mark = () => `m${Buffer.from(randomBytes(9)).toString('hex')}`
@@ -20,11 +21,14 @@ test('32. no secret and no text of an address is found anywhere but in the one a
   timeout: LONG,
 }, async () => {
   const github = await playGithub()
-  const world = await shop({ GITHUB_KEYS_URL: github.url })
+  const mail = await mailServer()
+  const world = await shop({ GITHUB_KEYS_URL: github.url, ...mail.settings })
+  await world.sql('update users set email_verified_at = now()')
   const { api, sql, logs } = world
   const since = await walPosition(sql)
   const planted = mark()
   const secrets = new Secrets()
+  await useMail(world, mail, secrets)
   await useEverything(world, github, secrets, planted)
 
   const places: Record<string, string> = {
@@ -62,6 +66,34 @@ class Secrets {
     this.all.set(secret, what)
     return secret
   }
+}
+
+/** Tokens that are mailed: each is in its mail, and nowhere else. */
+async function useMail({ api, person, sql }: Shop, mail: MailServer, secrets: Secrets): Promise<void> {
+  const { email } = await person()
+  const mailed = async (to: string, count: number) => {
+    const { token } = await mail.mailTo(to, count)
+    return secrets.add('a mailed token', token as string)
+  }
+  for (const count of [1, 2]) {
+    expect((await api.post('/v1/auth/reset', { email })).status).toBe(202)
+    const newPassword = secrets.add('a new password', `new ${mark()} ${mark()}`)
+    const confirmed = { token: await mailed(email, count), newPassword }
+    if (count === 2) expect((await api.post('/v1/auth/reset/confirm', confirmed)).status).toBe(204)
+  }
+  const password = secrets.add('a password', `first ${mark()} ${mark()}`)
+  const newcomer = `${mark()}@example.com`
+  secrets.add('a session token', (await api.post('/v1/auth/sign-up', { email: newcomer, password })).body.token)
+  expect((await api.post('/v1/auth/confirm', { token: await mailed(newcomer, 1) })).status).toBe(204)
+  // One that waits for the mail server is sealed.
+  mail.refuse('451 later')
+  await api.post('/v1/auth/reset', { email: newcomer })
+  await expect.poll(() => mail.refused()).toBeGreaterThan(0)
+  expect(await sql('select from mails where token is not null')).toHaveLength(1)
+  mail.refuse(null)
+  await sql("update mails set next_attempt_at = '2000-01-01'")
+  await api.post('/v1/auth/reset', { email: 'nobody@example.com' })
+  await mailed(newcomer, 2)
 }
 
 async function useEverything(world: Shop, github: Github, secrets: Secrets, planted: string): Promise<void> {

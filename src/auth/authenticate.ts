@@ -43,6 +43,7 @@ export type CallerRow = {
   email: UsersRow['email']
   user_name: UsersRow['name']
   user_created_at: UsersRow['created_at']
+  user_disabled: boolean
   /** A user who was not erased has both. */
   data_key: NonNullable<UsersRow['data_key']>
   data_key_kid: NonNullable<UsersRow['data_key_kid']>
@@ -66,6 +67,7 @@ const lookUpCallers: Batch<CallerLookup, CallerRow> = (db, rows) =>
            person.email,
            person.name as user_name,
            person.created_at as user_created_at,
+           person.disabled_at is not null as user_disabled,
            person.data_key,
            person.data_key_kid,
            store.id as member_store_id,
@@ -101,6 +103,7 @@ export async function authenticate(
   if (credential.kind === 'key') return keyCaller(instance, await caches.keys.find(credential.token), ip)
   const { lookup, authenticatedAt } = await toLookup(db, instance, jwt, credential, storeId, ip)
   const found = await cachedOrLookUp(db, caches.callers, lookup)
+  if (found.user_disabled) return fail('invalid_token')
   switch (credential.kind) {
     case 'service':
       if (!found.service_id) return fail('invalid_token')

@@ -136,7 +136,10 @@ test('a user of the identity provider is made at first sight, and is the same on
       user: {
         id: expect.stringMatching(/^user_/),
         email: null,
+        emailVerified: false,
+        pendingEmail: null,
         name: null,
+        mail: { newSignIns: true, leakedKeys: true, expiringKeys: true },
         createdAt: expect.stringMatching(/Z$/),
       },
       stores: [],
@@ -437,6 +440,17 @@ test('a removed user of a provider, who has no e-mail here, does not come back b
 })
 
 // ---- erased ---------------------------------------------------------------------------------------------------------
+
+test('a disabled user of a provider is refused like an unknown token', async () => {
+  const idp = await provider()
+  const { api, sql } = await world(idp)
+  const as = await idp.token({ sub: 'ada' })
+  const { id } = (await api.get('/v1/user', { as })).body.user
+  await sql('update users set disabled_at = now() where id = $1', [id])
+  expect((await api.get('/v1/user', { as })).body.code).toBe('invalid_token')
+  await sql('update users set disabled_at = null where id = $1', [id])
+  expect((await api.get('/v1/user', { as })).body.user.id).toBe(id)
+})
 
 test('an erased user of a provider does not come back by a second invitation made for them, which keeps no e-mail either', async () => {
   const idp = await provider()

@@ -42,7 +42,7 @@ export async function lockStoreAndRecheck(tx: Db, caller: Manager, storeId: stri
 }
 
 /**
- * For changes that need no permission: checks that the user was not erased and their session not ended. Last in the
+ * For changes that need no permission: checks that the user was not erased or disabled and their session not ended. Last in the
  * transaction, after the locks of stores and members.
  */
 export async function recheckUser(tx: Db, caller: UserCaller): Promise<void> {
@@ -52,6 +52,7 @@ export async function recheckUser(tx: Db, caller: UserCaller): Promise<void> {
         from users
        where id = ${caller.id}
          and erased_at is null
+         and disabled_at is null
          for key share`),
     lockSession(tx, caller),
   ])

@@ -7,6 +7,7 @@ import type { Io } from './io.ts'
 import { helpRows, newProgram, runProgram, usageErrors } from './program.ts'
 import { addSecret } from './secret.ts'
 import { addServiceToken } from './service-token.ts'
+import { addUser } from './user.ts'
 
 /** The exit code. */
 export function run(argv: string[], io: Io): Promise<number> {
@@ -20,6 +21,7 @@ export function run(argv: string[], io: Io): Promise<number> {
       throw new Error(`There is no command "${args[0]}".\n\n${helpOf(program)}`)
     })
   addServiceToken(program, io)
+  addUser(program, io)
   addEvents(program, io)
   addHolds(program, io)
   // Scan and quickstart are in packages/cli, and bin/storekeeper.js runs them there: here they are only listed.

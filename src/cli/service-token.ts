@@ -1,6 +1,5 @@
 // The operator's service tokens, for the back ends that verify keys. (Owners issue their own: src/service-tokens/.)
 
-import { userInfo } from 'node:os'
 import type { Command } from 'commander'
 import type { Db } from '../db/db.ts'
 import { sql } from '../db/sql.ts'
@@ -9,6 +8,7 @@ import { findInvisible, normalizeText } from '../schema/text.ts'
 import { issueServiceToken } from '../service-tokens/issue.ts'
 import { revokeServiceTokens } from '../service-tokens/revoke.ts'
 import type { Io } from './io.ts'
+import { operator } from './operator.ts'
 import { usageErrors } from './program.ts'
 import { withDatabase } from './with-database.ts'
 
@@ -94,9 +94,4 @@ async function revokeToken(db: Db, id: string, io: Io): Promise<void> {
   const revoked = await db.transaction((tx) => revokeServiceTokens(tx, operator(), [id]))
   if (revoked.length === 0) throw new Error(`There is no active service token ${id}.`)
   io.say(`${id} no longer works.`)
-}
-
-/** The actor of an event: the user of the operating system who has called the command. */
-function operator() {
-  return { kind: 'system', id: userInfo().username, ip: null }
 }

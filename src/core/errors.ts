@@ -173,6 +173,16 @@ export const ERRORS = {
     title: 'Invitation not found',
     help: 'It does not exist, was already used, was withdrawn, or has expired. Ask for a new one.',
   },
+  reset_not_found: {
+    status: 404,
+    title: 'Reset link not found',
+    help: 'A link for a new password works once, for an hour, and a newer one ends the older. Ask for a new one with POST /v1/auth/reset, or ask the operator.',
+  },
+  confirmation_not_found: {
+    status: 404,
+    title: 'Confirmation link not found',
+    help: 'A link to confirm an e-mail works once, for three days, and a newer one ends the older. Sign in and give the e-mail again with PATCH /v1/user: another link is sent.',
+  },
   session_not_found: { status: 404, title: 'Session not found', help: 'You have no session with that id.' },
   webhook_not_found: { status: 404, title: 'Webhook not found', help: 'This store has no webhook with that id.' },
   delivery_not_found: {

@@ -119,7 +119,7 @@ export type HandlerArgs<Path extends string, N extends Needs, Query, Body> = {
   }
 }
 
-export type SuccessStatus = 200 | 201 | 204 | 302
+export type SuccessStatus = 200 | 201 | 202 | 204 | 302
 
 export type RouteFacts<Path extends string, N extends Needs, Query extends TObject, Body extends TSchema, Value> = {
   /** The operation's name, `resource.verb`: its id in OpenAPI and its name in clients. */

@@ -14,6 +14,7 @@ const PURPOSES = [
   'sign-in',
   'webhook-secret',
   'customer-email',
+  'mail-token',
 ] as const
 export type Purpose = (typeof PURPOSES)[number]
 

@@ -7,7 +7,8 @@ import { seal, unseal } from './seal.ts'
 import { Secret } from './secret.ts'
 import { mintToken, sha256, type TokenKind, tokenKind } from './tokens.ts'
 
-const LENGTHS: Record<TokenKind, number> = { prod: 32, test: 32, dev: 32, sess: 43, svc: 43, inv: 43 }
+const LONG = { sess: 43, svc: 43, inv: 43, reset: 43, confirm: 43 }
+const LENGTHS: Record<TokenKind, number> = { prod: 32, test: 32, dev: 32, ...LONG }
 const kind = fc.constantFrom(...(Object.keys(LENGTHS) as TokenKind[]))
 const prefix = fc.stringMatching(/^[a-z][a-z0-9]{1,15}$/)
 const token = fc.tuple(prefix, kind).map(([p, k]) => ({ prefix: p, kind: k, text: mintToken(p, k).reveal() }))

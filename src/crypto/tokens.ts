@@ -11,12 +11,12 @@ import { Secret } from './secret.ts'
 const BASE62 = '0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz'
 const CHECKSUM_LENGTH = 6
 
-export type TokenKind = KeyTokenKind | 'sess' | 'svc' | 'inv'
+export type TokenKind = KeyTokenKind | 'sess' | 'svc' | 'inv' | 'reset' | 'confirm'
 
 /** How many random characters each kind of token has: 32 are 190 bits, 43 are 256. */
 const KEY_LENGTH = 32
 const keyLengths = Object.fromEntries(KEY_TOKEN_KINDS.map((kind) => [kind, KEY_LENGTH])) as Record<KeyTokenKind, number>
-const TOKEN_LENGTH: Record<TokenKind, number> = { ...keyLengths, sess: 43, svc: 43, inv: 43 }
+const TOKEN_LENGTH: Record<TokenKind, number> = { ...keyLengths, sess: 43, svc: 43, inv: 43, reset: 43, confirm: 43 }
 export const TOKEN_KINDS = Object.keys(TOKEN_LENGTH) as TokenKind[]
 
 /** Keys and tokens in any text, whatever their prefix, also those that were cut short. */

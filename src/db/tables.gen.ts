@@ -260,6 +260,19 @@ export type KeyUsageRow = {
   secret_no: number
 }
 
+export type MailsRow = {
+  id: string
+  kind: string
+  recipient: string
+  data: unknown
+  token: Buffer | null
+  token_kid: string | null
+  attempts: number
+  created_at: Date
+  next_attempt_at: Date
+  expires_at: Date
+}
+
 export type MembersRow = {
   store_id: string
   user_id: string
@@ -347,6 +360,15 @@ export type UsageFlushesRow = {
   at: Date
 }
 
+export type UserTokensRow = {
+  user_id: string
+  purpose: 'reset' | 'confirm'
+  hash: Buffer
+  email: string | null
+  created_at: Date
+  expires_at: Date
+}
+
 export type UsersRow = {
   id: string
   email: string | null
@@ -360,6 +382,9 @@ export type UsersRow = {
   updated_at: Date
   erased_at: Date | null
   customer_of: string | null
+  email_verified_at: Date | null
+  mail_off: string[]
+  disabled_at: Date | null
 }
 
 export type WebhookDeliveriesRow = {

@@ -18,6 +18,33 @@ type EventTypeRow = {
 export const EVENT_TYPES = {
   'user.created': { subject: 'user', about: 'Somebody has an account.', data: [] },
   'user.password_changed': { subject: 'user', about: 'A user changed their password.', data: [] },
+  'user.password_reset': {
+    subject: 'user',
+    about: 'A forgotten password was replaced by means of a one-time link. Every session has ended.',
+    data: [],
+  },
+  'user.reset_issued': {
+    subject: 'user',
+    about: 'The operator was given a one-time link for a new password.',
+    data: [],
+  },
+  'user.updated': {
+    subject: 'user',
+    about: 'A user changed their name, e-mail or mails: `changed` names which.',
+    data: ['changed'],
+  },
+  'user.email_confirmed': {
+    subject: 'user',
+    about: 'A user confirmed their e-mail, which is perhaps a new one.',
+    data: [],
+  },
+  'user.email_lost': {
+    subject: 'user',
+    about: 'An account lost an e-mail that it had never confirmed: another account has confirmed it.',
+    data: [],
+  },
+  'user.disabled': { subject: 'user', about: 'The operator has switched an account off.', data: [] },
+  'user.enabled': { subject: 'user', about: 'The operator has switched an account on again.', data: [] },
   'user.erased': {
     subject: 'user',
     about:

@@ -4,10 +4,11 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { expect, test, vi } from 'vitest'
 import { call } from '../../tests/command.ts'
 import { NEW_ADDRESS, NEW_KEY, type Shop, shop } from '../../tests/shop.ts'
+import { issueUserToken } from '../auth/user-tokens.ts'
 import { run } from '../cli/run.ts'
 import { DAY, fromNow, HOUR, travel } from '../core/clock.ts'
 import { type IdKind, isId, newId } from '../core/ids.ts'
-import { sendExpiryNotices } from '../keys/expiry-notices.ts'
+import { newExpiryNotices } from '../keys/expiry-notices.ts'
 import { readHead } from './log.ts'
 import { EVENT_TYPES, type EventType } from './schema.ts'
 import { sealAll } from './seal.ts'
@@ -252,7 +253,12 @@ test('a store sees its own events alone', async () => {
 // ---- every type ------------------------------------------------------------------------------------------------------
 
 /** Who did not come with a session or a key: a new account has none yet, and the rest is the operator or the service. */
-const WITHOUT_CREDENTIAL: EventType[] = ['user.created']
+const WITHOUT_CREDENTIAL: EventType[] = [
+  'user.created',
+  'user.password_reset',
+  'user.email_confirmed',
+  'user.email_lost',
+]
 
 test('every type of event is as its row says: who, to what, and what the row lists', async () => {
   const world = await shop({ alone: true })
@@ -283,7 +289,7 @@ test('no secret, no e-mail and no text of an address is in any event', async () 
   const world = await shop({ alone: true })
   const secrets = await doEverything(world)
   const all = JSON.stringify(await world.sql('select * from events'))
-  expect(all).not.toMatch(/[a-z0-9]+_(prod|test|dev|sess|svc|inv)_[0-9A-Za-z]{20,}/)
+  expect(all).not.toMatch(/[a-z0-9]+_(prod|test|dev|sess|svc|inv|reset|confirm)_[0-9A-Za-z]{20,}/)
   expect(all).not.toMatch(/[\w.]+@example\.com/)
   for (const text of [...secrets, NEW_ADDRESS.addressLine1, NEW_ADDRESS.lastName, NEW_ADDRESS.phone, 'Cupertino'])
     expect(all).not.toContain(text)
@@ -385,14 +391,25 @@ async function doEverything(world: Shop): Promise<string[]> {
   await api.patch(`${path}/webhooks/${hook.id}`, { url: 'https://shop.example/b', enabled: false }, as)
   await api.delete(`${path}/webhooks/${hook.id}`, as)
   travel(2 * DAY)
-  await sendExpiryNotices(service.db)
+  await newExpiryNotices(null)(service.db)
   travel(0)
   await api.delete(path, as)
   await api.post(`${path}/restore`, undefined, as)
   await api.delete(path, as)
   const password = 'another long pass phrase of mine'
   await api.post('/v1/user/password', { currentPassword: owner.password, newPassword: password }, as)
-  return [...secrets, password]
+  // As if the links had been mailed, to an e-mail that two accounts have given.
+  const [older, newer] = [await person(), await person()]
+  await api.patch('/v1/user', { name: 'Changed-Name' }, { as: newer.token })
+  const owned = { user_id: newer.id, email: older.email }
+  const { token: confirmation } = await issueUserToken(service.db, 'skp', 'confirm', owned)
+  expect((await api.post('/v1/auth/confirm', { token: confirmation.reveal() })).status).toBe(204)
+  secrets.push(confirmation.reveal())
+  const link = (await call(run, ['user', 'reset', owner.email], { env })).out.trim()
+  const reset = { token: link.split('#token=')[1], newPassword: 'a third long pass phrase of mine' }
+  expect((await api.post('/v1/auth/reset/confirm', reset)).status).toBe(204)
+  for (const verb of ['disable', 'enable']) expect((await call(run, ['user', verb, owner.email], { env })).code).toBe(0)
+  return [...secrets, password, reset.token as string, reset.newPassword]
 }
 
 // ---- helpers --------------------------------------------------------------------------------------------------------

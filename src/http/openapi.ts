@@ -94,6 +94,7 @@ function operation(route: Route, schemas: Json): Json {
 const SUCCESS: Record<SuccessStatus, string> = {
   200: 'OK.',
   201: 'Created.',
+  202: 'Accepted.',
   204: 'Done. There is no body.',
   302: 'Redirect to `Location`.',
 }

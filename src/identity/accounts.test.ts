@@ -35,7 +35,10 @@ test('201: signing up makes an account and signs it in', async () => {
     user: {
       id: expect.stringMatching(/^user_[0-7][0-9a-hjkmnp-tv-z]{25}$/),
       email: 'ada@example.com',
+      emailVerified: false,
+      pendingEmail: null,
       name: 'Ada Lovelace',
+      mail: { newSignIns: true, leakedKeys: true, expiringKeys: true },
       createdAt: expect.stringMatching(RFC_3339),
     },
     token: expect.stringMatching(/^skp_sess_[0-9A-Za-z]{49}$/),

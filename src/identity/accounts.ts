@@ -1,6 +1,7 @@
 // Accounts: signing up, changing the password, and what a user sees of themselves.
 
 import { newDataKey } from '../auth/data-key.ts'
+import { endUserTokens } from '../auth/user-tokens.ts'
 import type { UserCaller } from '../core/caller.ts'
 import { now } from '../core/clock.ts'
 import { type Fault, fail, failInput } from '../core/errors.ts'
@@ -10,23 +11,20 @@ import type { Idempotency } from '../core/route.ts'
 import type { Db } from '../db/db.ts'
 import { violatedConstraint } from '../db/errors.ts'
 import { sql } from '../db/sql.ts'
-import type { MembersRow, UsersRow } from '../db/tables.gen.ts'
+import type { MembersRow } from '../db/tables.gen.ts'
 import { newEvent, writeEvents } from '../events/write.ts'
 import { storeResponse } from '../idempotency/idempotency.ts'
 import type { Instance } from '../instance.ts'
 import { findInvitation, isWorthSomething } from '../stores/invitations.ts'
 import { type StoreRow, showStore } from '../stores/schema.ts'
-import { checkPassword, hashPassword, passwordSlots } from './passwords.ts'
+import { limitConfirmations } from './attempts.ts'
+import { checkCurrentPassword } from './current-password.ts'
+import { checkEmailFree, requestConfirmation } from './emails.ts'
+import { checkPassword, hashPassword } from './passwords.ts'
+import { tellPasswordChanged } from './reset.ts'
 import type { Me } from './schema.ts'
-import {
-  type ClientOrigin,
-  lockSessions,
-  type NewSession,
-  openSession,
-  type UserRow,
-  withdrawFromOtherSessions,
-} from './sessions.ts'
-import { attemptPassword, failAttempt } from './sign-in.ts'
+import { type ClientOrigin, lockSessions, type NewSession, openSession, withdrawFromOtherSessions } from './sessions.ts'
+import { readUser } from './user.ts'
 
 export type NewAccount = { email: string; password: string; name: string | null; invitation: string | null }
 
@@ -35,15 +33,19 @@ export async function signUp(db: Db, instance: Instance, account: NewAccount, fr
   const passwordHash = await hashPassword(account.password)
   const id = newId('user')
   const dataKey = newDataKey(instance.keyring, id)
-  const user: UserRow = { id, email: account.email, name: account.name, created_at: now(), password_hash: passwordHash }
+  const at = now()
   try {
     return await db.transaction(async (tx) => {
+      // The e-mail of an account that has not confirmed it is this one's as soon as this one has confirmed it.
+      if (instance.mail) await limitConfirmations(tx, instance, account.email)
+      const isClaimed = instance.mail && (await checkEmailFree(tx, account.email)).isClaimed
       await tx.query(sql`
         insert into users (id, email, name, password_hash, data_key, data_key_kid, created_at, updated_at)
-        values (${id}, ${user.email}, ${user.name}, ${passwordHash}, ${dataKey.wrapped}, ${dataKey.kid},
-                ${user.created_at}, ${user.created_at})`)
+        values (${id}, ${isClaimed ? null : account.email}, ${account.name}, ${passwordHash}, ${dataKey.wrapped},
+                ${dataKey.kid}, ${at}, ${at})`)
       await writeEvents(tx, [newEvent({ kind: 'user', id, ip: from.ip }, null, 'user.created', id, {})])
-      return openSession(tx, instance, user, from)
+      if (instance.mail) await requestConfirmation(tx, instance, id, account.email)
+      return openSession(tx, instance, id, from)
     })
   } catch (error) {
     return violatedConstraint(error) === 'users_email_key' ? fail('email_taken') : Promise.reject(error)
@@ -64,26 +66,10 @@ export async function changePassword(
   change: { currentPassword: string; newPassword: string },
   idempotency: Idempotency | null,
 ): Promise<void> {
-  if (caller.email === null)
-    return fail('invalid_credentials', { detail: 'You have no password here: your identity provider keeps it.' })
   const faults: Fault[] = []
-  checkPassword(change.newPassword, caller.email, '#/newPassword', faults)
+  checkPassword(change.newPassword, caller.email ?? '', '#/newPassword', faults)
   if (faults.length > 0) failInput(faults)
-  // A failed attempt must stay committed, so it is not counted inside the transaction that it would roll back.
-  const { outcome, stored } = await passwordSlots(() =>
-    db.transaction(async (tx) => {
-      await idempotency?.claim(tx)
-      const user = await tx.one<Pick<UsersRow, 'password_hash'>>(sql`
-        select password_hash
-          from users
-         where id = ${caller.id}`)
-      const stored = user?.password_hash ?? null
-      // Failures are counted by session: neither failed sign-ins nor a stolen session lock out the user in another.
-      const by = { account: caller.sessionId ?? caller.id, ip: caller.ip, known: false }
-      return { outcome: await attemptPassword(tx, instance, by, stored, change.currentPassword), stored }
-    }),
-  )
-  if (outcome !== 'right') failAttempt(outcome)
+  const stored = await checkCurrentPassword(db, instance, caller, change.currentPassword, idempotency)
   const passwordHash = await hashPassword(change.newPassword)
   await db.transaction(async (tx) => {
     // Of two concurrent changes one wins: for the other the current password is no longer right.
@@ -104,12 +90,15 @@ export async function changePassword(
        where user_id = ${caller.id}
          and id is distinct from ${caller.sessionId}`)
     await withdrawFromOtherSessions(tx, caller)
+    await endUserTokens(tx, caller.id)
     await writeEvents(tx, [newEvent(caller, null, 'user.password_changed', caller.id, {})])
+    await tellPasswordChanged(tx, instance, caller.id, caller.ip)
     if (idempotency) await storeResponse(tx, idempotency.toStoredResponse({ body: null }))
   })
 }
 
 export async function readMe(db: Db, instance: Instance, caller: UserCaller): Promise<Me> {
+  const user = await readUser(db, caller.id)
   const rows = await db.query<StoreRow & Pick<MembersRow, 'role' | 'permissions'>>(sql`
     select store.id, store.name, store.registration, store.leak_grace_seconds, store.frozen_at, store.revision, store.created_at,
            store.updated_at, member.role, member.permissions
@@ -119,7 +108,7 @@ export async function readMe(db: Db, instance: Instance, caller: UserCaller): Pr
      order by store.id desc
      limit 100`)
   return {
-    user: { id: caller.id, email: caller.email, name: caller.name, createdAt: caller.createdAt.toISOString() },
+    user,
     stores: rows.map((row) => ({
       store: showStore(row),
       role: row.role,

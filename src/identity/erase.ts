@@ -16,52 +16,71 @@ import { permissionsOf } from '../core/permissions.ts'
 import type { Db } from '../db/db.ts'
 import { sql } from '../db/sql.ts'
 import type { MembersRow, StoresRow } from '../db/tables.gen.ts'
-import { type EventRow, newEvent, writeEvents } from '../events/write.ts'
+import { type Actor, type EventRow, newEvent, writeEvents } from '../events/write.ts'
 import type { Instance } from '../instance.ts'
 import { type Cascade, settle } from '../keys/revoke.ts'
+import { deleteMailsTo } from '../mail/outbox.ts'
 import { endMemberships } from '../stores/leaving.ts'
 import type { MadeInStores } from '../stores/schema.ts'
 import { forgetPlaces } from './places.ts'
 import type { ErasedUser } from './schema.ts'
 import { lockSessions } from './sessions.ts'
 
-export async function eraseUser(tx: Db, instance: Instance, caller: UserCaller, cascade: Cascade): Promise<ErasedUser> {
+/** In person. */
+export async function eraseMe(tx: Db, instance: Instance, caller: UserCaller, cascade: Cascade): Promise<ErasedUser> {
   await checkRecentSignIn(tx, caller)
-  const stores = await lockAll(tx, caller)
-  const told = await storesToTell(tx, caller)
-  const made = await settleAll(tx, instance, caller, stores, cascade)
-  await eraseInvitations(tx, caller)
-  await endMemberships(tx, caller, caller.id, sql`true`)
-  await tx.query(sql`delete from sessions where user_id = ${caller.id}`)
-  await tx.query(sql`delete from customers where user_id = ${caller.id}`)
-  await forgetPlaces(tx, caller.id)
+  return eraseUser(tx, instance, caller, caller, cascade)
+}
+
+/** `sessionId`: of the user who erases themselves. */
+type Leaving = Pick<UserCaller, 'id' | 'email' | 'sessionId'>
+
+/** By the user or the operator. */
+export async function eraseUser(
+  tx: Db,
+  instance: Instance,
+  by: Actor,
+  user: Leaving,
+  cascade: Cascade,
+): Promise<ErasedUser> {
+  const stores = await lockAll(tx, user)
+  const told = await storesToTell(tx, user.id)
+  const made = await settleAll(tx, instance, by, user, stores, cascade)
+  await eraseInvitations(tx, by, user)
+  await endMemberships(tx, by, user.id, sql`true`)
+  await tx.query(sql`delete from sessions where user_id = ${user.id}`)
+  await tx.query(sql`delete from customers where user_id = ${user.id}`)
+  await tx.query(sql`delete from user_tokens where user_id = ${user.id}`)
+  await deleteMailsTo(tx, user.email)
+  await forgetPlaces(tx, user.id)
   await tx.query(sql`
     update users
        set email = null, name = null, password_hash = null, issuer = null, subject = null, data_key = null,
-           data_key_kid = null, erased_at = ${now()}, updated_at = ${now()}
-     where id = ${caller.id}`)
+           data_key_kid = null, email_verified_at = null, mail_off = '{}', disabled_at = null, erased_at = ${now()},
+           updated_at = ${now()}
+     where id = ${user.id}`)
   const roles = new Map(stores.map(({ id, role }) => [id, role]))
   const erased = (storeId: string | null): EventRow => {
     const role = storeId === null ? undefined : roles.get(storeId)
-    return newEvent(caller, storeId, 'user.erased', caller.id, { keys: cascade.keys, ...(role ? { role } : {}) })
+    return newEvent(by, storeId, 'user.erased', user.id, { keys: cascade.keys, ...(role ? { role } : {}) })
   }
   await writeEvents(tx, [...told.map(({ id }) => erased(id)), erased(null)])
-  return { ...made, held: await listHeld(tx, caller.id) }
+  return { ...made, held: await listHeld(tx, user.id) }
 }
 
 /** Every store that keeps something of the user: as a member, as a customer, or in addresses that invoices may point at. */
-function storesToTell(tx: Db, caller: UserCaller): Promise<Pick<StoresRow, 'id'>[]> {
+function storesToTell(tx: Db, userId: string): Promise<Pick<StoresRow, 'id'>[]> {
   return tx.query(sql`
     select id
       from stores
      where deleted_at is null
-       and id in (select store_id from members where user_id = ${caller.id}
+       and id in (select store_id from members where user_id = ${userId}
                    union
-                  select store_id from customers where user_id = ${caller.id}
+                  select store_id from customers where user_id = ${userId}
                    union
-                  select store_id from addresses where user_id = ${caller.id}
+                  select store_id from addresses where user_id = ${userId}
                    union
-                  select store_id from address_versions where user_id = ${caller.id})
+                  select store_id from address_versions where user_id = ${userId})
      order by id`)
 }
 
@@ -70,45 +89,45 @@ type Store = Pick<StoresRow, 'id' | 'name'> &
   Pick<MembersRow, 'role' | 'permissions'> & { owners: number; since: MembersRow['created_at'] }
 
 /** Locks the user's stores, memberships, the user and their sessions until the transaction ends. */
-async function lockAll(tx: Db, caller: UserCaller): Promise<Store[]> {
+async function lockAll(tx: Db, user: Leaving): Promise<Store[]> {
   const locked = await tx.query<Pick<StoresRow, 'id'>>(sql`
     select id
       from stores
-     where id in (select store_id from members where user_id = ${caller.id}
+     where id in (select store_id from members where user_id = ${user.id}
                    union
-                  select store_id from customers where user_id = ${caller.id})
+                  select store_id from customers where user_id = ${user.id})
        and deleted_at is null
      order by id
        for no key update`)
   await tx.query(sql`
     select store_id
       from members
-     where user_id = ${caller.id}
+     where user_id = ${user.id}
      order by store_id
        for update`)
-  const user = await tx.one(sql`
+  const there = await tx.one(sql`
     select id
       from users
-     where id = ${caller.id}
+     where id = ${user.id}
        and erased_at is null
        for update`)
-  if (user === null) throw new CallerChanged()
-  await lockSessions(tx, caller)
-  const stores = await storesOf(tx, caller)
+  if (there === null) throw new CallerChanged()
+  await lockSessions(tx, user)
+  const stores = await storesOf(tx, user)
   const ids = new Set(locked.map(({ id }) => id))
   if (stores.some(({ id }) => !ids.has(id))) throw new CallerChanged()
   requireOtherOwners(stores)
   return stores
 }
 
-function storesOf(tx: Db, caller: UserCaller): Promise<Store[]> {
+function storesOf(tx: Db, user: Leaving): Promise<Store[]> {
   return tx.query<Store>(sql`
     select store.id, store.name, member.role, member.permissions, member.created_at as since,
            (select count(*)::int
               from (select from members where store_id = store.id and role = 'OWNER' limit 2) as owner) as owners
       from members member
       join stores store on store.id = member.store_id and store.deleted_at is null
-     where member.user_id = ${caller.id}
+     where member.user_id = ${user.id}
      order by store.id`)
 }
 
@@ -130,16 +149,18 @@ function requireOtherOwners(stores: Store[]): void {
 async function settleAll(
   tx: Db,
   instance: Instance,
-  caller: UserCaller,
+  by: Actor,
+  user: Leaving,
   stores: Store[],
   { keys, webhooks }: Cascade,
 ): Promise<MadeInStores> {
   const made: MadeInStores = { keys: [], webhooks: [], members: [], serviceTokens: [] }
   for (const { id: storeId, role, permissions, since } of stores) {
     const showUrls = permissionsOf(instance.permissions, role, permissions).includes('MANAGE_WEBHOOKS')
-    const serviceTokens = role === 'OWNER' ? keys : 'keep'
+    const serviceTokens = role === 'OWNER' || by.id !== user.id ? keys : 'keep'
     const cascade = { keys, webhooks, serviceTokens, reason: 'its maker was erased' }
-    const here = await settle(tx, caller, storeId, { userId: caller.id, ownSince: since }, showUrls, cascade)
+    const maker = { userId: user.id, ownSince: by.id === user.id ? since : null }
+    const here = await settle(tx, by, storeId, maker, showUrls, cascade)
     made.keys.push(...here.keys.map((key) => ({ storeId, ...key })))
     made.webhooks.push(...here.webhooks.map((webhook) => ({ storeId, ...webhook })))
     made.members.push(...here.members.map((member) => ({ storeId, ...member })))
@@ -152,18 +173,18 @@ async function settleAll(
  * Open invitations to the user are withdrawn, and the e-mail is deleted from all of them. A user of an identity provider has
  * no e-mail here: theirs are found, in each store, by the addresses under which they accepted invitations to it.
  */
-async function eraseInvitations(tx: Db, caller: UserCaller): Promise<void> {
+async function eraseInvitations(tx: Db, by: Actor, user: Leaving): Promise<void> {
   const theirs =
-    caller.email !== null
-      ? sql`email = ${caller.email}`
+    user.email !== null
+      ? sql`email = ${user.email}`
       : sql`
           id = any(array(
             select other.id
               from invitations accepted
               join invitations other on other.email = accepted.email and other.store_id = accepted.store_id
-             where accepted.accepted_by = ${caller.id}
+             where accepted.accepted_by = ${user.id}
           ))`
-  const withdrawn = await withdrawInvitations(tx, caller, theirs)
+  const withdrawn = await withdrawInvitations(tx, by, theirs)
   await tx.query(sql`
     update invitations
        set email = null
@@ -172,9 +193,9 @@ async function eraseInvitations(tx: Db, caller: UserCaller): Promise<void> {
   await tx.query(sql`
     update invitations
        set email = null
-     where email = ${caller.email}`)
+     where email = ${user.email}`)
   await tx.query(sql`
     update invitations
        set email = null
-     where accepted_by = ${caller.id}`)
+     where accepted_by = ${user.id}`)
 }

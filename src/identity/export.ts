@@ -19,6 +19,7 @@ import type { Instance } from '../instance.ts'
 import { type ExportCheck, exportSlots, idOf, PAGE, pagesOf } from '../limits/export-pages.ts'
 import type { Export } from './schema.ts'
 import type { SessionRow } from './sessions.ts'
+import { readUser } from './user.ts'
 
 export async function exportUser(db: Db, instance: Instance, caller: UserCaller): Promise<Answer<Paged<Export>>> {
   const user = await readAccount(db, caller)
@@ -57,15 +58,14 @@ function checkOf(db: Db, caller: UserCaller): ExportCheck {
 }
 
 async function readAccount(db: Db, caller: UserCaller): Promise<Export['user']> {
-  const row = await db.one<Pick<UsersRow, 'email' | 'name' | 'issuer' | 'subject' | 'created_at' | 'updated_at'>>(sql`
-    select email, name, issuer, subject, created_at, updated_at
+  const row = await db.one<Pick<UsersRow, 'issuer' | 'subject' | 'updated_at'>>(sql`
+    select issuer, subject, updated_at
       from users
      where id = ${caller.id}
        and erased_at is null`)
   if (!row) return fail('invalid_token')
-  const { email, name, issuer, subject } = row
-  const [createdAt, updatedAt] = [row.created_at.toISOString(), row.updated_at.toISOString()]
-  return { id: caller.id, email, name, issuer, subject, createdAt, updatedAt }
+  const { issuer, subject } = row
+  return { ...(await readUser(db, caller.id)), issuer, subject, updatedAt: row.updated_at.toISOString() }
 }
 
 function sessionsOf(db: Db, caller: UserCaller) {

@@ -10,7 +10,7 @@ const KEPT = sql`interval '90 days'`
 /** Of one account, the latest. */
 const MAX_PLACES = 50
 
-export function placeHash(instance: Instance, ip: string): Buffer {
+function placeHash(instance: Instance, ip: string): Buffer {
   return instance.keyring.current.hmac('sign-in', 'address', networkOf(ip).place)
 }
 

@@ -63,7 +63,17 @@ test('200: a user gets all that is held about them, as a file, and nothing of an
   }
   expect(reply.body).toEqual({
     exportedAt: RFC_3339,
-    user: { id: ada.id, email: ada.email, name: 'A staff', issuer: null, subject: null, ...moments },
+    user: {
+      id: ada.id,
+      email: ada.email,
+      emailVerified: false,
+      pendingEmail: null,
+      name: 'A staff',
+      mail: { newSignIns: true, leakedKeys: true, expiringKeys: true },
+      issuer: null,
+      subject: null,
+      ...moments,
+    },
     sessions: [
       {
         id: expect.stringMatching(/^sess_/),
@@ -395,6 +405,9 @@ test('200: of an erased user a row without a word is left, and they are signed o
     created_at: expect.any(Date),
     updated_at: expect.any(Date),
     erased_at: expect.any(Date),
+    disabled_at: null,
+    email_verified_at: null,
+    mail_off: [],
   })
   expect(await sql('select from sessions where user_id = $1', [ada.id])).toEqual([])
   expect(await sql('select from members where user_id = $1', [ada.id])).toEqual([])
@@ -729,7 +742,7 @@ test('the database itself holds a user to be whole or without a word', async () 
   const other = await person()
   for (const change of [
     'data_key = null',
-    'email = null',
+    'data_key_kid = null',
     'erased_at = now()',
     `erased_at = now(), email = null, name = null, password_hash = null, data_key_kid = null`,
   ])

@@ -10,10 +10,27 @@ import { type Answer, type Route, route } from '../core/route.ts'
 import { Type } from '../schema/type.ts'
 import { CascadeQuery } from '../stores/schema.ts'
 import { changePassword, readMe, signUp } from './accounts.ts'
-import { eraseUser } from './erase.ts'
+import { confirmEmail } from './emails.ts'
+import { eraseMe } from './erase.ts'
 import { exportUser } from './export.ts'
 import { checkPassword } from './passwords.ts'
-import { ErasedUser, Export, Me, PasswordChange, Sessions, SignedIn, SignIn, SignUp } from './schema.ts'
+import { updateMe } from './profile.ts'
+import { requestReset, resetPassword } from './reset.ts'
+import {
+  Confirmation,
+  ErasedUser,
+  Export,
+  Me,
+  PasswordChange,
+  Reset,
+  ResetRequest,
+  Sessions,
+  SignedIn,
+  SignIn,
+  SignUp,
+  User,
+  UserChanges,
+} from './schema.ts'
 import { endOtherSessions, endSession, listSessions, type NewSession, signOut } from './sessions.ts'
 import { signIn } from './sign-in.ts'
 
@@ -57,6 +74,68 @@ export const identityRoutes: Route[] = [
   ),
   route(
     {
+      id: 'auth.requestReset',
+      method: 'POST',
+      path: '/v1/auth/reset',
+      needs: 'public',
+      summary: 'Ask for a new password',
+      description:
+        'Mails a link to the account with this e-mail, if there is one and the service sends mail. The answer is the same for every e-mail. After 10 requests in 15 minutes, for the e-mail or from the address, further ones are answered 429. Where no mail is sent, the operator makes the link.',
+      body: ResetRequest,
+      returns: [202, null],
+      effect: 'own',
+      access: 'unchanged',
+      example: { body: { email: 'ada@example.com' } },
+    },
+    async ({ db, instance, body, request }) => ({
+      body: (await requestReset(db, instance, body.email, request), null),
+    }),
+  ),
+  route(
+    {
+      id: 'auth.reset',
+      method: 'POST',
+      path: '/v1/auth/reset/confirm',
+      needs: 'public',
+      summary: 'Set a new password by a link',
+      description:
+        'Takes the token of a link that was mailed, or made by the operator. It works once and for an hour; a newer one ends the older. Every session of the user ends, and the open invitations they made are withdrawn.',
+      body: Reset,
+      returns: [204, null],
+      errors: ['reset_not_found'],
+      effect: 'own',
+      example: {
+        body: {
+          token: 'skp_reset_0000000000000000000000000000000000000000000000000',
+          newPassword: 'another horse, another battery',
+        },
+      },
+    },
+    async ({ db, instance, body, request }) => ({
+      body: (await resetPassword(db, instance, body, request), null),
+    }),
+  ),
+  route(
+    {
+      id: 'auth.confirm',
+      method: 'POST',
+      path: '/v1/auth/confirm',
+      needs: 'public',
+      summary: 'Confirm an e-mail',
+      description:
+        'Takes the token of the link that was mailed after signing up or after giving a new e-mail. It works once and for three days; a newer one ends the older. An older account that has the e-mail and never confirmed it loses it.',
+      body: Confirmation,
+      returns: [204, null],
+      errors: ['confirmation_not_found', 'email_taken'],
+      effect: 'own',
+      example: { body: { token: 'skp_confirm_0000000000000000000000000000000000000000000000000' } },
+    },
+    async ({ db, instance, body, request }) => ({
+      body: (await confirmEmail(db, instance, body.token, request.ip), null),
+    }),
+  ),
+  route(
+    {
       id: 'auth.signOut',
       method: 'POST',
       path: '/v1/auth/sign-out',
@@ -86,6 +165,27 @@ export const identityRoutes: Route[] = [
   ),
   route(
     {
+      id: 'user.update',
+      method: 'PATCH',
+      path: '/v1/user',
+      needs: 'user',
+      summary: 'Change my name, e-mail or mails',
+      description:
+        'What is left out stays. A new e-mail needs `currentPassword`; where the service sends mail, it is `pendingEmail` until it is confirmed by the link that is sent to it, and giving the present one again sends another link. `mail` says which mails you want; those about a changed password or e-mail always come.',
+      body: UserChanges,
+      parse: (body, _instance, faults) => ({
+        ...body,
+        ...(body.email === undefined ? {} : { email: parseEmail(body.email, faults) }),
+      }),
+      returns: [200, User],
+      errors: ['invalid_credentials', 'email_taken'],
+      effect: 'own',
+      example: { body: { name: 'Ada King', mail: { newSignIns: false } } },
+    },
+    async ({ db, instance, caller, body }) => ({ body: await updateMe(db, instance, caller, body) }),
+  ),
+  route(
+    {
       id: 'user.erase',
       method: 'DELETE',
       path: '/v1/user',
@@ -99,7 +199,7 @@ export const identityRoutes: Route[] = [
       errors: ['recent_sign_in_required', 'last_owner'],
     },
     async ({ db, instance, caller, query: { keys = 'keep', webhooks = 'keep' } }) => ({
-      body: await eraseUser(db, instance, caller, { keys, webhooks }),
+      body: await eraseMe(db, instance, caller, { keys, webhooks }),
       headers: { 'set-cookie': sessionCookie('', 0) },
     }),
   ),

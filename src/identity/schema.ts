@@ -5,6 +5,7 @@ import { ExportedAddress, ExportedDefault, ExportedHold, ExportedVersion, held }
 import { pageOf } from '../core/pagination.ts'
 import { ROLES } from '../core/permissions.ts'
 import { ExportedRecord } from '../customers/schema.ts'
+import { MailSwitches } from '../mail/schema.ts'
 import { DateTime, Line, Nullable, OneOf } from '../schema/fields.ts'
 import { Type } from '../schema/type.ts'
 import { MadeInStores, Store } from '../stores/schema.ts'
@@ -18,11 +19,20 @@ const Password = Type.String({
 /** A password that is only compared may be anything: a wrong one is wrong, not invalid. */
 const GivenPassword = Type.String({ maxLength: 256 })
 
-const User = Type.Object(
+export const User = Type.Object(
   {
     id: Type.String({ examples: ['user_01k9wz3v5e8tvs8v4m8m3v5yqd'] }),
-    email: Nullable(Type.String({ description: '`null` for a user of an identity provider.' })),
+    email: Nullable(
+      Type.String({
+        description: '`null` for a user of an identity provider, and for an account whose e-mail is not confirmed yet.',
+      }),
+    ),
+    emailVerified: Type.Boolean({ description: 'Whether the user has confirmed the e-mail by a link sent to it.' }),
+    pendingEmail: Nullable(
+      Type.String({ description: 'The e-mail that will be in its place once it is confirmed by the link sent to it.' }),
+    ),
     name: Nullable(Type.String()),
+    mail: MailSwitches,
     createdAt: DateTime(),
   },
   { title: 'User', additionalProperties: false },
@@ -92,6 +102,32 @@ export const Sessions = pageOf(Session, 'Sessions')
 export const PasswordChange = Type.Object(
   { currentPassword: GivenPassword, newPassword: Password },
   { title: 'PasswordChange', additionalProperties: false },
+)
+
+const OneTimeToken = Type.String({ maxLength: 200, description: 'What stands behind `#token=` in the link.' })
+
+export const Confirmation = Type.Object({ token: OneTimeToken }, { title: 'Confirmation', additionalProperties: false })
+
+export const UserChanges = Type.Object(
+  {
+    name: Type.Optional(Nullable(Line(1, 100))),
+    email: Type.Optional(Email),
+    currentPassword: Type.Optional(
+      Type.String({ maxLength: 256, description: 'Your password: a new e-mail needs it.' }),
+    ),
+    mail: Type.Optional(Type.Partial(MailSwitches, { additionalProperties: false })),
+  },
+  { title: 'UserChanges', additionalProperties: false, minProperties: 1 },
+)
+
+export const ResetRequest = Type.Object(
+  { email: Type.String({ maxLength: 254 }) },
+  { title: 'ResetRequest', additionalProperties: false },
+)
+
+export const Reset = Type.Object(
+  { token: OneTimeToken, newPassword: Password },
+  { title: 'Reset', additionalProperties: false },
 )
 
 const closed = { additionalProperties: false }

@@ -13,37 +13,37 @@ import { mintToken, sha256 } from '../crypto/tokens.ts'
 import { runInBatches } from '../db/chore.ts'
 import type { Db } from '../db/db.ts'
 import { sql } from '../db/sql.ts'
-import type { SessionsRow, UsersRow } from '../db/tables.gen.ts'
+import type { SessionsRow } from '../db/tables.gen.ts'
 import { newEvent, writeEvents } from '../events/write.ts'
 import type { Instance } from '../instance.ts'
 import { rememberPlace } from './places.ts'
 import type { Session, User } from './schema.ts'
+import { readUser } from './user.ts'
 
 const SESSION_MS = 90 * DAY
 export type ClientOrigin = { ip: string; userAgent: string | null }
-export type UserRow = Pick<UsersRow, 'id' | 'email' | 'name' | 'created_at' | 'password_hash'>
 export type NewSession = { user: User; token: Secret; expiresAt: Date }
 
-export async function openSession(tx: Db, instance: Instance, user: UserRow, from: ClientOrigin): Promise<NewSession> {
+export async function openSession(tx: Db, instance: Instance, userId: string, from: ClientOrigin): Promise<NewSession> {
   const id = newId('sess')
   const token = mintToken(instance.keyPrefix, 'sess')
   const expiresAt = fromNow(SESSION_MS)
-  await endLongestIdle(tx, instance, user, from)
+  await endLongestIdle(tx, instance, userId, from)
   await tx.query(sql`
     insert into sessions (id, user_id, hash, user_agent, ip, created_at, last_used_at, expires_at)
-    values (${id}, ${user.id}, ${sha256(token.reveal())}, ${from.userAgent}, ${from.ip}, ${now()}, ${now()}, ${expiresAt})`)
-  await rememberPlace(tx, instance, user.id, from.ip)
+    values (${id}, ${userId}, ${sha256(token.reveal())}, ${from.userAgent}, ${from.ip}, ${now()}, ${now()}, ${expiresAt})`)
+  await rememberPlace(tx, instance, userId, from.ip)
   await writeEvents(tx, [
-    newEvent({ kind: 'user', id: user.id, ip: from.ip, sessionId: id }, null, 'session.created', id, {}),
+    newEvent({ kind: 'user', id: userId, ip: from.ip, sessionId: id }, null, 'session.created', id, {}),
   ])
-  return { user: showUser(user), token, expiresAt }
+  return { user: await readUser(tx, userId), token, expiresAt }
 }
 
 /**
  * Makes room for one more session. Sign-ins of an account come one at a time, so the count is exact; a session that
  * somebody has locked is left for the next time, so that nobody waits here.
  */
-async function endLongestIdle(tx: Db, instance: Instance, user: UserRow, from: ClientOrigin): Promise<void> {
+async function endLongestIdle(tx: Db, instance: Instance, userId: string, from: ClientOrigin): Promise<void> {
   const ended = await tx.query<{ id: string }>(sql`
     delete from sessions
      where id = any(array(
@@ -51,21 +51,17 @@ async function endLongestIdle(tx: Db, instance: Instance, user: UserRow, from: C
                from sessions
               where id in (select id
                              from sessions
-                            where user_id = ${user.id}
+                            where user_id = ${userId}
                             order by last_used_at desc, id desc
                            offset ${instance.maxSessionsPerUser - 1})
                 for update skip locked
            ))
  returning id`)
-  const actor = { kind: 'user' as const, id: user.id, ip: from.ip }
+  const actor = { kind: 'user' as const, id: userId, ip: from.ip }
   await writeEvents(
     tx,
     ended.map(({ id }) => newEvent(actor, null, 'session.ended', id, {})),
   )
-}
-
-function showUser(user: UserRow): User {
-  return { id: user.id, email: user.email, name: user.name, createdAt: user.created_at.toISOString() }
 }
 
 export type SessionRow = Pick<SessionsRow, 'id' | 'user_agent' | 'ip' | 'created_at' | 'last_used_at' | 'expires_at'>
@@ -179,7 +175,7 @@ async function endSessions(tx: Db, caller: UserCaller, which: ReturnType<typeof 
  * Before sessions of a user are ended: locks them all, in the order of ids, so that two sessions which end each other do not
  * wait for each other, and waits for changes that were begun under one of them. The caller's own must still be there.
  */
-export async function lockSessions(tx: Db, caller: UserCaller): Promise<void> {
+export async function lockSessions(tx: Db, caller: Pick<UserCaller, 'id' | 'sessionId'>): Promise<void> {
   const sessions = await tx.query<Pick<SessionsRow, 'id'>>(sql`
     select id
       from sessions

@@ -7,7 +7,7 @@ import { startTicking } from '../../tests/ticks.ts'
 import { readConfig } from '../config.ts'
 import { DAY, fromNow, HOUR, MINUTE, now, SECOND, travel } from '../core/clock.ts'
 import { mintToken, sha256 } from '../crypto/tokens.ts'
-import { sendExpiryNotices } from './expiry-notices.ts'
+import { newExpiryNotices } from './expiry-notices.ts'
 
 const ACCEPTED = [200, { accepted: true }]
 const SYSTEM = { kind: 'system', id: 'storekeeper', credential: 'storekeeper', ip: null }
@@ -149,8 +149,8 @@ test('within the grace the key verifies and opens nothing here, the store is tol
 
   const { expiresAt } = await readKey(world, id)
   expect((await api.get(path, { as: key })).status).toBe(401)
-  await sendExpiryNotices(service.db)
-  await sendExpiryNotices(service.db)
+  await newExpiryNotices(null)(service.db)
+  await newExpiryNotices(null)(service.db)
   expect((await eventsOf(world, id)).map(({ type, data }) => ({ type, data }))).toEqual([
     { type: 'key.leaked', data: { source: 'report', action: 'shortened', expiresAt } },
     { type: 'key.expiring', data: { expiresAt, days: 1 } },

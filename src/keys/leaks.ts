@@ -14,6 +14,7 @@ import { sql } from '../db/sql.ts'
 import type { StoresRow } from '../db/tables.gen.ts'
 import { newEvent, SYSTEM, writeEvents } from '../events/write.ts'
 import type { Instance } from '../instance.ts'
+import { queueMailsTo } from '../mail/outbox.ts'
 import { statusOf } from './columns.ts'
 import { type LockedKey, lockKey } from './read.ts'
 import { revokeKeys } from './revoke.ts'
@@ -49,13 +50,13 @@ async function handleReport(db: Db, instance: Instance, token: string, origin: L
   if (!isKeyToken(instance.keyPrefix, token)) return null
   const found = await lookUpKey(db, instance.keyring, token)
   if (!found) return null
-  await db.transaction((tx) => applyLeak(tx, found, origin))
+  await db.transaction((tx) => applyLeak(tx, instance, found, origin))
   return found.id
 }
 
-async function applyLeak(tx: Db, found: CachedKey, origin: LeakSource): Promise<void> {
-  const store = await tx.one<Pick<StoresRow, 'leak_grace_seconds'>>(sql`
-    select leak_grace_seconds
+async function applyLeak(tx: Db, instance: Instance, found: CachedKey, origin: LeakSource): Promise<void> {
+  const store = await tx.one<Pick<StoresRow, 'name' | 'leak_grace_seconds'>>(sql`
+    select name, leak_grace_seconds
       from stores
      where id = ${found.store_id}
        and deleted_at is null
@@ -76,6 +77,24 @@ async function applyLeak(tx: Db, found: CachedKey, origin: LeakSource): Promise<
   await writeEvents(tx, [newEvent(SYSTEM, key.store_id, 'key.leaked', key.id, data)])
   if (action === 'revoked') await revokeKeys(tx, SYSTEM, key.store_id, [key.id], 'leaked', 'expired too')
   if (action === 'shortened') await shortenLife(tx, key, end, at)
+  await tellLeak(tx, instance, key, store.name, OUTCOMES[action])
+}
+
+const OUTCOMES = {
+  revoked: 'The key was revoked at once.',
+  shortened: 'Its end was brought forward, as the store has decided; until then it works on.',
+  none: 'The key had ended, or was about to end, anyway.',
+}
+
+/** Its maker, while a member, and the owners of the store. */
+async function tellLeak(tx: Db, instance: Instance, key: LockedKey, store: string, outcome: string): Promise<void> {
+  const readers = sql`
+    id in (select user_id
+             from members
+            where store_id = ${key.store_id}
+              and (role = 'OWNER' or user_id = ${key.created_by_id}))`
+  const data = { key: key.name, start: key.start, store, outcome }
+  await queueMailsTo(tx, instance, readers, 'leakedKeys', { kind: 'key_leaked', data })
 }
 
 /** A report counts for a secret that still works or is the newest, unless it or a newer one was reported before. */

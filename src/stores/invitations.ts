@@ -4,22 +4,24 @@ import { checkBounds, exceededBound } from '../auth/bounds.ts'
 import { recheckUser } from '../auth/recheck.ts'
 import { withdrawInvitations } from '../auth/withdraw-invitations.ts'
 import { creatorOf, type Manager, type UserCaller } from '../core/caller.ts'
-import { DAY, fromNow, now } from '../core/clock.ts'
+import { ago, DAY, fromNow, now } from '../core/clock.ts'
 import { Failure, fail } from '../core/errors.ts'
 import { checkGrant } from '../core/grant.ts'
 import { newId } from '../core/ids.ts'
 import { listPage, type Page, type PageParams } from '../core/pagination.ts'
 import { missingPermissions, type Permission, permissionsOf, type Role } from '../core/permissions.ts'
 import type { Answer } from '../core/route.ts'
+import type { Secret } from '../crypto/secret.ts'
 import { mintToken, sha256 } from '../crypto/tokens.ts'
 import type { Db } from '../db/db.ts'
 import { violatedConstraint } from '../db/errors.ts'
 import { fragment, sql } from '../db/sql.ts'
-import type { ApiKeysRow, InvitationsRow, MembersRow } from '../db/tables.gen.ts'
+import type { ApiKeysRow, InvitationsRow, MembersRow, StoresRow } from '../db/tables.gen.ts'
 import { newEvent, writeEvents } from '../events/write.ts'
 import { destroyReplayableSecrets } from '../idempotency/idempotency.ts'
 import type { Instance } from '../instance.ts'
 import { boundsOf } from '../keys/columns.ts'
+import { queueMails } from '../mail/outbox.ts'
 import { applyPermissions, type InvitationSpec } from './input.ts'
 import { showStore } from './schema.ts'
 import { lockStore, type StoreView } from './stores.ts'
@@ -66,7 +68,7 @@ export async function invite(
   caller: Manager,
   storeId: string,
   { change, ...wanted }: InvitationSpec,
-): Promise<Answer<InvitationView & { token: string }>> {
+): Promise<Answer<InvitationView & { token: string; mailed: boolean }>> {
   const brought = permissionsOf(instance.permissions, wanted.role, null)
   const own = applyPermissions(instance.permissions, brought, change)
   const permissions = permissionsOf(instance.permissions, wanted.role, own)
@@ -99,10 +101,44 @@ export async function invite(
   await writeEvents(tx, [
     newEvent(caller, storeId, 'member.invited', row.id, { role: row.role, permissions: shown.permissions }),
   ])
+  const mailed = instance.mail && (await mayMail(tx, instance, row))
+  if (mailed) await mailInvitation(tx, instance, row, token)
   return {
-    body: { ...shown, token: token.reveal() },
+    body: { ...shown, token: token.reveal(), mailed },
     resource: { id: row.id, location: `/v1/user/store/${storeId}/invitations/${row.id}` },
   }
+}
+
+/** A day's worth, so that nobody is flooded with mail by way of invitations that are withdrawn and made again. */
+const MAX_MAILS_TO_ADDRESS = 5
+
+async function mayMail(tx: Db, { maxInvitationsPerStore }: Instance, row: InvitationRow): Promise<boolean> {
+  const [flood] = await tx.query<{ yes: boolean }>(sql`
+    select greatest(
+             (select created_at
+                from invitations
+               where email = ${row.email}
+               order by id desc
+              offset ${MAX_MAILS_TO_ADDRESS}
+               limit 1),
+             (select created_at
+                from invitations
+               where store_id = ${row.store_id}
+               order by id desc
+              offset ${maxInvitationsPerStore}
+               limit 1)
+           ) > ${ago(DAY)} as yes`)
+  return flood?.yes !== true
+}
+
+async function mailInvitation(tx: Db, instance: Instance, row: InvitationRow, token: Secret): Promise<void> {
+  const store = await tx.one<Pick<StoresRow, 'name'>>(sql`
+    select name
+      from stores
+     where id = ${row.store_id}`)
+  const data = { store: store?.name ?? '', role: row.role.toLowerCase() }
+  const link = { token, expiresAt: row.expires_at }
+  await queueMails(tx, instance, [{ kind: 'invitation', to: row.email, data, link }])
 }
 
 /** Under the store's lock. */

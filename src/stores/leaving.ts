@@ -9,7 +9,7 @@ import { checkIfMatch } from '../core/etag.ts'
 import type { Answer } from '../core/route.ts'
 import type { Db } from '../db/db.ts'
 import { type Sql, sql } from '../db/sql.ts'
-import { newEvent, writeEvents } from '../events/write.ts'
+import { type Actor, newEvent, writeEvents } from '../events/write.ts'
 import type { Instance } from '../instance.ts'
 import type { Cascade } from '../keys/revoke.ts'
 import {
@@ -70,7 +70,7 @@ export async function leaveStore(tx: Db, caller: UserCaller, storeId: string, ca
 }
 
 /** With a membership end the open invitations that its member made: they do not come to life when the member returns. */
-export async function endMemberships(tx: Db, caller: Manager, userId: string, which: Sql): Promise<void> {
+export async function endMemberships(tx: Db, by: Actor, userId: string, which: Sql): Promise<void> {
   const ended = await tx.query<Pick<MemberRow, 'store_id'>>(sql`
     with ended as (
       delete from members
@@ -87,7 +87,7 @@ export async function endMemberships(tx: Db, caller: Manager, userId: string, wh
            created_at = excluded.created_at, updated_at = excluded.updated_at, ended_at = excluded.ended_at
  returning store_id`)
   const storeIds = ended.map(({ store_id }) => store_id)
-  await withdrawInvitations(tx, caller, sql`created_by_id = ${userId} and store_id = any(${storeIds})`)
+  await withdrawInvitations(tx, by, sql`created_by_id = ${userId} and store_id = any(${storeIds})`)
 }
 
 function findFormerMember(tx: Db, { storeId, userId }: MemberRef): Promise<MemberRow | null> {

@@ -214,7 +214,7 @@ export const storeRoutes: Route[] = [
       needs: 'MANAGE_MEMBERS',
       summary: 'Invite somebody',
       description:
-        "The `token` is shown once: give it to the person, who accepts it within 7 days, signed in with that e-mail. `permissions` is the whole set, in place of the role's; `addPermissions` and `removePermissions` change what the role brings. You cannot give what you do not hold, nor more than a customer without permissions with a key that has an end, an allow-list or a rate limit. Made with a key, it is worth something as long as that very secret.",
+        "The `token` is shown once: give it to the person, who accepts it (where the service sends mail, a link is mailed to them as well) within 7 days, signed in with that e-mail. `permissions` is the whole set, in place of the role's; `addPermissions` and `removePermissions` change what the role brings. You cannot give what you do not hold, nor more than a customer without permissions with a key that has an end, an allow-list or a rate limit. Made with a key, it is worth something as long as that very secret.",
       body: NewInvitation,
       parse: parseNewInvitation,
       returns: [201, InvitationWithToken],

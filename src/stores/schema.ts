@@ -182,7 +182,13 @@ export const Invitation = Type.Object(
 )
 export const Invitations = pageOf(Invitation, 'Invitations')
 export const InvitationWithToken = Type.Object(
-  { ...Invitation.properties, token: Type.String({ description: 'Shown once. Give it to the person you invite.' }) },
+  {
+    ...Invitation.properties,
+    token: Type.String({ description: 'Shown once. Give it to the person you invite.' }),
+    mailed: Type.Boolean({
+      description: 'Whether it is mailed too: where the service sends mail, up to 5 times a day to one address.',
+    }),
+  },
   { title: 'InvitationWithToken', ...closed },
 )
 export const NewInvitation = Type.Object(

@@ -9,9 +9,12 @@ export type Rendered = { status: number; headers: Record<string, string>; body: 
 
 const STYLE_HASH = createHash('sha256').update(STYLE).digest('base64')
 const POLICY = `default-src 'none'; style-src 'sha256-${STYLE_HASH}'; frame-ancestors 'none'; base-uri 'none'; form-action 'none'`
+/** A script of the service's own, which may call the API. */
+const SCRIPT_POLICY = `${POLICY}; script-src 'self'; connect-src 'self'`
 
-export function html(status: number, body: string): Rendered {
-  return { status, headers: { 'content-type': 'text/html; charset=utf-8', 'content-security-policy': POLICY }, body }
+export function html(status: number, body: string, kind: 'plain' | 'with script' = 'plain'): Rendered {
+  const policy = kind === 'plain' ? POLICY : SCRIPT_POLICY
+  return { status, headers: { 'content-type': 'text/html; charset=utf-8', 'content-security-policy': policy }, body }
 }
 
 export function layout(title: string, body: string): string {

@@ -1,5 +1,6 @@
 // What is served beside the API: health, metrics, the OpenAPI document, and pages for people. The pages are made from the
-// same rows and tables as everything else, need no script, and load nothing from anywhere. (A ready-made viewer was
+// same rows and tables as everything else, need no script, and load nothing from anywhere; only where a person signs in or
+// follows a link there is a script (account.ts). (A ready-made viewer was
 // tried and left: 4 MB of script held in memory, and calls to hosts outside.)
 
 import { ERRORS, type ErrorCode, fail } from '../../core/errors.ts'
@@ -7,6 +8,8 @@ import type { Route } from '../../core/route.ts'
 import type { Database } from '../../db/db.ts'
 import type { Metrics } from '../metrics.ts'
 import { openapi } from '../openapi.ts'
+import { ACCOUNT_PAGES, type AccountPageName, accountPage } from './account.ts'
+import { ACCOUNT_SCRIPTS } from './account-scripts.ts'
 import { docsPage } from './docs.ts'
 import { errorPage, errorsPage } from './errors.ts'
 import { FRONT_PAGE } from './front.ts'
@@ -27,6 +30,7 @@ export function buildPages(
   metrics: Metrics,
   access: MetricsAccess,
   draining: () => boolean,
+  sendsMail: boolean,
 ): HtmlPage[] {
   const document = once(() => JSON.stringify(openapi(routes)))
   const docs = once(() => docsPage(routes))
@@ -42,10 +46,22 @@ export function buildPages(
       headers: { 'content-type': 'application/json; charset=utf-8', 'cache-control': 'no-cache' },
       body: document(),
     })),
+    ...(Object.keys(ACCOUNT_PAGES) as AccountPageName[]).flatMap((name) => accountPages(name, sendsMail)),
     page('/livez', liveness, true),
     page('/readyz', () => readiness(db, draining()), true),
     // Without a token only clients on this machine are answered, as often as they ask.
     page('/metrics', (_, request) => metricsPage(metrics, access, request), access.token === null),
+  ]
+}
+
+function accountPages(name: AccountPageName, sendsMail: boolean): HtmlPage[] {
+  return [
+    page(`/${name}`, () => accountPage(name, sendsMail)),
+    page(`/scripts/${name}.js`, () => ({
+      status: 200,
+      headers: { 'content-type': 'text/javascript; charset=utf-8', 'cache-control': 'no-cache' },
+      body: ACCOUNT_SCRIPTS[name],
+    })),
   ]
 }
 

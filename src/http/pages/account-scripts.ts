@@ -1,0 +1,192 @@
+// The scripts of the account pages: plain JavaScript for any browser of the last years, as text, so that the compiler's
+// output is complete by itself. They load nothing and keep nothing; the session is in a cookie that no script can read.
+
+import type { AccountPageName } from './account.ts'
+
+/** What all four share. The token leaves the address bar at once, and so the history of the browser. */
+const COMMON = `'use strict';
+const $ = (id) => document.getElementById(id);
+const token = new URLSearchParams(location.hash.slice(1)).get('token');
+if (location.hash) history.replaceState(null, '', location.pathname);
+
+const WORDS = {
+  reset_not_found: 'This link no longer works. A link works once, for an hour, and a newer one ends the older. Ask for a new one.',
+  confirmation_not_found: 'This link no longer works. A link works once, for three days, and a newer one ends the older.',
+  invalid_credentials: 'The e-mail address or the password is wrong.',
+  rate_limited: 'There were too many tries. Wait a few minutes, then try again.',
+  email_taken: 'There is an account with this e-mail address already. Sign in with it.',
+  sign_up_closed: 'This invitation no longer works, so no account can be made with it. Ask for a new one.',
+  invitation_not_found: 'This invitation no longer works. It may have been used, withdrawn, or be too old. Ask for a new one.',
+  invitation_mismatch: 'This invitation is for another e-mail address. Sign in with the one that was invited.',
+  already_member: 'You are a member of this store already.',
+};
+
+async function send(method, path, body) {
+  try {
+    const headers = body ? { 'content-type': 'application/json' } : {};
+    const response = await fetch(path, { method, headers, body: body && JSON.stringify(body) });
+    const text = await response.text();
+    const answer = text ? JSON.parse(text) : {};
+    return { ok: response.ok, answer, words: response.ok ? '' : wordsFor(answer) };
+  } catch {
+    return { ok: false, answer: {}, words: 'The service cannot be reached. Check your connection, then try again.' };
+  }
+}
+
+function wordsFor(problem) {
+  if (problem.errors) return problem.errors.map((fault) => fault.detail).join(' ');
+  return WORDS[problem.code] || problem.detail || 'Something went wrong. Try again.';
+}
+
+function say(words) {
+  $('message').textContent = words;
+  $('message').hidden = words === '';
+  if (words) $('message').focus();
+}
+
+function show(...ids) {
+  for (const id of ids) $(id).hidden = false;
+  const field = ids.map((id) => $(id).querySelector('input:not([type=radio])')).find(Boolean);
+  if (field && $('message').hidden) field.focus();
+}
+
+function hide(...ids) {
+  for (const id of ids) $(id).hidden = true;
+}
+
+/** One submission at a time. */
+function onSubmit(id, work) {
+  $(id).addEventListener('submit', async (event) => {
+    event.preventDefault();
+    const button = $(id).querySelector('button');
+    button.disabled = true;
+    say('');
+    try {
+      await work(Object.fromEntries(new FormData($(id))));
+    } finally {
+      button.disabled = false;
+    }
+  });
+}
+
+const nameOf = (user) => user.email || user.pendingEmail || user.name || user.id;
+`
+
+const SIGN_IN = `
+function enter() {
+  hide('leave');
+  show('enter', 'forgotten');
+}
+
+function entered(user) {
+  hide('enter', 'forgotten');
+  show('leave');
+  say('You are signed in as ' + nameOf(user) + '.');
+}
+
+onSubmit('enter', async ({ email, password }) => {
+  const { ok, answer, words } = await send('POST', '/v1/auth/sign-in', { email, password, cookie: true });
+  if (ok) entered(answer.user);
+  else say(words);
+});
+
+onSubmit('leave', async () => {
+  const { ok, words } = await send('POST', '/v1/auth/sign-out');
+  if (ok) enter();
+  say(ok ? 'You are signed out.' : words);
+});
+
+send('GET', '/v1/user').then(({ ok, answer }) => (ok ? entered(answer.user) : enter()));
+`
+
+const RESET = `
+if (token) show('set');
+else show('ask');
+
+onSubmit('set', async ({ password }) => {
+  const { ok, answer, words } = await send('POST', '/v1/auth/reset/confirm', { token, newPassword: password });
+  if (ok) {
+    hide('set');
+    show('done');
+    say('Your password is changed, and every session of your account has ended.');
+    return;
+  }
+  if (answer.code === 'reset_not_found') {
+    hide('set');
+    show('ask');
+  }
+  say(words);
+});
+
+if ($('ask').tagName === 'FORM')
+  onSubmit('ask', async ({ email }) => {
+    const { ok, words } = await send('POST', '/v1/auth/reset', { email });
+    if (ok) hide('ask');
+    say(ok ? 'If there is an account with this address, a link is on its way to it. It works for an hour.' : words);
+  });
+`
+
+const CONFIRM = `
+if (token) show('confirm');
+else say('This link is not complete. Open it from the mail once more.');
+
+onSubmit('confirm', async () => {
+  const { ok, answer, words } = await send('POST', '/v1/auth/confirm', { token });
+  if (ok || answer.code) hide('confirm');
+  if (ok) show('done');
+  say(ok ? 'Your e-mail address is confirmed.' : words);
+});
+`
+
+const INVITATION = `
+function enter() {
+  hide('accept', 'leave');
+  show('enter');
+}
+
+async function accept() {
+  const { ok, answer, words } = await send('POST', '/v1/user/invitations/accept', { token });
+  if (ok) hide('accept', 'leave', 'enter');
+  say(ok ? 'You are now a member of the store "' + answer.store.name + '".' : words);
+  return ok;
+}
+
+const isNew = () => document.querySelector('input[name=account]:checked').value === 'sign-up';
+for (const choice of document.querySelectorAll('input[name=account]'))
+  choice.addEventListener('change', () => {
+    $('named').hidden = $('hint').hidden = !isNew();
+    $('password').autocomplete = isNew() ? 'new-password' : 'current-password';
+  });
+
+onSubmit('enter', async ({ email, password, name }) => {
+  const person = { email, password, cookie: true };
+  if (isNew()) Object.assign(person, { invitation: token }, name.trim() ? { name } : {});
+  const { ok, answer, words } = await send('POST', isNew() ? '/v1/auth/sign-up' : '/v1/auth/sign-in', person);
+  if (!ok) return say(words);
+  hide('enter');
+  if (!(await accept())) offer(answer.user);
+});
+
+onSubmit('accept', accept);
+
+onSubmit('leave', async () => {
+  const { ok, words } = await send('POST', '/v1/auth/sign-out');
+  if (ok) enter();
+  else say(words);
+});
+
+function offer(user) {
+  $('who').textContent = 'You are signed in as ' + nameOf(user) + '.';
+  show('accept', 'leave');
+}
+
+if (token) send('GET', '/v1/user').then(({ ok, answer }) => (ok ? offer(answer.user) : enter()));
+else say('This link is not complete. Open it from the mail once more.');
+`
+
+export const ACCOUNT_SCRIPTS: Record<AccountPageName, string> = {
+  'sign-in': COMMON + SIGN_IN,
+  reset: COMMON + RESET,
+  confirm: COMMON + CONFIRM,
+  invitation: COMMON + INVITATION,
+}

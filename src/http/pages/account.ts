@@ -1,0 +1,72 @@
+// The pages where a person signs in, sets a new password, confirms an e-mail and accepts an invitation. A link that was
+// mailed leads here with its token behind the `#`, which no browser sends to a server and no log sees. Each page has one
+// script (account-scripts.ts), and without it says so.
+
+import { html, layout, type Rendered } from './layout.ts'
+
+type AccountPage = { title: string; body: (sendsMail: boolean) => string }
+
+export const ACCOUNT_PAGES = {
+  'sign-in': { title: 'Sign in', body: signInBody },
+  reset: { title: 'Set a new password', body: resetBody },
+  confirm: { title: 'Confirm your e-mail address', body: confirmBody },
+  invitation: { title: 'Accept an invitation', body: invitationBody },
+} satisfies Record<string, AccountPage>
+export type AccountPageName = keyof typeof ACCOUNT_PAGES
+
+export function accountPage(name: AccountPageName, sendsMail: boolean): Rendered {
+  const { title, body } = ACCOUNT_PAGES[name]
+  return html(
+    200,
+    layout(
+      `${title} · Storekeeper`,
+      `<main class="narrow"><h1>${title}</h1>
+<noscript><p>This page needs JavaScript. Switch it on and load the page again.</p></noscript>
+<p id="message" role="alert" tabindex="-1" hidden></p>
+${body(sendsMail)}</main><script src="/scripts/${name}.js" defer></script>`,
+    ),
+    'with script',
+  )
+}
+
+const EMAIL = `<label for="email">E-mail</label>
+<input id="email" name="email" type="email" autocomplete="username" maxlength="254" required>`
+
+const PASSWORD = `<label for="password">Password</label>
+<input id="password" name="password" type="password" autocomplete="current-password" maxlength="256" required>`
+
+const HINT = 'At least 15 characters. A few words that do not belong together make a good password.'
+
+function signInBody(): string {
+  return `<form id="enter" hidden>${EMAIL}${PASSWORD}<button>Sign in</button></form>
+<p id="forgotten" hidden><a href="/reset">Forgot your password?</a></p>
+<form id="leave" hidden><button>Sign out</button></form>`
+}
+
+function resetBody(sendsMail: boolean): string {
+  const ask = sendsMail
+    ? `<form id="ask" hidden><p>Give the e-mail address of your account, and a link is mailed to it.</p>${EMAIL}<button>Send the link</button></form>`
+    : '<p id="ask" hidden>This service sends no mail. Ask the people who run it for a link with which you can set a new password.</p>'
+  return `${ask}
+<form id="set" hidden><label for="password">New password</label>
+<input id="password" name="password" type="password" autocomplete="new-password" minlength="15" maxlength="256" aria-describedby="hint" required>
+<p id="hint" class="quiet small">${HINT}</p><button>Set the password</button></form>
+<p id="done" hidden><a href="/sign-in">Sign in</a></p>`
+}
+
+function confirmBody(): string {
+  return `<form id="confirm" hidden><p>Only confirm the address if it was you who gave it for your account.</p>
+<button>Confirm the address</button></form>
+<p id="done" hidden><a href="/sign-in">Sign in</a></p>`
+}
+
+function invitationBody(): string {
+  return `<form id="accept" hidden><p id="who"></p><button>Accept the invitation</button></form>
+<form id="leave" hidden><button class="plain">Use another account</button></form>
+<form id="enter" hidden><fieldset><legend>To accept it, sign in with the e-mail address that was invited.</legend>
+<label><input type="radio" name="account" value="sign-in" checked> I have an account</label>
+<label><input type="radio" name="account" value="sign-up"> I am new here</label></fieldset>
+${EMAIL}${PASSWORD}<p id="hint" class="quiet small" hidden>${HINT}</p>
+<div id="named" hidden><label for="name">Name</label><input id="name" name="name" autocomplete="name" maxlength="100"></div>
+<button>Accept the invitation</button></form>`
+}

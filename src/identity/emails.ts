@@ -1,0 +1,88 @@
+// Confirming e-mails. Where the service sends mail, an e-mail that nobody has confirmed reserves nothing: another account
+// may ask for it, and the one that confirms it has it. The older account goes on without an e-mail.
+
+import { findUserToken, issueUserToken, spendUserToken } from '../auth/user-tokens.ts'
+import { now } from '../core/clock.ts'
+import { fail } from '../core/errors.ts'
+import type { Db } from '../db/db.ts'
+import { violatedConstraint } from '../db/errors.ts'
+import { sql } from '../db/sql.ts'
+import type { UsersRow } from '../db/tables.gen.ts'
+import { type Actor, newEvent, writeEvents } from '../events/write.ts'
+import type { Instance } from '../instance.ts'
+import { queueMails } from '../mail/outbox.ts'
+
+/** Fails when another account has confirmed the e-mail; tells whether one has it without having confirmed it. */
+export async function checkEmailFree(tx: Db, email: string): Promise<{ isClaimed: boolean }> {
+  const holder = await tx.one<Pick<UsersRow, 'email_verified_at'>>(sql`
+    select email_verified_at
+      from users
+     where email = ${email}`)
+  if (holder?.email_verified_at) fail('email_taken')
+  return { isClaimed: holder !== null }
+}
+
+/** Mails a link; a newer one ends the older. */
+export async function requestConfirmation(tx: Db, instance: Instance, userId: string, email: string): Promise<void> {
+  const link = await issueUserToken(tx, instance.keyPrefix, 'confirm', { user_id: userId, email })
+  await queueMails(tx, instance, [{ kind: 'confirm', to: email, link }])
+}
+
+type Holder = Pick<UsersRow, 'id' | 'email' | 'email_verified_at'>
+
+export async function confirmEmail(db: Db, instance: Instance, token: string, ip: string): Promise<void> {
+  const found = await findUserToken(db, instance.keyPrefix, 'confirm', token)
+  if (!found?.email) return fail('confirmation_not_found')
+  const { user_id: userId, email } = found
+  try {
+    await db.transaction(async (tx) => {
+      const holders = await tx.query<Holder>(sql`
+        select id, email, email_verified_at
+          from users
+         where (id = ${userId} or email = ${email})
+           and erased_at is null
+         order by id
+           for update`)
+      const user = holders.find(({ id }) => id === userId)
+      if (!user || !(await spendUserToken(tx, 'confirm', token))) return fail('confirmation_not_found')
+      const loser = holders.find(({ id }) => id !== userId)
+      if (loser?.email_verified_at) fail('email_taken')
+      const actor: Actor = { kind: 'user', id: userId, ip }
+      if (loser) await takeEmail(tx, instance, actor, loser.id, email)
+      await giveEmail(tx, instance, user, email)
+      await writeEvents(tx, [newEvent(actor, null, 'user.email_confirmed', userId, {})])
+    })
+  } catch (error) {
+    // Somebody has signed up with it at this very moment. The link still works.
+    return violatedConstraint(error) === 'users_email_key' ? fail('email_taken') : Promise.reject(error)
+  }
+}
+
+async function takeEmail(tx: Db, instance: Instance, by: Actor, userId: string, email: string): Promise<void> {
+  await tx.query(sql`
+    update users
+       set email = null, updated_at = ${now()}
+     where id = ${userId}`)
+  await endLinksTo(tx, userId)
+  await writeEvents(tx, [newEvent(by, null, 'user.email_lost', userId, {})])
+  await queueMails(tx, instance, [{ kind: 'email_lost', to: email, data: { at: now().toISOString() } }])
+}
+
+async function giveEmail(tx: Db, instance: Instance, user: Holder, email: string): Promise<void> {
+  await tx.query(sql`
+    update users
+       set email = ${email}, email_verified_at = ${now()}, updated_at = ${now()}
+     where id = ${user.id}`)
+  if (user.email === email) return
+  await endLinksTo(tx, user.id)
+  if (user.email !== null && user.email_verified_at !== null)
+    await queueMails(tx, instance, [{ kind: 'email_changed', to: user.email, data: { at: now().toISOString() } }])
+}
+
+/** Links for a new password that were mailed to the e-mail that the account has no more. */
+async function endLinksTo(tx: Db, userId: string): Promise<void> {
+  await tx.query(sql`
+    delete from user_tokens
+     where user_id = ${userId}
+       and purpose = 'reset'`)
+}

@@ -1,0 +1,91 @@
+// Forgotten passwords. Whoever asks for a link hears the same after the same time, whether or not the e-mail has an
+// account: the request leaves a mail to be sent, and who has the address is looked up when that is done (mail/mailer.ts).
+
+import { endUserTokens, findUserToken, spendUserToken } from '../auth/user-tokens.ts'
+import { withdrawInvitations } from '../auth/withdraw-invitations.ts'
+import { now } from '../core/clock.ts'
+import { normalizeEmail } from '../core/email.ts'
+import { type Fault, fail, failInput } from '../core/errors.ts'
+import type { Db } from '../db/db.ts'
+import { sql } from '../db/sql.ts'
+import type { UsersRow } from '../db/tables.gen.ts'
+import { type Actor, newEvent, writeEvents } from '../events/write.ts'
+import type { Instance } from '../instance.ts'
+import { queueMails, queueMailsTo } from '../mail/outbox.ts'
+import { failTooMany, limitAttempts } from './attempts.ts'
+import { checkPassword, hashPassword } from './passwords.ts'
+import { forgetPlaces, isKnownPlace } from './places.ts'
+import type { ClientOrigin } from './sessions.ts'
+
+export async function requestReset(db: Db, instance: Instance, given: string, from: ClientOrigin): Promise<void> {
+  const email = normalizeEmail(given) ?? given
+  const wait = await db.transaction(async (tx) => {
+    const user = await tx.one<{ known: boolean }>(sql`
+      select ${isKnownPlace(instance, from.ip)} as known
+        from users
+       where email = ${email}`)
+    const attempt = { account: email, ip: from.ip, known: user?.known ?? false }
+    const { retryAfterSeconds, count } = await limitAttempts(tx, instance, 'mail', attempt)
+    if (retryAfterSeconds !== null) return retryAfterSeconds
+    await count()
+    await queueMails(tx, instance, [{ kind: 'reset', to: email }])
+    return retryAfterSeconds
+  })
+  if (wait !== null) failTooMany(wait, 'requests for a link')
+}
+
+/** Sets the password, and ends whatever somebody else may have opened with the one before. */
+export async function resetPassword(
+  db: Db,
+  instance: Instance,
+  { token, newPassword }: { token: string; newPassword: string },
+  from: ClientOrigin,
+): Promise<void> {
+  const found = (await findUserToken(db, instance.keyPrefix, 'reset', token)) ?? fail('reset_not_found')
+  const user = await db.one<Pick<UsersRow, 'email'>>(sql`
+    select email
+      from users
+     where id = ${found.user_id}`)
+  const faults: Fault[] = []
+  checkPassword(newPassword, user?.email ?? '', '#/newPassword', faults)
+  if (faults.length > 0) failInput(faults)
+  const passwordHash = await hashPassword(newPassword)
+  await db.transaction(async (tx) => {
+    const changed = await tx.query(sql`
+      update users
+         set password_hash = ${passwordHash}, updated_at = ${now()},
+             -- A link that was mailed to the account's e-mail has confirmed it.
+             email_verified_at = case when email = ${found.email} then coalesce(email_verified_at, ${now()}::timestamptz) else email_verified_at end
+       where id = ${found.user_id}
+         and password_hash is not null
+         and disabled_at is null
+   returning id`)
+    if (changed.length === 0 || !(await spendUserToken(tx, 'reset', token))) fail('reset_not_found')
+    const actor: Actor = { kind: 'user', id: found.user_id, ip: from.ip }
+    await endAllSessions(tx, actor, found.user_id)
+    await endUserTokens(tx, found.user_id)
+    await forgetPlaces(tx, found.user_id)
+    await writeEvents(tx, [newEvent(actor, null, 'user.password_reset', found.user_id, {})])
+    await tellPasswordChanged(tx, instance, found.user_id, from.ip)
+  })
+}
+
+/** With every session end the open invitations that its user made with any of them. */
+export async function endAllSessions(tx: Db, actor: Actor, userId: string): Promise<void> {
+  // In the order of ids, as every change that ends more than one: see sessions.ts.
+  await tx.query(sql`
+    select id
+      from sessions
+     where user_id = ${userId}
+     order by id
+       for update`)
+  await tx.query(sql`
+    delete from sessions
+     where user_id = ${userId}`)
+  await withdrawInvitations(tx, actor, sql`created_by_id = ${userId}`)
+}
+
+export async function tellPasswordChanged(tx: Db, instance: Instance, userId: string, ip: string): Promise<void> {
+  const data = { at: now().toISOString(), ip }
+  await queueMailsTo(tx, instance, sql`id = ${userId}`, null, { kind: 'password_changed', data })
+}
