@@ -6,7 +6,7 @@ import { call } from '../../tests/command.ts'
 import { NEW_ADDRESS, NEW_KEY, type Shop, shop } from '../../tests/shop.ts'
 import { issueUserToken } from '../auth/user-tokens.ts'
 import { run } from '../cli/run.ts'
-import { DAY, fromNow, HOUR, travel } from '../core/clock.ts'
+import { DAY, fromNow, HOUR, MINUTE, travel } from '../core/clock.ts'
 import { type IdKind, isId, newId } from '../core/ids.ts'
 import { newExpiryNotices } from '../keys/expiry-notices.ts'
 import { readHead } from './log.ts'
@@ -220,7 +220,6 @@ test('what somebody did in a week is asked for by actor, from and to', async () 
 test('what is sealed while a page with an end is read is in it', async () => {
   const world = await shop({ alone: true }, { timings: { sealPauseMs: HOUR } })
   const { api, keys, owner, service, store } = world
-  await api.post(keys, NEW_KEY, { as: owner.token })
   const one = service.db.one.bind(service.db)
   // Between the search for the positions of that time and the page.
   const sealing = vi.spyOn(service.db, 'one').mockImplementation(async (statement) => {
@@ -228,10 +227,15 @@ test('what is sealed while a page with an end is read is in it', async () => {
     if (statement.text.includes('recursive search')) await sealAll(service.db)
     return found as never
   })
-  const to = fromNow(HOUR).toISOString()
-  const { data } = (await api.get(`${events(store.id)}?type=key.created&to=${to}`, { as: owner.token })).body
+  for (const end of ['to', 'from']) {
+    const span = end === 'to' ? `to=${fromNow(HOUR).toISOString()}` : `from=${fromNow(-MINUTE).toISOString()}`
+    const { id } = (await api.post(keys, NEW_KEY, { as: owner.token })).body
+    const { data } = (await api.get(`${events(store.id)}?subject=${id}&${span}`, { as: owner.token })).body
+    expect(data, span).toHaveLength(1)
+    // A store that was quiet for so long has sealed nothing in the time that is asked for.
+    travel(HOUR)
+  }
   sealing.mockRestore()
-  expect(data).toHaveLength(1)
 })
 
 test('a store sees its own events alone', async () => {

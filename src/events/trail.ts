@@ -102,9 +102,9 @@ function toPlace(after: string): Place {
   return oldest === undefined ? { kind: 'sealed', below: head } : { kind: 'pending', head, oldest, tx, id }
 }
 
-/** Events of equal transactions and descending ids: those without a position when the first page was read. */
+/** Those without a position when the first page was read, by transaction and id, newest first. */
 function pendingEvents(wanted: Wanted, place: Place, take: number): Sql {
-  if (place.kind === 'sealed') return sql`${NO_EVENTS}`
+  if (place.kind === 'sealed') return NO_EVENTS
   const { storeId } = wanted
   if (place.kind === 'newest')
     return sql`
@@ -217,15 +217,16 @@ const DISORDER_MS = 15 * MINUTE
 /** Where events of the wanted time can stand, so that a day of the past is found without reading all that came since. */
 async function positionsWithin(db: Db, { storeId, from, to }: Wanted): Promise<Positions> {
   const [first, below] = await Promise.all([
-    from === null ? FIRST : firstPositionAt(db, storeId, addMs(from, -DISORDER_MS)),
-    to === null ? LAST : firstPositionAt(db, storeId, addMs(to, DISORDER_MS)),
+    from === null ? null : firstPositionAt(db, storeId, addMs(from, -DISORDER_MS)),
+    to === null ? null : firstPositionAt(db, storeId, addMs(to, DISORDER_MS)),
   ])
-  return { first, below }
+  // Behind the end more may be sealed before the page is read: that is within, unless its time is not.
+  return { first: first?.seq ?? FIRST, below: below === null || below.atEnd ? LAST : below.seq }
 }
 
 /** By bisection: some twenty rows are looked at among a million. */
-async function firstPositionAt(db: Db, storeId: string, at: Date): Promise<string> {
-  const found = await db.one<{ seq: string }>(sql`
+async function firstPositionAt(db: Db, storeId: string, at: Date): Promise<{ seq: string; atEnd: boolean } | null> {
+  return db.one(sql`
     with recursive search(low, high) as (
       select coalesce((select min(seq) from event_seals where chain = ${storeId}), 1) - 1,
              coalesce((select seq from event_heads where chain = ${storeId}), 0) + 1
@@ -242,11 +243,8 @@ async function firstPositionAt(db: Db, storeId: string, at: Date): Promise<strin
              ) as probe
        where search.high - search.low > 1
     )
-    -- Behind the end nothing is known: more may be sealed before the page is read.
-    select case when min(high) > coalesce((select seq from event_heads where chain = ${storeId}), 0)
-                then ${LAST} else min(high)::text end as seq
+    select min(high)::text as seq, min(high) > coalesce((select seq from event_heads where chain = ${storeId}), 0) as "atEnd"
       from search`)
-  return found?.seq ?? FIRST
 }
 
 /** `key.created`, `key.*`, or several of them with commas between. Null for all. */

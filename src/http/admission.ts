@@ -69,7 +69,10 @@ export function newAdmission(parts: Parts, serve: RequestListener): Admission {
   function awaitBody(request: IncomingMessage, response: ServerResponse): void {
     load.park()
     arriving.add(request)
-    if (arriving.size > MAX_ARRIVING) for (const oldest of arriving) if (oldest.socket.destroy().destroyed) break
+    if (arriving.size > MAX_ARRIVING) {
+      const [oldest] = arriving
+      if (oldest && arriving.delete(oldest)) oldest.socket.destroy()
+    }
     request.once('end', () => {
       if (!arriving.delete(request)) return
       load.unpark()

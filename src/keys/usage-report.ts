@@ -56,13 +56,21 @@ function addUp(rows: CountRow[]): Counts {
   return counts
 }
 
-/** Oldest first. */
+/** `Map.groupBy`, which Node 20 does not have. */
+function groupBy<Row, Name>(rows: Row[], nameOf: (row: Row) => Name): Map<Name, Row[]> {
+  const groups = new Map<Name, Row[]>()
+  for (const row of rows) {
+    const group = groups.get(nameOf(row))
+    if (group) group.push(row)
+    else groups.set(nameOf(row), [row])
+  }
+  return groups
+}
+
+/** Oldest first, as the rows of one key come. */
 function byTime(rows: CountRow[]): { at: string; counts: Counts }[] {
-  const moments = [...new Set(rows.map(({ at }) => at.getTime()))].sort((one, other) => one - other)
-  return moments.map((moment) => ({
-    at: new Date(moment).toISOString(),
-    counts: addUp(rows.filter(({ at }) => at.getTime() === moment)),
-  }))
+  const byMoment = groupBy(rows, ({ at }) => at.getTime())
+  return [...byMoment].map(([moment, some]) => ({ at: new Date(moment).toISOString(), counts: addUp(some) }))
 }
 
 export async function readUsage(db: Db, ref: { storeId: string; keyId: string }, query: UsageQuery) {
@@ -123,7 +131,8 @@ export async function readStoreUsage(db: Db, instance: Instance, storeId: string
     show: (row) => row.id,
   })
   const rows = await readCounts(db, page.data, span)
-  const data = page.data.map((keyId) => ({ keyId, data: byTime(rows.filter((row) => row.key_id === keyId)) }))
+  const byKey = groupBy(rows, ({ key_id }) => key_id)
+  const data = page.data.map((keyId) => ({ keyId, data: byTime(byKey.get(keyId) ?? []) }))
   return { ...showSpan(span), data, nextCursor: page.nextCursor }
 }
 

@@ -53,7 +53,7 @@ type Counter = {
   usedAt: number
   exercised: Map<Permission, number>
   /** When it was last used from each source: the one that used it last, and the others by their text. */
-  lastSource: Source & { at: number }
+  lastSource: (Source & { at: number }) | null
   sources: Map<string, Source & { at: number }>
   /** Of the same key: its other secret (while a key is rotated it has two), or another hour. */
   next: Counter | null
@@ -117,12 +117,12 @@ function count(state: UsageState, use: Use): void {
 /** The next use mostly comes from the same source, and then costs a comparison. */
 function noteSource(state: UsageState, counter: Counter, { ip, serviceId }: Source, at: number): void {
   const { lastSource, sources } = counter
-  if (lastSource.ip === ip && lastSource.serviceId === serviceId) {
+  if (lastSource && lastSource.ip === ip && lastSource.serviceId === serviceId) {
     lastSource.at = at
     return
   }
   const name = `${serviceId} ${ip}`
-  if (!sources.has(name) && sources.size === 0 && state.sources >= MAX_COUNTERS) return
+  if (sources.size === 0 && state.sources >= MAX_COUNTERS) return
   counter.lastSource = { ip, serviceId, at }
   state.sources -= sources.size
   // Last in the order of the map, which is that of their last turn.
@@ -134,7 +134,7 @@ function noteSource(state: UsageState, counter: Counter, { ip, serviceId }: Sour
 }
 
 /** Null when there are as many counters as there may be. */
-function counterOf(state: UsageState, { keyId, secretNo, source }: Use, hour: number): Counter | null {
+function counterOf(state: UsageState, { keyId, secretNo }: Use, hour: number): Counter | null {
   const newest = state.active.get(keyId) ?? null
   if (newest?.hour === hour)
     for (let counter: Counter | null = newest; counter; counter = counter.next)
@@ -150,16 +150,13 @@ function counterOf(state: UsageState, { keyId, secretNo, source }: Use, hour: nu
     refused: null,
     usedAt: 0,
     exercised: new Map(),
-    lastSource: { ...source, ip: NOWHERE, at: 0 },
+    lastSource: null,
     sources: new Map(),
     next: newest,
   }
   state.active.set(keyId, counter)
   return counter
 }
-
-/** No address: the first use of a counter is from another source than the last. */
-const NOWHERE = '-'
 
 async function flushAll(state: UsageState): Promise<void> {
   const { db, keyring, active, waiting } = state
@@ -265,7 +262,7 @@ function sourcesOf({ keyId, secretNo, sources }: Counter): SourceRow[] {
 /** Of each key the newest sources of its current and its previous secret are kept. */
 async function writeSources(tx: Db, rows: SourceRow[]): Promise<void> {
   if (rows.length === 0) return
-  await tx.query(sql`
+  const written = await tx.query<{ key_id: string; is_new: boolean }>(sql`
     insert into key_sources (key_id, secret_no, ip, service_id, last_used_at)
     select source.key_id, source.secret_no, source.ip, source.service_id, max(source.at)
       from ${usedSources(rows)}
@@ -273,8 +270,12 @@ async function writeSources(tx: Db, rows: SourceRow[]): Promise<void> {
      group by source.key_id, source.secret_no, source.ip, source.service_id
      order by source.key_id, source.secret_no, source.ip, source.service_id
         on conflict (key_id, secret_no, ip, service_id) do update
-       set last_used_at = greatest(key_sources.last_used_at, excluded.last_used_at)`)
-  const keyIds = [...new Set(rows.map((row) => row.key_id))]
+       set last_used_at = greatest(key_sources.last_used_at, excluded.last_used_at)
+ -- A row that was not there before has no transaction that has updated it.
+ returning key_id, xmax = 0 as is_new`)
+  // Most keys are used from where they were used before: those have none too many.
+  const keyIds = [...new Set(written.flatMap(({ key_id, is_new }) => (is_new ? [key_id] : [])))]
+  if (keyIds.length === 0) return
   await tx.query(sql`
     delete from key_sources old
      using (
