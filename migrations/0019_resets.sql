@@ -19,14 +19,17 @@ create index user_tokens_expires_at_idx on user_tokens (expires_at);
 alter table users add column disabled_at timestamptz;
 
 -- An account may be without an e-mail: when somebody else has confirmed the one that it had and never confirmed.
-alter table users
-  drop constraint users_identified_or_erased,
-  add constraint users_identified_or_erased check (
-    case
-      when erased_at is null then
-        data_key is not null and data_key_kid is not null
-      else
-        email is null and name is null and password_hash is null and issuer is null and subject is null
-        and data_key is null and data_key_kid is null
-    end
-  );
+alter table users drop constraint users_identified_or_erased;
+alter table users add constraint users_identified_or_erased check (
+  case
+    when erased_at is not null then
+      email is null and name is null and password_hash is null and issuer is null and subject is null
+      and data_key is null and data_key_kid is null
+    when customer_of is not null then
+      email is null and name is null and password_hash is null and issuer is null and subject is null
+      and data_key is not null and data_key_kid is not null
+    else
+      data_key is not null and data_key_kid is not null
+      and (password_hash is not null or (issuer is not null and subject is not null))
+  end
+);

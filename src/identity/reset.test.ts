@@ -19,7 +19,7 @@ const confirm = ({ api }: Shop, token: string, newPassword = NEW_PASSWORD) =>
   api.post('/v1/auth/reset/confirm', { token, newPassword })
 
 test("the operator's link sets a new password, once, and ends what was opened with the old one", async () => {
-  const world = await shop()
+  const world = await shop({ alone: true })
   const { api, owner, store } = world
   const invitations = `/v1/user/store/${store.id}/invitations`
   const invited = await api.post(invitations, { email: 'guest@example.com', role: 'STAFF' }, { as: owner.token })
@@ -77,7 +77,7 @@ test('asking for a link is answered alike for every e-mail, and 429 after ten ti
 })
 
 test('a disabled account is refused like an unknown one until it is enabled', async () => {
-  const world = await shop()
+  const world = await shop({ alone: true })
   const { api, owner, keys } = world
   const key = (await api.post(keys, NEW_KEY, { as: owner.token })).body.key
   const token = await resetToken(world, owner.email)
