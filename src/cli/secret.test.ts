@@ -125,12 +125,21 @@ test('a change of the secret from end to end: what was written moves, and the ol
     'webhooks 0',
     'customers 0',
     'holds 0',
+    'mails 0',
   ])
 
   const moved = await run(env, 'rewrap')
   expect(moved.failed).toBeNull()
   expect(moved.said[0]).toMatch(/^1 of 1 users, \d+\/s, 0 left$/)
-  expect(moved.printed).toEqual(['users 0', 'keys 3', 'remembered answers 1', 'webhooks 0', 'customers 0', 'holds 0'])
+  expect(moved.printed).toEqual([
+    'users 0',
+    'keys 3',
+    'remembered answers 1',
+    'webhooks 0',
+    'customers 0',
+    'holds 0',
+    'mails 0',
+  ])
   expect(await kids(world, 'users', 'data_key_kid')).toEqual({ [KID]: 1 })
   expect((await next.get(`${billing}/${address.id}`, { as })).body).toEqual(address)
   // Once more changes nothing.
@@ -151,7 +160,15 @@ test('a change of the secret from end to end: what was written moves, and the ol
   // What a day keeps goes by itself.
   await sql(`update idempotent_responses set created_at = created_at - interval '25 hours'`)
   const done = await run(env, 'status')
-  expect(done.printed).toEqual(['users 0', 'keys 0', 'remembered answers 0', 'webhooks 0', 'customers 0', 'holds 0'])
+  expect(done.printed).toEqual([
+    'users 0',
+    'keys 0',
+    'remembered answers 0',
+    'webhooks 0',
+    'customers 0',
+    'holds 0',
+    'mails 0',
+  ])
   expect(done.said.join()).toContain('you may take SERVER_SECRET_PREVIOUS out of the settings')
   expect((await run(env, 'retire')).failed).toContain('take SERVER_SECRET_PREVIOUS out of them')
   expect((await run(env, 'rotate')).failed).toContain('set a new SERVER_SECRET')
@@ -302,14 +319,20 @@ test('the hashes that customers are found by and the keys of holds move too', { 
   const until = fromNow(DAY).toISOString()
   const { body: held } = await api.post(`${version}/hold`, { reason: 'Invoice 42', until }, as)
   const { body: gone } = await api.put(`${root}/customers/43`, { email: 'ada@example.com' }, as)
+  // A mail that was not sent yet.
+  await world.sql(
+    `insert into mails (id, kind, recipient, data, token, token_kid, created_at, next_attempt_at, expires_at)
+     values ('mail_1', 'reset', 'ada@example.com', '{}', 'sealed', $1, now(), now(), now() + interval '1 day')`,
+    [kidOf(old)],
+  )
   const fresh = newSecret()
   const next = await node({ SERVER_SECRET: fresh, SERVER_SECRET_PREVIOUS: old })
   const found = async () =>
     (await next.get(`${root}/customers?q=ada%40example.com`, as)).body.data.map((one: any) => one.externalId)
   expect(await found()).toEqual(['42', '43'])
   const env = { DATABASE_URL: world.databaseUrl, SERVER_SECRET: fresh, SERVER_SECRET_PREVIOUS: old }
-  expect((await run(env, 'status')).printed.slice(4)).toEqual(['customers 2', 'holds 1'])
-  expect((await run(env, 'rewrap')).printed.slice(4)).toEqual(['customers 0', 'holds 0'])
+  expect((await run(env, 'status')).printed.slice(4)).toEqual(['customers 2', 'holds 1', 'mails 1'])
+  expect((await run(env, 'rewrap')).printed.slice(4)).toEqual(['customers 0', 'holds 0', 'mails 1'])
   expect(await found()).toEqual(['42', '43'])
   expect(await kids(world, 'customers', 'email_hash_kid')).toEqual({ [kidOf(fresh)]: 2 })
   await next.delete(`${root}/customers/42`, as)
@@ -433,7 +456,15 @@ test('embedded: stop, rotate, start; and when nothing is left, retire', { timeou
 
   const rotated = await run(env, 'rotate')
   expect(rotated.failed).toBeNull()
-  expect(rotated.printed).toEqual(['users 0', 'keys 2', 'remembered answers 0', 'webhooks 0', 'customers 0', 'holds 0'])
+  expect(rotated.printed).toEqual([
+    'users 0',
+    'keys 2',
+    'remembered answers 0',
+    'webhooks 0',
+    'customers 0',
+    'holds 0',
+    'mails 0',
+  ])
   const fresh = file('server-secret')
   expect([fresh === old, file('server-secret.previous')]).toEqual([false, old])
   for (const name of ['server-secret', 'server-secret.previous'])

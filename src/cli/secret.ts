@@ -124,9 +124,12 @@ type Remaining = {
   customers: number
   /** Holds whose key is not. */
   holds: number
+  /** Mails to be sent whose link is sealed under another secret. */
+  mails: number
 }
 
-const sumOf = (left: Remaining) => left.users + left.keys + left.answers + left.webhooks + left.customers + left.holds
+const sumOf = ({ users, keys, answers, webhooks, customers, holds, mails }: Remaining) =>
+  users + keys + answers + webhooks + customers + holds + mails
 
 async function report(db: Db, keyring: Keyring, secretDir: string | null, io: Io): Promise<void> {
   printStatus(await countLeft(db, keyring), keyring, secretDir, io)
@@ -139,6 +142,7 @@ function printStatus(left: Remaining, { previous }: Keyring, secretDir: string |
   io.print(`webhooks ${left.webhooks}`)
   io.print(`customers ${left.customers}`)
   io.print(`holds ${left.holds}`)
+  io.print(`mails ${left.mails}`)
   const drop = secretDir === null ? 'take SERVER_SECRET_PREVIOUS out of the settings' : 'run "secret retire"'
   const nothing = sumOf(left) === 0
   if (nothing && !previous) return io.say('Everything is under the current secret, and no other is known here.')
@@ -165,6 +169,7 @@ function printStatus(left: Remaining, { previous }: Keyring, secretDir: string |
     io.say(
       '- address versions on hold of erased users cannot be read. Run "secret rewrap" with the secret they are under as the previous one.',
     )
+  if (left.mails > 0) io.say('- the links of these mails cannot be sent. Each mail is sent or given up within a day.')
   if (left.customers > 0)
     io.say(
       '- these customers are not found by their e-mail. Run "secret rewrap" with the secret they are under as the previous one.',
@@ -189,6 +194,7 @@ async function countLeft(db: Db, { current }: Keyring): Promise<Remaining> {
     ),
     holds: await countRows(db, sql`address_holds`, sql`data_key_kid <> ${current.kid}`),
     customers: await countCustomers(db, sql`email_hash_kid <> ${current.kid}`),
+    mails: await countRows(db, sql`mails`, sql`token_kid <> ${current.kid}`),
   }
 }
 

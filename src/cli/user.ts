@@ -65,6 +65,7 @@ async function listUsers(db: Db, io: Io): Promise<void> {
         from users
        where id > ${after}
          and erased_at is null
+         and customer_of is null
        order by id
        limit ${LISTED_AT_ONCE}`)
     for (const { id, created_at, disabled_at, email, name } of rows)
@@ -84,6 +85,7 @@ async function lockUser(tx: Db, name: string): Promise<Account> {
       from users
      where (id = ${name} or email = ${normalizeEmail(name) ?? name})
        and erased_at is null
+       and customer_of is null
        for no key update`)
   if (!user) throw new Error(`There is no account "${name}". "user list" shows all of them.`)
   return user
@@ -150,7 +152,8 @@ async function erase(
         select id, email
           from users
          where (id = ${name} or email = ${normalizeEmail(name) ?? name})
-           and erased_at is null`)
+           and erased_at is null
+           and customer_of is null`)
       if (!user) throw new Error(`There is no account "${name}". "user list" shows all of them.`)
       return eraseUser(tx, instance, operator(), { ...user, sessionId: null }, cascade)
     })

@@ -119,5 +119,9 @@ test('the operator erases an account, but not the last owner of a store', async 
   expect((await operate(world, ['erase', manager.email])).err).toContain('There is no account')
   const [event] = await world.sql(`select actor from events where type = 'user.erased' and subject = $1`, [manager.id])
   expect(event.actor.kind).toBe('system')
+  // A customer that a store keeps on their behalf has no account.
+  const customer = await api.put(`/v1/user/store/${world.store.id}/customers/42`, {}, { as: owner.token })
+  expect((await operate(world, ['list'])).out).not.toContain(customer.body.id)
+  expect((await operate(world, ['erase', customer.body.id])).err).toContain('There is no account')
   for (const argv of [[], ['reset'], ['dance', 'x']]) expect((await operate(world, argv)).err).toContain('Usage: user')
 })

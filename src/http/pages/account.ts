@@ -45,8 +45,8 @@ function signInBody(): string {
 
 function resetBody(sendsMail: boolean): string {
   const ask = sendsMail
-    ? `<form id="ask" hidden><p>Give the e-mail address of your account, and a link is mailed to it.</p>${EMAIL}<button>Send the link</button></form>`
-    : '<p id="ask" hidden>This service sends no mail. Ask the people who run it for a link with which you can set a new password.</p>'
+    ? `<form id="ask" hidden><p>Enter the e-mail address of your account, and we will send you a link.</p>${EMAIL}<button>Send the link</button></form>`
+    : '<p id="ask" hidden>This service does not send mail. Ask the people who run it for a link to set a new password.</p>'
   return `${ask}
 <form id="set" hidden><label for="password">New password</label>
 <input id="password" name="password" type="password" autocomplete="new-password" minlength="15" maxlength="256" aria-describedby="hint" required>
@@ -55,7 +55,7 @@ function resetBody(sendsMail: boolean): string {
 }
 
 function confirmBody(): string {
-  return `<form id="confirm" hidden><p>Only confirm the address if it was you who gave it for your account.</p>
+  return `<form id="confirm" hidden><p>Confirm the address only if you entered it for your account yourself.</p>
 <button>Confirm the address</button></form>
 <p id="done" hidden><a href="/sign-in">Sign in</a></p>`
 }
