@@ -50,6 +50,9 @@ test('a rate limit is held by at most as many uses in at least as long a time', 
     expiresAt: null,
     ipAllowlist: null,
     rateLimit: { limit, windowSeconds },
+    rateLimits: [],
+    owner: null,
+    hasCredits: false,
   })
   const giver = limited(10, 60)
   const fits = (limit: number, windowSeconds: number) =>

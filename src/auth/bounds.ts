@@ -1,19 +1,27 @@
-// What a credential makes never outreaches the credential. A key may be bound by an end, by addresses and by a rate limit;
-// what it gives must be bound at least as tightly, or it could shed its bounds by way of others. So it creates, changes
+// What a credential makes never outreaches the credential. A key may be bound by an end, by addresses, by rate limits and
+// by credits; what it gives must be bound at least as tightly, or it could shed its bounds by way of others. So it creates, changes
 // and rotates only keys that are bound as it is, and gives nothing to people and webhooks, which have no such bounds.
 // People's own credentials are not bound. (Permissions are the grant ceiling's: see core/grant.ts.)
 
 import type { Manager } from '../core/caller.ts'
 import { fail } from '../core/errors.ts'
 import { missingPermissions, type Permission, ROLES, type Role } from '../core/permissions.ts'
+import type { Credits, NamedRateLimit } from '../keys/schema.ts'
 import { rangeWithin } from './ip.ts'
 
 export type Bounds = {
   expiresAt: Date | null
   ipAllowlist: readonly string[] | null
-  rateLimit: { limit: number; windowSeconds: number } | null
+  rateLimit: RateLimit | null
+  rateLimits: readonly NamedRateLimit[]
+  /** Whose keys share the limits that are shared by owner. */
+  owner: string | null
+  hasCredits: boolean
+  /** Of a giver that has credits: read before it gives something (keys/credits.ts). Nothing is given without. */
+  credits?: Credits | null
 }
 
+type RateLimit = { limit: number; windowSeconds: number }
 type Rights = { role: Role; permissions: readonly Permission[] }
 
 /** What is granted: a key with these bounds, a member's rights in place of those before (null: none), or a webhook. */
@@ -30,7 +38,7 @@ export function exceededBound(giver: Bounds, grant: Grant): string | null {
   const binding = BOUNDS.filter(({ words }) => words(giver) !== null)
   if (binding.length === 0) return null
   const giverWords = binding.map(({ words }) => words(giver)).join(', ')
-  const instead = 'Use a session, or a key without an end, an allow-list and a rate limit.'
+  const instead = 'Use a session, or a key without an end, an allow-list, rate limits and credits.'
   if (grant === 'webhook')
     return `The key you use ${giverWords}. A webhook would go on without that, so such a key makes, changes and rotates none. ${instead}`
   if ('member' in grant)
@@ -73,13 +81,48 @@ const BOUNDS: Bound[] = [
   },
   {
     words: ({ rateLimit }) => rateLimit && `has a rate limit of ${rateLimit.limit} in ${rateLimit.windowSeconds} s`,
-    // At most as many in a window at least as long: then neither the sum nor a burst is ever more.
-    holds: ({ rateLimit: limit }, { rateLimit }) =>
-      limit !== null &&
-      rateLimit !== null &&
-      rateLimit.limit <= limit.limit &&
-      rateLimit.windowSeconds >= limit.windowSeconds,
+    holds: ({ rateLimit: limit }, { rateLimit }) => limit !== null && rateLimit !== null && isWithin(limit, rateLimit),
     advice:
       'a key that may be used more often. Set "rateLimit" to at most as many in at least as long, or use a credential without a rate limit.',
   },
+  {
+    words: ({ rateLimits }) =>
+      rateLimits.length === 0 ? null : `has the rate limits ${rateLimits.map(({ name }) => name).join(', ')}`,
+    holds: (giver, key) =>
+      giver.rateLimits.every((limit) => key.rateLimits.some((own) => binds(giver, limit, key, own))),
+    advice:
+      'a key without them. Give it limits of the same names, each of at most as many in at least as long, and the same owner where they are shared; or use a credential without rate limits.',
+  },
+  {
+    words: ({ hasCredits }) => (hasCredits ? 'has credits' : null),
+    holds: ({ credits }, key) => isAfforded(credits ?? null, key.credits ?? null),
+    advice:
+      'a key with more. Give it credits that are at most what is left, with a refill that is at most as much and as often; or use a credential without credits.',
+  },
 ]
+
+/** At most as many in a window at least as long: then neither the sum nor a burst is ever more. */
+function isWithin(giver: RateLimit, key: RateLimit): boolean {
+  return key.limit <= giver.limit && key.windowSeconds >= giver.windowSeconds
+}
+
+/** A limit that the giver shares with others has to be shared with the same ones. */
+function binds(giver: Bounds, limit: NamedRateLimit, key: Bounds, own: NamedRateLimit): boolean {
+  if (own.name !== limit.name || !isWithin(limit, own)) return false
+  return (
+    limit.shared !== 'owner' ||
+    (own.shared === 'owner' && own.windowSeconds === limit.windowSeconds && key.owner === giver.owner)
+  )
+}
+
+const INTERVALS = ['HOUR', 'DAY', 'MONTH']
+
+function isAfforded(giver: Credits | null, key: Credits | null): boolean {
+  if (giver === null || key === null || key.remaining > giver.remaining) return false
+  if (!key.refill) return true
+  return (
+    !!giver.refill &&
+    key.refill.amount <= giver.refill.amount &&
+    INTERVALS.indexOf(key.refill.interval) >= INTERVALS.indexOf(giver.refill.interval)
+  )
+}

@@ -219,7 +219,10 @@ function memory() {
 }
 
 function keyOf(token: string, store: string): CachedKey {
-  const settings = writeSettings({}, { ...UNSET, name: token, type: 'PROD', permissions: ['READ'], metadata: {} })
+  const settings = writeSettings(
+    {},
+    { ...UNSET, name: token, type: 'PROD', permissions: ['READ'], metadata: {}, rateLimits: [] },
+  )
   return {
     ...settings,
     id: `key_${token}`,

@@ -28,6 +28,8 @@ const TRUSTED_MS = 1_500
 const MAX_BYTES = 75_000_000
 /** What a key takes beside its texts: its row and verdict, and its places in the maps. Measured with 50,000 keys. */
 const BYTES_WITHOUT_TEXTS = 1_300
+/** The numbers of a named rate limit, and the object that holds them, as that many characters. */
+const BYTES_OF_A_LIMIT = ' '.repeat(100)
 /** A string's header and the reference to it. */
 const BYTES_PER_STRING = 24
 /** Changes of more keys than this during one lookup count as a change of all keys. */
@@ -262,8 +264,9 @@ function invalidate(state: CacheState, id?: string): void {
 }
 
 /** The verdict repeats the name and the permissions. The metadata is there once, as text (http/fast-verify.ts). */
-function keptBytes({ name, permissions, metadata, ip_allowlist }: CachedKey): number {
-  const texts = [name, name, ...permissions, ...permissions, metadata, ...(ip_allowlist ?? [])]
+function keptBytes({ name, permissions, metadata, ip_allowlist, owner, rate_limits }: CachedKey): number {
+  const limits = rate_limits.map((limit) => limit.name + BYTES_OF_A_LIMIT)
+  const texts = [name, name, ...permissions, ...permissions, metadata, ...(ip_allowlist ?? []), owner ?? '', ...limits]
   return texts.reduce((sum, text) => sum + BYTES_PER_STRING + textBytes(text), BYTES_WITHOUT_TEXTS)
 }
 

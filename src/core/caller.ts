@@ -35,6 +35,9 @@ export type KeyCaller = {
   secretReplaced: boolean
   ipAllowlist: string[] | null
   rateLimit: { limit: number; windowSeconds: number } | null
+  rateLimits: { name: string; limit: number; windowSeconds: number; shared?: 'owner' | null }[]
+  owner: string | null
+  hasCredits: boolean
   /** Its hash under the current server secret, when the database has it under the previous one. */
   rehashTo: string | null
   ip: string

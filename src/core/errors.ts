@@ -215,6 +215,11 @@ export const ERRORS = {
     title: 'Key expired',
     help: 'An expired key cannot be brought back. Create a new one.',
   },
+  no_credits: {
+    status: 409,
+    title: 'Key has no credits',
+    help: 'Only a key that has credits can be given more. Change the key, with `credits`, to give it some.',
+  },
   rotation_conflict: {
     status: 409,
     title: 'Rotation conflict',

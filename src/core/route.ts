@@ -105,7 +105,7 @@ export type HandlerArgs<Path extends string, N extends Needs, Query, Body> = {
   faults: Fault[]
   /** Null when the request carries no Idempotency-Key. */
   idempotency: Idempotency | null
-  verifier: Verifier
+  verifier: Verifier<Db>
   /** For a row with `answer: 'events'`: the live events, and the check that the caller may still see them. */
   stream: { feed: EventFeed; stillAuthorized: AuthorizationProbe }
   /** The request's origin and raw bytes: for sessions, the audit trail and signatures. */

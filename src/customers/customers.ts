@@ -16,7 +16,7 @@ import { recordset } from '../db/recordset.ts'
 import { type Sql, sql } from '../db/sql.ts'
 import { newEvent, writeEvents } from '../events/write.ts'
 import type { Instance } from '../instance.ts'
-import { parseExternalId } from './external-id.ts'
+import { parseExternalId } from '../schema/external-id.ts'
 import {
   type CustomerRecord,
   type CustomerRow,

@@ -1,27 +1,4 @@
-// The id that a store's own system has for a customer: any text, in NFC, that stays visible and survives a path.
-
-import type { Fault } from '../core/errors.ts'
-import { findInvisible } from '../schema/text.ts'
-import { MAX_EXTERNAL_ID_LENGTH } from './schema.ts'
-
-/** Null, with its fault pushed, when it can be no such id. */
-export function parseExternalId(text: string, pointer: string, faults: Fault[]): string | null {
-  const fault = (code: string, detail: string) => {
-    faults.push({ pointer, code, detail, example: 'customer-42' })
-    return null
-  }
-  if (text.length > 4 * MAX_EXTERNAL_ID_LENGTH) return fault('too_long', TOO_LONG)
-  const id = text.normalize('NFC')
-  if (id === '') return fault('too_short', 'This must not be empty.')
-  if ([...id].length > MAX_EXTERNAL_ID_LENGTH) return fault('too_long', TOO_LONG)
-  const invisible = findInvisible(id, 'line')
-  if (invisible) return fault('invalid_characters', `This holds a character that cannot be seen (${invisible}).`)
-  // Clients and proxies take these for steps of a path, also when they are percent-encoded.
-  if (id === '.' || id === '..') return fault('invalid_format', 'This may not be "." or "..".')
-  return id
-}
-
-const TOO_LONG = `This may have at most ${MAX_EXTERNAL_ID_LENGTH} characters.`
+// Where a customer is found.
 
 export function customerPath(storeId: string, externalId: string): string {
   return `/v1/user/store/${storeId}/customers/${encodeURIComponent(externalId)}`

@@ -7,9 +7,9 @@ import type { AddressSpec } from '../billing/insert.ts'
 import type { NewAddress } from '../billing/schema.ts'
 import { Failure, type Fault } from '../core/errors.ts'
 import type { Instance } from '../instance.ts'
+import { parseExternalId } from '../schema/external-id.ts'
 import { validate } from '../schema/validate.ts'
 import { parseCustomerChanges } from './customers.ts'
-import { parseExternalId } from './external-id.ts'
 import { type CustomerChanges, CustomerLine } from './schema.ts'
 
 /** A line that can be imported, unless there are faults. */

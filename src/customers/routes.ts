@@ -3,6 +3,7 @@
 import { EXAMPLE_ADDRESS } from '../billing/schema.ts'
 import { PageQuery } from '../core/pagination.ts'
 import { type Route, route } from '../core/route.ts'
+import { MAX_EXTERNAL_ID_LENGTH } from '../schema/external-id.ts'
 import { Type } from '../schema/type.ts'
 import { customerBillingRoutes } from './billing-routes.ts'
 import { listCustomers, parseCustomerChanges, putCustomer, readCustomer } from './customers.ts'
@@ -18,7 +19,6 @@ import {
   ErasedCustomer,
   Import,
   ImportResults,
-  MAX_EXTERNAL_ID_LENGTH,
 } from './schema.ts'
 
 const MAX_IMPORT_BYTES = 2 * 1024 * 1024

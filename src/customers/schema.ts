@@ -16,8 +16,6 @@ import { Type } from '../schema/type.ts'
 
 const closed = { additionalProperties: false }
 
-export const MAX_EXTERNAL_ID_LENGTH = 255
-
 const Email = Type.String({
   minLength: 3,
   maxLength: 254,

@@ -130,6 +130,10 @@ export type ApiKeysRow = {
   created_by_secret_no: number | null
   rotation_done_at: Date | null
   previous_start: string | null
+  owner: string | null
+  rate_limits: unknown
+  has_credits: boolean
+  imported: boolean
 }
 
 export type CustomersRow = {
@@ -221,6 +225,15 @@ export type InvitationsRow = {
   created_by_session_id: string | null
 }
 
+export type KeyCreditsRow = {
+  key_id: string
+  remaining: string
+  refill_amount: string | null
+  refill_interval: 'HOUR' | 'DAY' | 'MONTH' | null
+  refill_day: number | null
+  refills_at: Date | null
+}
+
 export type KeyPermissionUseRow = {
   key_id: string
   permission: string
@@ -228,7 +241,7 @@ export type KeyPermissionUseRow = {
 }
 
 export type KeyRateWindowsRow = {
-  key_id: string
+  id: string
   began_at: Date
   seconds: number
   used: number

@@ -87,12 +87,13 @@ export const EVENT_TYPES = {
   'key.created': {
     subject: 'key',
     about: 'A key was made.',
-    data: ['name', 'type', 'permissions', 'expiresAt', 'ipAllowlist', 'rateLimit'],
+    data: ['name', 'type', 'permissions', 'expiresAt', 'ipAllowlist', 'rateLimit', 'rateLimits', 'credits'],
   },
   'key.updated': {
     subject: 'key',
-    about: 'A key was changed: `from` and `to` hold what differs. Of metadata only that it was changed is told.',
-    data: ['from', 'to', 'metadataChanged?'],
+    about:
+      'A key was changed: `from` and `to` hold what differs. Of metadata and of the owner, only that they changed.',
+    data: ['from', 'to', 'metadataChanged?', 'ownerChanged?'],
   },
   'key.enabled': { subject: 'key', about: 'A key was switched on.', data: [] },
   'key.disabled': { subject: 'key', about: 'A key was switched off.', data: [] },
@@ -100,6 +101,11 @@ export const EVENT_TYPES = {
     subject: 'key',
     about: 'A key has a new secret; the one before works on until `previousExpiresAt`, if there is one.',
     data: ['gracePeriodSeconds', 'previousExpiresAt'],
+  },
+  'key.credits_changed': {
+    subject: 'key',
+    about: 'Somebody has set the credits of a key, or added some. What verifications spend is no event.',
+    data: ['from', 'to'],
   },
   'key.revoked': { subject: 'key', about: 'A key was revoked.', data: ['reason'] },
   'key.leaked': {

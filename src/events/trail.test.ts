@@ -44,6 +44,8 @@ test('the trail of a store, newest first', async () => {
             expiresAt: null,
             ipAllowlist: null,
             rateLimit: null,
+            rateLimits: [],
+            credits: null,
           },
           position: 2,
         },

@@ -10,7 +10,7 @@ import type { JwtCheck } from '../auth/jwt.ts'
 import type { KeyCache } from '../auth/key-cache.ts'
 import type { Caller } from '../core/caller.ts'
 import type { Route, WireResponse } from '../core/route.ts'
-import type { Database } from '../db/db.ts'
+import type { Database, Db } from '../db/db.ts'
 import type { EventFeed } from '../events/schema.ts'
 import type { Instance } from '../instance.ts'
 import type { Verifier } from '../keys/schema.ts'
@@ -25,7 +25,7 @@ export type Pipeline = {
   instance: Instance
   auth: Auth
   limits: Limits
-  verifier: Verifier
+  verifier: Verifier<Db>
   feed: EventFeed
   metrics: Metrics
   log: Logger

@@ -107,7 +107,10 @@ function verdictOn(state: FastVerifyState, request: IncomingMessage, response: S
   const question = service && readQuestion(state.schemas.question, service, body)
   if (!question) return null
   const { verifier, limits } = state.pipeline
-  return verifier.verifyNow(question) ?? (isAdmitted(limits.load, response) ? verifier.verify(question) : null)
+  const verdict = verifier.verifyNow(question)
+  // What a key spends under an Idempotency-Key is remembered.
+  if (verdict || request.headers['idempotency-key'] !== undefined) return verdict
+  return isAdmitted(limits.load, response) ? verifier.verify(question) : null
 }
 
 /** Null when the framework has to authenticate it. */

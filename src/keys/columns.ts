@@ -3,7 +3,7 @@
 
 import { type ColumnType, columnList } from '../db/recordset.ts'
 import type { ApiKeysRow } from '../db/tables.gen.ts'
-import type { Key, KeyStatus } from './schema.ts'
+import type { Credits, Key, KeyStatus, NamedRateLimit } from './schema.ts'
 
 /** Columns that only the statements about secrets, their holders, leaks and expiry notices name. */
 type InternalColumn =
@@ -23,8 +23,11 @@ type InternalColumn =
   | 'expires_before_leak'
   | 'created_by_secret_no'
 
-export type KeyRow = Omit<ApiKeysRow, InternalColumn | 'metadata' | 'created_by_kind'> & {
+export type KeyRow = Omit<ApiKeysRow, InternalColumn | 'metadata' | 'created_by_kind' | 'rate_limits'> & {
   metadata: Record<string, unknown>
+  rate_limits: NamedRateLimit[]
+  /** From key_credits, where they are read: see CREDITS. */
+  credits?: Credits | null
   created_by_kind: Key['createdBy']['kind']
 }
 
@@ -70,6 +73,15 @@ const rateLimit: KeySetting<'rate_limit' | 'rate_limit_window_seconds', Key['rat
     limit === null || windowSeconds === null ? null : { limit, windowSeconds },
 }
 
+const credits: KeySetting<'has_credits', Key['credits'], Key['credits']> = {
+  columns: { has_credits: 'boolean' },
+  write: (row: Partial<KeyRow>, value) => {
+    row.has_credits = value !== null
+    row.credits = value
+  },
+  show: ({ credits = null }: Partial<KeyRow>) => credits,
+}
+
 /** By their names in the API. */
 const KEY_SETTINGS = {
   name: plain('name', 'text'),
@@ -79,6 +91,9 @@ const KEY_SETTINGS = {
   expiresAt,
   ipAllowlist: plain('ip_allowlist', 'text[]'),
   rateLimit,
+  rateLimits: plain('rate_limits', 'json'),
+  owner: plain('owner', 'text'),
+  credits,
 }
 type KeySettings = typeof KEY_SETTINGS
 type SettingName = keyof KeySettings
@@ -133,14 +148,39 @@ export function showSettings<Name extends SettingName = SettingName, Target exte
 
 /** What bounds the use of a key, and of all that is made with it (auth/bounds.ts). */
 export function boundsOf(
-  row: Pick<KeyRow, 'expires_at' | 'ip_allowlist' | 'rate_limit' | 'rate_limit_window_seconds'>,
+  row: Pick<
+    KeyRow,
+    'expires_at' | 'ip_allowlist' | 'rate_limit' | 'rate_limit_window_seconds' | 'rate_limits' | 'owner' | 'has_credits'
+  >,
 ) {
-  return { expiresAt: row.expires_at, ipAllowlist: row.ip_allowlist, rateLimit: rateLimit.show(row) }
+  return {
+    expiresAt: row.expires_at,
+    ipAllowlist: row.ip_allowlist,
+    rateLimit: rateLimit.show(row),
+    rateLimits: row.rate_limits,
+    owner: row.owner,
+    hasCredits: row.has_credits,
+  }
 }
 
 // ---- the whole record -----------------------------------------------------------------------------------------------
 
-/** The select list of a KeyRow. */
+/** As the next verification will find them: a refill that is due counts. */
+const CREDITS = `
+  case when api_keys.has_credits then (
+    select json_build_object(
+             'remaining', case when refills_at <= clock_timestamp() then greatest(remaining, refill_amount) else remaining end,
+             'refill', case when refill_amount is not null then json_strip_nulls(json_build_object(
+                         'amount', refill_amount, 'interval', refill_interval, 'dayOfMonth', refill_day
+                       )) end
+           )
+      from key_credits
+     where key_id = api_keys.id
+  ) end as credits`
+
+export const creditsColumn = columnList([CREDITS])
+
+/** The select list of a KeyRow, from `api_keys`. */
 export const keyColumns = columnList([
   'id',
   'store_id',
@@ -157,6 +197,8 @@ export const keyColumns = columnList([
   'revision',
   'created_at',
   'updated_at',
+  'imported',
+  CREDITS,
 ])
 
 export function showKey(row: KeyRow, at: Date): Key {
@@ -172,6 +214,7 @@ export function showKey(row: KeyRow, at: Date): Key {
     lastUsedAt: row.last_used_at?.toISOString() ?? null,
     revokedAt: row.revoked_at?.toISOString() ?? null,
     revocationReason: row.revocation_reason,
+    imported: row.imported,
     rotation: showRotation(row, at),
   })
 }

@@ -21,6 +21,7 @@ import { type EventRow, newEvent } from '../events/write.ts'
 import { AlreadyAnswered } from '../idempotency/idempotency.ts'
 import type { Instance } from '../instance.ts'
 import { type KeyRow, type KeySpec, SETTING_COLUMNS, showKey, writeSettings } from './columns.ts'
+import { CREDIT_COLUMNS, creditValues, withCredits } from './credits.ts'
 import { lastNoticeDue } from './expiry-notices.ts'
 import type { Key } from './schema.ts'
 
@@ -36,7 +37,7 @@ export async function createKey(
   idempotency: Idempotency | null,
 ): Promise<Answer<Key & { key: string }>> {
   checkGrant(caller, spec.permissions)
-  checkBounds(caller, { key: spec })
+  checkBounds(await withCredits(db, caller), { key: { ...spec, hasCredits: spec.credits !== null } })
   const secret = mintSecret(instance, spec.type)
   const row = newKeyRow(caller, storeId, spec, secret)
   const answer = {
@@ -102,6 +103,7 @@ function newKeyRow(caller: Manager, storeId: string, spec: KeySpec, secret: KeyS
     revocation_reason: null,
     previous_expires_at: null,
     previous_used_at: null,
+    imported: false,
     revision: 1,
   }
   return writeSettings(row, spec)
@@ -142,6 +144,7 @@ const REQUEST_COLUMNS = {
   salt: 'text',
   sealed: 'text',
   answered_at: 'timestamptz',
+  credits: 'json',
 } as const
 
 type InsertRow = RecordOf<typeof REQUEST_COLUMNS>
@@ -176,6 +179,7 @@ function toInsertRow(
     event_data: event.data,
   }
   if (caller.kind === 'key') row.created_by_secret_no = caller.secretNo
+  if (key.credits) row.credits = key.credits
   for (const name of rowNames) if (key[name] !== null) row[name] = key[name]
   if (key.expires_at !== null) row.expiry_notice_days = lastNoticeDue(key.expires_at)
   if (response) {
@@ -292,6 +296,11 @@ const insertKeys: Batch<InsertRow, KeyOutcome> = async (db, rows) => {
       select ${insertedList}
         from accepted
       returning store_id
+    ), credit as (
+      insert into key_credits (${CREDIT_COLUMNS})
+      select ${creditValues(sql`id`, sql`credits`)}
+        from accepted
+       where has_credits
     ), event as (
       insert into events (id, store_id, type, at, actor, subject, data)
       select event_id, store_id, 'key.created', created_at, event_actor, id, event_data

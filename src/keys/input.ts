@@ -4,14 +4,24 @@
 
 import { isIp, parseRange } from '../auth/ip.ts'
 import { DAY, fromNow, now } from '../core/clock.ts'
-import type { Fault } from '../core/errors.ts'
+import { type Fault, failInput } from '../core/errors.ts'
 import { parsePermissions } from '../core/grant.ts'
 import { KEY_TYPE_NAMES } from '../core/key-types.ts'
 import type { Instance } from '../instance.ts'
+import { parseExternalId } from '../schema/external-id.ts'
 import { parseDateTime } from '../schema/fields.ts'
 import { pointerToken } from '../schema/validate.ts'
-import type { KeyPatch, KeySpec } from './columns.ts'
-import { type Introspection, type KeyChanges, type NewKey, NULLABLE_SETTINGS, type Verification } from './schema.ts'
+import { type KeyPatch, type KeyRow, type KeySpec, showSettings } from './columns.ts'
+import {
+  type CreditChange,
+  type Credits,
+  type Introspection,
+  type KeyChanges,
+  type NamedRateLimit,
+  type NewKey,
+  NULLABLE_SETTINGS,
+  type Verification,
+} from './schema.ts'
 
 const MAX_LIFE_MS = 3653 * DAY
 const METADATA_BYTES = 16 * 1024
@@ -20,12 +30,15 @@ const METADATA_LEVELS = 8
 const DESCRIPTION_CHARACTERS = 500
 
 export function parseKeyChanges(body: KeyChanges, instance: Instance, faults: Fault[]): KeyPatch {
-  const { permissions, metadata, expiresAt, ipAllowlist, ...plain } = body
+  const { permissions, metadata, expiresAt, ipAllowlist, rateLimits, owner, credits, ...plain } = body
   const patch: KeyPatch = plain
   if (permissions !== undefined) patch.permissions = parsePermissions(instance.permissions, permissions, faults)
   if (metadata !== undefined) patch.metadata = parseMetadata(metadata, faults)
   if (expiresAt !== undefined) patch.expiresAt = parseExpiry(expiresAt, faults)
   if (ipAllowlist !== undefined) patch.ipAllowlist = parseAllowlist(ipAllowlist, faults)
+  if (rateLimits !== undefined) patch.rateLimits = parseRateLimits(rateLimits, faults)
+  if (owner !== undefined) patch.owner = parseOwner(owner, faults)
+  if (credits !== undefined) patch.credits = parseCredits(credits, faults)
   return patch
 }
 
@@ -107,10 +120,15 @@ export function parseNewKey(body: Partial<NewKey>, instance: Instance, faults: F
     metadata: parseMetadata(body.metadata ?? {}, faults),
     expiresAt: parseExpiry(body.expiresAt ?? null, faults),
     ipAllowlist: parseAllowlist(body.ipAllowlist ?? null, faults),
+    rateLimits: parseRateLimits(body.rateLimits ?? [], faults),
+    owner: parseOwner(body.owner ?? null, faults),
+    credits: parseCredits(body.credits ?? null, faults),
   }
   for (const name of NULLABLE_SETTINGS) if (spec[name] === undefined) spec[name] = body[name] ?? null
   // All settings are there: those above, and the nullable ones.
-  return spec as KeySpec
+  const complete = spec as KeySpec
+  faults.push(...togetherFaults(complete))
+  return complete
 }
 
 function parseExpiry(text: string | null, faults: Fault[]): Date | null {
@@ -138,6 +156,79 @@ function parseAllowlist(given: string[] | null, faults: Fault[]): string[] | nul
     return range ?? text
   })
   return [...new Set(ranges)]
+}
+
+function parseOwner(owner: string | null, faults: Fault[]): string | null {
+  return owner === null ? null : parseExternalId(owner, '#/owner', faults)
+}
+
+function parseRateLimits(given: NamedRateLimit[], faults: Fault[]): NamedRateLimit[] {
+  const names = given.map(({ name }) => name)
+  names.forEach((name, i) => {
+    if (names.indexOf(name) < i)
+      faults.push({
+        pointer: `#/rateLimits/${i}/name`,
+        code: 'duplicate',
+        detail: 'Another limit has this name already.',
+      })
+  })
+  return given.map(({ shared = null, ...limit }) => ({ ...limit, shared }))
+}
+
+function parseCredits(given: Credits | null, faults: Fault[]): Credits | null {
+  if (given === null) return null
+  const { remaining, refill = null } = given
+  if (refill === null) return { remaining, refill }
+  const { amount, interval, dayOfMonth } = refill
+  if (dayOfMonth !== undefined && interval !== 'MONTH')
+    faults.push({
+      pointer: '#/credits/refill/dayOfMonth',
+      code: 'contradiction',
+      detail: 'Only a refill each MONTH has a day of the month.',
+    })
+  return {
+    remaining,
+    refill: { amount, interval, ...(interval === 'MONTH' ? { dayOfMonth: dayOfMonth ?? 1 } : {}) },
+  }
+}
+
+type Together = Pick<KeySpec, 'rateLimit' | 'rateLimits' | 'owner'>
+
+/** What settings must fit each other, also when only one of them is changed. */
+function togetherFaults({ rateLimit, rateLimits, owner }: Together): Fault[] {
+  const faults: Fault[] = []
+  if (rateLimit !== null && rateLimits.some(({ name }) => name === 'default'))
+    faults.push({
+      pointer: '#/rateLimits',
+      code: 'contradiction',
+      detail: '"rateLimit" is the limit called "default": a key has either that or a named one.',
+    })
+  if (owner === null && rateLimits.some(({ shared }) => shared === 'owner'))
+    faults.push({
+      pointer: '#/owner',
+      code: 'required',
+      detail: 'A limit that is shared by owner needs an owner.',
+      example: 'customer-42',
+    })
+  return faults
+}
+
+/** Of a key as it would be after a change. */
+export function checkTogether(row: KeyRow): void {
+  const { rateLimit, rateLimits, owner } = showSettings(row, ['rateLimit', 'rateLimits', 'owner'])
+  const faults = togetherFaults({ rateLimit, rateLimits, owner })
+  if (faults.length > 0) failInput(faults)
+}
+
+export function parseCreditChange(change: CreditChange, _: Instance, faults: Fault[]): CreditChange {
+  if ((change.add === undefined) === (change.set === undefined) && faults.length === 0)
+    faults.push({
+      pointer: '#/add',
+      code: change.add === undefined ? 'required' : 'contradiction',
+      detail: 'Send either "add" or "set".',
+      example: '1000',
+    })
+  return change
 }
 
 function parseMetadata(metadata: Record<string, unknown>, faults: Fault[]): Record<string, unknown> {

@@ -12,8 +12,8 @@ type RateWindow = { key_id: string; seconds: number }
 /** How many uses the window has seen, this one included, and when it ends. */
 export type Spent = { used: number; reset_seconds: number }
 
-/** One use of a key that has a rate limit. */
-export function spend(db: Db, key: CachedKey): Promise<Spent> {
+/** One use of a key that has this rate limit, and nothing else to spend. */
+export function spendRateLimit(db: Db, key: CachedKey): Promise<Spent> {
   return db.batched(spendAll, rateWindow(key))
 }
 
@@ -25,18 +25,18 @@ const spendAll: Batch<RateWindow, Spent> = (db, rows) =>
       select row_number() over () as n, row_number() over (partition by key_id) as position, key_id, seconds
         from ${requested(rows)}
     ), spent as (
-      insert into key_rate_windows as running (key_id, began_at, seconds, used)
+      insert into key_rate_windows as running (id, began_at, seconds, used)
       select key_id, clock_timestamp(), max(seconds), count(*)
         from request
        group by key_id
        order by key_id
-          on conflict (key_id) do update
+          on conflict (id) do update
          set began_at = case when running.began_at + excluded.seconds * interval '1 s' <= excluded.began_at
                              then excluded.began_at else running.began_at end,
              used = case when running.began_at + excluded.seconds * interval '1 s' <= excluded.began_at
                          then excluded.used else least(running.used::bigint + excluded.used, 2000000000)::int end,
              seconds = excluded.seconds
-      returning key_id, used, extract(epoch from began_at + seconds * interval '1 s' - clock_timestamp()) as left_seconds
+      returning id as key_id, used, extract(epoch from began_at + seconds * interval '1 s' - clock_timestamp()) as left_seconds
     ), batch as (
       select key_id, count(*) as uses
         from request
@@ -49,17 +49,6 @@ const spendAll: Batch<RateWindow, Spent> = (db, rows) =>
       join batch on batch.key_id = request.key_id
      order by request.n`)
 spendAll.highPriority = true
-
-/** Like `spend`, without spending. The key's current window length counts, also for a window begun under another one. */
-export async function peek(db: Db, key: CachedKey): Promise<Spent> {
-  const { key_id, seconds } = rateWindow(key)
-  const found = await db.one<Spent>(sql`
-    select used, greatest(1, ceil(extract(epoch from began_at + ${seconds} * interval '1 s' - now())))::int as reset_seconds
-      from key_rate_windows
-     where key_id = ${key_id}
-       and began_at + ${seconds} * interval '1 s' > now()`)
-  return found ?? { used: 0, reset_seconds: seconds }
-}
 
 function rateWindow(key: CachedKey): RateWindow {
   return { key_id: key.id, seconds: key.rate_limit_window_seconds ?? 1 }

@@ -14,6 +14,7 @@ import { destroyReplayableSecrets, storeResponse } from '../idempotency/idempote
 import type { Instance } from '../instance.ts'
 import { type KeyRow, showKey } from './columns.ts'
 import { type KeySecret, mintSecret } from './create.ts'
+import { withCredits } from './credits.ts'
 import { lastNoticeDue } from './expiry-notices.ts'
 import { type KeyRef, type LockedKey, lockKey } from './read.ts'
 import type { Key } from './schema.ts'
@@ -56,7 +57,7 @@ export async function rotateKey(
     refuseEnded(before)
     checkHoldsAll(caller, before.permissions)
     // The new secret has all that the key has. A key may take its own.
-    if (!isItself(caller, ref)) checkBounds(caller, { key: lastingBounds(before) })
+    if (!isItself(caller, ref)) checkBounds(await withCredits(tx, caller), { key: lastingBounds(before) })
     if (before.secret_no !== seen.secret_no || seen.overlaps) fail('rotation_conflict')
     checkIfMatch(rotation.ifMatch, before.revision)
     const secret = mintSecret(instance, before.type)

@@ -4,12 +4,16 @@ import { failInput } from '../core/errors.ts'
 import { KEY_TYPE_NAMES } from '../core/key-types.ts'
 import { PageQuery } from '../core/pagination.ts'
 import { type Route, route } from '../core/route.ts'
+import type { Db } from '../db/db.ts'
+import { storeResponse } from '../idempotency/idempotency.ts'
 import { DateTime, Line, OneOf } from '../schema/fields.ts'
 import { Type } from '../schema/type.ts'
+import { changeCredits } from './change-credits.ts'
 import { createKey } from './create.ts'
 import { freezeKeys } from './freeze.ts'
 import {
   NAMES_IN_FORM,
+  parseCreditChange,
   parseIntrospection,
   parseKeyChanges,
   parseNewKey,
@@ -22,6 +26,7 @@ import { revokeKey } from './revoke.ts'
 import { rotateKey } from './rotate.ts'
 import {
   AffectedKeyCount,
+  CreditChange,
   GithubFeedback,
   GithubReports,
   Grantable,
@@ -156,6 +161,25 @@ export const keyRoutes: Route[] = [
       example: { body: { name: 'Checkout and cart', permissions: ['READ'] } },
     },
     ({ db, caller, params, body, ifMatch }) => updateKey(db, caller, params, body, ifMatch),
+  ),
+  route(
+    {
+      id: 'keys.changeCredits',
+      method: 'POST',
+      path: '/v1/user/store/:storeId/keys/:keyId/credits',
+      needs: 'MANAGE_KEYS',
+      summary: 'Set or add credits',
+      description:
+        'Sets what the key has left, or adds to it, exactly, whatever is spent meanwhile. The key must have `credits`; to change its refill, change the key.',
+      body: CreditChange,
+      parse: parseCreditChange,
+      returns: [200, Key],
+      etag: true,
+      errors: ['key_not_found', 'cannot_grant', 'own_key', 'key_revoked', 'key_expired', 'no_credits'],
+      access: 'unchanged',
+      example: { body: { add: 1000 } },
+    },
+    ({ db, caller, params, body }) => changeCredits(db, caller, params, body),
   ),
   route(
     {
@@ -298,7 +322,9 @@ export const keyRoutes: Route[] = [
       parse: parseVerification,
       handlesFaults: true,
       returns: [200, Verdict],
-      effect: 'read',
+      // Only what a key spends is written, and that by a batch.
+      effect: 'own',
+      access: 'unchanged',
       example: {
         body: {
           key: 'skp_prod_4fQx',
@@ -308,11 +334,16 @@ export const keyRoutes: Route[] = [
         },
       },
     },
-    async ({ verifier, caller, body: { explain, storeId, anyStore, ...asked }, faults }) => {
+    async ({ verifier, caller, body: { explain, storeId, anyStore, ...asked }, faults, idempotency }) => {
       const stores = parseStores(caller.storeIds, { storeId, anyStore }, faults)
       if (faults.length > 0) failInput(faults)
       const question = { ...asked, stores, serviceId: caller.id }
-      return { body: showVerdict(await (explain ? verifier.explain(question) : verifier.verify(question))) }
+      const once = idempotency && {
+        claim: idempotency.claim,
+        store: (tx: Db, verdict: Verdict) => storeResponse(tx, idempotency.toStoredResponse({ body: verdict })),
+      }
+      const verdict = await (explain ? verifier.explain(question) : verifier.verify(question, once))
+      return { body: showVerdict(verdict), changedKeys: [] }
     },
   ),
   route(

@@ -5,6 +5,7 @@ import type { KeyCaller } from '../core/caller.ts'
 import { KEY_TOKEN_KINDS, KEY_TYPE_NAMES } from '../core/key-types.ts'
 import { pageOf } from '../core/pagination.ts'
 import type { Permission } from '../core/permissions.ts'
+import { MAX_EXTERNAL_ID_LENGTH } from '../schema/external-id.ts'
 import { DateTime, Line, Nullable, OneOf } from '../schema/fields.ts'
 import { Type } from '../schema/type.ts'
 import { Made } from '../stores/schema.ts'
@@ -25,6 +26,7 @@ const OUTCOMES = [
   'WRONG_TYPE',
   'FORBIDDEN_IP',
   'INSUFFICIENT_PERMISSIONS',
+  'USAGE_EXCEEDED',
   'RATE_LIMITED',
 ] as const
 export type Outcome = (typeof OUTCOMES)[number]
@@ -35,6 +37,63 @@ const RateLimit = Type.Object(
     windowSeconds: Type.Integer({ minimum: 1, maximum: 86_400 }),
   },
   { ...closed, description: 'How many verifications are allowed in a window.' },
+)
+
+const NamedRateLimit = Type.Object(
+  {
+    name: Type.String({
+      pattern: '^[a-z][a-z0-9-]{0,31}$',
+      description: 'What the limit is called when a verification names it.',
+      examples: ['exports'],
+    }),
+    ...RateLimit.properties,
+    shared: Type.Optional(
+      Nullable(
+        OneOf(['owner'], {
+          description:
+            '`owner`: all keys of the same `owner` in the store that have a limit of this name and window are counted together, each against its own `limit`. Left out or `null`: the key counts for itself.',
+        }),
+      ),
+    ),
+  },
+  closed,
+)
+
+const INTERVALS = ['HOUR', 'DAY', 'MONTH'] as const
+export const MAX_CREDITS = 1_000_000_000_000
+
+const Refill = Type.Object(
+  {
+    amount: Type.Integer({
+      minimum: 1,
+      maximum: MAX_CREDITS,
+      description: 'What `remaining` is set to. A larger rest is kept.',
+    }),
+    interval: OneOf(INTERVALS, {
+      description: 'How often: at the beginning of every hour, day or month, in UTC.',
+    }),
+    dayOfMonth: Type.Optional(
+      Type.Integer({
+        minimum: 1,
+        maximum: 31,
+        default: 1,
+        description: 'With `MONTH`: on which day. A month without that day refills on its last.',
+      }),
+    ),
+  },
+  closed,
+)
+
+const Credits = Type.Object(
+  {
+    remaining: Type.Integer({
+      minimum: 0,
+      maximum: MAX_CREDITS,
+      description: 'What verifications can still spend.',
+    }),
+    refill: Type.Optional(Nullable({ ...Refill, description: '`null`: credits are added by hand only.' })),
+  },
+  { ...closed, description: 'What verifications of the key spend. `null`: it has no credits and needs none.' },
 )
 
 /** The members that a manager sets; their columns stand in columns.ts. */
@@ -67,13 +126,28 @@ const settings = {
     }),
   ),
   rateLimit: Nullable(RateLimit),
+  owner: Nullable(
+    Type.String({
+      maxLength: 4 * MAX_EXTERNAL_ID_LENGTH,
+      description:
+        'The id that your own system has for whomever the key is for, at most 255 characters. It is part of the verdict, and never of an event.',
+      examples: ['customer-42'],
+    }),
+  ),
+  credits: Nullable(Credits),
 }
+/** Never null: a key without named limits has an empty list. */
+const rateLimits = Type.Array(NamedRateLimit, {
+  maxItems: 5,
+  description: 'Rate limits beside `rateLimit`. A verification spends all of them, or those that it names.',
+})
 
 export const Key = Type.Object(
   {
     id: Type.String({ examples: ['key_01k9wz3v5e8tvs8v4m8m3v5yqd'] }),
     storeId: Type.String(),
     ...settings,
+    rateLimits,
     start: Type.String({
       description: 'The first characters of the key, to tell keys apart.',
       examples: ['skp_prod_4fQx'],
@@ -86,6 +160,9 @@ export const Key = Type.Object(
     lastUsedAt: Nullable(DateTime()),
     revokedAt: Nullable(DateTime()),
     revocationReason: Nullable(Type.String()),
+    imported: Type.Boolean({
+      description: 'The key was made elsewhere and imported. It is for verifying only, until it is rotated.',
+    }),
     rotation: Nullable(
       Type.Object({ previousExpiresAt: DateTime(), previousLastUsedAt: Nullable(DateTime()) }, closed),
     ),
@@ -93,6 +170,8 @@ export const Key = Type.Object(
   { title: 'Key', ...closed },
 )
 export type Key = Static<typeof Key>
+export type NamedRateLimit = Static<typeof NamedRateLimit>
+export type Credits = Static<typeof Credits>
 export const Keys = pageOf(Key, 'Keys')
 
 export const KeyWithSecret = Type.Object(
@@ -113,6 +192,7 @@ export const NewKey = Type.Object(
     type,
     permissions,
     metadata: Type.Optional(metadata),
+    rateLimits: Type.Optional(rateLimits),
     ...Type.Partial(Type.Object(nullable)).properties,
   },
   { title: 'NewKey', ...closed },
@@ -120,10 +200,19 @@ export const NewKey = Type.Object(
 export type NewKey = Static<typeof NewKey>
 
 export const KeyChanges = Type.Partial(
-  Type.Object({ name, permissions, metadata, enabled: Type.Boolean(), ...nullable }),
+  Type.Object({ name, permissions, metadata, rateLimits, enabled: Type.Boolean(), ...nullable }),
   { title: 'KeyChanges', ...closed },
 )
 export type KeyChanges = Static<typeof KeyChanges>
+
+export const CreditChange = Type.Object(
+  {
+    add: Type.Optional(Type.Integer({ minimum: 1, maximum: MAX_CREDITS, description: 'Adds this many.' })),
+    set: Type.Optional(Type.Integer({ minimum: 0, maximum: MAX_CREDITS, description: 'Leaves exactly this many.' })),
+  },
+  { title: 'CreditChange', ...closed, description: 'Either `add` or `set`.' },
+)
+export type CreditChange = Static<typeof CreditChange>
 
 export const Rotation = Type.Object(
   {
@@ -183,9 +272,40 @@ const question = {
   ),
 }
 
+const cost = (description: string) => Type.Integer({ minimum: 0, maximum: 1_000_000, default: 1, description })
+
 export const Verification = Type.Object(
   {
     ...question,
+    anyPermissions: Type.Optional(
+      Type.Array(Type.String({ maxLength: 63 }), {
+        minItems: 1,
+        maxItems: 100,
+        description: 'At least one of these, beside all of `permissions`.',
+        examples: [['MANAGE_ORDERS', 'MANAGE_CUSTOMERS']],
+      }),
+    ),
+    cost: Type.Optional(cost('How many credits the caller’s request costs, if the key has credits.')),
+    limits: Type.Optional(
+      Type.Array(
+        Type.Object(
+          {
+            name: Type.String({
+              maxLength: 32,
+              description:
+                'A name in the key’s `rateLimits`; `default` is its `rateLimit`. A key without it is not limited by it.',
+              examples: ['exports'],
+            }),
+            cost: Type.Optional(cost('How much of the limit this request takes.')),
+          },
+          closed,
+        ),
+        {
+          maxItems: 6,
+          description: 'The rate limits that this request spends. Left out: all that the key has, at a cost of 1 each.',
+        },
+      ),
+    ),
     anyStore: Type.Optional(
       Type.Boolean({
         description:
@@ -218,6 +338,7 @@ const verifiedSettings = {
     additionalProperties: true,
   }),
   expiresAt: Nullable(DateTime()),
+  owner: Nullable(Type.String({ description: 'The id that your own system has for whomever the key is for.' })),
 }
 export const VERIFIED_SETTINGS = Object.keys(verifiedSettings) as (keyof typeof verifiedSettings)[]
 
@@ -232,6 +353,30 @@ export const Verdict = Type.Object(
       Type.Object(
         { limit: Type.Integer(), remaining: Type.Integer(), resetSeconds: Type.Integer() },
         { ...closed, description: 'Of a key that has a rate limit: what is left in this window.' },
+      ),
+    ),
+    credits: Type.Optional(
+      Type.Object(
+        {
+          remaining: Type.Integer({ description: 'What is left after this verification.' }),
+          refillsAt: Nullable(DateTime({ description: 'The next refill. `null`: there is none.' })),
+        },
+        { ...closed, description: 'Of a key that has credits.' },
+      ),
+    ),
+    limits: Type.Optional(
+      Type.Array(
+        Type.Object(
+          {
+            name: Type.String({ description: 'The name of the limit.' }),
+            limit: Type.Integer({ description: 'How much a window allows.' }),
+            remaining: Type.Integer({ description: 'What is left in this window.' }),
+            resetSeconds: Type.Integer({ description: 'When the window ends, in seconds from now.' }),
+            exceeded: Type.Boolean({ description: 'Whether it was this one that had no room for the request.' }),
+          },
+          closed,
+        ),
+        { description: 'Of a key that has named limits, or when you named some: each that was looked at.' },
       ),
     ),
     unknownPermissions: Type.Optional(
@@ -256,16 +401,23 @@ export function showVerdict(verdict: KeptVerdict): Verdict {
 
 export const VERIFY_PATH = '/v1/keys/verify'
 
-export type Question = Pick<Verification, 'key' | 'permissions' | 'types' | 'ip'> & {
+export type Question = Pick<
+  Verification,
+  'key' | 'permissions' | 'anyPermissions' | 'types' | 'ip' | 'cost' | 'limits'
+> & {
   /** The stores whose keys are accepted. Null: every store. */
   stores: readonly string[] | null
   /** The service that asks. */
   serviceId: string
 }
 
+/** An Idempotency-Key: claimed before anything is spent, and the verdict stored with what is spent. */
+export type SpendOnce<Tx> = { claim(tx: Tx): Promise<void>; store(tx: Tx, verdict: Verdict): Promise<void> }
+
 /** Verifies keys: see verify.ts. */
-export type Verifier = {
-  verify(question: Question): Promise<KeptVerdict>
+export type Verifier<Tx> = {
+  /** With an Idempotency-Key, what the key spends is spent once, and the response is stored with it. */
+  verify(question: Question, once?: SpendOnce<Tx> | null): Promise<KeptVerdict>
   /** The same, if memory alone can answer; null, with nothing counted, when it cannot. */
   verifyNow(question: Question): KeptVerdict | null
   /** The same, with the result of every check, and nothing spent or counted. */

@@ -303,6 +303,8 @@ describe('PATCH', () => {
           expiresAt: null,
           ipAllowlist: null,
           rateLimit: null,
+          rateLimits: [],
+          credits: null,
         },
       },
       {

@@ -1,7 +1,7 @@
 // A key's settings changed, under the store's lock, which the pipeline has taken. Every node hears of it by a trigger in
 // the database.
 
-import { checkBounds } from '../auth/bounds.ts'
+import { type Bounds, checkBounds } from '../auth/bounds.ts'
 import { heldPermissions, type Manager } from '../core/caller.ts'
 import { now } from '../core/clock.ts'
 import { fail } from '../core/errors.ts'
@@ -23,7 +23,9 @@ import {
   statusOf,
   writeSettings,
 } from './columns.ts'
+import { withCredits, writeCredits } from './credits.ts'
 import { lastNoticeDue } from './expiry-notices.ts'
+import { checkTogether } from './input.ts'
 import { type KeyRef, type LockedKey, lockKey } from './read.ts'
 import type { Key } from './schema.ts'
 
@@ -41,14 +43,19 @@ export async function updateKey(
   const before = await lockKey(tx, ref)
   checkIfMatch(ifMatch, before.revision)
   const after = writeSettings({ ...before, enabled: patch.enabled ?? before.enabled }, patch)
-  const changed = changeableColumns.filter((column) => !same(before[column], after[column]))
+  const changed: (keyof KeyRow)[] = changeableColumns.filter((column) => !same(before[column], after[column]))
+  const creditsChanged = !same(before.credits ?? null, after.credits ?? null)
+  if (creditsChanged) changed.push('credits')
   if (changed.length === 0) return { body: showKey(before, now()), etag: etagOf(before.revision) }
   refuseEnded(before)
   checkHoldsAll(caller, before.permissions)
   if (isItself(caller, ref)) fail('own_key')
+  checkTogether(after)
   checkGrant(caller, patch.permissions ?? [])
   const expiryChanged = changed.includes('expires_at')
-  checkBounds(caller, { key: lastingBounds({ ...after, leak_shortened: before.leak_shortened && !expiryChanged }) })
+  checkBounds(await withCredits(tx, caller), {
+    key: lastingBounds({ ...after, leak_shortened: before.leak_shortened && !expiryChanged }),
+  })
   after.revision += 1
   after.updated_at = now()
   await tx.query(sql`
@@ -59,6 +66,7 @@ export async function updateKey(
            revision = ${after.revision},
            updated_at = ${after.updated_at}
      where id = ${ref.keyId}`)
+  if (creditsChanged) await writeCredits(tx, ref.keyId, after.credits ?? null)
   await writeEvents(tx, eventsOf(caller, before, after, changed))
   return { body: showKey(after, after.updated_at), etag: etagOf(after.revision) }
 }
@@ -69,7 +77,7 @@ function same(a: unknown, b: unknown): boolean {
 
 /**
  * Enabling and disabling are events of their own. Of every other setting that key.created names, key.updated holds the
- * value before and after; of metadata, which may hold anything, only that it changed.
+ * value before and after; of metadata, which may hold anything, and of the owner, only that it changed.
  */
 function eventsOf(caller: Manager, before: KeyRow, after: KeyRow, changed: readonly (keyof KeyRow)[]): EventRow[] {
   const at = after.updated_at
@@ -77,12 +85,14 @@ function eventsOf(caller: Manager, before: KeyRow, after: KeyRow, changed: reado
   const differing = EVENT_TYPES['key.created'].data.filter((name) => !same(from[name], to[name]))
   const pick = (key: Key) => Object.fromEntries(differing.map((name) => [name, key[name]]))
   const events: EventRow[] = []
-  if (differing.length > 0 || changed.includes('metadata'))
+  const ownerChanged = changed.includes('owner')
+  if (differing.length > 0 || changed.includes('metadata') || ownerChanged)
     events.push(
       newEvent(caller, before.store_id, 'key.updated', before.id, {
         from: pick(from),
         to: pick(to),
         ...(changed.includes('metadata') ? { metadataChanged: true } : {}),
+        ...(ownerChanged ? { ownerChanged: true } : {}),
       }),
     )
   if (changed.includes('enabled'))
@@ -93,8 +103,9 @@ function eventsOf(caller: Manager, before: KeyRow, after: KeyRow, changed: reado
 // ---- checks that a rotation makes too -------------------------------------------------------------------------------
 
 /** The bounds of a key. An expiry that a leak has brought forward does not count: the next rotation takes it back. */
-export function lastingBounds(row: LockedKey): ReturnType<typeof boundsOf> {
-  return boundsOf(row.leak_shortened ? { ...row, expires_at: row.expires_before_leak } : row)
+export function lastingBounds(row: LockedKey): Bounds {
+  const bounds = boundsOf(row.leak_shortened ? { ...row, expires_at: row.expires_before_leak } : row)
+  return { ...bounds, credits: row.credits ?? null }
 }
 
 export function isItself(caller: Manager, ref: KeyRef): boolean {

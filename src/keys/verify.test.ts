@@ -18,6 +18,7 @@ const NOBODY = {
   permissions: null,
   metadata: null,
   expiresAt: null,
+  owner: null,
 }
 
 // ---- the verdict ----------------------------------------------------------------------------------------------------
@@ -42,6 +43,7 @@ test('200: a good key is told with all that a back end needs to know of it', asy
       permissions: ['READ', 'WRITE'],
       metadata,
       expiresAt,
+      owner: null,
     },
   ])
   expect(text).toContain(JSON.stringify(metadata))
@@ -94,6 +96,7 @@ test('every code, each outranking those before it; `explain` says the same and t
         'WRONG_TYPE',
         'FORBIDDEN_IP',
         'INSUFFICIENT_PERMISSIONS',
+        'USAGE_EXCEEDED',
         'RATE_LIMITED',
       ].map((name) => [name, !wrong.has(name)]),
     )
@@ -167,6 +170,7 @@ test('`explain` adds every check in words, of an unknown key the one', async () 
     permissions: ['READ', 'WRITE'],
     metadata: {},
     expiresAt: null,
+    owner: null,
     rateLimit: { limit: 3, remaining: 3, resetSeconds: 60 },
     checks: [
       { code: 'NOT_FOUND', ok: true, detail: 'The key exists.' },
@@ -177,6 +181,7 @@ test('`explain` adds every check in words, of an unknown key the one', async () 
       { code: 'WRONG_TYPE', ok: true, detail: 'It is a PROD key.' },
       { code: 'FORBIDDEN_IP', ok: false, detail: 'It has an allow-list, and no "ip" was sent to hold against it.' },
       { code: 'INSUFFICIENT_PERMISSIONS', ok: false, detail: 'It lacks MANAGE_KEYS.' },
+      { code: 'USAGE_EXCEEDED', ok: true, detail: 'It needs no credits.' },
       { code: 'RATE_LIMITED', ok: true, detail: '3 of 3 are left, and the window ends in 60 s.' },
     ],
   })

@@ -16,11 +16,11 @@ import { mintToken, sha256 } from '../crypto/tokens.ts'
 import type { Db } from '../db/db.ts'
 import { violatedConstraint } from '../db/errors.ts'
 import { fragment, sql } from '../db/sql.ts'
-import type { ApiKeysRow, InvitationsRow, MembersRow, StoresRow } from '../db/tables.gen.ts'
+import type { InvitationsRow, MembersRow, StoresRow } from '../db/tables.gen.ts'
 import { newEvent, writeEvents } from '../events/write.ts'
 import { destroyReplayableSecrets } from '../idempotency/idempotency.ts'
 import type { Instance } from '../instance.ts'
-import { boundsOf } from '../keys/columns.ts'
+import { boundsOf, type KeyRow } from '../keys/columns.ts'
 import { queueMails } from '../mail/outbox.ts'
 import { applyPermissions, type InvitationSpec } from './input.ts'
 import { showStore } from './schema.ts'
@@ -289,15 +289,13 @@ export async function isWorthSomething(db: Db, instance: Instance, row: Invitati
   return held.includes('MANAGE_MEMBERS') && missingPermissions(held, permissions).length === 0
 }
 
-type MakerKey = Pick<
-  ApiKeysRow,
-  'permissions' | 'expires_at' | 'ip_allowlist' | 'rate_limit' | 'rate_limit_window_seconds'
->
+type MakerKey = Pick<KeyRow, 'permissions'> & Parameters<typeof boundsOf>[0]
 
 /** A secret that was replaced may invite nobody, in its grace either; so what it made is worth nothing. */
 async function heldByKey(db: Db, row: InvitationRow, wanted: Permission[]): Promise<Permission[]> {
   const key = await db.one<MakerKey>(sql`
-    select key.permissions, key.expires_at, key.ip_allowlist, key.rate_limit, key.rate_limit_window_seconds
+    select key.permissions, key.expires_at, key.ip_allowlist, key.rate_limit, key.rate_limit_window_seconds,
+           key.rate_limits, key.owner, key.has_credits
       from api_keys key
       join stores store on store.id = key.store_id and store.deleted_at is null and store.frozen_at is null
      where key.id = ${row.created_by_id}

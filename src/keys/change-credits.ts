@@ -1,0 +1,52 @@
+// Credits set or added by a manager, beside verifications that spend them.
+
+import { checkBounds } from '../auth/bounds.ts'
+import type { Manager } from '../core/caller.ts'
+import { now } from '../core/clock.ts'
+import { fail, failInput } from '../core/errors.ts'
+import { etagOf } from '../core/etag.ts'
+import type { Answer } from '../core/route.ts'
+import type { Db } from '../db/db.ts'
+import { sql } from '../db/sql.ts'
+import { newEvent, writeEvents } from '../events/write.ts'
+import { showKey } from './columns.ts'
+import { withCredits } from './credits.ts'
+import { type KeyRef, lockKey } from './read.ts'
+import { type CreditChange, type Key, MAX_CREDITS } from './schema.ts'
+import { checkHoldsAll, isItself, lastingBounds, refuseEnded } from './update.ts'
+
+export async function changeCredits(
+  tx: Db,
+  caller: Manager,
+  ref: KeyRef,
+  { add, set }: CreditChange,
+): Promise<Answer<Key>> {
+  const key = await lockKey(tx, ref)
+  refuseEnded(key)
+  checkHoldsAll(caller, key.permissions)
+  if (isItself(caller, ref)) fail('own_key')
+  const before = await lockCredits(tx, ref.keyId)
+  const remaining = set ?? before.remaining + (add ?? 0)
+  if (remaining > MAX_CREDITS)
+    failInput([{ pointer: '#/add', code: 'too_large', detail: `The key would have more than ${MAX_CREDITS} credits.` }])
+  const after = { ...key, credits: { refill: null, ...key.credits, remaining } }
+  checkBounds(await withCredits(tx, caller), { key: lastingBounds(after) })
+  await tx.query(sql`
+    update key_credits
+       set remaining = ${remaining}, refills_at = ${before.refills_at}
+     where key_id = ${ref.keyId}`)
+  const change = { from: before.remaining, to: remaining }
+  await writeEvents(tx, [newEvent(caller, ref.storeId, 'key.credits_changed', ref.keyId, change)])
+  return { body: showKey(after, now()), etag: etagOf(key.revision) }
+}
+
+/** With the refill that is due, if one is. */
+async function lockCredits(tx: Db, keyId: string): Promise<{ remaining: number; refills_at: Date | null }> {
+  const row = await tx.one<{ remaining: number; refills_at: Date | null }>(sql`
+    select case when refills_at <= now() then greatest(remaining, refill_amount) else remaining end::float8 as remaining,
+           case when refills_at <= now() then next_refill(now(), refill_interval, refill_day) else refills_at end as refills_at
+      from key_credits
+     where key_id = ${keyId}
+       for update`)
+  return row ?? fail('no_credits')
+}

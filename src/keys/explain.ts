@@ -1,0 +1,105 @@
+// Every check of a verification in words, for whoever wonders why a key is refused. Nothing is spent or counted.
+
+import { type CachedKey, REFUSALS, type Refusal } from '../auth/key-cache.ts'
+import { nowMs } from '../core/clock.ts'
+import { tokenKind } from '../crypto/tokens.ts'
+import type { Instance } from '../instance.ts'
+import { holds, ipRefused, lacksAny, ofAnotherStore, ofWrongType } from './checks.ts'
+import type { KeptVerdict, Question } from './schema.ts'
+import type { Receipt } from './spend.ts'
+
+export type Check = NonNullable<KeptVerdict['checks']>[number]
+
+const REFUSAL_TEXTS: Record<Refusal, { fine: string; wrong: (key: CachedKey) => string }> = {
+  NOT_FOUND: {
+    fine: 'The key exists.',
+    wrong: () => 'This secret was replaced when the key was rotated, and its grace is over.',
+  },
+  REVOKED: { fine: 'It is not revoked.', wrong: (key) => `It was revoked at ${key.revoked_at?.toISOString()}.` },
+  EXPIRED: { fine: 'It has not expired.', wrong: (key) => `It expired at ${key.expires_at?.toISOString()}.` },
+  DISABLED: { fine: 'It is enabled.', wrong: () => 'It is disabled. Somebody who manages keys can enable it again.' },
+  FROZEN: { fine: 'The store is not frozen.', wrong: () => 'All keys of the store are frozen.' },
+}
+
+export function unknownKey(instance: Instance, token: string): Check {
+  const detail =
+    tokenKind(instance.keyPrefix, token) === null
+      ? `This is no key of ours: it must look like ${instance.keyPrefix}_prod_… and its last six characters, a checksum, must fit the rest.`
+      : 'There is no such key in the stores that you asked about.'
+  return { code: 'NOT_FOUND', ok: false, detail }
+}
+
+export function explainChecks(
+  instance: Instance,
+  key: CachedKey,
+  question: Question,
+  receipt: Receipt | null,
+): Check[] {
+  const at = nowMs()
+  if (ofAnotherStore(key, question)) return [unknownKey(instance, question.key)]
+  const states = Object.entries(REFUSALS).map(([name, holds]): Check => {
+    const code = name as Refusal
+    const wrong = holds(key, at)
+    return { code, ok: !wrong, detail: wrong ? REFUSAL_TEXTS[code].wrong(key) : REFUSAL_TEXTS[code].fine }
+  })
+  return [
+    ...states,
+    explainType(key, question),
+    explainIp(key, question),
+    explainPermissions(instance, key, question),
+    explainCredits(question, receipt),
+    explainLimits(receipt),
+  ]
+}
+
+function explainType(key: CachedKey, question: Question): Check {
+  const ok = !ofWrongType(key, question)
+  return {
+    code: 'WRONG_TYPE',
+    ok,
+    detail: ok
+      ? `It is a ${key.type} key.`
+      : `It is a ${key.type} key, and ${question.types?.join(' or ')} was asked for.`,
+  }
+}
+
+function explainIp(key: CachedKey, question: Question): Check {
+  const ok = !ipRefused(key, question)
+  const { ip } = question
+  if (key.ip_allowlist === null) return { code: 'FORBIDDEN_IP', ok, detail: 'It may be used from anywhere.' }
+  if (ip === undefined)
+    return { code: 'FORBIDDEN_IP', ok, detail: 'It has an allow-list, and no "ip" was sent to hold against it.' }
+  const detail = `${ip} is ${ok ? '' : 'not '}in its allow-list, ${key.ip_allowlist.join(', ')}.`
+  return { code: 'FORBIDDEN_IP', ok, detail }
+}
+
+function explainPermissions(instance: Instance, key: CachedKey, question: Question): Check {
+  const missing = (question.permissions ?? []).filter((permission) => !holds(instance, key, permission))
+  const lacking = [
+    ...(missing.length > 0 ? [`It lacks ${missing.join(', ')}.`] : []),
+    ...(lacksAny(instance, key, question) ? [`It holds none of ${question.anyPermissions?.join(', ')}.`] : []),
+  ]
+  const detail = lacking.length > 0 ? lacking.join(' ') : 'It holds what was asked for.'
+  return { code: 'INSUFFICIENT_PERMISSIONS', ok: lacking.length === 0, detail }
+}
+
+function explainCredits({ cost = 1 }: Question, receipt: Receipt | null): Check {
+  const ok = receipt?.code !== 'USAGE_EXCEEDED'
+  if (!receipt?.credits) return { code: 'USAGE_EXCEEDED', ok, detail: 'It needs no credits.' }
+  const { remaining, refillsAt } = receipt.credits
+  // What is left is told as it is before the question: nothing was spent.
+  const refill = refillsAt ? ` The next refill is at ${refillsAt}.` : ''
+  return { code: 'USAGE_EXCEEDED', ok, detail: `It has ${remaining} credits, and this costs ${cost}.${refill}` }
+}
+
+function explainLimits(receipt: Receipt | null): Check {
+  const { limits = [], rateLimit } = receipt ?? {}
+  const ok = rateLimit && limits.length === 0 ? rateLimit.remaining > 0 : !limits.some(({ exceeded }) => exceeded)
+  const told = limits.map(({ name, ...limit }) => `${name}: ${leftOf(limit)}`)
+  if (rateLimit && limits.length === 0) told.push(leftOf(rateLimit))
+  return { code: 'RATE_LIMITED', ok, detail: told.length > 0 ? told.join(' ') : 'It has no rate limit.' }
+}
+
+function leftOf({ remaining, limit, resetSeconds }: NonNullable<KeptVerdict['rateLimit']>): string {
+  return `${remaining} of ${limit} are left, and the window ends in ${resetSeconds} s.`
+}

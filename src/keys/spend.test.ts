@@ -1,0 +1,298 @@
+import fc from 'fast-check'
+import { describe, expect, test } from 'vitest'
+import { serviceClient } from '../../tests/service-client.ts'
+import { type Api, NEW_KEY, type Shop, shop } from '../../tests/shop.ts'
+import { type Purchase, settle } from './spend.ts'
+
+async function create({ api, keys, owner }: Shop, more: object) {
+  const { status, body } = await api.post(keys, { ...NEW_KEY, ...more }, { as: owner.token })
+  expect([status, body.errors]).toEqual([201, undefined])
+  return body
+}
+
+const limit = (name: string, limit: number, more: object = {}) => ({ name, limit, windowSeconds: 3600, ...more })
+
+describe('credits', () => {
+  test('verify spends `cost` and tells what is left; with too little nothing is spent', async () => {
+    const world = await shop()
+    const back = await serviceClient(world)
+    const refill = { amount: 100, interval: 'MONTH', dayOfMonth: 31 }
+    const made = await create(world, { credits: { remaining: 10, refill } })
+    expect(made.credits).toEqual({ remaining: 10, refill })
+    expect((await back.verify(made.key)).body).toMatchObject({ code: 'VALID', credits: { remaining: 9 } })
+    expect((await back.verify(made.key, { cost: 7 })).body).toMatchObject({ code: 'VALID', credits: { remaining: 2 } })
+    const short = await back.verify(made.key, { cost: 3 })
+    expect(short.body).toMatchObject({
+      valid: false,
+      code: 'USAGE_EXCEEDED',
+      keyId: made.id,
+      credits: { remaining: 2 },
+    })
+    expect((await back.verify(made.key, { cost: 0 })).body.credits.remaining).toBe(2)
+    const explained = (await back.verify(made.key, { cost: 3, explain: true })).body
+    expect([explained.code, explained.credits.remaining]).toEqual(['USAGE_EXCEEDED', 2])
+    expect(explained.checks.at(-2)).toMatchObject({ code: 'USAGE_EXCEEDED', ok: false })
+    expect((await back.verify(made.key, { cost: 2 })).body.credits.remaining).toBe(0)
+    const { body: record } = await world.api.get(`${world.keys}/${made.id}`, { as: world.owner.token })
+    expect(record.credits).toEqual({ remaining: 0, refill })
+    // The end of the month, or the 31st itself.
+    const refillsAt = new Date(short.body.credits.refillsAt)
+    expect(new Date(refillsAt.getTime() + 86_400_000).getUTCDate()).toBe(1)
+  })
+
+  test('whoever is refused for another reason spends nothing, and introspection spends too', async () => {
+    const world = await shop()
+    const back = await serviceClient(world)
+    const made = await create(world, { credits: { remaining: 2 } })
+    expect(await back.codeOf(made.key, { permissions: ['MANAGE_KEYS'] })).toBe('INSUFFICIENT_PERMISSIONS')
+    const introspect = async () =>
+      (
+        await world.api.post('/v1/oauth/introspect', undefined, {
+          as: back.as,
+          headers: { 'content-type': 'application/x-www-form-urlencoded' },
+          raw: `token=${made.key}`,
+        })
+      ).body.active
+    expect([await introspect(), await back.codeOf(made.key), await introspect()]).toEqual([true, 'VALID', false])
+  })
+
+  test('with one left, eight at once on two nodes: exactly one is VALID, again and again', async () => {
+    const world = await shop({ alone: true })
+    const back = await serviceClient(world)
+    const other = await world.node()
+    const made = await create(world, { credits: { remaining: 0 } })
+    for (let round = 0; round < 8; round++) {
+      await world.api.post(`${world.keys}/${made.id}/credits`, { set: 1 }, { as: world.owner.token })
+      const codes = await Promise.all(
+        Array.from({ length: 8 }, (_, n) => back.codeOf(made.key, {}, n % 2 ? world.api : other)),
+      )
+      expect(codes.toSorted()).toEqual([...Array(7).fill('USAGE_EXCEEDED'), 'VALID'])
+    }
+  })
+
+  test('a refill that is due is made once, by whoever looks first, and never takes away', async () => {
+    const world = await shop({ alone: true })
+    const back = await serviceClient(world)
+    const other = await world.node()
+    const path = (id: string) => `${world.keys}/${id}`
+    const made = await create(world, { credits: { remaining: 1, refill: { amount: 5, interval: 'DAY' } } })
+    const rich = await create(world, { credits: { remaining: 9, refill: { amount: 5, interval: 'HOUR' } } })
+    const due = () => world.sql(`update key_credits set refills_at = now() - interval '1 minute'`)
+    await due()
+    expect((await world.api.get(path(made.id), { as: world.owner.token })).body.credits.remaining).toBe(5)
+    const codes = await Promise.all(
+      Array.from({ length: 8 }, (_, n) => back.codeOf(made.key, {}, n % 2 ? world.api : other)),
+    )
+    expect(codes.filter((code) => code === 'VALID')).toHaveLength(5)
+    expect((await back.verify(rich.key)).body.credits.remaining).toBe(8)
+    const [row] = await world.sql(
+      `select refills_at = date_trunc('day', now(), 'UTC') + interval '1 day' as tomorrow from key_credits where key_id = $1`,
+      [made.id],
+    )
+    expect(row.tomorrow).toBe(true)
+    // By a manager too.
+    await due()
+    const added = await world.api.post(`${path(made.id)}/credits`, { add: 2 }, { as: world.owner.token })
+    expect(added.body.credits.remaining).toBe(7)
+  })
+
+  test('months end early, hours and days begin at zero, in UTC', async () => {
+    const { sql } = await shop()
+    for (const [at, interval, day, expected] of [
+      ['2027-01-31T12:00:00Z', 'MONTH', 31, '2027-02-28T00:00:00.000Z'],
+      ['2027-02-28T00:00:00Z', 'MONTH', 31, '2027-03-31T00:00:00.000Z'],
+      ['2028-02-01T00:00:00Z', 'MONTH', 30, '2028-02-29T00:00:00.000Z'],
+      ['2027-04-30T23:59:59Z', 'MONTH', 1, '2027-05-01T00:00:00.000Z'],
+      ['2027-05-01T00:00:00Z', 'MONTH', 1, '2027-06-01T00:00:00.000Z'],
+      ['2027-12-31T23:59:59Z', 'MONTH', 15, '2028-01-15T00:00:00.000Z'],
+      ['2027-03-28T01:30:00+02:00', 'DAY', null, '2027-03-28T00:00:00.000Z'],
+      ['2027-03-28T01:30:00Z', 'HOUR', null, '2027-03-28T02:00:00.000Z'],
+    ]) {
+      await sql(`set time zone 'Europe/Berlin'`)
+      const [row] = await sql('select next_refill($1, $2, $3) as at', [at, interval, day])
+      await sql('reset time zone')
+      expect([at, row.at.toISOString()]).toEqual([at, expected])
+    }
+  })
+
+  test('a manager sets and adds, with an event; not on a key that has none, nor beyond the most', async () => {
+    const world = await shop()
+    const { api, keys, owner, store } = world
+    const made = await create(world, { credits: { remaining: 3 } })
+    const path = `${keys}/${made.id}/credits`
+    const as = { as: owner.token }
+    expect((await api.post(path, { add: 4 }, as)).body.credits).toEqual({ remaining: 7, refill: null })
+    expect((await api.post(path, { set: 2 }, as)).body.credits.remaining).toBe(2)
+    const once = { ...as, headers: { 'idempotency-key': 'top-up-1' } }
+    for (let n = 0; n < 2; n++) expect((await api.post(path, { add: 5 }, once)).body.credits.remaining).toBe(7)
+    const { body } = await api.get(`/v1/user/store/${store.id}/events?type=key.credits_changed`, as)
+    expect(body.data.map((event: { data: object }) => event.data)).toEqual([
+      { from: 2, to: 7 },
+      { from: 7, to: 2 },
+      { from: 3, to: 7 },
+    ])
+    const faults = async (change: object) =>
+      (await api.post(path, change, as)).body.errors?.map(({ pointer, code }: any) => `${pointer} ${code}`)
+    expect(await faults({})).toEqual(['#/add required'])
+    expect(await faults({ add: 1, set: 1 })).toEqual(['#/add contradiction'])
+    expect(await faults({ add: 1_000_000_000_000 })).toEqual(['#/add too_large'])
+    const plain = await create(world, {})
+    expect((await api.post(`${keys}/${plain.id}/credits`, { add: 1 }, as)).body.code).toBe('no_credits')
+    expect((await api.patch(`${keys}/${made.id}`, { credits: null }, as)).body.credits).toBeNull()
+    expect((await api.patch(`${keys}/${plain.id}`, { credits: { remaining: 1 } }, as)).body.credits.remaining).toBe(1)
+    const back = await serviceClient(world)
+    expect((await back.verify(made.key)).body.credits).toBeUndefined()
+    expect((await back.verify(plain.key)).body.credits.remaining).toBe(0)
+    expect(await back.codeOf(plain.key)).toBe('USAGE_EXCEEDED')
+  })
+
+  test('a retry with an Idempotency-Key spends nothing, and a revoked key is told as such all the same', async () => {
+    const world = await shop({ alone: true })
+    const { api, keys, owner } = world
+    const back = await serviceClient(world)
+    const other = await world.node()
+    const made = await create(world, { credits: { remaining: 3 }, rateLimits: [limit('exports', 5)] })
+    const ask = (at: Api, key: string, body: object = {}) =>
+      at.post('/v1/keys/verify', { key: made.key, ...body }, { as: back.as, headers: { 'idempotency-key': key } })
+    const first = await ask(api, 'one')
+    const again = await ask(other, 'one')
+    expect([first.body.credits.remaining, again.text === first.text]).toEqual([2, true])
+    expect([first, again].map(({ headers }) => headers.get('idempotent-replayed'))).toEqual([null, 'true'])
+    expect((await ask(api, 'two')).body.credits.remaining).toBe(1)
+    expect((await ask(api, 'two', { cost: 2 })).body.code).toBe('idempotency_mismatch')
+    await api.delete(`${keys}/${made.id}`, { as: owner.token })
+    expect((await ask(api, 'one')).body.code).toBe('REVOKED')
+  })
+})
+
+describe('named rate limits', () => {
+  test('each is told, all are looked at before any is spent, and a question names which and at what cost', async () => {
+    const world = await shop()
+    const back = await serviceClient(world)
+    const made = await create(world, {
+      rateLimit: { limit: 100, windowSeconds: 60 },
+      rateLimits: [limit('exports', 3), limit('mails', 5)],
+      credits: { remaining: 50 },
+    })
+    const left = ({ body }: { body: any }) =>
+      Object.fromEntries(body.limits.map(({ name, remaining }: any) => [name, remaining]))
+    const all = await back.verify(made.key)
+    expect(all.body).toMatchObject({ code: 'VALID', rateLimit: { remaining: 99 }, credits: { remaining: 49 } })
+    expect(left(all)).toEqual({ default: 99, exports: 2, mails: 4 })
+    const named = await back.verify(made.key, { limits: [{ name: 'mails', cost: 3 }, { name: 'nothing' }] })
+    expect(left(named)).toEqual({ mails: 1 })
+    expect(named.body.rateLimit).toBeUndefined()
+    // One that has no room, and nothing is spent of the other, nor of the credits.
+    const limits = [
+      { name: 'exports', cost: 1 },
+      { name: 'mails', cost: 2 },
+    ]
+    const refused = await back.verify(made.key, { limits })
+    expect(refused.body).toMatchObject({ code: 'RATE_LIMITED', credits: { remaining: 48 } })
+    expect(refused.body.limits.map(({ name, exceeded }: any) => [name, exceeded])).toEqual([
+      ['exports', false],
+      ['mails', true],
+    ])
+    expect(left(await back.verify(made.key, { limits: [{ name: 'exports', cost: 2 }] }))).toEqual({ exports: 0 })
+    expect((await back.verify(made.key, { limits: [] })).body).toMatchObject({ code: 'VALID', limits: [] })
+    const explained = (await back.verify(made.key, { explain: true })).body
+    expect([explained.code, explained.checks.at(-1).detail]).toEqual([
+      'RATE_LIMITED',
+      expect.stringContaining('exports: 0 of 3 are left'),
+    ])
+  })
+
+  test('shared by owner: one window for all keys of the owner, each held to its own limit', async () => {
+    const world = await shop({ alone: true })
+    const back = await serviceClient(world)
+    const other = await world.node()
+    const shared = { shared: 'owner' }
+    const make = (owner: string, count: number) =>
+      create(world, { owner, rateLimits: [limit('exports', count, shared)] })
+    const [large, small, strange] = [await make('ada', 6), await make('ada', 2), await make('bob', 6)]
+    const codes = await Promise.all(
+      Array.from({ length: 8 }, (_, n) => back.codeOf(large.key, {}, n % 2 ? world.api : other)),
+    )
+    expect(codes.filter((code) => code === 'VALID')).toHaveLength(6)
+    expect(await back.codeOf(small.key)).toBe('RATE_LIMITED')
+    expect(await back.codeOf(strange.key)).toBe('VALID')
+  })
+
+  test('what does not fit together is refused, when a key is created and when it is changed', async () => {
+    const world = await shop()
+    const { api, keys, owner } = world
+    const as = { as: owner.token }
+    const made = await create(world, { rateLimit: { limit: 1, windowSeconds: 1 } })
+    const told = ({ status, body }: any) => [status, ...(body.errors ?? []).map((e: any) => `${e.pointer} ${e.code}`)]
+    const cases: [object, string][] = [
+      [{ rateLimits: [limit('a', 1), limit('a', 2)] }, '#/rateLimits/1/name duplicate'],
+      [{ rateLimits: [limit('default', 1)], rateLimit: { limit: 1, windowSeconds: 1 } }, '#/rateLimits contradiction'],
+      [{ rateLimits: [limit('a', 1, { shared: 'owner' })] }, '#/owner required'],
+      [{ rateLimits: [limit('A', 1)] }, '#/rateLimits/0/name invalid_format'],
+      [{ owner: 'a\u202eb' }, '#/owner invalid_characters'],
+      [
+        { credits: { remaining: 1, refill: { amount: 1, interval: 'DAY', dayOfMonth: 3 } } },
+        '#/credits/refill/dayOfMonth contradiction',
+      ],
+    ]
+    for (const [settings, fault] of cases) {
+      expect(told(await api.post(keys, { ...NEW_KEY, ...settings }, as))).toEqual([422, fault])
+      expect(told(await api.patch(`${keys}/${made.id}`, settings, as))).toEqual([422, fault])
+    }
+    const limited = await create(world, { owner: 'ada', rateLimits: [limit('a', 1, { shared: 'owner' })] })
+    expect(told(await api.patch(`${keys}/${limited.id}`, { owner: null }, as))).toEqual([422, '#/owner required'])
+  })
+})
+
+test('`anyPermissions`: one of them, beside all of `permissions`', async () => {
+  const world = await shop()
+  const back = await serviceClient(world)
+  const made = await create(world, { permissions: ['READ', 'MANAGE_ORDERS'] })
+  const codeOf = (question: object) => back.codeOf(made.key, question)
+  expect(await codeOf({ anyPermissions: ['MANAGE_KEYS', 'MANAGE_ORDERS'] })).toBe('VALID')
+  expect(await codeOf({ permissions: ['READ'], anyPermissions: ['MANAGE_KEYS', 'READ'] })).toBe('VALID')
+  expect(await codeOf({ permissions: ['WRITE'], anyPermissions: ['READ'] })).toBe('INSUFFICIENT_PERMISSIONS')
+  expect(await codeOf({ anyPermissions: ['MANAGE_KEYS'] })).toBe('INSUFFICIENT_PERMISSIONS')
+  const refused = await back.verify(made.key, { anyPermissions: [] })
+  expect([refused.status, refused.body.errors[0].pointer]).toEqual([422, '#/anyPermissions'])
+  const unknown = (await back.verify(made.key, { anyPermissions: ['READ', 'REED'] })).body
+  expect([unknown.code, unknown.unknownPermissions]).toEqual(['VALID', ['REED']])
+})
+
+test('whatever is bought, in whatever order: nothing is overspent, and whoever is refused takes nothing', () => {
+  const purchase = fc.record({
+    keyId: fc.constantFrom('a', 'b'),
+    cost: fc.option(fc.nat(4)),
+    windows: fc.uniqueArray(
+      fc.record({ id: fc.constantFrom('x', 'y', 'z'), limit: fc.integer({ min: 1, max: 8 }), cost: fc.nat(3) }),
+      { selector: ({ id }) => id, maxLength: 3 },
+    ),
+  })
+  fc.assert(
+    fc.property(fc.array(purchase, { maxLength: 30 }), fc.nat(20), (bought, remaining) => {
+      const credits = new Map(['a', 'b'].map((id) => [id, { key_id: id, remaining, refills_at: null }]))
+      const windows = new Map(['x', 'y', 'z'].map((id) => [id, { id, used: 0, reset_seconds: 60 }]))
+      const spent = { credits: new Map<string, number>(), windows: new Map<string, number>() }
+      const add = (map: Map<string, number>, id: string, cost: number) => map.set(id, (map.get(id) ?? 0) + cost)
+      for (const { keyId, cost, windows: named } of bought) {
+        const whole: Purchase = {
+          keyId,
+          cost,
+          windows: named.map((window) => ({ ...window, name: window.id, seconds: 60 })),
+          listsLimits: true,
+        }
+        const fits =
+          (cost === null || (spent.credits.get(keyId) ?? 0) + cost <= remaining) &&
+          named.every((window) => (spent.windows.get(window.id) ?? 0) + window.cost <= window.limit)
+        const { code } = settle(whole, { credits, windows }, new Set())
+        expect(code === 'VALID').toBe(fits)
+        if (!fits) continue
+        if (cost !== null) add(spent.credits, keyId, cost)
+        for (const window of named) add(spent.windows, window.id, window.cost)
+      }
+      for (const [id, { remaining: left }] of credits) expect(left).toBe(remaining - (spent.credits.get(id) ?? 0))
+      for (const [id, { used }] of windows) expect(used).toBe(spent.windows.get(id) ?? 0)
+    }),
+    { numRuns: 2_000 },
+  )
+})

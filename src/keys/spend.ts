@@ -1,0 +1,214 @@
+// What a verification spends: credits, and a place in the window of each rate limit that it names. All of it or nothing:
+// everything is looked at before anything is spent. The requests of one moment share a transaction, which locks what they
+// spend, so that nodes never spend the same credit twice. (A key that has `rateLimit` only is cheaper: see rate-limit.ts.)
+//
+// A refill is made by whoever first finds that it is due. Refills and windows go by the database's clock, so that all
+// nodes agree.
+
+import type { CachedKey } from '../auth/key-cache.ts'
+import type { Batch, Db } from '../db/db.ts'
+import { recordset } from '../db/recordset.ts'
+import { sql } from '../db/sql.ts'
+import type { Question, SpendOnce, Verdict } from './schema.ts'
+
+const DEFAULT_LIMIT = 'default'
+
+type Window = { id: string; name: string; limit: number; seconds: number; cost: number }
+export type Purchase = {
+  keyId: string
+  /** Credits. Null: the key has none and needs none. */
+  cost: number | null
+  windows: Window[]
+  /** Whether the answer lists them: `rateLimit` alone has a member of its own. */
+  listsLimits: boolean
+}
+
+export type Receipt = Pick<Verdict, 'credits' | 'rateLimit' | 'limits'> & {
+  code: 'VALID' | 'USAGE_EXCEEDED' | 'RATE_LIMITED'
+}
+
+export function spendsSomething(key: CachedKey): boolean {
+  return key.rate_limit !== null || key.has_credits || key.rate_limits.length > 0
+}
+
+/** What a question about this key would spend. Null: nothing. */
+export function purchaseFor(key: CachedKey, { cost = 1, limits }: Question): Purchase | null {
+  if (!spendsSomething(key)) return null
+  const windows = windowsOf(key).flatMap((window): Window[] => {
+    const named = limits?.find(({ name }) => name === window.name)
+    return limits && !named ? [] : [{ ...window, cost: named?.cost ?? 1 }]
+  })
+  return windows.length === 0 && !key.has_credits
+    ? null
+    : {
+        keyId: key.id,
+        cost: key.has_credits ? cost : null,
+        windows,
+        listsLimits: limits !== undefined || key.rate_limits.length > 0,
+      }
+}
+
+/** Whether the key's own `rateLimit`, once, is all that is spent. */
+export function isRateLimitOnly({ cost, listsLimits }: Purchase): boolean {
+  return cost === null && !listsLimits
+}
+
+function windowsOf(key: CachedKey): Omit<Window, 'cost'>[] {
+  const named = key.rate_limits.map(({ name, limit, windowSeconds: seconds, shared }) => ({
+    // An owner may hold any character, so it comes last.
+    id: shared === 'owner' ? `${key.store_id}:${name}:${seconds}:${key.owner}` : `${key.id}:${name}`,
+    name,
+    limit,
+    seconds,
+  }))
+  if (key.rate_limit === null || key.rate_limit_window_seconds === null) return named
+  const own = { id: key.id, name: DEFAULT_LIMIT, limit: key.rate_limit, seconds: key.rate_limit_window_seconds }
+  return [own, ...named]
+}
+
+/** With an Idempotency-Key the verdict is stored with what was spent: a retry gets it again and spends nothing. */
+export function spend(
+  db: Db,
+  purchase: Purchase,
+  once: SpendOnce<Db> | null,
+  toVerdict: (receipt: Receipt) => Verdict,
+): Promise<Receipt> {
+  if (!once) return db.batched(spendAll, purchase)
+  return db.transaction(async (tx) => {
+    await once.claim(tx)
+    const [receipt] = (await spendIn(tx, [purchase])) as [Receipt]
+    await once.store(tx, toVerdict(receipt))
+    return receipt
+  })
+}
+
+const spendAll: Batch<Purchase, Receipt> = (db, purchases) => db.transaction((tx) => spendIn(tx, purchases))
+spendAll.highPriority = true
+
+/** What is left, by the id of the key or the window. */
+type Rest = { credits: Map<string, CreditRow>; windows: Map<string, WindowRow> }
+type CreditRow = { key_id: string; remaining: number; refills_at: Date | null }
+type WindowRow = { id: string; used: number; reset_seconds: number }
+
+async function spendIn(tx: Db, purchases: Purchase[]): Promise<Receipt[]> {
+  const [credits, windows] = await Promise.all([lockCredits(tx, purchases), openWindows(tx, purchases)])
+  const rest = { credits: byId(credits, 'key_id'), windows: byId(windows, 'id') }
+  const spent = new Set<object>()
+  const receipts = purchases.map((purchase) => settle(purchase, rest, spent))
+  const spentCredits = credits.filter((row) => spent.has(row))
+  const spentWindows = windows.filter((row) => spent.has(row))
+  if (spentCredits.length > 0)
+    tx.withCommit(sql`
+      update key_credits
+         set remaining = spent.remaining, refills_at = spent.refills_at
+        from ${spentCredit(spentCredits)}
+       where key_credits.key_id = spent.key_id`)
+  if (spentWindows.length > 0)
+    tx.withCommit(sql`
+      update key_rate_windows
+         set used = spent.used
+        from ${spentWindow(spentWindows)}
+       where key_rate_windows.id = spent.id`)
+  return receipts
+}
+
+const spentCredit = recordset('spent', { key_id: 'text', remaining: 'bigint', refills_at: 'timestamptz' })
+const spentWindow = recordset('spent', { id: 'text', used: 'int' })
+
+/** In the order of ids, as everybody locks them, and before the windows. */
+async function lockCredits(tx: Db, purchases: Purchase[]): Promise<CreditRow[]> {
+  const keyIds = [...new Set(purchases.filter(({ cost }) => cost !== null).map(({ keyId }) => keyId))]
+  if (keyIds.length === 0) return []
+  return tx.query<CreditRow>(sql`
+    select key_id,
+           case when refills_at <= now() then greatest(remaining, refill_amount) else remaining end::float8 as remaining,
+           case when refills_at <= now() then next_refill(now(), refill_interval, refill_day) else refills_at end as refills_at
+      from key_credits
+     where key_id = any(${keyIds})
+     order by key_id
+       for update`)
+}
+
+const opened = recordset('opened', { id: 'text', seconds: 'int' })
+
+/** Begins those that are over or were never begun, and locks them all. */
+async function openWindows(tx: Db, purchases: Purchase[]): Promise<WindowRow[]> {
+  const windows = new Map(
+    purchases.flatMap((purchase) => purchase.windows).map(({ id, seconds }) => [id, { id, seconds }]),
+  )
+  if (windows.size === 0) return []
+  return tx.query<WindowRow>(sql`
+    insert into key_rate_windows as running (id, began_at, seconds, used)
+    select id, clock_timestamp(), seconds, 0
+      from ${opened([...windows.values()])}
+     order by id
+        on conflict (id) do update
+       set began_at = case when running.began_at + excluded.seconds * interval '1 s' <= excluded.began_at
+                           then excluded.began_at else running.began_at end,
+           used = case when running.began_at + excluded.seconds * interval '1 s' <= excluded.began_at
+                       then 0 else running.used end,
+           seconds = excluded.seconds
+ returning id, used,
+           greatest(1, ceil(extract(epoch from began_at + seconds * interval '1 s' - clock_timestamp())))::int as reset_seconds`)
+}
+
+function byId<Row, Id extends keyof Row>(rows: Row[], id: Id): Map<Row[Id], Row> {
+  return new Map(rows.map((row) => [row[id], row]))
+}
+
+/** One purchase out of what those before it have left. Rows that it takes from are added to `spent`; null: nothing is taken. */
+export function settle(purchase: Purchase, rest: Rest, spent: Set<object> | null): Receipt {
+  const { keyId, cost, windows, listsLimits } = purchase
+  const credit = cost === null ? undefined : rest.credits.get(keyId)
+  const rows = windows.map((window) => ({ window, row: rest.windows.get(window.id) ?? newWindow(window) }))
+  const isShort = credit !== undefined && credit.remaining < (cost ?? 0)
+  const exceeded = rows.filter(({ window, row }) => row.used + window.cost > window.limit)
+  const code = isShort ? 'USAGE_EXCEEDED' : exceeded.length > 0 ? 'RATE_LIMITED' : 'VALID'
+  if (code === 'VALID' && spent) {
+    if (credit && cost) credit.remaining -= cost
+    if (credit) spent.add(credit)
+    for (const { window, row } of rows) {
+      row.used += window.cost
+      spent.add(row)
+    }
+  }
+  const states = rows.map(({ window: { name, limit }, row }, n) => ({
+    name,
+    limit,
+    remaining: Math.max(0, limit - row.used),
+    resetSeconds: row.reset_seconds,
+    exceeded: exceeded.includes(rows[n] as (typeof rows)[number]),
+  }))
+  const own = states.find(({ name }) => name === DEFAULT_LIMIT)
+  return {
+    code,
+    ...(credit
+      ? { credits: { remaining: credit.remaining, refillsAt: credit.refills_at?.toISOString() ?? null } }
+      : {}),
+    ...(own ? { rateLimit: { limit: own.limit, remaining: own.remaining, resetSeconds: own.resetSeconds } } : {}),
+    ...(listsLimits ? { limits: states } : {}),
+  }
+}
+
+const newWindow = ({ id, seconds }: Window): WindowRow => ({ id, used: 0, reset_seconds: seconds })
+
+/** The same, without spending anything. */
+export async function peekAt(db: Db, purchase: Purchase): Promise<Receipt> {
+  const ids = purchase.windows.map(({ id }) => id)
+  const seconds = purchase.windows.map((window) => window.seconds)
+  const [credits, windows] = await Promise.all([
+    db.query<CreditRow>(sql`
+      select key_id,
+             case when refills_at <= now() then greatest(remaining, refill_amount) else remaining end::float8 as remaining,
+             case when refills_at <= now() then next_refill(now(), refill_interval, refill_day) else refills_at end as refills_at
+        from key_credits
+       where key_id = ${purchase.keyId}`),
+    db.query<WindowRow>(sql`
+      select id, used,
+             greatest(1, ceil(extract(epoch from began_at + asked.seconds * interval '1 s' - now())))::int as reset_seconds
+        from unnest(${ids}::text[], ${seconds}::int[]) as asked(id, seconds)
+        join key_rate_windows using (id)
+       where began_at + asked.seconds * interval '1 s' > now()`),
+  ])
+  return settle(purchase, { credits: byId(credits, 'key_id'), windows: byId(windows, 'id') }, null)
+}
