@@ -68,6 +68,11 @@ export type Answer<Body> = {
   stream?: Stream
   /** The API keys that changed, where the path does not name them: only these are evicted from the key cache. */
   changedKeys?: string[]
+  /**
+   * The metadata of the keys in the body, in their order, as JSON text; in the body it is `{}`. A hundred keys may hold
+   * 1.6 MB of it, which is slow to parse and to serialize again.
+   */
+  metadata?: string[]
   /** The serialized answer, kept when it was made to be stored, so that it is not serialized again to be sent. */
   wire?: WireResponse
 }
