@@ -39,6 +39,7 @@ export type CallerRow = {
   service_id: ServiceTokensRow['id'] | null
   service_name: ServiceTokensRow['name']
   service_store_ids: ServiceTokensRow['store_ids']
+  service_created_by: ServiceTokensRow['created_by']
   user_id: UsersRow['id'] | null
   email: UsersRow['email']
   user_name: UsersRow['name']
@@ -62,6 +63,7 @@ const lookUpCallers: Batch<CallerLookup, CallerRow> = (db, rows) =>
            service.id as service_id,
            service.name as service_name,
            service.store_ids as service_store_ids,
+           service.created_by as service_created_by,
            person.id as user_id,
            person.email,
            person.name as user_name,
@@ -104,7 +106,14 @@ export async function authenticate(
   switch (credential.kind) {
     case 'service':
       if (!found.service_id) return fail('invalid_token')
-      return { kind: 'service', id: found.service_id, name: found.service_name, storeIds: found.service_store_ids, ip }
+      return {
+        kind: 'service',
+        id: found.service_id,
+        name: found.service_name,
+        storeIds: found.service_store_ids,
+        createdBy: found.service_created_by,
+        ip,
+      }
     case 'session':
       if (!found.session_id || !found.user_id || !isSessionAlive(found)) return fail('invalid_token')
       touchSession(db, found)
@@ -117,7 +126,7 @@ export async function authenticate(
   }
 }
 
-export type CachedService = Pick<CallerRow, 'service_store_ids'> & { service_id: string }
+export type CachedService = Pick<CallerRow, 'service_store_ids' | 'service_created_by'> & { service_id: string }
 
 /** The service with this token, if it is cached. An entry about to expire is refreshed beside the request. */
 export function cachedService(db: Db, cache: CallerCache<CallerRow>, hash: string): CachedService | null {

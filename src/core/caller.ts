@@ -46,6 +46,8 @@ export type ServiceCaller = {
   name: string
   /** The stores whose keys it may ask about. Null: every store. */
   storeIds: string[] | null
+  /** The owner who issued it for their store. Null: the operator. */
+  createdBy: string | null
   ip: string
 }
 

@@ -2,7 +2,7 @@ import { expect, test } from 'vitest'
 import { call } from '../../tests/command.ts'
 import { NEW_KEY, type Reply, type Shop, shop } from '../../tests/shop.ts'
 import { run } from '../cli/run.ts'
-import { HOUR, travel } from '../core/clock.ts'
+import { HOUR, MINUTE, travel } from '../core/clock.ts'
 import { newId } from '../core/ids.ts'
 
 const VERIFY = '/v1/keys/verify'
@@ -206,6 +206,25 @@ test('issuing takes an owner who has signed in a moment ago; a retry gets the sa
   expect((await ask(owner.token)).status).toBe(201)
   travel(HOUR)
   expect((await ask(owner.token)).body.code).toBe('recent_sign_in_required')
+})
+
+test('a token that an owner issued has a rate limit, and one of the operator has none', async () => {
+  const world = await shop({ SERVICE_TOKEN_RATE_LIMIT: '2' })
+  const { api, owner, store, keys } = world
+  const issue = async (name: string) =>
+    (await api.post(`/v1/user/store/${store.id}/service-tokens`, { name }, { as: owner.token })).body.token as string
+  const { key } = (await api.post(keys, NEW_KEY, { as: owner.token })).body
+  const [one, other, operators] = [await issue('One'), await issue('Other'), await world.serviceToken([store.id])]
+  // The first is answered by the framework, the second by the fast path.
+  await askTwice(world, one, { key })
+  for (const refused of [await api.post(VERIFY, { key }, { as: one }), await introspect(world, one, { token: key })]) {
+    expect([refused.status, refused.body.code]).toEqual([429, 'rate_limited'])
+    expect(Number(refused.headers.get('retry-after'))).toBeGreaterThan(0)
+  }
+  expect((await introspect(world, other, { token: key })).body.active).toBe(true)
+  for (let n = 0; n < 5; n++) expect((await api.post(VERIFY, { key }, { as: operators })).body.code).toBe('VALID')
+  travel(MINUTE)
+  expect((await api.post(VERIFY, { key }, { as: one })).body.code).toBe('VALID')
 })
 
 test('the tokens of an owner who is one no more are listed, and end with their keys if asked', async () => {
