@@ -10,6 +10,7 @@ import type { Batch, Db } from '../db/db.ts'
 import { recordset } from '../db/recordset.ts'
 import { sql } from '../db/sql.ts'
 import type { MembersRow, ServiceTokensRow, SessionsRow, StoresRow, UsersRow } from '../db/tables.gen.ts'
+import { destroyReplayableSecrets } from '../idempotency/idempotency.ts'
 import type { Instance } from '../instance.ts'
 import { boundsOf } from '../keys/columns.ts'
 import type { CallerCache } from './caller-cache.ts'
@@ -149,10 +150,24 @@ async function cachedOrLookUp(db: Db, cache: CallerCache<CallerRow>, lookup: Cal
 async function lookUpAndCache(db: Db, cache: CallerCache<CallerRow>, lookup: CallerLookup): Promise<CallerRow> {
   const since = cache.generation()
   const found = await db.batched(lookUpCallers, lookup)
+  if (found.service_id && found.service_created_by) noteServiceUse(db, cache, found.service_id)
   // Only positive results are cached: a caller who was just given access must not wait for an entry to expire.
   if (found.service_id ?? (lookup.store_id === null ? found.user_id : found.member_store_id))
     cache.set(cacheKey(lookup.hash ?? lookup.user_id, lookup.store_id), found, since)
   return found
+}
+
+const MAX_NOTED = 10_000
+const usedServices = new WeakMap<CallerCache<CallerRow>, Set<string>>()
+
+/** A token that is used has arrived: no retry needs to get it again. Not awaited, and once for each token and node. */
+function noteServiceUse(db: Db, cache: CallerCache<CallerRow>, serviceId: string): void {
+  const used = usedServices.get(cache) ?? new Set<string>()
+  usedServices.set(cache, used)
+  if (used.has(serviceId)) return
+  if (used.size >= MAX_NOTED) used.clear()
+  used.add(serviceId)
+  destroyReplayableSecrets(db, [serviceId]).catch(() => used.delete(serviceId))
 }
 
 async function toLookup(

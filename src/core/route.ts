@@ -156,6 +156,8 @@ export type RouteFacts<Path extends string, N extends Needs, Query extends TObje
   errors?: ErrorCode[]
   /** The answer holds a secret that is shown once. */
   revealsSecret?: true
+  /** The handler needs a recent sign-in (auth/recent-sign-in.ts), and so does a retry that gets its answer again. */
+  recentSignIn?: true
   /** The answer is public: any cache may keep it for this long, then revalidate it with If-None-Match. */
   cacheSeconds?: number
   /** The body as the docs show it, where the handler checks a part of it that `body` leaves open. */

@@ -20,6 +20,7 @@ export const serviceTokenRoutes: Route[] = [
       returns: [201, ServiceTokenWithSecret],
       errors: ['limit_exceeded', 'recent_sign_in_required', 'secret_no_longer_available'],
       revealsSecret: true,
+      recentSignIn: true,
       example: { body: { name: 'Checkout back end' } },
     },
     ({ db, instance, caller, params, body }) => createServiceToken(db, instance, caller, params.storeId, body.name),
