@@ -17,7 +17,7 @@ import type { CallerCache } from './caller-cache.ts'
 import type { Credential } from './credential.ts'
 import { evictFederatedUser, findOrCreateFederatedUser } from './federated-user.ts'
 import { isIpAllowed } from './ip.ts'
-import type { JwtCheck } from './jwt.ts'
+import type { Claims, JwtCheck } from './jwt.ts'
 import { type CachedKey, type KeyCache, refusalOf } from './key-cache.ts'
 
 /** A session expires after this time without use; its row also has an absolute expiry. */
@@ -102,7 +102,7 @@ export async function authenticate(
   ip: string,
 ): Promise<Caller> {
   if (credential.kind === 'key') return keyCaller(instance, await caches.keys.find(credential.token), ip)
-  const { lookup, authenticatedAt } = await toLookup(db, instance, jwt, credential, storeId, ip)
+  const { lookup, claims } = await toLookup(db, instance, jwt, credential, storeId, ip)
   const found = await cachedOrLookUp(db, caches.callers, lookup)
   switch (credential.kind) {
     case 'service':
@@ -118,9 +118,9 @@ export async function authenticate(
     case 'session':
       if (!found.session_id || !found.user_id || !isSessionAlive(found)) return fail('invalid_token')
       touchSession(db, found)
-      return userCaller(instance, found, null, ip)
+      return userCaller(instance, found, claims, ip)
     case 'jwt':
-      if (found.user_id) return userCaller(instance, found, authenticatedAt, ip)
+      if (found.user_id) return userCaller(instance, found, claims, ip)
       // The user was erased since this node cached the id: the same subject now gets a new user.
       evictFederatedUser(instance, lookup.user_id)
       return authenticate(db, instance, jwt, caches, credential, storeId, ip)
@@ -170,6 +170,8 @@ function noteServiceUse(db: Db, cache: CallerCache<CallerRow>, serviceId: string
   destroyReplayableSecrets(db, [serviceId]).catch(() => used.delete(serviceId))
 }
 
+const NO_CLAIMS: Claims = { authenticatedAt: null, claimedEmail: null }
+
 async function toLookup(
   db: Db,
   instance: Instance,
@@ -177,17 +179,17 @@ async function toLookup(
   credential: Exclude<Credential, { kind: 'key' }>,
   storeId: string | null,
   ip: string,
-): Promise<{ lookup: CallerLookup; authenticatedAt: Date | null }> {
+): Promise<{ lookup: CallerLookup; claims: Claims }> {
   const lookup: CallerLookup = { hash: null, user_id: null, store_id: storeId }
   switch (credential.kind) {
     case 'session':
     case 'service':
-      return { lookup: { ...lookup, hash: sha256(credential.token).toString('hex') }, authenticatedAt: null }
+      return { lookup: { ...lookup, hash: sha256(credential.token).toString('hex') }, claims: NO_CLAIMS }
     case 'jwt': {
       if (!jwt) return fail('invalid_token')
-      const { issuer, subject, authenticatedAt } = await jwt(credential.token)
+      const { issuer, subject, claims } = await jwt(credential.token)
       const userId = await findOrCreateFederatedUser(db, instance, issuer, subject, ip)
-      return { lookup: { ...lookup, user_id: userId }, authenticatedAt }
+      return { lookup: { ...lookup, user_id: userId }, claims }
     }
   }
 }
@@ -210,12 +212,12 @@ function keyCaller(instance: Instance, key: CachedKey | null, ip: string): Calle
   }
 }
 
-function userCaller(instance: Instance, found: CallerRow, authenticatedAt: Date | null, ip: string): UserCaller {
+function userCaller(instance: Instance, found: CallerRow, claims: Claims, ip: string): UserCaller {
   return {
     kind: 'user',
     id: found.user_id as string,
     sessionId: found.session_id,
-    authenticatedAt,
+    ...claims,
     email: found.email,
     name: found.user_name,
     createdAt: found.user_created_at,

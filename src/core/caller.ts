@@ -9,6 +9,8 @@ export type UserCaller = {
   sessionId: string | null
   /** Of a user of an identity provider: when they signed in there, if their token says. */
   authenticatedAt: Date | null
+  /** Of a user of an identity provider: the e-mail that their token says, empty if it is not theirs for sure. */
+  claimedEmail: string | null
   email: string | null
   name: string | null
   createdAt: Date
