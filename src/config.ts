@@ -87,6 +87,11 @@ const SETTINGS = {
     'Requests per minute for each user and key, and a tenth of it for each address without a credential. `off` for measuring.',
     (text) => (text === 'off' ? null : integer(1, 10_000_000)(text)),
   ),
+  SERVICE_TOKEN_RATE_LIMIT: setting(
+    '6000',
+    "Requests per minute, at each node, for each service token that an owner has issued. `off`: no limit. The operator's tokens have none.",
+    (text) => (text === 'off' ? null : integer(1, 10_000_000)(text)),
+  ),
   JWT_ISSUER: setting('', 'The `iss` of the identity provider whose access tokens are accepted.', optional(plainText)),
   JWT_AUDIENCE: setting('', 'The `aud` those tokens must carry.', optional(plainText)),
   JWT_JWKS_URL: setting(

@@ -35,7 +35,7 @@ import { type Instance, newInstance } from './instance.ts'
 import { newUsage } from './keys/usage.ts'
 import { newVerifier } from './keys/verify.ts'
 import { newLoadShedder } from './limits/load-shedding.ts'
-import { newRateLimits } from './limits/token-bucket.ts'
+import { newRateLimits, newServiceRateLimit } from './limits/token-bucket.ts'
 import { type Mailer, type MailerTimings, startMailer } from './mail/mailer.ts'
 import { newMailTransport } from './mail/transport.ts'
 import { MAINTENANCE_TASKS, startMaintenance } from './maintenance.ts'
@@ -136,7 +136,13 @@ async function serve(
       corsOrigins: config.CORS_ORIGINS,
       signatures: { github: newGithubSignatureCheck(config.GITHUB_KEYS_URL) },
     },
-    limits: { rate: newRateLimits(config.RATE_LIMIT), load, streams, longAnswers: newLongAnswers() },
+    limits: {
+      rate: newRateLimits(config.RATE_LIMIT),
+      services: newServiceRateLimit(config.SERVICE_TOKEN_RATE_LIMIT),
+      load,
+      streams,
+      longAnswers: newLongAnswers(),
+    },
     verifier: newVerifier(db, instance, caches.keys, usage, metrics.verified),
     feed,
     metrics,

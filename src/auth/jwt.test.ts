@@ -439,6 +439,24 @@ test('a removed user of a provider, who has no e-mail here, does not come back b
   expect(open.map(({ id }: { id: string }) => id)).toEqual([other.id])
 })
 
+test('a user of a provider accepts an invitation to the e-mail that their token says, and to no other', async () => {
+  const idp = await provider()
+  const { api, owner, store } = await world(idp)
+  const invitation = { email: 'ada@example.com', role: 'STAFF' }
+  const { token } = (await api.post(`/v1/user/store/${store.id}/invitations`, invitation, { as: owner.token })).body
+  const accept = async (claims: Record<string, unknown>) =>
+    api.post('/v1/user/invitations/accept', { token }, { as: await idp.token({ sub: 'ada', ...claims }) })
+  for (const claims of [
+    { email: 'bob@example.com' },
+    { email: 'bob@example.com', email_verified: true },
+    { email: 'ada@example.com', email_verified: false },
+    { email: 7 },
+    { email: '' },
+  ])
+    expect([claims, (await accept(claims)).body.code]).toEqual([claims, 'invitation_mismatch'])
+  expect((await accept({ email: 'Ada@Example.com', email_verified: true })).status).toBe(200)
+})
+
 // ---- erased ---------------------------------------------------------------------------------------------------------
 
 test('a disabled user of a provider is refused like an unknown token', async () => {

@@ -2,11 +2,14 @@
 // that the provider publishes, for us, and not yet expired. The user is (`iss`, `sub`).
 
 import type { Config } from '../config.ts'
+import type { UserCaller } from '../core/caller.ts'
 import { now, SECOND } from '../core/clock.ts'
+import { normalizeEmail } from '../core/email.ts'
 import { fail } from '../core/errors.ts'
 
-/** `authenticatedAt`: when the provider saw the user sign in (`auth_time`), if the token says. */
-type Identity = { issuer: string; subject: string; authenticatedAt: Date | null }
+/** What the token says of its user: when they signed in at the provider (`auth_time`), and their e-mail. */
+export type Claims = Pick<UserCaller, 'authenticatedAt' | 'claimedEmail'>
+type Identity = { issuer: string; subject: string; claims: Claims }
 
 export type JwtCheck = (token: string) => Promise<Identity>
 
@@ -37,9 +40,16 @@ export async function jwtCheckFrom(config: Config): Promise<JwtCheck | null> {
     })
     if (!isAccessToken(protectedHeader.typ, payload)) fail('invalid_token')
     const subject: unknown = payload.sub
-    const { auth_time } = payload
-    const authenticatedAt = typeof auth_time === 'number' ? new Date(auth_time * SECOND) : null
-    return isSubject(subject) ? { issuer, subject, authenticatedAt } : fail('invalid_token')
+    return isSubject(subject) ? { issuer, subject, claims: readClaims(payload) } : fail('invalid_token')
+  }
+}
+
+/** An e-mail that the provider says is not verified is nobody's. */
+function readClaims({ auth_time, email, email_verified }: Record<string, unknown>): Claims {
+  const claimed = email_verified === false ? '' : (normalizeEmail(String(email)) ?? '')
+  return {
+    authenticatedAt: typeof auth_time === 'number' ? new Date(auth_time * SECOND) : null,
+    claimedEmail: email === undefined ? null : claimed,
   }
 }
 

@@ -68,6 +68,11 @@ export type Answer<Body> = {
   stream?: Stream
   /** The API keys that changed, where the path does not name them: only these are evicted from the key cache. */
   changedKeys?: string[]
+  /**
+   * The metadata of the keys in the body, in their order, as JSON text; in the body it is `{}`. A hundred keys may hold
+   * 1.6 MB of it, which is slow to parse and to serialize again.
+   */
+  metadata?: string[]
   /** The serialized answer, kept when it was made to be stored, so that it is not serialized again to be sent. */
   wire?: WireResponse
 }
@@ -151,6 +156,8 @@ export type RouteFacts<Path extends string, N extends Needs, Query extends TObje
   errors?: ErrorCode[]
   /** The answer holds a secret that is shown once. */
   revealsSecret?: true
+  /** The handler needs a recent sign-in (auth/recent-sign-in.ts), and so does a retry that gets its answer again. */
+  recentSignIn?: true
   /** The answer is public: any cache may keep it for this long, then revalidate it with If-None-Match. */
   cacheSeconds?: number
   /** The body as the docs show it, where the handler checks a part of it that `body` leaves open. */

@@ -281,6 +281,7 @@ export type MembersRow = {
   revision: number
   created_at: Date
   updated_at: Date
+  demoted_at: Date | null
 }
 
 export type ServerSecretRow = {

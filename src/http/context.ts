@@ -16,7 +16,7 @@ import type { Instance } from '../instance.ts'
 import type { Verifier } from '../keys/schema.ts'
 import type { ConcurrencyLimiter } from '../limits/concurrency.ts'
 import type { LoadShedder } from '../limits/load-shedding.ts'
-import type { RateLimits } from '../limits/token-bucket.ts'
+import type { RateLimits, ServiceRateLimit } from '../limits/token-bucket.ts'
 import type { EventStreams } from './event-stream.ts'
 import type { Metrics } from './metrics.ts'
 
@@ -48,6 +48,7 @@ export type AuthCaches = { callers: CallerCache<CallerRow>; keys: KeyCache }
 type Limits = {
   /** Null when RATE_LIMIT is off. */
   rate: RateLimits | null
+  services: ServiceRateLimit
   load: LoadShedder
   streams: EventStreams
   longAnswers: ConcurrencyLimiter

@@ -107,6 +107,7 @@ function verdictOn(state: FastVerifyState, request: IncomingMessage, response: S
   const question = service && readQuestion(state.schemas.question, service, body)
   if (!question) return null
   const { verifier, limits } = state.pipeline
+  if (limits.services.take(service.service_id, service.service_created_by)?.allowed === false) return null
   return verifier.verifyNow(question) ?? (isAdmitted(limits.load, response) ? verifier.verify(question) : null)
 }
 

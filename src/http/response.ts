@@ -56,8 +56,17 @@ export function toWire(route: Route, answer: Answer<unknown>, text?: string): Wi
   if (answer.resource && status === 201) headers.location = answer.resource.location
   if (answer.etag) headers.etag = answer.etag
   if (route.cacheSeconds) headers['cache-control'] = `public, max-age=${route.cacheSeconds}`
-  const body = text ?? (schema ? serialize(schema, answer.body) : '')
+  const body = text ?? (schema ? withMetadata(serialize(schema, answer.body), answer.metadata) : '')
   return { status, headers, body, resourceId: answer.resource?.id ?? null, stream: answer.stream }
+}
+
+/** Text with these characters in it has its quotes escaped: each occurrence is the metadata of a key. */
+const NO_METADATA = '"metadata":{}'
+
+function withMetadata(frame: string, metadata: string[] | undefined): string {
+  if (!metadata) return frame
+  const [first, ...rest] = frame.split(NO_METADATA)
+  return first + rest.map((part, n) => `"metadata":${metadata[n]}${part}`).join('')
 }
 
 /** The second header asks nginx and its like not to buffer events. */

@@ -86,7 +86,7 @@ function storesToTell(tx: Db, userId: string): Promise<Pick<StoresRow, 'id'>[]> 
 
 /** The user's membership in a store that is not deleted. */
 type Store = Pick<StoresRow, 'id' | 'name'> &
-  Pick<MembersRow, 'role' | 'permissions'> & { owners: number; since: MembersRow['created_at'] }
+  Pick<MembersRow, 'role' | 'permissions'> & { owners: number; own_since: Date }
 
 /** Locks the user's stores, memberships, the user and their sessions until the transaction ends. */
 async function lockAll(tx: Db, user: Leaving): Promise<Store[]> {
@@ -122,7 +122,7 @@ async function lockAll(tx: Db, user: Leaving): Promise<Store[]> {
 
 function storesOf(tx: Db, user: Leaving): Promise<Store[]> {
   return tx.query<Store>(sql`
-    select store.id, store.name, member.role, member.permissions, member.created_at as since,
+    select store.id, store.name, member.role, member.permissions, greatest(member.created_at, member.demoted_at) as own_since,
            (select count(*)::int
               from (select from members where store_id = store.id and role = 'OWNER' limit 2) as owner) as owners
       from members member
@@ -155,11 +155,11 @@ async function settleAll(
   { keys, webhooks }: Cascade,
 ): Promise<MadeInStores> {
   const made: MadeInStores = { keys: [], webhooks: [], members: [], serviceTokens: [] }
-  for (const { id: storeId, role, permissions, since } of stores) {
+  for (const { id: storeId, role, permissions, own_since: ownSince } of stores) {
     const showUrls = permissionsOf(instance.permissions, role, permissions).includes('MANAGE_WEBHOOKS')
     const serviceTokens = role === 'OWNER' || by.id !== user.id ? keys : 'keep'
     const cascade = { keys, webhooks, serviceTokens, reason: 'its maker was erased' }
-    const maker = { userId: user.id, ownSince: by.id === user.id ? since : null }
+    const maker = { userId: user.id, ownSince: by.id === user.id ? ownSince : null }
     const here = await settle(tx, by, storeId, maker, showUrls, cascade)
     made.keys.push(...here.keys.map((key) => ({ storeId, ...key })))
     made.webhooks.push(...here.webhooks.map((webhook) => ({ storeId, ...webhook })))

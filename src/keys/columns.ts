@@ -140,8 +140,7 @@ export function boundsOf(
 
 // ---- the whole record -----------------------------------------------------------------------------------------------
 
-/** The select list of a KeyRow. */
-export const keyColumns = columnList([
+const COLUMNS = [
   'id',
   'store_id',
   ...Object.keys(SETTING_COLUMNS),
@@ -157,7 +156,19 @@ export const keyColumns = columnList([
   'revision',
   'created_at',
   'updated_at',
-])
+]
+/** The select list of a KeyRow. */
+export const keyColumns = columnList(COLUMNS)
+
+/** A key that is only read: its metadata goes from the database to the answer as text (`metadata` of an Answer). */
+export type ReadKeyRow = Omit<KeyRow, 'metadata'> & { metadata: string }
+/** The select list of a ReadKeyRow. */
+export const readKeyColumns = columnList(
+  COLUMNS.map((name) => (name === 'metadata' ? 'metadata::text as metadata' : name)),
+)
+
+/** Without the metadata. */
+export const showReadKey = (row: ReadKeyRow, at: Date): Key => showKey({ ...row, metadata: {} }, at)
 
 export function showKey(row: KeyRow, at: Date): Key {
   return showSettings(row, SETTING_NAMES, {

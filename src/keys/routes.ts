@@ -111,7 +111,7 @@ export const keyRoutes: Route[] = [
       returns: [200, Keys],
       example: { query: 'status=ACTIVE&limit=10' },
     },
-    async ({ db, instance, params, query }) => ({ body: await listKeys(db, instance, params.storeId, query) }),
+    ({ db, instance, params, query }) => listKeys(db, instance, params.storeId, query),
   ),
   route(
     {

@@ -15,11 +15,12 @@ export const serviceTokenRoutes: Route[] = [
       needs: 'owner',
       summary: 'Issue a service token',
       description:
-        "For a back end that verifies this store's keys. The token works for this store alone, so its questions need no `storeId`, and a key of any other store is `NOT_FOUND`. It is shown once, in this answer. Needs a sign-in within the last 10 minutes.",
+        "For a back end that verifies this store's keys. The token works for this store alone, so its questions need no `storeId`, and a key of any other store is `NOT_FOUND`. It is shown once, in this answer. At most so many requests a minute as the operator allows such tokens (`SERVICE_TOKEN_RATE_LIMIT`, 6,000): beyond it 429 with `Retry-After`. Needs a sign-in within the last 10 minutes.",
       body: NewServiceToken,
       returns: [201, ServiceTokenWithSecret],
       errors: ['limit_exceeded', 'recent_sign_in_required', 'secret_no_longer_available'],
       revealsSecret: true,
+      recentSignIn: true,
       example: { body: { name: 'Checkout back end' } },
     },
     ({ db, instance, caller, params, body }) => createServiceToken(db, instance, caller, params.storeId, body.name),

@@ -133,6 +133,7 @@ export const storeRoutes: Route[] = [
       returns: [200, Store],
       etag: true,
       errors: ['store_not_found', 'recent_sign_in_required', 'limit_exceeded'],
+      recentSignIn: true,
     },
     ({ db, instance, caller, params }) => restoreStore(db, instance, caller, params.storeId),
   ),

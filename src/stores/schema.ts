@@ -235,3 +235,5 @@ export type MemberRow = Pick<
   'store_id' | 'user_id' | 'role' | 'permissions' | 'revision' | 'created_at' | 'updated_at'
 > &
   Pick<UsersRow, 'name' | 'email'>
+/** `own_since`: what they made before, the store has decided over. */
+export type SettledMemberRow = MemberRow & { own_since: Date }
