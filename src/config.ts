@@ -36,7 +36,11 @@ const SETTINGS = {
     'The secret before the current one, while you change it: it still reads what was written under it.',
     optional(secretBytes),
   ),
-  SIGN_UP: setting('open', '`open`, or `closed`: accounts only by invitation.', oneOf('open', 'closed')),
+  SIGN_UP: setting(
+    'open',
+    '`open`, or `closed`: accounts by password only by invitation. Whom the identity provider vouches for comes in.',
+    oneOf('open', 'closed'),
+  ),
   SMTP_URL: setting(
     '',
     'The mail server, as `smtps://user:password@host:465` or `smtp://user:password@host:587`. Needs `MAIL_FROM` and `PUBLIC_URL`. Left out, no mail is sent.',
@@ -98,6 +102,17 @@ const SETTINGS = {
     '',
     'Where the provider publishes its keys. `https:`, or `http:` on loopback.',
     optional(keysUrl),
+  ),
+  OIDC_ISSUER: setting(
+    '',
+    'The OpenID provider that people sign in with in a browser (single sign-on), as it names itself: `https://login.example/realms/shop`. `https:`, or `http:` on loopback. Needs `PUBLIC_URL` and the two below.',
+    optional(issuerUrl),
+  ),
+  OIDC_CLIENT_ID: setting('', 'The id of this service at that provider.', optional(plainText)),
+  OIDC_CLIENT_SECRET: setting(
+    '',
+    'Its secret there.',
+    optional((text) => new Secret(text)),
   ),
   GITHUB_KEYS_URL: setting(
     'https://api.github.com/meta/public_keys/secret_scanning',
@@ -189,13 +204,19 @@ function contradictions(config: Config): string[] {
       if (config[name] === null) faults.push(`${name} is missing: mail cannot be sent by SMTP_URL without it`)
   if (config.MAIL_FROM !== null && config.SMTP_URL === null)
     faults.push('SMTP_URL is missing: without it nothing is sent from MAIL_FROM')
-  const jwt = ['JWT_ISSUER', 'JWT_AUDIENCE', 'JWT_JWKS_URL'] as const
-  const missing = jwt.filter((name) => config[name] === null)
-  if (missing.length > 0 && missing.length < jwt.length)
-    faults.push(
-      `${missing.join(' and ')} ${missing.length > 1 ? 'are' : 'is'} missing: the three JWT settings go together`,
-    )
+  faults.push(...incomplete(config, 'JWT', ['JWT_ISSUER', 'JWT_AUDIENCE', 'JWT_JWKS_URL']))
+  faults.push(...incomplete(config, 'OIDC', ['OIDC_ISSUER', 'OIDC_CLIENT_ID', 'OIDC_CLIENT_SECRET']))
+  if (config.OIDC_ISSUER !== null && config.PUBLIC_URL === null)
+    faults.push('PUBLIC_URL is missing: the provider of OIDC_ISSUER sends people back to it')
   return faults
+}
+
+function incomplete(config: Config, kind: string, names: (keyof Config)[]): string[] {
+  const missing = names.filter((name) => config[name] === null)
+  if (missing.length === 0 || missing.length === names.length) return []
+  return [
+    `${missing.join(' and ')} ${missing.length > 1 ? 'are' : 'is'} missing: the three ${kind} settings go together`,
+  ]
 }
 
 function setting<T>(fallback: string, description: string, read: (text: string) => T): ConfigSetting<T> {
@@ -274,6 +295,13 @@ function keysUrl(text: string): string {
   throw new Error(`must be an https: URL (http: only on loopback), not "${text}"`)
 }
 
+/** As the provider writes it: its tokens carry the same, and a slash more or less is another issuer. */
+function issuerUrl(text: string): string {
+  const { search, hash, username, password } = url(text)
+  if (isSafe(url(text)) && search + hash + username + password === '') return text
+  throw new Error(`must be an https: URL without a query (http: only on loopback), not "${text}"`)
+}
+
 /** Without a path: pages and cookies are those of the whole host. */
 function publicUrl(text: string): string {
   const { origin, pathname, search, hash, username } = url(text)
@@ -281,7 +309,7 @@ function publicUrl(text: string): string {
   throw new Error(`must be an https: URL without a path (http: only on loopback), not "${text}"`)
 }
 
-function isSafe({ protocol, hostname }: URL): boolean {
+export function isSafe({ protocol, hostname }: URL): boolean {
   return protocol === 'https:' || (protocol === 'http:' && isLoopback(hostname))
 }
 

@@ -7,6 +7,7 @@ import { newCallerCache } from './auth/caller-cache.ts'
 import { newGithubSignatureCheck } from './auth/github-signature.ts'
 import { jwtCheckFrom } from './auth/jwt.ts'
 import { KEYS_CHANNEL, newKeyCache } from './auth/key-cache.ts'
+import { newOidcClient } from './auth/oidc.ts'
 import type { Config } from './config.ts'
 import { SECOND } from './core/clock.ts'
 import { newResolve, type Resolve, resolveLocally } from './core/dns.ts'
@@ -132,6 +133,7 @@ async function serve(
     instance,
     auth: {
       jwt: await jwtCheckFrom(config),
+      oidc: newOidcClient(config, (reason) => log.warn({ work: 'oidc', reason }, 'failed')),
       caches,
       corsOrigins: config.CORS_ORIGINS,
       signatures: { github: newGithubSignatureCheck(config.GITHUB_KEYS_URL) },
@@ -154,7 +156,7 @@ async function serve(
     },
   }
   const access = { port: config.METRICS_PORT, token: config.METRICS_TOKEN }
-  const pages = buildPages(routes, db, metrics, access, pipeline.draining, instance.mail)
+  const pages = buildPages(routes, db, metrics, access, pipeline.draining, instance)
   const metricsServer = newMetricsServer(metrics, access, config.HOST)
   const { app, admission } = await buildServer(pipeline, routes, pages, config.TRUST_PROXY)
 

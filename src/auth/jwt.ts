@@ -66,7 +66,7 @@ function isAccessToken(typ: string | undefined, payload: object): boolean {
 }
 
 /** The library types `sub` as a string, but checks only that it is present. */
-function isSubject(subject: unknown): subject is string {
+export function isSubject(subject: unknown): subject is string {
   if (typeof subject !== 'string' || subject === '' || subject.length > 255) return false
   return subject.isWellFormed() && !subject.includes('\0')
 }

@@ -20,6 +20,11 @@ export const ERRORS = {
     title: 'Ambiguous credentials',
     help: 'Send exactly one credential, as "Authorization: Bearer <token>", and never in the query string: URLs end up in logs.',
   },
+  sign_in_incomplete: {
+    status: 400,
+    title: 'Sign-in not completed',
+    help: 'A sign-in with the identity provider is finished within 10 minutes, once, and in the browser it was started in. Start again at GET /v1/auth/oidc/start.',
+  },
   invalid_json: {
     status: 400,
     title: 'Invalid JSON',
@@ -114,6 +119,11 @@ export const ERRORS = {
     status: 403,
     title: 'Invalid signature',
     help: 'Only GitHub may call this. The signature headers are missing, name an unknown key, or do not match the body. Anyone else can report a key with POST /v1/leaks.',
+  },
+  sign_in_refused: {
+    status: 403,
+    title: 'Sign-in refused',
+    help: 'The identity provider did not sign you in, or the account here is disabled. Ask the people who run the service.',
   },
   sign_up_closed: {
     status: 403,
@@ -319,6 +329,8 @@ export type FailureDetails = {
   allow?: string[]
   /** The permissions that would have done. */
   required?: string[]
+  /** Headers of the answer beside those that follow from the code. */
+  headers?: Record<string, string>
   cause?: unknown
 }
 

@@ -15,6 +15,7 @@ const PURPOSES = [
   'webhook-secret',
   'customer-email',
   'mail-token',
+  'oidc-attempt',
 ] as const
 export type Purpose = (typeof PURPOSES)[number]
 

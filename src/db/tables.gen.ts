@@ -315,6 +315,8 @@ export type SessionsRow = {
   created_at: Date
   last_used_at: Date
   expires_at: Date
+  method: string
+  authenticated_at: Date | null
 }
 
 export type SignInFailuresRow = {

@@ -43,6 +43,12 @@ export const EVENT_TYPES = {
     about: 'An account lost an e-mail that it had never confirmed: another account has confirmed it.',
     data: [],
   },
+  'user.provider_linked': {
+    subject: 'user',
+    about:
+      'An account was joined with a user of the identity provider, because both have confirmed the same e-mail: from now on the user can sign in with either.',
+    data: ['issuer'],
+  },
   'user.disabled': { subject: 'user', about: 'The operator has switched an account off.', data: [] },
   'user.enabled': { subject: 'user', about: 'The operator has switched an account on again.', data: [] },
   'user.erased': {

@@ -1,8 +1,9 @@
 // The audit trail: what happened, who did it, and where one finds it.
 
 import { setTimeout as sleep } from 'node:timers/promises'
-import { expect, test, vi } from 'vitest'
+import { expect, onTestFinished, test, vi } from 'vitest'
 import { call } from '../../tests/command.ts'
+import { openidProvider } from '../../tests/openid-provider.ts'
 import { NEW_ADDRESS, NEW_KEY, type Shop, shop } from '../../tests/shop.ts'
 import { issueUserToken } from '../auth/user-tokens.ts'
 import { run } from '../cli/run.ts'
@@ -262,6 +263,7 @@ const WITHOUT_CREDENTIAL: EventType[] = [
   'user.password_reset',
   'user.email_confirmed',
   'user.email_lost',
+  'user.provider_linked',
 ]
 
 test('every type of event is as its row says: who, to what, and what the row lists', async () => {
@@ -413,6 +415,15 @@ async function doEverything(world: Shop): Promise<string[]> {
   const reset = { token: link.split('#token=')[1], newPassword: 'a third long pass phrase of mine' }
   expect((await api.post('/v1/auth/reset/confirm', reset)).status).toBe(204)
   for (const verb of ['disable', 'enable']) expect((await call(run, ['user', verb, owner.email], { env })).code).toBe(0)
+  const provider = await openidProvider('https://keys.example')
+  onTestFinished(provider.close)
+  provider.person = { sub: 'a-subject', email: older.email, email_verified: true }
+  const node = await world.node(provider.settings)
+  const { headers } = await node.get('/v1/auth/oidc/start')
+  const back = await provider.visit(headers.get('location') as string)
+  const cookie = (headers.get('set-cookie') as string).split(';')[0] as string
+  expect((await node.get(back.pathname + back.search, { headers: { cookie } })).status).toBe(303)
+  secrets.push('a-subject', back.searchParams.get('code') as string, back.searchParams.get('state') as string)
   return [...secrets, password, reset.token as string, reset.newPassword]
 }
 

@@ -8,6 +8,7 @@ import type { Credential } from '../auth/credential.ts'
 import type { SignatureCheck } from '../auth/github-signature.ts'
 import type { JwtCheck } from '../auth/jwt.ts'
 import type { KeyCache } from '../auth/key-cache.ts'
+import type { OidcClient } from '../auth/schema.ts'
 import type { Caller } from '../core/caller.ts'
 import type { Route, WireResponse } from '../core/route.ts'
 import type { Database } from '../db/db.ts'
@@ -37,6 +38,7 @@ export type Pipeline = {
 
 export type Auth = {
   jwt: JwtCheck | null
+  oidc: OidcClient | null
   caches: AuthCaches
   corsOrigins: string[]
   /** By the sender that a row names in `signedBy`. */

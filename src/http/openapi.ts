@@ -96,13 +96,16 @@ const SUCCESS: Record<SuccessStatus, string> = {
   201: 'Created.',
   202: 'Accepted.',
   204: 'Done. There is no body.',
-  302: 'Redirect to `Location`.',
+  303: 'Redirect to `Location`.',
 }
 
 function headersOf({ returns, needs, etag, cacheSeconds }: Route): Json {
   const headers = {
     // The public routes that create something, such as signing up, create nothing that has a URL of its own.
     ...(returns[0] === 201 && needs !== 'public' ? { Location: LOCATION } : {}),
+    ...(returns[0] === 303
+      ? { Location: header('Where to go on.'), 'Set-Cookie': header('See the description.') }
+      : {}),
     ...(etag ? { ETag: header('Send it as `If-Match` to change the record only as it is now.') } : {}),
     ...(cacheSeconds
       ? { ETag: header('Changes with the content.'), 'Cache-Control': header('How long anyone may keep the answer.') }
@@ -129,7 +132,10 @@ function problemsOf(route: Route): Json {
         {
           description: codes.map((code) => `\`${code}\`: ${ERRORS[code].title}.`).join('\n\n'),
           ...(codes.some((code) => challengeOf(code)) ? { headers: CHALLENGE } : {}),
-          content: { 'application/problem+json': { schema: { $ref: '#/components/schemas/Problem' } } },
+          content: {
+            'application/problem+json': { schema: { $ref: '#/components/schemas/Problem' } },
+            ...(route.browser ? { 'text/html': { schema: { type: 'string' } } } : {}),
+          },
         },
       ]),
   )

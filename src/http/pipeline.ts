@@ -11,6 +11,7 @@ import type { Incoming, Outgoing, Pipeline } from './context.ts'
 import { execute, invalidate } from './execute.ts'
 import { executeOnce } from './execute-once.ts'
 import { checkSignature, parseInput } from './input.ts'
+import { acceptsHtml, refusalPage } from './pages/refusal.ts'
 import { renderProblem } from './problem.ts'
 import { respond, sunsetHeader } from './response.ts'
 
@@ -44,7 +45,8 @@ export async function handle(pipeline: Pipeline, route: Route, incoming: Incomin
       return handle(pipeline, route, incoming, attempt + 1)
     }
     if (!(error instanceof Failure)) throw error
-    return respond(call, renderProblem(error, incoming.requestId, incoming.path), headers)
+    const render = route.browser && acceptsHtml(incoming) ? refusalPage : renderProblem
+    return respond(call, render(error, incoming.requestId, incoming.path), headers)
   }
 }
 

@@ -6,7 +6,7 @@ import type { TObject, TSchema } from 'typebox'
 import type { Caller } from '../core/caller.ts'
 import { DAY, fromNow } from '../core/clock.ts'
 import { matchesIfNoneMatch } from '../core/etag.ts'
-import type { Answer, Route, WireResponse } from '../core/route.ts'
+import type { Answer, ResponseHeaders, Route, WireResponse } from '../core/route.ts'
 import type { ConcurrencyLimiter } from '../limits/concurrency.ts'
 import { type Call, header, type Incoming, type Outgoing } from './context.ts'
 import { jsonChunks, start } from './json-stream.ts'
@@ -32,7 +32,7 @@ export function respond(call: Call, wire: WireResponse, headers: Record<string, 
  */
 function notModified(route: Route, incoming: Incoming, wire: WireResponse): WireResponse {
   const cached = header(incoming, 'if-none-match')
-  if (!route.cacheSeconds || !wire.headers.etag || !cached || !matchesIfNoneMatch(cached, wire.headers.etag))
+  if (!route.cacheSeconds || !wire.headers.etag || !cached || !matchesIfNoneMatch(cached, String(wire.headers.etag)))
     return wire
   const { 'content-type': _, ...headers } = wire.headers
   return { ...wire, status: 304, headers, body: '' }
@@ -50,7 +50,7 @@ export function sunsetHeader(caller: Caller | null): Record<string, string> {
 export function toWire(route: Route, answer: Answer<unknown>, text?: string): WireResponse {
   const [usual, schema] = route.returns
   const status = route.mayCreate && answer.resource ? 201 : usual
-  const headers: Record<string, string> = { ...answer.headers }
+  const headers: ResponseHeaders = { ...answer.headers }
   if (schema) headers['content-type'] = 'application/json; charset=utf-8'
   if (answer.stream) Object.assign(headers, STREAM_HEADERS)
   if (answer.resource && status === 201) headers.location = answer.resource.location

@@ -395,6 +395,7 @@ test('sessions are listed newest first, a page at a time', async () => {
   const session = {
     id: expect.stringMatching(/^sess_[0-7][0-9a-hjkmnp-tv-z]{25}$/),
     current: false,
+    method: 'password',
     userAgent: expect.any(String),
     ip: '127.0.0.1',
     createdAt: expect.stringMatching(RFC_3339),

@@ -71,7 +71,7 @@ async function readAccount(db: Db, caller: UserCaller): Promise<Export['user']> 
 function sessionsOf(db: Db, caller: UserCaller) {
   const read = (below: string) =>
     db.query<SessionRow>(sql`
-      select id, user_agent, ip, created_at, last_used_at, expires_at
+      select id, method, user_agent, ip, created_at, last_used_at, expires_at
         from sessions
        where user_id = ${caller.id}
          and id < ${below}
@@ -79,6 +79,7 @@ function sessionsOf(db: Db, caller: UserCaller) {
        limit ${PAGE}`)
   return pagesOf(checkOf(db, caller), read, idOf, (row) => ({
     id: row.id,
+    method: row.method,
     userAgent: row.user_agent,
     ip: row.ip,
     createdAt: row.created_at.toISOString(),

@@ -77,6 +77,7 @@ test('200: a user gets all that is held about them, as a file, and nothing of an
     sessions: [
       {
         id: expect.stringMatching(/^sess_/),
+        method: 'password',
         userAgent: 'node',
         ip: '127.0.0.1',
         createdAt: RFC_3339,

@@ -1,8 +1,6 @@
 // The routes of accounts and sessions.
 
 import type { Static } from 'typebox'
-import { SESSION_COOKIE } from '../auth/credential.ts'
-import { addMs, now } from '../core/clock.ts'
 import { parseEmail } from '../core/email.ts'
 import type { Fault } from '../core/errors.ts'
 import { PageQuery } from '../core/pagination.ts'
@@ -10,6 +8,7 @@ import { type Answer, type Route, route } from '../core/route.ts'
 import { Type } from '../schema/type.ts'
 import { CascadeQuery } from '../stores/schema.ts'
 import { changePassword, readMe, signUp } from './accounts.ts'
+import { sessionCookie } from './cookies.ts'
 import { confirmEmail } from './emails.ts'
 import { eraseMe } from './erase.ts'
 import { exportUser } from './export.ts'
@@ -147,7 +146,7 @@ export const identityRoutes: Route[] = [
     },
     async ({ db, caller }) => {
       await signOut(db, caller)
-      return { body: null, headers: { 'set-cookie': sessionCookie('', 0) } }
+      return { body: null, headers: { 'set-cookie': sessionCookie(null) } }
     },
   ),
   route(
@@ -200,7 +199,7 @@ export const identityRoutes: Route[] = [
     },
     async ({ db, instance, caller, query: { keys = 'keep', webhooks = 'keep' } }) => ({
       body: await eraseMe(db, instance, caller, { keys, webhooks }),
-      headers: { 'set-cookie': sessionCookie('', 0) },
+      headers: { 'set-cookie': sessionCookie(null) },
     }),
   ),
   route(
@@ -296,12 +295,5 @@ function signedIn(session: NewSession, asCookie: boolean): Answer<Static<typeof 
   const { user, token, expiresAt } = session
   const body = { user, expiresAt: expiresAt.toISOString() }
   if (!asCookie) return { body: { ...body, token: token.reveal() } }
-  const seconds = Math.floor((expiresAt.getTime() - now().getTime()) / 1000)
-  return { body, headers: { 'set-cookie': sessionCookie(token.reveal(), seconds) } }
-}
-
-/** The prefix makes the browser insist: this host alone, over TLS, for every path. */
-function sessionCookie(value: string, seconds: number): string {
-  const expires = addMs(seconds > 0 ? now() : new Date(0), seconds * 1000).toUTCString()
-  return `${SESSION_COOKIE}=${value}; Path=/; Max-Age=${seconds}; Expires=${expires}; Secure; HttpOnly; SameSite=Strict`
+  return { body, headers: { 'set-cookie': sessionCookie(session) } }
 }

@@ -84,10 +84,14 @@ export const Me = Type.Object(
 )
 export type Me = Static<typeof Me>
 
+const SIGN_IN_METHODS = ['password', 'oidc'] as const
+export type SignInMethod = (typeof SIGN_IN_METHODS)[number]
+
 const Session = Type.Object(
   {
     id: Type.String(),
     current: Type.Boolean({ description: 'Whether this very request was made with it.' }),
+    method: OneOf(SIGN_IN_METHODS, { description: 'How it was opened. `oidc` is single sign-on.' }),
     userAgent: Nullable(Type.String()),
     ip: Nullable(Type.String()),
     createdAt: DateTime(),
@@ -164,7 +168,9 @@ export const Export = Type.Object(
       },
       closed,
     ),
-    sessions: Type.Array(Type.Pick(Session, ['id', 'userAgent', 'ip', 'createdAt', 'lastUsedAt', 'expiresAt'], closed)),
+    sessions: Type.Array(
+      Type.Pick(Session, ['id', 'method', 'userAgent', 'ip', 'createdAt', 'lastUsedAt', 'expiresAt'], closed),
+    ),
     memberships: Type.Array(Type.Object(membership, closed)),
     formerMemberships: Type.Array(Type.Object({ ...membership, endedAt: DateTime() }, closed), {
       description: 'The last one in each store that you left or were removed from.',

@@ -13,6 +13,7 @@ import { queueMailsTo } from '../mail/outbox.ts'
 import { ATTEMPTS_INTERVAL, type Attempt, attemptClock, failTooMany, limitAttempts } from './attempts.ts'
 import { passwordMatches, passwordSlots } from './passwords.ts'
 import { forgetPlaces, isKnownPlace } from './places.ts'
+import type { SignInMethod } from './schema.ts'
 import { type ClientOrigin, type NewSession, openSession } from './sessions.ts'
 
 type SignInRow = Pick<UsersRow, 'id' | 'password_hash'>
@@ -60,8 +61,14 @@ async function passwordUnchanged(tx: Db, user: SignInRow): Promise<boolean> {
   return row !== null
 }
 
-async function tellNewSignIn(tx: Db, instance: Instance, userId: string, from: ClientOrigin): Promise<void> {
-  const data = { at: now().toISOString(), ip: from.ip, client: from.userAgent?.slice(0, 100) ?? '' }
+export async function tellNewSignIn(
+  tx: Db,
+  instance: Instance,
+  userId: string,
+  from: ClientOrigin,
+  method: SignInMethod = 'password',
+): Promise<void> {
+  const data = { at: now().toISOString(), ip: from.ip, client: from.userAgent?.slice(0, 100) ?? '', method }
   await queueMailsTo(tx, instance, sql`id = ${userId}`, 'newSignIns', { kind: 'new_sign_in', data })
 }
 

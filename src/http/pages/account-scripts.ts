@@ -1,12 +1,13 @@
 // The scripts of the account pages: plain JavaScript for any browser of the last years, as text, so that the compiler's
-// output is complete by itself. They load nothing and keep nothing; the session is in a cookie that no script can read.
+// output is complete by itself. They load nothing and keep nothing (but one, while
+// the browser is at the identity provider); the session is in a cookie that no script can read.
 
 import type { AccountPageName } from './account.ts'
 
 /** What all four share. The token leaves the address bar at once, and so the history of the browser. */
 const COMMON = `'use strict';
 const $ = (id) => document.getElementById(id);
-const token = new URLSearchParams(location.hash.slice(1)).get('token');
+let token = new URLSearchParams(location.hash.slice(1)).get('token');
 if (location.hash) history.replaceState(null, '', location.pathname);
 
 const WORDS = {
@@ -75,11 +76,11 @@ const nameOf = (user) => user.email || user.pendingEmail || user.name || user.id
 const SIGN_IN = `
 function enter() {
   hide('leave');
-  show('enter', 'forgotten');
+  show('enter', 'forgotten', 'sso');
 }
 
 function entered(user) {
-  hide('enter', 'forgotten');
+  hide('enter', 'forgotten', 'sso');
   show('leave');
   say('You are signed in as ' + nameOf(user) + '.');
 }
@@ -139,14 +140,19 @@ onSubmit('confirm', async () => {
 `
 
 const INVITATION = `
+// While the browser is at the identity provider, the token waits in this tab.
+token = token || sessionStorage.getItem('invitation');
+sessionStorage.removeItem('invitation');
+$('sso').addEventListener('click', () => sessionStorage.setItem('invitation', token));
+
 function enter() {
   hide('accept', 'leave');
-  show('enter');
+  show('enter', 'sso');
 }
 
 async function accept() {
   const { ok, answer, words } = await send('POST', '/v1/user/invitations/accept', { token });
-  if (ok) hide('accept', 'leave', 'enter');
+  if (ok) hide('accept', 'leave', 'enter', 'sso');
   say(ok ? 'You are now a member of the store "' + answer.store.name + '".' : words);
   return ok;
 }
@@ -163,7 +169,7 @@ onSubmit('enter', async ({ email, password, name }) => {
   if (isNew()) Object.assign(person, { invitation: token }, name.trim() ? { name } : {});
   const { ok, answer, words } = await send('POST', isNew() ? '/v1/auth/sign-up' : '/v1/auth/sign-in', person);
   if (!ok) return say(words);
-  hide('enter');
+  hide('enter', 'sso');
   if (!(await accept())) offer(answer.user);
 });
 

@@ -34,7 +34,7 @@ class FakeElement {
 }
 
 /** Opens a page with what stands behind its `#`, as a browser that keeps the session cookie. */
-async function open({ api }: Shop, name: string, hash = '') {
+async function open({ api }: Shop, name: string, hash = '', kept = new Map<string, string>()) {
   const [page, script] = [await api.get(`/${name}`), await api.get(`/scripts/${name}.js`)]
   const elements = new Map(
     [...page.text.matchAll(/<(\w+) [^>]*?id="([\w-]+)"[^>]*>/g)].map(([tag, kind, id]) => [
@@ -61,6 +61,11 @@ async function open({ api }: Shop, name: string, hash = '') {
     },
     location: { hash, pathname: `/${name}` },
     history: { replaceState: (_: null, __: string, path: string) => void (url = path) },
+    sessionStorage: {
+      getItem: (key: string) => kept.get(key) ?? null,
+      setItem: (key: string, value: string) => void kept.set(key, value),
+      removeItem: (key: string) => void kept.delete(key),
+    },
     URLSearchParams,
     FormData: class {
       *[Symbol.iterator]() {
@@ -85,6 +90,7 @@ async function open({ api }: Shop, name: string, hash = '') {
     url: () => url,
     message: () => elements.get('message')?.textContent,
     visible: () => [...elements].filter(([, { hidden, tagName }]) => !hidden && tagName === 'FORM').map(([id]) => id),
+    click: (id: string) => void elements.get(id)?.listeners.get('click')?.({}),
     choose: (value: string) => {
       for (const radio of radios) radio.checked = radio.value === value
       radios[0]?.listeners.get('change')?.({})
@@ -162,4 +168,15 @@ test('/invitation takes in somebody new and somebody with an account', async () 
   await wrong.submit('leave')
   await wrong.submit('enter', { ...ada, name: '' })
   expect(wrong.message()).toBe('You are now a member of the store "The shop".')
+
+  // The token waits in the tab while the browser is at the identity provider.
+  const tab = new Map<string, string>()
+  const grace = await person()
+  const left = await open(world, 'invitation', await invite(grace.email), tab)
+  expect([left.url(), tab.size]).toEqual(['/invitation', 0])
+  left.click('sso')
+  const back = await open(world, 'invitation', '', tab)
+  expect([back.message(), tab.size]).toEqual(['', 0])
+  await back.submit('enter', { ...grace, name: '' })
+  expect(back.message()).toBe('You are now a member of the store "The shop".')
 })

@@ -8,7 +8,7 @@ import type { Route } from '../../core/route.ts'
 import type { Database } from '../../db/db.ts'
 import type { Metrics } from '../metrics.ts'
 import { openapi } from '../openapi.ts'
-import { ACCOUNT_PAGES, type AccountPageName, accountPage } from './account.ts'
+import { ACCOUNT_PAGES, type AccountPageName, accountPage, type Offers } from './account.ts'
 import { ACCOUNT_SCRIPTS } from './account-scripts.ts'
 import { docsPage } from './docs.ts'
 import { errorPage, errorsPage } from './errors.ts'
@@ -30,7 +30,7 @@ export function buildPages(
   metrics: Metrics,
   access: MetricsAccess,
   draining: () => boolean,
-  sendsMail: boolean,
+  offers: Offers,
 ): HtmlPage[] {
   const document = once(() => JSON.stringify(openapi(routes)))
   const docs = once(() => docsPage(routes))
@@ -46,7 +46,7 @@ export function buildPages(
       headers: { 'content-type': 'application/json; charset=utf-8', 'cache-control': 'no-cache' },
       body: document(),
     })),
-    ...(Object.keys(ACCOUNT_PAGES) as AccountPageName[]).flatMap((name) => accountPages(name, sendsMail)),
+    ...(Object.keys(ACCOUNT_PAGES) as AccountPageName[]).flatMap((name) => accountPages(name, offers)),
     page('/livez', liveness, true),
     page('/readyz', () => readiness(db, draining()), true),
     // Without a token only clients on this machine are answered, as often as they ask.
@@ -54,9 +54,9 @@ export function buildPages(
   ]
 }
 
-function accountPages(name: AccountPageName, sendsMail: boolean): HtmlPage[] {
+function accountPages(name: AccountPageName, offers: Offers): HtmlPage[] {
   return [
-    page(`/${name}`, () => accountPage(name, sendsMail)),
+    page(`/${name}`, () => accountPage(name, offers)),
     page(`/scripts/${name}.js`, () => ({
       status: 200,
       headers: { 'content-type': 'text/javascript; charset=utf-8', 'cache-control': 'no-cache' },
