@@ -1,12 +1,23 @@
 // Access tokens of a configured identity provider (RFC 9068 in spirit): signed with an asymmetric algorithm by a key
 // that the provider publishes, for us, and not yet expired. The user is (`iss`, `sub`).
 
+import type { JWTPayload } from 'jose'
 import type { Config } from '../config.ts'
 import { now, SECOND } from '../core/clock.ts'
+import { normalizeEmail } from '../core/email.ts'
 import { fail } from '../core/errors.ts'
+import { findInvisible, normalizeText } from '../schema/text.ts'
 
-/** `authenticatedAt`: when the provider saw the user sign in (`auth_time`), if the token says. */
-type Identity = { issuer: string; subject: string; authenticatedAt: Date | null }
+export type Identity = {
+  issuer: string
+  subject: string
+  /** When the provider saw the user sign in (`auth_time`), if the token says. */
+  authenticatedAt: Date | null
+  profile: Profile
+}
+
+/** What the token says about the person. Null: nothing that may be taken over. Without `iat` it is older than any record. */
+export type Profile = { email: string | null; emailVerified: boolean; name: string | null; issuedAt: Date }
 
 export type JwtCheck = (token: string) => Promise<Identity>
 
@@ -39,7 +50,8 @@ export async function jwtCheckFrom(config: Config): Promise<JwtCheck | null> {
     const subject: unknown = payload.sub
     const { auth_time } = payload
     const authenticatedAt = typeof auth_time === 'number' ? new Date(auth_time * SECOND) : null
-    return isSubject(subject) ? { issuer, subject, authenticatedAt } : fail('invalid_token')
+    if (!isSubject(subject)) return fail('invalid_token')
+    return { issuer, subject, authenticatedAt, profile: profileFrom(payload) }
   }
 }
 
@@ -59,6 +71,31 @@ function isAccessToken(typ: string | undefined, payload: object): boolean {
 function isSubject(subject: unknown): subject is string {
   if (typeof subject !== 'string' || subject === '' || subject.length > 255) return false
   return subject.isWellFormed() && !subject.includes('\0')
+}
+
+/**
+ * An e-mail that the provider says is not verified is not taken over. Some send the claim as text, and some, such as
+ * Entra ID, never send it: then the e-mail is taken over as one that nobody has confirmed.
+ */
+function profileFrom(payload: JWTPayload): Profile {
+  const { email, email_verified, name, iat = 0 } = payload
+  const emailVerified = email_verified === true || email_verified === 'true'
+  const isUsable = typeof email === 'string' && email.length <= 254 && (emailVerified || email_verified === undefined)
+  return {
+    email: isUsable ? normalizeEmail(email) : null,
+    emailVerified,
+    name: typeof name === 'string' ? displayName(name) : null,
+    issuedAt: new Date(Math.min(iat * SECOND, now().getTime())),
+  }
+}
+
+const MAX_NAME_LENGTH = 100
+
+/** As a name given at sign-up would be kept; one that sign-up would refuse is left out. */
+function displayName(claim: string): string | null {
+  const name = normalizeText(claim, 'line')
+  const isName = name !== '' && name.length <= MAX_NAME_LENGTH && name.isWellFormed() && !findInvisible(name, 'line')
+  return isName ? name : null
 }
 
 /** The token cannot be checked while the provider's keys cannot be fetched. */
