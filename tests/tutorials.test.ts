@@ -40,11 +40,9 @@ test.skipIf(!hasShell)('the tutorials and the guide to identity providers do wha
       if (!ports.has(port as string)) ports.set(port as string, String(await freePort()))
   const moved = (page: string) => [...ports].reduce((rest, [port, free]) => rest.replaceAll(port, free), page)
 
+  const start = pages.flatMap(({ page }) => blocksOf(moved(page))).find(({ body }) => body.includes('npm start'))
   const settings = Object.fromEntries(
-    [...moved(pages.map(({ page }) => page).join()).matchAll(/^(JWT_\w+)=(\S+)/gm)].map(([, name, value]) => [
-      name,
-      value,
-    ]),
+    [...(start?.body ?? '').matchAll(/^(JWT_\w+)=(\S+)/gm)].map(([, name, value]) => [name, value]),
   )
   expect(Object.keys(settings)).toEqual(['JWT_ISSUER', 'JWT_AUDIENCE', 'JWT_JWKS_URL'])
   const { api } = await shop({ ...settings, RATE_LIMIT: '600' })
@@ -110,7 +108,7 @@ function isServer(body: string): boolean {
 
 function inBackground(body: string, n: number): string {
   const log = `${n}.log`
-  return `${body.trim()} > ${log} &\nuntil grep -q . ${log}; do kill -0 $!; sleep 0.05; done; cat ${log}`
+  return `${body.trim()} > ${log} &\nuntil [ -s ${log} ]; do kill -0 $!; sleep 0.05; done; cat ${log}`
 }
 
 async function bash(path: string, script: string, cwd: string): Promise<string> {

@@ -55,3 +55,8 @@ export function escapeHtml(plain: string): string {
 export function inlineCode(plain: string): string {
   return escapeHtml(plain).replace(/`([^`]+)`/g, '<code>$1</code>')
 }
+
+/** On a phone a long name breaks after an underscore. */
+export function wrappable(name: string): string {
+  return escapeHtml(name).replaceAll('_', '_<wbr>')
+}

@@ -5,7 +5,7 @@ import { readdir, readFile } from 'node:fs/promises'
 import { dirname, join, normalize } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import type { Marked, Token, Tokens } from 'marked'
-import { escapeHtml } from './layout.ts'
+import { escapeHtml, wrappable } from './layout.ts'
 
 /** A document by its URL. */
 export type Document = { url: string; title: string; html: string; sections: Section[] }
@@ -54,6 +54,7 @@ function render(Renderer: typeof Marked, file: string, text: string, known: Set<
         const inner = this.parser.parseInline(tokens)
         return target === null ? inner : `<a href="${escapeHtml(target)}">${inner}</a>`
       },
+      codespan: ({ text }) => `<code>${wrappable(text)}</code>`,
       code: ({ text, lang }) =>
         `<pre tabindex="0"${lang === 'text' ? ' class="output"' : ''}>${escapeHtml(text)}</pre>`,
       table({ header, rows }) {

@@ -62,7 +62,7 @@ export function buildPages(
       headers: { 'content-type': 'image/x-icon', 'cache-control': 'public, max-age=86400' },
       body: FAVICON,
     })),
-    page('/errors', () => html(200, errorsPage())),
+    page('/errors', () => html(200, errorsPage(), 'with search')),
     page('/errors/:code', ({ code = '' }) => {
       if (Object.hasOwn(ERRORS, code)) return html(200, errorPage(code as ErrorCode, routes))
       return Object.hasOwn(FAULTS, code) ? html(200, faultPage(code)) : fail('not_found')

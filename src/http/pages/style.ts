@@ -20,7 +20,7 @@ h1 { font-size: 1.9rem; line-height: 1.25; margin: .8rem 0 .6rem; } h2 { font-si
 h3 { font-size: 1.15rem; margin: 0 0 .5rem; } h4 { font-size: .95rem; margin: 1.4rem 0 .3rem; }
 a { color: var(--accent); text-decoration: none; } a:hover { text-decoration: underline; } p { margin: .5rem 0; }
 code, pre { font-family: ui-monospace, "SF Mono", Menlo, Consolas, monospace; font-size: .86rem; }
-code { background: var(--code); padding: .12em .35em; border-radius: 4px; overflow-wrap: anywhere; }
+code { background: var(--code); padding: .12em .35em; border-radius: 4px; overflow-wrap: anywhere; } td:first-child code { overflow-wrap: break-word; }
 pre { background: var(--code); border: 1px solid var(--line); border-radius: 8px; padding: .8rem 1rem; overflow-x: auto; line-height: 1.5; }
 section, .card { background: var(--card); border: 1px solid var(--line); border-radius: 10px; padding: 1.3rem 1.5rem; margin: 0 0 1.5rem; }
 section:target { border-color: var(--accent); box-shadow: 0 0 0 1px var(--accent); }
