@@ -15,9 +15,9 @@ import type { Instance } from '../instance.ts'
 import { boundsOf } from '../keys/columns.ts'
 import type { CallerCache } from './caller-cache.ts'
 import type { Credential } from './credential.ts'
-import { evictFederatedUser, findOrCreateFederatedUser } from './federated-user.ts'
+import { evictFederatedUser, findOrCreateFederatedUser, takeOverProfile } from './federated-user.ts'
 import { isIpAllowed } from './ip.ts'
-import type { Claims, JwtCheck } from './jwt.ts'
+import type { Claims, Identity, JwtCheck } from './jwt.ts'
 import { type CachedKey, type KeyCache, refusalOf } from './key-cache.ts'
 
 /** A session expires after this time without use; its row also has an absolute expiry. */
@@ -46,6 +46,9 @@ export type CallerRow = {
   user_name: UsersRow['name']
   user_created_at: UsersRow['created_at']
   user_disabled: boolean
+  user_updated_at: UsersRow['updated_at']
+  email_verified: boolean
+  has_password: boolean
   /** A user who was not erased has both. */
   data_key: NonNullable<UsersRow['data_key']>
   data_key_kid: NonNullable<UsersRow['data_key_kid']>
@@ -71,6 +74,9 @@ const lookUpCallers: Batch<CallerLookup, CallerRow> = (db, rows) =>
            person.name as user_name,
            person.created_at as user_created_at,
            person.disabled_at is not null as user_disabled,
+           person.updated_at as user_updated_at,
+           person.email_verified_at is not null as email_verified,
+           person.password_hash is not null as has_password,
            person.data_key,
            person.data_key_kid,
            store.id as member_store_id,
@@ -104,7 +110,7 @@ export async function authenticate(
   ip: string,
 ): Promise<Caller> {
   if (credential.kind === 'key') return keyCaller(instance, await caches.keys.find(credential.token), ip)
-  const { lookup, claims } = await toLookup(db, instance, jwt, credential, storeId, ip)
+  const { lookup, identity } = await toLookup(db, instance, jwt, credential, storeId, ip)
   const found = await cachedOrLookUp(db, caches.callers, lookup)
   if (found.user_disabled) return fail('invalid_token')
   switch (credential.kind) {
@@ -121,9 +127,12 @@ export async function authenticate(
     case 'session':
       if (!found.session_id || !found.user_id || !isSessionAlive(found)) return fail('invalid_token')
       touchSession(db, found)
-      return userCaller(instance, found, claims, ip)
+      return userCaller(instance, found, NO_CLAIMS, ip)
     case 'jwt':
-      if (found.user_id) return userCaller(instance, found, claims, ip)
+      if (found.user_id && identity) {
+        await takeOverProfile(db, found, identity.profile, ip)
+        return userCaller(instance, found, identity.claims, ip)
+      }
       // The user was erased since this node cached the id: the same subject now gets a new user.
       evictFederatedUser(instance, lookup.user_id)
       return authenticate(db, instance, jwt, caches, credential, storeId, ip)
@@ -182,17 +191,17 @@ async function toLookup(
   credential: Exclude<Credential, { kind: 'key' }>,
   storeId: string | null,
   ip: string,
-): Promise<{ lookup: CallerLookup; claims: Claims }> {
+): Promise<{ lookup: CallerLookup; identity: Identity | null }> {
   const lookup: CallerLookup = { hash: null, user_id: null, store_id: storeId }
   switch (credential.kind) {
     case 'session':
     case 'service':
-      return { lookup: { ...lookup, hash: sha256(credential.token).toString('hex') }, claims: NO_CLAIMS }
+      return { lookup: { ...lookup, hash: sha256(credential.token).toString('hex') }, identity: null }
     case 'jwt': {
       if (!jwt) return fail('invalid_token')
-      const { issuer, subject, claims } = await jwt(credential.token)
-      const userId = await findOrCreateFederatedUser(db, instance, issuer, subject, ip)
-      return { lookup: { ...lookup, user_id: userId }, claims }
+      const identity = await jwt(credential.token)
+      const userId = await findOrCreateFederatedUser(db, instance, identity, ip)
+      return { lookup: { ...lookup, user_id: userId }, identity }
     }
   }
 }

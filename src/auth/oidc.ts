@@ -7,8 +7,7 @@ import { type Config, isSafe } from '../config.ts'
 import { HOUR, nowMs, SECOND } from '../core/clock.ts'
 import { normalizeEmail } from '../core/email.ts'
 import { Failure, type FailureDetails, fail } from '../core/errors.ts'
-import { findInvisible, normalizeText } from '../schema/text.ts'
-import { isSubject } from './jwt.ts'
+import { displayName, isSubject } from './jwt.ts'
 import type { OidcClient, ProviderIdentity, SignInAttempt } from './schema.ts'
 
 type Library = typeof import('openid-client')
@@ -18,7 +17,6 @@ const FETCH_TIMEOUT_SECONDS = 5
 const MAX_RESPONSE_BYTES = 256 * 1024
 const DISCOVERY_TTL_MS = HOUR
 const RETRY_AFTER_SECONDS = 10
-const MAX_NAME_LENGTH = 100
 
 export const CALLBACK_PATH = '/v1/auth/oidc/callback'
 
@@ -90,13 +88,6 @@ async function redeem(
 function profileOf({ email, email_verified, name }: IDToken | UserInfoResponse) {
   const isVerified = email_verified === true && typeof email === 'string' && email.length <= 254
   return { email: isVerified ? normalizeEmail(email) : null, name: typeof name === 'string' ? displayName(name) : null }
-}
-
-/** As a name given at sign-up would be kept; one that sign-up would refuse is left out. */
-function displayName(claim: string): string | null {
-  const name = normalizeText(claim, 'line')
-  const isName = name !== '' && name.length <= MAX_NAME_LENGTH && name.isWellFormed() && !findInvisible(name, 'line')
-  return isName ? name : null
 }
 
 async function discover(issuer: string, clientId: string, secret: string): Promise<Connection> {

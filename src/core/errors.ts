@@ -138,7 +138,7 @@ export const ERRORS = {
   not_found: {
     status: 404,
     title: 'Not found',
-    help: 'There is no operation at this path. GET /docs lists them all.',
+    help: 'There is no operation at this path. GET /docs/reference lists them all.',
   },
   store_not_found: {
     status: 404,

@@ -30,7 +30,7 @@ export const EVENT_TYPES = {
   },
   'user.updated': {
     subject: 'user',
-    about: 'A user changed their name, e-mail or mails: `changed` names which.',
+    about: 'A user changed their name, e-mail or mails, or their identity provider did: `changed` names which.',
     data: ['changed'],
   },
   'user.email_confirmed': {

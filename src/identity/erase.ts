@@ -170,21 +170,22 @@ async function settleAll(
 }
 
 /**
- * Open invitations to the user are withdrawn, and the e-mail is deleted from all of them. A user of an identity provider has
- * no e-mail here: theirs are found, in each store, by the addresses under which they accepted invitations to it.
+ * Open invitations to the user are withdrawn, and the e-mail is deleted from all of them. A user of an identity provider may
+ * have had no e-mail here, or another one: theirs are also found, in each store, by the addresses under which they accepted
+ * invitations to it.
  */
 async function eraseInvitations(tx: Db, by: Actor, user: Leaving): Promise<void> {
-  const theirs =
-    user.email !== null
-      ? sql`email = ${user.email}`
-      : sql`
-          id = any(array(
-            select other.id
-              from invitations accepted
-              join invitations other on other.email = accepted.email and other.store_id = accepted.store_id
-             where accepted.accepted_by = ${user.id}
-          ))`
-  const withdrawn = await withdrawInvitations(tx, by, theirs)
+  const acceptedAddresses = sql`
+    id = any(array(
+      select other.id
+        from invitations accepted
+        join invitations other on other.email = accepted.email and other.store_id = accepted.store_id
+       where accepted.accepted_by = ${user.id}
+    ))`
+  const withdrawn = [
+    ...(await withdrawInvitations(tx, by, sql`email = ${user.email}`)),
+    ...(await withdrawInvitations(tx, by, acceptedAddresses)),
+  ]
   await tx.query(sql`
     update invitations
        set email = null

@@ -2,7 +2,7 @@
 // mean. At first sight an account with the same e-mail becomes that user, if both sides have confirmed the e-mail;
 // otherwise a new user is made.
 
-import { evictFederatedUser, findOrCreateFederatedUser } from '../auth/federated-user.ts'
+import { evictFederatedUser, findOrCreateFederatedUser, followProfile } from '../auth/federated-user.ts'
 import type { OidcClient, ProviderIdentity, SignInAttempt } from '../auth/schema.ts'
 import { MINUTE, now, nowMs } from '../core/clock.ts'
 import { Failure, fail } from '../core/errors.ts'
@@ -63,7 +63,10 @@ async function signInAs(
   from: ClientOrigin,
 ): Promise<NewSession> {
   await joinAccount(db, instance, identity, from)
-  const userId = await findOrCreateFederatedUser(db, instance, identity.issuer, identity.subject, from.ip)
+  const { issuer, subject, email, name } = identity
+  const profile = { email, emailVerified: email !== null, name, issuedAt: now() }
+  const userId = await findOrCreateFederatedUser(db, instance, { issuer, subject, profile }, from.ip)
+  await followProfile(db, userId, profile, from.ip)
   const session = await openFor(db, instance, userId, identity, from)
   if (session) return session
   // The user was erased since this node cached the id, or just now: the same subject gets a new user.
@@ -110,10 +113,7 @@ async function joinAccount(
   }
 }
 
-type SignInRow = Pick<UsersRow, 'id' | 'email' | 'name' | 'email_verified_at' | 'disabled_at'> & {
-  has_password: boolean
-  is_new_place: boolean
-}
+type SignInRow = Pick<UsersRow, 'disabled_at'> & { is_new_place: boolean }
 
 /** Null when the user was erased. Locked, so that sign-ins of one user come one at a time and none outlives a `disable`. */
 async function openFor(
@@ -123,58 +123,19 @@ async function openFor(
   identity: ProviderIdentity,
   from: ClientOrigin,
 ): Promise<NewSession | null> {
-  const open = () =>
-    db.transaction(async (tx) => {
-      const user = await tx.one<SignInRow>(sql`
-        select id, email, name, email_verified_at, disabled_at, password_hash is not null as has_password,
-               ${HAS_PLACES} and not ${isKnownPlace(instance, from.ip)} as is_new_place
-          from users
-         where id = ${userId}
-           and erased_at is null
-           for no key update`)
-      if (!user) return null
-      if (user.disabled_at) refuse()
-      await takeOverProfile(tx, user, identity, from)
-      if (user.is_new_place) await tellNewSignIn(tx, instance, userId, from, 'oidc')
-      const by = { method: 'oidc' as const, authenticatedAt: identity.authenticatedAt }
-      return openSession(tx, instance, userId, from, by)
-    })
-  try {
-    return await open()
-  } catch (error) {
-    // Somebody has taken the e-mail at this very moment: the second time it is found taken.
-    return violatedConstraint(error) === 'users_email_key' ? open() : Promise.reject(error)
-  }
-}
-
-/**
- * A user without a password here has the e-mail and the name that the provider tells. An account with a password keeps its
- * own. An e-mail that another account has stays with that account.
- */
-async function takeOverProfile(
-  tx: Db,
-  user: SignInRow,
-  told: Pick<ProviderIdentity, 'email' | 'name'>,
-  from: ClientOrigin,
-): Promise<void> {
-  if (user.has_password) return
-  const taken = await tx.one(sql`
-    select id
-      from users
-     where email = ${told.email}
-       and id <> ${user.id}`)
-  const email = told.email === null ? user.email : taken ? null : told.email
-  const name = told.name ?? user.name
-  const changed = [...(email === user.email ? [] : ['email']), ...(name === user.name ? [] : ['name'])]
-  const confirms = email !== null && email === told.email && (changed.includes('email') || !user.email_verified_at)
-  if (changed.length === 0 && !confirms) return
-  await tx.query(sql`
-    update users
-       set email = ${email}, name = ${name}, updated_at = ${now()},
-           email_verified_at = ${email === null ? null : confirms ? now() : user.email_verified_at}
-     where id = ${user.id}`)
-  const actor = { kind: 'user' as const, id: user.id, ip: from.ip }
-  if (changed.length > 0) await writeEvents(tx, [newEvent(actor, null, 'user.updated', user.id, { changed })])
+  return db.transaction(async (tx) => {
+    const user = await tx.one<SignInRow>(sql`
+      select disabled_at, ${HAS_PLACES} and not ${isKnownPlace(instance, from.ip)} as is_new_place
+        from users
+       where id = ${userId}
+         and erased_at is null
+         for no key update`)
+    if (!user) return null
+    if (user.disabled_at) refuse()
+    if (user.is_new_place) await tellNewSignIn(tx, instance, userId, from, 'oidc')
+    const by = { method: 'oidc' as const, authenticatedAt: identity.authenticatedAt }
+    return openSession(tx, instance, userId, from, by)
+  })
 }
 
 function refuse(): never {

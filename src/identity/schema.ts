@@ -24,10 +24,14 @@ export const User = Type.Object(
     id: Type.String({ examples: ['user_01k9wz3v5e8tvs8v4m8m3v5yqd'] }),
     email: Nullable(
       Type.String({
-        description: '`null` for a user of an identity provider, and for an account whose e-mail is not confirmed yet.',
+        description:
+          '`null` for an account whose e-mail is not confirmed yet, and for a user of an identity provider whose tokens name none, or one that another account has.',
       }),
     ),
-    emailVerified: Type.Boolean({ description: 'Whether the user has confirmed the e-mail by a link sent to it.' }),
+    emailVerified: Type.Boolean({
+      description:
+        'Whether the user has confirmed the e-mail by a link sent to it, or their identity provider has verified it.',
+    }),
     pendingEmail: Nullable(
       Type.String({ description: 'The e-mail that will be in its place once it is confirmed by the link sent to it.' }),
     ),
