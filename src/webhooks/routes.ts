@@ -184,7 +184,10 @@ export const webhookRoutes: Route[] = [
       summary: 'List the deliveries',
       description: 'What was sent to the webhook in the last 30 days and how it went, newest first.',
       query: Type.Object(
-        { ...PageQuery, status: Type.Optional(OneOf(DELIVERY_STATUSES)) },
+        {
+          ...PageQuery,
+          status: Type.Optional(OneOf(DELIVERY_STATUSES, { description: 'Only deliveries with this status.' })),
+        },
         { additionalProperties: false },
       ),
       returns: [200, Deliveries],
