@@ -49,7 +49,7 @@ test('what is odd about it comes as warnings, beside the normal form', async () 
     {
       pointer: '#/addressLine1',
       code: 'po_box',
-      detail: 'This looks like a post-office box; parcels cannot be delivered there.',
+      detail: 'This looks like a PO box. Parcel services cannot deliver there.',
     },
   ])
   const made = await api.post(billing, odd, { as: owner.token })

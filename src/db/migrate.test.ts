@@ -175,7 +175,7 @@ test('a pooler that shares sessions between connections is refused at the start,
   const url = await poolerTo(await emptyDatabase())
   const env = { DATABASE_URL: url, SERVER_SECRET: randomBytes(32).toString('base64'), PORT: '0' }
   await expect(startService(readConfig(env), log, () => {})).rejects.toThrow(
-    'DATABASE_URL leads to a pooler that shares sessions between connections (transaction or statement mode): connect directly, or through a pooler in session mode.',
+    'DATABASE_URL points to a pooler that shares sessions between connections (transaction or statement mode): connect directly, or through a pooler in session mode.',
   )
 })
 

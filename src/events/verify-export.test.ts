@@ -275,7 +275,7 @@ test('the command exports, prints the head and checks, and its exit code says wh
   expect(await headsOf('postgres')).toEqual({
     code: 1,
     out: '',
-    err: 'There is nothing of Storekeeper in this database. Are DATABASE_URL and DATA_DIR those of the service?\n',
+    err: 'This database has no Storekeeper data. Are DATABASE_URL and DATA_DIR those of the service?\n',
   })
   expect(await headsOf('nobody-made-this')).toEqual({
     code: 1,

@@ -65,7 +65,9 @@ export async function changePassword(
   idempotency: Idempotency | null,
 ): Promise<void> {
   if (caller.email === null)
-    return fail('invalid_credentials', { detail: 'You have no password here: your identity provider keeps it.' })
+    return fail('invalid_credentials', {
+      detail: 'Your account has no password: you sign in with an identity provider.',
+    })
   const faults: Fault[] = []
   checkPassword(change.newPassword, caller.email, '#/newPassword', faults)
   if (faults.length > 0) failInput(faults)

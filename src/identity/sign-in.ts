@@ -111,7 +111,7 @@ export function failAttempt(outcome: AttemptOutcome): never {
   if (outcome instanceof Object)
     fail('rate_limited', {
       ...outcome,
-      detail: 'There were too many failed tries. Wait as long as "Retry-After" says.',
+      detail: 'Too many failed attempts. Wait for "Retry-After" seconds.',
     })
   return fail('invalid_credentials')
 }

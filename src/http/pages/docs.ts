@@ -21,8 +21,8 @@ export function docsPage(routes: Route[]): string {
   )
 }
 
-const INTRO = `<h1>Storekeeper API</h1><p>Bodies are JSON. Send your credential as <code>Authorization: Bearer …</code>: a session token from <a href="#auth.signUp">signing up</a> or <a href="#auth.signIn">in</a>, an API key, or an access token of the identity provider this service trusts.</p>
-<p>Every POST with a credential takes an <code>Idempotency-Key</code> of your choice, which makes it safe to send again. Failures are <a href="/errors">one table</a>; the whole API is also <a href="/openapi.json">OpenAPI 3.1</a>.</p>
+const INTRO = `<h1>Storekeeper API</h1><p>Bodies are JSON. Send your credential as <code>Authorization: Bearer …</code>: a session token from <a href="#auth.signUp">signing up</a> or <a href="#auth.signIn">in</a>, an API key, or an access token from the identity provider this service trusts. Back ends that verify keys use a <a href="#serviceTokens.create">service token</a>.</p>
+<p>Send an <code>Idempotency-Key</code> of your choice with a POST to make it safe to retry. There is a page for <a href="/errors">every error</a>, and the API description is also available as <a href="/openapi.json">OpenAPI 3.1</a>.</p>
 <p>The examples use <code>$STOREKEEPER</code> for the address of this service, <code>$TOKEN</code> for your credential and <code>$STORE_ID</code> for the id of a store.</p>`
 
 function operationDocs(route: Route): string {
@@ -33,7 +33,7 @@ function operationDocs(route: Route): string {
 <p>${inlineCode(route.description)}</p><p class="quiet">${inlineCode(accessText(route))}</p>
 ${route.query ? `<h4>Query</h4>${fields(route.query)}` : ''}${route.body ? `<h4>Body</h4>${fields(route.body)}` : ''}
 <h4>Example</h4><pre>${escapeHtml(curl(route))}</pre>
-${schema ? `<details><summary>Answer <code>${status}</code></summary>${fields(schema)}</details>` : `<h4>Answer <code>${status}</code>, ${route.answer === 'events' ? 'a stream' : 'without a body'}</h4>`}
+${schema ? `<details><summary>Response <code>${status}</code></summary>${fields(schema)}</details>` : `<h4>Response <code>${status}</code>, ${route.answer === 'events' ? 'a stream' : 'without a body'}</h4>`}
 <details><summary>Errors</summary><ul class="chips small">${errors
     .map((code) => `<li><a href="/errors/${code}"><code>${ERRORS[code].status} ${code}</code></a></li>`)
     .join('')}</ul></details></section>`
