@@ -44,7 +44,7 @@ test('what is odd about it comes as warnings, beside the normal form', async () 
     {
       pointer: '#/phone',
       code: 'phone_of_another_country',
-      detail: 'The phone number belongs to the United Kingdom, the address does not.',
+      detail: 'This phone number is from the United Kingdom, but the address is not.',
     },
     {
       pointer: '#/addressLine1',

@@ -180,7 +180,7 @@ test('a pooler that shares sessions between connections is refused at the start,
 })
 
 const NOT_TAKEN_OVER =
-  'This database was made by an unreleased version of Storekeeper, whose data is not taken over: name a new DATA_DIR, or a new database in DATABASE_URL.'
+  'This database was made by an unreleased version of Storekeeper, whose data cannot be used. Set DATA_DIR to a new directory, or DATABASE_URL to a new database.'
 
 test.each(['in part', 'in full'])(
   'a database that an unreleased version has migrated %s is refused in one sentence, and is not touched',
