@@ -151,7 +151,7 @@ test.each(['fsync', 'full_page_writes'])(
       await session.query('select pg_reload_conf()')
       await until(async () => (await session.query(`select current_setting('${name}') as it`)).rows[0].it === value)
     }
-    const refusal = `The database runs with ${name} off: a crash could lose what was confirmed. Turn ${name} on.`
+    const refusal = `The database runs with ${name} off: a crash could lose data that was already confirmed. Turn ${name} on.`
     await set('off')
     await expect(migrate(embedded.connection)).rejects.toThrow(refusal)
     expect((await session.query(`select to_regclass('users')::text as it`)).rows).toEqual([{ it: null }])

@@ -253,7 +253,7 @@ test('the command exports, prints the head and checks, and its exit code says wh
     'Name one file': ['verify'],
     'Name the store': ['export'],
     '"store_x" is not the id of a store': ['head', 'store_x'],
-    'There is no "events tail"': ['tail', store.id],
+    'Unknown subcommand: events tail': ['tail', store.id],
   }
   for (const [fault, args] of Object.entries(faults)) {
     const { code, out, err } = await command(world, args)
