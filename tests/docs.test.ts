@@ -283,6 +283,27 @@ test('the document is OpenAPI 3.1, and every operation says what it should', () 
     for (const scheme of Object.keys(requirement)) expect(document.components.securitySchemes).toHaveProperty(scheme)
 })
 
+test('every operation, parameter, response, schema and property in the document has a description', () => {
+  const document = openapi(routes) as Any
+  const bare: string[] = []
+  const look = (value: Any, at: string) => {
+    if (typeof value !== 'object' || value === null) return
+    const kept = [
+      ...Object.entries(value.properties ?? {}).map(([name, property]) => [`${at}.${name}`, property]),
+      ...Object.entries(value.responses ?? {}).map(([status, response]) => [`${at} ${status}`, response]),
+      ...(value.parameters ?? []).map((parameter: Any) => [`${at} ${parameter.name}`, parameter]),
+      ...(value.operationId ? [[value.operationId, value]] : []),
+    ] as [string, Any][]
+    // A reference has the description of what it refers to.
+    for (const [where, { $ref, description }] of kept) if (!$ref && !description?.endsWith('.')) bare.push(where)
+    for (const [name, member] of Object.entries(value)) if (!name.startsWith('example')) look(member, `${at}.${name}`)
+  }
+  look(document, '#')
+  for (const [name, schema] of Object.entries<Any>(document.components.schemas))
+    if (!schema.description) bare.push(name)
+  expect(bare).toEqual([])
+})
+
 test('the document says what a webhook is sent', () => {
   const { parameters, requestBody } = document.webhooks.event.post
   expect(parameters.map(({ name }: Any) => name)).toEqual(['webhook-id', 'webhook-timestamp', 'webhook-signature'])

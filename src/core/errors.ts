@@ -28,7 +28,7 @@ export const ERRORS = {
   invalid_json: {
     status: 400,
     title: 'Invalid JSON',
-    help: 'Send one JSON object in UTF-8, with no repeated members, NUL characters, lone surrogates or "__proto__", and at most 32 levels deep.',
+    help: 'Send one JSON object in UTF-8, with no repeated fields, NUL characters, lone surrogates or "__proto__", and at most 32 levels deep.',
   },
   invalid_form: {
     status: 400,
@@ -73,7 +73,7 @@ export const ERRORS = {
   cannot_grant: {
     status: 403,
     title: "You can't grant a permission you don't have",
-    help: '"permissions" lists each permission you tried to grant without holding it. Leave them out, or ask somebody who holds them. If it is empty, "detail" says what else you tried to exceed: a key with an expiry, an allow-list or a rate limit cannot grant anything to people or webhooks, nor to a key that is less restricted than itself.',
+    help: '"permissions" lists each permission you tried to grant without having it. Leave them out, or ask somebody who has them. If it is empty, "detail" says what else you tried to exceed: a key with an expiry, an allowlist or a rate limit cannot grant anything to people or webhooks, nor to a key that is less restricted than itself.',
   },
   replaced_secret: {
     status: 403,
@@ -108,7 +108,7 @@ export const ERRORS = {
   forbidden_ip: {
     status: 403,
     title: 'IP address not allowed',
-    help: "The key's allow-list does not contain the address this request came from.",
+    help: "The key's allowlist does not contain the address this request came from.",
   },
   forbidden_origin: {
     status: 403,
@@ -118,7 +118,7 @@ export const ERRORS = {
   invalid_signature: {
     status: 403,
     title: 'Invalid signature',
-    help: 'Only GitHub may call this. The signature headers are missing, name an unknown key, or do not match the body. Anyone else can report a key with POST /v1/leaks.',
+    help: 'This is for GitHub only. The signature headers are missing, name an unknown key, or do not match the body. Anyone else can report a key with POST /v1/leaks.',
   },
   sign_in_refused: {
     status: 403,
@@ -253,12 +253,12 @@ export const ERRORS = {
   version_erased: {
     status: 409,
     title: 'The version was erased',
-    help: 'Its user was erased before it was put on hold: country, state and postal code are all that is left, and nothing can bring back the rest.',
+    help: 'Its user was erased before it was put on hold: only country, state and postal code are left, and the rest cannot be recovered.',
   },
   already_linked: {
     status: 409,
     title: 'Already linked',
-    help: 'An external id belongs to one user of the store, and a user has one external id there. Nothing was changed. Delete the customer first to link them anew.',
+    help: 'An external id belongs to one user of the store, and a user has one external id there. Nothing was changed. Delete the customer first to link them again.',
   },
   idempotency_in_progress: {
     status: 409,

@@ -4,7 +4,7 @@
 import type { Static } from 'typebox'
 import type { IdKind } from '../core/ids.ts'
 import { pageOf } from '../core/pagination.ts'
-import { DateTime, Nullable, OneOf } from '../schema/fields.ts'
+import { ActorOf, DateTime, Id, Nullable, StoreId } from '../schema/fields.ts'
 import { Type } from '../schema/type.ts'
 
 type EventTypeRow = {
@@ -183,18 +183,19 @@ const closed = { additionalProperties: false }
 
 export const Event = Type.Object(
   {
-    id: Type.String({ examples: ['evt_01k9wz3v5e8tvs8v4m8m3v5yqd'] }),
-    storeId: Type.String(),
+    id: Id('evt', 'The id of the event.'),
+    storeId: StoreId,
     type: Type.String({ description: 'What happened. New types may be added.', examples: ['key.created'] }),
-    at: DateTime(),
+    at: DateTime({ description: 'When it happened.' }),
     actor: Type.Object(
       {
-        kind: OneOf(['user', 'key', 'service', 'system']),
-        id: Type.String(),
+        ...ActorOf(['user', 'key', 'service', 'system'], '').properties,
         credential: Nullable(
-          Type.String({ description: 'What they showed: the id of a session, or of the key or token itself.' }),
+          Type.String({
+            description: 'The credential that was used: the id of a session, or of the key or token itself.',
+          }),
         ),
-        ip: Nullable(Type.String({ description: 'The address they came from.' })),
+        ip: Nullable(Type.String({ description: 'The IP address the request came from.' })),
       },
       { ...closed, description: 'Who did it.' },
     ),
@@ -202,29 +203,30 @@ export const Event = Type.Object(
     data: Type.Unsafe<Record<string, unknown>>({
       type: 'object',
       additionalProperties: true,
-      description: 'What else there is to say, by type. Never a secret, never the text of an address.',
+      description: 'Details, depending on the type. Never a secret and never the text of an address.',
     }),
     position: Nullable(
       Type.Integer({
         description:
-          "Its place in the store's chain, counted from 1. `null` for at most 5 seconds, until it is sealed.",
+          "Its position in the store's chain, counted from 1. `null` until it is sealed, which takes at most 5 seconds.",
       }),
     ),
   },
-  { title: 'Event', ...closed },
+  { title: 'Event', description: 'Something that happened in a store.', ...closed },
 )
 export type Event = Static<typeof Event>
 export const Events = pageOf(Event, 'Events')
 
 export const EventHead = Type.Object(
   {
-    seq: Type.Integer({ description: 'How many events are sealed: the position of the last one.' }),
+    seq: Type.Integer({ description: 'The position of the last sealed event, which is the number of sealed events.' }),
     hash: Type.String({
-      description: 'SHA-256 over the last event and the hash before it, in hexadecimal. Keep it elsewhere.',
+      description:
+        'SHA-256 of the last event and the hash before it, in hexadecimal. Keep a copy outside this service.',
     }),
-    at: Nullable(DateTime()),
+    at: Nullable(DateTime({ description: 'When the last sealed event happened. `null`: there is none.' })),
   },
-  { title: 'EventHead', ...closed },
+  { title: 'EventHead', description: 'The head of the hash chain of a store.', ...closed },
 )
 
 /** An event with its position in the chain. Outside a store `storeId` is null. */

@@ -245,7 +245,7 @@ test('429: the eleventh failure has to wait, with the right password too, and 15
     type: '/errors/rate_limited',
     title: 'Too many requests',
     status: 429,
-    detail: 'There were too many failed tries. Wait as long as "Retry-After" says.',
+    detail: 'Too many failed attempts. Wait for "Retry-After" seconds.',
     code: 'rate_limited',
   })
   const retryAfter = Number(eleventh.headers.get('retry-after'))

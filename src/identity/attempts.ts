@@ -78,6 +78,6 @@ export async function limitConfirmations(tx: Db, instance: Instance, email: stri
 export function failTooMany(retryAfterSeconds: number, what: string): never {
   return fail('rate_limited', {
     retryAfterSeconds,
-    detail: `There were too many ${what}. Wait as long as "Retry-After" says.`,
+    detail: `Too many ${what}. Wait for "Retry-After" seconds.`,
   })
 }

@@ -89,7 +89,7 @@ export async function attemptPassword(
 }
 
 export function failAttempt(outcome: AttemptOutcome): never {
-  if (outcome instanceof Object) failTooMany(outcome.retryAfterSeconds, 'failed tries')
+  if (outcome instanceof Object) failTooMany(outcome.retryAfterSeconds, 'failed attempts')
   return fail('invalid_credentials')
 }
 

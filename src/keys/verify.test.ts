@@ -175,8 +175,8 @@ test('`explain` adds every check in words, of an unknown key the one', async () 
       { code: 'DISABLED', ok: true, detail: 'It is enabled.' },
       { code: 'FROZEN', ok: true, detail: 'The store is not frozen.' },
       { code: 'WRONG_TYPE', ok: true, detail: 'It is a PROD key.' },
-      { code: 'FORBIDDEN_IP', ok: false, detail: 'It has an allow-list, and no "ip" was sent to hold against it.' },
-      { code: 'INSUFFICIENT_PERMISSIONS', ok: false, detail: 'It lacks MANAGE_KEYS.' },
+      { code: 'FORBIDDEN_IP', ok: false, detail: 'The key has an allowlist, and no "ip" was sent.' },
+      { code: 'INSUFFICIENT_PERMISSIONS', ok: false, detail: 'It does not have MANAGE_KEYS.' },
       { code: 'RATE_LIMITED', ok: true, detail: '3 of 3 are left, and the window ends in 60 s.' },
     ],
   })

@@ -185,7 +185,7 @@ export async function introspect(
 const REFUSAL_TEXTS: Record<Refusal, { fine: string; wrong: (key: CachedKey) => string }> = {
   NOT_FOUND: {
     fine: 'The key exists.',
-    wrong: () => 'This secret was replaced when the key was rotated, and its grace is over.',
+    wrong: () => 'This secret was replaced when the key was rotated, and its grace period has ended.',
   },
   REVOKED: { fine: 'It is not revoked.', wrong: (key) => `It was revoked at ${key.revoked_at?.toISOString()}.` },
   EXPIRED: { fine: 'It has not expired.', wrong: (key) => `It expired at ${key.expires_at?.toISOString()}.` },
@@ -196,8 +196,8 @@ const REFUSAL_TEXTS: Record<Refusal, { fine: string; wrong: (key: CachedKey) => 
 function unknownKey(instance: Instance, token: string): Check {
   const detail =
     tokenKind(instance.keyPrefix, token) === null
-      ? `This is no key of ours: it must look like ${instance.keyPrefix}_prod_… and its last six characters, a checksum, must fit the rest.`
-      : 'There is no such key in the stores that you asked about.'
+      ? `This is not a key of this service: a key looks like ${instance.keyPrefix}_prod_…, and its last six characters are a checksum of the rest.`
+      : 'There is no such key in the stores you asked about.'
   return { code: 'NOT_FOUND', ok: false, detail }
 }
 
@@ -232,21 +232,21 @@ function explainType(key: CachedKey, question: Question): Check {
 function explainIp(key: CachedKey, question: Question): Check {
   const ok = !ipRefused(key, question)
   const { ip } = question
-  if (key.ip_allowlist === null) return { code: 'FORBIDDEN_IP', ok, detail: 'It may be used from anywhere.' }
-  if (ip === undefined)
-    return { code: 'FORBIDDEN_IP', ok, detail: 'It has an allow-list, and no "ip" was sent to hold against it.' }
-  const detail = `${ip} is ${ok ? '' : 'not '}in its allow-list, ${key.ip_allowlist.join(', ')}.`
+  if (key.ip_allowlist === null) return { code: 'FORBIDDEN_IP', ok, detail: 'The key can be used from anywhere.' }
+  if (ip === undefined) return { code: 'FORBIDDEN_IP', ok, detail: 'The key has an allowlist, and no "ip" was sent.' }
+  const detail = `${ip} is ${ok ? '' : 'not '}in its allowlist, ${key.ip_allowlist.join(', ')}.`
   return { code: 'FORBIDDEN_IP', ok, detail }
 }
 
 function explainPermissions(instance: Instance, key: CachedKey, question: Question): Check {
   const missing = (question.permissions ?? []).filter((permission) => !holds(instance, key, permission))
-  const detail = missing.length > 0 ? `It lacks ${missing.join(', ')}.` : 'It holds what was asked for.'
+  const detail =
+    missing.length > 0 ? `It does not have ${missing.join(', ')}.` : 'It has the permissions you asked for.'
   return { code: 'INSUFFICIENT_PERMISSIONS', ok: missing.length === 0, detail }
 }
 
 function explainLimit(key: CachedKey, spent: Spent | null): Check {
-  if (spent === null) return { code: 'RATE_LIMITED', ok: true, detail: 'It has no rate limit.' }
+  if (spent === null) return { code: 'RATE_LIMITED', ok: true, detail: 'The key has no rate limit.' }
   const { remaining, limit, resetSeconds } = allowanceOf(key, spent)
   const detail = `${remaining} of ${limit} are left, and the window ends in ${resetSeconds} s.`
   return { code: 'RATE_LIMITED', ok: remaining > 0, detail }

@@ -153,7 +153,7 @@ async function checkRoom(tx: Db, { maxInvitationsPerStore: max }: Instance, stor
      limit ${max}`)
   if (open.length >= max)
     fail('limit_exceeded', {
-      detail: `A store has at most ${max} open invitations. Withdraw those that are no longer wanted; unused ones end after 7 days.`,
+      detail: `A store can have at most ${max} open invitations. Withdraw some that are no longer needed; unused ones expire after 7 days.`,
     })
 }
 

@@ -22,8 +22,8 @@ export function referencePage(routes: Route[]): string {
   )
 }
 
-const INTRO = `<h1>Storekeeper API</h1><p>Bodies are JSON. Send your credential as <code>Authorization: Bearer …</code>: a session token from <a href="#auth.signUp">signing up</a> or <a href="#auth.signIn">in</a>, an API key, or an access token of the <a href="/docs/guides/identity-provider">identity provider</a> this service trusts. Verifying keys takes a service token: <a href="/docs/tutorials/protect-your-api">how to protect your API</a>.</p>
-<p>Every POST with a credential takes an <code>Idempotency-Key</code> of your choice, which makes it safe to send again. Failures are <a href="/errors">one table</a>; the whole API is also <a href="/openapi.json">OpenAPI 3.1</a>.</p>
+const INTRO = `<h1>Storekeeper API</h1><p>Bodies are JSON. Send your credential as <code>Authorization: Bearer …</code>: a session token from <a href="#auth.signUp">signing up</a> or <a href="#auth.signIn">in</a>, an API key, or an access token from the <a href="/docs/guides/identity-provider">identity provider</a> this service trusts. Verifying keys takes a service token: <a href="/docs/tutorials/protect-your-api">how to protect your API</a>.</p>
+<p>Send an <code>Idempotency-Key</code> of your choice with a POST to make it safe to retry. There is a page for <a href="/errors">every error</a>, and the API description is also available as <a href="/openapi.json">OpenAPI 3.1</a>.</p>
 <p>The examples use <code>$STOREKEEPER</code> for the address of this service, <code>$TOKEN</code> for your credential and <code>$STORE_ID</code> for the id of a store. <a href="/docs/api">Using the API</a> explains what holds for every operation.</p>`
 
 function operationDocs(route: Route): string {
@@ -34,7 +34,7 @@ function operationDocs(route: Route): string {
 <p>${inlineCode(route.description)}</p><p class="quiet">${inlineCode(accessText(route))}</p>
 ${route.query ? `<h4>Query</h4>${fields(route.query)}` : ''}${route.body ? `<h4>Body</h4>${fields(route.body)}` : ''}
 <h4>Example</h4><pre>${escapeHtml(curl(route))}</pre>
-${schema ? `<details><summary>Answer <code>${status}</code></summary>${fields(schema)}</details>` : `<h4>Answer <code>${status}</code>, ${route.answer === 'events' ? 'a stream' : 'without a body'}</h4>`}
+${schema ? `<details><summary>Response <code>${status}</code></summary>${fields(schema)}</details>` : `<h4>Response <code>${status}</code>, ${route.answer === 'events' ? 'a stream' : 'without a body'}</h4>`}
 <details><summary>Errors</summary><ul class="chips small">${errors
     .map((code) => `<li><a href="/errors/${code}"><code>${ERRORS[code].status} ${code}</code></a></li>`)
     .join('')}</ul></details></section>`
