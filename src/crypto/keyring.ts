@@ -15,6 +15,7 @@ const PURPOSES = [
   'webhook-secret',
   'customer-email',
   'mail-token',
+  'challenge',
 ] as const
 export type Purpose = (typeof PURPOSES)[number]
 

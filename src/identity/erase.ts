@@ -22,6 +22,7 @@ import { type Cascade, settle } from '../keys/revoke.ts'
 import { deleteMailsTo } from '../mail/outbox.ts'
 import { endMemberships } from '../stores/leaving.ts'
 import type { MadeInStores } from '../stores/schema.ts'
+import { removeFactors } from './factors.ts'
 import { forgetPlaces } from './places.ts'
 import type { ErasedUser } from './schema.ts'
 import { lockSessions } from './sessions.ts'
@@ -51,6 +52,7 @@ export async function eraseUser(
   await tx.query(sql`delete from sessions where user_id = ${user.id}`)
   await tx.query(sql`delete from customers where user_id = ${user.id}`)
   await tx.query(sql`delete from user_tokens where user_id = ${user.id}`)
+  await removeFactors(tx, user.id)
   await deleteMailsTo(tx, user.email)
   await forgetPlaces(tx, user.id)
   await tx.query(sql`

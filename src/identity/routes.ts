@@ -61,10 +61,10 @@ export const identityRoutes: Route[] = [
       needs: 'public',
       summary: 'Sign in',
       description:
-        'An unknown e-mail and a wrong password look the same. After 10 failures in 15 minutes, for the account or from the address, further tries are answered 429. Places the account has signed in from count for themselves. A session beyond `MAX_SESSIONS_PER_USER` ends the one that was idle longest.',
+        'An unknown e-mail and a wrong password look the same. After 10 failures in 15 minutes, for the account or from the address, further tries are answered 429. Places the account has signed in from count for themselves. An account with a second factor is answered 401 `second_factor_required` when the password is right, with a `challenge` for `POST /v1/auth/second-factor`. A session beyond `MAX_SESSIONS_PER_USER` ends the one that was idle longest.',
       body: SignIn,
       returns: [200, SignedIn],
-      errors: ['invalid_credentials'],
+      errors: ['invalid_credentials', 'second_factor_required'],
       effect: 'own',
       access: 'unchanged',
       example: { body: { email: 'ada@example.com', password: 'correct horse battery staple' } },
@@ -99,7 +99,7 @@ export const identityRoutes: Route[] = [
       needs: 'public',
       summary: 'Set a new password by a link',
       description:
-        'Takes the token of a link that was mailed, or made by the operator. It works once and for an hour; a newer one ends the older. Every session of the user ends, and the open invitations they made are withdrawn.',
+        'Takes the token of a link that was mailed, or made by the operator. It works once and for an hour; a newer one ends the older. A second factor stays. Every session of the user ends, and the open invitations they made are withdrawn.',
       body: Reset,
       returns: [204, null],
       errors: ['reset_not_found'],
@@ -292,7 +292,7 @@ function parseSignUp(body: Partial<SignUp>, faults: Fault[]) {
   }
 }
 
-function signedIn(session: NewSession, asCookie: boolean): Answer<Static<typeof SignedIn>> {
+export function signedIn(session: NewSession, asCookie: boolean): Answer<Static<typeof SignedIn>> {
   const { user, token, expiresAt } = session
   const body = { user, expiresAt: expiresAt.toISOString() }
   if (!asCookie) return { body: { ...body, token: token.reveal() } }

@@ -33,6 +33,14 @@ export const User = Type.Object(
     ),
     name: Nullable(Type.String()),
     mail: MailSwitches,
+    secondFactor: Type.Object(
+      {
+        totp: Type.Boolean({ description: 'Whether an authenticator app is set up.' }),
+        passkeys: Type.Integer({ description: 'How many passkeys there are.' }),
+        recoveryCodesLeft: Type.Integer({ description: 'How many recovery codes were not used yet.' }),
+      },
+      { additionalProperties: false, description: 'With an app or a passkey, a password alone opens no session.' },
+    ),
     createdAt: DateTime(),
   },
   { title: 'User', additionalProperties: false },
@@ -98,6 +106,18 @@ const Session = Type.Object(
 )
 export type Session = Static<typeof Session>
 export const Sessions = pageOf(Session, 'Sessions')
+
+export const Passkey = Type.Object(
+  {
+    id: Type.String({ examples: ['passkey_01k9wz3v5e8tvs8v4m8m3v5yqd'] }),
+    name: Type.String({ description: 'The name you gave it.' }),
+    backedUp: Type.Boolean({ description: 'Whether a password manager kept a copy of it when it was last used.' }),
+    createdAt: DateTime(),
+    lastUsedAt: Nullable(DateTime({ description: 'When somebody last signed in with it.' })),
+  },
+  { title: 'Passkey', additionalProperties: false },
+)
+export type Passkey = Static<typeof Passkey>
 
 export const PasswordChange = Type.Object(
   { currentPassword: GivenPassword, newPassword: Password },
@@ -165,6 +185,7 @@ export const Export = Type.Object(
       closed,
     ),
     sessions: Type.Array(Type.Pick(Session, ['id', 'userAgent', 'ip', 'createdAt', 'lastUsedAt', 'expiresAt'], closed)),
+    passkeys: Type.Array(Passkey, { description: 'Without their keys, which are public.' }),
     memberships: Type.Array(Type.Object(membership, closed)),
     formerMemberships: Type.Array(Type.Object({ ...membership, endedAt: DateTime() }, closed), {
       description: 'The last one in each store that you left or were removed from.',
