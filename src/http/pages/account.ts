@@ -37,8 +37,16 @@ const PASSWORD = `<label for="password">Password</label>
 
 const HINT = 'At least 15 characters. A few words that do not belong together make a good password.'
 
+/** The second step of a sign-in. */
+const SECOND_STEP = `<form id="code-form" hidden><label for="code">Code</label>
+<input id="code" name="code" autocomplete="one-time-code" autocapitalize="none" spellcheck="false" maxlength="40" aria-describedby="code-hint" required>
+<p id="code-hint" class="quiet small">The six digits that your authenticator app shows, or one of your recovery codes.</p><button>Continue</button></form>
+<form id="passkey-form" hidden><button class="plain">Use your passkey</button></form>`
+
 function signInBody(): string {
   return `<form id="enter" hidden>${EMAIL}${PASSWORD}<button>Sign in</button></form>
+<form id="passkey-alone" hidden><button class="plain">Sign in with a passkey</button></form>
+${SECOND_STEP}
 <p id="forgotten" hidden><a href="/reset">Forgot your password?</a></p>
 <form id="leave" hidden><button>Sign out</button></form>`
 }
@@ -68,5 +76,6 @@ function invitationBody(): string {
 <label><input type="radio" name="account" value="sign-up"> I am new here</label></fieldset>
 ${EMAIL}${PASSWORD}<p id="hint" class="quiet small" hidden>${HINT}</p>
 <div id="named" hidden><label for="name">Name</label><input id="name" name="name" autocomplete="name" maxlength="100"></div>
-<button>Accept the invitation</button></form>`
+<button>Accept the invitation</button></form>
+${SECOND_STEP}`
 }
