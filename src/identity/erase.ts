@@ -1,5 +1,5 @@
 // Erasing a user. Their data key is destroyed, and with it the text of every address, wherever a copy lies; e-mail,
-// name, password, sessions and links to customers of stores go. A row with an id and nothing else remains, so that events, keys and the country,
+// name, password, second factor, sessions and links to customers of stores go. A row with an id and nothing else remains, so that events, keys and the country,
 // state and postal code of an address that an invoice points at go on making sense.
 //
 // Locks are taken in the common order: stores, members, the user, their sessions. A change committed before the last lock is held is

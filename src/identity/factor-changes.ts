@@ -1,6 +1,6 @@
 // What every change of a second factor has in common: the lock, the sessions that end with it, its event and its mail.
 
-import { CallerChanged } from '../auth/recheck.ts'
+import { CallerChanged, lockSession } from '../auth/recheck.ts'
 import type { UserCaller } from '../core/caller.ts'
 import { now } from '../core/clock.ts'
 import { fail } from '../core/errors.ts'
@@ -15,8 +15,8 @@ import { type Factors, hasFactor, readFactors } from './factors.ts'
 import { endOtherSessions } from './sessions.ts'
 
 /**
- * Before factors change: locks the user. A sign-in with the password holds the same lock, so it either sees the change or
- * is over before it.
+ * Before factors change: locks the user, and their session, which must still be there. A sign-in with the password holds the
+ * same lock, so it either sees the change or is over before it.
  */
 export async function lockFactors(tx: Db, caller: UserCaller): Promise<Factors> {
   const user = await tx.one<Pick<UsersRow, 'id'>>(sql`
@@ -26,7 +26,7 @@ export async function lockFactors(tx: Db, caller: UserCaller): Promise<Factors> 
        and erased_at is null
        and disabled_at is null
        for no key update`)
-  if (!user) throw new CallerChanged()
+  if (!user || !(await lockSession(tx, caller))) throw new CallerChanged()
   return readFactors(tx, caller.id)
 }
 

@@ -171,7 +171,7 @@ export const identityRoutes: Route[] = [
       needs: 'user',
       summary: 'Change my name, e-mail or mails',
       description:
-        'What is left out stays. A new e-mail needs `currentPassword`; where the service sends mail, it is `pendingEmail` until it is confirmed by the link that is sent to it, and giving the present one again sends another link. `mail` says which mails you want; those about a changed password or e-mail always come.',
+        'What is left out stays. A new e-mail needs `currentPassword`; where the service sends mail, it is `pendingEmail` until it is confirmed by the link that is sent to it, and giving the present one again sends another link. `mail` says which mails you want; those about a changed password, e-mail or second factor always come.',
       body: UserChanges,
       parse: (body, _instance, faults) => ({
         ...body,
@@ -192,7 +192,7 @@ export const identityRoutes: Route[] = [
       needs: 'user',
       summary: 'Erase me',
       description:
-        'Cannot be undone. E-mail, name, password, sessions and memberships go, invitations to you are withdrawn, and the key that your addresses are sealed under is destroyed: of an address that an invoice points at, country, state and postal code are left. A version that a store has put on hold stays readable for that store until the hold ends: `held` lists them, with the reason. Needs a session opened in the last 10 minutes. The last owner of a store hands it over or deletes it first; `stores` names them. Keys and webhooks you made or took go on in the stores that you are a member of, unless you say otherwise; the answer lists them.',
+        'Cannot be undone. E-mail, name, password, second factor, sessions and memberships go, invitations to you are withdrawn, and the key that your addresses are sealed under is destroyed: of an address that an invoice points at, country, state and postal code are left. A version that a store has put on hold stays readable for that store until the hold ends: `held` lists them, with the reason. Needs a session opened in the last 10 minutes. The last owner of a store hands it over or deletes it first; `stores` names them. Keys and webhooks you made or took go on in the stores that you are a member of, unless you say otherwise; the answer lists them.',
       query: CascadeQuery,
       returns: [200, ErasedUser],
       recheck: 'own',
@@ -211,7 +211,7 @@ export const identityRoutes: Route[] = [
       needs: 'user',
       summary: 'Export all that is held about me',
       description:
-        'Account, sessions, memberships, invitations, addresses in every store with all they were, what you did and what others did to you, complete, as one JSON file to download. It is sent as it is read: when it breaks off, ask again. Two at a time for each user.',
+        'Account, sessions, passkeys, memberships, invitations, addresses in every store with all they were, what you did and what others did to you, complete, as one JSON file to download. It is sent as it is read: when it breaks off, ask again. Two at a time for each user.',
       returns: [200, Export],
       answer: 'paged',
     },

@@ -1,3 +1,4 @@
+import { randomBytes } from 'node:crypto'
 import { expect, test } from 'vitest'
 import { fromBase32 } from '../../tests/authenticator.ts'
 import { call } from '../../tests/command.ts'
@@ -179,6 +180,12 @@ test('a challenge ends after five minutes, with the password, with the account, 
   expect(await refused(before, app.next())).toBe('invalid_challenge')
   const renewed = await challengeFor(world, { ...owner, password: NEW_PASSWORD })
   expect((await second(world, renewed, app.next())).status).toBe(200)
+
+  // While the server secret is changed, a node that has the new one too completes what another has begun.
+  const fresh = randomBytes(32).toString('base64')
+  const moved = await world.node({ SERVER_SECRET: fresh, SERVER_SECRET_PREVIOUS: world.serverSecret })
+  const begun = await challengeFor(world, ada)
+  expect((await second({ ...world, api: moved }, begun, hers.recoveryCodes[1] as string)).status).toBe(200)
 
   const disabled = await challengeFor(world, ada)
   expect((await operate(world, ['disable', ada.email])).code).toBe(0)
