@@ -321,6 +321,30 @@ test('a new password leaves the second factor; the operator removes it, and the 
   expect((await operate(world, ['reset-second-factor'])).err).toContain('Usage: user')
 })
 
+test('a sign-in with the password alone that meets the first second factor is refused, or over with it', async () => {
+  const world = await shop()
+  const { api, person, everywhere } = world
+  const people: Person[] = []
+  while (people.length < 6) people.push(await person())
+  const opened = await Promise.all(
+    people.map(async (ada) => {
+      const { secret } = (await api.post('/v1/user/totp', undefined, { as: ada.token })).body
+      const code = appFor(secret).next()
+      const [signedIn, confirmed] = await Promise.all([
+        signIn(world, ada),
+        api.post('/v1/user/totp/confirm', { code }, { as: ada.token }),
+      ])
+      expect(confirmed.status).toBe(204)
+      return signedIn
+    }),
+  )
+  await everywhere()
+  for (const { status, body } of opened)
+    if (status === 200) expect((await api.get('/v1/user', { as: body.token })).status).toBe(401)
+    else expect(body.code).toBe('second_factor_required')
+  for (const { token } of people) expect((await api.get('/v1/user', { as: token })).status).toBe(200)
+})
+
 test('an export tells of the second factor without its secrets, and erasing removes every trace of it', async () => {
   const world = await shop()
   const { api, member, sql } = world
