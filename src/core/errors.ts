@@ -60,10 +60,30 @@ export const ERRORS = {
     title: 'Wrong e-mail or password',
     help: 'Check what you sent and try again. After 10 failures within 15 minutes you have to wait.',
   },
+  second_factor_required: {
+    status: 401,
+    title: 'Second factor required',
+    help: 'The password was right, and the account has a second factor. Send "challenge" to POST /v1/auth/second-factor within 5 minutes, with a code or a passkey; "methods" lists what the account has.',
+  },
+  invalid_code: {
+    status: 401,
+    title: 'Wrong code',
+    help: 'The code is wrong, too old, or was used before: each code works once. Wait for the next one and try again, with the same challenge. After 10 failures within 15 minutes you have to wait.',
+  },
+  invalid_passkey: {
+    status: 401,
+    title: 'Passkey not accepted',
+    help: 'The passkey is unknown, or what it signed is not right, has expired or was used before. Ask for new options and try again, or sign in with your password.',
+  },
+  invalid_challenge: {
+    status: 401,
+    title: 'Sign-in expired',
+    help: 'A challenge works once, for 5 minutes, and ends when the password changes. Sign in from the beginning.',
+  },
   recent_sign_in_required: {
     status: 403,
     title: 'Recent sign-in required',
-    help: 'This needs a session that was opened with the password within the last 10 minutes. Sign in again and repeat the request with the new session.',
+    help: 'This needs a session that was opened within the last 10 minutes. Sign in again and repeat the request with the new session.',
   },
   insufficient_permission: {
     status: 403,
@@ -194,6 +214,12 @@ export const ERRORS = {
     help: 'A link to confirm an e-mail works once, for three days, and a newer one ends the older. Sign in and give the e-mail again with PATCH /v1/user: another link is sent.',
   },
   session_not_found: { status: 404, title: 'Session not found', help: 'You have no session with that id.' },
+  passkey_not_found: { status: 404, title: 'Passkey not found', help: 'You have no passkey with that id.' },
+  second_factor_not_found: {
+    status: 404,
+    title: 'Second factor not found',
+    help: 'You have none of this kind. GET /v1/user shows in "secondFactor" what you have.',
+  },
   webhook_not_found: { status: 404, title: 'Webhook not found', help: 'This store has no webhook with that id.' },
   delivery_not_found: {
     status: 404,
@@ -244,6 +270,11 @@ export const ERRORS = {
     status: 409,
     title: 'E-mail already in use',
     help: 'Sign in instead, or use another address.',
+  },
+  no_password: {
+    status: 409,
+    title: 'This account has no password',
+    help: 'You sign in with an identity provider: set up a second factor there.',
   },
   already_member: {
     status: 409,

@@ -16,6 +16,7 @@ const PURPOSES = [
   'customer-email',
   'mail-token',
   'oidc-attempt',
+  'challenge',
 ] as const
 export type Purpose = (typeof PURPOSES)[number]
 

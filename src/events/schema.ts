@@ -49,6 +49,34 @@ export const EVENT_TYPES = {
       'An account was joined with a user of the identity provider, because both have confirmed the same e-mail: from now on the user can sign in with either.',
     data: ['issuer'],
   },
+  'user.second_factor_enabled': {
+    subject: 'user',
+    about:
+      'A user set up an authenticator app or added a passkey: `method` is `totp` or `passkey`. With the first of them every other session has ended.',
+    data: ['method', 'passkeyId?'],
+  },
+  'user.second_factor_disabled': {
+    subject: 'user',
+    about: 'A user removed their authenticator app or a passkey.',
+    data: ['method', 'passkeyId?'],
+  },
+  'user.recovery_codes_replaced': { subject: 'user', about: 'A user made new recovery codes.', data: [] },
+  'user.recovery_code_used': {
+    subject: 'user',
+    about: 'Somebody signed in with a recovery code; `left` is how many there still are.',
+    data: ['left'],
+  },
+  'user.second_factor_guessed': {
+    subject: 'user',
+    about:
+      'Too many wrong codes followed a right password: somebody else may know it. At most once a day for each account.',
+    data: [],
+  },
+  'user.second_factor_reset': {
+    subject: 'user',
+    about: "The operator removed a user's second factor. Every session has ended.",
+    data: [],
+  },
   'user.disabled': { subject: 'user', about: 'The operator has switched an account off.', data: [] },
   'user.enabled': { subject: 'user', about: 'The operator has switched an account on again.', data: [] },
   'user.erased': {

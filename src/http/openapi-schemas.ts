@@ -59,6 +59,26 @@ export const PROBLEM = {
       properties: { id: { type: 'string', description: 'Its id.' } },
       description: 'With `secret_no_longer_available`: what the first request created.',
     },
+    challenge: {
+      type: 'string',
+      description: 'With `second_factor_required`: what the second step needs. It works once.',
+    },
+    expiresAt: {
+      type: 'string',
+      format: 'date-time',
+      description: 'With `second_factor_required`: until when the challenge works.',
+    },
+    methods: {
+      type: 'array',
+      items: { type: 'string', enum: ['totp', 'passkey', 'recovery_code'] },
+      description: 'With `second_factor_required`: what the account has.',
+    },
+    passkey: {
+      type: 'object',
+      additionalProperties: true,
+      description:
+        "With `second_factor_required` and a passkey: WebAuthn's `PublicKeyCredentialRequestOptionsJSON` for this challenge.",
+    },
     errors: {
       type: 'array',
       maxItems: 32,

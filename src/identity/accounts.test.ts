@@ -39,6 +39,7 @@ test('201: signing up makes an account and signs it in', async () => {
       pendingEmail: null,
       name: 'Ada Lovelace',
       mail: { newSignIns: true, leakedKeys: true, expiringKeys: true },
+      secondFactor: { totp: false, passkeys: 0, recoveryCodesLeft: 0 },
       createdAt: expect.stringMatching(RFC_3339),
     },
     token: expect.stringMatching(/^skp_sess_[0-9A-Za-z]{49}$/),

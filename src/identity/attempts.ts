@@ -20,7 +20,7 @@ export const attemptClock = () => fragment(`(clock_timestamp() + $1 * interval '
 export type Attempt = { account: string; ip: string | null; known: boolean }
 
 /** What the hashes of each kind of attempt begin with, so that the kinds count for themselves. */
-const LABELS = { signIn: '', mail: 'mail ', confirm: 'confirm ' }
+const LABELS = { signIn: '', mail: 'mail ', confirm: 'confirm ', secondFactor: 'second factor ' }
 
 /**
  * One attempt at a time for each account and each address until the transaction ends, which keeps the counts exact. (Those

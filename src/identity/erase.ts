@@ -1,5 +1,5 @@
 // Erasing a user. Their data key is destroyed, and with it the text of every address, wherever a copy lies; e-mail,
-// name, password, sessions and links to customers of stores go. A row with an id and nothing else remains, so that events, keys and the country,
+// name, password, second factor, sessions and links to customers of stores go. A row with an id and nothing else remains, so that events, keys and the country,
 // state and postal code of an address that an invoice points at go on making sense.
 //
 // Locks are taken in the common order: stores, members, the user, their sessions. A change committed before the last lock is held is
@@ -22,6 +22,7 @@ import { type Cascade, settle } from '../keys/revoke.ts'
 import { deleteMailsTo } from '../mail/outbox.ts'
 import { endMemberships } from '../stores/leaving.ts'
 import type { MadeInStores } from '../stores/schema.ts'
+import { removeFactors } from './factors.ts'
 import { forgetPlaces } from './places.ts'
 import type { ErasedUser } from './schema.ts'
 import { lockSessions } from './sessions.ts'
@@ -51,6 +52,7 @@ export async function eraseUser(
   await tx.query(sql`delete from sessions where user_id = ${user.id}`)
   await tx.query(sql`delete from customers where user_id = ${user.id}`)
   await tx.query(sql`delete from user_tokens where user_id = ${user.id}`)
+  await removeFactors(tx, user.id)
   await deleteMailsTo(tx, user.email)
   await forgetPlaces(tx, user.id)
   await tx.query(sql`

@@ -17,6 +17,7 @@ import { sql } from '../db/sql.ts'
 import type { EventsRow, FormerMembersRow, InvitationsRow, MembersRow, StoresRow, UsersRow } from '../db/tables.gen.ts'
 import type { Instance } from '../instance.ts'
 import { type ExportCheck, exportSlots, idOf, PAGE, pagesOf } from '../limits/export-pages.ts'
+import { readPasskeys, showPasskey } from './passkeys.ts'
 import type { Export } from './schema.ts'
 import type { SessionRow } from './sessions.ts'
 import { readUser } from './user.ts'
@@ -29,6 +30,7 @@ export async function exportUser(db: Db, instance: Instance, caller: UserCaller)
       exportedAt: now().toISOString(),
       user,
       sessions: sessionsOf(db, caller),
+      passkeys: passkeysOf(db, instance, caller),
       memberships: membershipsOf(db, instance, caller),
       formerMemberships: formerMembershipsOf(db, instance, caller),
       invitations: invitationsOf(db, instance, caller),
@@ -86,6 +88,11 @@ function sessionsOf(db: Db, caller: UserCaller) {
     lastUsedAt: row.last_used_at.toISOString(),
     expiresAt: row.expires_at.toISOString(),
   }))
+}
+
+function passkeysOf(db: Db, instance: Instance, caller: UserCaller) {
+  const read = (below: string) => readPasskeys(db, caller.id, below, PAGE)
+  return pagesOf(checkOf(db, caller), read, idOf, (row) => showPasskey(instance, caller, row))
 }
 
 type MembershipRow = Pick<StoresRow, 'id' | 'name'> &

@@ -15,6 +15,7 @@ import { newEvent, writeEvents } from '../events/write.ts'
 import type { Instance } from '../instance.ts'
 import { queueMailsTo } from '../mail/outbox.ts'
 import { attemptCookie, readAttempt } from './cookies.ts'
+import { type Factors, factorColumns, hasFactor } from './factors.ts'
 import { HAS_PLACES, isKnownPlace } from './places.ts'
 import { type ClientOrigin, type NewSession, openSession } from './sessions.ts'
 import { tellNewSignIn } from './sign-in.ts'
@@ -87,8 +88,8 @@ async function joinAccount(
   if (email === null) return
   try {
     await db.transaction(async (tx) => {
-      const account = await tx.one<Pick<UsersRow, 'id' | 'disabled_at'>>(sql`
-        select id, disabled_at
+      const account = await tx.one<Pick<UsersRow, 'id' | 'disabled_at'> & Factors>(sql`
+        select id, disabled_at, ${factorColumns}
           from users
          where email = ${email}
            and email_verified_at is not null
@@ -98,6 +99,8 @@ async function joinAccount(
            for update`)
       if (!account) return
       if (account.disabled_at) refuse()
+      // Its owner has asked for more than a password: a provider's word alone does not open it.
+      if (hasFactor(account)) return
       await tx.query(sql`
         update users
            set issuer = ${issuer}, subject = ${subject}, updated_at = ${now()}

@@ -60,10 +60,10 @@ export const identityRoutes: Route[] = [
       needs: 'public',
       summary: 'Sign in',
       description:
-        'An unknown e-mail address and a wrong password get the same response. After 10 failures within 15 minutes, for the account or from the IP address, further attempts get 429. Places the account has signed in from before are counted separately. Beyond `MAX_SESSIONS_PER_USER` sessions, a new one ends the one that was idle longest.',
+        'An unknown e-mail address and a wrong password get the same response. After 10 failures within 15 minutes, for the account or from the IP address, further attempts get 429. Places the account has signed in from before are counted separately. If the account has a second factor, a correct password gets 401 `second_factor_required` with a `challenge` for `POST /v1/auth/second-factor`. Beyond `MAX_SESSIONS_PER_USER` sessions, a new one ends the one that was idle longest.',
       body: SignIn,
       returns: [200, SignedIn],
-      errors: ['invalid_credentials'],
+      errors: ['invalid_credentials', 'second_factor_required'],
       effect: 'own',
       access: 'unchanged',
       example: { body: { email: 'ada@example.com', password: 'correct horse battery staple' } },
@@ -98,7 +98,7 @@ export const identityRoutes: Route[] = [
       needs: 'public',
       summary: 'Set a new password by a link',
       description:
-        'Takes the token of a link that was mailed, or made by the operator. It works once and for an hour; a newer one ends the older. Every session of the user ends, and the open invitations they made are withdrawn.',
+        'Takes the token of a link that was mailed, or made by the operator. It works once and for an hour; a newer one ends the older. A second factor stays. Every session of the user ends, and the open invitations they made are withdrawn.',
       body: Reset,
       returns: [204, null],
       errors: ['reset_not_found'],
@@ -170,7 +170,7 @@ export const identityRoutes: Route[] = [
       needs: 'user',
       summary: 'Change my name, e-mail or mails',
       description:
-        'What is left out stays. A new e-mail needs `currentPassword`; where the service sends mail, it is `pendingEmail` until it is confirmed by the link that is sent to it, and giving the present one again sends another link. `mail` says which mails you want; those about a changed password or e-mail always come.',
+        'What is left out stays. A new e-mail needs `currentPassword`; where the service sends mail, it is `pendingEmail` until it is confirmed by the link that is sent to it, and giving the present one again sends another link. `mail` says which mails you want; those about a changed password, e-mail or second factor always come.',
       body: UserChanges,
       parse: (body, _instance, faults) => ({
         ...body,
@@ -191,7 +191,7 @@ export const identityRoutes: Route[] = [
       needs: 'user',
       summary: 'Erase my account',
       description:
-        'This cannot be undone. E-mail, name, password, sessions and memberships are deleted, invitations to you are withdrawn, and the key your addresses are encrypted under is destroyed. Of an address, only country, state and postal code are left for invoices. A version that a store has put on hold stays readable for that store until the hold ends: `held` lists these with the reason. Requires a sign-in within the last 10 minutes. The last owner of a store must hand it over or delete it first; `stores` names these stores. Keys and webhooks that you created or rotated in your stores keep working unless you say otherwise; the response lists them.',
+        'This cannot be undone. E-mail, name, password, second factor, sessions and memberships are deleted, invitations to you are withdrawn, and the key your addresses are encrypted under is destroyed. Of an address, only country, state and postal code are left for invoices. A version that a store has put on hold stays readable for that store until the hold ends: `held` lists these with the reason. Requires a sign-in within the last 10 minutes. The last owner of a store must hand it over or delete it first; `stores` names these stores. Keys and webhooks that you created or rotated in your stores keep working unless you say otherwise; the response lists them.',
       query: CascadeQuery,
       returns: [200, ErasedUser],
       recheck: 'own',
@@ -210,7 +210,7 @@ export const identityRoutes: Route[] = [
       needs: 'user',
       summary: 'Export everything held about me',
       description:
-        'Account, sessions, memberships, invitations, addresses in every store with all versions, what you did, and what others did to your account, as one JSON file to download. The file is streamed: if it ends early, request it again. At most two exports at a time per user.',
+        'Account, sessions, passkeys, memberships, invitations, addresses in every store with all versions, what you did, and what others did to your account, as one JSON file to download. The file is streamed: if it ends early, request it again. At most two exports at a time per user.',
       returns: [200, Export],
       answer: 'paged',
     },
@@ -292,7 +292,7 @@ function parseSignUp(body: Partial<SignUp>, faults: Fault[]) {
   }
 }
 
-function signedIn(session: NewSession, asCookie: boolean): Answer<Static<typeof SignedIn>> {
+export function signedIn(session: NewSession, asCookie: boolean): Answer<Static<typeof SignedIn>> {
   const { user, token, expiresAt } = session
   const body = { user, expiresAt: expiresAt.toISOString() }
   if (!asCookie) return { body: { ...body, token: token.reveal() } }

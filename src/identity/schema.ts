@@ -40,6 +40,14 @@ export const User = Type.Object(
     ),
     name: Nullable(Type.String({ description: 'The name the user gave, or that their identity provider told.' })),
     mail: MailSwitches,
+    secondFactor: Type.Object(
+      {
+        totp: Type.Boolean({ description: 'Whether an authenticator app is set up.' }),
+        passkeys: Type.Integer({ description: 'How many passkeys there are.' }),
+        recoveryCodesLeft: Type.Integer({ description: 'How many recovery codes were not used yet.' }),
+      },
+      { additionalProperties: false, description: 'With an app or a passkey, a password alone opens no session.' },
+    ),
     createdAt: CreatedAt,
   },
   { title: 'User', description: 'A user account.', additionalProperties: false },
@@ -101,7 +109,7 @@ export const Me = Type.Object(
 )
 export type Me = Static<typeof Me>
 
-const SIGN_IN_METHODS = ['password', 'oidc'] as const
+const SIGN_IN_METHODS = ['password', 'passkey', 'oidc'] as const
 export type SignInMethod = (typeof SIGN_IN_METHODS)[number]
 
 const Session = Type.Object(
@@ -119,6 +127,18 @@ const Session = Type.Object(
 )
 export type Session = Static<typeof Session>
 export const Sessions = pageOf(Session, 'Sessions')
+
+export const Passkey = Type.Object(
+  {
+    id: Id('passkey', 'The id of the passkey.'),
+    name: Type.String({ description: 'The name you gave it.' }),
+    backedUp: Type.Boolean({ description: 'Whether a password manager kept a copy of it when it was last used.' }),
+    createdAt: CreatedAt,
+    lastUsedAt: Nullable(DateTime({ description: 'When somebody last signed in with it.' })),
+  },
+  { title: 'Passkey', description: 'A passkey of a user.', additionalProperties: false },
+)
+export type Passkey = Static<typeof Passkey>
 
 export const PasswordChange = Type.Object(
   { currentPassword: GivenPassword, newPassword: Password },
@@ -201,6 +221,7 @@ export const Export = Type.Object(
         description: 'Your last membership in each store that you left or were removed from.',
       },
     ),
+    passkeys: Type.Array(Passkey, { description: 'Your passkeys, without their public keys.' }),
     invitations: Type.Array(
       Type.Object(
         {

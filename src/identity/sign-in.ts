@@ -14,6 +14,7 @@ import { ATTEMPTS_INTERVAL, type Attempt, attemptClock, failTooMany, limitAttemp
 import { passwordMatches, passwordSlots } from './passwords.ts'
 import { forgetPlaces, isKnownPlace } from './places.ts'
 import type { SignInMethod } from './schema.ts'
+import { requireSecondFactor } from './second-step.ts'
 import { type ClientOrigin, type NewSession, openSession } from './sessions.ts'
 
 type SignInRow = Pick<UsersRow, 'id' | 'password_hash'>
@@ -39,6 +40,7 @@ export async function signIn(
       const outcome = await attemptPassword(tx, instance, by, user?.password_hash ?? null, given.password)
       if (outcome !== 'right' || !user) return outcome
       if (!(await passwordUnchanged(tx, user))) return 'wrong'
+      await requireSecondFactor(tx, instance, user)
       if (!known) await tellNewSignIn(tx, instance, user.id, from)
       return openSession(tx, instance, user.id, from)
     }),

@@ -40,6 +40,12 @@ const PASSWORD = `<label for="password">Password</label>
 
 const HINT = 'At least 15 characters. A few words that do not belong together make a good password.'
 
+/** The second step of a sign-in. */
+const SECOND_STEP = `<form id="code-form" hidden><label for="code">Code</label>
+<input id="code" name="code" autocomplete="one-time-code" autocapitalize="none" spellcheck="false" maxlength="40" aria-describedby="code-hint" required>
+<p id="code-hint" class="quiet small">The six digits that your authenticator app shows, or one of your recovery codes.</p><button>Continue</button></form>
+<form id="passkey-form" hidden><button class="plain">Use your passkey</button></form>`
+
 /** A link, which needs no script. Empty where no identity provider is configured. */
 function singleSignOn({ oidc }: Offers, returnTo: string): string {
   return oidc
@@ -49,7 +55,9 @@ function singleSignOn({ oidc }: Offers, returnTo: string): string {
 
 function signInBody(offers: Offers): string {
   return `<form id="enter" hidden>${EMAIL}${PASSWORD}<button>Sign in</button></form>
+<form id="passkey-alone" hidden><button class="plain">Sign in with a passkey</button></form>
 <div id="sso">${singleSignOn(offers, '/sign-in')}</div>
+${SECOND_STEP}
 <p id="forgotten" hidden><a href="/reset">Forgot your password?</a></p>
 <form id="leave" hidden><button>Sign out</button></form>`
 }
@@ -80,5 +88,6 @@ function invitationBody(offers: Offers): string {
 ${EMAIL}${PASSWORD}<p id="hint" class="quiet small" hidden>${HINT}</p>
 <div id="named" hidden><label for="name">Name</label><input id="name" name="name" autocomplete="name" maxlength="100"></div>
 <button>Accept the invitation</button></form>
+${SECOND_STEP}
 <div id="sso" hidden>${singleSignOn(offers, '/invitation')}</div>`
 }
