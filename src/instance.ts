@@ -41,7 +41,7 @@ export function newInstance(config: Config, keyring: Keyring, resolve: Resolve):
     signUp: config.SIGN_UP,
     publicUrl: config.PUBLIC_URL,
     mail: config.SMTP_URL !== null,
-    oidc: false,
+    oidc: config.OIDC_ISSUER !== null,
     webhooks: { allowPrivate: config.WEBHOOK_ALLOW_PRIVATE === 'on', resolve },
   }
 }

@@ -7,6 +7,7 @@ import { MINUTE } from './core/clock.ts'
 import type { ReportFailure } from './core/failures.ts'
 import type { Database } from './db/db.ts'
 import { newResponsePurge } from './idempotency/purge.ts'
+import { purgeChallenges } from './identity/challenge.ts'
 import { purgeSessions } from './identity/sessions.ts'
 import { purgeFailures } from './identity/sign-in.ts'
 import type { Instance } from './instance.ts'
@@ -23,6 +24,7 @@ const newTasks = (instance: Instance | null) => [
   purgeFailures,
   purgeSessions,
   purgeUserTokens,
+  purgeChallenges,
   purgeStores,
   rollUpUsage,
   newExpiryNotices(instance),

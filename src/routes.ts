@@ -5,6 +5,8 @@ import { billingRoutes } from './billing/routes.ts'
 import type { Route } from './core/route.ts'
 import { customerRoutes } from './customers/routes.ts'
 import { eventRoutes } from './events/routes.ts'
+import { factorRoutes } from './identity/factor-routes.ts'
+import { oidcRoutes } from './identity/oidc-routes.ts'
 import { identityRoutes } from './identity/routes.ts'
 import { keyRoutes } from './keys/routes.ts'
 import { serviceTokenRoutes } from './service-tokens/routes.ts'
@@ -22,5 +24,7 @@ export const routes: Route[] = [
   ...eventRoutes,
   ...webhookRoutes,
   ...identityRoutes,
+  ...oidcRoutes,
+  ...factorRoutes,
   ...settingRoutes,
 ]

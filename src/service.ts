@@ -7,6 +7,7 @@ import { newCallerCache } from './auth/caller-cache.ts'
 import { newGithubSignatureCheck } from './auth/github-signature.ts'
 import { jwtCheckFrom } from './auth/jwt.ts'
 import { KEYS_CHANNEL, newKeyCache } from './auth/key-cache.ts'
+import { newOidcClient } from './auth/oidc.ts'
 import type { Config } from './config.ts'
 import { SECOND } from './core/clock.ts'
 import { newResolve, type Resolve, resolveLocally } from './core/dns.ts'
@@ -35,7 +36,7 @@ import { type Instance, newInstance } from './instance.ts'
 import { newUsage } from './keys/usage.ts'
 import { newVerifier } from './keys/verify.ts'
 import { newLoadShedder } from './limits/load-shedding.ts'
-import { newRateLimits } from './limits/token-bucket.ts'
+import { newRateLimits, newServiceRateLimit } from './limits/token-bucket.ts'
 import { type Mailer, type MailerTimings, startMailer } from './mail/mailer.ts'
 import { newMailTransport } from './mail/transport.ts'
 import { MAINTENANCE_TASKS, startMaintenance } from './maintenance.ts'
@@ -132,11 +133,18 @@ async function serve(
     instance,
     auth: {
       jwt: await jwtCheckFrom(config),
+      oidc: newOidcClient(config, (reason) => log.warn({ work: 'oidc', reason }, 'failed')),
       caches,
       corsOrigins: config.CORS_ORIGINS,
       signatures: { github: newGithubSignatureCheck(config.GITHUB_KEYS_URL) },
     },
-    limits: { rate: newRateLimits(config.RATE_LIMIT), load, streams, longAnswers: newLongAnswers() },
+    limits: {
+      rate: newRateLimits(config.RATE_LIMIT),
+      services: newServiceRateLimit(config.SERVICE_TOKEN_RATE_LIMIT),
+      load,
+      streams,
+      longAnswers: newLongAnswers(),
+    },
     verifier: newVerifier(db, instance, caches.keys, usage, metrics.verified),
     feed,
     metrics,
@@ -148,7 +156,7 @@ async function serve(
     },
   }
   const access = { port: config.METRICS_PORT, token: config.METRICS_TOKEN }
-  const pages = buildPages(routes, db, metrics, access, pipeline.draining, instance.mail)
+  const pages = buildPages(routes, db, metrics, access, pipeline.draining, instance)
   const metricsServer = newMetricsServer(metrics, access, config.HOST)
   const { app, admission } = await buildServer(pipeline, routes, pages, config.TRUST_PROXY)
 

@@ -46,9 +46,7 @@ async function storage(config: Config, embedded: () => ReturnType<typeof startEm
   try {
     // With a new secret no existing key would work and no existing address could be read.
     if (!given && !secretFileExists(dataDir) && (await inspectDatabase(connection)) === 'in use')
-      throw new Error(
-        `The secret of this database, server-secret, is missing in ${dataDir}: put it back from a backup.`,
-      )
+      throw new Error(`The secret of this database, server-secret, is missing in ${dataDir}. Restore it from a backup.`)
     const keyring = given
       ? newKeyring(given, previous)
       : newKeyring(readOrCreateSecret(dataDir), previous ?? readPreviousSecret(dataDir))

@@ -14,6 +14,7 @@ import { ERRORS } from '../src/core/errors.ts'
 import { KEY_TOKEN_KINDS } from '../src/core/key-types.ts'
 import { mintToken, type TokenKind } from '../src/crypto/tokens.ts'
 import { openapi } from '../src/http/openapi.ts'
+import { FAULTS } from '../src/http/pages/faults.ts'
 import { routes } from '../src/routes.ts'
 import { validate } from '../src/schema/validate.ts'
 import { NEW_KEY, shop } from './shop.ts'
@@ -222,7 +223,7 @@ test('every file, command and error code that the docs name exists', () => {
 
 /** Words in that form that are no error codes: names in PostgreSQL, in metrics and in the examples of the architecture. */
 const OTHER_WORDS =
-  /^(storekeeper_.*|full_page_writes|json_to_recordset|addresses_one_default|address_(versions|defaults|contents|holds)|event_seals|key_rotations|pg_(dump|restore)|its_code|server_secret|synchronous_commit|remote_(write|apply)|max_age|auth_time|insufficient_user_authentication)$/
+  /^(storekeeper_.*|full_page_writes|json_to_recordset|addresses_one_default|address_(versions|defaults|contents|holds)|event_seals|key_rotations|pg_(dump|restore)|its_code|server_secret|synchronous_commit|remote_(write|apply)|max_age|auth_time|email_verified|at_hash|c_hash|s_hash|jwks_uri|insufficient_user_authentication)$/
 
 function isCode(word: string): boolean {
   return /^[a-z]+(_[a-z]+)+$/.test(word) && !OTHER_WORDS.test(word)
@@ -264,9 +265,13 @@ test('the document is OpenAPI 3.1, and every operation says what it should', () 
     for (const [status, response] of Object.entries<Any>(operation.responses)) {
       expect(status, name).toMatch(/^[2345]\d\d$/)
       expect(response.description, name).toMatch(/\S/)
-      if (Number(status) >= 400) expect(Object.keys(response.content), name).toEqual(['application/problem+json'])
+      // Where browsers are sent, a refusal is a page too.
+      const types = Object.keys(response.content ?? {}).filter(
+        (type) => type !== 'text/html' || !path.includes('/oidc/'),
+      )
+      if (Number(status) >= 400) expect(types, name).toEqual(['application/problem+json'])
     }
-    expect(Object.keys(operation.responses).some((status) => status.startsWith('2'))).toBe(true)
+    expect(Object.keys(operation.responses).some((status) => /^[23]/.test(status))).toBe(true)
     const params = operation.parameters.filter((parameter: Any) => parameter.in === 'path')
     expect(params.map((parameter: Any) => `{${parameter.name}}`)).toEqual(path.match(/\{\w+\}/g) ?? [])
     for (const parameter of operation.parameters) expect(parameter.schema, name).toBeTypeOf('object')
@@ -276,6 +281,27 @@ test('the document is OpenAPI 3.1, and every operation says what it should', () 
   }
   for (const requirement of document.security)
     for (const scheme of Object.keys(requirement)) expect(document.components.securitySchemes).toHaveProperty(scheme)
+})
+
+test('every operation, parameter, response, schema and property in the document has a description', () => {
+  const document = openapi(routes) as Any
+  const bare: string[] = []
+  const look = (value: Any, at: string) => {
+    if (typeof value !== 'object' || value === null) return
+    const kept = [
+      ...Object.entries(value.properties ?? {}).map(([name, property]) => [`${at}.${name}`, property]),
+      ...Object.entries(value.responses ?? {}).map(([status, response]) => [`${at} ${status}`, response]),
+      ...(value.parameters ?? []).map((parameter: Any) => [`${at} ${parameter.name}`, parameter]),
+      ...(value.operationId ? [[value.operationId, value]] : []),
+    ] as [string, Any][]
+    // A reference has the description of what it refers to.
+    for (const [where, { $ref, description }] of kept) if (!$ref && !description?.endsWith('.')) bare.push(where)
+    for (const [name, member] of Object.entries(value)) if (!name.startsWith('example')) look(member, `${at}.${name}`)
+  }
+  look(document, '#')
+  for (const [name, schema] of Object.entries<Any>(document.components.schemas))
+    if (!schema.description) bare.push(name)
+  expect(bare).toEqual([])
 })
 
 test('the document says what a webhook is sent', () => {
@@ -339,17 +365,20 @@ function everyNode(node: Any, visit: (node: Any) => void): void {
 
 test('every page answers with its type and a strict policy', async () => {
   const { api } = await shop()
-  const pages = ['/', '/docs', '/errors', ...Object.keys(ERRORS).map((code) => `/errors/${code}`)]
+  const documents = ['/docs?q=key', '/docs/reference', '/docs/start', '/docs/api', '/docs/tutorials/protect-your-api']
+  const pages = ['/', '/docs', ...documents, '/errors', ...Object.keys(ERRORS).map((code) => `/errors/${code}`)]
   for (const path of pages) {
     const { status, headers, text } = await api.get(path)
     expect([path, status, headers.get('content-type')]).toEqual([path, 200, 'text/html; charset=utf-8'])
     const style = /<style>(.*?)<\/style>/s.exec(text)?.[1] as string
     const hash = createHash('sha256').update(style).digest('base64')
     expect(headers.get('content-security-policy')).toBe(
-      `default-src 'none'; style-src 'sha256-${hash}'; frame-ancestors 'none'; base-uri 'none'; form-action 'none'`,
+      `default-src 'none'; style-src 'sha256-${hash}'; frame-ancestors 'none'; base-uri 'none'; img-src 'self'; form-action ${text.includes('<form') ? "'self'" : "'none'"}`,
     )
+    expect(headers.get('cache-control')).toBe('public, max-age=300')
+    expect(headers.get('x-content-type-options')).toBe('nosniff')
     expect(text).toMatch(/^<!doctype html><html lang="en">/)
-    expect(text).not.toMatch(/<script|<img|<link|\sstyle=|\son\w+=|url\(|href="http|src=/i)
+    expect(text.replace(/<pre.*?<\/pre>/gs, '')).not.toMatch(/<script|<img|<link|\sstyle=|\son\w+="|url\(|\ssrc=/i)
   }
   // Those with forms have one script each, of the service's own, and nothing inline.
   for (const name of ['sign-in', 'reset', 'confirm', 'invitation']) {
@@ -379,21 +408,98 @@ test('every page answers with its type and a strict policy', async () => {
   expect(JSON.parse((await api.get('/openapi.json')).text)).toEqual(JSON.parse(JSON.stringify(document)))
 })
 
-test('every operation stands on /docs, and every link of every page leads somewhere', async () => {
+test('every operation stands on /docs/reference, and every link of every page leads somewhere', async () => {
   const { api } = await shop()
-  const docs = (await api.get('/docs')).text
-  const anchors = [...docs.matchAll(/\sid="([\w.]+)"/g)].map((match) => match[1])
-  expect(anchors).toEqual(expect.arrayContaining(routes.map(({ id }) => id)))
-  expect(new Set(anchors).size).toBe(anchors.length)
-  const found = new Set<string>()
-  for (const path of ['/', '/docs', '/errors', ...Object.keys(ERRORS).map((code) => `/errors/${code}`)])
-    for (const [, href] of (await api.get(path)).text.matchAll(/href="([^"]+)"/g)) found.add(href as string)
-  for (const href of found) {
-    const [path, anchor] = href.split('#') as [string, string?]
-    if (path !== '') expect([href, (await api.get(path)).status]).toEqual([href, 200])
-    if (anchor) expect(anchors, href).toContain(anchor)
+  const anchors = new Map<string, Set<string>>()
+  const [waiting, found] = [['/'], new Set<string>()]
+  for (const path of waiting) {
+    if (anchors.has(path)) continue
+    const { status, text, headers } = await api.get(path)
+    expect([path, status]).toEqual([path, 200])
+    const ids = [...text.matchAll(/\sid="([^"]+)"/g)].map((match) => match[1] as string)
+    if (path !== '/docs/changelog') expect([path, ids.length]).toEqual([path, new Set(ids).size])
+    anchors.set(path, new Set(ids))
+    if (!headers.get('content-type')?.startsWith('text/html')) continue
+    for (const [, href] of text.matchAll(/href="([^"]+)"/g)) {
+      if (/^https?:/.test(href as string)) continue
+      const [target = '', anchor] = (href as string).split('#')
+      found.add(`${target || path}#${anchor ?? ''}`)
+      waiting.push(target || path)
+    }
   }
-  expect(found.size).toBeGreaterThan(Object.keys(ERRORS).length)
+  for (const link of found) {
+    const [path = '', anchor] = link.split('#')
+    if (anchor) expect(anchors.get(path), link).toContain(anchor)
+  }
+  expect([...(anchors.get('/docs/reference') ?? [])]).toEqual(expect.arrayContaining(routes.map(({ id }) => id)))
+  const documents = PAGES.map(({ path }) => path.replace(/\.md$/, '')).filter((path) => path.startsWith('docs/'))
+  for (const path of documents) if (path !== 'docs/errors') expect([...anchors.keys()]).toContain(`/${path}`)
+  for (const code of Object.keys({ ...ERRORS, ...FAULTS })) expect([...anchors.keys()]).toContain(`/errors/${code}`)
+})
+
+test('a fault has a page of its own, which says what to do', async () => {
+  const { api } = await shop()
+  const codes = faultCodes()
+  expect(codes.filter((code) => !Object.hasOwn({ ...FAULTS, ...ERRORS }, code))).toEqual([])
+  expect(Object.keys(FAULTS).filter((code) => !codes.includes(code))).toEqual([])
+  const { status, text } = await api.get('/errors/invalid_postal_code')
+  expect([status, text.includes(FAULTS.invalid_postal_code?.help.slice(0, 40) as string)]).toEqual([200, true])
+})
+
+test('the search finds documents, operations, errors and faults, and shows what was asked as text', async () => {
+  const { api } = await shop()
+  const firstFor = async (query: string) => {
+    const { status, text } = await api.get(`/docs?q=${encodeURIComponent(query)}`)
+    expect([query, status]).toEqual([query, 200])
+    return /<ul class="results"><li><a href="([^"]+)"/.exec(text)?.[1] ?? null
+  }
+  expect(await firstFor('invalid_postal_code')).toBe('/errors/invalid_postal_code')
+  expect(await firstFor('rotate a key')).toBe('/docs/reference#keys.rotate')
+  expect(await firstFor('Keycloak')).toBe('/docs/guides/identity-provider#keycloak')
+  expect(await firstFor('checkout form')).toMatch('/docs/tutorials/checkout-addresses')
+  expect(await firstFor('JWT_AUDIENCE')).not.toBeNull()
+  expect(await firstFor('xyzzy plugh')).toBeNull()
+  await firstFor('( [ \\ * + $ ^ ')
+  const nasty = '"><script>alert(1)</script>&amp;'
+  const { text } = await api.get(`/docs?q=${encodeURIComponent(nasty)}`)
+  expect(text).not.toContain('<script')
+  expect(text).toContain('value="&quot;>&lt;script>alert(1)&lt;/script>&amp;amp;"')
+  for (const empty of ['/docs?q=', '/docs?q=%20', '/docs?other=1'])
+    expect((await api.get(empty)).text).toContain('<h1>Docs')
+})
+
+test('a wrong URL is a page in a browser and a problem for everybody else; there is an icon', async () => {
+  const { api } = await shop()
+  const browser = 'text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8'
+  for (const path of [
+    '/nowhere',
+    '/docs/nowhere',
+    '/docs/../../etc/passwd',
+    '/docs/decisions/%2e%2e',
+    '/errors/nowhere',
+    '/v1/nowhere',
+  ]) {
+    const page = await api.get(path, { headers: { accept: browser } })
+    expect([path, page.status, page.headers.get('content-type')]).toEqual([path, 404, 'text/html; charset=utf-8'])
+    expect(page.text).toMatch(/<form class="search" action="\/docs".*href="\/docs"/s)
+    expect(page.headers.get('cache-control')).toBe('no-store')
+    for (const accept of [
+      '*/*',
+      'application/json',
+      'application/json, text/plain, */*',
+      'application/problem+json, text/html',
+    ]) {
+      const problem = await api.get(path, { headers: { accept } })
+      expect([path, problem.status, problem.body?.code]).toEqual([path, 404, 'not_found'])
+    }
+  }
+  expect((await api.post('/nowhere', {}, { headers: { accept: browser } })).body.code).toBe('not_found')
+  const icon = await api.get('/favicon.ico')
+  expect([icon.status, icon.headers.get('content-type'), icon.headers.get('cache-control')]).toEqual([
+    200,
+    'image/x-icon',
+    'public, max-age=86400',
+  ])
 })
 
 test('the type of a problem leads to a page about it', async () => {

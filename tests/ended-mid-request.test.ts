@@ -5,6 +5,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import pg from 'pg'
 import { expect, onTestFinished, test } from 'vitest'
 import { fromNow, MINUTE } from '../src/core/clock.ts'
+import { newId } from '../src/core/ids.ts'
 import { BUILT_IN_PERMISSIONS } from '../src/core/permissions.ts'
 import { isChange, type Route } from '../src/core/route.ts'
 import { routes } from '../src/routes.ts'
@@ -42,6 +43,8 @@ async function things(world: Shop): Promise<Record<string, string>> {
     deliveryId: delivery.body.id,
     serviceTokenId: (await api.post(`${at}/service-tokens`, { name: 'Gateway' }, { as })).body.id,
     sessionId: (await newSession(world, world.owner.id)).id,
+    // The session is looked at before the passkey.
+    passkeyId: newId('passkey'),
     openStoreId: open.body.id,
     invitationToSelf: mine.body.token,
   }

@@ -59,3 +59,27 @@ test('the commands of users read a setting as the service reads it', () => {
     )
   expect(readServiceUrl({})).toBe(`http://${readConfig({}).HOST}:3000`)
 })
+
+test('every dependency runs on Node.js 20.19 and 24, and the lock file names no registry', () => {
+  const { packages } = JSON.parse(readFileSync('package-lock.json', 'utf8')) as {
+    packages: Record<string, { engines?: { node?: string }; deprecated?: string; resolved?: string }>
+  }
+  const wanting = Object.entries(packages).filter(
+    ([, { engines, deprecated }]) =>
+      deprecated || !['20.19.0', '24.0.0'].every((version) => satisfies(version, engines?.node ?? '*')),
+  )
+  expect(wanting).toEqual([])
+  expect(Object.values(packages).filter(({ resolved }) => resolved?.includes('://'))).toEqual([])
+})
+
+/** The part of npm's version ranges that `engines` are written in: alternatives of one `>=`, `^` or plain version each. */
+function satisfies(version: string, range: string): boolean {
+  return range.split('||').some((alternative) => {
+    const [, operator, wanted = ''] = /^\s*(>=|\^|)\s*([\d.x*]+)\s*$/.exec(alternative) ?? []
+    if (operator === undefined) throw new Error(`Not a range this test can read: ${range}`)
+    const digits = wanted.split('.').filter((part) => /^\d+$/.test(part))
+    if (operator === '') return digits.every((part, i) => part === version.split('.')[i])
+    const newEnough = version.localeCompare(digits.join('.'), 'en', { numeric: true }) >= 0
+    return newEnough && (operator === '>=' || digits[0] === version.split('.')[0])
+  })
+}

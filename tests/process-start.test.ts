@@ -149,7 +149,7 @@ test('settings that are not right stop the start, all of them told at once, and 
       .split('\n')
       .map((line) => line.trim().split(' ').slice(0, 3).join(' ')),
   ).toEqual([
-    'The settings are',
+    'Invalid settings:',
     '- PORT must',
     '- SERVER_SECRET_PREVIOUS must',
     '- SIGN_UP must',
@@ -236,7 +236,7 @@ test('a database that has people in it gets no new secret when its own is missin
   for (const command of [undefined, ['events', 'head', '--all']]) {
     const refused = launch({ data, ...(command && { command }) })
     expect((await refused.ended()).code).toBe(1)
-    expect(refused.err() + refused.out()).toContain(`server-secret, is missing in ${data}: put it back from a backup`)
+    expect(refused.err() + refused.out()).toContain(`server-secret, is missing in ${data}. Restore it from a backup`)
     expect(existsSync(join(data, 'server-secret'))).toBe(false)
   }
   writeFileSync(join(data, 'server-secret'), kept)

@@ -21,7 +21,7 @@ test('what one user or store may have is bounded, and each refusal names the bou
   expect(told(stores.find(({ status }) => status === 409) as Reply)).toEqual([
     409,
     'limit_exceeded',
-    expect.stringMatching(/^You own 3 stores.*Delete one/),
+    expect.stringMatching(/^You own 3 stores.*delete one/),
   ])
   const second = stores.find(({ status }) => status === 201)?.body.id
   expect((await api.delete(`/v1/user/store/${second}`, as)).status).toBe(204)
@@ -36,14 +36,14 @@ test('what one user or store may have is bounded, and each refusal names the bou
   expect(told(await invite('c@example.com'))).toEqual([
     409,
     'limit_exceeded',
-    expect.stringMatching(/^A store has at most 2 open invitations.*Withdraw/),
+    expect.stringMatching(/^A store can have at most 2 open invitations.*Withdraw/),
   ])
 
   const hook = () =>
     api.post(`/v1/user/store/${store.id}/webhooks`, { url: 'http://127.0.0.1:8080/hook', types: ['*'] }, as)
   expect([(await hook()).status, told(await hook())]).toEqual([
     201,
-    [409, 'limit_exceeded', expect.stringMatching(/^A store has at most 1 webhooks/)],
+    [409, 'limit_exceeded', expect.stringMatching(/^A store can have at most 1 webhooks/)],
   ])
 
   // Sessions: the one that was idle longest ends.

@@ -39,8 +39,9 @@ export type Memory = {
   /** Whose secrets were all to end, and when. */
   cleared: ({ person: number } | { key: number })[]
   clearedAt: number[]
-  /** When a person became a member, when that ended, and when somebody took a right from them, for the last time. */
-  joinedAt: Map<number, number>
+  /** When a person became a member or somebody else demoted them, for the last time: from then on what they take is theirs. */
+  ownSince: Map<number, number>
+  /** When a person's membership ended, and when somebody took a right from them, for the last time. */
   leftAt: Map<number, number>
   fellAt: Map<number, number>
   /** Who ended all sessions but one, and when. */
@@ -53,7 +54,7 @@ export const newMemory = (): Memory => ({
   invitations: [],
   cleared: [],
   clearedAt: [],
-  joinedAt: new Map(),
+  ownSince: new Map(),
   leftAt: new Map(),
   fellAt: new Map(),
   distrusted: [],
@@ -120,10 +121,10 @@ function isKnownTo(memory: Memory, credential: Credential, who: { person: number
   return taken !== undefined && isKnownTo(memory, taken.by, who)
 }
 
-/** The same, of what they took since they became a member for the last time, or took with that. */
+/** The same, of what they took since the store last decided over what is theirs, or took with that. */
 function isOfThisTime(memory: Memory, taken: { by: Credential; n: number }, person: number): boolean {
   const { by, n } = taken
-  if (isSession(by)) return by.person === person && n > (memory.joinedAt.get(person) ?? 0)
+  if (isSession(by)) return by.person === person && n > (memory.ownSince.get(person) ?? 0)
   const before = memory.secrets.find(({ key, secret }) => key === by.key && secret === by.secret)
   return before !== undefined && isOfThisTime(memory, before, person)
 }
@@ -177,9 +178,12 @@ export function notice({ n, before, operation, after, memory }: Step): void {
   after.people.forEach(({ role }, person) => {
     const had = nth(before.people, person).role !== null
     if (role === null && had) memory.leftAt.set(person, n)
-    if (role !== null && !had) memory.joinedAt.set(person, n)
+    if (role !== null && !had) memory.ownSince.set(person, n)
     const isOthersDoing = operation.op === 'change member' || operation.op === 'remove member'
-    if (isOthersDoing && hasFallen(before, after, person)) memory.fellAt.set(person, n)
+    if (isOthersDoing && hasFallen(before, after, person)) {
+      memory.fellAt.set(person, n)
+      if (role !== null && !isItself(operation, person)) memory.ownSince.set(person, n)
+    }
   })
   const person = settledBy({ n, before, operation, after, memory })
   const clears = 'cascade' in operation && operation.cascade.keys === 'revoke'

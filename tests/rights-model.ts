@@ -18,7 +18,7 @@ export type Person = {
   permissions: string[] | null
   /** Whether they had a part in the store once and have none now. */
   former: boolean
-  /** The operation that made them a member; of those there from the beginning, 0. */
+  /** The operation that made them a member, or by which somebody else demoted them last; from the beginning, 0. */
   since: number
   erased: boolean
   sessions: { ended: boolean; openedAt: number }[]

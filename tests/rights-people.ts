@@ -102,6 +102,9 @@ export function changeMember(draft: Draft, operation: Named<'change member'>): R
   if (isDemoted) withdrawInvitationsTo(draft, person)
   const isAgain = areSame(member, rights) && on('whoever settles a member again means it')
   if (isDemoted || isAgain) settle(draft, { person, itself: isItself(by, person) }, cascade)
+  const isDecided =
+    isDemoted && !isItself(by, person) && on('nobody ends by going what was kept when they were demoted')
+  if (isDecided) change(world.people, person, { since: world.n })
   return null
 }
 

@@ -58,6 +58,7 @@ export const RULES = [
   'ending what others made needs the permission',
   'nobody ends by going what somebody has taken back',
   'nobody ends by going what is left of an earlier membership',
+  'nobody ends by going what was kept when they were demoted',
   'whoever settles a member again means it',
   'only an owner deletes the store',
   'what cannot be undone needs a recent sign-in',

@@ -67,6 +67,7 @@ type Step =
   | { op: 'pass time'; seconds: number }
 
 type NewBounds = { life: number | null; place: Place | null; rateLimit: RateLimit | null }
+const FREE: NewBounds = { life: null, place: null, rateLimit: null }
 
 /** With a prototype, so that a failure prints as it is read. */
 const record = <T>(model: { [K in keyof T]: fc.Arbitrary<T[K]> }) => fc.record<T>(model, { noNullPrototype: true })
@@ -174,6 +175,22 @@ const stepsOf = (part: string[]) =>
     arbitrary,
   }))
 
+/** Two members make something, rise, fall, go and come back: what they may end by going depends on the order of it all. */
+const goer = record({ person: fc.constantFrom(1, 1, 2), session: fc.constant(0) })
+const decider = fc.oneof(
+  { weight: 4, arbitrary: record({ person: fc.constant(0), session: fc.constant(0) }) },
+  { weight: 1, arbitrary: caller },
+)
+const goings: fc.Arbitrary<Step> = fc.oneof(
+  record({ op: named('create key'), by: goer, type: named('PROD'), permissions: fc.nat(2), bounds: fc.constant(FREE) }),
+  record({ op: named('make webhook'), by: goer }),
+  record({ op: named('rotate key'), by: caller, key: nat, graceSeconds: fc.constantFrom(...GRACES) }),
+  record({ op: named('change member'), by: decider, person: fc.constantFrom(1, 1, 2), rights, cascade }),
+  record({ op: named('remove member'), by: decider, person: fc.constantFrom(1, 1, 2), cascade }),
+  record({ op: named('join'), by: goer }),
+  record({ op: named('leave'), by: goer, cascade }),
+)
+
 /** What most stories begin with: the owner has made a key that manages the store, bound or not. */
 const opening = record({
   op: named('create key'),
@@ -185,7 +202,8 @@ const opening = record({
 
 export const sequences = (maxLength: number): fc.Arbitrary<Sequence> => {
   const lengths = { minLength: 1, maxLength: maxLength - 2, size: 'max' } as const
-  const rest = fc.oneof(...PARTS.map((part) => fc.array(fc.oneof(...stepsOf(part)), lengths)))
+  const parts = [...PARTS.map((part) => fc.oneof(...stepsOf(part))), goings]
+  const rest = fc.oneof(...parts.map((steps) => fc.array(steps, lengths)))
   return fc.tuple(fc.array(opening, { maxLength: 2 }), rest).map(([openings, others]) => [...openings, ...others])
 }
 

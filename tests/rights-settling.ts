@@ -39,7 +39,7 @@ function secretsTakenBy({ world, on }: Draft, maker: Maker): SecretOf[] {
   return taken
 }
 
-/** What somebody made before they became a member again, those who manage the store have decided over. */
+/** What somebody made before they became a member again, or were demoted, those who manage the store have decided over. */
 function sinceWhen({ world, on }: Draft, maker: Maker): number {
   const counts = 'person' in maker && maker.itself && on('nobody ends by going what is left of an earlier membership')
   return counts ? nth(world.people, maker.person).since : 0

@@ -1,7 +1,7 @@
 // For each rule, the shortest story that goes wrong without it, and the invariant that then fails. Found by random
 // sequences and shrunk; `npm run stress:rights` finds them again.
 
-import { BUILT_IN_PERMISSIONS } from '../src/core/permissions.ts'
+import { BUILT_IN_PERMISSIONS, type Role } from '../src/core/permissions.ts'
 import type { Bounds, Credential, SecretOf, SessionOf } from './rights-model.ts'
 import type { Cascade, Operation, Rule } from './rights-rules.ts'
 
@@ -41,13 +41,14 @@ const remove = (by: Credential, whom: SessionOf, cascade = KEEP): Operation => (
   person: whom.person,
   cascade,
 })
-const makeOwner = (by: Credential, whom: SessionOf): Operation => ({
+const change = (by: Credential, whom: SessionOf, role: Role, cascade = KEEP, permissions?: string[]): Operation => ({
   op: 'change member',
   by,
   person: whom.person,
-  rights: { role: 'OWNER', permissions: null },
-  cascade: KEEP,
+  rights: { role, permissions: permissions ?? null },
+  cascade,
 })
+const makeOwner = (by: Credential, whom: SessionOf) => change(by, whom, 'OWNER')
 
 export const STORIES: Record<Rule, { operations: Operation[]; breaks: string }> = {
   'an ended session or key does nothing': {
@@ -164,17 +165,7 @@ export const STORIES: Record<Rule, { operations: Operation[]; breaks: string }> 
     breaks: 'nobody who fell comes back by an earlier invitation',
   },
   'an owner who is one no more is demoted': {
-    operations: [
-      makeOwner(owner, manager),
-      create(manager),
-      {
-        op: 'change member',
-        by: owner,
-        person: manager.person,
-        rights: { role: 'MANAGER', permissions: ALL },
-        cascade: REVOKE,
-      },
-    ],
+    operations: [makeOwner(owner, manager), create(manager), change(owner, manager, 'MANAGER', REVOKE, ALL)],
     breaks: 'nobody who was cleared holds a secret',
   },
   'whoever rotates a key takes its secret': {
@@ -203,19 +194,17 @@ export const STORIES: Record<Rule, { operations: Operation[]; breaks: string }> 
     ],
     breaks: 'whoever goes ends nothing but what is theirs',
   },
-  'whoever settles a member again means it': {
+  'nobody ends by going what was kept when they were demoted': {
     operations: [
       create(manager),
-      ...[KEEP, REVOKE].map(
-        (cascade): Operation => ({
-          op: 'change member',
-          by: owner,
-          person: manager.person,
-          rights: { role: 'STAFF', permissions: null },
-          cascade,
-        }),
-      ),
+      { op: 'make webhook', by: manager },
+      change(owner, manager, 'STAFF'),
+      { op: 'leave', by: manager, cascade: { keys: 'revoke', webhooks: 'disable' } },
     ],
+    breaks: 'whoever goes ends nothing but what is theirs',
+  },
+  'whoever settles a member again means it': {
+    operations: [create(manager), ...[KEEP, REVOKE].map((cascade) => change(owner, manager, 'STAFF', cascade))],
     breaks: 'nobody who was cleared holds a secret',
   },
   'only an owner deletes the store': {

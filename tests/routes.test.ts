@@ -7,10 +7,12 @@ import { type IdKind, newId } from '../src/core/ids.ts'
 import { BUILT_IN_PERMISSIONS, type BuiltInPermission } from '../src/core/permissions.ts'
 import { isChange, type Route, route } from '../src/core/route.ts'
 import { mintToken } from '../src/crypto/tokens.ts'
+import { totpCode, totpStep } from '../src/crypto/totp.ts'
 import { openapi } from '../src/http/openapi.ts'
 import { routes } from '../src/routes.ts'
 import { Type } from '../src/schema/type.ts'
 import { validate } from '../src/schema/validate.ts'
+import { fromBase32, newAuthenticator } from './authenticator.ts'
 import { playGithub } from './github.ts'
 import { newSession } from './sessions.ts'
 import { NEW_ADDRESS, NEW_KEY, type Person, type Reply, type Shop, shop } from './shop.ts'
@@ -28,6 +30,7 @@ const PARAMS: Record<string, IdKind> = {
   deliveryId: 'dlv',
   serviceTokenId: 'svc',
   eventId: 'evt',
+  passkeyId: 'passkey',
 }
 /** Parameters that are no ids, each with a value that is there in everything made anew, and with one that never is. */
 const OTHER_PARAMS: Record<string, { there: string; nowhere: string }> = {
@@ -62,7 +65,7 @@ test('every route has a rule, a place of its own, words about it, and parameters
   }
 })
 
-test('only signing up, signing in, a forgotten password, reporting a leak, the rules of countries and the settings are open to anyone', () => {
+test('only signing up, signing in, single sign-on, a forgotten password, reporting a leak, the rules of countries and the settings are open to anyone', () => {
   expect(routes.filter((row) => row.needs === 'public').map(nameOf)).toEqual([
     'POST /v1/leaks',
     'POST /v1/leaks/github',
@@ -73,6 +76,11 @@ test('only signing up, signing in, a forgotten password, reporting a leak, the r
     'POST /v1/auth/reset',
     'POST /v1/auth/reset/confirm',
     'POST /v1/auth/confirm',
+    'GET /v1/auth/oidc/start',
+    'GET /v1/auth/oidc/callback',
+    'POST /v1/auth/second-factor',
+    'POST /v1/auth/passkey/options',
+    'POST /v1/auth/passkey',
     'GET /v1/settings',
   ])
 })
@@ -326,6 +334,31 @@ const OTHERWISE: Record<string, (world: Shop, live: Things) => Promise<{ as: str
     const { token } = await issueUserToken(service.db, 'skp', 'confirm', { user_id: id, email })
     return { as, body: { token: token.reveal() } }
   },
+  'POST /v1/user/totp/confirm': async (world) => {
+    const { as, code } = await newApp(world)
+    return { as, body: { code } }
+  },
+  'DELETE /v1/user/totp': withApp,
+  'POST /v1/user/recovery-codes': withApp,
+  'POST /v1/auth/second-factor': async (world) => {
+    const { as, email, password, recoveryCode } = await withApp(world)
+    const { challenge } = (await world.api.post('/v1/auth/sign-in', { email, password })).body
+    return { as, body: { challenge, code: recoveryCode } }
+  },
+  'POST /v1/user/passkeys': async (world) => {
+    const { as, body } = await newPasskey(world)
+    return { as, body }
+  },
+  'DELETE /v1/user/passkeys/:passkeyId': async (world, { ids }) => {
+    const { as, body } = await newPasskey(world)
+    ids.passkeyId = (await world.api.post('/v1/user/passkeys', body, { as })).body.id
+    return { as }
+  },
+  'POST /v1/auth/passkey': async (world) => {
+    const { as, body, phone } = await newPasskey(world)
+    await world.api.post('/v1/user/passkeys', body, { as })
+    return { as, body: { credential: phone.use((await world.api.post('/v1/auth/passkey/options')).body) } }
+  },
   'POST /v1/user/invitations/accept': async (world, { storeId }) => {
     const { token, email } = await world.person()
     return { as: token, body: { token: (await invite(world, storeId, email)).token } }
@@ -337,7 +370,8 @@ test('every example really works and is answered as the row says', async () => {
   const world = await shop({ GITHUB_KEYS_URL: github.url })
   const { api } = world
   let untouched: Things | undefined
-  for (const row of routes) {
+  // Browsers are sent to a provider and back: src/identity/oidc.test.ts.
+  for (const row of routes.filter(({ browser }) => !browser)) {
     const live = untouched ?? (await things(world))
     // What only reads leaves everything to the next.
     untouched = row.method === 'GET' ? live : undefined
@@ -365,7 +399,7 @@ test('every GET answers HEAD with the same headers and no body', async () => {
   const world = await shop()
   const { api } = world
   const live = await things(world)
-  for (const row of routes.filter(({ method }) => method === 'GET')) {
+  for (const row of routes.filter(({ method, browser }) => method === 'GET' && !browser)) {
     const as = whoFor(row, live)
     const path = somewhere(row, live.ids) + (row.example?.query ? `?${row.example.query}` : '')
     if (row.answer === 'events') {
@@ -432,6 +466,28 @@ function sayBriefly({ status, headers, body }: Reply): string {
 
 function onlyFor({ needs }: Route): string {
   return needs === 'key' || needs === 'service' ? `403 ${needs}_required` : '403 user_required'
+}
+
+/** Somebody who sets up an authenticator app, and the code that it shows. */
+async function newApp({ api, person }: Shop) {
+  const { token: as, email, password } = await person()
+  const { secret, recoveryCodes } = (await api.post('/v1/user/totp', undefined, { as })).body
+  const code = totpCode(fromBase32(secret), totpStep(Date.now()))
+  return { as, email, password, code, recoveryCode: recoveryCodes[0] as string }
+}
+
+async function withApp(world: Shop) {
+  const app = await newApp(world)
+  await world.api.post('/v1/user/totp/confirm', { code: app.code }, { as: app.as })
+  return app
+}
+
+/** Somebody with a phone that has made a passkey, which is not registered yet. */
+async function newPasskey({ api, person }: Shop) {
+  const { token: as } = await person()
+  const phone = newAuthenticator()
+  const options = (await api.post('/v1/user/passkeys/options', undefined, { as })).body
+  return { as, phone, body: { name: 'My phone', credential: phone.register(options) } }
 }
 
 /** A stream goes on: its beginning is looked at, then it is left. */

@@ -360,7 +360,7 @@ test('large objects stream, an empty repository holds nothing, and a shallow clo
   git('clone', '--quiet', '--depth', '1', `file://${join(folder, 'shop')}`, join(folder, 'shallow'))
   const shallow = await scan(['--history', 'shallow'])
   expect(shallow).toMatchObject({ code: 0, out: '' })
-  expect(shallow.err).toMatch(/^This clone is shallow, .*"git fetch --unshallow" brings it\.\n0 found in /)
+  expect(shallow.err).toMatch(/^This clone is shallow, .*"git fetch --unshallow" to get it\.\n0 found in /)
 })
 
 test('in a hook of one repository another is read as asked', async () => {

@@ -10,13 +10,14 @@ import type { Batch, Db } from '../db/db.ts'
 import { recordset } from '../db/recordset.ts'
 import { sql } from '../db/sql.ts'
 import type { MembersRow, ServiceTokensRow, SessionsRow, StoresRow, UsersRow } from '../db/tables.gen.ts'
+import { destroyReplayableSecrets } from '../idempotency/idempotency.ts'
 import type { Instance } from '../instance.ts'
 import { boundsOf } from '../keys/columns.ts'
 import type { CallerCache } from './caller-cache.ts'
 import type { Credential } from './credential.ts'
-import { evictFederatedUser, findOrCreateFederatedUser } from './federated-user.ts'
+import { evictFederatedUser, findOrCreateFederatedUser, takeOverProfile } from './federated-user.ts'
 import { isIpAllowed } from './ip.ts'
-import type { JwtCheck } from './jwt.ts'
+import type { Claims, Identity, JwtCheck } from './jwt.ts'
 import { type CachedKey, type KeyCache, refusalOf } from './key-cache.ts'
 
 /** A session expires after this time without use; its row also has an absolute expiry. */
@@ -39,11 +40,15 @@ export type CallerRow = {
   service_id: ServiceTokensRow['id'] | null
   service_name: ServiceTokensRow['name']
   service_store_ids: ServiceTokensRow['store_ids']
+  service_created_by: ServiceTokensRow['created_by']
   user_id: UsersRow['id'] | null
   email: UsersRow['email']
   user_name: UsersRow['name']
   user_created_at: UsersRow['created_at']
   user_disabled: boolean
+  user_updated_at: UsersRow['updated_at']
+  email_verified: boolean
+  has_password: boolean
   /** A user who was not erased has both. */
   data_key: NonNullable<UsersRow['data_key']>
   data_key_kid: NonNullable<UsersRow['data_key_kid']>
@@ -63,11 +68,15 @@ const lookUpCallers: Batch<CallerLookup, CallerRow> = (db, rows) =>
            service.id as service_id,
            service.name as service_name,
            service.store_ids as service_store_ids,
+           service.created_by as service_created_by,
            person.id as user_id,
            person.email,
            person.name as user_name,
            person.created_at as user_created_at,
            person.disabled_at is not null as user_disabled,
+           person.updated_at as user_updated_at,
+           person.email_verified_at is not null as email_verified,
+           person.password_hash is not null as has_password,
            person.data_key,
            person.data_key_kid,
            store.id as member_store_id,
@@ -101,26 +110,36 @@ export async function authenticate(
   ip: string,
 ): Promise<Caller> {
   if (credential.kind === 'key') return keyCaller(instance, await caches.keys.find(credential.token), ip)
-  const { lookup, authenticatedAt } = await toLookup(db, instance, jwt, credential, storeId, ip)
+  const { lookup, identity } = await toLookup(db, instance, jwt, credential, storeId, ip)
   const found = await cachedOrLookUp(db, caches.callers, lookup)
   if (found.user_disabled) return fail('invalid_token')
   switch (credential.kind) {
     case 'service':
       if (!found.service_id) return fail('invalid_token')
-      return { kind: 'service', id: found.service_id, name: found.service_name, storeIds: found.service_store_ids, ip }
+      return {
+        kind: 'service',
+        id: found.service_id,
+        name: found.service_name,
+        storeIds: found.service_store_ids,
+        createdBy: found.service_created_by,
+        ip,
+      }
     case 'session':
       if (!found.session_id || !found.user_id || !isSessionAlive(found)) return fail('invalid_token')
       touchSession(db, found)
-      return userCaller(instance, found, null, ip)
+      return userCaller(instance, found, NO_CLAIMS, ip)
     case 'jwt':
-      if (found.user_id) return userCaller(instance, found, authenticatedAt, ip)
+      if (found.user_id && identity) {
+        await takeOverProfile(db, found, identity.profile, ip)
+        return userCaller(instance, found, identity.claims, ip)
+      }
       // The user was erased since this node cached the id: the same subject now gets a new user.
       evictFederatedUser(instance, lookup.user_id)
       return authenticate(db, instance, jwt, caches, credential, storeId, ip)
   }
 }
 
-export type CachedService = Pick<CallerRow, 'service_store_ids'> & { service_id: string }
+export type CachedService = Pick<CallerRow, 'service_store_ids' | 'service_created_by'> & { service_id: string }
 
 /** The service with this token, if it is cached. An entry about to expire is refreshed beside the request. */
 export function cachedService(db: Db, cache: CallerCache<CallerRow>, hash: string): CachedService | null {
@@ -143,11 +162,27 @@ async function cachedOrLookUp(db: Db, cache: CallerCache<CallerRow>, lookup: Cal
 async function lookUpAndCache(db: Db, cache: CallerCache<CallerRow>, lookup: CallerLookup): Promise<CallerRow> {
   const since = cache.generation()
   const found = await db.batched(lookUpCallers, lookup)
+  if (found.service_id && found.service_created_by) noteServiceUse(db, cache, found.service_id)
   // Only positive results are cached: a caller who was just given access must not wait for an entry to expire.
   if (found.service_id ?? (lookup.store_id === null ? found.user_id : found.member_store_id))
     cache.set(cacheKey(lookup.hash ?? lookup.user_id, lookup.store_id), found, since)
   return found
 }
+
+const MAX_NOTED = 10_000
+const usedServices = new WeakMap<CallerCache<CallerRow>, Set<string>>()
+
+/** A token that is used has arrived: no retry needs to get it again. Not awaited, and once for each token and node. */
+function noteServiceUse(db: Db, cache: CallerCache<CallerRow>, serviceId: string): void {
+  const used = usedServices.get(cache) ?? new Set<string>()
+  usedServices.set(cache, used)
+  if (used.has(serviceId)) return
+  if (used.size >= MAX_NOTED) used.clear()
+  used.add(serviceId)
+  destroyReplayableSecrets(db, [serviceId]).catch(() => used.delete(serviceId))
+}
+
+const NO_CLAIMS: Claims = { authenticatedAt: null, claimedEmail: null }
 
 async function toLookup(
   db: Db,
@@ -156,17 +191,17 @@ async function toLookup(
   credential: Exclude<Credential, { kind: 'key' }>,
   storeId: string | null,
   ip: string,
-): Promise<{ lookup: CallerLookup; authenticatedAt: Date | null }> {
+): Promise<{ lookup: CallerLookup; identity: Identity | null }> {
   const lookup: CallerLookup = { hash: null, user_id: null, store_id: storeId }
   switch (credential.kind) {
     case 'session':
     case 'service':
-      return { lookup: { ...lookup, hash: sha256(credential.token).toString('hex') }, authenticatedAt: null }
+      return { lookup: { ...lookup, hash: sha256(credential.token).toString('hex') }, identity: null }
     case 'jwt': {
       if (!jwt) return fail('invalid_token')
-      const { issuer, subject, authenticatedAt } = await jwt(credential.token)
-      const userId = await findOrCreateFederatedUser(db, instance, issuer, subject, ip)
-      return { lookup: { ...lookup, user_id: userId }, authenticatedAt }
+      const identity = await jwt(credential.token)
+      const userId = await findOrCreateFederatedUser(db, instance, identity, ip)
+      return { lookup: { ...lookup, user_id: userId }, identity }
     }
   }
 }
@@ -189,12 +224,12 @@ function keyCaller(instance: Instance, key: CachedKey | null, ip: string): Calle
   }
 }
 
-function userCaller(instance: Instance, found: CallerRow, authenticatedAt: Date | null, ip: string): UserCaller {
+function userCaller(instance: Instance, found: CallerRow, claims: Claims, ip: string): UserCaller {
   return {
     kind: 'user',
     id: found.user_id as string,
     sessionId: found.session_id,
-    authenticatedAt,
+    ...claims,
     email: found.email,
     name: found.user_name,
     createdAt: found.user_created_at,

@@ -162,7 +162,7 @@ test('403: a key with an allow-list works from its addresses only', async () => 
       type: '/errors/forbidden_ip',
       title: 'IP address not allowed',
       status: 403,
-      detail: "The key's allow-list does not contain the address this request came from.",
+      detail: "The key's allowlist does not contain the address this request came from.",
       code: 'forbidden_ip',
     },
   ])

@@ -23,7 +23,9 @@ export type Presented = {
 /** URLs end up in logs and histories, so a credential in the query string is refused before anything else. */
 export function refuseCredentialInQuery(query: Record<string, unknown>): void {
   if (QUERY_NAMES.some((name) => Object.hasOwn(query, name)))
-    fail('invalid_request', { detail: 'A credential does not belong in the query string. Send it as a Bearer token.' })
+    fail('invalid_request', {
+      detail: 'Credentials in the query string are not accepted. Send a Bearer token in the Authorization header.',
+    })
 }
 
 /** Null when nothing was presented. */
@@ -31,7 +33,7 @@ export function readCredential(prefix: string, presented: Presented): Credential
   const bearer = bearerToken(presented.authorization)
   const cookie = cookieToken(presented.cookie)
   if (bearer !== null && cookie !== null)
-    fail('invalid_request', { detail: 'Two credentials were sent, a Bearer token and a session cookie. Send one.' })
+    fail('invalid_request', { detail: 'You sent both a Bearer token and a session cookie. Send only one.' })
   if (cookie !== null) return tokenKind(prefix, cookie) === 'sess' ? session(cookie, true) : fail('invalid_token')
   if (bearer === null) return null
   const kind = tokenKind(prefix, bearer)
@@ -49,7 +51,7 @@ function bearerToken(header: string | undefined): string | null {
   if (header === undefined) return null
   const [scheme, token, ...more] = header.trim().split(/\s+/)
   if (scheme?.toLowerCase() !== 'bearer') return scheme ? fail('invalid_token') : null
-  if (more.length > 0) fail('invalid_request', { detail: 'The Bearer token must be one word.' })
+  if (more.length > 0) fail('invalid_request', { detail: 'The Bearer token must not contain spaces.' })
   return token ?? null
 }
 
@@ -58,6 +60,6 @@ function cookieToken(header: string | undefined): string | null {
     .split(';')
     .map((part) => part.trim())
     .filter((part) => part.startsWith(`${SESSION_COOKIE}=`))
-  if (found.length > 1) fail('invalid_request', { detail: 'The session cookie was sent twice. Send one.' })
+  if (found.length > 1) fail('invalid_request', { detail: 'The session cookie was sent twice. Send it once.' })
   return found[0]?.slice(SESSION_COOKIE.length + 1) ?? null
 }

@@ -214,6 +214,104 @@ test('a user of the identity provider makes a store, a key and a billing address
   expect((await api.post('/v1/user/password', change, { as })).body.code).toBe('invalid_credentials')
 })
 
+test('e-mail and name follow the tokens of the provider, written once for each change and by no older token', async () => {
+  const idp = await provider()
+  const { api, node, sql } = await world(idp)
+  const elsewhere = await node()
+  const meWith = async (claims: Claims, at = api) => {
+    const { status, body } = await at.get('/v1/user', { as: await idp.token(claims) })
+    return [status, body.user.email, body.user.name]
+  }
+  const ada = { email: 'Ada@Example.com', email_verified: true, name: ' Ada  Lovelace ' }
+  expect(await meWith(ada)).toEqual([200, 'ada@example.com', 'Ada  Lovelace'])
+  const [row] = await sql(`select id, xmin::text as version from users where subject = 'ada'`)
+  const versionOf = async () => (await sql(`select xmin::text as version from users where subject = 'ada'`))[0].version
+  // The same, less, and what may not be taken over: nothing is written.
+  const later = { iat: seconds(MINUTE) }
+  travel(2 * MINUTE)
+  for (const claims of [
+    ada,
+    { ...ada, ...later },
+    later,
+    { ...later, email: 'countess@example.com', email_verified: false },
+    { ...later, email: 'countess@example.com', email_verified: 'false' },
+    { ...later, email: 'no address', name: '' },
+    { ...later, email: ['countess@example.com'], name: 7 },
+    { ...later, name: 'x'.repeat(101) },
+    { ...later, name: 'Ada\u202eecalevoL' },
+    { email: 'countess@example.com', iat: undefined },
+    { email: 'countess@example.com', iat: seconds(-MINUTE) },
+  ])
+    for (const at of [api, elsewhere])
+      expect([claims, await meWith(claims, at)]).toEqual([claims, [200, 'ada@example.com', 'Ada  Lovelace']])
+  expect(await versionOf()).toBe(row.version)
+
+  // A newer token, at two nodes at once; then the older one again.
+  const countess = { ...later, email: 'countess@example.com', name: 'Ada King' }
+  const changed = [200, 'countess@example.com', 'Ada King']
+  expect(await Promise.all([meWith(countess), meWith(countess, elsewhere), meWith(countess)])).toEqual(
+    Array(3).fill(changed),
+  )
+  expect([await meWith(ada), await meWith(ada, elsewhere)]).toEqual([changed, changed])
+  expect(await sql(`select data from events where type = 'user.updated' and subject = $1`, [row.id])).toEqual([
+    { data: { changed: ['email', 'name'] } },
+  ])
+  const members = await api.post('/v1/user/store', { name: 'Engines' }, { as: await idp.token() })
+  expect((await api.get(`/v1/user/store/${members.body.id}/members?q=countess`, { as: await idp.token() })).body.data) //
+    .toMatchObject([{ userId: row.id, name: 'Ada King', email: 'countess@example.com' }])
+})
+
+test('a provider’s user never gets the e-mail of another account, and keeps from nobody what was not verified', async () => {
+  const idp = await provider()
+  const { api, owner, sql } = await world(idp)
+  const me = async (claims: Claims) => {
+    const { body } = await api.get('/v1/user', { as: await idp.token(claims) })
+    return [body.user.id === owner.id, body.user.email, body.user.name]
+  }
+  // An account with a password has the address: it stays theirs, also when the provider vouches for it.
+  const claims = { email: owner.email, email_verified: true, name: 'Mallory' }
+  expect(await me(claims)).toEqual([false, null, 'Mallory'])
+  const version = async () => (await sql(`select xmin::text from users where subject = 'ada'`))[0].xmin
+  travel(2 * MINUTE)
+  const fresh = { ...claims, iat: seconds(MINUTE) }
+  expect(await me(fresh)).toEqual([false, null, 'Mallory'])
+  const before = await version()
+  for (let n = 0; n < 3; n++) expect(await me(fresh)).toEqual([false, null, 'Mallory'])
+  expect(await version()).toBe(before)
+  const signIn = await api.post('/v1/auth/sign-in', { email: owner.email, password: owner.password })
+  expect([signIn.status, signIn.body.user.id]).toEqual([200, owner.id])
+
+  // An address that the provider has verified: there is no password to sign in with or to change, and nobody else gets it.
+  const grace = { sub: 'grace', email: 'grace@example.com', email_verified: 'true' }
+  expect(await me(grace)).toEqual([false, 'grace@example.com', null])
+  const password = 'correct horse battery staple'
+  expect((await api.post('/v1/auth/sign-in', { email: 'grace@example.com', password })).status).toBe(401)
+  const change = { currentPassword: '', newPassword: 'another horse, another battery' }
+  const refused = await api.post('/v1/user/password', change, { as: await idp.token(grace) })
+  expect([refused.status, refused.body.code]).toEqual([401, 'invalid_credentials'])
+  const taken = await api.post('/v1/auth/sign-up', { email: 'grace@example.com', password })
+  expect([taken.status, taken.body.code]).toEqual([409, 'email_taken'])
+
+  // One that it says nothing about: who signs up with it gets it, and the provider's user does not get it back.
+  const mary = { sub: 'mary', email: 'mary@example.com' }
+  const isVerified = async () =>
+    (await api.get('/v1/user', { as: await idp.token({ ...mary, iat: undefined }) })).body.user.emailVerified
+  expect([await me(mary), await isVerified()]).toEqual([[false, 'mary@example.com', null], false])
+  const made = await api.post('/v1/auth/sign-up', { email: 'mary@example.com', password })
+  expect([made.status, made.body.user.email]).toEqual([201, 'mary@example.com'])
+  travel(5 * MINUTE)
+  expect(await me({ ...mary, email_verified: true, iat: seconds(4 * MINUTE) })).toEqual([false, null, null])
+  expect(await sql(`select id from users where email = 'mary@example.com'`)).toEqual([{ id: made.body.user.id }])
+  // Two users of the provider with one address: the first has it.
+  expect(await me({ sub: 'one', email: 'both@example.com' })).toEqual([false, 'both@example.com', null])
+  expect(await me({ sub: 'two', email: 'both@example.com' })).toEqual([false, null, null])
+  // What was unverified becomes verified by a newer token that says so.
+  travel(8 * MINUTE)
+  await me({ sub: 'one', email: 'both@example.com', email_verified: true, iat: seconds(14 * MINUTE) })
+  const [{ email_verified_at }] = await sql(`select email_verified_at from users where email = 'both@example.com'`)
+  expect(email_verified_at).toBeInstanceOf(Date)
+})
+
 // ---- tokens that are no good ----------------------------------------------------------------------------------------
 
 test('401: a token that anyone could have made, or that is not for us, is refused', async () => {
@@ -437,6 +535,24 @@ test('a removed user of a provider, who has no e-mail here, does not come back b
   expect((await accept(again)).body.code).toBe('invitation_not_found')
   const open = (await api.get(`/v1/user/store/${store.id}/invitations`, { as: owner.token })).body.data
   expect(open.map(({ id }: { id: string }) => id)).toEqual([other.id])
+})
+
+test('a user of a provider accepts an invitation to the e-mail that their token says, and to no other', async () => {
+  const idp = await provider()
+  const { api, owner, store } = await world(idp)
+  const invitation = { email: 'ada@example.com', role: 'STAFF' }
+  const { token } = (await api.post(`/v1/user/store/${store.id}/invitations`, invitation, { as: owner.token })).body
+  const accept = async (claims: Record<string, unknown>) =>
+    api.post('/v1/user/invitations/accept', { token }, { as: await idp.token({ sub: 'ada', ...claims }) })
+  for (const claims of [
+    { email: 'bob@example.com' },
+    { email: 'bob@example.com', email_verified: true },
+    { email: 'ada@example.com', email_verified: false },
+    { email: 7 },
+    { email: '' },
+  ])
+    expect([claims, (await accept(claims)).body.code]).toEqual([claims, 'invitation_mismatch'])
+  expect((await accept({ email: 'Ada@Example.com', email_verified: true })).status).toBe(200)
 })
 
 // ---- erased ---------------------------------------------------------------------------------------------------------

@@ -1,12 +1,20 @@
 // Access tokens of a configured identity provider (RFC 9068 in spirit): signed with an asymmetric algorithm by a key
 // that the provider publishes, for us, and not yet expired. The user is (`iss`, `sub`).
 
+import type { JWTPayload } from 'jose'
 import type { Config } from '../config.ts'
+import type { UserCaller } from '../core/caller.ts'
 import { now, SECOND } from '../core/clock.ts'
+import { normalizeEmail } from '../core/email.ts'
 import { fail } from '../core/errors.ts'
+import { findInvisible, normalizeText } from '../schema/text.ts'
 
-/** `authenticatedAt`: when the provider saw the user sign in (`auth_time`), if the token says. */
-type Identity = { issuer: string; subject: string; authenticatedAt: Date | null }
+/** What the token says of its user: when they signed in at the provider (`auth_time`), and their e-mail. */
+export type Claims = Pick<UserCaller, 'authenticatedAt' | 'claimedEmail'>
+export type Identity = { issuer: string; subject: string; claims: Claims; profile: Profile }
+
+/** What the token says about the person. Null: nothing that may be taken over. Without `iat` it is older than any record. */
+export type Profile = { email: string | null; emailVerified: boolean; name: string | null; issuedAt: Date }
 
 export type JwtCheck = (token: string) => Promise<Identity>
 
@@ -37,9 +45,17 @@ export async function jwtCheckFrom(config: Config): Promise<JwtCheck | null> {
     })
     if (!isAccessToken(protectedHeader.typ, payload)) fail('invalid_token')
     const subject: unknown = payload.sub
-    const { auth_time } = payload
-    const authenticatedAt = typeof auth_time === 'number' ? new Date(auth_time * SECOND) : null
-    return isSubject(subject) ? { issuer, subject, authenticatedAt } : fail('invalid_token')
+    if (!isSubject(subject)) return fail('invalid_token')
+    return { issuer, subject, claims: readClaims(payload), profile: profileFrom(payload) }
+  }
+}
+
+/** An e-mail that the provider says is not verified is nobody's. */
+function readClaims({ auth_time, email, email_verified }: Record<string, unknown>): Claims {
+  const claimed = isRefuted(email_verified) ? '' : (normalizeEmail(String(email)) ?? '')
+  return {
+    authenticatedAt: typeof auth_time === 'number' ? new Date(auth_time * SECOND) : null,
+    claimedEmail: email === undefined ? null : claimed,
   }
 }
 
@@ -56,9 +72,42 @@ function isAccessToken(typ: string | undefined, payload: object): boolean {
 }
 
 /** The library types `sub` as a string, but checks only that it is present. */
-function isSubject(subject: unknown): subject is string {
+export function isSubject(subject: unknown): subject is string {
   if (typeof subject !== 'string' || subject === '' || subject.length > 255) return false
   return subject.isWellFormed() && !subject.includes('\0')
+}
+
+/**
+ * An e-mail that the provider says is not verified is not taken over. Some send the claim as text, and some, such as
+ * Entra ID, never send it: then the e-mail is taken over as one that nobody has confirmed.
+ */
+function profileFrom(payload: JWTPayload): Profile {
+  const { email, email_verified, name, iat = 0 } = payload
+  const emailVerified = isTrue(email_verified)
+  const isUsable = typeof email === 'string' && email.length <= 254 && !isRefuted(email_verified)
+  return {
+    email: isUsable ? normalizeEmail(email) : null,
+    emailVerified,
+    name: typeof name === 'string' ? displayName(name) : null,
+    issuedAt: new Date(Math.min(iat * SECOND, now().getTime())),
+  }
+}
+
+function isTrue(claim: unknown): boolean {
+  return claim === true || claim === 'true'
+}
+
+function isRefuted(emailVerified: unknown): boolean {
+  return emailVerified !== undefined && !isTrue(emailVerified)
+}
+
+const MAX_NAME_LENGTH = 100
+
+/** As a name given at sign-up would be kept; one that sign-up would refuse is left out. */
+export function displayName(claim: string): string | null {
+  const name = normalizeText(claim, 'line')
+  const isName = name !== '' && name.length <= MAX_NAME_LENGTH && name.isWellFormed() && !findInvisible(name, 'line')
+  return isName ? name : null
 }
 
 /** The token cannot be checked while the provider's keys cannot be fetched. */

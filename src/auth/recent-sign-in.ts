@@ -1,5 +1,6 @@
 // Irreversible operations need a recent sign-in: a stolen or forgotten session is not enough. Of a user of an identity
-// provider the token says when they signed in there, by its `auth_time`; without it nobody can tell.
+// provider the token says when they signed in there, by its `auth_time`, and so it is with a session opened by single
+// sign-on; without it nobody can tell.
 
 import type { UserCaller } from '../core/caller.ts'
 import { ago, MINUTE } from '../core/clock.ts'
@@ -19,6 +20,6 @@ export async function checkRecentSignIn(tx: Db, caller: UserCaller): Promise<voi
     select id
       from sessions
      where id = ${caller.sessionId}
-       and created_at > ${ago(RECENT_SIGN_IN_MS)}`)
+       and case method when 'oidc' then authenticated_at else created_at end > ${ago(RECENT_SIGN_IN_MS)}`)
   if (recent === null) fail('recent_sign_in_required')
 }

@@ -84,7 +84,7 @@ test('a company without a person is an address, and stays one when the person is
   const nobody = await api.patch(path, { company: null }, { as: owner.token })
   expect([nobody.status, nobody.body.errors]).toEqual([
     422,
-    [{ pointer: '#/firstName', code: 'name_required', detail: 'Give a first name, a last name, or a company.' }],
+    [{ pointer: '#/firstName', code: 'name_required', detail: 'Enter a first name, a last name, or a company.' }],
   ])
 })
 

@@ -76,7 +76,7 @@ export async function createAddress(
       throw new CallerChanged()
     case 'full':
       return fail('limit_exceeded', {
-        detail: 'There are as many addresses here as one user may have in a store. Delete one that is no longer used.',
+        detail: 'The limit on addresses per user and store is reached. Delete an address that is no longer used.',
       })
   }
 }

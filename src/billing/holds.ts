@@ -30,9 +30,14 @@ export function parseHold({ reason = '', until }: Partial<NewHold>, faults: Faul
   const pointer = '#/until'
   const example = fromNow(10 * 365 * DAY).toISOString()
   if (until !== undefined && end <= now())
-    faults.push({ pointer, code: 'not_in_future', detail: 'This must lie in the future.', example })
+    faults.push({ pointer, code: 'not_in_future', detail: 'This must be in the future.', example })
   else if (end > fromNow(MAX_HOLD_MS))
-    faults.push({ pointer, code: 'too_far', detail: 'This may lie at most 5,479 days (15 years) ahead.', example })
+    faults.push({
+      pointer,
+      code: 'too_far',
+      detail: 'This can be at most 5,479 days (15 years) in the future.',
+      example,
+    })
   return { reason, until: end }
 }
 

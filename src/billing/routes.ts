@@ -29,7 +29,7 @@ const closed = { additionalProperties: false }
 
 /** On the routes that are read for invoices. */
 const at = Type.Optional(
-  DateTime({ description: 'As it was at this moment, content and default. Left out: as it is now.' }),
+  DateTime({ description: 'Show the address, and which one was the default, as of this time. Defaults to now.' }),
 )
 
 export const billingRoutes: Route[] = [
@@ -41,7 +41,7 @@ export const billingRoutes: Route[] = [
       needs: 'store user',
       summary: 'Create a billing address',
       description:
-        'It belongs to you. It is answered in normal form, with the label as its country writes it. Your first address in a store is your default there; `isDefault: true` moves the default.',
+        'Creates an address that belongs to you. The response has it in normal form, with the address label the way its country writes it. Your first address in a store is your default there; `isDefault: true` makes another one the default.',
       body: NewAddress,
       parse: parseNewAddress,
       returns: [201, Address],
@@ -68,9 +68,9 @@ export const billingRoutes: Route[] = [
       method: 'POST',
       path: '/v1/store/:storeId/billing/validate',
       needs: 'store user',
-      summary: 'Try a billing address without storing it',
+      summary: 'Validate a billing address',
       description:
-        'The same check as creation, and nothing is stored. What creation would answer with 422 comes as `errors` with `valid: false`, so that a form can show it; only a body that is not JSON is refused.',
+        'Runs the same checks as creating an address, and stores nothing. Problems are returned as `errors` with `valid: false`, so that a form can show them; only a body that is not JSON is an error (400).',
       body: NewAddress,
       parse: parseNewAddress,
       handlesFaults: true,
@@ -96,9 +96,8 @@ export const billingRoutes: Route[] = [
       method: 'POST',
       path: '/v1/addresses/validate',
       needs: 'caller',
-      summary: 'Check an address',
-      description:
-        'The same check as in a store, without a customer: for a signed-in user, an API key (no permission is needed) or a service token. Nothing is stored.',
+      summary: 'Validate an address without a store',
+      description: 'Runs the same checks as in a store, without a store or a customer. Nothing is stored.',
       body: NewAddress,
       parse: parseNewAddress,
       handlesFaults: true,
@@ -115,7 +114,7 @@ export const billingRoutes: Route[] = [
       path: '/v1/store/:storeId/billing',
       needs: 'store user',
       summary: 'List my billing addresses',
-      description: 'The default first, then the newest.',
+      description: 'The default comes first, then the newest.',
       query: Type.Object(PageQuery, closed),
       returns: [200, Addresses],
     },
@@ -130,7 +129,7 @@ export const billingRoutes: Route[] = [
       path: '/v1/store/:storeId/billing/:addressId',
       needs: 'store user',
       summary: 'Read one of my billing addresses',
-      description: 'Only your own: an address of somebody else looks as if it did not exist.',
+      description: "Only your own addresses: somebody else's looks as if it did not exist.",
       returns: [200, Address],
       etag: true,
       errors: ['address_not_found'],
@@ -145,7 +144,7 @@ export const billingRoutes: Route[] = [
       needs: 'store user',
       summary: 'Change one of my billing addresses',
       description:
-        'What is left out stays, `null` clears, and the address that comes of it is checked as a whole. A change of content makes a new version; moving the default makes none, but changes the `ETag` of both addresses.',
+        'Fields that are left out keep their value, and `null` clears a field. The resulting address is validated as a whole. Changing the content creates a new version; changing the default does not, but it changes the `ETag` of both addresses.',
       body: AddressChanges,
       returns: [200, Address],
       etag: true,
@@ -170,7 +169,7 @@ export const billingRoutes: Route[] = [
       needs: 'store user',
       summary: 'Delete one of my billing addresses',
       description:
-        'If it was the default, the newest of the others becomes it. Those who write the store’s invoices can still read its versions.',
+        "If it was the default, the newest of your other addresses becomes the default. Its versions stay readable for the store's invoices.",
       returns: [204, null],
       errors: ['address_not_found', 'precondition_failed'],
       recheck: 'own',
@@ -188,7 +187,7 @@ export const billingRoutes: Route[] = [
       path: '/v1/store/:storeId/billing/:addressId/versions',
       needs: 'store user',
       summary: 'List the versions of one of my billing addresses',
-      description: 'What it was after each change of its content, the newest first.',
+      description: 'The content of the address after each change, newest first.',
       query: Type.Object(PageQuery, closed),
       returns: [200, AddressVersions],
       errors: ['address_not_found'],
@@ -204,7 +203,7 @@ export const billingRoutes: Route[] = [
       path: '/v1/store/:storeId/billing/:addressId/versions/:n',
       needs: 'store user',
       summary: 'Read a version of one of my billing addresses',
-      description: 'A version once made never changes.',
+      description: 'A version never changes.',
       returns: [200, AddressVersion],
       errors: ['address_not_found', 'version_not_found'],
     },
@@ -220,9 +219,9 @@ export const billingRoutes: Route[] = [
       needs: 'READ',
       summary: 'List the billing addresses of a user, for invoices',
       description:
-        'The default first, then the newest. A user who has no addresses in this store has an empty list, whoever they are.',
+        'The default comes first, then the newest. The list is empty for a user without addresses in this store, and for an unknown one.',
       query: Type.Object(
-        { userId: Type.String({ maxLength: 100, description: 'Whose addresses.' }), at, ...PageQuery },
+        { userId: Type.String({ maxLength: 100, description: 'The id of the user or customer.' }), at, ...PageQuery },
         closed,
       ),
       returns: [200, InvoiceAddresses],
@@ -238,7 +237,7 @@ export const billingRoutes: Route[] = [
       needs: 'READ',
       summary: 'Read a billing address, for an invoice',
       description:
-        'With `at` also one that has been deleted since. An invoice had better keep the `version` it was written with, and put that on hold.',
+        'With `at`, this also finds an address that was deleted later. For an invoice, keep the `version` it was issued with, and put that version on hold.',
       query: Type.Object({ at }, closed),
       returns: [200, InvoiceAddress],
       errors: ['address_not_found'],
@@ -252,7 +251,7 @@ export const billingRoutes: Route[] = [
       path: '/v1/user/store/:storeId/billing/:addressId/versions',
       needs: 'READ',
       summary: 'List the versions of a billing address, for invoices',
-      description: 'The newest first. They outlive the address.',
+      description: 'Newest first. They remain after the address is deleted.',
       query: Type.Object(PageQuery, closed),
       returns: [200, AddressVersions],
       errors: ['address_not_found'],
@@ -267,7 +266,7 @@ export const billingRoutes: Route[] = [
       needs: 'READ',
       summary: 'Read a version of a billing address, for an invoice',
       description:
-        'What an invoice points at: it never changes, and is there after the address was deleted and its user has left. When its user is erased, only a hold keeps its text.',
+        'The version an invoice refers to. It never changes, and it remains after the address is deleted and its user has left. When its user is erased, only a hold keeps its text.',
       returns: [200, AddressVersion],
       errors: ['address_not_found', 'version_not_found'],
     },
@@ -281,7 +280,7 @@ export const billingRoutes: Route[] = [
       needs: 'MANAGE_ORDERS',
       summary: 'Put a version of a billing address on hold',
       description:
-        'The version stays readable for the store until the hold ends, under a key of its own: also when its user is erased, and for the operator when the store is gone. Its user is told of it, and why, when they are erased. Sent again, it replaces the hold.',
+        'Keeps the version readable for the store until the hold ends, encrypted under its own key: even if its user is erased and, for the operator, after the store is gone. When the user erases their account, they are told what is kept and why. A second request replaces the hold.',
       body: NewHold,
       parse: (body, _instance, faults) => parseHold(body, faults),
       returns: [200, AddressVersion],
@@ -300,8 +299,7 @@ export const billingRoutes: Route[] = [
       path: '/v1/user/store/:storeId/billing/:addressId/versions/:n/hold',
       needs: 'MANAGE_ORDERS',
       summary: 'End the hold of a version of a billing address',
-      description:
-        'If its user was erased meanwhile, what the hold kept readable is gone with it, and cannot be brought back.',
+      description: 'If its user has been erased in the meantime, the version is erased too, and cannot be recovered.',
       returns: [204, null],
       errors: ['address_not_found', 'version_not_found', 'hold_not_found'],
       access: 'unchanged',

@@ -2,7 +2,7 @@
 
 import type { Static } from 'typebox'
 import { pageOf } from '../core/pagination.ts'
-import { DateTime, Line, Nullable, OneOf } from '../schema/fields.ts'
+import { ActorOf, CreatedAt, DateTime, Id, Line, Nullable, StoreId, UpdatedAt } from '../schema/fields.ts'
 import { Type } from '../schema/type.ts'
 
 const closed = { additionalProperties: false }
@@ -41,25 +41,36 @@ function Text(field: keyof typeof ADDRESS_LENGTHS, options: Record<string, unkno
 
 /** The members that a person fills in, in their normal form. */
 const text = {
-  firstName: Nullable(Text('firstName')),
-  lastName: Nullable(Text('lastName')),
-  company: Nullable(Text('company')),
-  taxId: Nullable(Text('taxId')),
-  addressLine1: Text('addressLine1', { examples: [EXAMPLE_ADDRESS.addressLine1] }),
-  addressLine2: Nullable(Text('addressLine2')),
-  city: Nullable(Text('city')),
-  state: Nullable(
-    Text('state', {
-      description: 'Code or name; answered as the ISO 3166-2 code without its country, where there is one.',
+  firstName: Nullable(Text('firstName', { description: 'Given name.', examples: [EXAMPLE_ADDRESS.firstName] })),
+  lastName: Nullable(Text('lastName', { description: 'Family name.', examples: [EXAMPLE_ADDRESS.lastName] })),
+  company: Nullable(Text('company', { description: 'The company, for business customers.' })),
+  taxId: Nullable(
+    Text('taxId', {
+      description:
+        'VAT or other tax number. It is checked where its format is published: a valid one is returned in its normal form, an invalid one is kept with a warning.',
+      examples: ['DE136695976'],
     }),
   ),
-  postalCode: Nullable(Text('postalCode', { description: 'Answered in the spelling of its country.' })),
+  addressLine1: Text('addressLine1', {
+    description: 'Street and number, or a PO box.',
+    examples: [EXAMPLE_ADDRESS.addressLine1],
+  }),
+  addressLine2: Nullable(Text('addressLine2', { description: 'Apartment, floor, building and the like.' })),
+  city: Nullable(Text('city', { description: 'City or town.', examples: [EXAMPLE_ADDRESS.city] })),
+  state: Nullable(
+    Text('state', {
+      description:
+        'State, province or region, by code or name. Returned as the ISO 3166-2 code without the country, where there is one.',
+    }),
+  ),
+  postalCode: Nullable(Text('postalCode', { description: 'Postal code. Returned the way its country writes it.' })),
   country: Text('country', {
-    description: 'ISO 3166 code of two or three letters, or a name; answered as two letters.',
+    description: 'Country, by its ISO 3166-1 code of two or three letters or by name. Returned as two letters.',
   }),
   phone: Nullable(
     Text('phone', {
-      description: 'With `+` or `00`, or as it is dialled in the country of the address; answered in E.164.',
+      description:
+        'Phone number, with `+` or `00` or as it is dialled in the country of the address. Returned in E.164 format.',
       examples: [EXAMPLE_ADDRESS.phone],
     }),
   ),
@@ -69,25 +80,40 @@ export const NormalAddress = Type.Object(text, closed)
 export type NormalAddress = Static<typeof NormalAddress>
 
 const suggestion = Type.Optional(
-  Type.String({ description: 'What was perhaps meant: the code of a state.', examples: ['KA'] }),
+  Type.String({ description: 'What may have been meant: the code of a state.', examples: ['KA'] }),
 )
 
-const Warning = Type.Object({ pointer: Type.String(), code: Type.String(), detail: Type.String(), suggestion }, closed)
+const Warning = Type.Object(
+  {
+    pointer: Type.String({ description: 'The field, as a JSON pointer.', examples: ['#/postalCode'] }),
+    code: Type.String({
+      description: 'A stable code for programs. New codes may be added.',
+      examples: ['invalid_tax_id'],
+    }),
+    detail: Type.String({ description: 'An explanation that you can show to the person filling in the form.' }),
+    suggestion,
+  },
+  closed,
+)
 
 export const Address = Type.Object(
   {
-    id: Type.String({ examples: ['addr_01k9wz3v5e8tvs8v4m8m3v5yqd'] }),
-    storeId: Type.String(),
-    userId: Type.String(),
+    id: Id('addr', 'The id of the address.'),
+    storeId: StoreId,
+    userId: Id('user', 'The id of the user or customer the address belongs to.'),
     ...text,
-    isDefault: Type.Boolean(),
-    formatted: Type.Array(Type.String(), { description: 'The label, line by line, as its country writes it.' }),
-    warnings: Type.Array(Warning, { description: 'What is odd but possible.' }),
-    version: Type.Integer({ description: 'Counts the changes of content.' }),
-    createdAt: DateTime(),
-    updatedAt: DateTime(),
+    isDefault: Type.Boolean({ description: "Whether it is the user's default address in this store." }),
+    formatted: Type.Array(Type.String(), {
+      description: 'The address label, line by line, the way its country writes it.',
+    }),
+    warnings: Type.Array(Warning, { description: 'What looks wrong but was accepted.' }),
+    version: Type.Integer({
+      description: 'Starts at 1 and goes up with every change of the content. Invoices can refer to it.',
+    }),
+    createdAt: CreatedAt,
+    updatedAt: UpdatedAt,
   },
-  { title: 'Address', ...closed },
+  { title: 'Address', description: 'A billing address.', ...closed },
 )
 export type Address = Static<typeof Address>
 export const Addresses = pageOf(Address, 'Addresses')
@@ -99,14 +125,15 @@ export const NewAddress = Type.Object(
     country: text.country,
     isDefault: Type.Optional(
       Type.Boolean({
-        description: 'The first address is the default whatever this says; `true` moves the default here.',
+        description:
+          "`true` makes this the default instead of the current one. A user's first address is always the default.",
       }),
     ),
   },
   {
     title: 'NewAddress',
     description:
-      'At least one of `firstName`, `lastName` and `company`. City, state and postal code as the rules of the country say.',
+      'A billing address to create. At least one of `firstName`, `lastName` and `company` is required; whether city, state and postal code are depends on the country.',
     ...closed,
   },
 )
@@ -117,13 +144,13 @@ export const AddressChanges = Type.Partial(
     ...NewAddress.properties,
     isDefault: Type.Boolean({
       description:
-        '`true` moves the default here; `false` hands it to the newest of the others. Your only address keeps it.',
+        '`true` makes this the default instead of the current one. `false` makes the newest of the other addresses the default; the only address of a user is always the default.',
     }),
   }),
   {
     title: 'AddressChanges',
     description:
-      'What is left out stays as it is; `null` clears. The address that comes of it is checked as a whole, as if it were new.',
+      'Changes to a billing address. Fields that are left out keep their value; `null` clears a field. The resulting address is validated as a whole, like a new one.',
     ...closed,
   },
 )
@@ -138,101 +165,104 @@ export const AddressContent = Type.Object(
     addressLine1: Nullable(text.addressLine1),
     erased: Type.Boolean({
       description:
-        'The account of its user was erased: country, state and postal code are all that is left, the rest is `null` or empty.',
+        '`true` if its user was erased: only country, state and postal code are left, and all other fields are `null` or empty.',
     }),
   },
-  { title: 'AddressContent', ...closed },
+  { title: 'AddressContent', description: 'The content of an address at one time.', ...closed },
 )
 export type AddressContent = Static<typeof AddressContent>
 
 const holdFields = {
-  reason: Line(1, 200, { description: 'Why it is kept. Its user is told.', examples: ['Invoice 2026-0042'] }),
-  until: DateTime({ description: 'When the hold ends by itself: at most 5,479 days (15 years) ahead.' }),
+  reason: Line(1, 200, {
+    description: 'Why the version is kept. Its user can read this.',
+    examples: ['Invoice 2026-0042'],
+  }),
+  until: DateTime({ description: 'When the hold ends: at most 5,479 days (15 years) from now.' }),
 }
 
-export const NewHold = Type.Object(holdFields, { title: 'NewHold', ...closed })
+export const NewHold = Type.Object(holdFields, {
+  title: 'NewHold',
+  description: 'A hold to put on a version of an address.',
+  ...closed,
+})
 export type NewHold = Static<typeof NewHold>
 
 const Hold = Type.Object(
   {
     ...holdFields,
-    by: Type.Object(
-      { kind: OneOf(['user', 'key']), id: Type.String() },
-      { ...closed, description: 'Who put it on hold.' },
-    ),
+    by: ActorOf(['user', 'key'], 'Who put it on hold.'),
     at: DateTime({ description: 'When it was put on hold.' }),
   },
-  { description: 'The version stays readable for the store until then, also when its user is erased.', ...closed },
+  {
+    description: 'Set if the version is on hold: the store can read it until then, even if its user is erased.',
+    ...closed,
+  },
 )
 
 export const AddressVersion = Type.Object(
   {
-    version: Type.Integer(),
-    at: DateTime({ description: 'When this version was made.' }),
-    by: Type.Object(
-      { kind: OneOf(['user', 'key']), id: Type.String() },
-      {
-        ...closed,
-        description:
-          'Who made it: the user themselves or, where the store keeps their addresses, a member or key of it.',
-      },
+    version: Type.Integer({ description: 'The number of the version, counted from 1.' }),
+    at: DateTime({ description: 'When this version was created.' }),
+    by: ActorOf(
+      ['user', 'key'],
+      'Who created it: the user themselves, or a member or key of the store that manages the address for them.',
     ),
     address: AddressContent,
     hold: Nullable(Hold),
   },
-  { title: 'AddressVersion', ...closed },
+  { title: 'AddressVersion', description: 'One version of an address. Versions never change.', ...closed },
 )
 export type AddressVersion = Static<typeof AddressVersion>
 export const AddressVersions = pageOf(AddressVersion, 'AddressVersions')
 
 export const InvoiceAddress = Type.Object(
   { ...AddressContent.properties, isDefault },
-  { title: 'InvoiceAddress', ...closed },
+  { title: 'InvoiceAddress', description: 'A billing address, as the store sees it.', ...closed },
 )
 export type InvoiceAddress = Static<typeof InvoiceAddress>
 export const InvoiceAddresses = pageOf(InvoiceAddress, 'InvoiceAddresses')
 
 export const AddressFault = Type.Object(
   {
-    pointer: Type.String({ examples: ['#/postalCode'] }),
-    code: Type.String({ examples: ['invalid_postal_code'] }),
-    detail: Type.String(),
-    example: Type.Optional(Type.String()),
+    pointer: Type.String({ description: 'The field, as a JSON pointer.', examples: ['#/postalCode'] }),
+    code: Type.String({ description: 'A stable code for programs.', examples: ['invalid_postal_code'] }),
+    detail: Type.String({ description: 'An explanation that you can show to the person filling in the form.' }),
+    example: Type.Optional(Type.String({ description: 'A valid value.', examples: ['80331'] })),
     suggestion,
   },
-  { title: 'AddressFault', ...closed },
+  { title: 'AddressFault', description: 'One thing that is wrong with an address.', ...closed },
 )
 
 export const CheckedAddress = Type.Object(
   {
-    valid: Type.Boolean({ description: 'Whether creation would take it.' }),
+    valid: Type.Boolean({ description: 'Whether the address would be accepted.' }),
     normalized: Nullable(
-      Type.Object(text, { description: 'As it would be stored; null when it is not valid.', ...closed }),
+      Type.Object(text, { description: 'The address as it would be stored. `null` if it is not valid.', ...closed }),
     ),
     formatted: Nullable(
-      Type.Array(Type.String(), { description: 'The label, line by line; null when it is not valid.' }),
+      Type.Array(Type.String(), { description: 'The address label, line by line. `null` if it is not valid.' }),
     ),
-    errors: Type.Array(AddressFault, { description: 'What creation would answer with 422.' }),
+    errors: Type.Array(AddressFault, { description: 'What is wrong with the address. Empty if it is valid.' }),
     warnings: Address.properties.warnings,
   },
-  { title: 'CheckedAddress', ...closed },
+  { title: 'CheckedAddress', description: 'The result of validating an address.', ...closed },
 )
 export type CheckedAddress = Static<typeof CheckedAddress>
 
 const HeldVersion = Type.Object(
   {
-    addressId: Type.String(),
-    version: Type.Integer(),
+    addressId: Id('addr', 'The id of the address.'),
+    version: Type.Integer({ description: 'The number of the version.' }),
     reason: Type.String({ description: 'Why the store keeps it.' }),
-    until: DateTime({ description: 'When it is erased as well.' }),
+    until: DateTime({ description: 'When the hold ends and the version is erased as well.' }),
   },
-  { title: 'HeldVersion', ...closed },
+  { title: 'HeldVersion', description: 'A version of an address that is on hold.', ...closed },
 )
 export type HeldVersion = Static<typeof HeldVersion>
 
 /** What outlives an erasure. */
 export const held = Type.Array(HeldVersion, {
-  description: 'The versions of addresses that stay readable for the store, because it has put a hold on them.',
+  description: 'The versions of addresses that the store can still read, because it has put them on hold.',
 })
 
 // ---- in an export ----------------------------------------------------------------------------------------------------
@@ -242,14 +272,23 @@ const { userId: _userId, ...exported } = Address.properties
 const { isDefault: _isDefault, updatedAt: _updatedAt, ...exportedVersion } = exported
 
 export const ExportedAddress = Type.Object(exported, closed)
-export const ExportedVersion = Type.Object({ ...exportedVersion, from: DateTime(), until: DateTime() }, closed)
-export const ExportedDefault = Type.Object(
+export const ExportedVersion = Type.Object(
   {
-    storeId: Type.String(),
-    addressId: Type.String(),
-    from: DateTime(),
-    until: Nullable(Type.String({ format: 'date-time', description: '`null`: it still is.' })),
+    ...exportedVersion,
+    from: DateTime({ description: 'Since when the address had this content.' }),
+    until: DateTime({ description: 'When it was changed or deleted.' }),
   },
   closed,
 )
-export const ExportedHold = Type.Object({ storeId: Type.String(), ...HeldVersion.properties }, closed)
+export const ExportedDefault = Type.Object(
+  {
+    storeId: StoreId,
+    addressId: Id('addr', 'The id of the address.'),
+    from: DateTime({ description: 'Since when it was the default.' }),
+    until: Nullable(
+      Type.String({ format: 'date-time', description: 'Until when it was the default. `null`: it still is.' }),
+    ),
+  },
+  closed,
+)
+export const ExportedHold = Type.Object({ storeId: StoreId, ...HeldVersion.properties }, closed)

@@ -44,12 +44,12 @@ test('what is odd about it comes as warnings, beside the normal form', async () 
     {
       pointer: '#/phone',
       code: 'phone_of_another_country',
-      detail: 'The phone number belongs to the United Kingdom, the address does not.',
+      detail: 'This phone number is from the United Kingdom, but the address is not.',
     },
     {
       pointer: '#/addressLine1',
       code: 'po_box',
-      detail: 'This looks like a post-office box; parcels cannot be delivered there.',
+      detail: 'This looks like a PO box. Parcel services cannot deliver there.',
     },
   ])
   const made = await api.post(billing, odd, { as: owner.token })

@@ -28,6 +28,6 @@ export function limitedSince({ maxVersionsPerDay: max }: Instance, owner: string
 export function failVersionLimit({ maxVersionsPerDay: max }: Instance, since: Date): never {
   return fail('rate_limited', {
     retryAfterSeconds: Math.max(1, Math.ceil((addMs(since, DAY).getTime() - now().getTime()) / 1000)),
-    detail: `Your addresses in this store were changed or deleted ${max} times within 24 hours, which is as often as they may be. Wait as long as "Retry-After" says; deleting an address is still possible.`,
+    detail: `Your addresses in this store were changed or deleted ${max} times within 24 hours, which is the limit. Wait for "Retry-After" seconds. You can still delete addresses.`,
   })
 }

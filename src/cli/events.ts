@@ -35,14 +35,14 @@ export function addEvents(program: Command, io: Io): void {
     .exitOverride(usageErrors(usageError))
     .argument('[verb...]')
     .action(([verb]: string[]) => {
-      throw usageError(verb ? `There is no "events ${verb}".` : 'What about them?')
+      throw usageError(verb ? `Unknown subcommand: events ${verb}.` : 'Name a subcommand.')
     })
   group
     .command('export')
     .usage('<storeId>')
     .argument('[storeId...]')
     .option('--system')
-    .description('print the sealed events of a store, a line of JSON each; --system: of no store')
+    .description('print the sealed events of a store, one line of JSON each; --system: events that belong to no store')
     .action((names: string[], options: StoreOptions) => {
       const storeId = storeOf(names, options)
       return withDatabase(io, (db) => exportChain(db, storeId, io))
@@ -53,7 +53,7 @@ export function addEvents(program: Command, io: Io): void {
     .argument('[storeId...]')
     .option('--system')
     .option('--all')
-    .description('print the position and hash that all of them end in; --all: of every store')
+    .description('print the head of the chain, its last position and hash; --all: of every store')
     .action((names: string[], options: StoreOptions) => {
       const everyStore = options.all && !options.system && names.length === 0
       const storeId = everyStore ? undefined : storeOf(names, options)
@@ -65,7 +65,7 @@ export function addEvents(program: Command, io: Io): void {
     .argument('[file...]')
     .option('--head <head>')
     .option('--heads <file of heads>')
-    .description('check an export, from a file or - for stdin; --heads <file>: also by the heads you kept')
+    .description('verify an export, from a file or - for stdin; --heads <file>: also against the heads you kept')
     .action((files: string[], options: HeadOptions) => verify(files, options, io))
 }
 
@@ -76,7 +76,7 @@ type HeadOptions = { head?: string; heads?: string }
 function storeOf(names: string[], { system, all }: StoreOptions): string | null {
   const [name, ...more] = [...names, ...(system ? ['--system'] : []), ...(all ? ['--all'] : [])]
   if (name === undefined) throw usageError('Name the store.')
-  if (more.length > 0) throw usageError(`One store at a time: "${more.join(' ')}" is too much.`)
+  if (more.length > 0) throw usageError(`One store at a time. Unexpected: ${more.join(' ')}.`)
   if (name !== '--system' && !isId('store', name)) throw usageError(`"${name}" is not the id of a store.`)
   return name === '--system' ? null : name
 }
@@ -111,20 +111,20 @@ function failWithout(storeId: string | null | undefined): never {
 }
 
 async function verify([file, ...more]: string[], options: HeadOptions, io: Io): Promise<void> {
-  if (file === undefined || more.length > 0) throw usageError('Name one file, or - for what comes by stdin.')
+  if (file === undefined || more.length > 0) throw usageError('Name one file, or - for stdin.')
   const anchors = await readAnchors(options, io)
   const showProgress = (count: number) => {
     if (count % PROGRESS_EVERY === 0) io.say(`${count.toLocaleString('en')} events checked …`)
   }
   const verdict = await verifyChain(linesOf(file, io), anchors, showProgress).catch(asUnchecked)
   if (!verdict.sound) throw new Error(`Not sound: ${verdict.finding} (line ${verdict.line}).`)
-  if (verdict.chain === null) throw new Error('Not sound: there is no event in it.')
+  if (verdict.chain === null) throw new Error('Not sound: the export contains no events.')
   io.print(`Sound: ${verdict.events.toLocaleString('en')} events of ${verdict.chain}, head ${verdict.hash}`)
   const { anchoredUpTo: upTo, events } = verdict
   if (upTo === null)
-    io.say('Without a head nobody can tell whether all was written anew, or events are missing at the end.')
+    io.say('Without a head, this cannot show whether the whole trail was rewritten or events are missing at the end.')
   else if (upTo < events)
-    io.say(`The heads vouch for positions up to ${upTo}. Whether what follows was written anew nobody can tell.`)
+    io.say(`The heads prove positions up to ${upTo}. They cannot show whether later events were rewritten.`)
 }
 
 function asUnchecked(error: unknown): never {
@@ -167,7 +167,7 @@ function parseHead(text: string): Anchor {
   if (hash) return { chain: null, seq: seq ? Number(seq) : null, hash }
   const anchor = headIn(text)
   if (!anchor)
-    throw usageError(`"${text}" is no head: give the line that "events head" prints, its hash, or <seq>:<hash>.`)
+    throw usageError(`"${text}" is not a head: use the line that "events head" prints, its hash, or <seq>:<hash>.`)
   return anchor
 }
 

@@ -39,7 +39,7 @@ export async function rewrap(db: Db, keyring: Keyring, io: Io): Promise<void> {
         on conflict (n) do update
        set kid = excluded.kid, since = excluded.since
      where server_secret.kid <> excluded.kid`)
-  if (!previous) return io.say('There is no previous secret here, so there is nothing to move.')
+  if (!previous) return io.say('There is no previous secret, so there is nothing to re-encrypt.')
   const interrupt = io.interruptFlag()
   try {
     await move(keysUnder(db, keyring, previous.kid, 'users'), interrupt, io)
@@ -63,7 +63,9 @@ async function move<Row extends { id: string }>(
     const rows = await mover.next(after)
     if (rows.length === 0 && after === '') break
     if (rows.length > 0 && interrupt.raised)
-      throw new Error(`Stopped. ${Math.max(0, all - done)} ${mover.what} are left: run "secret rewrap" again to go on.`)
+      throw new Error(
+        `Stopped. ${Math.max(0, all - done)} ${mover.what} are left. Run "secret rewrap" again to continue.`,
+      )
     after = rows.at(-1)?.id ?? ''
     if (rows.length === 0) continue
     await mover.write(rows)

@@ -18,7 +18,7 @@ export function run(argv: string[], io: Io): Promise<number> {
     .argument('[command...]')
     .allowUnknownOption()
     .action((_, __, { args }) => {
-      throw new Error(`There is no command "${args[0]}".\n\n${helpOf(program)}`)
+      throw new Error(`Unknown command: ${args[0]}.\n\n${helpOf(program)}`)
     })
   addServiceToken(program, io)
   addUser(program, io)

@@ -23,16 +23,16 @@ export function addSecret(program: Command, io: Io): void {
     .argument('[verb...]')
     .action(() => group.error(USAGE))
   addVerb(group, 'rotate', 'give an embedded database a new server secret, with the service stopped', () => rotate(io))
-  addVerb(group, 'rewrap', 'move what is kept under the previous server secret to the current one', () =>
+  addVerb(group, 'rewrap', 're-encrypt what is under the previous server secret with the current one', () =>
     withCheckedSecret(io, async (db, _, { keyring, secretDir }) => {
       await rewrap(db, keyring, io)
       await report(db, keyring, secretDir, io)
     }),
   )
-  addVerb(group, 'status', 'tell what is still under another secret than the current one', () =>
+  addVerb(group, 'status', 'show what still depends on a previous server secret', () =>
     withDatabase(io, (db, _, { keyring, secretDir }) => report(db, keyring, secretDir, io)),
   )
-  addVerb(group, 'retire', 'forget the previous server secret of an embedded database', ({ force = false }) =>
+  addVerb(group, 'retire', 'delete the previous server secret of an embedded database', ({ force = false }) =>
     retire(force, io),
   ).option('--force')
 }
@@ -50,7 +50,7 @@ function addVerb(
     .allowUnknownOption()
     .allowExcessArguments()
     .action((options, { args }: Command) => {
-      if (args.length > 0) throw new Error(`"${args.join(' ')}" says nothing to "secret ${verb}".\n${USAGE}`)
+      if (args.length > 0) throw new Error(`Unexpected argument for "secret ${verb}": ${args.join(' ')}.\n${USAGE}`)
       return action(options)
     })
 }
@@ -67,9 +67,11 @@ async function rotate(io: Io): Promise<void> {
           `The secret comes from ${config.DATABASE_URL ? 'your settings' : 'SERVER_SECRET'}: set a new SERVER_SECRET, the old one as SERVER_SECRET_PREVIOUS, restart, and run "secret rewrap".`,
         )
       if (keyring.previous)
-        throw new Error('The last change is not finished: run "secret rewrap" and then "secret retire" first.')
+        throw new Error(
+          'The previous change of the secret is not finished. Run "secret rewrap" and then "secret retire" first.',
+        )
       const changed = rotateSecretFile(secretDir)
-      io.say('There is a new secret in server-secret; the old one is in server-secret.previous.')
+      io.say('The new secret is in server-secret, the old one in server-secret.previous.')
       await rewrap(db, changed, io)
       await report(db, changed, secretDir, io)
     },
@@ -84,15 +86,17 @@ async function retire(force: boolean, io: Io): Promise<void> {
     if (force) await dropOtherChecks(db, keyring.current)
     if (secretDir === null)
       throw new Error('The secret comes from your settings: take SERVER_SECRET_PREVIOUS out of them, and restart.')
-    if (!keyring.previous) return io.say('There is no previous secret here.')
+    if (!keyring.previous) return io.say('There is no previous secret.')
     const left = await countLeft(db, keyring)
     if (!force && sumOf(left) > 0) {
       printStatus(left, keyring, secretDir, io)
-      throw new Error('The previous secret was kept. "secret retire --force" gives up what is left.')
+      throw new Error(
+        'The previous secret was kept, because it is still needed. "secret retire --force" deletes it anyway.',
+      )
     }
     await dropOtherChecks(db, keyring.current)
     deletePreviousSecret(secretDir)
-    io.say('The previous secret is gone. A running service knows it until it is restarted.')
+    io.say('The previous secret was deleted. A running service uses it until it is restarted.')
   })
 }
 
@@ -145,34 +149,36 @@ function printStatus(left: Remaining, { previous }: Keyring, secretDir: string |
   io.print(`mails ${left.mails}`)
   const drop = secretDir === null ? 'take SERVER_SECRET_PREVIOUS out of the settings' : 'run "secret retire"'
   const nothing = sumOf(left) === 0
-  if (nothing && !previous) return io.say('Everything is under the current secret, and no other is known here.')
+  if (nothing && !previous) return io.say('Everything uses the current secret, and there is no previous one.')
   if (nothing)
-    return io.say(`Nothing is left under another secret: you may ${drop}. Cursors handed out before then end with it.`)
-  io.say('Not everything is under the current secret. Without the previous one:')
+    return io.say(
+      `Nothing depends on the previous secret any more: you can ${drop}. Pagination cursors from before the change then stop working.`,
+    )
+  io.say('The previous secret is still needed. Without it:')
   if (left.users > 0)
     io.say(
-      '- the addresses of these users cannot be read. Run "secret rewrap" with the secret they are under as the previous one.',
+      `- the addresses of ${left.users} users could not be read. Run "secret rewrap" with their secret as the previous one.`,
     )
   if (left.keys > 0)
     io.say(
-      '- these keys no longer work. Each moves within seconds of its next use; rotate or revoke those that are unused.',
+      `- ${left.keys} API keys would stop working. A key moves to the current secret when it is next used; rotate or revoke keys that nobody uses.`,
     )
   if (left.answers > 0)
     io.say(
-      `- retries of these requests would be carried out again. The last is forgotten at ${left.until?.toISOString()}.`,
+      `- retries of ${left.answers} requests would be carried out a second time. The last of these responses expires at ${left.until?.toISOString()}.`,
     )
   if (left.webhooks > 0)
     io.say(
-      '- messages of these webhooks cannot be signed. Run "secret rewrap" with the secret they are under as the previous one.',
+      `- messages to ${left.webhooks} webhooks could not be signed. Run "secret rewrap" with their secret as the previous one.`,
     )
   if (left.holds > 0)
     io.say(
-      '- address versions on hold of erased users cannot be read. Run "secret rewrap" with the secret they are under as the previous one.',
+      `- up to ${left.holds} address versions on hold could not be read. Run "secret rewrap" with their secret as the previous one.`,
     )
   if (left.mails > 0) io.say('- the links of these mails cannot be sent. Each mail is sent or given up within a day.')
   if (left.customers > 0)
     io.say(
-      '- these customers are not found by their e-mail. Run "secret rewrap" with the secret they are under as the previous one.',
+      `- ${left.customers} customers could not be found by e-mail. Run "secret rewrap" with their secret as the previous one.`,
     )
 }
 

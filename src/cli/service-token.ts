@@ -15,7 +15,7 @@ import { withDatabase } from './with-database.ts'
 const USAGE = 'Usage: service-token create <name> --store <id>… | --all-stores, list, or revoke <id>'
 
 const WHICH_STORES =
-  'Say whose keys the token verifies: --store <id>, once for each store, or --all-stores. With --all-stores a back end must name the store in each question.'
+  'Say whose keys the token can verify: --store <id>, once for each store, or --all-stores. With --all-stores, the back end must name the store in every request.'
 
 export function addServiceToken(program: Command, io: Io): void {
   const group = program
@@ -27,9 +27,14 @@ export function addServiceToken(program: Command, io: Io): void {
     .command('create')
     .usage('<name> --store <id>… | --all-stores')
     .argument('<name...>')
-    .option('--store <id>', 'a store whose keys it verifies; may be repeated', (id, ids: string[]) => [...ids, id], [])
-    .option('--all-stores', 'it verifies the keys of every store')
-    .description('issue a token for a back end that verifies keys; prints it, once')
+    .option(
+      '--store <id>',
+      'a store whose keys it can verify; can be repeated',
+      (id, ids: string[]) => [...ids, id],
+      [],
+    )
+    .option('--all-stores', 'it can verify the keys of every store')
+    .description('issue a token for a back end that verifies keys, and print it (only this once)')
     .action((words: string[], { store, allStores }: { store: string[]; allStores?: true }) => {
       if (store.length > 0 === (allStores === true)) throw new Error(WHICH_STORES)
       const create = { name: words.join(' '), storeIds: allStores ? null : [...new Set(store)] }
@@ -37,12 +42,12 @@ export function addServiceToken(program: Command, io: Io): void {
     })
   group
     .command('list')
-    .description('list the tokens, without their values')
+    .description('list the service tokens, without the tokens themselves')
     .action(() => withDatabase(io, (db) => listTokens(db, io)))
   group
     .command('revoke')
     .argument('<id>')
-    .description('end a token')
+    .description('revoke a service token')
     .action((id: string) => withDatabase(io, (db) => revokeToken(db, id, io)))
 }
 
@@ -92,6 +97,6 @@ async function listTokens(db: Db, io: Io): Promise<void> {
 
 async function revokeToken(db: Db, id: string, io: Io): Promise<void> {
   const revoked = await db.transaction((tx) => revokeServiceTokens(tx, operator(), [id]))
-  if (revoked.length === 0) throw new Error(`There is no active service token ${id}.`)
-  io.say(`${id} no longer works.`)
+  if (revoked.length === 0) throw new Error(`No active service token has the id ${id}.`)
+  io.say(`Revoked ${id}.`)
 }

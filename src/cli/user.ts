@@ -12,6 +12,8 @@ import { sql } from '../db/sql.ts'
 import type { UsersRow } from '../db/tables.gen.ts'
 import { newEvent, writeEvents } from '../events/write.ts'
 import { eraseUser } from '../identity/erase.ts'
+import { tellFactorChange } from '../identity/factor-changes.ts'
+import { hasFactor, readFactors, removeFactors } from '../identity/factors.ts'
 import { endAllSessions } from '../identity/reset.ts'
 import { newInstance } from '../instance.ts'
 import type { Cascade } from '../keys/revoke.ts'
@@ -21,7 +23,7 @@ import { operator } from './operator.ts'
 import { usageErrors } from './program.ts'
 import { withDatabase } from './with-database.ts'
 
-const USAGE = 'Usage: user list, or user reset | disable | enable | erase <e-mail or id>'
+const USAGE = 'Usage: user list, or user reset | reset-second-factor | disable | enable | erase <e-mail or id>'
 
 const LISTED_AT_ONCE = 1_000
 
@@ -39,6 +41,9 @@ export function addUser(program: Command, io: Io): void {
     .action(() => withDatabase(io, (db) => listUsers(db, io)))
   verb('reset', 'print a link for a new password: it works once, for an hour').action((name: string) =>
     withDatabase(io, (db, config) => printResetLink(db, config, name, io)),
+  )
+  verb('reset-second-factor', 'remove authenticator app, passkeys and recovery codes, and end all sessions').action(
+    (name: string) => withDatabase(io, (db, config, storage) => resetSecondFactor(db, config, storage, name, io)),
   )
   verb('disable', 'end all sessions of an account and let nobody sign in to it').action((name: string) =>
     withDatabase(io, (db) => disable(db, name, io)),
@@ -112,6 +117,19 @@ function addressOf({ PUBLIC_URL, HOST, PORT }: Config): string {
   if (PUBLIC_URL !== null) return PUBLIC_URL
   const host = /^(0\.0\.0\.0|::)$/.test(HOST) ? 'localhost' : HOST.includes(':') ? `[${HOST}]` : HOST
   return `http://${host}:${PORT}`
+}
+
+async function resetSecondFactor(db: Db, config: Config, { keyring }: Storage, name: string, io: Io): Promise<void> {
+  const instance = newInstance(config, keyring, newResolve())
+  await db.transaction(async (tx) => {
+    const user = await lockUser(tx, name)
+    if (!hasFactor(await readFactors(tx, user.id))) throw new Error(`${name} has no second factor.`)
+    await endAllSessions(tx, operator(), user.id)
+    await removeFactors(tx, user.id)
+    await writeEvents(tx, [newEvent(operator(), null, 'user.second_factor_reset', user.id, {})])
+    await tellFactorChange(tx, instance, user.id, null, 'reset')
+  })
+  io.say(`${name} signs in with the password alone now. Be sure that it was the owner of the account who asked for it.`)
 }
 
 async function disable(db: Db, name: string, io: Io): Promise<void> {

@@ -21,7 +21,7 @@ export async function withDatabase(io: Io, work: WithDatabase, { alone = false, 
   const storage = await (alone ? openStorage : joinStorage)(config, io.say)
   try {
     if (!first && (await inspectDatabase(storage.connection)) === 'foreign')
-      throw notThere('There is nothing of Storekeeper in this database.')
+      throw notThere('This database has no Storekeeper data.')
     await migrate(storage.connection, io.say)
     const db = connect(storage.connection)
     try {

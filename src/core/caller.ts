@@ -9,6 +9,8 @@ export type UserCaller = {
   sessionId: string | null
   /** Of a user of an identity provider: when they signed in there, if their token says. */
   authenticatedAt: Date | null
+  /** Of a user of an identity provider: the e-mail that their token says, empty if it is not theirs for sure. */
+  claimedEmail: string | null
   email: string | null
   name: string | null
   createdAt: Date
@@ -49,6 +51,8 @@ export type ServiceCaller = {
   name: string
   /** The stores whose keys it may ask about. Null: every store. */
   storeIds: string[] | null
+  /** The owner who issued it for their store. Null: the operator. */
+  createdBy: string | null
   ip: string
 }
 

@@ -70,7 +70,8 @@ export function parseEmail(text: string | undefined, faults: Fault[]): string {
     faults.push({
       pointer,
       code: 'mixed_scripts',
-      detail: 'The part before the @ mixes letters of different scripts, such as Latin and Cyrillic. Use one of them.',
+      detail:
+        'The part before the @ mixes letters of different scripts, such as Latin and Cyrillic. Use only one script.',
       example,
     })
   return ''

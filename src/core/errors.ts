@@ -20,10 +20,15 @@ export const ERRORS = {
     title: 'Ambiguous credentials',
     help: 'Send exactly one credential, as "Authorization: Bearer <token>", and never in the query string: URLs end up in logs.',
   },
+  sign_in_incomplete: {
+    status: 400,
+    title: 'Sign-in not completed',
+    help: 'A sign-in with the identity provider is finished within 10 minutes, once, and in the browser it was started in. Start again at GET /v1/auth/oidc/start.',
+  },
   invalid_json: {
     status: 400,
     title: 'Invalid JSON',
-    help: 'Send one JSON object in UTF-8, with no repeated members, NUL characters, lone surrogates or "__proto__", and at most 32 levels deep.',
+    help: 'Send one JSON object in UTF-8, with no repeated fields, NUL characters, lone surrogates or "__proto__", and at most 32 levels deep.',
   },
   invalid_form: {
     status: 400,
@@ -55,10 +60,30 @@ export const ERRORS = {
     title: 'Wrong e-mail or password',
     help: 'Check what you sent and try again. After 10 failures within 15 minutes you have to wait.',
   },
+  second_factor_required: {
+    status: 401,
+    title: 'Second factor required',
+    help: 'The password was right, and the account has a second factor. Send "challenge" to POST /v1/auth/second-factor within 5 minutes, with a code or a passkey; "methods" lists what the account has.',
+  },
+  invalid_code: {
+    status: 401,
+    title: 'Wrong code',
+    help: 'The code is wrong, too old, or was used before: each code works once. Wait for the next one and try again, with the same challenge. After 10 failures within 15 minutes you have to wait.',
+  },
+  invalid_passkey: {
+    status: 401,
+    title: 'Passkey not accepted',
+    help: 'The passkey is unknown, or what it signed is not right, has expired or was used before. Ask for new options and try again, or sign in with your password.',
+  },
+  invalid_challenge: {
+    status: 401,
+    title: 'Sign-in expired',
+    help: 'A challenge works once, for 5 minutes, and ends when the password changes. Sign in from the beginning.',
+  },
   recent_sign_in_required: {
     status: 403,
     title: 'Recent sign-in required',
-    help: 'This needs a session that was opened with the password within the last 10 minutes. Sign in again and repeat the request with the new session.',
+    help: 'This needs a session that was opened within the last 10 minutes. Sign in again and repeat the request with the new session.',
   },
   insufficient_permission: {
     status: 403,
@@ -68,7 +93,7 @@ export const ERRORS = {
   cannot_grant: {
     status: 403,
     title: "You can't grant a permission you don't have",
-    help: '"permissions" lists each permission you tried to grant without holding it. Leave them out, or ask somebody who holds them. If it is empty, "detail" says what else you tried to exceed: a key with an expiry, an allow-list or a rate limit cannot grant anything to people or webhooks, nor to a key that is less restricted than itself.',
+    help: '"permissions" lists each permission you tried to grant without having it. Leave them out, or ask somebody who has them. If it is empty, "detail" says what else you tried to exceed: a key with an expiry, an allowlist or a rate limit cannot grant anything to people or webhooks, nor to a key that is less restricted than itself.',
   },
   replaced_secret: {
     status: 403,
@@ -103,7 +128,7 @@ export const ERRORS = {
   forbidden_ip: {
     status: 403,
     title: 'IP address not allowed',
-    help: "The key's allow-list does not contain the address this request came from.",
+    help: "The key's allowlist does not contain the address this request came from.",
   },
   forbidden_origin: {
     status: 403,
@@ -113,7 +138,12 @@ export const ERRORS = {
   invalid_signature: {
     status: 403,
     title: 'Invalid signature',
-    help: 'Only GitHub may call this. The signature headers are missing, name an unknown key, or do not match the body. Anyone else can report a key with POST /v1/leaks.',
+    help: 'This is for GitHub only. The signature headers are missing, name an unknown key, or do not match the body. Anyone else can report a key with POST /v1/leaks.',
+  },
+  sign_in_refused: {
+    status: 403,
+    title: 'Sign-in refused',
+    help: 'The identity provider did not sign you in, or the account here is disabled. Ask the people who run the service.',
   },
   sign_up_closed: {
     status: 403,
@@ -128,7 +158,7 @@ export const ERRORS = {
   not_found: {
     status: 404,
     title: 'Not found',
-    help: 'There is no operation at this path. GET /docs lists them all.',
+    help: 'There is no operation at this path. GET /docs/reference lists them all.',
   },
   store_not_found: {
     status: 404,
@@ -184,6 +214,12 @@ export const ERRORS = {
     help: 'A link to confirm an e-mail works once, for three days, and a newer one ends the older. Sign in and give the e-mail again with PATCH /v1/user: another link is sent.',
   },
   session_not_found: { status: 404, title: 'Session not found', help: 'You have no session with that id.' },
+  passkey_not_found: { status: 404, title: 'Passkey not found', help: 'You have no passkey with that id.' },
+  second_factor_not_found: {
+    status: 404,
+    title: 'Second factor not found',
+    help: 'You have none of this kind. GET /v1/user shows in "secondFactor" what you have.',
+  },
   webhook_not_found: { status: 404, title: 'Webhook not found', help: 'This store has no webhook with that id.' },
   delivery_not_found: {
     status: 404,
@@ -240,6 +276,11 @@ export const ERRORS = {
     title: 'E-mail already in use',
     help: 'Sign in instead, or use another address.',
   },
+  no_password: {
+    status: 409,
+    title: 'This account has no password',
+    help: 'You sign in with an identity provider: set up a second factor there.',
+  },
   already_member: {
     status: 409,
     title: 'Already a member',
@@ -248,12 +289,12 @@ export const ERRORS = {
   version_erased: {
     status: 409,
     title: 'The version was erased',
-    help: 'Its user was erased before it was put on hold: country, state and postal code are all that is left, and nothing can bring back the rest.',
+    help: 'Its user was erased before it was put on hold: only country, state and postal code are left, and the rest cannot be recovered.',
   },
   already_linked: {
     status: 409,
     title: 'Already linked',
-    help: 'An external id belongs to one user of the store, and a user has one external id there. Nothing was changed. Delete the customer first to link them anew.',
+    help: 'An external id belongs to one user of the store, and a user has one external id there. Nothing was changed. Delete the customer first to link them again.',
   },
   idempotency_in_progress: {
     status: 409,
@@ -324,6 +365,8 @@ export type FailureDetails = {
   allow?: string[]
   /** The permissions that would have done. */
   required?: string[]
+  /** Headers of the answer beside those that follow from the code. */
+  headers?: Record<string, string>
   cause?: unknown
 }
 

@@ -14,7 +14,7 @@ export function isOwner(caller: Manager): boolean {
 export const OWNER_HOLDS_ALL: Fault = {
   pointer: '#/permissions',
   code: 'owner_holds_all',
-  detail: 'An owner holds every permission, always. Leave the permissions out, or choose another role.',
+  detail: 'An owner always has every permission. Leave the permissions out, or choose another role.',
 }
 
 /** `role` is the role the permissions come with, if any: only an owner makes another owner. */
@@ -22,18 +22,18 @@ export function checkGrant(caller: Manager, wanted: readonly Permission[], role?
   const lacking = missingPermissions(heldPermissions(caller), wanted)
   if (lacking.length > 0)
     fail('cannot_grant', {
-      detail: `You cannot give ${lacking.join(', ')}, because you do not hold ${lacking.length > 1 ? 'them' : 'it'} in this store.`,
+      detail: `You can't grant ${lacking.join(', ')}, because you don't have ${lacking.length > 1 ? 'them' : 'it'} in this store.`,
       members: { permissions: lacking },
     })
   if (role === 'OWNER' && !isOwner(caller))
-    fail('cannot_grant', { detail: 'Only an owner makes another owner.', members: { permissions: [] } })
+    fail('cannot_grant', { detail: 'Only an owner can make somebody else an owner.', members: { permissions: [] } })
 }
 
 export function checkHolds(caller: Manager, needed: Permission): void {
   if (!heldPermissions(caller).includes(needed))
     fail('insufficient_permission', {
       required: [needed],
-      detail: `This needs the permission ${needed}, which you do not hold in this store.`,
+      detail: `This requires the permission ${needed}, which you don't have in this store.`,
     })
 }
 
@@ -49,7 +49,7 @@ export function parsePermissions(
       faults.push({
         pointer: `#/${member}/${i}`,
         code: 'unknown_permission',
-        detail: `There is no such permission. There are ${all.join(', ')}.`,
+        detail: `Unknown permission. Use one of ${all.join(', ')}.`,
         example: 'READ',
       })
   })

@@ -9,7 +9,20 @@ import { now } from './clock.ts'
 const ALPHABET = '0123456789abcdefghjkmnpqrstvwxyz'
 const WELL_FORMED = /^[0-7][0-9a-hjkmnp-tv-z]{25}$/
 
-export type IdKind = 'store' | 'user' | 'key' | 'addr' | 'evt' | 'wh' | 'dlv' | 'inv' | 'sess' | 'svc' | 'mail' | 'req'
+export type IdKind =
+  | 'store'
+  | 'user'
+  | 'key'
+  | 'addr'
+  | 'evt'
+  | 'wh'
+  | 'dlv'
+  | 'inv'
+  | 'sess'
+  | 'svc'
+  | 'mail'
+  | 'passkey'
+  | 'req'
 
 export function newId(kind: IdKind): string {
   return `${kind}_${uuid7()}`

@@ -9,10 +9,13 @@ import { fail } from './errors.ts'
 
 export const PageQuery = {
   limit: Type.Optional(
-    Type.Integer({ minimum: 1, maximum: 100, default: 20, description: 'How many to give at most.' }),
+    Type.Integer({ minimum: 1, maximum: 100, default: 20, description: 'The maximum number of items to return.' }),
   ),
   cursor: Type.Optional(
-    Type.String({ maxLength: 500, description: '`nextCursor` of the page before. Left out: the first page.' }),
+    Type.String({
+      maxLength: 500,
+      description: 'The `nextCursor` of the previous page. Omit it to get the first page.',
+    }),
   ),
 }
 
@@ -22,13 +25,13 @@ export type Page<Item> = { data: Item[]; nextCursor: string | null }
 export function pageOf<Item extends TSchema>(item: Item, title: string) {
   return Type.Object(
     {
-      data: Type.Array(item),
+      data: Type.Array(item, { description: 'The items on this page.' }),
       nextCursor: Type.Unsafe<string | null>({
         type: ['string', 'null'],
-        description: 'Pass it as `cursor` to read on; `null` on the last page.',
+        description: 'Pass this as `cursor` to get the next page. `null` on the last page.',
       }),
     },
-    { title, additionalProperties: false },
+    { title, description: 'One page of a list.', additionalProperties: false },
   )
 }
 

@@ -15,12 +15,13 @@ export const BUILT_IN_PERMISSIONS = [
 
 export const PERMISSION_DESCRIPTIONS: Record<BuiltInPermission, string> = {
   READ: "Read the store, its members and its users' billing addresses.",
-  WRITE: 'Write to the store. What that means is up to the back ends that verify keys.',
-  MANAGE_PRODUCTS: 'Manage products. What that means is up to the back ends that verify keys.',
-  MANAGE_ORDERS: 'Manage orders. What that means is up to the back ends that verify keys.',
+  WRITE: 'Write to the store. What that includes is up to the back ends that verify keys.',
+  MANAGE_PRODUCTS: 'Manage products. What that includes is up to the back ends that verify keys.',
+  MANAGE_ORDERS:
+    'Put versions of billing addresses on hold, and manage orders as far as the back ends that verify keys offer it.',
   MANAGE_KEYS: 'Create, change, rotate and revoke API keys.',
   MANAGE_MEMBERS: 'Invite, change and remove members.',
-  MANAGE_CUSTOMERS: "Keep the store's customers and their billing addresses on their behalf.",
+  MANAGE_CUSTOMERS: "Manage the store's customers and, on their behalf, their billing addresses.",
   MANAGE_WEBHOOKS: 'Create, change and delete webhooks, and see what was sent.',
   MANAGE_STORE: "Change the store's settings.",
   VIEW_EVENTS: 'Read and follow the audit trail.',

@@ -3,6 +3,7 @@
 // handler is given the database, and below everything that declares routes or stores answers.
 
 import type { Static, TObject, TSchema } from 'typebox'
+import type { OidcClient } from '../auth/schema.ts'
 import type { Db } from '../db/db.ts'
 import type { AuthorizationProbe, EventFeed } from '../events/schema.ts'
 import type { Instance } from '../instance.ts'
@@ -63,19 +64,27 @@ export type Answer<Body> = {
   /** The resource that was created: sent as `Location`, and named in a replay that may no longer show its secret. */
   resource?: { id: string; location: string }
   etag?: string
-  headers?: Record<string, string>
+  headers?: ResponseHeaders
   /** For a row with `answer: 'events'`: text sent as it is produced, until it ends or `closing` is aborted. */
   stream?: Stream
   /** The API keys that changed, where the path does not name them: only these are evicted from the key cache. */
   changedKeys?: string[]
+  /**
+   * The metadata of the keys in the body, in their order, as JSON text; in the body it is `{}`. A hundred keys may hold
+   * 1.6 MB of it, which is slow to parse and to serialize again.
+   */
+  metadata?: string[]
   /** The serialized answer, kept when it was made to be stored, so that it is not serialized again to be sent. */
   wire?: WireResponse
 }
 
+/** A list is a header that is sent several times: `set-cookie`. */
+export type ResponseHeaders = Record<string, string | string[]>
+
 /** An answer as it is sent, and stored to be replayed byte for byte. */
 export type WireResponse = {
   status: number
-  headers: Record<string, string>
+  headers: ResponseHeaders
   body: string
   resourceId: string | null
   stream?: Stream | undefined
@@ -106,6 +115,8 @@ export type HandlerArgs<Path extends string, N extends Needs, Query, Body> = {
   /** Null when the request carries no Idempotency-Key. */
   idempotency: Idempotency | null
   verifier: Verifier<Db>
+  /** Null where no provider of single sign-on is configured. */
+  oidc: OidcClient | null
   /** For a row with `answer: 'events'`: the live events, and the check that the caller may still see them. */
   stream: { feed: EventFeed; stillAuthorized: AuthorizationProbe }
   /** The request's origin and raw bytes: for sessions, the audit trail and signatures. */
@@ -119,7 +130,7 @@ export type HandlerArgs<Path extends string, N extends Needs, Query, Body> = {
   }
 }
 
-export type SuccessStatus = 200 | 201 | 202 | 204 | 302
+export type SuccessStatus = 200 | 201 | 202 | 204 | 303
 
 export type RouteFacts<Path extends string, N extends Needs, Query extends TObject, Body extends TSchema, Value> = {
   /** The operation's name, `resource.verb`: its id in OpenAPI and its name in clients. */
@@ -141,7 +152,7 @@ export type RouteFacts<Path extends string, N extends Needs, Query extends TObje
   parse?: (body: Partial<Static<Body>>, instance: Instance, faults: Fault[]) => Value
   /** The handler reports the faults of the body itself, with those it finds by comparing with the stored record. */
   handlesFaults?: true
-  /** 302 sends no body; its handler sets `location` in the answer's headers. */
+  /** 303 sends no body; its handler sets `location` in the answer's headers. */
   returns: readonly [SuccessStatus, TSchema | null]
   /** A PUT that makes what is not there yet: then its answer has a `resource` and is 201 instead of 200. */
   mayCreate?: true
@@ -151,6 +162,8 @@ export type RouteFacts<Path extends string, N extends Needs, Query extends TObje
   errors?: ErrorCode[]
   /** The answer holds a secret that is shown once. */
   revealsSecret?: true
+  /** The handler needs a recent sign-in (auth/recent-sign-in.ts), and so does a retry that gets its answer again. */
+  recentSignIn?: true
   /** The answer is public: any cache may keep it for this long, then revalidate it with If-None-Match. */
   cacheSeconds?: number
   /** The body as the docs show it, where the handler checks a part of it that `body` leaves open. */
@@ -179,6 +192,8 @@ export type RouteFacts<Path extends string, N extends Needs, Query extends TObje
    * given as `stream`. `paged`: lists of any length, read and sent a page at a time (see `Paged`).
    */
   answer?: 'events' | 'paged'
+  /** A person's browser is sent here: a refusal is a page, unless the request accepts no HTML. */
+  browser?: true
   /** The change affects nobody's rights. Every other change empties this node's caller cache. */
   access?: 'unchanged'
   /** A request that works: a test sends it, and the docs show it. */

@@ -15,6 +15,8 @@ const PURPOSES = [
   'webhook-secret',
   'customer-email',
   'mail-token',
+  'oidc-attempt',
+  'challenge',
 ] as const
 export type Purpose = (typeof PURPOSES)[number]
 

@@ -46,7 +46,7 @@ export async function parseLines(instance: Instance, lines: unknown[]): Promise<
       faults.unshift({
         pointer: `#/customers/${n}/externalId`,
         code: 'duplicate',
-        detail: 'A line before this one has the same external id. Send each customer once.',
+        detail: 'An earlier entry has the same external id. Send each customer once.',
       })
     if (externalId !== null) seen.add(externalId)
     parsed.push(result)

@@ -35,7 +35,7 @@ export const customerRoutes: Route[] = [
       path: '/v1/user/store/:storeId/customers',
       needs: 'READ',
       summary: 'List the customers of a store',
-      description: 'Newest first; with `q` in the order of their external ids.',
+      description: 'Newest first; with `q`, ordered by external id.',
       query: Type.Object(
         {
           q: Type.Optional(
@@ -45,7 +45,7 @@ export const customerRoutes: Route[] = [
               description: 'The beginning of an `externalId`, or a whole e-mail address.',
             }),
           ),
-          id: Type.Optional(Type.String({ maxLength: 100, description: 'The one customer with this `id`.' })),
+          id: Type.Optional(Type.String({ maxLength: 100, description: 'Only the customer with this `id`.' })),
           limit: PageQuery.limit,
           cursor,
         },
@@ -64,7 +64,7 @@ export const customerRoutes: Route[] = [
       needs: 'MANAGE_CUSTOMERS',
       summary: 'Import customers',
       description:
-        'Up to 1,000 lines in a body of up to 2 MiB, each answered for itself and written whole or not at all: new customers are created, others are changed as PUT changes them, and addresses that a customer does not have yet are added. The same import sent again changes nothing. Addresses that are imported do not count towards the versions of a day.',
+        'Takes up to 1,000 customers in a body of up to 2 MiB. Each succeeds or fails on its own: new customers are created, existing ones are changed as with PUT, and addresses a customer does not have yet are added. Sending the same import again changes nothing. Imported addresses do not count towards the daily limit on versions.',
       body: Import,
       documentedBody: DocumentedImport,
       maxBodyBytes: MAX_IMPORT_BYTES,
@@ -86,7 +86,7 @@ export const customerRoutes: Route[] = [
       needs: 'MANAGE_CUSTOMERS',
       summary: 'Create or change a customer',
       description:
-        'Makes the customer with this id of your own system (201), or finds and changes the one there is (200); sent again it changes nothing. They need no account. With `userId` the external id is linked to a member who has one; that is the only way the two are joined.',
+        'Creates the customer with this id in your own system (201), or updates the existing one (200). Sending the same request again changes nothing. Customers need no account. With `userId`, the external id is linked to a member who has an account; nothing else links the two.',
       body: CustomerChanges,
       bodyOptional: true,
       parse: (body, _instance, faults) => parseCustomerChanges(body, faults),
@@ -105,7 +105,7 @@ export const customerRoutes: Route[] = [
       path: CUSTOMER,
       needs: 'READ',
       summary: 'Read a customer',
-      description: 'By the id of your own system, percent-encoded: a slash in it is written as `%2F`.',
+      description: 'Finds the customer by their id in your own system.',
       returns: [200, Customer],
       errors: ['customer_not_found'],
     },
@@ -119,7 +119,7 @@ export const customerRoutes: Route[] = [
       needs: 'MANAGE_CUSTOMERS',
       summary: 'Erase a customer',
       description:
-        'Cannot be undone. E-mail, name and external id go, and the key that the addresses are sealed under is destroyed: of an address that an invoice points at, country, state and postal code are left, unless its version is on hold. A customer who was linked keeps their account and their addresses: only the link and what you have said of them go.',
+        'This cannot be undone. E-mail, name and external id are deleted, and the key their addresses are encrypted under is destroyed. Of an address, only country, state and postal code are left for invoices, unless a version is on hold. A linked customer keeps their account and addresses: only the link and the details you stored about them are deleted.',
       returns: [200, ErasedCustomer],
       errors: ['customer_not_found'],
       access: 'unchanged',
@@ -132,9 +132,9 @@ export const customerRoutes: Route[] = [
       method: 'GET',
       path: `${CUSTOMER}/export`,
       needs: 'READ',
-      summary: 'Export all that is held about a customer',
+      summary: 'Export everything held about a customer',
       description:
-        'The customer, their addresses in this store with all they were, and what happened to them, complete, as one JSON file to download. It is sent as it is read: when it breaks off, ask again. Two at a time for each caller.',
+        'The customer, their addresses in this store with all versions, and the events about them, as one JSON file to download. The file is streamed: if it ends early, request it again. At most two exports at a time per caller.',
       returns: [200, CustomerExport],
       answer: 'paged',
       errors: ['customer_not_found'],

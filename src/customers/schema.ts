@@ -11,7 +11,7 @@ import {
   NewAddress,
 } from '../billing/schema.ts'
 import { pageOf } from '../core/pagination.ts'
-import { DateTime, Line, Nullable, OneOf } from '../schema/fields.ts'
+import { CreatedAt, DateTime, Id, Line, Nullable, OneOf, StoreId } from '../schema/fields.ts'
 import { Type } from '../schema/type.ts'
 
 const closed = { additionalProperties: false }
@@ -19,24 +19,24 @@ const closed = { additionalProperties: false }
 const Email = Type.String({
   minLength: 3,
   maxLength: 254,
-  description: 'Upper and lower case are the same. Several customers may have the same one.',
+  description: 'E-mail address. Not case-sensitive, and not unique: several customers can have the same one.',
   examples: ['ada@example.com'],
 })
-const Name = Line(1, 200, { description: 'Of the person or company.', examples: ['Ada Lovelace'] })
+const Name = Line(1, 200, { description: 'The name of the person or company.', examples: ['Ada Lovelace'] })
 
 export const Customer = Type.Object(
   {
     id: Type.String({
-      description: 'The `userId` of their addresses.',
+      description: 'The id of the customer. It is the `userId` of their addresses.',
       examples: ['user_01k9wz3v5e8tvs8v4m8m3v5yqd'],
     }),
     externalId: Type.String({ description: 'The id that your own system has for them.', examples: ['customer-42'] }),
     email: Nullable(Email),
     name: Nullable(Name),
-    createdAt: DateTime(),
+    createdAt: CreatedAt,
     updatedAt: DateTime({ description: 'When `email` or `name` last changed.' }),
   },
-  { title: 'Customer', ...closed },
+  { title: 'Customer', description: 'A customer the store manages under its own id.', ...closed },
 )
 export type Customer = Static<typeof Customer>
 export const Customers = pageOf(Customer, 'Customers')
@@ -51,11 +51,15 @@ export const CustomerChanges = Type.Object(
       Type.String({
         maxLength: 100,
         description:
-          'A member of the store with the role `CUSTOMER`, who has an account of their own: the external id is linked to them.',
+          'The id of a member with the role `CUSTOMER`, who has an account of their own. The external id is linked to that account.',
       }),
     ),
   },
-  { title: 'CustomerChanges', description: 'What is left out stays as it is; `null` clears.', ...closed },
+  {
+    title: 'CustomerChanges',
+    description: 'The details of a customer. Fields that are left out keep their value; `null` clears a field.',
+    ...closed,
+  },
 )
 export type CustomerChanges = Static<typeof CustomerChanges>
 
@@ -69,70 +73,83 @@ export const CustomerLine = Type.Object(
     ...details,
     addresses: Type.Optional(
       Type.Array(NewAddress, {
-        description: 'Added to those that the customer has, unless they have the same one already. None is removed.',
+        description: 'Addresses to add. One that the customer already has is not added again, and none is removed.',
       }),
     ),
   },
-  { title: 'CustomerLine', ...closed },
+  { title: 'CustomerLine', description: 'A customer to import.', ...closed },
 )
 export type CustomerLine = Static<typeof CustomerLine>
 
 /** Lines are checked one by one, so that one that is not right fails alone. */
 export const Import = Type.Object(
-  { customers: Type.Array(Type.Unsafe<unknown>({}), { maxItems: MAX_LINES }) },
-  { title: 'Import', ...closed },
+  {
+    customers: Type.Array(Type.Unsafe<unknown>({}), {
+      maxItems: MAX_LINES,
+      description: 'The customers to create or update.',
+    }),
+  },
+  { title: 'Import', description: 'Customers to import, each of which succeeds or fails on its own.', ...closed },
 )
 export const DocumentedImport = Type.Object(
-  { customers: Type.Array(CustomerLine, { maxItems: MAX_LINES }) },
-  { title: 'Import', ...closed },
+  { customers: Type.Array(CustomerLine, { maxItems: MAX_LINES, description: 'The customers to create or update.' }) },
+  { title: 'Import', description: 'Customers to import, each of which succeeds or fails on its own.', ...closed },
 )
 
 const ImportResult = Type.Object(
   {
-    externalId: Nullable(Type.String({ description: 'As it was sent; `null` where there was none.' })),
+    externalId: Nullable(Type.String({ description: 'The external id as you sent it. `null` if there was none.' })),
     status: OneOf(['created', 'updated', 'failed'], {
-      description: '`updated`: the customer was there, whether or not anything changed. `failed`: nothing was written.',
+      description:
+        '`created`: the customer is new. `updated`: the customer already existed, whether or not anything changed. `failed`: nothing was written; see `errors`.',
     }),
     errors: Type.Optional(
-      Type.Array(AddressFault, { description: 'Why it failed: at most 32 faults, pointing into the request.' }),
+      Type.Array(AddressFault, { description: 'Why it failed: at most 32 errors, with pointers into the request.' }),
     ),
   },
-  { title: 'ImportResult', ...closed },
+  { title: 'ImportResult', description: 'What became of one customer.', ...closed },
 )
 export type ImportResult = Static<typeof ImportResult>
 export const ImportResults = Type.Object(
-  { results: Type.Array(ImportResult, { description: 'One for each line, in their order.' }) },
-  { title: 'ImportResults', ...closed },
+  {
+    results: Type.Array(ImportResult, {
+      description: 'One result for each customer in the request, in the same order.',
+    }),
+  },
+  { title: 'ImportResults', description: 'What became of each customer.', ...closed },
 )
 
 // ---- erasing and exporting --------------------------------------------------------------------------------------------
 
-export const ErasedCustomer = Type.Object({ held }, { title: 'ErasedCustomer', ...closed })
+export const ErasedCustomer = Type.Object(
+  { held },
+  { title: 'ErasedCustomer', description: 'What is kept after the erasure.', ...closed },
+)
 
 const { id: _id, ...record } = Customer.properties
-export const ExportedRecord = Type.Object({ storeId: Type.String(), ...record }, closed)
+export const ExportedRecord = Type.Object({ storeId: StoreId, ...record }, closed)
 
 export const CustomerExport = Type.Object(
   {
-    exportedAt: DateTime(),
+    exportedAt: DateTime({ description: 'When the export was made.' }),
     customer: Customer,
-    addresses: Type.Array(ExportedAddress, { description: 'In this store.' }),
+    addresses: Type.Array(ExportedAddress, { description: 'Their addresses in this store.' }),
     addressVersions: Type.Array(ExportedVersion, {
       description: 'What the addresses were before they were changed or deleted.',
     }),
-    addressDefaults: Type.Array(ExportedDefault, { description: 'Which address was the default when.' }),
-    holds: Type.Array(ExportedHold, { description: 'Which of their versions are on hold.' }),
+    addressDefaults: Type.Array(ExportedDefault, { description: 'Which address was the default, and when.' }),
+    holds: Type.Array(ExportedHold, { description: 'Which versions of their addresses are on hold.' }),
     events: Type.Array(
       Type.Object(
         {
-          id: Type.String(),
-          type: Type.String({ examples: ['customer.created'] }),
-          at: DateTime(),
+          id: Id('evt', 'The id of the event.'),
+          type: Type.String({ description: 'What happened.', examples: ['customer.created'] }),
+          at: DateTime({ description: 'When it happened.' }),
           by: OneOf(['user', 'key', 'service', 'system'], { description: 'What kind of caller it was.' }),
           data: Type.Unsafe<Record<string, unknown>>({
             type: 'object',
             additionalProperties: true,
-            description: 'What else there is to say, by type.',
+            description: 'Details, depending on the type.',
           }),
         },
         closed,
@@ -140,6 +157,6 @@ export const CustomerExport = Type.Object(
       { description: 'What happened to the customer in this store, newest first.' },
     ),
   },
-  { title: 'CustomerExport', ...closed },
+  { title: 'CustomerExport', description: 'Everything the store holds about a customer.', ...closed },
 )
 export type CustomerExport = Static<typeof CustomerExport>

@@ -151,7 +151,7 @@ test.each(['fsync', 'full_page_writes'])(
       await session.query('select pg_reload_conf()')
       await until(async () => (await session.query(`select current_setting('${name}') as it`)).rows[0].it === value)
     }
-    const refusal = `The database runs with ${name} off: a crash could lose what was confirmed. Turn ${name} on.`
+    const refusal = `The database runs with ${name} off: a crash could lose data that was already confirmed. Turn ${name} on.`
     await set('off')
     await expect(migrate(embedded.connection)).rejects.toThrow(refusal)
     expect((await session.query(`select to_regclass('users')::text as it`)).rows).toEqual([{ it: null }])
@@ -175,12 +175,12 @@ test('a pooler that shares sessions between connections is refused at the start,
   const url = await poolerTo(await emptyDatabase())
   const env = { DATABASE_URL: url, SERVER_SECRET: randomBytes(32).toString('base64'), PORT: '0' }
   await expect(startService(readConfig(env), log, () => {})).rejects.toThrow(
-    'DATABASE_URL leads to a pooler that shares sessions between connections (transaction or statement mode): connect directly, or through a pooler in session mode.',
+    'DATABASE_URL points to a pooler that shares sessions between connections (transaction or statement mode): connect directly, or through a pooler in session mode.',
   )
 })
 
 const NOT_TAKEN_OVER =
-  'This database was made by an unreleased version of Storekeeper, whose data is not taken over: name a new DATA_DIR, or a new database in DATABASE_URL.'
+  'This database was made by an unreleased version of Storekeeper, whose data cannot be used. Set DATA_DIR to a new directory, or DATABASE_URL to a new database.'
 
 test.each(['in part', 'in full'])(
   'a database that an unreleased version has migrated %s is refused in one sentence, and is not touched',

@@ -92,16 +92,18 @@ async function refuseUnsafe(client: pg.Client): Promise<void> {
             current_setting('transaction_read_only') as read_only`,
   )
   const [server] = rows
-  if (!server) throw new Error('The database did not tell its version.')
+  if (!server) throw new Error('The database did not report its version.')
   if (server.version < 140_000)
-    throw new Error(`PostgreSQL 14 or later is needed, and this one is ${Math.floor(server.version / 10_000)}.`)
+    throw new Error(`PostgreSQL 14 or later is required; this is version ${Math.floor(server.version / 10_000)}.`)
   if (server.is_standby)
-    throw new Error('The database is a standby, which cannot be written: DATABASE_URL must lead to the primary.')
+    throw new Error('The database is a standby, which is read-only. DATABASE_URL must point to the primary.')
   if (server.read_only === 'on')
     throw new Error('The database is read-only (default_transaction_read_only is on): turn that off.')
   for (const name of ['fsync', 'full_page_writes'] as const)
     if (server[name] !== 'on')
-      throw new Error(`The database runs with ${name} off: a crash could lose what was confirmed. Turn ${name} on.`)
+      throw new Error(
+        `The database runs with ${name} off: a crash could lose data that was already confirmed. Turn ${name} on.`,
+      )
 }
 
 const POOLER_PROBES = 3
@@ -121,7 +123,7 @@ async function refuseSharedSessions(client: pg.Client, connection: Connection): 
       isShared ||= (await sessionOf(client)) !== mine || (await sessionOf(other)) !== others
     if (isShared)
       throw new Error(
-        'DATABASE_URL leads to a pooler that shares sessions between connections (transaction or statement mode): connect directly, or through a pooler in session mode.',
+        'DATABASE_URL points to a pooler that shares sessions between connections (transaction or statement mode): connect directly, or through a pooler in session mode.',
       )
   } finally {
     await other.end()
@@ -141,7 +143,7 @@ async function refuseUnreleased(client: pg.Client): Promise<void> {
   )
   if (rows.length > 0)
     throw new Error(
-      'This database was made by an unreleased version of Storekeeper, whose data is not taken over: name a new DATA_DIR, or a new database in DATABASE_URL.',
+      'This database was made by an unreleased version of Storekeeper, whose data cannot be used. Set DATA_DIR to a new directory, or DATABASE_URL to a new database.',
     )
 }
 

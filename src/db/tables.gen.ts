@@ -294,6 +294,26 @@ export type MembersRow = {
   revision: number
   created_at: Date
   updated_at: Date
+  demoted_at: Date | null
+}
+
+export type PasskeysRow = {
+  id: string
+  user_id: string
+  credential_id: Buffer
+  public_key: Buffer
+  sign_count: string
+  transports: string[]
+  backed_up: boolean
+  sealed_name: Buffer
+  created_at: Date
+  last_used_at: Date | null
+}
+
+export type RecoveryCodesRow = {
+  user_id: string
+  hash: Buffer
+  confirmed: boolean
 }
 
 export type ServerSecretRow = {
@@ -327,6 +347,8 @@ export type SessionsRow = {
   created_at: Date
   last_used_at: Date
   expires_at: Date
+  method: string
+  authenticated_at: Date | null
 }
 
 export type SignInFailuresRow = {
@@ -344,6 +366,11 @@ export type SignInPlacesRow = {
   last_at: Date
 }
 
+export type SpentChallengesRow = {
+  hash: Buffer
+  expires_at: Date
+}
+
 export type StoresRow = {
   id: string
   name: string
@@ -355,6 +382,15 @@ export type StoresRow = {
   created_at: Date
   updated_at: Date
   deleted_at: Date | null
+}
+
+export type TotpSecretsRow = {
+  user_id: string
+  confirmed: boolean
+  sealed: Buffer
+  last_step: string
+  session_id: string | null
+  created_at: Date
 }
 
 export type UnsealedEventsRow = {

@@ -14,18 +14,19 @@ const filters = {
   type: Type.Optional(
     Type.String({
       maxLength: 1_000,
-      description: 'Only these types: `key.created`, all of a kind as `key.*`, or several with commas between.',
+      description:
+        'Only these types: an exact type such as `key.created`, a prefix such as `key.*`, or several, separated by commas.',
     }),
   ),
-  subject: Type.Optional(Type.String({ maxLength: 100, description: 'Only what happened to the thing with this id.' })),
+  subject: Type.Optional(Type.String({ maxLength: 100, description: 'Only events about the resource with this id.' })),
 }
 const listFilters = {
   ...filters,
   actor: Type.Optional(
-    Type.String({ maxLength: 100, description: 'Only what was done by the user, key or service with this id.' }),
+    Type.String({ maxLength: 100, description: 'Only what the user, key or service token with this id did.' }),
   ),
-  from: Type.Optional(DateTime({ description: 'Only what happened at this time or later.' })),
-  to: Type.Optional(DateTime({ description: 'Only what happened before this time.' })),
+  from: Type.Optional(DateTime({ description: 'Only events at this time or later.' })),
+  to: Type.Optional(DateTime({ description: 'Only events before this time.' })),
 }
 
 const checkQuery = ({ type }: Filters, faults: Fault[]) => void parseTypes(type, faults)
@@ -41,7 +42,7 @@ export const eventRoutes: Route[] = [
       needs: 'VIEW_EVENTS',
       summary: 'List events',
       description:
-        'The audit trail of the store, newest first: every change, who made it, and what it changed. An event is here as soon as its change was answered, with `position: null` until it has its place in the chain, which takes at most 5 seconds. Turning the pages misses nothing and shows nothing twice, whatever happens meanwhile.',
+        'The audit trail of the store, newest first: every change, who made it, and what it changed. An event is listed as soon as the request that caused it is answered, with `position: null` until it is sealed, which takes at most 5 seconds. Paging misses nothing and repeats nothing, whatever happens in the meantime.',
       query: Type.Object({ ...listFilters, ...PageQuery }, closed),
       checkQuery,
       returns: [200, Events],
@@ -57,14 +58,14 @@ export const eventRoutes: Route[] = [
       needs: 'VIEW_EVENTS',
       summary: 'Follow events',
       description:
-        'The same trail live, as server-sent events (`text/event-stream`), oldest first: `data` is the event, `id` its id. After a break send the last `id` you have as `Last-Event-ID`, as browsers do by themselves, and you get all that came since. Without it the stream begins now. While nothing happens a comment comes at least every 15 seconds. The stream ends when you may no longer see events, when you read too slowly, and when the node stops: come back with `Last-Event-ID`.',
+        'The same trail live, as server-sent events (`text/event-stream`), oldest first: `data` is the event and `id` its id. To resume, send the last `id` you received as `Last-Event-ID`, as browsers do automatically, and you get everything since. Without it, the stream starts now. When nothing happens, a comment is sent at least every 15 seconds. The stream ends when you lose access to events, when you read too slowly, and when the node stops: reconnect with `Last-Event-ID`.',
       query: Type.Object(
         {
           ...filters,
           after: Type.Optional(
             Type.String({
               maxLength: 100,
-              description: 'The id of the last event you have. The header `Last-Event-ID` comes before it.',
+              description: 'The id of the last event you received. The header `Last-Event-ID` takes precedence.',
             }),
           ),
         },
@@ -97,7 +98,7 @@ export const eventRoutes: Route[] = [
       path: '/v1/user/store/:storeId/events/:eventId',
       needs: 'VIEW_EVENTS',
       summary: 'Read an event',
-      description: 'One event of the trail. `position` is `null` until it has its place in the chain.',
+      description: 'One event of the audit trail. `position` is `null` until it is sealed.',
       returns: [200, Event],
       errors: ['event_not_found'],
     },
@@ -109,9 +110,9 @@ export const eventRoutes: Route[] = [
       method: 'GET',
       path: '/v1/user/store/:storeId/events/head',
       needs: 'VIEW_EVENTS',
-      summary: 'Read the seal of the trail',
+      summary: 'Read the head of the trail',
       description:
-        "How many events are sealed, and the hash that holds all of them. Keep it somewhere this service cannot reach: whoever has it can tell whether an export of the store's events was altered anywhere before it.",
+        "The number of sealed events, and a hash over all of them. Keep a copy where this service cannot change it: with it, anyone can tell whether an export of the store's events was altered.",
       returns: [200, EventHead],
     },
     async ({ db, params }) => ({ body: await readHead(db, params.storeId) }),

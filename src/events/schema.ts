@@ -4,7 +4,7 @@
 import type { Static } from 'typebox'
 import type { IdKind } from '../core/ids.ts'
 import { pageOf } from '../core/pagination.ts'
-import { DateTime, Nullable, OneOf } from '../schema/fields.ts'
+import { ActorOf, DateTime, Id, Nullable, StoreId } from '../schema/fields.ts'
 import { Type } from '../schema/type.ts'
 
 type EventTypeRow = {
@@ -30,7 +30,7 @@ export const EVENT_TYPES = {
   },
   'user.updated': {
     subject: 'user',
-    about: 'A user changed their name, e-mail or mails: `changed` names which.',
+    about: 'A user changed their name, e-mail or mails, or their identity provider did: `changed` names which.',
     data: ['changed'],
   },
   'user.email_confirmed': {
@@ -41,6 +41,40 @@ export const EVENT_TYPES = {
   'user.email_lost': {
     subject: 'user',
     about: 'An account lost an e-mail that it had never confirmed: another account has confirmed it.',
+    data: [],
+  },
+  'user.provider_linked': {
+    subject: 'user',
+    about:
+      'An account was joined with a user of the identity provider, because both have confirmed the same e-mail: from now on the user can sign in with either.',
+    data: ['issuer'],
+  },
+  'user.second_factor_enabled': {
+    subject: 'user',
+    about:
+      'A user set up an authenticator app or added a passkey: `method` is `totp` or `passkey`. With the first of them every other session has ended.',
+    data: ['method', 'passkeyId?'],
+  },
+  'user.second_factor_disabled': {
+    subject: 'user',
+    about: 'A user removed their authenticator app or a passkey.',
+    data: ['method', 'passkeyId?'],
+  },
+  'user.recovery_codes_replaced': { subject: 'user', about: 'A user made new recovery codes.', data: [] },
+  'user.recovery_code_used': {
+    subject: 'user',
+    about: 'Somebody signed in with a recovery code; `left` is how many there still are.',
+    data: ['left'],
+  },
+  'user.second_factor_guessed': {
+    subject: 'user',
+    about:
+      'Too many wrong codes followed a right password: somebody else may know it. At most once a day for each account.',
+    data: [],
+  },
+  'user.second_factor_reset': {
+    subject: 'user',
+    about: "The operator removed a user's second factor. Every session has ended.",
     data: [],
   },
   'user.disabled': { subject: 'user', about: 'The operator has switched an account off.', data: [] },
@@ -183,18 +217,19 @@ const closed = { additionalProperties: false }
 
 export const Event = Type.Object(
   {
-    id: Type.String({ examples: ['evt_01k9wz3v5e8tvs8v4m8m3v5yqd'] }),
-    storeId: Type.String(),
+    id: Id('evt', 'The id of the event.'),
+    storeId: StoreId,
     type: Type.String({ description: 'What happened. New types may be added.', examples: ['key.created'] }),
-    at: DateTime(),
+    at: DateTime({ description: 'When it happened.' }),
     actor: Type.Object(
       {
-        kind: OneOf(['user', 'key', 'service', 'system']),
-        id: Type.String(),
+        ...ActorOf(['user', 'key', 'service', 'system'], '').properties,
         credential: Nullable(
-          Type.String({ description: 'What they showed: the id of a session, or of the key or token itself.' }),
+          Type.String({
+            description: 'The credential that was used: the id of a session, or of the key or token itself.',
+          }),
         ),
-        ip: Nullable(Type.String({ description: 'The address they came from.' })),
+        ip: Nullable(Type.String({ description: 'The IP address the request came from.' })),
       },
       { ...closed, description: 'Who did it.' },
     ),
@@ -202,29 +237,30 @@ export const Event = Type.Object(
     data: Type.Unsafe<Record<string, unknown>>({
       type: 'object',
       additionalProperties: true,
-      description: 'What else there is to say, by type. Never a secret, never the text of an address.',
+      description: 'Details, depending on the type. Never a secret and never the text of an address.',
     }),
     position: Nullable(
       Type.Integer({
         description:
-          "Its place in the store's chain, counted from 1. `null` for at most 5 seconds, until it is sealed.",
+          "Its position in the store's chain, counted from 1. `null` until it is sealed, which takes at most 5 seconds.",
       }),
     ),
   },
-  { title: 'Event', ...closed },
+  { title: 'Event', description: 'Something that happened in a store.', ...closed },
 )
 export type Event = Static<typeof Event>
 export const Events = pageOf(Event, 'Events')
 
 export const EventHead = Type.Object(
   {
-    seq: Type.Integer({ description: 'How many events are sealed: the position of the last one.' }),
+    seq: Type.Integer({ description: 'The position of the last sealed event, which is the number of sealed events.' }),
     hash: Type.String({
-      description: 'SHA-256 over the last event and the hash before it, in hexadecimal. Keep it elsewhere.',
+      description:
+        'SHA-256 of the last event and the hash before it, in hexadecimal. Keep a copy outside this service.',
     }),
-    at: Nullable(DateTime()),
+    at: Nullable(DateTime({ description: 'When the last sealed event happened. `null`: there is none.' })),
   },
-  { title: 'EventHead', ...closed },
+  { title: 'EventHead', description: 'The head of the hash chain of a store.', ...closed },
 )
 
 /** An event with its position in the chain. Outside a store `storeId` is null. */

@@ -1,13 +1,16 @@
 // The audit trail: what happened, who did it, and where one finds it.
 
 import { setTimeout as sleep } from 'node:timers/promises'
-import { expect, test, vi } from 'vitest'
+import { expect, onTestFinished, test, vi } from 'vitest'
+import { fromBase32 } from '../../tests/authenticator.ts'
 import { call } from '../../tests/command.ts'
-import { NEW_ADDRESS, NEW_KEY, type Shop, shop } from '../../tests/shop.ts'
+import { openidProvider } from '../../tests/openid-provider.ts'
+import { NEW_ADDRESS, NEW_KEY, type Person, type Shop, shop } from '../../tests/shop.ts'
 import { issueUserToken } from '../auth/user-tokens.ts'
 import { run } from '../cli/run.ts'
 import { DAY, fromNow, HOUR, MINUTE, travel } from '../core/clock.ts'
 import { type IdKind, isId, newId } from '../core/ids.ts'
+import { totpCode, totpStep } from '../crypto/totp.ts'
 import { newExpiryNotices } from '../keys/expiry-notices.ts'
 import { readHead } from './log.ts'
 import { EVENT_TYPES, type EventType } from './schema.ts'
@@ -264,6 +267,8 @@ const WITHOUT_CREDENTIAL: EventType[] = [
   'user.password_reset',
   'user.email_confirmed',
   'user.email_lost',
+  'user.provider_linked',
+  'user.recovery_code_used',
 ]
 
 test('every type of event is as its row says: who, to what, and what the row lists', async () => {
@@ -414,8 +419,45 @@ async function doEverything(world: Shop): Promise<string[]> {
   const link = (await call(run, ['user', 'reset', owner.email], { env })).out.trim()
   const reset = { token: link.split('#token=')[1], newPassword: 'a third long pass phrase of mine' }
   expect((await api.post('/v1/auth/reset/confirm', reset)).status).toBe(204)
+  secrets.push(...(await changeSecondFactor(world, await person())))
   for (const verb of ['disable', 'enable']) expect((await call(run, ['user', verb, owner.email], { env })).code).toBe(0)
+  const provider = await openidProvider('https://keys.example')
+  onTestFinished(provider.close)
+  provider.person = { sub: 'a-subject', email: older.email, email_verified: true }
+  const node = await world.node(provider.settings)
+  const { headers } = await node.get('/v1/auth/oidc/start')
+  const back = await provider.visit(headers.get('location') as string)
+  const cookie = (headers.get('set-cookie') as string).split(';')[0] as string
+  expect((await node.get(back.pathname + back.search, { headers: { cookie } })).status).toBe(303)
+  secrets.push('a-subject', back.searchParams.get('code') as string, back.searchParams.get('state') as string)
   return [...secrets, password, reset.token as string, reset.newPassword]
+}
+
+/**
+ * Sets up an app, uses a recovery code, makes new ones, and removes the app. The codes of another are guessed, and the operator
+ * removes it.
+ */
+async function changeSecondFactor(world: Shop, { email, password, token }: Person): Promise<string[]> {
+  const { api, databaseUrl, serverSecret } = world
+  const as = { as: token }
+  const setUp = async () => {
+    const { secret, recoveryCodes } = (await api.post('/v1/user/totp', undefined, as)).body
+    const code = totpCode(fromBase32(secret), totpStep(Date.now()))
+    expect((await api.post('/v1/user/totp/confirm', { code }, as)).status).toBe(204)
+    return [secret, ...recoveryCodes] as string[]
+  }
+  const secrets = await setUp()
+  const { challenge } = (await api.post('/v1/auth/sign-in', { email, password })).body
+  expect((await api.post('/v1/auth/second-factor', { challenge, code: secrets[1] })).status).toBe(200)
+  const { recoveryCodes } = (await api.post('/v1/user/recovery-codes', undefined, as)).body
+  expect((await api.delete('/v1/user/totp', as)).status).toBe(204)
+  secrets.push(...recoveryCodes, ...(await setUp()))
+  const { body } = await api.post('/v1/auth/sign-in', { email, password })
+  for (let i = 0; i < 10; i++)
+    expect((await api.post('/v1/auth/second-factor', { challenge: body.challenge, code: 'wrong' })).status).toBe(401)
+  const env = { DATABASE_URL: databaseUrl, SERVER_SECRET: serverSecret }
+  expect((await call(run, ['user', 'reset-second-factor', email], { env })).code).toBe(0)
+  return secrets
 }
 
 // ---- helpers --------------------------------------------------------------------------------------------------------

@@ -262,7 +262,7 @@ export function parseTypes(text: string | undefined, faults: Fault[] = []): Even
 const UNKNOWN_TYPE = {
   pointer: '?type',
   code: 'unknown_value',
-  detail: 'No event of a store has such a type. Give types such as "key.created" or "key.*", separated by commas.',
+  detail: 'Unknown event type. Use types such as "key.created" or "key.*", separated by commas.',
   example: 'key.*',
 }
 
@@ -289,6 +289,6 @@ export async function positionOf(db: Db, storeId: string, eventId: string): Prom
 
 function failUnknown(): never {
   fail('invalid_cursor', {
-    detail: 'There is no such event in this store. Give the id of the last event you have, or none to begin now.',
+    detail: 'This store has no such event. Send the id of the last event you received, or leave it out to start now.',
   })
 }

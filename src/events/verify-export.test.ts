@@ -221,7 +221,7 @@ test('the command exports, prints the head and checks, and its exit code says wh
   expect(await command(world, ['verify', file, '--heads', kept])).toEqual({
     code: 0,
     out: `Sound: 4 events of ${store.id}, head ${head.hash}\n`,
-    err: 'The heads vouch for positions up to 2. Whether what follows was written anew nobody can tell.\n',
+    err: 'The heads prove positions up to 2. They cannot show whether later events were rewritten.\n',
   })
   expect(await command(world, ['verify', file, '--head', all[1] as string])).toEqual({
     code: 2,
@@ -247,13 +247,13 @@ test('the command exports, prints the head and checks, and its exit code says wh
     })
   const faults: Record<string, string[]> = {
     'nothing could not be read': ['verify', join(folder, 'nothing')],
-    '"x" is no head': ['verify', file, '--head', 'x'],
-    '"" is no head': ['verify', file, '--head', ''],
+    '"x" is not a head': ['verify', file, '--head', 'x'],
+    '"" is not a head': ['verify', file, '--head', ''],
     "Unknown option '--haed'": ['verify', file, '--haed', head.hash],
     'Name one file': ['verify'],
     'Name the store': ['export'],
     '"store_x" is not the id of a store': ['head', 'store_x'],
-    'There is no "events tail"': ['tail', store.id],
+    'Unknown subcommand: events tail': ['tail', store.id],
   }
   for (const [fault, args] of Object.entries(faults)) {
     const { code, out, err } = await command(world, args)
@@ -275,7 +275,7 @@ test('the command exports, prints the head and checks, and its exit code says wh
   expect(await headsOf('postgres')).toEqual({
     code: 1,
     out: '',
-    err: 'There is nothing of Storekeeper in this database. Are DATABASE_URL and DATA_DIR those of the service?\n',
+    err: 'This database has no Storekeeper data. Are DATABASE_URL and DATA_DIR those of the service?\n',
   })
   expect(await headsOf('nobody-made-this')).toEqual({
     code: 1,

@@ -78,6 +78,7 @@ const IDS: Record<string, { kind: IdKind; missing: ErrorCode }> = {
   sessionId: { kind: 'sess', missing: 'session_not_found' },
   webhookId: { kind: 'wh', missing: 'webhook_not_found' },
   deliveryId: { kind: 'dlv', missing: 'delivery_not_found' },
+  passkeyId: { kind: 'passkey', missing: 'passkey_not_found' },
   eventId: { kind: 'evt', missing: 'event_not_found' },
   serviceTokenId: { kind: 'svc', missing: 'service_token_not_found' },
 }

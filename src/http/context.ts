@@ -8,6 +8,7 @@ import type { Credential } from '../auth/credential.ts'
 import type { SignatureCheck } from '../auth/github-signature.ts'
 import type { JwtCheck } from '../auth/jwt.ts'
 import type { KeyCache } from '../auth/key-cache.ts'
+import type { OidcClient } from '../auth/schema.ts'
 import type { Caller } from '../core/caller.ts'
 import type { Route, WireResponse } from '../core/route.ts'
 import type { Database, Db } from '../db/db.ts'
@@ -16,7 +17,7 @@ import type { Instance } from '../instance.ts'
 import type { Verifier } from '../keys/schema.ts'
 import type { ConcurrencyLimiter } from '../limits/concurrency.ts'
 import type { LoadShedder } from '../limits/load-shedding.ts'
-import type { RateLimits } from '../limits/token-bucket.ts'
+import type { RateLimits, ServiceRateLimit } from '../limits/token-bucket.ts'
 import type { EventStreams } from './event-stream.ts'
 import type { Metrics } from './metrics.ts'
 
@@ -37,6 +38,7 @@ export type Pipeline = {
 
 export type Auth = {
   jwt: JwtCheck | null
+  oidc: OidcClient | null
   caches: AuthCaches
   corsOrigins: string[]
   /** By the sender that a row names in `signedBy`. */
@@ -48,6 +50,7 @@ export type AuthCaches = { callers: CallerCache<CallerRow>; keys: KeyCache }
 type Limits = {
   /** Null when RATE_LIMIT is off. */
   rate: RateLimits | null
+  services: ServiceRateLimit
   load: LoadShedder
   streams: EventStreams
   longAnswers: ConcurrencyLimiter

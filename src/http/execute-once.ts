@@ -1,6 +1,7 @@
 // A POST with an Idempotency-Key is executed once: a retry gets the stored response of the first request.
 
 import { unwrapDataKey } from '../auth/data-key.ts'
+import { checkRecentSignIn } from '../auth/recent-sign-in.ts'
 import { Failure, fail } from '../core/errors.ts'
 import { type Idempotency, isChange, type Route, type WireResponse } from '../core/route.ts'
 import type { Db } from '../db/db.ts'
@@ -36,6 +37,7 @@ export async function executeOnce(pipeline: Pipeline, call: Call, run: Run): Pro
       return await runAndStoreFailure(pipeline.db, call.incoming, idempotent, run)
     } catch (error) {
       if (!(error instanceof AlreadyAnswered)) throw error
+      if (call.route.recentSignIn && call.caller?.kind === 'user') await checkRecentSignIn(pipeline.db, call.caller)
       const stored = await replayed(pipeline.db, idempotent)
       if (stored) return stored
     }

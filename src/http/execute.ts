@@ -29,7 +29,12 @@ export async function execute(
       return startPages(pipeline.limits.longAnswers, route, answer, caller?.id ?? incoming.ip)
     return answer.wire ?? toWire(route, answer)
   }
-  if (!isChange(route)) return run(pipeline.db)
+  if (!isChange(route)) {
+    const wire = await run(pipeline.db)
+    // A browser that comes back from its provider signs in by a GET.
+    if (route.effect === 'own') pipeline.onChange()
+    return wire
+  }
   const wire = await (route.effect === 'own' ? run(pipeline.db) : inTransaction(pipeline.db, call, idempotent, run))
   if (changed.length > 0) pipeline.onChange()
   if (route.access !== 'unchanged') for (const id of changed) invalidate(pipeline.auth.caches, id)
@@ -47,6 +52,7 @@ function handlerArgs(pipeline: Pipeline, call: Call, input: Input, idempotent: I
     ifMatch: header(incoming, 'if-match') ?? null,
     idempotency: idempotent && idempotencyFor(route, idempotent),
     verifier: pipeline.verifier,
+    oidc: pipeline.auth.oidc,
     stream: { feed: pipeline.feed, stillAuthorized: authorizationProbe(pipeline, call) },
     request: {
       at: incoming.at,

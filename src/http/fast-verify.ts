@@ -107,6 +107,7 @@ function verdictOn(state: FastVerifyState, request: IncomingMessage, response: S
   const question = service && readQuestion(state.schemas.question, service, body)
   if (!question) return null
   const { verifier, limits } = state.pipeline
+  if (limits.services.take(service.service_id, service.service_created_by)?.allowed === false) return null
   const verdict = verifier.verifyNow(question)
   // What a key spends under an Idempotency-Key is remembered.
   if (verdict || request.headers['idempotency-key'] !== undefined) return verdict

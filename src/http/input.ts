@@ -72,7 +72,7 @@ function parseBody(instance: Instance, route: Route, incoming: Incoming, faults:
     if (route.method === 'POST' && incoming.body.length > 0) {
       const body = parseJson(incoming)
       if (!isObject(body) || Object.keys(body).length > 0)
-        faults.push({ pointer: '#', code: 'unknown_member', detail: 'This operation takes no body, or {}.' })
+        faults.push({ pointer: '#', code: 'unknown_member', detail: 'This operation takes no body. Send none, or {}.' })
     }
     return undefined
   }
@@ -106,7 +106,7 @@ function parseForm(incoming: Incoming): Record<string, string> {
   checkMediaType(incoming, /^application\/x-www-form-urlencoded\s*(;\s*charset\s*=\s*"?utf-8"?\s*)?$/i)
   const pairs = [...new URLSearchParams(incoming.body.toString())]
   if (new Set(pairs.map(([name]) => name)).size < pairs.length)
-    fail('invalid_form', { detail: 'A name stands in the form twice. Send each once.' })
+    fail('invalid_form', { detail: 'A name appears twice in the form. Send each name once.' })
   return Object.fromEntries(pairs)
 }
 

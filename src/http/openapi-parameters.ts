@@ -4,12 +4,29 @@ import type { Route } from '../core/route.ts'
 import { type Json, stripExtensions } from './openapi-schemas.ts'
 import { takesIdempotencyKey } from './operation.ts'
 
+const PATH_PARAMETERS: Record<string, string> = {
+  storeId: 'The id of the store, `store_…`.',
+  keyId: 'The id of the key, `key_…`. Not the key itself.',
+  addressId: 'The id of the address, `addr_…`.',
+  n: 'The number of the version, counted from 1.',
+  externalId: 'The id of the customer in your own system, percent-encoded: `/` is `%2F`.',
+  code: 'The ISO 3166-1 code of the country, of two or three letters.',
+  userId: 'The id of the user, `user_…`.',
+  invitationId: 'The id of the invitation, `inv_…`.',
+  serviceTokenId: 'The id of the service token, `svc_…`.',
+  eventId: 'The id of the event, `evt_…`.',
+  webhookId: 'The id of the webhook, `wh_…`.',
+  deliveryId: 'The id of the delivery, `dlv_…`.',
+  sessionId: 'The id of the session, `sess_…`.',
+}
+
 export function parametersOf(route: Route): Json[] {
   const path = [...route.path.matchAll(/:(\w+)/g)].map(([, name]) => ({
     name,
     in: 'path',
     required: true,
     schema: { type: 'string' },
+    description: PATH_PARAMETERS[name ?? ''],
   }))
   const required = (route.query as { required?: string[] } | undefined)?.required ?? []
   const query = Object.entries(route.query?.properties ?? {}).map(([name, schema]) => ({
@@ -26,7 +43,7 @@ export function parametersOf(route: Route): Json[] {
             name: 'Last-Event-ID',
             in: 'header',
             schema: { type: 'string' },
-            description: 'The `id` of the last event you have: the stream goes on after it.',
+            description: 'The `id` of the last event you received. The stream continues after it.',
           },
         ]
       : []
@@ -42,7 +59,8 @@ export function parametersOf(route: Route): Json[] {
             name: 'Idempotency-Key',
             in: 'header',
             schema: { type: 'string', maxLength: 257 },
-            description: 'Makes the request safe to send again: the same answer comes back, and nothing is done twice.',
+            description:
+              'A value of your choice, unique to this request. If you send the request again with the same value, nothing is done twice and you get the same response.',
           },
         ]
       : []),
@@ -52,6 +70,7 @@ export function parametersOf(route: Route): Json[] {
           in: 'header',
           required: true,
           schema: { type: 'string' },
+          description: `GitHub sends it: the ${name.endsWith('Signature') ? 'signature of the body' : 'id of the key that signed the body'}.`,
         }))
       : []),
     ...(guarded
@@ -60,7 +79,7 @@ export function parametersOf(route: Route): Json[] {
             name: 'If-Match',
             in: 'header',
             schema: { type: 'string' },
-            description: 'The `ETag` you read; 412 when it is no longer the current one.',
+            description: 'The `ETag` you last received. If the record has changed since, the response is 412.',
           },
         ]
       : []),
@@ -70,7 +89,7 @@ export function parametersOf(route: Route): Json[] {
             name: 'If-None-Match',
             in: 'header',
             schema: { type: 'string' },
-            description: 'The `ETag` of the answer you have; 304 when it is still the same.',
+            description: 'The `ETag` of the response you have. If it is still current, the response is 304.',
           },
         ]
       : []),

@@ -26,44 +26,75 @@ export function stripExtensions(schema: unknown, schemas: Json | null = null, to
 
 export const PROBLEM = {
   type: 'object',
-  description: 'What went wrong (RFC 9457). `code` is stable; the wording is not.',
+  description:
+    'Why a request failed, as problem details (RFC 9457). Rely on `code`: it never changes, while titles and details may.',
   required: ['type', 'title', 'status', 'detail', 'instance', 'code', 'requestId'],
   properties: {
-    type: { type: 'string', description: 'Leads to a page about this error.', examples: ['/errors/invalid_input'] },
-    title: { type: 'string' },
-    status: { type: 'integer' },
-    detail: { type: 'string' },
-    instance: { type: 'string' },
-    code: { type: 'string', enum: Object.keys(ERRORS) },
-    requestId: { type: 'string' },
+    type: { type: 'string', description: 'The URL of a page about this error.', examples: ['/errors/invalid_input'] },
+    title: { type: 'string', description: 'The error in a few words, the same for every error with this `code`.' },
+    status: { type: 'integer', description: 'The HTTP status.' },
+    detail: { type: 'string', description: 'What went wrong with this request, and what to do about it.' },
+    instance: { type: 'string', description: 'The path of the request.' },
+    code: {
+      type: 'string',
+      enum: Object.keys(ERRORS),
+      description: 'A stable code for programs. `/errors/{code}` explains each. New codes may be added.',
+    },
+    requestId: {
+      type: 'string',
+      description: 'The id of the request, also sent as `X-Request-Id`. Quote it when you ask for help.',
+    },
     required: {
       type: 'array',
       items: { type: 'string' },
-      description: 'With `insufficient_permission`: what would do.',
+      description: 'With `insufficient_permission`: the permission you need.',
     },
     permissions: {
       type: 'array',
       items: { type: 'string' },
-      description: 'With `cannot_grant`: what you do not hold.',
+      description: 'With `cannot_grant`: the permissions you do not have.',
     },
     resource: {
       type: 'object',
-      properties: { id: { type: 'string' } },
-      description: 'With `secret_no_longer_available`: what was made.',
+      properties: { id: { type: 'string', description: 'Its id.' } },
+      description: 'With `secret_no_longer_available`: what the first request created.',
+    },
+    challenge: {
+      type: 'string',
+      description: 'With `second_factor_required`: what the second step needs. It works once.',
+    },
+    expiresAt: {
+      type: 'string',
+      format: 'date-time',
+      description: 'With `second_factor_required`: until when the challenge works.',
+    },
+    methods: {
+      type: 'array',
+      items: { type: 'string', enum: ['totp', 'passkey', 'recovery_code'] },
+      description: 'With `second_factor_required`: what the account has.',
+    },
+    passkey: {
+      type: 'object',
+      additionalProperties: true,
+      description:
+        "With `second_factor_required` and a passkey: WebAuthn's `PublicKeyCredentialRequestOptionsJSON` for this challenge.",
     },
     errors: {
       type: 'array',
       maxItems: 32,
-      description: 'With `invalid_input`: every fault at once.',
+      description: 'With `invalid_input`: everything that is wrong with the input.',
       items: {
         type: 'object',
         required: ['pointer', 'code', 'detail'],
         properties: {
-          pointer: { type: 'string', description: 'Where: `#/name` in the body, `?limit` in the query.' },
-          code: { type: 'string' },
-          detail: { type: 'string' },
-          example: { type: 'string' },
-          suggestion: { type: 'string', description: 'What was perhaps meant: the code of a state.' },
+          pointer: {
+            type: 'string',
+            description: 'Which field or parameter: `#/name` in the body, `?limit` in the query.',
+          },
+          code: { type: 'string', description: 'A stable code for programs.', examples: ['required'] },
+          detail: { type: 'string', description: 'What is wrong with it.' },
+          example: { type: 'string', description: 'A valid value.' },
+          suggestion: { type: 'string', description: 'What may have been meant: the code of a state.' },
         },
       },
     },

@@ -1,6 +1,7 @@
 // The OpenAPI document, made from the rows of the routes and the table of errors. docs/openapi.json is this, committed;
 // a test makes it anew and compares.
 
+import type { TSchema } from 'typebox'
 import { ERRORS, type ErrorCode } from '../core/errors.ts'
 import type { Route, SuccessStatus } from '../core/route.ts'
 import { VERSION } from '../core/version.ts'
@@ -23,25 +24,31 @@ export function openapi(routes: Route[]): Json {
       title: 'Storekeeper',
       version: VERSION,
       description:
-        'Issues API keys for a store and keeps the billing addresses of its users.\n\nA method that a path does not have is 405 `method_not_allowed`, with `Allow`; a path that is not there is 404 `not_found`.',
+        'API keys and billing addresses for online stores.\n\nA method that a path does not support returns 405 `method_not_allowed` with an `Allow` header; an unknown path returns 404 `not_found`.',
+      contact: { name: 'The operator of this installation' },
       license: { name: 'Apache-2.0', identifier: 'Apache-2.0' },
     },
-    servers: [{ url: '/' }],
+    servers: [{ url: '/', description: 'The service that serves this document.' }],
     tags: TAGS.map(([name, description]) => ({ name, description })),
     security: [{ bearer: [] }, { cookie: [] }],
     paths,
     webhooks: { event: { post: webhookOperation(schemas) } },
     components: {
       schemas: Object.fromEntries(Object.entries(schemas).sort(([a], [b]) => (a < b ? -1 : 1))),
-      headers: { 'WWW-Authenticate': header('What the credential lacks (RFC 6750).') },
+      headers: { 'WWW-Authenticate': header('Why the credential was rejected (RFC 6750).') },
       securitySchemes: {
         bearer: {
           type: 'http',
           scheme: 'bearer',
           description:
-            'A session token (`skp_sess_…`), an access token of the configured identity provider, an API key, or a service token.',
+            'A session token (`skp_sess_…`), an access token from the configured identity provider, an API key, or a service token.',
         },
-        cookie: { type: 'apiKey', in: 'cookie', name: '__Host-storekeeper', description: 'A session, for browsers.' },
+        cookie: {
+          type: 'apiKey',
+          in: 'cookie',
+          name: '__Host-storekeeper',
+          description: 'A session cookie, for browsers.',
+        },
       },
     },
   }
@@ -71,7 +78,7 @@ function operation(route: Route, schemas: Json): Json {
       : {}),
     responses: {
       [status]: {
-        description: SUCCESS[status],
+        description: successText(status, schema),
         ...headersOf(route),
         ...(schema ? { content: { 'application/json': { schema: toRef(schema, schemas) } } } : {}),
         ...(route.answer === 'events' ? { content: { 'text/event-stream': { schema: { type: 'string' } } } } : {}),
@@ -79,13 +86,13 @@ function operation(route: Route, schemas: Json): Json {
       ...(route.mayCreate && schema
         ? {
             201: {
-              description: SUCCESS[201],
+              description: successText(201, schema),
               headers: { Location: LOCATION },
               content: { 'application/json': { schema: toRef(schema, schemas) } },
             },
           }
         : {}),
-      ...(route.cacheSeconds ? { 304: { description: 'Not modified: your copy is current.' } } : {}),
+      ...(route.cacheSeconds ? { 304: { description: 'Not modified: the copy you have is current.' } } : {}),
       ...problemsOf(route),
     },
   }
@@ -94,18 +101,26 @@ function operation(route: Route, schemas: Json): Json {
 const SUCCESS: Record<SuccessStatus, string> = {
   200: 'OK.',
   201: 'Created.',
-  202: 'Accepted.',
-  204: 'Done. There is no body.',
-  302: 'Redirect to `Location`.',
+  202: 'Accepted. The response has no body.',
+  204: 'Done. The response has no body.',
+  303: 'Redirect to `Location`.',
+}
+
+function successText(status: SuccessStatus, schema: TSchema | null): string {
+  const { description } = (schema ?? {}) as { description?: string }
+  return description ? `${SUCCESS[status]} ${description}` : SUCCESS[status]
 }
 
 function headersOf({ returns, needs, etag, cacheSeconds }: Route): Json {
   const headers = {
     // The public routes that create something, such as signing up, create nothing that has a URL of its own.
     ...(returns[0] === 201 && needs !== 'public' ? { Location: LOCATION } : {}),
-    ...(etag ? { ETag: header('Send it as `If-Match` to change the record only as it is now.') } : {}),
+    ...(returns[0] === 303
+      ? { Location: header('Where to go on.'), 'Set-Cookie': header('See the description.') }
+      : {}),
+    ...(etag ? { ETag: header('Send it as `If-Match` to change the record only if nobody else has changed it.') } : {}),
     ...(cacheSeconds
-      ? { ETag: header('Changes with the content.'), 'Cache-Control': header('How long anyone may keep the answer.') }
+      ? { ETag: header('Changes with the content.'), 'Cache-Control': header('How long the response can be cached.') }
       : {}),
   }
   return Object.keys(headers).length > 0 ? { headers } : {}
@@ -115,7 +130,7 @@ function header(description: string): Json {
   return { schema: { type: 'string' }, description }
 }
 
-const LOCATION = header('Where it can be read.')
+const LOCATION = header('The path of the new resource.')
 
 function problemsOf(route: Route): Json {
   const byStatus = new Map<number, ErrorCode[]>()
@@ -129,7 +144,10 @@ function problemsOf(route: Route): Json {
         {
           description: codes.map((code) => `\`${code}\`: ${ERRORS[code].title}.`).join('\n\n'),
           ...(codes.some((code) => challengeOf(code)) ? { headers: CHALLENGE } : {}),
-          content: { 'application/problem+json': { schema: { $ref: '#/components/schemas/Problem' } } },
+          content: {
+            'application/problem+json': { schema: { $ref: '#/components/schemas/Problem' } },
+            ...(route.browser ? { 'text/html': { schema: { type: 'string' } } } : {}),
+          },
         },
       ]),
   )
@@ -150,21 +168,27 @@ function webhookOperation(schemas: Json): Json {
     tags: ['Webhooks'],
     summary: 'A message to a webhook',
     description:
-      'Sent to the URL of every webhook that listens to the type, signed as Standard Webhooks says. It may come twice, and not in order.',
+      'Sent to the URL of every webhook that is subscribed to the type of the event, and signed according to Standard Webhooks. Messages can arrive more than once and out of order.',
     security: [],
     parameters: [
-      parameter('webhook-id', 'The `id` of the event, the same at every try: remember those you have seen.'),
-      parameter('webhook-timestamp', 'When it was sent, in seconds since 1970. Refuse what is five minutes off.'),
+      parameter(
+        'webhook-id',
+        'The `id` of the event, the same for every attempt. Use it to ignore messages you have already processed.',
+      ),
+      parameter(
+        'webhook-timestamp',
+        'When it was sent, in seconds since 1970. Reject messages that are more than five minutes off.',
+      ),
       parameter(
         'webhook-signature',
-        '`v1,` and the HMAC-SHA-256, in base64, of `{webhook-id}.{webhook-timestamp}.{body}` under the secret. While the secret is being changed there are two, with a space between: one must fit.',
+        '`v1,` followed by the base64 HMAC-SHA-256 of `{webhook-id}.{webhook-timestamp}.{body}` with the secret. During a rotation there are two, separated by a space: one must match.',
       ),
     ],
     requestBody: { required: true, content: { 'application/json': { schema: toRef(WebhookMessage, schemas) } } },
     responses: {
-      '2XX': { description: 'Taken. Answer within 15 seconds.' },
-      410: { description: 'Gone: the webhook is switched off.' },
-      default: { description: 'Not taken: it is tried again, over about three days.' },
+      '2XX': { description: 'Accepted. Respond within 15 seconds.' },
+      410: { description: 'Gone: the webhook will be switched off.' },
+      default: { description: 'Not accepted: the message is retried, for about three days.' },
     },
   }
 }

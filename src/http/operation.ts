@@ -5,13 +5,13 @@ import { BUILT_IN_PERMISSIONS, type BuiltInPermission } from '../core/permission
 import { isChange, type Route } from '../core/route.ts'
 
 export const TAGS = [
-  ['Accounts', 'Signing up, signing in, sessions.'],
+  ['Accounts', 'Sign-up, sign-in and sessions.'],
   ['Stores', 'Stores, their members, and invitations.'],
   ['Keys', 'API keys of a store.'],
-  ['Billing', 'Billing addresses of a store user.'],
-  ['Customers', 'Customers whom a store keeps by ids of its own, and their billing addresses.'],
-  ['Events', 'What happened in a store: the audit trail, live, and sealed.'],
-  ['Webhooks', 'What happens in a store, sent to a URL.'],
+  ['Billing', 'Billing addresses of the users of a store.'],
+  ['Customers', 'Customers that a store manages under its own ids, and their billing addresses.'],
+  ['Events', 'What happened in a store: an audit trail to list, to follow live and to verify.'],
+  ['Webhooks', 'Events of a store, sent to a URL.'],
   ['Countries', 'The address rules of every country.'],
 ] as const
 
@@ -30,24 +30,24 @@ export function takesIdempotencyKey(route: Route): boolean {
 }
 
 export function accessText({ needs, signedBy }: Route): string {
-  if (signedBy === 'github') return 'Only GitHub may call this: its signature says so.'
+  if (signedBy === 'github') return 'For GitHub only: the request must carry its signature.'
   switch (needs) {
     case 'public':
-      return 'Anyone may call this.'
+      return 'No credentials are needed.'
     case 'user':
-      return 'Any signed-in user may call this.'
+      return 'For any signed-in user.'
     case 'store user':
-      return 'Any user with a part in the store may call this, customers included.'
+      return 'For any member of the store, customers included.'
     case 'owner':
-      return 'Only an owner of the store may call this, in person.'
+      return 'For owners of the store, signed in themselves; not for API keys.'
     case 'key':
-      return 'Only an API key may call this.'
+      return 'For API keys only.'
     case 'service':
-      return 'Only a service may call this, with the token that the operator issued.'
+      return 'For back ends with a service token.'
     case 'caller':
-      return 'Any signed-in user, any API key and any service may call this; no permission is needed.'
+      return 'For any signed-in user, API key or service token; no permission is needed.'
     default:
-      return `Needs the permission \`${needs}\` in the store.`
+      return `Requires the permission \`${needs}\` in the store.`
   }
 }
 

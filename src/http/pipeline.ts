@@ -4,13 +4,14 @@ import { CallerChanged } from '../auth/recheck.ts'
 import type { Caller } from '../core/caller.ts'
 import { Failure, fail } from '../core/errors.ts'
 import type { Route } from '../core/route.ts'
-import { type RateLimitState, type RateLimits, rateLimitHeaders } from '../limits/token-bucket.ts'
+import { type RateLimitState, rateLimitHeaders } from '../limits/token-bucket.ts'
 import { identify } from './authenticate.ts'
 import { authorize, checkIds, countKeyUse } from './authorize.ts'
 import type { Incoming, Outgoing, Pipeline } from './context.ts'
 import { execute, invalidate } from './execute.ts'
 import { executeOnce } from './execute-once.ts'
 import { checkSignature, parseInput } from './input.ts'
+import { acceptsHtml, refusalPage } from './pages/refusal.ts'
 import { renderProblem } from './problem.ts'
 import { respond, sunsetHeader } from './response.ts'
 
@@ -19,11 +20,12 @@ const MAX_AUTH_TRIES = 5
 
 export async function handle(pipeline: Pipeline, route: Route, incoming: Incoming, attempt = 1): Promise<Outgoing> {
   const { credential, caller, refusal } = await identify(pipeline, route, incoming)
-  const rateLimit = takeToken(pipeline.limits.rate, caller, incoming.ip)
+  const rateLimit = takeToken(pipeline.limits, caller, incoming.ip)
   // A refused credential is answered as such, until its address has spent its own rate limit.
   if (refusal && rateLimit?.allowed !== false) throw refusal
   const call = { route, incoming, caller, credential }
-  const headers = { ...(rateLimit ? rateLimitHeaders(rateLimit) : {}), ...sunsetHeader(caller) }
+  const tells = rateLimit && caller?.kind !== 'service'
+  const headers = { ...(tells ? rateLimitHeaders(rateLimit) : {}), ...sunsetHeader(caller) }
   try {
     checkRate(rateLimit)
     authorize(pipeline.verifier, route, caller, incoming.params)
@@ -43,7 +45,8 @@ export async function handle(pipeline: Pipeline, route: Route, incoming: Incomin
       return handle(pipeline, route, incoming, attempt + 1)
     }
     if (!(error instanceof Failure)) throw error
-    return respond(call, renderProblem(error, incoming.requestId, incoming.path), headers)
+    const render = route.browser && acceptsHtml(incoming) ? refusalPage : renderProblem
+    return respond(call, render(error, incoming.requestId, incoming.path), headers)
   }
 }
 
@@ -54,10 +57,13 @@ export async function checkMayCall(pipeline: Pipeline, route: Route, incoming: I
   authorize(pipeline.verifier, route, caller, incoming.params)
 }
 
-/** Callers are counted by their id, requests without one by their address, and services not at all. */
-function takeToken(limits: RateLimits | null, caller: Caller | null, ip: string): RateLimitState | null {
-  if (!limits || caller?.kind === 'service') return null
-  return caller ? limits.takeForCaller(caller.id) : limits.takeForAddress(ip)
+/**
+ * Callers are counted by their id, and requests without one by their address. Service tokens have a limit of their own, of
+ * which nothing is told until it is reached: the fast path of verification (fast-verify.ts) writes no headers for it.
+ */
+function takeToken({ rate, services }: Pipeline['limits'], caller: Caller | null, ip: string): RateLimitState | null {
+  if (caller?.kind === 'service') return services.take(caller.id, caller.createdBy)
+  return (caller ? rate?.takeForCaller(caller.id) : rate?.takeForAddress(ip)) ?? null
 }
 
 export function checkRate(rateLimit: RateLimitState | null): void {

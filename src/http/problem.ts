@@ -39,7 +39,7 @@ function redactTokens(text: string): string {
 }
 
 function headersOf({ code, details }: Failure): Record<string, string> {
-  const headers: Record<string, string> = { 'content-type': 'application/problem+json' }
+  const headers: Record<string, string> = { 'content-type': 'application/problem+json', ...details.headers }
   const challenge = challengeOf(code, details.required)
   if (challenge) headers['www-authenticate'] = challenge
   if (details.retryAfterSeconds) headers['retry-after'] = String(details.retryAfterSeconds)

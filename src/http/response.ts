@@ -6,7 +6,7 @@ import type { TObject, TSchema } from 'typebox'
 import type { Caller } from '../core/caller.ts'
 import { DAY, fromNow } from '../core/clock.ts'
 import { matchesIfNoneMatch } from '../core/etag.ts'
-import type { Answer, Route, WireResponse } from '../core/route.ts'
+import type { Answer, ResponseHeaders, Route, WireResponse } from '../core/route.ts'
 import type { ConcurrencyLimiter } from '../limits/concurrency.ts'
 import { type Call, header, type Incoming, type Outgoing } from './context.ts'
 import { jsonChunks, start } from './json-stream.ts'
@@ -32,7 +32,7 @@ export function respond(call: Call, wire: WireResponse, headers: Record<string, 
  */
 function notModified(route: Route, incoming: Incoming, wire: WireResponse): WireResponse {
   const cached = header(incoming, 'if-none-match')
-  if (!route.cacheSeconds || !wire.headers.etag || !cached || !matchesIfNoneMatch(cached, wire.headers.etag))
+  if (!route.cacheSeconds || !wire.headers.etag || !cached || !matchesIfNoneMatch(cached, String(wire.headers.etag)))
     return wire
   const { 'content-type': _, ...headers } = wire.headers
   return { ...wire, status: 304, headers, body: '' }
@@ -50,14 +50,23 @@ export function sunsetHeader(caller: Caller | null): Record<string, string> {
 export function toWire(route: Route, answer: Answer<unknown>, text?: string): WireResponse {
   const [usual, schema] = route.returns
   const status = route.mayCreate && answer.resource ? 201 : usual
-  const headers: Record<string, string> = { ...answer.headers }
+  const headers: ResponseHeaders = { ...answer.headers }
   if (schema) headers['content-type'] = 'application/json; charset=utf-8'
   if (answer.stream) Object.assign(headers, STREAM_HEADERS)
   if (answer.resource && status === 201) headers.location = answer.resource.location
   if (answer.etag) headers.etag = answer.etag
   if (route.cacheSeconds) headers['cache-control'] = `public, max-age=${route.cacheSeconds}`
-  const body = text ?? (schema ? serialize(schema, answer.body) : '')
+  const body = text ?? (schema ? withMetadata(serialize(schema, answer.body), answer.metadata) : '')
   return { status, headers, body, resourceId: answer.resource?.id ?? null, stream: answer.stream }
+}
+
+/** Text with these characters in it has its quotes escaped: each occurrence is the metadata of a key. */
+const NO_METADATA = '"metadata":{}'
+
+function withMetadata(frame: string, metadata: string[] | undefined): string {
+  if (!metadata) return frame
+  const [first, ...rest] = frame.split(NO_METADATA)
+  return first + rest.map((part, n) => `"metadata":${metadata[n]}${part}`).join('')
 }
 
 /** The second header asks nginx and its like not to buffer events. */

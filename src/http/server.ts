@@ -20,6 +20,7 @@ import { pipeEvents } from './event-stream.ts'
 import { type FastPath, newFastVerify } from './fast-verify.ts'
 import { MAX_BODY_BYTES } from './input.ts'
 import { toReadable } from './json-stream.ts'
+import { NOT_FOUND_PAGE } from './pages/docs.ts'
 import type { HtmlPage } from './pages/pages.ts'
 import { checkMayCall, checkRate, handle } from './pipeline.ts'
 import { renderProblem, toFailure } from './problem.ts'
@@ -281,18 +282,27 @@ function addPage(app: FastifyInstance, rate: RateLimits | null, page: HtmlPage):
     if (limit) reply.headers(rateLimitHeaders(limit))
     checkRate(limit)
     const { headers: asked, socket } = request.raw
-    const about = { headers: asked, socketAddress: socket.remoteAddress }
+    const query = new URLSearchParams(request.url.split('?', 2)[1] ?? '')
+    const about = { headers: asked, socketAddress: socket.remoteAddress, query }
     const { status, headers, body } = await page.render(request.params as Record<string, string>, about)
     return reply.code(status).headers(headers).send(body)
   })
 }
 
 function sendProblem(reply: FastifyReply, request: FastifyRequest, failure: Failure): FastifyReply {
-  const { status, headers, body } = renderProblem(failure, request.id, pathOf(request))
+  const { status, headers, body } =
+    failure.code === 'not_found' && isBrowser(request)
+      ? NOT_FOUND_PAGE
+      : renderProblem(failure, request.id, pathOf(request))
   return reply
     .code(status)
     .headers({ ...SAFE_HEADERS, 'x-request-id': request.id, ...headers })
     .send(body)
+}
+
+/** What a person has typed or followed: a client of the API asks for JSON, or for anything. */
+function isBrowser({ method, headers: { accept = '' } }: FastifyRequest): boolean {
+  return (method === 'GET' || method === 'HEAD') && /\btext\/html\b/i.test(accept) && !/json/i.test(accept)
 }
 
 /** Without the host that a request for a proxy names before its path. */

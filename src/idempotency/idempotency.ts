@@ -178,8 +178,8 @@ function unsealResponse(
 }
 
 /**
- * Makes the secrets of these resources unavailable to retries: called when a key is used for the first time, rotated or
- * revoked, when an invitation is accepted or withdrawn, and when a webhook is rotated or deleted.
+ * Makes the secrets of these resources unavailable to retries: called when a key or a service token is used for the first
+ * time, when a key is rotated or revoked, when an invitation is accepted or withdrawn, and when a webhook is rotated or deleted.
  */
 export async function destroyReplayableSecrets(db: Db, resourceIds: string[]): Promise<void> {
   if (resourceIds.length === 0) return

@@ -39,6 +39,7 @@ test('201: signing up makes an account and signs it in', async () => {
       pendingEmail: null,
       name: 'Ada Lovelace',
       mail: { newSignIns: true, leakedKeys: true, expiringKeys: true },
+      secondFactor: { totp: false, passkeys: 0, recoveryCodesLeft: 0 },
       createdAt: expect.stringMatching(RFC_3339),
     },
     token: expect.stringMatching(/^skp_sess_[0-9A-Za-z]{49}$/),
@@ -245,7 +246,7 @@ test('429: the eleventh failure has to wait, with the right password too, and 15
     type: '/errors/rate_limited',
     title: 'Too many requests',
     status: 429,
-    detail: 'There were too many failed tries. Wait as long as "Retry-After" says.',
+    detail: 'Too many failed attempts. Wait for "Retry-After" seconds.',
     code: 'rate_limited',
   })
   const retryAfter = Number(eleventh.headers.get('retry-after'))
@@ -395,6 +396,7 @@ test('sessions are listed newest first, a page at a time', async () => {
   const session = {
     id: expect.stringMatching(/^sess_[0-7][0-9a-hjkmnp-tv-z]{25}$/),
     current: false,
+    method: 'password',
     userAgent: expect.any(String),
     ip: '127.0.0.1',
     createdAt: expect.stringMatching(RFC_3339),

@@ -1,6 +1,7 @@
 // Accounts: signing up, changing the password, and what a user sees of themselves.
 
 import { newDataKey } from '../auth/data-key.ts'
+import { releaseFederatedEmail } from '../auth/federated-user.ts'
 import { endUserTokens } from '../auth/user-tokens.ts'
 import type { UserCaller } from '../core/caller.ts'
 import { now } from '../core/clock.ts'
@@ -39,6 +40,7 @@ export async function signUp(db: Db, instance: Instance, account: NewAccount, fr
       // The e-mail of an account that has not confirmed it is this one's as soon as this one has confirmed it.
       if (instance.mail) await limitConfirmations(tx, instance, account.email)
       const isClaimed = instance.mail && (await checkEmailFree(tx, account.email)).isClaimed
+      if (!instance.mail) await releaseFederatedEmail(tx, account.email)
       await tx.query(sql`
         insert into users (id, email, name, password_hash, data_key, data_key_kid, created_at, updated_at)
         values (${id}, ${isClaimed ? null : account.email}, ${account.name}, ${passwordHash}, ${dataKey.wrapped},

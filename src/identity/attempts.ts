@@ -20,7 +20,7 @@ export const attemptClock = () => fragment(`(clock_timestamp() + $1 * interval '
 export type Attempt = { account: string; ip: string | null; known: boolean }
 
 /** What the hashes of each kind of attempt begin with, so that the kinds count for themselves. */
-const LABELS = { signIn: '', mail: 'mail ', confirm: 'confirm ' }
+const LABELS = { signIn: '', mail: 'mail ', confirm: 'confirm ', secondFactor: 'second factor ' }
 
 /**
  * One attempt at a time for each account and each address until the transaction ends, which keeps the counts exact. (Those
@@ -78,6 +78,6 @@ export async function limitConfirmations(tx: Db, instance: Instance, email: stri
 export function failTooMany(retryAfterSeconds: number, what: string): never {
   return fail('rate_limited', {
     retryAfterSeconds,
-    detail: `There were too many ${what}. Wait as long as "Retry-After" says.`,
+    detail: `Too many ${what}. Wait for "Retry-After" seconds.`,
   })
 }

@@ -1,5 +1,5 @@
 // Erasing a user. Their data key is destroyed, and with it the text of every address, wherever a copy lies; e-mail,
-// name, password, sessions and links to customers of stores go. A row with an id and nothing else remains, so that events, keys and the country,
+// name, password, second factor, sessions and links to customers of stores go. A row with an id and nothing else remains, so that events, keys and the country,
 // state and postal code of an address that an invoice points at go on making sense.
 //
 // Locks are taken in the common order: stores, members, the user, their sessions. A change committed before the last lock is held is
@@ -22,6 +22,7 @@ import { type Cascade, settle } from '../keys/revoke.ts'
 import { deleteMailsTo } from '../mail/outbox.ts'
 import { endMemberships } from '../stores/leaving.ts'
 import type { MadeInStores } from '../stores/schema.ts'
+import { removeFactors } from './factors.ts'
 import { forgetPlaces } from './places.ts'
 import type { ErasedUser } from './schema.ts'
 import { lockSessions } from './sessions.ts'
@@ -51,6 +52,7 @@ export async function eraseUser(
   await tx.query(sql`delete from sessions where user_id = ${user.id}`)
   await tx.query(sql`delete from customers where user_id = ${user.id}`)
   await tx.query(sql`delete from user_tokens where user_id = ${user.id}`)
+  await removeFactors(tx, user.id)
   await deleteMailsTo(tx, user.email)
   await forgetPlaces(tx, user.id)
   await tx.query(sql`
@@ -86,7 +88,7 @@ function storesToTell(tx: Db, userId: string): Promise<Pick<StoresRow, 'id'>[]> 
 
 /** The user's membership in a store that is not deleted. */
 type Store = Pick<StoresRow, 'id' | 'name'> &
-  Pick<MembersRow, 'role' | 'permissions'> & { owners: number; since: MembersRow['created_at'] }
+  Pick<MembersRow, 'role' | 'permissions'> & { owners: number; own_since: Date }
 
 /** Locks the user's stores, memberships, the user and their sessions until the transaction ends. */
 async function lockAll(tx: Db, user: Leaving): Promise<Store[]> {
@@ -122,7 +124,7 @@ async function lockAll(tx: Db, user: Leaving): Promise<Store[]> {
 
 function storesOf(tx: Db, user: Leaving): Promise<Store[]> {
   return tx.query<Store>(sql`
-    select store.id, store.name, member.role, member.permissions, member.created_at as since,
+    select store.id, store.name, member.role, member.permissions, greatest(member.created_at, member.demoted_at) as own_since,
            (select count(*)::int
               from (select from members where store_id = store.id and role = 'OWNER' limit 2) as owner) as owners
       from members member
@@ -155,11 +157,11 @@ async function settleAll(
   { keys, webhooks }: Cascade,
 ): Promise<MadeInStores> {
   const made: MadeInStores = { keys: [], webhooks: [], members: [], serviceTokens: [] }
-  for (const { id: storeId, role, permissions, since } of stores) {
+  for (const { id: storeId, role, permissions, own_since: ownSince } of stores) {
     const showUrls = permissionsOf(instance.permissions, role, permissions).includes('MANAGE_WEBHOOKS')
     const serviceTokens = role === 'OWNER' || by.id !== user.id ? keys : 'keep'
     const cascade = { keys, webhooks, serviceTokens, reason: 'its maker was erased' }
-    const maker = { userId: user.id, ownSince: by.id === user.id ? since : null }
+    const maker = { userId: user.id, ownSince: by.id === user.id ? ownSince : null }
     const here = await settle(tx, by, storeId, maker, showUrls, cascade)
     made.keys.push(...here.keys.map((key) => ({ storeId, ...key })))
     made.webhooks.push(...here.webhooks.map((webhook) => ({ storeId, ...webhook })))
@@ -170,21 +172,22 @@ async function settleAll(
 }
 
 /**
- * Open invitations to the user are withdrawn, and the e-mail is deleted from all of them. A user of an identity provider has
- * no e-mail here: theirs are found, in each store, by the addresses under which they accepted invitations to it.
+ * Open invitations to the user are withdrawn, and the e-mail is deleted from all of them. A user of an identity provider may
+ * have had no e-mail here, or another one: theirs are also found, in each store, by the addresses under which they accepted
+ * invitations to it.
  */
 async function eraseInvitations(tx: Db, by: Actor, user: Leaving): Promise<void> {
-  const theirs =
-    user.email !== null
-      ? sql`email = ${user.email}`
-      : sql`
-          id = any(array(
-            select other.id
-              from invitations accepted
-              join invitations other on other.email = accepted.email and other.store_id = accepted.store_id
-             where accepted.accepted_by = ${user.id}
-          ))`
-  const withdrawn = await withdrawInvitations(tx, by, theirs)
+  const acceptedAddresses = sql`
+    id = any(array(
+      select other.id
+        from invitations accepted
+        join invitations other on other.email = accepted.email and other.store_id = accepted.store_id
+       where accepted.accepted_by = ${user.id}
+    ))`
+  const withdrawn = [
+    ...(await withdrawInvitations(tx, by, sql`email = ${user.email}`)),
+    ...(await withdrawInvitations(tx, by, acceptedAddresses)),
+  ]
   await tx.query(sql`
     update invitations
        set email = null

@@ -17,6 +17,7 @@ import { sql } from '../db/sql.ts'
 import type { EventsRow, FormerMembersRow, InvitationsRow, MembersRow, StoresRow, UsersRow } from '../db/tables.gen.ts'
 import type { Instance } from '../instance.ts'
 import { type ExportCheck, exportSlots, idOf, PAGE, pagesOf } from '../limits/export-pages.ts'
+import { readPasskeys, showPasskey } from './passkeys.ts'
 import type { Export } from './schema.ts'
 import type { SessionRow } from './sessions.ts'
 import { readUser } from './user.ts'
@@ -29,6 +30,7 @@ export async function exportUser(db: Db, instance: Instance, caller: UserCaller)
       exportedAt: now().toISOString(),
       user,
       sessions: sessionsOf(db, caller),
+      passkeys: passkeysOf(db, instance, caller),
       memberships: membershipsOf(db, instance, caller),
       formerMemberships: formerMembershipsOf(db, instance, caller),
       invitations: invitationsOf(db, instance, caller),
@@ -71,7 +73,7 @@ async function readAccount(db: Db, caller: UserCaller): Promise<Export['user']> 
 function sessionsOf(db: Db, caller: UserCaller) {
   const read = (below: string) =>
     db.query<SessionRow>(sql`
-      select id, user_agent, ip, created_at, last_used_at, expires_at
+      select id, method, user_agent, ip, created_at, last_used_at, expires_at
         from sessions
        where user_id = ${caller.id}
          and id < ${below}
@@ -79,12 +81,18 @@ function sessionsOf(db: Db, caller: UserCaller) {
        limit ${PAGE}`)
   return pagesOf(checkOf(db, caller), read, idOf, (row) => ({
     id: row.id,
+    method: row.method,
     userAgent: row.user_agent,
     ip: row.ip,
     createdAt: row.created_at.toISOString(),
     lastUsedAt: row.last_used_at.toISOString(),
     expiresAt: row.expires_at.toISOString(),
   }))
+}
+
+function passkeysOf(db: Db, instance: Instance, caller: UserCaller) {
+  const read = (below: string) => readPasskeys(db, caller.id, below, PAGE)
+  return pagesOf(checkOf(db, caller), read, idOf, (row) => showPasskey(instance, caller, row))
 }
 
 type MembershipRow = Pick<StoresRow, 'id' | 'name'> &

@@ -14,6 +14,9 @@ function placeHash(instance: Instance, ip: string): Buffer {
   return instance.keyring.current.hmac('sign-in', 'address', networkOf(ip).place)
 }
 
+/** A condition on a row of `users`: somebody has signed in to the account before, from wherever. */
+export const HAS_PLACES = sql`exists (select from sign_in_places where user_id = users.id)`
+
 /** A condition on a row of `users`. */
 export function isKnownPlace(instance: Instance, ip: string): ReturnType<typeof sql> {
   return sql`exists (

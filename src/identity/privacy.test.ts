@@ -70,6 +70,7 @@ test('200: a user gets all that is held about them, as a file, and nothing of an
       pendingEmail: null,
       name: 'A staff',
       mail: { newSignIns: true, leakedKeys: true, expiringKeys: true },
+      secondFactor: { totp: false, passkeys: 0, recoveryCodesLeft: 0 },
       issuer: null,
       subject: null,
       ...moments,
@@ -77,6 +78,7 @@ test('200: a user gets all that is held about them, as a file, and nothing of an
     sessions: [
       {
         id: expect.stringMatching(/^sess_/),
+        method: 'password',
         userAgent: 'node',
         ip: '127.0.0.1',
         createdAt: RFC_3339,
@@ -84,6 +86,7 @@ test('200: a user gets all that is held about them, as a file, and nothing of an
         expiresAt: RFC_3339,
       },
     ],
+    passkeys: [],
     memberships: [
       { storeId: elsewhere.id, storeName: 'Elsewhere', role: 'OWNER', permissions: expect.any(Array), ...moments },
       { storeId: store.id, storeName: store.name, role: 'STAFF', permissions: ['READ', 'WRITE'], ...moments },

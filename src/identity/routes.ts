@@ -1,8 +1,6 @@
 // The routes of accounts and sessions.
 
 import type { Static } from 'typebox'
-import { SESSION_COOKIE } from '../auth/credential.ts'
-import { addMs, now } from '../core/clock.ts'
 import { parseEmail } from '../core/email.ts'
 import type { Fault } from '../core/errors.ts'
 import { PageQuery } from '../core/pagination.ts'
@@ -10,6 +8,7 @@ import { type Answer, type Route, route } from '../core/route.ts'
 import { Type } from '../schema/type.ts'
 import { CascadeQuery } from '../stores/schema.ts'
 import { changePassword, readMe, signUp } from './accounts.ts'
+import { sessionCookie } from './cookies.ts'
 import { confirmEmail } from './emails.ts'
 import { eraseMe } from './erase.ts'
 import { exportUser } from './export.ts'
@@ -41,8 +40,8 @@ export const identityRoutes: Route[] = [
       method: 'POST',
       path: '/v1/auth/sign-up',
       needs: 'public',
-      summary: 'Make an account',
-      description: 'Makes a user and signs them in. The token is a session: send it as `Authorization: Bearer …`.',
+      summary: 'Sign up',
+      description: 'Creates an account and signs you in. Send the session token as `Authorization: Bearer …`.',
       body: SignUp,
       parse: (body, _instance, faults) => parseSignUp(body, faults),
       returns: [201, SignedIn],
@@ -61,10 +60,10 @@ export const identityRoutes: Route[] = [
       needs: 'public',
       summary: 'Sign in',
       description:
-        'An unknown e-mail and a wrong password look the same. After 10 failures in 15 minutes, for the account or from the address, further tries are answered 429. Places the account has signed in from count for themselves. A session beyond `MAX_SESSIONS_PER_USER` ends the one that was idle longest.',
+        'An unknown e-mail address and a wrong password get the same response. After 10 failures within 15 minutes, for the account or from the IP address, further attempts get 429. Places the account has signed in from before are counted separately. If the account has a second factor, a correct password gets 401 `second_factor_required` with a `challenge` for `POST /v1/auth/second-factor`. Beyond `MAX_SESSIONS_PER_USER` sessions, a new one ends the one that was idle longest.',
       body: SignIn,
       returns: [200, SignedIn],
-      errors: ['invalid_credentials'],
+      errors: ['invalid_credentials', 'second_factor_required'],
       effect: 'own',
       access: 'unchanged',
       example: { body: { email: 'ada@example.com', password: 'correct horse battery staple' } },
@@ -99,7 +98,7 @@ export const identityRoutes: Route[] = [
       needs: 'public',
       summary: 'Set a new password by a link',
       description:
-        'Takes the token of a link that was mailed, or made by the operator. It works once and for an hour; a newer one ends the older. Every session of the user ends, and the open invitations they made are withdrawn.',
+        'Takes the token of a link that was mailed, or made by the operator. It works once and for an hour; a newer one ends the older. A second factor stays. Every session of the user ends, and the open invitations they made are withdrawn.',
       body: Reset,
       returns: [204, null],
       errors: ['reset_not_found'],
@@ -141,13 +140,13 @@ export const identityRoutes: Route[] = [
       path: '/v1/auth/sign-out',
       needs: 'user',
       summary: 'Sign out',
-      description: 'Ends the session this request is made with. Invitations made with it stay open.',
+      description: 'Ends the session this request is made with. Invitations sent from it stay open.',
       returns: [204, null],
       recheck: 'own',
     },
     async ({ db, caller }) => {
       await signOut(db, caller)
-      return { body: null, headers: { 'set-cookie': sessionCookie('', 0) } }
+      return { body: null, headers: { 'set-cookie': sessionCookie(null) } }
     },
   ),
   route(
@@ -156,9 +155,9 @@ export const identityRoutes: Route[] = [
       method: 'GET',
       path: '/v1/user',
       needs: 'user',
-      summary: 'Who am I',
+      summary: 'Read my account',
       description:
-        'The user, and the stores they have a part in, with their role and permissions in each (the newest 100).',
+        'Your account, and the stores you are a member of, with your role and permissions in each (the newest 100).',
       returns: [200, Me],
     },
     async ({ db, instance, caller }) => ({ body: await readMe(db, instance, caller) }),
@@ -171,7 +170,7 @@ export const identityRoutes: Route[] = [
       needs: 'user',
       summary: 'Change my name, e-mail or mails',
       description:
-        'What is left out stays. A new e-mail needs `currentPassword`; where the service sends mail, it is `pendingEmail` until it is confirmed by the link that is sent to it, and giving the present one again sends another link. `mail` says which mails you want; those about a changed password or e-mail always come.',
+        'What is left out stays. A new e-mail needs `currentPassword`; where the service sends mail, it is `pendingEmail` until it is confirmed by the link that is sent to it, and giving the present one again sends another link. `mail` says which mails you want; those about a changed password, e-mail or second factor always come.',
       body: UserChanges,
       parse: (body, _instance, faults) => ({
         ...body,
@@ -190,9 +189,9 @@ export const identityRoutes: Route[] = [
       method: 'DELETE',
       path: '/v1/user',
       needs: 'user',
-      summary: 'Erase me',
+      summary: 'Erase my account',
       description:
-        'Cannot be undone. E-mail, name, password, sessions and memberships go, invitations to you are withdrawn, and the key that your addresses are sealed under is destroyed: of an address that an invoice points at, country, state and postal code are left. A version that a store has put on hold stays readable for that store until the hold ends: `held` lists them, with the reason. Needs a session opened in the last 10 minutes. The last owner of a store hands it over or deletes it first; `stores` names them. Keys and webhooks you made or took go on in the stores that you are a member of, unless you say otherwise; the answer lists them.',
+        'This cannot be undone. E-mail, name, password, second factor, sessions and memberships are deleted, invitations to you are withdrawn, and the key your addresses are encrypted under is destroyed. Of an address, only country, state and postal code are left for invoices. A version that a store has put on hold stays readable for that store until the hold ends: `held` lists these with the reason. Requires a sign-in within the last 10 minutes. The last owner of a store must hand it over or delete it first; `stores` names these stores. Keys and webhooks that you created or rotated in your stores keep working unless you say otherwise; the response lists them.',
       query: CascadeQuery,
       returns: [200, ErasedUser],
       recheck: 'own',
@@ -200,7 +199,7 @@ export const identityRoutes: Route[] = [
     },
     async ({ db, instance, caller, query: { keys = 'keep', webhooks = 'keep' } }) => ({
       body: await eraseMe(db, instance, caller, { keys, webhooks }),
-      headers: { 'set-cookie': sessionCookie('', 0) },
+      headers: { 'set-cookie': sessionCookie(null) },
     }),
   ),
   route(
@@ -209,9 +208,9 @@ export const identityRoutes: Route[] = [
       method: 'GET',
       path: '/v1/user/export',
       needs: 'user',
-      summary: 'Export all that is held about me',
+      summary: 'Export everything held about me',
       description:
-        'Account, sessions, memberships, invitations, addresses in every store with all they were, what you did and what others did to you, complete, as one JSON file to download. It is sent as it is read: when it breaks off, ask again. Two at a time for each user.',
+        'Account, sessions, passkeys, memberships, invitations, addresses in every store with all versions, what you did, and what others did to your account, as one JSON file to download. The file is streamed: if it ends early, request it again. At most two exports at a time per user.',
       returns: [200, Export],
       answer: 'paged',
     },
@@ -224,7 +223,7 @@ export const identityRoutes: Route[] = [
       path: '/v1/user/sessions',
       needs: 'user',
       summary: 'List my sessions',
-      description: 'Newest first. A session ends after 30 days without use, and after 90 days in any case.',
+      description: 'Newest first. A session expires after 30 days without use, and after 90 days in any case.',
       query: Type.Object(PageQuery, { additionalProperties: false }),
       returns: [200, Sessions],
     },
@@ -238,7 +237,7 @@ export const identityRoutes: Route[] = [
       needs: 'user',
       summary: 'End my other sessions',
       description:
-        'Every session but the one this request is made with. Open invitations made with any other session, also one that is over, are withdrawn.',
+        'Ends every session except the one this request is made with. Open invitations sent from any other session, including ended ones, are withdrawn.',
       returns: [204, null],
       recheck: 'own',
     },
@@ -251,7 +250,8 @@ export const identityRoutes: Route[] = [
       path: '/v1/user/sessions/:sessionId',
       needs: 'user',
       summary: 'End one session',
-      description: 'The session stops working at once, on every node, and open invitations made with it are withdrawn.',
+      description:
+        'The session stops working immediately, on every node, and open invitations sent from it are withdrawn.',
       returns: [204, null],
       recheck: 'own',
       errors: ['session_not_found'],
@@ -265,7 +265,7 @@ export const identityRoutes: Route[] = [
       path: '/v1/user/password',
       needs: 'user',
       summary: 'Change my password',
-      description: 'Ends every other session, and withdraws the open invitations made with any other.',
+      description: 'Ends every other session, and withdraws open invitations sent from any other.',
       body: PasswordChange,
       returns: [204, null],
       errors: ['invalid_credentials'],
@@ -292,16 +292,9 @@ function parseSignUp(body: Partial<SignUp>, faults: Fault[]) {
   }
 }
 
-function signedIn(session: NewSession, asCookie: boolean): Answer<Static<typeof SignedIn>> {
+export function signedIn(session: NewSession, asCookie: boolean): Answer<Static<typeof SignedIn>> {
   const { user, token, expiresAt } = session
   const body = { user, expiresAt: expiresAt.toISOString() }
   if (!asCookie) return { body: { ...body, token: token.reveal() } }
-  const seconds = Math.floor((expiresAt.getTime() - now().getTime()) / 1000)
-  return { body, headers: { 'set-cookie': sessionCookie(token.reveal(), seconds) } }
-}
-
-/** The prefix makes the browser insist: this host alone, over TLS, for every path. */
-function sessionCookie(value: string, seconds: number): string {
-  const expires = addMs(seconds > 0 ? now() : new Date(0), seconds * 1000).toUTCString()
-  return `${SESSION_COOKIE}=${value}; Path=/; Max-Age=${seconds}; Expires=${expires}; Secure; HttpOnly; SameSite=Strict`
+  return { body, headers: { 'set-cookie': sessionCookie(session) } }
 }

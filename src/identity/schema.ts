@@ -6,36 +6,51 @@ import { pageOf } from '../core/pagination.ts'
 import { ROLES } from '../core/permissions.ts'
 import { ExportedRecord } from '../customers/schema.ts'
 import { MailSwitches } from '../mail/schema.ts'
-import { DateTime, Line, Nullable, OneOf } from '../schema/fields.ts'
+import { CreatedAt, DateTime, Id, Line, Nullable, OneOf, StoreId, UpdatedAt, UserId } from '../schema/fields.ts'
 import { Type } from '../schema/type.ts'
 import { MadeInStores, Store } from '../stores/schema.ts'
 
-const Email = Type.String({ minLength: 3, maxLength: 254, description: 'Upper and lower case are the same.' })
+const Email = Type.String({ minLength: 3, maxLength: 254, description: 'E-mail address. Not case-sensitive.' })
 const Password = Type.String({
   minLength: 15,
   maxLength: 256,
-  description: 'Any 15 to 256 characters; a sentence is a good one. The commonest are refused.',
+  description: '15 to 256 characters of any kind; a sentence works well. Very common passwords are rejected.',
 })
 /** A password that is only compared may be anything: a wrong one is wrong, not invalid. */
-const GivenPassword = Type.String({ maxLength: 256 })
+const GivenPassword = Type.String({ maxLength: 256, description: 'The current password.' })
+
+const Role = OneOf(ROLES, { description: 'The role in the store.' })
+const HeldPermissions = Type.Array(Type.String(), { description: 'The permissions in the store.' })
 
 export const User = Type.Object(
   {
-    id: Type.String({ examples: ['user_01k9wz3v5e8tvs8v4m8m3v5yqd'] }),
+    id: UserId,
     email: Nullable(
       Type.String({
-        description: '`null` for a user of an identity provider, and for an account whose e-mail is not confirmed yet.',
+        description:
+          '`null` for an account whose e-mail is not confirmed yet, and for a user of an identity provider whose tokens name none, or one that another account has.',
       }),
     ),
-    emailVerified: Type.Boolean({ description: 'Whether the user has confirmed the e-mail by a link sent to it.' }),
+    emailVerified: Type.Boolean({
+      description:
+        'Whether the user has confirmed the e-mail by a link sent to it, or their identity provider has verified it.',
+    }),
     pendingEmail: Nullable(
       Type.String({ description: 'The e-mail that will be in its place once it is confirmed by the link sent to it.' }),
     ),
-    name: Nullable(Type.String()),
+    name: Nullable(Type.String({ description: 'The name the user gave, or that their identity provider told.' })),
     mail: MailSwitches,
-    createdAt: DateTime(),
+    secondFactor: Type.Object(
+      {
+        totp: Type.Boolean({ description: 'Whether an authenticator app is set up.' }),
+        passkeys: Type.Integer({ description: 'How many passkeys there are.' }),
+        recoveryCodesLeft: Type.Integer({ description: 'How many recovery codes were not used yet.' }),
+      },
+      { additionalProperties: false, description: 'With an app or a passkey, a password alone opens no session.' },
+    ),
+    createdAt: CreatedAt,
   },
-  { title: 'User', additionalProperties: false },
+  { title: 'User', description: 'A user account.', additionalProperties: false },
 )
 export type User = Static<typeof User>
 
@@ -43,65 +58,91 @@ export const SignUp = Type.Object(
   {
     email: Email,
     password: Password,
-    name: Type.Optional(Line(1, 100)),
+    name: Type.Optional(Line(1, 100, { description: 'Your name, as other members of a store see it.' })),
     cookie: Type.Optional(
-      Type.Boolean({ description: 'For browsers: the session comes as a cookie instead of a token.' }),
+      Type.Boolean({ description: 'For browsers: set the session as a cookie instead of returning a token.' }),
     ),
     invitation: Type.Optional(
-      Type.String({ maxLength: 200, description: 'The token of an invitation, where accounts are by invitation.' }),
+      Type.String({
+        maxLength: 200,
+        description: 'The token of an invitation. Required where sign-up is by invitation only.',
+      }),
     ),
   },
-  { title: 'SignUp', additionalProperties: false },
+  { title: 'SignUp', description: 'An account to create.', additionalProperties: false },
 )
 export type SignUp = Static<typeof SignUp>
 
 export const SignIn = Type.Object(
-  { email: Type.String({ maxLength: 254 }), password: GivenPassword, cookie: SignUp.properties.cookie },
-  { title: 'SignIn', additionalProperties: false },
+  {
+    email: Type.String({ maxLength: 254, description: 'E-mail address. Not case-sensitive.' }),
+    password: GivenPassword,
+    cookie: SignUp.properties.cookie,
+  },
+  { title: 'SignIn', description: 'Credentials to sign in with.', additionalProperties: false },
 )
 export type SignIn = Static<typeof SignIn>
 
 export const SignedIn = Type.Object(
   {
     user: User,
-    token: Type.Optional(Type.String({ description: 'The session token. Left out when it was set as a cookie.' })),
-    expiresAt: DateTime(),
+    token: Type.Optional(
+      Type.String({
+        description:
+          'The session token, to send as `Authorization: Bearer …`. Absent if the session was set as a cookie.',
+      }),
+    ),
+    expiresAt: DateTime({ description: 'When the session expires.' }),
   },
-  { title: 'SignedIn', additionalProperties: false },
+  { title: 'SignedIn', description: 'The new session, and whose it is.', additionalProperties: false },
 )
 
 export const Me = Type.Object(
   {
     user: User,
     stores: Type.Array(
-      Type.Object(
-        { store: Store, role: OneOf(ROLES), permissions: Type.Array(Type.String()) },
-        { additionalProperties: false },
-      ),
+      Type.Object({ store: Store, role: Role, permissions: HeldPermissions }, { additionalProperties: false }),
+      { description: 'The stores you are a member of.' },
     ),
   },
-  { title: 'Me', additionalProperties: false },
+  { title: 'Me', description: 'You, and the stores you are a member of.', additionalProperties: false },
 )
 export type Me = Static<typeof Me>
 
+const SIGN_IN_METHODS = ['password', 'passkey', 'oidc'] as const
+export type SignInMethod = (typeof SIGN_IN_METHODS)[number]
+
 const Session = Type.Object(
   {
-    id: Type.String(),
-    current: Type.Boolean({ description: 'Whether this very request was made with it.' }),
-    userAgent: Nullable(Type.String()),
-    ip: Nullable(Type.String()),
-    createdAt: DateTime(),
-    lastUsedAt: Type.String({ format: 'date-time', description: 'Exact to the hour.' }),
-    expiresAt: DateTime(),
+    id: Id('sess', 'The id of the session.'),
+    current: Type.Boolean({ description: 'Whether this request was made with it.' }),
+    method: OneOf(SIGN_IN_METHODS, { description: 'How the user signed in. `oidc` is single sign-on.' }),
+    userAgent: Nullable(Type.String({ description: 'The browser or program that signed in, as it called itself.' })),
+    ip: Nullable(Type.String({ description: 'The IP address the user signed in from.' })),
+    createdAt: DateTime({ description: 'When the user signed in.' }),
+    lastUsedAt: Type.String({ format: 'date-time', description: 'When it was last used, to the hour.' }),
+    expiresAt: DateTime({ description: 'When the session expires.' }),
   },
-  { title: 'Session', additionalProperties: false },
+  { title: 'Session', description: 'A session of a signed-in user.', additionalProperties: false },
 )
 export type Session = Static<typeof Session>
 export const Sessions = pageOf(Session, 'Sessions')
 
+export const Passkey = Type.Object(
+  {
+    id: Id('passkey', 'The id of the passkey.'),
+    name: Type.String({ description: 'The name you gave it.' }),
+    backedUp: Type.Boolean({ description: 'Whether a password manager kept a copy of it when it was last used.' }),
+    createdAt: CreatedAt,
+    lastUsedAt: Nullable(DateTime({ description: 'When somebody last signed in with it.' })),
+  },
+  { title: 'Passkey', description: 'A passkey of a user.', additionalProperties: false },
+)
+export type Passkey = Static<typeof Passkey>
+
 export const PasswordChange = Type.Object(
   { currentPassword: GivenPassword, newPassword: Password },
-  { title: 'PasswordChange', additionalProperties: false },
+  { title: 'PasswordChange', description: 'A password change.', additionalProperties: false },
 )
 
 const OneTimeToken = Type.String({ maxLength: 200, description: 'What stands behind `#token=` in the link.' })
@@ -132,77 +173,89 @@ export const Reset = Type.Object(
 
 const closed = { additionalProperties: false }
 
-export const ErasedUser = Type.Object({ ...MadeInStores.properties, held }, { title: 'ErasedUser', ...closed })
+export const ErasedUser = Type.Object(
+  { ...MadeInStores.properties, held },
+  { title: 'ErasedUser', description: 'What an erased user leaves behind.', ...closed },
+)
 export type ErasedUser = Static<typeof ErasedUser>
 
 const membership = {
-  storeId: Type.String(),
-  storeName: Type.String(),
-  role: OneOf(ROLES),
-  permissions: Type.Array(Type.String()),
-  createdAt: DateTime(),
-  updatedAt: DateTime(),
+  storeId: StoreId,
+  storeName: Type.String({ description: 'The name of the store.' }),
+  role: Role,
+  permissions: HeldPermissions,
+  createdAt: DateTime({ description: 'When you joined.' }),
+  updatedAt: UpdatedAt,
 }
 
 const event = {
-  id: Type.String(),
-  storeId: Nullable(Type.String()),
-  type: Type.String({ examples: ['address.created'] }),
-  at: DateTime(),
+  id: Id('evt', 'The id of the event.'),
+  storeId: Nullable(Id('store', 'The id of the store. `null` for events of an account.')),
+  type: Type.String({ description: 'What happened.', examples: ['address.created'] }),
+  at: DateTime({ description: 'When it happened.' }),
   subject: Type.String({ description: 'The id of what it happened to.' }),
 }
 
 export const Export = Type.Object(
   {
-    exportedAt: DateTime(),
+    exportedAt: DateTime({ description: 'When the export was made.' }),
     user: Type.Object(
       {
         ...User.properties,
-        issuer: Nullable(Type.String({ description: 'Of a user of an identity provider: its `iss`.' })),
-        subject: Nullable(Type.String({ description: 'And their `sub` there.' })),
-        updatedAt: DateTime(),
+        issuer: Nullable(Type.String({ description: 'The `iss` of your identity provider, if you sign in with one.' })),
+        subject: Nullable(Type.String({ description: 'Your `sub` at that provider.' })),
+        updatedAt: UpdatedAt,
       },
-      closed,
+      { ...closed, description: 'Your account.' },
     ),
-    sessions: Type.Array(Type.Pick(Session, ['id', 'userAgent', 'ip', 'createdAt', 'lastUsedAt', 'expiresAt'], closed)),
-    memberships: Type.Array(Type.Object(membership, closed)),
-    formerMemberships: Type.Array(Type.Object({ ...membership, endedAt: DateTime() }, closed), {
-      description: 'The last one in each store that you left or were removed from.',
-    }),
+    sessions: Type.Array(
+      Type.Pick(Session, ['id', 'method', 'userAgent', 'ip', 'createdAt', 'lastUsedAt', 'expiresAt'], closed),
+      {
+        description: 'Your sessions.',
+      },
+    ),
+    memberships: Type.Array(Type.Object(membership, closed), { description: 'The stores you are a member of.' }),
+    formerMemberships: Type.Array(
+      Type.Object({ ...membership, endedAt: DateTime({ description: 'When it ended.' }) }, closed),
+      {
+        description: 'Your last membership in each store that you left or were removed from.',
+      },
+    ),
+    passkeys: Type.Array(Passkey, { description: 'Your passkeys, without their public keys.' }),
     invitations: Type.Array(
       Type.Object(
         {
-          id: Type.String(),
-          storeId: Type.String(),
-          email: Nullable(Type.String()),
-          role: OneOf(ROLES),
-          permissions: Type.Array(Type.String()),
-          createdAt: DateTime(),
-          expiresAt: DateTime(),
-          acceptedAt: Nullable(DateTime()),
-          withdrawnAt: Nullable(DateTime()),
+          id: Id('inv', 'The id of the invitation.'),
+          storeId: StoreId,
+          email: Nullable(Type.String({ description: 'The e-mail address it was sent to.' })),
+          role: Role,
+          permissions: HeldPermissions,
+          createdAt: CreatedAt,
+          expiresAt: DateTime({ description: 'When it expires.' }),
+          acceptedAt: Nullable(DateTime({ description: 'When you accepted it. `null`: you did not.' })),
+          withdrawnAt: Nullable(DateTime({ description: 'When it was withdrawn. `null`: it was not.' })),
         },
         closed,
       ),
-      { description: 'To your e-mail, or accepted by you.' },
+      { description: 'Invitations sent to your e-mail address, or accepted by you.' },
     ),
     customerRecords: Type.Array(ExportedRecord, {
-      description: 'What stores that have linked you to a customer of theirs say of you.',
+      description: 'What stores that have linked you to one of their customers keep about you.',
     }),
     addresses: Type.Array(ExportedAddress, {
-      description: 'In every store, also where you have no part any more.',
+      description: 'Your addresses in every store, including stores you are no longer a member of.',
     }),
     addressVersions: Type.Array(ExportedVersion, {
-      description: 'What your addresses were before they were changed or deleted: invoices may point at it.',
+      description: 'What your addresses were before they were changed or deleted. Invoices may refer to them.',
     }),
     addressDefaults: Type.Array(ExportedDefault, {
-      description: 'Which of your addresses was the default when, also of those that were deleted.',
+      description: 'Which of your addresses was the default, and when, including deleted ones.',
     }),
     addressHolds: Type.Array(ExportedHold, {
-      description: 'The versions of your addresses that stores keep for longer, and why.',
+      description: 'The versions of your addresses that stores have put on hold, and why.',
     }),
     events: Type.Array(
-      Type.Object({ ...event, ip: Nullable(Type.String({ description: 'The address you did it from.' })) }, closed),
+      Type.Object({ ...event, ip: Nullable(Type.String({ description: 'The IP address you did it from.' })) }, closed),
       { description: 'What you did, newest first.' },
     ),
     eventsByOthers: Type.Array(
@@ -210,19 +263,19 @@ export const Export = Type.Object(
         {
           ...event,
           by: OneOf(['user', 'key', 'service', 'system'], {
-            description: 'What kind of caller it was. Who it was is theirs.',
+            description: 'What kind of caller it was. Their identity is not part of your data.',
           }),
           data: Type.Unsafe<Record<string, unknown>>({
             type: 'object',
             additionalProperties: true,
-            description: 'What there is to say, by the type: of a changed role what it was and what it became.',
+            description: 'Details, depending on the type: for a changed role, the old one and the new one.',
           }),
         },
         closed,
       ),
-      { description: 'What others did to your part in a store, then to invitations to you; each newest first.' },
+      { description: 'What others did to your memberships, then to invitations sent to you; each newest first.' },
     ),
   },
-  { title: 'Export', ...closed },
+  { title: 'Export', description: 'Everything the service holds about you.', ...closed },
 )
 export type Export = Static<typeof Export>

@@ -17,21 +17,31 @@ import type { SessionsRow } from '../db/tables.gen.ts'
 import { newEvent, writeEvents } from '../events/write.ts'
 import type { Instance } from '../instance.ts'
 import { rememberPlace } from './places.ts'
-import type { Session, User } from './schema.ts'
+import type { Session, SignInMethod, User } from './schema.ts'
 import { readUser } from './user.ts'
 
 const SESSION_MS = 90 * DAY
 export type ClientOrigin = { ip: string; userAgent: string | null }
 export type NewSession = { user: User; token: Secret; expiresAt: Date }
 
-export async function openSession(tx: Db, instance: Instance, userId: string, from: ClientOrigin): Promise<NewSession> {
+/** How the person signed in. Of single sign-on: when they did so at the provider, if it says. */
+export type SignedInBy = { method: SignInMethod; authenticatedAt: Date | null }
+
+export async function openSession(
+  tx: Db,
+  instance: Instance,
+  userId: string,
+  from: ClientOrigin,
+  { method, authenticatedAt }: SignedInBy = { method: 'password', authenticatedAt: null },
+): Promise<NewSession> {
   const id = newId('sess')
   const token = mintToken(instance.keyPrefix, 'sess')
   const expiresAt = fromNow(SESSION_MS)
   await endLongestIdle(tx, instance, userId, from)
   await tx.query(sql`
-    insert into sessions (id, user_id, hash, user_agent, ip, created_at, last_used_at, expires_at)
-    values (${id}, ${userId}, ${sha256(token.reveal())}, ${from.userAgent}, ${from.ip}, ${now()}, ${now()}, ${expiresAt})`)
+    insert into sessions (id, user_id, hash, method, authenticated_at, user_agent, ip, created_at, last_used_at, expires_at)
+    values (${id}, ${userId}, ${sha256(token.reveal())}, ${method}, ${authenticatedAt}, ${from.userAgent}, ${from.ip},
+            ${now()}, ${now()}, ${expiresAt})`)
   await rememberPlace(tx, instance, userId, from.ip)
   await writeEvents(tx, [
     newEvent({ kind: 'user', id: userId, ip: from.ip, sessionId: id }, null, 'session.created', id, {}),
@@ -64,7 +74,12 @@ async function endLongestIdle(tx: Db, instance: Instance, userId: string, from: 
   )
 }
 
-export type SessionRow = Pick<SessionsRow, 'id' | 'user_agent' | 'ip' | 'created_at' | 'last_used_at' | 'expires_at'>
+export type SessionRow = Pick<
+  SessionsRow,
+  'id' | 'user_agent' | 'ip' | 'created_at' | 'last_used_at' | 'expires_at'
+> & {
+  method: SignInMethod
+}
 
 export async function listSessions(
   db: Db,
@@ -78,7 +93,7 @@ export async function listSessions(
     query,
     read: ({ after, take }) =>
       db.query<SessionRow>(sql`
-        select id, user_agent, ip, created_at, last_used_at, expires_at
+        select id, method, user_agent, ip, created_at, last_used_at, expires_at
           from sessions
          where user_id = ${caller.id}
            and expires_at > ${now()}
@@ -90,6 +105,7 @@ export async function listSessions(
     show: (row) => ({
       id: row.id,
       current: row.id === caller.sessionId,
+      method: row.method,
       userAgent: row.user_agent,
       ip: row.ip,
       createdAt: row.created_at.toISOString(),

@@ -13,6 +13,8 @@ import { queueMailsTo } from '../mail/outbox.ts'
 import { ATTEMPTS_INTERVAL, type Attempt, attemptClock, failTooMany, limitAttempts } from './attempts.ts'
 import { passwordMatches, passwordSlots } from './passwords.ts'
 import { forgetPlaces, isKnownPlace } from './places.ts'
+import type { SignInMethod } from './schema.ts'
+import { requireSecondFactor } from './second-step.ts'
 import { type ClientOrigin, type NewSession, openSession } from './sessions.ts'
 
 type SignInRow = Pick<UsersRow, 'id' | 'password_hash'>
@@ -38,6 +40,7 @@ export async function signIn(
       const outcome = await attemptPassword(tx, instance, by, user?.password_hash ?? null, given.password)
       if (outcome !== 'right' || !user) return outcome
       if (!(await passwordUnchanged(tx, user))) return 'wrong'
+      await requireSecondFactor(tx, instance, user)
       if (!known) await tellNewSignIn(tx, instance, user.id, from)
       return openSession(tx, instance, user.id, from)
     }),
@@ -60,8 +63,14 @@ async function passwordUnchanged(tx: Db, user: SignInRow): Promise<boolean> {
   return row !== null
 }
 
-async function tellNewSignIn(tx: Db, instance: Instance, userId: string, from: ClientOrigin): Promise<void> {
-  const data = { at: now().toISOString(), ip: from.ip, client: from.userAgent?.slice(0, 100) ?? '' }
+export async function tellNewSignIn(
+  tx: Db,
+  instance: Instance,
+  userId: string,
+  from: ClientOrigin,
+  method: SignInMethod = 'password',
+): Promise<void> {
+  const data = { at: now().toISOString(), ip: from.ip, client: from.userAgent?.slice(0, 100) ?? '', method }
   await queueMailsTo(tx, instance, sql`id = ${userId}`, 'newSignIns', { kind: 'new_sign_in', data })
 }
 
@@ -82,7 +91,7 @@ export async function attemptPassword(
 }
 
 export function failAttempt(outcome: AttemptOutcome): never {
-  if (outcome instanceof Object) failTooMany(outcome.retryAfterSeconds, 'failed tries')
+  if (outcome instanceof Object) failTooMany(outcome.retryAfterSeconds, 'failed attempts')
   return fail('invalid_credentials')
 }
 

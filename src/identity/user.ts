@@ -6,16 +6,16 @@ import type { Db } from '../db/db.ts'
 import { sql } from '../db/sql.ts'
 import type { UsersRow } from '../db/tables.gen.ts'
 import type { MailSwitch } from '../mail/schema.ts'
+import { type Factors, factorColumns } from './factors.ts'
 import type { User } from './schema.ts'
 
-type UserRow = Pick<UsersRow, 'id' | 'email' | 'name' | 'created_at' | 'email_verified_at' | 'mail_off'> & {
-  pending_email: string | null
-}
+type UserRow = Pick<UsersRow, 'id' | 'email' | 'name' | 'created_at' | 'email_verified_at' | 'mail_off'> &
+  Factors & { pending_email: string | null }
 
 export async function readUser(db: Db, userId: string): Promise<User> {
   const row = await db.one<UserRow>(sql`
     select users.id, users.email, users.name, users.created_at, users.email_verified_at, users.mail_off,
-           pending.email as pending_email
+           pending.email as pending_email, ${factorColumns}
       from users
       left join user_tokens pending
              on pending.user_id = users.id
@@ -40,6 +40,7 @@ function showUser(row: UserRow): User {
       leakedKeys: isOn('leakedKeys'),
       expiringKeys: isOn('expiringKeys'),
     },
+    secondFactor: { totp: row.has_totp, passkeys: row.passkeys, recoveryCodesLeft: row.recovery_codes },
     createdAt: row.created_at.toISOString(),
   }
 }

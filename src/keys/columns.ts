@@ -180,8 +180,7 @@ const CREDITS = `
 
 export const creditsColumn = columnList([CREDITS])
 
-/** The select list of a KeyRow, from `api_keys`. */
-export const keyColumns = columnList([
+const COLUMNS = [
   'id',
   'store_id',
   ...Object.keys(SETTING_COLUMNS),
@@ -199,7 +198,19 @@ export const keyColumns = columnList([
   'updated_at',
   'imported',
   CREDITS,
-])
+]
+/** The select list of a KeyRow, from `api_keys`. */
+export const keyColumns = columnList(COLUMNS)
+
+/** A key that is only read: its metadata goes from the database to the answer as text (`metadata` of an Answer). */
+export type ReadKeyRow = Omit<KeyRow, 'metadata'> & { metadata: string }
+/** The select list of a ReadKeyRow. */
+export const readKeyColumns = columnList(
+  COLUMNS.map((name) => (name === 'metadata' ? 'metadata::text as metadata' : name)),
+)
+
+/** Without the metadata. */
+export const showReadKey = (row: ReadKeyRow, at: Date): Key => showKey({ ...row, metadata: {} }, at)
 
 export function showKey(row: KeyRow, at: Date): Key {
   return showSettings(row, SETTING_NAMES, {

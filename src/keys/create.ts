@@ -67,7 +67,7 @@ function answerFor<Body>(outcome: KeyOutcome, answer: Answer<Body>): Answer<Body
       throw new CallerChanged()
     case 'full':
       return fail('limit_exceeded', {
-        detail: 'The store holds as many live keys as it may. Revoke keys that are no longer used.',
+        detail: 'The limit on live keys per store is reached. Revoke keys that are no longer used.',
       })
   }
 }

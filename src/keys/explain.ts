@@ -13,7 +13,7 @@ export type Check = NonNullable<KeptVerdict['checks']>[number]
 const REFUSAL_TEXTS: Record<Refusal, { fine: string; wrong: (key: CachedKey) => string }> = {
   NOT_FOUND: {
     fine: 'The key exists.',
-    wrong: () => 'This secret was replaced when the key was rotated, and its grace is over.',
+    wrong: () => 'This secret was replaced when the key was rotated, and its grace period has ended.',
   },
   REVOKED: { fine: 'It is not revoked.', wrong: (key) => `It was revoked at ${key.revoked_at?.toISOString()}.` },
   EXPIRED: { fine: 'It has not expired.', wrong: (key) => `It expired at ${key.expires_at?.toISOString()}.` },
@@ -24,8 +24,8 @@ const REFUSAL_TEXTS: Record<Refusal, { fine: string; wrong: (key: CachedKey) => 
 export function unknownKey(instance: Instance, token: string): Check {
   const detail =
     tokenKind(instance.keyPrefix, token) === null
-      ? `This is no key of ours: it must look like ${instance.keyPrefix}_prod_… and its last six characters, a checksum, must fit the rest.`
-      : 'There is no such key in the stores that you asked about.'
+      ? `This is not a key of this service: a key looks like ${instance.keyPrefix}_prod_…, and its last six characters are a checksum of the rest.`
+      : 'There is no such key in the stores you asked about.'
   return { code: 'NOT_FOUND', ok: false, detail }
 }
 
@@ -66,20 +66,19 @@ function explainType(key: CachedKey, question: Question): Check {
 function explainIp(key: CachedKey, question: Question): Check {
   const ok = !ipRefused(key, question)
   const { ip } = question
-  if (key.ip_allowlist === null) return { code: 'FORBIDDEN_IP', ok, detail: 'It may be used from anywhere.' }
-  if (ip === undefined)
-    return { code: 'FORBIDDEN_IP', ok, detail: 'It has an allow-list, and no "ip" was sent to hold against it.' }
-  const detail = `${ip} is ${ok ? '' : 'not '}in its allow-list, ${key.ip_allowlist.join(', ')}.`
+  if (key.ip_allowlist === null) return { code: 'FORBIDDEN_IP', ok, detail: 'The key can be used from anywhere.' }
+  if (ip === undefined) return { code: 'FORBIDDEN_IP', ok, detail: 'The key has an allowlist, and no "ip" was sent.' }
+  const detail = `${ip} is ${ok ? '' : 'not '}in its allowlist, ${key.ip_allowlist.join(', ')}.`
   return { code: 'FORBIDDEN_IP', ok, detail }
 }
 
 function explainPermissions(instance: Instance, key: CachedKey, question: Question): Check {
   const missing = (question.permissions ?? []).filter((permission) => !holds(instance, key, permission))
   const lacking = [
-    ...(missing.length > 0 ? [`It lacks ${missing.join(', ')}.`] : []),
-    ...(lacksAny(instance, key, question) ? [`It holds none of ${question.anyPermissions?.join(', ')}.`] : []),
+    ...(missing.length > 0 ? [`It does not have ${missing.join(', ')}.`] : []),
+    ...(lacksAny(instance, key, question) ? [`It has none of ${question.anyPermissions?.join(', ')}.`] : []),
   ]
-  const detail = lacking.length > 0 ? lacking.join(' ') : 'It holds what was asked for.'
+  const detail = lacking.length > 0 ? lacking.join(' ') : 'It has the permissions you asked for.'
   return { code: 'INSUFFICIENT_PERMISSIONS', ok: lacking.length === 0, detail }
 }
 
@@ -97,7 +96,7 @@ function explainLimits(receipt: Receipt | null): Check {
   const ok = rateLimit && limits.length === 0 ? rateLimit.remaining > 0 : !limits.some(({ exceeded }) => exceeded)
   const told = limits.map(({ name, ...limit }) => `${name}: ${leftOf(limit)}`)
   if (rateLimit && limits.length === 0) told.push(leftOf(rateLimit))
-  return { code: 'RATE_LIMITED', ok, detail: told.length > 0 ? told.join(' ') : 'It has no rate limit.' }
+  return { code: 'RATE_LIMITED', ok, detail: told.length > 0 ? told.join(' ') : 'The key has no rate limit.' }
 }
 
 function leftOf({ remaining, limit, resetSeconds }: NonNullable<KeptVerdict['rateLimit']>): string {

@@ -90,7 +90,7 @@ export function parseStores(
     faults.push({
       pointer: `#/${names.storeId}`,
       code: 'required',
-      detail: `Your service token is for ${allowed === null ? 'all' : 'several'} stores. Say which store the key must belong to; or send "${names.anyStore}" if you really accept the keys of any of them.`,
+      detail: `Your service token is for ${allowed === null ? 'all' : 'several'} stores. Name the store the key must belong to, or send "${names.anyStore}" if you really accept keys of any of them.`,
       example: 'store_01k9wz3v5e8tvs8v4m8m3v5yqd',
     })
   return allowed
@@ -136,9 +136,9 @@ function parseExpiry(text: string | null, faults: Fault[]): Date | null {
   if (moment === null) return null
   const pointer = '#/expiresAt'
   const example = fromNow(90 * DAY).toISOString()
-  if (moment <= now()) faults.push({ pointer, code: 'not_in_future', detail: 'This must lie in the future.', example })
+  if (moment <= now()) faults.push({ pointer, code: 'not_in_future', detail: 'This must be in the future.', example })
   else if (moment > fromNow(MAX_LIFE_MS))
-    faults.push({ pointer, code: 'too_far', detail: 'This may lie at most 10 years ahead.', example })
+    faults.push({ pointer, code: 'too_far', detail: 'This can be at most 10 years in the future.', example })
   return moment
 }
 
@@ -150,7 +150,7 @@ function parseAllowlist(given: string[] | null, faults: Fault[]): string[] | nul
       faults.push({
         pointer: `#/ipAllowlist/${i}`,
         code: 'invalid_cidr',
-        detail: 'This is neither an address nor a CIDR.',
+        detail: 'This is neither an IP address nor a CIDR range.',
         example: '203.0.113.0/24',
       })
     return range ?? text

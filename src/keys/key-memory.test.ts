@@ -26,6 +26,36 @@ test('a node keeps metadata as text: 5,000 keys with the worst of it cost less t
   expect(kept).toBeLessThan(ofParsed / 5)
 })
 
+test('a page of keys with the worst metadata costs hardly more than one with as many bytes in one text', async () => {
+  const world = await shop()
+  const { api, owner, keys } = world
+  const tokens = await insertKeys(world, 100, WORST)
+  const list = async () => {
+    const began = process.cpuUsage()
+    const answer = await fetch(`${api.url}${keys}?limit=100`, { headers: { authorization: `Bearer ${owner.token}` } })
+    const text = await answer.text()
+    const { user, system } = process.cpuUsage(began)
+    return { text, ms: (user + system) / 1_000 }
+  }
+  const least = async () => {
+    const times = [(await list()).ms, (await list()).ms, (await list()).ms, (await list()).ms]
+    return Math.min(...times)
+  }
+  const name = '"metadata":{},'
+  await world.sql('update api_keys set name = $2 where store_id = $1', [world.store.id, name])
+  const worst = await least()
+  const shown = JSON.parse((await list()).text)
+  expect(shown.data).toHaveLength(100)
+  for (const key of shown.data) expect(key).toMatchObject({ name, metadata: WORST })
+  const [{ id }] = shown.data
+  expect((await api.get(`${keys}/${id}`, { as: owner.token })).body).toEqual(shown.data[0])
+  expect((await api.get('/v1/key', { as: tokens[0] as string })).body.metadata).toEqual(WORST)
+  const plain = { a: 'x'.repeat(JSON.stringify(WORST).length) }
+  await world.sql('update api_keys set metadata = $2 where store_id = $1', [world.store.id, JSON.stringify(plain)])
+  const usual = await least()
+  expect(worst, `${worst} ms, and ${usual} ms in one text`).toBeLessThan(usual * 3)
+})
+
 async function insertKeys({ sql, store, serverSecret }: Shop, count: number, metadata: object): Promise<string[]> {
   const serverKeys = new ServerKeys(Buffer.from(serverSecret, 'base64'))
   const tokens = Array.from({ length: count }, () => mintToken('skp', 'prod').reveal())

@@ -12,7 +12,7 @@ import type { Db } from '../db/db.ts'
 import { type Sql, sql } from '../db/sql.ts'
 import type { MembersRow } from '../db/tables.gen.ts'
 
-/** `ownSince`: the user settles themselves, as a member since then. */
+/** `ownSince`: the user settles themselves. Since then they are a member whom nobody has demoted. */
 export type Maker = { userId: string; ownSince: Date | null } | { keyId: string }
 
 type Admitted = { userId: string; role: MembersRow['role'] }
@@ -26,8 +26,8 @@ export const MAX_LISTED = 1_000
  * grace. And the webhooks that they made, and the members they invited, themselves or with any secret they ever took.
  *
  * Whoever settles themselves needs no permission for it, so of all this only what is theirs alone counts: made or taken
- * since they are a member, and of keys those whose current secret is theirs. Over the rest managers of the store have
- * decided: when they removed this person and kept it, or by rotating the key.
+ * since they are a member and since somebody demoted them, and of keys those whose current secret is theirs. Over the
+ * rest managers of the store have decided: when they removed or demoted this person and kept it, or by rotating the key.
  */
 export async function findMade(tx: Db, storeId: string, maker: Maker): Promise<Found> {
   const at = now()

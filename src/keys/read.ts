@@ -12,7 +12,7 @@ import type { Db } from '../db/db.ts'
 import { sql } from '../db/sql.ts'
 import type { ApiKeysRow } from '../db/tables.gen.ts'
 import type { Instance } from '../instance.ts'
-import { type KeyRow, keyColumns, showKey } from './columns.ts'
+import { type KeyRow, keyColumns, type ReadKeyRow, readKeyColumns, showReadKey } from './columns.ts'
 import type { Key, KeyStatus } from './schema.ts'
 
 export async function listKeys(
@@ -20,15 +20,16 @@ export async function listKeys(
   instance: Instance,
   storeId: string,
   query: PageParams & { status?: KeyStatus; type?: KeyType; q?: string; createdBy?: string },
-): Promise<Page<Key>> {
+): Promise<Answer<Page<Key>>> {
   const at = now()
-  return listPage({
+  const metadata: string[] = []
+  const body = await listPage({
     keyring: instance.keyring,
     list: ['keys', storeId, query.status, query.type, query.q, query.createdBy],
     query,
     read: ({ after, take }) =>
-      db.query<KeyRow>(sql`
-        select ${keyColumns}
+      db.query<ReadKeyRow>(sql`
+        select ${readKeyColumns}
           from api_keys
          where store_id = ${storeId}
            and id < ${after}
@@ -44,17 +45,22 @@ export async function listKeys(
          order by id desc
          limit ${take}`),
     positionOf: (row) => row.id,
-    show: (row) => showKey(row, at),
+    show: (row) => {
+      metadata.push(row.metadata)
+      return showReadKey(row, at)
+    },
   })
+  return { body, metadata }
 }
 
 export async function readKey(db: Db, storeId: string, keyId: string): Promise<Answer<Key>> {
-  const row = await db.one<KeyRow>(sql`
-    select ${keyColumns}
+  const row = await db.one<ReadKeyRow>(sql`
+    select ${readKeyColumns}
       from api_keys
      where id = ${keyId}
        and store_id = ${storeId}`)
-  return row ? { body: showKey(row, now()), etag: etagOf(row.revision) } : fail('key_not_found')
+  if (!row) return fail('key_not_found')
+  return { body: showReadKey(row, now()), metadata: [row.metadata], etag: etagOf(row.revision) }
 }
 
 /** `start` is that of the secret that was presented. */
@@ -62,15 +68,16 @@ export async function readOwnKey(
   db: Db,
   caller: KeyCaller,
 ): Promise<Answer<Key & { presented: 'current' | 'previous' }>> {
-  const row = await db.one<KeyRow & Pick<ApiKeysRow, 'previous_start' | 'secret_no'>>(sql`
-    select ${keyColumns}, previous_start, secret_no
+  const row = await db.one<ReadKeyRow & Pick<ApiKeysRow, 'previous_start' | 'secret_no'>>(sql`
+    select ${readKeyColumns}, previous_start, secret_no
       from api_keys
      where id = ${caller.id}`)
   if (!row) return fail('key_not_found')
   const isCurrent = caller.secretNo === row.secret_no
   const start = isCurrent ? row.start : (row.previous_start ?? row.start)
   return {
-    body: { ...showKey({ ...row, start }, now()), presented: isCurrent ? 'current' : 'previous' },
+    body: { ...showReadKey({ ...row, start }, now()), presented: isCurrent ? 'current' : 'previous' },
+    metadata: [row.metadata],
     etag: etagOf(row.revision),
   }
 }

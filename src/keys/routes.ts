@@ -56,9 +56,13 @@ import { readAdvice, readStoreUsage, readUsage } from './usage-report.ts'
 import { introspect } from './verify.ts'
 
 const usageQuery = {
-  from: Type.Optional(DateTime({ description: 'The beginning. Left out: a day before `to`, or 30 days.' })),
-  to: Type.Optional(DateTime({ description: 'The end. Left out: now.' })),
-  interval: Type.Optional(OneOf(['hour', 'day'], { description: 'What is counted together. Left out: `hour`.' })),
+  from: Type.Optional(
+    DateTime({
+      description: 'The start of the period. Defaults to one day before `to`, or 30 days with `interval=day`.',
+    }),
+  ),
+  to: Type.Optional(DateTime({ description: 'The end of the period. Defaults to now.' })),
+  interval: Type.Optional(OneOf(['hour', 'day'], { description: 'The length of an interval. Defaults to `hour`.' })),
 }
 
 export const keyRoutes: Route[] = [
@@ -70,7 +74,7 @@ export const keyRoutes: Route[] = [
       needs: 'MANAGE_KEYS',
       summary: 'Create an API key',
       description:
-        'The answer carries the full key as `key`: it is shown once, here, and never again. Should the answer be lost on its way, send the same request with the same `Idempotency-Key` within the hour: you get the same key, not a second one. You cannot give a key what you do not hold yourself, nor fewer bounds than the key you use has.',
+        "The response has the full key as `key`. It is shown only once, so store it now. If the response is lost, send the same request with the same `Idempotency-Key` within an hour: you get the same key, not a second one. You can't grant permissions you don't have, nor create a key that is less restricted than the key you use.",
       body: NewKey,
       parse: parseNewKey,
       returns: [201, KeyWithSecret],
@@ -116,7 +120,7 @@ export const keyRoutes: Route[] = [
       returns: [200, Keys],
       example: { query: 'status=ACTIVE&limit=10' },
     },
-    async ({ db, instance, params, query }) => ({ body: await listKeys(db, instance, params.storeId, query) }),
+    ({ db, instance, params, query }) => listKeys(db, instance, params.storeId, query),
   ),
   route(
     {
@@ -124,8 +128,8 @@ export const keyRoutes: Route[] = [
       method: 'GET',
       path: '/v1/user/store/:storeId/keys/grantable',
       needs: 'MANAGE_KEYS',
-      summary: 'What may I grant',
-      description: 'The permissions and types you can give to a key here.',
+      summary: 'List what I can grant',
+      description: 'The permissions and types that you can give to a key in this store.',
       returns: [200, Grantable],
     },
     async ({ caller }) => ({ body: readGrantable(caller) }),
@@ -152,7 +156,7 @@ export const keyRoutes: Route[] = [
       needs: 'MANAGE_KEYS',
       summary: 'Change a key',
       description:
-        'What is left out stays as it is; `null` clears `expiresAt`, `ipAllowlist` and `rateLimit`. `"enabled": false` switches the key off until it is switched on again. You cannot change a key that holds more than you do or, with a key, one that is bound less; a key that has expired or was revoked stays so.',
+        'Fields that are left out keep their value; `null` clears `expiresAt`, `ipAllowlist` and `rateLimit`. `"enabled": false` disables the key until it is enabled again. You cannot change a key that has more permissions than you or, when you use a key yourself, one that is less restricted. An expired or revoked key cannot be revived.',
       body: KeyChanges,
       parse: parseKeyChanges,
       returns: [200, Key],
@@ -189,7 +193,7 @@ export const keyRoutes: Route[] = [
       needs: 'MANAGE_KEYS',
       summary: 'Rotate a key',
       description:
-        'Gives the key a new secret, shown once, in this answer; its id and everything else stay. The old secret verifies and reads for the grace period, and `rotation` shows whether anyone still uses it. Rotating again within the grace ends the older secret at once. Of rotations that overlap in time one wins.',
+        'Gives the key a new secret, which is shown only once; its id and everything else stay the same. During the grace period the old secret can still be verified and can read, and `rotation` shows whether anyone still uses it. Rotating again during the grace period ends the older secret immediately. If several rotations overlap, one of them wins.',
       body: Rotation,
       bodyOptional: true,
       returns: [200, KeyWithSecret],
@@ -225,14 +229,15 @@ export const keyRoutes: Route[] = [
       needs: 'MANAGE_KEYS',
       summary: 'Revoke a key',
       description:
-        'It stops working for ever: at once on the node that answers, within 250 ms on the others, and by `effectiveBy` even on one that is cut off. The record stays, and open invitations that were made with it are withdrawn. `made` lists what was made with it, or with keys made with it; all of that goes on, unless `made=revoke` ends it too: the webhooks among it need `MANAGE_WEBHOOKS`. Revoking it again is answered the same.',
+        'The key stops working permanently: immediately on the node that answers, within 250 ms on the others, and by `effectiveBy` even on a node that has lost contact. The record stays, and open invitations sent with the key are withdrawn. `made` lists what was created with it, or with keys created with it. All of that keeps working unless you send `made=revoke`, which needs `MANAGE_WEBHOOKS` if there are webhooks among it. Revoking a revoked key gives the same response.',
       query: Type.Object(
         {
-          reason: Type.Optional(Line(1, 200, { description: 'Kept with the key, for whoever wonders later.' })),
+          reason: Type.Optional(Line(1, 200, { description: 'Why the key is revoked. Stored with the key.' })),
           made: Type.Optional(
             OneOf(['keep', 'revoke'], {
               default: 'keep',
-              description: 'What becomes of the keys and webhooks that were made with it, and of keys it rotated.',
+              description:
+                'What to do with the keys and webhooks created with it, and with keys it rotated: `keep` them, or `revoke` them.',
             }),
           ),
         },
@@ -255,8 +260,8 @@ export const keyRoutes: Route[] = [
         needs: 'MANAGE_KEYS',
         summary: frozen ? 'Freeze all keys' : 'Unfreeze all keys',
         description: frozen
-          ? 'The emergency brake: every key of the store answers `FROZEN` until it is unfrozen. Nothing else about them changes.'
-          : 'The keys of the store work again, those that worked before.',
+          ? 'For emergencies: every key of the store is `FROZEN` until you unfreeze them. Nothing else about the keys changes.'
+          : 'The keys of the store work again, except those that are revoked, expired or disabled.',
         returns: [200, AffectedKeyCount],
       },
       async ({ db, caller, params }) => ({ body: await freezeKeys(db, caller, params.storeId, frozen) }),
@@ -268,9 +273,9 @@ export const keyRoutes: Route[] = [
       method: 'GET',
       path: '/v1/user/store/:storeId/keys/usage',
       needs: 'MANAGE_KEYS',
-      summary: 'How all keys are used',
+      summary: 'Read the usage of all keys',
       description:
-        'The same for every key of the store that was used in that time, newest key first, a page of keys at a time.',
+        'The usage of every key of the store that was used in the period, newest key first, one page of keys at a time.',
       query: Type.Object({ ...usageQuery, ...PageQuery }, { additionalProperties: false }),
       returns: [200, StoreUsage],
       example: { query: 'interval=day&limit=10' },
@@ -285,9 +290,9 @@ export const keyRoutes: Route[] = [
       method: 'GET',
       path: '/v1/user/store/:storeId/keys/:keyId/usage',
       needs: 'MANAGE_KEYS',
-      summary: 'How a key is used',
+      summary: 'Read the usage of a key',
       description:
-        'How often it was verified or used here, by outcome, by the hour or the day (UTC). Hours are kept for 90 days, days for 400. Without `from` and `to`: the last 24 hours, or 30 days.',
+        'How often the key was verified or used to call this API, by outcome, per hour or per day (UTC). Hours are kept for 90 days, days for 400. Without `from` and `to`, you get the last 24 hours, or the last 30 days.',
       query: Type.Object(usageQuery, { additionalProperties: false }),
       returns: [200, KeyUsage],
       errors: ['key_not_found'],
@@ -301,9 +306,9 @@ export const keyRoutes: Route[] = [
       method: 'GET',
       path: '/v1/user/store/:storeId/keys/:keyId/advice',
       needs: 'MANAGE_KEYS',
-      summary: 'Rights a key does not need',
+      summary: 'List permissions a key does not need',
       description:
-        'Which of its permissions were really needed in the last 30 days, and which were not: these can be taken from it.',
+        'Which of its permissions were needed in the last 30 days, and which were not. A permission counts as needed when a back end asked for it in a verification, or when the key used it to call this API.',
       returns: [200, UnusedPermissions],
       errors: ['key_not_found'],
     },
@@ -317,7 +322,7 @@ export const keyRoutes: Route[] = [
       needs: 'service',
       summary: 'Verify a key',
       description:
-        'For your back ends: is this key valid, and may it do this? **Say whose key you expect**: send `storeId`, unless your service token is for that store alone; otherwise a key that anyone made in a store of their own would be accepted. The answer is 200 whenever it can be given; read `code`. `NOT_FOUND` reveals nothing else about the key. With `explain` the answer lists every check in words, and nothing is spent or counted.',
+        'For your back ends: is this key valid, and is it allowed to do this? **Always name the store**: send `storeId`, unless your service token is bound to a single store. Otherwise you would accept a key that anyone created in a store of their own. The status is 200 whether or not the key is valid, so read `valid` or `code`. `NOT_FOUND` reveals nothing else about the key. With `explain`, the response explains every check, and the call counts towards no rate limit and no usage.',
       body: Verification,
       parse: parseVerification,
       handlesFaults: true,
@@ -354,7 +359,7 @@ export const keyRoutes: Route[] = [
       needs: 'service',
       summary: 'Introspect a key',
       description:
-        'The same question in the form of RFC 7662: the body is a form, and a key that is not good for whatever reason is `{"active": false}`. `scope`, `types`, `ip` and `store_id` may be sent beside `token`. A service token for one store needs no `store_id`, so a gateway that speaks plain RFC 7662 can use it.',
+        'Verification as OAuth 2.0 token introspection (RFC 7662): the body is a form, and a key that is not valid, for whatever reason, is `{"active": false}`. Beside `token` you can send `scope`, `types`, `ip` and `store_id`. A service token for a single store needs no `store_id`, so that gateways with plain RFC 7662 support can use it.',
       body: Introspection,
       parse: parseIntrospection,
       handlesFaults: true,
@@ -381,7 +386,7 @@ export const keyRoutes: Route[] = [
       needs: 'public',
       summary: 'Report a leaked key',
       description:
-        'For whoever comes across a key where it should not be. `TEST` and `DEV` keys are revoked at once, `PROD` keys at once or after the grace that their store has chosen, and the store is told by an event. The answer is the same whether the key is ours or not.',
+        'For anyone who finds a key where it should not be. `TEST` and `DEV` keys are revoked immediately, `PROD` keys immediately or after the grace period their store has chosen, and the store gets an event. The response is the same whether or not there is such a key.',
       body: LeakReport,
       returns: [200, LeakAccepted],
       effect: 'own',
@@ -398,7 +403,7 @@ export const keyRoutes: Route[] = [
       signedBy: 'github',
       summary: 'Leaked keys found by GitHub',
       description:
-        "Speaks the protocol of GitHub's secret scanning partner program: the body is signed, and the answer says of each token whether it is a key of ours. Keys are treated as in a report by anyone.",
+        "The endpoint for GitHub's secret scanning partner program: the body is signed, and the response says for each token whether it is a key of this service. Keys are treated as in any other report.",
       body: GithubReports,
       returns: [200, GithubFeedback],
       errors: ['invalid_signature'],
@@ -422,9 +427,9 @@ export const keyRoutes: Route[] = [
       method: 'GET',
       path: '/v1/key',
       needs: 'key',
-      summary: 'Who am I',
+      summary: 'Read the key I am using',
       description:
-        'Tells an API key about itself, and which of its secrets was presented: while a key is rotated, two work.',
+        'The record of the API key that makes the request, and which of its secrets was presented: during a rotation, two of them work.',
       returns: [200, OwnKey],
       etag: true,
     },

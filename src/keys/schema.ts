@@ -6,7 +6,7 @@ import { KEY_TOKEN_KINDS, KEY_TYPE_NAMES } from '../core/key-types.ts'
 import { pageOf } from '../core/pagination.ts'
 import type { Permission } from '../core/permissions.ts'
 import { MAX_EXTERNAL_ID_LENGTH } from '../schema/external-id.ts'
-import { DateTime, Line, Nullable, OneOf } from '../schema/fields.ts'
+import { ActorOf, CreatedAt, DateTime, Id, Line, Nullable, OneOf, StoreId, UpdatedAt } from '../schema/fields.ts'
 import { Type } from '../schema/type.ts'
 import { Made } from '../stores/schema.ts'
 
@@ -31,19 +31,26 @@ const OUTCOMES = [
 ] as const
 export type Outcome = (typeof OUTCOMES)[number]
 
+const OUTCOME_TEXT =
+  '`VALID`: let the caller in. `NOT_FOUND`: no such key, or not one of this store. `REVOKED`, `EXPIRED`, `DISABLED`: the state of the key. `FROZEN`: all keys of the store are frozen. `WRONG_TYPE`: not one of `types`. `FORBIDDEN_IP`: not on the allowlist. `INSUFFICIENT_PERMISSIONS`: a permission you asked for is missing. `USAGE_EXCEEDED`: the key has too few credits. `RATE_LIMITED`: try again after `rateLimit.resetSeconds`, or that of the limit in `limits`.'
+
 const RateLimit = Type.Object(
   {
-    limit: Type.Integer({ minimum: 1, maximum: 1_000_000 }),
-    windowSeconds: Type.Integer({ minimum: 1, maximum: 86_400 }),
+    limit: Type.Integer({ minimum: 1, maximum: 1_000_000, description: 'How many verifications a window allows.' }),
+    windowSeconds: Type.Integer({ minimum: 1, maximum: 86_400, description: 'The length of a window, in seconds.' }),
   },
-  { ...closed, description: 'How many verifications are allowed in a window.' },
+  {
+    ...closed,
+    description:
+      'How often the key can be verified. Further verifications in the window are `RATE_LIMITED`. `null`: no limit.',
+  },
 )
 
 const NamedRateLimit = Type.Object(
   {
     name: Type.String({
       pattern: '^[a-z][a-z0-9-]{0,31}$',
-      description: 'What the limit is called when a verification names it.',
+      description: 'The name of the limit, by which a verification refers to it.',
       examples: ['exports'],
     }),
     ...RateLimit.properties,
@@ -51,12 +58,12 @@ const NamedRateLimit = Type.Object(
       Nullable(
         OneOf(['owner'], {
           description:
-            '`owner`: all keys of the same `owner` in the store that have a limit of this name and window are counted together, each against its own `limit`. Left out or `null`: the key counts for itself.',
+            '`owner`: all keys of the same `owner` in the store that have a limit of this name and window share one window, and each key is held to its own `limit`. Left out or `null`: the key has a window of its own.',
         }),
       ),
     ),
   },
-  closed,
+  { ...closed, description: 'A named rate limit.' },
 )
 
 const INTERVALS = ['HOUR', 'DAY', 'MONTH'] as const
@@ -67,7 +74,7 @@ const Refill = Type.Object(
     amount: Type.Integer({
       minimum: 1,
       maximum: MAX_CREDITS,
-      description: 'What `remaining` is set to. A larger rest is kept.',
+      description: 'What `remaining` is set to. If more than that is left, it stays.',
     }),
     interval: OneOf(INTERVALS, {
       description: 'How often: at the beginning of every hour, day or month, in UTC.',
@@ -77,7 +84,7 @@ const Refill = Type.Object(
         minimum: 1,
         maximum: 31,
         default: 1,
-        description: 'With `MONTH`: on which day. A month without that day refills on its last.',
+        description: 'With `MONTH`: the day of the refill. In shorter months it is the last day.',
       }),
     ),
   },
@@ -89,39 +96,43 @@ const Credits = Type.Object(
     remaining: Type.Integer({
       minimum: 0,
       maximum: MAX_CREDITS,
-      description: 'What verifications can still spend.',
+      description: 'How many credits are left.',
     }),
-    refill: Type.Optional(Nullable({ ...Refill, description: '`null`: credits are added by hand only.' })),
+    refill: Type.Optional(Nullable({ ...Refill, description: 'Automatic refills. `null`: there are none.' })),
   },
-  { ...closed, description: 'What verifications of the key spend. `null`: it has no credits and needs none.' },
+  { ...closed, description: 'Credits that verifications of the key spend. `null`: the key needs none.' },
 )
 
 /** The members that a manager sets; their columns stand in columns.ts. */
 const settings = {
-  name: Line(1, 100, { kind: 'exact', examples: ['Checkout'] }),
+  name: Line(1, 100, {
+    kind: 'exact',
+    description: 'A name that tells people what the key is for. It does not have to be unique.',
+    examples: ['Checkout'],
+  }),
   type: OneOf(KEY_TYPE_NAMES, {
-    description: `Stands in the key itself: ${KEY_TOKEN_KINDS.map((kind) => `\`skp_${kind}_…\``).join(', ')}.`,
+    description: `The environment the key is for. It is part of the key: ${KEY_TOKEN_KINDS.map((kind) => `\`skp_${kind}_…\``).join(', ')}. Back ends can accept only certain types; otherwise all types work the same.`,
   }),
   permissions: Type.Array(Type.String({ maxLength: 63 }), {
     minItems: 1,
     maxItems: 100,
     uniqueItems: true,
-    description: 'What the key may do in its store. Only what you hold yourself.',
+    description: 'What the key is allowed to do in its store. You can grant only permissions that you have yourself.',
     examples: [['READ', 'WRITE']],
   }),
   metadata: Type.Unsafe<Record<string, unknown>>({
     type: 'object',
     additionalProperties: true,
     description:
-      'Anything of yours: at most 16 KiB as JSON, 50 members, 8 levels. `description`, if there is one, is a string of at most 500 characters.',
+      'Your own data, as a JSON object: at most 16 KiB, 50 properties and 8 levels. `description`, if present, must be a string of at most 500 characters.',
     examples: [{ description: 'Used by the checkout page' }],
   }),
-  expiresAt: Nullable(DateTime()),
+  expiresAt: Nullable(DateTime({ description: 'When the key stops working. `null`: it does not expire.' })),
   ipAllowlist: Nullable(
     Type.Array(Type.String({ maxLength: 50 }), {
       minItems: 1,
       maxItems: 50,
-      description: 'Addresses and CIDRs, IPv4 and IPv6, from which the key may be used. `null`: from anywhere.',
+      description: 'The IPv4 and IPv6 addresses and CIDR ranges the key can be used from. `null`: from anywhere.',
       examples: [['203.0.113.0/24', '2001:db8::/32']],
     }),
   ),
@@ -130,7 +141,7 @@ const settings = {
     Type.String({
       maxLength: 4 * MAX_EXTERNAL_ID_LENGTH,
       description:
-        'The id that your own system has for whomever the key is for, at most 255 characters. It is part of the verdict, and never of an event.',
+        'Your own id for whoever the key belongs to, at most 255 characters. Verifying the key returns it; events never contain it.',
       examples: ['customer-42'],
     }),
   ),
@@ -144,30 +155,44 @@ const rateLimits = Type.Array(NamedRateLimit, {
 
 export const Key = Type.Object(
   {
-    id: Type.String({ examples: ['key_01k9wz3v5e8tvs8v4m8m3v5yqd'] }),
-    storeId: Type.String(),
+    id: Id('key', 'The id of the key. It is not secret.'),
+    storeId: StoreId,
     ...settings,
     rateLimits,
     start: Type.String({
-      description: 'The first characters of the key, to tell keys apart.',
+      description: 'The first characters of the key, so that people can tell keys apart.',
       examples: ['skp_prod_4fQx'],
     }),
-    status: OneOf(KEY_STATUSES),
-    enabled: Type.Boolean(),
-    createdAt: DateTime(),
-    createdBy: Type.Object({ kind: OneOf(['user', 'key', 'service', 'system']), id: Type.String() }, closed),
-    updatedAt: DateTime(),
-    lastUsedAt: Nullable(DateTime()),
-    revokedAt: Nullable(DateTime()),
-    revocationReason: Nullable(Type.String()),
+    status: OneOf(KEY_STATUSES, {
+      description:
+        '`ACTIVE`: it works. `DISABLED`: switched off with `enabled`. `EXPIRED`: `expiresAt` has passed. `REVOKED`: it will never work again.',
+    }),
+    enabled: Type.Boolean({ description: 'Whether the key is switched on. A disabled key can be enabled again.' }),
+    createdAt: CreatedAt,
+    createdBy: ActorOf(['user', 'key', 'service', 'system'], 'Who created the key.'),
+    updatedAt: UpdatedAt,
+    lastUsedAt: Nullable(DateTime({ description: 'When the key was last accepted. `null`: never.' })),
+    revokedAt: Nullable(DateTime({ description: 'When the key was revoked. `null`: it was not.' })),
+    revocationReason: Nullable(Type.String({ description: 'Why the key was revoked, if a reason was given.' })),
     imported: Type.Boolean({
-      description: 'The key was made elsewhere and imported. It is for verifying only, until it is rotated.',
+      description: 'Whether the key was created elsewhere and imported. Until it is rotated, it can only be verified.',
     }),
     rotation: Nullable(
-      Type.Object({ previousExpiresAt: DateTime(), previousLastUsedAt: Nullable(DateTime()) }, closed),
+      Type.Object(
+        {
+          previousExpiresAt: DateTime({ description: 'When the previous secret stops working.' }),
+          previousLastUsedAt: Nullable(
+            DateTime({ description: 'When the previous secret was last accepted. `null`: not since the rotation.' }),
+          ),
+        },
+        {
+          ...closed,
+          description: 'Set while the secret from before the last rotation still works; otherwise `null`.',
+        },
+      ),
     ),
   },
-  { title: 'Key', ...closed },
+  { title: 'Key', description: 'An API key, without its secret.', ...closed },
 )
 export type Key = Static<typeof Key>
 export type NamedRateLimit = Static<typeof NamedRateLimit>
@@ -177,9 +202,9 @@ export const Keys = pageOf(Key, 'Keys')
 export const KeyWithSecret = Type.Object(
   {
     ...Key.properties,
-    key: Type.String({ description: 'The full key. Shown in this answer, and never again.', examples: ['skp_prod_…'] }),
+    key: Type.String({ description: 'The full key. Store it now: it is not shown again.', examples: ['skp_prod_…'] }),
   },
-  { title: 'KeyWithSecret', ...closed },
+  { title: 'KeyWithSecret', description: 'An API key with its secret, which is shown only once.', ...closed },
 )
 
 const { name, type, permissions, metadata, ...nullable } = settings
@@ -195,13 +220,13 @@ export const NewKey = Type.Object(
     rateLimits: Type.Optional(rateLimits),
     ...Type.Partial(Type.Object(nullable)).properties,
   },
-  { title: 'NewKey', ...closed },
+  { title: 'NewKey', description: 'An API key to create.', ...closed },
 )
 export type NewKey = Static<typeof NewKey>
 
 export const KeyChanges = Type.Partial(
-  Type.Object({ name, permissions, metadata, rateLimits, enabled: Type.Boolean(), ...nullable }),
-  { title: 'KeyChanges', ...closed },
+  Type.Object({ name, permissions, metadata, rateLimits, enabled: Key.properties.enabled, ...nullable }),
+  { title: 'KeyChanges', description: 'Changes to an API key. Fields that are left out keep their value.', ...closed },
 )
 export type KeyChanges = Static<typeof KeyChanges>
 
@@ -221,37 +246,37 @@ export const Rotation = Type.Object(
         minimum: 0,
         maximum: 2_592_000,
         default: 0,
-        description: 'How long the old secret still works: 30 days at most, and never longer than the key itself.',
+        description: 'How long the old secret keeps working: 30 days at most, and never longer than the key itself.',
       }),
     ),
   },
-  { title: 'Rotation', ...closed },
+  { title: 'Rotation', description: 'How to rotate the secret.', ...closed },
 )
 
 export const RevokedKey = Type.Object(
   {
     ...Key.properties,
     effectiveBy: DateTime({
-      description: 'From this moment on no node accepts the key, not even one that is cut off from the others.',
+      description: 'From this time on no node accepts the key, not even one that has lost contact with the database.',
     }),
     made: Made,
   },
-  { title: 'RevokedKey', ...closed },
+  { title: 'RevokedKey', description: 'The revoked key, and what was created with it.', ...closed },
 )
 
 export const AffectedKeyCount = Type.Object(
-  { affected: Type.Integer({ description: 'How many live keys this changed.' }) },
-  { title: 'Affected', ...closed },
+  { affected: Type.Integer({ description: 'The number of live keys that were changed.' }) },
+  { title: 'Affected', description: 'How many keys were changed.', ...closed },
 )
 
 // ---- verifying ------------------------------------------------------------------------------------------------------
 
 const question = {
-  key: Type.String({ minLength: 1, description: 'The full key that somebody presented to you.' }),
+  key: Type.String({ minLength: 1, description: 'The full key that your caller presented.' }),
   permissions: Type.Optional(
     Type.Array(Type.String({ maxLength: 63 }), {
       maxItems: 100,
-      description: 'What the caller wants to do. Without it only the key itself is looked at.',
+      description: 'The permissions the key must have. Without this, only the key itself is checked.',
       examples: [['READ']],
     }),
   ),
@@ -259,14 +284,14 @@ const question = {
     Type.String({
       maxLength: 100,
       description:
-        'The store it must belong to: a key of any other is `NOT_FOUND`. Required, unless your service token is for one store only.',
+        'The store the key must belong to: a key of any other store is `NOT_FOUND`. Required unless your service token is bound to a single store.',
       examples: ['store_01k9wz3v5e8tvs8v4m8m3v5yqd'],
     }),
   ),
   ip: Type.Optional(
     Type.String({
       maxLength: 50,
-      description: 'Where the caller comes from. A key with an allow-list is `FORBIDDEN_IP` without it.',
+      description: "Your caller's IP address. Without it, a key with an allowlist is `FORBIDDEN_IP`.",
       examples: ['203.0.113.7'],
     }),
   ),
@@ -309,50 +334,60 @@ export const Verification = Type.Object(
     anyStore: Type.Optional(
       Type.Boolean({
         description:
-          'Instead of `storeId`: accept a key of any store that your service token may ask about. Anyone can have a store of their own on an open service, with keys that hold every permission there.',
+          'Instead of `storeId`: accept a key of any store your service token covers. Be careful: where sign-up is open, anyone can create a store, with keys that have every permission there.',
       }),
     ),
     types: Type.Optional(
       Type.Array(OneOf(KEY_TYPE_NAMES), {
         minItems: 1,
         uniqueItems: true,
-        description: 'The types you accept. A key of another type is `WRONG_TYPE`.',
+        description: 'The key types you accept. A key of any other type is `WRONG_TYPE`.',
         examples: [['PROD']],
       }),
     ),
     explain: Type.Optional(
-      Type.Boolean({ description: 'Adds `checks`, every one in words. Nothing is spent or counted.' }),
+      Type.Boolean({
+        description:
+          'Adds `checks`, the result of every check with an explanation. The call counts towards no rate limit and no usage.',
+      }),
     ),
   },
-  { title: 'Verification', ...closed },
+  { title: 'Verification', description: 'A key to verify, and what it must satisfy.', ...closed },
 )
 export type Verification = Static<typeof Verification>
 
 /** The settings that verifying shows, null when there is no such key. */
 const verifiedSettings = {
-  name: Nullable(Type.String()),
-  type: Nullable(OneOf(KEY_TYPE_NAMES)),
-  permissions: Nullable(Type.Array(Type.String())),
+  name: Nullable(Type.String({ description: "The key's name." })),
+  type: Nullable(OneOf(KEY_TYPE_NAMES, { description: "The key's type." })),
+  permissions: Nullable(
+    Type.Array(Type.String(), { description: 'All permissions of the key, not only those you asked for.' }),
+  ),
   metadata: Type.Unsafe<Record<string, unknown> | null>({
     type: ['object', 'null'],
     additionalProperties: true,
+    description: "The key's metadata.",
   }),
-  expiresAt: Nullable(DateTime()),
-  owner: Nullable(Type.String({ description: 'The id that your own system has for whomever the key is for.' })),
+  expiresAt: Nullable(DateTime({ description: 'When the key stops working. `null`: it does not expire.' })),
+  owner: Nullable(Type.String({ description: 'Your own id for whoever the key belongs to. `null`: none was set.' })),
 }
 export const VERIFIED_SETTINGS = Object.keys(verifiedSettings) as (keyof typeof verifiedSettings)[]
 
 export const Verdict = Type.Object(
   {
-    valid: Type.Boolean(),
-    code: OneOf(OUTCOMES),
-    keyId: Nullable(Type.String()),
-    storeId: Nullable(Type.String()),
+    valid: Type.Boolean({ description: 'Whether to let the caller in: `true` exactly when `code` is `VALID`.' }),
+    code: OneOf(OUTCOMES, { description: OUTCOME_TEXT }),
+    keyId: Nullable(Id('key', 'The id of the key. `null` with `NOT_FOUND`, as are the fields below.')),
+    storeId: Nullable(StoreId),
     ...verifiedSettings,
     rateLimit: Type.Optional(
       Type.Object(
-        { limit: Type.Integer(), remaining: Type.Integer(), resetSeconds: Type.Integer() },
-        { ...closed, description: 'Of a key that has a rate limit: what is left in this window.' },
+        {
+          limit: Type.Integer({ description: 'How many verifications a window allows.' }),
+          remaining: Type.Integer({ description: 'How many are left in this window.' }),
+          resetSeconds: Type.Integer({ description: 'Seconds until the window ends. Send it on as `Retry-After`.' }),
+        },
+        { ...closed, description: 'The state of the rate limit. Present only for a key that has one.' },
       ),
     ),
     credits: Type.Optional(
@@ -361,7 +396,7 @@ export const Verdict = Type.Object(
           remaining: Type.Integer({ description: 'What is left after this verification.' }),
           refillsAt: Nullable(DateTime({ description: 'The next refill. `null`: there is none.' })),
         },
-        { ...closed, description: 'Of a key that has credits.' },
+        { ...closed, description: 'The state of the credits. Present only for a key that has credits.' },
       ),
     ),
     limits: Type.Optional(
@@ -372,23 +407,37 @@ export const Verdict = Type.Object(
             limit: Type.Integer({ description: 'How much a window allows.' }),
             remaining: Type.Integer({ description: 'What is left in this window.' }),
             resetSeconds: Type.Integer({ description: 'When the window ends, in seconds from now.' }),
-            exceeded: Type.Boolean({ description: 'Whether it was this one that had no room for the request.' }),
+            exceeded: Type.Boolean({ description: 'Whether this limit refused the request.' }),
           },
           closed,
         ),
-        { description: 'Of a key that has named limits, or when you named some: each that was looked at.' },
+        {
+          description:
+            'The state of each limit that was checked. Present if the key has named limits, or if you asked for some.',
+        },
       ),
     ),
     unknownPermissions: Type.Optional(
       Type.Array(Type.String(), {
-        description: 'What you asked for and no key can hold, because there is no such permission: most likely a typo.',
+        description:
+          'Permissions in your request that do not exist, so that no key can have them: most likely typos. Present only if there are any.',
       }),
     ),
     checks: Type.Optional(
-      Type.Array(Type.Object({ code: OneOf(OUTCOMES), ok: Type.Boolean(), detail: Type.String() }, closed)),
+      Type.Array(
+        Type.Object(
+          {
+            code: OneOf(OUTCOMES, { description: 'The code that a failure of this check would give.' }),
+            ok: Type.Boolean({ description: 'Whether the key passed.' }),
+            detail: Type.String({ description: 'The result in words, for people.' }),
+          },
+          closed,
+        ),
+        { description: 'Every check, in order. Present only with `explain`.' },
+      ),
     ),
   },
-  { title: 'Verdict', ...closed },
+  { title: 'Verdict', description: 'Whether the key was accepted, and why not.', ...closed },
 )
 export type Verdict = Static<typeof Verdict>
 
@@ -429,61 +478,69 @@ export type Verifier<Tx> = {
 /** RFC 7662. What it does not name is ours: `ip`, `store_id`, `any_store` and `types`, as in `Verification`. */
 export const Introspection = Type.Object(
   {
-    token: Type.String({ minLength: 1, description: 'The full key.' }),
-    token_type_hint: Type.Optional(Type.String()),
+    token: Type.String({ minLength: 1, description: 'The full key that your caller presented.' }),
+    token_type_hint: Type.Optional(
+      Type.String({ description: 'Accepted for compatibility with RFC 7662, and ignored.' }),
+    ),
     ip: question.ip,
     store_id: question.storeId,
     any_store: Type.Optional(
       OneOf(['true', 'false'], {
-        description: '`true`: accept a key of any store that your service token may ask about.',
+        description: '`true`: accept a key of any store your service token covers.',
       }),
     ),
     types: Type.Optional(
-      Type.String({ description: 'The types you accept, separated by spaces.', examples: ['PROD'] }),
+      Type.String({ description: 'The key types you accept, separated by spaces.', examples: ['PROD'] }),
     ),
-    scope: Type.Optional(Type.String({ description: 'Permissions it must hold, separated by spaces.' })),
+    scope: Type.Optional(Type.String({ description: 'The permissions the key must have, separated by spaces.' })),
   },
-  { title: 'Introspection', additionalProperties: true },
+  { title: 'Introspection', description: 'An introspection request (RFC 7662).', additionalProperties: true },
 )
 export type Introspection = Static<typeof Introspection>
 
 export const Introspected = Type.Object(
   {
-    active: Type.Boolean(),
-    scope: Type.Optional(Type.String({ description: 'Its permissions, separated by spaces.' })),
+    active: Type.Boolean({
+      description: 'Whether to let the caller in. The other fields are present only if it is `true`.',
+    }),
+    scope: Type.Optional(Type.String({ description: 'The permissions of the key, separated by spaces.' })),
     client_id: Type.Optional(Type.String({ description: 'The id of the key.' })),
     sub: Type.Optional(Type.String({ description: 'The id of the key.' })),
     aud: Type.Optional(Type.String({ description: 'The id of the store.' })),
-    token_type: Type.Optional(Type.String()),
-    exp: Type.Optional(Type.Integer()),
+    token_type: Type.Optional(Type.String({ description: 'Always `Bearer`.' })),
+    exp: Type.Optional(
+      Type.Integer({ description: 'When the key expires, in seconds since 1970. Absent if it does not.' }),
+    ),
   },
-  { title: 'Introspected', ...closed },
+  { title: 'Introspected', description: 'An introspection response (RFC 7662).', ...closed },
 )
 export type Introspected = Static<typeof Introspected>
 
 // ---- leaks ----------------------------------------------------------------------------------------------------------
 
 export const LeakReport = Type.Object(
-  { key: Type.String({ minLength: 1, description: 'The full key that became known.' }) },
-  { title: 'LeakReport', ...closed },
+  { key: Type.String({ minLength: 1, description: 'The full key that leaked.' }) },
+  { title: 'LeakReport', description: 'A key that leaked.', ...closed },
 )
 export const LeakAccepted = Type.Object(
-  { accepted: Type.Boolean({ description: 'Always true, whether the key is ours or not.' }) },
-  { title: 'LeakAccepted', ...closed },
+  { accepted: Type.Boolean({ description: 'Always `true`, whether or not there is such a key.' }) },
+  { title: 'LeakAccepted', description: 'The report was received.', ...closed },
 )
 
 /** The message of GitHub's secret scanning. It may have more members than these. */
 export const GithubReports = Type.Array(
   Type.Object(
     {
-      token: Type.String({ description: 'What looked like a key.' }),
-      type: Type.Optional(Type.String({ description: 'The name under which the form of our keys is registered.' })),
+      token: Type.String({ description: 'The text that looks like a key.' }),
+      type: Type.Optional(Type.String({ description: 'The name our key format is registered under at GitHub.' })),
       url: Type.Optional(Nullable(Type.String({ description: 'Where it was found. May be empty.' }))),
-      source: Type.Optional(Nullable(Type.String({ description: 'In what: a commit, an issue, a package.' }))),
+      source: Type.Optional(
+        Nullable(Type.String({ description: 'What it was found in, such as a commit, an issue or a package.' })),
+      ),
     },
     { additionalProperties: true },
   ),
-  { title: 'GithubReports' },
+  { title: 'GithubReports', description: "A report from GitHub's secret scanning." },
 )
 export type GithubReports = Static<typeof GithubReports>
 
@@ -492,53 +549,63 @@ export const GithubFeedback = Type.Array(
   Type.Object(
     {
       token_hash: Type.String({ description: 'SHA-256 of the token, in hex.' }),
-      token_type: Type.Optional(Type.String()),
-      label: OneOf(['true_positive', 'false_positive'], { description: 'Whether it is, or was, a key of ours.' }),
+      token_type: Type.Optional(Type.String({ description: 'The `type` that GitHub sent.' })),
+      label: OneOf(['true_positive', 'false_positive'], {
+        description: '`true_positive`: it is, or was, a key of this service.',
+      }),
     },
     closed,
   ),
-  { title: 'GithubFeedback' },
+  { title: 'GithubFeedback', description: 'What GitHub is told about each token.' },
 )
 export type GithubFeedback = Static<typeof GithubFeedback>
 
 // ---- watching -------------------------------------------------------------------------------------------------------
 
 const usageSpan = {
-  from: DateTime({ description: 'The beginning of the first hour or day.' }),
-  to: DateTime({ description: 'The end. Not included.' }),
-  interval: OneOf(['hour', 'day'], { description: 'What is counted together. Both in UTC.' }),
+  from: DateTime({ description: 'The start of the first interval. Included.' }),
+  to: DateTime({ description: 'The end of the last interval. Not included.' }),
+  interval: OneOf(['hour', 'day'], { description: 'The length of an interval. Hours and days are in UTC.' }),
 }
 const counts = Type.Unsafe<Record<string, number>>({
   type: 'object',
   additionalProperties: { type: 'integer' },
-  description: 'How often, by the `code` of the verdict.',
+  description: 'The number of verifications, by the `code` of the verdict.',
   examples: [{ VALID: 12 }],
 })
 const usageByTime = Type.Array(
-  Type.Object({ at: DateTime({ description: 'The beginning of the hour or day.' }), counts }, closed),
-  { description: 'Oldest first. An hour or a day without use is left out.' },
+  Type.Object({ at: DateTime({ description: 'The start of the hour or day.' }), counts }, closed),
+  { description: 'The counts, oldest first. Intervals without any use are left out.' },
 )
 const secretUsage = Type.Object(
   {
     counts,
-    lastUsedAt: Nullable(DateTime({ description: 'When it was last accepted. `null`: never.' })),
+    lastUsedAt: Nullable(DateTime({ description: 'When this secret was last accepted. `null`: never.' })),
     sources: Type.Array(
       Type.Object(
         {
           ip: Nullable(
-            Type.String({ description: 'The address of whoever presented it. `null`: the service did not say.' }),
+            Type.String({
+              description: "The IP address of the back end's caller. `null`: the back end did not send it.",
+            }),
           ),
           service: Nullable(
-            Type.String({ description: 'The id of the service token that verified it. `null`: it was used here.' }),
+            Type.String({
+              description:
+                'The id of the service token that was used to verify it. `null`: the key was used to call this API.',
+            }),
           ),
-          lastUsedAt: DateTime({ description: 'When it was last accepted from there.' }),
+          lastUsedAt: DateTime({ description: 'When this secret was last accepted from there.' }),
         },
         closed,
       ),
-      { description: 'Where it was accepted from in the last 90 days: the newest 20.' },
+      { description: 'Where this secret was accepted from in the last 90 days: the 20 most recent places.' },
     ),
   },
-  closed,
+  {
+    ...closed,
+    description: 'The use of one secret. `null`: there is no such secret, because the key was never rotated.',
+  },
 )
 
 export const KeyUsage = Type.Object(
@@ -549,12 +616,11 @@ export const KeyUsage = Type.Object(
       { current: secretUsage, previous: Nullable(secretUsage) },
       {
         ...closed,
-        description:
-          'The same counts by secret: the current one, and the one before the last rotation (`null`: it was never rotated). It shows who still uses the old one.',
+        description: 'The same counts by secret. Use it to see who still uses the old secret after a rotation.',
       },
     ),
   },
-  { title: 'KeyUsage', ...closed },
+  { title: 'KeyUsage', description: 'How often a key was verified.', ...closed },
 )
 
 export const StoreUsage = Type.Object(
@@ -565,7 +631,7 @@ export const StoreUsage = Type.Object(
       'StoreUsage',
     ).properties,
   },
-  { title: 'StoreUsage', ...closed },
+  { title: 'StoreUsage', description: 'How often each key of the store was verified.', ...closed },
 )
 
 /** What a key is told about itself. */
@@ -574,27 +640,33 @@ export const OwnKey = Type.Object(
     ...Key.properties,
     presented: OneOf(['current', 'previous'], {
       description:
-        'Which of its secrets you presented: the previous one works only until its grace is over. `start` is that of the secret you presented.',
+        'Which of its secrets you presented. The previous one works only until its grace period ends. `start` is that of the secret you presented.',
     }),
   },
-  { title: 'OwnKey', ...closed },
+  { title: 'OwnKey', description: 'The key that made the request.', ...closed },
 )
 
 export const UnusedPermissions = Type.Object(
   {
-    since: DateTime(),
-    unused: Type.Array(Type.String(), { description: 'What the key holds and did not need since then.' }),
+    since: DateTime({ description: 'The start of the period that was looked at.' }),
+    unused: Type.Array(Type.String(), {
+      description:
+        'Permissions the key has and that no verification or request needed in this period. Consider removing them.',
+    }),
     exercised: Type.Unsafe<Record<string, string>>({
       type: 'object',
       additionalProperties: { type: 'string', format: 'date-time' },
-      description: 'What it needed, and when last.',
+      description: 'Permissions that were needed, and when they were last needed.',
       examples: [{ READ: '2027-01-31T12:00:00.000Z' }],
     }),
   },
-  { title: 'Advice', ...closed },
+  { title: 'Advice', description: 'Permissions the key may not need.', ...closed },
 )
 
 export const Grantable = Type.Object(
-  { permissions: Type.Array(Type.String()), types: Type.Array(OneOf(KEY_TYPE_NAMES)) },
-  { title: 'Grantable', ...closed },
+  {
+    permissions: Type.Array(Type.String(), { description: 'The permissions you can grant: those you have yourself.' }),
+    types: Type.Array(OneOf(KEY_TYPE_NAMES), { description: 'The types of key you can create.' }),
+  },
+  { title: 'Grantable', description: 'What you can give to a key.', ...closed },
 )

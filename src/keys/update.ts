@@ -128,7 +128,7 @@ export function checkHoldsAll(caller: Manager, permissions: readonly Permission[
   const lacking = missingPermissions(heldPermissions(caller), permissions)
   if (lacking.length > 0)
     fail('cannot_grant', {
-      detail: `This key holds ${lacking.join(', ')}, which you do not hold in this store.`,
+      detail: `This key has ${lacking.join(', ')}, which you don't have in this store.`,
       members: { permissions: lacking },
     })
 }

@@ -138,12 +138,12 @@ export async function readStoreUsage(db: Db, instance: Instance, storeId: string
 
 function checkSpan(from: Date, to: Date, interval: Interval): void {
   const faults: Fault[] = []
-  if (from >= to) faults.push({ pointer: '?from', code: 'not_before', detail: 'This must lie before "to".' })
+  if (from >= to) faults.push({ pointer: '?from', code: 'not_before', detail: 'This must be before "to".' })
   else if (to.getTime() - from.getTime() > MAX_SPAN_MS[interval])
     faults.push({
       pointer: '?from',
       code: 'too_far',
-      detail: `At most ${MAX_SPAN_MS[interval] / DAY} days can be asked for at once by the ${interval}.`,
+      detail: `With interval ${interval}, one request can cover at most ${MAX_SPAN_MS[interval] / DAY} days.`,
     })
   if (faults.length > 0) failInput(faults)
 }

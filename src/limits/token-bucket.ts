@@ -9,6 +9,9 @@ export type RateLimitState = { allowed: boolean; limit: number; remaining: numbe
 
 export type RateLimits = { takeForCaller(id: string): RateLimitState; takeForAddress(ip: string): RateLimitState }
 
+/** Of service tokens. Null for one without a limit. */
+export type ServiceRateLimit = { take(id: string, createdBy: string | null): RateLimitState | null }
+
 const WINDOW_SECONDS = 60
 /** Requests without a caller are counted by IP address: an address gets a tenth of a caller's limit. */
 const ADDRESS_DIVISOR = 10
@@ -72,6 +75,12 @@ export function newRateLimits(perMinute: number | null): RateLimits | null {
       return ofSite.allowed ? ofPlace : ofSite
     },
   }
+}
+
+/** `perMinute` is the setting SERVICE_TOKEN_RATE_LIMIT; null switches it off. The operator's own tokens have no limit. */
+export function newServiceRateLimit(perMinute: number | null): ServiceRateLimit {
+  const services = perMinute === null ? null : new TokenBuckets(perMinute)
+  return { take: (id, createdBy) => (createdBy === null ? null : (services?.take(id) ?? null)) }
 }
 
 /** The headers of draft-ietf-httpapi-ratelimit-headers. */

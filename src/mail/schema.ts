@@ -2,7 +2,7 @@
 
 import { Type } from '../schema/type.ts'
 
-/** Mails about a changed password or e-mail are not here: they always come. */
+/** Mails about a changed password, e-mail or second factor are not here: they always come. */
 const SWITCHES = {
   newSignIns: 'A sign-in from a place that the account had not been used from before.',
   leakedKeys: 'A key that you made, or of a store that you own, has leaked.',

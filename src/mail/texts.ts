@@ -11,6 +11,20 @@ const PAGES = { reset: '/reset', confirm: '/confirm', invitation: '/invitation' 
 
 const NOT_YOU = `If this was not you, set a new password at once: that ends every session of your account.`
 
+const NOT_YOU_AT_PROVIDER = `It was done by single sign-on. If this was not you, secure your account at your identity provider, then sign in here and end the session you do not know.`
+/** What has become of a second factor. */
+const FACTOR_CHANGES = {
+  totp_added: 'An authenticator app was set up for your account.',
+  totp_removed: 'The authenticator app was removed from your account.',
+  passkey_added: 'A passkey was added to your account.',
+  passkey_removed: 'A passkey was removed from your account.',
+  codes_replaced: 'New recovery codes were made for your account, and the ones before no longer work.',
+  code_used: 'A recovery code was used to sign in to your account. Each code works once.',
+  guessed: 'Somebody has your password, and has entered too many wrong codes after it.',
+  reset: 'The second factor of your account was removed, and every session has ended: sign in with your password.',
+}
+export type FactorChange = keyof typeof FACTOR_CHANGES
+
 const TEXTS = {
   reset: (_, link) => ({
     subject: 'Set a new password',
@@ -54,11 +68,23 @@ If this was not you, somebody else has your password. Ask the operator of the se
 
 If the older account is yours and you are still signed in to it, give it another address there.`,
   }),
-  new_sign_in: ({ at = '', ip = '', client = '' }) => ({
+  second_factor: ({ at = '', ip = '', change = '' }) => ({
+    subject: 'The second factor of your account',
+    text: `${FACTOR_CHANGES[change as FactorChange]} This was done on ${moment(at)}${ip === '' ? ' by the operator of the service' : `, from the address ${ip}`}.
+
+If this was not you, set a new password at once, which ends every session of your account, and ask the operator of the service for help.`,
+  }),
+  new_sign_in: ({ at = '', ip = '', client = '', method = '' }) => ({
     subject: 'A sign-in from a new place',
     text: `Somebody signed in to your account on ${moment(at)}, from the address ${ip}, from which nobody had signed in before${client === '' ? '' : `, with ${quoted(client)}`}.
 
-${NOT_YOU}`,
+${method === 'oidc' ? NOT_YOU_AT_PROVIDER : NOT_YOU}`,
+  }),
+  provider_linked: ({ at = '', ip = '', provider = '' }) => ({
+    subject: 'You can now sign in with your identity provider',
+    text: `On ${moment(at)} somebody signed in at ${quoted(provider)}, which has confirmed that this e-mail address is theirs, and came from there to us, from the address ${ip}. Since the address of your account here is confirmed too, the two now belong together: you can sign in with that provider, and with your password as before.
+
+If this was not you, secure your account at that provider and ask the people who run this service for help.`,
   }),
   key_leaked: ({ key = '', store = '', start = '', outcome = '' }) => ({
     subject: `An API key of ${quoted(store)} has leaked`,

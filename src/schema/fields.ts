@@ -20,6 +20,39 @@ export function DateTime(options: Record<string, unknown> = {}) {
   })
 }
 
+/** The id of something, such as `key_01k9…` of a key. */
+export function Id(kind: string, description: string) {
+  return Type.String({ description, examples: [`${kind}_01k9wz3v5e8tvs8v4m8m3v5yqd`] })
+}
+
+export const StoreId = Id('store', 'The id of the store.')
+export const UserId = Id('user', 'The id of the user.')
+export const CreatedAt = DateTime({ description: 'When it was created.' })
+export const UpdatedAt = DateTime({ description: 'When it was last changed.' })
+
+const ACTORS = {
+  user: 'a person',
+  key: 'an API key',
+  service: 'a back end with a service token',
+  system: 'Storekeeper itself',
+}
+
+/** Who did something. */
+export function ActorOf<const Kind extends keyof typeof ACTORS>(kinds: readonly Kind[], description: string) {
+  return Type.Object(
+    {
+      kind: OneOf(kinds, {
+        description: `What it was: ${kinds.map((kind) => `\`${kind}\`, ${ACTORS[kind]}`).join('; ')}.`,
+      }),
+      id: Type.String({
+        description: 'The id of that user, key or service token.',
+        examples: ['user_01k9wz3v5e8tvs8v4m8m3v5yqd'],
+      }),
+    },
+    { additionalProperties: false, description },
+  )
+}
+
 export function Nullable<Schema extends TSchema>(schema: Schema) {
   const { type, enum: values, ...rest } = schema as Schema & { type?: string; enum?: string[] }
   return Type.Unsafe<Static<Schema> | null>(

@@ -9,7 +9,7 @@ import { Type } from '../schema/type.ts'
 const closed = { additionalProperties: false }
 const ServiceTokenName = Line(1, 100, {
   kind: 'exact',
-  description: 'Which back end uses it.',
+  description: 'The back end that uses it.',
   examples: ['Checkout back end'],
 })
 
@@ -26,17 +26,27 @@ export const ServiceToken = Type.Object(
       },
       { ...closed, description: 'The owner who issued it.' },
     ),
-    revokedAt: Nullable(DateTime({ description: 'When it was revoked; `null` while it works.' })),
+    revokedAt: Nullable(DateTime({ description: 'When it was revoked. `null`: it works.' })),
   },
-  { title: 'ServiceToken', ...closed },
+  { title: 'ServiceToken', description: 'A service token, without its secret.', ...closed },
 )
 export type ServiceToken = Static<typeof ServiceToken>
 export const ServiceTokens = pageOf(ServiceToken, 'ServiceTokens')
 export const ServiceTokenWithSecret = Type.Object(
-  { ...ServiceToken.properties, token: Type.String({ description: 'The full token, `skp_svc_…`. Shown once.' }) },
-  { title: 'ServiceTokenWithSecret', ...closed },
+  {
+    ...ServiceToken.properties,
+    token: Type.String({ description: 'The full token, `skp_svc_…`. Store it now: it is not shown again.' }),
+  },
+  {
+    title: 'ServiceTokenWithSecret',
+    description: 'A service token with its secret, which is shown only once.',
+    ...closed,
+  },
 )
-export const NewServiceToken = Type.Object({ name: ServiceTokenName }, { title: 'NewServiceToken', ...closed })
+export const NewServiceToken = Type.Object(
+  { name: ServiceTokenName },
+  { title: 'NewServiceToken', description: 'A service token to issue.', ...closed },
+)
 
 export type OwnedTokenRow = Pick<ServiceTokensRow, 'id' | 'name' | 'created_at' | 'revoked_at'> & {
   /** Never null for a token that an owner has issued. */

@@ -1,8 +1,8 @@
-import { expect, test } from 'vitest'
+import { expect, test, vi } from 'vitest'
 import { call } from '../../tests/command.ts'
 import { NEW_KEY, type Reply, type Shop, shop } from '../../tests/shop.ts'
 import { run } from '../cli/run.ts'
-import { HOUR, travel } from '../core/clock.ts'
+import { MINUTE, travel } from '../core/clock.ts'
 import { newId } from '../core/ids.ts'
 
 const VERIFY = '/v1/keys/verify'
@@ -204,8 +204,41 @@ test('issuing takes an owner who has signed in a moment ago; a retry gets the sa
   expect((await ask(owner.token)).body.code).toBe('limit_exceeded')
   await api.delete(`${path}/${first.body.id}`, { as: owner.token })
   expect((await ask(owner.token)).status).toBe(201)
-  travel(HOUR)
+  // Once it is used, a retry does not get it again.
+  const used = { 'idempotency-key': 'two' }
+  await api.delete(`${path}/${(await api.get(path, { as: owner.token })).body.data[0].id}`, { as: owner.token })
+  const { id, token } = (await ask(owner.token, used)).body
+  expect((await ask(owner.token, used)).body.token).toBe(token)
+  expect((await api.post(VERIFY, { key }, { as: token })).body.code).toBe('VALID')
+  const sealed = () => world.sql('select from idempotent_responses where resource_id = $1 and salt is not null', [id])
+  await vi.waitFor(async () => expect(await sealed()).toHaveLength(0), 60_000)
+  expect((await ask(owner.token, used)).body).toMatchObject({ code: 'secret_no_longer_available', resource: { id } })
+  // The retry, too, takes a sign-in of a moment ago.
+  const late = { 'idempotency-key': 'three' }
+  await api.delete(`${path}/${id}`, { as: owner.token })
+  expect((await ask(owner.token, late)).status).toBe(201)
+  travel(30 * MINUTE)
   expect((await ask(owner.token)).body.code).toBe('recent_sign_in_required')
+  expect((await ask(owner.token, late)).body.code).toBe('recent_sign_in_required')
+})
+
+test('a token that an owner issued has a rate limit, and one of the operator has none', async () => {
+  const world = await shop({ SERVICE_TOKEN_RATE_LIMIT: '2' })
+  const { api, owner, store, keys } = world
+  const issue = async (name: string) =>
+    (await api.post(`/v1/user/store/${store.id}/service-tokens`, { name }, { as: owner.token })).body.token as string
+  const { key } = (await api.post(keys, NEW_KEY, { as: owner.token })).body
+  const [one, other, operators] = [await issue('One'), await issue('Other'), await world.serviceToken([store.id])]
+  // The first is answered by the framework, the second by the fast path.
+  await askTwice(world, one, { key })
+  for (const refused of [await api.post(VERIFY, { key }, { as: one }), await introspect(world, one, { token: key })]) {
+    expect([refused.status, refused.body.code]).toEqual([429, 'rate_limited'])
+    expect(Number(refused.headers.get('retry-after'))).toBeGreaterThan(0)
+  }
+  expect((await introspect(world, other, { token: key })).body.active).toBe(true)
+  for (let n = 0; n < 5; n++) expect((await api.post(VERIFY, { key }, { as: operators })).body.code).toBe('VALID')
+  travel(MINUTE)
+  expect((await api.post(VERIFY, { key }, { as: one })).body.code).toBe('VALID')
 })
 
 test('the tokens of an owner who is one no more are listed, and end with their keys if asked', async () => {

@@ -45,7 +45,7 @@ async function checkRoom(tx: Db, storeId: string): Promise<void> {
      limit ${MAX_SERVICE_TOKENS}`)
   if (working.length === MAX_SERVICE_TOKENS)
     fail('limit_exceeded', {
-      detail: `This store has ${MAX_SERVICE_TOKENS} service tokens, which is as many as it may have. Revoke one that is no longer used.`,
+      detail: `This store has ${MAX_SERVICE_TOKENS} service tokens, which is the limit. Revoke one that is no longer used.`,
     })
 }
 

@@ -14,7 +14,7 @@ export const settingRoutes: Route[] = [
       path: '/v1/settings',
       needs: 'public',
       summary: 'Read the settings',
-      description: 'What a page has to know before anyone signs in. No credential is needed.',
+      description: 'What a web page needs to know before anyone signs in.',
       returns: [200, Settings],
     },
     async ({ instance }) => ({ body: showSettings(instance) }),
@@ -27,7 +27,7 @@ export const settingRoutes: Route[] = [
       needs: 'caller',
       summary: 'List the permissions',
       description:
-        'Every permission with its meaning and the roles that bring it, those that the operator added included.',
+        'Every permission, what it allows and which roles include it, including permissions the operator added.',
       returns: [200, Permissions],
     },
     async ({ instance }) => ({ body: { data: instance.permissions.map((name) => describe(instance, name)) } }),

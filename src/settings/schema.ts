@@ -9,24 +9,26 @@ const closed = { additionalProperties: false }
 export const Settings = Type.Object(
   {
     version: Type.String({ description: 'The version of the service.', examples: ['0.1.0'] }),
-    signUp: OneOf(['open', 'closed'], { description: 'Whether anyone may sign up, or only who was invited.' }),
-    keyPrefix: Type.String({ description: 'What every key and token begins with.', examples: ['skp'] }),
+    signUp: OneOf(['open', 'closed'], {
+      description: '`open`: anyone can sign up. `closed`: only people who were invited can.',
+    }),
+    keyPrefix: Type.String({ description: 'The prefix of every key and token.', examples: ['skp'] }),
     limits: Type.Object(
       {
-        keysPerStore: Type.Integer({ description: 'How many live keys a store may hold.' }),
-        addressesPerUser: Type.Integer({ description: 'How many addresses a user may keep in a store.' }),
-        storesPerUser: Type.Integer({ description: 'How many stores a user may own.' }),
-        invitationsPerStore: Type.Integer({ description: 'How many open invitations a store may have.' }),
-        webhooksPerStore: Type.Integer({ description: 'How many webhooks a store may have.' }),
-        sessionsPerUser: Type.Integer({ description: 'How many sessions a user may have.' }),
-        versionsPerDay: Type.Integer({ description: "How often a user's addresses in a store may change in a day." }),
+        keysPerStore: Type.Integer({ description: 'Live keys per store.' }),
+        addressesPerUser: Type.Integer({ description: 'Addresses per user and store.' }),
+        storesPerUser: Type.Integer({ description: 'Stores a user can own.' }),
+        invitationsPerStore: Type.Integer({ description: 'Open invitations per store.' }),
+        webhooksPerStore: Type.Integer({ description: 'Webhooks per store.' }),
+        sessionsPerUser: Type.Integer({ description: 'Sessions per user.' }),
+        versionsPerDay: Type.Integer({ description: "Changes to a user's addresses in one store within 24 hours." }),
       },
-      { ...closed, description: 'What this installation allows.' },
+      { ...closed, description: 'The limits of this installation.' },
     ),
     mail: Type.Boolean({ description: 'Whether the service sends mail: invitations, password resets.' }),
     oidc: Type.Boolean({ description: 'Whether people can sign in with an identity provider.' }),
   },
-  { title: 'Settings', ...closed },
+  { title: 'Settings', description: 'How this installation is configured, as far as clients need to know.', ...closed },
 )
 
 export const Permissions = Type.Object(
@@ -34,14 +36,14 @@ export const Permissions = Type.Object(
     data: Type.Array(
       Type.Object(
         {
-          permission: Type.String({ description: 'The permission.', examples: ['MANAGE_KEYS'] }),
-          description: Type.String({ description: 'What whoever holds it may do.' }),
-          roles: Type.Array(OneOf(ROLES), { description: 'The roles that bring it.' }),
+          permission: Type.String({ description: 'The name of the permission.', examples: ['MANAGE_KEYS'] }),
+          description: Type.String({ description: 'What it allows.' }),
+          roles: Type.Array(OneOf(ROLES), { description: 'The roles that include it.' }),
         },
         closed,
       ),
-      { description: 'Every permission there is, in the order in which lists of permissions are given.' },
+      { description: 'All permissions, in the order in which the API lists them.' },
     ),
   },
-  { title: 'Permissions', ...closed },
+  { title: 'Permissions', description: 'All permissions of this installation.', ...closed },
 )

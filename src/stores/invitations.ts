@@ -153,7 +153,7 @@ async function checkRoom(tx: Db, { maxInvitationsPerStore: max }: Instance, stor
      limit ${max}`)
   if (open.length >= max)
     fail('limit_exceeded', {
-      detail: `A store has at most ${max} open invitations. Withdraw those that are no longer wanted; unused ones end after 7 days.`,
+      detail: `A store can have at most ${max} open invitations. Withdraw some that are no longer needed; unused ones expire after 7 days.`,
     })
 }
 
@@ -220,7 +220,9 @@ export async function acceptInvitation(
   token: string,
 ): Promise<Answer<Membership>> {
   const found = (await findInvitation(tx, token)) ?? fail('invitation_not_found')
-  if (caller.email !== null && caller.email !== found.email) fail('invitation_mismatch')
+  const email = caller.email ?? caller.claimedEmail
+  // A user of an identity provider whose token says no e-mail is let in by the invitation's token alone.
+  if (email !== null && email !== found.email) fail('invitation_mismatch')
   const store = await lockStore(tx, found.store_id).catch((error) => {
     // A store that is gone takes its invitations with it; one that is only busy does not.
     if (error instanceof Failure && error.code === 'store_not_found') return fail('invitation_not_found')

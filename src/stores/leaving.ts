@@ -24,7 +24,7 @@ import {
   showMember,
   withdrawInvitationsTo,
 } from './members.ts'
-import type { Made, MemberRow } from './schema.ts'
+import type { Made, MemberRow, SettledMemberRow } from './schema.ts'
 import { lockStore } from './stores.ts'
 
 /**
@@ -90,10 +90,10 @@ export async function endMemberships(tx: Db, by: Actor, userId: string, which: S
   await withdrawInvitations(tx, by, sql`created_by_id = ${userId} and store_id = any(${storeIds})`)
 }
 
-function findFormerMember(tx: Db, { storeId, userId }: MemberRef): Promise<MemberRow | null> {
-  return tx.one<MemberRow>(sql`
+function findFormerMember(tx: Db, { storeId, userId }: MemberRef): Promise<SettledMemberRow | null> {
+  return tx.one<SettledMemberRow>(sql`
     select former.store_id, former.user_id, person.name, person.email, former.role, former.permissions, former.revision,
-           former.created_at, former.updated_at
+           former.created_at, former.updated_at, former.ended_at as own_since
       from former_members former
       join users person on person.id = former.user_id
      where former.store_id = ${storeId}

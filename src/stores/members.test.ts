@@ -241,7 +241,7 @@ test('403: a manager gives no permission they do not hold, and each of them is n
     type: '/errors/cannot_grant',
     title: "You can't grant a permission you don't have",
     status: 403,
-    detail: 'You cannot give MANAGE_STORE, MANAGE_RETURNS, because you do not hold them in this store.',
+    detail: "You can't grant MANAGE_STORE, MANAGE_RETURNS, because you don't have them in this store.",
     code: 'cannot_grant',
     permissions: ['MANAGE_STORE', 'MANAGE_RETURNS'],
   })

@@ -18,7 +18,7 @@ import { newEvent, writeEvents } from '../events/write.ts'
 import type { Instance } from '../instance.ts'
 import { type Cascade, settle } from '../keys/revoke.ts'
 import { applyPermissions, type MemberPatch } from './input.ts'
-import type { Made, MemberRow } from './schema.ts'
+import type { Made, MemberRow, SettledMemberRow } from './schema.ts'
 import { lockStore } from './stores.ts'
 
 export function showMember(instance: Instance, row: MemberRow) {
@@ -107,13 +107,17 @@ export async function updateMember(
     before: { role: before.role, permissions: held },
   })
   if (before.role === 'OWNER' && after.role !== 'OWNER') await requireAnotherOwner(tx, ref.storeId)
+  // An owner who keeps every permission is one no more: only owners make owners, and hold permissions added later.
+  const demoted = missingPermissions(holds, held).length > 0 || (before.role === 'OWNER' && after.role !== 'OWNER')
   const same = after.role === before.role && String(after.permissions) === String(before.permissions)
   if (!same) {
     after.revision += 1
     after.updated_at = now()
     await tx.query(sql`
       update members
-         set role = ${after.role}, permissions = ${after.permissions}, revision = ${after.revision}, updated_at = ${after.updated_at}
+         set role = ${after.role}, permissions = ${after.permissions}, revision = ${after.revision},
+             updated_at = ${after.updated_at},
+             demoted_at = case when ${demoted && caller.id !== ref.userId} then ${after.updated_at} else demoted_at end
        where store_id = ${ref.storeId}
          and user_id = ${ref.userId}`)
     await writeEvents(tx, [
@@ -123,8 +127,6 @@ export async function updateMember(
       }),
     ])
   }
-  // An owner who keeps every permission is one no more: only owners make owners, and hold permissions added later.
-  const demoted = missingPermissions(holds, held).length > 0 || (before.role === 'OWNER' && after.role !== 'OWNER')
   if (demoted) await withdrawInvitationsTo(tx, caller, before)
   // Saying again what is so already settles them again: somebody was demoted with `keep`, and that is corrected.
   const made = await settleMember(tx, caller, before, demoted || same ? options : { keys: 'keep', webhooks: 'keep' })
@@ -132,15 +134,16 @@ export async function updateMember(
 }
 
 /** Changes to members go one at a time in a store, so that two owners cannot remove each other at once. */
-export async function lockMember(tx: Db, ref: MemberRef): Promise<MemberRow> {
+export async function lockMember(tx: Db, ref: MemberRef): Promise<SettledMemberRow> {
   await lockStore(tx, ref.storeId)
   return (await findMember(tx, ref)) ?? fail('member_not_found')
 }
 
-export function findMember(db: Db, { storeId, userId }: MemberRef): Promise<MemberRow | null> {
-  return db.one<MemberRow>(sql`
+export function findMember(db: Db, { storeId, userId }: MemberRef): Promise<SettledMemberRow | null> {
+  return db.one<SettledMemberRow>(sql`
     select member.store_id, member.user_id, person.name, person.email, member.role, member.permissions,
-           member.revision, member.created_at, member.updated_at
+           member.revision, member.created_at, member.updated_at,
+           greatest(member.created_at, member.demoted_at) as own_since
       from members member
       join users person on person.id = member.user_id
      where member.store_id = ${storeId}
@@ -176,10 +179,10 @@ export function checkCascade(caller: Manager, userId: string, cascade: Cascade):
 export function settleMember(
   tx: Db,
   caller: Manager,
-  member: Pick<MemberRow, 'store_id' | 'user_id' | 'created_at'>,
+  member: Pick<SettledMemberRow, 'store_id' | 'user_id' | 'own_since'>,
   { keys, webhooks }: Cascade,
 ): Promise<Made> {
-  const { store_id: storeId, user_id: userId, created_at: since } = member
+  const { store_id: storeId, user_id: userId, own_since: since } = member
   const showUrls = heldPermissions(caller).includes('MANAGE_WEBHOOKS')
   const reason = 'member removed or demoted'
   const maker = { userId, ownSince: caller.id === userId ? since : null }

@@ -45,7 +45,7 @@ export const storeRoutes: Route[] = [
       method: 'POST',
       path: '/v1/user/store',
       needs: 'user',
-      summary: 'Make a store',
+      summary: 'Create a store',
       description: 'You become its owner.',
       body: NewStore,
       returns: [201, Store],
@@ -62,12 +62,13 @@ export const storeRoutes: Route[] = [
       path: '/v1/user/store',
       needs: 'user',
       summary: 'List my stores',
-      description: 'Newest first. With `deleted=true`: those you own that were deleted in the last 30 days.',
+      description:
+        'Newest first. With `deleted=true`, you get the stores you own that were deleted in the last 30 days.',
       query: Type.Object(
         {
           ...PageQuery,
           deleted: Type.Optional(
-            OneOf(['true', 'false'], { description: '`true`: the deleted stores that you can restore, instead.' }),
+            OneOf(['true', 'false'], { description: '`true`: list the deleted stores that you can restore instead.' }),
           ),
         },
         { additionalProperties: false },
@@ -83,7 +84,8 @@ export const storeRoutes: Route[] = [
       path: '/v1/user/store/:storeId',
       needs: 'READ',
       summary: 'Read a store',
-      description: 'The `ETag` is what `If-Match` takes in a change.',
+      description:
+        "Send the `ETag` as `If-Match` when you change the store, so that you overwrite nobody else's change.",
       returns: [200, Store],
       etag: true,
     },
@@ -96,7 +98,7 @@ export const storeRoutes: Route[] = [
       path: '/v1/user/store/:storeId',
       needs: 'MANAGE_STORE',
       summary: 'Change a store',
-      description: 'What is left out stays. Honours `If-Match`.',
+      description: 'Fields that are left out keep their value.',
       body: StoreChanges,
       returns: [200, Store],
       etag: true,
@@ -113,7 +115,7 @@ export const storeRoutes: Route[] = [
       needs: 'owner',
       summary: 'Delete a store',
       description:
-        'Its keys stop working. What it held is kept for 30 days, during which an owner can restore it; then it is deleted for good. Needs a session opened in the last 10 minutes.',
+        'Its keys stop working. An owner can restore the store for 30 days; then its data is deleted permanently. Requires a sign-in within the last 10 minutes.',
       returns: [204, null],
       errors: ['recent_sign_in_required', 'precondition_failed'],
     },
@@ -129,10 +131,11 @@ export const storeRoutes: Route[] = [
       needs: 'user',
       summary: 'Restore a deleted store',
       description:
-        'Within 30 days of its deletion an owner gets it back as it was: members, keys, webhooks and addresses. Needs a sign-in within the last 10 minutes. Webhook messages that were still waiting an hour after the deletion are not sent.',
+        'Within 30 days of its deletion, an owner can restore a store with its members, keys, webhooks and addresses. Requires a sign-in within the last 10 minutes. Webhook messages that were still waiting an hour after the deletion are not sent.',
       returns: [200, Store],
       etag: true,
       errors: ['store_not_found', 'recent_sign_in_required', 'limit_exceeded'],
+      recentSignIn: true,
     },
     ({ db, instance, caller, params }) => restoreStore(db, instance, caller, params.storeId),
   ),
@@ -143,7 +146,7 @@ export const storeRoutes: Route[] = [
       path: '/v1/user/store/:storeId/members',
       needs: 'READ',
       summary: 'List the members',
-      description: 'Newest user first.',
+      description: 'Newest account first.',
       query: Type.Object(
         {
           ...PageQuery,
@@ -163,7 +166,7 @@ export const storeRoutes: Route[] = [
       path: '/v1/user/store/:storeId/members/:userId',
       needs: 'READ',
       summary: 'Read a member',
-      description: 'Their role, and what they hold in this store.',
+      description: 'Their role and permissions in this store.',
       returns: [200, Member],
       etag: true,
       errors: ['member_not_found'],
@@ -178,7 +181,7 @@ export const storeRoutes: Route[] = [
       needs: 'MANAGE_MEMBERS',
       summary: 'Change a member',
       description:
-        "Sets the role, the permissions, or both. `permissions` is the whole set, in place of the role's (`null`: what the role brings); `addPermissions` and `removePermissions` change what they hold and leave the rest. You cannot give what you do not hold, nor change somebody who holds more. `keys` and `webhooks` decide over the keys and webhooks they made or took, should they lose a permission or be an owner no more: `keys=revoke` needs `MANAGE_KEYS`, `webhooks=disable` `MANAGE_WEBHOOKS`, unless they are you.",
+        "Sets the role, the permissions, or both. `permissions` is the complete set, which replaces that of the role (`null`: back to the role's); `addPermissions` and `removePermissions` change single permissions and leave the rest. You can't grant a permission you don't have, nor change a member with permissions you don't have. If the member loses a permission or is no longer an owner, `keys` and `webhooks` say what happens to the keys and webhooks they created or rotated: `keys=revoke` requires `MANAGE_KEYS` and `webhooks=disable` requires `MANAGE_WEBHOOKS`, unless you change yourself.",
       query: CascadeQuery,
       body: MemberChanges,
       parse: parseMemberChanges,
@@ -198,7 +201,7 @@ export const storeRoutes: Route[] = [
       needs: 'MANAGE_MEMBERS',
       summary: 'Remove a member',
       description:
-        'Their billing addresses stay for the invoices that point at them, and open invitations to them and by them are withdrawn. `keys` and `webhooks` decide over the keys and webhooks they made or took: both go on unless you say otherwise. `keys=revoke` needs `MANAGE_KEYS`, `webhooks=disable` `MANAGE_WEBHOOKS`, unless they are you. Somebody who was a member once is answered in the same way, so that what they left behind can still be ended; `member` is then how they were last, without name and e-mail.',
+        'Their billing addresses remain for invoices, and open invitations to them and from them are withdrawn. `keys` and `webhooks` say what happens to the keys and webhooks they created or rotated: they keep working unless you say otherwise. `keys=revoke` requires `MANAGE_KEYS` and `webhooks=disable` requires `MANAGE_WEBHOOKS`, unless you remove yourself. The request also works for a former member, so that you can still revoke what they left behind; `member` is then their last membership, without name and e-mail.',
       query: CascadeQuery,
       returns: [200, ChangedMember],
       errors: ['member_not_found', 'outranked', 'last_owner', 'precondition_failed'],
@@ -214,7 +217,7 @@ export const storeRoutes: Route[] = [
       needs: 'MANAGE_MEMBERS',
       summary: 'Invite somebody',
       description:
-        "The `token` is shown once: give it to the person, who accepts it (where the service sends mail, a link is mailed to them as well) within 7 days, signed in with that e-mail. `permissions` is the whole set, in place of the role's; `addPermissions` and `removePermissions` change what the role brings. You cannot give what you do not hold, nor more than a customer without permissions with a key that has an end, an allow-list or a rate limit. Made with a key, it is worth something as long as that very secret.",
+        "The `token` is shown only once. Give it to the person, who must accept it within 7 days (where the service sends mail, a link is mailed to them as well), signed in with that e-mail address. `permissions` is the complete set, which replaces that of the role; `addPermissions` and `removePermissions` change the role's. You can't grant a permission you don't have. A key with an expiry, an allowlist or a rate limit can invite only customers without permissions. An invitation sent with a key is valid only as long as the secret it was sent with.",
       body: NewInvitation,
       parse: parseNewInvitation,
       returns: [201, InvitationWithToken],
@@ -257,7 +260,7 @@ export const storeRoutes: Route[] = [
       path: '/v1/user/store/:storeId/invitations/:invitationId',
       needs: 'MANAGE_MEMBERS',
       summary: 'Withdraw an invitation',
-      description: 'Its token stops working at once.',
+      description: 'Its token stops working immediately.',
       returns: [204, null],
       errors: ['invitation_not_found'],
     },
@@ -273,7 +276,7 @@ export const storeRoutes: Route[] = [
       needs: 'user',
       summary: 'Accept an invitation',
       description:
-        'Works once, for the user with the e-mail that was invited. A customer who is invited to more moves up.',
+        'An invitation can be accepted once, by the user with the invited e-mail address. A customer who accepts an invitation to a higher role gets that role.',
       body: Acceptance,
       returns: [200, Membership],
       recheck: 'own',
@@ -290,7 +293,7 @@ export const storeRoutes: Route[] = [
       needs: 'user',
       summary: 'Join a store',
       description:
-        'You become a customer of a store whose `registration` is `OPEN`. Any other store looks as if it did not exist.',
+        'Makes you a customer of a store whose `registration` is `OPEN`. Any other store looks as if it did not exist.',
       returns: [201, Membership],
       errors: ['store_not_found', 'already_member'],
     },
@@ -304,7 +307,7 @@ export const storeRoutes: Route[] = [
       needs: 'store user',
       summary: 'Leave a store',
       description:
-        'You have no part in it any more, and invitations you made are withdrawn. Keys and webhooks you made or took go on unless you say otherwise, and the answer lists them. The last owner cannot leave.',
+        'Ends your membership and withdraws the invitations you sent. Keys and webhooks you created or rotated keep working unless you say otherwise; the response lists them. The last owner cannot leave.',
       query: CascadeQuery,
       returns: [200, Made],
       errors: ['last_owner'],

@@ -146,10 +146,11 @@ test('an owner who is one no more is demoted, also with every permission', async
 // ---- who may end what -----------------------------------------------------------------------------------------------
 
 test('403: keys=revoke needs MANAGE_KEYS and webhooks=disable MANAGE_WEBHOOKS, but for what one leaves behind oneself', async () => {
-  const { api, owner, member, root, store, make, remove, works } = await story()
+  const { api, member, root, store, make, remove, works } = await story()
   const clerk = await member('STAFF', ['READ', 'MANAGE_MEMBERS', 'MANAGE_KEYS', 'MANAGE_WEBHOOKS'])
   const theirs = await make(clerk.token, 'of the clerk', ['READ'])
-  await api.patch(`${root}/members/${clerk.id}`, { permissions: ['READ', 'MANAGE_MEMBERS'] }, { as: owner.token })
+  // Whoever steps down by themselves has decided over nothing: it stays theirs.
+  await api.patch(`${root}/members/${clerk.id}`, { permissions: ['READ', 'MANAGE_MEMBERS'] }, { as: clerk.token })
   const customer = await member('CUSTOMER')
   for (const [query, needed] of [
     ['?keys=revoke', 'MANAGE_KEYS'],
@@ -209,21 +210,32 @@ test('whoever joins again ends nothing by leaving that others kept, nor a key th
     expect(await isOn(hook)).toBe(false)
   }
 
-  // Demoted: what is still theirs alone they may end, and a key that was taken back, also in its grace, they may not.
+  // Demoted: what they made since is theirs to end. What the store kept when it demoted them is not, nor is a key that was
+  // taken back, also in its grace.
   for (const go of ['left', 'erased', 'stepped down'] as const) {
     const m = await member('STAFF', CHIEF)
-    const [theirs, back, inGrace] = [await make(m.token, 'a'), await make(m.token, 'b'), await make(m.token, 'c')]
+    const hook = await listen(m.token)
+    const kept = await make(m.token, 'kept', ['READ'])
+    const rights = { permissions: ['READ', 'MANAGE_KEYS', 'MANAGE_MEMBERS'] }
+    const demoted = await api.patch(`${root}/members/${m.id}?keys=keep`, rights, { as: owner.token })
+    expect(named(demoted.body.keys)).toEqual(['kept ACTIVE'])
+    const [theirs, back, inGrace] = [
+      await make(m.token, 'a', ['READ']),
+      await make(m.token, 'b', ['READ']),
+      await make(m.token, 'c', ['READ']),
+    ]
     await rotate(owner.token, back)
     await rotate(owner.token, inGrace, 600)
-    await api.patch(`${root}/members/${m.id}`, { permissions: ['READ', 'MANAGE_MEMBERS'] }, { as: owner.token })
+    // Given back what was taken: the decision stands.
+    if (go !== 'left') await api.patch(`${root}/members/${m.id}`, { permissions: CHIEF }, { as: owner.token })
     const gone =
       go === 'left'
         ? await leave(m.token)
         : go === 'erased'
           ? await api.delete(`/v1/user${all}`, { as: m.token })
           : await api.patch(`${root}/members/${m.id}${all}`, { permissions: ['READ'] }, { as: m.token })
-    expect([go, gone.status, named(gone.body.keys)]).toEqual([go, 200, ['a REVOKED']])
-    expect(await works(theirs, inGrace)).toEqual([false, true])
+    expect([go, gone.status, named(gone.body.keys), gone.body.webhooks]).toEqual([go, 200, ['a REVOKED'], []])
+    expect([...(await works(theirs, inGrace, kept)), await isOn(hook)]).toEqual([false, true, true, true])
   }
 })
 

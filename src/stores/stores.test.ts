@@ -259,7 +259,7 @@ test('403: reading a store takes READ, changing it MANAGE_STORE', async () => {
     type: '/errors/insufficient_permission',
     title: 'Missing permission',
     status: 403,
-    detail: 'This needs the permission MANAGE_STORE, which you do not hold in this store.',
+    detail: "This requires the permission MANAGE_STORE, which you don't have in this store.",
     code: 'insufficient_permission',
     required: ['MANAGE_STORE'],
   })

@@ -72,7 +72,7 @@ async function checkRoom(
      limit ${max}`)
   if (owned.length >= max)
     fail('limit_exceeded', {
-      detail: `You own ${max} stores, which is as many as you may. Delete one that is no longer used, which counts for another day, or hand it over.`,
+      detail: `You own ${max} stores, which is the limit. Hand one over, or delete one that is no longer used; a deleted store counts for another day.`,
     })
 }
 

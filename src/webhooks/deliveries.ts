@@ -149,7 +149,7 @@ async function requireDeliverable(tx: Db, ref: WebhookRef) {
      limit 1`)
   if (full)
     fail('limit_exceeded', {
-      detail: `${MAX_PENDING.toLocaleString('en')} messages are waiting for this webhook. Let it take some of them first.`,
+      detail: `${MAX_PENDING.toLocaleString('en')} messages are already waiting for this webhook. Try again when some of them have been delivered.`,
     })
   return webhook
 }

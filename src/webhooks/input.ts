@@ -38,7 +38,7 @@ function parseTypes(types: string[], faults: Fault[]): string[] {
       faults.push({
         pointer: `#/types/${i}`,
         code: 'unknown_type',
-        detail: 'No event of a store has such a type. Send a type, the beginning of one followed by ".*", or "*".',
+        detail: 'Unknown event type. Use a type, a prefix followed by ".*", or "*".',
         example: 'key.*',
       })
   })
@@ -51,9 +51,9 @@ const MAX_SPAN_MS = 31 * DAY
 export function parseSpan(body: { from?: string; to?: string }, _instance: Instance, faults: Fault[]): Span {
   const [from, to] = [body.from, body.to].map((text) => (text && parseDateTime(text)) || new Date(0)) as [Date, Date]
   if (body.from !== undefined && body.to !== undefined) {
-    if (from >= to) faults.push({ pointer: '#/from', code: 'not_before', detail: 'This must lie before "to".' })
+    if (from >= to) faults.push({ pointer: '#/from', code: 'not_before', detail: 'This must be before "to".' })
     else if (to.getTime() - from.getTime() > MAX_SPAN_MS)
-      faults.push({ pointer: '#/from', code: 'too_far', detail: 'This may lie at most 31 days before "to".' })
+      faults.push({ pointer: '#/from', code: 'too_far', detail: 'This can be at most 31 days before "to".' })
   }
   return { from, to }
 }

@@ -34,7 +34,7 @@ export const webhookRoutes: Route[] = [
       needs,
       summary: 'Create a webhook',
       description:
-        'From now on what happens in the store is sent to the URL, signed as Standard Webhooks says. A key with an end, an allow-list or a rate limit makes, changes and rotates none. The answer carries the `secret` to check signatures with: it is shown once, here, and never again. Should the answer be lost on its way, send the same request with the same `Idempotency-Key` within the hour.',
+        'From now on, events of the store are sent to the URL, signed according to Standard Webhooks. The response has the `secret` to verify signatures with. It is shown only once; if the response is lost, send the same request with the same `Idempotency-Key` within an hour. A key with an expiry, an allowlist or a rate limit cannot create, change or rotate webhooks.',
       body: NewWebhook,
       parse: parseNewWebhook,
       returns: [201, WebhookWithSecret],
@@ -60,7 +60,7 @@ export const webhookRoutes: Route[] = [
         {
           ...PageQuery,
           createdBy: Type.Optional(
-            Type.String({ maxLength: 100, description: 'Only webhooks that the user or key with this id made.' }),
+            Type.String({ maxLength: 100, description: 'Only webhooks that the user or key with this id created.' }),
           ),
         },
         { additionalProperties: false },
@@ -92,7 +92,7 @@ export const webhookRoutes: Route[] = [
       needs,
       summary: 'Change a webhook',
       description:
-        'What is left out stays as it is. `"enabled": false` stops it: what happens meanwhile is not collected, and what was waiting waits. `"enabled": true` sets it going again, also after we have switched it off.',
+        'Fields that are left out keep their value. `"enabled": false` switches the webhook off: new events are not collected for it, and waiting messages stay waiting. `"enabled": true` switches it on again, also if the service had switched it off.',
       body: WebhookChanges,
       parse: parseWebhookChanges,
       returns: [200, Webhook],
@@ -111,7 +111,7 @@ export const webhookRoutes: Route[] = [
       path: `${WEBHOOKS}/:webhookId`,
       needs,
       summary: 'Delete a webhook',
-      description: 'Nothing more is sent to it, and what is known of its deliveries goes with it.',
+      description: 'Nothing more is sent to it, and the record of its deliveries is deleted.',
       returns: [204, null],
       errors: ['webhook_not_found', 'precondition_failed'],
       access: 'unchanged',
@@ -129,7 +129,7 @@ export const webhookRoutes: Route[] = [
       needs,
       summary: "Rotate a webhook's secret",
       description:
-        'Gives the webhook a new secret, shown once, in this answer. For the grace period every message carries two signatures, one with each secret, so that you can change yours at leisure. Rotating again within it ends the older secret at once.',
+        'Gives the webhook a new secret, which is shown only once. During the grace period every message has two signatures, one with each secret, so that you can switch without losing messages. Rotating again during the grace period ends the older secret immediately.',
       body: WebhookRotation,
       bodyOptional: true,
       returns: [200, WebhookWithSecret],
@@ -150,7 +150,7 @@ export const webhookRoutes: Route[] = [
       needs,
       summary: 'Send a test message',
       description:
-        'Sends a message of the type `webhook.test`, whatever the webhook listens to, and tries once. Read the delivery to see how it went.',
+        'Sends a message of type `webhook.test`, whatever types the webhook is subscribed to. There is only one attempt. Read the delivery to see the result.',
       returns: [201, Delivery],
       errors: ['webhook_not_found', 'webhook_disabled', 'limit_exceeded'],
       access: 'unchanged',
@@ -163,9 +163,9 @@ export const webhookRoutes: Route[] = [
       method: 'POST',
       path: `${WEBHOOKS}/:webhookId/redeliver`,
       needs,
-      summary: 'Send what happened in a time again',
+      summary: 'Send the events of a period again',
       description:
-        'Everything that happened between `from` and `to`, 31 days at most, and is of a type the webhook listens to, whether or not it was sent before; each under the `webhook-id` it always had. What happened in the last five seconds may be missing. At most 1,000 events at once: while `nextFrom` is not `null`, ask again from there.',
+        'Sends every event between `from` and `to`, at most 31 days, whose type the webhook is subscribed to, whether or not it was sent before, and with the same `webhook-id`. Events of the last five seconds may be missing. One request sends at most 1,000 events: while `nextFrom` is not `null`, repeat the request from there.',
       body: Redelivery,
       parse: parseSpan,
       returns: [200, Redelivered],
@@ -182,9 +182,12 @@ export const webhookRoutes: Route[] = [
       path: `${WEBHOOKS}/:webhookId/deliveries`,
       needs,
       summary: 'List the deliveries',
-      description: 'What was sent to the webhook in the last 30 days and how it went, newest first.',
+      description: 'What was sent to the webhook in the last 30 days, and with what result, newest first.',
       query: Type.Object(
-        { ...PageQuery, status: Type.Optional(OneOf(DELIVERY_STATUSES)) },
+        {
+          ...PageQuery,
+          status: Type.Optional(OneOf(DELIVERY_STATUSES, { description: 'Only deliveries with this status.' })),
+        },
         { additionalProperties: false },
       ),
       returns: [200, Deliveries],
@@ -200,7 +203,7 @@ export const webhookRoutes: Route[] = [
       path: `${WEBHOOKS}/:webhookId/deliveries/:deliveryId`,
       needs,
       summary: 'Read a delivery',
-      description: 'How it went so far, and when it is tried next.',
+      description: 'The result so far, and when the next attempt is due.',
       returns: [200, Delivery],
       errors: ['webhook_not_found', 'delivery_not_found'],
     },
@@ -213,7 +216,7 @@ export const webhookRoutes: Route[] = [
       path: `${WEBHOOKS}/:webhookId/deliveries/:deliveryId/redeliver`,
       needs,
       summary: 'Send a delivery again',
-      description: 'The same message under the same `webhook-id`, as a delivery of its own.',
+      description: 'Sends the same message with the same `webhook-id`, as a new delivery.',
       returns: [201, Delivery],
       errors: ['webhook_not_found', 'delivery_not_found', 'webhook_disabled', 'limit_exceeded'],
       access: 'unchanged',

@@ -3,7 +3,7 @@
 import type { Static } from 'typebox'
 import { pageOf } from '../core/pagination.ts'
 import { Event } from '../events/schema.ts'
-import { DateTime, Line, Nullable, OneOf } from '../schema/fields.ts'
+import { ActorOf, CreatedAt, DateTime, Id, Line, Nullable, OneOf, StoreId, UpdatedAt } from '../schema/fields.ts'
 import { Type } from '../schema/type.ts'
 
 const closed = { additionalProperties: false }
@@ -18,41 +18,47 @@ export type Cause = (typeof CAUSES)[number]
 const input = {
   url: Type.String({
     maxLength: 2048,
-    description: 'Where messages are sent. `https:`, on the public internet.',
+    description:
+      'Where messages are sent: an `https:` URL on the public internet. For development, the operator can allow private addresses with `WEBHOOK_ALLOW_PRIVATE`.',
     examples: ['https://shop.example/hooks'],
   }),
   types: Type.Array(Type.String({ maxLength: 100 }), {
     minItems: 1,
     maxItems: 100,
     uniqueItems: true,
-    description:
-      'Which events are sent: by their type, by the beginning of it such as `key.*`, or all of them with `*`.',
+    description: 'The events to send: exact types, prefixes such as `key.*`, or `*` for all events.',
     examples: [['key.*', 'address.created']],
   }),
-  description: Nullable(Line(1, 200, { examples: ['The warehouse'] })),
+  description: Nullable(Line(1, 200, { description: 'What the webhook is for.', examples: ['The warehouse'] })),
 }
 
 export const Webhook = Type.Object(
   {
-    id: Type.String({ examples: ['wh_01k9wz3v5e8tvs8v4m8m3v5yqd'] }),
-    storeId: Type.String(),
+    id: Id('wh', 'The id of the webhook.'),
+    storeId: StoreId,
     ...input,
-    enabled: Type.Boolean(),
-    disabledAt: Nullable(DateTime()),
+    enabled: Type.Boolean({ description: 'Whether messages are sent.' }),
+    disabledAt: Nullable(DateTime({ description: 'When it was switched off. `null`: it is on.' })),
     disabledReason: Nullable(
       OneOf(DISABLED_REASONS, {
-        description: '`REQUESTED` by a caller; `GONE`: it answered 410; `FAILING`: nothing got through for 5 days.',
+        description:
+          'Why it is off. `REQUESTED`: a caller switched it off. `GONE`: the receiver answered 410. `FAILING`: every attempt failed for 5 days.',
       }),
     ),
-    failingSince: Nullable(DateTime({ description: 'Since when every try has failed.' })),
-    createdAt: DateTime(),
-    createdBy: Type.Object({ kind: OneOf(['user', 'key', 'service', 'system']), id: Type.String() }, closed),
-    updatedAt: DateTime(),
+    failingSince: Nullable(
+      DateTime({ description: 'Since when every attempt has failed. `null`: the last one succeeded.' }),
+    ),
+    createdAt: CreatedAt,
+    createdBy: ActorOf(['user', 'key', 'service', 'system'], 'Who created the webhook.'),
+    updatedAt: UpdatedAt,
     rotation: Nullable(
-      Type.Object({ previousExpiresAt: DateTime() }, { ...closed, description: 'While the secret before signs too.' }),
+      Type.Object(
+        { previousExpiresAt: DateTime({ description: 'When messages stop being signed with the previous secret.' }) },
+        { ...closed, description: 'Set while messages are also signed with the previous secret; otherwise `null`.' },
+      ),
     ),
   },
-  { title: 'Webhook', ...closed },
+  { title: 'Webhook', description: 'A webhook, without its secret.', ...closed },
 )
 export type Webhook = Static<typeof Webhook>
 export const Webhooks = pageOf(Webhook, 'Webhooks')
@@ -61,21 +67,22 @@ export const WebhookWithSecret = Type.Object(
   {
     ...Webhook.properties,
     secret: Type.String({
-      description: 'To check signatures with. Shown in this answer, and never again.',
+      description: 'The secret to verify signatures with. Store it now: it is not shown again.',
       examples: ['whsec_…'],
     }),
   },
-  { title: 'WebhookWithSecret', ...closed },
+  { title: 'WebhookWithSecret', description: 'A webhook with its secret, which is shown only once.', ...closed },
 )
 
 export const NewWebhook = Type.Object(
   { url: input.url, types: input.types, description: Type.Optional(input.description) },
-  { title: 'NewWebhook', ...closed },
+  { title: 'NewWebhook', description: 'A webhook to create.', ...closed },
 )
 export type NewWebhook = Static<typeof NewWebhook>
 
-export const WebhookChanges = Type.Partial(Type.Object({ ...input, enabled: Type.Boolean() }), {
+export const WebhookChanges = Type.Partial(Type.Object({ ...input, enabled: Webhook.properties.enabled }), {
   title: 'WebhookChanges',
+  description: 'Changes to a webhook. Fields that are left out keep their value.',
   ...closed,
 })
 export type WebhookChanges = Static<typeof WebhookChanges>
@@ -87,11 +94,11 @@ export const WebhookRotation = Type.Object(
         minimum: 0,
         maximum: 604_800,
         default: 86_400,
-        description: 'How long messages are signed with the old secret too: a day when left out, 7 days at most.',
+        description: 'How long messages are also signed with the old secret: one day by default, at most 7 days.',
       }),
     ),
   },
-  { title: 'WebhookRotation', ...closed },
+  { title: 'WebhookRotation', description: 'How to rotate the secret.', ...closed },
 )
 
 /** The message that is sent: the event, without its actor's address and credential. */
@@ -106,49 +113,62 @@ export const WebhookMessage = Type.Object(
     subject: event.subject,
     data: event.data,
   },
-  { title: 'WebhookMessage', ...closed },
+  { title: 'WebhookMessage', description: 'The body of a message to a webhook.', ...closed },
 )
 
 // ---- deliveries -------------------------------------------------------------------------------------------------------
 
 export const Delivery = Type.Object(
   {
-    id: Type.String({ examples: ['dlv_01k9wz3v5e8tvs8v4m8m3v5yqd'] }),
-    webhookId: Type.String(),
-    eventId: Type.String({ description: 'Sent as `webhook-id`, the same at every try.' }),
-    type: Type.String({ examples: ['key.created'] }),
-    cause: OneOf(CAUSES),
-    status: OneOf(DELIVERY_STATUSES, { description: '`FAILED`: it is not tried again by itself.' }),
-    attempts: Type.Integer(),
-    responseStatus: Nullable(Type.Integer({ description: 'Of the last try; `null` when there was no answer.' })),
-    responseBody: Nullable(Type.String({ description: 'The first kilobyte of that answer.' })),
+    id: Id('dlv', 'The id of the delivery.'),
+    webhookId: Id('wh', 'The id of the webhook.'),
+    eventId: Id('evt', 'The id of the event. Sent as `webhook-id`, the same for every attempt.'),
+    type: Type.String({ description: 'The type of the event.', examples: ['key.created'] }),
+    cause: OneOf(CAUSES, {
+      description:
+        'Why it was sent. `EVENT`: the event happened. `TEST`: a test message. `REDELIVERY`: somebody asked for it again.',
+    }),
+    status: OneOf(DELIVERY_STATUSES, {
+      description:
+        '`PENDING`: not delivered yet; see `nextAttemptAt`. `DELIVERED`: the receiver accepted it. `FAILED`: it is not retried automatically.',
+    }),
+    attempts: Type.Integer({ description: 'How many attempts were made.' }),
+    responseStatus: Nullable(
+      Type.Integer({ description: 'The HTTP status of the last attempt. `null` if there was no response.' }),
+    ),
+    responseBody: Nullable(Type.String({ description: 'The first kilobyte of that response.' })),
     error: Nullable(
       Type.String({
         description:
-          'Why there was no answer: `timeout`, `forbidden_address`, `unknown_host`, `connection_failed`, `tls_failed`, or `secret_unreadable`.',
+          'Why there was no response: `timeout`, `forbidden_address`, `unknown_host`, `connection_failed`, `tls_failed`, or `secret_unreadable`.',
       }),
     ),
-    durationMs: Nullable(Type.Integer({ description: 'How long the last try took.' })),
-    createdAt: DateTime(),
-    lastAttemptAt: Nullable(DateTime()),
-    nextAttemptAt: Nullable(DateTime()),
+    durationMs: Nullable(Type.Integer({ description: 'How long the last attempt took, in milliseconds.' })),
+    createdAt: CreatedAt,
+    lastAttemptAt: Nullable(DateTime({ description: 'When the last attempt was made. `null`: none yet.' })),
+    nextAttemptAt: Nullable(DateTime({ description: 'When the next attempt is due. `null`: there is none.' })),
   },
-  { title: 'Delivery', ...closed },
+  { title: 'Delivery', description: 'One message to a webhook, and what became of it.', ...closed },
 )
 export type Delivery = Static<typeof Delivery>
 export const Deliveries = pageOf(Delivery, 'Deliveries')
 
 export const Redelivery = Type.Object(
-  { from: DateTime(), to: DateTime() },
-  { title: 'Redelivery', ...closed, description: 'Events that happened at `from` or later, and before `to`.' },
+  {
+    from: DateTime({ description: 'The start of the period. Included.' }),
+    to: DateTime({ description: 'The end of the period. Not included.' }),
+  },
+  { title: 'Redelivery', ...closed, description: 'The period whose events to send again.' },
 )
 
 export const Redelivered = Type.Object(
   {
-    deliveries: Type.Integer({ description: 'How many events are being sent again.' }),
-    nextFrom: Nullable(DateTime({ description: 'There is more: ask again from here. `null` when that was all.' })),
+    deliveries: Type.Integer({ description: 'The number of events that are being sent again.' }),
+    nextFrom: Nullable(
+      DateTime({ description: 'If there are more events, the `from` to continue with. `null`: that was all.' }),
+    ),
   },
-  { title: 'Redelivered', ...closed },
+  { title: 'Redelivered', description: 'How many events are being sent again.', ...closed },
 )
 
 // ---- from rows to what is shown -----------------------------------------------------------------------------------------

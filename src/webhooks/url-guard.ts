@@ -52,10 +52,10 @@ export function parseWebhookUrl(text: string, allowPrivate: boolean, faults: Fau
   // A URL of any other scheme has no host to check.
   if (!/^https?:$/.test(url.protocol)) return text
   if (url.username !== '' || url.password !== '')
-    refuse('credentials_in_url', 'This must hold no user and no password.')
+    refuse('credentials_in_url', 'This must not contain a user name or password.')
   if (url.port !== '' && FORBIDDEN_PORTS.has(Number(url.port)))
-    refuse('forbidden_port', 'Nothing is ever sent to this port.')
-  if (!isLiteral(url.hostname) && !isDnsName(url.hostname)) refuse('invalid_url', 'There can be no host of this name.')
+    refuse('forbidden_port', 'Webhooks cannot use this port.')
+  if (!isLiteral(url.hostname) && !isDnsName(url.hostname)) refuse('invalid_url', 'This is not a valid host name.')
   else if (
     !allowPrivate &&
     (isLiteral(url.hostname) ? !isPublic(withoutBrackets(url.hostname)) : LOCALHOST.test(url.hostname))
@@ -64,7 +64,8 @@ export function parseWebhookUrl(text: string, allowPrivate: boolean, faults: Fau
   return url.href
 }
 
-const FORBIDDEN = 'This does not lie on the public internet, and nothing is sent anywhere else.'
+const FORBIDDEN =
+  'This address is not on the public internet. (For development, the operator can set WEBHOOK_ALLOW_PRIVATE=on.)'
 
 /** Refuses a name that resolves to a private address today; one that does not resolve in time is checked when sending. */
 export async function checkHost(resolve: Resolve, href: string, allowPrivate: boolean, faults: Fault[]): Promise<void> {

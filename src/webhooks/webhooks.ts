@@ -70,7 +70,7 @@ async function checkRoom(tx: Db, { maxWebhooksPerStore: max }: Instance, storeId
   const held = await tx.query(sql`select id from webhooks where store_id = ${storeId}`)
   if (held.length >= max)
     fail('limit_exceeded', {
-      detail: `A store has at most ${max} webhooks. Delete those that are no longer used.`,
+      detail: `A store can have at most ${max} webhooks. Delete one that is no longer used.`,
     })
 }
 

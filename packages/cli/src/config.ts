@@ -16,5 +16,5 @@ export function readServiceUrl(env: Env): string {
 }
 
 function wrong(fault: string): Error {
-  return new Error(`The settings are not right:\n  - ${fault}`)
+  return new Error(`Invalid settings:\n  - ${fault}`)
 }

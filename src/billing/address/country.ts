@@ -7,7 +7,7 @@ import { type Findings, fault, type Texts } from './findings.ts'
 export function checkCountry(texts: Texts, found: Findings): string | null {
   if (found.bad.has('country')) return null
   if (texts.country === null) {
-    fault(found, 'country', 'required', 'Give the country, by its name or its two-letter code.', 'US')
+    fault(found, 'country', 'required', 'Enter the country, by its name or its two-letter code.', 'US')
     return null
   }
   const country = findCountry(texts.country)
@@ -16,7 +16,7 @@ export function checkCountry(texts: Texts, found: Findings): string | null {
       found,
       'country',
       'unknown_country',
-      'This country is not known. Give its name in English or its two-letter code.',
+      'Unknown country. Enter its name in English or its two-letter code.',
       'US',
     )
   return country

@@ -10,12 +10,12 @@ export type AddressWarning = { pointer: string; code: WarningCode; detail: strin
 /** Every fault, with what it means. Codes are for ever, wording is not. */
 export const ADDRESS_FAULTS = {
   required: 'The country’s rules require this field.',
-  name_required: 'An address needs a person or a company: a first name, a last name, or a company.',
-  invalid_characters: 'The text holds control, bidirectional or invisible characters.',
-  too_long: 'The text is longer than the field takes.',
+  name_required: 'An address needs a first name, a last name, or a company.',
+  invalid_characters: 'The text contains control, bidirectional or invisible characters.',
+  too_long: 'The text is too long for the field.',
   unknown_country: 'The country is neither an ISO 3166 code nor a name in English or its own languages.',
   unknown_state:
-    'The country has no such state, province or region. `suggestion` is the code of one that was perhaps meant.',
+    'The country has no such state, province or region. `suggestion` is the code of one that may have been meant.',
   invalid_postal_code: 'The postal code is not one the country uses.',
   postal_code_state_mismatch: 'The postal code belongs to another state.',
   invalid_phone: 'The phone number is valid neither as an international number nor in the address’s country.',
@@ -24,16 +24,17 @@ export const ADDRESS_FAULTS = {
 /** Every warning, with what it means. The address is accepted all the same. */
 export const ADDRESS_WARNINGS = {
   unrecognized_state:
-    'The text is kept as it was given: it is no subdivision known in that country. `suggestion` is the code of one that was perhaps meant.',
-  postal_code_not_used: 'The country has no postal codes; the text is kept as it was given.',
-  postal_code_missing: 'The country has postal codes, and the address is found faster with one.',
+    'The text is not a known subdivision of the country, and was saved as entered. `suggestion` is the code of one that may have been meant.',
+  postal_code_not_used: 'The country has no postal codes; the text was saved as entered.',
+  postal_code_missing: 'The postal code is missing. It is not required, but mail arrives faster with it.',
   postal_code_state_mismatch: 'The postal code usually belongs to another state.',
   postal_code_of_neighbour: 'The postal code looks like one of another country.',
-  po_box: 'The address is a post-office box, where no parcel service delivers.',
-  phone_of_another_country: 'The phone number belongs to another country than the address.',
-  invalid_tax_id: 'The tax number has none of the forms published in that country, or a wrong check digit; it is kept.',
-  markup: 'The text holds markup, which no name has; escape it wherever it is shown.',
-  no_letters: 'A name or a city without a letter, or a street that is only a number.',
+  po_box: 'The address is a PO box, where parcel services cannot deliver.',
+  phone_of_another_country: 'The phone number and the address are in different countries.',
+  invalid_tax_id:
+    'The tax number matches no published format of the country, or its check digit is wrong. It was saved as entered.',
+  markup: 'The text contains markup, which names do not have. Escape it wherever you display it.',
+  no_letters: 'A name or city has no letters, or a street is only a number.',
 } as const
 
 type FaultCode = keyof typeof ADDRESS_FAULTS

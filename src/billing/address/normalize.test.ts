@@ -61,7 +61,7 @@ describe('the whole address', () => {
     ).toEqual({
       address: null,
       faults: [
-        { pointer: '#/firstName', code: 'name_required', detail: 'Give a first name, a last name, or a company.' },
+        { pointer: '#/firstName', code: 'name_required', detail: 'Enter a first name, a last name, or a company.' },
         {
           pointer: '#/state',
           code: 'unknown_state',
@@ -79,7 +79,7 @@ describe('the whole address', () => {
           pointer: '#/phone',
           code: 'invalid_phone',
           detail:
-            'This is not a valid phone number. Give it as it is dialled in the United States, or with a plus sign and the country code, without letters and extensions.',
+            'This is not a valid phone number. Enter it as it is dialled in the United States, or with a plus sign and the country code, without letters or extensions.',
           example: '+12015550123',
         },
       ],

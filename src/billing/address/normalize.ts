@@ -109,10 +109,10 @@ function cleanText(text: string): string {
 
 function requireNameAndLine(texts: Texts, found: Findings): void {
   if (texts.firstName === null && texts.lastName === null && texts.company === null) {
-    fault(found, 'firstName', 'name_required', 'Give a first name, a last name, or a company.')
+    fault(found, 'firstName', 'name_required', 'Enter a first name, a last name, or a company.')
   }
   if (texts.addressLine1 === null)
-    fault(found, 'addressLine1', 'required', 'Give the street and number, or the post-office box.')
+    fault(found, 'addressLine1', 'required', 'Enter the street and number, or the PO box.')
 }
 
 function requireCity(country: string, texts: Texts, found: Findings): void {

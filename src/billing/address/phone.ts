@@ -30,7 +30,7 @@ export function checkPhone(country: string | null, texts: Texts, found: Findings
     found,
     'phone',
     'invalid_phone',
-    `This is not a valid phone number. Give it ${dialled}with a plus sign and the country code, without letters and extensions.`,
+    `This is not a valid phone number. Enter it ${dialled}with a plus sign and the country code, without letters or extensions.`,
     phoneExample(country),
   )
   return null
@@ -62,7 +62,7 @@ function warnOfForeignPhone(country: string | null, phone: PhoneNumber, found: F
     found,
     'phone',
     'phone_of_another_country',
-    `The phone number belongs to ${nameInText(home)}, the address does not.`,
+    `This phone number is from ${nameInText(home)}, but the address is not.`,
   )
 }
 

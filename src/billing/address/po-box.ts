@@ -7,7 +7,7 @@ import { type Findings, type Texts, warn } from './findings.ts'
 export function warnOfBox(country: string | null, texts: Texts, found: Findings): void {
   for (const field of ['addressLine1', 'addressLine2'] as const) {
     if (texts[field] !== null && isPostOfficeBox(texts[field], country)) {
-      warn(found, field, 'po_box', 'This looks like a post-office box; parcels cannot be delivered there.')
+      warn(found, field, 'po_box', 'This looks like a PO box. Parcel services cannot deliver there.')
     }
   }
 }

@@ -35,7 +35,7 @@ export function checkState(country: string, texts: Texts, found: Findings): Stat
       found,
       'state',
       'unrecognized_state',
-      `No ${label} of ${nameInText(country)} is known by that name; it is kept as you wrote it.${didYouMean}`,
+      `We know no ${label} of that name in ${nameInText(country)}. It was saved as you entered it.${didYouMean}`,
       meant?.code,
     )
   }

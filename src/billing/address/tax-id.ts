@@ -86,7 +86,7 @@ export function checkTaxId(country: string | null, texts: Texts, found: Findings
       found,
       'taxId',
       'invalid_tax_id',
-      `This is not a tax number of ${nameInText(country)}: a character is wrong or missing. It is kept as you wrote it.`,
+      `This does not look like a valid tax number of ${nameInText(country)}. It was saved as you entered it.`,
     )
   }
   return normal ?? taxId

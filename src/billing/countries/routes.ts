@@ -27,7 +27,7 @@ export const countryRoutes: Route[] = [
       path: '/v1/countries',
       needs: 'public',
       summary: 'List the countries',
-      description: 'All of them in one answer, in the order of their English names.',
+      description: 'All countries in one response, ordered by their English names.',
       returns: [200, Countries],
       cacheSeconds: RULES_CACHE_SECONDS,
     },
@@ -41,7 +41,7 @@ export const countryRoutes: Route[] = [
       needs: 'public',
       summary: 'Read the address rules of a country',
       description:
-        'By its ISO 3166 code of two or three letters. The rules are the ones addresses are checked by: the fields in the order the country writes them, what they are called there, which are required, and the states to choose from.',
+        'The same rules that addresses are validated with: the fields in the order the country writes them, their labels, which of them are required, and the states to choose from.',
       returns: [200, Country],
       errors: ['country_not_found'],
       cacheSeconds: RULES_CACHE_SECONDS,

@@ -7,15 +7,22 @@ import { Type } from '../../schema/type.ts'
 const closed = { additionalProperties: false }
 
 const summaryFields = {
-  code: Type.String({ description: 'ISO 3166-1, two letters.', examples: ['JP'] }),
-  alpha3: Type.String({ description: 'ISO 3166-1, three letters.', examples: ['JPN'] }),
-  name: Type.String({ description: 'In English.', examples: ['Japan'] }),
-  localNames: Type.Array(Type.String(), { description: 'In its own languages.', examples: [['日本']] }),
-  hasStates: Type.Boolean({ description: 'Whether it has subdivisions to choose from.' }),
+  code: Type.String({ description: 'ISO 3166-1 code of two letters.', examples: ['JP'] }),
+  alpha3: Type.String({ description: 'ISO 3166-1 code of three letters.', examples: ['JPN'] }),
+  name: Type.String({ description: 'The name in English.', examples: ['Japan'] }),
+  localNames: Type.Array(Type.String(), {
+    description: 'The name in the languages of the country.',
+    examples: [['日本']],
+  }),
+  hasStates: Type.Boolean({ description: 'Whether `subdivisions` has states to choose from.' }),
   hasPostalCode: Type.Boolean({ description: 'Whether it has postal codes.' }),
 }
 
-const CountrySummary = Type.Object(summaryFields, { title: 'CountrySummary', ...closed })
+const CountrySummary = Type.Object(summaryFields, {
+  title: 'CountrySummary',
+  description: 'A country in short.',
+  ...closed,
+})
 export type CountrySummary = Static<typeof CountrySummary>
 
 /** In the form of every list, though it has one page. */
@@ -24,40 +31,51 @@ export type Countries = Static<typeof Countries>
 
 const CountryField = Type.Object(
   {
-    name: Type.String({ description: 'The member of an address.', examples: ['postalCode'] }),
-    label: Type.String({ description: 'What it is called there, in English.', examples: ['ZIP code'] }),
-    required: Type.Boolean(),
-    pattern: Type.Optional(Type.String({ description: 'A regular expression for its normal form.' })),
-    example: Type.Optional(Type.String({ description: 'A value that would do.' })),
+    name: Type.String({ description: 'The field of an address.', examples: ['postalCode'] }),
+    label: Type.String({
+      description: 'The label to show, in English, as used in that country.',
+      examples: ['ZIP code'],
+    }),
+    required: Type.Boolean({ description: 'Whether an address in this country needs it.' }),
+    pattern: Type.Optional(Type.String({ description: 'A regular expression that the normal form matches.' })),
+    example: Type.Optional(Type.String({ description: 'A valid value.' })),
   },
-  { title: 'CountryField', ...closed },
+  { title: 'CountryField', description: 'A field of an address form.', ...closed },
 )
 export type CountryField = Static<typeof CountryField>
 
 const Subdivision = Type.Object(
   {
-    code: Type.String({ description: 'What `state` is answered as.', examples: ['13'] }),
-    name: Type.String({ examples: ['Tokyo'] }),
-    localName: Type.Optional(Type.String({ examples: ['東京都'] })),
-    aliases: Type.Array(Type.String(), { description: 'What else it is called.' }),
+    code: Type.String({ description: 'The value that `state` is returned as.', examples: ['13'] }),
+    name: Type.String({ description: 'The name in English or in Latin script.', examples: ['Tokyo'] }),
+    localName: Type.Optional(
+      Type.String({ description: 'The name in local script, if it differs.', examples: ['東京都'] }),
+    ),
+    aliases: Type.Array(Type.String(), { description: 'Other names that are accepted.' }),
   },
-  { title: 'Subdivision', ...closed },
+  { title: 'Subdivision', description: 'A state, province or region.', ...closed },
 )
 
 export const Country = Type.Object(
   {
     ...summaryFields,
     fields: Type.Array(CountryField, {
-      description: 'In the order the country writes them. What is not listed may be sent, and is not needed.',
+      description:
+        'The fields of a form, in the order the country writes them. Other fields are accepted but not needed.',
     }),
-    requireOneOf: Type.Array(Type.Array(Type.String()), { description: 'At least one of each list must be given.' }),
+    requireOneOf: Type.Array(Type.Array(Type.String()), {
+      description: 'Of each list, at least one field is required.',
+    }),
     familyNameFirst: Type.Boolean({ description: 'Whether names are written with the family name first.' }),
-    mononyms: Type.Boolean({ description: 'Whether one name is commonly a whole name.' }),
+    mononyms: Type.Boolean({ description: 'Whether people commonly have a single name.' }),
     onlyListedStates: Type.Boolean({
-      description: 'Whether a `state` must be one of the subdivisions; elsewhere other text is kept, with a warning.',
+      description:
+        'Whether `state` must be one of the subdivisions. Otherwise any other text is accepted, with a warning.',
     }),
-    subdivisions: Type.Array(Subdivision),
+    subdivisions: Type.Array(Subdivision, {
+      description: 'The states, provinces or regions. Empty if there are none to choose from.',
+    }),
   },
-  { title: 'Country', ...closed },
+  { title: 'Country', description: 'The address rules of a country.', ...closed },
 )
 export type Country = Static<typeof Country>

@@ -79,7 +79,7 @@ async function locateForUser(asked: string): Promise<Location> {
     return { dataDir, user: undefined }
   } catch (error) {
     const isForbidden = error instanceof Error && 'code' in error && error.code === 'EACCES'
-    throw isForbidden ? new Error(`This user may not use ${asked}; start as its owner, or set DATA_DIR.`) : error
+    throw isForbidden ? new Error(`This user has no access to ${asked}. Start as its owner, or set DATA_DIR.`) : error
   }
 }
 
@@ -95,7 +95,7 @@ async function locateForRoot(
   const owner = await findOwner(join(dataDir, 'postgres'))
   if (owner) {
     if (await canEnter(owner, dataDir)) return { dataDir, user: owner }
-    throw new Error(`The database in ${dataDir} is user ${owner.name}'s, who may not enter that directory any more.`)
+    throw new Error(`The database in ${dataDir} is user ${owner.name}'s, who no longer has access to that directory.`)
   }
   const fallbackOwner = await findOwner(join(fallback, 'postgres'))
   const user = fallbackOwner ?? (await findUnprivilegedUser())
@@ -105,7 +105,7 @@ async function locateForRoot(
     if (isFresh) await makePrivate(dataDir, user)
     return { dataDir, user }
   }
-  say(`PostgreSQL runs as user ${user.name}, who may not enter ${dirname(dataDir)}: the data is in ${fallback}.`)
+  say(`PostgreSQL runs as user ${user.name}, who has no access to ${dirname(dataDir)}, so the data is in ${fallback}.`)
   await ensureRootOwned(installation.rootDataHome)
   await makePrivate(fallback, user)
   return { dataDir: fallback, user }

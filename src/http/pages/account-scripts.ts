@@ -1,18 +1,22 @@
 // The scripts of the account pages: plain JavaScript for any browser of the last years, as text, so that the compiler's
-// output is complete by itself. They load nothing and keep nothing; the session is in a cookie that no script can read.
+// output is complete by itself. They load nothing and keep nothing (but one, while
+// the browser is at the identity provider); the session is in a cookie that no script can read.
 
 import type { AccountPageName } from './account.ts'
 
 /** What all four share. The token leaves the address bar at once, and so the history of the browser. */
 const COMMON = `'use strict';
 const $ = (id) => document.getElementById(id);
-const token = new URLSearchParams(location.hash.slice(1)).get('token');
+let token = new URLSearchParams(location.hash.slice(1)).get('token');
 if (location.hash) history.replaceState(null, '', location.pathname);
 
 const WORDS = {
   reset_not_found: 'This link no longer works. A link works once, for an hour, and a newer one ends the older. Ask for a new one.',
   confirmation_not_found: 'This link no longer works. A link works once, for three days, and a newer one ends the older.',
   invalid_credentials: 'The e-mail address or the password is wrong.',
+  invalid_code: 'This code is wrong, or was used before. Wait for the next one and try again.',
+  invalid_passkey: 'This passkey was not accepted.',
+  invalid_challenge: 'Signing in took too long. Begin again.',
   rate_limited: 'There were too many tries. Wait a few minutes, then try again.',
   email_taken: 'There is an account with this e-mail address already. Sign in with it.',
   sign_up_closed: 'This invitation no longer works, so no account can be made with it. Ask for a new one.',
@@ -72,23 +76,78 @@ function onSubmit(id, work) {
 const nameOf = (user) => user.email || user.pendingEmail || user.name || user.id;
 `
 
+/** Passkeys, and the second step of a sign-in. */
+const SECOND_STEP = `
+const hasPasskeys = typeof PublicKeyCredential === 'function' && 'parseRequestOptionsFromJSON' in PublicKeyCredential;
+
+async function usePasskey(options) {
+  try {
+    const publicKey = PublicKeyCredential.parseRequestOptionsFromJSON(options);
+    return (await navigator.credentials.get({ publicKey })).toJSON();
+  } catch {
+    say('No passkey was used.');
+    return null;
+  }
+}
+
+/** The answer to a right password, when the account has a second factor. */
+let step = null;
+
+function askSecond(answer) {
+  step = answer;
+  if (step.methods.includes('passkey') && hasPasskeys) show('passkey-form');
+  if (step.methods.some((method) => method !== 'passkey')) show('code-form');
+}
+
+function onSecond(done, again) {
+  const complete = async (given) => {
+    const body = { challenge: step.challenge, cookie: true, ...given };
+    const { ok, answer, words } = await send('POST', '/v1/auth/second-factor', body);
+    if (ok || answer.code === 'invalid_challenge') hide('code-form', 'passkey-form');
+    if (ok) return done(answer.user);
+    if (answer.code === 'invalid_challenge') again();
+    say(words);
+  };
+  onSubmit('code-form', ({ code }) => complete({ code }));
+  onSubmit('passkey-form', async () => {
+    const credential = await usePasskey(step.passkey);
+    if (credential) await complete({ credential });
+  });
+}
+`
+
 const SIGN_IN = `
 function enter() {
   hide('leave');
-  show('enter', 'forgotten');
+  show('enter', 'forgotten', 'sso');
+  if (hasPasskeys) show('passkey-alone');
 }
 
 function entered(user) {
-  hide('enter', 'forgotten');
+  hide('enter', 'forgotten', 'passkey-alone', 'sso');
   show('leave');
   say('You are signed in as ' + nameOf(user) + '.');
 }
 
 onSubmit('enter', async ({ email, password }) => {
   const { ok, answer, words } = await send('POST', '/v1/auth/sign-in', { email, password, cookie: true });
+  if (ok) return entered(answer.user);
+  if (answer.code !== 'second_factor_required') return say(words);
+  hide('enter', 'forgotten', 'passkey-alone', 'sso');
+  askSecond(answer);
+});
+
+onSubmit('passkey-alone', async () => {
+  const options = await send('POST', '/v1/auth/passkey/options');
+  if (!options.ok) return say(options.words);
+  const credential = await usePasskey(options.answer);
+  if (!credential) return;
+  const { ok, answer, words } = await send('POST', '/v1/auth/passkey', { credential, cookie: true });
   if (ok) entered(answer.user);
   else say(words);
 });
+
+onSecond(entered, enter);
 
 onSubmit('leave', async () => {
   const { ok, words } = await send('POST', '/v1/auth/sign-out');
@@ -139,14 +198,19 @@ onSubmit('confirm', async () => {
 `
 
 const INVITATION = `
+// While the browser is at the identity provider, the token waits in this tab.
+token = token || sessionStorage.getItem('invitation');
+sessionStorage.removeItem('invitation');
+$('sso').addEventListener('click', () => sessionStorage.setItem('invitation', token));
+
 function enter() {
   hide('accept', 'leave');
-  show('enter');
+  show('enter', 'sso');
 }
 
 async function accept() {
   const { ok, answer, words } = await send('POST', '/v1/user/invitations/accept', { token });
-  if (ok) hide('accept', 'leave', 'enter');
+  if (ok) hide('accept', 'leave', 'enter', 'sso');
   say(ok ? 'You are now a member of the store "' + answer.store.name + '".' : words);
   return ok;
 }
@@ -162,10 +226,17 @@ onSubmit('enter', async ({ email, password, name }) => {
   const person = { email, password, cookie: true };
   if (isNew()) Object.assign(person, { invitation: token }, name.trim() ? { name } : {});
   const { ok, answer, words } = await send('POST', isNew() ? '/v1/auth/sign-up' : '/v1/auth/sign-in', person);
-  if (!ok) return say(words);
-  hide('enter');
-  if (!(await accept())) offer(answer.user);
+  if (!ok && answer.code !== 'second_factor_required') return say(words);
+  hide('enter', 'sso');
+  if (ok) await entered(answer.user);
+  else askSecond(answer);
 });
+
+async function entered(user) {
+  if (!(await accept())) offer(user);
+}
+
+onSecond(entered, enter);
 
 onSubmit('accept', accept);
 
@@ -185,8 +256,8 @@ else say('This link is not complete. Open it from the mail once more.');
 `
 
 export const ACCOUNT_SCRIPTS: Record<AccountPageName, string> = {
-  'sign-in': COMMON + SIGN_IN,
+  'sign-in': COMMON + SECOND_STEP + SIGN_IN,
   reset: COMMON + RESET,
   confirm: COMMON + CONFIRM,
-  invitation: COMMON + INVITATION,
+  invitation: COMMON + SECOND_STEP + INVITATION,
 }

@@ -2,8 +2,10 @@
 
 import vm from 'node:vm'
 import { expect, test } from 'vitest'
+import { newAuthenticator } from '../../../tests/authenticator.ts'
 import { type Shop, shop } from '../../../tests/shop.ts'
 import { issueUserToken } from '../../auth/user-tokens.ts'
+import { MINUTE, travel } from '../../core/clock.ts'
 
 class FakeElement {
   hidden: boolean
@@ -34,7 +36,7 @@ class FakeElement {
 }
 
 /** Opens a page with what stands behind its `#`, as a browser that keeps the session cookie. */
-async function open({ api }: Shop, name: string, hash = '') {
+async function open({ api }: Shop, name: string, hash = '', kept = new Map<string, string>()) {
   const [page, script] = [await api.get(`/${name}`), await api.get(`/scripts/${name}.js`)]
   const elements = new Map(
     [...page.text.matchAll(/<(\w+) [^>]*?id="([\w-]+)"[^>]*>/g)].map(([tag, kind, id]) => [
@@ -61,6 +63,11 @@ async function open({ api }: Shop, name: string, hash = '') {
     },
     location: { hash, pathname: `/${name}` },
     history: { replaceState: (_: null, __: string, path: string) => void (url = path) },
+    sessionStorage: {
+      getItem: (key: string) => kept.get(key) ?? null,
+      setItem: (key: string, value: string) => void kept.set(key, value),
+      removeItem: (key: string) => void kept.delete(key),
+    },
     URLSearchParams,
     FormData: class {
       *[Symbol.iterator]() {
@@ -85,6 +92,7 @@ async function open({ api }: Shop, name: string, hash = '') {
     url: () => url,
     message: () => elements.get('message')?.textContent,
     visible: () => [...elements].filter(([, { hidden, tagName }]) => !hidden && tagName === 'FORM').map(([id]) => id),
+    click: (id: string) => void elements.get(id)?.listeners.get('click')?.({}),
     choose: (value: string) => {
       for (const radio of radios) radio.checked = radio.value === value
       radios[0]?.listeners.get('change')?.({})
@@ -162,4 +170,47 @@ test('/invitation takes in somebody new and somebody with an account', async () 
   await wrong.submit('leave')
   await wrong.submit('enter', { ...ada, name: '' })
   expect(wrong.message()).toBe('You are now a member of the store "The shop".')
+
+  // The token waits in the tab while the browser is at the identity provider.
+  const tab = new Map<string, string>()
+  const grace = await person()
+  const left = await open(world, 'invitation', await invite(grace.email), tab)
+  expect([left.url(), tab.size]).toEqual(['/invitation', 0])
+  left.click('sso')
+  const back = await open(world, 'invitation', '', tab)
+  expect([back.message(), tab.size]).toEqual(['', 0])
+  await back.submit('enter', { ...grace, name: '' })
+  expect(back.message()).toBe('You are now a member of the store "The shop".')
+})
+
+test('/sign-in and /invitation ask for the second factor', async () => {
+  const world = await shop()
+  const { api, owner, store, person } = world
+  const ada = await person()
+  const options = (await api.post('/v1/user/passkeys/options', undefined, { as: ada.token })).body
+  const passkey = { name: 'Phone', credential: newAuthenticator().register(options) }
+  const { recoveryCodes } = (await api.post('/v1/user/passkeys', passkey, { as: ada.token })).body
+  const door = await open(world, 'sign-in')
+  await door.submit('enter', ada)
+  // This browser knows no passkeys, so it offers none.
+  expect([door.message(), door.visible()]).toEqual(['', ['code-form']])
+  await door.submit('code-form', { code: '123456' })
+  expect([door.message(), door.visible()]).toEqual([expect.stringMatching(/^This code is wrong/), ['code-form']])
+  await door.submit('code-form', { code: recoveryCodes[0] })
+  expect([door.message(), door.visible()]).toEqual([`You are signed in as ${ada.email}.`, ['leave']])
+
+  const late = await open(world, 'sign-in')
+  await late.submit('enter', ada)
+  travel(6 * MINUTE)
+  await late.submit('code-form', { code: recoveryCodes[1] })
+  expect([late.message(), late.visible()]).toEqual(['Signing in took too long. Begin again.', ['enter']])
+  travel(0)
+
+  const path = `/v1/user/store/${store.id}/invitations`
+  const invited = await api.post(path, { email: ada.email, role: 'STAFF' }, { as: owner.token })
+  const page = await open(world, 'invitation', `#token=${invited.body.token}`)
+  await page.submit('enter', { ...ada, name: '' })
+  expect(page.visible()).toEqual(['code-form'])
+  await page.submit('code-form', { code: recoveryCodes[1] })
+  expect([page.message(), page.visible()]).toEqual(['You are now a member of the store "The shop".', []])
 })

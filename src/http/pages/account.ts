@@ -2,9 +2,12 @@
 // mailed leads here with its token behind the `#`, which no browser sends to a server and no log sees. Each page has one
 // script (account-scripts.ts), and without it says so.
 
+import type { Instance } from '../../instance.ts'
 import { html, layout, type Rendered } from './layout.ts'
 
-type AccountPage = { title: string; body: (sendsMail: boolean) => string }
+/** What the service can do depends on its settings. */
+export type Offers = Pick<Instance, 'mail' | 'oidc'>
+type AccountPage = { title: string; body: (offers: Offers) => string }
 
 export const ACCOUNT_PAGES = {
   'sign-in': { title: 'Sign in', body: signInBody },
@@ -14,7 +17,7 @@ export const ACCOUNT_PAGES = {
 } satisfies Record<string, AccountPage>
 export type AccountPageName = keyof typeof ACCOUNT_PAGES
 
-export function accountPage(name: AccountPageName, sendsMail: boolean): Rendered {
+export function accountPage(name: AccountPageName, offers: Offers): Rendered {
   const { title, body } = ACCOUNT_PAGES[name]
   return html(
     200,
@@ -23,7 +26,7 @@ export function accountPage(name: AccountPageName, sendsMail: boolean): Rendered
       `<main class="narrow"><h1>${title}</h1>
 <noscript><p>This page needs JavaScript. Switch it on and load the page again.</p></noscript>
 <p id="message" role="alert" tabindex="-1" hidden></p>
-${body(sendsMail)}</main><script src="/scripts/${name}.js" defer></script>`,
+${body(offers)}</main><script src="/scripts/${name}.js" defer></script>`,
     ),
     'with script',
   )
@@ -37,14 +40,30 @@ const PASSWORD = `<label for="password">Password</label>
 
 const HINT = 'At least 15 characters. A few words that do not belong together make a good password.'
 
-function signInBody(): string {
+/** The second step of a sign-in. */
+const SECOND_STEP = `<form id="code-form" hidden><label for="code">Code</label>
+<input id="code" name="code" autocomplete="one-time-code" autocapitalize="none" spellcheck="false" maxlength="40" aria-describedby="code-hint" required>
+<p id="code-hint" class="quiet small">The six digits that your authenticator app shows, or one of your recovery codes.</p><button>Continue</button></form>
+<form id="passkey-form" hidden><button class="plain">Use your passkey</button></form>`
+
+/** A link, which needs no script. Empty where no identity provider is configured. */
+function singleSignOn({ oidc }: Offers, returnTo: string): string {
+  return oidc
+    ? `<a class="button plain" href="/v1/auth/oidc/start?returnTo=${returnTo}">Continue with single sign-on</a>`
+    : ''
+}
+
+function signInBody(offers: Offers): string {
   return `<form id="enter" hidden>${EMAIL}${PASSWORD}<button>Sign in</button></form>
+<form id="passkey-alone" hidden><button class="plain">Sign in with a passkey</button></form>
+<div id="sso">${singleSignOn(offers, '/sign-in')}</div>
+${SECOND_STEP}
 <p id="forgotten" hidden><a href="/reset">Forgot your password?</a></p>
 <form id="leave" hidden><button>Sign out</button></form>`
 }
 
-function resetBody(sendsMail: boolean): string {
-  const ask = sendsMail
+function resetBody({ mail }: Offers): string {
+  const ask = mail
     ? `<form id="ask" hidden><p>Enter the e-mail address of your account, and we will send you a link.</p>${EMAIL}<button>Send the link</button></form>`
     : '<p id="ask" hidden>This service does not send mail. Ask the people who run it for a link to set a new password.</p>'
   return `${ask}
@@ -60,7 +79,7 @@ function confirmBody(): string {
 <p id="done" hidden><a href="/sign-in">Sign in</a></p>`
 }
 
-function invitationBody(): string {
+function invitationBody(offers: Offers): string {
   return `<form id="accept" hidden><p id="who"></p><button>Accept the invitation</button></form>
 <form id="leave" hidden><button class="plain">Use another account</button></form>
 <form id="enter" hidden><fieldset><legend>To accept it, sign in with the e-mail address that was invited.</legend>
@@ -68,5 +87,7 @@ function invitationBody(): string {
 <label><input type="radio" name="account" value="sign-up"> I am new here</label></fieldset>
 ${EMAIL}${PASSWORD}<p id="hint" class="quiet small" hidden>${HINT}</p>
 <div id="named" hidden><label for="name">Name</label><input id="name" name="name" autocomplete="name" maxlength="100"></div>
-<button>Accept the invitation</button></form>`
+<button>Accept the invitation</button></form>
+${SECOND_STEP}
+<div id="sso" hidden>${singleSignOn(offers, '/invitation')}</div>`
 }

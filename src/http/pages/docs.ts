@@ -1,109 +1,129 @@
-// The page about the API, made from the rows of the routes.
+// The documentation: its front page with the search, and a page for each document.
 
-import { ERRORS } from '../../core/errors.ts'
-import type { Route } from '../../core/route.ts'
-import { accessText, errorsOf, tagOf } from '../operation.ts'
-import { badge, escapeHtml, inlineCode, layout, linkTo, pathTemplate } from './layout.ts'
+import { badge, escapeHtml, html, layout, type Rendered } from './layout.ts'
+import type { Document } from './markdown.ts'
+import { excerpt, findEntries, type SearchEntry } from './search.ts'
 
-export function docsPage(routes: Route[]): string {
-  const tags = [...new Set(routes.map(tagOf))]
-  const ofTag = (tag: string) => routes.filter((route) => tagOf(route) === tag)
-  const contents = tags.map(
-    (tag) =>
-      `<div><h2>${tag}</h2><ul>${ofTag(tag)
-        .map((route) => `<li>${linkTo(route)}</li>`)
-        .join('')}</ul></div>`,
+export type Documents = Map<string, Document>
+
+type Group = { title: string; urls: string[] }
+
+/** In the order they are read in. What stands nowhere else is a design decision. */
+const GROUPS: Group[] = [
+  { title: 'Start', urls: ['/docs/start'] },
+  {
+    title: 'Tutorials',
+    urls: [
+      '/docs/tutorials/protect-your-api',
+      '/docs/tutorials/connect-your-logins',
+      '/docs/tutorials/checkout-addresses',
+    ],
+  },
+  {
+    title: 'Guides',
+    urls: ['/docs/api', '/docs/guides/identity-provider', '/docs/events', '/docs/leaks', '/docs/countries'],
+  },
+  { title: 'Reference', urls: ['/docs/reference', '/errors', '/openapi.json'] },
+  { title: 'Running it', urls: ['/docs/operations', '/docs/security', '/docs/measured', '/docs/changelog'] },
+]
+
+/** Pages that are not made of a document. */
+const OTHER_TITLES: Record<string, string> = {
+  '/docs/reference': 'Every operation',
+  '/errors': 'Errors',
+  '/openapi.json': 'OpenAPI 3.1',
+}
+
+/** What a document is called in a list, where its own title says too little there. */
+const SHORT_TITLES: Record<string, string> = { '/docs/start': 'Getting started', '/docs/api': 'Using the API' }
+
+const titleOf = (documents: Documents, url: string) =>
+  SHORT_TITLES[url] ?? OTHER_TITLES[url] ?? documents.get(url)?.title ?? url
+
+function groupsOf(documents: Documents): Group[] {
+  const listed = new Set(GROUPS.flatMap(({ urls }) => urls))
+  const rest = [...documents.keys()].filter((url) => !listed.has(url))
+  return [...GROUPS, { title: 'Decisions', urls: rest }]
+}
+
+export const SEARCH_FORM = (query = '') =>
+  `<form class="search" action="/docs" role="search"><input type="search" name="q" value="${escapeHtml(query)}" maxlength="100" aria-label="Search the docs" placeholder="Search the docs"><button>Search</button></form>`
+
+/** A list of links for each group, with the current page marked. */
+function contents(documents: Documents, current: string): string {
+  const item = (url: string) =>
+    `<li><a href="${url}"${url === current ? ' aria-current="page"' : ''}>${escapeHtml(titleOf(documents, url))}</a></li>`
+  return groupsOf(documents)
+    .map(({ title, urls }) => `<div><h2>${title}</h2><ul>${urls.map(item).join('')}</ul></div>`)
+    .join('')
+}
+
+export function documentPage(documents: Documents, document: Document): Rendered {
+  return html(
+    200,
+    layout(
+      `${escapeHtml(document.title)} · Storekeeper`,
+      `<main class="wide"><nav aria-label="Docs">${contents(documents, document.url)}</nav><article>${SEARCH_FORM()}${document.html}</article></main>`,
+    ),
+    'with search',
   )
-  const bodies = tags.map((tag) => `<h2>${tag}</h2>${ofTag(tag).map(operationDocs).join('')}`)
-  return layout(
-    'API · Storekeeper',
-    `<main class="wide"><nav>${contents.join('')}</nav><div>${INTRO}${bodies.join('')}</div></main>`,
+}
+
+export function docsHome(documents: Documents): Rendered {
+  const [start, tutorials, ...others] = groupsOf(documents) as [Group, Group, ...Group[]]
+  const card = (url: string) =>
+    `<a class="card" href="${url}"><b>${escapeHtml(titleOf(documents, url))}</b>${escapeHtml(ABOUT[url] ?? '')}</a>`
+  const list = ({ title, urls }: Group) =>
+    `<h2 id="${title.toLowerCase().replaceAll(' ', '-')}">${title}</h2><ul class="columns">${urls
+      .map((url) => `<li><a href="${url}">${escapeHtml(titleOf(documents, url))}</a></li>`)
+      .join('')}</ul>`
+  return html(
+    200,
+    layout(
+      'Docs · Storekeeper',
+      `<main><h1>Docs</h1>${SEARCH_FORM()}<div class="cards">${[...start.urls, ...tutorials.urls].map(card).join('')}</div>${others.map(list).join('')}</main>`,
+    ),
+    'with search',
   )
 }
 
-const INTRO = `<h1>Storekeeper API</h1><p>Bodies are JSON. Send your credential as <code>Authorization: Bearer …</code>: a session token from <a href="#auth.signUp">signing up</a> or <a href="#auth.signIn">in</a>, an API key, or an access token of the identity provider this service trusts.</p>
-<p>Every POST with a credential takes an <code>Idempotency-Key</code> of your choice, which makes it safe to send again. Failures are <a href="/errors">one table</a>; the whole API is also <a href="/openapi.json">OpenAPI 3.1</a>.</p>
-<p>The examples use <code>$STOREKEEPER</code> for the address of this service, <code>$TOKEN</code> for your credential and <code>$STORE_ID</code> for the id of a store.</p>`
-
-function operationDocs(route: Route): string {
-  const [status, schema] = route.returns
-  const errors = errorsOf(route).toSorted((a, b) => ERRORS[a].status - ERRORS[b].status)
-  return `<section id="${route.id}"><h3>${escapeHtml(route.summary)}</h3>
-<p class="path">${badge(route)} <code>${pathTemplate(route)}</code></p>
-<p>${inlineCode(route.description)}</p><p class="quiet">${inlineCode(accessText(route))}</p>
-${route.query ? `<h4>Query</h4>${fields(route.query)}` : ''}${route.body ? `<h4>Body</h4>${fields(route.body)}` : ''}
-<h4>Example</h4><pre>${escapeHtml(curl(route))}</pre>
-${schema ? `<details><summary>Answer <code>${status}</code></summary>${fields(schema)}</details>` : `<h4>Answer <code>${status}</code>, ${route.answer === 'events' ? 'a stream' : 'without a body'}</h4>`}
-<details><summary>Errors</summary><ul class="chips small">${errors
-    .map((code) => `<li><a href="/errors/${code}"><code>${ERRORS[code].status} ${code}</code></a></li>`)
-    .join('')}</ul></details></section>`
+const ABOUT: Record<string, string> = {
+  '/docs/start': 'Run the service and send your first requests.',
+  '/docs/tutorials/protect-your-api': 'Issue keys and verify them in an Express API.',
+  '/docs/tutorials/connect-your-logins': 'Keep addresses for the accounts your shop already has.',
+  '/docs/tutorials/checkout-addresses': 'Ask for what each country needs, and check it.',
 }
 
-type Shape = {
-  title?: string
-  properties?: Record<string, Shape>
-  required?: string[]
-  type?: string | string[]
-  enum?: string[]
-  description?: string
-  items?: Shape
-  format?: string
-  minLength?: number
-  maxLength?: number
-  minimum?: number
-  maximum?: number
-}
+const MAX_RESULTS = 30
 
-/** A table of the members; the members of a member unfold below it. */
-function fields(schema: object): string {
-  const { properties = {}, required = [] } = schema as Shape
-  const rows = Object.entries(properties).map(
-    ([name, shape]) =>
-      `<tr><td><code>${name}</code>${required.includes(name) ? '' : ' <span class="quiet">optional</span>'}</td><td class="quiet">${escapeHtml(kindOf(shape))}</td><td>${inlineCode([shape.description, boundsOf(shape)].filter(Boolean).join(' '))}</td></tr>`,
+export function searchPage(entries: SearchEntry[], query: string): Rendered {
+  const { found, words } = findEntries(entries, query)
+  const results = found
+    .slice(0, MAX_RESULTS)
+    .map(
+      (entry) =>
+        `<li><a href="${escapeHtml(entry.url)}">${entry.route ? `${badge(entry.route)} ` : ''}${escapeHtml(entry.title)}</a> <span class="quiet small">${escapeHtml(entry.page)}</span><p>${excerpt(entry.text, words)}</p></li>`,
+    )
+  const summary =
+    found.length === 0
+      ? 'Nothing was found. Try fewer or other words.'
+      : `${found.length} ${found.length === 1 ? 'result' : 'results'}${found.length > MAX_RESULTS ? `, the best ${MAX_RESULTS} of them` : ''}`
+  return html(
+    200,
+    layout(
+      `${escapeHtml(query)} · Search · Storekeeper`,
+      `<main><h1>Search</h1>${SEARCH_FORM(query)}<p class="quiet" role="status">${summary}</p><ul class="results">${results.join('')}</ul><p><a href="/docs">All docs</a></p></main>`,
+    ),
+    'with search',
   )
-  const inner = Object.entries(properties)
-    .map(([name, shape]) => [name, shape.items ?? shape] as const)
-    .filter(([, shape]) => shape.properties)
-    .map(([name, shape]) => `<details><summary>In <code>${name}</code></summary>${fields(shape)}</details>`)
-  return rows.length === 0
-    ? ''
-    : `<div class="scroll"><table class="fields">${rows.join('')}</table></div>${inner.join('')}`
 }
 
-/** The bounds of a schema in words, such as "1 to 100 characters". */
-function boundsOf({ minLength = 0, maxLength, minimum, maximum, enum: words, items, description = '' }: Shape): string {
-  if (words || items || description.includes('characters')) return ''
-  if (maximum !== undefined) return `${minimum ?? 0} to ${maximum.toLocaleString('en')}.`
-  if (maxLength === undefined) return ''
-  return minLength > 0 ? `${minLength} to ${maxLength} characters.` : `At most ${maxLength} characters.`
-}
-
-const KINDS: Record<string, string> = { array: 'list', integer: 'whole number', boolean: 'true or false' }
-
-function kindOf(shape: Shape): string {
-  if (shape.enum) return shape.enum.filter((word) => word !== null).join(' | ')
-  const [kind = 'any', ...rest] = [shape.type ?? 'any']
-    .flat()
-    .map((name) => (shape.format === 'date-time' && name === 'string' ? 'time' : (KINDS[name] ?? name)))
-  const whole = shape.items ? `${kind} of ${shape.items.title ?? kindOf(shape.items)}` : (shape.title ?? kind)
-  return [whole, ...rest].join(' or ')
-}
-
-/** `:storeId` becomes `$STORE_ID`, a variable of the shell: curl would take `{storeId}` for a pattern of its own. */
-function curl(route: Route): string {
-  const path = route.path.replace(/:(\w+)/g, (_, name: string) => `$${name.replace(/[A-Z]/g, '_$&').toUpperCase()}`)
-  const query = route.example?.query ? `?${route.example.query}` : ''
-  const lines = [`curl -X ${route.method} "$STOREKEEPER${path}${query}"`]
-  if (route.needs !== 'public') lines.push(`-H "Authorization: Bearer $TOKEN"`)
-  if (route.example?.body && route.form)
-    lines.push(...Object.entries(route.example.body).map(([name, value]) => `--data-urlencode '${name}=${value}'`))
-  else if (route.example?.body) lines.push(`-H 'Content-Type: application/json'`, `-d '${pretty(route.example.body)}'`)
-  return lines.join(' \\\n  ')
-}
-
-/** Indented JSON, with a list of plain values on one line. */
-function pretty(body: unknown): string {
-  return JSON.stringify(body, null, 2)
-    .replace(/\[\n\s+([^[\]{}]*?)\n\s+\]/g, (_, words: string) => `[${words.replace(/\n\s+/g, ' ')}]`)
-    .replaceAll('\n', '\n  ')
-}
+/** For a browser at a wrong URL. */
+export const NOT_FOUND_PAGE: Rendered = html(
+  404,
+  layout(
+    'Page not found · Storekeeper',
+    `<main><h1>Page not found</h1><p>There is no page at this address. Check it for typos, or look for what you need:</p>${SEARCH_FORM()}<ul><li><a href="/docs">Docs</a>: tutorials, guides and the reference</li><li><a href="/docs/reference">Every operation of the API</a></li><li><a href="/errors">Errors</a></li></ul></main>`,
+  ),
+  'with search',
+)

@@ -5,9 +5,10 @@ import { layout } from './layout.ts'
 export const FRONT_PAGE = layout(
   'Storekeeper',
   `<main><h1>Storekeeper</h1><p>This service issues API keys for stores and keeps the billing addresses of their users.</p>
-<div class="cards"><a class="card" href="/docs"><b>The API</b>Every operation, with an example to send.</a>
-<a class="card" href="/errors"><b>Errors</b>What each one means, and the way out.</a>
-<a class="card" href="/openapi.json"><b>OpenAPI 3.1</b>The same for your tools.</a></div>
+<div class="cards"><a class="card" href="/docs"><b>Docs</b>Tutorials, guides and a search.</a>
+<a class="card" href="/docs/reference"><b>The API</b>Every operation, with an example to send.</a>
+<a class="card" href="/errors"><b>Errors</b>What each one means, and how to fix it.</a>
+<a class="card" href="/openapi.json"><b>OpenAPI 3.1</b>The API description, for tools and code generators.</a></div>
 <h4>Try it</h4><p>In the folder the service was started from:</p><pre>npm run quickstart</pre>
-<p>It signs up, makes a store, creates a key and a billing address, and prints each request as a <code>curl</code> line with its answer.</p></main>`,
+<p>It signs up, creates a store, a key and a billing address, and prints each request as a <code>curl</code> command with its response.</p></main>`,
 )

@@ -12,7 +12,11 @@ import type { Rendered } from './layout.ts'
 export type MetricsAccess = { port: number | null; token: Secret | null }
 
 /** What a page may know of its request. */
-export type PageRequest = { headers: http.IncomingHttpHeaders; socketAddress: string | undefined }
+export type PageRequest = {
+  headers: http.IncomingHttpHeaders
+  socketAddress: string | undefined
+  query: URLSearchParams
+}
 
 /** Whatever a proxy or a content delivery network adds: then the socket is not the caller's. */
 const FORWARDING = [

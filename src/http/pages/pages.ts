@@ -1,21 +1,26 @@
 // What is served beside the API: health, metrics, the OpenAPI document, and pages for people. The pages are made from the
-// same rows and tables as everything else, need no script, and load nothing from anywhere; only where a person signs in or
-// follows a link there is a script (account.ts). (A ready-made viewer was
-// tried and left: 4 MB of script held in memory, and calls to hosts outside.)
+// same rows and tables as everything else, and from the documents in docs/. They need no script, and load nothing from
+// anywhere; only where a person signs in or follows a link there is a script (account.ts). (A ready-made viewer was tried
+// and left: 4 MB of script held in memory, and calls to hosts outside.)
 
 import { ERRORS, type ErrorCode, fail } from '../../core/errors.ts'
 import type { Route } from '../../core/route.ts'
 import type { Database } from '../../db/db.ts'
 import type { Metrics } from '../metrics.ts'
 import { openapi } from '../openapi.ts'
-import { ACCOUNT_PAGES, type AccountPageName, accountPage } from './account.ts'
+import { ACCOUNT_PAGES, type AccountPageName, accountPage, type Offers } from './account.ts'
 import { ACCOUNT_SCRIPTS } from './account-scripts.ts'
-import { docsPage } from './docs.ts'
-import { errorPage, errorsPage } from './errors.ts'
+import { docsHome, documentPage, searchPage } from './docs.ts'
+import { errorPage, errorsPage, faultPage } from './errors.ts'
+import { FAULTS } from './faults.ts'
+import { FAVICON } from './favicon.ts'
 import { FRONT_PAGE } from './front.ts'
 import { liveness, readiness } from './health.ts'
 import { html, type Rendered } from './layout.ts'
+import { readDocuments } from './markdown.ts'
 import { type MetricsAccess, metricsPage, type PageRequest } from './metrics.ts'
+import { referencePage } from './reference.ts'
+import { buildIndex } from './search.ts'
 
 export type HtmlPage = {
   path: string
@@ -30,23 +35,44 @@ export function buildPages(
   metrics: Metrics,
   access: MetricsAccess,
   draining: () => boolean,
-  sendsMail: boolean,
+  offers: Offers,
 ): HtmlPage[] {
   const document = once(() => JSON.stringify(openapi(routes)))
-  const docs = once(() => docsPage(routes))
+  const reference = once(() => referencePage(routes))
+  const docs = onceResolved(async () => {
+    const documents = await readDocuments()
+    return { documents, index: buildIndex(documents.values(), routes) }
+  })
+  const showDocument = async (url: string) => {
+    const { documents } = await docs()
+    return documentPage(documents, documents.get(url) ?? fail('not_found'))
+  }
   return [
     page('/', () => html(200, FRONT_PAGE)),
-    page('/docs', () => html(200, docs())),
-    page('/errors', () => html(200, errorsPage())),
-    page('/errors/:code', ({ code }) =>
-      Object.hasOwn(ERRORS, code ?? '') ? html(200, errorPage(code as ErrorCode, routes)) : fail('not_found'),
-    ),
+    page('/docs', async (_, { query }) => {
+      const asked = query.get('q')?.trim()
+      const { documents, index } = await docs()
+      return asked ? searchPage(index, asked) : docsHome(documents)
+    }),
+    page('/docs/reference', () => html(200, reference(), 'with search')),
+    page('/docs/:name', ({ name }) => showDocument(`/docs/${name}`)),
+    page('/docs/:folder/:name', ({ folder, name }) => showDocument(`/docs/${folder}/${name}`)),
+    page('/favicon.ico', () => ({
+      status: 200,
+      headers: { 'content-type': 'image/x-icon', 'cache-control': 'public, max-age=86400' },
+      body: FAVICON,
+    })),
+    page('/errors', () => html(200, errorsPage(), 'with search')),
+    page('/errors/:code', ({ code = '' }) => {
+      if (Object.hasOwn(ERRORS, code)) return html(200, errorPage(code as ErrorCode, routes))
+      return Object.hasOwn(FAULTS, code) ? html(200, faultPage(code)) : fail('not_found')
+    }),
     page('/openapi.json', () => ({
       status: 200,
       headers: { 'content-type': 'application/json; charset=utf-8', 'cache-control': 'no-cache' },
       body: document(),
     })),
-    ...(Object.keys(ACCOUNT_PAGES) as AccountPageName[]).flatMap((name) => accountPages(name, sendsMail)),
+    ...(Object.keys(ACCOUNT_PAGES) as AccountPageName[]).flatMap((name) => accountPages(name, offers)),
     page('/livez', liveness, true),
     page('/readyz', () => readiness(db, draining()), true),
     // Without a token only clients on this machine are answered, as often as they ask.
@@ -54,9 +80,9 @@ export function buildPages(
   ]
 }
 
-function accountPages(name: AccountPageName, sendsMail: boolean): HtmlPage[] {
+function accountPages(name: AccountPageName, offers: Offers): HtmlPage[] {
   return [
-    page(`/${name}`, () => accountPage(name, sendsMail)),
+    page(`/${name}`, () => accountPage(name, offers)),
     page(`/scripts/${name}.js`, () => ({
       status: 200,
       headers: { 'content-type': 'text/javascript; charset=utf-8', 'cache-control': 'no-cache' },
@@ -69,6 +95,18 @@ function accountPages(name: AccountPageName, sendsMail: boolean): HtmlPage[] {
 function once<T>(make: () => T): () => T {
   let made: T | undefined
   return () => (made ??= make())
+}
+
+/** The same for what takes a while; after a failure it is tried again. */
+function onceResolved<T>(make: () => Promise<T>): () => Promise<T> {
+  let made: Promise<T> | undefined
+  return () => {
+    made ??= make().catch((error) => {
+      made = undefined
+      throw error
+    })
+    return made
+  }
 }
 
 type Render = (params: Record<string, string>, request: PageRequest) => Rendered | Promise<Rendered>

@@ -20,11 +20,11 @@ h1 { font-size: 1.9rem; line-height: 1.25; margin: .8rem 0 .6rem; } h2 { font-si
 h3 { font-size: 1.15rem; margin: 0 0 .5rem; } h4 { font-size: .95rem; margin: 1.4rem 0 .3rem; }
 a { color: var(--accent); text-decoration: none; } a:hover { text-decoration: underline; } p { margin: .5rem 0; }
 code, pre { font-family: ui-monospace, "SF Mono", Menlo, Consolas, monospace; font-size: .86rem; }
-code { background: var(--code); padding: .12em .35em; border-radius: 4px; overflow-wrap: anywhere; }
+code { background: var(--code); padding: .12em .35em; border-radius: 4px; overflow-wrap: anywhere; } td:first-child code { overflow-wrap: break-word; }
 pre { background: var(--code); border: 1px solid var(--line); border-radius: 8px; padding: .8rem 1rem; overflow-x: auto; line-height: 1.5; }
 section, .card { background: var(--card); border: 1px solid var(--line); border-radius: 10px; padding: 1.3rem 1.5rem; margin: 0 0 1.5rem; }
 section:target { border-color: var(--accent); box-shadow: 0 0 0 1px var(--accent); }
-.cards { display: grid; grid-template-columns: repeat(auto-fit, minmax(14rem, 1fr)); gap: 1rem; margin: 1.5rem 0; }
+.cards { display: grid; grid-template-columns: repeat(auto-fit, minmax(17rem, 1fr)); gap: 1rem; margin: 1.5rem 0; }
 .card { display: block; margin: 0; color: inherit; } .card b { color: var(--accent); display: block; } a.card:hover { border-color: var(--accent); text-decoration: none; }
 .path { margin: 0 0 .8rem; overflow-wrap: anywhere; } .path code { background: none; padding: 0; font-size: .95rem; }
 .method { font: 700 .68rem/1.7 ui-monospace, monospace; min-width: 4.2em; text-align: center; flex: none; display: inline-block; border-radius: 4px; padding: 0 .4em; color: var(--tone); background: color-mix(in srgb, var(--tone) 14%, transparent); }
@@ -38,8 +38,11 @@ details { border-top: 1px solid var(--line); margin-top: .9rem; padding-top: .6r
 .chips { display: flex; flex-wrap: wrap; gap: .3rem .5rem; margin: .6rem 0 0; padding: 0; list-style: none; }
 .narrow { max-width: 30rem; } form { display: grid; gap: .5rem; margin: 1rem 0; } label { font-weight: 600; } fieldset { border: 0; margin: 0 0 .5rem; padding: 0; } fieldset label { display: block; font-weight: 400; padding: .5rem 0; }
 input:not([type=radio]) { font: inherit; width: 100%; min-height: 2.75rem; padding: .4rem .7rem; color: inherit; background: var(--card); border: 1px solid var(--quiet); border-radius: 8px; }
-button { font: inherit; font-weight: 600; min-height: 2.75rem; margin-top: .5rem; padding: .4rem 1rem; border: 1px solid var(--accent); border-radius: 8px; background: var(--accent); color: var(--page); cursor: pointer; } button:disabled { opacity: .6; } .plain { background: none; color: var(--accent); }
+button, .button { font: inherit; font-weight: 600; min-height: 2.75rem; margin-top: .5rem; padding: .4rem 1rem; border: 1px solid var(--accent); border-radius: 8px; background: var(--accent); color: var(--page); cursor: pointer; } button:disabled { opacity: .6; } .plain { background: none; color: var(--accent); } .button { display: block; text-align: center; line-height: 1.8rem; }
 :focus-visible { outline: 3px solid var(--accent); outline-offset: 2px; } #message { border: 1px solid var(--accent); border-radius: 8px; background: var(--card); padding: .7rem 1rem; } [hidden] { display: none !important; }
-@media (max-width: 60rem) { .wide { display: block; } nav { position: static; max-height: none; columns: 2; } nav div { break-inside: avoid; } }
-@media (max-width: 36rem) { nav { columns: 1; } td:first-child { white-space: normal; } main { padding: 1rem; } section { padding: 1rem; } .fields td:first-child, .fields td:nth-child(2) { width: auto; } }
+.search { display: flex; gap: .5rem; max-width: 34rem; } .search button { margin: 0; } mark { background: color-mix(in srgb, var(--accent) 25%, transparent); color: inherit; border-radius: 3px; }
+.results { list-style: none; padding: 0; } .results li { margin: 0 0 1.3rem; } .results p { margin: .2rem 0 0; overflow-wrap: anywhere; } nav [aria-current] { font-weight: 700; } .output { background: none; border-style: dashed; }
+article { min-width: 0; max-width: 48rem; } article h1 code, article h2 code, article h3 code { font-size: inherit; } article h2 { margin: 2.4rem 0 .8rem; } article h3 { margin: 1.8rem 0 .5rem; } article p, article li { margin: .6rem 0; } article .scroll { margin: 1rem 0; } article td:first-child { white-space: normal; min-width: 8rem; } article td { min-width: 5rem; }
+@media (max-width: 60rem) { .wide { display: flex; flex-direction: column-reverse; gap: 1rem; } .wide > * { width: 100%; } nav { position: static; max-height: none; columns: 2; } nav div { break-inside: avoid; } }
+@media (max-width: 36rem) { header div { padding: .8rem 1rem; gap: .3rem .8rem; font-size: .92rem; } nav { columns: 1; } td:first-child { white-space: normal; } main { padding: 1rem; } section { padding: 1rem; } .fields td:first-child, .fields td:nth-child(2) { width: auto; } }
 `

@@ -29,7 +29,7 @@ async function quickstart(url: string, { print }: Io): Promise<void> {
   const { token } = await ask('Sign up', '/v1/auth/sign-up', { ...account, name: 'Ada Lovelace' })
   const store = await ask('Make a store', '/v1/user/store', { name: 'Analytical Engines' }, String(token))
   await ask(
-    'Create an API key: its full value is in this answer, and never again',
+    'Create an API key. The full key is shown only in this response',
     `/v1/user/store/${store.id}/keys`,
     {
       name: 'Checkout',
@@ -40,7 +40,7 @@ async function quickstart(url: string, { print }: Io): Promise<void> {
     String(token),
   )
   await ask(
-    'Create a billing address: it is answered in normal form',
+    'Create a billing address. The response has it in normal form',
     `/v1/store/${store.id}/billing`,
     {
       firstName: 'Ada',
@@ -55,7 +55,7 @@ async function quickstart(url: string, { print }: Io): Promise<void> {
     },
     String(token),
   )
-  print(`That was all of it. Next: ${base}/docs`)
+  print(`Done. Next: ${base}/docs`)
 }
 
 async function send(
@@ -75,11 +75,11 @@ async function send(
   const headers = { 'content-type': 'application/json', ...(token ? { authorization: `Bearer ${token}` } : {}) }
   const response = await fetch(base + path, { method: 'POST', headers, body: json }).catch(() => {
     throw new Error(
-      `Nothing answers at ${base}. Start the service in another terminal with "npm start", or name its address: npm run quickstart -- http://host:port`,
+      `Nothing answers at ${base}. Start the service in another terminal with "npm start", or pass its URL: npm run quickstart -- http://host:port`,
     )
   })
   const answer = (await response.json()) as JsonObject
   print(`\n${response.status} ${JSON.stringify(answer, null, 2)}\n`)
-  if (!response.ok) throw new Error(`That did not work: ${answer.detail ?? response.statusText}`)
+  if (!response.ok) throw new Error(`The request failed: ${answer.detail ?? response.statusText}`)
   return answer
 }

@@ -32,7 +32,7 @@ export async function scanHistory(
   progress: Progress,
 ): Promise<Committed[]> {
   if ((await ask(repository, ['rev-parse', '--is-shallow-repository'])).trim() === 'true')
-    progress.say('This clone is shallow, so its early history is missing: "git fetch --unshallow" brings it.')
+    progress.say('This clone is shallow, so its early history is missing. Run "git fetch --unshallow" to get it.')
   const seen = await readObjects(repository, search, skip, progress)
   if (seen.length === 0) return []
   return firstOfEach(seen, await findCommits(repository, new Set(seen.map(({ object }) => object)), progress))

@@ -58,7 +58,7 @@ export function newProgress(stderr: Io['stderr'], noun: string) {
     couldNotRead(what: string): void {
       unread++
       if (unread <= WARNINGS_SHOWN) say(`Could not read ${what}`)
-      if (unread === WARNINGS_SHOWN) say('Others that cannot be read are only counted from here on.')
+      if (unread === WARNINGS_SHOWN) say('Further unreadable files are counted but not listed.')
     },
     /** Called often. Now and then it shows progress, and now and then gives a promise to wait for. */
     turn(): Promise<unknown> | null {
