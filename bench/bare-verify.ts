@@ -1,9 +1,14 @@
 // What verifying is held against: Fastify with a schema, one SHA-256 and a look into a Map (the limit of what one process
-// can do), or one SELECT through `pg` instead. Run as a process of its own: MODE, DATABASE_URL, COUNT.
+// can do), one SELECT through `pg` instead, or one durable UPDATE that the requests of the same moment share. Run as a
+// process of its own: MODE, DATABASE_URL.
 
 import { createHash, hash } from 'node:crypto'
 import Fastify from 'fastify'
 import pg from 'pg'
+import type { Batch } from '../src/db/db.ts'
+import { connect } from '../src/db/pool.ts'
+import { recordset } from '../src/db/recordset.ts'
+import { sql } from '../src/db/sql.ts'
 
 const record = {
   type: 'object',
@@ -31,6 +36,26 @@ const schema = {
 
 const app = Fastify()
 const pool = process.env.MODE === 'select' ? new pg.Pool({ connectionString: process.env.DATABASE_URL }) : null
+const db = process.env.MODE === 'update' ? connect({ connectionString: process.env.DATABASE_URL as string }) : null
+const spent = recordset('spent', { id: 'text' })
+const spendOne: Batch<{ id: string }, number> = async (db, rows) => {
+  const left = await db.query<{ remaining: number }>(sql`
+    with request as (
+      select row_number() over () as n, id
+        from ${spent(rows)}
+    ), bare as (
+      update bare_credits
+         set remaining = bare_credits.remaining - request.uses
+        from (select id, count(*) as uses from request group by id) as request
+       where bare_credits.id = request.id
+      returning bare_credits.id, bare_credits.remaining::float8
+    )
+    select bare.remaining
+      from request
+      join bare on bare.id = request.id
+     order by request.n`)
+  return left.map(({ remaining }) => remaining)
+}
 const found = {
   id: 'key_01k9wz3v5e8tvs8v4m8m3v5yqd',
   store_id: 'store_01k9wz3v5e8tvs8v4m8m3v5yqd',
@@ -53,6 +78,7 @@ app.post<{ Body: { key: string; permissions?: string[] } }>('/verify', { schema 
     )
     row = rows[0] ?? found
   } else if (!row) known.set(name, JSON.parse(JSON.stringify(found)))
+  if (db) await db.batched(spendOne, { id: name })
   const { id, store_id, ...rest } = row ?? found
   const valid = permissions.every((permission) => rest.permissions.includes(permission))
   return {

@@ -2,6 +2,7 @@
 // (default 6) for each measurement, medians of ROUNDS (default 3), in turn, so that a noisy minute hits everyone alike.
 // ROWS (default 1,000,000) keys stand in the table for the lines that say so.
 
+import { hash } from 'node:crypto'
 import { mkdirSync, writeFileSync } from 'node:fs'
 import { mintToken } from '../src/crypto/tokens.ts'
 import {
@@ -26,6 +27,7 @@ const ROUNDS = Number(process.env.ROUNDS ?? 3)
 const ROWS = Number(process.env.ROWS ?? 1_000_000)
 const WARM_SECONDS = 2
 const FEW = 1_000
+const SPENDING = 100
 /** More than a node keeps in memory, so that each request in turn is a miss. */
 const MANY = 64_000
 
@@ -85,6 +87,50 @@ const bareSelect = {
   run: (seconds: number) => load(select.url, seconds, ask('/verify', few)),
 }
 
+/** Keys of which each verification spends something, 100 of a kind. */
+const spending = async (set: string, values: unknown[] = []) => {
+  const keys = await newKeys(world, storeId, SPENDING)
+  await world.sql(`update api_keys set ${set} where id = any($1)`, [keys.map(({ id }) => id), ...values])
+  return keys
+}
+const oneLimit = await spending(`rate_limit = 1000000, rate_limit_window_seconds = 3600`)
+const threeLimits = await spending('rate_limits = $2', [
+  JSON.stringify(['a', 'b', 'c'].map((name) => ({ name, limit: 1_000_000, windowSeconds: 3600, shared: null }))),
+])
+const withCredits = await spending('has_credits = true')
+await world.sql(`insert into key_credits (key_id, remaining) select id, 1000000000 from unnest($1::text[]) as id`, [
+  withCredits.map(({ id }) => id),
+])
+await world.sql('create table bare_credits (id text primary key, remaining bigint not null) with (fillfactor = 50)')
+await world.sql(`insert into bare_credits select id, 1000000000 from unnest($1::text[]) as id`, [
+  withCredits.map(({ key }) => hash('sha256', key, 'base64')),
+])
+const update = await runBareVerify(world, 'update')
+const of100 = (name: string, keys: { key: string }[]) =>
+  at(
+    name,
+    keys.map(({ key }) => key),
+  )
+await measure([
+  of100('100 keys with a rate limit', oneLimit),
+  of100('100 keys with three limits', threeLimits),
+  {
+    name: 'bare, a durable UPDATE',
+    pid: update.pid,
+    run: (seconds: number) =>
+      load(
+        update.url,
+        seconds,
+        ask(
+          '/verify',
+          withCredits.map(({ key }) => key),
+        ),
+      ),
+  },
+  of100('100 keys with credits', withCredits),
+])
+await update.stop()
+
 await measure([
   bareLimit,
   at('one hot key', few.slice(0, 1)),
@@ -118,6 +164,8 @@ const rows = [...results].map(([name, all]) => ({
 console.table(rows)
 const per = (name: string) => of(name, (r) => r.perSecond)
 const ratios = {
+  'three limits / one (asked: 0.8)': round(per('100 keys with three limits') / per('100 keys with a rate limit')),
+  'credits / a durable UPDATE (asked: 0.8)': round(per('100 keys with credits') / per('bare, a durable UPDATE')),
   'cached / limit (asked: 0.8)': round(per('1,000 keys') / per('limit: bare, SHA-256 and a Map')),
   'one hot key / limit': round(per('one hot key') / per('limit: bare, SHA-256 and a Map')),
   'cached / limit, of 1,000,000': round(per('1,000 keys, of 1,000,000') / per('limit, again')),

@@ -183,8 +183,8 @@ export async function runBare(world?: World): Promise<Running> {
 }
 
 /** Bare Fastify that verifies: with one SELECT for each request, or from a Map. */
-export function runBareVerify(world?: World): Promise<Running> {
-  const env = world ? { MODE: 'select', DATABASE_URL: world.url } : { MODE: 'none' }
+export function runBareVerify(world?: World, mode: 'select' | 'update' = 'select'): Promise<Running> {
+  const env = world ? { MODE: mode, DATABASE_URL: world.url } : { MODE: 'none' }
   return run(['--import', 'tsx', 'bench/bare-verify.ts'], env)
 }
 

@@ -315,6 +315,11 @@ const OTHERWISE: Record<string, (world: Shop, live: Things) => Promise<{ as: str
   'POST /v1/user/password': (world) =>
     signIn(world, { email: 'ada@example.com', password: 'correct horse battery staple' }),
   'POST /v1/store/:storeId/leave': async (_, live) => ({ as: live.guest.token }),
+  'POST /v1/user/store/:storeId/keys/:keyId/credits': async ({ api, owner }, { storeId, ids }) => {
+    const path = `/v1/user/store/${storeId}/keys/${ids.keyId}`
+    await api.patch(path, { credits: { remaining: 0 } }, { as: owner.token })
+    return { as: owner.token }
+  },
   'POST /v1/user/store/:storeId/restore': async ({ api, owner }, { storeId }) => {
     await api.delete(`/v1/user/store/${storeId}`, { as: owner.token })
     return { as: owner.token }

@@ -292,7 +292,7 @@ test('every type of event is as its row says: who, to what, and what the row lis
     expectActor(row)
   }
   // What changed says from what to what, and both sides speak of the same.
-  for (const row of rows.filter(({ data }) => 'from' in data || 'to' in data))
+  for (const row of rows.filter(({ data }) => typeof data.from === 'object'))
     expect(Object.keys(row.data.from as object), row.type).toEqual(Object.keys(row.data.to as object))
 })
 
@@ -355,9 +355,18 @@ async function doEverything(world: Shop): Promise<string[]> {
   const key = (await api.post(keys, NEW_KEY, { as: staff.token })).body
   await api.patch(
     `${keys}/${key.id}`,
-    { name: 'Other', permissions: ['READ'], metadata: { a: 'b' }, ipAllowlist: ['10.0.0.0/8'], enabled: false },
+    {
+      name: 'Other',
+      permissions: ['READ'],
+      metadata: { a: 'b' },
+      ipAllowlist: ['10.0.0.0/8'],
+      enabled: false,
+      owner: 'ada@example.com',
+      credits: { remaining: 1 },
+    },
     as,
   )
+  await api.post(`${keys}/${key.id}/credits`, { add: 1 }, as)
   await api.patch(`${keys}/${key.id}`, { enabled: true }, as)
   const rotated = (await api.post(`${keys}/${key.id}/rotate`, { gracePeriodSeconds: 60 }, as)).body
   secrets.push(key.key, rotated.key)
