@@ -54,7 +54,7 @@ export async function finishSignIn(
 /** Not every provider heeds `max_age`, so it must say that the person signed in since they set out. */
 function checkFresh({ authenticatedAt }: ProviderIdentity, { startedAt }: SignInAttempt): void {
   if (authenticatedAt === null || authenticatedAt.getTime() < startedAt - CLOCK_TOLERANCE_MS)
-    fail('recent_sign_in_required', { detail: 'The identity provider did not say that you have just signed in there.' })
+    fail('recent_sign_in_required', { detail: 'The identity provider did not confirm a new sign-in.' })
 }
 
 async function signInAs(
@@ -142,5 +142,5 @@ async function openFor(
 }
 
 function refuse(): never {
-  fail('sign_in_refused', { detail: 'You cannot sign in here. Ask the people who run this service.' })
+  fail('sign_in_refused', { detail: "You can't sign in here. Contact the operator of this service." })
 }

@@ -48,7 +48,7 @@ export async function confirmTotp(tx: Db, instance: Instance, caller: UserCaller
        and created_at > ${ago(PENDING_MS)}`)
   if (!pending)
     return fail('second_factor_not_found', {
-      detail: 'Nothing waits to be confirmed here. Begin with POST /v1/user/totp, and confirm within 15 minutes.',
+      detail: 'There is no authenticator app to confirm. Start with POST /v1/user/totp, and confirm within 15 minutes.',
     })
   const step = matchTotp(openSecret(instance, caller, pending.sealed), digitsOf(code), nowMs())
   if (step === null) return failInput([WRONG_CODE])
@@ -66,7 +66,7 @@ export async function confirmTotp(tx: Db, instance: Instance, caller: UserCaller
 const WRONG_CODE: Fault = {
   pointer: '#/code',
   code: 'wrong_code',
-  detail: 'This is not the code that the app shows now. Check that the clock of the device is right.',
+  detail: "This is not the app's current code. Check that the clock of your device is right.",
   example: '123456',
 }
 
