@@ -93,7 +93,7 @@ test('a disabled account is refused like an unknown one until it is enabled', as
   expect({ ...refused.body, requestId: '' }).toEqual({ ...unknown.body, requestId: '' })
   expect((await confirm(world, token)).status).toBe(404)
   expect((await operate(world, ['reset', owner.email])).err).toContain('is disabled')
-  expect((await operate(world, ['disable', owner.id])).err).toContain('disabled already')
+  expect((await operate(world, ['disable', owner.id])).err).toContain('already disabled')
   // Keys belong to the store.
   expect((await api.get('/v1/key', { as: key })).status).toBe(200)
   expect((await operate(world, ['list'])).lines.find((line) => line.includes(owner.id))).toMatch(/ {2}disabled {2}/)

@@ -294,7 +294,7 @@ test('a new password leaves the second factor; the operator removes it, and the 
   await sql('update users set email_verified_at = now()')
   const { app, uri } = await setUp(world, owner.token)
   expect(uri).toContain('otpauth://totp/keys.example:')
-  const subject = 'The second factor of your account'
+  const subject = 'Your second factor'
   const set = await mail.mailTo(owner.email)
   expect([set.subject, set.text]).toEqual([subject, expect.stringContaining('An authenticator app was set up')])
   expect(set.text).toContain('127.0.0.1')
@@ -309,9 +309,9 @@ test('a new password leaves the second factor; the operator removes it, and the 
   await mail.mailTo(owner.email, 3)
 
   const done = await operate(world, ['reset-second-factor', owner.email.toUpperCase()], mail.settings)
-  expect([done.code, done.err]).toEqual([0, expect.stringContaining('signs in with the password alone')])
+  expect([done.code, done.err]).toEqual([0, expect.stringContaining('can now sign in with only the password')])
   const told = await mail.mailTo(owner.email, 4)
-  expect([told.subject, told.text]).toEqual([subject, expect.stringContaining('by the operator of the service')])
+  expect([told.subject, told.text]).toEqual([subject, expect.stringContaining('done by the operator of this service')])
   await world.everywhere()
   expect((await api.get('/v1/user', { as: session })).status).toBe(401)
   expect((await signIn(world, renewed)).status).toBe(200)
