@@ -36,5 +36,5 @@ export async function checkCurrentPassword(
       return { outcome: await attemptPassword(tx, instance, by, stored, password), stored }
     }),
   )
-  return outcome === 'right' ? stored : failAttempt(outcome)
+  return outcome === 'right' ? stored : failAttempt(outcome, 'The current password is wrong.')
 }

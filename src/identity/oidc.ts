@@ -16,7 +16,7 @@ import type { Instance } from '../instance.ts'
 import { queueMailsTo } from '../mail/outbox.ts'
 import { attemptCookie, readAttempt } from './cookies.ts'
 import { type Factors, factorColumns, hasFactor } from './factors.ts'
-import { HAS_PLACES, isKnownPlace } from './places.ts'
+import { isKnownPlace } from './places.ts'
 import { type ClientOrigin, type NewSession, openSession } from './sessions.ts'
 import { tellNewSignIn } from './sign-in.ts'
 
@@ -128,7 +128,7 @@ async function openFor(
 ): Promise<NewSession | null> {
   return db.transaction(async (tx) => {
     const user = await tx.one<SignInRow>(sql`
-      select disabled_at, ${HAS_PLACES} and not ${isKnownPlace(instance, from.ip)} as is_new_place
+      select disabled_at, not ${isKnownPlace(instance, from.ip)} as is_new_place
         from users
        where id = ${userId}
          and erased_at is null

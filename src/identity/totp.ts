@@ -31,8 +31,7 @@ export async function startTotp(tx: Db, instance: Instance, caller: UserCaller):
         on conflict (user_id, confirmed) do update
        set sealed = excluded.sealed, session_id = excluded.session_id, created_at = excluded.created_at`)
   const recoveryCodes = await writeRecoveryCodes(tx, instance, caller, false)
-  const issuer = instance.publicUrl === null ? 'Storekeeper' : new URL(instance.publicUrl).host
-  const uri = totpUri(secret, issuer, caller.email ?? caller.id)
+  const uri = totpUri(secret, instance.name, caller.email ?? caller.id)
   return { secret: toBase32(secret), uri: uri.reveal(), recoveryCodes }
 }
 

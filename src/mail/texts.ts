@@ -103,11 +103,16 @@ Create a new key to replace it, or set a later expiry date.`,
 
 export type MailKind = keyof typeof TEXTS
 
-export function writeLetter(kind: MailKind, data: MailData, publicUrl: string, token: string | null): Letter {
+export function writeLetter(
+  kind: MailKind,
+  data: MailData,
+  { name, publicUrl }: { name: string; publicUrl: string },
+  token: string | null,
+): Letter {
   const page = kind in PAGES ? PAGES[kind as keyof typeof PAGES] : ''
   const write: Write = TEXTS[kind]
   const { subject, text } = write(data, `${publicUrl}${page}#token=${token}`)
-  return { subject, text: `${text}\n\n-- \nStorekeeper, ${publicUrl}\n` }
+  return { subject, text: `${text}\n\n-- \n${name}, ${publicUrl}\n` }
 }
 
 /** Mail programs turn "shop.example/x" into a link, so a dot, a colon, a slash or an @ inside a word becomes a space. */
