@@ -261,7 +261,7 @@ export const Export = Type.Object(
       description: 'Your addresses in every store, including stores you are no longer a member of.',
     }),
     addressVersions: Type.Array(ExportedVersion, {
-      description: 'What your addresses were before they were changed or deleted. Invoices may refer to them.',
+      description: 'Earlier versions of your addresses, including deleted addresses. Invoices may refer to them.',
     }),
     addressDefaults: Type.Array(ExportedDefault, {
       description: 'Which of your addresses was the default, and when, including deleted ones.',
