@@ -3,7 +3,7 @@ import { expect, test } from 'vitest'
 import { fromBase32 } from '../../tests/authenticator.ts'
 import { call } from '../../tests/command.ts'
 import { mailServer } from '../../tests/mail-server.ts'
-import { type Person, type Shop, shop } from '../../tests/shop.ts'
+import { type Person, type Reply, type Shop, shop } from '../../tests/shop.ts'
 import { run } from '../cli/run.ts'
 import { HOUR, MINUTE, nowMs, SECOND, travel } from '../core/clock.ts'
 import { totpCode, totpStep } from '../crypto/totp.ts'
@@ -326,18 +326,17 @@ test('a sign-in with the password alone that meets the first second factor is re
   const { api, person, everywhere } = world
   const people: Person[] = []
   while (people.length < 6) people.push(await person())
-  const opened = await Promise.all(
-    people.map(async (ada) => {
-      const { secret } = (await api.post('/v1/user/totp', undefined, { as: ada.token })).body
-      const code = appFor(secret).next()
-      const [signedIn, confirmed] = await Promise.all([
-        signIn(world, ada),
-        api.post('/v1/user/totp/confirm', { code }, { as: ada.token }),
-      ])
-      expect(confirmed.status).toBe(204)
-      return signedIn
-    }),
-  )
+  const opened: Reply[] = []
+  for (const ada of people) {
+    const { secret } = (await api.post('/v1/user/totp', undefined, { as: ada.token })).body
+    const code = appFor(secret).next()
+    const [signedIn, confirmed] = await Promise.all([
+      signIn(world, ada),
+      api.post('/v1/user/totp/confirm', { code }, { as: ada.token }),
+    ])
+    expect(confirmed.status).toBe(204)
+    opened.push(signedIn)
+  }
   await everywhere()
   for (const { status, body } of opened)
     if (status === 200) expect((await api.get('/v1/user', { as: body.token })).status).toBe(401)
