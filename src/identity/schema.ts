@@ -166,7 +166,12 @@ export const UserChanges = Type.Object(
     currentPassword: Type.Optional(
       Type.String({ maxLength: 256, description: 'Your current password. Required to change the e-mail address.' }),
     ),
-    mail: Type.Optional(Type.Partial(MailSwitches, { additionalProperties: false })),
+    mail: Type.Optional(
+      Type.Partial(MailSwitches, {
+        additionalProperties: false,
+        description: 'Which e-mails you want to get. Settings that are left out keep their value.',
+      }),
+    ),
   },
   {
     title: 'UserChanges',
