@@ -489,7 +489,7 @@ test('a disabled user is refused, and so is an account that would be joined', as
   await ada.signIn()
   await sql(`update users set disabled_at = now() where subject = 'ada'`)
   const page = await ada.signIn()
-  expectPage(page, 403, /You can&#39;t sign in here/)
+  expectPage(page, 403, /You can't sign in here/)
   expect(ada.cookies.has(ATTEMPT)).toBe(false)
   const local = await person()
   await sql('update users set email_verified_at = now(), disabled_at = now() where id = $1', [local.id])

@@ -166,7 +166,12 @@ export const UserChanges = Type.Object(
     currentPassword: Type.Optional(
       Type.String({ maxLength: 256, description: 'Your current password. Required to change the e-mail address.' }),
     ),
-    mail: Type.Optional(Type.Partial(MailSwitches, { additionalProperties: false })),
+    mail: Type.Optional(
+      Type.Partial(MailSwitches, {
+        additionalProperties: false,
+        description: 'Which e-mails you want to get. Settings that are left out keep their value.',
+      }),
+    ),
   },
   {
     title: 'UserChanges',
@@ -261,7 +266,7 @@ export const Export = Type.Object(
       description: 'Your addresses in every store, including stores you are no longer a member of.',
     }),
     addressVersions: Type.Array(ExportedVersion, {
-      description: 'What your addresses were before they were changed or deleted. Invoices may refer to them.',
+      description: 'Earlier versions of your addresses, including deleted addresses. Invoices may refer to them.',
     }),
     addressDefaults: Type.Array(ExportedDefault, {
       description: 'Which of your addresses was the default, and when, including deleted ones.',

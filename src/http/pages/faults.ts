@@ -26,11 +26,11 @@ export const FAULTS: Record<string, FaultRow> = {
   too_large: { title: 'Number too large', help: 'Send a number within the bounds that "detail" names.' },
   wrong_code: {
     title: 'Wrong code',
-    help: 'The code does not fit the secret of your authenticator app. Check the clock of the device, and send the code it shows now.',
+    help: 'The code is not the current code of your authenticator app. Check the clock of the device, and send the code the app shows now.',
   },
   passkey_not_accepted: {
     title: 'Passkey not accepted',
-    help: 'The passkey did not answer the challenge of this service. Ask for new options, and try again with the same browser or device.',
+    help: 'The passkey was already added, or its response does not match the options, or is too old. Request new options and try again with the same browser or device.',
   },
   repeated: { title: 'Repeated entry', help: 'The list has the same entry twice. Send each entry once.' },
   invalid_characters: {
