@@ -289,11 +289,12 @@ const NO_PASSKEY = {
 
 test('a new password leaves the second factor; the operator removes it, and the person is told', async () => {
   const mail = await mailServer()
-  const world = await shop(mail.settings, { timings: { mailer: { idleMs: 50, backoffMs: [50] } } })
+  const settings = { ...mail.settings, SERVICE_NAME: 'The shop' }
+  const world = await shop(settings, { timings: { mailer: { idleMs: 50, backoffMs: [50] } } })
   const { api, owner, sql } = world
   await sql('update users set email_verified_at = now()')
   const { app, uri } = await setUp(world, owner.token)
-  expect(uri).toContain('otpauth://totp/keys.example:')
+  expect(uri).toContain('otpauth://totp/The%20shop:')
   const subject = 'Your second factor'
   const set = await mail.mailTo(owner.email)
   expect([set.subject, set.text]).toEqual([subject, expect.stringContaining('An authenticator app was set up')])
