@@ -74,7 +74,7 @@ function settings(): string {
 
 function errors(): string {
   return table(
-    ['Status', '`code`', 'Meaning', 'The way out'],
+    ['Status', '`code`', 'Meaning', 'What to do'],
     Object.entries(ERRORS).map(([code, { status, title, help }]) => [String(status), `\`${code}\``, title, help]),
   )
 }

@@ -41,6 +41,14 @@ const SETTINGS = {
     '`open`: anyone can sign up. `closed`: only people who were invited, and users of the identity provider.',
     oneOf('open', 'closed'),
   ),
+  SERVICE_NAME: setting(
+    'Storekeeper',
+    'The name people know the service by: in mail, and in authenticator apps and passkeys.',
+    matching(
+      /^[\p{L}\p{N}](?:[\p{L}\p{N} &'’-]{0,48}[\p{L}\p{N}])?$/u,
+      '1 to 50 letters, digits, spaces, &, apostrophes and hyphens',
+    ),
+  ),
   SMTP_URL: setting(
     '',
     'The mail server, as `smtps://user:password@host:465` or `smtp://user:password@host:587`. Needs `MAIL_FROM` and `PUBLIC_URL`. Without it, no mail is sent.',

@@ -18,6 +18,8 @@ export type Instance = {
   maxVersionsPerDay: number
   signUp: 'open' | 'closed'
   /** Where people reach the service; set wherever mail is. */
+  /** What people know the service by. */
+  name: string
   publicUrl: string | null
   /** Whether it can send mail, and whether people can sign in with an identity provider. */
   mail: boolean
@@ -39,6 +41,7 @@ export function newInstance(config: Config, keyring: Keyring, resolve: Resolve):
     maxSessionsPerUser: config.MAX_SESSIONS_PER_USER,
     maxVersionsPerDay: config.MAX_VERSIONS_PER_DAY,
     signUp: config.SIGN_UP,
+    name: config.SERVICE_NAME,
     publicUrl: config.PUBLIC_URL,
     mail: config.SMTP_URL !== null,
     oidc: config.OIDC_ISSUER !== null,

@@ -39,7 +39,9 @@ try {
     throw error
   })
   log.info({ url: service.url }, 'listening')
-  say(`\nStorekeeper is ready at ${service.url}\n  docs:    ${service.url}/docs\n  try it:  npm run quickstart\n`)
+  say(
+    `\nStorekeeper is ready at ${service.url}\n  docs:    ${service.url}/docs\n  try it:  npm run quickstart${config.PORT === 3000 ? '' : ` ${service.url}`}\n`,
+  )
 } catch (error) {
   say(error instanceof ConfigError ? error.message : `Storekeeper could not start: ${(error as Error).message}`)
   process.exitCode = 1

@@ -120,7 +120,7 @@ test.skipIf(!hasShell)(
       account.replaceAll('http://127.0.0.1:3000', api.url),
       make,
       // The five seconds that the page speaks of, or less.
-      `until curl -s "$STOREKEEPER/v1/user/store/$STORE/events/head" -H "Authorization: Bearer $TOKEN" | grep -q '"seq":3,'
+      `until curl -s "$STOREKEEPER/v1/user/store/$STORE_ID/events/head" -H "Authorization: Bearer $TOKEN" | grep -q '"seq":3,'
      do sleep 0.1; done`,
       anchor,
       ...ask,

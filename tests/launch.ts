@@ -8,6 +8,7 @@ import { createInterface } from 'node:readline'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { afterAll, afterEach, beforeAll } from 'vitest'
 import { startEmbedded } from '../src/db/embedded/embedded.ts'
+import { migrate } from '../src/db/migrate.ts'
 import { listProcesses, serverProcesses } from './processes.ts'
 
 export const LONG = 300_000
@@ -74,7 +75,9 @@ export async function preparedData(): Promise<string> {
     const path = mkdtempSync(join(tmpdir(), 'process-'))
     chmodSync(path, 0o755)
     prepared = join(path, 'data')
-    await (await startEmbedded(prepared, () => {})).stop()
+    const server = await startEmbedded(prepared, () => {})
+    await migrate(server.connection)
+    await server.stop()
     rmSync(join(prepared, 'postgres.log'))
   }
   const data = join(folder(), 'data')

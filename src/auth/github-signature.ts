@@ -22,7 +22,7 @@ const SIGNATURE = /^[A-Za-z0-9+/]{8,200}={0,2}$/
 /** Without a URL every report is refused. */
 export function newGithubSignatureCheck(url: string | null): SignatureCheck {
   if (url === null)
-    return async () => fail('invalid_signature', { detail: 'Reports from GitHub are switched off on this service.' })
+    return async () => fail('invalid_signature', { detail: 'Reports from GitHub are disabled on this service.' })
   const keyFor = remoteKeySet(url)
   return async (bytes, header) => {
     const keyId = header('github-public-key-identifier') ?? ''

@@ -39,22 +39,25 @@ export function addUser(program: Command, io: Io): void {
     .command('list')
     .description('list all accounts')
     .action(() => withDatabase(io, (db) => listUsers(db, io)))
-  verb('reset', 'print a link for a new password: it works once, for an hour').action((name: string) =>
+  verb('reset', 'print a link for setting a new password, which works once, within an hour').action((name: string) =>
     withDatabase(io, (db, config) => printResetLink(db, config, name, io)),
   )
-  verb('reset-second-factor', 'remove authenticator app, passkeys and recovery codes, and end all sessions').action(
-    (name: string) => withDatabase(io, (db, config, storage) => resetSecondFactor(db, config, storage, name, io)),
+  verb(
+    'reset-second-factor',
+    'remove the authenticator app, passkeys and recovery codes of an account, and end its sessions',
+  ).action((name: string) =>
+    withDatabase(io, (db, config, storage) => resetSecondFactor(db, config, storage, name, io)),
   )
-  verb('disable', 'end all sessions of an account and let nobody sign in to it').action((name: string) =>
+  verb('disable', 'disable an account: end its sessions and refuse sign-ins').action((name: string) =>
     withDatabase(io, (db) => disable(db, name, io)),
   )
-  verb('enable', 'let the owner of a disabled account sign in again').action((name: string) =>
+  verb('enable', 'enable a disabled account again').action((name: string) =>
     withDatabase(io, (db) => enable(db, name, io)),
   )
-  verb('erase', 'erase an account, which cannot be undone')
+  verb('erase', 'erase an account; this cannot be undone')
     .usage('<e-mail or id> [--revoke-keys] [--disable-webhooks]')
-    .option('--revoke-keys', 'revoke the keys that the user made or rotated')
-    .option('--disable-webhooks', 'switch off the webhooks that the user made')
+    .option('--revoke-keys', 'revoke the keys that the user created or rotated')
+    .option('--disable-webhooks', 'disable the webhooks that the user created')
     .action((name: string, { revokeKeys, disableWebhooks }: { revokeKeys?: true; disableWebhooks?: true }) => {
       const cascade = { keys: revokeKeys ? 'revoke' : 'keep', webhooks: disableWebhooks ? 'disable' : 'keep' } as const
       return withDatabase(io, (db, config, storage) => erase(db, config, storage, name, cascade, io))
@@ -100,7 +103,7 @@ async function printResetLink(db: Db, config: Config, name: string, io: Io): Pro
   const token = await db.transaction(async (tx) => {
     const user = await lockUser(tx, name)
     if (user.password_hash === null)
-      throw new Error(`${name} has no password here: it is kept by an identity provider.`)
+      throw new Error(`${name} has no password here: they sign in with an identity provider.`)
     if (user.disabled_at !== null) throw new Error(`${name} is disabled. Run "user enable" first.`)
     await writeEvents(tx, [newEvent(operator(), null, 'user.reset_issued', user.id, {})])
     const issued = await issueUserToken(tx, config.KEY_PREFIX, 'reset', { user_id: user.id, email: null })
@@ -108,7 +111,7 @@ async function printResetLink(db: Db, config: Config, name: string, io: Io): Pro
   })
   io.print(`${addressOf(config)}/reset#token=${token.reveal()}`)
   io.say(
-    'Give this link to its owner and to nobody else. It works once, for an hour, and ends every link made before it.',
+    'Give this link only to the owner of the account. It works once, within an hour, and replaces any earlier link.',
   )
 }
 
@@ -129,19 +132,19 @@ async function resetSecondFactor(db: Db, config: Config, { keyring }: Storage, n
     await writeEvents(tx, [newEvent(operator(), null, 'user.second_factor_reset', user.id, {})])
     await tellFactorChange(tx, instance, user.id, null, 'reset')
   })
-  io.say(`${name} signs in with the password alone now. Be sure that it was the owner of the account who asked for it.`)
+  io.say(`${name} can now sign in with only the password. Make sure that it was the owner of the account who asked.`)
 }
 
 async function disable(db: Db, name: string, io: Io): Promise<void> {
   await db.transaction(async (tx) => {
     const user = await lockUser(tx, name)
-    if (user.disabled_at !== null) throw new Error(`${name} is disabled already.`)
+    if (user.disabled_at !== null) throw new Error(`${name} is already disabled.`)
     await tx.query(sql`update users set disabled_at = ${now()}, updated_at = ${now()} where id = ${user.id}`)
     await endAllSessions(tx, operator(), user.id)
     await tx.query(sql`delete from user_tokens where user_id = ${user.id} and purpose = 'reset'`)
     await writeEvents(tx, [newEvent(operator(), null, 'user.disabled', user.id, {})])
   })
-  io.say(`${name} can no longer sign in. Keys they made go on working: revoke them in their stores.`)
+  io.say(`${name} can no longer sign in. Keys they created keep working: revoke them in their stores if needed.`)
 }
 
 async function enable(db: Db, name: string, io: Io): Promise<void> {
@@ -175,7 +178,7 @@ async function erase(
       if (!user) throw new Error(`There is no account "${name}". "user list" shows all of them.`)
       return eraseUser(tx, instance, operator(), { ...user, sessionId: null }, cascade)
     })
-    io.say(`${name} is erased. Left behind: ${made.keys.length} keys and ${made.webhooks.length} webhooks.`)
+    io.say(`${name} was erased. Remaining: ${made.keys.length} keys and ${made.webhooks.length} webhooks.`)
     for (const { storeId, id, status } of made.keys) io.print([storeId, id, status].join('  '))
     for (const { storeId, id, enabled } of made.webhooks)
       io.print([storeId, id, enabled ? 'enabled' : 'disabled'].join('  '))
@@ -183,8 +186,6 @@ async function erase(
     if (!(error instanceof Failure) || error.code !== 'last_owner') throw error
     const stores = (error.details.members?.stores ?? []) as { id: string; name: string }[]
     const names = stores.map(({ id, name: store }) => `${id} (${store})`).join(', ')
-    throw new Error(
-      `${name} is the last owner of ${names}. The store needs another owner, or has to be deleted, first.`,
-    )
+    throw new Error(`${name} is the last owner of ${names}. Make somebody else an owner or delete the store first.`)
   }
 }

@@ -23,7 +23,7 @@ export const ERRORS = {
   sign_in_incomplete: {
     status: 400,
     title: 'Sign-in not completed',
-    help: 'A sign-in with the identity provider is finished within 10 minutes, once, and in the browser it was started in. Start again at GET /v1/auth/oidc/start.',
+    help: 'Single sign-on must be completed within 10 minutes, once, in the browser where it was started. Start again at GET /v1/auth/oidc/start.',
   },
   invalid_json: {
     status: 400,
@@ -63,22 +63,22 @@ export const ERRORS = {
   second_factor_required: {
     status: 401,
     title: 'Second factor required',
-    help: 'The password was right, and the account has a second factor. Send "challenge" to POST /v1/auth/second-factor within 5 minutes, with a code or a passkey; "methods" lists what the account has.',
+    help: 'The password is correct, but the account has a second factor. Send "challenge" to POST /v1/auth/second-factor within 5 minutes, with a code or a passkey; "methods" lists what you can use.',
   },
   invalid_code: {
     status: 401,
     title: 'Wrong code',
-    help: 'The code is wrong, too old, or was used before: each code works once. Wait for the next one and try again, with the same challenge. After 10 failures within 15 minutes you have to wait.',
+    help: 'The code is wrong, too old, or was already used: each code works once. Wait for the next one and try again with the same challenge. After 10 failures within 15 minutes you have to wait.',
   },
   invalid_passkey: {
     status: 401,
     title: 'Passkey not accepted',
-    help: 'The passkey is unknown, or what it signed is not right, has expired or was used before. Ask for new options and try again, or sign in with your password.',
+    help: 'The passkey is unknown, or its response is invalid, too old or was already used. Request new options and try again, or sign in with your password.',
   },
   invalid_challenge: {
     status: 401,
     title: 'Sign-in expired',
-    help: 'A challenge works once, for 5 minutes, and ends when the password changes. Sign in from the beginning.',
+    help: 'A challenge works once, within 5 minutes, and stops working when the password changes. Start again with your password.',
   },
   recent_sign_in_required: {
     status: 403,
@@ -143,7 +143,7 @@ export const ERRORS = {
   sign_in_refused: {
     status: 403,
     title: 'Sign-in refused',
-    help: 'The identity provider did not sign you in, or the account here is disabled. Ask the people who run the service.',
+    help: 'The identity provider did not sign you in, or the account is disabled. Contact the operator of the service.',
   },
   sign_up_closed: {
     status: 403,
@@ -206,19 +206,19 @@ export const ERRORS = {
   reset_not_found: {
     status: 404,
     title: 'Reset link not found',
-    help: 'A link for a new password works once, for an hour, and a newer one ends the older. Ask for a new one with POST /v1/auth/reset, or ask the operator.',
+    help: 'A reset link works once, within an hour, and only the newest one is valid. Request a new one with POST /v1/auth/reset, or ask the operator.',
   },
   confirmation_not_found: {
     status: 404,
     title: 'Confirmation link not found',
-    help: 'A link to confirm an e-mail works once, for three days, and a newer one ends the older. Sign in and give the e-mail again with PATCH /v1/user: another link is sent.',
+    help: 'A confirmation link works once, within three days, and only the newest one is valid. To get another, sign in and send the e-mail address again with PATCH /v1/user.',
   },
   session_not_found: { status: 404, title: 'Session not found', help: 'You have no session with that id.' },
   passkey_not_found: { status: 404, title: 'Passkey not found', help: 'You have no passkey with that id.' },
   second_factor_not_found: {
     status: 404,
     title: 'Second factor not found',
-    help: 'You have none of this kind. GET /v1/user shows in "secondFactor" what you have.',
+    help: 'You have not set up this second factor. "secondFactor" in GET /v1/user shows what you have.',
   },
   webhook_not_found: { status: 404, title: 'Webhook not found', help: 'This store has no webhook with that id.' },
   delivery_not_found: {
@@ -279,7 +279,7 @@ export const ERRORS = {
   no_password: {
     status: 409,
     title: 'This account has no password',
-    help: 'You sign in with an identity provider: set up a second factor there.',
+    help: 'You sign in with an identity provider. Set up a second factor there.',
   },
   already_member: {
     status: 409,

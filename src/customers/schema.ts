@@ -107,7 +107,7 @@ const ImportResult = Type.Object(
       Type.Array(AddressFault, { description: 'Why it failed: at most 32 errors, with pointers into the request.' }),
     ),
   },
-  { title: 'ImportResult', description: 'What became of one customer.', ...closed },
+  { title: 'ImportResult', description: 'The result for one customer.', ...closed },
 )
 export type ImportResult = Static<typeof ImportResult>
 export const ImportResults = Type.Object(
@@ -116,7 +116,7 @@ export const ImportResults = Type.Object(
       description: 'One result for each customer in the request, in the same order.',
     }),
   },
-  { title: 'ImportResults', description: 'What became of each customer.', ...closed },
+  { title: 'ImportResults', description: 'The result for each customer.', ...closed },
 )
 
 // ---- erasing and exporting --------------------------------------------------------------------------------------------
@@ -135,7 +135,7 @@ export const CustomerExport = Type.Object(
     customer: Customer,
     addresses: Type.Array(ExportedAddress, { description: 'Their addresses in this store.' }),
     addressVersions: Type.Array(ExportedVersion, {
-      description: 'What the addresses were before they were changed or deleted.',
+      description: 'Earlier versions of the addresses, including deleted addresses.',
     }),
     addressDefaults: Type.Array(ExportedDefault, { description: 'Which address was the default, and when.' }),
     holds: Type.Array(ExportedHold, { description: 'Which versions of their addresses are on hold.' }),

@@ -17,6 +17,7 @@ const PATH_PARAMETERS: Record<string, string> = {
   eventId: 'The id of the event, `evt_…`.',
   webhookId: 'The id of the webhook, `wh_…`.',
   deliveryId: 'The id of the delivery, `dlv_…`.',
+  passkeyId: 'The id of the passkey, `passkey_…`.',
   sessionId: 'The id of the session, `sess_…`.',
 }
 

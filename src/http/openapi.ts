@@ -187,7 +187,7 @@ function webhookOperation(schemas: Json): Json {
     requestBody: { required: true, content: { 'application/json': { schema: toRef(WebhookMessage, schemas) } } },
     responses: {
       '2XX': { description: 'Accepted. Respond within 15 seconds.' },
-      410: { description: 'Gone: the webhook will be switched off.' },
+      410: { description: 'Gone: the webhook is disabled.' },
       default: { description: 'Not accepted: the message is retried, for about three days.' },
     },
   }

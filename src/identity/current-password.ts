@@ -28,11 +28,13 @@ export async function checkCurrentPassword(
          where id = ${caller.id}`)
       const stored = user?.password_hash ?? null
       if (stored === null)
-        return fail('invalid_credentials', { detail: 'You have no password here: your identity provider keeps it.' })
+        return fail('invalid_credentials', {
+          detail: 'You have no password here: you sign in with an identity provider.',
+        })
       // Failures are counted by session: neither failed sign-ins nor a stolen session lock out the user in another.
       const by = { account: caller.sessionId ?? caller.id, ip: caller.ip, known: false }
       return { outcome: await attemptPassword(tx, instance, by, stored, password), stored }
     }),
   )
-  return outcome === 'right' ? stored : failAttempt(outcome)
+  return outcome === 'right' ? stored : failAttempt(outcome, 'The current password is wrong.')
 }

@@ -24,7 +24,7 @@ import { completeSignIn, type GivenFactor, passkeyOptions, signInWithPasskey } f
 import { confirmTotp, removeTotp, startTotp } from './totp.ts'
 
 const EXAMPLE = { id: 'pG3q…', rawId: 'pG3q…', type: 'public-key' }
-const FRESH = 'Needs a session opened in the last 10 minutes.'
+const FRESH = 'Requires a sign-in within the last 10 minutes.'
 
 export const factorRoutes: Route[] = [
   route(
@@ -33,9 +33,9 @@ export const factorRoutes: Route[] = [
       method: 'POST',
       path: '/v1/auth/second-factor',
       needs: 'public',
-      summary: 'Sign in, second step',
+      summary: 'Complete a sign-in with a second factor',
       description:
-        'Takes the `challenge` that signing in with the password was answered with, and a `code` (of the authenticator app, or a recovery code) or the `credential` of a passkey that has signed the options in `passkey`. The challenge works once, for 5 minutes; a code works once. After 10 wrong codes in 15 minutes, for the account or from the address, further tries are answered 429; places the account has signed in from count for themselves.',
+        'Takes the `challenge` from the response to the password, and either a `code` (from the authenticator app, or a recovery code) or the `credential` of a passkey that signed the options in `passkey`. A challenge works once, within 5 minutes; a code works once. After 10 wrong codes within 15 minutes, for the account or from the IP address, further attempts get 429. Places the account has signed in from before are counted separately.',
       body: SecondFactor,
       parse: parseFactor,
       returns: [200, SignedIn],
@@ -53,9 +53,9 @@ export const factorRoutes: Route[] = [
       method: 'POST',
       path: '/v1/auth/passkey/options',
       needs: 'public',
-      summary: 'Begin to sign in with a passkey',
+      summary: 'Start a sign-in with a passkey',
       description:
-        "What the browser hands to the authenticator, in WebAuthn's own JSON. Nobody is named: the authenticator offers the passkeys it has for this service.",
+        "Returns the options to pass to the authenticator, in WebAuthn's own JSON. They name no user: the authenticator offers the passkeys it has for this service.",
       returns: [200, RequestOptions],
       effect: 'read',
     },
@@ -69,7 +69,7 @@ export const factorRoutes: Route[] = [
       needs: 'public',
       summary: 'Sign in with a passkey',
       description:
-        'Takes what the authenticator made of the options. The passkey has checked its user (by finger, face or PIN), so it is both factors at once: no password, no code. The options work once, for 5 minutes.',
+        "Takes the authenticator's response to the options. A passkey verifies its user (by fingerprint, face or PIN), so it counts as both factors: no password and no code are needed. The options work once, within 5 minutes.",
       body: PasskeySignIn,
       returns: [200, SignedIn],
       errors: ['invalid_passkey', 'invalid_challenge'],
@@ -94,7 +94,7 @@ export const factorRoutes: Route[] = [
       path: '/v1/user/totp',
       needs: 'user',
       summary: 'Set up an authenticator app',
-      description: `Answers with a new secret for the app (RFC 6238: SHA-1, 6 digits, 30 seconds) and ten recovery codes; neither is shown again. They count once they are confirmed, by the same session within 15 minutes; until then everything stays as it was. ${FRESH}`,
+      description: `Returns a new secret for the app (RFC 6238: SHA-1, 6 digits, 30 seconds) and ten recovery codes, which are not shown again. They take effect when the same session confirms them, within 15 minutes. ${FRESH}`,
       returns: [200, NewTotp],
       recheck: 'own',
       errors: ['recent_sign_in_required', 'no_password'],
@@ -111,7 +111,7 @@ export const factorRoutes: Route[] = [
       needs: 'user',
       summary: 'Confirm the authenticator app',
       description:
-        'Takes a code that the app shows. From now on a sign-in with the password needs a code too. An app that was set up before no longer counts, nor do its recovery codes. With the first second factor every other session ends, and open invitations made with them are withdrawn.',
+        'Takes a code from the app. From then on, signing in with the password also requires a code. A previous app and its recovery codes stop working. If this is your first second factor, all your other sessions end, and open invitations sent from them are withdrawn.',
       body: TotpConfirmation,
       returns: [204, null],
       recheck: 'own',
@@ -127,7 +127,7 @@ export const factorRoutes: Route[] = [
       path: '/v1/user/totp',
       needs: 'user',
       summary: 'Remove the authenticator app',
-      description: `Without a passkey the password alone opens a session again, and the recovery codes are gone. ${FRESH}`,
+      description: `If you have no passkey, the password alone is enough to sign in again, and the recovery codes are deleted. ${FRESH}`,
       returns: [204, null],
       recheck: 'own',
       errors: ['recent_sign_in_required', 'second_factor_not_found'],
@@ -141,8 +141,8 @@ export const factorRoutes: Route[] = [
       method: 'POST',
       path: '/v1/user/recovery-codes',
       needs: 'user',
-      summary: 'Make new recovery codes',
-      description: `Ten new ones, shown only here; those before no longer work. ${FRESH}`,
+      summary: 'Generate new recovery codes',
+      description: `Returns ten new codes, which are not shown again. The previous ones stop working. ${FRESH}`,
       returns: [200, RecoveryCodes],
       recheck: 'own',
       errors: ['recent_sign_in_required', 'second_factor_not_found'],
@@ -172,8 +172,8 @@ export const factorRoutes: Route[] = [
       method: 'POST',
       path: '/v1/user/passkeys/options',
       needs: 'user',
-      summary: 'Begin to add a passkey',
-      description: `What the browser hands to the authenticator, in WebAuthn's own JSON. It works once, for 5 minutes, for the session that asked. ${FRESH}`,
+      summary: 'Start adding a passkey',
+      description: `Returns the options to pass to the authenticator, in WebAuthn's own JSON. They work once, within 5 minutes, for the session that requested them. ${FRESH}`,
       returns: [200, CreationOptions],
       errors: ['recent_sign_in_required', 'no_password'],
       effect: 'read',
@@ -187,7 +187,7 @@ export const factorRoutes: Route[] = [
       path: '/v1/user/passkeys',
       needs: 'user',
       summary: 'Add a passkey',
-      description: `Takes what the authenticator made of the options. You can then sign in with the passkey alone, and the password needs the passkey, or your app, or a recovery code. With the first second factor there are ten recovery codes, every other session ends, and open invitations made with them are withdrawn. At most 20 passkeys. ${FRESH}`,
+      description: `Takes the authenticator's response to the options. You can then sign in with just the passkey; signing in with the password also requires the passkey, your app or a recovery code. If this is your first second factor, the response has ten recovery codes, all your other sessions end, and open invitations sent from them are withdrawn. You can have at most 20 passkeys. ${FRESH}`,
       body: NewPasskey,
       returns: [201, AddedPasskey],
       recheck: 'own',
@@ -212,7 +212,7 @@ export const factorRoutes: Route[] = [
       path: '/v1/user/passkeys/:passkeyId',
       needs: 'user',
       summary: 'Remove a passkey',
-      description: `It no longer signs anybody in. With the last second factor the recovery codes go too. ${FRESH}`,
+      description: `The passkey can no longer be used to sign in. Removing your last second factor also deletes the recovery codes. ${FRESH}`,
       returns: [204, null],
       recheck: 'own',
       errors: ['recent_sign_in_required', 'passkey_not_found'],

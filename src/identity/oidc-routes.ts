@@ -21,21 +21,21 @@ export const oidcRoutes: Route[] = [
       method: 'GET',
       path: '/v1/auth/oidc/start',
       needs: 'public',
-      summary: 'Sign in with the identity provider',
+      summary: 'Start single sign-on',
       description:
-        'For browsers: a link leads here, and from here to the identity provider, where one is configured (`oidc` in the settings). A cookie keeps what the browser must come back with, for 10 minutes.',
+        'For browsers: link to this URL to send people to the identity provider, if one is configured (`oidc` in `GET /v1/settings`). Sets a cookie, valid for 10 minutes, that the browser needs to complete the sign-in.',
       query: Type.Object(
         {
           fresh: Type.Optional(
             OneOf(['true', 'false'], {
               description:
-                '`true`: the person signs in at the provider now, even if they have a session there. For what needs a recent sign-in.',
+                '`true` makes the provider ask the person to sign in again, even if they have a session there. Use it before operations that require a recent sign-in.',
             }),
           ),
           returnTo: Type.Optional(
             Type.String({
               pattern: OWN_PATH,
-              description: 'The page to go to afterwards, a path of this service. `/` if left out.',
+              description: 'The page to go to afterwards: a path of this service. Defaults to `/`.',
               examples: ['/sign-in'],
             }),
           ),
@@ -59,15 +59,15 @@ export const oidcRoutes: Route[] = [
       method: 'GET',
       path: CALLBACK_PATH,
       needs: 'public',
-      summary: 'Come back from the identity provider',
+      summary: 'Complete single sign-on',
       description:
-        'The redirect URI to register at the provider; nobody else calls it. Opens a session, sets its cookie, and leads to `/` or where the sign-in was asked to. A user is made at first sight, also where `SIGN_UP` is `closed`. A refusal is a page, or a problem for a client that accepts no HTML.',
+        'The redirect URI to register at the provider; only the provider redirects to it. Creates a session, sets its cookie, and redirects to `returnTo`. Creates the user on their first sign-in, even if `SIGN_UP` is `closed`. Errors are shown as a page, or returned as a problem to clients that do not accept HTML.',
       query: Type.Object(
         {
           code: parameter('The authorization code.'),
-          state: parameter('What the browser set out with.'),
+          state: parameter('The `state` the sign-in was started with.'),
           iss: parameter('The issuer (RFC 9207).'),
-          error: parameter('Why the provider signed nobody in.'),
+          error: parameter('Why the provider did not sign the person in.'),
         },
         // Providers add parameters of their own.
         { additionalProperties: true },
@@ -93,5 +93,5 @@ export const oidcRoutes: Route[] = [
 ]
 
 function configured(oidc: OidcClient | null): OidcClient {
-  return oidc ?? fail('not_found', { detail: 'This service has no identity provider to sign in with.' })
+  return oidc ?? fail('not_found', { detail: 'Single sign-on is not configured on this service.' })
 }

@@ -16,7 +16,7 @@ import type { Instance } from '../instance.ts'
 import { queueMailsTo } from '../mail/outbox.ts'
 import { attemptCookie, readAttempt } from './cookies.ts'
 import { type Factors, factorColumns, hasFactor } from './factors.ts'
-import { HAS_PLACES, isKnownPlace } from './places.ts'
+import { isKnownPlace } from './places.ts'
 import { type ClientOrigin, type NewSession, openSession } from './sessions.ts'
 import { tellNewSignIn } from './sign-in.ts'
 
@@ -54,7 +54,7 @@ export async function finishSignIn(
 /** Not every provider heeds `max_age`, so it must say that the person signed in since they set out. */
 function checkFresh({ authenticatedAt }: ProviderIdentity, { startedAt }: SignInAttempt): void {
   if (authenticatedAt === null || authenticatedAt.getTime() < startedAt - CLOCK_TOLERANCE_MS)
-    fail('recent_sign_in_required', { detail: 'The identity provider did not say that you have just signed in there.' })
+    fail('recent_sign_in_required', { detail: 'The identity provider did not confirm a new sign-in.' })
 }
 
 async function signInAs(
@@ -128,7 +128,7 @@ async function openFor(
 ): Promise<NewSession | null> {
   return db.transaction(async (tx) => {
     const user = await tx.one<SignInRow>(sql`
-      select disabled_at, ${HAS_PLACES} and not ${isKnownPlace(instance, from.ip)} as is_new_place
+      select disabled_at, not ${isKnownPlace(instance, from.ip)} as is_new_place
         from users
        where id = ${userId}
          and erased_at is null
@@ -142,5 +142,5 @@ async function openFor(
 }
 
 function refuse(): never {
-  fail('sign_in_refused', { detail: 'You cannot sign in here. Ask the people who run this service.' })
+  fail('sign_in_refused', { detail: "You can't sign in here. Contact the operator of this service." })
 }

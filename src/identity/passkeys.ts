@@ -53,7 +53,7 @@ export async function addPasskey(
   const before = await lockFactors(tx, caller)
   if (!challenge || !verified || !(await spendChallenge(tx, challenge))) return failInput([NOT_ACCEPTED])
   if (before.passkeys >= MAX_PASSKEYS)
-    fail('limit_exceeded', { detail: `You have ${MAX_PASSKEYS} passkeys already. Remove one that you no longer use.` })
+    fail('limit_exceeded', { detail: `You already have ${MAX_PASSKEYS} passkeys. Remove one that you no longer use.` })
   const id = newId('passkey')
   await enableFactor(tx, instance, caller, before, { method: 'passkey', passkeyId: id })
   if (!(await insertPasskey(tx, instance, caller, id, name, verified))) return failInput([NOT_ACCEPTED])
@@ -65,7 +65,7 @@ const NOT_ACCEPTED: Fault = {
   pointer: '#/credential',
   code: 'passkey_not_accepted',
   detail:
-    'This passkey cannot be added: it is known already, or what it signed is not right or too old. Ask for new options and try again.',
+    "This passkey can't be added: it was already added, or its response is invalid or too old. Request new options and try again.",
 }
 
 /** False when the credential is known already. */

@@ -49,7 +49,7 @@ export async function updateMe(db: Db, instance: Instance, caller: UserCaller, c
 const PASSWORD_MISSING: Fault = {
   pointer: '#/currentPassword',
   code: 'required',
-  detail: 'A new e-mail needs your password.',
+  detail: 'Send your current password to change the e-mail address.',
 }
 
 /** Name and switches. The names of the fields that differ from before. */

@@ -77,9 +77,9 @@ export const identityRoutes: Route[] = [
       method: 'POST',
       path: '/v1/auth/reset',
       needs: 'public',
-      summary: 'Ask for a new password',
+      summary: 'Request a password reset',
       description:
-        'Mails a link to the account with this e-mail, if there is one and the service sends mail. The answer is the same for every e-mail. After 10 requests in 15 minutes, for the e-mail or from the address, further ones are answered 429. Where no mail is sent, the operator makes the link.',
+        'Sends a reset link to this e-mail address, if an account has it. The response is the same for every address. After 10 requests within 15 minutes, for the e-mail address or from the IP address, further requests get 429. If the service does not send mail, nothing is sent: ask the operator for a link.',
       body: ResetRequest,
       returns: [202, null],
       effect: 'own',
@@ -96,9 +96,9 @@ export const identityRoutes: Route[] = [
       method: 'POST',
       path: '/v1/auth/reset/confirm',
       needs: 'public',
-      summary: 'Set a new password by a link',
+      summary: 'Set a new password with a reset link',
       description:
-        'Takes the token of a link that was mailed, or made by the operator. It works once and for an hour; a newer one ends the older. A second factor stays. Every session of the user ends, and the open invitations they made are withdrawn.',
+        'Takes the token of a reset link, from an e-mail or from the operator. A token works once, within an hour, and only the newest one is valid. All sessions of the user end, and their open invitations are withdrawn. The second factor does not change.',
       body: Reset,
       returns: [204, null],
       errors: ['reset_not_found'],
@@ -120,9 +120,9 @@ export const identityRoutes: Route[] = [
       method: 'POST',
       path: '/v1/auth/confirm',
       needs: 'public',
-      summary: 'Confirm an e-mail',
+      summary: 'Confirm an e-mail address',
       description:
-        'Takes the token of the link that was mailed after signing up or after giving a new e-mail. It works once and for three days; a newer one ends the older. An older account that has the e-mail and never confirmed it loses it.',
+        'Takes the token of the link that is sent after signing up or changing the e-mail address. A token works once, within three days, and only the newest one is valid. If another account has the address but never confirmed it, that account loses it.',
       body: Confirmation,
       returns: [204, null],
       errors: ['confirmation_not_found', 'email_taken'],
@@ -168,9 +168,9 @@ export const identityRoutes: Route[] = [
       method: 'PATCH',
       path: '/v1/user',
       needs: 'user',
-      summary: 'Change my name, e-mail or mails',
+      summary: 'Change my account',
       description:
-        'What is left out stays. A new e-mail needs `currentPassword`; where the service sends mail, it is `pendingEmail` until it is confirmed by the link that is sent to it, and giving the present one again sends another link. `mail` says which mails you want; those about a changed password, e-mail or second factor always come.',
+        'Changes your name, e-mail address and mail preferences. Fields that are left out keep their value. A new e-mail address requires `currentPassword`. If the service sends mail, the new address is `pendingEmail` until you confirm it with the link sent to it; sending the current address again sends another link. `mail` selects which e-mails you get; mails about a changed password, e-mail address or second factor are always sent.',
       body: UserChanges,
       parse: (body, _instance, faults) => ({
         ...body,

@@ -28,25 +28,30 @@ export const User = Type.Object(
     email: Nullable(
       Type.String({
         description:
-          '`null` for an account whose e-mail is not confirmed yet, and for a user of an identity provider whose tokens name none, or one that another account has.',
+          'The e-mail address. `null` if it is still `pendingEmail`, or if the identity provider sent no address or one that another account has.',
       }),
     ),
     emailVerified: Type.Boolean({
       description:
-        'Whether the user has confirmed the e-mail by a link sent to it, or their identity provider has verified it.',
+        'Whether the user confirmed the address with a link sent to it, or their identity provider verified it.',
     }),
     pendingEmail: Nullable(
-      Type.String({ description: 'The e-mail that will be in its place once it is confirmed by the link sent to it.' }),
+      Type.String({
+        description: 'A new e-mail address that replaces `email` once it is confirmed. `null` if there is none.',
+      }),
     ),
-    name: Nullable(Type.String({ description: 'The name the user gave, or that their identity provider told.' })),
+    name: Nullable(Type.String({ description: 'The name the user entered, or the one from their identity provider.' })),
     mail: MailSwitches,
     secondFactor: Type.Object(
       {
         totp: Type.Boolean({ description: 'Whether an authenticator app is set up.' }),
-        passkeys: Type.Integer({ description: 'How many passkeys there are.' }),
-        recoveryCodesLeft: Type.Integer({ description: 'How many recovery codes were not used yet.' }),
+        passkeys: Type.Integer({ description: 'The number of passkeys.' }),
+        recoveryCodesLeft: Type.Integer({ description: 'The number of recovery codes that have not been used.' }),
       },
-      { additionalProperties: false, description: 'With an app or a passkey, a password alone opens no session.' },
+      {
+        additionalProperties: false,
+        description: 'The second factors of the account. If there are any, a password alone is not enough to sign in.',
+      },
     ),
     createdAt: CreatedAt,
   },
@@ -115,9 +120,9 @@ export type SignInMethod = (typeof SIGN_IN_METHODS)[number]
 const Session = Type.Object(
   {
     id: Id('sess', 'The id of the session.'),
-    current: Type.Boolean({ description: 'Whether this request was made with it.' }),
+    current: Type.Boolean({ description: 'Whether it is the session of this request.' }),
     method: OneOf(SIGN_IN_METHODS, { description: 'How the user signed in. `oidc` is single sign-on.' }),
-    userAgent: Nullable(Type.String({ description: 'The browser or program that signed in, as it called itself.' })),
+    userAgent: Nullable(Type.String({ description: 'The `User-Agent` of the browser or program that signed in.' })),
     ip: Nullable(Type.String({ description: 'The IP address the user signed in from.' })),
     createdAt: DateTime({ description: 'When the user signed in.' }),
     lastUsedAt: Type.String({ format: 'date-time', description: 'When it was last used, to the hour.' }),
@@ -132,9 +137,11 @@ export const Passkey = Type.Object(
   {
     id: Id('passkey', 'The id of the passkey.'),
     name: Type.String({ description: 'The name you gave it.' }),
-    backedUp: Type.Boolean({ description: 'Whether a password manager kept a copy of it when it was last used.' }),
+    backedUp: Type.Boolean({
+      description: 'Whether the passkey was synced, for example by a password manager, when it was last used.',
+    }),
     createdAt: CreatedAt,
-    lastUsedAt: Nullable(DateTime({ description: 'When somebody last signed in with it.' })),
+    lastUsedAt: Nullable(DateTime({ description: 'When it was last used to sign in. `null` if it was never used.' })),
   },
   { title: 'Passkey', description: 'A passkey of a user.', additionalProperties: false },
 )
@@ -145,30 +152,43 @@ export const PasswordChange = Type.Object(
   { title: 'PasswordChange', description: 'A password change.', additionalProperties: false },
 )
 
-const OneTimeToken = Type.String({ maxLength: 200, description: 'What stands behind `#token=` in the link.' })
+const OneTimeToken = Type.String({ maxLength: 200, description: 'The token from the link: the part after `#token=`.' })
 
-export const Confirmation = Type.Object({ token: OneTimeToken }, { title: 'Confirmation', additionalProperties: false })
+export const Confirmation = Type.Object(
+  { token: OneTimeToken },
+  { title: 'Confirmation', description: 'The confirmation of an e-mail address.', additionalProperties: false },
+)
 
 export const UserChanges = Type.Object(
   {
-    name: Type.Optional(Nullable(Line(1, 100))),
+    name: Type.Optional(Nullable(Line(1, 100, { description: 'Your name, as other members of a store see it.' }))),
     email: Type.Optional(Email),
     currentPassword: Type.Optional(
-      Type.String({ maxLength: 256, description: 'Your password: a new e-mail needs it.' }),
+      Type.String({ maxLength: 256, description: 'Your current password. Required to change the e-mail address.' }),
     ),
-    mail: Type.Optional(Type.Partial(MailSwitches, { additionalProperties: false })),
+    mail: Type.Optional(
+      Type.Partial(MailSwitches, {
+        additionalProperties: false,
+        description: 'Which e-mails you want to get. Settings that are left out keep their value.',
+      }),
+    ),
   },
-  { title: 'UserChanges', additionalProperties: false, minProperties: 1 },
+  {
+    title: 'UserChanges',
+    description: 'Changes to your account. Fields that are left out keep their value; `null` clears the name.',
+    additionalProperties: false,
+    minProperties: 1,
+  },
 )
 
 export const ResetRequest = Type.Object(
-  { email: Type.String({ maxLength: 254 }) },
-  { title: 'ResetRequest', additionalProperties: false },
+  { email: Type.String({ maxLength: 254, description: 'The e-mail address of the account.' }) },
+  { title: 'ResetRequest', description: 'A request for a reset link.', additionalProperties: false },
 )
 
 export const Reset = Type.Object(
   { token: OneTimeToken, newPassword: Password },
-  { title: 'Reset', additionalProperties: false },
+  { title: 'Reset', description: 'A new password, with the token of a reset link.', additionalProperties: false },
 )
 
 const closed = { additionalProperties: false }
@@ -246,7 +266,7 @@ export const Export = Type.Object(
       description: 'Your addresses in every store, including stores you are no longer a member of.',
     }),
     addressVersions: Type.Array(ExportedVersion, {
-      description: 'What your addresses were before they were changed or deleted. Invoices may refer to them.',
+      description: 'Earlier versions of your addresses, including deleted addresses. Invoices may refer to them.',
     }),
     addressDefaults: Type.Array(ExportedDefault, {
       description: 'Which of your addresses was the default, and when, including deleted ones.',

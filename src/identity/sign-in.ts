@@ -12,7 +12,7 @@ import type { Instance } from '../instance.ts'
 import { queueMailsTo } from '../mail/outbox.ts'
 import { ATTEMPTS_INTERVAL, type Attempt, attemptClock, failTooMany, limitAttempts } from './attempts.ts'
 import { passwordMatches, passwordSlots } from './passwords.ts'
-import { forgetPlaces, isKnownPlace } from './places.ts'
+import { forgetPlaces, HAS_PLACES, isKnownPlace } from './places.ts'
 import type { SignInMethod } from './schema.ts'
 import { requireSecondFactor } from './second-step.ts'
 import { type ClientOrigin, type NewSession, openSession } from './sessions.ts'
@@ -63,6 +63,7 @@ async function passwordUnchanged(tx: Db, user: SignInRow): Promise<boolean> {
   return row !== null
 }
 
+/** Not of the first sign-in ever, nor of the first after a new password, which has ended all that was known. */
 export async function tellNewSignIn(
   tx: Db,
   instance: Instance,
@@ -71,7 +72,8 @@ export async function tellNewSignIn(
   method: SignInMethod = 'password',
 ): Promise<void> {
   const data = { at: now().toISOString(), ip: from.ip, client: from.userAgent?.slice(0, 100) ?? '', method }
-  await queueMailsTo(tx, instance, sql`id = ${userId}`, 'newSignIns', { kind: 'new_sign_in', data })
+  const known = sql`id = ${userId} and ${HAS_PLACES}`
+  await queueMailsTo(tx, instance, known, 'newSignIns', { kind: 'new_sign_in', data })
 }
 
 type AttemptOutcome = 'right' | 'wrong' | { retryAfterSeconds: number }
@@ -90,9 +92,9 @@ export async function attemptPassword(
   return 'wrong'
 }
 
-export function failAttempt(outcome: AttemptOutcome): never {
+export function failAttempt(outcome: AttemptOutcome, detail?: string): never {
   if (outcome instanceof Object) failTooMany(outcome.retryAfterSeconds, 'failed attempts')
-  return fail('invalid_credentials')
+  return fail('invalid_credentials', detail === undefined ? {} : { detail })
 }
 
 /** Maintenance. The rows are in the order of time, so the first ones are the oldest. */

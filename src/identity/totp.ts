@@ -31,8 +31,7 @@ export async function startTotp(tx: Db, instance: Instance, caller: UserCaller):
         on conflict (user_id, confirmed) do update
        set sealed = excluded.sealed, session_id = excluded.session_id, created_at = excluded.created_at`)
   const recoveryCodes = await writeRecoveryCodes(tx, instance, caller, false)
-  const issuer = instance.publicUrl === null ? 'Storekeeper' : new URL(instance.publicUrl).host
-  const uri = totpUri(secret, issuer, caller.email ?? caller.id)
+  const uri = totpUri(secret, instance.name, caller.email ?? caller.id)
   return { secret: toBase32(secret), uri: uri.reveal(), recoveryCodes }
 }
 
@@ -48,7 +47,7 @@ export async function confirmTotp(tx: Db, instance: Instance, caller: UserCaller
        and created_at > ${ago(PENDING_MS)}`)
   if (!pending)
     return fail('second_factor_not_found', {
-      detail: 'Nothing waits to be confirmed here. Begin with POST /v1/user/totp, and confirm within 15 minutes.',
+      detail: 'There is no authenticator app to confirm. Start with POST /v1/user/totp, and confirm within 15 minutes.',
     })
   const step = matchTotp(openSecret(instance, caller, pending.sealed), digitsOf(code), nowMs())
   if (step === null) return failInput([WRONG_CODE])
@@ -66,7 +65,7 @@ export async function confirmTotp(tx: Db, instance: Instance, caller: UserCaller
 const WRONG_CODE: Fault = {
   pointer: '#/code',
   code: 'wrong_code',
-  detail: 'This is not the code that the app shows now. Check that the clock of the device is right.',
+  detail: "This is not the app's current code. Check that the clock of your device is right.",
   example: '123456',
 }
 

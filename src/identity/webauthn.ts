@@ -24,7 +24,7 @@ function hostOf({ publicUrl }: Instance): string {
 export function creationOptions(instance: Instance, caller: UserCaller, challenge: string, known: Descriptor[]) {
   const account = caller.email ?? caller.id
   return {
-    rp: { id: hostOf(instance), name: 'Storekeeper' },
+    rp: { id: hostOf(instance), name: instance.name },
     user: { id: toUserHandle(caller.id), name: account, displayName: caller.name ?? account },
     challenge,
     pubKeyCredParams: ALGORITHMS.map((alg) => ({ type: 'public-key', alg })),

@@ -547,7 +547,7 @@ test('403: without a signature it is not even looked at what was sent', async ()
   expect([off.status, off.body.code, off.body.detail]).toEqual([
     403,
     'invalid_signature',
-    'Reports from GitHub are switched off on this service.',
+    'Reports from GitHub are disabled on this service.',
   ])
   expect(github.asked()).toBe(0)
 })

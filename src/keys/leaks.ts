@@ -81,9 +81,9 @@ async function applyLeak(tx: Db, instance: Instance, found: CachedKey, origin: L
 }
 
 const OUTCOMES = {
-  revoked: 'The key was revoked at once.',
-  shortened: 'Its end was brought forward, as the store has decided; until then it works on.',
-  none: 'The key had ended, or was about to end, anyway.',
+  revoked: 'The key was revoked immediately.',
+  shortened: 'The key now expires earlier, as the store has configured. It keeps working until then.',
+  none: 'The key had already expired or been revoked, or was about to expire.',
 }
 
 /** Its maker, while a member, and the owners of the store. */

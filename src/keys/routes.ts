@@ -229,7 +229,7 @@ export const keyRoutes: Route[] = [
       needs: 'MANAGE_KEYS',
       summary: 'Revoke a key',
       description:
-        'The key stops working permanently: immediately on the node that answers, within 250 ms on the others, and by `effectiveBy` even on a node that has lost contact. The record stays, and open invitations sent with the key are withdrawn. `made` lists what was created with it, or with keys created with it. All of that keeps working unless you send `made=revoke`, which needs `MANAGE_WEBHOOKS` if there are webhooks among it. Revoking a revoked key gives the same response.',
+        'The key stops working permanently: immediately on the node that responds, within 250 ms on the others, and by `effectiveBy` even on a node that has lost contact. The record stays, and open invitations sent with the key are withdrawn. `made` lists what was created with it, or with keys created with it. All of that keeps working unless you send `made=revoke`, which needs `MANAGE_WEBHOOKS` if there are webhooks among it. Revoking a revoked key gives the same response.',
       query: Type.Object(
         {
           reason: Type.Optional(Line(1, 200, { description: 'Why the key is revoked. Stored with the key.' })),
@@ -359,7 +359,7 @@ export const keyRoutes: Route[] = [
       needs: 'service',
       summary: 'Introspect a key',
       description:
-        'Verification as OAuth 2.0 token introspection (RFC 7662): the body is a form, and a key that is not valid, for whatever reason, is `{"active": false}`. Beside `token` you can send `scope`, `types`, `ip` and `store_id`. A service token for a single store needs no `store_id`, so that gateways with plain RFC 7662 support can use it.',
+        'Verification as OAuth 2.0 token introspection (RFC 7662): the body is a form, and a key that is not valid, for any reason, returns `{"active": false}`. In addition to `token` you can send `scope`, `types`, `ip` and `store_id`. A service token for a single store needs no `store_id`, so that gateways with plain RFC 7662 support can use it.',
       body: Introspection,
       parse: parseIntrospection,
       handlesFaults: true,
@@ -429,7 +429,7 @@ export const keyRoutes: Route[] = [
       needs: 'key',
       summary: 'Read the key I am using',
       description:
-        'The record of the API key that makes the request, and which of its secrets was presented: during a rotation, two of them work.',
+        'The record of the API key that makes the request, and which of its secrets was used: during a rotation, two of them work.',
       returns: [200, OwnKey],
       etag: true,
     },

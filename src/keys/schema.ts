@@ -165,9 +165,9 @@ export const Key = Type.Object(
     }),
     status: OneOf(KEY_STATUSES, {
       description:
-        '`ACTIVE`: it works. `DISABLED`: switched off with `enabled`. `EXPIRED`: `expiresAt` has passed. `REVOKED`: it will never work again.',
+        '`ACTIVE`: it works. `DISABLED`: `enabled` is `false`. `EXPIRED`: `expiresAt` has passed. `REVOKED`: it will never work again.',
     }),
-    enabled: Type.Boolean({ description: 'Whether the key is switched on. A disabled key can be enabled again.' }),
+    enabled: Type.Boolean({ description: 'Whether the key is enabled. A disabled key can be enabled again.' }),
     createdAt: CreatedAt,
     createdBy: ActorOf(['user', 'key', 'service', 'system'], 'Who created the key.'),
     updatedAt: UpdatedAt,
@@ -272,7 +272,7 @@ export const AffectedKeyCount = Type.Object(
 // ---- verifying ------------------------------------------------------------------------------------------------------
 
 const question = {
-  key: Type.String({ minLength: 1, description: 'The full key that your caller presented.' }),
+  key: Type.String({ minLength: 1, description: 'The full key your caller sent.' }),
   permissions: Type.Optional(
     Type.Array(Type.String({ maxLength: 63 }), {
       maxItems: 100,
@@ -478,7 +478,7 @@ export type Verifier<Tx> = {
 /** RFC 7662. What it does not name is ours: `ip`, `store_id`, `any_store` and `types`, as in `Verification`. */
 export const Introspection = Type.Object(
   {
-    token: Type.String({ minLength: 1, description: 'The full key that your caller presented.' }),
+    token: Type.String({ minLength: 1, description: 'The full key your caller sent.' }),
     token_type_hint: Type.Optional(
       Type.String({ description: 'Accepted for compatibility with RFC 7662, and ignored.' }),
     ),
@@ -640,7 +640,7 @@ export const OwnKey = Type.Object(
     ...Key.properties,
     presented: OneOf(['current', 'previous'], {
       description:
-        'Which of its secrets you presented. The previous one works only until its grace period ends. `start` is that of the secret you presented.',
+        'Which of its secrets you used. The previous one works only until its grace period ends. `start` belongs to the secret you used.',
     }),
   },
   { title: 'OwnKey', description: 'The key that made the request.', ...closed },

@@ -217,7 +217,7 @@ test('invitations are mailed, without anything in a name that looks like a link,
   const first = await invite()
   expect(first.body.mailed).toBe(true)
   const letter = await mail.mailTo(ada.email)
-  expect(letter.subject).toBe('You are invited to "Win at evil example x now"')
+  expect(letter.subject).toBe('You\'re invited to "Win at evil example x now"')
   expect(letter.text).toContain(`https://keys.example/invitation#token=${first.body.token}`)
   expect(letter.text).toContain('as staff')
   const accepted = await api.post('/v1/user/invitations/accept', { token: letter.token }, { as: ada.token })
@@ -238,10 +238,12 @@ test('a sign-in from a new place is told, once, unless the user has switched tha
     const { email, password } = owner
     expect((await api.post('/v1/auth/sign-in', { email, password }, { headers })).status).toBe(200)
   }
+  // The first place of all is not new to anybody.
+  await from('192.0.2.9')
   await from('192.0.2.1')
   const letter = await mail.mailTo(owner.email)
-  expect(letter.subject).toBe('A sign-in from a new place')
-  expect(letter.text).toMatch(/ \d{4} at \d\d:\d\d UTC, from the address 192\.0\.2\.1, .* with "Firefox"/)
+  expect(letter.subject).toBe('New sign-in to your account')
+  expect(letter.text).toMatch(/from a new IP address, 192\.0\.2\.1, on .* \d{4} at \d\d:\d\d UTC, with "Firefox"/)
   await from('192.0.2.1')
   const off = await api.patch('/v1/user', { mail: { newSignIns: false } }, { as: owner.token })
   expect(off.body.mail).toEqual({ newSignIns: false, leakedKeys: true, expiringKeys: true })
@@ -265,7 +267,7 @@ test('a leaked key is told to its maker and the owners, a key that ends soon to 
     const { subject, text } = await mail.mailTo(email, email === owner.email ? 1 : 2)
     expect(subject).toBe('An API key of "The shop" has leaked')
     expect(text).toContain(`"Checkout" (${leaked.start}…)`)
-    expect(text).toContain('The key was revoked at once.')
+    expect(text).toContain('The key was revoked immediately.')
     expect(text).not.toContain(leaked.key)
   }
   travel(2 * DAY)
@@ -273,7 +275,7 @@ test('a leaked key is told to its maker and the owners, a key that ends soon to 
   const instance = newInstance(readConfig({ ...mail.settings }), keyring, async () => [])
   await newExpiryNotices(instance)(service.db)
   const told = await mail.mailTo(maker.email, 3)
-  expect(told.subject).toBe('An API key of "The shop" ends in 30 days')
+  expect(told.subject).toBe('An API key of "The shop" expires in 30 days')
   expect(told.text).toContain(`"Till" (${ending.start}…)`)
   expect(mail.mails.filter(({ to }) => to === stranger.email)).toHaveLength(1)
   expect(mail.mails.filter(({ to }) => to === owner.email)).toHaveLength(1)

@@ -108,7 +108,7 @@ async function toMessage({ db, instance }: MailerState, mail: QueuedMail) {
       ? await addResetToken(db, instance, mail)
       : openToken(instance.keyring, mail)
   if (token === null && (mail.kind === 'reset' || mail.token !== null)) return null
-  const letter = writeLetter(mail.kind, mail.data, publicUrl, token?.reveal() ?? null)
+  const letter = writeLetter(mail.kind, mail.data, { name: instance.name, publicUrl }, token?.reveal() ?? null)
   return { messageId: `<${mail.id}@${new URL(publicUrl).hostname}>`, to: mail.recipient, ...letter }
 }
 

@@ -4,9 +4,10 @@ import { Type } from '../schema/type.ts'
 
 /** Mails about a changed password, e-mail or second factor are not here: they always come. */
 const SWITCHES = {
-  newSignIns: 'A sign-in from a place that the account had not been used from before.',
-  leakedKeys: 'A key that you made, or of a store that you own, has leaked.',
-  expiringKeys: 'A key that you made ends in 30, 7 or 1 days; of a maker who is gone, the owners are told.',
+  newSignIns: 'Tell me about sign-ins from an IP address the account has not been used from in the last 90 days.',
+  leakedKeys: 'Tell me when a key that I created, or a key of a store that I own, has leaked.',
+  expiringKeys:
+    'Tell me when a key that I created expires in 30, 7 or 1 days. If its creator is gone, the owners of the store are told.',
 } as const
 export type MailSwitch = keyof typeof SWITCHES
 export const MAIL_SWITCHES = Object.keys(SWITCHES) as MailSwitch[]
@@ -19,5 +20,10 @@ export const MailSwitches = Type.Object(
     leakedKeys: Type.Boolean({ description: leakedKeys }),
     expiringKeys: Type.Boolean({ description: expiringKeys }),
   },
-  { title: 'MailSwitches', additionalProperties: false },
+  {
+    title: 'MailSwitches',
+    description:
+      'Which e-mails the user gets. Mails about a changed password, e-mail address or second factor are always sent.',
+    additionalProperties: false,
+  },
 )

@@ -9,104 +9,110 @@ type Write = (data: MailData, link: string) => Letter
 /** The page that the link of a mail leads to, with the mail's token behind it. */
 const PAGES = { reset: '/reset', confirm: '/confirm', invitation: '/invitation' } as const
 
-const NOT_YOU = `If this was not you, set a new password at once: that ends every session of your account.`
+const NOT_YOU = `If this wasn't you, set a new password right away. That signs you out everywhere.`
 
-const NOT_YOU_AT_PROVIDER = `It was done by single sign-on. If this was not you, secure your account at your identity provider, then sign in here and end the session you do not know.`
+const NOT_YOU_AT_PROVIDER = `Single sign-on was used. If this wasn't you, secure your account at your identity provider first, then sign in here and end the session you don't recognize.`
 /** What has become of a second factor. */
 const FACTOR_CHANGES = {
   totp_added: 'An authenticator app was set up for your account.',
   totp_removed: 'The authenticator app was removed from your account.',
   passkey_added: 'A passkey was added to your account.',
   passkey_removed: 'A passkey was removed from your account.',
-  codes_replaced: 'New recovery codes were made for your account, and the ones before no longer work.',
-  code_used: 'A recovery code was used to sign in to your account. Each code works once.',
-  guessed: 'Somebody has your password, and has entered too many wrong codes after it.',
-  reset: 'The second factor of your account was removed, and every session has ended: sign in with your password.',
+  codes_replaced: 'New recovery codes were generated for your account. The previous ones no longer work.',
+  code_used: 'A recovery code was used to sign in to your account. Each code works only once.',
+  guessed: 'Someone who knows your password entered too many wrong codes for your account.',
+  reset:
+    'The second factor was removed from your account and you were signed out everywhere. Sign in with your password.',
 }
 export type FactorChange = keyof typeof FACTOR_CHANGES
 
 const TEXTS = {
   reset: (_, link) => ({
     subject: 'Set a new password',
-    text: `Somebody, we hope you, asked for a new password for the account with this e-mail address. To set it, open this link within an hour:
+    text: `We received a request to reset the password of your account. To set a new password, open this link within an hour:
 
 ${link}
 
-The link works once. If you did not ask for it, do nothing: your password stays as it is.`,
+The link works once. If you didn't request this, you can ignore this e-mail: your password stays the same.`,
   }),
   confirm: (_, link) => ({
     subject: 'Confirm your e-mail address',
-    text: `Somebody, we hope you, gave this e-mail address for their account. To confirm that it is yours, open this link within three days:
+    text: `This e-mail address was entered for an account. If that was you, please confirm it by opening this link within three days:
 
 ${link}
 
-If you did not give it, do nothing, and above all do not confirm it: the account would then have your address, and an account of yours that you never confirmed would lose it.`,
+If it wasn't you, please don't open the link, and ignore this e-mail. Confirming would give your address to someone else's account, and if you have an account with this address that you never confirmed, it would lose it.`,
   }),
   invitation: ({ store = '', role = '' }, link) => ({
-    subject: `You are invited to ${quoted(store)}`,
-    text: `You are invited to the store ${quoted(store)} as ${role}. To accept, open this link within seven days:
+    subject: `You're invited to ${quoted(store)}`,
+    text: `You have been invited to join the store ${quoted(store)} as ${role}. To accept, open this link within seven days:
 
 ${link}
 
-If you do not know the store, do nothing.`,
+If you don't know this store, you can ignore this e-mail.`,
   }),
   password_changed: ({ at = '', ip = '' }) => ({
     subject: 'Your password was changed',
-    text: `The password of your account was changed on ${moment(at)}, from the address ${ip}.
+    text: `The password of your account was changed on ${moment(at)} from the IP address ${ip}.
 
 ${NOT_YOU}`,
   }),
   email_changed: ({ at = '' }) => ({
     subject: 'The e-mail address of your account was changed',
-    text: `Since ${moment(at)} your account has another e-mail address. You sign in with that one, and this one gets no more mail about the account.
+    text: `The e-mail address of your account was changed on ${moment(at)}. From now on, sign in with the new address. We won't send any more mail about the account to this one.
 
-If this was not you, somebody else has your password. Ask the operator of the service for help.`,
+If this wasn't you, someone else knows your password. Please contact the operator of this service.`,
   }),
   email_lost: ({ at = '' }) => ({
     subject: 'This e-mail address was confirmed for another account',
-    text: `On ${moment(at)} somebody confirmed this e-mail address for their account. An older account had it too, but had never confirmed it, and is now without an e-mail address.
+    text: `On ${moment(at)}, this e-mail address was confirmed for another account. An older account used it as well, but never confirmed it, and no longer has an e-mail address.
 
-If the older account is yours and you are still signed in to it, give it another address there.`,
+If the older account is yours and you are still signed in to it, you can add another address there.`,
   }),
   second_factor: ({ at = '', ip = '', change = '' }) => ({
-    subject: 'The second factor of your account',
-    text: `${FACTOR_CHANGES[change as FactorChange]} This was done on ${moment(at)}${ip === '' ? ' by the operator of the service' : `, from the address ${ip}`}.
+    subject: 'Your second factor',
+    text: `${FACTOR_CHANGES[change as FactorChange]} This happened on ${moment(at)}${ip === '' ? ' and was done by the operator of this service' : ` from the IP address ${ip}`}.
 
-If this was not you, set a new password at once, which ends every session of your account, and ask the operator of the service for help.`,
+If this wasn't you, set a new password right away, which signs you out everywhere, and contact the operator of this service.`,
   }),
   new_sign_in: ({ at = '', ip = '', client = '', method = '' }) => ({
-    subject: 'A sign-in from a new place',
-    text: `Somebody signed in to your account on ${moment(at)}, from the address ${ip}, from which nobody had signed in before${client === '' ? '' : `, with ${quoted(client)}`}.
+    subject: 'New sign-in to your account',
+    text: `Your account was signed in to from a new IP address, ${ip}, on ${moment(at)}${client === '' ? '' : `, with ${quoted(client)}`}.
 
 ${method === 'oidc' ? NOT_YOU_AT_PROVIDER : NOT_YOU}`,
   }),
   provider_linked: ({ at = '', ip = '', provider = '' }) => ({
     subject: 'You can now sign in with your identity provider',
-    text: `On ${moment(at)} somebody signed in at ${quoted(provider)}, which has confirmed that this e-mail address is theirs, and came from there to us, from the address ${ip}. Since the address of your account here is confirmed too, the two now belong together: you can sign in with that provider, and with your password as before.
+    text: `On ${moment(at)}, a user of ${quoted(provider)} with this e-mail address signed in here from the IP address ${ip}. The address is confirmed both there and here, so we linked the two accounts: you can now sign in with that provider, or with your password as before.
 
-If this was not you, secure your account at that provider and ask the people who run this service for help.`,
+If this wasn't you, secure your account at that provider and contact the operator of this service.`,
   }),
   key_leaked: ({ key = '', store = '', start = '', outcome = '' }) => ({
     subject: `An API key of ${quoted(store)} has leaked`,
-    text: `The secret of the API key ${quoted(key)} (${start}…) of the store ${quoted(store)} was found where it should not be. ${outcome}
+    text: `The secret of the API key ${quoted(key)} (${start}…) of the store ${quoted(store)} was reported as leaked. ${outcome}
 
-Find out what the key was used for, and replace it wherever it is still needed.`,
+Check what the key was used for, and replace it wherever it is still needed.`,
   }),
   key_expiring: ({ key = '', store = '', start = '', days = '', at = '' }) => ({
-    subject: `An API key of ${quoted(store)} ends in ${days === '1' ? 'a day' : `${days} days`}`,
-    text: `The API key ${quoted(key)} (${start}…) of the store ${quoted(store)} ends on ${moment(at)}. Whatever still uses it then stops working.
+    subject: `An API key of ${quoted(store)} expires in ${days === '1' ? 'a day' : `${days} days`}`,
+    text: `The API key ${quoted(key)} (${start}…) of the store ${quoted(store)} expires on ${moment(at)}. Anything that still uses it will stop working then.
 
-Create a new key in its place, or set a later end.`,
+Create a new key to replace it, or set a later expiry date.`,
   }),
 } satisfies Record<string, Write>
 
 export type MailKind = keyof typeof TEXTS
 
-export function writeLetter(kind: MailKind, data: MailData, publicUrl: string, token: string | null): Letter {
+export function writeLetter(
+  kind: MailKind,
+  data: MailData,
+  { name, publicUrl }: { name: string; publicUrl: string },
+  token: string | null,
+): Letter {
   const page = kind in PAGES ? PAGES[kind as keyof typeof PAGES] : ''
   const write: Write = TEXTS[kind]
   const { subject, text } = write(data, `${publicUrl}${page}#token=${token}`)
-  return { subject, text: `${text}\n\n-- \nStorekeeper, ${publicUrl}\n` }
+  return { subject, text: `${text}\n\n-- \n${name}, ${publicUrl}\n` }
 }
 
 /** Mail programs turn "shop.example/x" into a link, so a dot, a colon, a slash or an @ inside a word becomes a space. */

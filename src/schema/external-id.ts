@@ -16,9 +16,9 @@ export function parseExternalId(text: string, pointer: string, faults: Fault[]):
   if (id === '') return fault('too_short', 'This must not be empty.')
   if ([...id].length > MAX_EXTERNAL_ID_LENGTH) return fault('too_long', TOO_LONG)
   const invisible = findInvisible(id, 'line')
-  if (invisible) return fault('invalid_characters', `This holds a character that cannot be seen (${invisible}).`)
+  if (invisible) return fault('invalid_characters', `This contains an invisible character (${invisible}).`)
   // Clients and proxies take these for steps of a path, also when they are percent-encoded.
-  if (id === '.' || id === '..') return fault('invalid_format', 'This may not be "." or "..".')
+  if (id === '.' || id === '..') return fault('invalid_format', 'This can\'t be "." or "..".')
   return id
 }
 

@@ -220,7 +220,8 @@ export async function acceptInvitation(
   token: string,
 ): Promise<Answer<Membership>> {
   const found = (await findInvitation(tx, token)) ?? fail('invitation_not_found')
-  const email = caller.email ?? caller.claimedEmail
+  // What the token says now counts before what the record took over from an earlier one.
+  const email = caller.claimedEmail ?? caller.email
   // A user of an identity provider whose token says no e-mail is let in by the invitation's token alone.
   if (email !== null && email !== found.email) fail('invitation_mismatch')
   const store = await lockStore(tx, found.store_id).catch((error) => {

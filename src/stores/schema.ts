@@ -133,7 +133,7 @@ const madeKey = {
 const madeWebhook = {
   id: Id('wh', 'The id of the webhook.'),
   url: Nullable(Type.String({ description: 'Where its messages are sent. `null` without `MANAGE_WEBHOOKS`.' })),
-  enabled: Type.Boolean({ description: 'Whether it is switched on, after this request.' }),
+  enabled: Type.Boolean({ description: 'Whether it is enabled after this request.' }),
 }
 const madeMember = { userId: UserId, role: Role }
 const madeKeys = {

@@ -92,7 +92,7 @@ export const webhookRoutes: Route[] = [
       needs,
       summary: 'Change a webhook',
       description:
-        'Fields that are left out keep their value. `"enabled": false` switches the webhook off: new events are not collected for it, and waiting messages stay waiting. `"enabled": true` switches it on again, also if the service had switched it off.',
+        'Fields that are left out keep their value. `"enabled": false` disables the webhook: new events are not queued for it, and pending messages keep waiting. `"enabled": true` enables it again, even if the service disabled it.',
       body: WebhookChanges,
       parse: parseWebhookChanges,
       returns: [200, Webhook],

@@ -38,11 +38,11 @@ export const Webhook = Type.Object(
     storeId: StoreId,
     ...input,
     enabled: Type.Boolean({ description: 'Whether messages are sent.' }),
-    disabledAt: Nullable(DateTime({ description: 'When it was switched off. `null`: it is on.' })),
+    disabledAt: Nullable(DateTime({ description: 'When it was disabled. `null` if it is enabled.' })),
     disabledReason: Nullable(
       OneOf(DISABLED_REASONS, {
         description:
-          'Why it is off. `REQUESTED`: a caller switched it off. `GONE`: the receiver answered 410. `FAILING`: every attempt failed for 5 days.',
+          'Why it is disabled. `REQUESTED`: a caller disabled it. `GONE`: the receiver responded with 410. `FAILING`: every attempt failed for 5 days.',
       }),
     ),
     failingSince: Nullable(
@@ -148,7 +148,7 @@ export const Delivery = Type.Object(
     lastAttemptAt: Nullable(DateTime({ description: 'When the last attempt was made. `null`: none yet.' })),
     nextAttemptAt: Nullable(DateTime({ description: 'When the next attempt is due. `null`: there is none.' })),
   },
-  { title: 'Delivery', description: 'One message to a webhook, and what became of it.', ...closed },
+  { title: 'Delivery', description: 'A message to a webhook, and the result of sending it.', ...closed },
 )
 export type Delivery = Static<typeof Delivery>
 export const Deliveries = pageOf(Delivery, 'Deliveries')

@@ -125,7 +125,7 @@ test('422: types that do not exist, and everything else that is wrong, at once',
     ['#/types/3', 'unknown_type'],
   ])
   // It is a type, and no store's.
-  expect(reply.body.errors[3].detail).toMatch(/^No event of a store has such a type\./)
+  expect(reply.body.errors[3].detail).toMatch(/^Unknown event type\./)
   const mixed = await api.post(
     `/v1/user/store/${store.id}/webhooks`,
     { ...bad, types: ['nope', 5] },
@@ -143,8 +143,9 @@ test('409: a store has at most 20, also when they are made at the same moment', 
   const { api, owner, store } = await shop(OPEN)
   const webhooks = `/v1/user/store/${store.id}/webhooks`
   const make = () => api.post(webhooks, { url: 'http://127.0.0.1:8009/', types: ['*'] }, { as: owner.token })
-  const replies = await Promise.all(Array.from({ length: 24 }, make))
-  expect(replies.map(({ status }) => status).sort()).toEqual([...Array(20).fill(201), ...Array(4).fill(409)])
+  for (let n = 0; n < 16; n++) expect((await make()).status).toBe(201)
+  const replies = await Promise.all(Array.from({ length: 8 }, make))
+  expect(replies.map(({ status }) => status).sort()).toEqual([...Array(4).fill(201), ...Array(4).fill(409)])
   expect(replies.find(({ status }) => status === 409)?.body.code).toBe('limit_exceeded')
 })
 

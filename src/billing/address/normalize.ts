@@ -85,7 +85,7 @@ function cleanTexts(input: AddressInput, found: Findings): Texts {
     const text = cleanText(input[field] ?? '')
     texts[field] = text === '' || NO_VALUE[field]?.test(text) ? null : text
     if (WORDS.has(field) && text !== '' && !/[\p{L}\p{N}]/u.test(text)) {
-      fault(found, field, 'invalid_characters', `${fieldName(field)} holds no letter and no digit.`)
+      fault(found, field, 'invalid_characters', `${fieldName(field)} has no letters or digits.`)
       continue
     }
     if (PLAIN.test(text) && text.length <= ADDRESS_LENGTHS[field]) continue

@@ -22,7 +22,7 @@ export function warnOfOddText(texts: Texts, found: Findings): void {
     check(field, (text) => MARKUP.test(text), warning)
   }
   for (const field of WITH_LETTERS) {
-    const warning = () => warn(found, field, 'no_letters', `${fieldName(field)} holds no letter. Please check it.`)
+    const warning = () => warn(found, field, 'no_letters', `${fieldName(field)} has no letters. Please check it.`)
     check(field, (text) => !/\p{L}/u.test(text), warning)
   }
   const warning = () =>

@@ -11,18 +11,18 @@ let token = new URLSearchParams(location.hash.slice(1)).get('token');
 if (location.hash) history.replaceState(null, '', location.pathname);
 
 const WORDS = {
-  reset_not_found: 'This link no longer works. A link works once, for an hour, and a newer one ends the older. Ask for a new one.',
-  confirmation_not_found: 'This link no longer works. A link works once, for three days, and a newer one ends the older.',
+  reset_not_found: 'This link no longer works. Each link works once, within an hour, and only the newest one is valid. Request a new one.',
+  confirmation_not_found: 'This link no longer works. Each link works once, within three days, and only the newest one is valid.',
   invalid_credentials: 'The e-mail address or the password is wrong.',
-  invalid_code: 'This code is wrong, or was used before. Wait for the next one and try again.',
+  invalid_code: 'This code is wrong or was already used. Wait for the next one and try again.',
   invalid_passkey: 'This passkey was not accepted.',
-  invalid_challenge: 'Signing in took too long. Begin again.',
-  rate_limited: 'There were too many tries. Wait a few minutes, then try again.',
-  email_taken: 'There is an account with this e-mail address already. Sign in with it.',
-  sign_up_closed: 'This invitation no longer works, so no account can be made with it. Ask for a new one.',
-  invitation_not_found: 'This invitation no longer works. It may have been used, withdrawn, or be too old. Ask for a new one.',
-  invitation_mismatch: 'This invitation is for another e-mail address. Sign in with the one that was invited.',
-  already_member: 'You are a member of this store already.',
+  invalid_challenge: 'Signing in took too long. Start again.',
+  rate_limited: 'Too many attempts. Wait a few minutes, then try again.',
+  email_taken: 'There is already an account with this e-mail address. Sign in instead.',
+  sign_up_closed: 'This invitation no longer works, so you can\\'t create an account with it. Ask for a new one.',
+  invitation_not_found: 'This invitation no longer works. It may have been used or withdrawn, or it has expired. Ask for a new one.',
+  invitation_mismatch: 'This invitation is for a different e-mail address. Sign in with the address it was sent to.',
+  already_member: 'You are already a member of this store.',
 };
 
 async function send(method, path, body) {
@@ -33,7 +33,7 @@ async function send(method, path, body) {
     const answer = text ? JSON.parse(text) : {};
     return { ok: response.ok, answer, words: response.ok ? '' : wordsFor(answer) };
   } catch {
-    return { ok: false, answer: {}, words: 'The service cannot be reached. Check your connection, then try again.' };
+    return { ok: false, answer: {}, words: 'Can\\'t reach the service. Check your connection, then try again.' };
   }
 }
 
@@ -167,7 +167,7 @@ onSubmit('set', async ({ password }) => {
   if (ok) {
     hide('set');
     show('done');
-    say('Your password is changed, and every session of your account has ended.');
+    say('Your password was changed, and you were signed out everywhere.');
     return;
   }
   if (answer.code === 'reset_not_found') {
@@ -181,13 +181,13 @@ if ($('ask').tagName === 'FORM')
   onSubmit('ask', async ({ email }) => {
     const { ok, words } = await send('POST', '/v1/auth/reset', { email });
     if (ok) hide('ask');
-    say(ok ? 'If there is an account with this address, a link is on its way to it. It works for an hour.' : words);
+    say(ok ? 'If there is an account with this address, we have sent it a link. The link works for an hour.' : words);
   });
 `
 
 const CONFIRM = `
 if (token) show('confirm');
-else say('This link is not complete. Open it from the mail once more.');
+else say('This link is incomplete. Open it from the e-mail again.');
 
 onSubmit('confirm', async () => {
   const { ok, answer, words } = await send('POST', '/v1/auth/confirm', { token });
@@ -252,7 +252,7 @@ function offer(user) {
 }
 
 if (token) send('GET', '/v1/user').then(({ ok, answer }) => (ok ? offer(answer.user) : enter()));
-else say('This link is not complete. Open it from the mail once more.');
+else say('This link is incomplete. Open it from the e-mail again.');
 `
 
 export const ACCOUNT_SCRIPTS: Record<AccountPageName, string> = {

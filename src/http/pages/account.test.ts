@@ -116,7 +116,7 @@ test('/reset sets a new password, tells faults in words, and takes the token out
   await page.submit('set', { password: 'passwordpassword' })
   expect(page.message()).toMatch(/^This password is among the first/)
   await page.submit('set', { password: NEW_PASSWORD })
-  expect([page.message(), page.visible()]).toEqual([expect.stringMatching(/^Your password is changed/), []])
+  expect([page.message(), page.visible()]).toEqual([expect.stringMatching(/^Your password was changed/), []])
   const again = await open(world, 'reset', `#token=${token.reveal()}`)
   await again.submit('set', { password: NEW_PASSWORD })
   expect(again.message()).toMatch(/^This link no longer works/)
@@ -143,7 +143,7 @@ test('/confirm confirms by a click, and only once', async () => {
   const again = await open(world, 'confirm', `#token=${token.reveal()}`)
   await again.submit('confirm')
   expect(again.message()).toMatch(/^This link no longer works/)
-  expect((await open(world, 'confirm')).message()).toMatch(/^This link is not complete/)
+  expect((await open(world, 'confirm')).message()).toMatch(/^This link is incomplete/)
 })
 
 test('/invitation takes in somebody new and somebody with an account', async () => {
@@ -164,7 +164,7 @@ test('/invitation takes in somebody new and somebody with an account', async () 
   const wrong = await open(world, 'invitation', await invite(ada.email))
   await wrong.submit('enter', { ...other, name: '' })
   expect([wrong.message(), wrong.visible()]).toEqual([
-    'This invitation is for another e-mail address. Sign in with the one that was invited.',
+    'This invitation is for a different e-mail address. Sign in with the address it was sent to.',
     ['accept', 'leave'],
   ])
   await wrong.submit('leave')
@@ -203,7 +203,7 @@ test('/sign-in and /invitation ask for the second factor', async () => {
   await late.submit('enter', ada)
   travel(6 * MINUTE)
   await late.submit('code-form', { code: recoveryCodes[1] })
-  expect([late.message(), late.visible()]).toEqual(['Signing in took too long. Begin again.', ['enter']])
+  expect([late.message(), late.visible()]).toEqual(['Signing in took too long. Start again.', ['enter']])
   travel(0)
 
   const path = `/v1/user/store/${store.id}/invitations`

@@ -24,7 +24,7 @@ export function accountPage(name: AccountPageName, offers: Offers): Rendered {
     layout(
       `${title} · Storekeeper`,
       `<main class="narrow"><h1>${title}</h1>
-<noscript><p>This page needs JavaScript. Switch it on and load the page again.</p></noscript>
+<noscript><p>This page needs JavaScript. Enable it and reload the page.</p></noscript>
 <p id="message" role="alert" tabindex="-1" hidden></p>
 ${body(offers)}</main><script src="/scripts/${name}.js" defer></script>`,
     ),
@@ -38,12 +38,12 @@ const EMAIL = `<label for="email">E-mail</label>
 const PASSWORD = `<label for="password">Password</label>
 <input id="password" name="password" type="password" autocomplete="current-password" maxlength="256" required>`
 
-const HINT = 'At least 15 characters. A few words that do not belong together make a good password.'
+const HINT = 'At least 15 characters. A few unrelated words make a good password.'
 
 /** The second step of a sign-in. */
 const SECOND_STEP = `<form id="code-form" hidden><label for="code">Code</label>
 <input id="code" name="code" autocomplete="one-time-code" autocapitalize="none" spellcheck="false" maxlength="40" aria-describedby="code-hint" required>
-<p id="code-hint" class="quiet small">The six digits that your authenticator app shows, or one of your recovery codes.</p><button>Continue</button></form>
+<p id="code-hint" class="quiet small">The six-digit code from your authenticator app, or one of your recovery codes.</p><button>Continue</button></form>
 <form id="passkey-form" hidden><button class="plain">Use your passkey</button></form>`
 
 /** A link, which needs no script. Empty where no identity provider is configured. */
@@ -64,30 +64,30 @@ ${SECOND_STEP}
 
 function resetBody({ mail }: Offers): string {
   const ask = mail
-    ? `<form id="ask" hidden><p>Enter the e-mail address of your account, and we will send you a link.</p>${EMAIL}<button>Send the link</button></form>`
-    : '<p id="ask" hidden>This service does not send mail. Ask the people who run it for a link to set a new password.</p>'
+    ? `<form id="ask" hidden><p>Enter the e-mail address of your account and we'll send you a link.</p>${EMAIL}<button>Send link</button></form>`
+    : '<p id="ask" hidden>This service does not send e-mail. Ask its operator for a link to set a new password.</p>'
   return `${ask}
 <form id="set" hidden><label for="password">New password</label>
 <input id="password" name="password" type="password" autocomplete="new-password" minlength="15" maxlength="256" aria-describedby="hint" required>
-<p id="hint" class="quiet small">${HINT}</p><button>Set the password</button></form>
+<p id="hint" class="quiet small">${HINT}</p><button>Set password</button></form>
 <p id="done" hidden><a href="/sign-in">Sign in</a></p>`
 }
 
 function confirmBody(): string {
-  return `<form id="confirm" hidden><p>Confirm the address only if you entered it for your account yourself.</p>
-<button>Confirm the address</button></form>
+  return `<form id="confirm" hidden><p>Only confirm this address if you entered it for your account yourself.</p>
+<button>Confirm address</button></form>
 <p id="done" hidden><a href="/sign-in">Sign in</a></p>`
 }
 
 function invitationBody(offers: Offers): string {
-  return `<form id="accept" hidden><p id="who"></p><button>Accept the invitation</button></form>
+  return `<form id="accept" hidden><p id="who"></p><button>Accept invitation</button></form>
 <form id="leave" hidden><button class="plain">Use another account</button></form>
-<form id="enter" hidden><fieldset><legend>To accept it, sign in with the e-mail address that was invited.</legend>
+<form id="enter" hidden><fieldset><legend>To accept, sign in with the e-mail address the invitation was sent to.</legend>
 <label><input type="radio" name="account" value="sign-in" checked> I have an account</label>
-<label><input type="radio" name="account" value="sign-up"> I am new here</label></fieldset>
+<label><input type="radio" name="account" value="sign-up"> I'm new here</label></fieldset>
 ${EMAIL}${PASSWORD}<p id="hint" class="quiet small" hidden>${HINT}</p>
 <div id="named" hidden><label for="name">Name</label><input id="name" name="name" autocomplete="name" maxlength="100"></div>
-<button>Accept the invitation</button></form>
+<button>Accept invitation</button></form>
 ${SECOND_STEP}
 <div id="sso" hidden>${singleSignOn(offers, '/invitation')}</div>`
 }

@@ -24,6 +24,14 @@ export const FAULTS: Record<string, FaultRow> = {
   too_long: { title: 'Too long', help: 'Send at most as many characters or entries as "detail" says.' },
   too_small: { title: 'Number too small', help: 'Send a number within the bounds that "detail" names.' },
   too_large: { title: 'Number too large', help: 'Send a number within the bounds that "detail" names.' },
+  wrong_code: {
+    title: 'Wrong code',
+    help: 'The code is not the current code of your authenticator app. Check the clock of the device, and send the code the app shows now.',
+  },
+  passkey_not_accepted: {
+    title: 'Passkey not accepted',
+    help: 'The passkey was already added, or its response does not match the options, or is too old. Request new options and try again with the same browser or device.',
+  },
   repeated: { title: 'Repeated entry', help: 'The list has the same entry twice. Send each entry once.' },
   invalid_characters: {
     title: 'Invisible or control characters',

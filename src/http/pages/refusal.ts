@@ -13,21 +13,21 @@ export function acceptsHtml(incoming: Incoming): boolean {
 
 /** Where the words of the error are for somebody who calls the API. */
 const WORDS: Partial<Record<ErrorCode, [title: string, text: string]>> = {
-  not_found: ['There is no single sign-on here', 'This service has no identity provider to sign in with.'],
+  not_found: ['No single sign-on', 'Single sign-on is not configured on this service.'],
   sign_in_incomplete: [
     'You are not signed in yet',
-    'The sign-in could not be completed. Perhaps it took longer than 10 minutes, was finished already, or was started in another browser or tab. Start again.',
+    "The sign-in couldn't be completed. It may have taken longer than 10 minutes, already been completed, or been started in another browser or tab. Start again.",
   ],
   sign_in_refused: ['You were not signed in', 'The identity provider did not sign you in.'],
   recent_sign_in_required: [
     'Sign in again',
-    'You were asked to sign in again, but the identity provider did not say that you have just done so.',
+    'You were asked to sign in again, but your identity provider did not confirm a new sign-in.',
   ],
   invalid_input: ['This link is not valid', 'Start again from the sign-in page.'],
-  rate_limited: ['There were too many tries', 'Wait a minute, then try again.'],
+  rate_limited: ['Too many attempts', 'Wait a minute, then try again.'],
   unavailable: [
     'Sign-in is unavailable',
-    'Try again in a moment. If it stays like this, tell the people who run this service.',
+    'Try again in a moment. If it keeps happening, contact the operator of this service.',
   ],
 }
 
