@@ -17,6 +17,8 @@ const BOUNDED = {
   expiresAt: { expiresAt: fromNow(HOUR).toISOString() },
   ipAllowlist: { ipAllowlist: ['127.0.0.0/8', '::1'] },
   rateLimit: { rateLimit: { limit: 10, windowSeconds: 60 } },
+  rateLimits: { rateLimits: [{ name: 'exports', limit: 10, windowSeconds: 60 }] },
+  credits: { credits: { remaining: 10 } },
 }
 
 test('a key with an end, an allow-list or a rate limit gives nothing to a key that is bound less', async () => {
@@ -43,6 +45,44 @@ test('a key with an end, an allow-list or a rate limit gives nothing to a key th
     // It may always be stopped.
     expect(told(await api.delete(`${keys}/${(await create(world)).id}`, { as }))).toBe('200')
   }
+})
+
+test('credits and named limits: no more than the giver has left, and in the same window where it is shared', async () => {
+  const world = await shop()
+  const { api, keys, owner } = world
+  const credits = (remaining: number, refill: object | null = null) => ({ credits: { remaining, refill } })
+  const daily = { amount: 10, interval: 'DAY' }
+  const giver = await create(world, credits(10, daily))
+  const make = async (more: object, as = giver.key) => told(await api.post(keys, { ...NEW_KEY, ...more }, { as }))
+  expect(await make(credits(10, daily))).toBe('201')
+  expect(await make(credits(1, { amount: 10, interval: 'MONTH' }))).toBe('201')
+  for (const more of [
+    {},
+    credits(11),
+    credits(1, { amount: 11, interval: 'DAY' }),
+    credits(1, { amount: 1, interval: 'HOUR' }),
+  ])
+    expect(await make(more)).toBe('403 cannot_grant')
+  const rich = await create(world, { ...credits(1000), permissions: ['READ'] })
+  const poor = await create(world, { ...credits(5), permissions: ['READ'] })
+  const change = async (id: string, body: object) =>
+    told(await api.post(`${keys}/${id}/credits`, body, { as: giver.key }))
+  expect(await change(poor.id, { add: 5 })).toBe('200')
+  expect(await change(poor.id, { add: 1 })).toBe('403 cannot_grant')
+  expect(await change(rich.id, { add: 1 })).toBe('403 cannot_grant')
+  expect(await change(giver.id, { set: 1 })).toBe('403 own_key')
+  // What it has left, not what it began with.
+  await api.post(`${keys}/${giver.id}/credits`, { set: 3 }, { as: owner.token })
+  expect(await make(credits(4))).toBe('403 cannot_grant')
+  expect(await make(credits(3))).toBe('201')
+
+  const shared = { name: 'exports', limit: 10, windowSeconds: 60, shared: 'owner' }
+  const member = await create(world, { owner: 'ada', rateLimits: [shared] })
+  expect(await make({ owner: 'ada', rateLimits: [shared] }, member.key)).toBe('201')
+  expect(await make({ owner: 'bob', rateLimits: [shared] }, member.key)).toBe('403 cannot_grant')
+  expect(await make({ owner: 'ada', rateLimits: [{ ...shared, shared: null }] }, member.key)).toBe('403 cannot_grant')
+  expect(await make({ owner: 'ada', rateLimits: [{ ...shared, windowSeconds: 120 }] }, member.key)) //
+    .toBe('403 cannot_grant')
 })
 
 test('a rate limit is held by at most as many uses in at least as long a time', () => {

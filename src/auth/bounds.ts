@@ -91,13 +91,13 @@ const BOUNDS: Bound[] = [
     holds: (giver, key) =>
       giver.rateLimits.every((limit) => key.rateLimits.some((own) => binds(giver, limit, key, own))),
     advice:
-      'a key without them. Give it limits of the same names, each of at most as many in at least as long, and the same owner where they are shared; or use a credential without rate limits.',
+      'a key without them. Set "rateLimits" to limits with the same names, each with at most as many in at least as long, and with the same owner where they are shared; or use a credential without rate limits.',
   },
   {
     words: ({ hasCredits }) => (hasCredits ? 'has credits' : null),
     holds: ({ credits }, key) => isAfforded(credits ?? null, key.credits ?? null),
     advice:
-      'a key with more. Give it credits that are at most what is left, with a refill that is at most as much and as often; or use a credential without credits.',
+      'a key with more. Set "credits" to at most what this key has left, with at most as large and as frequent a refill; or use a credential without credits.',
   },
 ]
 
