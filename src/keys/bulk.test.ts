@@ -4,6 +4,8 @@ import { expect, test } from 'vitest'
 import { serviceClient } from '../../tests/service-client.ts'
 import { NEW_KEY, type Shop, shop } from '../../tests/shop.ts'
 import { newId } from '../core/ids.ts'
+import { connect } from '../db/pool.ts'
+import { purgeBulkChanges } from './bulk-progress.ts'
 
 type Result = { id: string; status: string; error?: { code: string; detail: string } }
 
@@ -247,6 +249,26 @@ test('what was interrupted goes on with the same Idempotency-Key, and then answe
   expect(events.count).toBe(349)
   const again = await bulk(world, body, undefined, undefined, once)
   expect([again.text === done.text, again.headers.get('idempotent-replayed')]).toEqual([true, 'true'])
+  expect(await sql('select from bulk_changes')).toEqual([])
+})
+
+test('what nobody went on with is forgotten after a day, and a late retry begins anew', async () => {
+  const world = await shop({ MAX_KEYS_PER_STORE: '5000' })
+  const { sql } = world
+  const ids = await fill(world, 150)
+  const mend = await failAt(world, ids[120] as string)
+  const [once, body] = [randomUUID(), { ids, action: 'disable' }]
+  expect((await bulk(world, body, undefined, undefined, once)).status).toBe(500)
+  await mend()
+  const db = connect({ connectionString: world.databaseUrl })
+  await purgeBulkChanges(db)
+  expect(await sql('select from bulk_changes')).toHaveLength(1)
+  await sql(`update bulk_changes set created_at = now() - interval '25 hours'`)
+  await purgeBulkChanges(db)
+  await db.close()
+  expect(await sql('select from bulk_changes')).toEqual([])
+  const late = await bulk(world, body, undefined, undefined, once)
+  expect(late.body.results).toEqual(ids.map((id, n) => ({ id, status: n < 100 ? 'unchanged' : 'done' })))
 })
 
 test('a caller whose rights end in the middle changes nothing more, and hears what was done until then', async () => {

@@ -55,8 +55,10 @@ export function isRateLimitOnly({ cost, listsLimits }: Purchase): boolean {
 
 function windowsOf(key: CachedKey): Omit<Window, 'cost'>[] {
   const named = key.rate_limits.map(({ name, limit, windowSeconds: seconds, shared }) => ({
-    // An owner may hold any character, so it comes last.
-    id: shared === 'owner' ? `${key.store_id}:${name}:${seconds}:${key.owner}` : `${key.id}:${name}`,
+    id:
+      shared === 'owner'
+        ? sharedWindowId(key.store_id, { name, windowSeconds: seconds }, key.owner)
+        : `${key.id}:${name}`,
     name,
     limit,
     seconds,
@@ -64,6 +66,15 @@ function windowsOf(key: CachedKey): Omit<Window, 'cost'>[] {
   if (key.rate_limit === null || key.rate_limit_window_seconds === null) return named
   const own = { id: key.id, name: DEFAULT_LIMIT, limit: key.rate_limit, seconds: key.rate_limit_window_seconds }
   return [own, ...named]
+}
+
+/** An owner may hold any character, so it comes last. */
+export function sharedWindowId(
+  storeId: string,
+  { name, windowSeconds }: { name: string; windowSeconds: number },
+  owner: string | null,
+): string {
+  return `${storeId}:${name}:${windowSeconds}:${owner}`
 }
 
 /** With an Idempotency-Key the verdict is stored with what was spent: a retry gets it again and spends nothing. */
