@@ -11,6 +11,7 @@ import { purgeChallenges } from './identity/challenge.ts'
 import { purgeSessions } from './identity/sessions.ts'
 import { purgeFailures } from './identity/sign-in.ts'
 import type { Instance } from './instance.ts'
+import { purgeBulkChanges } from './keys/bulk-progress.ts'
 import { newExpiryNotices } from './keys/expiry-notices.ts'
 import { rollUpUsage } from './keys/usage-retention.ts'
 import { purgeStores } from './stores/purge.ts'
@@ -26,6 +27,7 @@ const newTasks = (instance: Instance | null) => [
   purgeUserTokens,
   purgeChallenges,
   purgeStores,
+  purgeBulkChanges,
   rollUpUsage,
   newExpiryNotices(instance),
   sweepDeliveries,

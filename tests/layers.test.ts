@@ -3,7 +3,7 @@
 //   0  core, schema, crypto; config.ts and instance.ts; every schema.ts, and the generated types of the tables
 //   1  db; just above it core/route.ts, the form of a route, and keys/columns.ts, the columns of a key
 //   2  limits, idempotency, events, auth
-//   3  the resources, in an order of their own: identity → stores → keys → customers → billing, webhooks, service-tokens
+//   3  the resources, in an order of their own: identity → stores → customers → keys → billing, webhooks, service-tokens
 //   4  http; routes.ts, the list of all routes, lies between it and the resources
 //   5  the wiring (main, service, maintenance, storage) and the commands
 
@@ -19,8 +19,8 @@ const FLOORS: [RegExp, number][] = [
   [/^routes\.ts$/, 3.9],
   [/^identity\//, 3.2],
   [/^stores\//, 3.1],
-  [/^keys\//, 3.05],
-  [/^customers\//, 3.02],
+  [/^customers\//, 3.05],
+  [/^keys\//, 3.02],
   [/^(billing|webhooks|service-tokens|settings)\//, 3],
   [/^(auth|events|idempotency|limits|mail)\//, 2],
   [/^db\/tables\.gen\.ts$/, 0],

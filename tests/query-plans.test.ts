@@ -51,6 +51,13 @@ test('a request reads the rows it is about, among thousands of others that no st
     'addresses of a user': (api, folk, n) =>
       api.get(`/v1/user/store/${store.id}/billing?userId=${folk.users[n]}`, { as: owner.token }),
     'list keys': (api, folk, n) => api.get(`${keys}?limit=5`, as(folk, n)),
+    'list keys of an owner': (api, folk, n) => api.get(`${keys}?owner=owner-${n}`, as(folk, n)),
+    'usage of an owner': (api, folk, n) =>
+      api.get(`/v1/user/store/${store.id}/owners/owner-${n}/usage?interval=day`, as(folk, n)),
+    'disable the keys of an owner': (api, folk, n) =>
+      api.post(`${keys}/bulk`, { owner: `owner-${n}`, action: 'disable' }, once(folk, n)),
+    'enable keys': (api, folk, n) =>
+      api.post(`${keys}/bulk`, { ids: [folk.keys[n]?.id], action: 'enable' }, once(folk, n)),
     'read key': (api, folk, n) => api.get(key(folk, n), as(folk, n)),
     'change key': (api, folk, n) => api.patch(key(folk, n), { name: 'Till' }, as(folk, n)),
     'rotate key': (api, folk, n) => api.post(`${key(folk, n + AT_ONCE)}/rotate`, {}, once(folk, n)),
@@ -251,10 +258,12 @@ async function fill({ sql, store, serverSecret, serviceToken }: Shop): Promise<F
        select session, "user", decode(hash, 'hex'), now(), now(), now() + interval '90 days' from one
      ), key as (
        insert into api_keys (id, store_id, name, type, permissions, metadata, start, hash, hash_kid, created_by_kind,
-                             created_by_id, created_at, updated_at)
+                             created_by_id, created_at, updated_at, owner)
        select key_id, $2, 'Checkout', 'PROD', '{READ}', '{}', 'skp_prod_abcd', decode(key_hash, 'hex'), $3, 'user',
-              "user", now(), now()
+              "user", now(), now(), 'owner-' || row_number() over () - 1
          from one
+     ), usage as (
+       insert into key_usage (key_id, grain, at, outcome, count) select key_id, 'day', date_trunc('day', now()), 'VALID', 1 from one
      ), service as (
        insert into service_tokens (id, name, hash, created_at) select service, 'Gateway', sha256(service::bytea), now() from one
      ), event as (

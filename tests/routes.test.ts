@@ -37,6 +37,7 @@ const OTHER_PARAMS: Record<string, { there: string; nowhere: string }> = {
   n: { there: '1', nowhere: '999999999' },
   code: { there: 'US', nowhere: 'ZZ' },
   externalId: { there: 'customer-42', nowhere: 'nobody' },
+  owner: { there: 'customer-42', nowhere: 'nobody' },
 }
 
 const document = openapi(routes) as any
@@ -282,6 +283,8 @@ test('404: an id that is not well formed is answered exactly as one that does no
     for (const param of paramsOf(row)) {
       // It makes what is not there.
       if (row.mayCreate && param === 'externalId') continue
+      // Nobody says beforehand which owners there are: one without keys has an empty list.
+      if (param === 'owner') continue
       const kind = PARAMS[param]
       const good = kind ? newId(kind) : (OTHER_PARAMS[param]?.nowhere as string)
       const bad = [

@@ -162,7 +162,7 @@ describe('linking', () => {
     ])
 
     // What the store erases is its own word; the account and the addresses stay.
-    expect((await api.delete(`${customers}/42`, as)).body).toEqual({ held: [] })
+    expect((await api.delete(`${customers}/42`, as)).body).toEqual({ held: [], keys: [] })
     expect((await api.get(`${customers}/42`, as)).status).toBe(404)
     expect((await api.get(billing, { as: ada.token })).body.data).toHaveLength(2)
     const [erased] = await eventsOf(world)
@@ -338,7 +338,7 @@ describe('DELETE', () => {
     const retried = { ...as, headers: { 'idempotency-key': 'the-address' } }
     const { body: address } = await api.post(`${customers}/42/billing`, NEW_ADDRESS, retried)
     const gone = await api.delete(`${customers}/42`, as)
-    expect([gone.status, gone.body]).toEqual([200, { held: [] }])
+    expect([gone.status, gone.body]).toEqual([200, { held: [], keys: [] }])
     for (const path of ['', '/export', '/billing', `/billing/${address.id}`])
       expect((await api.get(`${customers}/42${path}`, as)).body.code).toBe('customer_not_found')
     expect((await api.delete(`${customers}/42`, as)).status).toBe(404)

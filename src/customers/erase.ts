@@ -1,5 +1,6 @@
 // Erasing a customer. One whom the store keeps on their behalf is erased as a user erases themselves: their key is
-// destroyed, and with it the text of every address, their e-mail and their name. The external id goes with them. One who is
+// destroyed, and with it the text of every address, their e-mail and their name. The external id goes with them, also as
+// the owner of keys. One who is
 // linked has an account of their own, which is not the store's to erase: they are unlinked, and what the store has said of
 // them is deleted.
 
@@ -7,14 +8,25 @@ import { listHeld } from '../billing/holds.ts'
 import type { HeldVersion } from '../billing/schema.ts'
 import type { Manager } from '../core/caller.ts'
 import { now } from '../core/clock.ts'
+import { checkHolds } from '../core/grant.ts'
 import type { Db } from '../db/db.ts'
 import { sql } from '../db/sql.ts'
 import { newEvent, writeEvents } from '../events/write.ts'
+import { eraseOwner } from '../keys/owners.ts'
+import type { Cascade } from '../keys/revoke.ts'
+import type { Made } from '../stores/schema.ts'
 import { type CustomerRef, findCustomer } from './customers.ts'
 
-export async function eraseCustomer(tx: Db, caller: Manager, ref: CustomerRef): Promise<{ held: HeldVersion[] }> {
-  const { user_id: userId, customer_of } = await findCustomer(tx, ref)
+export async function eraseCustomer(
+  tx: Db,
+  caller: Manager,
+  ref: CustomerRef,
+  { keys }: Pick<Cascade, 'keys'>,
+): Promise<{ held: HeldVersion[]; keys: Made['keys'] }> {
+  if (keys === 'revoke') checkHolds(caller, 'MANAGE_KEYS')
+  const { user_id: userId, customer_of, external_id: owner } = await findCustomer(tx, ref)
   const linked = customer_of === null
+  const owned = await eraseOwner(tx, caller, { storeId: ref.storeId, owner }, keys)
   await tx.query(sql`
     delete from customers
      where store_id = ${ref.storeId}
@@ -27,7 +39,7 @@ export async function eraseCustomer(tx: Db, caller: Manager, ref: CustomerRef): 
     await forgetAnswers(tx, userId)
   }
   await writeEvents(tx, [newEvent(caller, ref.storeId, 'customer.erased', userId, { linked })])
-  return { held: linked ? [] : await listHeld(tx, userId) }
+  return { held: linked ? [] : await listHeld(tx, userId), keys: owned }
 }
 
 /** Answers that are kept for retries and show an address: they are sealed for the caller, not under the customer's key. */

@@ -11,6 +11,7 @@ import { sql } from '../db/sql.ts'
 import type { EventsRow } from '../db/tables.gen.ts'
 import type { AuthorizationProbe } from '../events/schema.ts'
 import type { Instance } from '../instance.ts'
+import { exportOwnedKeys } from '../keys/owners.ts'
 import { type ExportCheck, idOf, PAGE, pagesOf } from '../limits/export-pages.ts'
 import { type CustomerRef, findCustomer } from './customers.ts'
 import { type CustomerRow, customerColumns, showCustomer, unsealRecord, wrappedKeyOf } from './record.ts'
@@ -37,6 +38,7 @@ export async function exportCustomer(
       addresses: exportAddresses(db, instance, scope, check),
       addressVersions: exportVersions(db, instance, scope, check),
       addressDefaults: exportDefaults(db, scope, check),
+      keys: exportOwnedKeys(db, { storeId: ref.storeId, owner: row.external_id }, check),
       holds: exportHolds(db, scope, check),
       events: eventsAbout(db, row, check),
     },

@@ -4,6 +4,7 @@ import { EXAMPLE_ADDRESS } from '../billing/schema.ts'
 import { PageQuery } from '../core/pagination.ts'
 import { type Route, route } from '../core/route.ts'
 import { MAX_EXTERNAL_ID_LENGTH } from '../schema/external-id.ts'
+import { OneOf } from '../schema/fields.ts'
 import { Type } from '../schema/type.ts'
 import { customerBillingRoutes } from './billing-routes.ts'
 import { listCustomers, parseCustomerChanges, putCustomer, readCustomer } from './customers.ts'
@@ -119,12 +120,26 @@ export const customerRoutes: Route[] = [
       needs: 'MANAGE_CUSTOMERS',
       summary: 'Erase a customer',
       description:
-        'This cannot be undone. E-mail, name and external id are deleted, and the key their addresses are encrypted under is destroyed. Of an address, only country, state and postal code are left for invoices, unless a version is on hold. A linked customer keeps their account and addresses: only the link and the details you stored about them are deleted.',
+        'This cannot be undone. E-mail, name and external id are deleted, and the key their addresses are encrypted under is destroyed. Of an address, only country, state and postal code are left for invoices, unless a version is on hold. A linked customer keeps their account and addresses: only the link and the details you stored about them are deleted. `keys` lists the keys whose `owner` is this external id: they keep working, under a random `owner`, unless you send `keys=revoke`, which also needs `MANAGE_KEYS`.',
+      query: Type.Object(
+        {
+          keys: Type.Optional(
+            OneOf(['keep', 'revoke'], {
+              default: 'keep',
+              description:
+                'What to do with the keys whose `owner` is the external id: `keep` them, under a random `owner` in its place, or `revoke` them as well.',
+            }),
+          ),
+        },
+        { additionalProperties: false },
+      ),
       returns: [200, ErasedCustomer],
       errors: ['customer_not_found'],
-      access: 'unchanged',
+      example: { query: 'keys=revoke' },
     },
-    async ({ db, caller, params }) => ({ body: await eraseCustomer(db, caller, params) }),
+    async ({ db, caller, params, query: { keys = 'keep' } }) => ({
+      body: await eraseCustomer(db, caller, params, { keys }),
+    }),
   ),
   route(
     {
@@ -134,7 +149,7 @@ export const customerRoutes: Route[] = [
       needs: 'READ',
       summary: 'Export everything held about a customer',
       description:
-        'The customer, their addresses in this store with all versions, and the events about them, as one JSON file to download. The file is streamed: if it ends early, request it again. At most two exports at a time per caller.',
+        'The customer, their addresses in this store with all versions, the keys whose `owner` they are, and the events about them, as one JSON file to download. The file is streamed: if it ends early, request it again. At most two exports at a time per caller.',
       returns: [200, CustomerExport],
       answer: 'paged',
       errors: ['customer_not_found'],

@@ -11,8 +11,10 @@ import {
   NewAddress,
 } from '../billing/schema.ts'
 import { pageOf } from '../core/pagination.ts'
+import { Key } from '../keys/schema.ts'
 import { CreatedAt, DateTime, Id, Line, Nullable, OneOf, StoreId } from '../schema/fields.ts'
 import { Type } from '../schema/type.ts'
+import { Made } from '../stores/schema.ts'
 
 const closed = { additionalProperties: false }
 
@@ -122,12 +124,33 @@ export const ImportResults = Type.Object(
 // ---- erasing and exporting --------------------------------------------------------------------------------------------
 
 export const ErasedCustomer = Type.Object(
-  { held },
+  {
+    held,
+    keys: Type.Array(Made.properties.keys.items, {
+      description:
+        'The keys whose `owner` was the external id: at most 1,000, the newest first. Their `owner` is a random value now.',
+    }),
+  },
   { title: 'ErasedCustomer', description: 'What is kept after the erasure.', ...closed },
 )
 
 const { id: _id, ...record } = Customer.properties
 export const ExportedRecord = Type.Object({ storeId: StoreId, ...record }, closed)
+
+const keyMembers = Key.properties
+const ExportedKey = Type.Object(
+  {
+    id: keyMembers.id,
+    name: keyMembers.name,
+    type: keyMembers.type,
+    status: keyMembers.status,
+    createdAt: keyMembers.createdAt,
+    expiresAt: keyMembers.expiresAt,
+    revokedAt: keyMembers.revokedAt,
+    lastUsedAt: keyMembers.lastUsedAt,
+  },
+  closed,
+)
 
 export const CustomerExport = Type.Object(
   {
@@ -138,6 +161,10 @@ export const CustomerExport = Type.Object(
       description: 'Earlier versions of the addresses, including deleted addresses.',
     }),
     addressDefaults: Type.Array(ExportedDefault, { description: 'Which address was the default, and when.' }),
+    keys: Type.Array(ExportedKey, {
+      description:
+        'The keys whose `owner` they are. Permissions and metadata of these are in the list of keys, for whoever has `MANAGE_KEYS`.',
+    }),
     holds: Type.Array(ExportedHold, { description: 'Which versions of their addresses are on hold.' }),
     events: Type.Array(
       Type.Object(

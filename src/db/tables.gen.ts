@@ -136,6 +136,16 @@ export type ApiKeysRow = {
   imported: boolean
 }
 
+export type BulkChangesRow = {
+  lookup: Buffer
+  store_id: string
+  request: Buffer
+  key_ids: string[]
+  results: unknown
+  more: boolean
+  created_at: Date
+}
+
 export type CustomersRow = {
   store_id: string
   external_id: string

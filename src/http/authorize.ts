@@ -84,7 +84,7 @@ const IDS: Record<string, { kind: IdKind; missing: ErrorCode }> = {
 }
 
 /** Parameters of paths that are no ids: their handlers check them. */
-const OTHER_PARAMS = ['code', 'n', 'externalId']
+const OTHER_PARAMS = ['code', 'n', 'externalId', 'owner']
 
 /** A malformed id is answered exactly like one that does not exist: after the faults of the input. */
 export function checkIds({ route, incoming }: Call, faults: Fault[]): void {

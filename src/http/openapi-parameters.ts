@@ -10,6 +10,7 @@ const PATH_PARAMETERS: Record<string, string> = {
   addressId: 'The id of the address, `addr_…`.',
   n: 'The number of the version, counted from 1.',
   externalId: 'The id of the customer in your own system, percent-encoded: `/` is `%2F`.',
+  owner: 'The `owner` of keys, your own id for them, percent-encoded: `/` is `%2F`.',
   code: 'The ISO 3166-1 code of the country, of two or three letters.',
   userId: 'The id of the user, `user_…`.',
   invitationId: 'The id of the invitation, `inv_…`.',

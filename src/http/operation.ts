@@ -16,7 +16,7 @@ export const TAGS = [
 ] as const
 
 export function tagOf(route: Route): string {
-  if (/\/(keys?|leaks|oauth)\b/.test(route.path)) return 'Keys'
+  if (/\/(keys?|owners|leaks|oauth)\b/.test(route.path)) return 'Keys'
   if (/\/customers/.test(route.path)) return 'Customers'
   if (/\/billing/.test(route.path)) return 'Billing'
   if (/\/events/.test(route.path)) return 'Events'

@@ -15,9 +15,10 @@ import { fail } from '../core/errors.ts'
 import { permissionsOf } from '../core/permissions.ts'
 import type { Db } from '../db/db.ts'
 import { sql } from '../db/sql.ts'
-import type { MembersRow, StoresRow } from '../db/tables.gen.ts'
+import type { CustomersRow, MembersRow, StoresRow } from '../db/tables.gen.ts'
 import { type Actor, type EventRow, newEvent, writeEvents } from '../events/write.ts'
 import type { Instance } from '../instance.ts'
+import { eraseOwner } from '../keys/owners.ts'
 import { type Cascade, settle } from '../keys/revoke.ts'
 import { deleteMailsTo } from '../mail/outbox.ts'
 import { endMemberships } from '../stores/leaving.ts'
@@ -50,7 +51,7 @@ export async function eraseUser(
   await eraseInvitations(tx, by, user)
   await endMemberships(tx, by, user.id, sql`true`)
   await tx.query(sql`delete from sessions where user_id = ${user.id}`)
-  await tx.query(sql`delete from customers where user_id = ${user.id}`)
+  await eraseLinks(tx, by, user.id)
   await tx.query(sql`delete from user_tokens where user_id = ${user.id}`)
   await removeFactors(tx, user.id)
   await deleteMailsTo(tx, user.email)
@@ -68,6 +69,16 @@ export async function eraseUser(
   }
   await writeEvents(tx, [...told.map(({ id }) => erased(id)), erased(null)])
   return { ...made, held: await listHeld(tx, user.id) }
+}
+
+/** Stores that linked the user to an id of their own forget that id, also as the owner of keys. */
+async function eraseLinks(tx: Db, by: Actor, userId: string): Promise<void> {
+  const links = await tx.query<Pick<CustomersRow, 'store_id' | 'external_id'>>(sql`
+    delete from customers
+     where user_id = ${userId}
+ returning store_id, external_id`)
+  for (const { store_id: storeId, external_id: owner } of links.sort((a, b) => (a.store_id < b.store_id ? -1 : 1)))
+    await eraseOwner(tx, by, { storeId, owner }, 'keep')
 }
 
 /** Every store that keeps something of the user: as a member, as a customer, or in addresses that invoices may point at. */

@@ -24,7 +24,7 @@ export async function changeCredits(
   const key = await lockKey(tx, ref)
   refuseEnded(key)
   checkHoldsAll(caller, key.permissions)
-  if (isItself(caller, ref)) fail('own_key')
+  if (isItself(caller, ref.keyId)) fail('own_key')
   const before = await lockCredits(tx, ref.keyId)
   const remaining = set ?? before.remaining + (add ?? 0)
   if (remaining > MAX_CREDITS)

@@ -131,7 +131,7 @@ export function parseNewKey(body: Partial<NewKey>, instance: Instance, faults: F
   return complete
 }
 
-function parseExpiry(text: string | null, faults: Fault[]): Date | null {
+export function parseExpiry(text: string | null, faults: Fault[]): Date | null {
   const moment = text === null ? null : parseDateTime(text)
   if (moment === null) return null
   const pointer = '#/expiresAt'
@@ -156,6 +156,12 @@ function parseAllowlist(given: string[] | null, faults: Fault[]): string[] | nul
     return range ?? text
   })
   return [...new Set(ranges)]
+}
+
+/** The owner in a path or a query. */
+export function parseOwnerOf(text: string, pointer: string): string {
+  const faults: Fault[] = []
+  return parseExternalId(text, pointer, faults) ?? failInput(faults)
 }
 
 function parseOwner(owner: string | null, faults: Fault[]): string | null {

@@ -1,4 +1,4 @@
-// Keys listed and read, and the row of one key locked for a change.
+// Keys listed and read, and the rows of keys locked for a change.
 
 import { heldPermissions, type KeyCaller, type Manager } from '../core/caller.ts'
 import { now } from '../core/clock.ts'
@@ -9,23 +9,27 @@ import { listPage, type Page, type PageParams } from '../core/pagination.ts'
 import type { Permission } from '../core/permissions.ts'
 import type { Answer } from '../core/route.ts'
 import type { Db } from '../db/db.ts'
-import { sql } from '../db/sql.ts'
+import { columnList } from '../db/recordset.ts'
+import { fragment, type Sql, sql } from '../db/sql.ts'
 import type { ApiKeysRow } from '../db/tables.gen.ts'
 import type { Instance } from '../instance.ts'
 import { type KeyRow, keyColumns, type ReadKeyRow, readKeyColumns, showReadKey } from './columns.ts'
-import type { Key, KeyStatus } from './schema.ts'
+import { type KeyFilter, ownedBy, passes } from './filter.ts'
+import { parseOwnerOf } from './input.ts'
+import type { Key } from './schema.ts'
 
 export async function listKeys(
   db: Db,
   instance: Instance,
   storeId: string,
-  query: PageParams & { status?: KeyStatus; type?: KeyType; q?: string; createdBy?: string },
+  query: PageParams & KeyFilter & { owner?: string },
 ): Promise<Answer<Page<Key>>> {
   const at = now()
+  const owner = query.owner === undefined ? undefined : parseOwnerOf(query.owner, '?owner')
   const metadata: string[] = []
   const body = await listPage({
     keyring: instance.keyring,
-    list: ['keys', storeId, query.status, query.type, query.q, query.createdBy],
+    list: ['keys', storeId, query.status, query.type, query.q, query.createdBy, owner],
     query,
     read: ({ after, take }) =>
       db.query<ReadKeyRow>(sql`
@@ -33,15 +37,8 @@ export async function listKeys(
           from api_keys
          where store_id = ${storeId}
            and id < ${after}
-           and (${query.type ?? null}::text is null or type = ${query.type ?? null})
-           and (${query.createdBy ?? null}::text is null or created_by_id = ${query.createdBy ?? null})
-           and (${query.q ?? null}::text is null or strpos(lower(name), lower(${query.q ?? null})) > 0 or start ^@ ${query.q ?? null})
-           and (${query.status ?? null}::text is null or ${query.status ?? null} =
-                case when revoked_at is not null then 'REVOKED'
-                     when expires_at <= ${at} then 'EXPIRED'
-                     when not enabled then 'DISABLED'
-                     else 'ACTIVE'
-                end)
+           and ${owner === undefined ? fragment('true') : ownedBy(owner)}
+           and ${passes(query, at)}
          order by id desc
          limit ${take}`),
     positionOf: (row) => row.id,
@@ -98,12 +95,33 @@ export type LockedKey = KeyRow & {
   expires_before_leak: Date | null
 }
 
+const lockedColumns = columnList([
+  keyColumns.text,
+  'secret_no',
+  'secret_used_at',
+  'leaked_secret_no',
+  'leak_shortened',
+  'expires_before_leak',
+])
+
 export async function lockKey(tx: Db, ref: KeyRef): Promise<LockedKey> {
   const row = await tx.one<LockedKey>(sql`
-    select ${keyColumns}, secret_no, secret_used_at, leaked_secret_no, leak_shortened, expires_before_leak
+    select ${lockedColumns}
       from api_keys
      where id = ${ref.keyId}
        and store_id = ${ref.storeId}
        for no key update`)
   return row ?? fail('key_not_found')
+}
+
+/** Those of the keys that are in the store and for which `condition` holds, in the order in which everyone locks keys. */
+export function lockKeys(tx: Db, storeId: string, ids: readonly string[], condition: Sql): Promise<LockedKey[]> {
+  return tx.query<LockedKey>(sql`
+    select ${lockedColumns}
+      from api_keys
+     where id = any(${ids})
+       and store_id = ${storeId}
+       and ${condition}
+     order by id
+       for no key update`)
 }

@@ -106,7 +106,8 @@ export async function settle(
   }
 }
 
-async function readStates(tx: Db, ids: string[]): Promise<Made['keys']> {
+/** The answer to a request that listed or ended these keys. */
+export async function readStates(tx: Db, ids: string[]): Promise<Made['keys']> {
   if (ids.length === 0) return []
   const at = now()
   const rows = await tx.query<Pick<KeyRow, 'id' | 'name' | 'revoked_at' | 'expires_at' | 'enabled'>>(sql`

@@ -57,7 +57,7 @@ export async function rotateKey(
     refuseEnded(before)
     checkHoldsAll(caller, before.permissions)
     // The new secret has all that the key has. A key may take its own.
-    if (!isItself(caller, ref)) checkBounds(await withCredits(tx, caller), { key: lastingBounds(before) })
+    if (!isItself(caller, ref.keyId)) checkBounds(await withCredits(tx, caller), { key: lastingBounds(before) })
     if (before.secret_no !== seen.secret_no || seen.overlaps) fail('rotation_conflict')
     checkIfMatch(rotation.ifMatch, before.revision)
     const secret = mintSecret(instance, before.type)

@@ -6,8 +6,11 @@ import { PageQuery } from '../core/pagination.ts'
 import { type Route, route } from '../core/route.ts'
 import type { Db } from '../db/db.ts'
 import { storeResponse } from '../idempotency/idempotency.ts'
+import { MAX_EXTERNAL_ID_LENGTH } from '../schema/external-id.ts'
 import { DateTime, Line, OneOf } from '../schema/fields.ts'
 import { Type } from '../schema/type.ts'
+import { changeKeys } from './bulk.ts'
+import { parseBulk } from './bulk-input.ts'
 import { changeCredits } from './change-credits.ts'
 import { createKey } from './create.ts'
 import { freezeKeys } from './freeze.ts'
@@ -26,6 +29,8 @@ import { revokeKey } from './revoke.ts'
 import { rotateKey } from './rotate.ts'
 import {
   AffectedKeyCount,
+  BulkChange,
+  BulkResults,
   CreditChange,
   GithubFeedback,
   GithubReports,
@@ -41,6 +46,7 @@ import {
   LeakAccepted,
   LeakReport,
   NewKey,
+  OwnerUsage,
   OwnKey,
   RevokedKey,
   Rotation,
@@ -52,7 +58,7 @@ import {
   Verification,
 } from './schema.ts'
 import { updateKey } from './update.ts'
-import { readAdvice, readStoreUsage, readUsage } from './usage-report.ts'
+import { readAdvice, readOwnerUsage, readStoreUsage, readUsage } from './usage-report.ts'
 import { introspect } from './verify.ts'
 
 const usageQuery = {
@@ -113,6 +119,9 @@ export const keyRoutes: Route[] = [
           ),
           createdBy: Type.Optional(
             Type.String({ maxLength: 100, description: 'Only keys that the user or key with this id created.' }),
+          ),
+          owner: Type.Optional(
+            Type.String({ maxLength: 4 * MAX_EXTERNAL_ID_LENGTH, description: 'Only keys of this owner.' }),
           ),
         },
         { additionalProperties: false },
@@ -251,6 +260,23 @@ export const keyRoutes: Route[] = [
     ({ db, caller, params, query: { reason = null, made = 'keep' }, ifMatch }) =>
       revokeKey(db, caller, params, { reason, made, ifMatch }),
   ),
+  route(
+    {
+      id: 'keys.bulk',
+      method: 'POST',
+      path: '/v1/user/store/:storeId/keys/bulk',
+      needs: 'MANAGE_KEYS',
+      summary: 'Change many keys',
+      description:
+        'Revokes, disables, enables or expires up to 1,000 keys, and answers for each. Each key has its own event, and fails on its own if you could not change it alone: one that has more permissions than you fails with `cannot_grant`, the key you use with `own_key`, though it can revoke itself; it comes last. The keys are changed a hundred at a time. A request that is interrupted leaves every key either changed or not: send it again with the same `Idempotency-Key`, and it continues where it stopped and answers for all. `owner` and `filter` match only keys that the action would change, so when `more` is `true`, the same request with a new `Idempotency-Key` takes the next ones.',
+      body: BulkChange,
+      parse: parseBulk,
+      returns: [200, BulkResults],
+      effect: 'own',
+      example: { body: { filter: { type: 'DEV', unusedSince: '2026-01-31T12:00:00Z' }, action: 'disable' } },
+    },
+    ({ db, caller, params, body, idempotency }) => changeKeys(db, caller, params.storeId, body, idempotency),
+  ),
   ...([true, false] as const).map((frozen) =>
     route(
       {
@@ -299,6 +325,21 @@ export const keyRoutes: Route[] = [
       example: { query: 'interval=day' },
     },
     async ({ db, params, query }) => ({ body: await readUsage(db, params, query) }),
+  ),
+  route(
+    {
+      id: 'owners.usage',
+      method: 'GET',
+      path: '/v1/user/store/:storeId/owners/:owner/usage',
+      needs: 'MANAGE_KEYS',
+      summary: 'Read the usage of an owner',
+      description:
+        'The usage of all keys that have this `owner`, added up, revoked and expired keys included. An owner without keys has an empty list. What is counted, and for how long it is kept, is as for a single key.',
+      query: Type.Object(usageQuery, { additionalProperties: false }),
+      returns: [200, OwnerUsage],
+      example: { query: 'interval=day' },
+    },
+    async ({ db, params, query }) => ({ body: await readOwnerUsage(db, params, query) }),
   ),
   route(
     {

@@ -264,6 +264,111 @@ export const RevokedKey = Type.Object(
   { title: 'RevokedKey', description: 'The revoked key, and what was created with it.', ...closed },
 )
 
+// ---- many keys ------------------------------------------------------------------------------------------------------
+
+export const MAX_BULK = 1_000
+const BULK_ACTIONS = ['revoke', 'disable', 'enable', 'expire'] as const
+
+export const BulkChange = Type.Object(
+  {
+    ids: Type.Optional(
+      Type.Array(Type.String({ maxLength: 100 }), {
+        minItems: 1,
+        maxItems: MAX_BULK,
+        uniqueItems: true,
+        description: 'The ids of the keys.',
+        examples: [['key_01k9wz3v5e8tvs8v4m8m3v5yqd']],
+      }),
+    ),
+    owner: Type.Optional(
+      Type.String({
+        maxLength: 4 * MAX_EXTERNAL_ID_LENGTH,
+        description: 'All keys of this owner that the action would change.',
+        examples: ['customer-42'],
+      }),
+    ),
+    filter: Type.Optional(
+      Type.Object(
+        {
+          status: Type.Optional(OneOf(KEY_STATUSES, { description: 'Only keys with this status.' })),
+          type: Type.Optional(OneOf(KEY_TYPE_NAMES, { description: 'Only keys of this type.' })),
+          q: Type.Optional(
+            Line(1, 100, { description: 'Only keys whose name contains this, or whose `start` begins with it.' }),
+          ),
+          createdBy: Type.Optional(
+            Type.String({ maxLength: 100, description: 'Only keys that the user or key with this id created.' }),
+          ),
+          unusedSince: Type.Optional(
+            DateTime({
+              description:
+                'Only keys that were last accepted before this time or, if they never were, created before it. It must be in the past.',
+            }),
+          ),
+        },
+        {
+          ...closed,
+          description: 'All keys that satisfy each of these conditions and that the action would change.',
+        },
+      ),
+    ),
+    action: OneOf(BULK_ACTIONS, {
+      description:
+        '`revoke`: for good. `disable`: until enabled again. `enable`: what was disabled. `expire`: at `expiresAt`; a key that expires earlier anyway is left as it is.',
+    }),
+    reason: Type.Optional(
+      Line(1, 200, { description: 'With `revoke`: why the keys are revoked. Stored with each key.' }),
+    ),
+    expiresAt: Type.Optional(
+      DateTime({
+        description: 'With `expire`, and required there: when the keys stop working, at most 10 years ahead.',
+      }),
+    ),
+  },
+  {
+    title: 'BulkChange',
+    description: 'A change of many keys: exactly one of `ids`, `owner` and `filter` says which.',
+    ...closed,
+  },
+)
+export type BulkChange = Static<typeof BulkChange>
+
+const BulkResult = Type.Object(
+  {
+    id: Id('key', 'The id of the key.'),
+    status: OneOf(['done', 'unchanged', 'failed'], {
+      description:
+        '`done`: the key was changed. `unchanged`: it was so already, or was changed by somebody else meanwhile and no longer matches. `failed`: nothing was changed; see `error`.',
+    }),
+    error: Type.Optional(
+      Type.Object(
+        {
+          code: Type.String({
+            description: 'The code that changing this key alone would have failed with.',
+            examples: ['cannot_grant'],
+          }),
+          detail: Type.String({ description: 'What that means, for people.' }),
+        },
+        { ...closed, description: 'Why it failed. Present only with `failed`.' },
+      ),
+    ),
+  },
+  { title: 'BulkResult', description: 'What became of one key.', ...closed },
+)
+export type BulkResult = Static<typeof BulkResult>
+export const BulkResults = Type.Object(
+  {
+    results: Type.Array(BulkResult, {
+      description: 'One for each key: in the order of `ids`, or newest key first.',
+    }),
+    more: Type.Boolean({
+      description:
+        'Whether there are further keys: `owner` or `filter` matches more than 1,000, or your rights changed meanwhile and the rest was not begun. Send the request again, with another `Idempotency-Key`.',
+    }),
+  },
+  { title: 'BulkResults', description: 'What became of each key.', ...closed },
+)
+export type BulkResults = Static<typeof BulkResults>
+
 export const AffectedKeyCount = Type.Object(
   { affected: Type.Integer({ description: 'The number of live keys that were changed.' }) },
   { title: 'Affected', description: 'How many keys were changed.', ...closed },
@@ -508,6 +613,9 @@ export const Introspected = Type.Object(
     sub: Type.Optional(Type.String({ description: 'The id of the key.' })),
     aud: Type.Optional(Type.String({ description: 'The id of the store.' })),
     token_type: Type.Optional(Type.String({ description: 'Always `Bearer`.' })),
+    owner: Type.Optional(
+      Type.String({ description: 'Your own id for whoever the key belongs to. Absent if none was set.' }),
+    ),
     exp: Type.Optional(
       Type.Integer({ description: 'When the key expires, in seconds since 1970. Absent if it does not.' }),
     ),
@@ -632,6 +740,11 @@ export const StoreUsage = Type.Object(
     ).properties,
   },
   { title: 'StoreUsage', description: 'How often each key of the store was verified.', ...closed },
+)
+
+export const OwnerUsage = Type.Object(
+  { ...usageSpan, data: usageByTime },
+  { title: 'OwnerUsage', description: 'How often the keys of an owner were verified, added up.', ...closed },
 )
 
 /** What a key is told about itself. */

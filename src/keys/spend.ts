@@ -55,8 +55,10 @@ export function isRateLimitOnly({ cost, listsLimits }: Purchase): boolean {
 
 function windowsOf(key: CachedKey): Omit<Window, 'cost'>[] {
   const named = key.rate_limits.map(({ name, limit, windowSeconds: seconds, shared }) => ({
-    // An owner may hold any character, so it comes last.
-    id: shared === 'owner' ? `${key.store_id}:${name}:${seconds}:${key.owner}` : `${key.id}:${name}`,
+    id:
+      shared === 'owner'
+        ? sharedWindowId(key.store_id, { name, windowSeconds: seconds }, key.owner)
+        : `${key.id}:${name}`,
     name,
     limit,
     seconds,
@@ -66,6 +68,15 @@ function windowsOf(key: CachedKey): Omit<Window, 'cost'>[] {
   return [own, ...named]
 }
 
+/** An owner may hold any character, so it comes last. */
+export function sharedWindowId(
+  storeId: string,
+  { name, windowSeconds }: { name: string; windowSeconds: number },
+  owner: string | null,
+): string {
+  return `${storeId}:${name}:${windowSeconds}:${owner}`
+}
+
 /** With an Idempotency-Key the verdict is stored with what was spent: a retry gets it again and spends nothing. */
 export function spend(
   db: Db,
@@ -73,7 +84,7 @@ export function spend(
   once: SpendOnce<Db> | null,
   toVerdict: (receipt: Receipt) => Verdict,
 ): Promise<Receipt> {
-  if (!once) return db.batched(spendAll, purchase)
+  if (!once) return purchase.windows.length === 0 ? spendCredits(db, purchase) : db.batched(spendAll, purchase)
   return db.transaction(async (tx) => {
     await once.claim(tx)
     const [receipt] = (await spendIn(tx, [purchase])) as [Receipt]
@@ -81,6 +92,51 @@ export function spend(
     return receipt
   })
 }
+
+/** Credits alone take one statement, as long as there are enough for all who ask at the same moment. */
+async function spendCredits(db: Db, purchase: Purchase): Promise<Receipt> {
+  const spent = await db.batched(spendSums, { key_id: purchase.keyId, cost: purchase.cost ?? 0 })
+  return spent.is_spent ? { code: 'VALID', credits: showCredits(spent) } : db.batched(spendAll, purchase)
+}
+
+type CreditsSpent = { is_spent: boolean; remaining: number; refills_at: Date | null }
+const asked = recordset('asked', { key_id: 'text', cost: 'int' })
+
+const spendSums: Batch<{ key_id: string; cost: number }, CreditsSpent> = (db, rows) =>
+  db.query<CreditsSpent>(sql`
+    with request as (
+      select row_number() over () as n, key_id, cost
+        from ${asked(rows)}
+    ), running as (
+      select n, key_id, sum(cost) over (partition by key_id order by n) as so_far
+        from request
+    ), total as (
+      select key_id, sum(cost) as cost
+        from request
+       group by key_id
+    ), credit as (
+      select key_id,
+             case when refills_at <= now() then greatest(remaining, refill_amount) else remaining end as remaining,
+             case when refills_at <= now() then next_refill(now(), refill_interval, refill_day) else refills_at end as refills_at
+        from key_credits
+       where key_id = any (array(select key_id from total))
+       order by key_id
+         for update
+    ), spent as (
+      update key_credits
+         set remaining = credit.remaining - total.cost, refills_at = credit.refills_at
+        from credit
+        join total on total.key_id = credit.key_id
+       where key_credits.key_id = credit.key_id
+         and credit.remaining >= total.cost
+      returning key_credits.key_id
+    )
+    select spent.key_id is not null as is_spent, (credit.remaining - running.so_far)::float8 as remaining, credit.refills_at
+      from running
+      left join credit on credit.key_id = running.key_id
+      left join spent on spent.key_id = running.key_id
+     order by running.n`)
+spendSums.highPriority = true
 
 const spendAll: Batch<Purchase, Receipt> = (db, purchases) => db.transaction((tx) => spendIn(tx, purchases))
 spendAll.highPriority = true
@@ -182,12 +238,17 @@ export function settle(purchase: Purchase, rest: Rest, spent: Set<object> | null
   const own = states.find(({ name }) => name === DEFAULT_LIMIT)
   return {
     code,
-    ...(credit
-      ? { credits: { remaining: credit.remaining, refillsAt: credit.refills_at?.toISOString() ?? null } }
-      : {}),
+    ...(credit ? { credits: showCredits(credit) } : {}),
     ...(own ? { rateLimit: { limit: own.limit, remaining: own.remaining, resetSeconds: own.resetSeconds } } : {}),
     ...(listsLimits ? { limits: states } : {}),
   }
+}
+
+function showCredits({
+  remaining,
+  refills_at,
+}: Pick<CreditRow, 'remaining' | 'refills_at'>): NonNullable<Verdict['credits']> {
+  return { remaining, refillsAt: refills_at?.toISOString() ?? null }
 }
 
 const newWindow = ({ id, seconds }: Window): WindowRow => ({ id, used: 0, reset_seconds: seconds })

@@ -1,5 +1,5 @@
-// A key's settings changed, under the store's lock, which the pipeline has taken. Every node hears of it by a trigger in
-// the database.
+// The settings of keys changed, under the store's lock, which the pipeline or the caller has taken. Every node hears of it
+// by a trigger in the database.
 
 import { type Bounds, checkBounds } from '../auth/bounds.ts'
 import { heldPermissions, type Manager } from '../core/caller.ts'
@@ -31,7 +31,15 @@ import type { Key } from './schema.ts'
 
 const changeableColumns = Object.keys(CHANGEABLE_COLUMNS) as (keyof typeof CHANGEABLE_COLUMNS)[]
 const changeableList = columnList(changeableColumns)
-const changedRow = recordset('changed', CHANGEABLE_COLUMNS)
+const changedList = columnList(changeableColumns, 'changed')
+const changedRows = recordset('changed', {
+  ...CHANGEABLE_COLUMNS,
+  id: 'text',
+  expiry_changed: 'boolean',
+  last_notice_due: 'int',
+  revision: 'int',
+  updated_at: 'timestamptz',
+})
 
 export async function updateKey(
   tx: Db,
@@ -42,33 +50,69 @@ export async function updateKey(
 ): Promise<Answer<Key>> {
   const before = await lockKey(tx, ref)
   checkIfMatch(ifMatch, before.revision)
+  const update = planUpdate(caller, await withCredits(tx, caller), before, patch)
+  if (!update) return { body: showKey(before, now()), etag: etagOf(before.revision) }
+  await writeUpdates(tx, caller, [update])
+  const { after } = update
+  return { body: showKey(after, after.updated_at), etag: etagOf(after.revision) }
+}
+
+// ---- the one way in which keys are changed --------------------------------------------------------------------------
+
+type KeyUpdate = { before: LockedKey; after: LockedKey; changed: (keyof KeyRow)[] }
+
+/** What the patch makes of a locked key; null if that is as it was. Fails when the caller may not change the key so. */
+export function planUpdate(
+  caller: Manager,
+  giver: Awaited<ReturnType<typeof withCredits>>,
+  before: LockedKey,
+  patch: KeyPatch,
+): KeyUpdate | null {
   const after = writeSettings({ ...before, enabled: patch.enabled ?? before.enabled }, patch)
   const changed: (keyof KeyRow)[] = changeableColumns.filter((column) => !same(before[column], after[column]))
-  const creditsChanged = !same(before.credits ?? null, after.credits ?? null)
-  if (creditsChanged) changed.push('credits')
-  if (changed.length === 0) return { body: showKey(before, now()), etag: etagOf(before.revision) }
+  if (!same(before.credits ?? null, after.credits ?? null)) changed.push('credits')
+  if (changed.length === 0) return null
   refuseEnded(before)
   checkHoldsAll(caller, before.permissions)
-  if (isItself(caller, ref)) fail('own_key')
+  if (isItself(caller, before.id)) fail('own_key')
   checkTogether(after)
   checkGrant(caller, patch.permissions ?? [])
-  const expiryChanged = changed.includes('expires_at')
-  checkBounds(await withCredits(tx, caller), {
-    key: lastingBounds({ ...after, leak_shortened: before.leak_shortened && !expiryChanged }),
-  })
+  after.leak_shortened = before.leak_shortened && !changed.includes('expires_at')
+  checkBounds(giver, { key: lastingBounds(after) })
   after.revision += 1
   after.updated_at = now()
+  return { before, after, changed }
+}
+
+export async function writeUpdates(tx: Db, caller: Manager, updates: KeyUpdate[]): Promise<void> {
+  if (updates.length === 0) return
+  const rows = updates.map(({ after, changed }) => ({
+    ...pickColumns(after, changeableColumns),
+    id: after.id,
+    expiry_changed: changed.includes('expires_at'),
+    last_notice_due: lastNoticeDue(after.expires_at),
+    revision: after.revision,
+    updated_at: after.updated_at,
+  }))
   await tx.query(sql`
     update api_keys
-       set (${changeableList}) = (select ${changeableList} from ${changedRow([after])}),
-           expiry_notice_days = case when ${expiryChanged} then ${lastNoticeDue(after.expires_at)} else expiry_notice_days end,
-           leak_shortened = leak_shortened and not ${expiryChanged},
-           revision = ${after.revision},
-           updated_at = ${after.updated_at}
-     where id = ${ref.keyId}`)
-  if (creditsChanged) await writeCredits(tx, ref.keyId, after.credits ?? null)
-  await writeEvents(tx, eventsOf(caller, before, after, changed))
-  return { body: showKey(after, after.updated_at), etag: etagOf(after.revision) }
+       set (${changeableList}) = row (${changedList}),
+           expiry_notice_days = case when changed.expiry_changed then changed.last_notice_due else expiry_notice_days end,
+           leak_shortened = leak_shortened and not changed.expiry_changed,
+           revision = changed.revision,
+           updated_at = changed.updated_at
+      from ${changedRows(rows)}
+     where api_keys.id = changed.id`)
+  for (const { after, changed } of updates)
+    if (changed.includes('credits')) await writeCredits(tx, after.id, after.credits ?? null)
+  await writeEvents(
+    tx,
+    updates.flatMap(({ before, after, changed }) => eventsOf(caller, before, after, changed)),
+  )
+}
+
+function pickColumns<Column extends keyof KeyRow>(row: KeyRow, columns: readonly Column[]): Pick<KeyRow, Column> {
+  return Object.fromEntries(columns.map((column) => [column, row[column]])) as Pick<KeyRow, Column>
 }
 
 function same(a: unknown, b: unknown): boolean {
@@ -108,8 +152,8 @@ export function lastingBounds(row: LockedKey): Bounds {
   return { ...bounds, credits: row.credits ?? null }
 }
 
-export function isItself(caller: Manager, ref: KeyRef): boolean {
-  return caller.kind === 'key' && caller.id === ref.keyId
+export function isItself(caller: Manager, keyId: string): boolean {
+  return caller.kind === 'key' && caller.id === keyId
 }
 
 /** A revoked or expired key stays so: nothing about it changes any more. */

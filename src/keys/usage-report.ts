@@ -1,4 +1,4 @@
-// Reports of a key's use: how often, with what outcome, and which of its permissions it needed.
+// Reports of the use of keys: how often, with what outcome, and which of its permissions a key needed.
 
 import { addMs, ago, DAY, HOUR, now } from '../core/clock.ts'
 import { type Fault, fail, failInput } from '../core/errors.ts'
@@ -8,6 +8,8 @@ import { sql } from '../db/sql.ts'
 import type { ApiKeysRow, KeyPermissionUseRow, KeySourcesRow, KeyUsageRow } from '../db/tables.gen.ts'
 import type { Instance } from '../instance.ts'
 import { parseDateTime } from '../schema/fields.ts'
+import { ownedBy } from './filter.ts'
+import { parseOwnerOf } from './input.ts'
 import { MAX_SOURCES } from './usage.ts'
 
 // ---- use ------------------------------------------------------------------------------------------------------------
@@ -49,8 +51,9 @@ function readCounts(db: Db, keyIds: string[], { from, to, interval }: Span): Pro
 }
 
 type Counts = Record<string, number>
+type Count = Pick<CountRow, 'outcome' | 'count'>
 
-function addUp(rows: CountRow[]): Counts {
+function addUp(rows: Count[]): Counts {
   const counts: Counts = {}
   for (const { outcome, count } of rows) counts[outcome] = (counts[outcome] ?? 0) + Number(count)
   return counts
@@ -68,7 +71,7 @@ function groupBy<Row, Name>(rows: Row[], nameOf: (row: Row) => Name): Map<Name, 
 }
 
 /** Oldest first, as the rows of one key come. */
-function byTime(rows: CountRow[]): { at: string; counts: Counts }[] {
+function byTime(rows: (Count & Pick<CountRow, 'at'>)[]): { at: string; counts: Counts }[] {
   const byMoment = groupBy(rows, ({ at }) => at.getTime())
   return [...byMoment].map(([moment, some]) => ({ at: new Date(moment).toISOString(), counts: addUp(some) }))
 }
@@ -134,6 +137,25 @@ export async function readStoreUsage(db: Db, instance: Instance, storeId: string
   const byKey = groupBy(rows, ({ key_id }) => key_id)
   const data = page.data.map((keyId) => ({ keyId, data: byTime(byKey.get(keyId) ?? []) }))
   return { ...showSpan(span), data, nextCursor: page.nextCursor }
+}
+
+/** The use of all keys of an owner, added up. An owner without keys has none. */
+export async function readOwnerUsage(db: Db, ref: { storeId: string; owner: string }, query: UsageQuery) {
+  const owner = parseOwnerOf(ref.owner, '{owner}')
+  const span = parseSpan(query)
+  const rows = await db.query<Pick<CountRow, 'at' | 'outcome' | 'count'>>(sql`
+    select date_trunc(${span.interval}, used.at) as at, used.outcome, sum(used.count) as count
+      from api_keys
+      join key_usage used
+        on used.key_id = api_keys.id
+       and (used.grain = 'hour' or ${span.interval} = 'day')
+       and used.at >= ${span.from}
+       and used.at < ${span.to}
+     where api_keys.store_id = ${ref.storeId}
+       and ${ownedBy(owner)}
+     group by 1, 2
+     order by 1, 2`)
+  return { ...showSpan(span), data: byTime(rows) }
 }
 
 function checkSpan(from: Date, to: Date, interval: Interval): void {

@@ -160,6 +160,7 @@ export async function introspect(
     sub: verdict.keyId,
     aud: verdict.storeId,
     token_type: 'api_key',
+    ...(verdict.owner === null ? {} : { owner: verdict.owner }),
     ...(verdict.expiresAt ? { exp: Math.floor(Date.parse(verdict.expiresAt) / 1000) } : {}),
   }
 }

@@ -74,6 +74,7 @@ export const FAULTS: Record<string, FaultRow> = {
     title: 'Owners hold every permission',
     help: 'Permissions cannot be set for an owner. Leave them out, or choose another role.',
   },
+  not_in_past: { title: 'Not in the past', help: 'Send a timestamp that has passed.' },
   not_in_future: { title: 'Not in the future', help: 'Send a timestamp that is still to come.' },
   too_far: { title: 'Too far ahead', help: 'Send an earlier timestamp: "detail" says how far ahead it may be.' },
   not_before: { title: 'The beginning is not before the end', help: 'Send a "from" that is earlier than "to".' },
