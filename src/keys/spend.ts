@@ -96,7 +96,8 @@ export function spend(
 /** Credits alone take one statement, as long as there are enough for all who ask at the same moment. */
 async function spendCredits(db: Db, purchase: Purchase): Promise<Receipt> {
   const spent = await db.batched(spendSums, { key_id: purchase.keyId, cost: purchase.cost ?? 0 })
-  return spent.is_spent ? { code: 'VALID', credits: showCredits(spent) } : db.batched(spendAll, purchase)
+  if (!spent.is_spent) return db.batched(spendAll, purchase)
+  return { code: 'VALID', credits: showCredits(spent), ...(purchase.listsLimits ? { limits: [] } : {}) }
 }
 
 type CreditsSpent = { is_spent: boolean; remaining: number; refills_at: Date | null }
