@@ -120,8 +120,8 @@ export const EVENT_TYPES = {
   'member.invitation_withdrawn': { subject: 'inv', about: 'An invitation was withdrawn.', data: [] },
   'key.created': {
     subject: 'key',
-    about: 'A key was made.',
-    data: ['name', 'type', 'permissions', 'expiresAt', 'ipAllowlist', 'rateLimit', 'rateLimits', 'credits'],
+    about: 'A key was made, or imported.',
+    data: ['name', 'type', 'permissions', 'expiresAt', 'ipAllowlist', 'rateLimit', 'rateLimits', 'credits', 'imported'],
   },
   'key.updated': {
     subject: 'key',
