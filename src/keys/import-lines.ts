@@ -91,13 +91,13 @@ function parseDigest(instance: Instance, value: string | undefined, hash: string
 
 function valueFault({ keyPrefix }: Instance, value: string): Omit<Fault, 'pointer'> | null {
   if (!IMPORTED_VALUE.test(value))
-    return { code: 'invalid_key', detail: 'This must be 8 to 512 visible ASCII characters, without spaces.' }
+    return { code: 'invalid_format', detail: 'This must be 8 to 512 visible ASCII characters, without spaces.' }
   if (value.startsWith(`${keyPrefix}_`))
     return {
-      code: 'invalid_key',
+      code: 'invalid_format',
       detail: `This begins with ${keyPrefix}_, as the keys of this service do, so it would never be looked up. Create a new key instead.`,
     }
-  if (JWT.test(value)) return { code: 'invalid_key', detail: 'This has the form of a JWT, which is not an API key.' }
+  if (JWT.test(value)) return { code: 'invalid_format', detail: 'This has the form of a JWT, which is not an API key.' }
   return null
 }
 
@@ -111,7 +111,7 @@ function parseSha256(text: string, faults: Fault[]): Buffer {
   if (digest.length === SHA256_BYTES && (isHex || digest.toString('base64url') === url)) return digest
   faults.push({
     pointer: '#/sha256',
-    code: 'invalid_sha256',
+    code: 'invalid_format',
     detail: 'This must be 32 bytes in hex, base64 or base64url.',
     example: 'n4bQgYhMfWWaL-qgxVrQFaO_TxsrC4Is0V1sFbDwCgg',
   })

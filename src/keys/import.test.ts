@@ -117,10 +117,10 @@ test('a line that is not right fails alone, with its faults; over 1,000 lines no
     'eyJhbGciOiJub25lIn0.eyJzdWIiOiJhIn0.',
     'aaaa.bbbb.cccc',
   ])
-    expect(await codes({ ...bare, value }), value).toEqual(['#/keys/0/value invalid_key'])
+    expect(await codes({ ...bare, value }), value).toEqual(['#/keys/0/value invalid_format'])
   const base64 = hashOf('x').digest('base64')
   for (const sha256 of ['', 'zz', base64.slice(1), `${base64}=`, hashOf('x').digest('hex').slice(2), `${base64}\n`])
-    expect(await codes({ ...bare, sha256 }), sha256).toEqual(['#/keys/0/sha256 invalid_sha256'])
+    expect(await codes({ ...bare, sha256 }), sha256).toEqual(['#/keys/0/sha256 invalid_format'])
   expect(await codes({ ...good, value: 7, name: '', permissions: ['FLY'], color: 'red' })).toEqual([
     '#/keys/0/color unknown_member',
     '#/keys/0/value invalid_type',
@@ -310,8 +310,8 @@ test('imports of the same values side by side, at two nodes, make each key once'
       (n % 2 === 0 ? api : other).post(`${keys}/import`, { keys: values.map((value) => ({ ...NEW_KEY, value })) }, as),
     ),
   ])
-  for (const { body } of outcomes)
-    expect(body.results).toEqual(ids.map(({ id }: any, index: number) => ({ index, id, status: 'exists' })))
+  const exist = ids.map(({ id }: any, index: number) => ({ index, id, status: 'exists' }))
+  for (const { status, body } of outcomes) expect([status, body]).toEqual([200, { results: exist }])
   expect(await Promise.all(values.slice(0, 12).map((value) => codeOf(value)))).toEqual([
     ...Array(5).fill('NOT_FOUND'),
     ...Array(5).fill('REVOKED'),
