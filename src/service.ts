@@ -12,7 +12,7 @@ import type { Config } from './config.ts'
 import { SECOND } from './core/clock.ts'
 import { newResolve, type Resolve, resolveLocally } from './core/dns.ts'
 import { newFailureReporter, type ReportFailure } from './core/failures.ts'
-import { isKeyToken } from './crypto/tokens.ts'
+import { keyFormOf } from './crypto/tokens.ts'
 import type { Database } from './db/db.ts'
 import type { Say } from './db/embedded/embedded.ts'
 import { listen } from './db/listen.ts'
@@ -196,7 +196,7 @@ function newCaches(db: Database, instance: Instance, storage: Storage) {
   const keys = newKeyCache(
     db,
     instance.keyring,
-    (token) => isKeyToken(instance.keyPrefix, token),
+    (token) => keyFormOf(instance.keyPrefix, token),
     () => notifications.caughtUpTo(),
   )
   const caches: Pipeline['auth']['caches'] = { callers: newCallerCache(), keys }

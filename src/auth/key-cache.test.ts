@@ -197,7 +197,7 @@ function memory() {
   const keys = newKeyCache(
     db as unknown as Db,
     { current, previous: null },
-    () => true,
+    () => 'issued',
     () => heardUpTo,
   )
   return {

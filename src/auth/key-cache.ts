@@ -10,12 +10,16 @@
 // - A key that does not work is looked up anew each time, like one that does not exist: how long the answer takes does
 //   not tell the two apart.
 //
+// A key that was imported has any form, so a token that cannot be one of ours might be one: it is looked up only while there
+// are imported keys, and only in the one store that is asked about, since other stores may have imported the same value.
+//
 // The cache holds the database's row. Whether a key or a secret has expired is checked at each use. Only keys that work
 // are cached: a stranger cannot fill the memory, and a new key works at once.
 
 import { nowMs } from '../core/clock.ts'
-import type { Keyring } from '../crypto/keyring.ts'
-import { sha256 } from '../crypto/tokens.ts'
+import { hashImportedKey, hashKey } from '../crypto/key-hash.ts'
+import type { Keyring, ServerKeys } from '../crypto/keyring.ts'
+import { type KeyForm, sha256 } from '../crypto/tokens.ts'
 import type { Batch, Db } from '../db/db.ts'
 import { columnList, recordset } from '../db/recordset.ts'
 import { sql } from '../db/sql.ts'
@@ -34,6 +38,9 @@ const BYTES_OF_A_LIMIT = ' '.repeat(100)
 const BYTES_PER_STRING = 24
 /** Changes of more keys than this during one lookup count as a change of all keys. */
 const MAX_CHANGED = 10_000
+
+/** How long it is relied on that there are imported keys, or none. The contract allows 2 s. */
+const IMPORTED_TRUSTED_MS = 1_000
 
 export const KEYS_CHANNEL = 'storekeeper_keys'
 
@@ -82,8 +89,11 @@ function validUntil(key: LoadedKey): number {
 }
 
 export type KeyCache = {
-  /** Null for a token that is no key's secret. */
-  find(token: string): Promise<CachedKey | null> | CachedKey | null
+  /**
+   * Null for a token that is no key's secret. With `stores`, those whose keys are asked about, if it is a single one, also
+   * a key that was imported into it: such a key is only ever verified.
+   */
+  find(token: string, stores?: readonly string[] | null): Promise<CachedKey | null> | CachedKey | null
   /** Evicts a key by its id, or the keys of a store by the store's; without an id, all keys. */
   invalidate(id?: string): void
   size(): number
@@ -125,13 +135,17 @@ const lookUpKeys: Batch<KeyLookup, KeyLookupRow> = (db, rows) =>
 lookUpKeys.highPriority = true
 
 /** Past the cache: as the key is in the database now. Null for a token that is no key's secret. */
-export async function lookUpKey(db: Db, keyring: Keyring, token: string): Promise<CachedKey | null> {
-  const { current, previous } = keyring
-  const hash = current.hmac('key-hash', token).toString('hex')
-  const row = await db.batched(lookUpKeys, {
-    hash,
-    previous_hash: previous && previous.hmac('key-hash', token).toString('hex'),
-  })
+export function lookUpKey(db: Db, keyring: Keyring, token: string): Promise<CachedKey | null> {
+  return lookUpHash(db, keyring, (keys) => hashKey(keys, token))
+}
+
+async function lookUpHash(
+  db: Db,
+  { current, previous }: Keyring,
+  hashUnder: (keys: ServerKeys) => Buffer,
+): Promise<CachedKey | null> {
+  const hash = hashUnder(current).toString('hex')
+  const row = await db.batched(lookUpKeys, { hash, previous_hash: previous && hashUnder(previous).toString('hex') })
   if (row.id === null || row.store_id === null) return null
   const { hash_kid, ...found } = row
   // When there is a key, only the nullable columns of its row are null.
@@ -159,13 +173,15 @@ type CacheState = {
   changes: number
   changedAt: Map<string, number>
   allChangedAt: number
+  /** Whether there are imported keys, since when that is known, and the question under way. */
+  imported: { exist: boolean; knownAt: number; asked: Promise<boolean> | null }
 }
 
-/** `canBeKey` tells by the form of a token whether it is worth a lookup. The tokens of cached keys were checked before. */
+/** `formOf` tells by the form of a token whether it is worth a lookup. The tokens of cached keys were checked before. */
 export function newKeyCache(
   db: Db,
   keyring: Keyring,
-  canBeKey: (token: string) => boolean,
+  formOf: (token: string) => KeyForm | null,
   notifiedUpTo: () => number,
 ): KeyCache {
   const state: CacheState = {
@@ -180,11 +196,19 @@ export function newKeyCache(
     changes: 0,
     changedAt: new Map(),
     allChangedAt: 0,
+    imported: { exist: false, knownAt: Number.NEGATIVE_INFINITY, asked: null },
   }
   return {
-    find(token) {
+    find(token, stores) {
       const hash = sha256(token, 'base64')
-      return get(state, hash) ?? state.shared.get(hash) ?? (canBeKey(token) ? loadShared(state, hash, token) : null)
+      const known = get(state, hash) ?? state.shared.get(hash)
+      if (known) return known
+      const form = formOf(token)
+      if (form === 'issued') return loadShared(state, hash, () => lookUpKey(db, keyring, token))
+      const [storeId, ...more] = stores ?? []
+      return form === 'imported' && storeId !== undefined && more.length === 0
+        ? findImported(state, hash, storeId)
+        : null
     },
     invalidate: (id) => invalidate(state, id),
     size: () => state.entries.size,
@@ -197,9 +221,13 @@ function get(state: CacheState, hash: string): CachedKey | undefined {
   return isTrusted && !refusalOf(entry.key) ? entry.key : undefined
 }
 
-function loadShared(state: CacheState, hash: string, token: string): Promise<CachedKey | null> {
+function loadShared(
+  state: CacheState,
+  hash: string,
+  lookUp: () => Promise<CachedKey | null>,
+): Promise<CachedKey | null> {
   state.inFlight += 1
-  const found = load(state, hash, token).finally(() => {
+  const found = load(state, hash, lookUp).finally(() => {
     state.inFlight -= 1
     if (state.inFlight === 0) state.changedAt.clear()
     if (state.shared.get(hash) === found) state.shared.delete(hash)
@@ -208,15 +236,53 @@ function loadShared(state: CacheState, hash: string, token: string): Promise<Cac
   return found
 }
 
-async function load(state: CacheState, hash: string, token: string): Promise<CachedKey | null> {
+async function load(
+  state: CacheState,
+  hash: string,
+  lookUp: () => Promise<CachedKey | null>,
+): Promise<CachedKey | null> {
   const since = state.changes
   const lookedUpAt = performance.now()
-  const key = await lookUpKey(state.db, state.keyring, token)
+  const key = await lookUp()
   if (!key) return null
   const { changedAt, allChangedAt } = state
   const lastChange = Math.max(allChangedAt, changedAt.get(key.id) ?? 0, changedAt.get(key.store_id) ?? 0)
   if (lastChange <= since && !refusalOf(key)) put(state, hash, { key, lookedUpAt, bytes: keptBytes(key) })
   return key
+}
+
+/** By the SHA-256 of its value, all that an import has to tell of it. The same value may be cached for several stores. */
+function findImported(state: CacheState, sha256: string, storeId: string) {
+  const hash = `${storeId} ${sha256}`
+  const known = get(state, hash) ?? state.shared.get(hash)
+  if (known) return known
+  const load = () =>
+    loadShared(state, hash, () =>
+      lookUpHash(state.db, state.keyring, (keys) => hashImportedKey(keys, storeId, Buffer.from(sha256, 'base64'))),
+    )
+  const { exist, knownAt } = state.imported
+  if (performance.now() - knownAt < IMPORTED_TRUSTED_MS) return exist ? load() : null
+  return importedExist(state).then((exist) => (exist ? load() : null))
+}
+
+/** Asked at most once in IMPORTED_TRUSTED_MS and after a change at this node, and then by one request for all. */
+function importedExist(state: CacheState): Promise<boolean> {
+  const { imported } = state
+  if (imported.asked !== null) return imported.asked
+  const [since, knownAt] = [state.changes, performance.now()]
+  const asked = state.db
+    .one<{ exist: boolean }>(sql`
+      select exists (select from api_keys where imported_hash = hash or imported_hash = previous_hash) as exist
+       where require_primary()`)
+    .then((row) => {
+      if (state.changes === since) Object.assign(imported, { exist: row?.exist === true, knownAt })
+      return row?.exist === true
+    })
+    .finally(() => {
+      if (imported.asked === asked) imported.asked = null
+    })
+  imported.asked = asked
+  return asked
 }
 
 function put(state: CacheState, hash: string, entry: Entry): void {
@@ -248,6 +314,7 @@ function evict(state: CacheState, hash: string): void {
 function invalidate(state: CacheState, id?: string): void {
   state.changes += 1
   state.shared.clear()
+  Object.assign(state.imported, { knownAt: Number.NEGATIVE_INFINITY, asked: null })
   if (id === undefined) {
     state.allChangedAt = state.changes
     state.entries.clear()

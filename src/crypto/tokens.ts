@@ -55,6 +55,18 @@ export function isKeyToken(prefix: string, text: string): boolean {
   return kind !== null && isKeyKind(kind)
 }
 
+/** `issued`: by us. `imported`: it may have been issued elsewhere, and imported. */
+export type KeyForm = 'issued' | 'imported'
+
+/** Null for what is no key. A text with our prefix is never taken for an imported key. */
+export function keyFormOf(prefix: string, text: string): KeyForm | null {
+  if (text.startsWith(`${prefix}_`)) return isKeyToken(prefix, text) ? 'issued' : null
+  return IMPORTED_VALUE.test(text) ? 'imported' : null
+}
+
+/** The values that can be imported: visible ASCII characters. */
+export const IMPORTED_VALUE = /^[\x21-\x7e]{8,512}$/
+
 /** Whether a key or token with this prefix stands anywhere in the text. */
 export function containsToken(prefix: string, text: string): boolean {
   return new RegExp(`${prefix}_[a-z]+_[0-9A-Za-z]{${KEY_LENGTH + CHECKSUM_LENGTH}}`).test(text)

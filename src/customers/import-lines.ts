@@ -1,14 +1,13 @@
 // The lines of an import, each checked for itself: a line that is not right fails alone, with all its faults. Addresses of
 // 2 MiB take a second to check, so other requests get their turn in between.
 
-import { setImmediate as nextTurn } from 'node:timers/promises'
 import { parseNewAddress } from '../billing/create.ts'
 import type { AddressSpec } from '../billing/insert.ts'
 import type { NewAddress } from '../billing/schema.ts'
-import { Failure, type Fault } from '../core/errors.ts'
+import type { Fault } from '../core/errors.ts'
 import type { Instance } from '../instance.ts'
 import { parseExternalId } from '../schema/external-id.ts'
-import { validate } from '../schema/validate.ts'
+import { below, faultsOfLine, newPause } from '../schema/lines.ts'
 import { parseCustomerChanges } from './customers.ts'
 import { type CustomerChanges, CustomerLine } from './schema.ts'
 
@@ -21,18 +20,6 @@ export type ParsedLine = {
   changes: CustomerChanges
   addresses: AddressSpec[]
 }
-
-/** For work of any length: lets other requests have their turn. */
-export function newPause(): () => Promise<void> | null {
-  let since = performance.now()
-  return () => {
-    if (performance.now() - since < MAX_TURN_MS) return null
-    return nextTurn().then(() => {
-      since = performance.now()
-    })
-  }
-}
-const MAX_TURN_MS = 5
 
 export async function parseLines(instance: Instance, lines: unknown[]): Promise<ParsedLine[]> {
   const pause = newPause()
@@ -56,7 +43,7 @@ export async function parseLines(instance: Instance, lines: unknown[]): Promise<
 
 function parseLine(instance: Instance, line: unknown, n: number): ParsedLine {
   const at = `#/customers/${n}`
-  const found = faultsOf(line)
+  const found = faultsOfLine(CustomerLine, line)
   const faulty = (pointer: string) =>
     found.some((fault) => fault.pointer === pointer || fault.pointer.startsWith(`${pointer}/`))
   const faults = below(at, found)
@@ -79,21 +66,6 @@ function parseLine(instance: Instance, line: unknown, n: number): ParsedLine {
     return spec
   })
   return { n, externalId: externalId ?? text?.slice(0, 255) ?? null, faults, changes, addresses: specs }
-}
-
-/** With very many faults the validator fails as a whole: then these are the line's. */
-function faultsOf(line: unknown): Fault[] {
-  try {
-    return validate(CustomerLine, line)
-  } catch (error) {
-    if (error instanceof Failure && error.code === 'invalid_input') return error.details.members?.errors as Fault[]
-    throw error
-  }
-}
-
-/** Faults of a part, as faults of the whole body. */
-function below(at: string, faults: Fault[]): Fault[] {
-  return faults.map((fault) => ({ ...fault, pointer: at + fault.pointer.slice(1) }))
 }
 
 function isObject(value: unknown): value is Partial<CustomerLine> & { addresses?: NewAddress[] } {

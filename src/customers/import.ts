@@ -18,6 +18,7 @@ import type { AddressesRow } from '../db/tables.gen.ts'
 import { type EventRow, newEvent, writeEvents } from '../events/write.ts'
 import { storeResponse } from '../idempotency/idempotency.ts'
 import type { Instance } from '../instance.ts'
+import { newPause } from '../schema/lines.ts'
 import {
   changesOf,
   customerCreated,
@@ -27,7 +28,7 @@ import {
   toUpdate,
   updateRecords,
 } from './customers.ts'
-import { newPause, type ParsedLine, parseLines } from './import-lines.ts'
+import { type ParsedLine, parseLines } from './import-lines.ts'
 import { type CustomerRow, customerColumns, pathOf, unsealRecord, wrappedKeyOf } from './record.ts'
 import type { ImportResult } from './schema.ts'
 

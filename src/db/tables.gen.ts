@@ -134,6 +134,7 @@ export type ApiKeysRow = {
   rate_limits: unknown
   has_credits: boolean
   imported: boolean
+  imported_hash: Buffer | null
 }
 
 export type BulkChangesRow = {

@@ -125,8 +125,8 @@ export const EVENT_TYPES = {
   'member.invitation_withdrawn': { subject: 'inv', about: 'An invitation was withdrawn.', data: [] },
   'key.created': {
     subject: 'key',
-    about: 'A key was created.',
-    data: ['name', 'type', 'permissions', 'expiresAt', 'ipAllowlist', 'rateLimit', 'rateLimits', 'credits'],
+    about: 'A key was created or imported.',
+    data: ['name', 'type', 'permissions', 'expiresAt', 'ipAllowlist', 'rateLimit', 'rateLimits', 'credits', 'imported'],
   },
   'key.updated': {
     subject: 'key',

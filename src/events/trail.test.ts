@@ -49,6 +49,7 @@ test('the trail of a store, newest first', async () => {
             rateLimit: null,
             rateLimits: [],
             credits: null,
+            imported: false,
           },
           position: 2,
         },

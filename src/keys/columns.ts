@@ -10,6 +10,7 @@ type InternalColumn =
   | 'expiry_notice_days'
   | 'hash'
   | 'hash_kid'
+  | 'imported_hash'
   | 'secret_no'
   | 'secret_used_at'
   | 'rotated_at'

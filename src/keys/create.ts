@@ -11,11 +11,11 @@ import { checkGrant } from '../core/grant.ts'
 import { newId } from '../core/ids.ts'
 import { KEY_TYPES, type KeyType } from '../core/key-types.ts'
 import type { Answer, Idempotency, StoredResponse } from '../core/route.ts'
+import { hashKey } from '../crypto/key-hash.ts'
 import { mintToken } from '../crypto/tokens.ts'
 import type { Batch, Db } from '../db/db.ts'
 import { columnList, type RecordOf, recordset } from '../db/recordset.ts'
 import { sql } from '../db/sql.ts'
-import type { StoresRow } from '../db/tables.gen.ts'
 import { EVENT_TYPES } from '../events/schema.ts'
 import { type EventRow, newEvent } from '../events/write.ts'
 import { AlreadyAnswered } from '../idempotency/idempotency.ts'
@@ -23,6 +23,7 @@ import type { Instance } from '../instance.ts'
 import { type KeyRow, type KeySpec, SETTING_COLUMNS, showKey, writeSettings } from './columns.ts'
 import { CREDIT_COLUMNS, creditValues, withCredits } from './credits.ts'
 import { lastNoticeDue } from './expiry-notices.ts'
+import { recountKeys } from './recount.ts'
 import type { Key } from './schema.ts'
 
 /** How many random characters are shown to tell keys apart: 4 of 32 leave 166 bits. */
@@ -45,8 +46,7 @@ export async function createKey(
     etag: etagOf(row.revision),
     resource: { id: row.id, location: `/v1/user/store/${storeId}/keys/${row.id}` },
   }
-  const data = Object.fromEntries(EVENT_TYPES['key.created'].data.map((name) => [name, answer.body[name]]))
-  const event = newEvent(caller, storeId, 'key.created', row.id, data)
+  const event = keyCreated(caller, answer.body)
   const inserted = toInsertRow(instance, caller, row, secret, event, idempotency?.toStoredResponse(answer))
   let outcome = await db.batched(insertKeys, inserted)
   // A retry in the same batch is counted as one more key, though it creates none: more than one try may be due.
@@ -54,6 +54,13 @@ export async function createKey(
     outcome = await db.batched(insertKeys, inserted)
   return answerFor(outcome, answer)
 }
+
+export function keyCreated(caller: Manager, key: Key): EventRow {
+  const data = Object.fromEntries(EVENT_TYPES['key.created'].data.map((name) => [name, key[name]]))
+  return newEvent(caller, key.storeId, 'key.created', key.id, data)
+}
+
+export const LIMIT_REACHED = 'The limit on live keys per store is reached. Revoke keys that are no longer used.'
 
 function answerFor<Body>(outcome: KeyOutcome, answer: Answer<Body>): Answer<Body> {
   switch (outcome) {
@@ -66,26 +73,24 @@ function answerFor<Body>(outcome: KeyOutcome, answer: Answer<Body>): Answer<Body
     case 'creator changed':
       throw new CallerChanged()
     case 'full':
-      return fail('limit_exceeded', {
-        detail: 'The limit on live keys per store is reached. Revoke keys that are no longer used.',
-      })
+      return fail('limit_exceeded', { detail: LIMIT_REACHED })
   }
 }
 
-export type KeySecret = { value: string; start: string; hash: string; kid: string }
+export type KeySecret = { start: string; hash: string; kid: string }
 
-export function mintSecret(instance: Instance, type: KeyType): KeySecret {
+export function mintSecret(instance: Instance, type: KeyType): KeySecret & { value: string } {
   const value = mintToken(instance.keyPrefix, KEY_TYPES[type].tokenKind).reveal()
   const { current } = instance.keyring
   return {
     value,
     start: value.slice(0, value.lastIndexOf('_') + 1 + START_CHARACTERS),
-    hash: current.hmac('key-hash', value).toString('hex'),
+    hash: hashKey(current, value).toString('hex'),
     kid: current.kid,
   }
 }
 
-function newKeyRow(caller: Manager, storeId: string, spec: KeySpec, secret: KeySecret): KeyRow {
+export function newKeyRow(caller: Manager, storeId: string, spec: KeySpec, secret: KeySecret): KeyRow {
   const creator = creatorOf(caller)
   const at = now()
   const row = {
@@ -96,14 +101,14 @@ function newKeyRow(caller: Manager, storeId: string, spec: KeySpec, secret: KeyS
     created_by_id: creator.id,
     created_at: at,
     updated_at: at,
-    // The columns from here on are left to their defaults in the database.
     enabled: true,
+    imported: false,
+    // The columns from here on are left to their defaults in the database.
     last_used_at: null,
     revoked_at: null,
     revocation_reason: null,
     previous_expires_at: null,
     previous_used_at: null,
-    imported: false,
     revision: 1,
   }
   return writeSettings(row, spec)
@@ -117,8 +122,11 @@ const INSERTED_COLUMNS = {
   store_id: 'text',
   ...SETTING_COLUMNS,
   start: 'text',
+  enabled: 'boolean',
+  imported: 'boolean',
   hash: 'bytea',
   hash_kid: 'text',
+  imported_hash: 'bytea',
   expiry_notice_days: 'int',
   created_by_kind: 'text',
   created_by_id: 'text',
@@ -155,11 +163,11 @@ const requested = recordset('requested', REQUEST_COLUMNS)
 /** The columns of the row that newKeyRow makes, of those that are inserted. */
 const rowNames = insertedNames.filter(
   (name): name is Extract<keyof KeyRow, keyof typeof INSERTED_COLUMNS> =>
-    !['hash', 'hash_kid', 'expiry_notice_days', 'created_by_secret_no'].includes(name),
+    !['hash', 'hash_kid', 'imported_hash', 'expiry_notice_days', 'created_by_secret_no'].includes(name),
 )
 
 /** Built member by member, and null is left out: spreading the row took a fifth of the time of creating a key. */
-function toInsertRow(
+export function toInsertRow(
   instance: Instance,
   caller: Manager,
   key: KeyRow,
@@ -179,6 +187,7 @@ function toInsertRow(
     event_data: event.data,
   }
   if (caller.kind === 'key') row.created_by_secret_no = caller.secretNo
+  if (key.imported) row.imported_hash = row.hash
   if (key.credits) row.credits = key.credits
   for (const name of rowNames) if (key[name] !== null) row[name] = key[name]
   if (key.expires_at !== null) row.expiry_notice_days = lastNoticeDue(key.expires_at)
@@ -207,7 +216,7 @@ type KeyOutcome = 'created' | 'answered' | 'store gone' | 'creator changed' | 'f
  * written. Rows to lock are named by `any (array(…))`: for `in (…)` a plan may read a small table whole by its index, and
  * keep doing so while it grows; locking also copies the rows of what a table is joined with.
  */
-const insertKeys: Batch<InsertRow, KeyOutcome> = async (db, rows) => {
+export const insertKeys: Batch<InsertRow, KeyOutcome> = async (db, rows) => {
   const outcomes = await db.query<{ outcome: KeyOutcome }>(sql`
     with request as (
       select row_number() over () as n, *
@@ -320,23 +329,4 @@ const insertKeys: Batch<InsertRow, KeyOutcome> = async (db, rows) => {
       from checked
      order by n`)
   return outcomes.map(({ outcome }) => outcome)
-}
-
-/** The store's count still holds expired keys. Counted anew, it may show that there is room: then this is true. */
-async function recountKeys(db: Db, instance: Instance, storeId: string): Promise<boolean> {
-  return db.transaction(async (tx) => {
-    await tx.query(sql`select id from stores where id = ${storeId} for no key update`)
-    const [store] = await tx.query<Pick<StoresRow, 'live_keys'>>(sql`
-      update stores
-         set live_keys = (
-               select count(*)
-                 from api_keys
-                where store_id = ${storeId}
-                  and revoked_at is null
-                  and (expires_at is null or expires_at > ${now()})
-             )
-       where id = ${storeId}
-   returning live_keys`)
-    return store !== undefined && store.live_keys < instance.maxKeysPerStore
-  })
 }

@@ -2,7 +2,7 @@
 
 import { type CachedKey, REFUSALS, type Refusal } from '../auth/key-cache.ts'
 import { nowMs } from '../core/clock.ts'
-import { tokenKind } from '../crypto/tokens.ts'
+import { keyFormOf } from '../crypto/tokens.ts'
 import type { Instance } from '../instance.ts'
 import { holds, ipRefused, lacksAny, ofAnotherStore, ofWrongType } from './checks.ts'
 import type { KeptVerdict, Question } from './schema.ts'
@@ -21,11 +21,19 @@ const REFUSAL_TEXTS: Record<Refusal, { fine: string; wrong: (key: CachedKey) => 
   FROZEN: { fine: 'The store is not frozen.', wrong: () => 'All keys of the store are frozen.' },
 }
 
-export function unknownKey(instance: Instance, token: string): Check {
-  const detail =
-    tokenKind(instance.keyPrefix, token) === null
-      ? `This is not a key of this service: a key looks like ${instance.keyPrefix}_prod_…, and its last six characters are a checksum of the rest.`
-      : 'There is no such key in the stores you asked about.'
+export function unknownKey(instance: Instance, { key, stores }: Pick<Question, 'key' | 'stores'>): Check {
+  const ours = `a key looks like ${instance.keyPrefix}_prod_…, and its last six characters are a checksum of the rest`
+  const form = keyFormOf(instance.keyPrefix, key)
+  if (form === 'issued') return notFound('There is no such key in the stores you asked about.')
+  if (form === null) return notFound(`This is not a key of this service: ${ours}.`)
+  return notFound(
+    stores?.length === 1
+      ? `This is not a key of this service: ${ours}. Nor was it imported into the store you asked about.`
+      : `This is not a key of this service: ${ours}. A key that was imported is found only if you ask about its store alone.`,
+  )
+}
+
+function notFound(detail: string): Check {
   return { code: 'NOT_FOUND', ok: false, detail }
 }
 
@@ -36,7 +44,7 @@ export function explainChecks(
   receipt: Receipt | null,
 ): Check[] {
   const at = nowMs()
-  if (ofAnotherStore(key, question)) return [unknownKey(instance, question.key)]
+  if (ofAnotherStore(key, question)) return [unknownKey(instance, question)]
   const states = Object.entries(REFUSALS).map(([name, holds]): Check => {
     const code = name as Refusal
     const wrong = holds(key, at)

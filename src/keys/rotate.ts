@@ -115,6 +115,8 @@ async function writeSecret(
     expires_at: leakResolved ? before.expires_before_leak : before.expires_at,
     previous_expires_at: hasGrace ? previousEnd : null,
     previous_used_at: before.secret_used_at,
+    // The new secret is one of ours. What is kept of an imported value (imported_hash) stays.
+    imported: false,
     revision: before.revision + 1,
     updated_at: at,
   }
@@ -134,6 +136,7 @@ async function writeSecret(
            hash_kid = ${secret.kid},
            previous_start = case when ${hasGrace} then start end,
            start = ${secret.start},
+           imported = false,
            expires_at = ${after.expires_at},
            expiry_notice_days = case when ${leakResolved} then ${lastNoticeDue(after.expires_at)} else expiry_notice_days end,
            leak_shortened = leak_shortened and not ${leakResolved},

@@ -14,6 +14,7 @@ import { parseBulk } from './bulk-input.ts'
 import { changeCredits } from './change-credits.ts'
 import { createKey } from './create.ts'
 import { freezeKeys } from './freeze.ts'
+import { importKeys } from './import.ts'
 import {
   NAMES_IN_FORM,
   parseCreditChange,
@@ -32,6 +33,7 @@ import {
   BulkChange,
   BulkResults,
   CreditChange,
+  DocumentedKeyImport,
   GithubFeedback,
   GithubReports,
   Grantable,
@@ -40,6 +42,8 @@ import {
   KEY_STATUSES,
   Key,
   KeyChanges,
+  KeyImport,
+  KeyImportResults,
   Keys,
   KeyUsage,
   KeyWithSecret,
@@ -60,6 +64,8 @@ import {
 import { updateKey } from './update.ts'
 import { readAdvice, readOwnerUsage, readStoreUsage, readUsage } from './usage-report.ts'
 import { introspect } from './verify.ts'
+
+const MAX_IMPORT_BYTES = 2 * 1024 * 1024
 
 const usageQuery = {
   from: Type.Optional(
@@ -100,6 +106,37 @@ export const keyRoutes: Route[] = [
     },
     ({ db, instance, caller, params, body, idempotency }) =>
       createKey(db, instance, caller, params.storeId, body, idempotency),
+  ),
+  route(
+    {
+      id: 'keys.import',
+      method: 'POST',
+      path: '/v1/user/store/:storeId/keys/import',
+      needs: 'MANAGE_KEYS',
+      summary: 'Import keys',
+      description:
+        'Takes up to 1,000 keys that were created elsewhere, in a body of up to 2 MiB: their values, or the SHA-256 of them, with the settings of a new key. Each succeeds or fails on its own. Sending the same import again changes nothing: a value that the store has, or had, `exists`. Holders keep using the values they have; every node finds them within 2 seconds, for verifying in this store only. An imported key can call this API once it is rotated.',
+      body: KeyImport,
+      documentedBody: DocumentedKeyImport,
+      maxBodyBytes: MAX_IMPORT_BYTES,
+      returns: [200, KeyImportResults],
+      effect: 'own',
+      example: {
+        body: {
+          keys: [
+            {
+              sha256: 'n4bQgYhMfWWaL-qgxVrQFaO_TxsrC4Is0V1sFbDwCgg',
+              name: 'Warehouse',
+              type: 'PROD',
+              permissions: ['READ'],
+              owner: 'customer-42',
+            },
+          ],
+        },
+      },
+    },
+    ({ db, instance, caller, params, body, idempotency }) =>
+      importKeys(db, instance, caller, params.storeId, body.keys, idempotency),
   ),
   route(
     {

@@ -1,6 +1,6 @@
 // An API key, as it looks from outside. Only the answers that make a secret carry it, as `key`.
 
-import type { Static } from 'typebox'
+import type { Static, TSchema } from 'typebox'
 import type { KeyCaller } from '../core/caller.ts'
 import { KEY_TOKEN_KINDS, KEY_TYPE_NAMES } from '../core/key-types.ts'
 import { pageOf } from '../core/pagination.ts'
@@ -160,7 +160,8 @@ export const Key = Type.Object(
     ...settings,
     rateLimits,
     start: Type.String({
-      description: 'The first characters of the key, so that people can tell keys apart.',
+      description:
+        'The first characters of the key, so that people can tell keys apart. Of an imported key at most 4, and none if its value was short or not sent.',
       examples: ['skp_prod_4fQx'],
     }),
     status: OneOf(KEY_STATUSES, {
@@ -223,6 +224,78 @@ export const NewKey = Type.Object(
   { title: 'NewKey', description: 'An API key to create.', ...closed },
 )
 export type NewKey = Static<typeof NewKey>
+
+export const KeyLine = Type.Object(
+  {
+    value: Type.Optional(
+      Type.String({
+        // As long as a value may be, and a little more: input.ts says what is wrong with it.
+        maxLength: 600,
+        description:
+          'The key as its holder has it: 8 to 512 visible ASCII characters, not of our own form, nor that of a JWT. It is not stored.',
+        examples: ['acme_live_8fK2mQ7xZ1pL'],
+      }),
+    ),
+    sha256: Type.Optional(
+      Type.String({
+        maxLength: 100,
+        description: 'Instead of `value`: the SHA-256 of it, in hex, base64 or base64url.',
+        examples: ['n4bQgYhMfWWaL-qgxVrQFaO_TxsrC4Is0V1sFbDwCgg'],
+      }),
+    ),
+    ...NewKey.properties,
+    enabled: Type.Optional(
+      Type.Boolean({
+        default: true,
+        description: 'Whether the key is switched on. A disabled key can be enabled again.',
+      }),
+    ),
+  },
+  { title: 'KeyLine', description: 'A key to import: `value` or `sha256`, and the settings of a new key.', ...closed },
+)
+export type KeyLine = Static<typeof KeyLine>
+
+const keyImport = (line: TSchema) =>
+  Type.Object(
+    { keys: Type.Array(line, { maxItems: 1_000, description: 'The keys to import.' }) },
+    { title: 'KeyImport', description: 'Keys to import, each of which succeeds or fails on its own.', ...closed },
+  )
+/** Lines are checked one by one, so that one that is not right fails alone. */
+export const KeyImport = keyImport(Type.Unsafe<unknown>({}))
+export const DocumentedKeyImport = keyImport(KeyLine)
+
+const KeyImportResult = Type.Object(
+  {
+    index: Type.Integer({ description: 'The position of the key in the request, from 0.' }),
+    id: Type.Optional(Id('key', 'The id of the key. Absent if it failed.')),
+    status: OneOf(['created', 'exists', 'failed'], {
+      description:
+        '`created`: the key was imported. `exists`: the store has, or had, a key with this value; it was not changed, whatever its state. `failed`: nothing was written; see `errors`.',
+    }),
+    errors: Type.Optional(
+      Type.Array(
+        Type.Object(
+          {
+            pointer: Type.String({ description: 'The field, as a JSON pointer.', examples: ['#/keys/0/name'] }),
+            code: Type.String({ description: 'A stable code for programs.', examples: ['required'] }),
+            detail: Type.String({ description: 'An explanation in words.' }),
+            example: Type.Optional(Type.String({ description: 'A valid value.', examples: ['READ'] })),
+          },
+          closed,
+        ),
+        { description: 'Why it failed: at most 32 errors, with pointers into the request.' },
+      ),
+    ),
+  },
+  { title: 'KeyImportResult', description: 'What became of one key.', ...closed },
+)
+export type KeyImportResult = Static<typeof KeyImportResult>
+export const KeyImportResults = Type.Object(
+  {
+    results: Type.Array(KeyImportResult, { description: 'One result for each key in the request, in the same order.' }),
+  },
+  { title: 'KeyImportResults', description: 'What became of each key.', ...closed },
+)
 
 export const KeyChanges = Type.Partial(
   Type.Object({ name, permissions, metadata, rateLimits, enabled: Key.properties.enabled, ...nullable }),

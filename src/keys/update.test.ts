@@ -305,6 +305,7 @@ describe('PATCH', () => {
           rateLimit: null,
           rateLimits: [],
           credits: null,
+          imported: false,
         },
       },
       {

@@ -353,7 +353,8 @@ async function writeHashes(tx: Db, { current, previous }: Keyring, rehashes: Reh
   const rehashed = rehashedKeys(rehashes)
   await tx.query(sql`
     update api_keys key
-       set hash = decode(rehashed.hash, 'hex'), hash_kid = ${current.kid}
+       set hash = decode(rehashed.hash, 'hex'), hash_kid = ${current.kid},
+           imported_hash = case when key.imported_hash = key.hash then decode(rehashed.hash, 'hex') else key.imported_hash end
       from ${rehashed}
      where key.id = rehashed.key_id
        and key.secret_no = rehashed.secret_no
@@ -361,7 +362,8 @@ async function writeHashes(tx: Db, { current, previous }: Keyring, rehashes: Reh
        and exists (select from server_secret where kid = ${current.kid})`)
   await tx.query(sql`
     update api_keys key
-       set previous_hash = decode(rehashed.hash, 'hex'), previous_hash_kid = ${current.kid}
+       set previous_hash = decode(rehashed.hash, 'hex'), previous_hash_kid = ${current.kid},
+           imported_hash = case when key.imported_hash = key.previous_hash then decode(rehashed.hash, 'hex') else key.imported_hash end
       from ${rehashed}
      where key.id = rehashed.key_id
        and key.secret_no - 1 = rehashed.secret_no

@@ -55,13 +55,13 @@ export function newVerifier(
     )
 
   function verifyNow(question: Question): KeptVerdict | null {
-    const key = keys.find(question.key)
+    const key = keys.find(question.key, question.stores)
     if (key instanceof Promise || (key && spendsSomething(key)) || unknownIn(question).length > 0) return null
     return conclude(key, key === null ? 'NOT_FOUND' : firstRefusal(instance, key, question), question)
   }
 
   async function verify(question: Question, once: SpendOnce<Db> | null = null): Promise<KeptVerdict> {
-    const key = await keys.find(question.key)
+    const key = await keys.find(question.key, question.stores)
     const code = key ? firstRefusal(instance, key, question) : 'NOT_FOUND'
     const purchase = key && code === 'VALID' ? purchaseFor(key, question) : null
     if (!key || !purchase) return withUnknown(conclude(key, code, question), unknownIn(question))
@@ -80,8 +80,8 @@ export function newVerifier(
   }
 
   async function explain(question: Question): Promise<KeptVerdict> {
-    const key = await keys.find(question.key)
-    if (!key) return { ...NOT_FOUND, checks: [unknownKey(instance, question.key)] }
+    const key = await keys.find(question.key, question.stores)
+    if (!key) return { ...NOT_FOUND, checks: [unknownKey(instance, question)] }
     const purchase = purchaseFor(key, question)
     const receipt = purchase && (await peekAt(db, purchase))
     const { code: _, ...left } = receipt ?? { code: 'VALID' }

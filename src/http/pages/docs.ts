@@ -21,7 +21,15 @@ const GROUPS: Group[] = [
   },
   {
     title: 'Guides',
-    urls: ['/docs/api', '/docs/guides/identity-provider', '/docs/events', '/docs/leaks', '/docs/countries'],
+    urls: [
+      '/docs/api',
+      '/docs/guides/identity-provider',
+      '/docs/guides/moving-keys',
+      '/docs/events',
+      '/docs/leaks',
+      '/docs/countries',
+      '/docs/comparison',
+    ],
   },
   { title: 'Reference', urls: ['/docs/reference', '/errors', '/openapi.json'] },
   { title: 'Running it', urls: ['/docs/operations', '/docs/security', '/docs/measured', '/docs/changelog'] },

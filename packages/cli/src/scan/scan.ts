@@ -54,7 +54,8 @@ function helpOf(command: Command): string {
   return `Usage: npm run --silent storekeeper -- scan [options] <path…>
 
 Finds keys, session tokens, service tokens and invitations with a right checksum. A path is a file or a folder, with
-everything in it but folders named .git; "-" is what is piped in.
+everything in it but folders named .git; "-" is what is piped in. Keys that were imported have another form, and are not
+found.
 
 ${helpRows(rows)}
 
