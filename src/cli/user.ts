@@ -1,7 +1,7 @@
 // The operator's commands about accounts. A user is named by e-mail or, where there is none, by id.
 
 import type { Command } from 'commander'
-import { issueUserToken } from '../auth/user-tokens.ts'
+import { endEmailChange, endUserTokens, issueUserToken } from '../auth/user-tokens.ts'
 import type { Config } from '../config.ts'
 import { now } from '../core/clock.ts'
 import { newResolve } from '../core/dns.ts'
@@ -128,6 +128,7 @@ async function resetSecondFactor(db: Db, config: Config, { keyring }: Storage, n
     const user = await lockUser(tx, name)
     if (!hasFactor(await readFactors(tx, user.id))) throw new Error(`${name} has no second factor.`)
     await endAllSessions(tx, operator(), user.id)
+    await endEmailChange(tx, user.id)
     await removeFactors(tx, user.id)
     await writeEvents(tx, [newEvent(operator(), null, 'user.second_factor_reset', user.id, {})])
     await tellFactorChange(tx, instance, user.id, null, 'reset')
@@ -141,7 +142,7 @@ async function disable(db: Db, name: string, io: Io): Promise<void> {
     if (user.disabled_at !== null) throw new Error(`${name} is already disabled.`)
     await tx.query(sql`update users set disabled_at = ${now()}, updated_at = ${now()} where id = ${user.id}`)
     await endAllSessions(tx, operator(), user.id)
-    await tx.query(sql`delete from user_tokens where user_id = ${user.id} and purpose = 'reset'`)
+    await endUserTokens(tx, user.id)
     await writeEvents(tx, [newEvent(operator(), null, 'user.disabled', user.id, {})])
   })
   io.say(`${name} can no longer sign in. Keys they created keep working: revoke them in their stores if needed.`)

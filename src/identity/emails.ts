@@ -28,7 +28,7 @@ export async function requestConfirmation(tx: Db, instance: Instance, userId: st
   await queueMails(tx, instance, [{ kind: 'confirm', to: email, link }])
 }
 
-type Holder = Pick<UsersRow, 'id' | 'email' | 'email_verified_at'>
+type Holder = Pick<UsersRow, 'id' | 'email' | 'email_verified_at' | 'disabled_at'>
 
 export async function confirmEmail(db: Db, instance: Instance, token: string, ip: string): Promise<void> {
   const found = await findUserToken(db, instance.keyPrefix, 'confirm', token)
@@ -37,14 +37,14 @@ export async function confirmEmail(db: Db, instance: Instance, token: string, ip
   try {
     await db.transaction(async (tx) => {
       const holders = await tx.query<Holder>(sql`
-        select id, email, email_verified_at
+        select id, email, email_verified_at, disabled_at
           from users
          where (id = ${userId} or email = ${email})
            and erased_at is null
          order by id
            for update`)
       const user = holders.find(({ id }) => id === userId)
-      if (!user || !(await spendUserToken(tx, 'confirm', token))) return fail('confirmation_not_found')
+      if (!user || user.disabled_at || !(await spendUserToken(tx, 'confirm', token))) return fail('confirmation_not_found')
       const loser = holders.find(({ id }) => id !== userId)
       if (loser?.email_verified_at) fail('email_taken')
       const actor: Actor = { kind: 'user', id: userId, ip }

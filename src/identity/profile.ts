@@ -30,6 +30,7 @@ export async function updateMe(db: Db, instance: Instance, caller: UserCaller, c
   if (email !== undefined) await checkCurrentPassword(db, instance, caller, currentPassword ?? '', null)
   try {
     return await db.transaction(async (tx) => {
+      await lockUser(tx, caller)
       const before = await readUser(tx, caller.id)
       const changed = await writeChanges(tx, before, changes)
       if (email !== undefined && instance.mail) await changeByMail(tx, instance, before, email)
@@ -38,12 +39,21 @@ export async function updateMe(db: Db, instance: Instance, caller: UserCaller, c
         changed.push('email')
       }
       if (changed.length > 0) await writeEvents(tx, [newEvent(caller, null, 'user.updated', caller.id, { changed })])
-      await recheckUser(tx, caller)
       return readUser(tx, caller.id)
     })
   } catch (error) {
     return violatedConstraint(error) === 'users_email_key' ? fail('email_taken') : Promise.reject(error)
   }
+}
+
+/** The user, then their session, before anything else is written: whoever ends the session also ends the new e-mail. */
+async function lockUser(tx: Db, caller: UserCaller): Promise<void> {
+  await tx.query(sql`
+    select id
+      from users
+     where id = ${caller.id}
+       for no key update`)
+  await recheckUser(tx, caller)
 }
 
 const PASSWORD_MISSING: Fault = {

@@ -1,0 +1,109 @@
+import { expect, test } from 'vitest'
+import { newAuthenticator } from '../../tests/authenticator.ts'
+import { call } from '../../tests/command.ts'
+import { type MailServer, mailServer } from '../../tests/mail-server.ts'
+import { type Shop, shop } from '../../tests/shop.ts'
+import { run } from '../cli/run.ts'
+
+const PASSWORD = 'seven bicycles under one umbrella'
+const FAST = { timings: { mailer: { idleMs: 50, backoffMs: [50] } } }
+
+function operate({ databaseUrl, serverSecret }: Shop, argv: string[]) {
+  return call(run, ['user', ...argv], { env: { DATABASE_URL: databaseUrl, SERVER_SECRET: serverSecret } })
+}
+
+async function signUp({ api }: Shop, email: string) {
+  const { status, body } = await api.post('/v1/auth/sign-up', { email, password: PASSWORD })
+  expect(status).toBe(201)
+  return { id: body.user.id as string, email, as: body.token as string }
+}
+
+const signIn = async ({ api }: Shop, email: string) =>
+  (await api.post('/v1/auth/sign-in', { email, password: PASSWORD })).body.token as string
+
+/** Somebody who has confirmed their e-mail. */
+async function confirmed(world: Shop, mail: MailServer, email: string) {
+  const user = await signUp(world, email)
+  const { token } = await mail.mailTo(email)
+  expect((await world.api.post('/v1/auth/confirm', { token })).status).toBe(204)
+  return user
+}
+
+const confirm = ({ api }: Shop, token: string | null, as?: string) =>
+  api.post('/v1/auth/confirm', { token }, as ? { as } : {})
+
+async function addPasskey({ api }: Shop, as: string): Promise<string> {
+  const { body: options } = await api.post('/v1/user/passkeys/options', undefined, { as })
+  const credential = newAuthenticator('https://keys.example').register(options)
+  const { status, body } = await api.post('/v1/user/passkeys', { name: 'Phone', credential }, { as })
+  expect(status).toBe(201)
+  return body.id
+}
+
+test('whatever shuts a thief out of an account also ends the change of its e-mail', async () => {
+  const mail = await mailServer()
+  const world = await shop(mail.settings, FAST)
+  const { api } = world
+  const ada = await confirmed(world, mail, 'ada@example.com')
+  let n = 0
+  const theft = async () => {
+    const thief = await signIn(world, ada.email)
+    const email = `thief${++n}@example.com`
+    const asked = await api.patch('/v1/user', { email, currentPassword: PASSWORD }, { as: thief })
+    expect([asked.status, asked.body.pendingEmail]).toEqual([200, email])
+    return { thief, token: (await mail.mailTo(email)).token }
+  }
+  const isOver = async (token: string | null) => {
+    const { body } = await confirm(world, token, ada.as)
+    expect(body.code).toBe('confirmation_not_found')
+    expect((await api.get('/v1/user', { as: ada.as })).body.user).toMatchObject({ email: ada.email, pendingEmail: null })
+  }
+
+  const first = await theft()
+  await api.delete('/v1/user/sessions', { as: ada.as })
+  await isOver(first.token)
+
+  const second = await theft()
+  const { data: sessions } = (await api.get('/v1/user/sessions', { as: ada.as })).body
+  const other = sessions.find(({ current }: { current: boolean }) => !current)
+  expect((await api.delete(`/v1/user/sessions/${other.id}`, { as: ada.as })).status).toBe(204)
+  await isOver(second.token)
+
+  const third = await theft()
+  const passkey = await addPasskey(world, ada.as)
+  await isOver(third.token)
+
+  // With the second factor a thief can no longer sign in, but an open session might be stolen.
+  const change = async (email: string) => {
+    await api.patch('/v1/user', { email, currentPassword: PASSWORD }, { as: ada.as })
+    return (await mail.mailTo(email)).token
+  }
+  const fourth = await change('fourth@example.com')
+  expect((await api.delete(`/v1/user/passkeys/${passkey}`, { as: ada.as })).status).toBe(204)
+  await isOver(fourth)
+
+  await addPasskey(world, ada.as)
+  const fifth = await change('fifth@example.com')
+  expect((await operate(world, ['reset-second-factor', ada.email])).code).toBe(0)
+  expect((await confirm(world, fifth)).body.code).toBe('confirmation_not_found')
+})
+
+test('nothing is confirmed for a disabled account, and its new e-mail is forgotten', async () => {
+  const mail = await mailServer()
+  const world = await shop(mail.settings, FAST)
+  const { api, sql } = world
+  const ada = await confirmed(world, mail, 'ada@example.com')
+  const bob = await signUp(world, 'bob@example.com')
+  await api.patch('/v1/user', { email: 'evil@example.com', currentPassword: PASSWORD }, { as: ada.as })
+  const tokens = [(await mail.mailTo('evil@example.com')).token, (await mail.mailTo(bob.email)).token]
+  for (const { email } of [ada, bob]) expect((await operate(world, ['disable', email])).code).toBe(0)
+  for (const token of tokens) {
+    const { status, body } = await confirm(world, token)
+    expect([status, body.code]).toEqual([404, 'confirmation_not_found'])
+  }
+  for (const { email } of [ada, bob]) expect((await operate(world, ['enable', email])).code).toBe(0)
+  expect((await confirm(world, tokens[0] as string)).status).toBe(404)
+  // The first confirmation of an account's own e-mail goes on once it is enabled.
+  expect((await confirm(world, tokens[1] as string)).status).toBe(204)
+  expect(await sql(`select email from users where id = $1`, [ada.id])).toEqual([{ email: ada.email }])
+})
