@@ -107,3 +107,18 @@ test('nothing is confirmed for a disabled account, and its new e-mail is forgott
   expect((await confirm(world, tokens[1] as string)).status).toBe(204)
   expect(await sql(`select email from users where id = $1`, [ada.id])).toEqual([{ email: ada.email }])
 })
+
+test('an account that has a password but no e-mail accepts no invitation', async () => {
+  const mail = await mailServer()
+  const world = await shop(mail.settings, FAST)
+  const { api, owner, store } = world
+  const email = 'ada@example.com'
+  await signUp(world, email)
+  const second = await signUp(world, email)
+  for (const invited of ['bob@example.com', email]) {
+    const path = `/v1/user/store/${store.id}/invitations`
+    const { token } = (await api.post(path, { email: invited, role: 'STAFF' }, { as: owner.token })).body
+    const { status, body } = await api.post('/v1/user/invitations/accept', { token }, { as: second.as })
+    expect([status, body.code]).toEqual([403, 'invitation_mismatch'])
+  }
+})
