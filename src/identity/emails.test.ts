@@ -122,3 +122,31 @@ test('an account that has a password but no e-mail accepts no invitation', async
     expect([status, body.code]).toEqual([403, 'invitation_mismatch'])
   }
 })
+
+test('a reset that confirms an e-mail for the first time removes the second factor, and no other does', async () => {
+  const mail = await mailServer()
+  const world = await shop(mail.settings, FAST)
+  const { api, sql } = world
+  const email = 'ada@example.com'
+  const squatter = await signUp(world, email)
+  await addPasskey(world, squatter.as)
+  const reset = async (count: number) => {
+    await api.post('/v1/auth/reset', { email })
+    const { token } = await mail.mailTo(email, count)
+    expect((await api.post('/v1/auth/reset/confirm', { token, newPassword: PASSWORD })).status).toBe(204)
+  }
+  await reset(2)
+  const opened = await api.post('/v1/auth/sign-in', { email, password: PASSWORD })
+  expect([opened.status, opened.body.user]).toMatchObject([200, { emailVerified: true, secondFactor: { passkeys: 0 } }])
+  expect(await sql('select id from passkeys')).toEqual([])
+  const events = `select actor->>'id' as by from events where type = 'user.second_factor_reset'`
+  expect(await sql(events)).toEqual([{ by: squatter.id }])
+  await mail.mailTo(email, 4)
+  expect(mail.mails.map(({ subject }) => subject)).toContain('Your second factor')
+
+  await addPasskey(world, opened.body.token)
+  await mail.mailTo(email, 5)
+  await reset(6)
+  expect((await api.post('/v1/auth/sign-in', { email, password: PASSWORD })).body.code).toBe('second_factor_required')
+  expect(await sql(events)).toHaveLength(1)
+})
