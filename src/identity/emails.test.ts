@@ -1,9 +1,11 @@
 import { expect, test } from 'vitest'
-import { newAuthenticator } from '../../tests/authenticator.ts'
+import { fromBase32, newAuthenticator } from '../../tests/authenticator.ts'
 import { call } from '../../tests/command.ts'
 import { type MailServer, mailServer } from '../../tests/mail-server.ts'
 import { type Shop, shop } from '../../tests/shop.ts'
 import { run } from '../cli/run.ts'
+import { nowMs } from '../core/clock.ts'
+import { totpCode, totpStep } from '../crypto/totp.ts'
 
 const PASSWORD = 'seven bicycles under one umbrella'
 const FAST = { timings: { mailer: { idleMs: 50, backoffMs: [50] } } }
@@ -149,4 +151,21 @@ test('a reset that confirms an e-mail for the first time removes the second fact
   await reset(6)
   expect((await api.post('/v1/auth/sign-in', { email, password: PASSWORD })).body.code).toBe('second_factor_required')
   expect(await sql(events)).toHaveLength(1)
+})
+
+test('a repeated request gets the secrets of a second factor again only soon after signing in', async () => {
+  const world = await shop({ alone: true })
+  const { api, owner, sql } = world
+  const ask = (path: string, headers = { 'idempotency-key': path }) =>
+    api.post(path, undefined, { as: owner.token, headers })
+  const { secret } = (await ask('/v1/user/totp')).body
+  const code = totpCode(fromBase32(secret), totpStep(nowMs()))
+  expect((await api.post('/v1/user/totp/confirm', { code }, { as: owner.token })).status).toBe(204)
+  expect((await ask('/v1/user/recovery-codes')).status).toBe(200)
+  expect((await ask('/v1/user/recovery-codes')).headers.get('idempotent-replayed')).toBe('true')
+  await sql(`update sessions set created_at = created_at - interval '11 minutes'`)
+  for (const path of ['/v1/user/totp', '/v1/user/recovery-codes']) {
+    const { status, body } = await ask(path)
+    expect([status, body.code]).toEqual([403, 'recent_sign_in_required'])
+  }
 })
