@@ -58,7 +58,10 @@ test('whatever shuts a thief out of an account also ends the change of its e-mai
   const isOver = async (token: string | null) => {
     const { body } = await confirm(world, token, ada.as)
     expect(body.code).toBe('confirmation_not_found')
-    expect((await api.get('/v1/user', { as: ada.as })).body.user).toMatchObject({ email: ada.email, pendingEmail: null })
+    expect((await api.get('/v1/user', { as: ada.as })).body.user).toMatchObject({
+      email: ada.email,
+      pendingEmail: null,
+    })
   }
 
   const first = await theft()
@@ -110,19 +113,43 @@ test('nothing is confirmed for a disabled account, and its new e-mail is forgott
   expect(await sql(`select email from users where id = $1`, [ada.id])).toEqual([{ email: ada.email }])
 })
 
-test('an account that has a password but no e-mail accepts no invitation', async () => {
+test('an e-mail moves only to an account whose owner is signed in to it', async () => {
   const mail = await mailServer()
   const world = await shop(mail.settings, FAST)
-  const { api, owner, store } = world
+  const { api } = world
   const email = 'ada@example.com'
-  await signUp(world, email)
-  const second = await signUp(world, email)
-  for (const invited of ['bob@example.com', email]) {
-    const path = `/v1/user/store/${store.id}/invitations`
-    const { token } = (await api.post(path, { email: invited, role: 'STAFF' }, { as: owner.token })).body
-    const { status, body } = await api.post('/v1/user/invitations/accept', { token }, { as: second.as })
-    expect([status, body.code]).toEqual([403, 'invitation_mismatch'])
-  }
+  const ada = await signUp(world, email)
+  const first = await mail.mailTo(email)
+  const squatter = await signUp(world, email)
+  const second = await mail.mailTo(email, 2)
+  expect(second.text).toMatch(/entered on .* UTC from the IP address 127\.0\.0\.1, for the account created on .* UTC\./)
+  const mallory = await confirmed(world, mail, 'mallory@example.com')
+  await api.patch('/v1/user', { email, currentPassword: PASSWORD }, { as: mallory.as })
+  const third = await mail.mailTo(email, 3)
+
+  // Ada, who reads the mailbox, opens the links of the others: by mistake, signed in or not.
+  for (const { token } of [second, third])
+    for (const as of [undefined, ada.as, 'nonsense']) {
+      const { status, body } = await confirm(world, token, as)
+      expect([status, body.code]).toEqual([403, 'sign_in_required'])
+    }
+  // Where others want the e-mail too, her own link needs her session as well.
+  expect((await confirm(world, first.token, squatter.as)).body.code).toBe('sign_in_required')
+  expect((await confirm(world, first.token)).body.code).toBe('sign_in_required')
+  expect((await confirm(world, first.token, ada.as)).status).toBe(204)
+  const { user } = (await api.get('/v1/user', { as: ada.as })).body
+  expect(user).toMatchObject({ id: ada.id, email, emailVerified: true })
+  for (const { token } of [second, third])
+    expect((await confirm(world, token, squatter.as)).body.code).toBe('email_taken')
+
+  // A change of one's own e-mail needs the session too, and not one that has ended.
+  await api.patch('/v1/user', { email: 'new@example.com', currentPassword: PASSWORD }, { as: ada.as })
+  const change = await mail.mailTo('new@example.com')
+  expect((await confirm(world, change.token)).body.code).toBe('sign_in_required')
+  const other = await signIn(world, email)
+  await api.post('/v1/auth/sign-out', undefined, { as: other })
+  expect((await confirm(world, change.token, other)).body.code).toBe('sign_in_required')
+  expect((await confirm(world, change.token, ada.as)).status).toBe(204)
 })
 
 test('a reset that confirms an e-mail for the first time removes the second factor, and no other does', async () => {
@@ -151,6 +178,21 @@ test('a reset that confirms an e-mail for the first time removes the second fact
   await reset(6)
   expect((await api.post('/v1/auth/sign-in', { email, password: PASSWORD })).body.code).toBe('second_factor_required')
   expect(await sql(events)).toHaveLength(1)
+})
+
+test('an account that has a password but no e-mail accepts no invitation', async () => {
+  const mail = await mailServer()
+  const world = await shop(mail.settings, FAST)
+  const { api, owner, store } = world
+  const email = 'ada@example.com'
+  await signUp(world, email)
+  const second = await signUp(world, email)
+  for (const invited of ['bob@example.com', email]) {
+    const path = `/v1/user/store/${store.id}/invitations`
+    const { token } = (await api.post(path, { email: invited, role: 'STAFF' }, { as: owner.token })).body
+    const { status, body } = await api.post('/v1/user/invitations/accept', { token }, { as: second.as })
+    expect([status, body.code]).toEqual([403, 'invitation_mismatch'])
+  }
 })
 
 test('a repeated request gets the secrets of a second factor again only soon after signing in', async () => {
