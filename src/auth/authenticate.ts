@@ -49,6 +49,8 @@ export type CallerRow = {
   user_updated_at: UsersRow['updated_at']
   email_verified: boolean
   has_password: boolean
+  issuer: UsersRow['issuer']
+  subject: UsersRow['subject']
   /** A user who was not erased has both. */
   data_key: NonNullable<UsersRow['data_key']>
   data_key_kid: NonNullable<UsersRow['data_key_kid']>
@@ -77,6 +79,8 @@ const lookUpCallers: Batch<CallerLookup, CallerRow> = (db, rows) =>
            person.updated_at as user_updated_at,
            person.email_verified_at is not null as email_verified,
            person.password_hash is not null as has_password,
+           person.issuer,
+           person.subject,
            person.data_key,
            person.data_key_kid,
            store.id as member_store_id,
@@ -129,11 +133,11 @@ export async function authenticate(
       touchSession(db, found)
       return userCaller(instance, found, NO_CLAIMS, ip)
     case 'jwt':
-      if (found.user_id && identity) {
+      if (found.user_id && identity && found.issuer === identity.issuer && found.subject === identity.subject) {
         await takeOverProfile(db, found, identity.profile, ip)
         return userCaller(instance, found, identity.claims, ip)
       }
-      // The user was erased since this node cached the id: the same subject now gets a new user.
+      // The user was erased or unlinked since this node cached the id: the same subject now gets a new user.
       evictFederatedUser(instance, lookup.user_id)
       return authenticate(db, instance, jwt, caches, credential, storeId, ip)
   }

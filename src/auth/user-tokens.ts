@@ -59,17 +59,27 @@ export async function spendUserToken(tx: Db, purpose: TokenPurpose, token: strin
   return spent.length > 0
 }
 
-/**
- * For a changed password: ends the links that were made before it. A confirmation goes on only for the address that the
- * account has already, or for the first one of an account that has none.
- */
+/** For a changed password or a disabled account: ends the links that were made before it. */
 export async function endUserTokens(tx: Db, userId: string): Promise<void> {
+  await endEmailChange(tx, userId)
+  await tx.query(sql`
+    delete from user_tokens
+     where user_id = ${userId}
+       and purpose = 'reset'`)
+}
+
+/**
+ * For whatever shuts others out of an account: one of them may have asked for another e-mail. A confirmation goes on only
+ * for the address that the account has already, or for the first one of an account that has none.
+ */
+export async function endEmailChange(tx: Db, userId: string): Promise<void> {
   await tx.query(sql`
     delete from user_tokens
      using users
      where user_tokens.user_id = ${userId}
+       and user_tokens.purpose = 'confirm'
        and users.id = user_tokens.user_id
-       and (user_tokens.purpose = 'reset' or users.email <> user_tokens.email)`)
+       and users.email <> user_tokens.email`)
 }
 
 /** Maintenance. */

@@ -1,7 +1,7 @@
 // The operator's commands about accounts. A user is named by e-mail or, where there is none, by id.
 
 import type { Command } from 'commander'
-import { issueUserToken } from '../auth/user-tokens.ts'
+import { endEmailChange, endUserTokens, issueUserToken } from '../auth/user-tokens.ts'
 import type { Config } from '../config.ts'
 import { now } from '../core/clock.ts'
 import { newResolve } from '../core/dns.ts'
@@ -23,7 +23,7 @@ import { operator } from './operator.ts'
 import { usageErrors } from './program.ts'
 import { withDatabase } from './with-database.ts'
 
-const USAGE = 'Usage: user list, or user reset | reset-second-factor | disable | enable | erase <e-mail or id>'
+const USAGE = 'Usage: user list, or user reset | reset-second-factor | disable | enable | unlink | erase <e-mail or id>'
 
 const LISTED_AT_ONCE = 1_000
 
@@ -54,6 +54,9 @@ export function addUser(program: Command, io: Io): void {
   verb('enable', 'enable a disabled account again').action((name: string) =>
     withDatabase(io, (db) => enable(db, name, io)),
   )
+  verb('unlink', 'separate an account from the identity provider, and end its sessions').action((name: string) =>
+    withDatabase(io, (db) => unlink(db, name, io)),
+  )
   verb('erase', 'erase an account; this cannot be undone')
     .usage('<e-mail or id> [--revoke-keys] [--disable-webhooks]')
     .option('--revoke-keys', 'revoke the keys that the user created or rotated')
@@ -64,12 +67,12 @@ export function addUser(program: Command, io: Io): void {
     })
 }
 
-type Account = Pick<UsersRow, 'id' | 'email' | 'name' | 'password_hash' | 'created_at' | 'disabled_at'>
+type Account = Pick<UsersRow, 'id' | 'email' | 'name' | 'password_hash' | 'issuer' | 'created_at' | 'disabled_at'>
 
 async function listUsers(db: Db, io: Io): Promise<void> {
   for (let after = ''; ; ) {
     const rows = await db.query<Account>(sql`
-      select id, email, name, password_hash, created_at, disabled_at
+      select id, email, name, password_hash, issuer, created_at, disabled_at
         from users
        where id > ${after}
          and erased_at is null
@@ -89,7 +92,7 @@ async function listUsers(db: Db, io: Io): Promise<void> {
 /** Locked until the transaction ends. */
 async function lockUser(tx: Db, name: string): Promise<Account> {
   const user = await tx.one<Account>(sql`
-    select id, email, name, password_hash, created_at, disabled_at
+    select id, email, name, password_hash, issuer, created_at, disabled_at
       from users
      where (id = ${name} or email = ${normalizeEmail(name) ?? name})
        and erased_at is null
@@ -128,6 +131,7 @@ async function resetSecondFactor(db: Db, config: Config, { keyring }: Storage, n
     const user = await lockUser(tx, name)
     if (!hasFactor(await readFactors(tx, user.id))) throw new Error(`${name} has no second factor.`)
     await endAllSessions(tx, operator(), user.id)
+    await endEmailChange(tx, user.id)
     await removeFactors(tx, user.id)
     await writeEvents(tx, [newEvent(operator(), null, 'user.second_factor_reset', user.id, {})])
     await tellFactorChange(tx, instance, user.id, null, 'reset')
@@ -141,7 +145,7 @@ async function disable(db: Db, name: string, io: Io): Promise<void> {
     if (user.disabled_at !== null) throw new Error(`${name} is already disabled.`)
     await tx.query(sql`update users set disabled_at = ${now()}, updated_at = ${now()} where id = ${user.id}`)
     await endAllSessions(tx, operator(), user.id)
-    await tx.query(sql`delete from user_tokens where user_id = ${user.id} and purpose = 'reset'`)
+    await endUserTokens(tx, user.id)
     await writeEvents(tx, [newEvent(operator(), null, 'user.disabled', user.id, {})])
   })
   io.say(`${name} can no longer sign in. Keys they created keep working: revoke them in their stores if needed.`)
@@ -155,6 +159,24 @@ async function enable(db: Db, name: string, io: Io): Promise<void> {
     await writeEvents(tx, [newEvent(operator(), null, 'user.enabled', user.id, {})])
   })
   io.say(`${name} can sign in again.`)
+}
+
+/** The e-mail has to be confirmed again: otherwise the next single sign-on would link the account as before. */
+async function unlink(db: Db, name: string, io: Io): Promise<void> {
+  await db.transaction(async (tx) => {
+    const user = await lockUser(tx, name)
+    if (user.issuer === null) throw new Error(`${name} is not linked to an identity provider.`)
+    if (user.password_hash === null)
+      throw new Error(`${name} has no password here, so they could no longer sign in. Use "user disable" instead.`)
+    await tx.query(sql`
+      update users
+         set issuer = null, subject = null, email_verified_at = null, updated_at = ${now()}
+       where id = ${user.id}`)
+    await endAllSessions(tx, operator(), user.id)
+    await endEmailChange(tx, user.id)
+    await writeEvents(tx, [newEvent(operator(), null, 'user.provider_unlinked', user.id, { issuer: user.issuer })])
+  })
+  io.say(`${name} now signs in only with the password. The e-mail address has to be confirmed again.`)
 }
 
 async function erase(

@@ -80,6 +80,11 @@ export const ERRORS = {
     title: 'Sign-in expired',
     help: 'A challenge works once, within 5 minutes, and stops working when the password changes. Start again with your password.',
   },
+  sign_in_required: {
+    status: 403,
+    title: 'Sign-in required',
+    help: 'This link gives an account another e-mail address, or one that other accounts want too. It only works for somebody who is signed in to the account it was sent for. Sign in to that account and send the same token with its session. If you cannot sign in, request a password reset for the address.',
+  },
   recent_sign_in_required: {
     status: 403,
     title: 'Recent sign-in required',

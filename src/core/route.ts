@@ -117,6 +117,8 @@ export type HandlerArgs<Path extends string, N extends Needs, Query, Body> = {
   verifier: Verifier<Db>
   /** Null where no provider of single sign-on is configured. */
   oidc: OidcClient | null
+  /** On a public route: the user who is signed in, if any. A credential that is not valid counts as none. */
+  visitor(): Promise<UserCaller | null>
   /** For a row with `answer: 'events'`: the live events, and the check that the caller may still see them. */
   stream: { feed: EventFeed; stillAuthorized: AuthorizationProbe }
   /** The request's origin and raw bytes: for sessions, the audit trail and signatures. */

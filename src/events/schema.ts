@@ -50,6 +50,12 @@ export const EVENT_TYPES = {
       'An account was linked to a user of the identity provider, because the same e-mail address is confirmed on both sides. The user can now sign in either way.',
     data: ['issuer'],
   },
+  'user.provider_unlinked': {
+    subject: 'user',
+    about:
+      'The operator separated an account from the user of the identity provider it was linked to. All sessions of the user were ended, and their e-mail address has to be confirmed again.',
+    data: ['issuer'],
+  },
   'user.second_factor_enabled': {
     subject: 'user',
     about:
@@ -75,7 +81,8 @@ export const EVENT_TYPES = {
   },
   'user.second_factor_reset': {
     subject: 'user',
-    about: "The operator removed a user's second factor. All sessions of the user were ended.",
+    about:
+      "A user's second factor was removed: by the operator, or by the first reset link that confirmed the e-mail address of the account. All sessions of the user were ended.",
     data: [],
   },
   'user.disabled': { subject: 'user', about: 'The operator disabled an account.', data: [] },

@@ -424,7 +424,8 @@ async function doEverything(world: Shop): Promise<string[]> {
   await api.patch('/v1/user', { name: 'Changed-Name' }, { as: newer.token })
   const owned = { user_id: newer.id, email: older.email }
   const { token: confirmation } = await issueUserToken(service.db, 'skp', 'confirm', owned)
-  expect((await api.post('/v1/auth/confirm', { token: confirmation.reveal() })).status).toBe(204)
+  const moved = await api.post('/v1/auth/confirm', { token: confirmation.reveal() }, { as: newer.token })
+  expect(moved.status).toBe(204)
   secrets.push(confirmation.reveal())
   const link = (await call(run, ['user', 'reset', owner.email], { env })).out.trim()
   const reset = { token: link.split('#token=')[1], newPassword: 'a third long pass phrase of mine' }
@@ -439,6 +440,7 @@ async function doEverything(world: Shop): Promise<string[]> {
   const back = await provider.visit(headers.get('location') as string)
   const cookie = (headers.get('set-cookie') as string).split(';')[0] as string
   expect((await node.get(back.pathname + back.search, { headers: { cookie } })).status).toBe(303)
+  expect((await call(run, ['user', 'unlink', newer.id], { env })).code).toBe(0)
   secrets.push('a-subject', back.searchParams.get('code') as string, back.searchParams.get('state') as string)
   return [...secrets, password, reset.token as string, reset.newPassword]
 }

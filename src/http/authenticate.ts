@@ -4,7 +4,7 @@
 import { authenticate, type CallerRow } from '../auth/authenticate.ts'
 import type { CallerCache } from '../auth/caller-cache.ts'
 import { type Credential, readCredential, refuseCredentialInQuery } from '../auth/credential.ts'
-import type { Caller } from '../core/caller.ts'
+import type { Caller, UserCaller } from '../core/caller.ts'
 import { Failure, fail } from '../core/errors.ts'
 import { isId } from '../core/ids.ts'
 import type { Route } from '../core/route.ts'
@@ -31,6 +31,17 @@ export async function identify(pipeline: Pipeline, route: Route, incoming: Incom
     // While the database is away no caller can be identified, which must not count against their address.
     if (!(error instanceof Failure) || error.code === 'unavailable') throw error
     return { ...ANYONE, refusal: error }
+  }
+}
+
+/** For a public route that does more for a user who is signed in. */
+export async function visitorOf(pipeline: Pipeline, incoming: Incoming): Promise<UserCaller | null> {
+  try {
+    const { caller } = await authenticateRequest(pipeline, pipeline.auth.caches, incoming)
+    return caller.kind === 'user' ? caller : null
+  } catch (error) {
+    if (!(error instanceof Failure) || error.code === 'unavailable') throw error
+    return null
   }
 }
 

@@ -6,7 +6,7 @@ import type { Manager } from '../core/caller.ts'
 import { isChange, type WireResponse } from '../core/route.ts'
 import type { Db } from '../db/db.ts'
 import { claim, type IdempotentRequest, storeResponse, toStoredResponse } from '../idempotency/idempotency.ts'
-import { authorizationProbe } from './authenticate.ts'
+import { authorizationProbe, visitorOf } from './authenticate.ts'
 import { needsRights } from './authorize.ts'
 import { type AuthCaches, type Call, header, type Pipeline } from './context.ts'
 import { idempotencyFor } from './execute-once.ts'
@@ -53,6 +53,7 @@ function handlerArgs(pipeline: Pipeline, call: Call, input: Input, idempotent: I
     idempotency: idempotent && idempotencyFor(route, idempotent),
     verifier: pipeline.verifier,
     oidc: pipeline.auth.oidc,
+    visitor: () => visitorOf(pipeline, incoming),
     stream: { feed: pipeline.feed, stillAuthorized: authorizationProbe(pipeline, call) },
     request: {
       at: incoming.at,

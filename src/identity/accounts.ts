@@ -46,7 +46,8 @@ export async function signUp(db: Db, instance: Instance, account: NewAccount, fr
         values (${id}, ${isClaimed ? null : account.email}, ${account.name}, ${passwordHash}, ${dataKey.wrapped},
                 ${dataKey.kid}, ${at}, ${at})`)
       await writeEvents(tx, [newEvent({ kind: 'user', id, ip: from.ip }, null, 'user.created', id, {})])
-      if (instance.mail) await requestConfirmation(tx, instance, id, account.email)
+      if (instance.mail)
+        await requestConfirmation(tx, instance, { id, createdAt: at.toISOString() }, account.email, from.ip)
       return openSession(tx, instance, id, from)
     })
   } catch (error) {

@@ -1,6 +1,7 @@
 // What every change of a second factor has in common: the lock, the sessions that end with it, its event and its mail.
 
 import { CallerChanged, lockSession } from '../auth/recheck.ts'
+import { endEmailChange } from '../auth/user-tokens.ts'
 import type { UserCaller } from '../core/caller.ts'
 import { now } from '../core/clock.ts'
 import { fail } from '../core/errors.ts'
@@ -54,6 +55,7 @@ export async function enableFactor(
   method: { method: FactorMethod; passkeyId?: string },
 ): Promise<void> {
   if (!hasFactor(before)) await endOtherSessions(tx, caller)
+  await endEmailChange(tx, caller.id)
   await writeEvents(tx, [newEvent(caller, null, 'user.second_factor_enabled', caller.id, method)])
   await tellFactorChange(tx, instance, caller.id, caller.ip, `${method.method}_added`)
 }
@@ -67,6 +69,7 @@ export async function disableFactor(
 ): Promise<void> {
   if (!hasFactor(await readFactors(tx, caller.id)))
     await tx.query(sql`delete from recovery_codes where user_id = ${caller.id}`)
+  await endEmailChange(tx, caller.id)
   await writeEvents(tx, [newEvent(caller, null, 'user.second_factor_disabled', caller.id, method)])
   await tellFactorChange(tx, instance, caller.id, caller.ip, `${method.method}_removed`)
 }

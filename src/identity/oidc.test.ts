@@ -1,7 +1,9 @@
 import { expect, onTestFinished, test } from 'vitest'
+import { call } from '../../tests/command.ts'
 import { mailServer } from '../../tests/mail-server.ts'
 import { type OpenidProvider, openidProvider } from '../../tests/openid-provider.ts'
 import { type Api, type Reply, type Shop, shop } from '../../tests/shop.ts'
+import { run } from '../cli/run.ts'
 import { readConfig } from '../config.ts'
 import { MINUTE, nowMs, travel } from '../core/clock.ts'
 
@@ -452,6 +454,20 @@ test('an account is joined when both sides have confirmed its e-mail, and is tol
   await other.signIn()
   expect(await other.me()).toMatchObject({ email: null })
   expect((await other.me()).id).not.toBe(ada.id)
+
+  // The operator separates them. The e-mail counts as not confirmed, so they are not linked again.
+  const env = { DATABASE_URL: w.databaseUrl, SERVER_SECRET: w.serverSecret }
+  const unlink = (name: string) => call(run, ['user', 'unlink', name], { env })
+  expect((await unlink((await other.me()).id)).err).toContain('has no password here')
+  expect((await unlink(ada.email)).code).toBe(0)
+  expect((await unlink(ada.email)).err).toContain('is not linked')
+  expect((await api.get('/v1/user', { as: ada.token })).status).toBe(401)
+  provider.person = { sub: 'ada', email: ada.email, email_verified: true }
+  await tab.signIn()
+  expect((await tab.me()).id).not.toBe(ada.id)
+  const opened = await api.post('/v1/auth/sign-in', { email: ada.email, password: ada.password })
+  expect([opened.status, opened.body.user]).toMatchObject([200, { id: ada.id, emailVerified: false }])
+  expect(await sql(`select subject from events where type = 'user.provider_unlinked'`)).toEqual([{ subject: ada.id }])
 })
 
 test('an account is not joined when one side has not confirmed the e-mail, or the person is a user already', async () => {

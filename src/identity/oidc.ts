@@ -15,7 +15,7 @@ import { newEvent, writeEvents } from '../events/write.ts'
 import type { Instance } from '../instance.ts'
 import { queueMailsTo } from '../mail/outbox.ts'
 import { attemptCookie, readAttempt } from './cookies.ts'
-import { type Factors, factorColumns, hasFactor } from './factors.ts'
+import { hasFactor, readFactors } from './factors.ts'
 import { isKnownPlace } from './places.ts'
 import { type ClientOrigin, type NewSession, openSession } from './sessions.ts'
 import { tellNewSignIn } from './sign-in.ts'
@@ -70,7 +70,7 @@ async function signInAs(
   await followProfile(db, userId, profile, from.ip)
   const session = await openFor(db, instance, userId, identity, from)
   if (session) return session
-  // The user was erased since this node cached the id, or just now: the same subject gets a new user.
+  // The user was erased or unlinked since this node cached the id, or just now: the same subject gets a new user.
   evictFederatedUser(instance, userId)
   return signInAs(db, instance, identity, from)
 }
@@ -88,8 +88,8 @@ async function joinAccount(
   if (email === null) return
   try {
     await db.transaction(async (tx) => {
-      const account = await tx.one<Pick<UsersRow, 'id' | 'disabled_at'> & Factors>(sql`
-        select id, disabled_at, ${factorColumns}
+      const account = await tx.one<Pick<UsersRow, 'id' | 'disabled_at'>>(sql`
+        select id, disabled_at
           from users
          where email = ${email}
            and email_verified_at is not null
@@ -99,8 +99,8 @@ async function joinAccount(
            for update`)
       if (!account) return
       if (account.disabled_at) refuse()
-      // Its owner has asked for more than a password: a provider's word alone does not open it.
-      if (hasFactor(account)) return
+      // Its owner has asked for more than a password: a provider's word alone does not open it. Read under the lock.
+      if (hasFactor(await readFactors(tx, account.id))) return
       await tx.query(sql`
         update users
            set issuer = ${issuer}, subject = ${subject}, updated_at = ${now()}
@@ -118,7 +118,7 @@ async function joinAccount(
 
 type SignInRow = Pick<UsersRow, 'disabled_at'> & { is_new_place: boolean }
 
-/** Null when the user was erased. Locked, so that sign-ins of one user come one at a time and none outlives a `disable`. */
+/** Null when the user was erased or unlinked. Locked, so that sign-ins of one user come one at a time and none outlives a `disable`. */
 async function openFor(
   db: Db,
   instance: Instance,
@@ -131,6 +131,8 @@ async function openFor(
       select disabled_at, not ${isKnownPlace(instance, from.ip)} as is_new_place
         from users
        where id = ${userId}
+         and issuer = ${identity.issuer}
+         and subject = ${identity.subject}
          and erased_at is null
          for no key update`)
     if (!user) return null

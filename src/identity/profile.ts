@@ -30,20 +30,30 @@ export async function updateMe(db: Db, instance: Instance, caller: UserCaller, c
   if (email !== undefined) await checkCurrentPassword(db, instance, caller, currentPassword ?? '', null)
   try {
     return await db.transaction(async (tx) => {
+      await lockUser(tx, caller)
       const before = await readUser(tx, caller.id)
       const changed = await writeChanges(tx, before, changes)
-      if (email !== undefined && instance.mail) await changeByMail(tx, instance, before, email)
+      if (email !== undefined && instance.mail) await changeByMail(tx, instance, before, email, caller.ip)
       else if (email !== undefined && email !== before.email) {
         await changeAtOnce(tx, caller.id, email)
         changed.push('email')
       }
       if (changed.length > 0) await writeEvents(tx, [newEvent(caller, null, 'user.updated', caller.id, { changed })])
-      await recheckUser(tx, caller)
       return readUser(tx, caller.id)
     })
   } catch (error) {
     return violatedConstraint(error) === 'users_email_key' ? fail('email_taken') : Promise.reject(error)
   }
+}
+
+/** The user, then their session, before anything else is written: whoever ends the session also ends the new e-mail. */
+async function lockUser(tx: Db, caller: UserCaller): Promise<void> {
+  await tx.query(sql`
+    select id
+      from users
+     where id = ${caller.id}
+       for no key update`)
+  await recheckUser(tx, caller)
 }
 
 const PASSWORD_MISSING: Fault = {
@@ -69,11 +79,11 @@ async function writeChanges(tx: Db, before: User, { name = before.name, mail = {
 }
 
 /** The e-mail counts once it is confirmed. Giving the present one again mails another link, unless it was confirmed. */
-async function changeByMail(tx: Db, instance: Instance, before: User, email: string): Promise<void> {
+async function changeByMail(tx: Db, instance: Instance, before: User, email: string, ip: string): Promise<void> {
   if (email === before.email && before.emailVerified) return
   await limitConfirmations(tx, instance, email)
   if (email !== before.email) await checkEmailFree(tx, email)
-  await requestConfirmation(tx, instance, before.id, email)
+  await requestConfirmation(tx, instance, before, email, ip)
 }
 
 async function changeAtOnce(tx: Db, userId: string, email: string): Promise<void> {

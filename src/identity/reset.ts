@@ -13,6 +13,8 @@ import { type Actor, newEvent, writeEvents } from '../events/write.ts'
 import type { Instance } from '../instance.ts'
 import { queueMails, queueMailsTo } from '../mail/outbox.ts'
 import { failTooMany, limitAttempts } from './attempts.ts'
+import { tellFactorChange } from './factor-changes.ts'
+import { hasFactor, readFactors, removeFactors } from './factors.ts'
 import { checkPassword, hashPassword } from './passwords.ts'
 import { forgetPlaces, isKnownPlace } from './places.ts'
 import type { ClientOrigin } from './sessions.ts'
@@ -51,23 +53,40 @@ export async function resetPassword(
   if (faults.length > 0) failInput(faults)
   const passwordHash = await hashPassword(newPassword)
   await db.transaction(async (tx) => {
-    const changed = await tx.query(sql`
+    const [changed] = await tx.query<{ is_first_confirmation: boolean }>(sql`
+      with before as (
+        select id, email_verified_at
+          from users
+         where id = ${found.user_id}
+           for no key update
+      )
       update users
          set password_hash = ${passwordHash}, updated_at = ${now()},
              -- A link that was mailed to the account's e-mail has confirmed it.
-             email_verified_at = case when email = ${found.email} then coalesce(email_verified_at, ${now()}::timestamptz) else email_verified_at end
-       where id = ${found.user_id}
+             email_verified_at = case when users.email = ${found.email} then coalesce(users.email_verified_at, ${now()}::timestamptz) else users.email_verified_at end
+        from before
+       where users.id = before.id
          and password_hash is not null
          and disabled_at is null
-   returning id`)
-    if (changed.length === 0 || !(await spendUserToken(tx, 'reset', token))) fail('reset_not_found')
+   returning before.email_verified_at is null and users.email_verified_at is not null as is_first_confirmation`)
+    if (!changed || !(await spendUserToken(tx, 'reset', token))) fail('reset_not_found')
     const actor: Actor = { kind: 'user', id: found.user_id, ip: from.ip }
     await endAllSessions(tx, actor, found.user_id)
     await endUserTokens(tx, found.user_id)
     await forgetPlaces(tx, found.user_id)
     await writeEvents(tx, [newEvent(actor, null, 'user.password_reset', found.user_id, {})])
     await tellPasswordChanged(tx, instance, found.user_id, from.ip)
+    if (changed.is_first_confirmation) await removeUnproven(tx, instance, actor, found.user_id, from.ip)
   })
+}
+
+/** Whoever set up the second factor never proved that the e-mail is theirs; the one who has just done so may be another. */
+async function removeUnproven(tx: Db, instance: Instance, actor: Actor, userId: string, ip: string): Promise<void> {
+  const before = await readFactors(tx, userId)
+  await removeFactors(tx, userId)
+  if (!hasFactor(before)) return
+  await writeEvents(tx, [newEvent(actor, null, 'user.second_factor_reset', userId, {})])
+  await tellFactorChange(tx, instance, userId, ip, 'reset')
 }
 
 /** With every session end the open invitations that its user made with any of them. */

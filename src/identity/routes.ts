@@ -98,7 +98,7 @@ export const identityRoutes: Route[] = [
       needs: 'public',
       summary: 'Set a new password with a reset link',
       description:
-        'Takes the token of a reset link, from an e-mail or from the operator. A token works once, within an hour, and only the newest one is valid. All sessions of the user end, and their open invitations are withdrawn. The second factor does not change.',
+        'Takes the token of a reset link, from an e-mail or from the operator. A token works once, within an hour, and only the newest one is valid. All sessions of the user end, and their open invitations are withdrawn. The second factor does not change, unless the link is the first to confirm the e-mail address of the account: then it is removed, since whoever set it up never proved that the address was theirs.',
       body: Reset,
       returns: [204, null],
       errors: ['reset_not_found'],
@@ -122,15 +122,15 @@ export const identityRoutes: Route[] = [
       needs: 'public',
       summary: 'Confirm an e-mail address',
       description:
-        'Takes the token of the link that is sent after signing up or changing the e-mail address. A token works once, within three days, and only the newest one is valid. If another account has the address but never confirmed it, that account loses it.',
+        'Takes the token of the link that is sent after signing up or changing the e-mail address. A token works once, within three days, and only the newest one is valid. If another account has the address but never confirmed it, that account loses it. If the address differs from the one your account has, or other accounts want it too, send the request with a session of the account the link was sent for: 403 `sign_in_required` otherwise, and the token stays valid.',
       body: Confirmation,
       returns: [204, null],
-      errors: ['confirmation_not_found', 'email_taken'],
+      errors: ['confirmation_not_found', 'email_taken', 'sign_in_required'],
       effect: 'own',
       example: { body: { token: 'skp_confirm_0000000000000000000000000000000000000000000000000' } },
     },
-    async ({ db, instance, body, request }) => ({
-      body: (await confirmEmail(db, instance, body.token, request.ip), null),
+    async ({ db, instance, body, visitor, request }) => ({
+      body: (await confirmEmail(db, instance, body.token, await visitor(), request.ip), null),
     }),
   ),
   route(
@@ -237,7 +237,7 @@ export const identityRoutes: Route[] = [
       needs: 'user',
       summary: 'End my other sessions',
       description:
-        'Ends every session except the one this request is made with. Open invitations sent from any other session, including ended ones, are withdrawn.',
+        'Ends every session except the one this request is made with. Open invitations sent from any other session, including ended ones, are withdrawn, and a change of your e-mail address that is not confirmed yet is cancelled.',
       returns: [204, null],
       recheck: 'own',
     },
@@ -251,7 +251,7 @@ export const identityRoutes: Route[] = [
       needs: 'user',
       summary: 'End one session',
       description:
-        'The session stops working immediately, on every node, and open invitations sent from it are withdrawn.',
+        'The session stops working immediately, on every node. Open invitations sent from it are withdrawn, and a change of your e-mail address that is not confirmed yet is cancelled.',
       returns: [204, null],
       recheck: 'own',
       errors: ['session_not_found'],

@@ -2,6 +2,7 @@
 
 import { SESSION_IDLE_MS } from '../auth/authenticate.ts'
 import { CallerChanged } from '../auth/recheck.ts'
+import { endEmailChange } from '../auth/user-tokens.ts'
 import { withdrawInvitations } from '../auth/withdraw-invitations.ts'
 import type { UserCaller } from '../core/caller.ts'
 import { ago, DAY, fromNow, now } from '../core/clock.ts'
@@ -115,16 +116,21 @@ export async function listSessions(
   })
 }
 
-/** Whoever ends a session by its id may have found it in the hands of somebody else: invitations made with it end too. */
+/**
+ * Whoever ends a session by its id may have found it in the hands of somebody else: invitations made with it end too, and so
+ * does a change of the e-mail that was not confirmed yet.
+ */
 export async function endSession(tx: Db, caller: UserCaller, sessionId: string): Promise<void> {
   const ended = await endSessions(tx, caller, sql`id = ${sessionId}`)
   if (ended.length === 0) fail('session_not_found')
   await withdrawInvitations(tx, caller, sql`created_by_id = ${caller.id} and created_by_session_id = ${sessionId}`)
+  await endEmailChange(tx, caller.id)
 }
 
 export async function endOtherSessions(tx: Db, caller: UserCaller): Promise<void> {
   await endSessions(tx, caller, sql`id is distinct from ${caller.sessionId}`)
   await withdrawFromOtherSessions(tx, caller)
+  await endEmailChange(tx, caller.id)
 }
 
 /**

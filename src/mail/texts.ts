@@ -35,9 +35,9 @@ ${link}
 
 The link works once. If you didn't request this, you can ignore this e-mail: your password stays the same.`,
   }),
-  confirm: (_, link) => ({
+  confirm: ({ at = '', ip = '', created = '' }, link) => ({
     subject: 'Confirm your e-mail address',
-    text: `This e-mail address was entered for an account. If that was you, please confirm it by opening this link within three days:
+    text: `This e-mail address was entered on ${moment(at)} from the IP address ${ip}, for the account created on ${moment(created)}. If that was you, please confirm it by opening this link within three days:
 
 ${link}
 

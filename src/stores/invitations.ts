@@ -4,25 +4,24 @@ import { checkBounds, exceededBound } from '../auth/bounds.ts'
 import { recheckUser } from '../auth/recheck.ts'
 import { withdrawInvitations } from '../auth/withdraw-invitations.ts'
 import { creatorOf, type Manager, type UserCaller } from '../core/caller.ts'
-import { ago, DAY, fromNow, now } from '../core/clock.ts'
+import { DAY, fromNow, now } from '../core/clock.ts'
 import { Failure, fail } from '../core/errors.ts'
 import { checkGrant } from '../core/grant.ts'
 import { newId } from '../core/ids.ts'
 import { listPage, type Page, type PageParams } from '../core/pagination.ts'
 import { missingPermissions, type Permission, permissionsOf, type Role } from '../core/permissions.ts'
 import type { Answer } from '../core/route.ts'
-import type { Secret } from '../crypto/secret.ts'
 import { mintToken, sha256 } from '../crypto/tokens.ts'
 import type { Db } from '../db/db.ts'
 import { violatedConstraint } from '../db/errors.ts'
 import { fragment, sql } from '../db/sql.ts'
-import type { InvitationsRow, MembersRow, StoresRow } from '../db/tables.gen.ts'
+import type { InvitationsRow, MembersRow } from '../db/tables.gen.ts'
 import { newEvent, writeEvents } from '../events/write.ts'
 import { destroyReplayableSecrets } from '../idempotency/idempotency.ts'
 import type { Instance } from '../instance.ts'
 import { boundsOf, type KeyRow } from '../keys/columns.ts'
-import { queueMails } from '../mail/outbox.ts'
 import { applyPermissions, type InvitationSpec } from './input.ts'
+import { mailInvitation, mayMail } from './invitation-mails.ts'
 import { showStore } from './schema.ts'
 import { lockStore, type StoreView } from './stores.ts'
 
@@ -109,38 +108,6 @@ export async function invite(
   }
 }
 
-/** A day's worth, so that nobody is flooded with mail by way of invitations that are withdrawn and made again. */
-const MAX_MAILS_TO_ADDRESS = 5
-
-async function mayMail(tx: Db, { maxInvitationsPerStore }: Instance, row: InvitationRow): Promise<boolean> {
-  const [flood] = await tx.query<{ yes: boolean }>(sql`
-    select greatest(
-             (select created_at
-                from invitations
-               where email = ${row.email}
-               order by id desc
-              offset ${MAX_MAILS_TO_ADDRESS}
-               limit 1),
-             (select created_at
-                from invitations
-               where store_id = ${row.store_id}
-               order by id desc
-              offset ${maxInvitationsPerStore}
-               limit 1)
-           ) > ${ago(DAY)} as yes`)
-  return flood?.yes !== true
-}
-
-async function mailInvitation(tx: Db, instance: Instance, row: InvitationRow, token: Secret): Promise<void> {
-  const store = await tx.one<Pick<StoresRow, 'name'>>(sql`
-    select name
-      from stores
-     where id = ${row.store_id}`)
-  const data = { store: store?.name ?? '', role: row.role.toLowerCase() }
-  const link = { token, expiresAt: row.expires_at }
-  await queueMails(tx, instance, [{ kind: 'invitation', to: row.email, data, link }])
-}
-
 /** Under the store's lock. */
 async function checkRoom(tx: Db, { maxInvitationsPerStore: max }: Instance, storeId: string): Promise<void> {
   const open = await tx.query(sql`
@@ -222,8 +189,8 @@ export async function acceptInvitation(
   const found = (await findInvitation(tx, token)) ?? fail('invitation_not_found')
   // What the token says now counts before what the record took over from an earlier one.
   const email = caller.claimedEmail ?? caller.email
-  // A user of an identity provider whose token says no e-mail is let in by the invitation's token alone.
-  if (email !== null && email !== found.email) fail('invitation_mismatch')
+  if (email === null) await checkFederated(tx, caller)
+  else if (email !== found.email) fail('invitation_mismatch')
   const store = await lockStore(tx, found.store_id).catch((error) => {
     // A store that is gone takes its invitations with it; one that is only busy does not.
     if (error instanceof Failure && error.code === 'store_not_found') return fail('invitation_not_found')
@@ -267,6 +234,22 @@ export async function acceptInvitation(
       createdAt: member.created_at.toISOString(),
     },
   }
+}
+
+/**
+ * A user of an identity provider whose token says no e-mail is let in by the invitation's token alone. An account with a
+ * password that has no e-mail has not confirmed one yet, or has lost it.
+ */
+async function checkFederated(tx: Db, caller: UserCaller): Promise<void> {
+  const account = await tx.one(sql`
+    select id
+      from users
+     where id = ${caller.id}
+       and password_hash is not null`)
+  if (account)
+    fail('invitation_mismatch', {
+      detail: 'Your account has no e-mail address. Confirm the address the invitation was sent to, then accept it.',
+    })
 }
 
 /** An open invitation to a store that is there, by its token. */

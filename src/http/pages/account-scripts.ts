@@ -13,6 +13,7 @@ if (location.hash) history.replaceState(null, '', location.pathname);
 const WORDS = {
   reset_not_found: 'This link no longer works. Each link works once, within an hour, and only the newest one is valid. Request a new one.',
   confirmation_not_found: 'This link no longer works. Each link works once, within three days, and only the newest one is valid.',
+  sign_in_required: 'Sign in to the account that this link was sent for, with the e-mail address that it has now. If you have just signed up, open the link in the browser where you did.',
   invalid_credentials: 'The e-mail address or the password is wrong.',
   invalid_code: 'This code is wrong or was already used. Wait for the next one and try again.',
   invalid_passkey: 'This passkey was not accepted.',
@@ -189,12 +190,25 @@ const CONFIRM = `
 if (token) show('confirm');
 else say('This link is incomplete. Open it from the e-mail again.');
 
-onSubmit('confirm', async () => {
+async function confirm() {
   const { ok, answer, words } = await send('POST', '/v1/auth/confirm', { token });
   if (ok || answer.code) hide('confirm');
+  if (answer.code === 'sign_in_required') show('enter');
   if (ok) show('done');
   say(ok ? 'Your e-mail address is confirmed.' : words);
+}
+
+onSubmit('confirm', confirm);
+
+onSubmit('enter', async ({ email, password }) => {
+  const { ok, answer, words } = await send('POST', '/v1/auth/sign-in', { email, password, cookie: true });
+  if (!ok && answer.code !== 'second_factor_required') return say(words);
+  hide('enter');
+  if (ok) await confirm();
+  else askSecond(answer);
 });
+
+onSecond(confirm, () => show('enter'));
 `
 
 const INVITATION = `
@@ -258,6 +272,6 @@ else say('This link is incomplete. Open it from the e-mail again.');
 export const ACCOUNT_SCRIPTS: Record<AccountPageName, string> = {
   'sign-in': COMMON + SECOND_STEP + SIGN_IN,
   reset: COMMON + RESET,
-  confirm: COMMON + CONFIRM,
+  confirm: COMMON + SECOND_STEP + CONFIRM,
   invitation: COMMON + SECOND_STEP + INVITATION,
 }

@@ -146,6 +146,19 @@ test('/confirm confirms by a click, and only once', async () => {
   expect((await open(world, 'confirm')).message()).toMatch(/^This link is incomplete/)
 })
 
+test('/confirm asks for a sign-in where the link gives the account another e-mail', async () => {
+  const world = await shop()
+  const { api, owner, service } = world
+  const email = `new.${owner.email}`
+  const { token } = await issueUserToken(service.db, 'skp', 'confirm', { user_id: owner.id, email })
+  const page = await open(world, 'confirm', `#token=${token.reveal()}`)
+  await page.submit('confirm')
+  expect([page.message(), page.visible()]).toEqual([expect.stringMatching(/^Sign in to the account/), ['enter']])
+  await page.submit('enter', { email: owner.email, password: owner.password })
+  expect([page.message(), page.visible()]).toEqual(['Your e-mail address is confirmed.', []])
+  expect((await api.get('/v1/user', { as: owner.token })).body.user.email).toBe(email)
+})
+
 test('/invitation takes in somebody new and somebody with an account', async () => {
   const world = await shop()
   const { api, owner, store, person } = world

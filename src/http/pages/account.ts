@@ -76,6 +76,8 @@ function resetBody({ mail }: Offers): string {
 function confirmBody(): string {
   return `<form id="confirm" hidden><p>Only confirm this address if you entered it for your account yourself.</p>
 <button>Confirm address</button></form>
+<form id="enter" hidden>${EMAIL}${PASSWORD}<button>Sign in and confirm</button></form>
+${SECOND_STEP}
 <p id="done" hidden><a href="/sign-in">Sign in</a></p>`
 }
 
