@@ -8,6 +8,7 @@
 import { checkRecentSignIn } from '../auth/recent-sign-in.ts'
 import { CallerChanged } from '../auth/recheck.ts'
 import { withdrawInvitations } from '../auth/withdraw-invitations.ts'
+import { forgetAnswers } from '../billing/forget-answers.ts'
 import { listHeld } from '../billing/holds.ts'
 import type { UserCaller } from '../core/caller.ts'
 import { now } from '../core/clock.ts'
@@ -48,9 +49,9 @@ export async function eraseUser(
   const told = await storesToTell(tx, user.id)
   const made = await settleAll(tx, instance, by, user, stores, cascade)
   await eraseInvitations(tx, by, user, confirmedEmail)
+  await tx.query(sql`delete from customers where user_id = ${user.id}`)
   await endMemberships(tx, by, user.id, sql`true`)
   await tx.query(sql`delete from sessions where user_id = ${user.id}`)
-  await tx.query(sql`delete from customers where user_id = ${user.id}`)
   await tx.query(sql`delete from user_tokens where user_id = ${user.id}`)
   await removeFactors(tx, user.id)
   await deleteMailsTo(tx, confirmedEmail)
@@ -61,6 +62,7 @@ export async function eraseUser(
            data_key_kid = null, email_verified_at = null, mail_off = '{}', disabled_at = null, erased_at = ${now()},
            updated_at = ${now()}
      where id = ${user.id}`)
+  await forgetAnswers(tx, [user.id])
   const roles = new Map(stores.map(({ id, role }) => [id, role]))
   const erased = (storeId: string | null): EventRow => {
     const role = storeId === null ? undefined : roles.get(storeId)

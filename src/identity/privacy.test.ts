@@ -767,7 +767,15 @@ test('an answer remembered for a retry opens for nobody once its user is erased'
   const once = { 'idempotency-key': 'one' }
   await api.post(billing, NEW_ADDRESS, { as: ada.token, headers: once })
   const [kept] = await sql('select data_key, data_key_kid, email, password_hash from users where id = $1', [ada.id])
+  const [answer] = await sql(
+    `select to_jsonb(answer) as row from idempotent_responses answer where resource_id ^@ 'addr_'`,
+  )
   expect((await api.delete('/v1/user', { as: ada.token })).status).toBe(200)
+  expect(await sql(`select from idempotent_responses where resource_id ^@ 'addr_'`)).toEqual([])
+  // From a backup.
+  await sql('insert into idempotent_responses select * from jsonb_populate_record(null::idempotent_responses, $1)', [
+    JSON.stringify(answer.row),
+  ])
   // As if everything but the key came back: the same user, in the same store, with a session and another key.
   const revive = (key: Buffer) =>
     sql(

@@ -13,6 +13,7 @@ import { missingPermissions, type Permission, permissionsOf, type Role } from '.
 import type { Answer } from '../core/route.ts'
 import type { Secret } from '../crypto/secret.ts'
 import { mintToken, sha256 } from '../crypto/tokens.ts'
+import { unlinkCustomer } from '../customers/erase.ts'
 import type { Db } from '../db/db.ts'
 import { violatedConstraint } from '../db/errors.ts'
 import { fragment, sql } from '../db/sql.ts'
@@ -132,10 +133,7 @@ async function mayMail(tx: Db, { maxInvitationsPerStore }: Instance, row: Invita
 }
 
 async function mailInvitation(tx: Db, instance: Instance, row: InvitationRow, token: Secret): Promise<void> {
-  const store = await tx.one<Pick<StoresRow, 'name'>>(sql`
-    select name
-      from stores
-     where id = ${row.store_id}`)
+  const store = await tx.one<Pick<StoresRow, 'name'>>(sql`select name from stores where id = ${row.store_id}`)
   const data = { store: store?.name ?? '', role: row.role.toLowerCase() }
   const link = { token, expiresAt: row.expires_at }
   await queueMails(tx, instance, [{ kind: 'invitation', to: row.email, data, link }])
@@ -255,6 +253,7 @@ export async function acceptInvitation(
  returning id`)
   if (accepted.length === 0) fail('invitation_not_found')
   await destroyReplayableSecrets(tx, [row.id])
+  if (row.role !== 'CUSTOMER') await unlinkCustomer(tx, caller, caller.id, [row.store_id])
   await writeEvents(tx, [
     newEvent(caller, row.store_id, 'member.joined', caller.id, { role: row.role, permissions, invitation: row.id }),
   ])
