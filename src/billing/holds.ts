@@ -6,6 +6,7 @@ import { newDataKey, unwrapDataKey } from '../auth/data-key.ts'
 import { creatorOf, type Manager } from '../core/caller.ts'
 import { DAY, fromNow, now } from '../core/clock.ts'
 import { type Fault, fail } from '../core/errors.ts'
+import type { Answer } from '../core/route.ts'
 import type { Keyring } from '../crypto/keyring.ts'
 import { runInBatches } from '../db/chore.ts'
 import type { Db } from '../db/db.ts'
@@ -14,6 +15,7 @@ import type { AddressHoldsRow, UsersRow } from '../db/tables.gen.ts'
 import { newEvent, SYSTEM, writeEvents } from '../events/write.ts'
 import type { Instance } from '../instance.ts'
 import { parseDateTime } from '../schema/fields.ts'
+import { forgetAnswers } from './forget-answers.ts'
 import { type AddressRef, dataKeyOf } from './read.ts'
 import type { AddressVersion, HeldVersion, NewHold } from './schema.ts'
 import { sealText, unsealText } from './sealed-text.ts'
@@ -48,7 +50,7 @@ export async function holdVersion(
   caller: Manager,
   ref: VersionRef,
   spec: HoldSpec,
-): Promise<AddressVersion> {
+): Promise<Answer<AddressVersion>> {
   const { address_id, user_id } = await findVersion(tx, null, ref)
   // The user may not be erased between the reading of their key and the writing of the hold.
   await tx.one<Pick<UsersRow, 'id'>>(sql`
@@ -71,7 +73,11 @@ export async function holdVersion(
     }),
   ])
   const held = await findVersion(tx, null, ref)
-  return showVersion(instance, held, dataKeyOf(instance, [held]))
+  return {
+    body: showVersion(instance, held, dataKeyOf(instance, [held])),
+    // By the address, an answer that is kept for retries is found when its text has to go.
+    resource: { id: address_id, location: `/v1/user/store/${ref.storeId}/billing/${address_id}/versions/${ref.n}` },
+  }
 }
 
 async function insertHold(
@@ -111,16 +117,17 @@ async function insertHold(
 
 /** Ends a hold before its time: what it alone kept readable is gone. */
 export async function releaseVersion(tx: Db, caller: Manager, ref: VersionRef): Promise<void> {
-  const { hold_id, address_id, version } = await findVersion(tx, null, ref)
+  const { hold_id, address_id, user_id, version } = await findVersion(tx, null, ref)
   if (hold_id === null) return fail('hold_not_found')
   await tx.query(sql`delete from address_holds where id = ${hold_id}`)
+  await forgetAnswers(tx, [user_id])
   await writeEvents(tx, [newEvent(caller, ref.storeId, 'address.released', address_id, { version })])
 }
 
 /** A chore: deletes the holds whose end has come. */
 export function endHolds(db: Db): Promise<void> {
   return runInBatches(db, async (tx, size) => {
-    const ended = await tx.query<Pick<AddressHoldsRow, 'store_id' | 'address_id' | 'version'>>(sql`
+    const ended = await tx.query<Pick<AddressHoldsRow, 'store_id' | 'address_id' | 'user_id' | 'version'>>(sql`
       delete from address_holds
        where id = any(array(
                select id
@@ -129,7 +136,11 @@ export function endHolds(db: Db): Promise<void> {
                 order by until
                 limit ${size}
              ))
-      returning store_id, address_id, version`)
+      returning store_id, address_id, user_id, version`)
+    await forgetAnswers(
+      tx,
+      ended.map(({ user_id }) => user_id),
+    )
     await writeEvents(
       tx,
       ended.map(({ store_id, address_id, version }) =>

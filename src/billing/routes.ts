@@ -288,9 +288,7 @@ export const billingRoutes: Route[] = [
       access: 'unchanged',
       example: { body: { reason: 'Invoice 2026-0042', until: '2036-12-31T00:00:00Z' } },
     },
-    async ({ db, instance, caller, params, body }) => ({
-      body: await holdVersion(db, instance, caller, params, body),
-    }),
+    ({ db, instance, caller, params, body }) => holdVersion(db, instance, caller, params, body),
   ),
   route(
     {

@@ -197,13 +197,55 @@ describe('linking', () => {
     const ada = await member('CUSTOMER')
     await api.post(billing, NEW_ADDRESS, { as: ada.token })
     await api.put(`${customers}/42`, { userId: ada.id, name: 'Ada' }, as)
-    // Also after they left.
-    await api.post(`/v1/store/${world.store.id}/leave`, undefined, { as: ada.token })
     expect((await api.get(`${customers}/42/billing`, as)).body.data).toHaveLength(1)
     expect((await api.delete('/v1/user', { as: ada.token })).status).toBe(200)
     expect((await api.get(`${customers}/42`, as)).body.code).toBe('customer_not_found')
     const [erased] = await eventsOf(world, 'type=user.erased')
-    expect([erased.subject, erased.data]).toEqual([ada.id, { keys: 'keep' }])
+    expect([erased.subject, erased.data]).toEqual([ada.id, { keys: 'keep', role: 'CUSTOMER' }])
+    // Once for all: the link is not told of separately.
+    expect((await eventsOf(world)).map(({ type }: any) => type)).toEqual(['customer.created'])
+  })
+
+  test('a link ends with the role CUSTOMER, however that ends, and does not come back with it', async () => {
+    const world = await opened()
+    const { api, customers, as, member, billing, store } = world
+    const at = `/v1/user/store/${store.id}`
+    const leave = (token: string) => api.post(`/v1/store/${store.id}/leave`, undefined, { as: token })
+    type Person = Awaited<ReturnType<typeof member>>
+    const endings: Record<string, (person: Person) => Promise<{ status: number }>> = {
+      promoted: ({ id }) => api.patch(`${at}/members/${id}`, { role: 'STAFF' }, as),
+      invited: async ({ email, token }) => {
+        const { body } = await api.post(`${at}/invitations`, { email, role: 'OWNER' }, as)
+        return api.post('/v1/user/invitations/accept', { token: body.token }, { as: token })
+      },
+      removed: ({ id }) => api.delete(`${at}/members/${id}`, as),
+      left: ({ token }) => leave(token),
+    }
+    for (const [name, end] of Object.entries(endings)) {
+      const somebody = await member('CUSTOMER')
+      const { body: own } = await api.post(billing, NEW_ADDRESS, { as: somebody.token })
+      const path = `${customers}/${name}`
+      expect((await api.put(path, { userId: somebody.id, name: 'Somebody' }, as)).status).toBe(201)
+      expect([name, (await end(somebody)).status]).toEqual([name, 200])
+      const refused = [
+        await api.get(path, as),
+        await api.get(`${path}/export`, as),
+        await api.get(`${path}/billing`, as),
+        await api.post(`${path}/billing`, NEW_ADDRESS, as),
+        await api.patch(`${path}/billing/${own.id}`, { firstName: 'Mallory' }, as),
+        await api.delete(`${path}/billing/${own.id}`, as),
+        await api.delete(path, as),
+      ]
+      expect([name, ...refused.map(({ body }) => body?.code)]).toEqual([name, ...Array(7).fill('customer_not_found')])
+      const [event] = await eventsOf(world)
+      expect([event.type, event.subject, event.data]).toEqual(['customer.erased', somebody.id, { linked: true }])
+      // What an invoice points at is still there, and is not changed.
+      const version = await api.get(`${at}/billing/${own.id}/versions/1`, as)
+      expect(version.body.address.firstName).toBe(NEW_ADDRESS.firstName)
+      // The external id is free for somebody else.
+      const anew = await api.put(path, {}, as)
+      expect([anew.status, anew.body.id === somebody.id, anew.body.name]).toEqual([201, false, null])
+    }
   })
 })
 

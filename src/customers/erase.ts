@@ -4,6 +4,7 @@
 // linked has an account of their own, which is not the store's to erase: they are unlinked, and what the store has said of
 // them is deleted.
 
+import { forgetAnswers } from '../billing/forget-answers.ts'
 import { listHeld } from '../billing/holds.ts'
 import type { HeldVersion } from '../billing/schema.ts'
 import type { Manager } from '../core/caller.ts'
@@ -11,7 +12,8 @@ import { now } from '../core/clock.ts'
 import { checkHolds } from '../core/grant.ts'
 import type { Db } from '../db/db.ts'
 import { sql } from '../db/sql.ts'
-import { newEvent, writeEvents } from '../events/write.ts'
+import type { CustomersRow } from '../db/tables.gen.ts'
+import { type Actor, newEvent, writeEvents } from '../events/write.ts'
 import { eraseOwner } from '../keys/owners.ts'
 import type { Cascade } from '../keys/revoke.ts'
 import type { Made } from '../stores/schema.ts'
@@ -36,18 +38,24 @@ export async function eraseCustomer(
       update users
          set data_key = null, data_key_kid = null, erased_at = ${now()}, updated_at = ${now()}
        where id = ${userId}`)
-    await forgetAnswers(tx, userId)
+    await forgetAnswers(tx, [userId])
   }
   await writeEvents(tx, [newEvent(caller, ref.storeId, 'customer.erased', userId, { linked })])
   return { held: linked ? [] : await listHeld(tx, userId), keys: owned }
 }
 
-/** Answers that are kept for retries and show an address: they are sealed for the caller, not under the customer's key. */
-async function forgetAnswers(tx: Db, userId: string): Promise<void> {
-  await tx.query(sql`
-    delete from idempotent_responses
-     where resource_id ^@ 'addr_'
-       and resource_id in (select id from addresses where user_id = ${userId}
-                            union
-                           select address_id from address_versions where user_id = ${userId})`)
+/**
+ * With the role CUSTOMER ends the link to an external id: a store changes the addresses of its customers, not those of its
+ * owners and staff, nor those of somebody who has left. It does not come back with the role.
+ */
+export async function unlinkCustomer(tx: Db, by: Actor, userId: string, storeIds: string[]): Promise<void> {
+  const unlinked = await tx.query<Pick<CustomersRow, 'store_id'>>(sql`
+    delete from customers
+     where user_id = ${userId}
+       and store_id = any(${storeIds})
+ returning store_id`)
+  await writeEvents(
+    tx,
+    unlinked.map(({ store_id }) => newEvent(by, store_id, 'customer.erased', userId, { linked: true })),
+  )
 }

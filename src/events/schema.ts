@@ -172,7 +172,8 @@ export const EVENT_TYPES = {
   },
   'customer.erased': {
     subject: 'user',
-    about: 'A customer was erased. A `linked` customer is only unlinked and keeps their account.',
+    about:
+      'A customer was erased. A `linked` customer is only unlinked and keeps their account: also when they leave, are removed or get another role.',
     data: ['linked'],
   },
   'address.created': { subject: 'addr', about: 'A billing address was created.', data: ['country'] },

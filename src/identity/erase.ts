@@ -8,6 +8,7 @@
 import { checkRecentSignIn } from '../auth/recent-sign-in.ts'
 import { CallerChanged } from '../auth/recheck.ts'
 import { withdrawInvitations } from '../auth/withdraw-invitations.ts'
+import { forgetAnswers } from '../billing/forget-answers.ts'
 import { listHeld } from '../billing/holds.ts'
 import type { UserCaller } from '../core/caller.ts'
 import { now } from '../core/clock.ts'
@@ -15,7 +16,7 @@ import { fail } from '../core/errors.ts'
 import { permissionsOf } from '../core/permissions.ts'
 import type { Db } from '../db/db.ts'
 import { sql } from '../db/sql.ts'
-import type { CustomersRow, MembersRow, StoresRow } from '../db/tables.gen.ts'
+import type { CustomersRow, MembersRow, StoresRow, UsersRow } from '../db/tables.gen.ts'
 import { type Actor, type EventRow, newEvent, writeEvents } from '../events/write.ts'
 import type { Instance } from '../instance.ts'
 import { eraseOwner } from '../keys/owners.ts'
@@ -35,7 +36,7 @@ export async function eraseMe(tx: Db, instance: Instance, caller: UserCaller, ca
 }
 
 /** `sessionId`: of the user who erases themselves. */
-type Leaving = Pick<UserCaller, 'id' | 'email' | 'sessionId'>
+type Leaving = Pick<UserCaller, 'id' | 'sessionId'>
 
 /** By the user or the operator. */
 export async function eraseUser(
@@ -45,16 +46,16 @@ export async function eraseUser(
   user: Leaving,
   cascade: Cascade,
 ): Promise<ErasedUser> {
-  const stores = await lockAll(tx, user)
+  const { stores, confirmedEmail } = await lockAll(tx, user)
   const told = await storesToTell(tx, user.id)
   const made = await settleAll(tx, instance, by, user, stores, cascade)
-  await eraseInvitations(tx, by, user)
+  await eraseInvitations(tx, by, user, confirmedEmail)
+  await eraseLinks(tx, by, user.id)
   await endMemberships(tx, by, user.id, sql`true`)
   await tx.query(sql`delete from sessions where user_id = ${user.id}`)
-  await eraseLinks(tx, by, user.id)
   await tx.query(sql`delete from user_tokens where user_id = ${user.id}`)
   await removeFactors(tx, user.id)
-  await deleteMailsTo(tx, user.email)
+  await deleteMailsTo(tx, confirmedEmail)
   await forgetPlaces(tx, user.id)
   await tx.query(sql`
     update users
@@ -62,6 +63,7 @@ export async function eraseUser(
            data_key_kid = null, email_verified_at = null, mail_off = '{}', disabled_at = null, erased_at = ${now()},
            updated_at = ${now()}
      where id = ${user.id}`)
+  await forgetAnswers(tx, [user.id])
   const roles = new Map(stores.map(({ id, role }) => [id, role]))
   const erased = (storeId: string | null): EventRow => {
     const role = storeId === null ? undefined : roles.get(storeId)
@@ -102,7 +104,7 @@ type Store = Pick<StoresRow, 'id' | 'name'> &
   Pick<MembersRow, 'role' | 'permissions'> & { owners: number; own_since: Date }
 
 /** Locks the user's stores, memberships, the user and their sessions until the transaction ends. */
-async function lockAll(tx: Db, user: Leaving): Promise<Store[]> {
+async function lockAll(tx: Db, user: Leaving): Promise<{ stores: Store[]; confirmedEmail: string | null }> {
   const locked = await tx.query<Pick<StoresRow, 'id'>>(sql`
     select id
       from stores
@@ -118,8 +120,8 @@ async function lockAll(tx: Db, user: Leaving): Promise<Store[]> {
      where user_id = ${user.id}
      order by store_id
        for update`)
-  const there = await tx.one(sql`
-    select id
+  const there = await tx.one<Pick<UsersRow, 'email' | 'email_verified_at'>>(sql`
+    select email, email_verified_at
       from users
      where id = ${user.id}
        and erased_at is null
@@ -130,7 +132,7 @@ async function lockAll(tx: Db, user: Leaving): Promise<Store[]> {
   const ids = new Set(locked.map(({ id }) => id))
   if (stores.some(({ id }) => !ids.has(id))) throw new CallerChanged()
   requireOtherOwners(stores)
-  return stores
+  return { stores, confirmedEmail: there.email_verified_at && there.email }
 }
 
 function storesOf(tx: Db, user: Leaving): Promise<Store[]> {
@@ -183,11 +185,12 @@ async function settleAll(
 }
 
 /**
- * Open invitations to the user are withdrawn, and the e-mail is deleted from all of them. A user of an identity provider may
- * have had no e-mail here, or another one: theirs are also found, in each store, by the addresses under which they accepted
- * invitations to it.
+ * Open invitations to the user are withdrawn, and the e-mail is deleted from these and from those they accepted. Anybody can
+ * sign up with any e-mail, so only a confirmed one makes an invitation theirs. A user of an identity provider may have had no
+ * e-mail here, or another one: theirs are also found, in each store, by the addresses under which they accepted invitations
+ * to it.
  */
-async function eraseInvitations(tx: Db, by: Actor, user: Leaving): Promise<void> {
+async function eraseInvitations(tx: Db, by: Actor, user: Leaving, confirmed: string | null): Promise<void> {
   const acceptedAddresses = sql`
     id = any(array(
       select other.id
@@ -196,18 +199,20 @@ async function eraseInvitations(tx: Db, by: Actor, user: Leaving): Promise<void>
        where accepted.accepted_by = ${user.id}
     ))`
   const withdrawn = [
-    ...(await withdrawInvitations(tx, by, sql`email = ${user.email}`)),
+    ...(await withdrawInvitations(tx, by, sql`email = ${confirmed}`)),
     ...(await withdrawInvitations(tx, by, acceptedAddresses)),
   ]
   await tx.query(sql`
     update invitations
        set email = null
      where id = any(${withdrawn.map(({ id }) => id)})`)
-  // Two statements: with an "or" every invitation of every store would be read.
+  // Two statements: with an "or" every invitation of every store would be read. One that somebody else accepted keeps its
+  // address: by it, further invitations to that member are withdrawn when they are removed.
   await tx.query(sql`
     update invitations
        set email = null
-     where email = ${user.email}`)
+     where email = ${confirmed}
+       and accepted_by is null`)
   await tx.query(sql`
     update invitations
        set email = null

@@ -166,8 +166,8 @@ function invitationsOf(db: Db, instance: Instance, caller: UserCaller) {
 }
 
 /**
- * Those sent to the user's e-mail, and those they accepted. Not with an "or": that would be answered by reading them
- * all.
+ * Those sent to the user's e-mail, if they have confirmed that it is theirs, and those they accepted. Not with an "or":
+ * that would be answered by reading them all.
  */
 function readInvitations(db: Db, caller: UserCaller, below: string): Promise<ExportedInvitationRow[]> {
   return db.query<ExportedInvitationRow>(sql`
@@ -175,7 +175,11 @@ function readInvitations(db: Db, caller: UserCaller, below: string): Promise<Exp
       from (
              (select *
                 from invitations
-               where email = ${caller.email}
+               where email = (select email
+                                from users
+                               where id = ${caller.id}
+                                 and email_verified_at is not null)
+                 and coalesce(accepted_by, ${caller.id}) = ${caller.id}
                  and id < ${below}
                order by id desc
                limit ${PAGE})

@@ -23,6 +23,11 @@ async function customer({ api, store, owner, person }: Shop): Promise<Person> {
   return somebody
 }
 
+/** As if they had followed the link of the mail. */
+function confirm({ sql }: Pick<Shop, 'sql'>, { id }: { id: string }) {
+  return sql('update users set email_verified_at = now() where id = $1', [id])
+}
+
 function told({ status, body }: Reply) {
   return [status, body?.code]
 }
@@ -33,6 +38,7 @@ test('200: a user gets all that is held about them, as a file, and nothing of an
   const world = await shop({ alone: true })
   const { api, store, billing, owner, member } = world
   const ada = await member('STAFF')
+  await confirm(world, ada)
   await api.post(billing, { ...NEW_ADDRESS, company: 'Engines' }, { as: ada.token })
   await api.post(billing, NEW_ADDRESS, { as: owner.token })
   await api.post(`/v1/user/store/${store.id}/invitations`, { email: ada.email, role: 'MANAGER' }, { as: owner.token })
@@ -66,7 +72,7 @@ test('200: a user gets all that is held about them, as a file, and nothing of an
     user: {
       id: ada.id,
       email: ada.email,
-      emailVerified: false,
+      emailVerified: true,
       pendingEmail: null,
       name: 'A staff',
       mail: { newSignIns: true, leakedKeys: true, expiringKeys: true },
@@ -225,6 +231,7 @@ test('what others did to a user is in it, but not who they are, also when the us
   const world = await shop()
   const { api, store, owner, member, person, keys } = world
   const ada = await member('STAFF')
+  await confirm(world, ada)
   const members = `/v1/user/store/${store.id}/members`
   const as = owner.token
   await api.patch(`${members}/${ada.id}`, { role: 'MANAGER' }, { as })
@@ -289,6 +296,7 @@ test('however long its lists are, all of them is in it, once', { timeout: 180_00
   const world = await shop({ alone: true })
   const { api, owner, store, billing, sql } = world
   const ada = await customer(world)
+  await confirm(world, ada)
   const address = (await api.post(billing, NEW_ADDRESS, { as: ada.token })).body
   // In a store that she never was a member of, and that is gone.
   await past(world, 24_000, 'store_gone', [ada.id, owner.id])
@@ -579,6 +587,41 @@ test('invitations to an erased user are withdrawn, and their e-mail leaves those
     .toEqual([{ subject: open.id }])
 })
 
+test('an e-mail that was not confirmed ends and shows no invitation; a confirmed one leaves what others accepted', async () => {
+  const world = await shop()
+  const { api, owner, store, person, sql } = world
+  const invitations = `/v1/user/store/${store.id}/invitations`
+  const { email, password, id: before } = await person()
+  // The address is free again.
+  await sql('update users set email = null where id = $1', [before])
+  const invite = async () => (await api.post(invitations, { email, role: 'STAFF' }, { as: owner.token })).body
+  const signUp = async () => (await api.post('/v1/auth/sign-up', { email, password })).body
+  const accept = (token: string, as: string) => api.post('/v1/user/invitations/accept', { token }, { as })
+  const emailOf = async (id: string) => (await sql('select email from invitations where id = $1', [id]))[0].email
+  const open = await invite()
+  const squatter = await signUp()
+  const seen = (await api.get('/v1/user/export', { as: squatter.token })).body
+  expect([seen.invitations, seen.eventsByOthers]).toEqual([[], []])
+  expect((await api.delete('/v1/user', { as: squatter.token })).status).toBe(200)
+  expect((await api.get(`${invitations}/${open.id}`, { as: owner.token })).body).toMatchObject({ id: open.id, email })
+
+  const invited = await signUp()
+  expect((await accept(open.token, invited.token)).status).toBe(200)
+  await sql('update users set email = null where id = $1', [invited.user.id])
+  const next = await signUp()
+  await confirm(world, next.user)
+  const later = await invite()
+  const { body: shown } = await api.get('/v1/user/export', { as: next.token })
+  expect(shown.invitations.map(({ id }: { id: string }) => id)).toEqual([later.id])
+  expect((await api.delete('/v1/user', { as: next.token })).status).toBe(200)
+  expect([await emailOf(open.id), await emailOf(later.id)]).toEqual([email, null])
+  // By that address the member who accepted is still known: an invitation to it ends with their removal.
+  const last = await invite()
+  const removed = await api.delete(`/v1/user/store/${store.id}/members/${invited.user.id}`, { as: owner.token })
+  expect(removed.status).toBe(200)
+  expect(told(await accept(last.token, invited.token))).toEqual([404, 'invitation_not_found'])
+})
+
 test('nothing that an erased user had under way comes after them', async () => {
   const world = await shop({ alone: true })
   const { api, node, store, billing, keys, sql } = world
@@ -664,6 +707,7 @@ test('before erasure only the account is readable in the database; afterwards no
   const headers = { 'user-agent': userAgent }
   await api.patch(`/v1/user/store/${store.id}`, { registration: 'OPEN' }, { as: owner.token })
   const { token: as, user } = (await api.post('/v1/auth/sign-up', { email, password, name }, { headers })).body
+  await confirm(world, user)
   await api.post(`/v1/store/${store.id}/join`, {}, { as })
   await api.post(`/v1/user/store/${store.id}/invitations`, { email, role: 'STAFF' }, { as: owner.token })
   const text = Object.fromEntries(
@@ -723,7 +767,15 @@ test('an answer remembered for a retry opens for nobody once its user is erased'
   const once = { 'idempotency-key': 'one' }
   await api.post(billing, NEW_ADDRESS, { as: ada.token, headers: once })
   const [kept] = await sql('select data_key, data_key_kid, email, password_hash from users where id = $1', [ada.id])
+  const [answer] = await sql(
+    `select to_jsonb(answer) as row from idempotent_responses answer where resource_id ^@ 'addr_'`,
+  )
   expect((await api.delete('/v1/user', { as: ada.token })).status).toBe(200)
+  expect(await sql(`select from idempotent_responses where resource_id ^@ 'addr_'`)).toEqual([])
+  // From a backup.
+  await sql('insert into idempotent_responses select * from jsonb_populate_record(null::idempotent_responses, $1)', [
+    JSON.stringify(answer.row),
+  ])
   // As if everything but the key came back: the same user, in the same store, with a session and another key.
   const revive = (key: Buffer) =>
     sql(

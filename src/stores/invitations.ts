@@ -12,6 +12,7 @@ import { listPage, type Page, type PageParams } from '../core/pagination.ts'
 import { missingPermissions, type Permission, permissionsOf, type Role } from '../core/permissions.ts'
 import type { Answer } from '../core/route.ts'
 import { mintToken, sha256 } from '../crypto/tokens.ts'
+import { unlinkCustomer } from '../customers/erase.ts'
 import type { Db } from '../db/db.ts'
 import { violatedConstraint } from '../db/errors.ts'
 import { fragment, sql } from '../db/sql.ts'
@@ -222,6 +223,7 @@ export async function acceptInvitation(
  returning id`)
   if (accepted.length === 0) fail('invitation_not_found')
   await destroyReplayableSecrets(tx, [row.id])
+  if (row.role !== 'CUSTOMER') await unlinkCustomer(tx, caller, caller.id, [row.store_id])
   await writeEvents(tx, [
     newEvent(caller, row.store_id, 'member.joined', caller.id, { role: row.role, permissions, invitation: row.id }),
   ])

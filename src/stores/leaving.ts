@@ -7,6 +7,7 @@ import { now } from '../core/clock.ts'
 import { fail } from '../core/errors.ts'
 import { checkIfMatch } from '../core/etag.ts'
 import type { Answer } from '../core/route.ts'
+import { unlinkCustomer } from '../customers/erase.ts'
 import type { Db } from '../db/db.ts'
 import { type Sql, sql } from '../db/sql.ts'
 import { type Actor, newEvent, writeEvents } from '../events/write.ts'
@@ -69,7 +70,10 @@ export async function leaveStore(tx: Db, caller: UserCaller, storeId: string, ca
   return { body: made }
 }
 
-/** With a membership end the open invitations that its member made: they do not come to life when the member returns. */
+/**
+ * With a membership end the open invitations that its member made, and the link of a customer to an external id: neither
+ * comes to life when the member returns.
+ */
 export async function endMemberships(tx: Db, by: Actor, userId: string, which: Sql): Promise<void> {
   const ended = await tx.query<Pick<MemberRow, 'store_id'>>(sql`
     with ended as (
@@ -88,6 +92,7 @@ export async function endMemberships(tx: Db, by: Actor, userId: string, which: S
  returning store_id`)
   const storeIds = ended.map(({ store_id }) => store_id)
   await withdrawInvitations(tx, by, sql`created_by_id = ${userId} and store_id = any(${storeIds})`)
+  await unlinkCustomer(tx, by, userId, storeIds)
 }
 
 function findFormerMember(tx: Db, { storeId, userId }: MemberRef): Promise<SettledMemberRow | null> {

@@ -11,6 +11,7 @@ import { checkGrant, checkHolds, isOwner, OWNER_HOLDS_ALL } from '../core/grant.
 import { listPage, type Page, type PageParams } from '../core/pagination.ts'
 import { missingPermissions, permissionsOf, type Role } from '../core/permissions.ts'
 import type { Answer } from '../core/route.ts'
+import { unlinkCustomer } from '../customers/erase.ts'
 import type { Db } from '../db/db.ts'
 import { sql } from '../db/sql.ts'
 import type { InvitationsRow } from '../db/tables.gen.ts'
@@ -120,6 +121,7 @@ export async function updateMember(
              demoted_at = case when ${demoted && caller.id !== ref.userId} then ${after.updated_at} else demoted_at end
        where store_id = ${ref.storeId}
          and user_id = ${ref.userId}`)
+    if (after.role !== 'CUSTOMER') await unlinkCustomer(tx, caller, ref.userId, [ref.storeId])
     await writeEvents(tx, [
       newEvent(caller, ref.storeId, 'member.updated', ref.userId, {
         from: { role: before.role, permissions: held },
