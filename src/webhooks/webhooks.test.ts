@@ -242,6 +242,9 @@ test('what happens arrives signed, and the standard library of receivers accepts
       expiresAt: null,
       ipAllowlist: null,
       rateLimit: null,
+      rateLimits: [],
+      credits: null,
+      imported: false,
     },
   })
   expect(message.headers).toMatchObject({
