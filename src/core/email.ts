@@ -54,6 +54,11 @@ function readEmail(text: string): { email: string } | { fault: 'form' | 'scripts
   return SCRIPTS.some((script) => script.test(local)) ? { email: `${local}@${domain}` } : { fault: 'scripts' }
 }
 
+/** Where the mail arrives, for counting: many servers deliver `ada+shop@` to `ada@`. */
+export function mailboxOf(email: string): string {
+  return email.replace(/(?<=.)\+[^@]*(?=@)/, '')
+}
+
 export function normalizeEmail(text: string): string | null {
   const read = readEmail(text)
   return 'email' in read ? read.email : null

@@ -16,9 +16,9 @@ import type { MembersRow } from '../db/tables.gen.ts'
 import { newEvent, writeEvents } from '../events/write.ts'
 import { storeResponse } from '../idempotency/idempotency.ts'
 import type { Instance } from '../instance.ts'
+import { mayMailSignUp } from '../limits/mails.ts'
 import { findInvitation, isWorthSomething } from '../stores/invitations.ts'
 import { type StoreRow, showStore } from '../stores/schema.ts'
-import { limitConfirmations } from './attempts.ts'
 import { checkCurrentPassword } from './current-password.ts'
 import { checkEmailFree, requestConfirmation } from './emails.ts'
 import { checkPassword, hashPassword } from './passwords.ts'
@@ -38,7 +38,7 @@ export async function signUp(db: Db, instance: Instance, account: NewAccount, fr
   try {
     return await db.transaction(async (tx) => {
       // The e-mail of an account that has not confirmed it is this one's as soon as this one has confirmed it.
-      if (instance.mail) await limitConfirmations(tx, instance, account.email)
+      const isMailed = instance.mail && (await mayMailSignUp(tx, instance, account.email, from.ip))
       const isClaimed = instance.mail && (await checkEmailFree(tx, account.email)).isClaimed
       if (!instance.mail) await releaseFederatedEmail(tx, account.email)
       await tx.query(sql`
@@ -46,8 +46,8 @@ export async function signUp(db: Db, instance: Instance, account: NewAccount, fr
         values (${id}, ${isClaimed ? null : account.email}, ${account.name}, ${passwordHash}, ${dataKey.wrapped},
                 ${dataKey.kid}, ${at}, ${at})`)
       await writeEvents(tx, [newEvent({ kind: 'user', id, ip: from.ip }, null, 'user.created', id, {})])
-      if (instance.mail)
-        await requestConfirmation(tx, instance, { id, createdAt: at.toISOString() }, account.email, from.ip)
+      const owner = { id, createdAt: at.toISOString() }
+      if (instance.mail) await requestConfirmation(tx, instance, owner, account.email, from.ip, isMailed)
       return openSession(tx, instance, id, from)
     })
   } catch (error) {

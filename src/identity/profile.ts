@@ -9,8 +9,9 @@ import { violatedConstraint } from '../db/errors.ts'
 import { sql } from '../db/sql.ts'
 import { newEvent, writeEvents } from '../events/write.ts'
 import type { Instance } from '../instance.ts'
+import { failTooMany } from '../limits/attempts.ts'
+import { limitConfirmation } from '../limits/mails.ts'
 import { MAIL_SWITCHES, type MailSwitch } from '../mail/schema.ts'
-import { limitConfirmations } from './attempts.ts'
 import { checkCurrentPassword } from './current-password.ts'
 import { checkEmailFree, requestConfirmation } from './emails.ts'
 import type { User } from './schema.ts'
@@ -81,7 +82,8 @@ async function writeChanges(tx: Db, before: User, { name = before.name, mail = {
 /** The e-mail counts once it is confirmed. Giving the present one again mails another link, unless it was confirmed. */
 async function changeByMail(tx: Db, instance: Instance, before: User, email: string, ip: string): Promise<void> {
   if (email === before.email && before.emailVerified) return
-  await limitConfirmations(tx, instance, email)
+  const limit = await limitConfirmation(tx, instance, before.id, email)
+  if (limit) failTooMany(limit.retryAfterSeconds, 'requests to confirm an e-mail')
   if (email !== before.email) await checkEmailFree(tx, email)
   await requestConfirmation(tx, instance, before, email, ip)
 }

@@ -11,8 +11,9 @@ import { sql } from '../db/sql.ts'
 import type { UsersRow } from '../db/tables.gen.ts'
 import { type Actor, newEvent, writeEvents } from '../events/write.ts'
 import type { Instance } from '../instance.ts'
+import { failTooMany, limitAttempts } from '../limits/attempts.ts'
+import { mayMailAnonymously } from '../limits/mails.ts'
 import { queueMails, queueMailsTo } from '../mail/outbox.ts'
-import { failTooMany, limitAttempts } from './attempts.ts'
 import { tellFactorChange } from './factor-changes.ts'
 import { hasFactor, readFactors, removeFactors } from './factors.ts'
 import { checkPassword, hashPassword } from './passwords.ts'
@@ -30,7 +31,8 @@ export async function requestReset(db: Db, instance: Instance, given: string, fr
     const { retryAfterSeconds, count } = await limitAttempts(tx, instance, 'mail', attempt)
     if (retryAfterSeconds !== null) return retryAfterSeconds
     await count()
-    await queueMails(tx, instance, [{ kind: 'reset', to: email }])
+    if (instance.mail && (await mayMailAnonymously(tx, instance, from.ip)))
+      await queueMails(tx, instance, [{ kind: 'reset', to: email }])
     return retryAfterSeconds
   })
   if (wait !== null) failTooMany(wait, 'requests for a link')

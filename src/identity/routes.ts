@@ -79,7 +79,7 @@ export const identityRoutes: Route[] = [
       needs: 'public',
       summary: 'Request a password reset',
       description:
-        'Sends a reset link to this e-mail address, if an account has it. The response is the same for every address. After 10 requests within 15 minutes, for the e-mail address or from the IP address, further requests get 429. If the service does not send mail, nothing is sent: ask the operator for a link.',
+        'Sends a reset link to this e-mail address, if an account has it. The response is the same for every address. After 10 requests within 15 minutes, for the e-mail address or from the IP address, further requests get 429. Beyond 50 mails a day from one network, nothing is sent. If the service does not send mail, nothing is sent: ask the operator for a link.',
       body: ResetRequest,
       returns: [202, null],
       effect: 'own',

@@ -4,13 +4,13 @@
 import { now } from '../core/clock.ts'
 import { normalizeEmail } from '../core/email.ts'
 import { fail } from '../core/errors.ts'
-import { isFull, runInBatches } from '../db/chore.ts'
+import { runInBatches } from '../db/chore.ts'
 import type { Db } from '../db/db.ts'
 import { sql } from '../db/sql.ts'
 import type { UsersRow } from '../db/tables.gen.ts'
 import type { Instance } from '../instance.ts'
+import { ATTEMPTS_INTERVAL, type Attempt, attemptClock, failTooMany, limitAttempts } from '../limits/attempts.ts'
 import { queueMailsTo } from '../mail/outbox.ts'
-import { ATTEMPTS_INTERVAL, type Attempt, attemptClock, failTooMany, limitAttempts } from './attempts.ts'
 import { passwordMatches, passwordSlots } from './passwords.ts'
 import { forgetPlaces, HAS_PLACES, isKnownPlace } from './places.ts'
 import type { SignInMethod } from './schema.ts'
@@ -97,26 +97,24 @@ export function failAttempt(outcome: AttemptOutcome, detail?: string): never {
   return fail('invalid_credentials', detail === undefined ? {} : { detail })
 }
 
-/** Maintenance. The rows are in the order of time, so the first ones are the oldest. */
+/** Maintenance: walks through all rows in the order of their ids, since some count for a day (limits/mails.ts). */
 export async function purgeFailures(db: Db): Promise<void> {
-  await runInBatches(db, (tx, size) =>
-    isFull(
-      tx,
-      size,
-      sql`
-        with oldest as (
-          select id, at
-            from sign_in_failures
-           order by id
-           limit ${size}
-        ), gone as (
-          delete from sign_in_failures
-           where id in (select id from oldest where at < ${attemptClock()} - ${ATTEMPTS_INTERVAL})
-       returning 1
-        )
-        select count(*)::int as count
-          from gone`,
-    ),
-  )
+  let after = '0'
+  await runInBatches(db, async (tx, size) => {
+    const last = await tx.one<{ id: string }>(sql`
+      select id::text
+        from sign_in_failures
+       where id > ${after}::bigint
+       order by id
+      offset ${size - 1}
+       limit 1`)
+    await tx.query(sql`
+      delete from sign_in_failures
+       where id > ${after}::bigint
+         and (${last?.id ?? null}::bigint is null or id <= ${last?.id ?? null}::bigint)
+         and at < ${attemptClock()} - ${ATTEMPTS_INTERVAL}`)
+    after = last?.id ?? after
+    return last !== null
+  })
   await forgetPlaces(db)
 }

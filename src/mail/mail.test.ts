@@ -209,8 +209,10 @@ const confirmed = ({ sql }: Shop) => sql('update users set email_verified_at = n
 
 test('invitations are mailed, without anything in a name that looks like a link, and not too often', async () => {
   const mail = await mailServer()
-  const { api, owner, store, person, sql } = await shop(mail.settings, FAST)
+  const world = await shop(mail.settings, FAST)
+  const { api, owner, store, person, sql } = world
   const ada = await person()
+  await confirmed(world)
   await api.patch(`/v1/user/store/${store.id}`, { name: 'Win at evil.example/x now' }, { as: owner.token })
   const invite = () =>
     api.post(`/v1/user/store/${store.id}/invitations`, { email: ada.email, role: 'STAFF' }, { as: owner.token })
@@ -256,6 +258,7 @@ test('a leaked key is told to its maker and the owners, a key that ends soon to 
   const mail = await mailServer()
   const world = await shop(mail.settings, FAST)
   const { api, owner, member, keys, service } = world
+  await confirmed(world)
   const [maker, stranger] = [await member('MANAGER'), await member('MANAGER')]
   await confirmed(world)
   const create = async (more: object) => (await api.post(keys, { ...NEW_KEY, ...more }, { as: maker.token })).body

@@ -1,35 +1,36 @@
 // The mails that invitations are sent by.
 
+import type { Manager } from '../core/caller.ts'
 import { ago, DAY } from '../core/clock.ts'
 import type { Secret } from '../crypto/secret.ts'
 import type { Db } from '../db/db.ts'
 import { sql } from '../db/sql.ts'
 import type { InvitationsRow, StoresRow } from '../db/tables.gen.ts'
 import type { Instance } from '../instance.ts'
+import { mayMailInvitation } from '../limits/mails.ts'
 import { queueMails } from '../mail/outbox.ts'
 
 type Mailed = Pick<InvitationsRow, 'store_id' | 'role' | 'expires_at'> & { email: string }
 
-/** A day's worth, so that nobody is flooded with mail by way of invitations that are withdrawn and made again. */
-const MAX_MAILS_TO_ADDRESS = 5
-
-export async function mayMail(tx: Db, { maxInvitationsPerStore }: Instance, row: Mailed): Promise<boolean> {
-  const [flood] = await tx.query<{ yes: boolean }>(sql`
-    select greatest(
-             (select created_at
-                from invitations
-               where email = ${row.email}
-               order by id desc
-              offset ${MAX_MAILS_TO_ADDRESS}
-               limit 1),
-             (select created_at
-                from invitations
-               where store_id = ${row.store_id}
-               order by id desc
-              offset ${maxInvitationsPerStore}
-               limit 1)
-           ) > ${ago(DAY)} as yes`)
-  return flood?.yes !== true
+/**
+ * A store has a day's worth of mails too, so that nobody is flooded by way of invitations that are withdrawn and made again.
+ * Only who has confirmed an e-mail of their own has mail sent to others; of a key, an owner of its store.
+ */
+export async function mayMail(tx: Db, instance: Instance, caller: Manager, row: Mailed): Promise<boolean> {
+  const [maker] = await tx.query<{ yes: boolean }>(sql`
+    select exists (select
+                     from users
+                     left join members member on member.user_id = users.id and member.store_id = ${row.store_id}
+                    where users.email_verified_at is not null
+                      and (users.id = ${caller.id} or (${caller.kind === 'key'} and member.role = 'OWNER')))
+           and coalesce((select created_at
+                           from invitations
+                          where store_id = ${row.store_id}
+                          order by id desc
+                         offset ${instance.maxInvitationsPerStore}
+                          limit 1) <= ${ago(DAY)}, true) as yes`)
+  if (!maker?.yes) return false
+  return mayMailInvitation(tx, instance, caller.kind === 'key' ? row.store_id : caller.id, row.email)
 }
 
 export async function mailInvitation(tx: Db, instance: Instance, row: Mailed, token: Secret): Promise<void> {

@@ -101,7 +101,7 @@ export async function invite(
   await writeEvents(tx, [
     newEvent(caller, storeId, 'member.invited', row.id, { role: row.role, permissions: shown.permissions }),
   ])
-  const mailed = instance.mail && (await mayMail(tx, instance, row))
+  const mailed = instance.mail && (await mayMail(tx, instance, caller, row))
   if (mailed) await mailInvitation(tx, instance, row, token)
   return {
     body: { ...shown, token: token.reveal(), mailed },

@@ -67,14 +67,6 @@ export async function limitAttempts(
   }
 }
 
-/** Before a link to confirm an e-mail is mailed: the address may be a stranger's. */
-export async function limitConfirmations(tx: Db, instance: Instance, email: string): Promise<void> {
-  const attempt = { account: email, ip: null, known: false }
-  const { retryAfterSeconds, count } = await limitAttempts(tx, instance, 'confirm', attempt)
-  if (retryAfterSeconds !== null) failTooMany(retryAfterSeconds, 'requests to confirm this e-mail')
-  await count()
-}
-
 export function failTooMany(retryAfterSeconds: number, what: string): never {
   return fail('rate_limited', {
     retryAfterSeconds,
