@@ -30,6 +30,7 @@ import { newLongAnswers } from './http/json-stream.ts'
 import { type Metrics, newMetrics } from './http/metrics.ts'
 import { newMetricsServer } from './http/pages/metrics.ts'
 import { buildPages } from './http/pages/pages.ts'
+import { newLongWork } from './http/pipeline.ts'
 import { buildServer } from './http/server.ts'
 import { closeConnections, stopListening } from './http/server-shutdown.ts'
 import { type Instance, newInstance } from './instance.ts'
@@ -144,6 +145,7 @@ async function serve(
       load,
       streams,
       longAnswers: newLongAnswers(),
+      longWork: newLongWork(),
     },
     verifier: newVerifier(db, instance, caches.keys, usage, metrics.verified),
     feed,

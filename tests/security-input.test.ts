@@ -551,7 +551,7 @@ test('18. 50 kB of anything, against every text of every body: refused, under 50
           if (answersFaults(row) && what !== 'spaces')
             expect([reply.status, reply.body.valid], member).toEqual([200, false])
           else if (answersFaults(row)) expect(reply.status, member).toBe(200)
-          else if (row.effect === 'read' && reply.status === 200) expect(reply.body.code, member).toBe('NOT_FOUND')
+          else if (row.needs === 'service' && reply.status === 200) expect(reply.body.code, member).toBe('NOT_FOUND')
           else if (row.path === '/v1/leaks' && reply.status === 200) expect(reply.body).toEqual({ accepted: true })
           else if (reply.status < 400)
             expect([what, reply.status], `${nameOf(row)} ${member}`).toEqual(['spaces', row.mayCreate ? 200 : 201])

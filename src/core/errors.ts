@@ -390,7 +390,7 @@ export function fail(code: ErrorCode, details?: FailureDetails): never {
   throw new Failure(code, details)
 }
 
-const MAX_FAULTS = 32
+export const MAX_FAULTS = 32
 
 /** The first faults: more than a person wants to read are cut off. */
 export function limitFaults(faults: Fault[]): Fault[] {

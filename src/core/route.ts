@@ -172,6 +172,8 @@ export type RouteFacts<Path extends string, N extends Needs, Query extends TObje
   documentedBody?: TSchema
   /** More than other bodies may have, for callers who may call this: nobody else's body is read. */
   maxBodyBytes?: number
+  /** It keeps a core busy for seconds: one at a time for each caller, and a few on a node. */
+  oneAtATime?: true
   /** A missing body counts as `{}`. */
   bodyOptional?: true
   /** The body is `application/x-www-form-urlencoded` instead of JSON. */

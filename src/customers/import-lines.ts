@@ -1,13 +1,14 @@
-// The lines of an import, each checked for itself: a line that is not right fails alone, with all its faults. Addresses of
-// 2 MiB take a second to check, so other requests get their turn in between.
+// The lines of an import, each checked for itself: a line that is not right fails alone, with its faults. Addresses of 2 MiB
+// take seconds to check, so other requests get their turn in between, and a line with more faults than are shown is not
+// checked further.
 
 import { parseNewAddress } from '../billing/create.ts'
 import type { AddressSpec } from '../billing/insert.ts'
 import type { NewAddress } from '../billing/schema.ts'
-import type { Fault } from '../core/errors.ts'
+import { type Fault, MAX_FAULTS } from '../core/errors.ts'
 import type { Instance } from '../instance.ts'
 import { parseExternalId } from '../schema/external-id.ts'
-import { below, faultsOfLine, newPause } from '../schema/lines.ts'
+import { below, faultsOfLine, newPause, type Pause } from '../schema/lines.ts'
 import { parseCustomerChanges } from './customers.ts'
 import { type CustomerChanges, CustomerLine } from './schema.ts'
 
@@ -27,7 +28,7 @@ export async function parseLines(instance: Instance, lines: unknown[]): Promise<
   const parsed: ParsedLine[] = []
   for (const [n, line] of lines.entries()) {
     await pause()
-    const result = parseLine(instance, line, n)
+    const result = await parseLine(instance, line, n, pause)
     const { externalId, faults } = result
     if (externalId !== null && seen.has(externalId))
       faults.unshift({
@@ -41,7 +42,7 @@ export async function parseLines(instance: Instance, lines: unknown[]): Promise<
   return parsed
 }
 
-function parseLine(instance: Instance, line: unknown, n: number): ParsedLine {
+async function parseLine(instance: Instance, line: unknown, n: number, pause: Pause): Promise<ParsedLine> {
   const at = `#/customers/${n}`
   const found = faultsOfLine(CustomerLine, line)
   const faulty = (pointer: string) =>
@@ -59,12 +60,14 @@ function parseLine(instance: Instance, line: unknown, n: number): ParsedLine {
   const changes = parseCustomerChanges(details, more)
   faults.push(...below(at, more))
   const addresses = Array.isArray(given.addresses) && !faulty('#/addresses') ? given.addresses : []
-  const specs = addresses.map((address, i) => {
+  const specs: AddressSpec[] = []
+  for (const [i, address] of addresses.entries()) {
+    if (faults.length >= MAX_FAULTS) break
+    await pause()
     const inAddress: Fault[] = []
-    const spec = parseNewAddress(address, instance, inAddress)
+    specs.push(parseNewAddress(address, instance, inAddress))
     faults.push(...below(`${at}/addresses/${i}`, inAddress))
-    return spec
-  })
+  }
   return { n, externalId: externalId ?? text?.slice(0, 255) ?? null, faults, changes, addresses: specs }
 }
 

@@ -2,6 +2,7 @@
 
 import { expect, test } from 'vitest'
 import { NEW_ADDRESS, NEW_KEY, shop } from '../../tests/shop.ts'
+import { sql } from '../db/sql.ts'
 
 async function opened(settings: Parameters<typeof shop>[0] = {}) {
   const world = await shop(settings)
@@ -207,4 +208,27 @@ test('2 MiB are read from those who may import, and from nobody else; elsewhere 
   }
   const put = await api.put(`${customers}/1`, undefined, { ...as, raw: '{}'.padEnd(65_537) })
   expect([put.status, put.body.code]).toEqual([413, 'body_too_large'])
+})
+
+test('429, 503: one import at a time for each caller, and four on a node', async () => {
+  const { api, customers, by, as, member, send, service, store } = await opened({ alone: true })
+  const line = [{ externalId: '1' }]
+  const clerks = await Promise.all(Array.from({ length: 3 }, () => member('STAFF', ['READ', 'MANAGE_CUSTOMERS'])))
+  const callers = [by, as, ...clerks.map(({ token }) => ({ as: token }))] as { as: string }[]
+  // While the store is locked, no import comes to its end.
+  let refused: { status: number; body: { code: string }; headers: Headers }[] = []
+  const { answers } = await service.db.transaction(async (tx) => {
+    await tx.query(sql`select id from stores where id = ${store.id} for update`)
+    const twice = [send(line), send(line)]
+    refused = [await Promise.race(twice)]
+    const others = callers.slice(1).map((who) => api.post(`${customers}/import`, { customers: line }, who))
+    refused.push(await Promise.race(others))
+    return { answers: Promise.all([...twice, ...others]) }
+  })
+  expect(refused.map(({ status, body, headers }) => [status, body.code, headers.get('retry-after')])).toEqual([
+    [429, 'rate_limited', '5'],
+    [503, 'overloaded', '5'],
+  ])
+  expect((await answers).map(({ status }) => status).toSorted()).toEqual([200, 200, 200, 200, 429, 503])
+  for (const who of callers) expect((await send(line, who)).status).toBe(200)
 })

@@ -54,6 +54,8 @@ type Limits = {
   load: LoadShedder
   streams: EventStreams
   longAnswers: ConcurrencyLimiter
+  /** For rows with `oneAtATime`. */
+  longWork: ConcurrencyLimiter
 }
 
 export type Incoming = {

@@ -5,10 +5,12 @@ import type { TSchema } from 'typebox'
 import { Failure, type Fault } from '../core/errors.ts'
 import { validate } from './validate.ts'
 
-const MAX_TURN_MS = 5
+const MAX_TURN_MS = 2
+
+export type Pause = () => Promise<void> | null
 
 /** For work of any length: lets other requests have their turn. */
-export function newPause(): () => Promise<void> | null {
+export function newPause(): Pause {
   let since = performance.now()
   return () => {
     if (performance.now() - since < MAX_TURN_MS) return null
