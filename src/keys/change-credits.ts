@@ -10,7 +10,7 @@ import type { Db } from '../db/db.ts'
 import { sql } from '../db/sql.ts'
 import { newEvent, writeEvents } from '../events/write.ts'
 import { showKey } from './columns.ts'
-import { withCredits } from './credits.ts'
+import { REFILLS_AT, REMAINING, withCredits } from './credits.ts'
 import { type KeyRef, lockKey } from './read.ts'
 import { type CreditChange, type Key, MAX_CREDITS } from './schema.ts'
 import { checkHoldsAll, isItself, lastingBounds, refuseEnded } from './update.ts'
@@ -43,8 +43,7 @@ export async function changeCredits(
 /** With the refill that is due, if one is. */
 async function lockCredits(tx: Db, keyId: string): Promise<{ remaining: number; refills_at: Date | null }> {
   const row = await tx.one<{ remaining: number; refills_at: Date | null }>(sql`
-    select case when refills_at <= now() then greatest(remaining, refill_amount) else remaining end::float8 as remaining,
-           case when refills_at <= now() then next_refill(now(), refill_interval, refill_day) else refills_at end as refills_at
+    select (${REMAINING})::float8 as remaining, ${REFILLS_AT} as refills_at
       from key_credits
      where key_id = ${keyId}
        for update`)

@@ -21,7 +21,7 @@ import { type EventRow, newEvent } from '../events/write.ts'
 import { AlreadyAnswered } from '../idempotency/idempotency.ts'
 import type { Instance } from '../instance.ts'
 import { type KeyRow, type KeySpec, SETTING_COLUMNS, showKey, writeSettings } from './columns.ts'
-import { CREDIT_COLUMNS, creditValues, withCredits } from './credits.ts'
+import { CREDIT_COLUMNS, CREDIT_VALUES, withCredits } from './credits.ts'
 import { lastNoticeDue } from './expiry-notices.ts'
 import { recountKeys } from './recount.ts'
 import type { Key } from './schema.ts'
@@ -307,7 +307,7 @@ export const insertKeys: Batch<InsertRow, KeyOutcome> = async (db, rows) => {
       returning store_id
     ), credit as (
       insert into key_credits (${CREDIT_COLUMNS})
-      select ${creditValues(sql`id`, sql`credits`)}
+      select ${CREDIT_VALUES}
         from accepted
        where has_credits
     ), event as (

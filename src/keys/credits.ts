@@ -3,18 +3,33 @@
 
 import type { Manager } from '../core/caller.ts'
 import type { Db } from '../db/db.ts'
-import { type Sql, sql } from '../db/sql.ts'
+import { columnList } from '../db/recordset.ts'
+import { fragment, sql } from '../db/sql.ts'
 import { creditsColumn, type KeyRow } from './columns.ts'
 import type { Credits } from './schema.ts'
 
-/** The columns of key_credits for what `credits`, a JSON value in SQL, says. */
-export const CREDIT_COLUMNS: Sql = sql`key_id, remaining, refill_amount, refill_interval, refill_day, refills_at`
+/** The columns of key_credits, and their values for a row with the `id` of a key and its `credits` as JSON. */
+export const CREDIT_COLUMNS = columnList([
+  'key_id',
+  'remaining',
+  'refill_amount',
+  'refill_interval',
+  'refill_day',
+  'refills_at',
+])
 
-/** A refill that is due when they are written has not happened: the first one is the next. */
-export const creditValues = (keyId: Sql, credits: Sql): Sql => sql`
-  ${keyId}, (${credits} ->> 'remaining')::bigint, (${credits} #>> '{refill,amount}')::bigint,
-  ${credits} #>> '{refill,interval}', (${credits} #>> '{refill,dayOfMonth}')::int,
-  next_refill(clock_timestamp(), ${credits} #>> '{refill,interval}', (${credits} #>> '{refill,dayOfMonth}')::int)`
+export const CREDIT_VALUES = fragment(`
+  id, (credits ->> 'remaining')::bigint, (credits #>> '{refill,amount}')::bigint, credits #>> '{refill,interval}',
+  (credits #>> '{refill,dayOfMonth}')::int,
+  next_refill(clock_timestamp(), credits #>> '{refill,interval}', (credits #>> '{refill,dayOfMonth}')::int)`)
+
+/** What is left, and when the next refill is: one that is due counts, though nobody has written it down yet. */
+export const REMAINING = fragment(
+  `case when refills_at <= now() then greatest(remaining, refill_amount) else remaining end`,
+)
+export const REFILLS_AT = fragment(
+  `case when refills_at <= now() then next_refill(now(), refill_interval, refill_day) else refills_at end`,
+)
 
 /** A key with credits gives no other more than it has left, so that is read before it gives anything. */
 export async function withCredits(db: Db, caller: Manager): Promise<Manager & { credits?: Credits | null }> {
@@ -33,8 +48,8 @@ export async function writeCredits(tx: Db, keyId: string, credits: Credits | nul
       ? sql`delete from key_credits where key_id = ${keyId}`
       : sql`
         insert into key_credits (${CREDIT_COLUMNS})
-        select ${creditValues(sql`${keyId}`, sql`given.credits`)}
-          from (select ${JSON.stringify(credits)}::json as credits) as given
+        select ${CREDIT_VALUES}
+          from (select ${keyId}::text as id, ${JSON.stringify(credits)}::json as credits) as given
             on conflict (key_id) do update
            set remaining = excluded.remaining,
                refill_amount = excluded.refill_amount,

@@ -9,6 +9,7 @@ import type { CachedKey } from '../auth/key-cache.ts'
 import type { Batch, Db } from '../db/db.ts'
 import { recordset } from '../db/recordset.ts'
 import { sql } from '../db/sql.ts'
+import { REFILLS_AT, REMAINING } from './credits.ts'
 import type { Question, SpendOnce, Verdict } from './schema.ts'
 
 const DEFAULT_LIMIT = 'default'
@@ -116,9 +117,7 @@ const spendSums: Batch<{ key_id: string; cost: number }, CreditsSpent> = (db, ro
         from request
        group by key_id
     ), credit as (
-      select key_id,
-             case when refills_at <= now() then greatest(remaining, refill_amount) else remaining end as remaining,
-             case when refills_at <= now() then next_refill(now(), refill_interval, refill_day) else refills_at end as refills_at
+      select key_id, ${REMAINING} as remaining, ${REFILLS_AT} as refills_at
         from key_credits
        where key_id = any (array(select key_id from total))
        order by key_id
@@ -177,9 +176,7 @@ async function lockCredits(tx: Db, purchases: Purchase[]): Promise<CreditRow[]> 
   const keyIds = [...new Set(purchases.filter(({ cost }) => cost !== null).map(({ keyId }) => keyId))]
   if (keyIds.length === 0) return []
   return tx.query<CreditRow>(sql`
-    select key_id,
-           case when refills_at <= now() then greatest(remaining, refill_amount) else remaining end::float8 as remaining,
-           case when refills_at <= now() then next_refill(now(), refill_interval, refill_day) else refills_at end as refills_at
+    select key_id, (${REMAINING})::float8 as remaining, ${REFILLS_AT} as refills_at
       from key_credits
      where key_id = any(${keyIds})
      order by key_id
@@ -260,9 +257,7 @@ export async function peekAt(db: Db, purchase: Purchase): Promise<Receipt> {
   const seconds = purchase.windows.map((window) => window.seconds)
   const [credits, windows] = await Promise.all([
     db.query<CreditRow>(sql`
-      select key_id,
-             case when refills_at <= now() then greatest(remaining, refill_amount) else remaining end::float8 as remaining,
-             case when refills_at <= now() then next_refill(now(), refill_interval, refill_day) else refills_at end as refills_at
+      select key_id, (${REMAINING})::float8 as remaining, ${REFILLS_AT} as refills_at
         from key_credits
        where key_id = ${purchase.keyId}`),
     db.query<WindowRow>(sql`
