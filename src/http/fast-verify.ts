@@ -76,6 +76,8 @@ function isEligible({ method, url, headers, rawHeaders }: IncomingMessage): bool
     headers['transfer-encoding'] === undefined &&
     headers.cookie === undefined &&
     headers.origin === undefined &&
+    // What a key spends under one is stored with the response.
+    headers['idempotency-key'] === undefined &&
     headers.host !== undefined &&
     Number(headers['content-length']) <= MAX_BODY_BYTES &&
     // No header was sent twice.
@@ -108,10 +110,7 @@ function verdictOn(state: FastVerifyState, request: IncomingMessage, response: S
   if (!question) return null
   const { verifier, limits } = state.pipeline
   if (limits.services.take(service.service_id, service.service_created_by)?.allowed === false) return null
-  const verdict = verifier.verifyNow(question)
-  // What a key spends under an Idempotency-Key is remembered.
-  if (verdict || request.headers['idempotency-key'] !== undefined) return verdict
-  return isAdmitted(limits.load, response) ? verifier.verify(question) : null
+  return verifier.verifyNow(question) ?? (isAdmitted(limits.load, response) ? verifier.verify(question) : null)
 }
 
 /** Null when the framework has to authenticate it. */
