@@ -4,7 +4,7 @@
 import { DAY, fromNow, HOUR, now } from '../core/clock.ts'
 import type { Secret } from '../crypto/secret.ts'
 import { mintToken, sha256, tokenKind } from '../crypto/tokens.ts'
-import { isFull, runInBatches } from '../db/chore.ts'
+import { deleteInBatches } from '../db/chore.ts'
 import type { Db } from '../db/db.ts'
 import { sql } from '../db/sql.ts'
 import type { UserTokensRow } from '../db/tables.gen.ts'
@@ -84,18 +84,5 @@ export async function endEmailChange(tx: Db, userId: string): Promise<void> {
 
 /** Maintenance. */
 export function purgeUserTokens(db: Db): Promise<void> {
-  return runInBatches(db, (tx, size) =>
-    isFull(
-      tx,
-      size,
-      sql`
-        with gone as (
-          delete from user_tokens
-           where hash in (select hash from user_tokens where expires_at < ${now()} limit ${size} for update skip locked)
-       returning 1
-        )
-        select count(*)::int as count
-          from gone`,
-    ),
-  )
+  return deleteInBatches(db, 'user_tokens', sql`expires_at < ${now()} order by expires_at`)
 }

@@ -8,7 +8,7 @@
 import { MINUTE } from '../core/clock.ts'
 import type { Db } from './db.ts'
 import { isStatementTimeout } from './errors.ts'
-import { type Sql, sql } from './sql.ts'
+import { fragment, type Sql, sql } from './sql.ts'
 
 /** Destroying a secret writes to random pages of an index, 8 KB of log each: 5,000 at once took seconds on a busy disk. */
 export const CHORE_BATCH = 1_000
@@ -37,6 +37,34 @@ function runBatch(db: Db, batch: ChoreBatch, size: number): Promise<boolean> {
     const lock = await tx.one<{ got: boolean }>(sql`select pg_try_advisory_xact_lock(${CHORE_LOCK}) as got`)
     return lock?.got === true && (await batch(tx, size))
   })
+}
+
+/**
+ * Deletes the `rows` of a table: a condition, and an order that its index has, without which a large table may be read
+ * whole. A row that somebody has locked is left for the next time.
+ */
+export function deleteInBatches(db: Db, table: string, rows: Sql): Promise<void> {
+  const name = fragment(table)
+  return runInBatches(db, (tx, size) =>
+    isFull(
+      tx,
+      size,
+      sql`
+        with gone as (
+          delete from ${name}
+           where ctid = any(array(
+                   select ctid
+                     from ${name}
+                    where ${rows}
+                    limit ${size}
+                      for update skip locked
+                 ))
+       returning 1
+        )
+        select count(*)::int as count
+          from gone`,
+    ),
+  )
 }
 
 /** For a statement that tells the number of its rows as `count`: whether it was a full batch. */

@@ -1,7 +1,7 @@
 // Maintenance of stored responses: after an hour their secrets are destroyed, after a day the rows are deleted.
 
 import { addMs, ago, HOUR, MINUTE } from '../core/clock.ts'
-import { isFull, runInBatches } from '../db/chore.ts'
+import { deleteInBatches, runInBatches } from '../db/chore.ts'
 import type { Db } from '../db/db.ts'
 import { sql } from '../db/sql.ts'
 import { REPLAY_MS, SECRET_REPLAY_MS } from './idempotency.ts'
@@ -19,7 +19,7 @@ export function newResponsePurge(): (db: Db) => Promise<void> {
       restartAt = performance.now() + HOUR
     }
     walkedTo = await destroySecrets(db, walkedTo)
-    await runInBatches(db, deleteResponses)
+    await deleteInBatches(db, 'idempotent_responses', sql`created_at < ${ago(REPLAY_MS + MINUTE)} order by created_at`)
   }
 }
 
@@ -56,26 +56,4 @@ async function destroySecrets(db: Db, walkedTo: Date | null): Promise<Date | nul
     return slice?.count === size
   })
   return last.created_at
-}
-
-function deleteResponses(tx: Db, size: number): Promise<boolean> {
-  return isFull(
-    tx,
-    size,
-    sql`
-      with gone as (
-        delete from idempotent_responses
-         where ctid = any(array(
-                 select ctid
-                   from idempotent_responses
-                  where created_at < ${ago(REPLAY_MS + MINUTE)}
-                  order by created_at
-                  limit ${size}
-                    for update skip locked
-               ))
-     returning 1
-      )
-      select count(*)::int as count
-        from gone`,
-  )
 }

@@ -6,7 +6,7 @@ import { fromNow, MINUTE, now } from '../core/clock.ts'
 import type { Keyring, ServerKeys } from '../crypto/keyring.ts'
 import { seal, unseal } from '../crypto/seal.ts'
 import { sha256 } from '../crypto/tokens.ts'
-import { isFull, runInBatches } from '../db/chore.ts'
+import { deleteInBatches } from '../db/chore.ts'
 import type { Db } from '../db/db.ts'
 import { sql } from '../db/sql.ts'
 
@@ -72,18 +72,5 @@ export async function spendChallenge(tx: Db, { text, expiresAt }: Challenge<Kind
 
 /** Maintenance. */
 export function purgeChallenges(db: Db): Promise<void> {
-  return runInBatches(db, (tx, size) =>
-    isFull(
-      tx,
-      size,
-      sql`
-        with gone as (
-          delete from spent_challenges
-           where hash in (select hash from spent_challenges where expires_at < ${now()} limit ${size} for update skip locked)
-       returning 1
-        )
-        select count(*)::int as count
-          from gone`,
-    ),
-  )
+  return deleteInBatches(db, 'spent_challenges', sql`expires_at < ${now()} order by expires_at`)
 }

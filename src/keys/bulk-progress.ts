@@ -2,7 +2,7 @@
 
 import { ago, MINUTE, now } from '../core/clock.ts'
 import { fail } from '../core/errors.ts'
-import { isFull, runInBatches } from '../db/chore.ts'
+import { deleteInBatches } from '../db/chore.ts'
 import type { Db } from '../db/db.ts'
 import { sql } from '../db/sql.ts'
 import { REPLAY_MS } from '../idempotency/idempotency.ts'
@@ -42,25 +42,5 @@ export async function deleteProgress(tx: Db, { lookup }: Run): Promise<void> {
 
 /** Maintenance: what nobody went on with for as long as a retry counts. */
 export function purgeBulkChanges(db: Db): Promise<void> {
-  return runInBatches(db, (tx, size) =>
-    isFull(
-      tx,
-      size,
-      sql`
-        with gone as (
-          delete from bulk_changes
-           where ctid = any(array(
-                   select ctid
-                     from bulk_changes
-                    where created_at < ${ago(REPLAY_MS + MINUTE)}
-                    order by created_at
-                    limit ${size}
-                      for update skip locked
-                 ))
-       returning 1
-        )
-        select count(*)::int as count
-          from gone`,
-    ),
-  )
+  return deleteInBatches(db, 'bulk_changes', sql`created_at < ${ago(REPLAY_MS + MINUTE)} order by created_at`)
 }

@@ -1,7 +1,7 @@
 // How long usage is kept: by the hour, then by the day.
 
 import { ago, DAY } from '../core/clock.ts'
-import { isFull, runInBatches } from '../db/chore.ts'
+import { deleteInBatches, isFull, runInBatches } from '../db/chore.ts'
 import type { Db } from '../db/db.ts'
 import { sql } from '../db/sql.ts'
 
@@ -11,8 +11,12 @@ const DAYS_KEPT_MS = 400 * DAY
 
 /** Maintenance: old hours become days; old days, sources, flush ids and rate windows are deleted. */
 export async function rollUpUsage(db: Db): Promise<void> {
-  for (const statement of [rollUpHours, deleteDays, deleteSources, deleteFlushes, deleteRateWindows])
+  for (const statement of [rollUpHours, deleteFlushes])
     await runInBatches(db, (tx, size) => isFull(tx, size, statement(size)))
+  await deleteInBatches(db, 'key_usage', sql`grain = 'day' and at < ${ago(DAYS_KEPT_MS)} order by at`)
+  await deleteInBatches(db, 'key_sources', sql`last_used_at < ${ago(HOURS_KEPT_MS)} order by last_used_at`)
+  // By the database's own clock, like the windows themselves.
+  await deleteInBatches(db, 'key_rate_windows', sql`began_at < now() - interval '2 days'`)
 }
 
 const rollUpHours = (size: number) => sql`
@@ -40,37 +44,6 @@ const rollUpHours = (size: number) => sql`
   select count(*)::int as count
     from old`
 
-const deleteDays = (size: number) => sql`
-  with gone as (
-    delete from key_usage
-     where ctid = any(array(
-             select ctid
-               from key_usage
-              where grain = 'day'
-                and at < ${ago(DAYS_KEPT_MS)}
-              order by at
-              limit ${size}
-           ))
- returning 1
-  )
-  select count(*)::int as count
-    from gone`
-
-const deleteSources = (size: number) => sql`
-  with gone as (
-    delete from key_sources
-     where ctid = any(array(
-             select ctid
-               from key_sources
-              where last_used_at < ${ago(HOURS_KEPT_MS)}
-              order by last_used_at
-              limit ${size}
-           ))
- returning 1
-  )
-  select count(*)::int as count
-    from gone`
-
 /** Ids begin with their time, so the first ones are the oldest. */
 const deleteFlushes = (size: number) => sql`
   with oldest as (
@@ -81,22 +54,6 @@ const deleteFlushes = (size: number) => sql`
   ), gone as (
     delete from usage_flushes
      where id in (select id from oldest where at < ${ago(DAY)})
- returning 1
-  )
-  select count(*)::int as count
-    from gone`
-
-/** By the database's own clock, like the windows themselves. */
-const deleteRateWindows = (size: number) => sql`
-  with gone as (
-    delete from key_rate_windows
-     where ctid = any(array(
-             select ctid
-               from key_rate_windows
-              where began_at < now() - interval '2 days'
-              limit ${size}
-                for update skip locked
-           ))
  returning 1
   )
   select count(*)::int as count
