@@ -126,6 +126,31 @@ test('without a database a key that is not known is answered as everything is th
   away.mockRestore()
 })
 
+test('an answer of the database that is lost is not asked for again: one request never spends twice', async () => {
+  const world = await shop({ alone: true })
+  const { api, owner, keys, serviceToken, service, sql } = world
+  const as = await serviceToken()
+  const make = async (more: object) => (await api.post(keys, { ...NEW_KEY, ...more }, { as: owner.token })).body
+  const spenders = [
+    await make({ credits: { remaining: 10 } }),
+    await make({ credits: { remaining: 10 }, rateLimits: [{ name: 'exports', limit: 10, windowSeconds: 3600 }] }),
+    await make({ rateLimit: { limit: 10, windowSeconds: 3600 } }),
+  ]
+  for (const { key } of spenders) expect((await api.post(PATH, { key }, { as })).body.code).toBe('VALID')
+  const batched = service.db.batched.bind(service.db)
+  const lost = vi.spyOn(service.db, 'batched').mockImplementation(async (batch, row) => {
+    await batched(batch, row)
+    throw new Failure('unavailable', { retryAfterSeconds: 1 })
+  })
+  for (const { key } of spenders) {
+    const reply = await api.post(PATH, { key }, { as })
+    expect([reply.status, reply.body.code, reply.headers.get('retry-after')]).toEqual([503, 'unavailable', '1'])
+  }
+  lost.mockRestore()
+  expect(await sql('select remaining from key_credits')).toEqual([{ remaining: '8' }, { remaining: '8' }])
+  expect(await sql('select used from key_rate_windows')).toEqual([{ used: 2 }, { used: 2 }])
+})
+
 /** All of an answer but what is different each time. */
 function told({ status, headers, text }: Reply) {
   const { date, 'x-request-id': id, ...rest } = Object.fromEntries(headers)

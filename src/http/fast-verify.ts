@@ -1,7 +1,9 @@
 // The fast path of verification. Other systems verify a key for each of their own requests, so plain questions of cached
 // services bypass the framework. A cached key is answered from memory, in the same turn of the event loop; any other key
 // is looked up first. The answer is exactly the pipeline's (a test compares them byte for byte). All other requests, and
-// every one that might fail, go on to the framework, with the body that was already read.
+// every one that might fail, go on to the framework, with the body that was already read. So does one whose key could not
+// be looked up or charged, with that failure as its answer: a key may have been charged though nobody was told, so the
+// framework does not verify it once more.
 
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { TSchema } from 'typebox'
@@ -22,9 +24,11 @@ import { SAFE_HEADERS, serialize } from './response.ts'
 export type FastPath = {
   /** False when the request is left to the framework. */
   tryHandle(request: IncomingMessage, response: ServerResponse): boolean
-  /** The body that was read before the request was delegated to the framework. */
-  bufferedBody(request: IncomingMessage): Buffer | undefined
+  /** What is known of a request that was delegated to the framework: its body, and the failure that is its answer. */
+  delegated(request: IncomingMessage): Delegated | undefined
 }
+
+type Delegated = { body: Buffer; failure: Error | null }
 
 type RequestListener = (request: IncomingMessage, response: ServerResponse) => void
 
@@ -33,8 +37,8 @@ type FastVerifyState = {
   schemas: { question: TSchema; answer: TSchema }
   /** The framework's listener. */
   fallback: RequestListener
-  /** Bodies of the requests that were delegated to it. */
-  bodies: WeakMap<IncomingMessage, Buffer>
+  /** The requests that were delegated to it. */
+  delegated: WeakMap<IncomingMessage, Delegated>
   /** The last credential and its hash: the next request mostly comes from the same service. */
   last: { authorization: string; hash: string }
   /** Counts an answer and how long it took. */
@@ -46,7 +50,7 @@ export function newFastVerify(pipeline: Pipeline, routes: Route[], fallback: Req
     pipeline,
     schemas: schemasOf(routes),
     fallback,
-    bodies: new WeakMap(),
+    delegated: new WeakMap(),
     last: { authorization: '', hash: '' },
     count: pipeline.metrics.bufferedCounter('POST', VERIFY_PATH, 200),
   }
@@ -56,7 +60,7 @@ export function newFastVerify(pipeline: Pipeline, routes: Route[], fallback: Req
       readAndAnswer(state, request, response)
       return true
     },
-    bufferedBody: (request) => state.bodies.get(request),
+    delegated: (request) => state.delegated.get(request),
   }
 }
 
@@ -92,12 +96,12 @@ function readAndAnswer(state: FastVerifyState, request: IncomingMessage, respons
   request.on('end', () => {
     const body = chunks.length === 1 ? (chunks[0] as Buffer) : Buffer.concat(chunks)
     const answer = (verdict: KeptVerdict) => send(state, response, verdict, began)
-    const delegate = () => {
-      state.bodies.set(request, body)
+    const delegate = (failure: Error | null) => {
+      state.delegated.set(request, { body, failure })
       state.fallback(request, response)
     }
     const verdict = verdictOn(state, request, response, body)
-    if (verdict === null) delegate()
+    if (verdict === null) delegate(null)
     else if (verdict instanceof Promise) verdict.then(answer, delegate)
     else answer(verdict)
   })

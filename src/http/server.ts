@@ -175,8 +175,9 @@ function addRoute(app: FastifyInstance, pipeline: Pipeline, route: Route, fastPa
     ...(route.path === VERIFY_PATH
       ? {
           preParsing: (request, _reply, payload, done) => {
-            const body = fastPath.bufferedBody(request.raw)
-            done(null, body ? Readable.from(body) : payload)
+            const delegated = fastPath.delegated(request.raw)
+            if (delegated?.failure) done(delegated.failure)
+            else done(null, delegated ? Readable.from(delegated.body) : payload)
           },
         }
       : {}),
