@@ -10,7 +10,7 @@ import type { Db } from '../db/db.ts'
 import { sql } from '../db/sql.ts'
 import { newEvent, writeEvents } from '../events/write.ts'
 import { showKey } from './columns.ts'
-import { REFILLS_AT, REMAINING, withCredits } from './credits.ts'
+import { lockCredits, withCredits } from './credits.ts'
 import { type KeyRef, lockKey } from './read.ts'
 import { type CreditChange, type Key, MAX_CREDITS } from './schema.ts'
 import { checkHoldsAll, isItself, lastingBounds, refuseEnded } from './update.ts'
@@ -25,7 +25,7 @@ export async function changeCredits(
   refuseEnded(key)
   checkHoldsAll(caller, key.permissions)
   if (isItself(caller, ref.keyId)) fail('own_key')
-  const before = await lockCredits(tx, ref.keyId)
+  const before = (await lockCredits(tx, ref.keyId)) ?? fail('no_credits')
   const remaining = set ?? before.remaining + (add ?? 0)
   if (remaining > MAX_CREDITS)
     failInput([{ pointer: '#/add', code: 'too_large', detail: `The key would have more than ${MAX_CREDITS} credits.` }])
@@ -38,14 +38,4 @@ export async function changeCredits(
   const change = { from: before.remaining, to: remaining }
   await writeEvents(tx, [newEvent(caller, ref.storeId, 'key.credits_changed', ref.keyId, change)])
   return { body: showKey(after, now()), etag: etagOf(key.revision) }
-}
-
-/** With the refill that is due, if one is. */
-async function lockCredits(tx: Db, keyId: string): Promise<{ remaining: number; refills_at: Date | null }> {
-  const row = await tx.one<{ remaining: number; refills_at: Date | null }>(sql`
-    select (${REMAINING})::float8 as remaining, ${REFILLS_AT} as refills_at
-      from key_credits
-     where key_id = ${keyId}
-       for update`)
-  return row ?? fail('no_credits')
 }

@@ -104,6 +104,8 @@ export type SettingColumn = { [Name in SettingName]: keyof KeySettings[Name]['co
 export type KeySpec = { [Name in SettingName]: Parameters<KeySettings[Name]['write']>[1] }
 /** Absent settings stay as they are; null clears. */
 export type KeyPatch = Partial<Omit<KeySpec, 'type'>> & { enabled?: boolean }
+/** The same as it was asked for: credits may be given in part (completeCredits). */
+export type AskedPatch = Omit<KeyPatch, 'credits'> & { credits?: Partial<Credits> | null }
 
 const SETTING_NAMES = Object.keys(KEY_SETTINGS) as SettingName[]
 

@@ -2,6 +2,7 @@
 // (spend.ts); here managers set them.
 
 import type { Manager } from '../core/caller.ts'
+import { failInput } from '../core/errors.ts'
 import type { Db } from '../db/db.ts'
 import { columnList } from '../db/recordset.ts'
 import { fragment, sql } from '../db/sql.ts'
@@ -39,6 +40,29 @@ export async function withCredits(db: Db, caller: Manager): Promise<Manager & { 
       from api_keys
      where id = ${caller.id}`)
   return { ...caller, credits: row?.credits ?? null }
+}
+
+type CreditRow = { remaining: number; refills_at: Date | null }
+
+/** With the refill that is due, if one is. Null: the key has no credits. */
+export function lockCredits(tx: Db, keyId: string): Promise<CreditRow | null> {
+  return tx.one<CreditRow>(sql`
+    select (${REMAINING})::float8 as remaining, ${REFILLS_AT} as refills_at
+      from key_credits
+     where key_id = ${keyId}
+       for update`)
+}
+
+/** What a change of a locked key leaves out of its credits stays as it is, whatever was spent until now. */
+export async function completeCredits(tx: Db, key: KeyRow, asked: Partial<Credits>): Promise<Credits> {
+  const { remaining, refill } = asked
+  if (remaining !== undefined)
+    return { remaining, refill: refill === undefined ? (key.credits?.refill ?? null) : refill }
+  const left = await lockCredits(tx, key.id)
+  if (!left || !key.credits)
+    return failInput([{ pointer: '#/credits/remaining', code: 'required', detail: 'The key has no credits yet.' }])
+  key.credits = { ...key.credits, remaining: left.remaining }
+  return { ...key.credits, ...asked }
 }
 
 /** In the transaction that sets `has_credits` of the key. */

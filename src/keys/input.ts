@@ -11,7 +11,7 @@ import type { Instance } from '../instance.ts'
 import { parseExternalId } from '../schema/external-id.ts'
 import { parseDateTime } from '../schema/fields.ts'
 import { pointerToken } from '../schema/validate.ts'
-import { type KeyPatch, type KeyRow, type KeySpec, showSettings } from './columns.ts'
+import { type AskedPatch, type KeyRow, type KeySpec, showSettings } from './columns.ts'
 import {
   type CreditChange,
   type Credits,
@@ -29,9 +29,9 @@ const METADATA_MEMBERS = 50
 const METADATA_LEVELS = 8
 const DESCRIPTION_CHARACTERS = 500
 
-export function parseKeyChanges(body: KeyChanges, instance: Instance, faults: Fault[]): KeyPatch {
+export function parseKeyChanges(body: KeyChanges, instance: Instance, faults: Fault[]): AskedPatch {
   const { permissions, metadata, expiresAt, ipAllowlist, rateLimits, owner, credits, ...plain } = body
-  const patch: KeyPatch = plain
+  const patch: AskedPatch = plain
   if (permissions !== undefined) patch.permissions = parsePermissions(instance.permissions, permissions, faults)
   if (metadata !== undefined) patch.metadata = parseMetadata(metadata, faults)
   if (expiresAt !== undefined) patch.expiresAt = parseExpiry(expiresAt, faults)
@@ -122,7 +122,7 @@ export function parseNewKey(body: Partial<NewKey>, instance: Instance, faults: F
     ipAllowlist: parseAllowlist(body.ipAllowlist ?? null, faults),
     rateLimits: parseRateLimits(body.rateLimits ?? [], faults),
     owner: parseOwner(body.owner ?? null, faults),
-    credits: parseCredits(body.credits ?? null, faults),
+    credits: parseCredits(body.credits ? { refill: null, ...body.credits } : null, faults),
   }
   for (const name of NULLABLE_SETTINGS) if (spec[name] === undefined) spec[name] = body[name] ?? null
   // All settings are there: those above, and the nullable ones.
@@ -181,11 +181,10 @@ function parseRateLimits(given: NamedRateLimit[], faults: Fault[]): NamedRateLim
   return given.map(({ shared = null, ...limit }) => ({ ...limit, shared }))
 }
 
-function parseCredits(given: Credits | null, faults: Fault[]): Credits | null {
-  if (given === null) return null
-  const { remaining, refill = null } = given
-  if (refill === null) return { remaining, refill }
-  const { amount, interval, dayOfMonth } = refill
+/** What was left out stays so. */
+function parseCredits(given: Partial<Credits> | null, faults: Fault[]): Partial<Credits> | null {
+  if (!given?.refill) return given
+  const { amount, interval, dayOfMonth } = given.refill
   if (dayOfMonth !== undefined && interval !== 'MONTH')
     faults.push({
       pointer: '#/credits/refill/dayOfMonth',
@@ -193,7 +192,7 @@ function parseCredits(given: Credits | null, faults: Fault[]): Credits | null {
       detail: 'Only a refill each MONTH has a day of the month.',
     })
   return {
-    remaining,
+    ...given,
     refill: { amount, interval, ...(interval === 'MONTH' ? { dayOfMonth: dayOfMonth ?? 1 } : {}) },
   }
 }

@@ -83,8 +83,8 @@ const Refill = Type.Object(
       Type.Integer({
         minimum: 1,
         maximum: 31,
-        default: 1,
-        description: 'With `MONTH`: the day of the refill. In shorter months it is the last day.',
+        // No `default`: the serializer would write it into the refill of an hour or a day.
+        description: 'Only with `MONTH`, 1 if left out: the day of the refill. In shorter months it is the last day.',
       }),
     ),
   },
@@ -298,7 +298,21 @@ export const KeyImportResults = Type.Object(
 )
 
 export const KeyChanges = Type.Partial(
-  Type.Object({ name, permissions, metadata, rateLimits, enabled: Key.properties.enabled, ...nullable }),
+  Type.Object({
+    name,
+    permissions,
+    metadata,
+    rateLimits,
+    enabled: Key.properties.enabled,
+    ...nullable,
+    credits: Nullable(
+      Type.Partial(Credits, {
+        ...closed,
+        description:
+          'Credits that verifications of the key spend. What is left out, `remaining` or `refill`, stays as it is. `null`: the key needs none.',
+      }),
+    ),
+  }),
   { title: 'KeyChanges', description: 'Changes to an API key. Fields that are left out keep their value.', ...closed },
 )
 export type KeyChanges = Static<typeof KeyChanges>

@@ -146,6 +146,29 @@ describe('credits', () => {
     expect(await back.codeOf(plain.key)).toBe('USAGE_EXCEEDED')
   })
 
+  test('a refill is changed without touching what is left, and what is left without touching the refill', async () => {
+    const world = await shop()
+    const { api, keys, owner } = world
+    const back = await serviceClient(world)
+    const as = { as: owner.token }
+    const daily = { amount: 50, interval: 'DAY' }
+    const made = await create(world, { credits: { remaining: 40, refill: daily } })
+    const path = `${keys}/${made.id}`
+    expect(made.credits).toEqual({ remaining: 40, refill: daily })
+    const creditsAfter = async (credits: object | null) => (await api.patch(path, { credits }, as)).body.credits
+    expect(await creditsAfter({ remaining: 30 })).toEqual({ remaining: 30, refill: daily })
+    // Beside verifications that spend: not one of them is lost.
+    const spending = Array.from({ length: 20 }, () => back.codeOf(made.key))
+    for (let amount = 51; amount < 60; amount++)
+      expect((await creditsAfter({ refill: { ...daily, amount } })).refill.amount).toBe(amount)
+    expect(new Set(await Promise.all(spending))).toEqual(new Set(['VALID']))
+    expect(await creditsAfter({ refill: null })).toEqual({ remaining: 10, refill: null })
+    expect(await creditsAfter(null)).toBeNull()
+    const refused = await api.patch(path, { credits: { refill: daily } }, as)
+    expect(refused.body.errors).toMatchObject([{ pointer: '#/credits/remaining', code: 'required' }])
+    expect((await api.patch(path, { credits: {} }, as)).status).toBe(422)
+  })
+
   test('a retry with an Idempotency-Key spends nothing, and a revoked key is told as such all the same', async () => {
     const world = await shop({ alone: true })
     const { api, keys, owner } = world

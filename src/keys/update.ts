@@ -15,6 +15,7 @@ import { sql } from '../db/sql.ts'
 import { EVENT_TYPES } from '../events/schema.ts'
 import { type EventRow, newEvent, writeEvents } from '../events/write.ts'
 import {
+  type AskedPatch,
   boundsOf,
   CHANGEABLE_COLUMNS,
   type KeyPatch,
@@ -23,7 +24,7 @@ import {
   statusOf,
   writeSettings,
 } from './columns.ts'
-import { withCredits, writeCredits } from './credits.ts'
+import { completeCredits, withCredits, writeCredits } from './credits.ts'
 import { lastNoticeDue } from './expiry-notices.ts'
 import { checkTogether } from './input.ts'
 import { type KeyRef, type LockedKey, lockKey } from './read.ts'
@@ -45,11 +46,13 @@ export async function updateKey(
   tx: Db,
   caller: Manager,
   ref: KeyRef,
-  patch: KeyPatch,
+  { credits, ...rest }: AskedPatch,
   ifMatch: string | null,
 ): Promise<Answer<Key>> {
   const before = await lockKey(tx, ref)
   checkIfMatch(ifMatch, before.revision)
+  const patch: KeyPatch = credits ? { ...rest, credits: await completeCredits(tx, before, credits) } : rest
+  if (credits === null) patch.credits = null
   const update = planUpdate(caller, await withCredits(tx, caller), before, patch)
   if (!update) return { body: showKey(before, now()), etag: etagOf(before.revision) }
   await writeUpdates(tx, caller, [update])
