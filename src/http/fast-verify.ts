@@ -12,7 +12,7 @@ import type { Fault } from '../core/errors.ts'
 import { newId } from '../core/ids.ts'
 import type { Route } from '../core/route.ts'
 import { sha256 } from '../crypto/tokens.ts'
-import { parseStores } from '../keys/input.ts'
+import { checkNames, parseStores } from '../keys/input.ts'
 import { type KeptVerdict, type Question, VERIFY_PATH, type Verification } from '../keys/schema.ts'
 import type { LoadShedder } from '../limits/load-shedding.ts'
 import { validate } from '../schema/validate.ts'
@@ -142,6 +142,7 @@ function readQuestion(schema: TSchema, service: CachedService, body: Buffer): Qu
     // An IP address must be parsed, and an explanation may read the database: both are rare.
     if (explain || question.ip !== undefined) return null
     const faults: Fault[] = []
+    if (question.limits) checkNames(question.limits, '#/limits', faults)
     const stores = parseStores(service.service_store_ids, { storeId, anyStore }, faults)
     return faults.length === 0 ? { ...question, stores, serviceId: service.service_id } : null
   } catch {

@@ -44,6 +44,7 @@ export function parseKeyChanges(body: KeyChanges, instance: Instance, faults: Fa
 
 export function parseVerification(body: Partial<Verification>, _: Instance, faults: Fault[]): Verification {
   checkIp(body.ip, faults)
+  checkNames(body.limits ?? [], '#/limits', faults)
   return { ...body, key: body.key ?? '' }
 }
 
@@ -169,16 +170,21 @@ function parseOwner(owner: string | null, faults: Fault[]): string | null {
 }
 
 function parseRateLimits(given: NamedRateLimit[], faults: Fault[]): NamedRateLimit[] {
-  const names = given.map(({ name }) => name)
+  checkNames(given, '#/rateLimits', faults)
+  return given.map(({ shared = null, ...limit }) => ({ ...limit, shared }))
+}
+
+/** Each limit is named once. */
+export function checkNames(limits: readonly { name: string }[], pointer: string, faults: Fault[]): void {
+  const names = limits.map(({ name }) => name)
   names.forEach((name, i) => {
     if (names.indexOf(name) < i)
       faults.push({
-        pointer: `#/rateLimits/${i}/name`,
+        pointer: `${pointer}/${i}/name`,
         code: 'duplicate',
         detail: 'Another limit has this name already.',
       })
   })
-  return given.map(({ shared = null, ...limit }) => ({ ...limit, shared }))
 }
 
 /** What was left out stays so. */

@@ -4,8 +4,6 @@ import { failInput } from '../core/errors.ts'
 import { KEY_TYPE_NAMES } from '../core/key-types.ts'
 import { PageQuery } from '../core/pagination.ts'
 import { type Route, route } from '../core/route.ts'
-import type { Db } from '../db/db.ts'
-import { storeResponse } from '../idempotency/idempotency.ts'
 import { MAX_EXTERNAL_ID_LENGTH } from '../schema/external-id.ts'
 import { DateTime, Line, OneOf } from '../schema/fields.ts'
 import { Type } from '../schema/type.ts'
@@ -61,9 +59,10 @@ import {
   Verdict,
   Verification,
 } from './schema.ts'
+import { spendOnce } from './spend.ts'
 import { updateKey } from './update.ts'
 import { readAdvice, readOwnerUsage, readStoreUsage, readUsage } from './usage-report.ts'
-import { introspect } from './verify.ts'
+import { introspect, showIntrospected } from './verify.ts'
 
 const MAX_IMPORT_BYTES = 2 * 1024 * 1024
 
@@ -421,10 +420,7 @@ export const keyRoutes: Route[] = [
       const stores = parseStores(caller.storeIds, { storeId, anyStore }, faults)
       if (faults.length > 0) failInput(faults)
       const question = { ...asked, stores, serviceId: caller.id }
-      const once = idempotency && {
-        claim: idempotency.claim,
-        store: (tx: Db, verdict: Verdict) => storeResponse(tx, idempotency.toStoredResponse({ body: verdict })),
-      }
+      const once = spendOnce(idempotency, (verdict) => verdict)
       const verdict = await (explain ? verifier.explain(question) : verifier.verify(question, once))
       return { body: showVerdict(verdict), changedKeys: [] }
     },
@@ -443,17 +439,19 @@ export const keyRoutes: Route[] = [
       handlesFaults: true,
       form: true,
       returns: [200, Introspected],
-      effect: 'read',
+      effect: 'own',
+      access: 'unchanged',
       example: { body: { token: 'skp_prod_4fQx', store_id: 'store_01k9wz3v5e8tvs8v4m8m3v5yqd' } },
     },
-    async ({ verifier, caller, body, faults }) => {
+    async ({ verifier, caller, body, faults, idempotency }) => {
       const asked = {
         storeId: body.store_id,
         anyStore: body.any_store === undefined ? undefined : body.any_store === 'true',
       }
       const stores = parseStores(caller.storeIds, asked, faults, NAMES_IN_FORM)
       if (faults.length > 0) failInput(faults)
-      return { body: await introspect(verifier, body, { stores, serviceId: caller.id }) }
+      const once = spendOnce(idempotency, showIntrospected)
+      return { body: await introspect(verifier, body, { stores, serviceId: caller.id }, once), changedKeys: [] }
     },
   ),
   route(

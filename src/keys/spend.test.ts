@@ -183,8 +183,21 @@ describe('credits', () => {
     expect([first, again].map(({ headers }) => headers.get('idempotent-replayed'))).toEqual([null, 'true'])
     expect((await ask(api, 'two')).body.credits.remaining).toBe(1)
     expect((await ask(api, 'two', { cost: 2 })).body.code).toBe('idempotency_mismatch')
+    const introspect = (at: Api, key: string) =>
+      at.post('/v1/oauth/introspect', undefined, {
+        as: back.as,
+        headers: { 'content-type': 'application/x-www-form-urlencoded', 'idempotency-key': key },
+        raw: `token=${made.key}`,
+      })
+    const told = [await introspect(api, 'three'), await introspect(other, 'three'), await introspect(api, 'four')]
+    expect(told.map(({ body, headers }) => [body.active, headers.get('idempotent-replayed')])).toEqual([
+      [true, null],
+      [true, 'true'],
+      [false, null],
+    ])
     await api.delete(`${keys}/${made.id}`, { as: owner.token })
     expect((await ask(api, 'one')).body.code).toBe('REVOKED')
+    expect((await introspect(api, 'three')).body).toEqual({ active: false })
   })
 })
 
@@ -218,11 +231,26 @@ describe('named rate limits', () => {
     ])
     expect(left(await back.verify(made.key, { limits: [{ name: 'exports', cost: 2 }] }))).toEqual({ exports: 0 })
     expect((await back.verify(made.key, { limits: [] })).body).toMatchObject({ code: 'VALID', limits: [] })
+    const twice = await back.verify(made.key, { limits: [{ name: 'mails', cost: 0 }, { name: 'mails' }] })
+    expect([twice.status, twice.body.errors]).toMatchObject([422, [{ pointer: '#/limits/1/name', code: 'duplicate' }]])
     const explained = (await back.verify(made.key, { explain: true })).body
     expect([explained.code, explained.checks.at(-1).detail]).toEqual([
       'RATE_LIMITED',
       expect.stringContaining('exports: 0 of 3 are left'),
     ])
+  })
+
+  test('what costs nothing is not refused by a limit that is used up', async () => {
+    const world = await shop()
+    const back = await serviceClient(world)
+    const made = await create(world, { rateLimit: { limit: 1, windowSeconds: 3600 } })
+    // The uses beyond the limit are counted.
+    const codes = [await back.codeOf(made.key), await back.codeOf(made.key), await back.codeOf(made.key)]
+    expect(codes).toEqual(['VALID', 'RATE_LIMITED', 'RATE_LIMITED'])
+    const free = (await back.verify(made.key, { limits: [{ name: 'default', cost: 0 }] })).body
+    expect([free.code, free.limits[0].exceeded, free.rateLimit.remaining]).toEqual(['VALID', false, 0])
+    const explained = { limits: [{ name: 'default', cost: 0 }], explain: true }
+    expect((await back.verify(made.key, explained)).body.code).toBe('VALID')
   })
 
   test('shared by owner: one window for all keys of the owner, each held to its own limit', async () => {
@@ -306,7 +334,7 @@ test('whatever is bought, in whatever order: nothing is overspent, and whoever i
         }
         const fits =
           (cost === null || (spent.credits.get(keyId) ?? 0) + cost <= remaining) &&
-          named.every((window) => (spent.windows.get(window.id) ?? 0) + window.cost <= window.limit)
+          named.every(({ id, cost: uses, limit }) => uses === 0 || (spent.windows.get(id) ?? 0) + uses <= limit)
         const { code } = settle(whole, { credits, windows }, new Set())
         expect(code === 'VALID').toBe(fits)
         if (!fits) continue

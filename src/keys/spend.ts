@@ -6,9 +6,11 @@
 // nodes agree.
 
 import type { CachedKey } from '../auth/key-cache.ts'
+import type { Idempotency } from '../core/route.ts'
 import type { Batch, Db } from '../db/db.ts'
 import { recordset } from '../db/recordset.ts'
 import { sql } from '../db/sql.ts'
+import { storeResponse } from '../idempotency/idempotency.ts'
 import { REFILLS_AT, REMAINING } from './credits.ts'
 import type { Question, SpendOnce, Verdict } from './schema.ts'
 
@@ -92,6 +94,16 @@ export function spend(
     await once.store(tx, toVerdict(receipt))
     return receipt
   })
+}
+
+/** For a verification with an Idempotency-Key. The response that is stored names the key (see eraseOwner in owners.ts). */
+export function spendOnce(idempotency: Idempotency | null, bodyOf: (verdict: Verdict) => object): SpendOnce<Db> | null {
+  return (
+    idempotency && {
+      claim: idempotency.claim,
+      store: (tx, verdict) => storeResponse(tx, idempotency.toStoredResponse({ body: bodyOf(verdict) })),
+    }
+  )
 }
 
 /** Credits alone take one statement, as long as there are enough for all who ask at the same moment. */
@@ -216,7 +228,8 @@ export function settle(purchase: Purchase, rest: Rest, spent: Set<object> | null
   const credit = cost === null ? undefined : rest.credits.get(keyId)
   const rows = windows.map((window) => ({ window, row: rest.windows.get(window.id) ?? newWindow(window) }))
   const isShort = credit !== undefined && credit.remaining < (cost ?? 0)
-  const exceeded = rows.filter(({ window, row }) => row.used + window.cost > window.limit)
+  // What costs nothing passes, also where `used` exceeds the limit: rate-limit.ts counts refused uses too.
+  const exceeded = rows.filter(({ window, row }) => window.cost > 0 && row.used + window.cost > window.limit)
   const code = isShort ? 'USAGE_EXCEEDED' : exceeded.length > 0 ? 'RATE_LIMITED' : 'VALID'
   if (code === 'VALID' && spent) {
     if (credit && cost) credit.remaining -= cost

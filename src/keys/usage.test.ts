@@ -116,7 +116,9 @@ test('advice: what a key really needed in the last 30 days, and what could be ta
   const back = await serviceClient(world)
   const made = await create(world, { permissions: ['READ', 'WRITE', 'MANAGE_ORDERS', 'MANAGE_KEYS'] })
   const fresh = await create(world)
+  const either = await create(world, { permissions: ['READ', 'WRITE', 'MANAGE_ORDERS'] })
   const start = now().getTime()
+  expect(await back.codeOf(either.key, { anyPermissions: ['READ', 'MANAGE_ORDERS', 'MANAGE_KEYS'] })).toBe('VALID')
   await back.codeOf(made.key, { permissions: ['READ', 'MANAGE_ORDERS'] })
   await back.codeOf(made.key, { permissions: ['WRITE', 'MANAGE_STORE'] })
   await back.codeOf(made.key)
@@ -134,6 +136,11 @@ test('advice: what a key really needed in the last 30 days, and what could be ta
     expect([Date.parse(at) >= start, Date.parse(at) <= end]).toEqual([true, true])
   expect(Math.abs(Date.parse(advice.since) + 30 * DAY - now().getTime())).toBeLessThan(10 * SECOND)
   expect((await read(reader, world, `${fresh.id}/advice`)).unused).toEqual(['READ', 'WRITE'])
+  // Whichever of them let it in: without both it would be refused.
+  expect(await read(reader, world, `${either.id}/advice`)).toMatchObject({
+    unused: ['WRITE'],
+    exercised: { READ: expect.any(String), MANAGE_ORDERS: expect.any(String) },
+  })
   await world.sql(`update key_permission_use set at = at - interval '31 days' where permission = 'READ'`)
   expect(await read(reader, world, `${made.id}/advice`)).toMatchObject({ unused: ['READ', 'WRITE'] })
 })

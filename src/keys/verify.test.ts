@@ -510,7 +510,7 @@ describe('introspect', () => {
       client_id: plain.id,
       sub: plain.id,
       aud: store.id,
-      token_type: 'api_key',
+      token_type: 'Bearer',
     }
     const answer = await ask({ token: plain.key })
     expect([answer.status, answer.headers.get('content-type'), answer.body]).toEqual([

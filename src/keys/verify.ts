@@ -6,7 +6,7 @@ import type { CachedKey, KeyCache } from '../auth/key-cache.ts'
 import type { Permission } from '../core/permissions.ts'
 import type { Db } from '../db/db.ts'
 import type { Instance } from '../instance.ts'
-import { firstRefusal } from './checks.ts'
+import { firstRefusal, holds } from './checks.ts'
 import { showSettings } from './columns.ts'
 import { explainChecks, unknownKey } from './explain.ts'
 import { wordsOf } from './input.ts'
@@ -20,6 +20,7 @@ import {
   type SpendOnce,
   showVerdict,
   VERIFIED_SETTINGS,
+  type Verdict,
   type Verifier,
 } from './schema.ts'
 import { isRateLimitOnly, peekAt, purchaseFor, type Receipt, spend, spendsSomething } from './spend.ts'
@@ -34,7 +35,7 @@ export function newVerifier(
 ): Verifier<Db> {
   /** Every verdict goes through here, to be counted. */
   function conclude(key: CachedKey | null, code: Outcome, question: Question) {
-    const { permissions = [], ip, serviceId } = question
+    const { ip, serviceId } = question
     onVerdict(code)
     if (!key || code === 'NOT_FOUND') return NOT_FOUND
     usage.count({
@@ -42,7 +43,7 @@ export function newVerifier(
       secretNo: key.secret_no,
       rehashTo: key.rehash_to,
       outcome: code,
-      permissions,
+      permissions: exercisedBy(instance, key, question),
       source: { ip: ip ?? null, serviceId },
     })
     return verdictOn(instance, key, code)
@@ -132,6 +133,12 @@ function verdictOn(instance: Instance, key: CachedKey, code: Outcome): KeptVerdi
   return key.verdict
 }
 
+/** Of `anyPermissions` all that the key holds: which of them let it in nobody can tell, so none of them is unneeded. */
+function exercisedBy(instance: Instance, key: CachedKey, { permissions = [], anyPermissions }: Question) {
+  if (!anyPermissions) return permissions
+  return [...permissions, ...anyPermissions.filter((permission) => holds(instance, key, permission))]
+}
+
 /** Without the permissions that the operator took out of the catalogue. */
 function heldBy(instance: Instance, key: CachedKey): Permission[] {
   return key.permissions.filter((permission) => instance.permissions.includes(permission))
@@ -142,8 +149,9 @@ export async function introspect(
   verifier: Verifier<Db>,
   { token, scope, types, ip }: Introspection,
   { stores, serviceId }: Pick<Question, 'stores' | 'serviceId'>,
+  once: SpendOnce<Db> | null,
 ): Promise<Introspected> {
-  const verdict = await verifier.verify({
+  const question = {
     key: token,
     stores,
     serviceId,
@@ -151,7 +159,11 @@ export async function introspect(
     // parseIntrospection has checked that these are types.
     ...(types ? { types: wordsOf(types) as Question['types'] } : {}),
     ...(ip ? { ip } : {}),
-  } as Question)
+  } as Question
+  return showIntrospected(await verifier.verify(question, once))
+}
+
+export function showIntrospected(verdict: Omit<Verdict, 'metadata'>): Introspected {
   if (!verdict.valid || verdict.keyId === null || verdict.storeId === null) return { active: false }
   return {
     active: true,
@@ -159,7 +171,7 @@ export async function introspect(
     client_id: verdict.keyId,
     sub: verdict.keyId,
     aud: verdict.storeId,
-    token_type: 'api_key',
+    token_type: 'Bearer',
     ...(verdict.owner === null ? {} : { owner: verdict.owner }),
     ...(verdict.expiresAt ? { exp: Math.floor(Date.parse(verdict.expiresAt) / 1000) } : {}),
   }
