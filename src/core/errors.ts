@@ -311,6 +311,11 @@ export const ERRORS = {
     title: 'Secret no longer available',
     help: 'The request succeeded the first time, and "resource" names what it created. Its secret could be fetched again for an hour, up to five times, with the same credential. Rotate or replace it to get a new one.',
   },
+  response_no_longer_available: {
+    status: 409,
+    title: 'Response no longer available',
+    help: 'The request succeeded the first time, and nothing was done again. Its response named a customer who has been erased since. "resource" is the key that it was about.',
+  },
   precondition_failed: {
     status: 412,
     title: 'Precondition failed',

@@ -61,7 +61,7 @@ export type StoredResponse = {
 
 export type Answer<Body> = {
   body: Body
-  /** The resource that was created: sent as `Location`, and named in a replay that may no longer show its secret. */
+  /** What was created, sent as `Location`, or changed. Named in a replay that may no longer show the response. */
   resource?: { id: string; location: string }
   etag?: string
   headers?: ResponseHeaders

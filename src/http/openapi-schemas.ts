@@ -57,7 +57,8 @@ export const PROBLEM = {
     resource: {
       type: 'object',
       properties: { id: { type: 'string', description: 'Its id.' } },
-      description: 'With `secret_no_longer_available`: what the first request created.',
+      description:
+        'With `secret_no_longer_available`: what the first request created. With `response_no_longer_available`: the key it was about.',
     },
     challenge: {
       type: 'string',

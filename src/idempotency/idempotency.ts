@@ -150,7 +150,8 @@ export function replay(db: Db, request: IdempotentRequest): Promise<WireResponse
     const keys = keysById(request.keyring, row.kid)
     if (!keys || !fingerprintOf(keys, request).equals(row.fingerprint)) return fail('idempotency_mismatch')
     const sent = unsealResponse(keys, request, row)
-    if (!sent) return fail('secret_no_longer_available', { members: { resource: { id: row.resource_id } } })
+    const gone = row.reveals_secret ? 'secret_no_longer_available' : 'response_no_longer_available'
+    if (!sent) return fail(gone, { members: { resource: { id: row.resource_id } } })
     // Counted only when the secret was shown: a replay that another session of the user could not open does not count.
     if (row.reveals_secret)
       await tx.query(sql`update idempotent_responses set replays = replays + 1 where lookup = ${row.lookup}`)
@@ -189,6 +190,20 @@ export async function destroyReplayableSecrets(db: Db, resourceIds: string[]): P
      where resource_id = any(${resourceIds})
        and reveals_secret
        and salt is not null`)
+}
+
+/**
+ * Makes every response about these keys unavailable to retries, for whoever is named in them was erased. The rows stay:
+ * without them a retry would spend again.
+ */
+export async function destroyResponsesAboutKeys(db: Db, keyIds: string[]): Promise<void> {
+  await destroyReplayableSecrets(db, keyIds)
+  await db.query(sql`
+    update idempotent_responses
+       set salt = null, sealed = null
+     where resource_id ^@ 'key_'
+       and not reveals_secret
+       and resource_id = any(${keyIds})`)
 }
 
 /** Found under the current server secret, or under the one before while it is being changed. */

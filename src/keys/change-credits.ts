@@ -11,7 +11,7 @@ import { sql } from '../db/sql.ts'
 import { newEvent, writeEvents } from '../events/write.ts'
 import { showKey } from './columns.ts'
 import { lockCredits, withCredits } from './credits.ts'
-import { type KeyRef, lockKey } from './read.ts'
+import { type KeyRef, lockKey, resourceOf } from './read.ts'
 import { type CreditChange, type Key, MAX_CREDITS } from './schema.ts'
 import { checkHoldsAll, isItself, lastingBounds, refuseEnded } from './update.ts'
 
@@ -37,5 +37,5 @@ export async function changeCredits(
      where key_id = ${ref.keyId}`)
   const change = { from: before.remaining, to: remaining }
   await writeEvents(tx, [newEvent(caller, ref.storeId, 'key.credits_changed', ref.keyId, change)])
-  return { body: showKey(after, now()), etag: etagOf(key.revision) }
+  return { body: showKey(after, now()), etag: etagOf(key.revision), resource: resourceOf(ref) }
 }

@@ -23,6 +23,7 @@ import type { Instance } from '../instance.ts'
 import { type KeyRow, type KeySpec, SETTING_COLUMNS, showKey, writeSettings } from './columns.ts'
 import { CREDIT_COLUMNS, CREDIT_VALUES, withCredits } from './credits.ts'
 import { lastNoticeDue } from './expiry-notices.ts'
+import { resourceOf } from './read.ts'
 import { recountKeys } from './recount.ts'
 import type { Key } from './schema.ts'
 
@@ -44,7 +45,7 @@ export async function createKey(
   const answer = {
     body: { ...showKey(row, row.created_at), key: secret.value },
     etag: etagOf(row.revision),
-    resource: { id: row.id, location: `/v1/user/store/${storeId}/keys/${row.id}` },
+    resource: resourceOf({ storeId, keyId: row.id }),
   }
   const event = keyCreated(caller, answer.body)
   const inserted = toInsertRow(instance, caller, row, secret, event, idempotency?.toStoredResponse(answer))

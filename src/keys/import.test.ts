@@ -10,6 +10,7 @@ import { serviceClient } from '../../tests/service-client.ts'
 import { NEW_KEY, shop, USAGE_AT_ONCE } from '../../tests/shop.ts'
 import { run as runCommand } from '../cli/run.ts'
 import { mintToken } from '../crypto/tokens.ts'
+import { sql } from '../db/sql.ts'
 
 const newValue = () => `acme_live_${randomBytes(24).toString('base64url')}`
 const hashOf = (value: string) => createHash('sha256').update(value)
@@ -281,15 +282,18 @@ test('rotated, an imported key is one of ours; its value works for the grace and
 })
 
 test('imports of the same values side by side, at two nodes, make each key once', async () => {
-  const { api, keys, as, node, sql, store, codeOf } = await opened()
+  const { api, keys, as, node, sql, store, codeOf, member } = await opened()
   const other = await node()
+  // One import at a time for each, at a node.
+  const managers = await Promise.all(Array.from({ length: 4 }, () => member('MANAGER')))
+  const by = (n: number) => ({ as: managers[n >> 1]?.token as string })
   const values = Array.from({ length: 20 }, newValue)
   // Each in an order of its own.
   const imports = Array.from({ length: 8 }, (_, n) =>
     (n % 2 === 0 ? api : other).post(
       `${keys}/import`,
       { keys: [...values.slice(n), ...values.slice(0, n)].map((value) => ({ ...NEW_KEY, value })) },
-      as,
+      by(n),
     ),
   )
   const results = (await Promise.all(imports)).flatMap(({ body }) => body.results)
@@ -307,7 +311,11 @@ test('imports of the same values side by side, at two nodes, make each key once'
       ...ids.slice(5, 10).map(({ id }: any) => api.delete(`${keys}/${id}`, as)),
     ]),
     ...Array.from({ length: 4 }, (_, n) =>
-      (n % 2 === 0 ? api : other).post(`${keys}/import`, { keys: values.map((value) => ({ ...NEW_KEY, value })) }, as),
+      (n % 2 === 0 ? api : other).post(
+        `${keys}/import`,
+        { keys: values.map((value) => ({ ...NEW_KEY, value })) },
+        by(n),
+      ),
     ),
   ])
   const exist = ids.map(({ id }: any, index: number) => ({ index, id, status: 'exists' }))
@@ -318,6 +326,19 @@ test('imports of the same values side by side, at two nodes, make each key once'
     'VALID',
     'VALID',
   ])
+})
+
+test('429: one import at a time for each caller', async () => {
+  const { send, service, store } = await opened({ alone: true })
+  const line = [{ ...NEW_KEY, value: newValue() }]
+  // While the store is locked, no import comes to its end.
+  const { first, answers } = await service.db.transaction(async (tx) => {
+    await tx.query(sql`select id from stores where id = ${store.id} for update`)
+    const twice = [send(line), send(line)]
+    return { first: await Promise.race(twice), answers: Promise.all(twice) }
+  })
+  expect([first.status, first.body.code, first.headers.get('retry-after')]).toEqual([429, 'rate_limited', '5'])
+  expect((await answers).map(({ status }) => status).toSorted()).toEqual([200, 429])
 })
 
 // ---- finding them -----------------------------------------------------------------------------------------------------

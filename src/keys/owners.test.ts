@@ -145,9 +145,30 @@ test('an erased external id is forgotten as the owner of keys, which stay keys o
   await api.delete(`${keys}/${ended.id}`, as)
   expect(await back.codeOf(one.key)).toBe('VALID')
   expect(await back.codeOf(two.key, {}, other)).toBe('VALID')
+  // Answers that are stored for retries name the owner, too.
+  const paid = await create(world, { owner: name, credits: { remaining: 5 } })
+  const once = (key: string, more = {}) => ({ headers: { 'idempotency-key': key, ...more } })
+  const form = { 'content-type': 'application/x-www-form-urlencoded' }
+  const retries = [
+    () => api.post('/v1/keys/verify', { key: paid.key }, { as: back.as, ...once('verify') }),
+    () =>
+      api.post('/v1/oauth/introspect', undefined, {
+        as: back.as,
+        ...once('introspect', form),
+        raw: `token=${paid.key}`,
+      }),
+    () => api.post(`${keys}/${paid.id}/credits`, { add: 1 }, { ...as, ...once('add') }),
+  ]
+  for (const send of retries) expect((await send()).body.owner).toBe(name)
   const clerk = await create(world, { permissions: ['READ', 'MANAGE_CUSTOMERS'] })
   const erased = await api.delete(path, { as: clerk.key })
+  for (const send of retries) {
+    const { status, body, text } = await send()
+    expect([status, body.code, text.includes(name)]).toEqual([409, 'response_no_longer_available', false])
+  }
+  expect((await api.get(`${keys}/${paid.id}`, as)).body.credits.remaining).toBe(4)
   expect(erased.body.keys.map(({ id, status }: Record<string, string>) => [id, status])).toEqual([
+    [paid.id, 'ACTIVE'],
     [ended.id, 'REVOKED'],
     [two.id, 'ACTIVE'],
     [one.id, 'ACTIVE'],

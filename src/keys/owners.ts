@@ -8,7 +8,7 @@ import { recordset } from '../db/recordset.ts'
 import { sql } from '../db/sql.ts'
 import type { ApiKeysRow } from '../db/tables.gen.ts'
 import { type Actor, newEvent, writeEvents } from '../events/write.ts'
-import { destroyReplayableSecrets } from '../idempotency/idempotency.ts'
+import { destroyResponsesAboutKeys } from '../idempotency/idempotency.ts'
 import { type ExportCheck, idOf, PAGE, pagesOf } from '../limits/export-pages.ts'
 import type { Made } from '../stores/schema.ts'
 import { type KeyRow, statusOf } from './columns.ts'
@@ -52,8 +52,8 @@ export async function eraseOwner(
     owner,
     pseudonym,
   )
-  // The stored answer to a request that created or rotated a key names its owner.
-  await destroyReplayableSecrets(tx, ids)
+  // Stored answers to requests that created, rotated, verified or topped up a key name its owner.
+  await destroyResponsesAboutKeys(tx, ids)
   await writeEvents(
     tx,
     ids.map((id) => newEvent(by, storeId, 'key.updated', id, { from: {}, to: {}, ownerChanged: true })),

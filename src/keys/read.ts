@@ -85,6 +85,11 @@ export function readGrantable(caller: Manager): { permissions: Permission[]; typ
 
 export type KeyRef = { storeId: string; keyId: string }
 
+/** What an answer is about: a response that is stored for retries is found by it. */
+export function resourceOf({ storeId, keyId }: KeyRef): { id: string; location: string } {
+  return { id: keyId, location: `/v1/user/store/${storeId}/keys/${keyId}` }
+}
+
 export type LockedKey = KeyRow & {
   secret_no: number
   secret_used_at: Date | null

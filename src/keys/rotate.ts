@@ -16,7 +16,7 @@ import { type KeyRow, showKey } from './columns.ts'
 import { type KeySecret, mintSecret } from './create.ts'
 import { withCredits } from './credits.ts'
 import { lastNoticeDue } from './expiry-notices.ts'
-import { type KeyRef, type LockedKey, lockKey } from './read.ts'
+import { type KeyRef, type LockedKey, lockKey, resourceOf } from './read.ts'
 import type { Key } from './schema.ts'
 import { checkHoldsAll, isItself, lastingBounds, refuseEnded } from './update.ts'
 
@@ -72,7 +72,7 @@ export async function rotateKey(
     const answer: Answer<Key & { key: string }> = {
       body: { ...showKey(after, after.updated_at), key: secret.value },
       etag: etagOf(after.revision),
-      resource: { id: ref.keyId, location: `/v1/user/store/${ref.storeId}/keys/${ref.keyId}` },
+      resource: resourceOf(ref),
     }
     if (idempotency) await storeResponse(tx, idempotency.toStoredResponse(answer))
     return answer

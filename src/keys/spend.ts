@@ -12,6 +12,7 @@ import { recordset } from '../db/recordset.ts'
 import { sql } from '../db/sql.ts'
 import { storeResponse } from '../idempotency/idempotency.ts'
 import { REFILLS_AT, REMAINING } from './credits.ts'
+import { resourceOf } from './read.ts'
 import type { Question, SpendOnce, Verdict } from './schema.ts'
 
 const DEFAULT_LIMIT = 'default'
@@ -101,7 +102,11 @@ export function spendOnce(idempotency: Idempotency | null, bodyOf: (verdict: Ver
   return (
     idempotency && {
       claim: idempotency.claim,
-      store: (tx, verdict) => storeResponse(tx, idempotency.toStoredResponse({ body: bodyOf(verdict) })),
+      store: (tx, verdict) => {
+        const { storeId, keyId } = verdict
+        const about = storeId !== null && keyId !== null ? { resource: resourceOf({ storeId, keyId }) } : {}
+        return storeResponse(tx, idempotency.toStoredResponse({ body: bodyOf(verdict), ...about }))
+      },
     }
   )
 }

@@ -56,4 +56,5 @@ const EXAMPLE_DETAILS: Partial<Record<ErrorCode, FailureDetails>> = {
   insufficient_permission: { required: ['MANAGE_KEYS'] },
   cannot_grant: { members: { permissions: ['MANAGE_STORE'] } },
   secret_no_longer_available: { members: { resource: { id: 'key_…' } } },
+  response_no_longer_available: { members: { resource: { id: 'key_…' } } },
 }
