@@ -143,6 +143,11 @@ test('an erased external id is forgotten as the owner of keys, which stay keys o
     await create(world, { owner: name }),
   ]
   await api.delete(`${keys}/${ended.id}`, as)
+  // A window of a limit that no key has any more.
+  const former = await create(world, { owner: 'somebody else', rateLimits: [{ ...rateLimits[0], name: 'former' }] })
+  await api.patch(`${keys}/${former.id}`, { owner: name }, as)
+  expect(await back.codeOf(former.key)).toBe('VALID')
+  await api.patch(`${keys}/${former.id}`, { owner: 'somebody else', rateLimits: [] }, as)
   expect(await back.codeOf(one.key)).toBe('VALID')
   expect(await back.codeOf(two.key, {}, other)).toBe('VALID')
   // Answers that are stored for retries name the owner, too.

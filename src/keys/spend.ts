@@ -7,6 +7,7 @@
 
 import type { CachedKey } from '../auth/key-cache.ts'
 import type { Idempotency } from '../core/route.ts'
+import { sha256 } from '../crypto/tokens.ts'
 import type { Batch, Db } from '../db/db.ts'
 import { recordset } from '../db/recordset.ts'
 import { sql } from '../db/sql.ts'
@@ -72,13 +73,13 @@ function windowsOf(key: CachedKey): Omit<Window, 'cost'>[] {
   return [own, ...named]
 }
 
-/** An owner may hold any character, so it comes last. */
+/** The owner is hashed: windows outlive the keys and limits they were begun for, and an owner who is erased is named nowhere. */
 export function sharedWindowId(
   storeId: string,
   { name, windowSeconds }: { name: string; windowSeconds: number },
   owner: string | null,
 ): string {
-  return `${storeId}:${name}:${windowSeconds}:${owner}`
+  return `${storeId}:${name}:${windowSeconds}:${sha256(owner ?? '', 'base64')}`
 }
 
 /** With an Idempotency-Key the verdict is stored with what was spent: a retry gets it again and spends nothing. */
