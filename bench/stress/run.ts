@@ -6,6 +6,7 @@ import { spawnSync } from 'node:child_process'
 const TESTS = [
   'tests/process-load.test.ts',
   'src/keys/model.test.ts',
+  'src/keys/spend-races.test.ts',
   'src/billing/defaults.test.ts',
   'tests/deadlocks.test.ts',
   'tests/deadlocks-keys.test.ts',
