@@ -166,7 +166,15 @@ test('an erased external id is forgotten as the owner of keys, which stay keys o
   ]
   for (const send of retries) expect((await send()).body.owner).toBe(name)
   const clerk = await create(world, { permissions: ['READ', 'MANAGE_CUSTOMERS'] })
-  const erased = await api.delete(path, { as: clerk.key })
+  // Nobody gains a fresh window, neither at a node that still has the keys as they were, nor with the same external id.
+  const [erased, ...meanwhile] = await Promise.all([
+    api.delete(path, { as: clerk.key }),
+    ...Array.from({ length: 20 }, () => back.codeOf(two.key, {}, other)),
+  ])
+  expect(new Set(meanwhile)).toEqual(new Set(['RATE_LIMITED']))
+  const namesake = await create(world, { owner: name, rateLimits })
+  expect(await back.codeOf(namesake.key)).toBe('RATE_LIMITED')
+  await sql('delete from api_keys where id = $1', [namesake.id])
   for (const send of retries) {
     const { status, body, text } = await send()
     expect([status, body.code, text.includes(name)]).toEqual([409, 'response_no_longer_available', false])
@@ -180,7 +188,7 @@ test('an erased external id is forgotten as the owner of keys, which stay keys o
   ])
   const owners = await sql('select distinct owner from api_keys where id = any($1)', [[one.id, two.id, ended.id]])
   expect(owners).toEqual([{ owner: expect.stringMatching(/^erased-[0-9a-f]{32}$/) }])
-  // No fresh window: what was spent of a shared limit stays spent.
+  // What was spent of a shared limit stays spent.
   const verdict = (await back.verify(one.key)).body
   expect([verdict.code, verdict.owner]).toEqual(['RATE_LIMITED', owners[0].owner])
   await vi.waitFor(async () => expect((await back.verify(two.key, {}, other)).body.owner).toBe(owners[0].owner), 5_000)

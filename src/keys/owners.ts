@@ -16,12 +16,13 @@ import { ownedBy } from './filter.ts'
 import { type Cascade, readStates, revokeKeys } from './revoke.ts'
 import { sharedWindowId } from './spend.ts'
 
-const renamedWindows = recordset('renamed', { id: 'text', new_id: 'text' })
+const copiedWindows = recordset('copied', { id: 'text', new_id: 'text' })
 
 /**
  * Under the store's lock. Keeps or revokes the keys, and gives all of them, ended ones too, a pseudonym as their owner.
  * Not null: to a back end that tells its tenants apart by it, a key of nobody might be a key of the shop's own. All keys get
- * the same one, and the windows of the limits that they share move along, so nobody gains a fresh window by it.
+ * the same one, and windows with the same count for the limits that they share. The former windows stay: for a moment other
+ * nodes still count in them, and so do keys that are created for the same external id, so nobody gains a fresh one.
  */
 export async function eraseOwner(
   tx: Db,
@@ -46,7 +47,7 @@ export async function eraseOwner(
        set owner = ${pseudonym}, updated_at = ${now()}, revision = revision + 1
      where id = any(${ids})`)
   const shared = rows.flatMap(({ rate_limits }) => rate_limits.filter(({ shared }) => shared === 'owner'))
-  await moveWindows(
+  await copyWindows(
     tx,
     (whom) => new Set(shared.map((limit) => sharedWindowId(storeId, limit, whom))),
     owner,
@@ -61,24 +62,23 @@ export async function eraseOwner(
   return readStates(tx, ids)
 }
 
-async function moveWindows(tx: Db, idsOf: (owner: string) => Set<string>, from: string, to: string): Promise<void> {
+async function copyWindows(tx: Db, idsOf: (owner: string) => Set<string>, from: string, to: string): Promise<void> {
   const newIds = [...idsOf(to)]
-  const renamed = [...idsOf(from)].map((id, n) => ({ id, new_id: newIds[n] }))
-  if (renamed.length === 0) return
+  const copied = [...idsOf(from)].map((id, n) => ({ id, new_id: newIds[n] }))
+  if (copied.length === 0) return
   await tx.query(sql`
     with locked as (
       -- In the order in which verifications lock them.
-      select id
+      select id, began_at, seconds, used
         from key_rate_windows
-       where id = any(${renamed.map(({ id }) => id)})
+       where id = any(${copied.map(({ id }) => id)})
        order by id
          for update
     )
-    update key_rate_windows
-       set id = renamed.new_id
-      from ${renamedWindows(renamed)}
-      join locked using (id)
-     where key_rate_windows.id = renamed.id`)
+    insert into key_rate_windows (id, began_at, seconds, used)
+    select copied.new_id, locked.began_at, locked.seconds, locked.used
+      from locked
+      join ${copiedWindows(copied)} on copied.id = locked.id`)
 }
 
 type ExportedRow = Pick<
