@@ -605,7 +605,7 @@ export const Verdict = Type.Object(
         ),
         {
           description:
-            'The state of each limit that was checked. Present if the key has named limits, or if you asked for some.',
+            'The state of each limit that was checked. Absent or empty if there was none, and absent if the key has only `rateLimit` and you named no limits.',
         },
       ),
     ),
