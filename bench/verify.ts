@@ -56,7 +56,7 @@ const verify = '/v1/keys/verify'
 const unknown = Array.from({ length: MANY }, () => mintToken('skp', 'prod').reveal())
 const broken = few.map((key) => `${key.slice(0, -1)}${key.endsWith('0') ? '1' : '0'}`)
 
-type Result = Load & { cpuUs: number }
+type Result = Load & { cpuUs: number; databaseUs: number }
 type Subject = { name: string; pid: number; run: (seconds: number) => Promise<Load> }
 const results = new Map<string, Result[]>()
 
@@ -65,12 +65,13 @@ async function measure(subjects: Subject[]): Promise<void> {
     for (const { name, pid, run } of subjects) {
       // Whoever sat idle while others were measured has let go of what it knew.
       await run(WARM_SECONDS)
-      const before = cpuMs(pid)
+      const [before, databaseBefore] = [cpuMs(pid), world.cpuMs()]
       const result = await run(SECONDS)
-      const cpuUs = ((cpuMs(pid) - before) * 1000) / (result.perSecond * SECONDS)
-      results.set(name, [...(results.get(name) ?? []), { ...result, cpuUs }])
+      const perRequest = (ms: number) => (ms * 1000) / (result.perSecond * SECONDS)
+      const [cpuUs, databaseUs] = [perRequest(cpuMs(pid) - before), perRequest(world.cpuMs() - databaseBefore)]
+      results.set(name, [...(results.get(name) ?? []), { ...result, cpuUs, databaseUs }])
       process.stderr.write(
-        `round ${round}: ${name.padEnd(44)} ${Math.round(result.perSecond)}/s, ${Math.round(cpuUs)} µs of its CPU${result.errors ? `, ${result.errors} ERRORS` : ''}\n`,
+        `round ${round}: ${name.padEnd(44)} ${Math.round(result.perSecond)}/s, ${Math.round(cpuUs)} µs of its CPU, ${Math.round(databaseUs)} of PostgreSQL’s${result.errors ? `, ${result.errors} ERRORS` : ''}\n`,
       )
     }
 }
@@ -138,6 +139,7 @@ const rows = [...results].map(([name, all]) => ({
   name,
   'requests/s': Math.round(of(name, (r) => r.perSecond)),
   'µs of CPU': Math.round(of(name, (r) => r.cpuUs)),
+  'µs of PostgreSQL': Math.round(of(name, (r) => r.databaseUs)),
   'p50 ms': of(name, (r) => r.p50),
   'p99 ms': of(name, (r) => r.p99),
   errors: all.reduce((sum, result) => sum + result.errors, 0),
