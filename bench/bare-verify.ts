@@ -56,6 +56,8 @@ const spendOne: Batch<{ id: string }, number> = async (db, rows) => {
      order by request.n`)
   return left.map(({ remaining }) => remaining)
 }
+// As what keys spend: batches are sent at the same moments, over as many connections.
+spendOne.highPriority = true
 const found = {
   id: 'key_01k9wz3v5e8tvs8v4m8m3v5yqd',
   store_id: 'store_01k9wz3v5e8tvs8v4m8m3v5yqd',

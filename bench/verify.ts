@@ -1,10 +1,13 @@
 // npm run bench:verify: how fast keys are verified, beside bare Fastify on the same machine in the same run. SECONDS
 // (default 6) for each measurement, medians of ROUNDS (default 3), in turn, so that a noisy minute hits everyone alike.
-// ROWS (default 1,000,000) keys stand in the table for the lines that say so.
+// ROWS (default 1,000,000) keys stand in the table for the lines that say so. ONLY=spending leaves out all but the keys that
+// spend something, and imported ones, and what these are held against.
 
 import { hash } from 'node:crypto'
 import { mkdirSync, writeFileSync } from 'node:fs'
-import { mintToken } from '../src/crypto/tokens.ts'
+import { hashImportedKey } from '../src/crypto/key-hash.ts'
+import { ServerKeys } from '../src/crypto/keyring.ts'
+import { mintToken, sha256 } from '../src/crypto/tokens.ts'
 import {
   CONNECTIONS,
   cpuMs,
@@ -25,9 +28,10 @@ import {
 const SECONDS = Number(process.env.SECONDS ?? 6)
 const ROUNDS = Number(process.env.ROUNDS ?? 3)
 const ROWS = Number(process.env.ROWS ?? 1_000_000)
+const ONLY_SPENDING = process.env.ONLY === 'spending'
 const WARM_SECONDS = 2
 const FEW = 1_000
-const SPENDING = 100
+const PER_KIND = 100
 /** More than a node keeps in memory, so that each request in turn is a miss. */
 const MANY = 64_000
 
@@ -52,7 +56,7 @@ const verify = '/v1/keys/verify'
 const unknown = Array.from({ length: MANY }, () => mintToken('skp', 'prod').reveal())
 const broken = few.map((key) => `${key.slice(0, -1)}${key.endsWith('0') ? '1' : '0'}`)
 
-type Result = Load & { cpuUs: number }
+type Result = Load & { cpuUs: number; databaseUs: number }
 type Subject = { name: string; pid: number; run: (seconds: number) => Promise<Load> }
 const results = new Map<string, Result[]>()
 
@@ -61,12 +65,13 @@ async function measure(subjects: Subject[]): Promise<void> {
     for (const { name, pid, run } of subjects) {
       // Whoever sat idle while others were measured has let go of what it knew.
       await run(WARM_SECONDS)
-      const before = cpuMs(pid)
+      const [before, databaseBefore] = [cpuMs(pid), world.cpuMs()]
       const result = await run(SECONDS)
-      const cpuUs = ((cpuMs(pid) - before) * 1000) / (result.perSecond * SECONDS)
-      results.set(name, [...(results.get(name) ?? []), { ...result, cpuUs }])
+      const perRequest = (ms: number) => (ms * 1000) / (result.perSecond * SECONDS)
+      const [cpuUs, databaseUs] = [perRequest(cpuMs(pid) - before), perRequest(world.cpuMs() - databaseBefore)]
+      results.set(name, [...(results.get(name) ?? []), { ...result, cpuUs, databaseUs }])
       process.stderr.write(
-        `round ${round}: ${name.padEnd(44)} ${Math.round(result.perSecond)}/s, ${Math.round(cpuUs)} µs of its CPU${result.errors ? `, ${result.errors} ERRORS` : ''}\n`,
+        `round ${round}: ${name.padEnd(44)} ${Math.round(result.perSecond)}/s, ${Math.round(cpuUs)} µs of its CPU, ${Math.round(databaseUs)} of PostgreSQL’s${result.errors ? `, ${result.errors} ERRORS` : ''}\n`,
       )
     }
 }
@@ -87,106 +92,141 @@ const bareSelect = {
   run: (seconds: number) => load(select.url, seconds, ask('/verify', few)),
 }
 
-/** Keys of which each verification spends something, 100 of a kind. */
-const spending = async (set: string, values: unknown[] = []) => {
-  const keys = await newKeys(world, storeId, SPENDING)
+/** 100 keys of a kind, most of which spend something with each verification. */
+type Kind = { id: string; key: string }[]
+const kind = async (set: string, values: unknown[] = []): Promise<Kind> => {
+  const keys = await newKeys(world, storeId, PER_KIND)
   await world.sql(`update api_keys set ${set} where id = any($1)`, [keys.map(({ id }) => id), ...values])
   return keys
 }
-const oneLimit = await spending(`rate_limit = 1000000, rate_limit_window_seconds = 3600`)
-const threeLimits = await spending('rate_limits = $2', [
+const ONE_LIMIT = 'rate_limit = 1000000, rate_limit_window_seconds = 3600'
+const plain = await kind('enabled = true')
+const oneLimit = await kind(ONE_LIMIT)
+const threeLimits = await kind('rate_limits = $2', [
   JSON.stringify(['a', 'b', 'c'].map((name) => ({ name, limit: 1_000_000, windowSeconds: 3600, shared: null }))),
 ])
-const withCredits = await spending('has_credits = true')
+const withCredits = await kind('has_credits = true')
 await world.sql(`insert into key_credits (key_id, remaining) select id, 1000000000 from unnest($1::text[]) as id`, [
   withCredits.map(({ id }) => id),
 ])
+const imported = await importedAs(await kind('enabled = true'))
+const importedLimit = await importedAs(await kind(ONE_LIMIT))
 await world.sql('create table bare_credits (id text primary key, remaining bigint not null) with (fillfactor = 50)')
 await world.sql(`insert into bare_credits select id, 1000000000 from unnest($1::text[]) as id`, [
   withCredits.map(({ key }) => hash('sha256', key, 'base64')),
 ])
 const update = await runBareVerify(world, 'update')
-const of100 = (name: string, keys: { key: string }[]) =>
-  at(
-    name,
-    keys.map(({ key }) => key),
-  )
+const secretsOf = (keys: Kind) => keys.map(({ key }) => key)
 await measure([
-  of100('100 keys with a rate limit', oneLimit),
-  of100('100 keys with three limits', threeLimits),
+  at('100 keys', secretsOf(plain)),
+  at('100 imported keys', secretsOf(imported)),
+  at('100 keys with a rate limit', secretsOf(oneLimit)),
+  at('100 imported keys with a rate limit', secretsOf(importedLimit)),
+  at('100 keys with three limits', secretsOf(threeLimits)),
   {
     name: 'bare, a durable UPDATE',
     pid: update.pid,
-    run: (seconds: number) =>
-      load(
-        update.url,
-        seconds,
-        ask(
-          '/verify',
-          withCredits.map(({ key }) => key),
-        ),
-      ),
+    run: (seconds: number) => load(update.url, seconds, ask('/verify', secretsOf(withCredits))),
   },
-  of100('100 keys with credits', withCredits),
+  at('100 keys with credits', secretsOf(withCredits)),
 ])
 await update.stop()
 
-await measure([
-  bareLimit,
-  at('one hot key', few.slice(0, 1)),
-  at('1,000 keys', few),
-  at('a wrong checksum', broken),
-  bareSelect,
-  at('unknown keys', unknown),
-])
-const memoryFew = memoryMb(ours.pid)
-process.stderr.write(`filling up to ${ROWS.toLocaleString('en')} keys …\n`)
-const many = await secrets(MANY)
-await fill(world, ROWS - FEW - MANY)
-await measure([
-  { ...bareLimit, name: 'limit, again' },
-  { ...at('1,000 keys, of 1,000,000', few) },
-  { ...bareSelect, name: 'bare, one SELECT, of 1,000,000' },
-  { ...at('64,000 keys in turn, of 1,000,000 (misses)', many) },
-  { ...at('unknown keys, of 1,000,000', unknown) },
-])
-const memory = memoryMb(ours.pid)
+const memory = ONLY_SPENDING ? null : await measureTheRest()
 
 const of = (name: string, pick: (result: Result) => number) => median((results.get(name) as Result[]).map(pick))
 const rows = [...results].map(([name, all]) => ({
   name,
   'requests/s': Math.round(of(name, (r) => r.perSecond)),
   'µs of CPU': Math.round(of(name, (r) => r.cpuUs)),
+  'µs of PostgreSQL': Math.round(of(name, (r) => r.databaseUs)),
   'p50 ms': of(name, (r) => r.p50),
   'p99 ms': of(name, (r) => r.p99),
   errors: all.reduce((sum, result) => sum + result.errors, 0),
 }))
 console.table(rows)
 const per = (name: string) => of(name, (r) => r.perSecond)
+const ratio = (name: string, other: string) => Math.round((per(name) / per(other)) * 100) / 100
 const ratios = {
-  'three limits / one (asked: 0.8)': round(per('100 keys with three limits') / per('100 keys with a rate limit')),
-  'credits / a durable UPDATE (asked: 0.8)': round(per('100 keys with credits') / per('bare, a durable UPDATE')),
-  'cached / limit (asked: 0.8)': round(per('1,000 keys') / per('limit: bare, SHA-256 and a Map')),
-  'one hot key / limit': round(per('one hot key') / per('limit: bare, SHA-256 and a Map')),
-  'cached / limit, of 1,000,000': round(per('1,000 keys, of 1,000,000') / per('limit, again')),
-  'misses / one SELECT, of 1,000,000 (asked: 0.9)': round(
-    per('64,000 keys in turn, of 1,000,000 (misses)') / per('bare, one SELECT, of 1,000,000'),
+  'imported / ours': ratio('100 imported keys', '100 keys'),
+  'imported with one limit / one (asked: 0.8)': ratio(
+    '100 imported keys with a rate limit',
+    '100 keys with a rate limit',
   ),
-  'unknown / one SELECT': round(per('unknown keys') / per('bare, one SELECT')),
-  'cached, 1,000,000 against 1,000 rows (asked: 0.9)': round(per('1,000 keys, of 1,000,000') / per('1,000 keys')),
-  'unknown, 1,000,000 against 1,000 rows (asked: 0.9)': round(per('unknown keys, of 1,000,000') / per('unknown keys')),
+  'three limits / one (asked: 0.8)': ratio('100 keys with three limits', '100 keys with a rate limit'),
+  'credits / a durable UPDATE (asked: 0.8)': ratio('100 keys with credits', 'bare, a durable UPDATE'),
+  'one limit / none': ratio('100 keys with a rate limit', '100 keys'),
+  'three limits / none': ratio('100 keys with three limits', '100 keys'),
+  'credits / none': ratio('100 keys with credits', '100 keys'),
+  ...(memory === null ? {} : restOfRatios()),
 }
 console.table(ratios)
-console.log(
-  `${CONNECTIONS} connections, ${SECONDS} s, medians of ${ROUNDS}; memory of the service: ${memoryFew} MB with ${FEW} keys, ${memory} MB with as many as it keeps`,
-)
+console.log(`${CONNECTIONS} connections, ${SECONDS} s, medians of ${ROUNDS}`)
+if (memory !== null)
+  console.log(`memory of the service: ${memory.few} MB with ${FEW} keys, ${memory.many} MB with as many as it keeps`)
 mkdirSync('bench/results', { recursive: true })
 writeFileSync(
   'bench/results/verify.json',
-  `${JSON.stringify({ connections: CONNECTIONS, seconds: SECONDS, rounds: ROUNDS, memoryFew, memory, rows, ratios }, null, 2)}\n`,
+  `${JSON.stringify({ connections: CONNECTIONS, seconds: SECONDS, rounds: ROUNDS, memory, rows, ratios }, null, 2)}\n`,
 )
 await Promise.all([limit.stop(), select.stop(), ours.stop()])
 await world.close()
+
+async function measureTheRest(): Promise<{ few: number; many: number }> {
+  await measure([
+    bareLimit,
+    at('one hot key', few.slice(0, 1)),
+    at('1,000 keys', few),
+    at('a wrong checksum', broken),
+    bareSelect,
+    at('unknown keys', unknown),
+  ])
+  const memoryFew = memoryMb(ours.pid)
+  process.stderr.write(`filling up to ${ROWS.toLocaleString('en')} keys …\n`)
+  const many = await secrets(MANY)
+  await fill(world, ROWS - FEW - MANY)
+  await measure([
+    { ...bareLimit, name: 'limit, again' },
+    { ...at('1,000 keys, of 1,000,000', few) },
+    { ...bareSelect, name: 'bare, one SELECT, of 1,000,000' },
+    { ...at('64,000 keys in turn, of 1,000,000 (misses)', many) },
+    { ...at('unknown keys, of 1,000,000', unknown) },
+  ])
+  return { few: memoryFew, many: memoryMb(ours.pid) }
+}
+
+function restOfRatios(): Record<string, number> {
+  return {
+    'cached / limit (asked: 0.8)': ratio('1,000 keys', 'limit: bare, SHA-256 and a Map'),
+    'one hot key / limit': ratio('one hot key', 'limit: bare, SHA-256 and a Map'),
+    'cached / limit, of 1,000,000': ratio('1,000 keys, of 1,000,000', 'limit, again'),
+    'misses / one SELECT, of 1,000,000 (asked: 0.9)': ratio(
+      '64,000 keys in turn, of 1,000,000 (misses)',
+      'bare, one SELECT, of 1,000,000',
+    ),
+    'unknown / one SELECT': ratio('unknown keys', 'bare, one SELECT'),
+    'cached, 1,000,000 against 1,000 rows (asked: 0.9)': ratio('1,000 keys, of 1,000,000', '1,000 keys'),
+    'unknown, 1,000,000 against 1,000 rows (asked: 0.9)': ratio('unknown keys, of 1,000,000', 'unknown keys'),
+  }
+}
+
+/** Gives the keys values of another form than ours, as an import would. */
+async function importedAs(keys: Kind): Promise<Kind> {
+  const serverKeys = new ServerKeys(Buffer.from(world.secret, 'base64'))
+  const made = keys.map(({ id }) => ({ id, key: `elsewhere_${hash('sha256', id)}` }))
+  await world.sql(
+    `update api_keys
+        set hash = decode(value.hash, 'hex'), imported_hash = decode(value.hash, 'hex'), imported = true
+       from json_to_recordset($1) as value(id text, hash text)
+      where api_keys.id = value.id`,
+    [
+      JSON.stringify(
+        made.map(({ id, key }) => ({ id, hash: hashImportedKey(serverKeys, storeId, sha256(key)).toString('hex') })),
+      ),
+    ],
+  )
+  return made
+}
 
 /** Keys that nobody asks for. */
 async function fill({ sql }: World, count: number): Promise<void> {
@@ -199,8 +239,4 @@ async function fill({ sql }: World, count: number): Promise<void> {
     [Math.max(0, count), storeId],
   )
   await sql('vacuum analyze api_keys')
-}
-
-function round(value: number): number {
-  return Math.round(value * 100) / 100
 }

@@ -55,12 +55,16 @@ async function carryOut(tenant: Tenant, operation: Operation, expected: Refusal,
     if (operation.op === 'pass time') await passTime(tenant, operation.seconds)
     return null
   }
-  const reply = await askUntil(url, request, (reply) => reply.status < 300 || codeOf(reply) === expected)
-  if (reply.status < 300) keep(tenant, operation, reply)
+  const reply = await askUntil(url, request, (reply) => codeOf(reply) === null || codeOf(reply) === expected)
+  if (codeOf(reply) === null) keep(tenant, operation, request, reply)
   return codeOf(reply)
 }
 
-const codeOf = ({ status, body }: Reply): Refusal => (status < 300 ? null : (body?.code ?? `status ${status}`))
+/** An import answers for each line. */
+function codeOf({ status, body }: Reply): Refusal {
+  if (status >= 300) return body?.code ?? `status ${status}`
+  return body?.results?.[0]?.errors?.[0]?.code ?? null
+}
 
 async function askUntil(url: string, request: Parameters<typeof send>[1], isRight: (reply: Reply) => boolean) {
   const began = performance.now()
@@ -101,7 +105,12 @@ async function compareSecret(tenant: Tenant, world: World, one: SecretOf, url: s
 
 async function compareVerdict(tenant: Tenant, world: World, one: SecretOf, url: string): Promise<string | null> {
   const expected = verifies(world, one) && nth(world.keys, one.key).place !== 'ELSEWHERE'
-  const body = { key: nth(nth(tenant.keys, one.key).secrets, one.secret), ip: '127.0.0.1', storeId: tenant.storeId }
+  const body = {
+    key: nth(nth(tenant.keys, one.key).secrets, one.secret),
+    ip: '127.0.0.1',
+    storeId: tenant.storeId,
+    cost: 0,
+  }
   const request = { method: 'POST', path: '/v1/keys/verify', body, as: tenant.nodes.serviceToken }
   const reply = await askUntil(url, request, ({ body }) => body.valid === expected)
   if (reply.body.valid === expected) return null
@@ -125,12 +134,19 @@ async function comparePerson(tenant: Tenant, world: World, n: number, url: strin
   return null
 }
 
-/** Whether each webhook is on: nobody may be left who could ask for it. */
-async function compareRows(tenant: Tenant, world: World): Promise<string | null> {
-  const rows = await tenant.nodes.sql('select id, enabled from webhooks where store_id = $1', [tenant.storeId])
-  const enabled = new Map(rows.map((row) => [row.id, row.enabled]))
-  const wrong = world.webhooks.findIndex((webhook, n) => enabled.get(nth(tenant.webhooks, n)) !== webhook.enabled)
-  return wrong === -1
-    ? null
-    : `webhook ${wrong} is on: ${enabled.get(nth(tenant.webhooks, wrong))}, by the model not so`
+/** Whether each webhook is on, and what credits each key has: nobody may be left who could ask for it. */
+async function compareRows({ nodes, storeId, keys, webhooks }: Tenant, world: World): Promise<string | null> {
+  const rows = await nodes.sql(
+    `select id, enabled::text as value from webhooks where store_id = $1
+      union all
+     select key.id, remaining::text from api_keys key join key_credits on key_id = key.id where store_id = $1`,
+    [storeId],
+  )
+  const values = new Map(rows.map(({ id, value }) => [id, value]))
+  const expected = [
+    ...world.webhooks.map(({ enabled }, n) => ({ what: `webhook ${n}`, id: nth(webhooks, n), value: String(enabled) })),
+    ...world.keys.map(({ credits }, n) => ({ what: `key ${n}`, id: nth(keys, n).id, value: credits?.toString() })),
+  ]
+  const wrong = expected.find(({ id, value }) => values.get(id) !== value)
+  return wrong ? `${wrong.what} has ${values.get(wrong.id)}, by the model ${wrong.value}` : null
 }

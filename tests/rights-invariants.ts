@@ -195,9 +195,13 @@ export function notice({ n, before, operation, after, memory }: Step): void {
 
 // ---- the invariants -------------------------------------------------------------------------------------------------
 
+const CHANGES: Operation['op'][] = ['change key', 'set credits', 'change keys']
 const NEEDS: Partial<Record<Operation['op'], string>> = {
   'create key': 'MANAGE_KEYS',
+  'import key': 'MANAGE_KEYS',
   'change key': 'MANAGE_KEYS',
+  'set credits': 'MANAGE_KEYS',
+  'change keys': 'MANAGE_KEYS',
   'rotate key': 'MANAGE_KEYS',
   'revoke key': 'MANAGE_KEYS',
   freeze: 'MANAGE_KEYS',
@@ -250,7 +254,7 @@ export const INVARIANTS: Record<string, (step: Step) => boolean> = {
     if (!('by' in operation) || isSession(operation.by)) return true
     const [was, is] = [before, after].map(({ keys }) => keys[(operation.by as SecretOf).key])
     const settings = (key?: Key) => JSON.stringify([key?.permissions, key?.enabled, key && lastingBounds(key)].flat())
-    return operation.op !== 'change key' || settings(was) === settings(is)
+    return !CHANGES.includes(operation.op) || is?.revoked !== was?.revoked || settings(was) === settings(is)
   },
   'an invitation lives only as long as its maker': ({ before, operation, memory }) => {
     if (operation.op !== 'accept') return true

@@ -30,7 +30,16 @@ export type Place = keyof typeof PLACES
 /** Requests in a minute. */
 export type RateLimit = 1_000 | 5_000
 
-export type Bounds = { expiresAt: number | null; place: Place | null; rateLimit: RateLimit | null }
+export type Bounds = {
+  expiresAt: number | null
+  place: Place | null
+  rateLimit: RateLimit | null
+  /** The limit of that many exports in a minute. */
+  exports: RateLimit | null
+  /** Nothing is verified, so nothing is spent: they change only when a manager sets them. */
+  credits: Credits | null
+}
+export type Credits = 10 | 50
 
 export type Key = Bounds & {
   type: 'PROD' | 'TEST'
@@ -44,8 +53,8 @@ export type Key = Bounds & {
   /** The end that the key had before a leak brought it forward: the next rotation may give it back. */
   endBeforeLeak: { expiresAt: number | null } | null
 }
-/** `endsAt`: until when a replaced secret works. Of the current one it is null. */
-export type Secret = { takenBy: Credential; takenAt: number; endsAt: number | null }
+/** `endsAt`: until when a replaced secret works. Of the current one it is null. One that was imported only verifies. */
+export type Secret = { takenBy: Credential; takenAt: number; endsAt: number | null; imported: boolean }
 
 export type Invitation = {
   to: number
@@ -149,12 +158,16 @@ export function verifies(world: World, { key, secret }: SecretOf): boolean {
 
 const isLeaked = (world: World, { key, secret }: SecretOf) => secret <= (nth(world.keys, key).leakedSecret ?? -1)
 
+export const isImported = (world: World, { key, secret }: SecretOf) =>
+  nth(nth(world.keys, key).secrets, secret).imported
+
 export const isReplaced = (world: World, credential: Credential) =>
   !isSession(credential) && credential.secret < nth(world.keys, credential.key).secrets.length - 1
 
 /** Whether the service knows who calls. A leaked secret verifies, during the store's leak grace, but is nobody here. */
 export function isAlive(world: World, credential: Credential): boolean {
-  if (!isSession(credential)) return verifies(world, credential) && !isLeaked(world, credential)
+  if (!isSession(credential))
+    return verifies(world, credential) && !isLeaked(world, credential) && !isImported(world, credential)
   const person = nth(world.people, credential.person)
   return !person.erased && !nth(person.sessions, credential.session).ended
 }
@@ -191,13 +204,13 @@ export const covers = (held: readonly string[], wanted: readonly string[]) =>
 
 // ---- how it is bound ------------------------------------------------------------------------------------------------
 
-const UNBOUND: Bounds = { expiresAt: null, place: null, rateLimit: null }
+export const UNBOUND: Bounds = { expiresAt: null, place: null, rateLimit: null, exports: null, credits: null }
 
 export const boundsOf = (world: World, credential: Credential): Bounds =>
   isSession(credential) ? UNBOUND : nth(world.keys, credential.key)
 
-export const isBound = ({ expiresAt, place, rateLimit }: Bounds) =>
-  expiresAt !== null || place !== null || rateLimit !== null
+export const isBound = ({ expiresAt, place, rateLimit, exports, credits }: Bounds) =>
+  expiresAt !== null || place !== null || rateLimit !== null || exports !== null || credits !== null
 
 /** For each bound, whether `inner` is bound at least as tightly as `outer`. */
 export const AS_TIGHT = {
@@ -207,6 +220,10 @@ export const AS_TIGHT = {
     outer === null || inner === outer || (outer === 'NEARBY' && inner === 'HERE'),
   'rate limit': (outer: Bounds, inner: Bounds) =>
     outer.rateLimit === null || (inner.rateLimit !== null && inner.rateLimit <= outer.rateLimit),
+  'named limit': (outer: Bounds, inner: Bounds) =>
+    outer.exports === null || (inner.exports !== null && inner.exports <= outer.exports),
+  credits: (outer: Bounds, inner: Bounds) =>
+    outer.credits === null || (inner.credits !== null && inner.credits <= outer.credits),
 }
 
 /** The bounds that last: an end that a leak brought forward is given back by the next rotation. */

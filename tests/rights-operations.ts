@@ -29,6 +29,7 @@ import {
 import {
   type Draft,
   holdsAllOf,
+  type KeyChange,
   mayChange,
   mayDelete,
   mayGive,
@@ -55,9 +56,14 @@ export function perform(before: World, operation: Operation, off?: Rule): Outcom
 function decide(draft: Draft, operation: Operation): Refusal {
   switch (operation.op) {
     case 'create key':
+    case 'import key':
       return createKey(draft, operation)
     case 'change key':
       return changeKey(draft, operation)
+    case 'set credits':
+      return setCredits(draft, operation)
+    case 'change keys':
+      return changeKeys(draft, operation)
     case 'rotate key':
       return rotateKey(draft, operation)
     case 'revoke key':
@@ -114,11 +120,11 @@ function deleteStore(draft: Draft, by: Credential): Refusal {
 
 // ---- keys -----------------------------------------------------------------------------------------------------------
 
-function createKey(draft: Draft, { by, settings }: Named<'create key'>): Refusal {
+function createKey(draft: Draft, { op, by, settings }: Named<'create key' | 'import key'>): Refusal {
   const refusal =
     mayChange(draft, by, 'MANAGE_KEYS') ?? mayGive(draft, by, settings.permissions) ?? mayGiveToKey(draft, by, settings)
   if (refusal !== null) return refusal
-  const secrets = [{ takenBy: by, takenAt: draft.world.n, endsAt: null }]
+  const secrets = [{ takenBy: by, takenAt: draft.world.n, endsAt: null, imported: op === 'import key' }]
   draft.world.keys.push({
     ...settings,
     enabled: true,
@@ -131,8 +137,10 @@ function createKey(draft: Draft, { by, settings }: Named<'create key'>): Refusal
 }
 
 function changeKey(draft: Draft, { by, key, change: changes }: Named<'change key'>): Refusal {
-  const refusal = mayChange(draft, by, 'MANAGE_KEYS')
-  if (refusal !== null) return refusal
+  return mayChange(draft, by, 'MANAGE_KEYS') ?? changeOne(draft, by, key, changes)
+}
+
+function changeOne(draft: Draft, by: Credential, key: number, changes: KeyChange): Refusal {
   const before = nth(draft.world.keys, key)
   const after = { ...before, ...changes }
   if (JSON.stringify(before) === JSON.stringify(after)) return null
@@ -146,6 +154,39 @@ function changeKey(draft: Draft, { by, key, change: changes }: Named<'change key
     mayGiveToKey(draft, by, after)
   if (refused === null) draft.world.keys[key] = after
   return refused
+}
+
+function setCredits(draft: Draft, { by, key, credits }: Named<'set credits'>): Refusal {
+  const before = nth(draft.world.keys, key)
+  const isItself = !isSession(by) && by.key === key
+  const after = { ...before, credits }
+  const refusal =
+    mayChange(draft, by, 'MANAGE_KEYS') ??
+    (isEnded(draft.world, before) ? endedCode(before) : null) ??
+    holdsAllOf(draft, by, before) ??
+    (isItself && draft.on('a key does not change itself') ? 'own_key' : null) ??
+    (before.credits === null ? 'no_credits' : null) ??
+    mayGiveToKey(draft, by, after)
+  if (refusal === null) draft.world.keys[key] = after
+  return refusal
+}
+
+/** Each key is changed or fails by itself. One that the caller revokes with itself comes last, and does no harm to the rest. */
+function changeKeys(draft: Draft, { by, keys, change: changes }: Named<'change keys'>): Refusal {
+  const { world } = draft
+  const refusal = mayChange(draft, by, 'MANAGE_KEYS')
+  if (refusal !== null) return refusal
+  if (changes.action === 'revoke') endKeys(world, keys)
+  else
+    for (const key of keys) {
+      const { expiresAt } = nth(world.keys, key)
+      const change =
+        'expiresAt' in changes ? { expiresAt: changes.expiresAt } : { enabled: changes.action === 'enable' }
+      if ('expiresAt' in changes && expiresAt !== null && expiresAt <= changes.expiresAt) continue
+      if (draft.on('a bulk change holds for each key what a change does')) changeOne(draft, by, key, change)
+      else world.keys[key] = { ...nth(world.keys, key), ...change }
+    }
+  return null
 }
 
 const endedCode = ({ revoked }: Key) => (revoked ? 'key_revoked' : 'key_expired')
@@ -167,7 +208,7 @@ function rotateKey(draft: Draft, { by, key, graceSeconds }: Named<'rotate key'>)
     ...secret,
     endsAt: n === replaced && graceSeconds > 0 ? graceEnd : 0,
   }))
-  change(world.keys, key, { secrets: [...secrets, { takenBy: by, takenAt: world.n, endsAt: null }] })
+  change(world.keys, key, { secrets: [...secrets, { takenBy: by, takenAt: world.n, endsAt: null, imported: false }] })
   // A new secret resolves the leak, and the key gets back the end that the leak had brought forward.
   if (record.endBeforeLeak) change(world.keys, key, { ...record.endBeforeLeak, endBeforeLeak: null })
   return null
@@ -188,8 +229,9 @@ function revokeKey(draft: Draft, { by, key, made }: Named<'revoke key'>): Refusa
 
 function reportLeak({ world }: Draft, { key, secret }: SecretOf): Refusal {
   const record = nth(world.keys, key)
-  const { endsAt } = nth(record.secrets, secret)
-  const isKnown = !world.store.deleted && (endsAt === null || endsAt > world.at)
+  const { endsAt, imported } = nth(record.secrets, secret)
+  // Nobody can know of which store a value is that was imported.
+  const isKnown = !world.store.deleted && !imported && (endsAt === null || endsAt > world.at)
   if (!isKnown || secret <= (record.leakedSecret ?? -1)) return null
   change(world.keys, key, { leakedSecret: secret })
   if (isEnded(world, record)) return null

@@ -2,7 +2,7 @@
 // ends it is sent. Once that is answered nothing of theirs is written any more: what the database holds then, it holds when
 // the last of them was answered.
 
-import { type Credential, nth } from './rights-model.ts'
+import { type Credential, nth, UNBOUND } from './rights-model.ts'
 import type { Operation } from './rights-rules.ts'
 import { keep, type Nodes, newTenant, requestFor, send, type Tenant } from './rights-tenant.ts'
 
@@ -35,9 +35,7 @@ export const ENDINGS = Object.keys(HOW) as Ending[]
 const settings = (permissions: string[]) => ({
   type: 'PROD' as const,
   permissions,
-  expiresAt: null,
-  place: null,
-  rateLimit: null,
+  ...UNBOUND,
 })
 
 /** What was written too late, or null. */
@@ -69,8 +67,8 @@ function requestOf(tenant: Tenant, by: Credential, n: number) {
 async function mustDo(tenant: Tenant, operation: Operation): Promise<void> {
   const request = requestFor(tenant, operation)
   const reply = request && (await send(nth(tenant.nodes.urls, 1), request))
-  if (!reply || reply.status >= 300) throw new Error(`${operation.op} was answered ${reply?.status}`)
-  keep(tenant, operation, reply)
+  if (!request || !reply || reply.status >= 300) throw new Error(`${operation.op} was answered ${reply?.status}`)
+  keep(tenant, operation, request, reply)
 }
 
 /** Events are written with every change, and never changed: those of the store are all that was written. */

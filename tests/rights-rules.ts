@@ -7,12 +7,14 @@ import {
   type Bounds,
   boundsOf,
   type Credential,
+  type Credits,
   covers,
   heldBy,
   heldByPerson,
   type Invitation,
   isAlive,
   isBound,
+  isImported,
   isOwner,
   isReplaced,
   isSession,
@@ -25,6 +27,7 @@ import {
   type SecretOf,
   type SessionOf,
   type Store,
+  verifies,
   type World,
 } from './rights-model.ts'
 
@@ -40,6 +43,10 @@ export const RULES = [
   'a key gives nothing to a key with a later end',
   'a key gives nothing to a key of more places',
   'a key gives nothing to a key with a higher rate limit',
+  'a key gives nothing to a key with a higher named limit',
+  'a key gives nothing to a key with more credits',
+  'an imported value only verifies',
+  'a bulk change holds for each key what a change does',
   'an end that a leak brought forward does not count',
   'a bound key gives nothing to people',
   'a bound key gives nothing to webhooks',
@@ -75,10 +82,16 @@ export type Cascade = { keys: 'keep' | 'revoke'; webhooks: 'keep' | 'disable' }
 
 export type KeyChange = Partial<Bounds & Pick<Key, 'permissions' | 'enabled'>>
 
+/** What `expire` brings: an end that is earlier than the key's own. */
+export type BulkChange = { action: 'revoke' | 'disable' | 'enable' } | { action: 'expire'; expiresAt: number }
+
 /** `by` is the credential that the request is made with. */
 export type Operation =
   | { op: 'create key'; by: Credential; settings: Bounds & Pick<Key, 'type' | 'permissions'> }
+  | { op: 'import key'; by: Credential; settings: Bounds & Pick<Key, 'type' | 'permissions'> }
   | { op: 'change key'; by: Credential; key: number; change: KeyChange }
+  | { op: 'set credits'; by: Credential; key: number; credits: Credits }
+  | { op: 'change keys'; by: Credential; keys: number[]; change: BulkChange }
   | { op: 'rotate key'; by: Credential; key: number; graceSeconds: number }
   | { op: 'revoke key'; by: Credential; key: number; made: 'keep' | 'revoke' }
   | { op: 'freeze' | 'unfreeze'; by: Credential }
@@ -104,7 +117,9 @@ export type Named<Name extends Operation['op']> = Extract<Operation, { op: Name 
 // ---- who calls ------------------------------------------------------------------------------------------------------
 
 export function authenticate({ world, on }: Draft, by: Credential): Refusal {
-  if (on('an ended session or key does nothing') && !isAlive(world, by)) return 'invalid_token'
+  const isOld = !isSession(by) && verifies(world, by) && isImported(world, by)
+  const counts = on(isOld ? 'an imported value only verifies' : 'an ended session or key does nothing')
+  if (counts && !isAlive(world, by)) return 'invalid_token'
   const isAway = boundsOf(world, by).place === 'ELSEWHERE'
   return isAway && on('a key works from its places only') ? 'forbidden_ip' : null
 }
@@ -161,7 +176,10 @@ export function mayGiveToKey({ world, on }: Draft, by: Credential, key: Key | Bo
   if (on('a key gives nothing to a key with a later end') && !AS_TIGHT.end(outer, inner)) return 'cannot_grant'
   if (on('a key gives nothing to a key of more places') && !AS_TIGHT.places(outer, inner)) return 'cannot_grant'
   const isSlower = AS_TIGHT['rate limit'](outer, inner)
-  return on('a key gives nothing to a key with a higher rate limit') && !isSlower ? 'cannot_grant' : null
+  if (on('a key gives nothing to a key with a higher rate limit') && !isSlower) return 'cannot_grant'
+  const isNamed = AS_TIGHT['named limit'](outer, inner)
+  if (on('a key gives nothing to a key with a higher named limit') && !isNamed) return 'cannot_grant'
+  return on('a key gives nothing to a key with more credits') && !AS_TIGHT.credits(outer, inner) ? 'cannot_grant' : null
 }
 
 const RANKS: (Role | null)[] = ['OWNER', 'MANAGER', 'STAFF', 'CUSTOMER']

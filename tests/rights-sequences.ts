@@ -7,6 +7,7 @@ import { INVARIANTS, type Memory, newMemory, notice } from './rights-invariants.
 import {
   type Bounds,
   type Credential,
+  type Credits,
   type Key,
   newWorld,
   nth,
@@ -18,7 +19,7 @@ import {
   type World,
 } from './rights-model.ts'
 import { perform } from './rights-operations.ts'
-import type { Cascade, KeyChange, Operation, Refusal, Rights, Rule } from './rights-rules.ts'
+import type { BulkChange, Cascade, KeyChange, Operation, Refusal, Rights, Rule } from './rights-rules.ts'
 
 // ---- what is random -------------------------------------------------------------------------------------------------
 
@@ -42,7 +43,9 @@ const PERMISSIONS = [
 
 /** As `Operation`, with numbers in place of what they lead to. */
 type Step =
-  | { op: 'create key'; by: Caller; type: Key['type']; permissions: number; bounds: NewBounds }
+  | { op: 'create key' | 'import key'; by: Caller; type: Key['type']; permissions: number; bounds: NewBounds }
+  | { op: 'set credits'; by: Caller; key: number; credits: Credits }
+  | { op: 'change keys'; by: Caller; keys: number[]; action: BulkChange['action']; life: number }
   | {
       op: 'change key'
       by: Caller
@@ -66,8 +69,8 @@ type Step =
   | { op: 'change store'; by: Caller; change: { registration: 'OPEN' | 'CLOSED' } | { leakGraceSeconds: number } }
   | { op: 'pass time'; seconds: number }
 
-type NewBounds = { life: number | null; place: Place | null; rateLimit: RateLimit | null }
-const FREE: NewBounds = { life: null, place: null, rateLimit: null }
+type NewBounds = { life: number | null } & Omit<Bounds, 'expiresAt'>
+const FREE: NewBounds = { life: null, place: null, rateLimit: null, exports: null, credits: null }
 
 /** With a prototype, so that a failure prints as it is read. */
 const record = <T>(model: { [K in keyof T]: fc.Arbitrary<T[K]> }) => fc.record<T>(model, { noNullPrototype: true })
@@ -89,6 +92,8 @@ const bounds = record({
   life: mostlyNull(...LIVES),
   place: mostlyNull<Place>('HERE', 'NEARBY', 'ELSEWHERE'),
   rateLimit: mostlyNull<RateLimit>(1_000, 5_000),
+  exports: mostlyNull<RateLimit>(1_000, 5_000),
+  credits: mostlyNull<Credits>(10, 50),
 })
 const permissions = fc.nat(PERMISSIONS.length - 1)
 const rights: fc.Arbitrary<Rights> = fc.oneof(
@@ -108,14 +113,31 @@ const change = fc.oneof(
   record({ life: mostlyNull(...LIVES) }),
   record({ place: mostlyNull<Place>('HERE', 'NEARBY', 'ELSEWHERE') }),
   record({ rateLimit: mostlyNull<RateLimit>(1_000, 5_000) }),
+  record({ exports: mostlyNull<RateLimit>(1_000, 5_000) }),
+  record({ credits: mostlyNull<Credits>(10, 50) }),
 )
-const named = <Name extends string>(...names: Name[]) => fc.constantFrom(...names)
+const named = <Name extends string | number>(...names: Name[]) => fc.constantFrom(...names)
+
+/** One in five keys is imported. */
+const NEW = [...Array<'create key'>(4).fill('create key'), 'import key'] as const
 
 const STEPS: [name: Step['op'], weight: number, step: fc.Arbitrary<Step>][] = [
   [
     'create key',
     8,
-    record({ op: named('create key'), by: caller, type: named('PROD', 'PROD', 'TEST'), permissions, bounds }),
+    record({ op: named(...NEW), by: caller, type: named('PROD', 'PROD', 'TEST'), permissions, bounds }),
+  ],
+  ['set credits', 2, record({ op: named('set credits'), by: caller, key: nat, credits: named<Credits>(10, 50) })],
+  [
+    'change keys',
+    3,
+    record({
+      op: named('change keys'),
+      by: caller,
+      keys: fc.array(nat, { minLength: 1, maxLength: 3 }),
+      action: named('revoke', 'disable', 'enable', 'enable', 'expire', 'expire'),
+      life: fc.constantFrom(...LIVES),
+    }),
   ],
   ['change key', 5, record({ op: named('change key'), by: caller, key: nat, change })],
   [
@@ -165,6 +187,7 @@ const PARTS: string[][] = [
   [],
   MEMBERS,
   KEYS,
+  ['create key', 'change key', 'set credits', 'change keys', 'rotate key', 'pass time'],
   [...KEYS.slice(0, 4), 'invite', 'accept', 'freeze', 'report leak'],
   [...KEYS.slice(0, 4), ...MEMBERS, 'make webhook'],
 ]
@@ -216,6 +239,7 @@ export function resolve(world: World, step: Step): Operation | null {
   const named = { ...step, ...(by ? { by } : {}) } as Operation & { nthKey?: number }
   switch (step.op) {
     case 'create key':
+    case 'import key':
       if (world.keys.length >= MAX_KEYS) return null
       return {
         op: step.op,
@@ -224,12 +248,15 @@ export function resolve(world: World, step: Step): Operation | null {
       }
     case 'change key':
       if (world.keys.length === 0) return null
-      return {
-        ...named,
-        op: step.op,
-        key: step.key % world.keys.length,
-        change: changeIn(world, step.change),
-      } as Operation
+      return { ...named, key: step.key % world.keys.length, change: changeIn(world, step.change) } as Operation
+    case 'change keys': {
+      if (world.keys.length === 0) return null
+      const keys = [...new Set(step.keys.map((n) => n % world.keys.length))]
+      const { action } = step
+      const change = action === 'expire' ? { action, expiresAt: world.at + step.life } : { action }
+      return { op: step.op, by: by as Credential, keys, change }
+    }
+    case 'set credits':
     case 'rotate key':
     case 'revoke key':
       return world.keys.length === 0 ? null : ({ ...named, key: step.key % world.keys.length } as Operation)
@@ -265,8 +292,8 @@ function callerIn(world: World, by: Caller): Credential | null {
   return { key, secret: Math.max(0, nth(world.keys, key).secrets.length - 1 - by.back) }
 }
 
-function boundsIn(world: World, { life, place, rateLimit }: NewBounds): Bounds {
-  return { expiresAt: life === null ? null : world.at + life, place, rateLimit }
+function boundsIn(world: World, { life, ...rest }: NewBounds): Bounds {
+  return { expiresAt: life === null ? null : world.at + life, ...rest }
 }
 
 function changeIn(world: World, change: Extract<Step, { op: 'change key' }>['change']): KeyChange {

@@ -2,7 +2,7 @@
 // sequences and shrunk; `npm run stress:rights` finds them again.
 
 import { BUILT_IN_PERMISSIONS, type Role } from '../src/core/permissions.ts'
-import type { Bounds, Credential, SecretOf, SessionOf } from './rights-model.ts'
+import { type Bounds, type Credential, type SecretOf, type SessionOf, UNBOUND } from './rights-model.ts'
 import type { Cascade, Operation, Rule } from './rights-rules.ts'
 
 const owner: SessionOf = { person: 0, session: 0 }
@@ -20,7 +20,7 @@ const CHIEF = ['READ', 'MANAGE_KEYS', 'MANAGE_MEMBERS', 'MANAGE_WEBHOOKS']
 const create = (by: Credential, bounds: Partial<Bounds> = {}, permissions = CHIEF): Operation => ({
   op: 'create key',
   by,
-  settings: { type: 'PROD', permissions, expiresAt: null, place: null, rateLimit: null, ...bounds },
+  settings: { type: 'PROD', permissions, ...UNBOUND, ...bounds },
 })
 const rotate = (by: Credential, key: number, graceSeconds = 0): Operation => ({
   op: 'rotate key',
@@ -94,6 +94,31 @@ export const STORIES: Record<Rule, { operations: Operation[]; breaks: string }> 
   'a key gives nothing to a key with a higher rate limit': {
     operations: [create(owner, { rateLimit: 1_000 }), create(owner), rotate(secret(0), 1)],
     breaks: 'what a bound credential gives is bound as it is',
+  },
+  'a key gives nothing to a key with a higher named limit': {
+    operations: [create(owner, { exports: 1_000 }), create(owner), rotate(secret(0), 1)],
+    breaks: 'what a bound credential gives is bound as it is',
+  },
+  'a key gives nothing to a key with more credits': {
+    operations: [
+      create(owner, { credits: 10 }),
+      create(owner, { credits: 10 }),
+      { op: 'set credits', by: secret(0), key: 1, credits: 50 },
+    ],
+    breaks: 'what a bound credential gives is bound as it is',
+  },
+  'an imported value only verifies': {
+    operations: [{ ...create(owner), op: 'import key' } as Operation, { op: 'freeze', by: secret(0) }],
+    breaks: 'only a living credential acts',
+  },
+  'a bulk change holds for each key what a change does': {
+    operations: [
+      create(owner, {}, ['READ', 'MANAGE_KEYS']),
+      create(owner),
+      { op: 'change keys', by: owner, keys: [1], change: { action: 'disable' } },
+      { op: 'change keys', by: secret(0), keys: [1], change: { action: 'enable' } },
+    ],
+    breaks: 'nobody gets what the giver does not hold',
   },
   'an end that a leak brought forward does not count': {
     operations: [

@@ -134,6 +134,19 @@ export function requestFor(tenant: Tenant, operation: Operation): Request | null
       const { type, ...settings } = operation.settings
       return { method: 'POST', path: `${root}/keys`, body: { name: 'K', type, ...inApi(tenant, settings) }, as }
     }
+    case 'import key': {
+      const { type, ...settings } = operation.settings
+      const value = `elsewhere_${randomBytes(16).toString('hex')}`
+      const line = { value, name: 'K', type, ...inApi(tenant, settings) }
+      return { method: 'POST', path: `${root}/keys/import`, body: { keys: [line] }, as }
+    }
+    case 'set credits':
+      return { method: 'POST', path: `${key}/credits`, body: { set: operation.credits }, as }
+    case 'change keys': {
+      const { action, ...more } = operation.change
+      const ids = operation.keys.map((n) => nth(tenant.keys, n).id)
+      return { method: 'POST', path: `${root}/keys/bulk`, body: { ids, action, ...inApi(tenant, more) }, as }
+    }
     case 'change key':
       return { method: 'PATCH', path: key, body: inApi(tenant, operation.change), as }
     case 'rotate key':
@@ -187,13 +200,17 @@ export function requestFor(tenant: Tenant, operation: Operation): Request | null
   }
 }
 
-function inApi({ began }: Tenant, { expiresAt, place, rateLimit, ...rest }: KeyChange) {
+function inApi({ began }: Tenant, { expiresAt, place, rateLimit, exports, credits, ...rest }: KeyChange) {
   const end = expiresAt === null || expiresAt === undefined ? expiresAt : new Date(began + expiresAt * 1_000)
   return {
     ...rest,
     ...(end === undefined ? {} : { expiresAt: end?.toISOString() ?? null }),
     ...(place === undefined ? {} : { ipAllowlist: place && PLACES[place] }),
     ...(rateLimit === undefined ? {} : { rateLimit: rateLimit && { limit: rateLimit, windowSeconds: 60 } }),
+    ...(exports === undefined
+      ? {}
+      : { rateLimits: exports === null ? [] : [{ name: 'exports', limit: exports, windowSeconds: 60 }] }),
+    ...(credits === undefined ? {} : { credits: credits && { remaining: credits } }),
   }
 }
 
@@ -201,7 +218,12 @@ const rightsInApi = ({ role, permissions }: { role: string; permissions: string[
   permissions === null ? { role } : { role, permissions }
 
 /** Keeps what the answer gave. */
-export function keep(tenant: Tenant, operation: Operation, { body }: Reply): void {
+export function keep(tenant: Tenant, operation: Operation, request: Request, { body }: Reply): void {
+  if (operation.op === 'import key')
+    tenant.keys.push({
+      id: body.results[0].id,
+      secrets: [(request.body as { keys: [{ value: string }] }).keys[0].value],
+    })
   if (operation.op === 'create key') tenant.keys.push({ id: body.id, secrets: [body.key] })
   if (operation.op === 'rotate key') nth(tenant.keys, operation.key).secrets.push(body.key)
   if (operation.op === 'invite') tenant.invitations.push({ id: body.id, token: body.token })

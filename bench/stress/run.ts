@@ -1,5 +1,5 @@
 // npm run stress: the tests whose counts are small in the suite, with the full ones of strength.ts (kills and SIGTERMs
-// under load, keys against their model, locks), and then the storm on addresses. It fails when one of them does.
+// under load, keys against their model, locks, bulk changes, imports), and then the storm on addresses. It fails when one of them does.
 
 import { spawnSync } from 'node:child_process'
 
@@ -10,6 +10,8 @@ const TESTS = [
   'src/billing/defaults.test.ts',
   'tests/deadlocks.test.ts',
   'tests/deadlocks-keys.test.ts',
+  'src/keys/bulk.test.ts',
+  'src/keys/import.test.ts',
 ]
 const STEPS = [
   ['node_modules/vitest/vitest.mjs', 'run', '--maxWorkers=1', ...TESTS],

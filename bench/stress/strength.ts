@@ -15,6 +15,11 @@ type Strength = {
   deadlockRounds: number
   /** Rounds of each client that creates, uses, rotates and revokes keys at two nodes. */
   keyDeadlockRounds: number
+  /** Rounds of bulk changes beside rotations and verifications, and random bulk changes against changes of one key. */
+  bulkRounds: number
+  bulkChanges: number
+  /** Rounds of imports of the same values at two nodes. */
+  importRounds: number
 }
 
 const SUITE: Strength = {
@@ -25,6 +30,9 @@ const SUITE: Strength = {
   modelMs: 3_000,
   deadlockRounds: 10,
   keyDeadlockRounds: 8,
+  bulkRounds: 1,
+  bulkChanges: 8,
+  importRounds: 1,
 }
 
 const STRESS: Strength = {
@@ -35,6 +43,9 @@ const STRESS: Strength = {
   modelMs: 60_000,
   deadlockRounds: 500,
   keyDeadlockRounds: 250,
+  bulkRounds: 50,
+  bulkChanges: 300,
+  importRounds: 50,
 }
 
 export const STRENGTH = process.env.STRESS === 'on' ? STRESS : SUITE

@@ -13,6 +13,10 @@ test('what the fast lane answers is what the framework would, byte for byte', as
   const make = async (more: object = {}) => (await api.post(keys, { ...NEW_KEY, ...more }, { as: owner.token })).body
   const good = await make({ metadata: { description: 'Ümlaut “quoted”', list: [1, null, true] } })
   const limited = await make({ rateLimit: { limit: 1000, windowSeconds: 3600 } })
+  const paid = await make({
+    name: 'Müller',
+    credits: { remaining: 5, refill: { amount: 5, interval: 'MONTH', dayOfMonth: 1 } },
+  })
   const inside = await make({ ipAllowlist: ['203.0.113.0/24'] })
   const disabled = await make()
   await api.patch(`${keys}/${disabled.id}`, { enabled: false }, { as: owner.token })
@@ -28,6 +32,13 @@ test('what the fast lane answers is what the framework would, byte for byte', as
     { key: good.key, storeId: 'store_of_another' },
     { key: good.key, explain: true },
     { key: good.key, explain: false },
+    { key: good.key, permissions: ['READ', 'REED'] },
+    { key: good.key, anyPermissions: ['READ', 'REED'] },
+    { key: good.key, limits: [{ name: 'exports' }] },
+    { key: paid.key, cost: 0 },
+    { key: paid.key, cost: 0, permissions: ['READ', 'REED'] },
+    { key: paid.key, cost: 0, limits: [] },
+    { key: paid.key, cost: 6 },
     { key: inside.key },
     { key: inside.key, ip: '203.0.113.7' },
     { key: inside.key, ip: '203.0.113' },

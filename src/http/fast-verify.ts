@@ -13,7 +13,7 @@ import { newId } from '../core/ids.ts'
 import type { Route } from '../core/route.ts'
 import { sha256 } from '../crypto/tokens.ts'
 import { checkNames, parseStores } from '../keys/input.ts'
-import { type KeptVerdict, type Question, VERIFY_PATH, type Verification } from '../keys/schema.ts'
+import { type KeptVerdict, type Question, UnkeptVerdict, VERIFY_PATH, type Verification } from '../keys/schema.ts'
 import type { LoadShedder } from '../limits/load-shedding.ts'
 import { validate } from '../schema/validate.ts'
 import type { Pipeline } from './context.ts'
@@ -163,7 +163,7 @@ function send(state: FastVerifyState, response: ServerResponse, verdict: KeptVer
   // The caller disconnected while the key was looked up.
   if (response.destroyed) return
   const { before, after, length, encoding } = serializedFor(state.schemas.answer, verdict)
-  response.writeHead(200, [...HEADERS, 'x-request-id', newId('req'), 'content-length', length])
+  response.writeHead(200, [...HEADERS, 'x-request-id', newId('req'), 'content-length', String(length)])
   response.end(before + verdict.metadata + after, encoding)
   state.count((performance.now() - began) / 1000)
 }
@@ -171,13 +171,28 @@ function send(state: FastVerifyState, response: ServerResponse, verdict: KeptVer
 /** Kept on the verdict itself: with very many keys in turn, another map would be one more cache miss of the processor. */
 const SERIALIZED = Symbol('serialized')
 /** The texts before and after the metadata, of which the key cache has the one copy. */
-type Serialized = { of: KeptVerdict; before: string; after: string; length: string; encoding: 'latin1' | 'utf8' }
+type Serialized = { before: string; after: string; length: number; encoding: 'latin1' | 'utf8' }
 
-/** The key cache hands out the same verdict again and again: it is serialized once. */
-function serializedFor(schema: TSchema, verdict: KeptVerdict & { [SERIALIZED]?: Serialized }): Serialized {
+/** The key cache hands out the same verdict again and again: it is serialized once. What else the answer has comes last. */
+function serializedFor(schema: TSchema, verdict: KeptVerdict): Serialized {
+  const { kept } = verdict
+  if (!kept) return serializedOnce(schema, verdict)
+  const whole = serializedOnce(schema, kept)
+  const { before, after, length, encoding } = whole
+  const more = serialize(UnkeptVerdict, verdict)
+  if (more === '{}') return whole
+  const moreLength = Buffer.byteLength(more)
+  return {
+    before,
+    after: `${after.slice(0, -1)},${more.slice(1)}`,
+    length: length + moreLength - 1,
+    encoding: moreLength === more.length ? encoding : 'utf8',
+  }
+}
+
+function serializedOnce(schema: TSchema, verdict: KeptVerdict & { [SERIALIZED]?: Serialized }): Serialized {
   const existing = verdict[SERIALIZED]
-  // A copy of a verdict, with more in it, has the text of the original.
-  if (existing?.of === verdict) return existing
+  if (existing) return existing
   const { metadata } = verdict
   const frame = serialize(schema, { ...verdict, metadata: null })
   // A name that holds these characters has its quotes escaped.
@@ -187,7 +202,7 @@ function serializedFor(schema: TSchema, verdict: KeptVerdict & { [SERIALIZED]?: 
   const length = Buffer.byteLength(text)
   // As many bytes as characters is ASCII, which `latin1` writes without encoding.
   const encoding = length === text.length ? 'latin1' : 'utf8'
-  const made: Serialized = { of: verdict, before, after, length: String(length), encoding }
+  const made: Serialized = { before, after, length, encoding }
   verdict[SERIALIZED] = made
   return made
 }

@@ -565,6 +565,54 @@ const verifiedSettings = {
 }
 export const VERIFIED_SETTINGS = Object.keys(verifiedSettings) as (keyof typeof verifiedSettings)[]
 
+/** What a verdict has beside what a node keeps of it: it differs from request to request. */
+const unkeptMembers = {
+  rateLimit: Type.Optional(
+    Type.Object(
+      {
+        limit: Type.Integer({ description: 'How many verifications a window allows.' }),
+        remaining: Type.Integer({ description: 'How many are left in this window.' }),
+        resetSeconds: Type.Integer({ description: 'Seconds until the window ends. Send it on as `Retry-After`.' }),
+      },
+      { ...closed, description: 'The state of the rate limit. Present only for a key that has one.' },
+    ),
+  ),
+  credits: Type.Optional(
+    Type.Object(
+      {
+        remaining: Type.Integer({ description: 'What is left after this verification.' }),
+        refillsAt: Nullable(DateTime({ description: 'The next refill. `null`: there is none.' })),
+      },
+      { ...closed, description: 'The state of the credits. Present only for a key that has credits.' },
+    ),
+  ),
+  limits: Type.Optional(
+    Type.Array(
+      Type.Object(
+        {
+          name: Type.String({ description: 'The name of the limit.' }),
+          limit: Type.Integer({ description: 'How much a window allows.' }),
+          remaining: Type.Integer({ description: 'What is left in this window.' }),
+          resetSeconds: Type.Integer({ description: 'When the window ends, in seconds from now.' }),
+          exceeded: Type.Boolean({ description: 'Whether this limit refused the request.' }),
+        },
+        closed,
+      ),
+      {
+        description:
+          'The state of each limit that was checked. Absent or empty if there was none, and absent if the key has only `rateLimit` and you named no limits.',
+      },
+    ),
+  ),
+  unknownPermissions: Type.Optional(
+    Type.Array(Type.String(), {
+      description:
+        'Permissions in your request that do not exist, so that no key can have them: most likely typos. Present only if there are any.',
+    }),
+  ),
+}
+export const UnkeptVerdict = Type.Object(unkeptMembers)
+
 export const Verdict = Type.Object(
   {
     valid: Type.Boolean({ description: 'Whether to let the caller in: `true` exactly when `code` is `VALID`.' }),
@@ -572,49 +620,7 @@ export const Verdict = Type.Object(
     keyId: Nullable(Id('key', 'The id of the key. `null` with `NOT_FOUND`, as are the fields below.')),
     storeId: Nullable(StoreId),
     ...verifiedSettings,
-    rateLimit: Type.Optional(
-      Type.Object(
-        {
-          limit: Type.Integer({ description: 'How many verifications a window allows.' }),
-          remaining: Type.Integer({ description: 'How many are left in this window.' }),
-          resetSeconds: Type.Integer({ description: 'Seconds until the window ends. Send it on as `Retry-After`.' }),
-        },
-        { ...closed, description: 'The state of the rate limit. Present only for a key that has one.' },
-      ),
-    ),
-    credits: Type.Optional(
-      Type.Object(
-        {
-          remaining: Type.Integer({ description: 'What is left after this verification.' }),
-          refillsAt: Nullable(DateTime({ description: 'The next refill. `null`: there is none.' })),
-        },
-        { ...closed, description: 'The state of the credits. Present only for a key that has credits.' },
-      ),
-    ),
-    limits: Type.Optional(
-      Type.Array(
-        Type.Object(
-          {
-            name: Type.String({ description: 'The name of the limit.' }),
-            limit: Type.Integer({ description: 'How much a window allows.' }),
-            remaining: Type.Integer({ description: 'What is left in this window.' }),
-            resetSeconds: Type.Integer({ description: 'When the window ends, in seconds from now.' }),
-            exceeded: Type.Boolean({ description: 'Whether this limit refused the request.' }),
-          },
-          closed,
-        ),
-        {
-          description:
-            'The state of each limit that was checked. Absent or empty if there was none, and absent if the key has only `rateLimit` and you named no limits.',
-        },
-      ),
-    ),
-    unknownPermissions: Type.Optional(
-      Type.Array(Type.String(), {
-        description:
-          'Permissions in your request that do not exist, so that no key can have them: most likely typos. Present only if there are any.',
-      }),
-    ),
+    ...unkeptMembers,
     checks: Type.Optional(
       Type.Array(
         Type.Object(
@@ -634,7 +640,11 @@ export const Verdict = Type.Object(
 export type Verdict = Static<typeof Verdict>
 
 /** A verdict as a node keeps it. The metadata stays JSON text: 16 KiB of `{}` would be 360 KB once parsed. */
-export type KeptVerdict = Omit<Verdict, 'metadata'> & { metadata: string | null }
+export type KeptVerdict = Omit<Verdict, 'metadata'> & {
+  metadata: string | null
+  /** Of a verdict with more in it than is kept: the one that is. */
+  kept?: KeptVerdict
+}
 
 export function showVerdict(verdict: KeptVerdict): Verdict {
   return { ...verdict, metadata: verdict.metadata === null ? null : JSON.parse(verdict.metadata) }

@@ -114,46 +114,42 @@ export function spendOnce(idempotency: Idempotency | null, bodyOf: (verdict: Ver
 
 /** Credits alone take one statement, as long as there are enough for all who ask at the same moment. */
 async function spendCredits(db: Db, purchase: Purchase): Promise<Receipt> {
-  const spent = await db.batched(spendSums, { key_id: purchase.keyId, cost: purchase.cost ?? 0 })
-  if (!spent.is_spent) return db.batched(spendAll, purchase)
-  return { code: 'VALID', credits: showCredits(spent), ...(purchase.listsLimits ? { limits: [] } : {}) }
+  const left = await db.batched(spendSums, { key_id: purchase.keyId, cost: purchase.cost ?? 0 })
+  if (!left) return db.batched(spendAll, purchase)
+  return { code: 'VALID', credits: showCredits(left), ...(purchase.listsLimits ? { limits: [] } : {}) }
 }
 
-type CreditsSpent = { is_spent: boolean; remaining: number; refills_at: Date | null }
-const asked = recordset('asked', { key_id: 'text', cost: 'int' })
+type CreditsLeft = Pick<CreditRow, 'remaining' | 'refills_at'>
+const total = recordset('total', { key_id: 'text', cost: 'bigint' })
 
-const spendSums: Batch<{ key_id: string; cost: number }, CreditsSpent> = (db, rows) =>
-  db.query<CreditsSpent>(sql`
-    with request as (
-      select row_number() over () as n, key_id, cost
-        from ${asked(rows)}
-    ), running as (
-      select n, key_id, sum(cost) over (partition by key_id order by n) as so_far
-        from request
-    ), total as (
-      select key_id, sum(cost) as cost
-        from request
-       group by key_id
-    ), credit as (
-      select key_id, ${REMAINING} as remaining, ${REFILLS_AT} as refills_at
-        from key_credits
-       where key_id = any (array(select key_id from total))
-       order by key_id
-         for update
-    ), spent as (
-      update key_credits
-         set remaining = credit.remaining - total.cost, refills_at = credit.refills_at
-        from credit
-        join total on total.key_id = credit.key_id
-       where key_credits.key_id = credit.key_id
-         and credit.remaining >= total.cost
-      returning key_credits.key_id
-    )
-    select spent.key_id is not null as is_spent, (credit.remaining - running.so_far)::float8 as remaining, credit.refills_at
-      from running
-      left join credit on credit.key_id = running.key_id
-      left join spent on spent.key_id = running.key_id
-     order by running.n`)
+/**
+ * Takes the sum of each key, where there is enough for all of it and no refill is due; null for the others, who have spent
+ * nothing. The update itself looks at the row, and once more if it had to wait for another. Sums are made here and refills
+ * left to `spendAll`: a statement that did both took the database 1.9 ms instead of 0.4 for 32 keys.
+ */
+const spendSums: Batch<{ key_id: string; cost: number }, CreditsLeft | null> = async (db, rows) => {
+  const costs = new Map<string, number>()
+  const spentBefore = rows.map(({ key_id, cost }) => {
+    const before = costs.get(key_id) ?? 0
+    costs.set(key_id, before + cost)
+    return before
+  })
+  // In the order of ids, as everybody locks them: the rows are updated in the order in which they are listed.
+  const totals = [...costs].map(([key_id, cost]) => ({ key_id, cost })).sort((a, b) => (a.key_id < b.key_id ? -1 : 1))
+  const left = await db.query<CreditRow>(sql`
+    update key_credits
+       set remaining = remaining - total.cost
+      from ${total(totals)}
+     where key_credits.key_id = total.key_id
+       and remaining >= total.cost
+       and (refills_at > now()) is not false
+    returning key_credits.key_id, (remaining + total.cost)::float8 as remaining, refills_at`)
+  const found = byId(left, 'key_id')
+  return rows.map(({ key_id, cost }, n) => {
+    const row = found.get(key_id)
+    return row ? { ...row, remaining: row.remaining - (spentBefore[n] ?? 0) - cost } : null
+  })
+}
 spendSums.highPriority = true
 
 const spendAll: Batch<Purchase, Receipt> = (db, purchases) => db.transaction((tx) => spendIn(tx, purchases))
@@ -261,10 +257,7 @@ export function settle(purchase: Purchase, rest: Rest, spent: Set<object> | null
   }
 }
 
-function showCredits({
-  remaining,
-  refills_at,
-}: Pick<CreditRow, 'remaining' | 'refills_at'>): NonNullable<Verdict['credits']> {
+function showCredits({ remaining, refills_at }: CreditsLeft): NonNullable<Verdict['credits']> {
   return { remaining, refillsAt: refills_at?.toISOString() ?? null }
 }
 

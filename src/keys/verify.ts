@@ -71,10 +71,9 @@ export function newVerifier(
       const spent = await spendRateLimit(db, key)
       const allowance = allowanceOf(key, spent)
       const verdict = conclude(key, spent.used > allowance.limit ? 'RATE_LIMITED' : 'VALID', question)
-      return withUnknown({ ...verdict, rateLimit: allowance }, unknown)
+      return withUnknown(verdict, unknown, { rateLimit: allowance })
     }
-    const toVerdict = ({ code, ...left }: Receipt) =>
-      withUnknown({ ...verdictOn(instance, key, code), ...left }, unknown)
+    const toVerdict = ({ code, ...left }: Receipt) => withUnknown(verdictOn(instance, key, code), unknown, left)
     const receipt = await spend(db, purchase, once, (spent) => showVerdict(toVerdict(spent)))
     conclude(key, receipt.code, question)
     return toVerdict(receipt)
@@ -90,8 +89,7 @@ export function newVerifier(
     const code = checks.find((check) => !check.ok)?.code ?? 'VALID'
     if (code === 'NOT_FOUND') return { ...NOT_FOUND, checks: checks.slice(0, 1) }
     return {
-      ...withUnknown(verdictOn(instance, key, code), unknownIn(question)),
-      ...left,
+      ...withUnknown(verdictOn(instance, key, code), unknownIn(question), left),
       checks,
     }
   }
@@ -113,9 +111,10 @@ const NOT_FOUND = {
   ...Object.fromEntries(VERIFIED_SETTINGS.map((name) => [name, null])),
 } as KeptVerdict
 
-/** Not on the kept verdict: what was asked for differs from question to question. */
-function withUnknown(verdict: KeptVerdict, unknownPermissions: string[]): KeptVerdict {
-  return unknownPermissions.length === 0 ? verdict : { ...verdict, unknownPermissions }
+/** Not on the kept verdict: what was asked for, and what is left of it, differ from question to question. */
+function withUnknown(kept: KeptVerdict, unknownPermissions: string[], left?: Omit<Receipt, 'code'>): KeptVerdict {
+  if (unknownPermissions.length === 0) return left ? { ...kept, ...left, kept } : kept
+  return { ...kept, ...left, unknownPermissions, kept }
 }
 
 function verdictOn(instance: Instance, key: CachedKey, code: Outcome): KeptVerdict {
