@@ -8,6 +8,7 @@
 
 import { randomUUID } from 'node:crypto'
 import fc from 'fast-check'
+import { sharedWindowId } from '../src/keys/spend.ts'
 import { type Nodes, newTenant, type Tenant } from './rights-tenant.ts'
 
 const KEYS = 3
@@ -220,7 +221,7 @@ function windowsOf({ storeId }: Tenant, key: Made, { limits }: Verify): { id: st
     ...(key.rateLimit === null ? [] : [{ name: 'default', id: key.id, limit: key.rateLimit }]),
     ...key.limits.map(({ name, limit, shared }) => ({
       name,
-      id: shared ? `${storeId}:${name}:3600:${OWNER}` : `${key.id}:${name}`,
+      id: shared ? sharedWindowId(storeId, { name, windowSeconds: 3600 }, OWNER) : `${key.id}:${name}`,
       limit,
     })),
   ]
