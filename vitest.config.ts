@@ -44,6 +44,9 @@ class LongestFirst extends BaseSequencer {
 }
 
 export default defineConfig({
+  // The packages of this repository are tested as they are written, not as they were built last.
+  resolve: { conditions: ['source'] },
+  ssr: { resolve: { conditions: ['source'] } },
   test: {
     maxWorkers: 3,
     sequence: { sequencer: LongestFirst },
