@@ -1,3 +1,4 @@
+/// <reference lib="esnext.disposable" preserve="true" />
 // The client: methods made from the table of operations, and what they share.
 
 import type { Api, EventsStreamQuery, StoreApi, Verification } from './api.gen.ts'
