@@ -98,7 +98,10 @@ const worker :Workerd.Worker = (
   globalOutbound = "network"
 );`,
   )
-  const child = spawn('npx', ['--yes', 'workerd@1.20261104.1', 'serve', 'config.capnp'], { cwd: folder, detached: true })
+  const child = spawn('npx', ['--yes', 'workerd@1.20261104.1', 'serve', 'config.capnp'], {
+    cwd: folder,
+    detached: true,
+  })
   let err = ''
   child.stderr.on('data', (chunk) => (err += chunk))
   try {
