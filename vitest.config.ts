@@ -14,6 +14,7 @@ const PROCESS = [
   'tests/process-load.test.ts',
   'tests/embedded.test.ts',
   'tests/scan.test.ts',
+  'tests/client-package.test.ts',
 ]
 const files = ['src', 'tests', 'packages']
   .filter((folder) => existsSync(folder))
@@ -44,6 +45,9 @@ class LongestFirst extends BaseSequencer {
 }
 
 export default defineConfig({
+  // The packages of this repository are tested as they are written, not as they were built last.
+  resolve: { conditions: ['source'] },
+  ssr: { resolve: { conditions: ['source'] } },
   test: {
     maxWorkers: 3,
     sequence: { sequencer: LongestFirst },

@@ -7,8 +7,12 @@ import { existsSync, mkdirSync, readdirSync, readFileSync, renameSync, rmSync, s
 import { join } from 'node:path'
 
 const root = join(import.meta.dirname, '..')
-/** Each has its sources in `src` and a tsconfig.build.json beside. */
-const PROJECTS = ['.', 'packages/cli'].map((project) => join(root, project))
+/** Each has its sources in `src` and a tsconfig.build.json beside, and is built into `dist`; in order, the client first. */
+const PROJECTS = [
+  { folder: 'packages/client', dist: 'packages/client/dist' },
+  { folder: '.', dist: 'dist' },
+  { folder: 'packages/cli', dist: 'dist' },
+].map(({ folder, dist }) => ({ folder: join(root, folder), dist: join(root, dist) }))
 const [dist, compiler] = [join(root, 'dist'), join(root, 'node_modules/typescript/bin/tsc')]
 
 /** `ifPossible`: without a compiler nothing is built, and nothing said. `failure`: the exit code when there is no build. */
@@ -23,21 +27,23 @@ export function build({ ifPossible = false, failure = 1 } = {}) {
     )
   }
   process.stderr.write('Building …\n')
+  if (!PROJECTS.every(compile)) fail('The build failed.', failure)
+  writeFileSync(note, state)
+}
+
+function compile({ folder, dist }) {
   const draft = `${dist}.${process.pid}`
-  const compiled = PROJECTS.every((project) => {
-    const args = [compiler, '-p', join(project, 'tsconfig.build.json'), '--outDir', draft]
-    return spawnSync(process.execPath, args, { stdio: ['ignore', 2, 2] }).status === 0
-  })
+  const args = [compiler, '-p', join(folder, 'tsconfig.build.json'), '--outDir', draft]
+  const compiled = spawnSync(process.execPath, args, { stdio: ['ignore', 2, 2] }).status === 0
   if (compiled) moveFiles(draft, dist)
   rmSync(draft, { recursive: true, force: true })
-  if (!compiled) fail('The build failed.', failure)
-  writeFileSync(note, state)
+  return compiled
 }
 
 /** When the newest file or folder was changed: a folder changes when a file in it is added, renamed or removed. */
 function stateOfSources() {
   if (!existsSync(join(root, 'src'))) return null
-  const folders = PROJECTS.map((project) => join(project, 'src'))
+  const folders = PROJECTS.map(({ folder }) => join(folder, 'src'))
   const inside = folders.flatMap((path) => readdirSync(path, { recursive: true }).map((name) => join(path, name)))
   return String(Math.max(...[...folders, ...inside].map((path) => statSync(path).mtimeMs)))
 }
