@@ -46,7 +46,7 @@ function ask(question: string, { hidden = false } = {}): Promise<string> {
   const lines = createInterface({ input: process.stdin, output, terminal: true, historySize: 0 })
   return new Promise((resolve, reject) => {
     const end = () => {
-      lines.removeAllListeners('close')
+      lines.removeListener('close', giveUp)
       lines.close()
       if (hidden) process.stderr.write('\n')
     }

@@ -20,7 +20,7 @@ export function secretOptions(command: Command): Command {
 export async function handOver<Made extends object>(
   app: App,
   { io, out }: Session,
-  { to, idempotencyKey, fixed }: SecretOptions & { fixed?: Record<string, string | null | undefined> },
+  { to, idempotencyKey, fixed }: SecretOptions & { fixed?: Record<string, string | undefined> },
   member: keyof Made & string,
   make: (idempotencyKey: string) => Promise<Made>,
 ): Promise<Made> {

@@ -152,7 +152,7 @@ export class NotDelivered extends CommandError {
   }
 }
 
-type Fixed = Record<string, string | null | undefined>
+type Fixed = Record<string, string | undefined>
 
 /** The same command, with these options in place of what was given for them. */
 function repeated(argv: string[], fixed: Fixed): string {

@@ -24,9 +24,9 @@ export function parsePast(text: string): string {
   return parseMoment(text, -1)
 }
 
-/** `never` is null. */
-export function parseExpiry(text: string): string | null {
-  return text === 'never' ? null : parseFuture(text)
+/** `never`, or a time to come. */
+export function parseExpiry(text: string): string {
+  return text === 'never' ? text : parseFuture(text)
 }
 
 function parseMoment(text: string, direction: 1 | -1): string {

@@ -27,7 +27,8 @@ import { KEY_FACTS, TYPES } from './keys.ts'
 type Settings = {
   name?: string
   permission?: string[]
-  expires?: string | null
+  /** A time, or `never`. */
+  expires?: string
   owner?: string | false
   ip?: string[] | false
   rateLimit?: RateLimit | false
@@ -47,9 +48,10 @@ export function addKeyChanges(group: Command, app: App): void {
   addCredits(group, app)
 }
 
+const PERMISSIONS = 'all that the key may do; may be given again, or with commas between'
+
 function settingOptions(command: Command, { io }: App): Command {
   return command
-    .option('--permission <names>', 'what the key may do; may be given again, or with commas between', addWords)
     .option('--expires <when>', 'when it stops working: 90d, a time, or never', parseExpiry)
     .option('--owner <owner>', 'your own id for whom it belongs to')
     .option('--ip <addresses>', 'addresses and ranges it works from; may be given again', addWords)
@@ -62,7 +64,7 @@ function settingsOf({ name, permission, expires, owner, ip, rateLimit, limit, me
   const given = {
     name,
     permissions: permission,
-    expiresAt: expires,
+    expiresAt: expires === 'never' ? null : expires,
     owner: owner === false ? null : owner,
     ipAllowlist: ip === false ? null : ip,
     rateLimit: rateLimit === false ? null : rateLimit,
@@ -79,6 +81,7 @@ function addCreate(group: Command, app: App): void {
   )
     .argument('<name>', 'what the key is for')
     .requiredOption('--type <type>', TYPES.join(', '), oneOf(TYPES))
+    .requiredOption('--permission <names>', PERMISSIONS, addWords)
     .option('--credits <count>', 'how many verifications it can spend', parseCount)
     .option('--refill <refill>', 'with --credits: 1000/DAY, or 1000/MONTH:15', parseRefill)
   action<CreateOptions>(command, app, async (session, { args: [name = ''], options }) => {
@@ -109,6 +112,7 @@ function addUpdate(group: Command, app: App): void {
   const command = settingOptions(storeCommand(group, 'update', 'change a key; what is not named stays'), app)
     .argument('<key>', 'its id')
     .option('--name <name>', 'what the key is for')
+    .option('--permission <names>', PERMISSIONS, addWords)
     .option('--enable', 'let it work again')
     .option('--disable', 'let it not work until it is enabled')
     .option('--no-owner', 'it belongs to nobody')
