@@ -65,13 +65,14 @@ export function verifyUpgrade(
     if (decision.ok) return decision.apiKey
     const { status, headers, body } = decision
     const text = JSON.stringify(body)
+    const reason = (body as { title?: string } | null)?.title ?? 'Refused'
     const lines = Object.entries({
       ...headers,
       connection: 'close',
       'content-length': new TextEncoder().encode(text).length,
     })
     socket.end(
-      `HTTP/1.1 ${status} ${status}\r\n${lines.map(([name, value]) => `${name}: ${value}\r\n`).join('')}\r\n${text}`,
+      `HTTP/1.1 ${status} ${reason}\r\n${lines.map(([name, value]) => `${name}: ${value}\r\n`).join('')}\r\n${text}`,
     )
     return null
   }

@@ -47,18 +47,20 @@ const KINDS = {
   },
 } satisfies Record<string, { status: number; title: string; detail: string; error?: string }>
 
-const KIND_OF: Record<string, Code> = {
-  NOT_FOUND: 'invalid_token',
-  REVOKED: 'invalid_token',
-  EXPIRED: 'invalid_token',
-  DISABLED: 'invalid_token',
-  FROZEN: 'invalid_token',
-  WRONG_TYPE: 'wrong_type',
-  FORBIDDEN_IP: 'forbidden_ip',
-  INSUFFICIENT_PERMISSIONS: 'insufficient_permission',
-  USAGE_EXCEEDED: 'usage_exceeded',
-  RATE_LIMITED: 'rate_limited',
-}
+const KIND_OF = new Map<string, Code>(
+  Object.entries({
+    NOT_FOUND: 'invalid_token',
+    REVOKED: 'invalid_token',
+    EXPIRED: 'invalid_token',
+    DISABLED: 'invalid_token',
+    FROZEN: 'invalid_token',
+    WRONG_TYPE: 'wrong_type',
+    FORBIDDEN_IP: 'forbidden_ip',
+    INSUFFICIENT_PERMISSIONS: 'insufficient_permission',
+    USAGE_EXCEEDED: 'usage_exceeded',
+    RATE_LIMITED: 'rate_limited',
+  }),
+)
 
 const RETRY_SECONDS = 5
 const SUNSET_DAYS = 30
@@ -96,7 +98,7 @@ function wayIn({ header }: Demands): string {
 
 /** A code of a newer service, or a verdict that is none, lets nobody in either. */
 export function refuseVerdict(verdict: RefusedVerdict, demands: Demands): Refusal {
-  const code = KIND_OF[verdict.code] ?? 'forbidden'
+  const code = KIND_OF.get(verdict.code) ?? 'forbidden'
   const { permissions, anyPermissions, types, tell } = demands
   const members = {
     ...(code === 'insufficient_permission' ? { required: permissions } : {}),
