@@ -135,7 +135,7 @@ export class FakeKeys {
       storeId,
       name,
       type,
-      permissions: this.#inOrder(permissions),
+      permissions: [...permissions],
       metadata: {},
       expiresAt: null,
       ipAllowlist: null,
@@ -163,10 +163,14 @@ export class FakeKeys {
   }
 
   update(id: string, changes: KeyChanges): Key {
-    const stored = this.#live(id)
+    const before = this.show(id)
     if (changes.permissions) this.#checkPermissions(changes.permissions)
-    Object.assign(stored.record, settingsOf(changes), { updatedAt: this.#iso() })
-    if (changes.permissions) stored.record.permissions = this.#inOrder(changes.permissions)
+    const after = { ...before, ...settingsOf(changes) }
+    if (changes.permissions) after.permissions = [...changes.permissions]
+    // What changes nothing may be said of a key that has ended, too.
+    if (JSON.stringify(after) === JSON.stringify(before)) return before
+    const stored = this.#live(id)
+    Object.assign(stored.record, after, { updatedAt: this.#iso() })
     if (changes.credits !== undefined) stored.credits = newCredits(stored.record, this.#now())
     this.#onChange(id)
     return this.show(id)
@@ -248,10 +252,6 @@ export class FakeKeys {
       throw new TypeError(
         `fakeStorekeeper: name ${unknown.join(', ')} in "extraPermissions", as the service's settings do.`,
       )
-  }
-
-  #inOrder(permissions: readonly string[]): string[] {
-    return this.permissions.filter((permission) => permissions.includes(permission))
   }
 
   #iso(): string {
