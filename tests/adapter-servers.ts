@@ -19,7 +19,7 @@ import { onTestFinished } from 'vitest'
 
 type Options = Omit<KeyOptions<[]>, 'storeId'> & { storeId?: string | (() => string | undefined) }
 /** One check after the other. `storeInPath`: the store is the last part of the path. */
-export type Check = { permissions?: string | string[]; options?: Options; storeInPath?: boolean }
+type Check = { permissions?: string | string[]; options?: Options; storeInPath?: boolean }
 export type ApiRoute = { path: string; checks: Check[] }
 /** What a route answers that has let somebody in. */
 export type Handle = (path: string, apiKey: ApiKey) => object
