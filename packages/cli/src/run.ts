@@ -21,6 +21,9 @@ import type { UserIo } from './io.ts'
 import { addScan } from './scan/scan.ts'
 import type { App } from './session.ts'
 
+/** As in package.json. */
+export const VERSION = '0.1.0'
+
 /** The exit code. */
 export async function run(argv: string[], io: UserIo): Promise<number> {
   const app: App = { io, argv, exitCode: EXIT.done }
@@ -43,6 +46,7 @@ function isSecret(word: string): boolean {
 export function buildProgram(app: App) {
   const program = newProgram(app.io)
     .name('skp')
+    .version(VERSION, '--version', 'print the version')
     .description('Keys, customers and billing addresses of your stores, at a Storekeeper service.')
     .showSuggestionAfterError(true)
     .exitOverride(usageErrors((fault) => new UsageError(`${fault}\nSee "skp ${groupOf(app.argv)}--help".`)))
@@ -50,7 +54,7 @@ export function buildProgram(app: App) {
   addStores(program, app)
   addMembers(program, app)
   addCustomers(program, app)
-  const keys = program.command('keys').description('the API keys of a store')
+  const keys = program.command('keys').description('the API keys of a store').helpCommand(false)
   addKeyReaders(keys, app)
   addKeyChanges(keys, app)
   addKeyBatches(keys, app)

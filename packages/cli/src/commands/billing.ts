@@ -24,7 +24,10 @@ const COLUMNS: Column<Shown>[] = [
 type Whose = { customer?: string }
 
 export function addBilling(program: Command, app: App): void {
-  const group = program.command('billing').description('billing addresses: your own, or those of a customer')
+  const group = program
+    .command('billing')
+    .description('billing addresses: your own, or those of a customer')
+    .helpCommand(false)
   const command = (name: string, description: string, place: { isDefault?: boolean } = {}) =>
     storeCommand(group, name, description, place).option(
       '--customer <external id>',

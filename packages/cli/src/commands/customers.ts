@@ -17,7 +17,7 @@ const COLUMNS: Column<Customer>[] = [
 ]
 
 export function addCustomers(program: Command, app: App): void {
-  const group = program.command('customers').description('the customers of a store')
+  const group = program.command('customers').description('the customers of a store').helpCommand(false)
   action<ListQuery & { search?: string }>(
     listOptions(storeCommand(group, 'list', 'list the customers', { isDefault: true })).option(
       '--search <text>',
@@ -39,8 +39,8 @@ export function addCustomers(program: Command, app: App): void {
   action<CustomerChanges & { user?: string }>(
     storeCommand(group, 'put', 'create a customer, or change one')
       .argument('<external id>')
-      .option('--email <address>')
-      .option('--name <name>')
+      .option('--email <address>', 'their e-mail address')
+      .option('--name <name>', 'the name of the person or company')
       .option('--user <id>', 'a member with the role CUSTOMER, whose account it is'),
     app,
     async ({ store, out, signal }, { args: [id = ''], options: { email, name, user } }) => {

@@ -23,7 +23,7 @@ const COLUMNS: Column<Member>[] = [
 type Removal = { keys?: 'keep' | 'revoke'; webhooks?: 'keep' | 'disable' }
 
 export function addMembers(program: Command, app: App): void {
-  const group = program.command('members').description('the members of a store')
+  const group = program.command('members').description('the members of a store').helpCommand(false)
   action<ListQuery & { role?: Role; search?: string }>(
     listOptions(storeCommand(group, 'list', 'list the members', { isDefault: true }))
       .option('--role <role>', ROLES.join(', '), oneOf(ROLES))

@@ -15,7 +15,10 @@ const COLUMNS: Column<ServiceToken>[] = [
 ]
 
 export function addServiceTokens(program: Command, app: App): void {
-  const group = program.command('service-tokens').description('what your back ends verify keys of a store with')
+  const group = program
+    .command('service-tokens')
+    .description('what your back ends verify keys of a store with')
+    .helpCommand(false)
   action<ListQuery>(
     listOptions(storeCommand(group, 'list', 'list the service tokens of a store', { isDefault: true })),
     app,

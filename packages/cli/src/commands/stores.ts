@@ -25,7 +25,7 @@ const MEMBERSHIPS: Column<Me['stores'][number]>[] = [
 ]
 
 export function addStores(program: Command, app: App): void {
-  const group = program.command('stores').description('the stores that you are a member of')
+  const group = program.command('stores').description('the stores that you are a member of').helpCommand(false)
   action(
     serviceCommand(group, 'list', 'list your stores, and what you may do in each', { isDefault: true }),
     app,

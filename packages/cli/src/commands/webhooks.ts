@@ -45,7 +45,7 @@ const DELIVERIES: Column<Delivery>[] = [
 type Settings = { url?: string; type?: string[]; description?: string }
 
 export function addWebhooks(program: Command, app: App): void {
-  const group = program.command('webhooks').description('where the events of a store are sent')
+  const group = program.command('webhooks').description('where the events of a store are sent').helpCommand(false)
   action<ListQuery>(
     listOptions(storeCommand(group, 'list', 'list the webhooks', { isDefault: true })),
     app,
