@@ -1,6 +1,7 @@
 // A back end in virtual time: the real machine of the verifier, with streams and questions over the simulated network. It is
 // asked about every key at every opportunity, and each answer from memory is held against what the database had committed.
 
+import type { Verdict } from '../../packages/client/src/api.gen.ts'
 import type { Machine, Stream } from '../../packages/client/src/verify/machine.ts'
 import { type Database, KEYS, type SimulatedNode, storeOf, type Version } from './node.ts'
 import { type Actor, delayOf, newPipe, type Pipe, type World } from './world.ts'
@@ -99,15 +100,7 @@ export function newClient(
             machine,
             `h${key}`,
             { key: 'k', storeId: `store_${storeOf(key)}` },
-            {
-              valid: version.valid,
-              code: version.valid ? 'VALID' : 'REVOKED',
-              keyId: `key_${key}`,
-              storeId: `store_${storeOf(key)}`,
-              type: 'PROD',
-              permissions: ['READ'],
-              metadata: { version: version.number },
-            },
+            verdictOf(key, version),
             lease && { ...lease, validForMs: null, secret: 1, byAddress: false, node: 'n', catalogue: 'c' },
             sent,
             moment(),
@@ -151,4 +144,18 @@ export function newClient(
   world.after(0, client, open)
   world.after(1, client, tick)
   return client
+}
+
+/** As the service answers: of all its members the machine looks at a few. */
+function verdictOf(key: number, { number, valid }: Version): Verdict {
+  const verdict = {
+    valid,
+    code: valid ? 'VALID' : 'REVOKED',
+    keyId: `key_${key}`,
+    storeId: `store_${storeOf(key)}`,
+    type: 'PROD',
+    permissions: ['READ'],
+    metadata: { version: number },
+  }
+  return verdict as unknown as Verdict
 }

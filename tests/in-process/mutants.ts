@@ -125,7 +125,12 @@ export const MUTANTS: Mutant[] = [
     is: 'entry.asOfMono > coveredSince && ',
     becomes: '',
   },
-  { rule: '5: trusted for longer', file: 'machine.ts', is: 'const TRUST_MS = 1_500', becomes: 'const TRUST_MS = 1_520' },
+  {
+    rule: '5: trusted for longer',
+    file: 'machine.ts',
+    is: 'const TRUST_MS = 1_500',
+    becomes: 'const TRUST_MS = 1_520',
+  },
   {
     rule: '6: changes are not heeded',
     file: 'memory.ts',
@@ -160,6 +165,7 @@ export async function load(mutant: Mutant): Promise<MachineFunctions> {
 
 function mutate(text: string, { rule, is, becomes }: Mutant): string {
   const parts = text.split(is)
-  if (parts.length !== 2) throw new Error(`"${rule}" is about a line that stands ${parts.length - 1} times in the source`)
+  if (parts.length !== 2)
+    throw new Error(`"${rule}" is about a line that stands ${parts.length - 1} times in the source`)
   return parts.join(becomes)
 }

@@ -39,9 +39,9 @@ export type Machine = Coverage & {
   counters: { streams: number; resumed: number; changes: number; resets: number; broken: number; clockAhead: number }
 }
 
-export function newMachine(random: () => number): Machine {
+export function newMachine(random: () => number, storeId?: string): Machine {
   return {
-    memory: newMemory(random),
+    memory: newMemory(random, storeId),
     stream: null,
     coveredSince: Number.POSITIVE_INFINITY,
     heard: NEVER,

@@ -1,8 +1,9 @@
 // The verdicts that a back end keeps. Only VALID is kept and answered from here: every other answer is asked for, so that a
 // new key works at once and strangers cannot fill the memory. They are found by a salted hash; no secret is kept.
 
+import type { Verdict } from '../api.gen.ts'
 import { DRIFT, elapsed, type Moment } from './moment.ts'
-import type { Lease, Question, Verdict } from './types.ts'
+import type { Kept, Lease, Question } from './types.ts'
 
 const MAX_KEYS = 10_000
 const MAX_METADATA_CHARS = 8_000_000
@@ -32,7 +33,7 @@ type Entry = {
   /** By which it is found: the hash, or the hash and the address. */
   name: string
   hash: string
-  verdict: Verdict
+  verdict: Kept
   asOfMono: number
   asOfWall: number
   endsMono: number
@@ -46,6 +47,8 @@ type Entry = {
 
 export type Memory = {
   random: () => number
+  /** Of questions that name none. */
+  storeId: string | undefined
   /** By hash, or by hash and address for keys that are bound to addresses. */
   entries: Map<string, Entry>
   /** The names of entries for each hash that is bound to addresses, and for each id of a key or store. */
@@ -73,9 +76,10 @@ export type Coverage = {
   trustMs: number
 }
 
-export function newMemory(random: () => number): Memory {
+export function newMemory(random: () => number, storeId: string | undefined): Memory {
   return {
     random,
+    storeId,
     entries: new Map(),
     bound: new Map(),
     byId: new Map(),
@@ -102,7 +106,8 @@ export function answer(
 ): Verdict | null {
   const { memory } = machine
   const entry = find(memory, hash, question)
-  if (entry === undefined || !isTrusted(machine, entry, mono, wall) || !isGranted(entry, question)) return null
+  if (entry === undefined || !isTrusted(machine, entry, mono, wall) || !isGranted(entry, question, memory.storeId))
+    return null
   memory.counters.answered += 1
   if (mono > entry.renewAt) {
     // The question that is sent now counts as this use.
@@ -124,14 +129,15 @@ function isTrusted({ coveredSince, heard, trustMs }: Coverage, entry: Entry, mon
 }
 
 /** What differs from question to question is looked at each time. A member that is not known here is asked about. */
-function isGranted({ verdict, waysAsked }: Entry, question: Question): boolean {
-  const permissions = verdict.permissions as string[]
-  let way = NO_STORE
+function isGranted({ verdict, waysAsked }: Entry, question: Question, storeId: string | undefined): boolean {
+  const { permissions } = verdict
   for (const name in question)
     switch (name) {
       case 'key':
       case 'ip':
       case 'cost':
+      case 'storeId':
+      case 'anyStore':
         break
       case 'permissions':
         for (const permission of question.permissions ?? []) if (!permissions.includes(permission)) return false
@@ -140,23 +146,20 @@ function isGranted({ verdict, waysAsked }: Entry, question: Question): boolean {
         if (question.anyPermissions?.some((permission) => permissions.includes(permission)) === false) return false
         break
       case 'types':
-        if (question.types?.includes(verdict.type as string) === false) return false
-        break
-      case 'storeId':
-        if (question.storeId === undefined) break
-        if (question.storeId !== verdict.storeId || question.anyStore !== undefined) return false
-        way = 0
-        break
-      case 'anyStore':
-        if (question.anyStore === true) way = ANY_STORE
+        if (question.types?.some((type) => type === verdict.type) === false) return false
         break
       default:
         if (question[name as keyof Question] !== undefined) return false
     }
-  return (waysAsked & way) === way
+  const way = wayOf(question, storeId)
+  if (way !== 0) return (waysAsked & way) !== 0
+  return (
+    (question.storeId ?? storeId) === verdict.storeId &&
+    (question.storeId === undefined || question.anyStore === undefined)
+  )
 }
 
-function count(memory: Memory, uses: Uses, permissions: string[] | undefined, mono: number): void {
+function count(memory: Memory, uses: Uses, permissions: readonly string[] | undefined, mono: number): void {
   if (uses.count === 0) memory.used.push(uses)
   uses.count += 1
   uses.at = mono
@@ -184,8 +187,7 @@ export function onAnswer(
   // The node knew every change up to this moment: its knowledge was so old when the question came in, after it was sent.
   const age = (1 + DRIFT) * Math.max(0, lease.ageMs)
   const asOf = { mono: asked.mono - age, wall: asked.wall - age }
-  if (keyId === null || storeId === null || permissions === null || (lease.byAddress && question.ip === undefined))
-    return
+  if (lease.byAddress && question.ip === undefined) return
   memory.catalogue ??= lease.catalogue
   if (memory.catalogue !== lease.catalogue || !(elapsed(asOf, now) < REMEMBERED_MS)) return
   // A node that has not heard of a change yet may answer after the stream of another has told it.
@@ -206,15 +208,17 @@ export function onAnswer(
     asOfWall: asOf.wall,
     endsMono: asked.mono + lasts,
     endsWall: asked.wall + lasts,
-    waysAsked: wayOf(question) | (isSame ? known.waysAsked : 0),
+    waysAsked: wayOf(question, memory.storeId) | (isSame ? known.waysAsked : 0),
     renewAt: now.mono + RENEW_MS * (0.8 + 0.4 * memory.random()),
     chars: JSON.stringify(verdict).length,
     uses: { keyId, secret: lease.secret, permissions: sorted, count: 0, at: 0, permissionsAt: sorted.map(() => -1) },
   })
 }
 
-function wayOf({ storeId, anyStore }: Question): number {
-  return storeId !== undefined ? 0 : anyStore === true ? ANY_STORE : NO_STORE
+/** `ours`: the store of questions that name none. */
+function wayOf({ storeId, anyStore }: Question, ours: string | undefined): number {
+  if (storeId !== undefined) return 0
+  return anyStore === true ? ANY_STORE : ours === undefined ? NO_STORE : 0
 }
 
 /** A key that memory would let in for the very same question: but for a change that is being told, memory was wrong. */
@@ -225,7 +229,7 @@ function onRefusal(
   { mono, wall }: Moment,
 ): void {
   const entry = find(machine.memory, hash, question)
-  if (entry === undefined || !isGranted(entry, question)) return
+  if (entry === undefined || !isGranted(entry, question, machine.memory.storeId)) return
   if (isTrusted(machine, entry, mono, wall)) machine.memory.counters.surprised += 1
   drop(machine.memory, entry.name)
 }
@@ -243,8 +247,8 @@ function put(memory: Memory, entry: Entry): void {
   }
   entries.set(name, entry)
   memory.chars += entry.chars
-  link(byId, verdict.keyId as string, name)
-  link(byId, verdict.storeId as string, name)
+  link(byId, verdict.keyId, name)
+  link(byId, verdict.storeId, name)
   while (entries.size > MAX_KEYS || memory.chars > MAX_METADATA_CHARS)
     drop(memory, entries.keys().next().value as string)
 }
@@ -254,8 +258,8 @@ function drop(memory: Memory, name: string): void {
   if (entry === undefined) return
   memory.entries.delete(name)
   memory.chars -= entry.chars
-  unlink(memory.byId, entry.verdict.keyId as string, name)
-  unlink(memory.byId, entry.verdict.storeId as string, name)
+  unlink(memory.byId, entry.verdict.keyId, name)
+  unlink(memory.byId, entry.verdict.storeId, name)
   unlink(memory.bound, entry.hash, name)
 }
 

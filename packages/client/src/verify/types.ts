@@ -1,26 +1,9 @@
 // What the parts of the verifier say to one another.
 
-/** Body of `POST /v1/keys/verify`. */
-export type Question = {
-  key: string
-  permissions?: string[]
-  anyPermissions?: string[]
-  types?: string[]
-  storeId?: string
-  anyStore?: boolean
-  ip?: string
-}
+import type { ValidVerdict, Verification } from '../api.gen.ts'
 
-/** Its answer. */
-export type Verdict = {
-  readonly valid: boolean
-  readonly code: string
-  readonly keyId: string | null
-  readonly storeId: string | null
-  readonly type: string | null
-  readonly permissions: readonly string[] | null
-  readonly metadata: Readonly<Record<string, unknown>> | null
-}
+export type Question = Verification
+export type Kept = ValidVerdict
 
 /** For how long, and for whom, a `VALID` may be kept. Of `POST /v1/keys/lease`; null when it may not. */
 export type Lease = {
