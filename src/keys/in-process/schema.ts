@@ -78,43 +78,38 @@ export type ChangeSubscriber = {
 
 // ---- leases ---------------------------------------------------------------------------------------------------------
 
-const Lease = Type.Object(
-  {
-    ageMs: Type.Integer({
-      description:
-        'How old the knowledge behind the verdict was when your question arrived. The verdict holds for the moment you sent the question, minus this.',
-    }),
-    validForMs: Nullable(
-      Type.Integer({
-        description:
-          'How long the key, or the grace period of this secret, lasts, counted from when you sent the question. `null`: without end.',
-      }),
-    ),
-    secret: Type.Integer({ description: "The number of the key's secret that was presented, for reports of use." }),
-    byAddress: Type.Boolean({ description: 'Whether the verdict holds for the `ip` you sent only.' }),
-    node: Type.String({ description: 'The node that responded, as in `hello`.' }),
-    catalogue: Type.String({
-      description:
-        'Names the permissions that exist and the stores of your service token, as in `hello`. Keep the verdict only if both are equal.',
-    }),
-  },
-  { ...closed, title: 'Lease', description: 'On what terms the verdict may be kept.' },
-)
-export type Lease = Static<typeof Lease>
-
 export const LeasedVerdict = Type.Object(
   {
     ...Verdict.properties,
     lease: Nullable(
-      Type.Object(Lease.properties, {
-        ...closed,
-        description: 'On what terms you may keep the verdict. `null`: do not keep it.',
-      }),
+      Type.Object(
+        {
+          ageMs: Type.Integer({
+            description:
+              'How old the knowledge behind the verdict was when your question arrived. The verdict holds for the moment you sent the question, minus this.',
+          }),
+          validForMs: Nullable(
+            Type.Integer({
+              description:
+                'How long the key, or the grace period of this secret, lasts, counted from when you sent the question. `null`: without end.',
+            }),
+          ),
+          secret: Type.Integer({
+            description: "The number of the key's secret that was presented, for reports of use.",
+          }),
+          byAddress: Type.Boolean({ description: 'Whether the verdict holds for the `ip` you sent only.' }),
+          node: Type.String({ description: 'The node that responded, as in `hello`.' }),
+          catalogue: Type.String({
+            description:
+              'Names the permissions that exist and the stores of your service token, as in `hello`. Keep the verdict only if both are equal.',
+          }),
+        },
+        { ...closed, description: 'On what terms you may keep the verdict. `null`: do not keep it.' },
+      ),
     ),
   },
   { title: 'LeasedVerdict', description: 'A verdict, and whether it may be kept.', ...closed },
 )
-export type LeasedVerdict = Static<typeof LeasedVerdict>
 
 // ---- reports of use -------------------------------------------------------------------------------------------------
 
