@@ -7,8 +7,8 @@ import type { MachineFunctions } from './client.ts'
 
 const FOLDER = join(import.meta.dirname, '../../packages/client/src/verify')
 
-/** `is` stands once in the file, and becomes `was`. */
-export type Mutant = { rule: string; file: 'machine.ts' | 'memory.ts' | 'moment.ts'; is: string; becomes: string }
+/** `is` stands once in the file. `isSubtle`: what it changes is too rare for schedules, and is shown by an example. */
+export type Mutant = { rule: string; file: 'machine.ts' | 'memory.ts'; is: string; becomes: string; isSubtle?: true }
 
 export const MUTANTS: Mutant[] = [
   {
@@ -68,7 +68,7 @@ export const MUTANTS: Mutant[] = [
   {
     rule: '3: the travel of the request is not asked for',
     file: 'machine.ts',
-    is: 'elapsed(machine.heard, now) + TRAVEL_MS',
+    is: 'elapsed(machine.heard, now) + TRAVEL_MS + ROUNDING_MS',
     becomes: 'elapsed(machine.heard, now) + 1',
   },
   {
@@ -94,6 +94,7 @@ export const MUTANTS: Mutant[] = [
     file: 'memory.ts',
     is: '(1 + DRIFT) * Math.max(0, lease.ageMs)',
     becomes: 'Math.max(0, lease.ageMs)',
+    isSubtle: true,
   },
   {
     rule: '4: an answer counts from its arrival',
@@ -118,6 +119,7 @@ export const MUTANTS: Mutant[] = [
     file: 'memory.ts',
     is: 'memory.forgottenUpTo = at',
     becomes: '',
+    isSubtle: true,
   },
   {
     rule: '5: coverage helps whatever was kept before it',

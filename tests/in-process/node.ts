@@ -9,12 +9,14 @@ export const storeOf = (key: number) => key % STORES
 const TRUSTED_MS = 1_500
 
 /** What a node can do wrong: each breaks an obligation that the proof needs. */
-export type NodeMutation =
-  | 'a beat overtakes changes'
-  | 'a gap is not told'
-  | 'a gap stays in the ring'
-  | 'knowledge has no age'
-  | 'a shared lookup counts from its end'
+export const NODE_MUTATIONS = [
+  'a beat overtakes changes',
+  'a gap is not told',
+  'a gap stays in the ring',
+  'knowledge has no age',
+  'a shared lookup counts from its end',
+] as const
+export type NodeMutation = (typeof NODE_MUTATIONS)[number]
 
 export type Version = { number: number; valid: boolean; endedAt: number }
 export type Database = Actor & {

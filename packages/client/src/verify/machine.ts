@@ -13,6 +13,8 @@ import type { Frame } from './types.ts'
 const TRUST_MS = 1_500
 /** The longest that the request for a resumed stream may have taken. */
 const TRAVEL_MS = 2_000
+/** The times of the service are whole milliseconds. */
+const ROUNDING_MS = 2
 /** Nodes remember changes for this long. */
 const MAX_BACK_MS = 60_000
 /** Beats come every 500 ms: a stream that says nothing for this long is given up. */
@@ -53,7 +55,7 @@ export function newMachine(random: () => number, storeId?: string): Machine {
 
 /** A request for the stream of changes is about to be sent, and asks the node to repeat those of the last `back` ms. */
 export function openStream(machine: Machine, now: Moment): Stream {
-  const back = Math.ceil((1 + DRIFT) * elapsed(machine.heard, now) + TRAVEL_MS)
+  const back = Math.ceil((1 + DRIFT) * elapsed(machine.heard, now) + TRAVEL_MS + ROUNDING_MS)
   machine.stream = {
     sent: now,
     back: machine.coveredSince < now.mono && back <= MAX_BACK_MS ? back : 0,

@@ -3,8 +3,9 @@
 
 import type { Memory, Uses } from './memory.ts'
 
-/** Of one report. */
-const MAX_COUNTS = 1_000
+/** Of one report: the service takes 256 KiB. A permission has up to 63 characters. */
+const MAX_COUNTS = 500
+const MAX_PERMISSIONS = 2_000
 
 type Batch = {
   seq: number
@@ -21,7 +22,9 @@ export type UsageReport = {
 /** The report that has to be sent: the one that was not answered yet, else the next; null when nothing was used. */
 export function nextReport(reports: UsageReports, memory: Memory, mono: number): UsageReport | null {
   if (reports.batch === null && memory.used.length > 0) {
-    const counts = memory.used.splice(0, MAX_COUNTS).map((uses) => {
+    let permissions = 0
+    const full = memory.used.findIndex((uses) => (permissions += uses.permissions.length) > MAX_PERMISSIONS)
+    const counts = memory.used.splice(0, full < 0 ? MAX_COUNTS : Math.min(full, MAX_COUNTS)).map((uses) => {
       const counted = { ...uses }
       uses.count = 0
       uses.permissionsAt = uses.permissions.map(() => -1)
