@@ -1,8 +1,11 @@
 // The other commands of skp, each at least once.
 
+import { readFileSync } from 'node:fs'
 import { expect, test } from 'vitest'
 import { NEW_ADDRESS, shop } from '../../../tests/shop.ts'
 import { newKey, user } from '../../../tests/skp.ts'
+import { EXIT } from './errors.ts'
+import { VERSION } from './run.ts'
 
 test('a key is verified from stdin, and the exit code is the verdict', async () => {
   const world = await shop()
@@ -155,6 +158,13 @@ test('wrong words are exit code 2, with the way to the right ones', async () => 
   expect(await skp(['keys', 'list'])).toMatchObject({ code: 7, out: '' })
   expect((await skp([])).out).toContain('Usage: skp')
   expect((await skp(['keys', '--help'])).out).toContain('rotate [options] <key>')
+})
+
+test('the page of the commands names every exit code, and the version is that of the package', () => {
+  const page = readFileSync('docs/cli.md', 'utf8')
+  const codes = [...page.matchAll(/^\| (\d+) +\| /gm)].map(([, code]) => Number(code))
+  expect(codes).toEqual(Object.values(EXIT))
+  expect(JSON.parse(readFileSync('packages/cli/package.json', 'utf8')).version).toBe(VERSION)
 })
 
 test('a shell learns of commands, options, words and the ids of keys', async () => {
