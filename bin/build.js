@@ -11,16 +11,17 @@ const root = join(import.meta.dirname, '..')
 const PROJECTS = [
   { folder: 'packages/client', dist: 'packages/client/dist' },
   { folder: '.', dist: 'dist' },
-  { folder: 'packages/cli', dist: 'dist' },
+  { folder: 'packages/cli', dist: 'packages/cli/dist' },
 ].map(({ folder, dist }) => ({ folder: join(root, folder), dist: join(root, dist) }))
 const [dist, compiler] = [join(root, 'dist'), join(root, 'node_modules/typescript/bin/tsc')]
 
 /** `ifPossible`: without a compiler nothing is built, and nothing said. `failure`: the exit code when there is no build. */
 export function build({ ifPossible = false, failure = 1 } = {}) {
   const [note, state] = [join(dist, 'built-from'), stateOfSources()]
-  if (state === null || (existsSync(note) && readFileSync(note, 'utf8') === state)) return
+  const isWhole = PROJECTS.every(({ dist }) => existsSync(dist))
+  if (state === null || (isWhole && existsSync(note) && readFileSync(note, 'utf8') === state)) return
   if (!existsSync(compiler)) {
-    if (existsSync(dist) || ifPossible) return
+    if (isWhole || ifPossible) return
     fail(
       'There is no build in dist/, and the TypeScript compiler that makes one is a dev dependency. Run "npm ci", which builds; then "npm prune --omit=dev" removes what only the build needs.',
       failure,

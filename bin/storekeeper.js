@@ -2,6 +2,11 @@
 import { build } from './build.js'
 
 const command = process.argv[2]
-// For scan and events, 1 means that something was found.
-build({ failure: ['scan', 'events'].includes(command) ? 2 : 1 })
-await import(['scan', 'quickstart'].includes(command) ? '../dist/packages/cli/src/main.js' : '../dist/cli/main.js')
+if (['scan', 'quickstart'].includes(command)) {
+  process.stderr.write(`"storekeeper ${command}" is now "skp ${command}".\n`)
+  await import('./skp.js')
+} else {
+  // For events, 1 means that something was found.
+  build({ failure: command === 'events' ? 2 : 1 })
+  await import('../dist/cli/main.js')
+}

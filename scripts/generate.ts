@@ -12,6 +12,7 @@ import { ERRORS } from '../src/core/errors.ts'
 import { EVENT_TYPES } from '../src/events/schema.ts'
 import { openapi } from '../src/http/openapi.ts'
 import { routes } from '../src/routes.ts'
+import { cliReference } from './cli-reference.ts'
 import { clientTypes } from './client-types.ts'
 import { tableTypes, withMigratedDatabase } from './tables.ts'
 
@@ -23,6 +24,10 @@ export function generate(): Record<string, string> {
   return {
     [CLIENT_TYPES]: formatted(CLIENT_TYPES, clientTypes(routes)),
     'docs/openapi.json': `${JSON.stringify(openapi(routes), null, 2)}\n`,
+    'docs/cli.md': filled('docs/cli.md', {
+      'shared options': () => cliReference().shared,
+      commands: () => cliReference().commands,
+    }),
     'docs/events.md': filled('docs/events.md', { types }),
     'docs/countries.md': filled('docs/countries.md', { countries }),
     'docs/operations.md': filled('docs/operations.md', { settings }),

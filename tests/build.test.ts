@@ -20,7 +20,12 @@ test('a start builds what has changed, also beside another one, and never runs h
     expect([code, out]).toEqual([0, 'first\n'])
   expect(await run('start.js')).toEqual({ code: 0, out: 'first\n', err: '' })
   expect((await run('storekeeper.js', 'help')).out).toBe('operator\n')
-  expect((await run('storekeeper.js', 'scan', '.')).out).toBe('user first\n')
+  expect(await run('skp.js', 'scan', '.')).toEqual({ code: 0, out: 'user first\n', err: '' })
+  expect(await run('storekeeper.js', 'scan', '.')).toEqual({
+    code: 0,
+    out: 'user first\n',
+    err: '"storekeeper scan" is now "skp scan".\n',
+  })
 
   // After a pull, and after one that breaks it.
   write('src/word.ts', `export const word: string = 'second'\n`)
@@ -31,7 +36,7 @@ test('a start builds what has changed, also beside another one, and never runs h
     expect([broken.code, broken.out]).toEqual([1, ''])
     expect(broken.err).toContain('The build failed.')
   }
-  expect((await run('storekeeper.js', 'scan', '.')).code).toBe(2)
+  expect((await run('skp.js', 'scan', '.')).code).toBe(2)
 })
 
 test('without the compiler a build that is there runs, and without both a command says what to do', {
@@ -45,7 +50,9 @@ test('without the compiler a build that is there runs, and without both a comman
       words,
       code,
       out: '',
-      err: expect.stringMatching(/^There is no build in dist\/.* Run "npm ci", .* "npm prune --omit=dev" .*\n$/),
+      err: expect.stringMatching(
+        /^(".+" is now "skp scan"\.\n)?There is no build in dist\/.* Run "npm ci", .* "npm prune --omit=dev" .*\n$/,
+      ),
     })
   // What `npm ci --omit=dev` does in the end.
   expect(await prepare()).toEqual({ code: 0, out: '', err: '' })
@@ -70,15 +77,16 @@ function checkout() {
     'package.json',
     'tsconfig.json',
     'tsconfig.build.json',
-    'packages/cli/tsconfig.build.json',
     'packages/client/tsconfig.build.json',
+    'packages/cli/tsconfig.build.json',
+    'packages/cli/bin',
   ])
     cpSync(join(repository, name), join(path, name), { recursive: true })
   symlinkSync(join(repository, 'node_modules'), join(path, 'node_modules'))
   write('src/word.ts', `export const word: string = 'first'\n`)
   write('src/main.ts', `import { word } from './word.ts'\n\nconsole.log(word)\n`)
   write('src/cli/main.ts', `console.log('operator')\nexport {}\n`)
-  write('packages/client/src/index.ts', 'export const client = true\n')
+  write('packages/client/src/index.ts', 'export {}\n')
   write('packages/cli/src/main.ts', `import { word } from '../../../src/word.ts'\n\nconsole.log('user', word)\n`)
   const run = (script: string, ...args: string[]) =>
     ended(spawn(process.execPath, [join('bin', script), ...args], { cwd: path }))

@@ -1,14 +1,31 @@
 // A command called inside the test: its arguments, input, settings and folder are given, its output and exit code come back.
 
 import { Readable } from 'node:stream'
-import type { Io } from '../src/cli/io.ts'
+import type { UserIo } from '../packages/cli/src/io.ts'
 
-type Run = (argv: string[], io: Io) => Promise<number>
-type World = { env?: Record<string, string>; input?: string | Buffer; cwd?: string }
+type Run = (argv: string[], io: UserIo) => Promise<number>
+export type World = {
+  env?: Record<string, string>
+  input?: string | Buffer
+  cwd?: string
+  /** Somebody at a terminal, who gives these answers in turn. */
+  answers?: string[]
+  /** Whether stdout is a terminal, so many columns wide. */
+  columns?: number
+  /** Called with each line of the result. */
+  onPrint?: (line: string) => void
+  /** Called with how to press Ctrl-C, once the command listens for it. */
+  onListen?: (interrupt: () => void) => void
+}
 
-export async function call(run: Run, argv: string[], { env = {}, input = '', cwd = process.cwd() }: World = {}) {
+export async function call(run: Run, argv: string[], world: World = {}) {
+  const { env = {}, input = '', cwd = process.cwd(), answers, columns, onPrint, onListen } = world
   let [out, err] = ['', '']
-  const print = (line: string) => void (out += `${line}\n`)
+  const asked: { question: string; hidden: boolean }[] = []
+  const print = (line: string) => {
+    out += `${line}\n`
+    onPrint?.(line)
+  }
   const say = (line: string) => void (err += `${line}\n`)
   const code = await run(argv, {
     print,
@@ -18,8 +35,23 @@ export async function call(run: Run, argv: string[], { env = {}, input = '', cwd
     env: { PATH: process.env.PATH, ...env },
     cwd,
     interruptFlag: () => ({ raised: false, close: () => {} }),
+    stdout: columns === undefined ? {} : { isTTY: true, columns },
+    ask:
+      answers === undefined
+        ? null
+        : async (question, { hidden = false } = {}) => {
+            asked.push({ question, hidden })
+            const answer = answers[asked.length - 1]
+            if (answer === undefined) throw new Error(`Nobody answers "${question}"`)
+            return answer
+          },
+    deliver: async (line) => print(line),
+    onInterrupt: (handler) => {
+      onListen?.(handler)
+      return () => {}
+    },
   })
-  return { code, out, err, lines: out.split('\n').slice(0, -1) }
+  return { code, out, err, asked, lines: out.split('\n').slice(0, -1) }
 }
 
 /** As a pipe brings them. */

@@ -32,7 +32,7 @@ const SUMMARY = /^(\d+) found in ([\d,]+) (?:files?|objects?), [\d.]+ k?[MG]?B, 
 
 let folder = ''
 // The first command builds what has changed, and says so. On a busy machine the compiler takes its time.
-beforeAll(() => void spawnSync(process.execPath, ['bin/storekeeper.js', 'help']), 240_000)
+beforeAll(() => void spawnSync(process.execPath, ['bin/skp.js', '--help']), 240_000)
 beforeEach(() => {
   folder = realpathSync(mkdtempSync(join(tmpdir(), 'scan-')))
 })
@@ -116,11 +116,11 @@ test('what cannot be done is exit code 2 and a sentence with the way out', async
 test('help is printed when asked for, and when the words make no sense', async () => {
   const help = await scan(['--help'])
   expect(help).toMatchObject({ code: 0, err: '' })
-  expect(help.out).toMatch(/^Usage: npm run --silent storekeeper -- scan/)
+  expect(help.out).toMatch(/^Usage: skp scan/)
   expect((await scan(['-h'])).out).toBe(help.out)
   const cases: [string[], RegExp][] = [
     [[], /^Say what to scan: a file, a folder, or "-"\.\n\nUsage:/],
-    [['--hystory', '.'], /^Unknown option '--hystory'\.\n\nUsage:/],
+    [['--hystory', '.'], /^Unknown option '--hystory'\. Did you mean --history\?\n\nUsage:/],
     [['.', '--skip'], /^Option '--skip <name>' argument missing\.\n\nUsage:/],
     [['--skip', '--history', '.'], /^Option '--skip <name>' argument is ambiguous\.\n\nUsage:/],
   ]
@@ -131,7 +131,7 @@ test('help is printed when asked for, and when the words make no sense', async (
 test('through npm a path is where its caller stands, and the exit codes come through', { timeout: 60_000 }, () => {
   write('below/a.txt', mint('prod'))
   const npm = (path: string) => {
-    const args = ['--prefix', repository, 'run', '--silent', 'storekeeper', '--', 'scan', path]
+    const args = ['--prefix', repository, 'run', '--silent', 'skp', '--', 'scan', path]
     const env = { PATH: process.env.PATH, HOME: folder, npm_config_update_notifier: 'false' }
     const { status, stdout } = spawnSync('npm', args, { cwd: join(folder, 'below'), env, encoding: 'utf8' })
     return [status, stdout.split('  ')[0]]
@@ -144,7 +144,7 @@ test('through npm a path is where its caller stands, and the exit codes come thr
 
 test('whoever reads the finds may stop early', async () => {
   write('many.txt', `${mint('prod')}\n`.repeat(80_000))
-  const child = spawn(process.execPath, [join(repository, 'bin/storekeeper.js'), 'scan', folder])
+  const child = spawn(process.execPath, [join(repository, 'bin/skp.js'), 'scan', folder])
   child.stdout.once('data', () => child.stdout.destroy())
   let err = ''
   child.stderr.on('data', (words) => (err += words))

@@ -7,16 +7,19 @@ import { createServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { text } from 'node:stream/consumers'
-import { expect, onTestFinished, test } from 'vitest'
+import { beforeAll, expect, onTestFinished, test } from 'vitest'
 import { shop } from './shop.ts'
 
 const PAGES = [
   'docs/tutorials/protect-your-api.md',
   'docs/tutorials/connect-your-logins.md',
   'docs/tutorials/checkout-addresses.md',
+  'docs/tutorials/protect-a-back-end.md',
   'docs/guides/identity-provider.md',
 ]
 const SERVICE = 'http://127.0.0.1:3000'
+/** Where the pages say that the clone is. */
+const CLONE = '/opt/storekeeper'
 
 type Block = { language: string; body: string; file: string | null }
 
@@ -31,6 +34,9 @@ function blocksOf(page: string): Block[] {
 }
 
 const hasShell = ['bash', 'curl'].every((tool) => spawnSync(tool, ['--version']).status === 0)
+
+// What is packed and what is run is built first, without a word on anybody's terminal.
+beforeAll(() => void spawnSync(process.execPath, ['bin/skp.js', '--version']), 240_000)
 
 test.skipIf(!hasShell)('the tutorials and the guide to identity providers do what they say', async () => {
   const pages = PAGES.map((path) => ({ path, page: readFileSync(path, 'utf8') }))
@@ -48,7 +54,7 @@ test.skipIf(!hasShell)('the tutorials and the guide to identity providers do wha
   const { api } = await shop({ ...settings, RATE_LIMIT: '600' })
   for (const { path, page } of pages) {
     expect(page, path).toContain(SERVICE)
-    await follow(path, blocksOf(moved(page).replaceAll(SERVICE, api.url)))
+    await follow(path, blocksOf(moved(page).replaceAll(SERVICE, api.url).replaceAll(CLONE, process.cwd())))
   }
 })
 
@@ -60,19 +66,31 @@ async function freePort(): Promise<number> {
   return port
 }
 
-/** A reader's folder. What `npm install` would put there is there already. */
-function newFolder(): string {
+/** A reader's folder. What `npm install` would put there is there already, unless the page installs a package of ours. */
+function newFolder({ isEmpty }: { isEmpty: boolean }): string {
   const folder = mkdtempSync(join(tmpdir(), 'storekeeper-tutorial-'))
   onTestFinished(() => rmSync(folder, { recursive: true, force: true }))
-  symlinkSync(join(process.cwd(), 'node_modules'), join(folder, 'node_modules'))
+  if (!isEmpty) symlinkSync(join(process.cwd(), 'node_modules'), join(folder, 'node_modules'))
   return folder
 }
+
+/** What was packed is installed; what would come from a registry is that of this repository. */
+const NPM = `npm() {
+  case "$*" in
+    'install express') ;;
+    'install --silent express ./storekeeper-client-'*) command npm install --silent --offline "$4" && ln -s ${process.cwd()}/node_modules/express node_modules/ ;;
+    'pack --silent '*) command npm "$@" ;;
+    *) return 1 ;;
+  esac
+}`
 
 const MARK = '----- the output of block'
 
 async function follow(path: string, blocks: Block[]): Promise<void> {
-  const folder = newFolder()
-  const steps: string[] = ['npm() { test "$*" = "install express"; }', "trap 'kill $(jobs -p)' EXIT"]
+  const folder = newFolder({ isEmpty: blocks.some(({ body }) => body.includes('npm pack')) })
+  const steps: string[] = [NPM, "trap 'kill $(jobs -p)' EXIT"]
+  // What skp says to people is on the reader's terminal too.
+  if (blocks.some(({ body }) => body.includes('skp '))) steps.push('exec 2>&1')
   blocks.forEach(({ language, body, file }, n) => {
     // Saved at its place in the page, into the folder that the commands before have changed to.
     if (file) {
@@ -112,7 +130,12 @@ function inBackground(body: string, n: number): string {
 }
 
 async function bash(path: string, script: string, cwd: string): Promise<string> {
-  const env = { ...process.env, PATH: `${dirname(process.execPath)}:${process.env.PATH}` }
+  const inherited = Object.entries(process.env).filter(([name]) => !/^npm_|^STOREKEEPER_/i.test(name))
+  const env = {
+    ...Object.fromEntries(inherited),
+    XDG_CONFIG_HOME: cwd,
+    PATH: `${dirname(process.execPath)}:${process.env.PATH}`,
+  }
   const shell = spawn('bash', ['--norc', '-euo', 'pipefail', '-c', script], { cwd, env })
   const ended = new Promise((resolve) => shell.once('close', resolve))
   const [out, err, status] = await Promise.all([text(shell.stdout), text(shell.stderr), ended])

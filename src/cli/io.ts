@@ -53,7 +53,7 @@ export async function runAtTerminal(run: (argv: string[], io: Io) => Promise<num
 /** npm runs a script in the folder of its package, and tells in INIT_CWD where its caller is. */
 function callerFolder(): string {
   const { npm_lifecycle_event, npm_package_name, INIT_CWD } = process.env
-  const byNpm = npm_lifecycle_event === 'storekeeper' && npm_package_name === 'storekeeper'
+  const byNpm = ['storekeeper', 'skp'].includes(npm_lifecycle_event ?? '') && npm_package_name === 'storekeeper'
   return byNpm && INIT_CWD ? INIT_CWD : process.cwd()
 }
 

@@ -19,8 +19,10 @@ export function newProgram(io: Io): Command {
 export function usageErrors(toError: (fault: string) => Error): (error: CommanderError) => never {
   return (error) => {
     if (error.exitCode === 0) throw error
-    const fault = error.message.replace(/^error: ./, (start) => start.slice(-1).toUpperCase())
-    throw toError(fault.endsWith('.') ? fault : `${fault}.`)
+    const fault = error.message
+      .replace(/^error: ./, (start) => start.slice(-1).toUpperCase())
+      .replace(/\n\((Did you mean .*)\)$/, '. $1')
+    throw toError(/[.?]$/.test(fault) ? fault : `${fault}.`)
   }
 }
 

@@ -24,13 +24,7 @@ export function run(argv: string[], io: Io): Promise<number> {
   addUser(program, io)
   addEvents(program, io)
   addHolds(program, io)
-  // Scan and quickstart are in packages/cli, and bin/storekeeper.js runs them there: here they are only listed.
-  program
-    .command('scan')
-    .usage('<path…>')
-    .description('find keys and tokens in files or, with --history, in a git repository; see scan --help')
   addSecret(program, io)
-  program.command('quickstart').description('try the API of a running service, request by request')
   return runProgram(program, argv.length === 0 || argv[0] === 'help' ? ['--help'] : argv, io)
 }
 
@@ -39,7 +33,7 @@ function helpOf(program: Command): string {
   const rows = program.commands.flatMap((group) =>
     group.commands.length === 0 ? [rowOf(group)] : group.commands.map((command) => rowOf(command, `${group.name()} `)),
   )
-  return `Usage: npm run --silent storekeeper -- <command>\n\n${helpRows(rows)}\n`
+  return `Usage: npm run --silent storekeeper -- <command>\n\n${helpRows(rows)}\n\nWhat needs no database, such as scan, is in skp: npm run --silent skp -- --help\n`
 }
 
 function rowOf(command: Command, group = ''): [string, string] {

@@ -2,6 +2,7 @@
 // HTTP, like any other client asks it.
 
 import { runAtTerminal } from '../../../src/cli/io.ts'
+import { atTerminal } from './io.ts'
 import { run } from './run.ts'
 
-await runAtTerminal(run)
+await runAtTerminal((argv, io) => run(argv, atTerminal(io)))

@@ -14,6 +14,7 @@ const GROUPS: Group[] = [
   {
     title: 'Tutorials',
     urls: [
+      '/docs/tutorials/protect-a-back-end',
       '/docs/tutorials/protect-your-api',
       '/docs/tutorials/connect-your-logins',
       '/docs/tutorials/checkout-addresses',
@@ -24,6 +25,8 @@ const GROUPS: Group[] = [
     urls: [
       '/docs/api',
       '/docs/client',
+      '/docs/cli',
+      '/docs/guides/require-keys',
       '/docs/guides/identity-provider',
       '/docs/guides/moving-keys',
       '/docs/events',

@@ -22,6 +22,7 @@ type Options = { history?: boolean; skip?: string[]; json?: boolean }
 export function addScan(program: Command, io: Io, onFound: () => void): void {
   const command = program.command('scan')
   command
+    .description('find keys and tokens in files or, with --history, in a git repository')
     .configureHelp({ formatHelp: () => helpOf(command) })
     .exitOverride(usageErrors(usageError))
     .argument('[path...]')
@@ -51,7 +52,7 @@ function helpOf(command: Command): string {
     const value = /<.*>/.exec(flags)?.[0] ?? ''
     return [`${long} ${value}`.trim(), description]
   })
-  return `Usage: npm run --silent storekeeper -- scan [options] <path…>
+  return `Usage: skp scan [options] <path…>
 
 Finds keys, session tokens, service tokens and invitations with a right checksum. A path is a file or a folder, with
 everything in it but folders named .git; "-" is what is piped in. Keys that were imported have another form, and are not
