@@ -2,7 +2,9 @@ import { once } from 'node:events'
 import { createServer } from 'node:http'
 import { type AddressInfo, connect } from 'node:net'
 import { text } from 'node:stream/consumers'
+import { gzipSync } from 'node:zlib'
 import { fakeStorekeeper } from '@storekeeper/client/testing'
+import { build } from 'esbuild'
 import type { FastifyRequest } from 'fastify'
 import fastify from 'fastify'
 import { Hono } from 'hono'
@@ -128,6 +130,16 @@ test('an upgrade to a WebSocket is refused before it is made', async () => {
   expect(JSON.parse(refused.split('\r\n\r\n')[1] as string)).toMatchObject({ code: 'unauthenticated' })
   const { id, key } = sk.createKey()
   expect(await upgrade(`Authorization: Bearer ${key}\r\n`)).toContain(id)
+})
+
+test('an adapter has at most 4 kB, and imports neither its framework nor Node.js', async () => {
+  for (const name of ['express', 'fastify', 'hono', 'koa', 'web']) {
+    const entryPoints = [`packages/client/src/adapters/${name}.ts`]
+    const { outputFiles } = await build({ entryPoints, bundle: true, minify: true, format: 'esm', write: false })
+    const code = outputFiles[0]?.contents as Uint8Array
+    expect([name, new TextDecoder().decode(code).match(/\bfrom\s*["']|\brequire\(/)]).toEqual([name, null])
+    expect(gzipSync(code, { level: 9 }).length, name).toBeLessThanOrEqual(4_000)
+  }
 })
 
 test('the key of the caller has its type where each framework keeps it', () => {

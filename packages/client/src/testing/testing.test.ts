@@ -168,7 +168,7 @@ async function follow(
     }
     if (step.do === 'wait' && travelled < 3 * HOUR_MS) {
       travelled += HOUR_MS
-      travel(travelled)
+      travel(HOUR_MS)
       fake.advance(HOUR_MS)
     }
   }
