@@ -24,6 +24,7 @@ const GROUPS: Group[] = [
     urls: [
       '/docs/api',
       '/docs/guides/require-keys',
+      '/docs/client',
       '/docs/guides/identity-provider',
       '/docs/guides/moving-keys',
       '/docs/events',
