@@ -8,6 +8,7 @@ import { eventRoutes } from './events/routes.ts'
 import { factorRoutes } from './identity/factor-routes.ts'
 import { oidcRoutes } from './identity/oidc-routes.ts'
 import { identityRoutes } from './identity/routes.ts'
+import { inProcessRoutes } from './keys/in-process/routes.ts'
 import { keyRoutes } from './keys/routes.ts'
 import { serviceTokenRoutes } from './service-tokens/routes.ts'
 import { settingRoutes } from './settings/routes.ts'
@@ -16,6 +17,7 @@ import { webhookRoutes } from './webhooks/routes.ts'
 
 export const routes: Route[] = [
   ...keyRoutes,
+  ...inProcessRoutes,
   ...billingRoutes,
   ...customerRoutes,
   ...countryRoutes,

@@ -6,7 +6,7 @@ import type { Logger } from 'pino'
 import { newCallerCache } from './auth/caller-cache.ts'
 import { newGithubSignatureCheck } from './auth/github-signature.ts'
 import { jwtCheckFrom } from './auth/jwt.ts'
-import { KEYS_CHANNEL, newKeyCache } from './auth/key-cache.ts'
+import { newKeyCache } from './auth/key-cache.ts'
 import { newOidcClient } from './auth/oidc.ts'
 import type { Config } from './config.ts'
 import { SECOND } from './core/clock.ts'
@@ -24,7 +24,7 @@ import type { FeedTimings } from './events/schema.ts'
 import { sealAfterRestore, startSealing } from './events/seal.ts'
 import { newEventFeed } from './events/stream.ts'
 import type { Pipeline } from './http/context.ts'
-import { newEventStreams } from './http/event-stream.ts'
+import { CHANGE_SEATS, newEventStreams } from './http/event-stream.ts'
 import { invalidate } from './http/execute.ts'
 import { newLongAnswers } from './http/json-stream.ts'
 import { type Metrics, newMetrics } from './http/metrics.ts'
@@ -34,6 +34,8 @@ import { newLongWork } from './http/pipeline.ts'
 import { buildServer } from './http/server.ts'
 import { closeConnections, stopListening } from './http/server-shutdown.ts'
 import { type Instance, newInstance } from './instance.ts'
+import { CHANGES_CHANNEL, newKeyChanges } from './keys/in-process/changes.ts'
+import { newUsageReports } from './keys/in-process/reports.ts'
 import { newUsage } from './keys/usage.ts'
 import { newVerifier } from './keys/verify.ts'
 import { newLoadShedder } from './limits/load-shedding.ts'
@@ -110,21 +112,24 @@ async function serve(
   const db = connect(storage.connection, { ...timings, onUnavailable: (code) => metrics.databaseUnavailable(code) })
   const instance = newInstance(config, storage.keyring, resolve)
   let draining = false
-  const { caches, eventNotifier, notifications } = newCaches(db, instance, storage)
+  const { caches, eventNotifier, changes, notifications } = newCaches(db, instance, storage)
   const feed = newEventFeed(db, eventNotifier, timings.feed)
   const usage = newUsage(db, instance.keyring, timings.usageFlushMs)
+  const reports = newUsageReports(db, instance)
   const load = newLoadShedder()
   const streams = newEventStreams(timings.slowReaderMs)
+  const changeStreams = newEventStreams(timings.slowReaderMs, CHANGE_SEATS)
   const metrics = newMetrics(
     {
       inFlight: load.inFlight,
       waiting: db.waiting,
       streams: streams.open,
+      changeStreams: changeStreams.open,
       sealingFailed: () => Number(sealer.failed()),
       sealingLag: () => readSealingLag(db),
       outboxDepth: () => readOutboxDepth(db),
     },
-    () => sealer.sealed(),
+    { sealed: () => sealer.sealed(), changeResets: changes.resets, reportedUses: reports.uses },
     ['sealing', 'webhooks', 'mail', ...MAINTENANCE_TASKS],
   )
   const background = startBackground(config, db, instance, log, metrics, timings, () => draining)
@@ -144,11 +149,14 @@ async function serve(
       services: newServiceRateLimit(config.SERVICE_TOKEN_RATE_LIMIT),
       load,
       streams,
+      changeStreams,
       longAnswers: newLongAnswers(),
       longWork: newLongWork(),
     },
     verifier: newVerifier(db, instance, caches.keys, usage, metrics.verified),
     feed,
+    changes,
+    usageReports: reports,
     metrics,
     log,
     draining: () => draining,
@@ -165,6 +173,7 @@ async function serve(
   const close = async (patienceMs = DRAIN_TIMEOUT_MS) => {
     draining = true
     streams.close()
+    changeStreams.close()
     const dispatched = Promise.all([dispatcher.close(patienceMs * 3), mailer?.close(patienceMs * 3)])
     if (app.server.listening) {
       if (patienceMs > 0) await sleep(config.SHUTDOWN_DELAY * SECOND)
@@ -176,6 +185,7 @@ async function serve(
     maintenance.stop()
     load.close()
     feed.close()
+    changes.close()
     await sealer.close()
     await usage.close()
     await dispatched
@@ -203,15 +213,22 @@ function newCaches(db: Database, instance: Instance, storage: Storage) {
   )
   const caches: Pipeline['auth']['caches'] = { callers: newCallerCache(), keys }
   const eventNotifier = newEventNotifier()
+  const changes = newKeyChanges(db, instance, () => notifications.caughtUpTo())
+  const onChange = (payload: string) => {
+    const [id = '', storeId = id] = payload.split(' ')
+    keys.invalidate(id)
+    changes.received(id, storeId)
+  }
   const notifications = listen(
     storage.connection,
-    { [KEYS_CHANNEL]: keys.invalidate, [EVENTS_CHANNEL]: eventNotifier.publish },
-    () => {
+    { [CHANGES_CHANNEL]: onChange, [EVENTS_CHANNEL]: eventNotifier.publish },
+    (isOver) => {
       keys.invalidate()
+      changes.onGap(isOver)
       eventNotifier.publish(null)
     },
   )
-  return { caches, eventNotifier, notifications }
+  return { caches, eventNotifier, changes, notifications }
 }
 
 /** What runs without a request: sealing, webhooks, mail and maintenance. */

@@ -400,8 +400,9 @@ test('every example really works and is answered as the row says', async () => {
     const { as, body = row.example?.body } = (await OTHERWISE[name]?.(world, live)) ?? { as: whoFor(row, live) }
     if (row.body) expect(body, `${name} has no example`).toBeDefined()
     const query = row.example?.query ? `?${row.example.query}` : ''
-    if (row.answer === 'events') {
-      await firstWords(world, somewhere(row, live.ids) + query, as)
+    if (row.answer === 'events' || row.answer === 'changes') {
+      const begins = row.answer === 'events' ? /^retry: \d+\n\n/ : /^event: hello\nid: 1\ndata: \{/
+      await firstWords(world, somewhere(row, live.ids) + query, as, begins)
       continue
     }
     const form = row.signedBy ? github.sign(body) : formOf(row, body)
@@ -423,7 +424,7 @@ test('every GET answers HEAD with the same headers and no body', async () => {
   for (const row of routes.filter(({ method, browser }) => method === 'GET' && !browser)) {
     const as = whoFor(row, live)
     const path = somewhere(row, live.ids) + (row.example?.query ? `?${row.example.query}` : '')
-    if (row.answer === 'events') {
+    if (row.answer === 'events' || row.answer === 'changes') {
       const head = await api.ask('HEAD', path, undefined, { as })
       expect([head.status, head.headers.get('content-type'), head.text]).toEqual([200, 'text/event-stream', ''])
       continue
@@ -512,12 +513,12 @@ async function newPasskey({ api, person }: Shop) {
 }
 
 /** A stream goes on: its beginning is looked at, then it is left. */
-async function firstWords({ api }: Shop, path: string, as: string | null): Promise<void> {
+async function firstWords({ api }: Shop, path: string, as: string | null, begins: RegExp): Promise<void> {
   const leaving = new AbortController()
   const response = await fetch(api.url + path, { headers: { authorization: `Bearer ${as}` }, signal: leaving.signal })
   expect([response.status, response.headers.get('content-type')]).toEqual([200, 'text/event-stream'])
   const { value } = (await response.body?.getReader().read()) ?? {}
-  expect(Buffer.from(value ?? []).toString()).toMatch(/^retry: \d+\n\n/)
+  expect(Buffer.from(value ?? []).toString()).toMatch(begins)
   leaving.abort()
 }
 

@@ -27,7 +27,7 @@ import { type KeyRow, SETTING_COLUMNS, type SettingColumn } from '../keys/column
 import type { KeptVerdict } from '../keys/schema.ts'
 
 /** With the 250 ms between two heartbeats this stays below the 2 s that the contract allows a node that hears nothing. */
-const TRUSTED_MS = 1_500
+export const TRUSTED_MS = 1_500
 /** All cached keys together. Ordinary keys take some 1.5 KB each, the largest that a tenant can make 25 KB. */
 const MAX_BYTES = 75_000_000
 /** What a key takes beside its texts: its row and verdict, and its places in the maps. Measured with 50,000 keys. */
@@ -41,8 +41,6 @@ const MAX_CHANGED = 10_000
 
 /** How long it is relied on that there are imported keys, or none. The contract allows 2 s. */
 const IMPORTED_TRUSTED_MS = 1_000
-
-export const KEYS_CHANNEL = 'storekeeper_keys'
 
 type CachedColumn = SettingColumn | 'id' | 'store_id' | 'enabled' | 'revoked_at' | 'revision'
 
@@ -94,6 +92,8 @@ export type KeyCache = {
    * a key that was imported into it: such a key is only ever verified.
    */
   find(token: string, stores?: readonly string[] | null): Promise<CachedKey | null> | CachedKey | null
+  /** What `find` has in memory, and up to which moment of `performance.now()`'s clock it is certainly true. */
+  peek(token: string, stores: readonly string[] | null): { key: CachedKey; trueUpTo: number } | null
   /** Evicts a key by its id, or the keys of a store by the store's; without an id, all keys. */
   invalidate(id?: string): void
   size(): number
@@ -210,6 +210,7 @@ export function newKeyCache(
         ? findImported(state, hash, storeId)
         : null
     },
+    peek: (token, stores) => peek(state, sha256(token, 'base64'), stores),
     invalidate: (id) => invalidate(state, id),
     size: () => state.entries.size,
   }
@@ -219,6 +220,12 @@ function get(state: CacheState, hash: string): CachedKey | undefined {
   const entry = state.entries.get(hash)
   const isTrusted = entry && performance.now() - Math.max(entry.lookedUpAt, state.notifiedUpTo()) < TRUSTED_MS
   return isTrusted && !refusalOf(entry.key) ? entry.key : undefined
+}
+
+function peek(state: CacheState, hash: string, stores: readonly string[] | null) {
+  const [storeId] = stores ?? []
+  const entry = state.entries.get(hash) ?? state.entries.get(`${storeId} ${hash}`)
+  return entry ? { key: entry.key, trueUpTo: Math.max(entry.lookedUpAt, state.notifiedUpTo()) } : null
 }
 
 function loadShared(

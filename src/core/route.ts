@@ -7,6 +7,7 @@ import type { OidcClient } from '../auth/schema.ts'
 import type { Db } from '../db/db.ts'
 import type { AuthorizationProbe, EventFeed } from '../events/schema.ts'
 import type { Instance } from '../instance.ts'
+import type { KeyChanges, UsageReports } from '../keys/in-process/schema.ts'
 import type { Verifier } from '../keys/schema.ts'
 import type { Caller, KeyCaller, Manager, ServiceCaller, UserCaller } from './caller.ts'
 import type { ErrorCode, Fault } from './errors.ts'
@@ -65,7 +66,7 @@ export type Answer<Body> = {
   resource?: { id: string; location: string }
   etag?: string
   headers?: ResponseHeaders
-  /** For a row with `answer: 'events'`: text sent as it is produced, until it ends or `closing` is aborted. */
+  /** For a row with `answer: 'events'` or `'changes'`: text sent as it is produced, until it ends or `closing` is aborted. */
   stream?: Stream
   /** The API keys that changed, where the path does not name them: only these are evicted from the key cache. */
   changedKeys?: string[]
@@ -121,9 +122,15 @@ export type HandlerArgs<Path extends string, N extends Needs, Query, Body> = {
   visitor(): Promise<UserCaller | null>
   /** For a row with `answer: 'events'`: the live events, and the check that the caller may still see them. */
   stream: { feed: EventFeed; stillAuthorized: AuthorizationProbe }
+  /** The changes of keys, as this node hears of them. */
+  changes: KeyChanges
+  /** What back ends counted that verify in their own process. */
+  usageReports: UsageReports
   /** The request's origin and raw bytes: for sessions, the audit trail and signatures. */
   request: {
     at: Date
+    /** The same moment on `performance.now()`'s clock. */
+    receivedAt: number
     ip: string
     userAgent: string | null
     path: string
@@ -193,9 +200,9 @@ export type RouteFacts<Path extends string, N extends Needs, Query extends TObje
   recheck?: 'own'
   /**
    * The form of the answer: one JSON document, unless the row says otherwise. `events`: a stream of server-sent events,
-   * given as `stream`. `paged`: lists of any length, read and sent a page at a time (see `Paged`).
+   * given as `stream`. `changes`: the same, with seats of its own. `paged`: lists of any length, read and sent a page at a time (see `Paged`).
    */
-  answer?: 'events' | 'paged'
+  answer?: 'events' | 'changes' | 'paged'
   /** A person's browser is sent here: a refusal is a page, unless the request accepts no HTML. */
   browser?: true
   /** The change affects nobody's rights. Every other change empties this node's caller cache. */

@@ -40,8 +40,13 @@ type ListenerState = {
   isAsked: boolean
 }
 
-/** `onGap`: the connection was lost, or was opened again: notifications in between are unknown. */
-export function listen(connection: Connection, handlers: Handlers, onGap: () => void): Listener {
+/**
+ * The connection was lost, or was opened again: notifications in between are unknown. `isOver`: from now on all are
+ * received.
+ */
+type OnGap = (isOver: boolean) => void
+
+export function listen(connection: Connection, handlers: Handlers, onGap: OnGap): Listener {
   const closing = new AbortController()
   const state: ListenerState = {
     heartbeatChannel: `heartbeat_${randomBytes(8).toString('hex')}`,
@@ -66,7 +71,7 @@ async function keepListening(
   connection: Connection,
   state: ListenerState,
   handlers: Handlers,
-  onGap: () => void,
+  onGap: OnGap,
 ): Promise<void> {
   while (!state.closing.aborted) {
     const client = new pg.Client({
@@ -78,19 +83,14 @@ async function keepListening(
     })
     await listenOnce(client, state, handlers, onGap).catch(() => {})
     state.caughtUpTo = Number.NEGATIVE_INFINITY
-    onGap()
+    onGap(false)
     client.end().catch(() => {})
     await sleep(RECONNECT_MS, undefined, { signal: state.closing }).catch(() => {})
   }
 }
 
 /** Ends when the connection does. */
-async function listenOnce(
-  client: pg.Client,
-  state: ListenerState,
-  handlers: Handlers,
-  onGap: () => void,
-): Promise<void> {
+async function listenOnce(client: pg.Client, state: ListenerState, handlers: Handlers, onGap: OnGap): Promise<void> {
   let isOpen = true
   let stop = () => {}
   const lost = new Promise<void>((resolve) => {
@@ -114,7 +114,7 @@ async function listenOnce(
     })
     for (const channel of [...Object.keys(handlers), state.heartbeatChannel]) await client.query(`listen ${channel}`)
     // Entries cached while nothing was received must not be kept alive by the heartbeats that begin now.
-    onGap()
+    onGap(true)
     // One heartbeat at a time, and only while `caughtUpTo` is asked for.
     const beat = async () => {
       while (isOpen) {

@@ -420,6 +420,13 @@ export type UsageFlushesRow = {
   at: Date
 }
 
+export type UsageReportersRow = {
+  service_id: string
+  id: string
+  seq: string
+  at: Date
+}
+
 export type UserTokensRow = {
   user_id: string
   purpose: 'reset' | 'confirm'

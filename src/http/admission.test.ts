@@ -133,7 +133,7 @@ test('a connection with more requests waiting than anyone needs is closed', asyn
 async function world(serve: RequestListener) {
   const server = http.createServer()
   const load = newLoadShedder()
-  const metrics = newMetrics({} as Parameters<typeof newMetrics>[0], () => 0, [])
+  const metrics = newMetrics({} as Parameters<typeof newMetrics>[0], {} as Parameters<typeof newMetrics>[1], [])
   const parts = { load, metrics, connections: trackConnections(server), draining: () => false }
   const admission = newAdmission(parts, serve)
   server.on('request', admission.handle)

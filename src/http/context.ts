@@ -14,6 +14,7 @@ import type { Route, WireResponse } from '../core/route.ts'
 import type { Database, Db } from '../db/db.ts'
 import type { EventFeed } from '../events/schema.ts'
 import type { Instance } from '../instance.ts'
+import type { KeyChanges, UsageReports } from '../keys/in-process/schema.ts'
 import type { Verifier } from '../keys/schema.ts'
 import type { ConcurrencyLimiter } from '../limits/concurrency.ts'
 import type { LoadShedder } from '../limits/load-shedding.ts'
@@ -28,6 +29,8 @@ export type Pipeline = {
   limits: Limits
   verifier: Verifier<Db>
   feed: EventFeed
+  changes: KeyChanges
+  usageReports: UsageReports
   metrics: Metrics
   log: Logger
   /** Whether the service is stopping: answers then close their connections. */
@@ -53,6 +56,7 @@ type Limits = {
   services: ServiceRateLimit
   load: LoadShedder
   streams: EventStreams
+  changeStreams: EventStreams
   longAnswers: ConcurrencyLimiter
   /** For rows with `oneAtATime`. */
   longWork: ConcurrencyLimiter
@@ -68,6 +72,8 @@ export type Incoming = {
   path: string
   /** When the request was received. */
   at: Date
+  /** The same moment on `performance.now()`'s clock. */
+  receivedAt: number
   params: Record<string, string>
   query: Record<string, unknown>
   headers: Record<string, string | string[] | undefined>

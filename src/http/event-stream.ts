@@ -1,6 +1,5 @@
 // Server-sent events: text is written as it is produced, and no faster than the client reads. A client that reads too
-// slowly is disconnected, and resumes with Last-Event-ID. The streams of a node, a store and a caller are limited in
-// number.
+// slowly is disconnected, and comes back. The streams of a node, a store and a caller are limited in number.
 
 import type { ServerResponse } from 'node:http'
 import { SECOND } from '../core/clock.ts'
@@ -8,9 +7,11 @@ import { fail } from '../core/errors.ts'
 import type { Stream } from '../core/route.ts'
 import { newConcurrencyLimiter } from '../limits/concurrency.ts'
 
-const MAX_PER_NODE = 5_000
-const MAX_PER_STORE = 200
-const MAX_PER_CALLER = 100
+/** How many streams may be open at a time. */
+type Seats = { ofNode: number; ofCaller: number; ofStore: number }
+const EVENT_SEATS: Seats = { ofNode: 5_000, ofCaller: 100, ofStore: 200 }
+/** Each process of a back end follows the changes of keys, and all of them may have the same token. */
+export const CHANGE_SEATS: Seats = { ofNode: 5_000, ofCaller: 2_000, ofStore: Number.POSITIVE_INFINITY }
 /** A client must read what was written within this time. */
 const SLOW_MS = 10 * SECOND
 /** When a stream ends, its last text has this long to be sent. */
@@ -26,18 +27,18 @@ export type EventStreams = {
 
 export type OpenStream = { closing: AbortController; slowMs: number; done(): void }
 
-export function newEventStreams(slowMs = SLOW_MS): EventStreams {
-  const ofCaller = `You have ${MAX_PER_CALLER} streams open on this node. Close one first.`
-  const ofStore = `The store has ${MAX_PER_STORE} streams open on this node. Close one first, or let readers share one.`
-  const limiter = newConcurrencyLimiter(MAX_PER_NODE)
+export function newEventStreams(slowMs = SLOW_MS, seats = EVENT_SEATS): EventStreams {
+  const ofCaller = `You have ${seats.ofCaller} streams open on this node. Close one first.`
+  const ofStore = `The store has ${seats.ofStore} streams open on this node. Close one first, or let readers share one.`
+  const limiter = newConcurrencyLimiter(seats.ofNode)
   const open = new Set<AbortController>()
   let stopping = false
   return {
     admit(callerId, storeId) {
       if (stopping) fail('unavailable', { retryAfterSeconds: 1 })
       const slot = limiter.acquire([
-        { id: callerId, max: MAX_PER_CALLER, full: ofCaller },
-        { id: storeId, max: MAX_PER_STORE, full: ofStore },
+        { id: callerId, max: seats.ofCaller, full: ofCaller },
+        { id: storeId, max: seats.ofStore, full: ofStore },
       ])
       const closing = new AbortController()
       open.add(closing)

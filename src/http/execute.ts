@@ -55,8 +55,11 @@ function handlerArgs(pipeline: Pipeline, call: Call, input: Input, idempotent: I
     oidc: pipeline.auth.oidc,
     visitor: () => visitorOf(pipeline, incoming),
     stream: { feed: pipeline.feed, stillAuthorized: authorizationProbe(pipeline, call) },
+    changes: pipeline.changes,
+    usageReports: pipeline.usageReports,
     request: {
       at: incoming.at,
+      receivedAt: incoming.receivedAt,
       ip: incoming.ip,
       userAgent: header(incoming, 'user-agent')?.slice(0, 300) ?? null,
       path: incoming.path,

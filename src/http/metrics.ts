@@ -23,12 +23,18 @@ type Readings = {
   inFlight(): number
   waiting(): number
   streams(): number
+  changeStreams(): number
   sealingFailed(): number
   sealingLag(): Promise<number>
   outboxDepth(): Promise<number>
 }
-/** Of events this node has sealed. */
-type ReadSealed = () => number
+/** Counts that their parts keep themselves. */
+type Totals = {
+  /** Events this node has sealed. */
+  sealed(): number
+  changeResets(): number
+  reportedUses(): number
+}
 
 const METRICS = {
   requests: {
@@ -62,9 +68,20 @@ const METRICS = {
     help: 'Statements that the database could not carry out, by SQLSTATE: 53100 is a full disk, 25006 a server that takes no writes; none where it did not answer.',
     labelNames: ['code'],
   },
+}
+
+const TOTALS: Record<keyof Totals, { name: string; help: string }> = {
   sealed: {
     name: 'storekeeper_events_sealed_total',
     help: 'Events this node has sealed since it started. One node at a time does it for all.',
+  },
+  changeResets: {
+    name: 'storekeeper_key_change_resets_total',
+    help: 'Streams of key changes that had to begin anew, because this node lost its connection for notifications.',
+  },
+  reportedUses: {
+    name: 'storekeeper_reported_uses_total',
+    help: 'Uses of keys that back ends verified in their own process and reported to this node.',
   },
 }
 
@@ -72,6 +89,10 @@ const GAUGES: Record<keyof Readings, { name: string; help: string }> = {
   inFlight: { name: 'storekeeper_http_requests_under_way', help: 'Requests that are being answered now.' },
   waiting: { name: 'storekeeper_database_waiting', help: 'Requests that wait for a connection to the database.' },
   streams: { name: 'storekeeper_event_streams', help: 'Streams of events that are open now.' },
+  changeStreams: {
+    name: 'storekeeper_key_change_streams',
+    help: 'Streams of key changes that are open now, one for each process that verifies in its own memory.',
+  },
   sealingFailed: { name: 'storekeeper_sealing_failed', help: '1 while the last pass of sealing on this node failed.' },
   sealingLag: { name: 'storekeeper_sealing_lag_seconds', help: 'Age of the oldest event that has no seal yet.' },
   outboxDepth: {
@@ -81,7 +102,7 @@ const GAUGES: Record<keyof Readings, { name: string; help: string }> = {
 }
 
 /** `works`: the background work whose failures are counted, from 0 on. */
-export function newMetrics(readings: Readings, readSealed: ReadSealed, works: readonly string[]): Metrics {
+export function newMetrics(readings: Readings, totals: Totals, works: readonly string[]): Metrics {
   const registry = new Registry()
   const registers = [registry]
   collectDefaultMetrics({ register: registry, prefix: 'storekeeper_' })
@@ -91,7 +112,7 @@ export function newMetrics(readings: Readings, readSealed: ReadSealed, works: re
   const failures = new Counter({ ...METRICS.failures, registers })
   for (const work of works) failures.inc({ work }, 0)
   const unavailable = new Counter({ ...METRICS.unavailable, registers })
-  countSealed(registry, readSealed)
+  for (const total of Object.keys(TOTALS) as (keyof Totals)[]) countTotal(registry, TOTALS[total], totals[total])
   for (const reading of Object.keys(GAUGES) as (keyof Readings)[])
     new Gauge({
       ...GAUGES[reading],
@@ -116,15 +137,15 @@ export function newMetrics(readings: Readings, readSealed: ReadSealed, works: re
   }
 }
 
-function countSealed(registry: Registry, readSealed: ReadSealed): void {
+function countTotal(registry: Registry, metric: (typeof TOTALS)['sealed'], read: () => number): void {
   let counted = 0
   new Counter({
-    ...METRICS.sealed,
+    ...metric,
     registers: [registry],
     collect() {
-      const sealed = readSealed()
-      this.inc(sealed - counted)
-      counted = sealed
+      const total = read()
+      this.inc(total - counted)
+      counted = total
     },
   })
 }

@@ -81,7 +81,9 @@ function operation(route: Route, schemas: Json): Json {
         description: successText(status, schema),
         ...headersOf(route),
         ...(schema ? { content: { 'application/json': { schema: toRef(schema, schemas) } } } : {}),
-        ...(route.answer === 'events' ? { content: { 'text/event-stream': { schema: { type: 'string' } } } } : {}),
+        ...(route.answer === 'events' || route.answer === 'changes'
+          ? { content: { 'text/event-stream': { schema: { type: 'string' } } } }
+          : {}),
       },
       ...(route.mayCreate && schema
         ? {

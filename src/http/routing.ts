@@ -3,6 +3,7 @@
 
 import { Failure } from '../core/errors.ts'
 import type { Route } from '../core/route.ts'
+import { LEASE_PATH } from '../keys/in-process/schema.ts'
 import { VERIFY_PATH } from '../keys/schema.ts'
 import type { Priority } from '../limits/load-shedding.ts'
 
@@ -62,6 +63,7 @@ const PRIORITIES = new Map<string, Priority>([
   ['/readyz', 'always'],
   ['/metrics', 'always'],
   [VERIFY_PATH, 'high'],
+  [LEASE_PATH, 'high'],
 ])
 
 /** How late a request is shed when the node is overloaded. */

@@ -10,6 +10,7 @@ import type { Failure } from '../core/errors.ts'
 import { describeError } from '../core/failures.ts'
 import { newId } from '../core/ids.ts'
 import type { Chunks, Route, Stream } from '../core/route.ts'
+import { LEASE_PATH } from '../keys/in-process/schema.ts'
 import { VERIFY_PATH } from '../keys/schema.ts'
 import { type RateLimits, rateLimitHeaders } from '../limits/token-bucket.ts'
 import { type Admission, newAdmission, type RequestListener } from './admission.ts'
@@ -184,7 +185,7 @@ function addRoute(app: FastifyInstance, pipeline: Pipeline, route: Route, fastPa
     handler: async (request, reply) => {
       const outgoing = await handle(pipeline, route, toIncoming(route, request))
       request.caller = outgoing.caller
-      if (outgoing.stream) return sendStream(pipeline, request, reply, outgoing, outgoing.stream)
+      if (outgoing.stream) return sendStream(pipeline, route, request, reply, outgoing, outgoing.stream)
       if (outgoing.rest) return sendChunks(pipeline, request, reply, outgoing, outgoing.rest)
       // For an empty body `undefined`: Fastify would give an empty text a content type.
       return reply
@@ -215,6 +216,7 @@ function toIncoming(route: Route, request: FastifyRequest): Incoming {
     url: request.url,
     path: pathOf(request),
     at: now(),
+    receivedAt: performance.now(),
     // Fastify's types leave these open; a path's parameters are text.
     params: request.params as Record<string, string>,
     query: request.query as Record<string, unknown>,
@@ -227,6 +229,7 @@ function toIncoming(route: Route, request: FastifyRequest): Incoming {
 /** An open stream does not count as a request in flight: it may last for hours, and is mostly idle. */
 function sendStream(
   { limits }: Pipeline,
+  route: Route,
   request: FastifyRequest,
   reply: FastifyReply,
   outgoing: Outgoing,
@@ -234,7 +237,8 @@ function sendStream(
 ): FastifyReply {
   // The caller has disconnected, and the load shedder has released the request already.
   if (reply.raw.destroyed) return reply.hijack()
-  const open = limits.streams.admit(outgoing.caller?.id ?? clientIp(request), storeIdOf(request))
+  const seats = route.answer === 'changes' ? limits.changeStreams : limits.streams
+  const open = seats.admit(outgoing.caller?.id ?? clientIp(request), storeIdOf(request))
   reply.raw.off('close', limits.load.release)
   limits.load.release()
   request.beganMs = reply.elapsedTime
@@ -248,7 +252,7 @@ function sendStream(
   return reply
 }
 
-/** Every stream is of a store. */
+/** Every stream of events is of a store. */
 function storeIdOf(request: FastifyRequest): string {
   return (request.params as Record<string, string>).storeId ?? ''
 }
@@ -317,7 +321,7 @@ function logAndCount({ log, metrics }: Pipeline, request: FastifyRequest, reply:
   metrics.request(request.method, route, reply.statusCode, ms / 1000)
   const { caller } = request
   // Verifications are too many for a line each: they are counted, in the metrics and with the key.
-  const level = route === VERIFY_PATH && reply.statusCode === 200 ? 'debug' : 'info'
+  const level = (route === VERIFY_PATH || route === LEASE_PATH) && reply.statusCode === 200 ? 'debug' : 'info'
   // An allow-list of fields: nothing the caller wrote can forge a line or carry a secret into the log.
   log[level](
     {

@@ -641,12 +641,22 @@ export type Question = Pick<
 /** An Idempotency-Key: claimed before anything is spent, and the verdict stored with what is spent. */
 export type SpendOnce<Tx> = { claim(tx: Tx): Promise<void>; store(tx: Tx, verdict: Verdict): Promise<void> }
 
+/** A back end that verifies in its own process: when its question was received, and the stores of its token. */
+export type LeaseAsker = { receivedAt: number; storeIds: readonly string[] | null }
+/** `lease` is null for a verdict that must not be kept. */
+type KeptLease = {
+  verdict: KeptVerdict
+  lease: { ageMs: number; validForMs: number | null; secret: number; byAddress: boolean } | null
+}
+
 /** Verifies keys: see verify.ts. */
 export type Verifier<Tx> = {
   /** With an Idempotency-Key, what the key spends is spent once, and the response is stored with it. */
   verify(question: Question, once?: SpendOnce<Tx> | null): Promise<KeptVerdict>
   /** The same, if memory alone can answer; null, with nothing counted, when it cannot. */
   verifyNow(question: Question): KeptVerdict | null
+  /** The same, and on what terms the asker may keep it. */
+  lease(question: Question, asker: LeaseAsker, once?: SpendOnce<Tx> | null): Promise<KeptLease>
   /** The same, with the result of every check, and nothing spent or counted. */
   explain(question: Question): Promise<KeptVerdict>
   /** Counts a request to this API that was made with the key itself. */

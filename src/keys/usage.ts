@@ -41,7 +41,7 @@ export const MAX_SOURCES = 20
 export type Usage = { count(use: Use): void; flush(): Promise<void>; close(): Promise<void> }
 
 /** The use of one secret of a key within an hour. Touched at each use, so it is one flat object. */
-type Counter = {
+export type Counter = {
   keyId: string
   secretNo: number
   /** The hash under the current server secret, when the database has the one under the previous. */
@@ -141,7 +141,13 @@ function counterOf(state: UsageState, { keyId, secretNo }: Use, hour: number): C
       if (counter.secretNo === secretNo) return counter
   if (state.counters >= MAX_COUNTERS) return null
   state.counters += 1
-  const counter: Counter = {
+  const counter = newCounter(keyId, secretNo, hour, newest)
+  state.active.set(keyId, counter)
+  return counter
+}
+
+export function newCounter(keyId: string, secretNo: number, hour: number, next: Counter | null = null): Counter {
+  return {
     keyId,
     secretNo,
     rehashTo: null,
@@ -152,10 +158,8 @@ function counterOf(state: UsageState, { keyId, secretNo }: Use, hour: number): C
     exercised: new Map(),
     lastSource: null,
     sources: new Map(),
-    next: newest,
+    next,
   }
-  state.active.set(keyId, counter)
-  return counter
 }
 
 async function flushAll(state: UsageState): Promise<void> {
@@ -209,31 +213,34 @@ async function writeFlush(db: Db, keyring: Keyring, { id, counters }: Flush): Pr
       values (${id}, ${now()})
           on conflict (id) do nothing
    returning id`)
-    if (fresh.length === 0) return
-    const firstUsed = await writeLastUse(tx, lastUse(counters))
-    await writeHashes(tx, keyring, counters.flatMap(rehashOf))
-    await tx.query(sql`
-      insert into key_usage (key_id, grain, at, outcome, secret_no, count)
-      select counted.key_id, 'hour', counted.at, counted.outcome, counted.secret_no, sum(counted.count)
-        from ${countedUses(counters.flatMap(countsOf))}
-        join api_keys key on key.id = counted.key_id
-       group by counted.key_id, counted.at, counted.outcome, counted.secret_no
-       order by counted.key_id, counted.at, counted.outcome, counted.secret_no
-          on conflict (key_id, grain, at, outcome, secret_no) do update
-         set count = key_usage.count + excluded.count`)
-    await writeSources(tx, counters.flatMap(sourcesOf))
-    await tx.query(sql`
-      insert into key_permission_use (key_id, permission, at)
-      select exercised.key_id, exercised.permission, max(exercised.at)
-        from ${exercisedPermissions(counters.flatMap(permissionsOf))}
-        join api_keys key on key.id = exercised.key_id
-       group by exercised.key_id, exercised.permission
-       order by exercised.key_id, exercised.permission
-          on conflict (key_id, permission) do update
-         set at = greatest(key_permission_use.at, excluded.at)`)
-    // A secret that is used has arrived: no retry needs to get it again.
-    await destroyReplayableSecrets(tx, firstUsed)
+    if (fresh.length > 0) await writeCounters(tx, keyring, counters)
   })
+}
+
+export async function writeCounters(tx: Db, keyring: Keyring, counters: Counter[]): Promise<void> {
+  const firstUsed = await writeLastUse(tx, lastUse(counters))
+  await writeHashes(tx, keyring, counters.flatMap(rehashOf))
+  await tx.query(sql`
+    insert into key_usage (key_id, grain, at, outcome, secret_no, count)
+    select counted.key_id, 'hour', counted.at, counted.outcome, counted.secret_no, sum(counted.count)
+      from ${countedUses(counters.flatMap(countsOf))}
+      join api_keys key on key.id = counted.key_id
+     group by counted.key_id, counted.at, counted.outcome, counted.secret_no
+     order by counted.key_id, counted.at, counted.outcome, counted.secret_no
+        on conflict (key_id, grain, at, outcome, secret_no) do update
+       set count = key_usage.count + excluded.count`)
+  await writeSources(tx, counters.flatMap(sourcesOf))
+  await tx.query(sql`
+    insert into key_permission_use (key_id, permission, at)
+    select exercised.key_id, exercised.permission, max(exercised.at)
+      from ${exercisedPermissions(counters.flatMap(permissionsOf))}
+      join api_keys key on key.id = exercised.key_id
+     group by exercised.key_id, exercised.permission
+     order by exercised.key_id, exercised.permission
+        on conflict (key_id, permission) do update
+       set at = greatest(key_permission_use.at, excluded.at)`)
+  // A secret that is used has arrived: no retry needs to get it again.
+  await destroyReplayableSecrets(tx, firstUsed)
 }
 
 function countsOf({ keyId, secretNo, hour, valid, refused }: Counter) {

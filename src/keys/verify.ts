@@ -3,7 +3,9 @@
 // (rate-limit.ts, spend.ts), which all requests of the same moment share.
 
 import type { CachedKey, KeyCache } from '../auth/key-cache.ts'
+import { nowMs } from '../core/clock.ts'
 import type { Permission } from '../core/permissions.ts'
+import { keyFormOf } from '../crypto/tokens.ts'
 import type { Db } from '../db/db.ts'
 import type { Instance } from '../instance.ts'
 import { firstRefusal } from './checks.ts'
@@ -15,6 +17,7 @@ import {
   type Introspected,
   type Introspection,
   type KeptVerdict,
+  type LeaseAsker,
   type Outcome,
   type Question,
   type SpendOnce,
@@ -79,6 +82,28 @@ export function newVerifier(
     return toVerdict(receipt)
   }
 
+  /**
+   * Only for a verdict that is still that of the cached key: one that changed while it was looked up is in no cache. An
+   * imported value may be in several stores, so only an asker with a single one may keep what it means there.
+   */
+  async function lease(question: Question, { receivedAt, storeIds }: LeaseAsker, once: SpendOnce<Db> | null = null) {
+    const verdict = await verify(question, once)
+    const known = verdict.valid ? keys.peek(question.key, question.stores) : null
+    if (known?.key.verdict !== verdict || spendsSomething(known.key)) return { verdict, lease: null }
+    if (keyFormOf(instance.keyPrefix, question.key) !== 'issued' && storeIds?.length !== 1)
+      return { verdict, lease: null }
+    const { valid_until, secret_no: secret, ip_allowlist } = known.key
+    return {
+      verdict,
+      lease: {
+        ageMs: Math.max(0, Math.ceil(receivedAt - known.trueUpTo)),
+        validForMs: Number.isFinite(valid_until) ? Math.max(0, Math.floor(valid_until - nowMs())) : null,
+        secret,
+        byAddress: ip_allowlist !== null,
+      },
+    }
+  }
+
   async function explain(question: Question): Promise<KeptVerdict> {
     const key = await keys.find(question.key, question.stores)
     if (!key) return { ...NOT_FOUND, checks: [unknownKey(instance, question)] }
@@ -98,6 +123,7 @@ export function newVerifier(
   return {
     verify,
     verifyNow,
+    lease,
     explain,
     countOwnUse: ({ id: keyId, secretNo, rehashTo, ip }, outcome, permissions) =>
       usage.count({ keyId, secretNo, rehashTo, outcome, permissions, source: { ip, serviceId: null } }),

@@ -34,7 +34,7 @@ function operationDocs(route: Route): string {
 <p>${inlineCode(route.description)}</p><p class="quiet">${inlineCode(accessText(route))}</p>
 ${route.query ? `<h4>Query</h4>${fields(route.query)}` : ''}${route.body ? `<h4>Body</h4>${fields(route.body)}` : ''}
 <h4>Example</h4><pre>${escapeHtml(curl(route))}</pre>
-${schema ? `<details><summary>Response <code>${status}</code></summary>${fields(schema)}</details>` : `<h4>Response <code>${status}</code>, ${route.answer === 'events' ? 'a stream' : 'without a body'}</h4>`}
+${schema ? `<details><summary>Response <code>${status}</code></summary>${fields(schema)}</details>` : `<h4>Response <code>${status}</code>, ${route.answer === 'events' || route.answer === 'changes' ? 'a stream' : 'without a body'}</h4>`}
 <details><summary>Errors</summary><ul class="chips small">${errors
     .map((code) => `<li><a href="/errors/${code}"><code>${ERRORS[code].status} ${code}</code></a></li>`)
     .join('')}</ul></details></section>`

@@ -1,0 +1,57 @@
+// What was answered from memory is counted here and reported to the service, one batch at a time. The counts of a batch are
+// fixed until the service has said that it has them, and it applies each number once: no use is counted twice.
+
+import type { Memory, Uses } from './memory.ts'
+
+/** Of one report: the service takes 256 KiB. A permission has up to 63 characters. */
+const MAX_COUNTS = 500
+const MAX_PERMISSIONS = 2_000
+
+type Batch = {
+  seq: number
+  counts: Pick<Uses, 'keyId' | 'secret' | 'count' | 'at' | 'permissionsAt' | 'permissions'>[]
+}
+export type UsageReports = { seq: number; batch: Batch | null }
+
+/** How a batch is sent. How long ago the last use was is counted from the sending, also of a repeated one. */
+export type UsageReport = {
+  seq: number
+  counts: { keyId: string; secret: number; valid: number; agoMs: number; permissions: Record<string, number> }[]
+}
+
+/** The report that has to be sent: the one that was not answered yet, else the next; null when nothing was used. */
+export function nextReport(reports: UsageReports, memory: Memory, mono: number): UsageReport | null {
+  if (reports.batch === null && memory.used.length > 0) {
+    let permissions = 0
+    const full = memory.used.findIndex((uses) => (permissions += uses.permissions.length) > MAX_PERMISSIONS)
+    const counts = memory.used.splice(0, full < 0 ? MAX_COUNTS : Math.min(full, MAX_COUNTS)).map((uses) => {
+      const counted = { ...uses }
+      uses.count = 0
+      uses.permissionsAt = uses.permissions.map(() => -1)
+      return counted
+    })
+    reports.seq += 1
+    reports.batch = { seq: reports.seq, counts }
+  }
+  if (reports.batch === null) return null
+  const ago = (at: number) => Math.max(0, Math.round(mono - at))
+  return {
+    seq: reports.batch.seq,
+    counts: reports.batch.counts.map(({ keyId, secret, count, at, permissions, permissionsAt }) => ({
+      keyId,
+      secret,
+      valid: count,
+      agoMs: ago(at),
+      permissions: Object.fromEntries(
+        permissions.flatMap((name, n) =>
+          (permissionsAt[n] as number) < 0 ? [] : [[name, ago(permissionsAt[n] as number)]],
+        ),
+      ),
+    })),
+  }
+}
+
+/** The service has the report, or will never take it. */
+export function endReport(reports: UsageReports): void {
+  reports.batch = null
+}

@@ -1,0 +1,157 @@
+// What back ends counted themselves counts once, whatever is lost or comes twice.
+
+import { randomUUID } from 'node:crypto'
+import { setTimeout as sleep } from 'node:timers/promises'
+import pg from 'pg'
+import { expect, onTestFinished, test, vi } from 'vitest'
+import { type Api, NEW_KEY, type Shop, shop, USAGE_AT_ONCE } from '../../../tests/shop.ts'
+import { ago, DAY, HOUR, now } from '../../core/clock.ts'
+import { newId } from '../../core/ids.ts'
+import { rollUpUsage } from '../usage-retention.ts'
+
+const REPORT = '/v1/keys/usage'
+const DONE = [200, {}]
+
+const create = async ({ api, keys, owner }: Shop) => (await api.post(keys, NEW_KEY, { as: owner.token })).body
+
+type Count = { keyId: string; secret?: number; valid?: number; agoMs?: number; permissions?: Record<string, number> }
+
+async function send(api: Api, as: string, reporter: string, seq: number, counts: Count[]) {
+  const whole = counts.map((count) => ({ secret: 1, valid: 1, agoMs: 0, ...count }))
+  const { status, body } = await api.post(REPORT, { reporter, seq, counts: whole }, { as })
+  return status === 200 ? [status, body] : [status, body.code]
+}
+
+const countOf = async ({ sql }: Shop, keyId: string) =>
+  Number((await sql('select coalesce(sum(count), 0) as count from key_usage where key_id = $1', [keyId]))[0].count)
+
+test('a report counts once, and shows like any other use', async () => {
+  const world = await shop()
+  const { api, keys, owner } = world
+  const as = await world.serviceToken()
+  const { id } = await create(world)
+  await api.post(`${keys}/${id}/rotate`, { gracePeriodSeconds: 60 }, { as: owner.token })
+  const reporter = randomUUID()
+  const counts: Count[] = [
+    { keyId: id, valid: 5, agoMs: 2 * HOUR, permissions: { READ: 2 * HOUR, NO_LONGER: 0, constructor: 0 } },
+    { keyId: id, secret: 2, valid: 7, agoMs: 1_000, permissions: { WRITE: 1_000 } },
+    { keyId: id, secret: 2, valid: 1, agoMs: 3_000 },
+  ]
+  const before = now().getTime()
+  const first = () => send(api, as, reporter, 1, counts)
+  expect(await Promise.all([first(), first(), first()])).toEqual([DONE, DONE, DONE])
+  expect(await first()).toEqual(DONE)
+  expect(await countOf(world, id)).toBe(13)
+  const { body } = await api.get(`${keys}/${id}/usage`, { as: owner.token })
+  expect(body.bySecret).toMatchObject({ current: { counts: { VALID: 8 } }, previous: { counts: { VALID: 5 } } })
+  const { lastUsedAt } = (await api.get(`${keys}/${id}`, { as: owner.token })).body
+  expect(Date.parse(lastUsedAt)).toBeGreaterThanOrEqual(before - 1_000)
+  expect(Date.parse(lastUsedAt)).toBeLessThanOrEqual(now().getTime() - 1_000)
+  expect(body.bySecret.current.sources).toEqual([{ ip: null, service: expect.stringMatching(/^svc_/), lastUsedAt }])
+  const exercised = await world.sql('select permission from key_permission_use where key_id = $1 order by 1', [id])
+  expect(exercised.map(({ permission }) => permission)).toEqual(['READ', 'WRITE'])
+  // A later number counts, an earlier one is done with; those that wait together are taken in their order.
+  const numbered = (seq: number) => send(api, as, reporter, seq, [{ keyId: id }])
+  expect(await numbered(4)).toEqual(DONE)
+  expect(await numbered(3)).toEqual(DONE)
+  expect(await countOf(world, id)).toBe(14)
+  expect(await Promise.all([numbered(6), numbered(5)])).toEqual([DONE, DONE])
+  expect(await countOf(world, id)).toBe(16)
+  // A reporter belongs to its token.
+  expect(await send(api, await world.serviceToken(), reporter, 1, [{ keyId: id }])).toEqual(DONE)
+  expect(await countOf(world, id)).toBe(17)
+})
+
+test('keys of other stores, and secrets that a key never had, are passed over like what does not exist', async () => {
+  const world = await shop()
+  const { api, person } = world
+  const stranger = await person()
+  const theirs = (await api.post('/v1/user/store', { name: 'Theirs' }, { as: stranger.token })).body.id as string
+  const foreign = (await api.post(`/v1/user/store/${theirs}/keys`, NEW_KEY, { as: stranger.token })).body.id as string
+  const { id } = await create(world)
+  const counts = [{ keyId: foreign }, { keyId: newId('key') }, { keyId: 'x' }, { keyId: id, secret: 2 }, { keyId: id }]
+  expect(await send(api, await world.serviceToken(), randomUUID(), 1, counts)).toEqual(DONE)
+  expect([await countOf(world, foreign), await countOf(world, id)]).toEqual([0, 1])
+  expect(await send(api, await world.serviceToken(null), randomUUID(), 1, counts)).toEqual(DONE)
+  expect([await countOf(world, foreign), await countOf(world, id)]).toEqual([1, 2])
+})
+
+test('reports have bounds', async () => {
+  const world = await shop()
+  const as = await world.serviceToken()
+  const count = { keyId: newId('key'), secret: 1, valid: 1, agoMs: 0 }
+  const report = { reporter: randomUUID(), seq: 1, counts: [count] }
+  const faultOf = async (change: object) => {
+    const { status, body } = await world.api.post(REPORT, { ...report, ...change }, { as })
+    return [status, body.errors?.[0].pointer ?? body.code]
+  }
+  expect(await faultOf({ reporter: 'short' })).toEqual([422, '#/reporter'])
+  expect(await faultOf({ seq: 0 })).toEqual([422, '#/seq'])
+  expect(await faultOf({ counts: Array(1_001).fill(count) })).toEqual([422, '#/counts'])
+  expect(await faultOf({ counts: [{ ...count, agoMs: DAY + 1 }] })).toEqual([422, '#/counts/0/agoMs'])
+  expect(await faultOf({ counts: [{ ...count, valid: 0 }] })).toEqual([422, '#/counts/0/valid'])
+  expect(await faultOf({ counts: [{ ...count, permissions: { READ: -1 } }] })).toEqual([
+    422,
+    '#/counts/0/permissions/READ',
+  ])
+  expect(await faultOf({ counts: Array(1_000).fill(count) })).toEqual([200, undefined])
+  expect(await faultOf({ counts: [{ ...count, keyId: 'x'.repeat(300_000) }] })).toEqual([413, 'body_too_large'])
+})
+
+test('many processes report the same keys at two nodes, and each of their counts is there', async () => {
+  const world = await shop()
+  const as = await world.serviceToken()
+  const nodes = [world.api, await world.node()]
+  const ids: string[] = []
+  for (let n = 0; n < 4; n++) ids.push((await create(world)).id)
+  const reports = Array.from({ length: 40 }, async (_, n) => {
+    const reporter = randomUUID()
+    for (let seq = 1; seq <= 3; seq++) {
+      const order = n % 2 ? ids : [...ids].reverse()
+      const counts = order.map((keyId) => ({ keyId, valid: seq }))
+      // Each is sent twice, and to whichever node comes first.
+      const sent = nodes.map((node) => send(node, as, reporter, seq, counts))
+      expect(await Promise.all(sent)).toEqual([DONE, DONE])
+    }
+  })
+  await Promise.all(reports)
+  for (const id of ids) expect(await countOf(world, id)).toBe(40 * 6)
+})
+
+test('a report whose transaction is killed is sent again, and counts once', async () => {
+  const world = await shop({ alone: true })
+  const as = await world.serviceToken()
+  const { id } = await create(world)
+  const reporter = randomUUID()
+  const report = () => send(world.api, as, reporter, 1, [{ keyId: id, valid: 3 }])
+  const holder = new pg.Client({ connectionString: world.databaseUrl })
+  onTestFinished(() => holder.end())
+  await holder.connect()
+  await holder.query('begin')
+  await holder.query('select from api_keys where id = $1 for update', [id])
+  const killed = report()
+  const waiting = `select pid from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'`
+  while ((await world.sql(waiting)).length === 0) await sleep(10)
+  await world.sql(`select pg_terminate_backend(pid) from (${waiting}) as waiting`)
+  expect(await killed).toEqual([503, 'unavailable'])
+  expect(await world.sql('select seq from usage_reporters')).toEqual([])
+  await holder.query('rollback')
+  expect([await report(), await report()]).toEqual([DONE, DONE])
+  expect(await countOf(world, id)).toBe(3)
+})
+
+test('a lease counts as a use, and reporters are forgotten after a day', async () => {
+  const world = await shop({ alone: true }, USAGE_AT_ONCE)
+  const as = await world.serviceToken()
+  const { key, id } = await create(world)
+  await world.api.post('/v1/keys/lease', { key, permissions: ['READ'] }, { as })
+  await vi.waitFor(async () => expect(await countOf(world, id)).toBe(1), 60_000)
+  await send(world.api, as, 'a-lively-reporter', 1, [{ keyId: id }])
+  await world.sql(
+    `insert into usage_reporters (service_id, id, seq, at) values ('svc_1', 'a-silent-reporter', 9, $1)`,
+    [ago(DAY + HOUR)],
+  )
+  await rollUpUsage(world.service.db)
+  expect(await world.sql('select id, seq from usage_reporters')).toEqual([{ id: 'a-lively-reporter', seq: '1' }])
+  expect((await world.api.get('/metrics')).text).toContain('storekeeper_reported_uses_total 1')
+})
