@@ -2,7 +2,9 @@ import { once } from 'node:events'
 import { createServer } from 'node:http'
 import { type AddressInfo, connect } from 'node:net'
 import { text } from 'node:stream/consumers'
+import { gzipSync } from 'node:zlib'
 import { fakeStorekeeper } from '@storekeeper/client/testing'
+import { build } from 'esbuild'
 import type { FastifyRequest } from 'fastify'
 import fastify from 'fastify'
 import { Hono } from 'hono'
@@ -23,6 +25,7 @@ test('a mistake in a policy is found when the route is made', () => {
   expect(() => make('READ', { constructor: 1 })).toThrow('there is no option "constructor"')
   expect(() => make('READ', { types: [] })).toThrow('"types" is a list')
   expect(() => make('READ', { anyPermissions: [] })).toThrow('"anyPermissions" is a list')
+  expect(() => Reflect.apply(requireKey, null, [{}, 'READ'])).toThrow('the first argument is a client')
   expect(() => make('READ', { header: 'x api key' })).toThrow('"header" is the name of a header')
   expect(() => make(['READ'], { header: 'Authorization', types: undefined })).not.toThrow()
 })
@@ -33,6 +36,21 @@ test('all routes of a client share one verifier, and each client has its own', (
   for (let n = 0; n < 3; n++) requireKey(sk, 'READ')
   honoKey(sk, 'WRITE')
   expect(verifier).toHaveBeenCalledTimes(1)
+})
+
+test('what onRefused returns is sent only if it is a refusal that can be sent', async () => {
+  const sk = fakeStorekeeper()
+  const errors: unknown[] = []
+  const circular: Record<string, unknown> = {}
+  circular.itself = circular
+  const answerTo = async (change: object) =>
+    withKey(sk, 'READ', () => new Response(), { onRefused: () => change, onError: (error) => errors.push(error) })(
+      new Request('http://localhost'),
+    )
+  for (const status of [200, 302, 399, 600, 401.5, Number.NaN, '200'])
+    expect((await answerTo({ status })).status).toBe(401)
+  expect((await answerTo({ status: 404 })).status).toBe(404)
+  expect([(await answerTo({ body: circular })).status, errors.length]).toEqual([401, 1])
 })
 
 test('a policy is not changed by who gave it', async () => {
@@ -123,11 +141,31 @@ test('an upgrade to a WebSocket is refused before it is made', async () => {
     return text(socket)
   }
   const refused = await upgrade('')
-  expect(refused).toMatch(/^HTTP\/1\.1 401 Unauthorized\r\n/)
+  expect(refused).toMatch(/^HTTP\/1\.1 401 /)
   expect(refused).toContain('www-authenticate: Bearer\r\n')
   expect(JSON.parse(refused.split('\r\n\r\n')[1] as string)).toMatchObject({ code: 'unauthenticated' })
   const { id, key } = sk.createKey()
+  // Who hangs up while the key is verified ends neither the process nor the others.
+  const gone = await new Promise((done) => {
+    const socket = connect((server.address() as AddressInfo).port, '127.0.0.1', () => {
+      socket.write(`GET / HTTP/1.1\r\nHost: a\r\nConnection: upgrade\r\nUpgrade: websocket\r\n\r\n`, () =>
+        socket.resetAndDestroy(),
+      )
+      socket.once('close', done)
+    })
+  })
+  expect(gone).toBe(false)
   expect(await upgrade(`Authorization: Bearer ${key}\r\n`)).toContain(id)
+})
+
+test('an adapter has at most 4 kB, and imports neither its framework nor Node.js', async () => {
+  for (const name of ['express', 'fastify', 'hono', 'koa', 'web']) {
+    const entryPoints = [`packages/client/src/adapters/${name}.ts`]
+    const { outputFiles } = await build({ entryPoints, bundle: true, minify: true, format: 'esm', write: false })
+    const code = outputFiles[0]?.contents as Uint8Array
+    expect([name, new TextDecoder().decode(code).match(/\bfrom\s*["']|\brequire\(/)]).toEqual([name, null])
+    expect(gzipSync(code, { level: 9 }).length, name).toBeLessThanOrEqual(4_000)
+  }
 })
 
 test('the key of the caller has its type where each framework keeps it', () => {

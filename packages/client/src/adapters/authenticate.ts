@@ -4,7 +4,7 @@
 
 import type { ValidVerdict, Verdict, Verification } from '../api.gen.ts'
 import type { Verifier } from '../transport.ts'
-import { type Address, type ApiKey, type KeyOptions, type Policy, type PolicyArgs, parsePolicy } from './policy.ts'
+import { type Address, type ApiKey, type ChangedAnswer, type Policy, type PolicyArgs, parsePolicy } from './policy.ts'
 import {
   headersFor,
   type Refusal,
@@ -32,7 +32,10 @@ export type Source<Args extends unknown[]> = {
   onError?(error: unknown, ...args: Args): void
 }
 
-export type Guard<Args extends unknown[]> = (...args: Args) => Promise<Admission | Refusal>
+/** What is sent to a request that is refused. */
+export type Rejection = { ok: false; status: number; headers: Record<string, string>; text: string }
+
+export type Guard<Args extends unknown[]> = (...args: Args) => Promise<Admission | Rejection>
 
 /** The function that decides on every request of a route. It never throws. */
 export function newGuard<Args extends unknown[]>(
@@ -55,10 +58,10 @@ export function newGuard<Args extends unknown[]>(
       refusal = refuseUnavailable(error, policy)
     }
     try {
-      return changed(refusal, await policy.onRefused?.(refusal, ...args))
+      return rejectionOf(refusal, await policy.onRefused?.(refusal, ...args))
     } catch (error) {
       tell(error, ...args)
-      return refusal
+      return rejectionOf(refusal, undefined)
     }
   }
 }
@@ -74,20 +77,8 @@ async function decide<Args extends unknown[]>(
   if (typeof key !== 'string') return key
   const ip = addressOf(await (policy.ip ? policy.ip(...args) : source.ip?.(...args)))
   const store = await storeFor(policy, storeId, args)
-  const { permissions, anyPermissions, types, cost, limits, anyStore } = policy
-  const asked = {
-    permissions,
-    anyPermissions,
-    types,
-    cost,
-    limits,
-    ip,
-    storeId: store,
-    anyStore: anyStore || undefined,
-  }
-  // Without members that are undefined: an older service takes them for unknown ones.
-  const question = Object.fromEntries(Object.entries({ key, ...asked }).filter(([, value]) => value !== undefined))
-  const verdict = await verdictOn(verifier, source.request(...args), policy, question as unknown as Verification)
+  const question = { ...policy.demands, key, ...(ip ? { ip } : {}), ...(store ? { storeId: store } : {}) }
+  const verdict = await verdictOn(verifier, source.request(...args), policy, question)
   if (verdict.valid !== true || verdict.code !== 'VALID') return refuseVerdict({ ...verdict, valid: false }, policy)
   return { ok: true, apiKey: verdict, headers: headersFor(verdict) }
 }
@@ -186,7 +177,10 @@ const verifiers = new WeakMap<object, Verifier>()
 
 /** One for each client, however many routes it protects: a verifier that works in the process has a stream. */
 function verifierOf(sk: KeySource): Verifier {
-  if (!('verifier' in sk)) return sk
+  if (!('verifier' in sk)) {
+    if (typeof sk.verify !== 'function') throw new TypeError('requireKey: the first argument is a client.')
+    return sk
+  }
   const verifier = verifiers.get(sk) ?? sk.verifier()
   verifiers.set(sk, verifier)
   return verifier
@@ -194,14 +188,14 @@ function verifierOf(sk: KeySource): Verifier {
 
 // ---- what the application may say to it -------------------------------------------------------------------------------
 
-function changed(refusal: Refusal, change: Awaited<ReturnType<NonNullable<KeyOptions<[]>['onRefused']>>>): Refusal {
-  if (!change) return refusal
-  const { status = refusal.status, headers, body = refusal.body } = change
+function rejectionOf({ status, headers, body }: Refusal, change: ChangedAnswer | undefined | void): Rejection {
+  const { status: wanted = status, headers: more, body: other = body } = change ?? {}
+  const isRefusal = Number.isInteger(wanted) && wanted >= 400 && wanted <= 599
   return {
-    ...refusal,
-    status: status >= 400 ? status : refusal.status,
-    headers: { ...refusal.headers, ...headers },
-    body,
+    ok: false,
+    status: isRefusal ? wanted : status,
+    headers: { ...headers, ...more },
+    text: JSON.stringify(other),
   }
 }
 

@@ -34,7 +34,7 @@ export function requireKey(sk: KeySource, ...policy: PolicyArgs<[req: Request]>)
       try {
         res.set(decision.headers)
         if (!decision.ok) {
-          res.status(decision.status).end(JSON.stringify(decision.body))
+          res.status(decision.status).end(decision.text)
           return
         }
         req.apiKey = decision.apiKey
@@ -61,19 +61,20 @@ export function verifyUpgrade(
     ip: (request) => request.socket.remoteAddress,
   })
   return async (request, socket) => {
+    // Without a listener, a caller who hangs up would end the process.
+    const onError = () => socket.destroy()
+    socket.on('error', onError)
     const decision = await guard(request)
-    if (decision.ok) return decision.apiKey
-    const { status, headers, body } = decision
-    const text = JSON.stringify(body)
-    const reason = (body as { title?: string } | null)?.title ?? 'Refused'
-    const lines = Object.entries({
-      ...headers,
-      connection: 'close',
-      'content-length': new TextEncoder().encode(text).length,
-    })
-    socket.end(
-      `HTTP/1.1 ${status} ${reason}\r\n${lines.map(([name, value]) => `${name}: ${value}\r\n`).join('')}\r\n${text}`,
-    )
+    if (socket.destroyed) return null
+    if (decision.ok) {
+      socket.removeListener('error', onError)
+      return decision.apiKey
+    }
+    const { status, headers, text } = decision
+    const length = new TextEncoder().encode(text).length
+    const lines = Object.entries({ ...headers, connection: 'close', 'content-length': length })
+    const head = lines.map(([name, value]) => `${name}: ${value}\r\n`).join('')
+    socket.end(`HTTP/1.1 ${status} Refused\r\n${head}\r\n${text}`)
     return null
   }
 }

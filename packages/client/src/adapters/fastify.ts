@@ -30,7 +30,7 @@ export function requireKey(sk: KeySource, ...policy: PolicyArgs<[request: Fastif
   return async (request, reply) => {
     const decision = await guard(request)
     void reply.headers(decision.headers)
-    if (!decision.ok) return reply.code(decision.status).send(JSON.stringify(decision.body))
+    if (!decision.ok) return reply.code(decision.status).send(decision.text)
     request.apiKey = decision.apiKey
   }
 }

@@ -19,8 +19,7 @@ export function requireKey(sk: KeySource, ...policy: PolicyArgs<[c: Context]>): 
   const guard = newGuard<[Context]>(sk, policy, { request: (c) => c, header: (name, c) => c.req.header(name) })
   return async (c, next) => {
     const decision = await guard(c)
-    if (!decision.ok)
-      return new Response(JSON.stringify(decision.body), { status: decision.status, headers: decision.headers })
+    if (!decision.ok) return new Response(decision.text, { status: decision.status, headers: decision.headers })
     c.set('apiKey', decision.apiKey)
     await next()
     for (const [name, value] of Object.entries(decision.headers)) c.header(name, value)

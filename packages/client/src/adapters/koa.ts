@@ -27,7 +27,7 @@ export function requireKey(sk: KeySource, ...policy: PolicyArgs<[ctx: KeyContext
     ctx.set(decision.headers)
     if (!decision.ok) {
       ctx.status = decision.status
-      ctx.body = JSON.stringify(decision.body)
+      ctx.body = decision.text
       return
     }
     ctx.state.apiKey = decision.apiKey

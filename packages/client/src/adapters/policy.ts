@@ -47,6 +47,8 @@ export type Policy<Args extends unknown[]> = Omit<KeyOptions<Args>, 'header'> & 
   permissions: readonly string[]
   /** In lower case. Null: `Authorization`. */
   header: string | null
+  /** The part of a question that is the same for every request. */
+  demands: Omit<Verification, 'key'>
 }
 
 const OPTION_NAMES: Record<keyof KeyOptions<[]>, true> = {
@@ -78,13 +80,20 @@ export function parsePolicy<Args extends unknown[]>(args: PolicyArgs<Args>): Pol
   if (header !== undefined && !/^[\w-]+$/.test(header))
     throw new TypeError('requireKey: "header" is the name of a header.')
   const name = header?.toLowerCase() ?? 'authorization'
-  return {
-    ...rest,
+  const lists = {
+    permissions: [...wanted],
     ...(anyPermissions ? { anyPermissions: [...anyPermissions] } : {}),
     ...(types ? { types: [...types] } : {}),
-    permissions: [...wanted],
-    header: name === 'authorization' ? null : name,
   }
+  const { cost, limits, anyStore } = rest
+  // Without members that are undefined: a service that does not know one refuses it.
+  const demands = {
+    ...lists,
+    ...(cost === undefined ? {} : { cost }),
+    ...(limits === undefined ? {} : { limits: structuredClone(limits) }),
+    ...(anyStore ? { anyStore } : {}),
+  }
+  return { ...rest, ...lists, header: name === 'authorization' ? null : name, demands }
 }
 
 /** Without spaces and quotes, since permissions stand in the challenge. */

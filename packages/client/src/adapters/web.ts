@@ -32,7 +32,7 @@ export function withKey<Rest extends unknown[] = []>(
   return async (request, ...rest) => {
     const decision = await guard(request, ...rest)
     const { headers } = decision
-    if (!decision.ok) return new Response(JSON.stringify(decision.body), { status: decision.status, headers })
+    if (!decision.ok) return new Response(decision.text, { status: decision.status, headers })
     return withHeaders(await handler(request, { apiKey: decision.apiKey }, ...rest), headers)
   }
 }

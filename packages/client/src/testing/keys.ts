@@ -11,6 +11,7 @@ import type {
   Verification,
 } from '../api.gen.ts'
 import { StorekeeperError } from '../error.ts'
+import { BASE62, checksum } from '../verify/form.ts'
 import { isAllowed, parseAddress } from './addresses.ts'
 import { type Credits, newCredits, spend, spendsSomething, type Windows } from './spending.ts'
 
@@ -292,7 +293,6 @@ function settingsOf({ permissions: _, ...settings }: KeyChanges): Partial<Key> {
 // ---- ids and secrets of the service's own form ------------------------------------------------------------------------
 
 const BASE32 = '0123456789abcdefghjkmnpqrstvwxyz'
-const BASE62 = '0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz'
 
 export function newId(kind: string): string {
   return `${kind}_0${randomText(25, BASE32)}`
@@ -300,21 +300,10 @@ export function newId(kind: string): string {
 
 function newSecret(type: string): string {
   const body = `skp_${type.toLowerCase()}_${randomText(32, BASE62)}`
-  let [rest, digits] = [crc32(body), '']
-  for (let n = 0; n < 6; n++, rest = Math.floor(rest / 62)) digits = BASE62.charAt(rest % 62) + digits
-  return body + digits
+  return body + checksum(body)
 }
 
 /** For tests: a little less even than the service's. */
 function randomText(length: number, alphabet: string): string {
   return Array.from(crypto.getRandomValues(new Uint8Array(length)), (byte) => alphabet[byte % alphabet.length]).join('')
-}
-
-function crc32(text: string): number {
-  let rest = 0xffffffff
-  for (const byte of new TextEncoder().encode(text)) {
-    rest ^= byte
-    for (let bit = 0; bit < 8; bit++) rest = (rest >>> 1) ^ (rest & 1 ? 0xedb88320 : 0)
-  }
-  return (rest ^ 0xffffffff) >>> 0
 }

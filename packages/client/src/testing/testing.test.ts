@@ -168,7 +168,7 @@ async function follow(
     }
     if (step.do === 'wait' && travelled < 3 * HOUR_MS) {
       travelled += HOUR_MS
-      travel(travelled)
+      travel(HOUR_MS)
       fake.advance(HOUR_MS)
     }
   }
@@ -311,5 +311,22 @@ test('the whole client works on it', async () => {
   expect(verifier.now({ key: limited.key })).toBeNull()
   sk.isDown = true
   await expect(verifier.verify({ key: limited.key })).rejects.toMatchObject({ code: 'unavailable' })
+  await sk.close()
+})
+
+test('a verifier in the process works on it, and hears of what changes', async () => {
+  const fake = fakeStorekeeper()
+  const sk = storekeeper({ url: 'http://fake', token: 'any', fetch: fake.fetch, inProcess: true })
+  const verifier = sk.verifier()
+  const { id, key } = fake.createKey({ expiresAt: new Date(Date.now() + HOUR_MS) })
+  expect(await verifier.verify({ key, permissions: ['READ'] })).toMatchObject({ valid: true, keyId: id })
+  await expect.poll(() => verifier.state).toBe('covered')
+  await verifier.verify({ key })
+  const asked = fake.questions.length
+  expect(verifier.now({ key })).toMatchObject({ valid: true })
+  expect(fake.questions).toHaveLength(asked)
+  fake.revokeKey(id)
+  await expect.poll(() => verifier.now({ key })).toBeNull()
+  expect(await verifier.verify({ key })).toMatchObject({ valid: false, code: 'REVOKED' })
   await sk.close()
 })

@@ -2,7 +2,7 @@
 // text of a known kind with another length or checksum was never issued, and is refused without a question.
 
 const KINDS = ['prod', 'test', 'dev']
-const BASE62 = '0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz'
+export const BASE62 = '0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz'
 const LENGTH = 38
 const CHECKSUM_LENGTH = 6
 
@@ -16,7 +16,7 @@ export function isMalformed(prefix: string, text: string): boolean {
   return checksum(text.slice(0, -CHECKSUM_LENGTH)) !== text.slice(-CHECKSUM_LENGTH)
 }
 
-function checksum(text: string): string {
+export function checksum(text: string): string {
   let rest = crc32(text)
   let digits = ''
   for (let i = 0; i < CHECKSUM_LENGTH; i++) {
