@@ -17,7 +17,7 @@ export const ChangesQuery = Type.Object(
     back: Type.Optional(
       Type.Integer({
         minimum: 0,
-        maximum: 1_000_000_000_000,
+        maximum: 999_999_999,
         default: 0,
         description:
           'How many milliseconds back the stream begins: changes since then are told first. Nodes remember the last 60 seconds, so compare `from` in `hello`.',
