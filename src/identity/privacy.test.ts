@@ -786,7 +786,7 @@ test('an answer remembered for a retry opens for nobody once its user is erased'
   const { email, password } = ada
   const { token: as } = (await api.post('/v1/auth/sign-in', { email, password })).body
   await api.post(`/v1/store/${world.store.id}/join`, {}, { as })
-  expect((await api.post(billing, NEW_ADDRESS, { as, headers: once })).body.code).toBe('secret_no_longer_available')
+  expect((await api.post(billing, NEW_ADDRESS, { as, headers: once })).body.code).toBe('response_no_longer_available')
   // With it, it would have opened: that is all that was missing.
   await revive(kept.data_key)
   expect((await api.post(billing, NEW_ADDRESS, { as, headers: once })).headers.get('idempotent-replayed')).toBe('true')
