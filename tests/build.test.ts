@@ -71,12 +71,14 @@ function checkout() {
     'tsconfig.json',
     'tsconfig.build.json',
     'packages/cli/tsconfig.build.json',
+    'packages/client/tsconfig.build.json',
   ])
     cpSync(join(repository, name), join(path, name), { recursive: true })
   symlinkSync(join(repository, 'node_modules'), join(path, 'node_modules'))
   write('src/word.ts', `export const word: string = 'first'\n`)
   write('src/main.ts', `import { word } from './word.ts'\n\nconsole.log(word)\n`)
   write('src/cli/main.ts', `console.log('operator')\nexport {}\n`)
+  write('packages/client/src/index.ts', 'export const client = true\n')
   write('packages/cli/src/main.ts', `import { word } from '../../../src/word.ts'\n\nconsole.log('user', word)\n`)
   const run = (script: string, ...args: string[]) =>
     ended(spawn(process.execPath, [join('bin', script), ...args], { cwd: path }))

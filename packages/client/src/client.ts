@@ -76,8 +76,13 @@ export function storekeeper(options: ClientOptions): Storekeeper {
     storeId,
   }
   const close = async () => {
-    closing.abort()
-    await Promise.all([shared?.close(), ...pending])
+    try {
+      // It has its last calls to make.
+      await shared?.close()
+    } finally {
+      closing.abort()
+    }
+    await Promise.all(pending)
   }
 
   const api = methods(OPERATIONS_OF.service, [], run) as unknown as Api
@@ -89,10 +94,11 @@ export function storekeeper(options: ClientOptions): Storekeeper {
     storeId,
     inProcess,
     store: (id = storeId) => {
-      const store = methods(OPERATIONS_OF.store, [checkParameter('storeId', id)], run) as unknown as Store
-      const path = `/v1/user/store/${id}/events/stream`
+      const given = checkParameter('storeId', id)
+      const store = methods(OPERATIONS_OF.store, [given], run) as unknown as Store
+      const path = `/v1/user/store/${encodeURIComponent(given)}/events/stream`
       store.events.follow = (query = {}, { signal } = {}) => followEvents(transport, store, path, query, signal)
-      return Object.assign(store, { id })
+      return Object.assign(store, { id: given })
     },
     verifier: (given = {}) => {
       if (!(given.inProcess ?? inProcess)) return askingVerifier(api.keys.verify)

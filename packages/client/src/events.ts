@@ -73,7 +73,7 @@ async function* readStream(
     for await (const frame of readEvents(body)) {
       heard()
       state.failures = 0
-      if (frame.kind === 'retry') state.retryMs = frame.ms
+      if (frame.kind === 'retry') state.retryMs = Math.min(frame.ms, MOST_WAIT_MS)
       if (frame.kind !== 'event') continue
       // While the reader is busy with this one, silence is the reader's own.
       clearTimeout(timer)

@@ -15,5 +15,5 @@ export type {
   ReadOptions,
   RequestOptions,
 } from './options.ts'
-export type { Transport, Verifier } from './transport.ts'
+export type { Question, Transport, Verifier } from './transport.ts'
 export { etagOf, isStorekeeperError, type Store, type Storekeeper, StorekeeperError, storekeeper }

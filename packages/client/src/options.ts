@@ -42,7 +42,7 @@ export interface ClientOptions {
   storeId?: string | undefined
   /** Whether `sk.verifier()` and the adapters verify in this process, where they can. */
   inProcess?: boolean | undefined
-  /** Milliseconds for each call, unless the call says otherwise: 10,000, and 2,000 for a verification. */
+  /** Milliseconds for each call, unless the call says otherwise: 10,000. A verification has at most 2,000. */
   timeout?: number | undefined
   /** How often a call is repeated, unless the call says otherwise: 2. */
   retries?: number | undefined

@@ -33,7 +33,8 @@ export type Sender = Pick<ClientOptions, 'token' | 'timeout' | 'retries' | 'fetc
 type Answer = { response: Response; body: unknown }
 
 export async function send(sender: Sender, call: Call): Promise<Answer> {
-  const timeout = call.timeout ?? sender.timeout ?? (call.isQuestion ? QUESTION_TIMEOUT_MS : TIMEOUT_MS)
+  const most = call.isQuestion ? QUESTION_TIMEOUT_MS : Number.POSITIVE_INFINITY
+  const timeout = call.timeout ?? Math.min(sender.timeout ?? TIMEOUT_MS, most)
   const bounds = boundsOf(timeout, call)
   try {
     return await sendUntilAnswered(sender, call, bounds)

@@ -3,11 +3,14 @@
 import type { Verdict, Verification } from './api.gen.ts'
 import type { ReadOptions, RequestOptions } from './options.ts'
 
+/** What a back end asks about a key. */
+export type Question = Verification
+
 export interface Verifier {
   /** The verdict. Throws a StorekeeperError only when none could be had: then let nobody in. */
-  verify(question: Verification, options?: ReadOptions): Promise<Verdict>
+  verify(question: Question, options?: ReadOptions): Promise<Verdict>
   /** The verdict in the same tick, or null when the service has to be asked. */
-  now(question: Verification): Verdict | null
+  now(question: Question): Verdict | null
   /**
    * `covered`: keys that are known are verified here. `asking`: the service is asked for each. `silent`: the service does
    * not answer. `off`: verifying in this process was not wanted, or has ended.

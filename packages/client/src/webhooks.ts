@@ -78,7 +78,8 @@ function bytesOf(body: unknown): Uint8Array<ArrayBuffer> {
 }
 
 function headerOf(headers: WebhookHeaders, name: string): string | undefined {
-  if (headers instanceof Headers) return headers.get(name) ?? undefined
+  // Any kind of Headers: there are several in one process.
+  if (typeof headers.get === 'function') return headers.get(name) ?? undefined
   const [, value] = Object.entries(headers).find(([given]) => given.toLowerCase() === name) ?? []
   return typeof value === 'string' ? value : value?.[0]
 }
