@@ -4,6 +4,7 @@
 
 import { readFileSync } from 'node:fs'
 import http from 'node:http'
+import { monitorEventLoopDelay } from 'node:perf_hooks'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { memoryMb, newKeys, newMembers, newServiceToken, newWorld, runOurs } from './world.ts'
 
@@ -24,20 +25,26 @@ const agent = new http.Agent({ keepAlive: true })
 const gaps: number[] = []
 /** When each stream heard of each key. */
 const heardAt = new Map<string, number[]>(revoked.map(({ id }) => [id, []]))
-let [open, byes, broken] = [0, 0, 0]
+let [open, byes, broken, refused, repeated] = [0, 0, 0, 0, 0]
 let isMeasuring = false
 let isOver = false
 
 await sleep(2_000)
 const rows = [{ streams: 0, reports: 'no', ...(await measure()) }]
-const following = Array.from({ length: STREAMS }, () => follow())
-while (open < STREAMS) await sleep(50)
+const following: Promise<void>[] = []
+for (let n = 0; n < STREAMS; n++) {
+  following.push(follow())
+  while (open < n - 50) await sleep(5)
+}
 // Every beat has its slot by then.
 await sleep(5_000)
+const ownDelay = monitorEventLoopDelay({ resolution: 10 })
+ownDelay.enable()
 isMeasuring = true
 const toldIn = revokeInTurn()
 rows.push({ streams: STREAMS, reports: 'no', ...(await measure()) })
 isMeasuring = false
+ownDelay.disable()
 const told = await toldIn
 const quietGaps = gaps.splice(0)
 const reporting = Array.from({ length: STREAMS }, (_, n) => report(n))
@@ -57,7 +64,11 @@ console.table([
   { what: 'the same, with reports', ...percentiles(gaps) },
   { what: 'from the answer to a revoke until a stream has heard', ...percentiles(told) },
 ])
-console.log(`${byes} streams ended and came back, ${broken} broke`)
+console.log(
+  `${byes} streams ended and came back, ${broken} broke, ${refused} were refused, ${repeated} reports repeated`,
+)
+const delay = (percentile: number) => Math.round(ownDelay.percentile(percentile) / 1e6)
+console.log(`a timer of 10 ms in the process that reads took ${delay(50)} ms, at the 99th percentile ${delay(99)} ms`)
 await Promise.all(reporting)
 await ours.stop()
 await Promise.all(following)
@@ -75,14 +86,15 @@ async function follow(): Promise<void> {
         let last = ''
         response.on('error', () => {})
         response.on('close', () => {
-          if (last.includes('event: bye')) byes += 1
+          if (response.statusCode !== 200) refused += 1
+          else if (last.includes('event: bye')) byes += 1
           else if (!isOver) broken += 1
           resolve()
         })
         response.setEncoding('latin1').on('data', (text: string) => {
           const at = performance.now()
           last = text
-          if (isFirst) {
+          if (isFirst && response.statusCode === 200) {
             open += 1
             isFirst = false
           }
@@ -121,8 +133,7 @@ async function report(n: number): Promise<void> {
   for (let seq = 1; !isOver; seq++) {
     const began = performance.now()
     const body = JSON.stringify({ reporter, seq, counts })
-    const status = await post(body)
-    if (status !== 200) console.log(`a report was answered ${status}`)
+    while ((await post(body)) !== 200) repeated += 1
     await sleep(Math.max(0, 5_000 - (performance.now() - began)))
   }
 }

@@ -28,6 +28,8 @@ export const CHANGES_CHANNEL = 'storekeeper_changes'
 const BEAT_MS = 500
 /** Beats are spread, so that no turn of the event loop writes to all streams. */
 const SLOTS = 20
+/** So many streams are written to in one turn of the event loop. */
+const WOKEN_AT_ONCE = 50
 /** Changes are gathered for this long before they are told. A beat does not wait for it. */
 const GATHER_MS = 10
 const LIFE_MS = 30 * SECOND
@@ -174,6 +176,7 @@ async function resetAll(state: ChangesState, subscribers: ChangeSubscriber[], fr
       enqueue(subscriber, 'reset', JSON.stringify({ from: Math.ceil(from) }))
     }
   }
+  wakeInTurns(subscribers)
 }
 
 function readTokens(db: Db, ids: string[]): Promise<Pick<ServiceTokensRow, 'id' | 'store_ids'>[]> {
@@ -270,10 +273,18 @@ function distribute(state: ChangesState): void {
   const changed = byStore(state.gathered)
   state.gathered = []
   const all = JSON.stringify({ ids: [...changed.values()].flat() })
-  for (const subscriber of subscribersOf(state)) {
+  const told = subscribersOf(state).filter((subscriber) => {
     const data = subscriber.storeIds === null ? all : idsFor(subscriber, changed)
     if (data) enqueue(subscriber, 'changed', data)
-  }
+    return data !== null
+  })
+  wakeInTurns(told)
+}
+
+/** A write takes some 40 µs: to a thousand streams at once, it would keep every other request waiting. */
+function wakeInTurns(subscribers: ChangeSubscriber[]): void {
+  for (const subscriber of subscribers.slice(0, WOKEN_AT_ONCE)) subscriber.wake()
+  if (subscribers.length > WOKEN_AT_ONCE) setImmediate(wakeInTurns, subscribers.slice(WOKEN_AT_ONCE))
 }
 
 /** The ids to tell, by store. */
@@ -302,7 +313,6 @@ function enqueue(subscriber: ChangeSubscriber, event: string, data: string): voi
   subscriber.queue.push({ event, data })
   subscriber.queued += data.length
   if (subscriber.queued > MAX_QUEUED) end(subscriber)
-  else subscriber.wake()
 }
 
 /** Without another frame: what waits is dropped, so nothing may follow it. */

@@ -95,7 +95,7 @@ test('reports have bounds', async () => {
     '#/counts/0/permissions/READ',
   ])
   expect(await faultOf({ counts: Array(1_000).fill(count) })).toEqual([200, undefined])
-  expect(await faultOf({ counts: [{ ...count, keyId: 'x'.repeat(300_000) }] })).toEqual([413, 'body_too_large'])
+  expect(await faultOf({ counts: [{ ...count, keyId: 'x'.repeat(1_100_000) }] })).toEqual([413, 'body_too_large'])
 })
 
 test('many processes report the same keys at two nodes, and each of their counts is there', async () => {

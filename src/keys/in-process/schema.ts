@@ -17,7 +17,7 @@ export const ChangesQuery = Type.Object(
     back: Type.Optional(
       Type.Integer({
         minimum: 0,
-        maximum: 86_400_000,
+        maximum: 999_999_999,
         default: 0,
         description:
           'How many milliseconds back the stream begins: changes since then are told first. Nodes remember the last 60 seconds, so compare `from` in `hello`.',
@@ -114,7 +114,7 @@ export const LeasedVerdict = Type.Object(
 // ---- reports of use -------------------------------------------------------------------------------------------------
 
 const MAX_COUNTS = 1_000
-export const MAX_REPORT_BYTES = 256 * 1024
+export const MAX_REPORT_BYTES = 1024 * 1024
 const DAY_MS = 86_400_000
 
 const agoMs = (description: string) => Type.Integer({ minimum: 0, maximum: DAY_MS, description })
