@@ -14,6 +14,7 @@ const PROCESS = [
   'tests/process-load.test.ts',
   'tests/embedded.test.ts',
   'tests/scan.test.ts',
+  'tests/client-package.test.ts',
 ]
 const files = ['src', 'tests', 'packages']
   .filter((folder) => existsSync(folder))

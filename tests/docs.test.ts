@@ -208,7 +208,8 @@ function anchorsOf(text: string): string[] {
 
 test('every file, command and error code that the docs name exists', () => {
   const scripts = Object.keys(JSON.parse(readFileSync('package.json', 'utf8')).scripts)
-  const codes = [...Object.keys(ERRORS), ...faultCodes()]
+  const ofClient = [...readFileSync('packages/client/src/error.ts', 'utf8').matchAll(/^ {2}\| '(\w+)'$/gm)]
+  const codes = [...Object.keys(ERRORS), ...faultCodes(), ...ofClient.map(([, code]) => code)]
   for (const { path, text } of PAGES) {
     for (const word of codesIn(text)) {
       if (/^(src|docs|tests|scripts|migrations|bin|\.ci)\/[\w./-]*$/.test(word))

@@ -1,3 +1,4 @@
+/// <reference lib="esnext.disposable" preserve="true" />
 // The client: methods made from the table of operations, and what they share.
 
 import type { Api, EventsStreamQuery, StoreApi, Verification } from './api.gen.ts'
@@ -75,8 +76,10 @@ export function storekeeper(options: ClientOptions): Storekeeper {
     storeId,
   }
   const close = async () => {
+    // It reports what it has counted, which a closed client could not send.
+    await shared?.close()
     closing.abort()
-    await Promise.all([shared?.close(), ...pending])
+    await Promise.all(pending)
   }
 
   const api = methods(OPERATIONS_OF.service, [], run) as unknown as Api

@@ -5,6 +5,7 @@ import type { ServerResponse } from 'node:http'
 import { inspect } from 'node:util'
 import { beforeEach, expect, test, vi } from 'vitest'
 import { faultyServer, halfAnswer, hanging, json, lost, problem } from '../../../tests/faulty-server.ts'
+import { OPERATIONS } from './api.gen.ts'
 import { isStorekeeperError, type StorekeeperError, storekeeper } from './index.ts'
 
 const TOKEN = 'skp_sess_0000000000000000000000000000000000000000000000'
@@ -220,6 +221,23 @@ test('parameters are one segment of a path each; what would lead elsewhere is re
   for (const wrong of ['ftp://x', 'http://user:pass@x', 'http://x?y', 'nowhere'])
     expect(() => storekeeper({ url: wrong })).toThrow(TypeError)
   expect(seen).toHaveLength(3)
+})
+
+test('every operation is sent as its row says', async () => {
+  const { url, seen } = await faultyServer(json(200, { data: [], nextCursor: null }))
+  const sk = clientOf(url)
+  for (const [id, row] of Object.entries(OPERATIONS)) {
+    const [method, path = '', flags = ''] = row.split(' ')
+    const isOfStore = path.includes(':storeId') && !id.startsWith('stores.')
+    const names = [...path.matchAll(/:(\w+)/g)].map(([, name]) => name).slice(isOfStore ? 1 : 0)
+    let call: any = isOfStore ? sk.store() : sk
+    for (const name of id.split('.')) call = call[name]
+    const answer = call(...names, ...(/[bq]/.test(flags) ? [{ token: 'x' }] : []), { timeout: 5_000 })
+    await (flags.includes('p') ? answer.page() : answer)
+    const expected = path.replace(isOfStore ? ':storeId' : '', isOfStore ? 'store_1' : '').replaceAll(':', '')
+    expect(`${seen.at(-1)?.method} ${seen.at(-1)?.path.split('?')[0]}`, id).toBe(`${method} ${expected}`)
+    expect(keysOf(seen.slice(-1))[0] !== undefined, id).toBe(flags.includes('k'))
+  }
 })
 
 test('lists are read page by page, as far as they are wanted', async () => {
