@@ -1,13 +1,15 @@
 // npm run bench:verify: how fast keys are verified, beside bare Fastify on the same machine in the same run. SECONDS
 // (default 6) for each measurement, medians of ROUNDS (default 3), in turn, so that a noisy minute hits everyone alike.
 // ROWS (default 1,000,000) keys stand in the table for the lines that say so. ONLY=spending leaves out all but the keys that
-// spend something, and imported ones, and what these are held against.
+// spend something, and imported ones, and what these are held against; ONLY=in-process all but back ends that verify in
+// their own process, and one hot key beside them.
 
 import { hash } from 'node:crypto'
 import { mkdirSync, writeFileSync } from 'node:fs'
 import { hashImportedKey } from '../src/crypto/key-hash.ts'
 import { ServerKeys } from '../src/crypto/keyring.ts'
 import { mintToken, sha256 } from '../src/crypto/tokens.ts'
+import { type InProcess, measureInProcess } from './in-process.ts'
 import {
   CONNECTIONS,
   cpuMs,
@@ -92,6 +94,21 @@ const bareSelect = {
   run: (seconds: number) => load(select.url, seconds, ask('/verify', few)),
 }
 
+// ---- in the back end's own process, which is this one ----------------------------------------------------------------
+
+const inProcess: InProcess[] = []
+for (const keys of [few.slice(0, 1), few, await secrets(10_000)])
+  inProcess.push(await measureInProcess(ours.url, service, keys, SECONDS / 3, ROUNDS))
+console.table(inProcess)
+if (process.env.ONLY === 'in-process') {
+  await measure([at('1,000 keys', few)])
+  const http = median((results.get('1,000 keys') as Result[]).map((result) => result.perSecond))
+  console.log(
+    `over HTTP: ${Math.round(http)}/s; in process ${Math.round((inProcess[1]?.['verifications/s'] ?? 0) / http)} times that`,
+  )
+  process.exit(0)
+}
+
 /** 100 keys of a kind, most of which spend something with each verification. */
 type Kind = { id: string; key: string }[]
 const kind = async (set: string, values: unknown[] = []): Promise<Kind> => {
@@ -167,7 +184,7 @@ if (memory !== null)
 mkdirSync('bench/results', { recursive: true })
 writeFileSync(
   'bench/results/verify.json',
-  `${JSON.stringify({ connections: CONNECTIONS, seconds: SECONDS, rounds: ROUNDS, memory, rows, ratios }, null, 2)}\n`,
+  `${JSON.stringify({ connections: CONNECTIONS, seconds: SECONDS, rounds: ROUNDS, memory, rows, ratios, inProcess }, null, 2)}\n`,
 )
 await Promise.all([limit.stop(), select.stop(), ours.stop()])
 await world.close()

@@ -20,22 +20,28 @@ export type SimulatedClient = Actor & {
   suspend(ms: number): void
   setWall(byMs: number): void
   pipe: Pipe | null
-  cut(isNoticed: boolean): void
+  /** The next request for a stream takes so much longer. */
+  slowOpening(ms: number): void
+  /** Nothing comes any more. Null: nothing tells that it was cut. */
+  cut(noticedAfter: number | null): void
   probe(key: number): void
   breaches: Breach[]
   answered: number
 }
 
 const BOUND_MS = 1_500
+/** Until then every client asks often. */
+const EAGER_MS = 800
 
 export function newClient(
   world: World,
   functions: MachineFunctions,
   database: Database,
   nodes: SimulatedNode[],
-  network: { typical: number },
+  network: { typicalMs: number; isPatient: boolean; askMs: number },
 ): SimulatedClient {
   const { random } = world
+  const { typicalMs, isPatient, askMs } = network
   const { openStream, closeStream, onFrame, isSilent, answer, onAnswer } = functions
   const machine = functions.newMachine(random.next)
   let [asleep, asleepUntil, wallOffset] = [0, 0, 0]
@@ -43,6 +49,7 @@ export function newClient(
   const askAfter = Array.from({ length: KEYS }, () => 0)
   let stream: Stream | null = null
   let failures = 0
+  let openingMs = 0
 
   const reopen = (delay: number) => {
     if (stream) closeStream(machine, stream)
@@ -56,11 +63,14 @@ export function newClient(
     const opened = openStream(machine, moment())
     stream = opened
     const node = random.pick(nodes)
-    const pipe = newPipe(world, client, network.typical)
+    const pipe = newPipe(world, client, typicalMs)
     client.pipe = pipe
-    pipe.onBreak = () => client.cut(random.next() < 0.7)
-    world.after(delayOf(random, network.typical), node, () => {
-      if (!node.isUp) return client.pipe === pipe && client.cut(random.next() < 0.7)
+    const lose = () => client.pipe === pipe && client.cut(random.next() < 0.7 ? delayOf(random, typicalMs) : null)
+    pipe.onBreak = lose
+    const travel = delayOf(random, typicalMs) + openingMs
+    openingMs = 0
+    world.after(travel, node, () => {
+      if (!node.isUp) return lose()
       if (!pipe.isOpen) return
       node.open(pipe, opened.back, (event, id, data) => {
         if (stream !== opened) return
@@ -87,15 +97,15 @@ export function newClient(
   }
   const ask = (key: number) => {
     if (world.now < (askAfter[key] as number)) return
-    askAfter[key] = world.now + 400 * random.next()
+    askAfter[key] = world.now + (world.now < EAGER_MS ? 400 : askMs) * random.next()
     const sent = moment()
     const node = random.pick(nodes)
-    const pipe = newPipe(world, client, network.typical)
-    world.after(delayOf(random, network.typical), node, () => {
+    const pipe = newPipe(world, client, typicalMs)
+    world.after(delayOf(random, typicalMs), node, () => {
       if (!node.isUp) return
       node.lease(key, ({ version, lease }) =>
         pipe.send(() => {
-          askAfter[key] = version.valid ? 0 : world.now + 200
+          askAfter[key] = world.now + (world.now < EAGER_MS ? 400 : askMs) * random.next()
           onAnswer(
             machine,
             `h${key}`,
@@ -112,8 +122,7 @@ export function newClient(
   }
   const tick = () => {
     probeAll()
-    // A client may be slow to notice.
-    if (isSilent(machine, moment()) && random.next() < 0.2) reopen(backoff())
+    if (!isPatient && isSilent(machine, moment())) reopen(backoff())
     world.after(20 + 150 * random.next(), client, tick)
   }
   const client: SimulatedClient = {
@@ -132,14 +141,17 @@ export function newClient(
     setWall(byMs) {
       wallOffset += byMs
     },
-    cut(isNoticed) {
+    slowOpening(ms) {
+      openingMs = ms
+    },
+    cut(noticedAfter) {
       const { pipe } = client
       if (!pipe) return
       pipe.isHalfOpen = true
-      if (isNoticed)
-        world.after(delayOf(random, network.typical), client, () => {
-          if (client.pipe === pipe) reopen(backoff())
-        })
+      if (noticedAfter === null) return
+      world.after(noticedAfter, client, () => {
+        if (client.pipe === pipe) reopen(backoff())
+      })
     },
   }
   world.after(0, client, open)

@@ -37,5 +37,14 @@ export function breakExample({ newMachine, openStream, onFrame, answer, onAnswer
   onAnswer(flooded, 'h', question, VALID, LEASE, at(20_050), at(20_110))
   if (answer(flooded, 'h', question, 20_111, 20_111) !== null)
     return 'a change was forgotten while an answer was under way'
+
+  const drifting = newMachine(() => 0.5)
+  const long = openStream(drifting, at(30_000))
+  onFrame(drifting, long, { event: 'hello', id: '1', data: '{"at":0,"from":0,"catalogue":"c"}' }, at(30_001))
+  onAnswer(drifting, 'h', question, VALID, LEASE, at(30_010), at(30_011))
+  onFrame(drifting, long, { event: 'beat', id: '2', data: '{"heardUpTo":20000}' }, at(50_001))
+  if (answer(drifting, 'h', question, 51_299, 51_299) === null)
+    return 'a beat is good for 1.5 s after it was certainly heard'
+  if (answer(drifting, 'h', question, 51_301, 51_301) !== null) return 'the clock of the service may run 1 % fast'
   return null
 }

@@ -40,6 +40,7 @@ export const MUTANTS: Mutant[] = [
     file: 'machine.ts',
     is: 'heardUpTo - at - DRIFT * Math.abs(heardUpTo - at)',
     becomes: 'heardUpTo - at',
+    isSubtle: true,
   },
   {
     rule: '2: counted from the arrival of hello',
@@ -131,7 +132,7 @@ export const MUTANTS: Mutant[] = [
     rule: '5: trusted for longer',
     file: 'machine.ts',
     is: 'const TRUST_MS = 1_500',
-    becomes: 'const TRUST_MS = 1_520',
+    becomes: 'const TRUST_MS = 1_600',
   },
   {
     rule: '6: changes are not heeded',

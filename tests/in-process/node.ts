@@ -56,7 +56,7 @@ export function newDatabase(world: World, isEnded: () => boolean, onCommit: (key
 
 type Lookup = { began: number; version: Version | null; changed: boolean; waiting: ((version: Version) => void)[] }
 type NodeStream = { pipe: Pipe; queue: string[]; next: number; isFlushing: boolean }
-export type LeaseAnswer = { version: Version; lease: { ageMs: number } | null }
+type LeaseAnswer = { version: Version; lease: { ageMs: number } | null }
 export type SimulatedNode = Actor & {
   isUp: boolean
   streams: Set<NodeStream>
@@ -69,7 +69,7 @@ export type SimulatedNode = Actor & {
   lease(key: number, answer: (given: LeaseAnswer) => void): void
 }
 
-export type NodeSettings = { rate: number; ringMs: number; mutation: NodeMutation | null }
+export type NodeSettings = { rate: number; ringMs: number; lookupMs: number; mutation: NodeMutation | null }
 
 export function newNode(world: World, database: Database, settings: NodeSettings): SimulatedNode {
   const { random } = world
@@ -254,7 +254,7 @@ export function newNode(world: World, database: Database, settings: NodeSettings
       const of = boot
       world.after(delayOf(random, 5), database, () => {
         const version = database.current(key)
-        world.after(delayOf(random, 5), node, () => {
+        world.after(delayOf(random, settings.lookupMs), node, () => {
           if (boot !== of) return
           if (lookups.get(key) === lookup) lookups.delete(key)
           if (!lookup.changed && version.valid) cache.set(key, { version, askedAt: lookup.began })
