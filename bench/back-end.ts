@@ -3,7 +3,7 @@
 
 import { storekeeper } from '../packages/client/src/index.ts'
 
-const PAUSE_MS = 4
+const PAUSE_MS = 8
 const client = storekeeper({ url: process.env.URL as string, token: process.env.TOKEN as string, inProcess: true })
 const verifier = client.verifier()
 const now = () => Number(process.hrtime.bigint()) / 1e6
@@ -17,8 +17,11 @@ setInterval(() => {
       state.isAsking = true
       verifier
         .verify({ key }, { timeout: 1_000 })
-        .catch(() => {})
-        .finally(() => {
+        // A key that was refused is not asked for again.
+        .then(({ valid }) => {
+          state.isAsking = !valid
+        })
+        .catch(() => {
           state.isAsking = false
         })
     }
