@@ -27,6 +27,9 @@ export const OPERATIONS: Record<string, string> = {
   'keys.introspect': 'POST /v1/oauth/introspect bfsv',
   'leaks.report': 'POST /v1/leaks b',
   'keys.self': 'GET /v1/key s',
+  'keys.changes': 'GET /v1/keys/changes qsvo',
+  'keys.lease': 'POST /v1/keys/lease bsv',
+  'keys.reportUsage': 'POST /v1/keys/usage bsv',
   'addresses.create': 'POST /v1/store/:storeId/billing bk',
   'addresses.validate': 'POST /v1/store/:storeId/billing/validate bs',
   'addresses.validateAnonymously': 'POST /v1/addresses/validate bs',
@@ -464,6 +467,49 @@ export interface Api {
      * `GET /v1/key`
      */
     self(options?: ReadOptions): Promise<OwnKey>
+    /**
+     * Follow the changes of keys. For a back end that keeps verdicts in its own memory: the ids of keys and stores
+     * that changed, as server-sent events (`text/event-stream`). Use a client library that does this for you,
+     * because the rules for relying on it are strict. Each frame has an `event`, an `id` counted from 1 on each
+     * stream, and JSON as `data`. `hello {node, at, from, prefix, catalogue, beatMs, trustMs}` comes first: since
+     * `from`, every change is told on this stream. `changed {ids}`: drop what you keep about these keys, and about
+     * all keys of these stores. `beat {heardUpTo}`: every change committed before that moment stands above this
+     * frame. `reset {from}`: the node missed changes, so begin as after `hello`. `bye {}`: reconnect at once; a
+     * stream lives about 30 seconds. Times are milliseconds on the clock of the node. A stream names only what
+     * belongs to the stores of your service token, and ends when the token is revoked or bound to other stores. If
+     * a frame is missing or unknown to you, forget what you keep. Each token may have 2,000 streams on a node.
+     *
+     * For back ends with a service token.
+     *
+     * `GET /v1/keys/changes`
+     */
+    changes(query?: KeysChangesQuery, options?: ReadOptions): Promise<void>
+    /**
+     * Verify a key, to keep the verdict. Verification for a back end that keeps verdicts in its own memory, while
+     * it follows the changes of keys. The request is that of `POST /v1/keys/verify`, and so is the verdict; it
+     * counts as a use of the key. `lease` says how long ago the verdict was certainly true, and for how long the
+     * key lasts. It is `null`, and the verdict must not be kept, unless the key is `VALID` and has no rate limit,
+     * no named limits and no credits. The verdict on an imported key can be kept only with a service token for a
+     * single store.
+     *
+     * For back ends with a service token.
+     *
+     * `POST /v1/keys/lease`
+     */
+    lease(input: Verification, options?: KeyedOptions): Promise<LeasedVerdict>
+    /**
+     * Report uses of keys. What a back end counted that verifies in its own process. Each process chooses a random
+     * `reporter` when it starts, numbers its reports with `seq`, and has one report under way at a time. The
+     * response comes when the counts are written. If there is none, send the same report again under the same
+     * number, for up to a day: it counts once. A number that is not larger than the last is not counted, and gets
+     * the same response. Keys that do not belong to the stores of your service token are passed over, like those
+     * that do not exist.
+     *
+     * For back ends with a service token.
+     *
+     * `POST /v1/keys/usage`
+     */
+    reportUsage(input: UsageReport, options?: KeyedOptions): Promise<ReportAccepted>
   }
   leaks: {
     /**
@@ -3682,6 +3728,16 @@ export interface Keys {
   nextCursor: string | null
 }
 
+export interface KeysChangesQuery {
+  /**
+   * How many milliseconds back the stream begins: changes since then are told first. Nodes remember the last 60
+   * seconds, so compare `from` in `hello`.
+   */
+  back?: number | undefined
+  /** The version of the frames. A stream never has frames that its version lacks. */
+  v?: '1' | undefined
+}
+
 export interface KeysListQuery {
   /** The maximum number of items to return. */
   limit?: number | undefined
@@ -3741,6 +3797,240 @@ export interface LeakAccepted {
 export interface LeakReport {
   /** The full key that leaked. */
   key: string
+}
+
+/** A verdict, and whether it may be kept. */
+export type LeasedVerdict = ValidLeasedVerdict | RefusedLeasedVerdict
+
+/** Let the caller in. */
+export interface ValidLeasedVerdict {
+  /** Whether to let the caller in: `true` exactly when `code` is `VALID`. */
+  valid: true
+  /**
+   * `VALID`: let the caller in. `NOT_FOUND`: no such key, or not one of this store. `REVOKED`, `EXPIRED`,
+   * `DISABLED`: the state of the key. `FROZEN`: all keys of the store are frozen. `WRONG_TYPE`: not one of
+   * `types`. `FORBIDDEN_IP`: not on the allowlist. `INSUFFICIENT_PERMISSIONS`: a permission you asked for is
+   * missing. `USAGE_EXCEEDED`: the key has too few credits. `RATE_LIMITED`: try again after
+   * `rateLimit.resetSeconds`, or that of the limit in `limits`.
+   */
+  code: 'VALID'
+
+  /** The id of the key. `null` with `NOT_FOUND`, as are the fields below. */
+  keyId: string
+  /** The id of the store. */
+  storeId: string
+  /** The key's name. */
+  name: string
+  /** The key's type. */
+  type: 'PROD' | 'TEST' | 'DEV' | (string & {})
+  /** All permissions of the key, not only those you asked for. */
+  permissions: string[]
+  /** The key's metadata. */
+  metadata: Record<string, unknown>
+  /** When the key stops working. `null`: it does not expire. */
+  expiresAt: string | null
+  /** Your own id for whoever the key belongs to. `null`: none was set. */
+  owner: string | null
+  /** The state of the rate limit. Present only for a key that has one. */
+  rateLimit?: {
+    /** How many verifications a window allows. */
+    limit: number
+    /** How many are left in this window. */
+    remaining: number
+    /** Seconds until the window ends. Send it on as `Retry-After`. */
+    resetSeconds: number
+  }
+  /** The state of the credits. Present only for a key that has credits. */
+  credits?: {
+    /** What is left after this verification. */
+    remaining: number
+    /** The next refill. `null`: there is none. */
+    refillsAt: string | null
+  }
+  /** The state of each limit that was checked. Present if the key has named limits, or if you asked for some. */
+  limits?: Array<{
+    /** The name of the limit. */
+    name: string
+    /** How much a window allows. */
+    limit: number
+    /** What is left in this window. */
+    remaining: number
+    /** When the window ends, in seconds from now. */
+    resetSeconds: number
+    /** Whether this limit refused the request. */
+    exceeded: boolean
+  }>
+  /**
+   * Permissions in your request that do not exist, so that no key can have them: most likely typos. Present only
+   * if there are any.
+   */
+  unknownPermissions?: string[]
+  /** Every check, in order. Present only with `explain`. */
+  checks?: Array<{
+    /** The code that a failure of this check would give. */
+    code:
+      | 'VALID'
+      | 'NOT_FOUND'
+      | 'REVOKED'
+      | 'EXPIRED'
+      | 'DISABLED'
+      | 'FROZEN'
+      | 'WRONG_TYPE'
+      | 'FORBIDDEN_IP'
+      | 'INSUFFICIENT_PERMISSIONS'
+      | 'USAGE_EXCEEDED'
+      | 'RATE_LIMITED'
+      | (string & {})
+    /** Whether the key passed. */
+    ok: boolean
+    /** The result in words, for people. */
+    detail: string
+  }>
+  /** On what terms you may keep the verdict. `null`: do not keep it. */
+  lease: {
+    /**
+     * How old the knowledge behind the verdict was when your question arrived. The verdict holds for the moment you
+     * sent the question, minus this.
+     */
+    ageMs: number
+    /**
+     * How long the key, or the grace period of this secret, lasts, counted from when you sent the question. `null`:
+     * without end.
+     */
+    validForMs: number | null
+    /** The number of the key's secret that was presented, for reports of use. */
+    secret: number
+    /** Whether the verdict holds for the `ip` you sent only. */
+    byAddress: boolean
+    /** The node that responded, as in `hello`. */
+    node: string
+    /**
+     * Names the permissions that exist and the stores of your service token, as in `hello`. Keep the verdict only
+     * if both are equal.
+     */
+    catalogue: string
+  } | null
+}
+
+/** Do not let the caller in. */
+export interface RefusedLeasedVerdict {
+  /** Whether to let the caller in: `true` exactly when `code` is `VALID`. */
+  valid: false
+  /**
+   * `VALID`: let the caller in. `NOT_FOUND`: no such key, or not one of this store. `REVOKED`, `EXPIRED`,
+   * `DISABLED`: the state of the key. `FROZEN`: all keys of the store are frozen. `WRONG_TYPE`: not one of
+   * `types`. `FORBIDDEN_IP`: not on the allowlist. `INSUFFICIENT_PERMISSIONS`: a permission you asked for is
+   * missing. `USAGE_EXCEEDED`: the key has too few credits. `RATE_LIMITED`: try again after
+   * `rateLimit.resetSeconds`, or that of the limit in `limits`.
+   */
+  code:
+    | 'NOT_FOUND'
+    | 'REVOKED'
+    | 'EXPIRED'
+    | 'DISABLED'
+    | 'FROZEN'
+    | 'WRONG_TYPE'
+    | 'FORBIDDEN_IP'
+    | 'INSUFFICIENT_PERMISSIONS'
+    | 'USAGE_EXCEEDED'
+    | 'RATE_LIMITED'
+    | (string & {})
+
+  /** The id of the key. `null` with `NOT_FOUND`, as are the fields below. */
+  keyId: string | null
+  /** The id of the store. */
+  storeId: string | null
+  /** The key's name. */
+  name: string | null
+  /** The key's type. */
+  type: 'PROD' | 'TEST' | 'DEV' | (string & {}) | null
+  /** All permissions of the key, not only those you asked for. */
+  permissions: string[] | null
+  /** The key's metadata. */
+  metadata: Record<string, unknown> | null
+  /** When the key stops working. `null`: it does not expire. */
+  expiresAt: string | null
+  /** Your own id for whoever the key belongs to. `null`: none was set. */
+  owner: string | null
+  /** The state of the rate limit. Present only for a key that has one. */
+  rateLimit?: {
+    /** How many verifications a window allows. */
+    limit: number
+    /** How many are left in this window. */
+    remaining: number
+    /** Seconds until the window ends. Send it on as `Retry-After`. */
+    resetSeconds: number
+  }
+  /** The state of the credits. Present only for a key that has credits. */
+  credits?: {
+    /** What is left after this verification. */
+    remaining: number
+    /** The next refill. `null`: there is none. */
+    refillsAt: string | null
+  }
+  /** The state of each limit that was checked. Present if the key has named limits, or if you asked for some. */
+  limits?: Array<{
+    /** The name of the limit. */
+    name: string
+    /** How much a window allows. */
+    limit: number
+    /** What is left in this window. */
+    remaining: number
+    /** When the window ends, in seconds from now. */
+    resetSeconds: number
+    /** Whether this limit refused the request. */
+    exceeded: boolean
+  }>
+  /**
+   * Permissions in your request that do not exist, so that no key can have them: most likely typos. Present only
+   * if there are any.
+   */
+  unknownPermissions?: string[]
+  /** Every check, in order. Present only with `explain`. */
+  checks?: Array<{
+    /** The code that a failure of this check would give. */
+    code:
+      | 'VALID'
+      | 'NOT_FOUND'
+      | 'REVOKED'
+      | 'EXPIRED'
+      | 'DISABLED'
+      | 'FROZEN'
+      | 'WRONG_TYPE'
+      | 'FORBIDDEN_IP'
+      | 'INSUFFICIENT_PERMISSIONS'
+      | 'USAGE_EXCEEDED'
+      | 'RATE_LIMITED'
+      | (string & {})
+    /** Whether the key passed. */
+    ok: boolean
+    /** The result in words, for people. */
+    detail: string
+  }>
+  /** On what terms you may keep the verdict. `null`: do not keep it. */
+  lease: {
+    /**
+     * How old the knowledge behind the verdict was when your question arrived. The verdict holds for the moment you
+     * sent the question, minus this.
+     */
+    ageMs: number
+    /**
+     * How long the key, or the grace period of this secret, lasts, counted from when you sent the question. `null`:
+     * without end.
+     */
+    validForMs: number | null
+    /** The number of the key's secret that was presented, for reports of use. */
+    secret: number
+    /** Whether the verdict holds for the `ip` you sent only. */
+    byAddress: boolean
+    /** The node that responded, as in `hello`. */
+    node: string
+    /**
+     * Names the permissions that exist and the stores of your service token, as in `hello`. Keep the verdict only
+     * if both are equal.
+     */
+    catalogue: string
+  } | null
 }
 
 /** What a member or a key created in the store and leaves behind. */
@@ -4347,6 +4637,9 @@ export interface Redelivery {
   to: string | Date
 }
 
+/** It is written. */
+export interface ReportAccepted {}
+
 /** A new password, with the token of a reset link. */
 export interface Reset {
   /** The token from the link: the part after `#token=`. */
@@ -4761,6 +5054,27 @@ export interface Subdivision {
 export interface TotpConfirmation {
   /** The six-digit code the app shows. */
   code: string
+}
+
+/** The uses of keys that a back end verified itself. */
+export interface UsageReport {
+  /** Your process: random characters, chosen when it starts. */
+  reporter: string
+  /** The number of this report: 1, then one more for each. Send a report again under the same number. */
+  seq: number
+  /** What was counted since the report before, by key and secret. */
+  counts: ReadonlyArray<{
+    /** The id of the key. */
+    keyId: string
+    /** Which of its secrets was used: `secret` of the lease. */
+    secret: number
+    /** How often it was accepted. */
+    valid: number
+    /** How many milliseconds ago the last time was. */
+    agoMs: number
+    /** The permissions that were asked for, each with how many milliseconds ago that was last. */
+    permissions?: Record<string, number> | undefined
+  }>
 }
 
 /** A user account. */
