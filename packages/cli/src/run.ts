@@ -46,6 +46,7 @@ function isSecret(word: string): boolean {
 export function buildProgram(app: App) {
   const program = newProgram(app.io)
     .name('skp')
+    .configureOutput({ writeOut: (text) => app.io.print(text.replace(/\n$/, '')) })
     .version(VERSION, '--version', 'print the version')
     .description('Keys, customers and billing addresses of your stores, at a Storekeeper service.')
     .showSuggestionAfterError(true)
