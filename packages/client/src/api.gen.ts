@@ -258,6 +258,8 @@ export type ServiceErrorCode =
   | 'idempotency_in_progress'
   /** 409: Secret no longer available. */
   | 'secret_no_longer_available'
+  /** 409: Response no longer available. */
+  | 'response_no_longer_available'
   /** 412: Precondition failed. */
   | 'precondition_failed'
   /** 413: Body too large. */
@@ -292,7 +294,10 @@ export interface ErrorDetails {
     permissions: string[]
   }
   secret_no_longer_available: {
-    /** With `secret_no_longer_available`: what the first request created. */
+    /**
+     * With `secret_no_longer_available`: what the first request created. With `response_no_longer_available`: the
+     * key it was about.
+     */
     resource: {
       /** Its id. */
       id?: string
@@ -442,7 +447,7 @@ export interface Api {
      * `code`. `NOT_FOUND` reveals nothing else about the key. With `explain`, the response explains every check,
      * and the call counts towards no rate limit and no usage.
      *
-     * For back ends with a service token.
+     * For back ends with a service token. Errors: `response_no_longer_available`.
      *
      * `POST /v1/keys/verify`
      */
@@ -453,11 +458,11 @@ export interface Api {
      * `types`, `ip` and `store_id`. A service token for a single store needs no `store_id`, so that gateways with
      * plain RFC 7662 support can use it.
      *
-     * For back ends with a service token.
+     * For back ends with a service token. Errors: `response_no_longer_available`.
      *
      * `POST /v1/oauth/introspect`
      */
-    introspect(input: Introspection, options?: ReadOptions): Promise<Introspected>
+    introspect(input: Introspection, options?: KeyedOptions): Promise<Introspected>
     /**
      * Read the key I am using. The record of the API key that makes the request, and which of its secrets was used:
      * during a rotation, two of them work.
@@ -942,7 +947,7 @@ export interface StoreApi {
      * the SHA-256 of them, with the settings of a new key. Each succeeds or fails on its own. Sending the same
      * import again changes nothing: a value that the store has, or had, `exists`. Holders keep using the values
      * they have; every node finds them within 2 seconds, for verifying in this store only. An imported key can call
-     * this API once it is rotated.
+     * this API once it is rotated. One import at a time per caller: another one gets 429.
      *
      * Requires the permission `MANAGE_KEYS` in the store.
      *
@@ -990,7 +995,7 @@ export interface StoreApi {
      * must have `credits`; to change its refill, change the key.
      *
      * Requires the permission `MANAGE_KEYS` in the store. Errors: `key_not_found`, `cannot_grant`, `own_key`,
-     * `key_revoked`, `key_expired`, `no_credits`.
+     * `key_revoked`, `key_expired`, `no_credits`, `response_no_longer_available`.
      *
      * `POST /v1/user/store/:storeId/keys/:keyId/credits`
      */
@@ -3310,7 +3315,7 @@ export interface Key {
       amount: number
       /** How often: at the beginning of every hour, day or month, in UTC. */
       interval: 'HOUR' | 'DAY' | 'MONTH' | (string & {})
-      /** With `MONTH`: the day of the refill. In shorter months it is the last day. */
+      /** Only with `MONTH`, 1 if left out: the day of the refill. In shorter months it is the last day. */
       dayOfMonth?: number
     } | null
   } | null
@@ -3419,11 +3424,14 @@ export interface KeyChanges {
    * never contain it.
    */
   owner?: string | null | undefined
-  /** Credits that verifications of the key spend. `null`: the key needs none. */
+  /**
+   * Credits that verifications of the key spend. What is left out, `remaining` or `refill`, stays as it is.
+   * `null`: the key needs none.
+   */
   credits?:
     | {
         /** How many credits are left. */
-        remaining: number
+        remaining?: number | undefined
         /** Automatic refills. `null`: there are none. */
         refill?:
           | {
@@ -3431,7 +3439,7 @@ export interface KeyChanges {
               amount: number
               /** How often: at the beginning of every hour, day or month, in UTC. */
               interval: 'HOUR' | 'DAY' | 'MONTH'
-              /** With `MONTH`: the day of the refill. In shorter months it is the last day. */
+              /** Only with `MONTH`, 1 if left out: the day of the refill. In shorter months it is the last day. */
               dayOfMonth?: number | undefined
             }
           | null
@@ -3547,7 +3555,7 @@ export interface KeyLine {
               amount: number
               /** How often: at the beginning of every hour, day or month, in UTC. */
               interval: 'HOUR' | 'DAY' | 'MONTH'
-              /** With `MONTH`: the day of the refill. In shorter months it is the last day. */
+              /** Only with `MONTH`, 1 if left out: the day of the refill. In shorter months it is the last day. */
               dayOfMonth?: number | undefined
             }
           | null
@@ -3657,7 +3665,7 @@ export interface KeyWithSecret {
       amount: number
       /** How often: at the beginning of every hour, day or month, in UTC. */
       interval: 'HOUR' | 'DAY' | 'MONTH' | (string & {})
-      /** With `MONTH`: the day of the refill. In shorter months it is the last day. */
+      /** Only with `MONTH`, 1 if left out: the day of the refill. In shorter months it is the last day. */
       dayOfMonth?: number
     } | null
   } | null
@@ -3847,7 +3855,10 @@ export interface ValidLeasedVerdict {
     /** The next refill. `null`: there is none. */
     refillsAt: string | null
   }
-  /** The state of each limit that was checked. Present if the key has named limits, or if you asked for some. */
+  /**
+   * The state of each limit that was checked. Absent or empty if there was none, and absent if the key has only
+   * `rateLimit` and you named no limits.
+   */
   limits?: Array<{
     /** The name of the limit. */
     name: string
@@ -3968,7 +3979,10 @@ export interface RefusedLeasedVerdict {
     /** The next refill. `null`: there is none. */
     refillsAt: string | null
   }
-  /** The state of each limit that was checked. Present if the key has named limits, or if you asked for some. */
+  /**
+   * The state of each limit that was checked. Absent or empty if there was none, and absent if the key has only
+   * `rateLimit` and you named no limits.
+   */
   limits?: Array<{
     /** The name of the limit. */
     name: string
@@ -4338,7 +4352,7 @@ export interface NewKey {
               amount: number
               /** How often: at the beginning of every hour, day or month, in UTC. */
               interval: 'HOUR' | 'DAY' | 'MONTH'
-              /** With `MONTH`: the day of the refill. In shorter months it is the last day. */
+              /** Only with `MONTH`, 1 if left out: the day of the refill. In shorter months it is the last day. */
               dayOfMonth?: number | undefined
             }
           | null
@@ -4450,7 +4464,7 @@ export interface OwnKey {
       amount: number
       /** How often: at the beginning of every hour, day or month, in UTC. */
       interval: 'HOUR' | 'DAY' | 'MONTH' | (string & {})
-      /** With `MONTH`: the day of the refill. In shorter months it is the last day. */
+      /** Only with `MONTH`, 1 if left out: the day of the refill. In shorter months it is the last day. */
       dayOfMonth?: number
     } | null
   } | null
@@ -4700,7 +4714,7 @@ export interface RevokedKey {
       amount: number
       /** How often: at the beginning of every hour, day or month, in UTC. */
       interval: 'HOUR' | 'DAY' | 'MONTH' | (string & {})
-      /** With `MONTH`: the day of the refill. In shorter months it is the last day. */
+      /** Only with `MONTH`, 1 if left out: the day of the refill. In shorter months it is the last day. */
       dayOfMonth?: number
     } | null
   } | null
@@ -5189,7 +5203,10 @@ export interface ValidVerdict {
     /** The next refill. `null`: there is none. */
     refillsAt: string | null
   }
-  /** The state of each limit that was checked. Present if the key has named limits, or if you asked for some. */
+  /**
+   * The state of each limit that was checked. Absent or empty if there was none, and absent if the key has only
+   * `rateLimit` and you named no limits.
+   */
   limits?: Array<{
     /** The name of the limit. */
     name: string
@@ -5286,7 +5303,10 @@ export interface RefusedVerdict {
     /** The next refill. `null`: there is none. */
     refillsAt: string | null
   }
-  /** The state of each limit that was checked. Present if the key has named limits, or if you asked for some. */
+  /**
+   * The state of each limit that was checked. Absent or empty if there was none, and absent if the key has only
+   * `rateLimit` and you named no limits.
+   */
   limits?: Array<{
     /** The name of the limit. */
     name: string
