@@ -1,0 +1,48 @@
+// Which page belongs to which address. Each page is loaded when it is first opened.
+
+import { Center, Loader } from '@mantine/core'
+import { lazy, Suspense } from 'react'
+import { Redirect, Route, Switch } from 'wouter'
+import { texts } from '../texts.ts'
+import { lastStore } from './last-store.ts'
+import { NotFound } from './not-found.tsx'
+import { paths } from './paths.ts'
+import { Shell } from './shell.tsx'
+import { SignInAgain } from './sign-in-again.tsx'
+
+const SignInPage = lazy(() => import('../pages/sign-in.tsx'))
+const StoresPage = lazy(() => import('../pages/stores.tsx'))
+const OverviewPage = lazy(() => import('../pages/overview.tsx'))
+
+export function App() {
+  return (
+    <Suspense fallback={<Waiting />}>
+      <Switch>
+        <Route path="/sign-in" component={SignInPage} />
+        <Route path="/">
+          <Redirect to={lastStore() ?? paths.stores} replace />
+        </Route>
+        <Route>
+          <Shell>
+            <Suspense fallback={<Waiting />}>
+              <Switch>
+                <Route path="/stores" component={StoresPage} />
+                <Route path="/stores/:storeId" component={OverviewPage} />
+                <Route component={NotFound} />
+              </Switch>
+            </Suspense>
+          </Shell>
+        </Route>
+      </Switch>
+      <SignInAgain />
+    </Suspense>
+  )
+}
+
+function Waiting() {
+  return (
+    <Center mih="40vh">
+      <Loader aria-label={texts.app.loading} />
+    </Center>
+  )
+}
