@@ -1,17 +1,20 @@
 // Builds what has changed since the last build, and nothing when nothing has. Two commands may build at once: each builds
 // into a folder of its own and moves the result into its place file by file, so that a file there is always whole. The
-// note in `dist/built-from` comes last: it tells which state of a project's sources was built.
+// note in `dist/builds` comes last: it tells which state of a project's sources was built.
 
 import { spawnSync } from 'node:child_process'
 import { existsSync, mkdirSync, readdirSync, readFileSync, renameSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 
 const root = join(import.meta.dirname, '..')
-const NOTES = join(root, 'dist/built-from')
+const NOTES = join(root, 'dist/builds')
 const [tsc, vite] = ['typescript/bin/tsc', 'vite/bin/vite.js'].map((path) => join(root, 'node_modules', path))
 
 const compile = (folder) => (draft) => [tsc, '-p', join(root, folder, 'tsconfig.build.json'), '--outDir', draft]
-const bundle = (folder) => (draft) => [vite, 'build', join(root, folder), '--outDir', draft, '--logLevel', 'warn']
+const bundle = (folder) => (draft) => {
+  const config = join(root, folder, 'vite.config.ts')
+  return [vite, 'build', '--config', config, '--outDir', draft, '--emptyOutDir', '--logLevel', 'warn']
+}
 
 /** In this order: the command line and the dashboard use the client. */
 const PROJECTS = [
@@ -27,6 +30,8 @@ const PROJECTS = [
     name: 'dashboard',
     sources: ['packages/dashboard/src', 'packages/client/src'],
     dist: 'dist/dashboard',
+    // Its files have new names whenever they change.
+    replaces: true,
     args: bundle('packages/dashboard'),
   },
 ]
@@ -48,10 +53,10 @@ export function build({ ifPossible = false, failure = 1 } = {}) {
   for (const project of stale) if (!buildProject(project)) fail('The build failed.', failure)
 }
 
-function buildProject({ name, dist, args, state }) {
+function buildProject({ name, dist, args, state, replaces = false }) {
   const [place, draft] = [join(root, dist), join(root, `${dist}.${process.pid}`)]
   const built = spawnSync(process.execPath, args(draft), { stdio: ['ignore', 2, 2] }).status === 0
-  if (built) moveFiles(draft, place)
+  if (built) moveFiles(draft, place, replaces)
   rmSync(draft, { recursive: true, force: true })
   if (!built) return false
   mkdirSync(NOTES, { recursive: true })
@@ -75,12 +80,15 @@ function stateOf({ sources }) {
   return String(Math.max(...[...folders, ...inside].map((path) => statSync(path).mtimeMs)))
 }
 
-function moveFiles(from, to) {
+/** `replaces`: what was there before and is not there now is removed. */
+function moveFiles(from, to, replaces) {
   mkdirSync(to, { recursive: true })
+  const gone = replaces ? readdirSync(to).filter((name) => !existsSync(join(from, name))) : []
   for (const entry of readdirSync(from, { withFileTypes: true })) {
     const move = entry.isDirectory() ? moveFiles : renameSync
-    move(join(from, entry.name), join(to, entry.name))
+    move(join(from, entry.name), join(to, entry.name), replaces)
   }
+  for (const name of gone) rmSync(join(to, name), { recursive: true, force: true })
 }
 
 function fail(message, code) {

@@ -11,14 +11,13 @@ import { defineConfig, type Plugin } from 'vite'
 const NONCE_PLACEHOLDER = '__NONCE__'
 
 export default defineConfig({
-  root: 'src',
+  root: join(import.meta.dirname, 'src'),
   publicDir: false,
   resolve: { conditions: ['source', 'module', 'browser', 'production'] },
   html: { cspNonce: NONCE_PLACEHOLDER },
   plugins: [react(), precompress()],
   build: {
     target: 'es2022',
-    emptyOutDir: true,
     assetsInlineLimit: 0,
     modulePreload: { polyfill: false },
     reportCompressedSize: false,

@@ -10,8 +10,11 @@ import { signInAgain } from './session.ts'
 export const sk: Storekeeper = storekeeper({ url: location.origin })
 
 export const queryClient = new QueryClient({
-  // The client retries by itself.
-  defaultOptions: { queries: { retry: false, staleTime: 5_000 }, mutations: { retry: false } },
+  // The client retries by itself, and knows the ETag of the very object that it has answered (`ifMatch: record`).
+  defaultOptions: {
+    queries: { retry: false, staleTime: 5_000, structuralSharing: false },
+    mutations: { retry: false },
+  },
 })
 
 /** The first part names what is read, so that a write can say what it changes: `['keys', storeId]`. */
@@ -55,7 +58,8 @@ export function useWrite<Input, T>(
 
 /** The service has said no: nothing was done. Without it something may have been. */
 function isRefusal(error: unknown): boolean {
-  return isStorekeeperError(error) && error.status >= 400 && error.status < 500
+  const { status = 0 } = isStorekeeperError(error) ? error : {}
+  return status >= 400 && status < 500
 }
 
 /** Repeats a call for which somebody had to sign in again. */

@@ -5,16 +5,18 @@ import { lazy, Suspense } from 'react'
 import { Redirect, Route, Switch } from 'wouter'
 import { texts } from '../texts.ts'
 import { lastStore } from './last-store.ts'
-import { NotFound } from './not-found.tsx'
 import { paths } from './paths.ts'
-import { Shell } from './shell.tsx'
-import { SignInAgain } from './sign-in-again.tsx'
+import { useGate } from './session.ts'
 
-const SignInPage = lazy(() => import('../pages/sign-in.tsx'))
+const Shell = lazy(() => import('./shell.tsx'))
+const SignInAgain = lazy(() => import('./sign-in-again.tsx'))
+const SignInPage = lazy(() => import('../pages/ways-in/sign-in.tsx'))
+const NotFound = lazy(() => import('./not-found.tsx'))
 const StoresPage = lazy(() => import('../pages/stores.tsx'))
 const OverviewPage = lazy(() => import('../pages/overview.tsx'))
 
 export function App() {
+  const gate = useGate()
   return (
     <Suspense fallback={<Waiting />}>
       <Switch>
@@ -34,7 +36,7 @@ export function App() {
           </Shell>
         </Route>
       </Switch>
-      <SignInAgain />
+      {gate && <SignInAgain gate={gate} />}
     </Suspense>
   )
 }

@@ -3,7 +3,7 @@ import { Link } from 'wouter'
 import { texts } from '../texts.ts'
 import { paths } from './paths.ts'
 
-export function NotFound() {
+export default function NotFound() {
   return (
     <Stack align="flex-start" py="xl">
       <Title order={1}>{texts.app.notFound}</Title>

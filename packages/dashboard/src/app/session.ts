@@ -4,7 +4,7 @@
 import { useSyncExternalStore } from 'react'
 
 export type Reason = 'ended' | 'recent'
-type Gate = { reason: Reason; opened: Promise<void>; open(): void; giveUp(error: Error): void }
+export type Gate = { reason: Reason; opened: Promise<void>; open(): void; giveUp(error: Error): void }
 
 let gate: Gate | null = null
 const listeners = new Set<() => void>()

@@ -60,7 +60,7 @@ function storePages(storeId: string): PageLink[] {
   ]
 }
 
-export function Shell({ children }: { children: ReactNode }) {
+export default function Shell({ children }: { children: ReactNode }) {
   const me = useMe()
   const [location] = useLocation()
   const [opened, { toggle, close }] = useDisclosure()

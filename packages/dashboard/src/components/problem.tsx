@@ -8,10 +8,11 @@ import { Copy } from './copy.tsx'
 
 export function Problem({ error, retry }: { error: unknown; retry?: () => void }) {
   const problem = isStorekeeperError(error) ? error : null
-  const faults = problem?.errors?.map((fault) => fault.detail).join(' ')
-  const detail = problem && problem.status > 0 ? (faults ?? problem.detail ?? problem.message) : texts.app.offline
+  const answered = problem?.status !== undefined
+  const faults = problem?.errors.map((fault) => fault.detail).join(' ')
+  const detail = answered ? faults || problem.message : problem ? texts.app.offline : String((error as Error).message)
   return (
-    <Alert color="red" variant="light" icon={<CircleAlert size={20} aria-hidden />} title={problem?.title}>
+    <Alert color="red" variant="light" icon={<CircleAlert size={20} aria-hidden />}>
       <Text size="sm">{detail}</Text>
       <Group mt="sm" gap="md">
         {retry && (
@@ -19,7 +20,7 @@ export function Problem({ error, retry }: { error: unknown; retry?: () => void }
             {texts.app.retry}
           </Button>
         )}
-        {problem && problem.status > 0 && (
+        {answered && (
           <Anchor size="sm" href={`/errors/${problem.code}`}>
             {texts.app.errorHelp}
           </Anchor>
