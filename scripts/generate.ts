@@ -12,13 +12,16 @@ import { ERRORS } from '../src/core/errors.ts'
 import { EVENT_TYPES } from '../src/events/schema.ts'
 import { openapi } from '../src/http/openapi.ts'
 import { routes } from '../src/routes.ts'
+import { clientTypes } from './client-types.ts'
 import { tableTypes, withMigratedDatabase } from './tables.ts'
 
 const ROOT = new URL('../', import.meta.url)
+const CLIENT_TYPES = 'packages/client/src/api.gen.ts'
 
 /** Each generated file as it should be, by its path. */
 export function generate(): Record<string, string> {
   return {
+    [CLIENT_TYPES]: formatted(CLIENT_TYPES, clientTypes(routes)),
     'docs/openapi.json': `${JSON.stringify(openapi(routes), null, 2)}\n`,
     'docs/events.md': filled('docs/events.md', { types }),
     'docs/countries.md': filled('docs/countries.md', { countries }),

@@ -86,7 +86,16 @@ test('only signing up, signing in, single sign-on, a forgotten password, reporti
   ])
 })
 
-test('a route without a rule does not compile', () => {
+test('every route has a name of its own, which is no prefix of another, so that clients can have methods of these names', () => {
+  const ids = routes.map((row) => row.id)
+  expect(new Set(ids).size).toBe(ids.length)
+  for (const id of ids) {
+    expect(id).toMatch(/^[a-z][A-Za-z]*(\.[a-z][A-Za-z]*)+$/)
+    expect(ids.filter((other) => other.startsWith(`${id}.`))).toEqual([])
+  }
+})
+
+test('a route without a rule or a name does not compile', () => {
   const facts = {
     id: 'x.read',
     method: 'GET',
@@ -98,6 +107,10 @@ test('a route without a rule does not compile', () => {
   // @ts-expect-error `needs` is missing
   const made = route({ ...facts, query: Type.Object({}) }, async () => ({ body: null }))
   expect(made.needs).toBe(undefined)
+  const { id: _, ...nameless } = { ...facts, needs: 'public' as const }
+  // @ts-expect-error `id` is missing
+  const unnamed = route({ ...nameless, query: Type.Object({}) }, async () => ({ body: null }))
+  expect(unnamed.id).toBe(undefined)
 })
 
 // ---- who is calling -------------------------------------------------------------------------------------------------

@@ -1,3 +1,18 @@
-// The client of Storekeeper. Everything that depends on the API is generated from the service's table of routes.
+// The client of Storekeeper.
 
-export {}
+import { etagOf, type Store, type Storekeeper, storekeeper } from './client.ts'
+import { isStorekeeperError, StorekeeperError } from './error.ts'
+
+export type * from './api.gen.ts'
+export type { ClientErrorCode, ErrorCode, KnownErrorCode } from './error.ts'
+export type { List, PageOf } from './list.ts'
+export type {
+  CallOptions,
+  ClientOptions,
+  GuardedOptions,
+  KeyedOptions,
+  ReadOptions,
+  RequestOptions,
+} from './options.ts'
+export type { Transport, Verifier } from './transport.ts'
+export { etagOf, isStorekeeperError, type Store, type Storekeeper, StorekeeperError, storekeeper }

@@ -1,0 +1,40 @@
+// Server-sent events, read from a response as its bytes come.
+
+export type ServerSentEvent =
+  /** Any line came, a comment too: the connection lives. */
+  { kind: 'beat' } | { kind: 'retry'; ms: number } | { kind: 'event'; event: string; id: string; data: string }
+
+/** Yields after each chunk at least once, so that a reader knows when bytes came. An event that is cut off is not told. */
+export async function* readEvents(body: ReadableStream<Uint8Array>): AsyncGenerator<ServerSentEvent, void, undefined> {
+  const reader = body.getReader()
+  const decoder = new TextDecoder()
+  let [text, id, event] = ['', '', '']
+  let data: string[] = []
+  try {
+    for (;;) {
+      const { done, value } = await reader.read()
+      if (done) return
+      yield { kind: 'beat' }
+      text += decoder.decode(value, { stream: true })
+      // A carriage return at the end may be the first half of a line break.
+      const lines = text.split(/\r\n|\n|\r(?!$)/)
+      text = lines.pop() as string
+      for (const line of lines) {
+        if (line === '') {
+          if (data.length > 0) yield { kind: 'event', event: event || 'message', id, data: data.join('\n') }
+          event = ''
+          data = []
+          continue
+        }
+        const [, name, value = ''] = /^([^:]*)(?:: ?(.*))?$/s.exec(line) as unknown as [string, string, string?]
+        if (name === 'data') data.push(value)
+        else if (name === 'event') event = value
+        else if (name === 'id' && !value.includes('\0')) id = value
+        else if (name === 'retry' && /^\d+$/.test(value)) yield { kind: 'retry', ms: Number(value) }
+      }
+    }
+  } finally {
+    // Ends the connection, if it has not ended by itself.
+    await reader.cancel().catch(() => {})
+  }
+}
