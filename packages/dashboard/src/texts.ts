@@ -93,7 +93,53 @@ export const texts = {
   stores: {},
   overview: {},
   keys: {},
-  secret: {},
+  secret: {
+    kinds: { key: 'API key', webhook: 'Signing secret', serviceToken: 'Service token', invitation: 'Invitation' },
+    titles: {
+      key: 'Your new API key',
+      webhook: 'Your signing secret',
+      serviceToken: 'Your new service token',
+      invitation: 'Your invitation link',
+    },
+    variables: {
+      key: 'STOREKEEPER_KEY',
+      webhook: 'STOREKEEPER_WEBHOOK_SECRET',
+      serviceToken: 'STOREKEEPER_TOKEN',
+      invitation: 'STOREKEEPER_INVITATION',
+    },
+    shown: {
+      key: (label: string) => `Save the key of “${label}” now. Once you are done, nobody can show it again.`,
+      webhook: (label: string) => `Save the signing secret of “${label}” now. Your receiver checks messages with it.`,
+      serviceToken: (label: string) => `Save the token of “${label}” now. Once you are done, nobody can show it again.`,
+      invitation: (label: string) =>
+        `Send this link to ${label}. It works once, for seven days, and only for that address.`,
+    },
+    gone: {
+      key: 'The key was created, but it can no longer be shown: an hour has passed, it was shown five times, or you have signed in again. It is in the list; rotate it to get a new secret.',
+      webhook: 'It was done, but the secret can no longer be shown. Rotate the secret of the webhook to get a new one.',
+      serviceToken: 'The token was issued, but it can no longer be shown. Revoke it and issue a new one.',
+      invitation: 'The invitation was created, but its link can no longer be shown. Withdraw it and invite them again.',
+    },
+    unconfirmed: {
+      key: (label: string, when: string) =>
+        `You created the key “${label}” ${when} and have not confirmed that you saved it.`,
+      webhook: (label: string, when: string) =>
+        `You got a signing secret for “${label}” ${when} and have not confirmed that you saved it.`,
+      serviceToken: (label: string, when: string) =>
+        `You issued the service token “${label}” ${when} and have not confirmed that you saved it.`,
+      invitation: (label: string, when: string) =>
+        `You invited ${label} ${when} and have not confirmed that you sent the link.`,
+    },
+    sending: 'Creating it …',
+    lost: 'No answer came. It may have been created: try again, and you get the same one.',
+    retry: 'Try again',
+    copy: 'Copy',
+    copyAsEnv: 'Copy as a line for .env',
+    saved: 'I have saved it',
+    done: 'Done',
+    showAgain: (left: number) => `Show it again (${left} left)`,
+    alreadySaved: 'I have saved it',
+  },
   members: {},
   addresses: {},
   customers: {},

@@ -41,6 +41,8 @@ import { queryClient, sk } from './api.ts'
 import { forgetStores, recentStores, rememberStore } from './last-store.ts'
 import { type Membership, useMay, useMe } from './me.ts'
 import { paths } from './paths.ts'
+import { SecretProvider } from './secret-provider.tsx'
+import { notes } from './secrets.ts'
 
 type PageLink = { path: string; label: string; icon: ComponentType<{ size?: number }>; needs?: string }
 
@@ -100,7 +102,7 @@ export default function Shell({ children }: { children: ReactNode }) {
           {({ stores }) => (
             <>
               <FrozenBar store={stores.find(({ store }) => store.id === storeId)?.store} />
-              {children}
+              <SecretProvider>{children}</SecretProvider>
             </>
           )}
         </Loaded>
@@ -205,6 +207,7 @@ function AccountMenu({ name }: { name: string }) {
     await sk.auth.signOut()
     queryClient.clear()
     forgetStores()
+    notes.clear()
     navigate(paths.signIn)
   }
   return (
