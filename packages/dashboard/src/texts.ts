@@ -55,6 +55,15 @@ export const texts = {
     serviceTokens: 'Service tokens',
     settings: 'Settings',
   },
+  usage: {
+    interval: 'From',
+    valid: 'Valid',
+    refused: 'Refused',
+    csv: 'CSV',
+    sum: (label: string, valid: number, refused: number) => `${label}: ${valid} valid, ${refused} refused`,
+    ofInterval: (at: string, valid: number, refused: number) => `${at}: ${valid} valid, ${refused} refused`,
+    small: (valid: number, refused: number) => `${valid} valid, ${refused} refused`,
+  },
   signIn: {
     title: 'Sign in',
     email: 'E-mail',
