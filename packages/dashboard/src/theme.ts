@@ -4,7 +4,7 @@ import { type CSSVariablesResolver, createTheme } from '@mantine/core'
 
 export const theme = createTheme({
   primaryColor: 'indigo',
-  primaryShade: { light: 7, dark: 7 },
+  primaryShade: 8,
   autoContrast: true,
   luminanceThreshold: 0.35,
   defaultRadius: 'md',
@@ -23,7 +23,7 @@ export const cssVariables: CSSVariablesResolver = ({ colors }) => ({
     '--mantine-color-dimmed': '#5c636a',
     '--mantine-color-placeholder': '#6b7178',
     '--mantine-color-error': colors.red[9],
-    '--mantine-color-anchor': colors.indigo[8],
+    '--mantine-color-anchor': colors.indigo[9],
     ...Object.fromEntries(
       LIGHT_TEXT.map((name) => [
         `--mantine-color-${name}-light-color`,

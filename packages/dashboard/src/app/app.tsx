@@ -13,6 +13,7 @@ const SignInAgain = lazy(() => import('./sign-in-again.tsx'))
 const SignInPage = lazy(() => import('../pages/ways-in/sign-in.tsx'))
 const NotFound = lazy(() => import('./not-found.tsx'))
 const StoresPage = lazy(() => import('../pages/stores.tsx'))
+const KeysPage = lazy(() => import('../pages/keys/list.tsx'))
 const OverviewPage = lazy(() => import('../pages/overview.tsx'))
 
 export function App() {
@@ -30,6 +31,7 @@ export function App() {
               <Switch>
                 <Route path="/stores" component={StoresPage} />
                 <Route path="/stores/:storeId" component={OverviewPage} />
+                <Route path="/stores/:storeId/keys" component={KeysPage} />
                 <Route component={NotFound} />
               </Switch>
             </Suspense>

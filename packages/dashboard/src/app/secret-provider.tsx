@@ -65,7 +65,7 @@ export function SecretProvider({ children }: { children: ReactNode }) {
           shown: 0,
         }
         notes.add(note)
-        run(note, { resolve, reject })
+        void run(note, { resolve, reject })
       }),
     [userId, run],
   )
@@ -75,14 +75,14 @@ export function SecretProvider({ children }: { children: ReactNode }) {
   }
   return (
     <SecretContext value={open}>
-      <Unconfirmed userId={userId} openedKey={opened?.note.idempotencyKey} onShow={(note) => run(note, null)} />
+      <Unconfirmed userId={userId} openedKey={opened?.note.idempotencyKey} onShow={(note) => void run(note, null)} />
       {children}
       {opened && (
         <SecretDialog
           state={opened.state}
           kind={KINDS[opened.note.operation]}
           label={opened.note.label}
-          onRetry={() => run(opened.note, opened.settle)}
+          onRetry={() => void run(opened.note, opened.settle)}
           onClose={close}
           onDone={() => {
             notes.remove(opened.note)

@@ -1,11 +1,13 @@
-// A button for what needs a permission. Without it the button is there, off, and says what it needs.
+// A button, and a link in its form, for what needs a permission. Without it they are there, off, and say what they need.
 
 import { Button, type ButtonProps, Tooltip } from '@mantine/core'
 import type { ComponentPropsWithoutRef } from 'react'
+import { Link } from 'wouter'
 import { useMay } from '../app/me.ts'
 import { texts } from '../texts.ts'
 
-type Props = ButtonProps & ComponentPropsWithoutRef<'button'> & { storeId: string; permission: string }
+type Needs = { storeId: string; permission: string }
+type Props = ButtonProps & Omit<ComponentPropsWithoutRef<'button'>, keyof ButtonProps> & Needs
 
 export function AllowedButton({ storeId, permission, ...button }: Props) {
   const allowed = useMay(storeId)(permission)
@@ -15,5 +17,16 @@ export function AllowedButton({ storeId, permission, ...button }: Props) {
     <Tooltip label={texts.app.needs(permission)} events={{ hover: true, focus: true, touch: true }}>
       <Button {...button} aria-disabled data-disabled onClick={(event) => event.preventDefault()} />
     </Tooltip>
+  )
+}
+
+type LinkProps = ButtonProps & Needs & { href: string }
+
+export function AllowedLink({ storeId, permission, href, ...button }: LinkProps) {
+  const allowed = useMay(storeId)(permission)
+  return allowed ? (
+    <Button component={Link} href={href} {...button} />
+  ) : (
+    <AllowedButton storeId={storeId} permission={permission} {...button} />
   )
 }

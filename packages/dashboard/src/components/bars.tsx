@@ -55,7 +55,6 @@ export function Bars({ intervals, label, name, fileName }: Props) {
         {intervals.map(({ at, valid, refused }, n) => {
           const [high, higher] = [(valid / highest) * HEIGHT, (refused / highest) * HEIGHT]
           return (
-            // biome-ignore lint/a11y/noStaticElementInteractions: the table below tells the same
             <g
               key={at.getTime()}
               onMouseEnter={() => setPointed(n)}
@@ -118,6 +117,7 @@ export function SmallBars({ intervals }: { intervals: Interval[] }) {
       viewBox={`0 0 ${intervals.length} 24`}
       width={intervals.length * 5}
       height={24}
+      preserveAspectRatio="none"
     >
       <title>{texts.usage.small(sum.valid, sum.refused)}</title>
       <line x1={0} x2={intervals.length} y1={24} y2={24} className="bars-axis" vectorEffect="non-scaling-stroke" />
