@@ -25,3 +25,35 @@ browserTest('keys are found as one types, filtered, and switched off together', 
   await dialog.getByRole('button', { name: 'Done' }).click()
   await page.getByText('DISABLED').waitFor()
 })
+
+browserTest('a key is created, its secret survives a closed tab, and is nowhere once it is saved', async () => {
+  const world = await shop()
+  const { owner, store } = world
+  const { page, context } = await openBrowser(world, `/stores/${store.id}/keys/new`, { as: owner })
+  await page.getByRole('textbox', { name: 'Name', exact: true }).fill('Checkout')
+  await page.getByRole('checkbox', { name: 'READ' }).check()
+  await page.getByRole('button', { name: 'Create key' }).click()
+  const secret = await page.getByTestId('secret').textContent()
+  expect(secret).toMatch(/^skp_test_/)
+  expect(await accessibilityFaults(page)).toEqual([])
+  await page.close()
+
+  const next = await context.newPage()
+  await next.goto(`/stores/${store.id}/keys`)
+  await next.getByRole('button', { name: 'Show it again' }).click()
+  expect(await next.getByTestId('secret').textContent()).toBe(secret)
+  await next.getByRole('checkbox', { name: 'I have saved it' }).check()
+  await next.getByRole('button', { name: 'Done' }).click()
+  await next.getByRole('link', { name: 'Checkout' }).waitFor()
+  const left = await next.evaluate(() => [
+    document.documentElement.outerHTML,
+    JSON.stringify({ ...localStorage }),
+    JSON.stringify({ ...sessionStorage }),
+    location.href,
+    document.title,
+  ])
+  for (const text of left) expect(text).not.toContain(secret)
+  await next.reload()
+  await next.getByRole('link', { name: 'Checkout' }).waitFor()
+  expect(await next.getByRole('button', { name: 'Show it again' }).count()).toBe(0)
+})

@@ -14,6 +14,7 @@ const SignInPage = lazy(() => import('../pages/ways-in/sign-in.tsx'))
 const NotFound = lazy(() => import('./not-found.tsx'))
 const StoresPage = lazy(() => import('../pages/stores.tsx'))
 const KeysPage = lazy(() => import('../pages/keys/list.tsx'))
+const NewKeyPage = lazy(() => import('../pages/keys/new.tsx'))
 const OverviewPage = lazy(() => import('../pages/overview.tsx'))
 
 export function App() {
@@ -32,6 +33,7 @@ export function App() {
                 <Route path="/stores" component={StoresPage} />
                 <Route path="/stores/:storeId" component={OverviewPage} />
                 <Route path="/stores/:storeId/keys" component={KeysPage} />
+                <Route path="/stores/:storeId/keys/new" component={NewKeyPage} />
                 <Route component={NotFound} />
               </Switch>
             </Suspense>

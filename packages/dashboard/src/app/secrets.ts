@@ -6,7 +6,7 @@
 import { type CallOptions, isStorekeeperError } from '@storekeeper/client'
 import { sk } from './api.ts'
 
-type Input = Record<string, unknown>
+type Input = object
 /** `ids`: the ids of the path below the store. */
 export type SecretCall = {
   operation: keyof typeof OPERATIONS
