@@ -15,6 +15,7 @@ const NotFound = lazy(() => import('./not-found.tsx'))
 const StoresPage = lazy(() => import('../pages/stores.tsx'))
 const KeysPage = lazy(() => import('../pages/keys/list.tsx'))
 const NewKeyPage = lazy(() => import('../pages/keys/new.tsx'))
+const KeyPage = lazy(() => import('../pages/keys/detail.tsx'))
 const OverviewPage = lazy(() => import('../pages/overview.tsx'))
 
 export function App() {
@@ -34,6 +35,7 @@ export function App() {
                 <Route path="/stores/:storeId" component={OverviewPage} />
                 <Route path="/stores/:storeId/keys" component={KeysPage} />
                 <Route path="/stores/:storeId/keys/new" component={NewKeyPage} />
+                <Route path="/stores/:storeId/keys/:keyId" component={KeyPage} />
                 <Route component={NotFound} />
               </Switch>
             </Suspense>
