@@ -12,10 +12,12 @@ const Shell = lazy(() => import('./shell.tsx'))
 const SignInAgain = lazy(() => import('./sign-in-again.tsx'))
 const SignInPage = lazy(() => import('../pages/ways-in/sign-in.tsx'))
 const NotFound = lazy(() => import('./not-found.tsx'))
-const StoresPage = lazy(() => import('../pages/stores.tsx'))
+const StoresPage = lazy(() => import('../pages/stores/list.tsx'))
 const KeysPage = lazy(() => import('../pages/keys/list.tsx'))
 const NewKeyPage = lazy(() => import('../pages/keys/new.tsx'))
 const KeyPage = lazy(() => import('../pages/keys/detail.tsx'))
+const NewStorePage = lazy(() => import('../pages/stores/new.tsx'))
+const StoreSettingsPage = lazy(() => import('../pages/stores/settings.tsx'))
 const OverviewPage = lazy(() => import('../pages/overview.tsx'))
 
 export function App() {
@@ -32,7 +34,9 @@ export function App() {
             <Suspense fallback={<Waiting />}>
               <Switch>
                 <Route path="/stores" component={StoresPage} />
+                <Route path="/stores/new" component={NewStorePage} />
                 <Route path="/stores/:storeId" component={OverviewPage} />
+                <Route path="/stores/:storeId/settings" component={StoreSettingsPage} />
                 <Route path="/stores/:storeId/keys" component={KeysPage} />
                 <Route path="/stores/:storeId/keys/new" component={NewKeyPage} />
                 <Route path="/stores/:storeId/keys/:keyId" component={KeyPage} />
