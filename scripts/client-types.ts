@@ -9,6 +9,7 @@ import { EVENT_TYPES, TYPES_IN_STORES } from '../src/events/schema.ts'
 import { PROBLEM } from '../src/http/openapi-schemas.ts'
 import { accessText, takesIdempotencyKey } from '../src/http/operation.ts'
 import { WebhookMessage } from '../src/webhooks/schema.ts'
+import { eventMemberType } from './event-data.ts'
 import { DeclaredTypes, doc, quoted, type Schema, writeType } from './schema-types.ts'
 
 /** A person's browser or GitHub calls these, and events have `follow`: the client has no method for them. */
@@ -157,7 +158,9 @@ export interface Fault ${writeType(fault, 'answer', null)}
 function eventTypes(): string {
   const lines = TYPES_IN_STORES.map((type) => {
     const { about, data } = EVENT_TYPES[type]
-    const members = (data as readonly string[]).map((name) => `${name}: unknown`)
+    const members = (data as readonly string[]).map(
+      (name) => `${name}: ${eventMemberType(type, name.replace('?', ''))}`,
+    )
     return `${doc(about)}${quoted(type)}: ${members.length > 0 ? `{ ${members.join('; ')} }` : 'Record<string, never>'}`
   })
   return `/** The events of a store, by type: the members of \`data\`. */\nexport interface EventData {\n${lines.join('\n')}\n}\n`

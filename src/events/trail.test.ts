@@ -2,6 +2,7 @@
 
 import { setTimeout as sleep } from 'node:timers/promises'
 import { expect, onTestFinished, test, vi } from 'vitest'
+import { eventMemberType } from '../../scripts/event-data.ts'
 import { fromBase32 } from '../../tests/authenticator.ts'
 import { call } from '../../tests/command.ts'
 import { openidProvider } from '../../tests/openid-provider.ts'
@@ -290,12 +291,22 @@ test('every type of event is as its row says: who, to what, and what the row lis
       row.type,
     ).toEqual(expect.arrayContaining(there))
     expect(there, row.type).toEqual(expect.arrayContaining(data.filter((name) => !name.endsWith('?'))))
+    for (const [name, value] of Object.entries(row.data))
+      expect(eventMemberType(row.type, name).split(' | '), `${row.type}: ${name}`).toContainEqual(typeOf(value))
     expectActor(row)
   }
   // What changed says from what to what, and both sides speak of the same.
   for (const row of rows.filter(({ data }) => typeof data.from === 'object'))
     expect(Object.keys(row.data.from as object), row.type).toEqual(Object.keys(row.data.to as object))
 })
+
+/** As the client's types say it; those of a key are held elsewhere. */
+function typeOf(value: unknown): unknown {
+  if (value === null) return expect.stringMatching(/^null$|^Key\[/)
+  if (Array.isArray(value)) return expect.stringMatching(/^string\[\]$|^Key\[/)
+  if (typeof value === 'object') return expect.stringMatching(/^Record<string, unknown>$|^Key\[/)
+  return typeof value
+}
 
 test('no secret, no e-mail and no text of an address is in any event', async () => {
   const world = await shop({ alone: true })

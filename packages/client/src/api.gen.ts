@@ -330,18 +330,18 @@ export interface EventData {
    * A user was erased. `keys` says what happened to the keys they created, and `role` is the role they had in the
    * store. Sent to every store that has data of theirs.
    */
-  'user.erased': { keys: unknown; role?: unknown }
+  'user.erased': { keys: string; role?: string }
   /**
    * A service token was issued, by an owner for their store or by the operator. `storeIds: null` means all
    * stores.
    */
-  'service_token.created': { name: unknown; storeIds: unknown }
+  'service_token.created': { name: string; storeIds: string[] | null }
   /** A service token was revoked. */
   'service_token.revoked': Record<string, never>
   /** The store was created. */
-  'store.created': { name: unknown; registration: unknown; leakGraceSeconds: unknown }
+  'store.created': { name: string; registration: string; leakGraceSeconds: number | null }
   /** The store was changed. */
-  'store.updated': { from: unknown; to: unknown }
+  'store.updated': { from: Record<string, unknown>; to: Record<string, unknown> }
   /** The store was deleted. */
   'store.deleted': Record<string, never>
   /** A deleted store was restored. */
@@ -351,77 +351,82 @@ export interface EventData {
   /** The keys of the store were unfrozen. */
   'store.unfrozen': Record<string, never>
   /** A user joined the store, with an invitation or as a customer. */
-  'member.joined': { role: unknown; permissions: unknown; invitation?: unknown }
+  'member.joined': { role: string; permissions: string[]; invitation?: string }
   /** The role or permissions of a member were changed. */
-  'member.updated': { from: unknown; to: unknown }
+  'member.updated': { from: Record<string, unknown>; to: Record<string, unknown> }
   /** A member was removed. `keys` says what happened to the keys they created. */
-  'member.removed': { role: unknown; keys: unknown }
+  'member.removed': { role: string; keys: string }
   /** A member left the store. */
-  'member.left': { role: unknown }
+  'member.left': { role: string }
   /** An invitation was created. */
-  'member.invited': { role: unknown; permissions: unknown }
+  'member.invited': { role: string; permissions: string[] }
   /** An invitation was withdrawn. */
   'member.invitation_withdrawn': Record<string, never>
   /** A key was created or imported. */
   'key.created': {
-    name: unknown
-    type: unknown
-    permissions: unknown
-    expiresAt: unknown
-    ipAllowlist: unknown
-    rateLimit: unknown
-    rateLimits: unknown
-    credits: unknown
-    imported: unknown
+    name: string
+    type: string
+    permissions: string[]
+    expiresAt: string | null
+    ipAllowlist: string[] | null
+    rateLimit: Key['rateLimit']
+    rateLimits: Key['rateLimits']
+    credits: Key['credits']
+    imported: boolean
   }
   /**
    * A key was changed. `from` and `to` contain the fields that differ. Metadata and the owner are not included,
    * only that they changed.
    */
-  'key.updated': { from: unknown; to: unknown; metadataChanged?: unknown; ownerChanged?: unknown }
+  'key.updated': {
+    from: Record<string, unknown>
+    to: Record<string, unknown>
+    metadataChanged?: boolean
+    ownerChanged?: boolean
+  }
   /** A key was enabled. */
   'key.enabled': Record<string, never>
   /** A key was disabled. */
   'key.disabled': Record<string, never>
   /** A key got a new secret. The previous one keeps working until `previousExpiresAt`, unless that is `null`. */
-  'key.rotated': { gracePeriodSeconds: unknown; previousExpiresAt: unknown }
+  'key.rotated': { gracePeriodSeconds: number; previousExpiresAt: string | null }
   /** Somebody set the credits of a key, or added some. Spending them is not an event. */
-  'key.credits_changed': { from: unknown; to: unknown }
+  'key.credits_changed': { from: number; to: number }
   /** A key was revoked. */
-  'key.revoked': { reason: unknown }
+  'key.revoked': { reason: string | null }
   /** The secret of a key was reported as leaked. `action` says what happened to the key. */
-  'key.leaked': { source: unknown; url?: unknown; action: unknown; expiresAt?: unknown }
+  'key.leaked': { source: string; url?: string; action: string; expiresAt?: string | null }
   /** A key expires in 30, 7 or 1 days. */
-  'key.expiring': { expiresAt: unknown; days: unknown }
+  'key.expiring': { expiresAt: string | null; days: number }
   /** A customer was created. `linked` says whether it is a user with an account of their own. */
-  'customer.created': { linked: unknown }
+  'customer.created': { linked: boolean }
   /** The details of a customer were changed. `changed` lists the fields. */
-  'customer.updated': { changed: unknown }
+  'customer.updated': { changed: string[] }
   /**
    * A customer was erased. A `linked` customer is only unlinked and keeps their account: also when they leave,
    * are removed or get another role.
    */
-  'customer.erased': { linked: unknown }
+  'customer.erased': { linked: boolean }
   /** A billing address was created. */
-  'address.created': { country: unknown }
+  'address.created': { country: string }
   /** An address was changed. `changed` lists the fields. `newDefault` is the address that became the default. */
-  'address.updated': { changed: unknown; newDefault?: unknown }
+  'address.updated': { changed: string[]; newDefault?: string }
   /** An address was deleted. `newDefault` is the address that became the default instead. */
-  'address.deleted': { newDefault?: unknown }
+  'address.deleted': { newDefault?: string }
   /** A version of an address was put on hold, or its hold was replaced. */
-  'address.held': { version: unknown; until: unknown }
+  'address.held': { version: number; until: string }
   /** A hold on a version was removed, or expired (then the actor is `system`). */
-  'address.released': { version: unknown }
+  'address.released': { version: number }
   /** A webhook was created. Only the host of its URL is included. */
-  'webhook.created': { host: unknown; types: unknown; description: unknown }
+  'webhook.created': { host: string; types: string[]; description: string | null }
   /** A webhook was changed. */
-  'webhook.updated': { from: unknown; to: unknown; urlChanged?: unknown }
+  'webhook.updated': { from: Record<string, unknown>; to: Record<string, unknown>; urlChanged?: boolean }
   /** A webhook got a new secret. The previous one also signs until `previousExpiresAt`, unless that is `null`. */
-  'webhook.rotated': { gracePeriodSeconds: unknown; previousExpiresAt: unknown }
+  'webhook.rotated': { gracePeriodSeconds: number; previousExpiresAt: string | null }
   /** A webhook was disabled. `reason` is `REQUESTED`, `GONE` (it responded with 410) or `FAILING` (for 5 days). */
-  'webhook.disabled': { reason: unknown; failingSince?: unknown }
+  'webhook.disabled': { reason: string | null; failingSince?: string }
   /** A webhook was deleted. */
-  'webhook.deleted': { host: unknown; types: unknown; description: unknown }
+  'webhook.deleted': { host: string; types: string[]; description: string | null }
 }
 
 /** The operations that are not about one store. */

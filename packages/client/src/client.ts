@@ -1,8 +1,9 @@
 // The client: methods made from the table of operations, and what they share.
 
-import type { Api, Event, EventsStreamQuery, StoreApi, Verification } from './api.gen.ts'
+import type { Api, EventsStreamQuery, StoreApi, Verification } from './api.gen.ts'
 import { OPERATIONS } from './api.gen.ts'
 import { StorekeeperError } from './error.ts'
+import type { StoreEvent } from './event-types.ts'
 import { followEvents } from './events.ts'
 import { listOf, type PageOf } from './list.ts'
 import type { CallOptions, ClientOptions, ReadOptions, RequestOptions } from './options.ts'
@@ -18,7 +19,10 @@ export type Store = StoreApi & {
      * The events of the store as they happen, oldest first, without an end: after the event whose id is `after`, or from
      * now on. A connection that breaks is made again, and nothing is missed or told twice.
      */
-    follow(query?: EventsStreamQuery, options?: Pick<ReadOptions, 'signal'>): AsyncGenerator<Event, void, undefined>
+    follow(
+      query?: EventsStreamQuery,
+      options?: Pick<ReadOptions, 'signal'>,
+    ): AsyncGenerator<StoreEvent, void, undefined>
   }
 }
 
@@ -45,7 +49,7 @@ export function storekeeper(options: ClientOptions): Storekeeper {
   if (typeof sender.token === 'string') checkToken(sender.token)
   const closing = new AbortController()
   const pending = new Set<Promise<unknown>>()
-  const verifiers = new Set<Verifier>()
+  let shared: Verifier | undefined
 
   const track = <Value>(promise: Promise<Value>): Promise<Value> => {
     const settled: Promise<unknown> = promise.then(forget, forget)
@@ -64,7 +68,7 @@ export function storekeeper(options: ClientOptions): Storekeeper {
   }
   const transport: Transport = {
     // The answer is what the caller says it is: answers are not checked.
-    request: (method, path, given = {}) => run(rawCall(method, path, given)) as Promise<never>,
+    request: async (method, path, given = {}) => (await run(rawCall(method, path, given))) as never,
     openStream: (path, { query, headers = {}, signal, timeout }) =>
       openStream(sender, { path: path + queryOf(query), headers, signal, timeout }),
     closing: closing.signal,
@@ -72,7 +76,7 @@ export function storekeeper(options: ClientOptions): Storekeeper {
   }
   const close = async () => {
     closing.abort()
-    await Promise.all([...[...verifiers].map((verifier) => verifier.close()), ...pending])
+    await Promise.all([shared?.close(), ...pending])
   }
 
   const api = methods(OPERATIONS_OF.service, [], run) as unknown as Api
@@ -90,10 +94,10 @@ export function storekeeper(options: ClientOptions): Storekeeper {
       return Object.assign(store, { id })
     },
     verifier: (given = {}) => {
-      const verifier =
-        (given.inProcess ?? inProcess) ? inProcessVerifier(transport, api.keys.verify) : askingVerifier(api.keys.verify)
-      verifiers.add(verifier)
-      return verifier
+      if (!(given.inProcess ?? inProcess)) return askingVerifier(api.keys.verify)
+      // One for each client: it keeps keys and a connection.
+      shared ??= inProcessVerifier(transport, api.keys.verify)
+      return shared
     },
     request: transport.request,
     close,

@@ -14,6 +14,8 @@ export type ClientErrorCode =
   | 'invalid_response'
   /** The client was closed. */
   | 'closed'
+  /** `readWebhook` was given a message that is not to be trusted. */
+  | 'invalid_webhook'
 
 export type KnownErrorCode = ServiceErrorCode | ClientErrorCode
 /** A newer service may have codes that this client does not know. */

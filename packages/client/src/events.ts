@@ -1,7 +1,8 @@
 // The events of a store as they happen, over a connection that is made again whenever it breaks.
 
-import type { Event, EventsStreamQuery, StoreApi } from './api.gen.ts'
+import type { EventsStreamQuery, StoreApi } from './api.gen.ts'
 import { isStorekeeperError } from './error.ts'
+import type { StoreEvent } from './event-types.ts'
 import { sleep } from './request.ts'
 import { readEvents } from './sse.ts'
 import type { Transport } from './transport.ts'
@@ -17,7 +18,7 @@ export async function* followEvents(
   path: string,
   query: EventsStreamQuery,
   signal: AbortSignal | undefined,
-): AsyncGenerator<Event, void, undefined> {
+): AsyncGenerator<StoreEvent, void, undefined> {
   const { after, ...filters } = query
   const ending = new AbortController()
   const end = () => ending.abort()
@@ -55,7 +56,7 @@ async function* readStream(
   query: object,
   state: State,
   ending: AbortSignal,
-): AsyncGenerator<Event, void, undefined> {
+): AsyncGenerator<StoreEvent, void, undefined> {
   const silence = new AbortController()
   const end = () => silence.abort()
   ending.addEventListener('abort', end)
@@ -77,7 +78,7 @@ async function* readStream(
       // While the reader is busy with this one, silence is the reader's own.
       clearTimeout(timer)
       state.lastId = frame.id || state.lastId
-      yield JSON.parse(frame.data) as Event
+      yield JSON.parse(frame.data) as StoreEvent
       heard()
     }
   } finally {
@@ -87,10 +88,17 @@ async function* readStream(
   }
 }
 
-/** The newest event that has its place in the trail. An event can only be followed from once it has one. */
+/**
+ * The newest event that has its place in the trail: all that happens from now on comes after it. In a store so new that no
+ * event has one, the first event.
+ */
 async function newestSealed({ events }: Pick<StoreApi, 'events'>, signal: AbortSignal): Promise<string | undefined> {
-  for await (const { id, position } of events.list({}, { signal })) if (position !== null) return id
-  return undefined
+  let oldest: string | undefined
+  for await (const { id, position } of events.list({ limit: 10 }, { signal })) {
+    if (position !== null) return id
+    oldest = id
+  }
+  return oldest
 }
 
 /** Whether trying again may help; a broken stream is no StorekeeperError. */

@@ -5,6 +5,7 @@ import { isStorekeeperError, StorekeeperError } from './error.ts'
 
 export type * from './api.gen.ts'
 export type { ClientErrorCode, ErrorCode, KnownErrorCode } from './error.ts'
+export type { StoreEvent, WebhookEvent } from './event-types.ts'
 export type { List, PageOf } from './list.ts'
 export type {
   CallOptions,

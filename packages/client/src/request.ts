@@ -9,6 +9,7 @@ const QUESTION_TIMEOUT_MS = 2_000
 const RETRIES = 2
 /** The longest `Retry-After` that is waited for; of a longer one the caller is told at once. */
 const MAX_RETRY_AFTER_S = 10
+const MAX_TIMER_MS = 2 ** 31 - 1
 const [LEAST_WAIT_MS, FIRST_WAIT_MS, MOST_WAIT_MS] = [100, 500, 2_000]
 
 export type Call = {
@@ -64,8 +65,7 @@ async function sendOnce(sender: Sender, call: Call, bounds: Bounds): Promise<Ans
   let response: Response
   let text: string
   try {
-    // A redirect is not followed: a token is sent where it was meant to go, and nowhere else.
-    const init: RequestInit = { method, headers, signal: bounds.signal, redirect: 'manual' }
+    const init: RequestInit = { ...fetchOptions(sender), method, headers, signal: bounds.signal }
     response = await ask(sender.base + path, body === undefined ? init : { ...init, body })
     text = await response.text()
   } catch (error) {
@@ -97,7 +97,7 @@ export async function openStream(
       headers: { ...call.headers, accept: 'text/event-stream' },
     })
     const ask = sender.fetch ?? fetch
-    const response = await ask(sender.base + call.path, { headers, signal: ending.signal, redirect: 'manual' })
+    const response = await ask(sender.base + call.path, { ...fetchOptions(sender), headers, signal: ending.signal })
     if (response.ok && response.body) return response
     throw toError(response, parse(await response.text()) ?? undefined, undefined)
   } catch (error) {
@@ -180,7 +180,9 @@ function boundsOf(timeout: number, { signal, idempotencyKey, method, path }: Omi
     controller.abort(ended)
   }
   const abort = () => end('aborted', 'ended by its signal', signal?.reason)
-  const timer = setTimeout(() => end('timeout', `no answer within ${timeout} ms`), timeout)
+  const giveUp = () => end('timeout', `no answer within ${timeout} ms`)
+  // Longer than a timer can run: without an end.
+  const timer = timeout <= MAX_TIMER_MS ? setTimeout(giveUp, timeout) : undefined
   signal?.addEventListener('abort', abort, { once: true })
   if (signal?.aborted) abort()
   return {
@@ -212,6 +214,12 @@ export function sleep(ms: number, signal: AbortSignal): Promise<void> {
 }
 
 // ---- what is sent, and what came ----------------------------------------------------------------------------------------
+
+/** A token goes where it was meant to go, so no redirect is followed; and in a browser without a cookie beside it. */
+function fetchOptions({ token }: Sender): RequestInit {
+  const alone: RequestInit = token !== undefined && 'document' in globalThis ? { credentials: 'omit' } : {}
+  return { ...alone, redirect: 'manual' }
+}
 
 async function headersFor({ token }: Sender, { headers, idempotencyKey }: Call): Promise<Record<string, string>> {
   const all: Record<string, string> = { accept: 'application/json', ...USER_AGENT, ...headers }
