@@ -2,7 +2,7 @@
 // another host and nothing that the page's policy forbids: that is looked at when the test is over.
 
 import { spawnSync } from 'node:child_process'
-import { existsSync } from 'node:fs'
+import { existsSync, readFileSync } from 'node:fs'
 import { type Browser, type BrowserContext, type BrowserContextOptions, chromium, type Page } from 'playwright-core'
 import { afterAll, expect, onTestFinished, test } from 'vitest'
 import type { Person, Shop } from '../../../tests/shop.ts'
@@ -65,13 +65,10 @@ export async function openBrowser(
   if (as) await signIn(context, api.url, as)
   const faults: Faults = []
   await context.exposeFunction('onPolicyViolation', (what: string) => void faults.push(`policy: ${what}`))
-  await context.addInitScript(() => {
-    addEventListener('securitypolicyviolation', ({ violatedDirective, blockedURI }) =>
-      (globalThis as unknown as { onPolicyViolation(what: string): void }).onPolicyViolation(
-        `${violatedDirective} ${blockedURI}`,
-      ),
-    )
-  })
+  await context.addInitScript(
+    `addEventListener('securitypolicyviolation', ({ violatedDirective, blockedURI }) =>
+       onPolicyViolation(violatedDirective + ' ' + blockedURI))`,
+  )
   context.on('page', (page) => watch(page, api.url, faults))
   onTestFinished(() => expect(faults).toEqual([]))
   const page = await context.newPage()
@@ -107,23 +104,24 @@ function watch(page: Page, url: string, faults: Faults): void {
 
 const AXE = import.meta.resolve('axe-core/axe.min.js')
 
-/** Faults of WCAG 2.2 AA on the page as it is now. */
+type Violation = { id: string; nodes: { html: string; failureSummary: string }[] }
+
+/** Faults of WCAG 2.2 AA on the page as it is now. Scripts for the page are text: tests know nothing of a document. */
 export async function accessibilityFaults(page: Page): Promise<string[]> {
-  const { readFileSync } = await import('node:fs')
   await page.evaluate(readFileSync(new URL(AXE), 'utf8'))
-  const violations = await page.evaluate(async () => {
-    const tags = ['wcag2a', 'wcag2aa', 'wcag21a', 'wcag21aa', 'wcag22aa']
-    const { axe } = globalThis as unknown as {
-      axe: {
-        run(
-          context: unknown,
-          options: unknown,
-        ): Promise<{ violations: { id: string; nodes: { html: string; failureSummary: string }[] }[] }>
-      }
-    }
-    return (await axe.run(document, { runOnly: { type: 'tag', values: tags } })).violations
-  })
+  const violations = await page.evaluate<Violation[]>(
+    `axe.run(document, { runOnly: { type: 'tag', values: ['wcag2a', 'wcag2aa', 'wcag21a', 'wcag21aa', 'wcag22aa'] } })
+       .then(({ violations }) => violations)`,
+  )
   return violations.flatMap(({ id, nodes }) =>
     nodes.map(({ html, failureSummary }) => `${id}: ${html} ${failureSummary}`),
+  )
+}
+
+/** Everything that a page keeps or shows: its DOM, its storage, its address and title. */
+export function everythingIn(page: Page): Promise<string> {
+  return page.evaluate<string>(
+    `[document.documentElement.outerHTML, JSON.stringify({ ...localStorage }), JSON.stringify({ ...sessionStorage }),
+      location.href, document.title].join('\\n')`,
   )
 }

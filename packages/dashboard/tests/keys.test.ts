@@ -1,6 +1,6 @@
 import { expect } from 'vitest'
 import { shop } from '../../../tests/shop.ts'
-import { accessibilityFaults, browserTest, openBrowser } from './browser.ts'
+import { accessibilityFaults, browserTest, everythingIn, openBrowser } from './browser.ts'
 
 browserTest('keys are found as one types, filtered, and switched off together', async () => {
   const world = await shop()
@@ -45,14 +45,7 @@ browserTest('a key is created, its secret survives a closed tab, and is nowhere 
   await next.getByRole('checkbox', { name: 'I have saved it' }).check()
   await next.getByRole('button', { name: 'Done' }).click()
   await next.getByRole('link', { name: 'Checkout' }).waitFor()
-  const left = await next.evaluate(() => [
-    document.documentElement.outerHTML,
-    JSON.stringify({ ...localStorage }),
-    JSON.stringify({ ...sessionStorage }),
-    location.href,
-    document.title,
-  ])
-  for (const text of left) expect(text).not.toContain(secret)
+  expect(await everythingIn(next)).not.toContain(secret)
   await next.reload()
   await next.getByRole('link', { name: 'Checkout' }).waitFor()
   expect(await next.getByRole('button', { name: 'Show it again' }).count()).toBe(0)
