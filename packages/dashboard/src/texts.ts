@@ -144,7 +144,15 @@ export const texts = {
     delete: 'Delete store',
     deleteAsk: (name: string) => `Delete “${name}”`,
   },
-  overview: {},
+  overview: {
+    calls: 'Calls',
+    noKeys: 'None.',
+    more: (count: number) => `and ${count} more`,
+    webhooksFine: (count: number) =>
+      count === 0 ? 'None yet.' : `${count === 1 ? 'The webhook works' : `All ${count} webhooks work`}.`,
+    failing: 'FAILING',
+    off: 'OFF',
+  },
   keys: {
     title: 'API keys',
     about: 'Keys that programs use to act for this store. Your back ends verify them.',

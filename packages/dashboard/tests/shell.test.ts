@@ -6,6 +6,6 @@ browserTest('somebody who is signed in sees their store, its pages and the way t
   const world = await shop()
   const { page } = await openBrowser(world, `/stores/${world.store.id}`, { as: world.owner })
   await page.getByRole('link', { name: 'API keys' }).waitFor()
-  await expect.poll(() => page.title()).toBe('Overview · Storekeeper')
+  await expect.poll(() => page.title()).toBe('The shop · Storekeeper')
   expect(await accessibilityFaults(page)).toEqual([])
 })
