@@ -18,6 +18,9 @@ const NewKeyPage = lazy(() => import('../pages/keys/new.tsx'))
 const KeyPage = lazy(() => import('../pages/keys/detail.tsx'))
 const NewStorePage = lazy(() => import('../pages/stores/new.tsx'))
 const StoreSettingsPage = lazy(() => import('../pages/stores/settings.tsx'))
+const MembersPage = lazy(() => import('../pages/members/list.tsx'))
+const MemberPage = lazy(() => import('../pages/members/detail.tsx'))
+const ServiceTokensPage = lazy(() => import('../pages/service-tokens.tsx'))
 const OverviewPage = lazy(() => import('../pages/overview.tsx'))
 
 export function App() {
@@ -36,6 +39,9 @@ export function App() {
                 <Route path="/stores" component={StoresPage} />
                 <Route path="/stores/new" component={NewStorePage} />
                 <Route path="/stores/:storeId" component={OverviewPage} />
+                <Route path="/stores/:storeId/members" component={MembersPage} />
+                <Route path="/stores/:storeId/members/:userId" component={MemberPage} />
+                <Route path="/stores/:storeId/service-tokens" component={ServiceTokensPage} />
                 <Route path="/stores/:storeId/settings" component={StoreSettingsPage} />
                 <Route path="/stores/:storeId/keys" component={KeysPage} />
                 <Route path="/stores/:storeId/keys/new" component={NewKeyPage} />
