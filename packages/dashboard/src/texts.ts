@@ -82,6 +82,10 @@ export const texts = {
     signIn: 'Sign in',
     signUp: 'Create an account',
     newHere: 'New here?',
+    haveAccount: 'Do you have an account?',
+    signUpClosed: 'Accounts are by invitation only. Open the link of your invitation.',
+    passwordHelp: 'At least 15 characters. A few unrelated words make a good password.',
+    name: 'Name',
     forgotten: 'Forgot your password?',
     or: 'or',
     withPasskey: 'Sign in with a passkey',
@@ -437,5 +441,13 @@ export const texts = {
   },
   settings: {},
   account: {},
-  foundKey: {},
+  foundKey: {
+    title: 'I found a key',
+    about:
+      'If you came across an API key of this service, report it here. A real key is revoked, and its store is told. You need no account, and the key is kept nowhere.',
+    key: 'The key',
+    show: 'Show or hide the key',
+    report: 'Report it',
+    done: 'Thank you. If it is a key of this service, it is being revoked, and its store is told.',
+  },
 } as const

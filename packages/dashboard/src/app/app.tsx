@@ -21,6 +21,8 @@ const StoreSettingsPage = lazy(() => import('../pages/stores/settings.tsx'))
 const MembersPage = lazy(() => import('../pages/members/list.tsx'))
 const MemberPage = lazy(() => import('../pages/members/detail.tsx'))
 const ServiceTokensPage = lazy(() => import('../pages/service-tokens.tsx'))
+const SignUpPage = lazy(() => import('../pages/ways-in/sign-up.tsx'))
+const FoundKeyPage = lazy(() => import('../pages/found-key.tsx'))
 const OverviewPage = lazy(() => import('../pages/overview.tsx'))
 
 export function App() {
@@ -29,6 +31,8 @@ export function App() {
     <Suspense fallback={<Waiting />}>
       <Switch>
         <Route path="/sign-in" component={SignInPage} />
+        <Route path="/sign-up" component={SignUpPage} />
+        <Route path="/found-a-key" component={FoundKeyPage} />
         <Route path="/">
           <Redirect to={lastStore() ?? paths.stores} replace />
         </Route>
