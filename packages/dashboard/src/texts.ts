@@ -425,7 +425,59 @@ export const texts = {
   customers: {},
   invoicing: {},
   events: {},
-  webhooks: {},
+  webhooks: {
+    about: 'Your own systems are told of events in this store, with signed messages.',
+    create: 'New webhook',
+    createNow: 'Create webhook',
+    edit: 'Change',
+    none: 'No webhooks yet',
+    noneHelp: 'Name a URL of yours, and what it wants to hear of.',
+    everything: 'everything (*)',
+    works: 'works',
+    failing: 'failing',
+    off: { REQUESTED: 'off', GONE: 'off: the receiver answered 410', FAILING: 'off: it failed for too long' },
+    url: 'URL',
+    urlHelp: 'An https address on the public internet.',
+    types: 'Events',
+    typesHelp: 'Exact types, prefixes such as key.*, or * for everything.',
+    knownTypes: ['*', 'key.*', 'address.*', 'member.*', 'invitation.*', 'customer.*', 'store.*', 'webhook.*'],
+    bothSecrets: 'Messages are signed with the old secret as well until it ends,',
+    test: 'Send a test',
+    rotate: 'New secret',
+    delete: 'Delete',
+    deleteAsk: 'Delete this webhook',
+    deleteHelp: 'Nothing more is sent to it. Messages that are waiting are dropped.',
+    deliveries: 'Messages',
+    filter: 'Which messages to show',
+    statuses: { PENDING: 'waiting', DELIVERED: 'delivered', FAILED: 'failed' },
+    nothingSent: 'Nothing here yet.',
+    attempts: (count: number, status: number | null) =>
+      `${count} ${count === 1 ? 'attempt' : 'attempts'}${status ? `, ${status}` : ''}`,
+    nextTry: 'next try',
+    details: 'Details',
+    outcome: (status: number | null, ms: number | null, error: string | null) =>
+      [
+        status ? `Answered ${status}` : 'No answer',
+        ms === null ? '' : ` after ${ms} ms`,
+        error ? `: ${error}` : '.',
+      ].join(''),
+    sent: 'What was sent',
+    again: 'Send again',
+    missed: 'Send what was missed',
+    missedHelp: 'Was your receiver down? Everything that happened in this time is sent again, in order.',
+    from: 'From',
+    to: 'To',
+    sendMissed: 'Send all of it',
+    missedDone: (count: number) => `${count} ${count === 1 ? 'message is' : 'messages are'} on the way.`,
+    snippet: 'Check a message in your receiver',
+    code: `import { readWebhook } from '@storekeeper/client/webhooks'
+
+app.post('/webhook', express.raw({ type: 'application/json' }), async (req, res) => {
+  const event = await readWebhook(req.body, req.headers, process.env.STOREKEEPER_WEBHOOK_SECRET)
+  console.log(event.type, event.data)
+  res.sendStatus(204)
+})`,
+  },
   serviceTokens: {
     about: 'A back end verifies the keys of this store with one of these.',
     create: 'New service token',

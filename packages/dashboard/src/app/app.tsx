@@ -23,6 +23,8 @@ const MemberPage = lazy(() => import('../pages/members/detail.tsx'))
 const ServiceTokensPage = lazy(() => import('../pages/service-tokens.tsx'))
 const SignUpPage = lazy(() => import('../pages/ways-in/sign-up.tsx'))
 const FoundKeyPage = lazy(() => import('../pages/found-key.tsx'))
+const WebhooksPage = lazy(() => import('../pages/webhooks/list.tsx'))
+const WebhookPage = lazy(() => import('../pages/webhooks/detail.tsx'))
 const OverviewPage = lazy(() => import('../pages/overview.tsx'))
 
 export function App() {
@@ -46,6 +48,8 @@ export function App() {
                 <Route path="/stores/:storeId/members" component={MembersPage} />
                 <Route path="/stores/:storeId/members/:userId" component={MemberPage} />
                 <Route path="/stores/:storeId/service-tokens" component={ServiceTokensPage} />
+                <Route path="/stores/:storeId/webhooks" component={WebhooksPage} />
+                <Route path="/stores/:storeId/webhooks/:webhookId" component={WebhookPage} />
                 <Route path="/stores/:storeId/settings" component={StoreSettingsPage} />
                 <Route path="/stores/:storeId/keys" component={KeysPage} />
                 <Route path="/stores/:storeId/keys/new" component={NewKeyPage} />
