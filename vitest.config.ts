@@ -1,5 +1,6 @@
-// Three kinds of tests, told apart by what they need. `unit` needs nothing and takes seconds (npm run test:quick); `api`
-// opens shops in a PostgreSQL that is started once; `process` starts processes and servers of its own.
+// Four kinds of tests, told apart by what they need. `unit` needs nothing and takes seconds (npm run test:quick); `api`
+// opens shops in a PostgreSQL that is started once; `process` starts processes and servers of its own;
+// `browser` opens the dashboard in Chromium.
 
 import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import { join, relative } from 'node:path'
@@ -20,7 +21,8 @@ const files = ['src', 'tests', 'packages']
   .filter((folder) => existsSync(folder))
   .flatMap((folder) => readdirSync(folder, { recursive: true, encoding: 'utf8' }).map((file) => join(folder, file)))
   .filter((file) => file.endsWith('.test.ts') && !file.includes('node_modules'))
-const others = files.filter((file) => !PROCESS.includes(file))
+const isBrowser = (file: string) => file.startsWith('packages/dashboard/tests/')
+const others = files.filter((file) => !PROCESS.includes(file) && !isBrowser(file))
 const needsDatabase = (file: string) => /\/shop\.ts'/.test(readFileSync(file, 'utf8'))
 
 /** Begun first, since they take longest: whatever comes last is short, and no core is left idle at the end. */
@@ -59,6 +61,15 @@ export default defineConfig({
       {
         extends: true,
         test: { name: 'api', include: others.filter(needsDatabase), globalSetup: ['tests/setup.ts'], isolate: false },
+      },
+      {
+        extends: true,
+        test: {
+          name: 'browser',
+          include: files.filter(isBrowser),
+          globalSetup: ['tests/setup.ts', 'packages/dashboard/tests/setup.ts'],
+          isolate: false,
+        },
       },
       {
         extends: true,

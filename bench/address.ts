@@ -5,7 +5,6 @@
 import { spawnSync } from 'node:child_process'
 import { readFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
-// @ts-expect-error plain JavaScript, for it runs before anything is built
 import { build } from '../bin/build.js'
 
 const ROOT = fileURLToPath(new URL('..', import.meta.url))

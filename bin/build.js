@@ -1,60 +1,94 @@
-// Builds what has changed since the last build, and nothing when nothing has. Two commands may build at once: each
-// compiles into a folder of its own and moves the result into `dist` file by file, so that a file in `dist` is always
-// whole. `dist/built-from` comes last: it tells which state of the sources was built.
+// Builds what has changed since the last build, and nothing when nothing has. Two commands may build at once: each builds
+// into a folder of its own and moves the result into its place file by file, so that a file there is always whole. The
+// note in `dist/builds` comes last: it tells which state of a project's sources was built.
 
 import { spawnSync } from 'node:child_process'
 import { existsSync, mkdirSync, readdirSync, readFileSync, renameSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 
 const root = join(import.meta.dirname, '..')
-/** Each has its sources in `src` and a tsconfig.build.json beside, and is built into `dist`; in order, the client first. */
+const NOTES = join(root, 'dist/builds')
+const [tsc, vite] = ['typescript/bin/tsc', 'vite/bin/vite.js'].map((path) => join(root, 'node_modules', path))
+
+const compile = (folder) => (draft) => [tsc, '-p', join(root, folder, 'tsconfig.build.json'), '--outDir', draft]
+const bundle = (folder) => (draft) => {
+  const config = join(root, folder, 'vite.config.ts')
+  return [vite, 'build', '--config', config, '--outDir', draft, '--emptyOutDir', '--logLevel', 'warn']
+}
+
+/** In this order: the command line and the dashboard use the client. */
 const PROJECTS = [
-  { folder: 'packages/client', dist: 'packages/client/dist' },
-  { folder: '.', dist: 'dist' },
-  { folder: 'packages/cli', dist: 'packages/cli/dist' },
-].map(({ folder, dist }) => ({ folder: join(root, folder), dist: join(root, dist) }))
-const [dist, compiler] = [join(root, 'dist'), join(root, 'node_modules/typescript/bin/tsc')]
+  { name: 'client', sources: ['packages/client/src'], dist: 'packages/client/dist', args: compile('packages/client') },
+  { name: 'service', sources: ['src'], dist: 'dist', args: compile('.') },
+  {
+    name: 'cli',
+    sources: ['packages/cli/src', 'packages/client/src', 'src'],
+    dist: 'packages/cli/dist',
+    args: compile('packages/cli'),
+  },
+  {
+    name: 'dashboard',
+    sources: ['packages/dashboard/src', 'packages/client/src'],
+    dist: 'dist/dashboard',
+    // Its files have new names whenever they change.
+    replaces: true,
+    args: bundle('packages/dashboard'),
+  },
+]
 
 /** `ifPossible`: without a compiler nothing is built, and nothing said. `failure`: the exit code when there is no build. */
 export function build({ ifPossible = false, failure = 1 } = {}) {
-  const [note, state] = [join(dist, 'built-from'), stateOfSources()]
-  const isWhole = PROJECTS.every(({ dist }) => existsSync(dist))
-  if (state === null || (isWhole && existsSync(note) && readFileSync(note, 'utf8') === state)) return
-  if (!existsSync(compiler)) {
-    if (isWhole || ifPossible) return
+  const stale = PROJECTS.map((project) => ({ ...project, state: stateOf(project) })).filter(
+    ({ name, state, dist }) => state !== null && !(existsSync(join(root, dist)) && state === builtFrom(name)),
+  )
+  if (stale.length === 0) return
+  if (!existsSync(tsc)) {
+    if (ifPossible || PROJECTS.every(({ dist }) => existsSync(join(root, dist)))) return
     fail(
       'There is no build in dist/, and the TypeScript compiler that makes one is a dev dependency. Run "npm ci", which builds; then "npm prune --omit=dev" removes what only the build needs.',
       failure,
     )
   }
   process.stderr.write('Building …\n')
-  if (!PROJECTS.every(compile)) fail('The build failed.', failure)
-  writeFileSync(note, state)
+  for (const project of stale) if (!buildProject(project)) fail('The build failed.', failure)
 }
 
-function compile({ folder, dist }) {
-  const draft = `${dist}.${process.pid}`
-  const args = [compiler, '-p', join(folder, 'tsconfig.build.json'), '--outDir', draft]
-  const compiled = spawnSync(process.execPath, args, { stdio: ['ignore', 2, 2] }).status === 0
-  if (compiled) moveFiles(draft, dist)
+function buildProject({ name, dist, args, state, replaces = false }) {
+  const [place, draft] = [join(root, dist), join(root, `${dist}.${process.pid}`)]
+  const built = spawnSync(process.execPath, args(draft), { stdio: ['ignore', 2, 2] }).status === 0
+  if (built) moveFiles(draft, place, replaces)
   rmSync(draft, { recursive: true, force: true })
-  return compiled
+  if (!built) return false
+  mkdirSync(NOTES, { recursive: true })
+  writeFileSync(join(NOTES, name), state)
+  return true
 }
 
-/** When the newest file or folder was changed: a folder changes when a file in it is added, renamed or removed. */
-function stateOfSources() {
-  if (!existsSync(join(root, 'src'))) return null
-  const folders = PROJECTS.map(({ folder }) => join(folder, 'src'))
+function builtFrom(name) {
+  const note = join(NOTES, name)
+  return existsSync(note) ? readFileSync(note, 'utf8') : null
+}
+
+/**
+ * When the newest file or folder was changed: a folder changes when a file in it is added, renamed or removed. Null for a
+ * project that is not there.
+ */
+function stateOf({ sources }) {
+  const folders = sources.map((source) => join(root, source))
+  if (!folders.every((folder) => existsSync(folder))) return null
   const inside = folders.flatMap((path) => readdirSync(path, { recursive: true }).map((name) => join(path, name)))
   return String(Math.max(...[...folders, ...inside].map((path) => statSync(path).mtimeMs)))
 }
 
-function moveFiles(from, to) {
+/** `replaces`: what was there before and is not there now is removed. */
+function moveFiles(from, to, replaces) {
   mkdirSync(to, { recursive: true })
+  const gone = replaces ? readdirSync(to).filter((name) => !existsSync(join(from, name))) : []
   for (const entry of readdirSync(from, { withFileTypes: true })) {
     const move = entry.isDirectory() ? moveFiles : renameSync
-    move(join(from, entry.name), join(to, entry.name))
+    move(join(from, entry.name), join(to, entry.name), replaces)
   }
+  for (const name of gone) rmSync(join(to, name), { recursive: true, force: true })
 }
 
 function fail(message, code) {

@@ -10,6 +10,7 @@ import type { Metrics } from '../metrics.ts'
 import { openapi } from '../openapi.ts'
 import { ACCOUNT_PAGES, type AccountPageName, accountPage, type Offers } from './account.ts'
 import { ACCOUNT_SCRIPTS } from './account-scripts.ts'
+import { DASHBOARD_PATHS, type Dashboard, readDashboard } from './dashboard.ts'
 import { docsHome, documentPage, searchPage } from './docs.ts'
 import { errorPage, errorsPage, faultPage } from './errors.ts'
 import { FAULTS } from './faults.ts'
@@ -48,7 +49,7 @@ export function buildPages(
     return documentPage(documents, documents.get(url) ?? fail('not_found'))
   }
   return [
-    page('/', () => html(200, FRONT_PAGE)),
+    ...dashboardPages(readDashboard()),
     page('/docs', async (_, { query }) => {
       const asked = query.get('q')?.trim()
       const { documents, index } = await docs()
@@ -88,6 +89,16 @@ function accountPages(name: AccountPageName, offers: Offers): HtmlPage[] {
       headers: { 'content-type': 'text/javascript; charset=utf-8', 'cache-control': 'no-cache' },
       body: ACCOUNT_SCRIPTS[name],
     })),
+  ]
+}
+
+/** Without a build of the dashboard, "/" leads to the docs. */
+function dashboardPages(dashboard: Dashboard | null): HtmlPage[] {
+  if (!dashboard) return [page('/', () => html(200, FRONT_PAGE))]
+  const own = DASHBOARD_PATHS.filter((path) => !Object.keys(ACCOUNT_PAGES).includes(path.slice(1)))
+  return [
+    ...own.map((path) => page(path, dashboard.page)),
+    page('/assets/:name', ({ name = '' }, request) => dashboard.asset(name, request)),
   ]
 }
 

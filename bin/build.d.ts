@@ -1,0 +1,1 @@
+export function build(options?: { ifPossible?: boolean; failure?: number }): void

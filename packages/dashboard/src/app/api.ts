@@ -1,0 +1,76 @@
+// Every call of the pages goes through `useRead` and `useWrite`. A call that finds the session ended waits until somebody
+// has signed in again, above the page, and is then repeated as it was: nothing typed is lost.
+
+import { type CallOptions, isStorekeeperError, type Storekeeper, storekeeper } from '@storekeeper/client'
+import { QueryClient, type UseQueryResult, useMutation, useQuery, useQueryClient } from '@tanstack/react-query'
+import { useRef } from 'react'
+import { signInAgain } from './session.ts'
+
+/** The session is in a cookie that no script can read. */
+export const sk: Storekeeper = storekeeper({ url: location.origin })
+
+export const queryClient = new QueryClient({
+  // The client retries by itself, and knows the ETag of the very object that it has answered (`ifMatch: record`).
+  defaultOptions: {
+    queries: { retry: false, staleTime: 5_000, structuralSharing: false },
+    mutations: { retry: false },
+  },
+})
+
+/** The first part names what is read, so that a write can say what it changes: `['keys', storeId]`. */
+export type ReadKey = readonly (string | number | boolean | null | undefined | object)[]
+
+export function useRead<T>(
+  key: ReadKey,
+  read: (options: CallOptions) => Promise<T>,
+  options: { enabled?: boolean; refetchInterval?: number } = {},
+): UseQueryResult<T> {
+  return useQuery({ queryKey: key, queryFn: ({ signal }) => withSession(() => read({ signal })), ...options })
+}
+
+/**
+ * `changes` names what has to be read again. While an answer is missing, the same input is sent with the same
+ * `Idempotency-Key`, however often somebody clicks: it is done once.
+ */
+export function useWrite<Input, T>(
+  write: (input: Input, options: CallOptions & { idempotencyKey: string }) => Promise<T>,
+  { changes = [] }: { changes?: ReadKey[] } = {},
+) {
+  const client = useQueryClient()
+  const unanswered = useRef<{ input: string; idempotencyKey: string } | null>(null)
+  return useMutation({
+    mutationFn: async (input: Input) => {
+      const text = JSON.stringify(input) ?? ''
+      if (unanswered.current?.input !== text) unanswered.current = { input: text, idempotencyKey: crypto.randomUUID() }
+      const { idempotencyKey } = unanswered.current
+      try {
+        const answer = await withSession(() => write(input, { idempotencyKey }))
+        unanswered.current = null
+        return answer
+      } catch (error) {
+        if (isRefusal(error)) unanswered.current = null
+        throw error
+      }
+    },
+    onSuccess: () => Promise.all(changes.map((queryKey) => client.invalidateQueries({ queryKey }))),
+  })
+}
+
+/** The service has said no: nothing was done. Without it something may have been. */
+function isRefusal(error: unknown): boolean {
+  const { status = 0 } = isStorekeeperError(error) ? error : {}
+  return status >= 400 && status < 500
+}
+
+/** Repeats a call for which somebody had to sign in again. */
+export async function withSession<T>(call: () => Promise<T>): Promise<T> {
+  for (;;) {
+    try {
+      return await call()
+    } catch (error) {
+      if (isStorekeeperError(error, 'recent_sign_in_required')) await signInAgain('recent')
+      else if (isStorekeeperError(error) && error.status === 401) await signInAgain('ended')
+      else throw error
+    }
+  }
+}

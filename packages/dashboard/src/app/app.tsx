@@ -1,0 +1,74 @@
+// Which page belongs to which address. Each page is loaded when it is first opened.
+
+import { Center, Loader } from '@mantine/core'
+import { lazy, Suspense } from 'react'
+import { Redirect, Route, Switch } from 'wouter'
+import { texts } from '../texts.ts'
+import { lastStore } from './last-store.ts'
+import { paths } from './paths.ts'
+import { useGate } from './session.ts'
+
+const Shell = lazy(() => import('./shell.tsx'))
+const SignInAgain = lazy(() => import('./sign-in-again.tsx'))
+const SignInPage = lazy(() => import('../pages/ways-in/sign-in.tsx'))
+const NotFound = lazy(() => import('./not-found.tsx'))
+const StoresPage = lazy(() => import('../pages/stores/list.tsx'))
+const KeysPage = lazy(() => import('../pages/keys/list.tsx'))
+const NewKeyPage = lazy(() => import('../pages/keys/new.tsx'))
+const KeyPage = lazy(() => import('../pages/keys/detail.tsx'))
+const NewStorePage = lazy(() => import('../pages/stores/new.tsx'))
+const StoreSettingsPage = lazy(() => import('../pages/stores/settings.tsx'))
+const MembersPage = lazy(() => import('../pages/members/list.tsx'))
+const MemberPage = lazy(() => import('../pages/members/detail.tsx'))
+const ServiceTokensPage = lazy(() => import('../pages/service-tokens.tsx'))
+const SignUpPage = lazy(() => import('../pages/ways-in/sign-up.tsx'))
+const FoundKeyPage = lazy(() => import('../pages/found-key.tsx'))
+const WebhooksPage = lazy(() => import('../pages/webhooks/list.tsx'))
+const WebhookPage = lazy(() => import('../pages/webhooks/detail.tsx'))
+const OverviewPage = lazy(() => import('../pages/overview.tsx'))
+
+export function App() {
+  const gate = useGate()
+  return (
+    <Suspense fallback={<Waiting />}>
+      <Switch>
+        <Route path="/sign-in" component={SignInPage} />
+        <Route path="/sign-up" component={SignUpPage} />
+        <Route path="/found-a-key" component={FoundKeyPage} />
+        <Route path="/">
+          <Redirect to={lastStore() ?? paths.stores} replace />
+        </Route>
+        <Route>
+          <Shell>
+            <Suspense fallback={<Waiting />}>
+              <Switch>
+                <Route path="/stores" component={StoresPage} />
+                <Route path="/stores/new" component={NewStorePage} />
+                <Route path="/stores/:storeId" component={OverviewPage} />
+                <Route path="/stores/:storeId/members" component={MembersPage} />
+                <Route path="/stores/:storeId/members/:userId" component={MemberPage} />
+                <Route path="/stores/:storeId/service-tokens" component={ServiceTokensPage} />
+                <Route path="/stores/:storeId/webhooks" component={WebhooksPage} />
+                <Route path="/stores/:storeId/webhooks/:webhookId" component={WebhookPage} />
+                <Route path="/stores/:storeId/settings" component={StoreSettingsPage} />
+                <Route path="/stores/:storeId/keys" component={KeysPage} />
+                <Route path="/stores/:storeId/keys/new" component={NewKeyPage} />
+                <Route path="/stores/:storeId/keys/:keyId" component={KeyPage} />
+                <Route component={NotFound} />
+              </Switch>
+            </Suspense>
+          </Shell>
+        </Route>
+      </Switch>
+      {gate && <SignInAgain gate={gate} />}
+    </Suspense>
+  )
+}
+
+function Waiting() {
+  return (
+    <Center mih="40vh">
+      <Loader aria-label={texts.app.loading} />
+    </Center>
+  )
+}

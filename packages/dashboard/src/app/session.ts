@@ -1,0 +1,49 @@
+// Somebody has to sign in again above the page they are on: the session has ended, or what they want asks for a recent
+// sign-in. All calls that wait go on together.
+
+import { useSyncExternalStore } from 'react'
+
+export type Reason = 'ended' | 'recent'
+export type Gate = { reason: Reason; opened: Promise<void>; open(): void; giveUp(error: Error): void }
+
+let gate: Gate | null = null
+const listeners = new Set<() => void>()
+
+export function signInAgain(reason: Reason): Promise<void> {
+  if (!gate) {
+    const { promise, resolve, reject } = withResolvers()
+    gate = { reason, opened: promise, open: () => settle(resolve), giveUp: (error) => settle(() => reject(error)) }
+    tell()
+  }
+  return gate.opened
+}
+
+function settle(how: () => void): void {
+  gate = null
+  how()
+  tell()
+}
+
+function tell(): void {
+  for (const listener of listeners) listener()
+}
+
+/** Null while nobody has to sign in again. */
+export function useGate(): Gate | null {
+  return useSyncExternalStore(
+    (listener) => {
+      listeners.add(listener)
+      return () => listeners.delete(listener)
+    },
+    () => gate,
+  )
+}
+
+function withResolvers() {
+  let [resolve, reject] = [() => {}, (_: Error) => {}]
+  const promise = new Promise<void>((yes, no) => {
+    resolve = yes
+    reject = no
+  })
+  return { promise, resolve, reject }
+}

@@ -1,0 +1,39 @@
+// A form of Mantine whose faults come from the service: the service knows every rule, and says which field it means.
+
+import { type UseFormInput, type UseFormReturnType, useForm } from '@mantine/form'
+import { isStorekeeperError } from '@storekeeper/client'
+import { useEffect } from 'react'
+
+/** `showFaults` puts each fault at its field, and returns whether all of them have one. */
+export type ServiceForm<Values> = UseFormReturnType<Values> & { showFaults(error: unknown): boolean }
+
+export function useServiceForm<Values extends Record<string, unknown>>(
+  input: UseFormInput<Values>,
+): ServiceForm<Values> {
+  const form = useForm<Values>({ mode: 'controlled', ...input })
+  const dirty = form.isDirty()
+  useEffect(() => {
+    if (!dirty) return
+    const ask = (event: BeforeUnloadEvent) => event.preventDefault()
+    addEventListener('beforeunload', ask)
+    return () => removeEventListener('beforeunload', ask)
+  }, [dirty])
+  return Object.assign(form, {
+    showFaults(error: unknown): boolean {
+      const faults = (isStorekeeperError(error) && error.errors) || []
+      const placed = faults.map(({ pointer, detail }) => [fieldOf(pointer), detail] as const)
+      form.setErrors(Object.fromEntries(placed))
+      const values = form.getValues()
+      return faults.length > 0 && placed.every(([field]) => (field.split('.')[0] as string) in values)
+    },
+  })
+}
+
+/** `#/rateLimits/0/limit` → `rateLimits.0.limit`, as Mantine names a field. */
+function fieldOf(pointer: string): string {
+  return pointer
+    .replace(/^#\//, '')
+    .split('/')
+    .map((part) => part.replaceAll('~1', '/').replaceAll('~0', '~'))
+    .join('.')
+}

@@ -1,0 +1,31 @@
+// The frame of a page: its title, which is the browser's too, a sentence, and its actions.
+
+import { Group, Stack, Text, Title } from '@mantine/core'
+import { type ReactNode, useEffect } from 'react'
+import { texts } from '../texts.ts'
+
+type Props = { title: string; about?: ReactNode; actions?: ReactNode; children: ReactNode }
+
+export function Page({ title, about, actions, children }: Props) {
+  useEffect(() => {
+    document.title = `${title} · ${texts.app.name}`
+  }, [title])
+  return (
+    <Stack gap="lg">
+      <Group justify="space-between" align="flex-start">
+        <Stack gap={4}>
+          <Title order={1} size="h2">
+            {title}
+          </Title>
+          {about && (
+            <Text c="dimmed" maw={680}>
+              {about}
+            </Text>
+          )}
+        </Stack>
+        {actions && <Group>{actions}</Group>}
+      </Group>
+      {children}
+    </Stack>
+  )
+}

@@ -1,0 +1,28 @@
+import './styles.ts'
+import { MantineProvider } from '@mantine/core'
+import { QueryClientProvider } from '@tanstack/react-query'
+import { setNonce } from 'get-nonce'
+import { createRoot } from 'react-dom/client'
+import { queryClient } from './app/api.ts'
+import { App } from './app/app.tsx'
+import { cssVariables, theme } from './theme.ts'
+
+/** Of this answer's policy. Dialogs write their style through `get-nonce`, everything else through the provider. */
+const nonce = document.querySelector<HTMLMetaElement>('meta[property=csp-nonce]')?.nonce ?? ''
+setNonce(nonce)
+
+// A tab that was open during an upgrade asks for a file that is gone: the page is loaded again, with the new names.
+addEventListener('vite:preloadError', () => location.reload())
+
+createRoot(document.getElementById('root') as HTMLElement).render(
+  <MantineProvider
+    theme={theme}
+    cssVariablesResolver={cssVariables}
+    defaultColorScheme="auto"
+    getStyleNonce={() => nonce}
+  >
+    <QueryClientProvider client={queryClient}>
+      <App />
+    </QueryClientProvider>
+  </MantineProvider>,
+)

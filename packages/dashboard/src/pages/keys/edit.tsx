@@ -1,0 +1,76 @@
+// Changing a key. The form keeps the record that it was filled from: when somebody else has changed the key since, their
+// change is shown beside what was typed, and nothing is lost.
+
+import { Button, Group, Stack, TextInput } from '@mantine/core'
+import { isStorekeeperError, type Key } from '@storekeeper/client'
+import { useState } from 'react'
+import { sk, useWrite } from '../../app/api.ts'
+import { Conflict } from '../../components/conflict.tsx'
+import { useServiceForm } from '../../components/form.ts'
+import { Problem } from '../../components/problem.tsx'
+import { texts } from '../../texts.ts'
+import { MoreKeyFields } from './key-fields.tsx'
+import { type KeyValues, toChanges, toValues } from './key-form.ts'
+import { PermissionPicker } from './permission-picker.tsx'
+
+export function EditKey({ apiKey }: { apiKey: Key }) {
+  const [base, setBase] = useState(apiKey)
+  const [theirs, setTheirs] = useState<Key | null>(null)
+  const { storeId, id } = base
+  const form = useServiceForm<KeyValues>({ initialValues: toValues(base) })
+  const save = useWrite(
+    (record: Key) => sk.store(storeId).keys.update(id, toChanges(form.getValues(), record), { ifMatch: record }),
+    { changes: [['keys', storeId]] },
+  )
+  const send = async (record: Key) => {
+    try {
+      const saved = await save.mutateAsync(record)
+      setBase(saved)
+      setTheirs(null)
+      form.setInitialValues(toValues(saved))
+      form.reset()
+    } catch (error) {
+      form.showFaults(error)
+      if (isStorekeeperError(error, 'precondition_failed')) setTheirs(await sk.store(storeId).keys.read(id))
+    }
+  }
+  const placed = isStorekeeperError(save.error) && save.error.errors.length > 0
+  return (
+    <form onSubmit={form.onSubmit(() => void send(base))}>
+      <Stack gap="lg" maw={640}>
+        <TextInput required maxLength={100} label={texts.keys.name} {...form.getInputProps('name')} />
+        <PermissionPicker
+          storeId={storeId}
+          value={form.getValues().permissions}
+          onChange={(permissions) => form.setFieldValue('permissions', permissions)}
+          error={form.errors.permissions}
+        />
+        <MoreKeyFields form={form} />
+        {theirs ? (
+          <Conflict
+            before={toValues(base)}
+            theirs={toValues(theirs)}
+            mine={form.getValues()}
+            names={texts.keys.fieldNames}
+            onTakeTheirs={() => {
+              setBase(theirs)
+              setTheirs(null)
+              form.setValues(toValues(theirs))
+            }}
+            onKeepMine={() => {
+              setBase(theirs)
+              void send(theirs)
+            }}
+          />
+        ) : (
+          save.error && !placed && <Problem error={save.error} />
+        )}
+        <Group>
+          <Button type="submit" loading={save.isPending} disabled={!form.isDirty()}>
+            {texts.app.save}
+          </Button>
+        </Group>
+      </Stack>
+    </form>
+  )
+}

@@ -1,0 +1,204 @@
+import {
+  Alert,
+  Button,
+  Checkbox,
+  Group,
+  SegmentedControl,
+  Stack,
+  Table,
+  Text,
+  TextInput,
+  VisuallyHidden,
+} from '@mantine/core'
+import { useMediaQuery } from '@mantine/hooks'
+import type { Key } from '@storekeeper/client'
+import { Plus, Search } from 'lucide-react'
+import { useDeferredValue, useEffect, useMemo, useRef, useState } from 'react'
+import { useParams, useSearchParams } from 'wouter'
+import { paths } from '../../app/paths.ts'
+import { AllowedLink } from '../../components/allowed.tsx'
+import { Empty } from '../../components/empty.tsx'
+import { Loaded } from '../../components/loaded.tsx'
+import { Page } from '../../components/page.tsx'
+import { texts } from '../../texts.ts'
+import { BulkBar } from './bulk-bar.tsx'
+import { inTab, MAX_LISTED, search, TABS, type Tab, useBars, useEndedKeys, useLiveKeys } from './keys.ts'
+import { KeyCard, KeyRow } from './row.tsx'
+
+export default function KeysPage() {
+  const { storeId = '' } = useParams()
+  const [params, setParams] = useSearchParams()
+  const tab = (TABS as readonly string[]).includes(params.get('tab') ?? '') ? (params.get('tab') as Tab) : 'live'
+  const live = useLiveKeys(storeId)
+  const ended = useEndedKeys(storeId, tab === 'ended')
+  const write = (name: string, value: string) =>
+    setParams(
+      (now) => {
+        if (value) now.set(name, value)
+        else now.delete(name)
+        return now
+      },
+      { replace: true },
+    )
+  return (
+    <Page
+      title={texts.keys.title}
+      about={texts.keys.about}
+      actions={
+        <>
+          <AllowedLink storeId={storeId} permission="MANAGE_KEYS" href={paths.importKeys(storeId)} variant="default">
+            {texts.keys.import}
+          </AllowedLink>
+          <AllowedLink
+            storeId={storeId}
+            permission="MANAGE_KEYS"
+            href={paths.newKey(storeId)}
+            leftSection={<Plus size={16} aria-hidden />}
+          >
+            {texts.keys.create}
+          </AllowedLink>
+        </>
+      }
+    >
+      <Loaded query={live}>
+        {(keys) =>
+          keys.length === 0 && tab !== 'ended' ? (
+            <NoKeys storeId={storeId} onEnded={() => write('tab', 'ended')} />
+          ) : (
+            <Stack>
+              <Filters keys={keys} tab={tab} text={params.get('q') ?? ''} write={write} />
+              {keys.length >= MAX_LISTED && <Alert color="yellow">{texts.keys.tooMany(MAX_LISTED)}</Alert>}
+              {tab === 'ended' ? (
+                <Loaded query={ended}>
+                  {(old) => <KeyList storeId={storeId} keys={old} text={params.get('q') ?? ''} />}
+                </Loaded>
+              ) : (
+                <KeyList storeId={storeId} keys={inTab(keys, tab)} text={params.get('q') ?? ''} />
+              )}
+            </Stack>
+          )
+        }
+      </Loaded>
+    </Page>
+  )
+}
+
+function NoKeys({ storeId, onEnded }: { storeId: string; onEnded: () => void }) {
+  return (
+    <Empty
+      title={texts.keys.none}
+      action={
+        <Group>
+          <AllowedLink storeId={storeId} permission="MANAGE_KEYS" href={paths.newKey(storeId)}>
+            {texts.keys.createFirst}
+          </AllowedLink>
+          <Button variant="subtle" onClick={onEnded}>
+            {texts.keys.showEnded}
+          </Button>
+        </Group>
+      }
+    >
+      {texts.keys.noneHelp}
+    </Empty>
+  )
+}
+
+type FilterProps = { keys: Key[]; tab: Tab; text: string; write: (name: string, value: string) => void }
+
+function Filters({ keys, tab, text, write }: FilterProps) {
+  const field = useRef<HTMLInputElement>(null)
+  useEffect(() => {
+    const focus = (event: KeyboardEvent) => {
+      if (event.key !== '/' || event.target !== document.body) return
+      event.preventDefault()
+      field.current?.focus()
+    }
+    addEventListener('keydown', focus)
+    return () => removeEventListener('keydown', focus)
+  }, [])
+  const options = TABS.map((name) => ({
+    value: name,
+    label: name === 'ended' ? texts.keys.tabs.ended : `${texts.keys.tabs[name]} ${inTab(keys, name).length}`,
+  }))
+  return (
+    <Group>
+      <TextInput
+        ref={field}
+        flex={1}
+        miw={220}
+        leftSection={<Search size={16} aria-hidden />}
+        placeholder={texts.keys.searchPlaceholder}
+        aria-label={texts.keys.search}
+        defaultValue={text}
+        onChange={(event) => write('q', event.currentTarget.value)}
+      />
+      <SegmentedControl
+        className="scrolls"
+        data={options}
+        value={tab}
+        onChange={(value) => write('tab', value === 'live' ? '' : value)}
+        aria-label={texts.keys.filter}
+      />
+    </Group>
+  )
+}
+
+/** Searched here, at once: all of them are there. */
+function KeyList({ storeId, keys, text }: { storeId: string; keys: Key[]; text: string }) {
+  const wanted = useDeferredValue(text)
+  const found = useMemo(() => search(keys, wanted), [keys, wanted])
+  const usage = useBars(storeId).data
+  const [chosen, setChosen] = useState<ReadonlySet<string>>(new Set())
+  const isNarrow = useMediaQuery('(max-width: 40em)')
+  const shown = found.filter(({ id }) => chosen.has(id))
+  const choose = (id: string, on: boolean) =>
+    setChosen((now) => new Set(on ? [...now, id] : [...now].filter((one) => one !== id)))
+  const rows = found.map((key) => ({
+    apiKey: key,
+    bars: usage?.bars.get(key.id) ?? usage?.empty,
+    chosen: chosen.has(key.id),
+    onChoose: (on: boolean) => choose(key.id, on),
+  }))
+  if (found.length === 0)
+    return (
+      <Text c="dimmed" py="xl" role="status">
+        {texts.keys.nothingFound}
+      </Text>
+    )
+  return (
+    <Stack>
+      <VisuallyHidden role="status">{texts.keys.found(found.length)}</VisuallyHidden>
+      {shown.length > 0 && <BulkBar storeId={storeId} keys={shown} onDone={() => setChosen(new Set())} />}
+      {isNarrow ? (
+        rows.map((row) => <KeyCard key={row.apiKey.id} {...row} />)
+      ) : (
+        <Table.ScrollContainer minWidth={700}>
+          <Table verticalSpacing="sm" highlightOnHover>
+            <Table.Thead>
+              <Table.Tr>
+                <Table.Th w={36}>
+                  <Checkbox
+                    aria-label={texts.keys.chooseAll}
+                    checked={shown.length === found.length}
+                    indeterminate={shown.length > 0 && shown.length < found.length}
+                    onChange={(event) =>
+                      setChosen(new Set(event.currentTarget.checked ? found.map(({ id }) => id) : []))
+                    }
+                  />
+                </Table.Th>
+                {texts.keys.columns.map((column) => (
+                  <Table.Th key={column}>{column}</Table.Th>
+                ))}
+              </Table.Tr>
+            </Table.Thead>
+            <Table.Tbody>
+              {rows.map((row) => (
+                <KeyRow key={row.apiKey.id} {...row} />
+              ))}
+            </Table.Tbody>
+          </Table>
+        </Table.ScrollContainer>
+      )}
+    </Stack>
+  )
+}

@@ -1,0 +1,106 @@
+import { Button, Grid, Group, Paper, SegmentedControl, Stack, Text, TextInput } from '@mantine/core'
+import { useEffect, useState } from 'react'
+import { useLocation, useParams } from 'wouter'
+import { sk, useRead } from '../../app/api.ts'
+import { paths } from '../../app/paths.ts'
+import { useSecret } from '../../app/secret-provider.tsx'
+import { CurlExample } from '../../components/curl-example.tsx'
+import { useServiceForm } from '../../components/form.ts'
+import { Page } from '../../components/page.tsx'
+import { Problem } from '../../components/problem.tsx'
+import { texts } from '../../texts.ts'
+import { MoreKeyFields } from './key-fields.tsx'
+import { EMPTY, type KeyValues, toNewKey } from './key-form.ts'
+import { PermissionPicker } from './permission-picker.tsx'
+
+/** What was typed survives a reload of the tab. A key's settings are no secret. */
+const draftName = (storeId: string) => `storekeeper.draft.${storeId}`
+
+function readDraft(storeId: string): KeyValues {
+  try {
+    return { ...EMPTY, ...JSON.parse(sessionStorage.getItem(draftName(storeId)) ?? '{}') }
+  } catch {
+    return EMPTY
+  }
+}
+
+export default function NewKeyPage() {
+  const { storeId = '' } = useParams()
+  const [, navigate] = useLocation()
+  const openSecret = useSecret()
+  const [error, setError] = useState<unknown>(null)
+  const [sending, setSending] = useState(false)
+  const form = useServiceForm<KeyValues>({ initialValues: readDraft(storeId) })
+  const values = form.getValues()
+  useEffect(() => sessionStorage.setItem(draftName(storeId), JSON.stringify(values)), [storeId, values])
+  const types = useRead(['grantable', storeId], (options) => sk.store(storeId).keys.grantable(options)).data?.types
+  const create = async () => {
+    setSending(true)
+    setError(null)
+    const input = toNewKey(form.getValues())
+    try {
+      const keyId = await openSecret({ operation: 'keys.create', storeId, ids: [], input, label: input.name })
+      sessionStorage.removeItem(draftName(storeId))
+      form.resetDirty()
+      navigate(paths.key(storeId, keyId))
+    } catch (failure) {
+      if (!form.showFaults(failure)) setError(failure)
+    } finally {
+      setSending(false)
+    }
+  }
+  return (
+    <Page title={texts.keys.create} about={texts.keys.createHelp}>
+      <Grid>
+        <Grid.Col span={{ base: 12, md: 7 }}>
+          <form onSubmit={form.onSubmit(() => void create())}>
+            <Stack gap="lg">
+              <TextInput
+                required
+                maxLength={100}
+                label={texts.keys.name}
+                description={texts.keys.nameHelp}
+                {...form.getInputProps('name')}
+              />
+              <Stack gap={4}>
+                <Text size="sm" fw={500} id="key-type">
+                  {texts.keys.type}
+                </Text>
+                <SegmentedControl
+                  aria-labelledby="key-type"
+                  data={texts.keys.types.map(({ value, label }) => ({
+                    value,
+                    label,
+                    disabled: types ? !types.includes(value) : false,
+                  }))}
+                  {...form.getInputProps('type')}
+                />
+              </Stack>
+              <PermissionPicker
+                storeId={storeId}
+                value={values.permissions}
+                onChange={(permissions) => form.setFieldValue('permissions', permissions)}
+                error={form.errors.permissions}
+              />
+              <MoreKeyFields form={form} />
+              {error !== null && <Problem error={error} />}
+              <Group>
+                <Button type="submit" loading={sending}>
+                  {texts.keys.createNow}
+                </Button>
+                <Button variant="default" onClick={() => navigate(paths.keys(storeId))}>
+                  {texts.app.cancel}
+                </Button>
+              </Group>
+            </Stack>
+          </form>
+        </Grid.Col>
+        <Grid.Col span={{ base: 12, md: 5 }}>
+          <Paper withBorder p="md" pos="sticky" top={72}>
+            <CurlExample method="POST" path={`/v1/user/store/${storeId}/keys`} body={toNewKey(values)} />
+          </Paper>
+        </Grid.Col>
+      </Grid>
+    </Page>
+  )
+}

@@ -1,0 +1,87 @@
+// Revoking a key: what uses it now, the way that can be undone, and afterwards by when it is refused everywhere.
+
+import { Alert, Button, Group, Stack, Text, Textarea, TextInput } from '@mantine/core'
+import type { Key } from '@storekeeper/client'
+import { useState } from 'react'
+import { sk, useRead, useWrite } from '../../app/api.ts'
+import { Dialog } from '../../components/dialog.tsx'
+import { Problem } from '../../components/problem.tsx'
+import { Time } from '../../components/time.tsx'
+import { gather, total } from '../../components/usage.ts'
+import { texts } from '../../texts.ts'
+
+const DAY = 86_400_000
+
+export function RevokeDialog({ apiKey: key, onClose }: { apiKey: Key; onClose: () => void }) {
+  const { id, storeId, name, type, lastUsedAt } = key
+  const [reason, setReason] = useState('')
+  const [typed, setTyped] = useState('')
+  const usedLately = lastUsedAt !== null && Date.now() - new Date(lastUsedAt).getTime() < DAY
+  const calls = useRead(['usage', storeId, id, 'last day'], async (options) => {
+    const from = new Date(Date.now() - DAY)
+    const { data } = await sk.store(storeId).keys.usage(id, { from, interval: 'hour' }, options)
+    return total(gather(data, [new Date(from.getTime() - DAY)])).valid
+  }).data
+  const revoke = useWrite((given: string) => sk.store(storeId).keys.revoke(id, given ? { reason: given } : {}), {
+    changes: [['keys', storeId]],
+  })
+  // What runs in production right now is not stopped by one click too many.
+  const mustType = type === 'PROD' && usedLately
+  if (revoke.data)
+    return (
+      <Dialog opened onClose={onClose} title={texts.keys.revokedTitle(name)}>
+        <Stack>
+          <Text size="sm" role="status">
+            {texts.keys.refusedBy} <Time at={revoke.data.effectiveBy} as="exact" />.
+          </Text>
+          <Group justify="flex-end">
+            <Button onClick={onClose}>{texts.secret.done}</Button>
+          </Group>
+        </Stack>
+      </Dialog>
+    )
+  return (
+    <Dialog opened onClose={onClose} title={texts.keys.revokeTitle(name)} dirty={reason !== ''}>
+      <Stack>
+        {usedLately ? (
+          <Alert color="red">
+            {texts.keys.stillUsed} <Time at={lastUsedAt} />. {calls !== undefined && texts.keys.callsOfDay(calls)}
+          </Alert>
+        ) : (
+          <Text size="sm">
+            {texts.keys.lastUsed} <Time at={lastUsedAt} />.
+          </Text>
+        )}
+        <Text size="sm">{texts.keys.revokeHelp}</Text>
+        <Textarea
+          label={texts.keys.reason}
+          value={reason}
+          maxLength={500}
+          onChange={(event) => setReason(event.currentTarget.value)}
+        />
+        {mustType && (
+          <TextInput
+            label={texts.keys.typeName(name)}
+            value={typed}
+            autoComplete="off"
+            onChange={(event) => setTyped(event.currentTarget.value)}
+          />
+        )}
+        {revoke.error && <Problem error={revoke.error} />}
+        <Group justify="flex-end">
+          <Button variant="default" onClick={onClose}>
+            {texts.app.cancel}
+          </Button>
+          <Button
+            color="red"
+            disabled={mustType && typed.trim() !== name}
+            loading={revoke.isPending}
+            onClick={() => revoke.mutate(reason.trim())}
+          >
+            {texts.keys.bulk.revoke}
+          </Button>
+        </Group>
+      </Stack>
+    </Dialog>
+  )
+}

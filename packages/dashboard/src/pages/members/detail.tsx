@@ -1,0 +1,194 @@
+// A member: their role, what they have made, and removing them with a decision about each kind of it.
+
+import { Alert, Button, Group, List, Paper, Radio, Stack, Text, Title } from '@mantine/core'
+import { isStorekeeperError, type Member } from '@storekeeper/client'
+import { useState } from 'react'
+import { useLocation, useParams } from 'wouter'
+import { sk, useRead, useWrite } from '../../app/api.ts'
+import { useMe } from '../../app/me.ts'
+import { paths } from '../../app/paths.ts'
+import { AllowedButton } from '../../components/allowed.tsx'
+import { Dialog } from '../../components/dialog.tsx'
+import { Loaded } from '../../components/loaded.tsx'
+import { Page } from '../../components/page.tsx'
+import { Problem } from '../../components/problem.tsx'
+import { texts } from '../../texts.ts'
+import { type Grant, RoleFields } from './role-fields.tsx'
+
+type Settling = { keys: 'keep' | 'revoke'; webhooks: 'keep' | 'disable' }
+const KEEP: Settling = { keys: 'keep', webhooks: 'keep' }
+
+export default function MemberPage() {
+  const { storeId = '', userId = '' } = useParams()
+  const member = useRead(['members', storeId, userId], (options) => sk.store(storeId).members.read(userId, options))
+  return (
+    <Loaded query={member}>
+      {(read) => (
+        <Page title={read.name ?? read.email ?? read.userId} about={read.name ? read.email : undefined}>
+          <Stack gap="xl" maw={640}>
+            <ChangeRole key={read.updatedAt} member={read} />
+            <RemoveMember member={read} />
+          </Stack>
+        </Page>
+      )}
+    </Loaded>
+  )
+}
+
+function ChangeRole({ member }: { member: Member }) {
+  const { storeId, userId } = member
+  const before: Grant = {
+    role: member.role as Grant['role'],
+    permissions: member.role === 'OWNER' ? null : member.permissions,
+  }
+  const [grant, setGrant] = useState<Grant>(before)
+  const save = useWrite(
+    ({ role, permissions }: Grant) =>
+      sk.store(storeId).members.update(userId, { role, permissions }, { ifMatch: member }),
+    { changes: [['members', storeId]] },
+  )
+  const changed = JSON.stringify(grant) !== JSON.stringify(before)
+  return (
+    <Stack>
+      <RoleFields storeId={storeId} value={grant} onChange={setGrant} />
+      {save.error && (
+        <Problem
+          error={save.error}
+          {...(isStorekeeperError(save.error, 'precondition_failed') ? { retry: () => location.reload() } : {})}
+        />
+      )}
+      <Group>
+        <AllowedButton
+          storeId={storeId}
+          permission="MANAGE_MEMBERS"
+          disabled={!changed}
+          loading={save.isPending}
+          onClick={() => save.mutate(grant)}
+        >
+          {texts.app.save}
+        </AllowedButton>
+      </Group>
+    </Stack>
+  )
+}
+
+/** The keys and webhooks of somebody who goes: read before, so that the question can name them. */
+function useMade(storeId: string, userId: string, enabled: boolean) {
+  return useRead(
+    ['made', storeId, userId],
+    async (options) => {
+      const [keys, webhooks] = await Promise.all([
+        sk.store(storeId).keys.list({ createdBy: userId, status: 'ACTIVE' }, options).toArray({ max: 100 }),
+        sk.store(storeId).webhooks.list({ createdBy: userId }, options).toArray({ max: 100 }),
+      ])
+      return { keys, webhooks }
+    },
+    { enabled },
+  )
+}
+
+function RemoveMember({ member }: { member: Member }) {
+  const { storeId, userId } = member
+  const [, navigate] = useLocation()
+  const [asking, setAsking] = useState(false)
+  const [settling, setSettling] = useState<Settling>(KEEP)
+  const isMe = useMe().data?.user.id === userId
+  const made = useMade(storeId, userId, asking).data
+  const remove = useWrite((how: Settling) => sk.store(storeId).members.remove(userId, how), {
+    changes: [
+      ['members', storeId],
+      ['keys', storeId],
+      ['webhooks', storeId],
+    ],
+  })
+  return (
+    <Paper withBorder p="md">
+      <Stack align="flex-start">
+        <Title order={2} size="h4">
+          {texts.members.remove}
+        </Title>
+        <Text size="sm">{isMe ? texts.members.removeYourself : texts.members.removeHelp}</Text>
+        <AllowedButton
+          storeId={storeId}
+          permission="MANAGE_MEMBERS"
+          color="red"
+          variant="outline"
+          onClick={() => setAsking(true)}
+        >
+          {texts.members.remove}
+        </AllowedButton>
+      </Stack>
+      <Dialog
+        opened={asking}
+        onClose={() => setAsking(false)}
+        title={texts.members.removeAsk(member.name ?? member.email ?? userId)}
+      >
+        <Stack>
+          {made && (made.keys.length > 0 || made.webhooks.length > 0) ? (
+            <>
+              <Text size="sm">{texts.members.madeHelp}</Text>
+              {made.keys.length > 0 && (
+                <Decision
+                  title={texts.members.theirKeys(made.keys.length)}
+                  items={made.keys.map(({ name }) => name)}
+                  value={settling.keys}
+                  onChange={(keys) => setSettling({ ...settling, keys: keys as Settling['keys'] })}
+                  options={texts.members.keyDecisions}
+                />
+              )}
+              {made.webhooks.length > 0 && (
+                <Decision
+                  title={texts.members.theirWebhooks(made.webhooks.length)}
+                  items={made.webhooks.map(({ url }) => url ?? '')}
+                  value={settling.webhooks}
+                  onChange={(webhooks) => setSettling({ ...settling, webhooks: webhooks as Settling['webhooks'] })}
+                  options={texts.members.webhookDecisions}
+                />
+              )}
+            </>
+          ) : (
+            <Alert>{texts.members.madeNothing}</Alert>
+          )}
+          {remove.error && <Problem error={remove.error} />}
+          <Group justify="flex-end">
+            <Button variant="default" onClick={() => setAsking(false)}>
+              {texts.app.cancel}
+            </Button>
+            <Button
+              color="red"
+              loading={remove.isPending}
+              onClick={() => remove.mutate(settling, { onSuccess: () => navigate(paths.members(storeId)) })}
+            >
+              {texts.members.remove}
+            </Button>
+          </Group>
+        </Stack>
+      </Dialog>
+    </Paper>
+  )
+}
+
+type DecisionProps = {
+  title: string
+  items: string[]
+  value: string
+  onChange: (value: string) => void
+  options: readonly { value: string; label: string }[]
+}
+
+function Decision({ title, items, value, onChange, options }: DecisionProps) {
+  return (
+    <Radio.Group label={title} value={value} onChange={onChange}>
+      <List size="sm" className="scrolls" mah={120}>
+        {items.map((item) => (
+          <List.Item key={item}>{item}</List.Item>
+        ))}
+      </List>
+      <Group mt="xs">
+        {options.map((option) => (
+          <Radio key={option.value} value={option.value} label={option.label} />
+        ))}
+      </Group>
+    </Radio.Group>
+  )
+}

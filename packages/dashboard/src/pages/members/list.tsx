@@ -1,0 +1,178 @@
+import { Anchor, Badge, Button, Group, SegmentedControl, Stack, Table, Text, TextInput, Title } from '@mantine/core'
+import { useDebouncedValue } from '@mantine/hooks'
+import type { Invitation, Member } from '@storekeeper/client'
+import { Search, UserPlus } from 'lucide-react'
+import { useState } from 'react'
+import { Link, useParams } from 'wouter'
+import { sk, useRead, useWrite } from '../../app/api.ts'
+import { useMay } from '../../app/me.ts'
+import { paths } from '../../app/paths.ts'
+import { AllowedButton } from '../../components/allowed.tsx'
+import { Loaded } from '../../components/loaded.tsx'
+import { Page } from '../../components/page.tsx'
+import { Problem } from '../../components/problem.tsx'
+import { Time } from '../../components/time.tsx'
+import { texts } from '../../texts.ts'
+import { InviteDialog } from './invite-dialog.tsx'
+
+const MAX_SHOWN = 200
+
+export default function MembersPage() {
+  const { storeId = '' } = useParams()
+  const [inviting, setInviting] = useState(false)
+  const may = useMay(storeId)('MANAGE_MEMBERS')
+  return (
+    <Page
+      title={texts.members.title}
+      about={texts.members.about}
+      actions={
+        <AllowedButton
+          storeId={storeId}
+          permission="MANAGE_MEMBERS"
+          leftSection={<UserPlus size={16} aria-hidden />}
+          onClick={() => setInviting(true)}
+        >
+          {texts.members.invite}
+        </AllowedButton>
+      }
+    >
+      <Members storeId={storeId} />
+      {may && <Invitations storeId={storeId} />}
+      {inviting && <InviteDialog storeId={storeId} onClose={() => setInviting(false)} />}
+    </Page>
+  )
+}
+
+function Members({ storeId }: { storeId: string }) {
+  const [role, setRole] = useState('')
+  const [text, setText] = useState('')
+  const [q] = useDebouncedValue(text.trim(), 250)
+  const members = useRead(['members', storeId, role, q], (options) =>
+    sk
+      .store(storeId)
+      .members.list({ ...(role ? { role: role as 'OWNER' } : {}), ...(q ? { q } : {}) }, options)
+      .toArray({ max: MAX_SHOWN }),
+  )
+  return (
+    <Stack>
+      <Group>
+        <TextInput
+          flex={1}
+          miw={220}
+          leftSection={<Search size={16} aria-hidden />}
+          placeholder={texts.members.search}
+          aria-label={texts.members.search}
+          value={text}
+          onChange={(event) => setText(event.currentTarget.value)}
+        />
+        <SegmentedControl
+          className="scrolls"
+          aria-label={texts.members.filter}
+          value={role}
+          onChange={setRole}
+          data={[
+            { value: '', label: texts.members.all },
+            ...Object.entries(texts.stores.roles).map(([value, label]) => ({ value, label })),
+          ]}
+        />
+      </Group>
+      <Loaded query={members}>
+        {(found) =>
+          found.length === 0 ? (
+            <Text c="dimmed" role="status">
+              {texts.members.nobody}
+            </Text>
+          ) : (
+            <Table.ScrollContainer minWidth={480}>
+              <Table verticalSpacing="sm">
+                <Table.Thead>
+                  <Table.Tr>
+                    {texts.members.columns.map((column) => (
+                      <Table.Th key={column}>{column}</Table.Th>
+                    ))}
+                  </Table.Tr>
+                </Table.Thead>
+                <Table.Tbody>
+                  {found.map((member) => (
+                    <MemberRow key={member.userId} member={member} />
+                  ))}
+                </Table.Tbody>
+              </Table>
+            </Table.ScrollContainer>
+          )
+        }
+      </Loaded>
+    </Stack>
+  )
+}
+
+function MemberRow({ member: { storeId, userId, name, email, role, createdAt } }: { member: Member }) {
+  return (
+    <Table.Tr>
+      <Table.Td>
+        <Anchor component={Link} href={paths.member(storeId, userId)} fw={600}>
+          {name ?? email ?? userId}
+        </Anchor>
+        {name && (
+          <Text size="sm" c="dimmed">
+            {email}
+          </Text>
+        )}
+      </Table.Td>
+      <Table.Td>
+        <Badge variant="light" color={role === 'OWNER' ? 'indigo' : 'gray'}>
+          {texts.stores.roles[role as keyof typeof texts.stores.roles] ?? role}
+        </Badge>
+      </Table.Td>
+      <Table.Td>
+        <Time at={createdAt} as="day" />
+      </Table.Td>
+    </Table.Tr>
+  )
+}
+
+function Invitations({ storeId }: { storeId: string }) {
+  const invitations = useRead(['invitations', storeId], (options) =>
+    sk.store(storeId).invitations.list({}, options).toArray({ max: MAX_SHOWN }),
+  ).data
+  if (!invitations?.length) return null
+  return (
+    <Stack gap="sm">
+      <Title order={2} size="h4">
+        {texts.members.invitations}
+      </Title>
+      <Table.ScrollContainer minWidth={480}>
+        <Table verticalSpacing="sm">
+          <Table.Tbody>
+            {invitations.map((invitation) => (
+              <InvitationRow key={invitation.id} invitation={invitation} />
+            ))}
+          </Table.Tbody>
+        </Table>
+      </Table.ScrollContainer>
+    </Stack>
+  )
+}
+
+function InvitationRow({ invitation: { id, storeId, email, role, expiresAt } }: { invitation: Invitation }) {
+  const withdraw = useWrite(() => sk.store(storeId).invitations.withdraw(id), { changes: [['invitations', storeId]] })
+  return (
+    <Table.Tr>
+      <Table.Td>{email}</Table.Td>
+      <Table.Td>
+        <Badge variant="light" color="gray">
+          {texts.stores.roles[role as keyof typeof texts.stores.roles] ?? role}
+        </Badge>
+      </Table.Td>
+      <Table.Td>
+        {texts.members.ends} <Time at={expiresAt} />
+      </Table.Td>
+      <Table.Td>
+        <Button size="xs" variant="default" loading={withdraw.isPending} onClick={() => withdraw.mutate(undefined)}>
+          {texts.members.withdraw}
+        </Button>
+        {withdraw.error && <Problem error={withdraw.error} />}
+      </Table.Td>
+    </Table.Tr>
+  )
+}

@@ -1,0 +1,52 @@
+import { expect } from 'vitest'
+import { shop } from '../../../tests/shop.ts'
+import { accessibilityFaults, browserTest, everythingIn, openBrowser } from './browser.ts'
+
+browserTest('keys are found as one types, filtered, and switched off together', async () => {
+  const world = await shop()
+  const { api, owner, keys, store } = world
+  for (const [name, permissions] of [
+    ['Checkout', ['READ']],
+    ['Warehouse', ['WRITE']],
+  ] as const)
+    await api.post(keys, { name, type: 'TEST', permissions }, { as: owner.token })
+  const { page } = await openBrowser(world, `/stores/${store.id}/keys`, { as: owner })
+  await page.getByRole('link', { name: 'Warehouse' }).waitFor()
+  expect(await accessibilityFaults(page)).toEqual([])
+  await page.getByRole('textbox', { name: 'Search keys' }).fill('checkout')
+  await expect.poll(() => page.getByRole('link', { name: 'Warehouse' }).count()).toBe(0)
+  await page.getByRole('checkbox', { name: 'Choose Checkout' }).check()
+  await page.getByRole('button', { name: 'Switch off' }).click()
+  const dialog = page.getByRole('dialog')
+  await dialog.getByText('Checkout').waitFor()
+  expect(await accessibilityFaults(page)).toEqual([])
+  await dialog.getByRole('button', { name: 'Switch off' }).click()
+  await dialog.getByText('1 done.').waitFor()
+  await dialog.getByRole('button', { name: 'Done' }).click()
+  await page.getByText('DISABLED').waitFor()
+})
+
+browserTest('a key is created, its secret survives a closed tab, and is nowhere once it is saved', async () => {
+  const world = await shop()
+  const { owner, store } = world
+  const { page, context } = await openBrowser(world, `/stores/${store.id}/keys/new`, { as: owner })
+  await page.getByRole('textbox', { name: 'Name', exact: true }).fill('Checkout')
+  await page.getByRole('checkbox', { name: 'READ' }).check()
+  await page.getByRole('button', { name: 'Create key' }).click()
+  const secret = await page.getByTestId('secret').textContent()
+  expect(secret).toMatch(/^skp_test_/)
+  expect(await accessibilityFaults(page)).toEqual([])
+  await page.close()
+
+  const next = await context.newPage()
+  await next.goto(`/stores/${store.id}/keys`)
+  await next.getByRole('button', { name: 'Show it again' }).click()
+  expect(await next.getByTestId('secret').textContent()).toBe(secret)
+  await next.getByRole('checkbox', { name: 'I have saved it' }).check()
+  await next.getByRole('button', { name: 'Done' }).click()
+  await next.getByRole('link', { name: 'Checkout' }).waitFor()
+  expect(await everythingIn(next)).not.toContain(secret)
+  await next.reload()
+  await next.getByRole('link', { name: 'Checkout' }).waitFor()
+  expect(await next.getByRole('button', { name: 'Show it again' }).count()).toBe(0)
+})
