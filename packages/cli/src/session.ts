@@ -5,7 +5,7 @@ import {
   isStorekeeperError,
   type Me,
   type OwnKey,
-  type Store,
+  type StoreClient,
   type Storekeeper,
   storekeeper,
 } from '@storekeeper/client'
@@ -30,7 +30,7 @@ export type Session = {
   out: Output
   signal: AbortSignal
   /** That of the flag, the environment or the file; else the only one there is. */
-  store(): Promise<Store>
+  store(): Promise<StoreClient>
 }
 
 export type Target = { url: string; token: string | undefined; storeId: string | undefined }

@@ -13,7 +13,7 @@ import type { Transport, Verifier } from './transport.ts'
 import { askingVerifier, inProcessVerifier } from './verifier.ts'
 
 /** The operations of one store. */
-export type Store = StoreApi & {
+export type StoreClient = StoreApi & {
   readonly id: string
   events: {
     /**
@@ -34,7 +34,7 @@ export type Storekeeper = Api & {
   /** As given: whether verifiers work in this process. */
   readonly inProcess: boolean
   /** The operations of one store: that of `storeId` unless another is named. */
-  store(id?: string): Store
+  store(id?: string): StoreClient
   /** Verifies keys: in this process if the client or the options say so, else by asking each time. */
   verifier(options?: { inProcess?: boolean }): Verifier
   /** Any request, for what has no method here. */
@@ -95,7 +95,7 @@ export function storekeeper(options: ClientOptions): Storekeeper {
     inProcess,
     store: (id = storeId) => {
       const given = checkParameter('storeId', id)
-      const store = methods(OPERATIONS_OF.store, [given], run) as unknown as Store
+      const store = methods(OPERATIONS_OF.store, [given], run) as unknown as StoreClient
       const path = `/v1/user/store/${encodeURIComponent(given)}/events/stream`
       store.events.follow = (query = {}, { signal } = {}) => followEvents(transport, store, path, query, signal)
       return Object.assign(store, { id: given })

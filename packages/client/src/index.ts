@@ -1,6 +1,6 @@
 // The client of Storekeeper.
 
-import { etagOf, type Store, type Storekeeper, storekeeper } from './client.ts'
+import { etagOf, type StoreClient, type Storekeeper, storekeeper } from './client.ts'
 import { isStorekeeperError, StorekeeperError } from './error.ts'
 
 export type * from './api.gen.ts'
@@ -16,4 +16,4 @@ export type {
   RequestOptions,
 } from './options.ts'
 export type { Question, Transport, Verifier } from './transport.ts'
-export { etagOf, isStorekeeperError, type Store, type Storekeeper, StorekeeperError, storekeeper }
+export { etagOf, isStorekeeperError, type StoreClient, type Storekeeper, StorekeeperError, storekeeper }

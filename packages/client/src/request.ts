@@ -239,7 +239,7 @@ export function checkToken(token: string): string {
 type Runtime = { process?: { versions?: Record<string, string> }; Deno?: { version: { deno: string } } }
 
 /** Browsers say who they are themselves. */
-const USER_AGENT: Record<string, string> = (() => {
+const USER_AGENT = ((): Record<string, string> => {
   const { process, Deno } = globalThis as Runtime
   const { bun, node } = process?.versions ?? {}
   const runtime = bun ? `bun/${bun}` : Deno ? `deno/${Deno.version.deno}` : node && `node/${node}`
