@@ -29,11 +29,15 @@ export type Uses = {
   permissionsAt: number[]
 }
 
-type Entry = {
+type Entry = Uses & {
   /** By which it is found: the hash, or the hash and the address. */
   name: string
   hash: string
   verdict: Kept
+  // What every answer looks at stands in the entry itself, and equal lists of permissions are one: of ten thousand keys most
+  // are not in the processor's caches, and each further place in memory costs as much as the rest of the answer.
+  storeId: string
+  type: string
   asOfMono: number
   asOfWall: number
   endsMono: number
@@ -42,7 +46,6 @@ type Entry = {
   waysAsked: number
   renewAt: number
   chars: number
-  uses: Uses
 }
 
 export type Memory = {
@@ -55,6 +58,8 @@ export type Memory = {
   bound: Map<string, Set<string>>
   byId: Map<string, Set<string>>
   chars: number
+  /** Lists of permissions, by their text. */
+  lists: Map<string, readonly string[]>
   /** Secrets whose verifications spend something: always asked, and nobody waits for somebody else's answer. */
   spending: Set<string>
   /** When each id was last told as changed, the oldest first; and up to when that was forgotten again. */
@@ -84,6 +89,7 @@ export function newMemory(random: () => number, storeId: string | undefined): Me
     bound: new Map(),
     byId: new Map(),
     chars: 0,
+    lists: new Map(),
     spending: new Set(),
     changedAt: new Map(),
     forgottenUpTo: Number.NEGATIVE_INFINITY,
@@ -113,7 +119,7 @@ export function answer(
     // The question that is sent now counts as this use.
     entry.renewAt = Number.POSITIVE_INFINITY
     memory.isRenewalDue = true
-  } else count(memory, entry.uses, question.permissions, mono)
+  } else count(memory, entry, question.permissions, mono)
   return entry.verdict
 }
 
@@ -129,8 +135,8 @@ function isTrusted({ coveredSince, heard, trustMs }: Coverage, entry: Entry, mon
 }
 
 /** What differs from question to question is looked at each time. A member that is not known here is asked about. */
-function isGranted({ verdict, waysAsked }: Entry, question: Question, storeId: string | undefined): boolean {
-  const { permissions } = verdict
+function isGranted(entry: Entry, question: Question, storeId: string | undefined): boolean {
+  const { permissions, waysAsked } = entry
   for (const name in question)
     switch (name) {
       case 'key':
@@ -146,7 +152,7 @@ function isGranted({ verdict, waysAsked }: Entry, question: Question, storeId: s
         if (question.anyPermissions?.some((permission) => permissions.includes(permission)) === false) return false
         break
       case 'types':
-        if (question.types?.some((type) => type === verdict.type) === false) return false
+        if (question.types?.some((type) => type === entry.type) === false) return false
         break
       default:
         if (question[name as keyof Question] !== undefined) return false
@@ -154,7 +160,7 @@ function isGranted({ verdict, waysAsked }: Entry, question: Question, storeId: s
   const way = wayOf(question, storeId)
   if (way !== 0) return (waysAsked & way) !== 0
   return (
-    (question.storeId ?? storeId) === verdict.storeId &&
+    (question.storeId ?? storeId) === entry.storeId &&
     (question.storeId === undefined || question.anyStore === undefined)
   )
 }
@@ -183,7 +189,7 @@ export function onAnswer(
   if (!verdict.valid) return onRefusal(machine, hash, question, now)
   if (lease === null) return remember(memory.spending, hash)
   memory.spending.delete(hash)
-  const { keyId, storeId, permissions } = verdict
+  const { keyId, storeId, type } = verdict
   // The node knew every change up to this moment: its knowledge was so old when the question came in, after it was sent.
   const age = (1 + DRIFT) * Math.max(0, lease.ageMs)
   const asOf = { mono: asked.mono - age, wall: asked.wall - age }
@@ -198,12 +204,20 @@ export function onAnswer(
   const known = memory.entries.get(name)
   if (known && known.asOfMono > asOf.mono) return
   const lasts = lease.validForMs === null ? Number.POSITIVE_INFINITY : (1 - DRIFT) * lease.validForMs
-  const isSame = known?.verdict.keyId === keyId && known.uses.secret === lease.secret
-  const sorted = [...permissions]
+  const isSame = known?.verdict.keyId === keyId && known.secret === lease.secret
+  const permissions = shared(memory.lists, verdict.permissions)
   put(memory, {
     name,
     hash,
     verdict,
+    keyId,
+    storeId,
+    type,
+    secret: lease.secret,
+    permissions,
+    count: 0,
+    at: 0,
+    permissionsAt: permissions.map(() => -1),
     asOfMono: asOf.mono,
     asOfWall: asOf.wall,
     endsMono: asked.mono + lasts,
@@ -211,8 +225,18 @@ export function onAnswer(
     waysAsked: wayOf(question, memory.storeId) | (isSame ? known.waysAsked : 0),
     renewAt: now.mono + RENEW_MS * (0.8 + 0.4 * memory.random()),
     chars: JSON.stringify(verdict).length,
-    uses: { keyId, secret: lease.secret, permissions: sorted, count: 0, at: 0, permissionsAt: sorted.map(() => -1) },
   })
+}
+
+/** The one list of these permissions. */
+function shared(lists: Memory['lists'], permissions: readonly string[]): readonly string[] {
+  const text = permissions.join()
+  const known = lists.get(text)
+  if (known) return known
+  if (lists.size >= MAX_KEYS) lists.clear()
+  const list = [...permissions]
+  lists.set(text, list)
+  return list
 }
 
 /** `ours`: the store of questions that name none. */

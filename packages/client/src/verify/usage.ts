@@ -9,7 +9,7 @@ const MAX_PERMISSIONS = 2_000
 
 type Batch = {
   seq: number
-  counts: Pick<Uses, 'keyId' | 'secret' | 'count' | 'at' | 'permissionsAt' | 'permissions'>[]
+  counts: Uses[]
 }
 export type UsageReports = { seq: number; batch: Batch | null }
 
@@ -25,10 +25,10 @@ export function nextReport(reports: UsageReports, memory: Memory, mono: number):
     let permissions = 0
     const full = memory.used.findIndex((uses) => (permissions += uses.permissions.length) > MAX_PERMISSIONS)
     const counts = memory.used.splice(0, full < 0 ? MAX_COUNTS : Math.min(full, MAX_COUNTS)).map((uses) => {
-      const counted = { ...uses }
+      const { keyId, secret, permissions, count, at, permissionsAt } = uses
       uses.count = 0
       uses.permissionsAt = uses.permissions.map(() => -1)
-      return counted
+      return { keyId, secret, permissions, count, at, permissionsAt }
     })
     reports.seq += 1
     reports.batch = { seq: reports.seq, counts }
