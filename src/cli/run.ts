@@ -1,6 +1,7 @@
 // The operator's command line: those commands that need the database or what it holds.
 
 import type { Command } from 'commander'
+import { addBackup } from './backup.ts'
 import { addEvents } from './events.ts'
 import { addHolds } from './holds.ts'
 import type { Io } from './io.ts'
@@ -24,6 +25,7 @@ export function run(argv: string[], io: Io): Promise<number> {
   addUser(program, io)
   addEvents(program, io)
   addHolds(program, io)
+  addBackup(program, io)
   // Scan and quickstart are in packages/cli, and bin/storekeeper.js runs them there: here they are only listed.
   program
     .command('scan')
