@@ -16,6 +16,7 @@ import type { Schema } from '../db/snapshot.ts'
 import { openStorageToRestore } from '../storage.ts'
 import { callerPath, type Io } from './io.ts'
 import { withStorage } from './with-database.ts'
+import { withProgress } from './with-progress.ts'
 
 const MIN_PASSPHRASE_LENGTH = 12
 
@@ -142,13 +143,4 @@ function checkSecrets(schema: Schema, { current, previous }: Keyring): void {
 
 function kidsOf({ secrets }: Schema): string {
   return secrets.map(({ kid }) => kid).join(' and ') || 'not used yet'
-}
-
-async function withProgress<T>(io: Io, work: (progress: Progress) => Promise<T>): Promise<T> {
-  const interrupt = io.interruptFlag()
-  try {
-    return await work({ say: io.say, isInterrupted: () => interrupt.raised })
-  } finally {
-    interrupt.close()
-  }
 }

@@ -8,6 +8,7 @@ import type { Io } from './io.ts'
 import { helpRows, newProgram, runProgram, usageErrors } from './program.ts'
 import { addSecret } from './secret.ts'
 import { addServiceToken } from './service-token.ts'
+import { addUpgrade } from './upgrade.ts'
 import { addUser } from './user.ts'
 
 /** The exit code. */
@@ -26,6 +27,7 @@ export function run(argv: string[], io: Io): Promise<number> {
   addEvents(program, io)
   addHolds(program, io)
   addBackup(program, io)
+  addUpgrade(program, io)
   // Scan and quickstart are in packages/cli, and bin/storekeeper.js runs them there: here they are only listed.
   program
     .command('scan')

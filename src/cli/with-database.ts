@@ -51,6 +51,6 @@ export async function withStorage(
   }
 }
 
-function notThere(what: string): Error {
+export function notThere(what: string): Error {
   return new Error(`${what} Are DATABASE_URL and DATA_DIR those of the service?`)
 }
