@@ -55,7 +55,7 @@ function isRoot(): boolean {
   return process.getuid?.() === 0
 }
 
-export function pgdataIn(dataDir: string): string {
+function pgdataIn(dataDir: string): string {
   return join(dataDir, 'postgres')
 }
 
