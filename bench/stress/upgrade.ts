@@ -66,8 +66,10 @@ async function prepare(): Promise<void> {
   const { connection, stop } = await startEmbedded(data, quiet, installations[17])
   await migrate(connection)
   const { kid } = newKeyring(readOrCreateSecret(data), null).current
-  await query(connection, FILL(Math.round(ROWS / 5), kid))
   const db = connect(connection)
+  await sealAll(db) // so that the watermark is of this server, and what follows is sealed batch by batch
+  await query(connection, FILL(Math.round(ROWS / 5), kid))
+  await query(connection, 'analyze')
   await sealAll(db)
   await db.close()
   await stop()
