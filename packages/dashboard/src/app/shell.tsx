@@ -37,12 +37,11 @@ import { Link, useLocation } from 'wouter'
 import { Loaded } from '../components/loaded.tsx'
 import { Time } from '../components/time.tsx'
 import { texts } from '../texts.ts'
-import { queryClient, sk } from './api.ts'
-import { forgetStores, recentStores, rememberStore } from './last-store.ts'
+import { recentStores, rememberStore } from './last-store.ts'
 import { type Membership, useMay, useMe } from './me.ts'
 import { paths } from './paths.ts'
 import { SecretProvider } from './secret-provider.tsx'
-import { notes } from './secrets.ts'
+import { signOut } from './sign-out.ts'
 
 type PageLink = { path: string; label: string; icon: ComponentType<{ size?: number }>; needs?: string }
 
@@ -203,13 +202,7 @@ function StoreSwitcher({ stores, storeId }: { stores: Membership[]; storeId: str
 function AccountMenu({ name }: { name: string }) {
   const { colorScheme, setColorScheme } = useMantineColorScheme()
   const [, navigate] = useLocation()
-  const signOut = async () => {
-    await sk.auth.signOut()
-    queryClient.clear()
-    forgetStores()
-    notes.clear()
-    navigate(paths.signIn)
-  }
+  const leave = () => signOut().then(() => navigate(paths.signIn))
   return (
     <Menu width={220} position="bottom-end">
       <Menu.Target>
@@ -247,7 +240,7 @@ function AccountMenu({ name }: { name: string }) {
           </Menu.Item>
         ))}
         <Menu.Divider />
-        <Menu.Item onClick={signOut}>{texts.app.signOut}</Menu.Item>
+        <Menu.Item onClick={leave}>{texts.app.signOut}</Menu.Item>
       </Menu.Dropdown>
     </Menu>
   )
