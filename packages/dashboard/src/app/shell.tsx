@@ -38,6 +38,7 @@ import { Loaded } from '../components/loaded.tsx'
 import { Time } from '../components/time.tsx'
 import { texts } from '../texts.ts'
 import { recentStores, rememberStore } from './last-store.ts'
+import { LeaveGuard } from './leave-guard.tsx'
 import { type Membership, useMay, useMe } from './me.ts'
 import { paths } from './paths.ts'
 import { SecretProvider } from './secret-provider.tsx'
@@ -102,6 +103,7 @@ export default function Shell({ children }: { children: ReactNode }) {
             <>
               <FrozenBar store={stores.find(({ store }) => store.id === storeId)?.store} />
               <SecretProvider>{children}</SecretProvider>
+              <LeaveGuard />
             </>
           )}
         </Loaded>

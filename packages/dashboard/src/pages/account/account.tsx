@@ -3,6 +3,7 @@ import { useLocation, useParams } from 'wouter'
 import { useMe } from '../../app/me.ts'
 import NotFound from '../../app/not-found.tsx'
 import { ACCOUNT_PAGES, type AccountPage as Name, paths } from '../../app/paths.ts'
+import { askedBefore } from '../../app/unsaved.ts'
 import { Loaded } from '../../components/loaded.tsx'
 import { Page } from '../../components/page.tsx'
 import { texts } from '../../texts.ts'
@@ -20,9 +21,13 @@ export default function AccountPage() {
   const name = ACCOUNT_PAGES.find((one) => one === page)
   if (!name) return <NotFound />
   const Part = PARTS[name]
+  const open = (value: string | null) => {
+    const path = paths.accountPage(value as Name)
+    if (!askedBefore(path)) navigate(path)
+  }
   return (
     <Page title={texts.app.account}>
-      <Tabs value={name} onChange={(value) => navigate(paths.accountPage(value as Name))} keepMounted={false}>
+      <Tabs value={name} onChange={open} keepMounted={false}>
         <Tabs.List>
           {ACCOUNT_PAGES.map((one) => (
             <Tabs.Tab key={one} value={one}>

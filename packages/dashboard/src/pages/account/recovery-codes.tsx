@@ -3,7 +3,8 @@
 
 import { Button, Checkbox, Code, Group, SimpleGrid, Stack, Text } from '@mantine/core'
 import { Download } from 'lucide-react'
-import { useEffect, useState } from 'react'
+import { useState } from 'react'
+import { useUnsaved } from '../../app/unsaved.ts'
 import { Copy } from '../../components/copy.tsx'
 import { Dialog } from '../../components/dialog.tsx'
 import { texts } from '../../texts.ts'
@@ -25,12 +26,7 @@ export function RecoveryCodesDialog({ codes, onDone }: { codes: string[]; onDone
 
 export function SaveCodes({ codes, onDone }: { codes: string[]; onDone: () => void }) {
   const [saved, setSaved] = useState(false)
-  useEffect(() => {
-    if (saved) return
-    const ask = (event: BeforeUnloadEvent) => event.preventDefault()
-    addEventListener('beforeunload', ask)
-    return () => removeEventListener('beforeunload', ask)
-  }, [saved])
+  useUnsaved(!saved)
   const text = `${codes.join('\n')}\n`
   return (
     <Stack>
