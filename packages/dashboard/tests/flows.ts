@@ -31,6 +31,9 @@ function freePort(): Promise<number> {
 export async function expectAccessible(page: Page): Promise<void> {
   for (const colorScheme of ['dark', 'light'] as const) {
     await page.emulateMedia({ colorScheme, reducedMotion: 'reduce' })
+    // Colours change by transitions: what is between two schemes has the contrast of neither.
+    await page.waitForFunction(`document.documentElement.dataset.mantineColorScheme === '${colorScheme}'`)
+    await page.waitForFunction('document.getAnimations().length === 0')
     expect(await accessibilityFaults(page), colorScheme).toEqual([])
   }
 }
@@ -44,7 +47,7 @@ export const REFUSED = /^console: Failed to load resource: .* (401|403|404|409|4
 export async function fillSignIn(page: Page, { email, password }: Pick<Person, 'email' | 'password'>): Promise<void> {
   const field = page.getByRole('textbox', { name: 'E-mail' })
   if (await field.isEditable()) await field.fill(email)
-  await page.getByLabel('Password', { exact: true }).fill(password)
+  await page.getByLabel(/^Password/).fill(password)
 }
 
 /** An authenticator of the browser, which says yes to everything. */

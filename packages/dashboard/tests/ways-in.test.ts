@@ -113,7 +113,7 @@ browserTest(
     expect(fresh.page.url()).toBe(`${api.url}/invitation`)
     await expectAccessible(fresh.page)
     await fresh.page.getByRole('textbox', { name: 'E-mail' }).fill(email)
-    await fresh.page.getByLabel('Password', { exact: true }).fill(NEW_PASSWORD)
+    await fresh.page.getByLabel(/^Password/).fill(NEW_PASSWORD)
     await fresh.page.getByRole('textbox', { name: 'Name' }).fill('Ada')
     await fresh.page.getByRole('button', { name: 'Create the account and accept' }).click()
     await fresh.page.getByText(accepted).waitFor()

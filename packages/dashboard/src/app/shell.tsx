@@ -161,7 +161,7 @@ function StoreSwitcher({ stores, storeId }: { stores: Membership[]; storeId: str
           maw={{ base: 150, sm: 280 }}
           aria-label={`${texts.app.switchStore}: ${current?.name ?? texts.app.stores}`}
         >
-          <Text truncate inherit>
+          <Text truncate inherit lh={1.5}>
             {current?.name ?? texts.app.stores}
           </Text>
         </Button>
@@ -216,7 +216,7 @@ function AccountMenu({ name }: { name: string }) {
           leftSection={<CircleUser size={18} aria-hidden />}
           aria-label={`${texts.app.account}: ${name}`}
         >
-          <Text truncate inherit maw={140} visibleFrom="sm">
+          <Text truncate inherit lh={1.5} maw={140} visibleFrom="sm">
             {name}
           </Text>
         </Button>

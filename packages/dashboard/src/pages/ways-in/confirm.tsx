@@ -5,7 +5,7 @@ import { isStorekeeperError } from '@storekeeper/client'
 import { useState } from 'react'
 import { Link } from 'wouter'
 import { queryClient, sk } from '../../app/api.ts'
-import { linkToken } from '../../app/link-token.ts'
+import { keepLinkToken, linkToken } from '../../app/link-token.ts'
 import { paths } from '../../app/paths.ts'
 import { Problem } from '../../components/problem.tsx'
 import { texts } from '../../texts.ts'
@@ -70,7 +70,7 @@ function Confirm({ token }: { token: string }) {
         <SignInForm
           label={texts.confirm.signInAndConfirm}
           onSignedIn={() => void confirm()}
-          singleSignOn={{ returnTo: paths.account }}
+          singleSignOn={{ returnTo: paths.confirm, onLeave: keepLinkToken }}
         />
       </>
     )

@@ -6,7 +6,7 @@ import { useEffect, useState } from 'react'
 import { Link } from 'wouter'
 import { queryClient, sk } from '../../app/api.ts'
 import { homeOf } from '../../app/home.tsx'
-import { linkToken } from '../../app/link-token.ts'
+import { keepLinkToken, linkToken } from '../../app/link-token.ts'
 import { paths } from '../../app/paths.ts'
 import { Problem } from '../../components/problem.tsx'
 import { texts } from '../../texts.ts'
@@ -15,17 +15,8 @@ import { readSession } from './session-kept.ts'
 import { SignInForm } from './sign-in-form.tsx'
 import { SignUpForm } from './sign-up-form.tsx'
 
-/** While the browser is at the identity provider, the token waits in this tab, and nowhere else. */
-const WAITING = 'storekeeper.invitation'
-
-function takeToken(): string | null {
-  const waiting = sessionStorage.getItem(WAITING)
-  sessionStorage.removeItem(WAITING)
-  return linkToken(paths.invitation) ?? waiting
-}
-
 export default function InvitationPage() {
-  const [token] = useState(takeToken)
+  const [token] = useState(() => linkToken(paths.invitation))
   return (
     <Narrow title={texts.invitation.title}>
       {token ? (
@@ -131,10 +122,7 @@ function Enter({ token, onEntered }: { token: string; onEntered: () => void }) {
         <SignInForm
           label={texts.invitation.signIn}
           onSignedIn={onEntered}
-          singleSignOn={{
-            returnTo: paths.invitation,
-            onLeave: () => sessionStorage.setItem(WAITING, token),
-          }}
+          singleSignOn={{ returnTo: paths.invitation, onLeave: keepLinkToken }}
         />
       )}
     </Stack>

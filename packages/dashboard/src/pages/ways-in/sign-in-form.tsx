@@ -121,9 +121,7 @@ function FirstStepForm({ busy, run, singleSignOn, email: known, label }: FirstSt
           </Button>
         </Stack>
       </form>
-      <Anchor component={Link} href={paths.reset} size="sm">
-        {texts.signIn.forgotten}
-      </Anchor>
+      <Forgotten inNewTab={singleSignOn.inNewTab} />
       {(hasPasskeys || settings?.oidc) && <Divider label={texts.signIn.or} />}
       {hasPasskeys && (
         <Button variant="default" leftSection={<Fingerprint size={18} aria-hidden />} onClick={passkey} disabled={busy}>
@@ -133,6 +131,11 @@ function FirstStepForm({ busy, run, singleSignOn, email: known, label }: FirstSt
       {settings?.oidc && <SingleSignOnLink {...singleSignOn} />}
     </Stack>
   )
+}
+
+function Forgotten({ inNewTab = false }: Pick<SingleSignOn, 'inNewTab'>) {
+  const link = { href: paths.reset, size: 'sm', children: texts.signIn.forgotten }
+  return inNewTab ? <Anchor {...link} target="_blank" /> : <Anchor {...link} component={Link} />
 }
 
 function SingleSignOnLink({ inNewTab = false, onLeave, ...way }: SingleSignOn) {
