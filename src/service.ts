@@ -166,7 +166,7 @@ async function serve(
     },
   }
   const access = { port: config.METRICS_PORT, token: config.METRICS_TOKEN }
-  const pages = buildPages(routes, db, metrics, access, pipeline.draining, instance)
+  const pages = buildPages(routes, db, metrics, access, pipeline.draining)
   const metricsServer = newMetricsServer(metrics, access, config.HOST)
   const { app, admission } = await buildServer(pipeline, routes, pages, config.TRUST_PROXY)
 

@@ -135,3 +135,16 @@ test('whatever happens is told once and in order, though the connection breaks a
   expect(told, `SEED=${seed}`).toEqual(names)
   expect(connections).toBeGreaterThan(2)
 })
+
+test('an export is read as it comes, and a refusal is an error like any other', async () => {
+  const opened = await shop()
+  const sk = clientOf(opened)
+  const text = await new Response(await sk.user.download()).text()
+  expect(JSON.parse(text)).toMatchObject({ user: { id: opened.owner.id }, memberships: [{ storeId: opened.store.id }] })
+  const ending = new AbortController()
+  const ended = await sk.user.download({ signal: ending.signal })
+  ending.abort()
+  await expect(new Response(ended).text()).rejects.toThrow()
+  const nobody = clientOf(opened, { token: 'skp_sess_unknown' })
+  await expect(nobody.user.download()).rejects.toMatchObject({ code: 'invalid_token', status: 401 })
+})

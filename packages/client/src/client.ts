@@ -28,6 +28,13 @@ export type StoreClient = StoreApi & {
 }
 
 export type Storekeeper = Api & {
+  user: {
+    /**
+     * The bytes of `user.export()` as they come, for a file of any size. Reading fails when the connection breaks before
+     * the end. `timeout` is that of the first byte.
+     */
+    download(options?: Pick<ReadOptions, 'signal' | 'timeout'>): Promise<ReadableStream<Uint8Array<ArrayBuffer>>>
+  }
   readonly url: string
   /** As given: the store of calls that name none. */
   readonly storeId: string | undefined
@@ -85,7 +92,12 @@ export function storekeeper(options: ClientOptions): Storekeeper {
     await Promise.all(pending)
   }
 
-  const api = methods(OPERATIONS_OF.service, [], run) as unknown as Api
+  const api = methods(OPERATIONS_OF.service, [], run) as unknown as Pick<Storekeeper, keyof Api>
+  api.user.download = async ({ signal, timeout } = {}) => {
+    const call = { headers: { accept: 'application/json' }, signal, timeout }
+    const { body } = await openStream(sender, { path: '/v1/user/export', ...call })
+    return body as ReadableStream<Uint8Array<ArrayBuffer>>
+  }
   const { verify } = api.keys
   api.keys.verify = (question, call) => verify(inStore(question, storeId), call)
   return {

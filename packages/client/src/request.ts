@@ -78,7 +78,7 @@ async function sendOnce(sender: Sender, call: Call, bounds: Bounds): Promise<Ans
   return { response, body: json }
 }
 
-/** A stream of server-sent events, as soon as its first bytes may come. It is not repeated. */
+/** The answer to a GET, as soon as its first bytes may come: server-sent events, unless it asks for something else. */
 export async function openStream(
   sender: Sender,
   call: Pick<Call, 'path' | 'headers' | 'signal' | 'timeout'>,
@@ -95,7 +95,7 @@ export async function openStream(
   try {
     const headers = await headersFor(sender, {
       ...wholeCall,
-      headers: { ...call.headers, accept: 'text/event-stream' },
+      headers: { accept: 'text/event-stream', ...call.headers },
     })
     const ask = sender.fetch ?? fetch
     const response = await ask(sender.base + call.path, { ...fetchOptions(sender), headers, signal: ending.signal })

@@ -5,7 +5,10 @@ import { setNonce } from 'get-nonce'
 import { createRoot } from 'react-dom/client'
 import { queryClient } from './app/api.ts'
 import { App } from './app/app.tsx'
+import { takeLinkToken } from './app/link-token.ts'
 import { cssVariables, theme } from './theme.ts'
+
+takeLinkToken()
 
 /** Of this answer's policy. Dialogs write their style through `get-nonce`, everything else through the provider. */
 const nonce = document.querySelector<HTMLMetaElement>('meta[property=csp-nonce]')?.nonce ?? ''

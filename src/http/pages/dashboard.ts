@@ -16,6 +16,7 @@ const NONCE_PLACEHOLDER = '__NONCE__'
 export const DASHBOARD_PATHS = [
   '/',
   '/sign-in',
+  '/signed-in',
   '/sign-up',
   '/reset',
   '/confirm',

@@ -13,8 +13,6 @@ const policyWith = (forms: "'none'" | "'self'") =>
 const POLICIES = {
   plain: policyWith("'none'"),
   'with search': policyWith("'self'"),
-  /** A script of the service's own, which may call the API. */
-  'with script': `${policyWith("'none'")}; script-src 'self'; connect-src 'self'`,
 }
 
 /** Docs are the same for everybody until the service is upgraded. */
@@ -25,7 +23,7 @@ export function html(status: number, body: string, kind: keyof typeof POLICIES =
     'content-type': 'text/html; charset=utf-8',
     'content-security-policy': POLICIES[kind],
   }
-  if (status === 200 && kind !== 'with script') headers['cache-control'] = CACHED
+  if (status === 200) headers['cache-control'] = CACHED
   return { status, headers, body }
 }
 

@@ -1,21 +1,19 @@
 // What is served beside the API: health, metrics, the OpenAPI document, and pages for people. The pages are made from the
 // same rows and tables as everything else, and from the documents in docs/. They need no script, and load nothing from
-// anywhere; only where a person signs in or follows a link there is a script (account.ts). (A ready-made viewer was tried
-// and left: 4 MB of script held in memory, and calls to hosts outside.)
+// anywhere. (A ready-made viewer was tried and left: 4 MB of script held in memory, and calls to hosts outside.) The pages
+// where people sign in and work are the dashboard's.
 
 import { ERRORS, type ErrorCode, fail } from '../../core/errors.ts'
 import type { Route } from '../../core/route.ts'
 import type { Database } from '../../db/db.ts'
 import type { Metrics } from '../metrics.ts'
 import { openapi } from '../openapi.ts'
-import { ACCOUNT_PAGES, type AccountPageName, accountPage, type Offers } from './account.ts'
-import { ACCOUNT_SCRIPTS } from './account-scripts.ts'
 import { DASHBOARD_PATHS, type Dashboard, readDashboard } from './dashboard.ts'
 import { docsHome, documentPage, searchPage } from './docs.ts'
 import { errorPage, errorsPage, faultPage } from './errors.ts'
 import { FAULTS } from './faults.ts'
 import { FAVICON } from './favicon.ts'
-import { FRONT_PAGE } from './front.ts'
+import { FRONT_PAGE, NOT_BUILT_PAGE } from './front.ts'
 import { liveness, readiness } from './health.ts'
 import { html, type Rendered } from './layout.ts'
 import { readDocuments } from './markdown.ts'
@@ -36,7 +34,6 @@ export function buildPages(
   metrics: Metrics,
   access: MetricsAccess,
   draining: () => boolean,
-  offers: Offers,
 ): HtmlPage[] {
   const document = once(() => JSON.stringify(openapi(routes)))
   const reference = once(() => referencePage(routes))
@@ -73,7 +70,6 @@ export function buildPages(
       headers: { 'content-type': 'application/json; charset=utf-8', 'cache-control': 'no-cache' },
       body: document(),
     })),
-    ...(Object.keys(ACCOUNT_PAGES) as AccountPageName[]).flatMap((name) => accountPages(name, offers)),
     page('/livez', liveness, true),
     page('/readyz', () => readiness(db, draining()), true),
     // Without a token only clients on this machine are answered, as often as they ask.
@@ -81,23 +77,14 @@ export function buildPages(
   ]
 }
 
-function accountPages(name: AccountPageName, offers: Offers): HtmlPage[] {
+/** Without a build of the dashboard, "/" leads to the docs, and its other pages say how to build it. */
+export function dashboardPages(dashboard: Dashboard | null): HtmlPage[] {
+  if (!dashboard)
+    return DASHBOARD_PATHS.map((path) =>
+      page(path, () => (path === '/' ? html(200, FRONT_PAGE) : html(503, NOT_BUILT_PAGE))),
+    )
   return [
-    page(`/${name}`, () => accountPage(name, offers)),
-    page(`/scripts/${name}.js`, () => ({
-      status: 200,
-      headers: { 'content-type': 'text/javascript; charset=utf-8', 'cache-control': 'no-cache' },
-      body: ACCOUNT_SCRIPTS[name],
-    })),
-  ]
-}
-
-/** Without a build of the dashboard, "/" leads to the docs. */
-function dashboardPages(dashboard: Dashboard | null): HtmlPage[] {
-  if (!dashboard) return [page('/', () => html(200, FRONT_PAGE))]
-  const own = DASHBOARD_PATHS.filter((path) => !Object.keys(ACCOUNT_PAGES).includes(path.slice(1)))
-  return [
-    ...own.map((path) => page(path, dashboard.page)),
+    ...DASHBOARD_PATHS.map((path) => page(path, dashboard.page)),
     page('/assets/:name', ({ name = '' }, request) => dashboard.asset(name, request)),
   ]
 }

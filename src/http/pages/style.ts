@@ -36,10 +36,10 @@ th { font-weight: 600; color: var(--quiet); } tr:last-child td { border-bottom: 
 details { border-top: 1px solid var(--line); margin-top: .9rem; padding-top: .6rem; } summary { cursor: pointer; font-weight: 600; font-size: .95rem; } details details { margin-left: 1rem; }
 .columns { columns: 3 14rem; list-style: none; margin: .6rem 0 0; padding: 0; } .columns li { break-inside: avoid; padding: .12rem 0; }
 .chips { display: flex; flex-wrap: wrap; gap: .3rem .5rem; margin: .6rem 0 0; padding: 0; list-style: none; }
-.narrow { max-width: 30rem; } form { display: grid; gap: .5rem; margin: 1rem 0; } label { font-weight: 600; } fieldset { border: 0; margin: 0 0 .5rem; padding: 0; } fieldset label { display: block; font-weight: 400; padding: .5rem 0; }
-input:not([type=radio]) { font: inherit; width: 100%; min-height: 2.75rem; padding: .4rem .7rem; color: inherit; background: var(--card); border: 1px solid var(--quiet); border-radius: 8px; }
-button, .button { font: inherit; font-weight: 600; min-height: 2.75rem; margin-top: .5rem; padding: .4rem 1rem; border: 1px solid var(--accent); border-radius: 8px; background: var(--accent); color: var(--page); cursor: pointer; } button:disabled { opacity: .6; } .plain { background: none; color: var(--accent); } .button { display: block; text-align: center; line-height: 1.8rem; }
-:focus-visible { outline: 3px solid var(--accent); outline-offset: 2px; } #message { border: 1px solid var(--accent); border-radius: 8px; background: var(--card); padding: .7rem 1rem; } [hidden] { display: none !important; }
+.narrow { max-width: 30rem; } form { display: grid; gap: .5rem; margin: 1rem 0; } label { font-weight: 600; }
+input { font: inherit; width: 100%; min-height: 2.75rem; padding: .4rem .7rem; color: inherit; background: var(--card); border: 1px solid var(--quiet); border-radius: 8px; }
+button { font: inherit; font-weight: 600; min-height: 2.75rem; margin-top: .5rem; padding: .4rem 1rem; border: 1px solid var(--accent); border-radius: 8px; background: var(--accent); color: var(--page); cursor: pointer; }
+:focus-visible { outline: 3px solid var(--accent); outline-offset: 2px; }
 .search { display: flex; gap: .5rem; max-width: 34rem; } .search button { margin: 0; } mark { background: color-mix(in srgb, var(--accent) 25%, transparent); color: inherit; border-radius: 3px; }
 .results { list-style: none; padding: 0; } .results li { margin: 0 0 1.3rem; } .results p { margin: .2rem 0 0; overflow-wrap: anywhere; } nav [aria-current] { font-weight: 700; } .output { background: none; border-style: dashed; }
 article { min-width: 0; max-width: 48rem; } article h1 code, article h2 code, article h3 code { font-size: inherit; } article h2 { margin: 2.4rem 0 .8rem; } article h3 { margin: 1.8rem 0 .5rem; } article p, article li { margin: .6rem 0; } article .scroll { margin: 1rem 0; } article td:first-child { white-space: normal; min-width: 8rem; } article td { min-width: 5rem; }

@@ -69,8 +69,13 @@ export async function withSession<T>(call: () => Promise<T>): Promise<T> {
       return await call()
     } catch (error) {
       if (isStorekeeperError(error, 'recent_sign_in_required')) await signInAgain('recent')
-      else if (isStorekeeperError(error) && error.status === 401) await signInAgain('ended')
+      else if (isSessionEnded(error)) await signInAgain('ended')
       else throw error
     }
   }
+}
+
+/** Not every 401: a wrong password has one too. */
+export function isSessionEnded(error: unknown): boolean {
+  return isStorekeeperError(error, 'unauthenticated') || isStorekeeperError(error, 'invalid_token')
 }

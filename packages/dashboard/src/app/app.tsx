@@ -2,12 +2,11 @@
 
 import { Center, Loader } from '@mantine/core'
 import { lazy, Suspense } from 'react'
-import { Redirect, Route, Switch } from 'wouter'
+import { Route, Switch } from 'wouter'
 import { texts } from '../texts.ts'
-import { lastStore } from './last-store.ts'
-import { paths } from './paths.ts'
 import { useGate } from './session.ts'
 
+const Home = lazy(() => import('./home.tsx'))
 const Shell = lazy(() => import('./shell.tsx'))
 const SignInAgain = lazy(() => import('./sign-in-again.tsx'))
 const SignInPage = lazy(() => import('../pages/ways-in/sign-in.tsx'))
@@ -22,6 +21,12 @@ const MembersPage = lazy(() => import('../pages/members/list.tsx'))
 const MemberPage = lazy(() => import('../pages/members/detail.tsx'))
 const ServiceTokensPage = lazy(() => import('../pages/service-tokens.tsx'))
 const SignUpPage = lazy(() => import('../pages/ways-in/sign-up.tsx'))
+const SignedInPage = lazy(() => import('../pages/ways-in/signed-in.tsx'))
+const ResetPage = lazy(() => import('../pages/ways-in/reset.tsx'))
+const ConfirmPage = lazy(() => import('../pages/ways-in/confirm.tsx'))
+const InvitationPage = lazy(() => import('../pages/ways-in/invitation.tsx'))
+const AccountPage = lazy(() => import('../pages/account/account.tsx'))
+const ErasedPage = lazy(() => import('../pages/account/erased.tsx'))
 const FoundKeyPage = lazy(() => import('../pages/found-key.tsx'))
 const WebhooksPage = lazy(() => import('../pages/webhooks/list.tsx'))
 const WebhookPage = lazy(() => import('../pages/webhooks/detail.tsx'))
@@ -35,13 +40,17 @@ export function App() {
         <Route path="/sign-in" component={SignInPage} />
         <Route path="/sign-up" component={SignUpPage} />
         <Route path="/found-a-key" component={FoundKeyPage} />
-        <Route path="/">
-          <Redirect to={lastStore() ?? paths.stores} replace />
-        </Route>
+        <Route path="/signed-in" component={SignedInPage} />
+        <Route path="/reset" component={ResetPage} />
+        <Route path="/confirm" component={ConfirmPage} />
+        <Route path="/invitation" component={InvitationPage} />
+        <Route path="/account/erased" component={ErasedPage} />
+        <Route path="/" component={Home} />
         <Route>
           <Shell>
             <Suspense fallback={<Waiting />}>
               <Switch>
+                <Route path="/account/:page?" component={AccountPage} />
                 <Route path="/stores" component={StoresPage} />
                 <Route path="/stores/new" component={NewStorePage} />
                 <Route path="/stores/:storeId" component={OverviewPage} />

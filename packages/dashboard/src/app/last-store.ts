@@ -1,6 +1,4 @@
-// The store that was opened last, in this browser: where "/" leads, and first in the switcher.
-
-import { paths } from './paths.ts'
+// The stores that were opened in this browser, the last one first: where "/" leads, and the order of the switcher.
 
 const NAME = 'storekeeper.stores'
 const MAX_REMEMBERED = 20
@@ -16,11 +14,6 @@ export function recentStores(): string[] {
 export function rememberStore(storeId: string): void {
   const recent = [storeId, ...recentStores().filter((id) => id !== storeId)]
   localStorage.setItem(NAME, JSON.stringify(recent.slice(0, MAX_REMEMBERED)))
-}
-
-export function lastStore(): string | null {
-  const [storeId] = recentStores()
-  return storeId ? paths.overview(storeId) : null
 }
 
 export function forgetStores(): void {

@@ -3,13 +3,26 @@
 const inStore = (storeId: string, ...rest: string[]) =>
   ['/stores', storeId, ...rest.map((part) => encodeURIComponent(part))].join('/')
 
+export const ACCOUNT_PAGES = ['profile', 'security', 'sessions', 'data'] as const
+export type AccountPage = (typeof ACCOUNT_PAGES)[number]
+
 export const paths = {
   signIn: '/sign-in',
+  /** Signs in and then goes on to where somebody wanted to go. */
+  signInThen: (path: string) => `/sign-in?returnTo=${encodeURIComponent(path)}`,
+  signedIn: '/signed-in',
   signUp: '/sign-up',
   reset: '/reset',
+  confirm: '/confirm',
+  invitation: '/invitation',
+  /** To the identity provider, and back to a page of ours. `fresh`: it asks even somebody who has a session there. */
+  singleSignOn: ({ returnTo, fresh = false }: { returnTo: string; fresh?: boolean }) =>
+    `/v1/auth/oidc/start?returnTo=${encodeURIComponent(returnTo)}${fresh ? '&fresh=true' : ''}`,
   stores: '/stores',
   newStore: '/stores/new',
   account: '/account',
+  accountPage: (page: AccountPage) => (page === 'profile' ? '/account' : `/account/${page}`),
+  erased: '/account/erased',
   foundKey: '/found-a-key',
   overview: (storeId: string) => inStore(storeId),
   keys: (storeId: string) => inStore(storeId, 'keys'),
@@ -29,4 +42,9 @@ export const paths = {
   webhook: (storeId: string, webhookId: string) => inStore(storeId, 'webhooks', webhookId),
   serviceTokens: (storeId: string) => inStore(storeId, 'service-tokens'),
   storeSettings: (storeId: string) => inStore(storeId, 'settings'),
+}
+
+/** A page of ours, from an address that anybody may have written: nothing in it leads to another host. */
+export function ownPath(text: string | null): string | null {
+  return text !== null && /^\/(?![/\\])[\w.~!$&'()*+,;=:@%/?-]*$/.test(text) ? text : null
 }

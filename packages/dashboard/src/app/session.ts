@@ -47,3 +47,20 @@ function withResolvers() {
   })
   return { promise, resolve, reject }
 }
+
+// ---- other tabs -----------------------------------------------------------------------------------------------------
+
+/** Tabs that wait for a sign-in go on when there was one in another tab, such as that of the identity provider. */
+const CHANNEL = 'storekeeper.signed-in'
+
+export function announceSignIn(): void {
+  const channel = new BroadcastChannel(CHANNEL)
+  channel.postMessage(null)
+  channel.close()
+}
+
+export function onSignInElsewhere(listener: () => void): () => void {
+  const channel = new BroadcastChannel(CHANNEL)
+  channel.onmessage = listener
+  return () => channel.close()
+}

@@ -37,12 +37,12 @@ import { Link, useLocation } from 'wouter'
 import { Loaded } from '../components/loaded.tsx'
 import { Time } from '../components/time.tsx'
 import { texts } from '../texts.ts'
-import { queryClient, sk } from './api.ts'
-import { forgetStores, recentStores, rememberStore } from './last-store.ts'
+import { recentStores, rememberStore } from './last-store.ts'
+import { LeaveGuard } from './leave-guard.tsx'
 import { type Membership, useMay, useMe } from './me.ts'
 import { paths } from './paths.ts'
 import { SecretProvider } from './secret-provider.tsx'
-import { notes } from './secrets.ts'
+import { signOut } from './sign-out.ts'
 
 type PageLink = { path: string; label: string; icon: ComponentType<{ size?: number }>; needs?: string }
 
@@ -103,6 +103,7 @@ export default function Shell({ children }: { children: ReactNode }) {
             <>
               <FrozenBar store={stores.find(({ store }) => store.id === storeId)?.store} />
               <SecretProvider>{children}</SecretProvider>
+              <LeaveGuard />
             </>
           )}
         </Loaded>
@@ -160,7 +161,7 @@ function StoreSwitcher({ stores, storeId }: { stores: Membership[]; storeId: str
           maw={{ base: 150, sm: 280 }}
           aria-label={`${texts.app.switchStore}: ${current?.name ?? texts.app.stores}`}
         >
-          <Text truncate inherit>
+          <Text truncate inherit lh={1.5}>
             {current?.name ?? texts.app.stores}
           </Text>
         </Button>
@@ -203,13 +204,7 @@ function StoreSwitcher({ stores, storeId }: { stores: Membership[]; storeId: str
 function AccountMenu({ name }: { name: string }) {
   const { colorScheme, setColorScheme } = useMantineColorScheme()
   const [, navigate] = useLocation()
-  const signOut = async () => {
-    await sk.auth.signOut()
-    queryClient.clear()
-    forgetStores()
-    notes.clear()
-    navigate(paths.signIn)
-  }
+  const leave = () => signOut().then(() => navigate(paths.signIn))
   return (
     <Menu width={220} position="bottom-end">
       <Menu.Target>
@@ -221,7 +216,7 @@ function AccountMenu({ name }: { name: string }) {
           leftSection={<CircleUser size={18} aria-hidden />}
           aria-label={`${texts.app.account}: ${name}`}
         >
-          <Text truncate inherit maw={140} visibleFrom="sm">
+          <Text truncate inherit lh={1.5} maw={140} visibleFrom="sm">
             {name}
           </Text>
         </Button>
@@ -247,7 +242,7 @@ function AccountMenu({ name }: { name: string }) {
           </Menu.Item>
         ))}
         <Menu.Divider />
-        <Menu.Item onClick={signOut}>{texts.app.signOut}</Menu.Item>
+        <Menu.Item onClick={leave}>{texts.app.signOut}</Menu.Item>
       </Menu.Dropdown>
     </Menu>
   )

@@ -1,40 +1,67 @@
 // Sign-in above the page that somebody is on. What they typed stays below it, and the call that was refused is repeated.
 
 import { Stack, Text } from '@mantine/core'
+import { useCallback, useEffect } from 'react'
 import { Dialog } from '../components/dialog.tsx'
 import { SignInForm } from '../pages/ways-in/sign-in-form.tsx'
 import { texts } from '../texts.ts'
-import { queryClient } from './api.ts'
+import { queryClient, sk } from './api.ts'
 import type { useMe } from './me.ts'
-import type { Gate } from './session.ts'
+import { paths } from './paths.ts'
+import { type Gate, onSignInElsewhere } from './session.ts'
 
 type Me = ReturnType<typeof useMe>['data']
 
 export default function SignInAgain({ gate }: { gate: Gate }) {
   const known = queryClient.getQueryData<Me>(['me'])?.user
   // Nobody was signed in: there is no page to keep.
-  if (!known) return <Leave />
-  const enter = (user: { id: string }) => {
-    // Somebody else's page must not be shown, or sent, under this account.
-    if (user.id !== known?.id) return location.reload()
-    gate.open()
-  }
+  return known ? <Overlay gate={gate} known={known} /> : <Leave />
+}
+
+function Overlay({ gate, known }: { gate: Gate; known: { id: string; email: string | null } }) {
+  const enter = useCallback(
+    (user: { id: string }) => {
+      // Somebody else's page must not be shown, or sent, under this account.
+      if (user.id !== known.id) location.reload()
+      else gate.open()
+    },
+    [gate, known],
+  )
+  useEffect(
+    () =>
+      onSignInElsewhere(() => {
+        sk.user.read().then(
+          ({ user }) => enter(user),
+          () => {},
+        )
+      }),
+    [enter],
+  )
+  const recent = gate.reason === 'recent'
   return (
     <Dialog
       opened
-      onClose={() => gate.giveUp(new Error(texts.signIn.givenUp))}
-      title={gate.reason === 'recent' ? texts.signIn.recentTitle : texts.signIn.endedTitle}
+      above
+      onClose={() => gate.giveUp(new Error(recent ? texts.signIn.notConfirmed : texts.signIn.givenUp))}
+      title={recent ? texts.signIn.recentTitle : texts.signIn.endedTitle}
       closeOnClickOutside={false}
     >
       <Stack>
-        <Text size="sm">{gate.reason === 'recent' ? texts.signIn.recentHelp : texts.signIn.endedHelp}</Text>
-        <SignInForm onSignedIn={enter} returnTo={location.pathname} email={known?.email ?? null} />
+        <Text size="sm">{recent ? texts.signIn.recentHelp : texts.signIn.endedHelp}</Text>
+        <SignInForm
+          onSignedIn={enter}
+          singleSignOn={{ returnTo: paths.signedIn, fresh: recent, inNewTab: true }}
+          email={known.email}
+        />
       </Stack>
     </Dialog>
   )
 }
 
 function Leave() {
-  location.replace('/sign-in')
+  useEffect(() => {
+    const { pathname, search } = location
+    location.replace(pathname === '/' ? paths.signIn : paths.signInThen(pathname + search))
+  }, [])
   return null
 }

@@ -1,15 +1,62 @@
-// A dialog, with a name for its close button. `dirty`: what was typed in it is not lost by Esc or a click beside it.
+// A dialog, with a name for its close button. `dirty`: before what was typed in it is lost, it asks. While somebody has to
+// sign in again, only the dialog `above` the others can be closed.
 
-import { Modal, type ModalProps } from '@mantine/core'
+import { Button, Group, Modal, type ModalProps, Stack, Text } from '@mantine/core'
+import { useState } from 'react'
+import { useGate } from '../app/session.ts'
 import { texts } from '../texts.ts'
 
-export function Dialog({ dirty = false, ...props }: ModalProps & { dirty?: boolean }) {
+type Props = ModalProps & { dirty?: boolean; above?: boolean }
+const ABOVE = 300
+
+export function Dialog({ dirty = false, above = false, onClose, closeOnEscape = true, ...props }: Props) {
+  const [asking, setAsking] = useState(false)
+  const covered = useGate() !== null && !above
+  return (
+    <>
+      <Modal
+        closeButtonProps={{ 'aria-label': texts.app.close }}
+        closeOnEscape={closeOnEscape && !covered && !asking}
+        trapFocus={!covered && !asking}
+        onClose={() => (dirty ? setAsking(true) : onClose())}
+        {...(above ? { zIndex: ABOVE } : {})}
+        {...props}
+      />
+      <AskBeforeLeaving
+        opened={asking && props.opened}
+        onStay={() => setAsking(false)}
+        onLeave={() => {
+          setAsking(false)
+          onClose()
+        }}
+      />
+    </>
+  )
+}
+
+type AskProps = { opened: boolean; onStay: () => void; onLeave: () => void }
+
+export function AskBeforeLeaving({ opened, onStay, onLeave }: AskProps) {
   return (
     <Modal
+      opened={opened}
+      onClose={onStay}
+      title={texts.app.leave}
       closeButtonProps={{ 'aria-label': texts.app.close }}
-      closeOnClickOutside={!dirty}
-      closeOnEscape={!dirty}
-      {...props}
-    />
+      zIndex={ABOVE - 1}
+      centered
+    >
+      <Stack>
+        <Text size="sm">{texts.app.leaveHelp}</Text>
+        <Group justify="flex-end">
+          <Button variant="default" onClick={onLeave}>
+            {texts.app.leaveYes}
+          </Button>
+          <Button data-autofocus onClick={onStay}>
+            {texts.app.leaveNo}
+          </Button>
+        </Group>
+      </Stack>
+    </Modal>
   )
 }

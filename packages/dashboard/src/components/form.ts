@@ -2,7 +2,7 @@
 
 import { type UseFormInput, type UseFormReturnType, useForm } from '@mantine/form'
 import { isStorekeeperError } from '@storekeeper/client'
-import { useEffect } from 'react'
+import { useUnsaved } from '../app/unsaved.ts'
 
 /** `showFaults` puts each fault at its field, and returns whether all of them have one. */
 export type ServiceForm<Values> = UseFormReturnType<Values> & { showFaults(error: unknown): boolean }
@@ -11,13 +11,7 @@ export function useServiceForm<Values extends Record<string, unknown>>(
   input: UseFormInput<Values>,
 ): ServiceForm<Values> {
   const form = useForm<Values>({ mode: 'controlled', ...input })
-  const dirty = form.isDirty()
-  useEffect(() => {
-    if (!dirty) return
-    const ask = (event: BeforeUnloadEvent) => event.preventDefault()
-    addEventListener('beforeunload', ask)
-    return () => removeEventListener('beforeunload', ask)
-  }, [dirty])
+  useUnsaved(form.isDirty())
   return Object.assign(form, {
     showFaults(error: unknown): boolean {
       const faults = (isStorekeeperError(error) && error.errors) || []

@@ -3,6 +3,7 @@ import type { Store } from '@storekeeper/client'
 import { Plus, Snowflake } from 'lucide-react'
 import { Link, useLocation } from 'wouter'
 import { sk, useRead, useWrite } from '../../app/api.ts'
+import { homeOf } from '../../app/home.tsx'
 import { type Membership, useMe } from '../../app/me.ts'
 import { paths } from '../../app/paths.ts'
 import { Empty } from '../../components/empty.tsx'
@@ -41,14 +42,10 @@ export default function StoresPage() {
   )
 }
 
-/** What somebody opens a store for depends on their part in it. */
-export function homeOf({ store, role }: Pick<Membership, 'store' | 'role'>): string {
-  return role === 'CUSTOMER' ? paths.addresses(store.id) : paths.overview(store.id)
-}
-
-function StoreCard({ store, role }: Membership) {
+function StoreCard(membership: Membership) {
+  const { store, role } = membership
   return (
-    <Card withBorder component={Link} href={homeOf({ store, role })}>
+    <Card withBorder component={Link} href={homeOf(membership)}>
       <Group justify="space-between" wrap="nowrap">
         <Text fw={600} lineClamp={2}>
           {store.name}

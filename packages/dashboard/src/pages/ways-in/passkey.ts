@@ -1,22 +1,25 @@
 // Passkeys of the browser. The service speaks the JSON form of WebAuthn, and so do browsers since 2025.
 
+import type { Assertion, Attestation } from '@storekeeper/client'
+
 export const hasPasskeys =
   typeof PublicKeyCredential === 'function' && 'parseRequestOptionsFromJSON' in PublicKeyCredential
 
 /** Null when the person chose none, or has none here. */
-export async function usePasskey(options: object): Promise<object | null> {
+export function askForPasskey(options: object): Promise<Assertion | null> {
   const publicKey = PublicKeyCredential.parseRequestOptionsFromJSON(options as PublicKeyCredentialRequestOptionsJSON)
-  return asJson(navigator.credentials.get({ publicKey }))
+  return asJson<Assertion>(navigator.credentials.get({ publicKey }))
 }
 
-export async function createPasskey(options: object): Promise<object | null> {
+export function createPasskey(options: object): Promise<Attestation | null> {
   const publicKey = PublicKeyCredential.parseCreationOptionsFromJSON(options as PublicKeyCredentialCreationOptionsJSON)
-  return asJson(navigator.credentials.create({ publicKey }))
+  return asJson<Attestation>(navigator.credentials.create({ publicKey }))
 }
 
-async function asJson(asked: Promise<Credential | null>): Promise<object | null> {
+/** WebAuthn says what `toJSON` returns; the service checks it. */
+async function asJson<T>(asked: Promise<Credential | null>): Promise<T | null> {
   try {
-    return ((await asked) as PublicKeyCredential | null)?.toJSON() ?? null
+    return (((await asked) as PublicKeyCredential | null)?.toJSON() ?? null) as T | null
   } catch {
     return null
   }

@@ -1,29 +1,40 @@
 // Signing in: with a password and, if the account has one, a second factor; with a passkey; or with single sign-on. On the
-// page of its own, and above a page whose session has ended.
+// pages of the ways in, and above a page whose session has ended.
 
 import { Alert, Anchor, Button, Divider, PasswordInput, Stack, Text, TextInput } from '@mantine/core'
 import { isStorekeeperError, type SignedIn } from '@storekeeper/client'
 import { Fingerprint } from 'lucide-react'
-import { type FormEvent, useState } from 'react'
+import { type FormEvent, useEffect, useState } from 'react'
 import { Link } from 'wouter'
 import { sk, useRead } from '../../app/api.ts'
 import { paths } from '../../app/paths.ts'
+import { announceSignIn } from '../../app/session.ts'
 import { Problem } from '../../components/problem.tsx'
 import { texts } from '../../texts.ts'
-import { hasPasskeys, usePasskey } from './passkey.ts'
+import { focusOnMount } from './focus.ts'
+import { askForPasskey, hasPasskeys } from './passkey.ts'
 
-/** After a right password, when the account has a second factor. */
-type SecondStep = { challenge: string; methods: string[]; passkey?: object }
+type SecondStep = { challenge: string; methods: string[]; passkey?: Record<string, unknown> }
+
+type SingleSignOn = {
+  /** The page that the identity provider leads back to. */
+  returnTo: string
+  fresh?: boolean
+  /** In a tab of its own, so that this page stays as it is. */
+  inNewTab?: boolean
+  /** Before the browser leaves. */
+  onLeave?: () => void
+}
 
 type Props = {
   onSignedIn: (user: SignedIn['user']) => void
-  /** Where single sign-on leads back to. */
-  returnTo: string
+  singleSignOn: SingleSignOn
   /** Known and fixed when somebody signs in again. */
   email?: string | null
+  label?: string
 }
 
-export function SignInForm({ onSignedIn, returnTo, email }: Props) {
+export function SignInForm({ onSignedIn, singleSignOn, email, label = texts.signIn.signIn }: Props) {
   const [step, setStep] = useState<SecondStep | null>(null)
   const [busy, setBusy] = useState(false)
   const [error, setError] = useState<unknown>(null)
@@ -33,9 +44,11 @@ export function SignInForm({ onSignedIn, returnTo, email }: Props) {
     setError(null)
     try {
       const signedIn = await work()
-      if (signedIn) onSignedIn(signedIn.user)
+      if (!signedIn) return setError(new Error(texts.signIn.noPasskey))
+      announceSignIn()
+      onSignedIn(signedIn.user)
     } catch (failure) {
-      if (isStorekeeperError(failure, 'second_factor_required')) setStep(failure.details as unknown as SecondStep)
+      if (isStorekeeperError(failure, 'second_factor_required')) setStep(failure.details)
       else {
         if (isStorekeeperError(failure, 'invalid_challenge')) setStep(null)
         setError(failure)
@@ -50,15 +63,16 @@ export function SignInForm({ onSignedIn, returnTo, email }: Props) {
       {step ? (
         <SecondStepForm step={step} busy={busy} run={run} />
       ) : (
-        <FirstStepForm busy={busy} run={run} returnTo={returnTo} email={email ?? ''} />
+        <FirstStepForm busy={busy} run={run} singleSignOn={singleSignOn} email={email ?? ''} label={label} />
       )}
     </Stack>
   )
 }
 
 type StepProps = { busy: boolean; run: (work: () => Promise<SignedIn | null>) => void }
+type FirstStepProps = StepProps & { singleSignOn: SingleSignOn; email: string; label: string }
 
-function FirstStepForm({ busy, run, returnTo, email: known }: StepProps & { returnTo: string; email: string }) {
+function FirstStepForm({ busy, run, singleSignOn, email: known, label }: FirstStepProps) {
   const settings = useRead(['settings'], (options) => sk.settings.read(options)).data
   const [email, setEmail] = useState(known)
   const [password, setPassword] = useState('')
@@ -69,8 +83,8 @@ function FirstStepForm({ busy, run, returnTo, email: known }: StepProps & { retu
   }
   const passkey = () =>
     run(async () => {
-      const credential = await usePasskey(await sk.auth.passkeyOptions())
-      return credential && sk.auth.passkey({ credential, cookie: true } as never)
+      const credential = await askForPasskey(await sk.auth.passkeyOptions())
+      return credential && sk.auth.passkey({ credential, cookie: true })
     })
   return (
     <Stack>
@@ -85,6 +99,8 @@ function FirstStepForm({ busy, run, returnTo, email: known }: StepProps & { retu
             maxLength={254}
             value={email}
             readOnly={known !== ''}
+            ref={known === '' ? focusOnMount : undefined}
+            data-autofocus={known === '' || undefined}
             onChange={(event) => setEmail(event.currentTarget.value)}
           />
           <PasswordInput
@@ -94,87 +110,116 @@ function FirstStepForm({ busy, run, returnTo, email: known }: StepProps & { retu
             required
             maxLength={256}
             value={password}
+            data-autofocus={known !== '' || undefined}
             description={capsLock ? texts.signIn.capsLock : undefined}
             onKeyUp={(event) => setCapsLock(event.getModifierState('CapsLock'))}
             onChange={(event) => setPassword(event.currentTarget.value)}
             visibilityToggleButtonProps={{ 'aria-label': texts.signIn.showPassword }}
           />
           <Button type="submit" loading={busy}>
-            {texts.signIn.signIn}
+            {label}
           </Button>
         </Stack>
       </form>
-      <Anchor component={Link} href={paths.reset} size="sm">
-        {texts.signIn.forgotten}
-      </Anchor>
+      <Forgotten inNewTab={singleSignOn.inNewTab} />
       {(hasPasskeys || settings?.oidc) && <Divider label={texts.signIn.or} />}
       {hasPasskeys && (
         <Button variant="default" leftSection={<Fingerprint size={18} aria-hidden />} onClick={passkey} disabled={busy}>
           {texts.signIn.withPasskey}
         </Button>
       )}
-      {settings?.oidc && (
-        <Button variant="default" component="a" href={`/v1/auth/oidc/start?returnTo=${encodeURIComponent(returnTo)}`}>
-          {texts.signIn.withSingleSignOn}
-        </Button>
-      )}
+      {settings?.oidc && <SingleSignOnLink {...singleSignOn} />}
     </Stack>
   )
 }
 
+function Forgotten({ inNewTab = false }: Pick<SingleSignOn, 'inNewTab'>) {
+  const link = { href: paths.reset, size: 'sm', children: texts.signIn.forgotten }
+  return inNewTab ? <Anchor {...link} target="_blank" /> : <Anchor {...link} component={Link} />
+}
+
+function SingleSignOnLink({ inNewTab = false, onLeave, ...way }: SingleSignOn) {
+  return (
+    <Button
+      variant="default"
+      component="a"
+      href={paths.singleSignOn(way)}
+      onClick={onLeave}
+      {...(inNewTab ? { target: '_blank' } : {})}
+    >
+      {inNewTab ? texts.signIn.withSingleSignOnInTab : texts.signIn.withSingleSignOn}
+    </Button>
+  )
+}
+
 function SecondStepForm({ step, busy, run }: StepProps & { step: SecondStep }) {
+  const { challenge, methods, passkey: options } = step
   const [code, setCode] = useState('')
-  const complete = (given: object) =>
-    sk.auth.secondFactor({ challenge: step.challenge, cookie: true, ...given } as never)
   const submit = (event: FormEvent) => {
     event.preventDefault()
-    run(() => complete({ code: code.trim() }))
+    run(() => sk.auth.secondFactor({ challenge, cookie: true, code: code.trim() }))
   }
   const passkey = () =>
     run(async () => {
-      const credential = await usePasskey(step.passkey ?? {})
-      return credential && complete({ credential })
+      const credential = await askForPasskey(options ?? {})
+      return credential && sk.auth.secondFactor({ challenge, cookie: true, credential })
     })
   return (
     <Stack>
-      {step.methods.some((method) => method !== 'passkey') && (
-        <form onSubmit={submit}>
-          <Stack>
-            <TextInput
-              label={texts.signIn.code}
-              description={texts.signIn.codeHelp}
-              name="code"
-              autoComplete="one-time-code"
-              autoCapitalize="none"
-              spellCheck={false}
-              required
-              maxLength={40}
-              data-autofocus
-              value={code}
-              onChange={(event) => setCode(event.currentTarget.value)}
-            />
-            <Button type="submit" loading={busy}>
-              {texts.signIn.continue}
-            </Button>
-          </Stack>
-        </form>
+      {methods.includes('passkey') && hasPasskeys && (
+        <>
+          <Button leftSection={<Fingerprint size={18} aria-hidden />} onClick={passkey} disabled={busy}>
+            {texts.signIn.usePasskey}
+          </Button>
+          <Divider label={texts.signIn.or} />
+        </>
       )}
-      {step.methods.includes('passkey') && hasPasskeys && (
-        <Button variant="default" leftSection={<Fingerprint size={18} aria-hidden />} onClick={passkey} disabled={busy}>
-          {texts.signIn.usePasskey}
-        </Button>
-      )}
+      <form onSubmit={submit}>
+        <Stack>
+          <TextInput
+            label={texts.signIn.code}
+            description={methods.includes('totp') ? texts.signIn.codeHelp : texts.signIn.recoveryCodeHelp}
+            name="code"
+            autoComplete="one-time-code"
+            autoCapitalize="none"
+            spellCheck={false}
+            required
+            maxLength={40}
+            ref={focusOnMount}
+            value={code}
+            onChange={(event) => setCode(event.currentTarget.value)}
+          />
+          <Button type="submit" loading={busy}>
+            {texts.signIn.continue}
+          </Button>
+        </Stack>
+      </form>
     </Stack>
   )
 }
 
 function SignInProblem({ error }: { error: unknown }) {
-  if (!isStorekeeperError(error) || !(error.code in texts.signIn.refusals)) return <Problem error={error} />
-  const text = texts.signIn.refusals[error.code as keyof typeof texts.signIn.refusals]
+  const { code, retryAfter = 0 } = isStorekeeperError(error) ? error : {}
+  if (!code || !(code in texts.signIn.refusals)) return <Problem error={error} />
   return (
     <Alert color="red" role="alert">
-      <Text size="sm">{text}</Text>
-      {error.retryAfter !== undefined && <Text size="sm">{texts.signIn.retryIn(Math.ceil(error.retryAfter))}</Text>}
+      <Text size="sm">{texts.signIn.refusals[code as keyof typeof texts.signIn.refusals]}</Text>
+      {retryAfter > 0 && <Countdown key={String(error)} seconds={Math.ceil(retryAfter)} />}
     </Alert>
+  )
+}
+
+/** Silent for screen readers, which would read every second. */
+function Countdown({ seconds }: { seconds: number }) {
+  const [end] = useState(() => Date.now() + seconds * 1000)
+  const [left, setLeft] = useState(seconds)
+  useEffect(() => {
+    const timer = setInterval(() => setLeft(Math.max(0, Math.ceil((end - Date.now()) / 1000))), 1_000)
+    return () => clearInterval(timer)
+  }, [end])
+  return (
+    <Text size="sm" aria-live="off">
+      {left > 0 ? texts.signIn.retryIn(left) : texts.signIn.retryNow}
+    </Text>
   )
 }

@@ -1,30 +1,31 @@
 import { Anchor, Text } from '@mantine/core'
-import { useState } from 'react'
-import { Link, useLocation } from 'wouter'
-import { queryClient, sk, useRead } from '../../app/api.ts'
-import { paths } from '../../app/paths.ts'
+import { useEffect, useState } from 'react'
+import { Link, useLocation, useSearch } from 'wouter'
+import { sk, useRead } from '../../app/api.ts'
+import { recentStores } from '../../app/last-store.ts'
+import { ownPath, paths } from '../../app/paths.ts'
 import { texts } from '../../texts.ts'
 import { CookieRefused, Narrow } from './narrow.tsx'
+import { readSession } from './session-kept.ts'
 import { SignInForm } from './sign-in-form.tsx'
 
 export default function SignInPage() {
   const [, navigate] = useLocation()
+  const returnTo = ownPath(new URLSearchParams(useSearch()).get('returnTo')) ?? '/'
   const [refused, setRefused] = useState(false)
   const settings = useRead(['settings'], (options) => sk.settings.read(options)).data
   const enter = async () => {
-    queryClient.removeQueries({ queryKey: ['me'] })
-    // A browser drops a secure cookie on plain HTTP without a word: then nobody is signed in.
-    const kept = await sk.user.read().then(
-      () => true,
-      () => false,
-    )
-    if (kept) navigate('/', { replace: true })
+    if (await readSession()) navigate(returnTo, { replace: true })
     else setRefused(true)
   }
+  useEffect(() => {
+    // This browser has opened a store and has not signed out, so it may still be signed in.
+    if (recentStores().length > 0) void readSession().then((me) => me && navigate(returnTo, { replace: true }))
+  }, [navigate, returnTo])
   return (
     <Narrow title={texts.signIn.title}>
       {refused && <CookieRefused />}
-      <SignInForm onSignedIn={enter} returnTo={paths.stores} />
+      <SignInForm onSignedIn={() => void enter()} singleSignOn={{ returnTo }} />
       {settings?.signUp === 'open' && (
         <Text size="sm">
           {texts.signIn.newHere}{' '}

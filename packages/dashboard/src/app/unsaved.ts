@@ -1,0 +1,34 @@
+// What was typed and not saved. Before it is lost, the page asks: by a question of its own for links within the dashboard,
+// by the browser's for everything else.
+
+import { useEffect } from 'react'
+
+const unsaved = new Set<object>()
+let ask: ((path: string) => void) | null = null
+
+/** For as long as a form holds something that is not saved. */
+export function useUnsaved(isDirty: boolean): void {
+  useEffect(() => {
+    if (!isDirty) return
+    const mark = {}
+    const askByBrowser = (event: BeforeUnloadEvent) => event.preventDefault()
+    unsaved.add(mark)
+    addEventListener('beforeunload', askByBrowser)
+    return () => {
+      unsaved.delete(mark)
+      removeEventListener('beforeunload', askByBrowser)
+    }
+  }, [isDirty])
+}
+
+/** Whether somebody was asked; then they go on to the path if they want to. */
+export function askedBefore(path: string): boolean {
+  if (unsaved.size === 0 || !ask) return false
+  ask(path)
+  return true
+}
+
+/** How to ask, while a page can; null again when it cannot. */
+export function onAsk(how: typeof ask): void {
+  ask = how
+}

@@ -1,0 +1,160 @@
+// An invitation is accepted: by whoever is signed in, after signing in, or with a new account.
+
+import { Alert, Button, SegmentedControl, Stack, Text } from '@mantine/core'
+import { isStorekeeperError, type Membership } from '@storekeeper/client'
+import { useEffect, useState } from 'react'
+import { Link } from 'wouter'
+import { queryClient, sk } from '../../app/api.ts'
+import { homeOf } from '../../app/home.tsx'
+import { keepLinkToken, linkToken } from '../../app/link-token.ts'
+import { paths } from '../../app/paths.ts'
+import { Problem } from '../../components/problem.tsx'
+import { texts } from '../../texts.ts'
+import { CookieRefused, Narrow } from './narrow.tsx'
+import { readSession } from './session-kept.ts'
+import { SignInForm } from './sign-in-form.tsx'
+import { SignUpForm } from './sign-up-form.tsx'
+
+export default function InvitationPage() {
+  const [token] = useState(() => linkToken(paths.invitation))
+  return (
+    <Narrow title={texts.invitation.title}>
+      {token ? (
+        <Invitation token={token} />
+      ) : (
+        <Alert color="red" role="alert">
+          {texts.invitation.incomplete}
+        </Alert>
+      )}
+    </Narrow>
+  )
+}
+
+type State =
+  | { is: 'looking' }
+  | { is: 'nobody' }
+  | { is: 'somebody'; name: string }
+  | { is: 'cookie refused' }
+  | { is: 'accepted'; membership: Membership }
+
+function Invitation({ token }: { token: string }) {
+  const [state, setState] = useState<State>({ is: 'looking' })
+  const [error, setError] = useState<unknown>(null)
+  const [busy, setBusy] = useState(false)
+  const look = async (): Promise<boolean> => {
+    const me = await readSession()
+    setState(me ? { is: 'somebody', name: nameOf(me.user) } : { is: 'nobody' })
+    return me !== null
+  }
+  useEffect(() => {
+    void look()
+  }, [])
+  const work = async (what: () => Promise<void>) => {
+    setBusy(true)
+    setError(null)
+    await what().catch(setError)
+    setBusy(false)
+  }
+  const accept = () =>
+    work(async () => {
+      const membership = await sk.invitations.accept({ token })
+      queryClient.removeQueries({ queryKey: ['me'] })
+      setState({ is: 'accepted', membership })
+    })
+  /** Whoever has signed in here wants to accept. */
+  const entered = async () => {
+    if (await look()) await accept()
+    else setState({ is: 'cookie refused' })
+  }
+  const leave = () =>
+    work(async () => {
+      await sk.auth.signOut()
+      queryClient.clear()
+      setState({ is: 'nobody' })
+    })
+  if (state.is === 'looking') return null
+  if (state.is === 'accepted') return <Accepted {...state.membership} />
+  return (
+    <>
+      {state.is === 'cookie refused' && <CookieRefused />}
+      {error !== null && <Refusal error={error} />}
+      {state.is === 'somebody' ? (
+        <Stack>
+          <Text>{texts.invitation.signedInAs(state.name)}</Text>
+          <Button onClick={() => void accept()} loading={busy}>
+            {texts.invitation.accept}
+          </Button>
+          <Button variant="default" onClick={() => void leave()} disabled={busy}>
+            {texts.invitation.otherAccount}
+          </Button>
+        </Stack>
+      ) : (
+        <Enter token={token} onEntered={() => void entered()} />
+      )}
+    </>
+  )
+}
+
+const nameOf = ({
+  email,
+  pendingEmail,
+  name,
+  id,
+}: Record<'email' | 'pendingEmail' | 'name', string | null> & { id: string }) => email ?? pendingEmail ?? name ?? id
+
+function Enter({ token, onEntered }: { token: string; onEntered: () => void }) {
+  const [way, setWay] = useState<'sign-in' | 'sign-up'>('sign-in')
+  return (
+    <Stack>
+      <Text>{texts.invitation.help}</Text>
+      <SegmentedControl
+        aria-label={texts.invitation.ways}
+        value={way}
+        onChange={(value) => setWay(value as typeof way)}
+        data={[
+          { value: 'sign-in', label: texts.invitation.haveAccount },
+          { value: 'sign-up', label: texts.invitation.newHere },
+        ]}
+      />
+      {way === 'sign-up' ? (
+        <SignUpForm invitation={token} onSignedUp={onEntered} />
+      ) : (
+        <SignInForm
+          label={texts.invitation.signIn}
+          onSignedIn={onEntered}
+          singleSignOn={{ returnTo: paths.invitation, onLeave: keepLinkToken }}
+        />
+      )}
+    </Stack>
+  )
+}
+
+function Refusal({ error }: { error: unknown }) {
+  const code = isStorekeeperError(error) ? error.code : ''
+  if (!(code in texts.invitation.refusals)) return <Problem error={error} />
+  return (
+    <Alert color={code === 'already_member' ? 'blue' : 'red'} role="alert">
+      <Stack gap="xs" align="flex-start">
+        <Text size="sm">{texts.invitation.refusals[code as keyof typeof texts.invitation.refusals]}</Text>
+        {code === 'already_member' && (
+          <Button size="xs" variant="default" component={Link} href={paths.stores}>
+            {texts.app.home}
+          </Button>
+        )}
+      </Stack>
+    </Alert>
+  )
+}
+
+function Accepted(membership: Membership) {
+  return (
+    <>
+      <Alert color="green" role="status">
+        {texts.invitation.accepted(membership.store.name)}
+      </Alert>
+      <Button component={Link} href={homeOf(membership)}>
+        {texts.invitation.open}
+      </Button>
+    </>
+  )
+}

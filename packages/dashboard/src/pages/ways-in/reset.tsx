@@ -1,0 +1,123 @@
+// A forgotten password: asking for a link, and setting a new password with it.
+
+import { Alert, Button, Stack, Text, TextInput } from '@mantine/core'
+import { isStorekeeperError } from '@storekeeper/client'
+import { type FormEvent, useState } from 'react'
+import { Link } from 'wouter'
+import { sk, useRead } from '../../app/api.ts'
+import { linkToken } from '../../app/link-token.ts'
+import { paths } from '../../app/paths.ts'
+import { useServiceForm } from '../../components/form.ts'
+import { Problem } from '../../components/problem.tsx'
+import { texts } from '../../texts.ts'
+import { focusOnMount } from './focus.ts'
+import { Narrow } from './narrow.tsx'
+import { NewPassword } from './sign-up-form.tsx'
+
+export default function ResetPage() {
+  const [token] = useState(() => linkToken(paths.reset))
+  const [state, setState] = useState<'set' | 'ask' | 'useless' | 'done'>(token ? 'set' : 'ask')
+  return (
+    <Narrow title={texts.reset.title}>
+      {state === 'useless' && (
+        <Alert color="red" role="alert">
+          {texts.reset.useless}
+        </Alert>
+      )}
+      {state === 'set' && token && (
+        <SetPassword token={token} onDone={() => setState('done')} onUseless={() => setState('useless')} />
+      )}
+      {(state === 'ask' || state === 'useless') && <AskForLink />}
+      {state === 'done' && (
+        <>
+          <Alert color="green" role="status">
+            {texts.reset.done}
+          </Alert>
+          <Button component={Link} href={paths.signIn}>
+            {texts.signIn.signIn}
+          </Button>
+        </>
+      )}
+    </Narrow>
+  )
+}
+
+type SetProps = { token: string; onDone: () => void; onUseless: () => void }
+
+function SetPassword({ token, onDone, onUseless }: SetProps) {
+  const [error, setError] = useState<unknown>(null)
+  const [busy, setBusy] = useState(false)
+  const form = useServiceForm({ initialValues: { newPassword: '' } })
+  const save = async ({ newPassword }: { newPassword: string }) => {
+    setBusy(true)
+    setError(null)
+    try {
+      await sk.auth.reset({ token, newPassword })
+      form.resetDirty()
+      onDone()
+    } catch (failure) {
+      if (isStorekeeperError(failure, 'reset_not_found')) onUseless()
+      else if (!form.showFaults(failure)) setError(failure)
+    } finally {
+      setBusy(false)
+    }
+  }
+  return (
+    <form onSubmit={form.onSubmit((values) => void save(values))}>
+      <Stack>
+        <NewPassword label={texts.reset.newPassword} {...form.getInputProps('newPassword')} />
+        {error !== null && <Problem error={error} />}
+        <Button type="submit" loading={busy}>
+          {texts.reset.set}
+        </Button>
+      </Stack>
+    </form>
+  )
+}
+
+function AskForLink() {
+  const settings = useRead(['settings'], (options) => sk.settings.read(options)).data
+  const [email, setEmail] = useState('')
+  const [state, setState] = useState<'asking' | 'sending' | 'sent'>('asking')
+  const [error, setError] = useState<unknown>(null)
+  const ask = async (event: FormEvent) => {
+    event.preventDefault()
+    setState('sending')
+    setError(null)
+    try {
+      await sk.auth.requestReset({ email })
+      setState('sent')
+    } catch (failure) {
+      setError(failure)
+      setState('asking')
+    }
+  }
+  if (settings?.mail === false) return <Text>{texts.reset.noMail}</Text>
+  if (state === 'sent')
+    return (
+      <Alert color="green" role="status">
+        {texts.reset.sent}
+      </Alert>
+    )
+  return (
+    <form onSubmit={ask}>
+      <Stack>
+        <Text size="sm">{texts.reset.askHelp}</Text>
+        <TextInput
+          required
+          type="email"
+          autoComplete="username"
+          maxLength={254}
+          label={texts.signIn.email}
+          ref={focusOnMount}
+          value={email}
+          onChange={(event) => setEmail(event.currentTarget.value)}
+        />
+        {error !== null && <Problem error={error} />}
+        <Button type="submit" loading={state === 'sending'}>
+          {texts.reset.ask}
+        </Button>
+      </Stack>
+    </form>
+  )
+}

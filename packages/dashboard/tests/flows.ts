@@ -1,0 +1,67 @@
+// What the tests of whole flows share.
+
+import { createServer } from 'node:net'
+import type { Page } from 'playwright-core'
+import { expect } from 'vitest'
+import { apiAt, type Person, type Shop, shop } from '../../../tests/shop.ts'
+import { accessibilityFaults, type Faults } from './browser.ts'
+
+/** The shop at `localhost`: browsers have no passkeys for an IP address. */
+export function atLocalhost(world: Shop): Shop {
+  return { ...world, api: apiAt(world.api.url.replace('127.0.0.1', 'localhost')) }
+}
+
+/** A shop whose links lead to its own service. */
+export async function publicShop(settings: (url: string) => Promise<Record<string, string>>): Promise<Shop> {
+  const port = String(await freePort())
+  const url = `http://localhost:${port}`
+  return atLocalhost(await shop({ ...(await settings(url)), PORT: port, PUBLIC_URL: url }))
+}
+
+function freePort(): Promise<number> {
+  return new Promise((resolve) => {
+    const server = createServer().listen(0, '127.0.0.1', () => {
+      const { port } = server.address() as { port: number }
+      server.close(() => resolve(port))
+    })
+  })
+}
+
+/** WCAG 2.2 AA in both colour schemes. */
+export async function expectAccessible(page: Page): Promise<void> {
+  for (const colorScheme of ['dark', 'light'] as const) {
+    await page.emulateMedia({ colorScheme, reducedMotion: 'reduce' })
+    // Colours change by transitions: what is between two schemes has the contrast of neither.
+    await page.waitForFunction(`document.documentElement.dataset.mantineColorScheme === '${colorScheme}'`)
+    await page.waitForFunction('document.getAnimations().length === 0')
+    expect(await accessibilityFaults(page), colorScheme).toEqual([])
+  }
+}
+
+/** Takes what a test has provoked out of the faults: a browser writes every refusal to its console. */
+export function forgive(faults: Faults, what: RegExp): void {
+  faults.splice(0, faults.length, ...faults.filter((fault) => !what.test(fault)))
+}
+export const REFUSED = /^console: Failed to load resource: .* (401|403|404|409|422)/
+
+export async function fillSignIn(page: Page, { email, password }: Pick<Person, 'email' | 'password'>): Promise<void> {
+  const field = page.getByRole('textbox', { name: 'E-mail' })
+  if (await field.isEditable()) await field.fill(email)
+  await page.getByLabel(/^Password/).fill(password)
+}
+
+/** An authenticator of the browser, which says yes to everything. */
+export async function addAuthenticator(page: Page): Promise<void> {
+  const devtools = await page.context().newCDPSession(page)
+  await devtools.send('WebAuthn.enable')
+  await devtools.send('WebAuthn.addVirtualAuthenticator', {
+    options: {
+      protocol: 'ctap2',
+      transport: 'internal',
+      hasResidentKey: true,
+      hasUserVerification: true,
+      isUserVerified: true,
+      automaticPresenceSimulation: true,
+    },
+  })
+}

@@ -1,0 +1,218 @@
+// Every way in: password, mailed links, invitation, identity provider; and a session that ends while somebody types.
+
+import { expect, onTestFinished } from 'vitest'
+import { newAuthenticator } from '../../../tests/authenticator.ts'
+import { mailServer } from '../../../tests/mail-server.ts'
+import { type OpenidProvider, openidProvider } from '../../../tests/openid-provider.ts'
+import { type Shop, shop } from '../../../tests/shop.ts'
+import { browserTest, everythingIn, openBrowser } from './browser.ts'
+import { expectAccessible, fillSignIn, forgive, publicShop, REFUSED } from './flows.ts'
+
+const NEW_PASSWORD = 'seven bicycles under one umbrella'
+const linkIn = (text: string) => /http:\S+#token=\S+/.exec(text)?.[0] as string
+
+browserTest('a password is set anew, and an e-mail address confirmed, by links that were mailed', async () => {
+  const mails = await mailServer()
+  const world = await publicShop(async () => mails.settings)
+  const { api, owner, store } = world
+  const { page, faults } = await openBrowser(world, `/stores/${store.id}/members`)
+  await page.waitForURL(/\/sign-in\?returnTo=/)
+  await fillSignIn(page, { ...owner, password: 'a wrong one' })
+  await page.getByRole('button', { name: 'Sign in', exact: true }).click()
+  await page.getByRole('alert').getByText('The e-mail address or the password is wrong.').waitFor()
+  await expectAccessible(page)
+  await page.getByRole('link', { name: 'Forgot your password?' }).click()
+  await page.getByRole('textbox', { name: 'E-mail' }).fill(owner.email)
+  await page.getByRole('button', { name: 'Send the link' }).click()
+  await page.getByText('If there is an account with this address').waitFor()
+  await expectAccessible(page)
+
+  const { text, token } = await mails.mailTo(owner.email)
+  await page.goto(linkIn(text))
+  const field = page.getByLabel('New password')
+  await field.fill('passwordpassword')
+  expect([page.url(), await everythingIn(page)]).toEqual([
+    `${api.url}/reset`,
+    expect.not.stringContaining(token as string),
+  ])
+  await page.getByRole('button', { name: 'Set password' }).click()
+  await page.getByText('This password is among the first').waitFor()
+  await expectAccessible(page)
+  await field.fill(NEW_PASSWORD)
+  await page.getByRole('button', { name: 'Set password' }).click()
+  await page.getByText('Your password was changed').waitFor()
+  await page.goto(linkIn(text))
+  await field.fill(NEW_PASSWORD)
+  await page.getByRole('button', { name: 'Set password' }).click()
+  await page.getByText('This link no longer works.').waitFor()
+  await page.getByRole('button', { name: 'Send the link' }).waitFor()
+
+  // Signing in leads to the page that was asked for.
+  await page.goto(`/stores/${store.id}/members`)
+  await page.waitForURL(/\/sign-in\?returnTo=/)
+  await fillSignIn(page, { ...owner, password: NEW_PASSWORD })
+  await page.getByRole('button', { name: 'Sign in', exact: true }).click()
+  await page.getByRole('heading', { name: 'Members' }).waitFor()
+
+  // A new e-mail address counts once it is confirmed, by somebody who is signed in to the account.
+  const email = `new.${owner.email}`
+  await page.goto('/account')
+  await page.getByRole('button', { name: 'Change address' }).click()
+  await page.getByLabel('New e-mail address').fill(email)
+  await page.getByLabel('Current password').fill('a wrong one')
+  await page.getByRole('button', { name: 'Send the link', exact: true }).click()
+  await page.getByText('This is not your current password.').waitFor()
+  await page.getByLabel('Current password').fill(NEW_PASSWORD)
+  await page.getByRole('button', { name: 'Send the link', exact: true }).click()
+  await page.getByText('Waiting for you to confirm').waitFor()
+  await expectAccessible(page)
+  forgive(faults, REFUSED)
+
+  const stranger = await openBrowser(world, linkIn((await mails.mailTo(email)).text))
+  await stranger.page.getByRole('button', { name: 'Confirm address' }).click()
+  await stranger.page.getByText('Sign in to the account that this link was sent for').waitFor()
+  await expectAccessible(stranger.page)
+  await fillSignIn(stranger.page, { ...owner, password: NEW_PASSWORD })
+  await stranger.page.getByRole('button', { name: 'Sign in and confirm' }).click()
+  await stranger.page.getByText('Your e-mail address is confirmed.').waitFor()
+  forgive(stranger.faults, REFUSED)
+  await page.reload()
+  await page.getByText(email).waitFor()
+  await page.goto('/confirm')
+  await page.getByText('This link is incomplete.').waitFor()
+})
+
+async function shopWithProvider(): Promise<
+  Shop & { provider: OpenidProvider; invite(email: string): Promise<string> }
+> {
+  let provider: OpenidProvider | undefined
+  const world = await publicShop(async (url) => {
+    provider = await openidProvider(url)
+    onTestFinished(provider.close)
+    return provider.settings
+  })
+  const { api, owner, store } = world
+  const invite = async (email: string) => {
+    const path = `/v1/user/store/${store.id}/invitations`
+    return `/invitation#token=${(await api.post(path, { email, role: 'STAFF' }, { as: owner.token })).body.token}`
+  }
+  return { ...world, provider: provider as OpenidProvider, invite }
+}
+
+browserTest(
+  'an invitation takes in somebody new, somebody with a second factor, and somebody of the provider',
+  async () => {
+    const world = await shopWithProvider()
+    const { api, provider, invite, person, owner, sql } = world
+    const accepted = 'You are now a member of the store “The shop”.'
+
+    const email = `new.${owner.email}`
+    const link = await invite(email)
+    const fresh = await openBrowser(world, link)
+    await fresh.page.getByText('I am new here').click()
+    expect(fresh.page.url()).toBe(`${api.url}/invitation`)
+    await expectAccessible(fresh.page)
+    await fresh.page.getByRole('textbox', { name: 'E-mail' }).fill(email)
+    await fresh.page.getByLabel(/^Password/).fill(NEW_PASSWORD)
+    await fresh.page.getByRole('textbox', { name: 'Name' }).fill('Ada')
+    await fresh.page.getByRole('button', { name: 'Create the account and accept' }).click()
+    await fresh.page.getByText(accepted).waitFor()
+    expect(await everythingIn(fresh.page)).not.toContain(link.slice(-40))
+    await fresh.page.getByRole('link', { name: 'Open the store' }).click()
+    await fresh.page.getByRole('link', { name: 'Members' }).waitFor()
+    await fresh.page.goto(await invite(email))
+    await fresh.page.getByRole('button', { name: 'Accept invitation' }).click()
+    await fresh.page.getByText('You are already a member of this store.').waitFor()
+    forgive(fresh.faults, REFUSED)
+
+    // The wrong account, then the right one, which has a second factor.
+    const [ada, other] = [await person(), await person()]
+    const options = (await api.post('/v1/user/passkeys/options', undefined, { as: ada.token })).body
+    const passkey = { name: 'Phone', credential: newAuthenticator(api.url).register(options) }
+    const { recoveryCodes } = (await api.post('/v1/user/passkeys', passkey, { as: ada.token })).body
+    const wrong = await openBrowser(world, await invite(ada.email), { as: other })
+    await wrong.page.getByText(`You are signed in as ${other.email}.`).waitFor()
+    await wrong.page.getByRole('button', { name: 'Accept invitation' }).click()
+    await wrong.page.getByText('This invitation is for a different e-mail address.').waitFor()
+    await expectAccessible(wrong.page)
+    await wrong.page.getByRole('button', { name: 'Use another account' }).click()
+    await fillSignIn(wrong.page, ada)
+    await wrong.page.getByRole('button', { name: 'Sign in and accept' }).click()
+    await wrong.page.getByRole('textbox', { name: 'Code' }).fill('123456')
+    await wrong.page.getByRole('button', { name: 'Continue' }).click()
+    await wrong.page.getByText('This code is wrong or was already used.').waitFor()
+    await expectAccessible(wrong.page)
+    await wrong.page.getByRole('textbox', { name: 'Code' }).fill(recoveryCodes[0])
+    await wrong.page.getByRole('button', { name: 'Continue' }).click()
+    await wrong.page.getByText(accepted).waitFor()
+    forgive(wrong.faults, REFUSED)
+
+    // The token waits in the tab while the browser is at the identity provider.
+    provider.person = { sub: 'grace', email: 'grace@example.com', email_verified: true, name: 'Grace' }
+    const grace = await openBrowser(world, await invite('grace@example.com'))
+    await grace.page.getByRole('link', { name: 'Continue with single sign-on' }).click()
+    await grace.page.getByText('You are signed in as grace@example.com.').waitFor()
+    expect(await grace.page.evaluate('sessionStorage.length')).toBe(0)
+    await grace.page.getByRole('button', { name: 'Accept invitation' }).click()
+    await grace.page.getByText(accepted).waitFor()
+
+    // Her session ends while she types. The provider signs her in again in a tab of its own, and what she typed is sent.
+    await grace.page.goto('/stores/new')
+    await grace.page.getByRole('textbox', { name: 'Name of the store' }).fill('Compilers')
+    await sql(`delete from sessions where method = 'oidc'`)
+    await grace.page.getByRole('button', { name: 'Create store' }).click()
+    const dialog = grace.page.getByRole('dialog', { name: 'Sign in again' })
+    await dialog.getByRole('link', { name: 'Single sign-on in a new tab' }).click()
+    await grace.page.getByRole('heading', { name: 'Compilers' }).waitFor()
+    expect(await dialog.count()).toBe(0)
+    forgive(grace.faults, REFUSED)
+    forgive(grace.faults, new RegExp(`^request: ${provider.issuer}/authorize`))
+  },
+)
+
+browserTest('a session that ends while somebody types loses nothing, and the call is repeated once', async () => {
+  const world = await shop()
+  const { api, owner } = world
+  const { page, faults } = await openBrowser(world, '/stores/new', { as: owner })
+  const sent: [string | undefined, string | null][] = []
+  page.on('request', (request) => {
+    if (request.method() === 'POST' && request.url().endsWith('/v1/user/store'))
+      sent.push([request.headers()['idempotency-key'], request.postData()])
+  })
+  const field = page.getByRole('textbox', { name: 'Name of the store' })
+  await field.fill('The second shop')
+  await api.post('/v1/auth/sign-out', undefined, { as: owner.token })
+  await page.getByRole('button', { name: 'Create store' }).click()
+  const dialog = page.getByRole('dialog', { name: 'Sign in again' })
+  await dialog.waitFor()
+  expect(await page.getByLabel('E-mail').inputValue()).toBe(owner.email)
+  await expectAccessible(page)
+  // Closed without signing in, the page is still there, and so is what was typed.
+  await page.keyboard.press('Escape')
+  await page.getByText('You are signed out.').waitFor()
+  expect(await field.inputValue()).toBe('The second shop')
+  await page.getByRole('button', { name: 'Create store' }).click()
+  await fillSignIn(page, owner)
+  await dialog.getByRole('button', { name: 'Sign in', exact: true }).click()
+  await page.getByRole('heading', { name: 'The second shop' }).waitFor()
+  expect([sent.length, new Set(sent.map(String)).size]).toEqual([3, 1])
+  const { stores } = (await api.get('/v1/user', { as: (await signIn(world, owner)).token })).body
+  expect(stores.map(({ store }: { store: { name: string } }) => store.name).sort()).toEqual([
+    'The second shop',
+    'The shop',
+  ])
+  forgive(faults, REFUSED)
+})
+
+const signIn = async ({ api }: Shop, { email, password }: { email: string; password: string }) =>
+  (await api.post('/v1/auth/sign-in', { email, password })).body as { token: string }
+
+browserTest('somebody who is a customer and no more lands on their addresses', async () => {
+  const world = await shop()
+  const customer = await world.member('CUSTOMER')
+  const { page, faults } = await openBrowser(world, '/sign-in')
+  await fillSignIn(page, customer)
+  await page.getByRole('button', { name: 'Sign in', exact: true }).click()
+  await page.waitForURL(new RegExp(`/stores/${world.store.id}/addresses$`))
+  forgive(faults, REFUSED)
+})
