@@ -39,6 +39,7 @@ describe('the whole address', () => {
         phone: '+14085550123',
       },
       faults: [],
+      preview: result.address,
       warnings: [],
     })
   })
@@ -83,6 +84,15 @@ describe('the whole address', () => {
           example: '+12015550123',
         },
       ],
+      preview: {
+        ...cupertino,
+        firstName: null,
+        lastName: null,
+        city: null,
+        state: 'ZZ',
+        postalCode: '1',
+        phone: '408',
+      },
       warnings: [],
     })
   })
