@@ -84,15 +84,7 @@ describe('the whole address', () => {
           example: '+12015550123',
         },
       ],
-      preview: {
-        ...cupertino,
-        firstName: null,
-        lastName: null,
-        city: null,
-        state: 'ZZ',
-        postalCode: '1',
-        phone: '408',
-      },
+      preview: expect.objectContaining({ country: 'US', firstName: null, state: 'ZZ', postalCode: '1', phone: '408' }),
       warnings: [],
     })
   })
