@@ -3,7 +3,7 @@ import { expect, test } from 'vitest'
 import { NEW_ADDRESS, shop } from '../../../tests/shop.ts'
 import { parseImport, partsOf } from '../src/pages/customers/import-lines.ts'
 import { browserTest, openBrowser } from './browser.ts'
-import { faultsInBothSchemes, widerThanPhone } from './looks.ts'
+import { faultsInBothSchemes, forgive, widerThanPhone } from './looks.ts'
 
 /** It needs everything that an address of a page can get wrong. */
 const EXTERNAL_ID = 'shop/42 50%25'
@@ -66,10 +66,12 @@ browserTest('an invoice: whose, at which moment, on hold, and what is left when 
   const second = await post({ ...NEW_ADDRESS, firstName: 'Grace', isDefault: true })
   await api.patch(`${customers}/c-7/billing/${first.id}`, { city: 'Palo Alto' }, { as: owner.token })
 
-  const { page } = await openBrowser(world, `/stores/${store.id}/invoicing`, { as: owner })
+  const { page, faults } = await openBrowser(world, `/stores/${store.id}/invoicing`, { as: owner })
+  const found = page.getByRole('navigation', { name: 'People found' })
+  await found.getByText('Olive Owner').waitFor()
   await page.getByLabel('Whose invoice').fill('c-7')
-  await page.getByRole('button', { name: /^Grace/ }).waitFor()
-  await expect.poll(() => page.getByRole('button', { name: 'Olive Owner' }).count()).toBe(0)
+  await found.getByRole('button', { name: /^Grace/ }).waitFor()
+  await expect.poll(() => found.getByText('Olive Owner').count()).toBe(0)
   expect(await faultsInBothSchemes(page)).toEqual([])
   await page.getByRole('button', { name: /^Grace/ }).click()
   await page.getByRole('article', { name: 'Grace Lovelace' }).getByText('Default').waitFor()
@@ -114,6 +116,8 @@ browserTest('an invoice: whose, at which moment, on hold, and what is left when 
   await page.getByLabel('Whose invoice').fill(second.id)
   await page.getByRole('button', { name: customer.id }).click()
   await page.getByRole('article').first().getByText('Erased.').waitFor()
+  // The hold without a reason, and the member who is none.
+  forgive(faults, 422, 404)
 })
 
 browserTest('lines are imported with a preview, and each is answered', async () => {

@@ -1,7 +1,6 @@
 // Adding a customer. The same call would change one that exists, so that is looked at first.
 
 import { Alert, Anchor, Button, Group, Stack, TextInput } from '@mantine/core'
-import { isStorekeeperError } from '@storekeeper/client'
 import { useState } from 'react'
 import { Link, useLocation } from 'wouter'
 import { sk, useWrite } from '../../app/api.ts'
@@ -21,10 +20,8 @@ export function AddDialog({ storeId, onClose }: { storeId: string; onClose: () =
   const form = useServiceForm<Values>({ initialValues: { externalId: '', name: '', email: '' } })
   const add = useWrite(
     async ({ externalId, name, email }: Values) => {
-      const known = await customers.read(externalId).catch((error) => {
-        if (isStorekeeperError(error, 'customer_not_found')) return null
-        throw error
-      })
+      const found = await customers.list({ q: externalId }).toArray({ max: 100 })
+      const known = found.find((customer) => customer.externalId === externalId)
       if (known) return { known }
       return { added: await customers.put(externalId, { ...(name && { name }), ...(email && { email }) }) }
     },

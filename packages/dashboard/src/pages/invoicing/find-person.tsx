@@ -2,6 +2,7 @@
 
 import { Group, NavLink, Paper, Stack, Text, TextInput } from '@mantine/core'
 import { useDebouncedValue } from '@mantine/hooks'
+import { isStorekeeperError } from '@storekeeper/client'
 import { Boxes, Search, User } from 'lucide-react'
 import { useState } from 'react'
 import { sk, useRead } from '../../app/api.ts'
@@ -64,7 +65,12 @@ type Options = { signal?: AbortSignal | undefined }
 async function findPeople(storeId: string, q: string, options: Options): Promise<Found[]> {
   const store = sk.store(storeId)
   if (q.startsWith('addr_')) {
-    const { userId, formatted } = await store.invoicing.read(q, {}, options)
+    const address = await store.invoicing.read(q, {}, options).catch((error) => {
+      if (isStorekeeperError(error, 'address_not_found')) return null
+      throw error
+    })
+    if (!address) return []
+    const { userId, formatted } = address
     return [{ userId, name: formatted[0] ?? userId, about: userId, kind: 'customer' }]
   }
   const asked = q === '' ? {} : { q }
