@@ -22,7 +22,7 @@ import {
   NewHold,
 } from './schema.ts'
 import { deleteAddress, updateAddress } from './update.ts'
-import { validationReport } from './validate.ts'
+import { parseTriedAddress, validationReport } from './validate.ts'
 import { listVersions, readVersion } from './versions.ts'
 
 const closed = { additionalProperties: false }
@@ -72,7 +72,7 @@ export const billingRoutes: Route[] = [
       description:
         'Runs the same checks as creating an address, and stores nothing. Problems are returned as `errors` with `valid: false`, so that a form can show them; only a body that is not JSON is an error (400).',
       body: NewAddress,
-      parse: parseNewAddress,
+      parse: parseTriedAddress,
       handlesFaults: true,
       effect: 'read',
       returns: [200, CheckedAddress],
@@ -99,7 +99,7 @@ export const billingRoutes: Route[] = [
       summary: 'Validate an address without a store',
       description: 'Runs the same checks as in a store, without a store or a customer. Nothing is stored.',
       body: NewAddress,
-      parse: parseNewAddress,
+      parse: parseTriedAddress,
       handlesFaults: true,
       effect: 'read',
       returns: [200, CheckedAddress],

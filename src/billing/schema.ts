@@ -242,6 +242,22 @@ export const CheckedAddress = Type.Object(
     formatted: Nullable(
       Type.Array(Type.String(), { description: 'The address label, line by line. `null` if it is not valid.' }),
     ),
+    preview: Nullable(
+      Type.Object(
+        {
+          address: Type.Object(
+            { ...text, addressLine1: Nullable(text.addressLine1) },
+            { description: 'Each field in normal form where it is valid, otherwise as it was sent.', ...closed },
+          ),
+          formatted: Address.properties.formatted,
+        },
+        {
+          description:
+            'The address as far as it is filled in, valid or not, to show while somebody types. `null` if the country is not known.',
+          ...closed,
+        },
+      ),
+    ),
     errors: Type.Array(AddressFault, { description: 'What is wrong with the address. Empty if it is valid.' }),
     warnings: Address.properties.warnings,
   },

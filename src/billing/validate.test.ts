@@ -12,6 +12,7 @@ test('an address can be tried: it is answered as it would be stored, and is not'
     valid: true,
     normalized: NORMAL,
     formatted: ['Ada Lovelace', '1 Infinite Loop', 'Cupertino, CA 95014', 'UNITED STATES'],
+    preview: { address: NORMAL, formatted: body.formatted },
     errors: [],
     warnings: [],
   })
@@ -57,6 +58,29 @@ test('what is odd about it comes as warnings, beside the normal form', async () 
   expect([made.body.warnings, read.body.warnings]).toEqual([body.warnings, body.warnings])
 })
 
+test('what is not complete yet has a preview: normal form where it is right, as typed where not, and the label', async () => {
+  const { api, owner, billing } = await shop()
+  const preview = async (body: object) =>
+    (await api.post(`${billing}/validate`, body, { as: owner.token })).body.preview
+  const begun = { country: 'Brasil', state: 'são paulo', postalCode: '01310200', phone: '12', city: ' São Paulo ' }
+  expect(await preview(begun)).toEqual({
+    address: {
+      ...Object.fromEntries(Object.keys(NORMAL).map((name) => [name, null])),
+      country: 'BR',
+      state: 'SP',
+      postalCode: '01310-200',
+      city: 'São Paulo',
+      phone: '12',
+    },
+    formatted: ['São Paulo-SP', '01310-200', 'BRAZIL'],
+  })
+  expect(await preview({ country: 'JP', lastName: '山田', postalCode: '1' })).toMatchObject({
+    address: { postalCode: '1' },
+    formatted: ['〒1', '山田', 'JAPAN'],
+  })
+  expect([await preview({}), await preview({ country: 'Atlantis' })]).toEqual([null, null])
+})
+
 test('whatever creation answers with 422 is told as errors, word for word', async () => {
   const { api, owner, billing } = await shop()
   const bodies = [
@@ -79,6 +103,7 @@ test('whatever creation answers with 422 is told as errors, word for word', asyn
       valid: false,
       normalized: null,
       formatted: null,
+      preview: tried.body.preview,
       errors: refused.body.errors,
       warnings: expect.any(Array),
     })

@@ -14,7 +14,7 @@ import {
   NewAddress,
 } from '../billing/schema.ts'
 import { deleteAddress, updateAddress } from '../billing/update.ts'
-import { validationReport } from '../billing/validate.ts'
+import { parseTriedAddress, validationReport } from '../billing/validate.ts'
 import { listVersions, readVersion } from '../billing/versions.ts'
 import { PageQuery } from '../core/pagination.ts'
 import { type Route, route } from '../core/route.ts'
@@ -55,7 +55,7 @@ export const customerBillingRoutes: Route[] = [
       description:
         'Runs the same checks as creating an address, and stores nothing. Problems are returned as `errors` with `valid: false`; only a body that is not JSON is an error (400).',
       body: NewAddress,
-      parse: parseNewAddress,
+      parse: parseTriedAddress,
       handlesFaults: true,
       effect: 'read',
       returns: [200, CheckedAddress],

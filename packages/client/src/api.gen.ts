@@ -2134,6 +2134,45 @@ export interface CheckedAddress {
   } | null
   /** The address label, line by line. `null` if it is not valid. */
   formatted: string[] | null
+  /**
+   * The address as far as it is filled in, valid or not, to show while somebody types. `null` if the country is
+   * not known.
+   */
+  preview: {
+    /** Each field in normal form where it is valid, otherwise as it was sent. */
+    address: {
+      /** Given name. */
+      firstName: string | null
+      /** Family name. */
+      lastName: string | null
+      /** The company, for business customers. */
+      company: string | null
+      /**
+       * VAT or other tax number. It is checked where its format is published: a valid one is returned in its normal
+       * form, an invalid one is kept with a warning.
+       */
+      taxId: string | null
+      /** Street and number, or a PO box. */
+      addressLine1: string | null
+      /** Apartment, floor, building and the like. */
+      addressLine2: string | null
+      /** City or town. */
+      city: string | null
+      /**
+       * State, province or region, by code or name. Returned as the ISO 3166-2 code without the country, where there
+       * is one.
+       */
+      state: string | null
+      /** Postal code. Returned the way its country writes it. */
+      postalCode: string | null
+      /** Country, by its ISO 3166-1 code of two or three letters or by name. Returned as two letters. */
+      country: string
+      /** Phone number, with `+` or `00` or as it is dialled in the country of the address. Returned in E.164 format. */
+      phone: string | null
+    }
+    /** The address label, line by line, the way its country writes it. */
+    formatted: string[]
+  } | null
   /** What is wrong with the address. Empty if it is valid. */
   errors: AddressFault[]
   /** What looks wrong but was accepted. */

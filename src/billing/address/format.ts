@@ -3,9 +3,9 @@
  * is dropped, and so is the punctuation around a field that is not there.
  */
 import { type CountryData, formatOf, latinFormatOf, rulesOf, stateByCode } from '../countries/countries.ts'
-import type { NormalAddress } from '../schema.ts'
+import type { AddressPreview } from './normalize.ts'
 
-export function formatAddress(address: NormalAddress): string[] {
+export function formatAddress(address: AddressPreview): string[] {
   const rules = rulesOf(address.country)
   const own = writtenInOwnScript(address)
   const fields = labelFields(address, rules, own)
@@ -13,7 +13,7 @@ export function formatAddress(address: NormalAddress): string[] {
   return [...template.split('%n').flatMap((line) => fillLine(line, fields)), rules.name.toUpperCase()]
 }
 
-function labelFields(address: NormalAddress, rules: CountryData, own: boolean): Record<string, string[]> {
+function labelFields(address: AddressPreview, rules: CountryData, own: boolean): Record<string, string[]> {
   const given = (...values: (string | null)[]) => values.filter((value) => value !== null && value !== '') as string[]
   const city = address.city ?? rules.place ?? null
   const state = stateText(address, rules, own)
@@ -32,7 +32,7 @@ function labelFields(address: NormalAddress, rules: CountryData, own: boolean): 
 }
 
 /** Where the family name comes first, names in Chinese characters or Hangul are written without a space. */
-function nameText({ firstName, lastName }: NormalAddress, rules: CountryData): string | null {
+function nameText({ firstName, lastName }: AddressPreview, rules: CountryData): string | null {
   if (firstName === null || lastName === null) return firstName ?? lastName
   const own = NOT_LATIN.test(lastName)
   if (rules.familyFirst !== 'always' && !(rules.familyFirst === 'local' && own)) return `${firstName} ${lastName}`
@@ -40,7 +40,7 @@ function nameText({ firstName, lastName }: NormalAddress, rules: CountryData): s
   return together ? lastName + firstName : `${lastName} ${firstName}`
 }
 
-function stateText({ state, country }: NormalAddress, rules: CountryData, own: boolean): string | null {
+function stateText({ state, country }: AddressPreview, rules: CountryData, own: boolean): string | null {
   if (state === null || rules.print === 'code') return state
   const known = stateByCode(country, state)
   if (!known) return state
@@ -50,9 +50,13 @@ function stateText({ state, country }: NormalAddress, rules: CountryData, own: b
 
 const NOT_LATIN = /(?=\p{L})\P{Script=Latin}/u
 
-/** Whether the place is written in letters that are not Latin: 東京, Москва, القاهرة. */
-function writtenInOwnScript({ addressLine1, addressLine2, city }: NormalAddress): boolean {
-  return NOT_LATIN.test(`${addressLine1} ${addressLine2 ?? ''} ${city ?? ''}`)
+/** Whether the place is written in letters that are not Latin: 東京, Москва, القاهرة. Without a place the name decides. */
+function writtenInOwnScript({ addressLine1, addressLine2, city, firstName, lastName }: AddressPreview): boolean {
+  const [place, name] = [
+    [addressLine1, addressLine2, city],
+    [firstName, lastName],
+  ].map((texts) => texts.join(' ').trim())
+  return NOT_LATIN.test(place || name || '')
 }
 
 /** One line of the format as lines of the label: %A gives one for each address line, and an empty line gives none. */

@@ -39,6 +39,7 @@ describe('the whole address', () => {
         phone: '+14085550123',
       },
       faults: [],
+      preview: result.address,
       warnings: [],
     })
   })
@@ -83,6 +84,7 @@ describe('the whole address', () => {
           example: '+12015550123',
         },
       ],
+      preview: expect.objectContaining({ country: 'US', firstName: null, state: 'ZZ', postalCode: '1', phone: '408' }),
       warnings: [],
     })
   })

@@ -28,11 +28,16 @@ import { checkTaxId } from './tax-id.ts'
 /** What the schema has passed: each member is a string, trimmed or not, or null, or absent. */
 export type AddressInput = { [Name in Field]?: string | null | undefined }
 
-export function normalizeAddress(
-  input: AddressInput,
-):
-  | { address: NormalAddress; faults: []; warnings: AddressWarning[] }
-  | { address: null; faults: AddressFault[]; warnings: AddressWarning[] } {
+/** An address whose country is known, though it need not be complete or right yet. */
+export type AddressPreview = Omit<NormalAddress, 'addressLine1'> & { addressLine1: string | null }
+
+type Normalized = {
+  warnings: AddressWarning[]
+  /** Fields in normal form where they are right, and as they were typed where not. Null: the country is not known. */
+  preview: AddressPreview | null
+} & ({ address: NormalAddress; faults: [] } | { address: null; faults: AddressFault[] })
+
+export function normalizeAddress(input: AddressInput): Normalized {
   const found: Findings = { faults: [], warnings: [], bad: new Set() }
   const texts = cleanTexts(input, found)
   requireNameAndLine(texts, found)
@@ -44,22 +49,25 @@ export function normalizeAddress(
   const taxId = checkTaxId(country, texts, found)
   warnOfBox(country, texts, found)
   warnOfOddText(texts, found)
-  if (found.faults.length > 0 || !country) return { address: null, faults: found.faults, warnings: found.warnings }
-  const { firstName, lastName, company, addressLine1, addressLine2, city } = texts
-  const address: NormalAddress = {
-    firstName,
-    lastName,
-    company,
-    taxId,
-    addressLine1: addressLine1 as string, // required above
-    addressLine2,
-    city,
-    state: state ? state.code : texts.state,
-    postalCode,
+  const { faults, warnings } = found
+  if (!country) return { address: null, faults, warnings, preview: null }
+  const preview: AddressPreview = {
+    firstName: texts.firstName,
+    lastName: texts.lastName,
+    company: texts.company,
+    taxId: taxId ?? texts.taxId,
+    addressLine1: texts.addressLine1,
+    addressLine2: texts.addressLine2,
+    city: texts.city,
+    state: state?.code ?? texts.state,
+    postalCode: postalCode ?? texts.postalCode,
     country,
-    phone,
+    phone: phone ?? texts.phone,
   }
-  return { address, faults: [], warnings: found.warnings }
+  if (faults.length > 0) return { address: null, faults, warnings, preview }
+  // The line is required above; and what the checks have answered is all that is stored.
+  const address = { ...preview, addressLine1: texts.addressLine1 as string, taxId, postalCode, phone }
+  return { address, faults: [], warnings, preview: address }
 }
 
 /** Controls, line and paragraph separators, surrogates, noncharacters, and characters that show nothing. */

@@ -30,6 +30,14 @@ const ErasedPage = lazy(() => import('../pages/account/erased.tsx'))
 const FoundKeyPage = lazy(() => import('../pages/found-key.tsx'))
 const WebhooksPage = lazy(() => import('../pages/webhooks/list.tsx'))
 const WebhookPage = lazy(() => import('../pages/webhooks/detail.tsx'))
+const AddressesPage = lazy(() => import('../pages/addresses/list.tsx'))
+const NewAddressPage = lazy(() => import('../pages/addresses/new.tsx'))
+const AddressPage = lazy(() => import('../pages/addresses/detail.tsx'))
+const InvoicingPage = lazy(() => import('../pages/invoicing/list.tsx'))
+const InvoicingAddressPage = lazy(() => import('../pages/invoicing/versions.tsx'))
+const CustomersPage = lazy(() => import('../pages/customers/list.tsx'))
+const CustomerPage = lazy(() => import('../pages/customers/detail.tsx'))
+const ImportCustomersPage = lazy(() => import('../pages/customers/import.tsx'))
 const OverviewPage = lazy(() => import('../pages/overview.tsx'))
 
 export function App() {
@@ -63,6 +71,19 @@ export function App() {
                 <Route path="/stores/:storeId/keys" component={KeysPage} />
                 <Route path="/stores/:storeId/keys/new" component={NewKeyPage} />
                 <Route path="/stores/:storeId/keys/:keyId" component={KeyPage} />
+                <Route path="/stores/:storeId/addresses" component={AddressesPage} />
+                <Route path="/stores/:storeId/addresses/new" component={NewAddressPage} />
+                <Route path="/stores/:storeId/addresses/:addressId/:tab?" component={AddressPage} />
+                <Route path="/stores/:storeId/invoicing" component={InvoicingPage} />
+                <Route path="/stores/:storeId/invoicing/:addressId" component={InvoicingAddressPage} />
+                <Route path="/stores/:storeId/customers" component={CustomersPage} />
+                <Route path="/stores/:storeId/import-customers" component={ImportCustomersPage} />
+                <Route path="/stores/:storeId/customers/:externalId" component={CustomerPage} />
+                <Route path="/stores/:storeId/customers/:externalId/addresses/new" component={NewAddressPage} />
+                <Route
+                  path="/stores/:storeId/customers/:externalId/addresses/:addressId/:tab?"
+                  component={AddressPage}
+                />
                 <Route component={NotFound} />
               </Switch>
             </Suspense>

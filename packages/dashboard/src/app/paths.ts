@@ -32,9 +32,22 @@ export const paths = {
   addresses: (storeId: string) => inStore(storeId, 'addresses'),
   newAddress: (storeId: string) => inStore(storeId, 'addresses', 'new'),
   address: (storeId: string, addressId: string) => inStore(storeId, 'addresses', addressId),
+  addressVersions: (storeId: string, addressId: string) => inStore(storeId, 'addresses', addressId, 'versions'),
   customers: (storeId: string) => inStore(storeId, 'customers'),
+  /** Beside the customers, not below: a customer may be called "import". */
+  importCustomers: (storeId: string) => inStore(storeId, 'import-customers'),
   customer: (storeId: string, externalId: string) => inStore(storeId, 'customers', externalId),
-  invoicing: (storeId: string) => inStore(storeId, 'invoicing'),
+  newCustomerAddress: (storeId: string, externalId: string) =>
+    inStore(storeId, 'customers', externalId, 'addresses', 'new'),
+  customerAddress: (storeId: string, externalId: string, addressId: string) =>
+    inStore(storeId, 'customers', externalId, 'addresses', addressId),
+  customerAddressVersions: (storeId: string, externalId: string, addressId: string) =>
+    inStore(storeId, 'customers', externalId, 'addresses', addressId, 'versions'),
+  invoicing: (storeId: string, { userId, at }: { userId?: string; at?: string } = {}) => {
+    const query = new URLSearchParams({ ...(userId ? { user: userId } : {}), ...(at ? { at } : {}) })
+    return `${inStore(storeId, 'invoicing')}${query.size ? `?${query}` : ''}`
+  },
+  invoicingAddress: (storeId: string, addressId: string) => inStore(storeId, 'invoicing', addressId),
   members: (storeId: string) => inStore(storeId, 'members'),
   member: (storeId: string, userId: string) => inStore(storeId, 'members', userId),
   events: (storeId: string) => inStore(storeId, 'events'),

@@ -1,0 +1,75 @@
+// The country, found by any of its names. Behind it is a plain select, which browsers know how to fill in.
+
+import { Group, Select, Text } from '@mantine/core'
+import type { CountrySummary } from '@storekeeper/client'
+import { type ReactNode, useMemo } from 'react'
+import { texts } from '../../texts.ts'
+import { searchCountries } from './countries.ts'
+
+type Props = {
+  countries: CountrySummary[]
+  value: string
+  onChange: (code: string) => void
+  error: ReactNode
+  /** Whether the browser may fill in the address of whoever sits before it. */
+  autofill: boolean
+}
+
+export function CountrySelect({ countries, value, onChange, error, autofill }: Props) {
+  const known = useMemo(() => new Map(countries.map((country) => [country.code, country])), [countries])
+  return (
+    <div className="autofilled">
+      <Select
+        searchable
+        withAsterisk
+        allowDeselect={false}
+        autoComplete="off"
+        label={texts.addresses.country}
+        description={texts.addresses.countryHelp}
+        data={countries.map(({ code, name }) => ({ value: code, label: name }))}
+        value={value || null}
+        onChange={(code) => code && onChange(code)}
+        filter={({ search }) => {
+          // With the name of the chosen one in the field nothing is being searched.
+          const searched = known.get(value)?.name === search ? '' : search
+          return searchCountries(countries, searched).map(({ code, name }) => ({ value: code, label: name }))
+        }}
+        nothingFoundMessage={texts.addresses.noCountry}
+        maxDropdownHeight={320}
+        onFocus={(event) => event.currentTarget.select()}
+        renderOption={({ option }) => (
+          <Group justify="space-between" wrap="nowrap" flex={1}>
+            <Text size="sm">{option.label}</Text>
+            <Text size="sm" c="dimmed" truncate>
+              {localNames(known.get(option.value))}
+            </Text>
+          </Group>
+        )}
+        error={error}
+      />
+      {autofill && (
+        <select
+          className="autofill"
+          name="country"
+          autoComplete="billing country"
+          tabIndex={-1}
+          aria-hidden
+          value={value}
+          onChange={(event) => onChange(event.currentTarget.value)}
+        >
+          <option value="" />
+          {countries.map(({ code, name }) => (
+            <option key={code} value={code}>
+              {name}
+            </option>
+          ))}
+        </select>
+      )}
+    </div>
+  )
+}
+
+/** Those that say more than the English name does. */
+function localNames(country: CountrySummary | undefined): string {
+  return (country?.localNames ?? []).filter((name) => name !== country?.name).join(', ')
+}
