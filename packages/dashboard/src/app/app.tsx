@@ -25,6 +25,7 @@ const SignUpPage = lazy(() => import('../pages/ways-in/sign-up.tsx'))
 const FoundKeyPage = lazy(() => import('../pages/found-key.tsx'))
 const WebhooksPage = lazy(() => import('../pages/webhooks/list.tsx'))
 const WebhookPage = lazy(() => import('../pages/webhooks/detail.tsx'))
+const EventsPage = lazy(() => import('../pages/events/list.tsx'))
 const OverviewPage = lazy(() => import('../pages/overview.tsx'))
 
 export function App() {
@@ -50,6 +51,7 @@ export function App() {
                 <Route path="/stores/:storeId/service-tokens" component={ServiceTokensPage} />
                 <Route path="/stores/:storeId/webhooks" component={WebhooksPage} />
                 <Route path="/stores/:storeId/webhooks/:webhookId" component={WebhookPage} />
+                <Route path="/stores/:storeId/events" component={EventsPage} />
                 <Route path="/stores/:storeId/settings" component={StoreSettingsPage} />
                 <Route path="/stores/:storeId/keys" component={KeysPage} />
                 <Route path="/stores/:storeId/keys/new" component={NewKeyPage} />
