@@ -190,6 +190,7 @@ export const texts = {
     tooMany: (max: number) => `Only the newest ${max} keys are shown.`,
     nothingFound: 'No key matches. Try fewer words or another filter.',
     found: (count: number) => `${count} ${count === 1 ? 'key' : 'keys'}`,
+    showMore: (count: number, all: number) => `Show ${count} more of ${all.toLocaleString('en')}`,
     choose: (name: string) => `Choose ${name}`,
     chooseAll: 'Choose all keys shown',
     chosen: (count: number) => `${count} ${count === 1 ? 'key' : 'keys'} chosen`,
@@ -256,6 +257,8 @@ export const texts = {
     dayOfMonth: 'on day',
     owner: 'Owner',
     ownerHelp: 'Your own id for whoever the key belongs to.',
+    ofOwner: (owner: string) => `Keys of ${owner}`,
+    allOwners: 'Show the keys of all owners',
     description: 'Description',
     detailTabs: { use: 'Use', settings: 'Settings', edit: 'Edit' },
     facts: {
@@ -337,6 +340,32 @@ export const texts = {
     revokeHelp:
       'A revoked key never works again; its record and history stay. To stop it for a while, switch it off instead.',
     typeName: (name: string) => `It is used in production. Type ${name} to revoke it.`,
+  },
+  importKeys: {
+    title: 'Import keys',
+    about:
+      'Keys that were issued elsewhere keep working with the values they have. Values are not stored; their hashes are.',
+    lines: 'Keys',
+    linesHelp:
+      'CSV with a line of titles, or JSON. Titles: name, value or sha256, type, permissions, owner, expiresAt, enabled, description.',
+    example: 'name,value,type,permissions\nWarehouse,acme_live_8fK2mQ7xZ1pL,PROD,READ WRITE',
+    file: 'Choose a file',
+    defaults: 'For lines that do not say',
+    unreadable: (why: string) => `This cannot be read: ${why}`,
+    preview: (count: number) => `${count.toLocaleString('en')} ${count === 1 ? 'key' : 'keys'} to import`,
+    columns: ['Name', 'Value', 'Environment', 'Permissions', 'Owner'],
+    noValue: 'no value',
+    send: (count: number) => (count === 0 ? 'Import' : `Import ${count.toLocaleString('en')}`),
+    progress: (done: number, of: number) => `${done.toLocaleString('en')} of ${of.toLocaleString('en')} answered`,
+    done: (created: number, exists: number, failed: number) =>
+      [
+        `${created.toLocaleString('en')} imported`,
+        ...(exists ? [`${exists.toLocaleString('en')} were here already`] : []),
+        ...(failed ? [`${failed.toLocaleString('en')} refused`] : []),
+      ].join(', '),
+    failed: 'Refused lines',
+    toKeys: 'Go to the keys',
+    results: 'All results as CSV',
   },
   secret: {
     kinds: { key: 'API key', webhook: 'Signing secret', serviceToken: 'Service token', invitation: 'Invitation' },

@@ -23,6 +23,7 @@ const GROUPS: Group[] = [
     title: 'Guides',
     urls: [
       '/docs/api',
+      '/docs/dashboard',
       '/docs/guides/identity-provider',
       '/docs/guides/moving-keys',
       '/docs/events',

@@ -15,6 +15,7 @@ const NotFound = lazy(() => import('./not-found.tsx'))
 const StoresPage = lazy(() => import('../pages/stores/list.tsx'))
 const KeysPage = lazy(() => import('../pages/keys/list.tsx'))
 const NewKeyPage = lazy(() => import('../pages/keys/new.tsx'))
+const ImportKeysPage = lazy(() => import('../pages/keys/import.tsx'))
 const KeyPage = lazy(() => import('../pages/keys/detail.tsx'))
 const NewStorePage = lazy(() => import('../pages/stores/new.tsx'))
 const StoreSettingsPage = lazy(() => import('../pages/stores/settings.tsx'))
@@ -55,6 +56,7 @@ export function App() {
                 <Route path="/stores/:storeId/settings" component={StoreSettingsPage} />
                 <Route path="/stores/:storeId/keys" component={KeysPage} />
                 <Route path="/stores/:storeId/keys/new" component={NewKeyPage} />
+                <Route path="/stores/:storeId/keys/import" component={ImportKeysPage} />
                 <Route path="/stores/:storeId/keys/:keyId" component={KeyPage} />
                 <Route component={NotFound} />
               </Switch>

@@ -4,8 +4,8 @@ import { Stack, Text } from '@mantine/core'
 import { Dialog } from '../components/dialog.tsx'
 import { SignInForm } from '../pages/ways-in/sign-in-form.tsx'
 import { texts } from '../texts.ts'
-import { queryClient } from './api.ts'
 import type { useMe } from './me.ts'
+import { queryClient } from './query.ts'
 import type { Gate } from './session.ts'
 
 type Me = ReturnType<typeof useMe>['data']

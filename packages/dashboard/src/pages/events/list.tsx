@@ -28,7 +28,7 @@ export default function EventsPage() {
           <>
             <Button
               variant="default"
-              aria-label={clock.isUtc ? texts.events.showLocal : texts.events.showUtc}
+              title={clock.isUtc ? texts.events.showLocal : texts.events.showUtc}
               onClick={clock.toggle}
             >
               {clock.isUtc ? texts.events.inUtc : texts.events.inLocal}
