@@ -5,7 +5,7 @@ import { readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { brotliCompressSync, constants, gzipSync } from 'node:zlib'
 import react from '@vitejs/plugin-react'
-import { defineConfig, type Plugin } from 'vite'
+import { defineConfig, type Plugin, transformWithEsbuild } from 'vite'
 
 /** The service puts a fresh one in its place with each answer (src/http/pages/dashboard.ts). */
 const NONCE_PLACEHOLDER = '__NONCE__'
@@ -15,7 +15,7 @@ export default defineConfig({
   publicDir: false,
   resolve: { conditions: ['source', 'module', 'browser', 'production'] },
   html: { cspNonce: NONCE_PLACEHOLDER },
-  plugins: [react(), precompress()],
+  plugins: [react(), textsByPage(), precompress()],
   build: {
     target: 'es2022',
     assetsInlineLimit: 0,
@@ -23,6 +23,44 @@ export default defineConfig({
     reportCompressedSize: false,
   },
 })
+
+/**
+ * The texts of all pages stand in one file. A page loads only the sections that it names: `texts.keys` becomes an import of
+ * that section. Where `texts` is used otherwise, the whole file is loaded.
+ */
+function textsByPage(): Plugin {
+  const file = join(import.meta.dirname, 'src/texts.ts')
+  const mark = '?section='
+  return {
+    name: 'texts-by-page',
+    apply: 'build',
+    enforce: 'post',
+    async load(id) {
+      const [path, section] = id.split(mark)
+      if (path !== file || !section) return null
+      this.addWatchFile(file)
+      const { code } = await transformWithEsbuild(readFileSync(file, 'utf8'), file)
+      const [before = '', texts = ''] = code.split('export const texts = ')
+      const { body } = this.parse(`(${texts.replace(/;\s*$/, '')})`) as unknown as Program
+      const found = body[0]?.expression.properties.find(({ key }) => key.name === section)
+      // The text was put in parentheses: one character more.
+      if (found) return `${before}export const section = ${texts.slice(found.value.start - 1, found.value.end - 1)}`
+      throw new Error(`texts.ts has no section ${section}.`)
+    },
+    transform(code, id) {
+      const statement = /import \{ texts \} from "([^"]+texts\.ts)";/.exec(code)
+      if (!statement || id.includes('node_modules')) return null
+      const rest = code.replace(statement[0], '')
+      if (/\btexts\b(?!\.[a-zA-Z])/.test(rest)) return null
+      const sections = [...new Set([...rest.matchAll(/\btexts\.([a-zA-Z]+)/g)].map(([, name]) => name as string))]
+      const imports = sections.map((name) => `import { section as texts_${name} } from "${file}${mark}${name}";`)
+      return { code: `${imports.join(' ')}${rest.replace(/\btexts\.([a-zA-Z]+)/g, 'texts_$1')}`, map: null }
+    },
+  }
+}
+
+type Node = { start: number; end: number }
+type Program = { body: { expression: { properties: { key: { name: string }; value: Node }[] } }[] }
 
 function precompress(): Plugin {
   return {

@@ -5,7 +5,6 @@ import type { Api, EventsStreamQuery, StoreApi, Verification } from './api.gen.t
 import { OPERATIONS } from './api.gen.ts'
 import { StorekeeperError } from './error.ts'
 import type { StoreEvent } from './event-types.ts'
-import { followEvents } from './events.ts'
 import { listOf, type PageOf } from './list.ts'
 import type { CallOptions, ClientOptions, ReadOptions, RequestOptions } from './options.ts'
 import { type Call, checkToken, openStream, type Sender, send } from './request.ts'
@@ -109,7 +108,11 @@ export function storekeeper(options: ClientOptions): Storekeeper {
       const given = checkParameter('storeId', id)
       const store = methods(OPERATIONS_OF.store, [given], run) as unknown as StoreClient
       const path = `/v1/user/store/${encodeURIComponent(given)}/events/stream`
-      store.events.follow = (query = {}, { signal } = {}) => followEvents(transport, store, path, query, signal)
+      // Loaded when it is used: most who call the service follow nothing, and a page has it only then.
+      store.events.follow = async function* (query = {}, { signal } = {}) {
+        const { followEvents } = await import('./events.ts')
+        yield* followEvents(transport, store, path, query, signal)
+      }
       return Object.assign(store, { id: given })
     },
     verifier: (given = {}) => {

@@ -1,9 +1,7 @@
 import './styles.ts'
 import { MantineProvider } from '@mantine/core'
-import { QueryClientProvider } from '@tanstack/react-query'
 import { setNonce } from 'get-nonce'
 import { createRoot } from 'react-dom/client'
-import { queryClient } from './app/api.ts'
 import { App } from './app/app.tsx'
 import { takeLinkToken } from './app/link-token.ts'
 import { cssVariables, theme } from './theme.ts'
@@ -24,8 +22,6 @@ createRoot(document.getElementById('root') as HTMLElement).render(
     defaultColorScheme="auto"
     getStyleNonce={() => nonce}
   >
-    <QueryClientProvider client={queryClient}>
-      <App />
-    </QueryClientProvider>
+    <App />
   </MantineProvider>,
 )

@@ -1,5 +1,10 @@
 // Every text of the pages, by page, so that wording is reviewed in one place and a second language has one place to go.
 
+type Data = Record<string, unknown>
+const list = (value: unknown) => (Array.isArray(value) ? value.join(', ') : String(value))
+const fields = (to: unknown) => Object.keys((to ?? {}) as object).join(', ')
+const countryName = (code: unknown) => new Intl.DisplayNames('en', { type: 'region' }).of(String(code)) ?? String(code)
+
 export const texts = {
   app: {
     name: 'Storekeeper',
@@ -238,6 +243,7 @@ export const texts = {
     tooMany: (max: number) => `Only the newest ${max} keys are shown.`,
     nothingFound: 'No key matches. Try fewer words or another filter.',
     found: (count: number) => `${count} ${count === 1 ? 'key' : 'keys'}`,
+    showMore: (count: number, all: number) => `Show ${count} more of ${all.toLocaleString('en')}`,
     choose: (name: string) => `Choose ${name}`,
     chooseAll: 'Choose all keys shown',
     chosen: (count: number) => `${count} ${count === 1 ? 'key' : 'keys'} chosen`,
@@ -304,6 +310,8 @@ export const texts = {
     dayOfMonth: 'on day',
     owner: 'Owner',
     ownerHelp: 'Your own id for whoever the key belongs to.',
+    ofOwner: (owner: string) => `Keys of ${owner}`,
+    allOwners: 'Show the keys of all owners',
     description: 'Description',
     detailTabs: { use: 'Use', settings: 'Settings', edit: 'Edit' },
     facts: {
@@ -385,6 +393,32 @@ export const texts = {
     revokeHelp:
       'A revoked key never works again; its record and history stay. To stop it for a while, switch it off instead.',
     typeName: (name: string) => `It is used in production. Type ${name} to revoke it.`,
+  },
+  importKeys: {
+    title: 'Import keys',
+    about:
+      'Keys that were issued elsewhere keep working with the values they have. Values are not stored; their hashes are.',
+    lines: 'Keys',
+    linesHelp:
+      'CSV with a line of titles, or JSON. Titles: name, value or sha256, type, permissions, owner, expiresAt, enabled, description.',
+    example: 'name,value,type,permissions\nWarehouse,acme_live_8fK2mQ7xZ1pL,PROD,READ WRITE',
+    file: 'Choose a file',
+    defaults: 'For lines that do not say',
+    unreadable: (why: string) => `This cannot be read: ${why}`,
+    preview: (count: number) => `${count.toLocaleString('en')} ${count === 1 ? 'key' : 'keys'} to import`,
+    columns: ['Name', 'Value', 'Environment', 'Permissions', 'Owner'],
+    noValue: 'no value',
+    send: (count: number) => (count === 0 ? 'Import' : `Import ${count.toLocaleString('en')}`),
+    progress: (done: number, of: number) => `${done.toLocaleString('en')} of ${of.toLocaleString('en')} answered`,
+    done: (created: number, exists: number, failed: number) =>
+      [
+        `${created.toLocaleString('en')} imported`,
+        ...(exists ? [`${exists.toLocaleString('en')} were here already`] : []),
+        ...(failed ? [`${failed.toLocaleString('en')} refused`] : []),
+      ].join(', '),
+    failed: 'Refused lines',
+    toKeys: 'Go to the keys',
+    results: 'All results as CSV',
   },
   secret: {
     kinds: { key: 'API key', webhook: 'Signing secret', serviceToken: 'Service token', invitation: 'Invitation' },
@@ -645,7 +679,128 @@ export const texts = {
     choose: 'Choose somebody else',
     unknownUser: 'Somebody without a name here',
   },
-  events: {},
+  events: {
+    about: 'Every change in this store, and who made it. New ones appear by themselves.',
+    none: 'Nothing happened here yet',
+    nothingFound: 'No event matches these filters.',
+    new: (count: number) => `${count} new`,
+    showNew: 'Show',
+    older: 'Show older events',
+    raw: 'JSON',
+    rawOf: (type: string) => `JSON of ${type}`,
+    onlySubject: 'Only about this',
+    onlyActor: 'Only by them',
+    open: 'Open',
+    type: 'What',
+    allTypes: 'Everything',
+    subject: 'About',
+    actor: 'By',
+    anybody: 'Anybody',
+    anything: 'Anything',
+    from: 'From',
+    to: 'To',
+    clear: 'Clear filters',
+    inUtc: 'UTC ( u )',
+    inLocal: 'Your time ( u )',
+    showUtc: 'Show UTC',
+    showLocal: 'Show your time',
+    notSealed: 'not sealed yet',
+    position: (position: number) => `No. ${position}`,
+    groups: {
+      store: 'Store',
+      members: 'Members',
+      keys: 'Keys',
+      webhooks: 'Webhooks',
+      serviceTokens: 'Service tokens',
+      id: 'Id',
+    },
+    types: {
+      'key.*': 'Keys',
+      'member.*': 'Members',
+      'customer.*': 'Customers',
+      'address.*': 'Addresses',
+      'webhook.*': 'Webhooks',
+      'service_token.*': 'Service tokens',
+      'store.*': 'Store',
+      'key.revoked,key.leaked': 'Revoked and leaked keys',
+    },
+    system: 'Storekeeper',
+    themselves: 'themselves',
+    actors: {
+      user: (name: string) => name,
+      key: (name: string) => `The key “${name}”`,
+      service: (name: string) => `The back end “${name}”`,
+      system: (name: string) => `The operator (${name})`,
+    },
+    other: (type: string, what: string) => `did ${type} to ${what}`,
+    sentences: {
+      'user.erased': () => 'erased their account',
+      'service_token.created': (what: string) => `issued the service token “${what}”`,
+      'service_token.revoked': (what: string) => `revoked the service token “${what}”`,
+      'store.created': (what: string) => `created the store “${what}”`,
+      'store.updated': (_: string, { to }: Data) => `changed the store: ${fields(to)}`,
+      'store.deleted': () => 'deleted the store',
+      'store.restored': () => 'restored the store',
+      'store.frozen': () => 'froze all keys',
+      'store.unfrozen': () => 'unfroze all keys',
+      'member.joined': (_: string, { role }: Data) => `joined as ${role}`,
+      'member.updated': (what: string, { to }: Data) => `changed the rights of ${what}: ${fields(to)}`,
+      'member.removed': (what: string) => `removed ${what}`,
+      'member.left': () => 'left the store',
+      'member.invited': (_: string, { role }: Data) => `invited somebody as ${role}`,
+      'member.invitation_withdrawn': () => 'withdrew an invitation',
+      'key.created': (what: string, { imported }: Data) => `${imported ? 'imported' : 'created'} the key “${what}”`,
+      'key.updated': (what: string, { to, metadataChanged, ownerChanged }: Data) =>
+        `changed the key “${what}”: ${[fields(to), metadataChanged && 'metadata', ownerChanged && 'owner'].filter(Boolean).join(', ')}`,
+      'key.enabled': (what: string) => `switched on the key “${what}”`,
+      'key.disabled': (what: string) => `switched off the key “${what}”`,
+      'key.rotated': (what: string) => `gave the key “${what}” a new secret`,
+      'key.credits_changed': (what: string, { from, to }: Data) =>
+        `changed the credits of “${what}” from ${from} to ${to}`,
+      'key.revoked': (what: string, { reason }: Data) => `revoked the key “${what}”${reason ? ` (${reason})` : ''}`,
+      'key.leaked': (what: string) => `was told that the key “${what}” has leaked`,
+      'key.expiring': (what: string, { days }: Data) =>
+        `noticed that the key “${what}” ends in ${days} ${days === 1 ? 'day' : 'days'}`,
+      'customer.created': () => 'added a customer',
+      'customer.updated': (_: string, { changed }: Data) => `changed a customer: ${list(changed)}`,
+      'customer.erased': () => 'erased a customer',
+      'address.created': (_: string, { country }: Data) => `added a billing address in ${countryName(country)}`,
+      'address.updated': (_: string, { changed }: Data) => `changed a billing address: ${list(changed)}`,
+      'address.deleted': () => 'deleted a billing address',
+      'address.held': (_: string, { version }: Data) => `put version ${version} of a billing address on hold`,
+      'address.released': (_: string, { version }: Data) => `released version ${version} of a billing address`,
+      'webhook.created': (what: string) => `created a webhook to ${what}`,
+      'webhook.updated': (what: string) => `changed the webhook to ${what}`,
+      'webhook.rotated': (what: string) => `gave the webhook to ${what} a new secret`,
+      'webhook.disabled': (what: string, { reason }: Data) =>
+        `switched off the webhook to ${what}${reason === 'GONE' ? ': it answered 410' : reason === 'FAILING' ? ': it failed for too long' : ''}`,
+      'webhook.deleted': (what: string) => `deleted the webhook to ${what}`,
+    },
+    seal: 'The seal',
+    sealHelp:
+      'Each event is sealed with a hash over it and everything before it. This browser can read all of them and compute the last hash itself.',
+    sealLimits:
+      'This page comes from the same operator as the events, so its answer is a convenience. The proof is a head that you keep where the operator cannot reach it: from then on, no event before it can be changed, removed or added unnoticed.',
+    sealCheck: 'Check in this browser',
+    sealAgain: 'Check again',
+    sealStop: 'Stop',
+    sealProgress: (done: number, of: number) => `${done.toLocaleString('en')} of ${of.toLocaleString('en')} events`,
+    sealSound: (count: number) =>
+      count === 1 ? 'The one event is sound.' : `All ${count.toLocaleString('en')} events are sound.`,
+    sealBroken: 'The events do not match the head that the service tells. Keep this page, and ask the operator.',
+    sealDownload: 'Download the head',
+    sealKept: 'Heads that you kept',
+    sealKeptHelp: 'Choose the file of a head you downloaded before, or paste its line. They are compared as well.',
+    sealFile: 'Choose a file',
+    sealNoHeads: 'There is no head of this store in it.',
+    sealInsecure: 'Browsers compute hashes only on a secure connection: open this page over HTTPS.',
+    sealKeptResult: (seq: number, same: boolean | null) =>
+      same === null
+        ? `Head of event ${seq}: the service has fewer events than that. Events are missing.`
+        : same
+          ? `Head of event ${seq}: nothing up to there has changed.`
+          : `Head of event ${seq}: something up to there was changed.`,
+  },
   webhooks: {
     about: 'Your own systems are told of events in this store, with signed messages.',
     create: 'New webhook',
@@ -661,7 +816,7 @@ export const texts = {
     urlHelp: 'An https address on the public internet.',
     types: 'Events',
     typesHelp: 'Exact types, prefixes such as key.*, or * for everything.',
-    knownTypes: ['*', 'key.*', 'address.*', 'member.*', 'invitation.*', 'customer.*', 'store.*', 'webhook.*'],
+    knownTypes: ['*', 'key.*', 'address.*', 'member.*', 'customer.*', 'store.*', 'webhook.*'],
     bothSecrets: 'Messages are signed with the old secret as well until it ends,',
     test: 'Send a test',
     rotate: 'New secret',

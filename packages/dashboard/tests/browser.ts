@@ -1,44 +1,19 @@
 // Pages in a real Chromium, at the real service. Whatever a test does, there must be no error in the console, no request to
 // another host and nothing that the page's policy forbids: that is looked at when the test is over.
 
-import { spawnSync } from 'node:child_process'
-import { existsSync, readFileSync } from 'node:fs'
+import { readFileSync } from 'node:fs'
 import { type Browser, type BrowserContext, type BrowserContextOptions, chromium, type Page } from 'playwright-core'
 import { afterAll, expect, onTestFinished, test } from 'vitest'
 import type { Person, Shop } from '../../../tests/shop.ts'
-
-const NAMES = ['chromium', 'chromium-browser', 'google-chrome']
-const PLACES = [
-  '/Applications/Google Chrome.app/Contents/MacOS/Google Chrome',
-  '/Applications/Chromium.app/Contents/MacOS/Chromium',
-]
-
-/** `CHROMIUM_PATH`, or one that is installed. */
-export const CHROMIUM =
-  process.env.CHROMIUM_PATH ??
-  NAMES.map((name) => spawnSync('which', [name], { encoding: 'utf8' }).stdout?.trim()).find(Boolean) ??
-  PLACES.find((place) => existsSync(place))
+import { CHROMIUM, CHROMIUM_ARGS } from './chromium.ts'
 
 /** A test in the browser. Without a Chromium it is skipped by name; in CI it fails, so that nothing is skipped unseen. */
 export const browserTest = CHROMIUM || process.env.CI ? test : test.skip
 
-const ARGS = [
-  '--disable-gpu',
-  '--disable-quic',
-  '--no-first-run',
-  '--disable-background-networking',
-  '--disable-component-update',
-  '--disable-sync',
-]
-
 let browser: Promise<Browser> | undefined
 function launch(): Promise<Browser> {
   if (!CHROMIUM) throw new Error('No Chromium was found. Install one, or name it in CHROMIUM_PATH.')
-  // Chromium does not start its sandbox as root.
-  browser ??= chromium.launch({
-    executablePath: CHROMIUM,
-    args: process.getuid?.() === 0 ? [...ARGS, '--no-sandbox'] : ARGS,
-  })
+  browser ??= chromium.launch({ executablePath: CHROMIUM, args: CHROMIUM_ARGS })
   return browser
 }
 afterAll(async () => {
@@ -61,6 +36,8 @@ export async function openBrowser(
     viewport: { width: 1280, height: 800 },
     ...options,
   })
+  // How long a busy machine takes is never what is tested.
+  context.setDefaultTimeout(100_000)
   onTestFinished(() => context.close())
   if (as) await signIn(context, api.url, as)
   const faults: Faults = []

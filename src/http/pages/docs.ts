@@ -24,6 +24,7 @@ const GROUPS: Group[] = [
     title: 'Guides',
     urls: [
       '/docs/api',
+      '/docs/dashboard',
       '/docs/client',
       '/docs/cli',
       '/docs/guides/require-keys',
@@ -38,14 +39,7 @@ const GROUPS: Group[] = [
   { title: 'Reference', urls: ['/docs/reference', '/errors', '/openapi.json'] },
   {
     title: 'Running it',
-    urls: [
-      '/docs/operations',
-      '/docs/dashboard',
-      '/docs/backup',
-      '/docs/security',
-      '/docs/measured',
-      '/docs/changelog',
-    ],
+    urls: ['/docs/operations', '/docs/backup', '/docs/security', '/docs/measured', '/docs/changelog'],
   },
 ]
 

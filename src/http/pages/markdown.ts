@@ -54,6 +54,8 @@ function render(Renderer: typeof Marked, file: string, text: string, known: Set<
         const inner = this.parser.parseInline(tokens)
         return target === null ? inner : `<a href="${escapeHtml(target)}">${inner}</a>`
       },
+      // Pictures are for the README on GitHub: this service has what they show.
+      image: () => '',
       codespan: ({ text }) => `<code>${wrappable(text)}</code>`,
       code: ({ text, lang }) =>
         `<pre tabindex="0"${lang === 'text' ? ' class="output"' : ''}>${escapeHtml(text)}</pre>`,

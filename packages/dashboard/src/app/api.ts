@@ -2,30 +2,19 @@
 // has signed in again, above the page, and is then repeated as it was: nothing typed is lost.
 
 import { type CallOptions, isStorekeeperError, type Storekeeper, storekeeper } from '@storekeeper/client'
-import { QueryClient, type UseQueryResult, useMutation, useQuery, useQueryClient } from '@tanstack/react-query'
 import { useRef } from 'react'
+import { queryClient, type Read, type ReadKey, type ReadOptions, useMutation, useQuery } from './query.ts'
 import { signInAgain } from './session.ts'
 
 /** The session is in a cookie that no script can read. */
 export const sk: Storekeeper = storekeeper({ url: location.origin })
 
-export const queryClient = new QueryClient({
-  // The client retries by itself, and knows the ETag of the very object that it has answered (`ifMatch: record`).
-  defaultOptions: {
-    queries: { retry: false, staleTime: 5_000, structuralSharing: false },
-    mutations: { retry: false },
-  },
-})
-
-/** The first part names what is read, so that a write can say what it changes: `['keys', storeId]`. */
-export type ReadKey = readonly (string | number | boolean | null | undefined | object)[]
-
 export function useRead<T>(
   key: ReadKey,
   read: (options: CallOptions) => Promise<T>,
-  options: { enabled?: boolean; refetchInterval?: number } = {},
-): UseQueryResult<T> {
-  return useQuery({ queryKey: key, queryFn: ({ signal }) => withSession(() => read({ signal })), ...options })
+  options: ReadOptions = {},
+): Read<T> {
+  return useQuery<T>(key, (signal) => withSession(() => read({ signal })), options)
 }
 
 /**
@@ -36,23 +25,20 @@ export function useWrite<Input, T>(
   write: (input: Input, options: CallOptions & { idempotencyKey: string }) => Promise<T>,
   { changes = [] }: { changes?: ReadKey[] } = {},
 ) {
-  const client = useQueryClient()
   const unanswered = useRef<{ input: string; idempotencyKey: string } | null>(null)
-  return useMutation({
-    mutationFn: async (input: Input) => {
-      const text = JSON.stringify(input) ?? ''
-      if (unanswered.current?.input !== text) unanswered.current = { input: text, idempotencyKey: crypto.randomUUID() }
-      const { idempotencyKey } = unanswered.current
-      try {
-        const answer = await withSession(() => write(input, { idempotencyKey }))
-        unanswered.current = null
-        return answer
-      } catch (error) {
-        if (isRefusal(error)) unanswered.current = null
-        throw error
-      }
-    },
-    onSuccess: () => Promise.all(changes.map((queryKey) => client.invalidateQueries({ queryKey }))),
+  return useMutation(async (input: Input) => {
+    const text = JSON.stringify(input) ?? ''
+    if (unanswered.current?.input !== text) unanswered.current = { input: text, idempotencyKey: crypto.randomUUID() }
+    const { idempotencyKey } = unanswered.current
+    try {
+      const answer = await withSession(() => write(input, { idempotencyKey }))
+      unanswered.current = null
+      await Promise.all(changes.map((queryKey) => queryClient.invalidateQueries({ queryKey })))
+      return answer
+    } catch (error) {
+      if (isRefusal(error)) unanswered.current = null
+      throw error
+    }
   })
 }
 

@@ -14,6 +14,7 @@ const NotFound = lazy(() => import('./not-found.tsx'))
 const StoresPage = lazy(() => import('../pages/stores/list.tsx'))
 const KeysPage = lazy(() => import('../pages/keys/list.tsx'))
 const NewKeyPage = lazy(() => import('../pages/keys/new.tsx'))
+const ImportKeysPage = lazy(() => import('../pages/keys/import.tsx'))
 const KeyPage = lazy(() => import('../pages/keys/detail.tsx'))
 const NewStorePage = lazy(() => import('../pages/stores/new.tsx'))
 const StoreSettingsPage = lazy(() => import('../pages/stores/settings.tsx'))
@@ -38,6 +39,7 @@ const InvoicingAddressPage = lazy(() => import('../pages/invoicing/versions.tsx'
 const CustomersPage = lazy(() => import('../pages/customers/list.tsx'))
 const CustomerPage = lazy(() => import('../pages/customers/detail.tsx'))
 const ImportCustomersPage = lazy(() => import('../pages/customers/import.tsx'))
+const EventsPage = lazy(() => import('../pages/events/list.tsx'))
 const OverviewPage = lazy(() => import('../pages/overview.tsx'))
 
 export function App() {
@@ -67,9 +69,11 @@ export function App() {
                 <Route path="/stores/:storeId/service-tokens" component={ServiceTokensPage} />
                 <Route path="/stores/:storeId/webhooks" component={WebhooksPage} />
                 <Route path="/stores/:storeId/webhooks/:webhookId" component={WebhookPage} />
+                <Route path="/stores/:storeId/events" component={EventsPage} />
                 <Route path="/stores/:storeId/settings" component={StoreSettingsPage} />
                 <Route path="/stores/:storeId/keys" component={KeysPage} />
                 <Route path="/stores/:storeId/keys/new" component={NewKeyPage} />
+                <Route path="/stores/:storeId/keys/import" component={ImportKeysPage} />
                 <Route path="/stores/:storeId/keys/:keyId" component={KeyPage} />
                 <Route path="/stores/:storeId/addresses" component={AddressesPage} />
                 <Route path="/stores/:storeId/addresses/new" component={NewAddressPage} />

@@ -26,6 +26,7 @@ export const paths = {
   foundKey: '/found-a-key',
   overview: (storeId: string) => inStore(storeId),
   keys: (storeId: string) => inStore(storeId, 'keys'),
+  keysOf: (storeId: string, owner: string) => `${inStore(storeId, 'keys')}?owner=${encodeURIComponent(owner)}`,
   newKey: (storeId: string) => inStore(storeId, 'keys', 'new'),
   importKeys: (storeId: string) => inStore(storeId, 'keys', 'import'),
   key: (storeId: string, keyId: string) => inStore(storeId, 'keys', keyId),

@@ -5,9 +5,10 @@ import { useCallback, useEffect } from 'react'
 import { Dialog } from '../components/dialog.tsx'
 import { SignInForm } from '../pages/ways-in/sign-in-form.tsx'
 import { texts } from '../texts.ts'
-import { queryClient, sk } from './api.ts'
+import { sk } from './api.ts'
 import type { useMe } from './me.ts'
 import { paths } from './paths.ts'
+import { queryClient } from './query.ts'
 import { type Gate, onSignInElsewhere } from './session.ts'
 
 type Me = ReturnType<typeof useMe>['data']

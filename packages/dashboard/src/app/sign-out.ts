@@ -1,5 +1,6 @@
-import { isSessionEnded, queryClient, sk } from './api.ts'
+import { isSessionEnded, sk } from './api.ts'
 import { forgetStores } from './last-store.ts'
+import { queryClient } from './query.ts'
 import { notes } from './secrets.ts'
 
 /** Leaves nothing of the account in this browser. */

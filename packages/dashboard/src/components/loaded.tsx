@@ -1,13 +1,13 @@
 // What every page shows of something it reads: loading, failed, forbidden, or the thing itself.
 
 import { Skeleton, Stack } from '@mantine/core'
-import type { UseQueryResult } from '@tanstack/react-query'
 import type { ReactNode } from 'react'
+import type { Read } from '../app/query.ts'
 import { texts } from '../texts.ts'
 import { Problem } from './problem.tsx'
 
 type Props<T> = {
-  query: UseQueryResult<T>
+  query: Read<T>
   /** In the form of what is coming, so that nothing jumps when it is there. */
   skeleton?: ReactNode
   children: (data: T) => ReactNode

@@ -18,7 +18,7 @@ export function Page({ title, about, actions, children }: Props) {
             {title}
           </Title>
           {about && (
-            <Text c="dimmed" maw={680}>
+            <Text component="div" c="dimmed" maw={680}>
               {about}
             </Text>
           )}

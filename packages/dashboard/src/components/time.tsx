@@ -25,7 +25,15 @@ export function fromNow(at: string | Date, now = Date.now()): string {
 }
 
 export function exactTime(at: string | Date): string {
-  return `${local.format(new Date(at))} (${utc.format(new Date(at))} UTC)`
+  return `${localTime(at)} (${utcTime(at)})`
+}
+
+export function localTime(at: string | Date): string {
+  return local.format(new Date(at))
+}
+
+export function utcTime(at: string | Date): string {
+  return `${utc.format(new Date(at))} UTC`
 }
 
 export function dayOf(at: string | Date): string {
@@ -35,7 +43,7 @@ export function dayOf(at: string | Date): string {
 /** `as="exact"` where the moment itself matters. */
 export function Time({ at, as = 'relative' }: { at: string | null | undefined; as?: 'relative' | 'exact' | 'day' }) {
   if (!at) return <>{texts.app.never}</>
-  const shown = { relative: fromNow, exact: (moment: string) => local.format(new Date(moment)), day: dayOf }[as](at)
+  const shown = { relative: fromNow, exact: localTime, day: dayOf }[as](at)
   return (
     <Tooltip label={exactTime(at)} events={{ hover: true, focus: true, touch: true }}>
       <time dateTime={at}>{shown}</time>

@@ -1,8 +1,11 @@
 // Usage as the plots draw it: intervals in the reader's own time zone, without gaps. Up to 90 days come by the hour, so a
 // day is the reader's own day, of 23 or 25 hours when the clocks change; longer periods come by the day of UTC, and say so.
 
+/** Whole hours, so that no hour falls into two parts. */
+const MAX_SPAN_MS = 30 * 86_400_000
+
 export type Interval = { at: Date; valid: number; refused: number; counts: Record<string, number> }
-type Counted = { at: string; counts: Record<string, number> }
+export type Counted = { at: string; counts: Record<string, number> }
 
 export function startOfLocalDay(at: Date, days = 0): Date {
   return new Date(at.getFullYear(), at.getMonth(), at.getDate() + days)
@@ -19,6 +22,18 @@ export function hoursBetween(from: Date, to: Date): Date[] {
   const first = Math.floor(from.getTime() / 3_600_000)
   const last = Math.floor(to.getTime() / 3_600_000)
   return Array.from({ length: last - first + 1 }, (_, n) => new Date((first + n) * 3_600_000))
+}
+
+/** Hours are asked for in parts: the service tells those of 31 days at a time. */
+export function hourSpans(from: Date, to: Date): { from: Date; to: Date; interval: 'hour' }[] {
+  const spans: { from: Date; to: Date; interval: 'hour' }[] = []
+  for (let start = from.getTime(); start < to.getTime(); start += MAX_SPAN_MS)
+    spans.push({
+      from: new Date(start),
+      to: new Date(Math.min(start + MAX_SPAN_MS, to.getTime())),
+      interval: 'hour',
+    })
+  return spans
 }
 
 /** One interval from each of `starts` to the next, zero where nothing was counted. */

@@ -1,32 +1,18 @@
-import {
-  Anchor,
-  Badge,
-  Card,
-  Group,
-  List,
-  Paper,
-  SegmentedControl,
-  SimpleGrid,
-  Stack,
-  Text,
-  Title,
-} from '@mantine/core'
-import { type ReactNode, useState } from 'react'
+import { Anchor, Badge, Card, List, SimpleGrid, Stack, Text, Title } from '@mantine/core'
+import type { ReactNode } from 'react'
 import { Link, Redirect, useParams } from 'wouter'
 import { sk, useRead } from '../app/api.ts'
 import { useMay, useMembership } from '../app/me.ts'
 import { paths } from '../app/paths.ts'
-import { Bars } from '../components/bars.tsx'
 import { Loaded } from '../components/loaded.tsx'
 import { Page } from '../components/page.tsx'
 import { Time } from '../components/time.tsx'
-import { gather, hoursBetween, localDays, startOfLocalDay } from '../components/usage.ts'
+import type { Counted } from '../components/usage.ts'
+import { UsePlot } from '../components/use-plot.tsx'
 import { texts } from '../texts.ts'
 import { inTab, useLiveKeys } from './keys/keys.ts'
 
 const SHOWN = 5
-const hourName = new Intl.DateTimeFormat('en-GB', { weekday: 'short', hour: '2-digit', minute: '2-digit' })
-const dayName = new Intl.DateTimeFormat('en-GB', { weekday: 'short', day: 'numeric', month: 'short' })
 
 export default function OverviewPage() {
   const { storeId = '' } = useParams()
@@ -46,47 +32,17 @@ export default function OverviewPage() {
 
 /** All calls of the store by outcome. */
 function StoreUse({ storeId }: { storeId: string }) {
-  const [period, setPeriod] = useState<'1' | '7' | '30'>('7')
-  const byHour = period === '1'
-  const usage = useRead(
-    ['usage', storeId, 'all', period],
-    async (options) => {
-      const to = new Date()
-      const from = byHour ? new Date(to.getTime() - 24 * 3_600_000) : startOfLocalDay(to, 1 - Number(period))
-      const counted = []
-      for await (const { data } of sk.store(storeId).keys.storeUsage({ from, to, interval: 'hour' }, options))
-        counted.push(...data)
-      return gather(counted, byHour ? hoursBetween(from, to) : localDays(from, to))
-    },
-    { refetchInterval: 30_000 },
-  )
   return (
-    <Paper withBorder p="md">
-      <Stack>
-        <Group justify="space-between">
-          <Title order={2} size="h4">
-            {texts.overview.calls}
-          </Title>
-          <SegmentedControl
-            size="xs"
-            aria-label={texts.keys.period}
-            data={(['1', '7', '30'] as const).map((value) => ({ value, label: texts.keys.periods[value] }))}
-            value={period}
-            onChange={(value) => setPeriod(value as '1' | '7' | '30')}
-          />
-        </Group>
-        <Loaded query={usage}>
-          {(intervals) => (
-            <Bars
-              intervals={intervals}
-              label={texts.keys.periods[period]}
-              name={(at) => (byHour ? hourName : dayName).format(at)}
-              fileName="calls.csv"
-            />
-          )}
-        </Loaded>
-      </Stack>
-    </Paper>
+    <UsePlot
+      title={texts.overview.calls}
+      readKey={['usage', storeId, 'all']}
+      read={async (query, options) => {
+        const counted: Counted[] = []
+        for await (const { data } of sk.store(storeId).keys.storeUsage(query, options)) counted.push(...data)
+        return counted
+      }}
+      fileName="calls.csv"
+    />
   )
 }
 

@@ -2,14 +2,12 @@
 // gone with the tab or when somebody signs out.
 
 import type { Address } from '@storekeeper/client'
-import { queryClient } from '../../app/api.ts'
+import { queryClient } from '../../app/query.ts'
 import type { AddressBook } from './book.ts'
 import type { AddressValues } from './values.ts'
 
 /** `base`: the record that the form was filled from. `version`: the one that it was filled in from again. */
 export type Draft = { values: AddressValues; base: Address | null; version?: number }
-
-queryClient.setQueryDefaults(['draft'], { gcTime: Number.POSITIVE_INFINITY })
 
 const keyOf = ({ key }: AddressBook, addressId: string | null) => ['draft', ...key, addressId]
 
@@ -18,5 +16,5 @@ export const drafts = {
   write: (book: AddressBook, addressId: string | null, draft: Draft) =>
     void queryClient.setQueryData(keyOf(book, addressId), draft),
   remove: (book: AddressBook, addressId: string | null) =>
-    queryClient.removeQueries({ queryKey: keyOf(book, addressId), exact: true }),
+    queryClient.removeQueries({ queryKey: keyOf(book, addressId) }),
 }

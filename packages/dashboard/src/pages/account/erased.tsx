@@ -3,8 +3,8 @@
 import { Alert, Button, List, Text } from '@mantine/core'
 import type { ErasedUser } from '@storekeeper/client'
 import { Link } from 'wouter'
-import { queryClient } from '../../app/api.ts'
 import { paths } from '../../app/paths.ts'
+import { queryClient } from '../../app/query.ts'
 import { texts } from '../../texts.ts'
 import { Narrow } from '../ways-in/narrow.tsx'
 

@@ -19,12 +19,12 @@ export function EditKey({ apiKey }: { apiKey: Key }) {
   const { storeId, id } = base
   const form = useServiceForm<KeyValues>({ initialValues: toValues(base) })
   const save = useWrite(
-    (record: Key) => sk.store(storeId).keys.update(id, toChanges(form.getValues(), record), { ifMatch: record }),
+    (ifMatch: Key) => sk.store(storeId).keys.update(id, toChanges(form.getValues(), base), { ifMatch }),
     { changes: [['keys', storeId]] },
   )
-  const send = async (record: Key) => {
+  const send = async (ifMatch: Key) => {
     try {
-      const saved = await save.mutateAsync(record)
+      const saved = await save.mutateAsync(ifMatch)
       setBase(saved)
       setTheirs(null)
       form.setInitialValues(toValues(saved))
@@ -57,10 +57,7 @@ export function EditKey({ apiKey }: { apiKey: Key }) {
               setTheirs(null)
               form.setValues(toValues(theirs))
             }}
-            onKeepMine={() => {
-              setBase(theirs)
-              void send(theirs)
-            }}
+            onKeepMine={() => void send(theirs)}
           />
         ) : (
           save.error && !placed && <Problem error={save.error} />

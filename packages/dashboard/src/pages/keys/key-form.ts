@@ -53,8 +53,18 @@ export function toNewKey(values: KeyValues): NewKey {
   }
 }
 
-/** Everything that can be changed, `null` for what is not set. */
-export function toChanges(values: KeyValues, { metadata }: Key) {
+/**
+ * What was changed in a form that was filled from the record, `null` for what was taken away. Only that is sent: what
+ * somebody else changed meanwhile, and credits that were spent, stay as they are.
+ */
+export function toChanges(values: KeyValues, record: Key) {
+  const [before, after] = [settingsOf(toValues(record), record), settingsOf(values, record)]
+  const isChanged = ([name, value]: [string, unknown]) =>
+    JSON.stringify(value) !== JSON.stringify(before[name as keyof typeof before])
+  return Object.fromEntries(Object.entries(after).filter(isChanged)) as Partial<typeof after>
+}
+
+function settingsOf(values: KeyValues, { metadata }: Key) {
   const { type: _, ...input } = toNewKey(values)
   const { description: __, ...others } = metadata
   return {

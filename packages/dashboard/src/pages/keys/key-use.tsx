@@ -7,7 +7,7 @@ import { sk, useRead } from '../../app/api.ts'
 import { Bars } from '../../components/bars.tsx'
 import { Loaded } from '../../components/loaded.tsx'
 import { Time } from '../../components/time.tsx'
-import { gather, hoursBetween, localDays, startOfLocalDay } from '../../components/usage.ts'
+import { gather, hourSpans, hoursBetween, localDays, startOfLocalDay } from '../../components/usage.ts'
 import { texts } from '../../texts.ts'
 
 const PERIODS = ['1', '7', '30', '90'] as const
@@ -24,9 +24,17 @@ export function KeyUse({ apiKey: { id, storeId, name } }: { apiKey: Key }) {
     async (options) => {
       const to = new Date()
       const from = byHour ? new Date(to.getTime() - 24 * 3_600_000) : startOfLocalDay(to, 1 - Number(period))
-      const usage = await sk.store(storeId).keys.usage(id, { from, to, interval: 'hour' }, options)
+      const { keys } = sk.store(storeId)
+      const parts = await Promise.all(hourSpans(from, to).map((span) => keys.usage(id, span, options)))
       const starts = byHour ? hoursBetween(from, to) : localDays(from, to)
-      return { usage, intervals: gather(usage.data, starts) }
+      const sources = parts.at(-1)?.bySecret.current.sources ?? []
+      return {
+        sources,
+        intervals: gather(
+          parts.flatMap(({ data }) => data),
+          starts,
+        ),
+      }
     },
     { refetchInterval: 15_000 },
   )
@@ -44,7 +52,7 @@ export function KeyUse({ apiKey: { id, storeId, name } }: { apiKey: Key }) {
           />
         </Group>
         <Loaded query={query}>
-          {({ usage, intervals }) => (
+          {({ sources, intervals }) => (
             <Stack>
               <Bars
                 intervals={intervals}
@@ -53,7 +61,7 @@ export function KeyUse({ apiKey: { id, storeId, name } }: { apiKey: Key }) {
                 fileName={`${name}.csv`}
               />
               <Refusals counts={intervals.map(({ counts }) => counts)} />
-              <Sources sources={usage.bySecret.current.sources} />
+              <Sources sources={sources} />
               <Text size="xs" c="dimmed">
                 {texts.keys.asOf}
               </Text>

@@ -47,14 +47,18 @@ export function search(keys: readonly Key[], text: string): Key[] {
 }
 
 /** All keys that work or can be made to work again; ended ones are read apart, by the page. */
-export function useLiveKeys(storeId: string) {
-  return useRead(['keys', storeId, 'live'], async (options) => {
-    const keys = sk.store(storeId).keys
-    const [active, disabled] = await Promise.all(
-      (['ACTIVE', 'DISABLED'] as const).map((status) => keys.list({ status }, options).toArray({ max: MAX_LISTED })),
-    )
-    return [...(active ?? []), ...(disabled ?? [])].sort((a, b) => (a.createdAt < b.createdAt ? 1 : -1))
-  })
+export function useLiveKeys(storeId: string, enabled = true) {
+  return useRead(
+    ['keys', storeId, 'live'],
+    async (options) => {
+      const keys = sk.store(storeId).keys
+      const [active, disabled] = await Promise.all(
+        (['ACTIVE', 'DISABLED'] as const).map((status) => keys.list({ status }, options).toArray({ max: MAX_LISTED })),
+      )
+      return [...(active ?? []), ...(disabled ?? [])].sort((a, b) => (a.createdAt < b.createdAt ? 1 : -1))
+    },
+    { enabled },
+  )
 }
 
 export function useEndedKeys(storeId: string, enabled: boolean) {

@@ -23,7 +23,10 @@ import { Page } from '../../components/page.tsx'
 import { texts } from '../../texts.ts'
 import { BulkBar } from './bulk-bar.tsx'
 import { inTab, MAX_LISTED, search, TABS, type Tab, useBars, useEndedKeys, useLiveKeys } from './keys.ts'
+import { OwnerUse } from './owner.tsx'
 import { KeyCard, KeyRow } from './row.tsx'
+
+const ROWS_AT_ONCE = 100
 
 export default function KeysPage() {
   const { storeId = '' } = useParams()
@@ -31,6 +34,8 @@ export default function KeysPage() {
   const tab = (TABS as readonly string[]).includes(params.get('tab') ?? '') ? (params.get('tab') as Tab) : 'live'
   const live = useLiveKeys(storeId)
   const ended = useEndedKeys(storeId, tab === 'ended')
+  const owner = params.get('owner')
+  const ofOwner = (keys: Key[]) => (owner === null ? keys : keys.filter((key) => key.owner === owner))
   const write = (name: string, value: string) =>
     setParams(
       (now) => {
@@ -61,23 +66,25 @@ export default function KeysPage() {
       }
     >
       <Loaded query={live}>
-        {(keys) =>
-          keys.length === 0 && tab !== 'ended' ? (
+        {(all) => {
+          const keys = ofOwner(all)
+          return all.length === 0 && tab !== 'ended' ? (
             <NoKeys storeId={storeId} onEnded={() => write('tab', 'ended')} />
           ) : (
             <Stack>
+              {owner !== null && <OwnerUse storeId={storeId} owner={owner} />}
               <Filters keys={keys} tab={tab} text={params.get('q') ?? ''} write={write} />
-              {keys.length >= MAX_LISTED && <Alert color="yellow">{texts.keys.tooMany(MAX_LISTED)}</Alert>}
+              {all.length >= MAX_LISTED && <Alert color="yellow">{texts.keys.tooMany(MAX_LISTED)}</Alert>}
               {tab === 'ended' ? (
                 <Loaded query={ended}>
-                  {(old) => <KeyList storeId={storeId} keys={old} text={params.get('q') ?? ''} />}
+                  {(old) => <KeyList storeId={storeId} keys={ofOwner(old)} text={params.get('q') ?? ''} />}
                 </Loaded>
               ) : (
                 <KeyList storeId={storeId} keys={inTab(keys, tab)} text={params.get('q') ?? ''} />
               )}
             </Stack>
           )
-        }
+        }}
       </Loaded>
     </Page>
   )
@@ -143,7 +150,7 @@ function Filters({ keys, tab, text, write }: FilterProps) {
   )
 }
 
-/** Searched here, at once: all of them are there. */
+/** Searched here, at once: all of them are there. Rows are drawn by the hundred, so that a key press stays quick. */
 function KeyList({ storeId, keys, text }: { storeId: string; keys: Key[]; text: string }) {
   const wanted = useDeferredValue(text)
   const found = useMemo(() => search(keys, wanted), [keys, wanted])
@@ -153,7 +160,9 @@ function KeyList({ storeId, keys, text }: { storeId: string; keys: Key[]; text: 
   const shown = found.filter(({ id }) => chosen.has(id))
   const choose = (id: string, on: boolean) =>
     setChosen((now) => new Set(on ? [...now, id] : [...now].filter((one) => one !== id)))
-  const rows = found.map((key) => ({
+  const [more, setMore] = useState({ wanted, count: ROWS_AT_ONCE })
+  const count = more.wanted === wanted ? more.count : ROWS_AT_ONCE
+  const rows = found.slice(0, count).map((key) => ({
     apiKey: key,
     bars: usage?.bars.get(key.id) ?? usage?.empty,
     chosen: chosen.has(key.id),
@@ -198,6 +207,11 @@ function KeyList({ storeId, keys, text }: { storeId: string; keys: Key[]; text: 
             </Table.Tbody>
           </Table>
         </Table.ScrollContainer>
+      )}
+      {found.length > count && (
+        <Button variant="default" onClick={() => setMore({ wanted, count: count + ROWS_AT_ONCE })}>
+          {texts.keys.showMore(Math.min(ROWS_AT_ONCE, found.length - count), found.length)}
+        </Button>
       )}
     </Stack>
   )

@@ -75,9 +75,17 @@ function Name({ apiKey: key }: { apiKey: Key }) {
       <Group gap={6}>
         <Code>{key.start}…</Code>
         {key.owner && (
-          <Text size="xs" c="dimmed" truncate maw={180}>
+          <Anchor
+            component={Link}
+            href={paths.keysOf(key.storeId, key.owner)}
+            size="xs"
+            c="dimmed"
+            truncate
+            maw={180}
+            aria-label={texts.keys.ofOwner(key.owner)}
+          >
             {key.owner}
-          </Text>
+          </Anchor>
         )}
       </Group>
     </Stack>

@@ -42,12 +42,19 @@ function SettingsForm({ store }: { store: Store }) {
   const [base, setBase] = useState(store)
   const [theirs, setTheirs] = useState<Store | null>(null)
   const form = useServiceForm<Values>({ initialValues: valuesOf(base) })
-  const save = useWrite((record: Store) => sk.stores.update(store.id, form.getValues() as never, { ifMatch: record }), {
-    changes: [['stores'], ['me']],
-  })
-  const send = async (record: Store) => {
+  const save = useWrite(
+    (ifMatch: Store) => {
+      // Only what was changed here: what somebody else changed meanwhile stays.
+      const [before, now] = [valuesOf(base), form.getValues()]
+      const changed = (Object.keys(now) as (keyof Values)[]).filter((name) => now[name] !== before[name])
+      const changes = Object.fromEntries(changed.map((name) => [name, now[name]]))
+      return sk.stores.update(store.id, changes as never, { ifMatch })
+    },
+    { changes: [['stores'], ['me']] },
+  )
+  const send = async (ifMatch: Store) => {
     try {
-      const saved = await save.mutateAsync(record)
+      const saved = await save.mutateAsync(ifMatch)
       setBase(saved)
       setTheirs(null)
       form.setInitialValues(valuesOf(saved))
@@ -87,10 +94,7 @@ function SettingsForm({ store }: { store: Store }) {
               setTheirs(null)
               form.setValues(valuesOf(theirs))
             }}
-            onKeepMine={() => {
-              setBase(theirs)
-              void send(theirs)
-            }}
+            onKeepMine={() => void send(theirs)}
           />
         ) : (
           save.error && <Problem error={save.error} />

@@ -1,5 +1,6 @@
 import type { Me } from '@storekeeper/client'
-import { queryClient, sk } from '../../app/api.ts'
+import { sk } from '../../app/api.ts'
+import { queryClient } from '../../app/query.ts'
 
 /**
  * Who is signed in, after a sign-in that succeeded. Null: the browser has dropped the cookie, as it does without a word with
