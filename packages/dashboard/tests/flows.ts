@@ -68,3 +68,9 @@ export async function addAuthenticator(page: Page): Promise<void> {
     },
   })
 }
+
+export async function signOutByMenu(page: Page): Promise<void> {
+  await page.getByRole('button', { name: /^Account/ }).click()
+  await page.getByRole('menuitem', { name: 'Sign out' }).click()
+  await page.getByRole('button', { name: 'Sign in', exact: true }).waitFor()
+}
