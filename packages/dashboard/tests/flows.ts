@@ -32,8 +32,11 @@ export async function expectAccessible(page: Page): Promise<void> {
   for (const colorScheme of ['dark', 'light'] as const) {
     await page.emulateMedia({ colorScheme, reducedMotion: 'reduce' })
     // Colours change by transitions: what is between two schemes has the contrast of neither.
-    await page.waitForFunction(`document.documentElement.dataset.mantineColorScheme === '${colorScheme}'`)
-    await page.waitForFunction('document.getAnimations().length === 0')
+    await expect.poll(() => page.evaluate('document.documentElement.dataset.mantineColorScheme')).toBe(colorScheme)
+    await page.evaluate(
+      `Promise.allSettled(document.getAnimations().filter((one) => one instanceof CSSTransition).map((one) => one.finished))
+         .then(() => null)`,
+    )
     expect(await accessibilityFaults(page), colorScheme).toEqual([])
   }
 }
@@ -64,4 +67,10 @@ export async function addAuthenticator(page: Page): Promise<void> {
       automaticPresenceSimulation: true,
     },
   })
+}
+
+export async function signOutByMenu(page: Page): Promise<void> {
+  await page.getByRole('button', { name: /^Account/ }).click()
+  await page.getByRole('menuitem', { name: 'Sign out' }).click()
+  await page.getByRole('button', { name: 'Sign in', exact: true }).waitFor()
 }

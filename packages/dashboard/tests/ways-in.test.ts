@@ -9,6 +9,7 @@ import { browserTest, everythingIn, openBrowser } from './browser.ts'
 import { expectAccessible, fillSignIn, forgive, publicShop, REFUSED } from './flows.ts'
 
 const NEW_PASSWORD = 'seven bicycles under one umbrella'
+const accepted = 'You are now a member of the store “The shop”.'
 const linkIn = (text: string) => /http:\S+#token=\S+/.exec(text)?.[0] as string
 
 browserTest('a password is set anew, and an e-mail address confirmed, by links that were mailed', async () => {
@@ -99,76 +100,76 @@ async function shopWithProvider(): Promise<
   return { ...world, provider: provider as OpenidProvider, invite }
 }
 
-browserTest(
-  'an invitation takes in somebody new, somebody with a second factor, and somebody of the provider',
-  async () => {
-    const world = await shopWithProvider()
-    const { api, provider, invite, person, owner, sql } = world
-    const accepted = 'You are now a member of the store “The shop”.'
+browserTest('an invitation takes in somebody new, and somebody with a second factor', async () => {
+  const world = await shopWithProvider()
+  const { api, invite, person, owner } = world
 
-    const email = `new.${owner.email}`
-    const link = await invite(email)
-    const fresh = await openBrowser(world, link)
-    await fresh.page.getByText('I am new here').click()
-    expect(fresh.page.url()).toBe(`${api.url}/invitation`)
-    await expectAccessible(fresh.page)
-    await fresh.page.getByRole('textbox', { name: 'E-mail' }).fill(email)
-    await fresh.page.getByLabel(/^Password/).fill(NEW_PASSWORD)
-    await fresh.page.getByRole('textbox', { name: 'Name' }).fill('Ada')
-    await fresh.page.getByRole('button', { name: 'Create the account and accept' }).click()
-    await fresh.page.getByText(accepted).waitFor()
-    expect(await everythingIn(fresh.page)).not.toContain(link.slice(-40))
-    await fresh.page.getByRole('link', { name: 'Open the store' }).click()
-    await fresh.page.getByRole('link', { name: 'Members' }).waitFor()
-    await fresh.page.goto(await invite(email))
-    await fresh.page.getByRole('button', { name: 'Accept invitation' }).click()
-    await fresh.page.getByText('You are already a member of this store.').waitFor()
-    forgive(fresh.faults, REFUSED)
+  const email = `new.${owner.email}`
+  const link = await invite(email)
+  const fresh = await openBrowser(world, link)
+  await fresh.page.getByText('I am new here').click()
+  expect(fresh.page.url()).toBe(`${api.url}/invitation`)
+  await expectAccessible(fresh.page)
+  await fresh.page.getByRole('textbox', { name: 'E-mail' }).fill(email)
+  await fresh.page.getByLabel(/^Password/).fill(NEW_PASSWORD)
+  await fresh.page.getByRole('textbox', { name: 'Name' }).fill('Ada')
+  await fresh.page.getByRole('button', { name: 'Create the account and accept' }).click()
+  await fresh.page.getByText(accepted).waitFor()
+  expect(await everythingIn(fresh.page)).not.toContain(link.slice(-40))
+  await fresh.page.getByRole('link', { name: 'Open the store' }).click()
+  await fresh.page.getByRole('link', { name: 'Members' }).waitFor()
+  await fresh.page.goto(await invite(email))
+  await fresh.page.getByRole('button', { name: 'Accept invitation' }).click()
+  await fresh.page.getByText('You are already a member of this store.').waitFor()
+  forgive(fresh.faults, REFUSED)
 
-    // The wrong account, then the right one, which has a second factor.
-    const [ada, other] = [await person(), await person()]
-    const options = (await api.post('/v1/user/passkeys/options', undefined, { as: ada.token })).body
-    const passkey = { name: 'Phone', credential: newAuthenticator(api.url).register(options) }
-    const { recoveryCodes } = (await api.post('/v1/user/passkeys', passkey, { as: ada.token })).body
-    const wrong = await openBrowser(world, await invite(ada.email), { as: other })
-    await wrong.page.getByText(`You are signed in as ${other.email}.`).waitFor()
-    await wrong.page.getByRole('button', { name: 'Accept invitation' }).click()
-    await wrong.page.getByText('This invitation is for a different e-mail address.').waitFor()
-    await expectAccessible(wrong.page)
-    await wrong.page.getByRole('button', { name: 'Use another account' }).click()
-    await fillSignIn(wrong.page, ada)
-    await wrong.page.getByRole('button', { name: 'Sign in and accept' }).click()
-    await wrong.page.getByRole('textbox', { name: 'Code' }).fill('123456')
-    await wrong.page.getByRole('button', { name: 'Continue' }).click()
-    await wrong.page.getByText('This code is wrong or was already used.').waitFor()
-    await expectAccessible(wrong.page)
-    await wrong.page.getByRole('textbox', { name: 'Code' }).fill(recoveryCodes[0])
-    await wrong.page.getByRole('button', { name: 'Continue' }).click()
-    await wrong.page.getByText(accepted).waitFor()
-    forgive(wrong.faults, REFUSED)
+  // The wrong account, then the right one, which has a second factor.
+  const [ada, other] = [await person(), await person()]
+  const options = (await api.post('/v1/user/passkeys/options', undefined, { as: ada.token })).body
+  const passkey = { name: 'Phone', credential: newAuthenticator(api.url).register(options) }
+  const { recoveryCodes } = (await api.post('/v1/user/passkeys', passkey, { as: ada.token })).body
+  const wrong = await openBrowser(world, await invite(ada.email), { as: other })
+  await wrong.page.getByText(`You are signed in as ${other.email}.`).waitFor()
+  await wrong.page.getByRole('button', { name: 'Accept invitation' }).click()
+  await wrong.page.getByText('This invitation is for a different e-mail address.').waitFor()
+  await expectAccessible(wrong.page)
+  await wrong.page.getByRole('button', { name: 'Use another account' }).click()
+  await fillSignIn(wrong.page, ada)
+  await wrong.page.getByRole('button', { name: 'Sign in and accept' }).click()
+  await wrong.page.getByRole('textbox', { name: 'Code' }).fill('123456')
+  await wrong.page.getByRole('button', { name: 'Continue' }).click()
+  await wrong.page.getByText('This code is wrong or was already used.').waitFor()
+  await expectAccessible(wrong.page)
+  await wrong.page.getByRole('textbox', { name: 'Code' }).fill(recoveryCodes[0])
+  await wrong.page.getByRole('button', { name: 'Continue' }).click()
+  await wrong.page.getByText(accepted).waitFor()
+  forgive(wrong.faults, REFUSED)
+})
 
-    // The token waits in the tab while the browser is at the identity provider.
-    provider.person = { sub: 'grace', email: 'grace@example.com', email_verified: true, name: 'Grace' }
-    const grace = await openBrowser(world, await invite('grace@example.com'))
-    await grace.page.getByRole('link', { name: 'Continue with single sign-on' }).click()
-    await grace.page.getByText('You are signed in as grace@example.com.').waitFor()
-    expect(await grace.page.evaluate('sessionStorage.length')).toBe(0)
-    await grace.page.getByRole('button', { name: 'Accept invitation' }).click()
-    await grace.page.getByText(accepted).waitFor()
+browserTest('the identity provider signs in for an invitation, and again in a tab of its own', async () => {
+  const world = await shopWithProvider()
+  const { provider, invite, sql } = world
+  // The token waits in the tab while the browser is at the identity provider.
+  provider.person = { sub: 'grace', email: 'grace@example.com', email_verified: true, name: 'Grace' }
+  const grace = await openBrowser(world, await invite('grace@example.com'))
+  await grace.page.getByRole('link', { name: 'Continue with single sign-on' }).click()
+  await grace.page.getByText('You are signed in as grace@example.com.').waitFor()
+  expect(await grace.page.evaluate('sessionStorage.length')).toBe(0)
+  await grace.page.getByRole('button', { name: 'Accept invitation' }).click()
+  await grace.page.getByText(accepted).waitFor()
 
-    // Her session ends while she types. The provider signs her in again in a tab of its own, and what she typed is sent.
-    await grace.page.goto('/stores/new')
-    await grace.page.getByRole('textbox', { name: 'Name of the store' }).fill('Compilers')
-    await sql(`delete from sessions where method = 'oidc'`)
-    await grace.page.getByRole('button', { name: 'Create store' }).click()
-    const dialog = grace.page.getByRole('dialog', { name: 'Sign in again' })
-    await dialog.getByRole('link', { name: 'Single sign-on in a new tab' }).click()
-    await grace.page.getByRole('heading', { name: 'Compilers' }).waitFor()
-    expect(await dialog.count()).toBe(0)
-    forgive(grace.faults, REFUSED)
-    forgive(grace.faults, new RegExp(`^request: ${provider.issuer}/authorize`))
-  },
-)
+  // Her session ends while she types. The provider signs her in again in a tab of its own, and what she typed is sent.
+  await grace.page.goto('/stores/new')
+  await grace.page.getByRole('textbox', { name: 'Name of the store' }).fill('Compilers')
+  await sql(`delete from sessions where method = 'oidc'`)
+  await grace.page.getByRole('button', { name: 'Create store' }).click()
+  const dialog = grace.page.getByRole('dialog', { name: 'Sign in again' })
+  await dialog.getByRole('link', { name: 'Single sign-on in a new tab' }).click()
+  await grace.page.getByRole('heading', { name: 'Compilers' }).waitFor()
+  expect(await dialog.count()).toBe(0)
+  forgive(grace.faults, REFUSED)
+  forgive(grace.faults, new RegExp(`^request: ${provider.issuer}/authorize`))
+})
 
 browserTest('a session that ends while somebody types loses nothing, and the call is repeated once', async () => {
   const world = await shop()

@@ -96,11 +96,11 @@ function Orphans({ stores }: { stores: Named[] }) {
                 {name}
               </Text>
               {': '}
-              <Anchor component={Link} href={paths.members(id)} size="sm">
+              <Anchor component={Link} href={paths.members(id)} size="sm" c="inherit" underline="always">
                 {texts.account.handOver}
               </Anchor>
               {', '}
-              <Anchor component={Link} href={paths.storeSettings(id)} size="sm">
+              <Anchor component={Link} href={paths.storeSettings(id)} size="sm" c="inherit" underline="always">
                 {texts.account.deleteStore}
               </Anchor>
             </List.Item>
