@@ -16,6 +16,7 @@ type Props = {
 }
 
 export function CountrySelect({ countries, value, onChange, error, autofill }: Props) {
+  const options = useMemo(() => optionsOf(countries), [countries])
   const known = useMemo(() => new Map(countries.map((country) => [country.code, country])), [countries])
   return (
     <div className="autofilled">
@@ -26,13 +27,13 @@ export function CountrySelect({ countries, value, onChange, error, autofill }: P
         autoComplete="off"
         label={texts.addresses.country}
         description={texts.addresses.countryHelp}
-        data={countries.map(({ code, name }) => ({ value: code, label: name }))}
+        data={options}
         value={value || null}
         onChange={(code) => code && onChange(code)}
         filter={({ search }) => {
           // With the name of the chosen one in the field nothing is being searched.
           const searched = known.get(value)?.name === search ? '' : search
-          return searchCountries(countries, searched).map(({ code, name }) => ({ value: code, label: name }))
+          return searched === '' ? options : optionsOf(searchCountries(countries, searched))
         }}
         nothingFoundMessage={texts.addresses.noCountry}
         maxDropdownHeight={320}
@@ -67,6 +68,10 @@ export function CountrySelect({ countries, value, onChange, error, autofill }: P
       )}
     </div>
   )
+}
+
+function optionsOf(countries: readonly CountrySummary[]) {
+  return countries.map(({ code, name }) => ({ value: code, label: name }))
 }
 
 /** Those that say more than the English name does. */
