@@ -17,6 +17,16 @@ type Props = {
 
 export function CountrySelect({ countries, value, onChange, error, autofill }: Props) {
   const options = useMemo(() => optionsOf(countries), [countries])
+  // Made once: there are 250 of them, and the form is drawn at each key press.
+  const plain = useMemo(
+    () =>
+      options.map(({ value: code, label }) => (
+        <option key={code} value={code}>
+          {label}
+        </option>
+      )),
+    [options],
+  )
   const known = useMemo(() => new Map(countries.map((country) => [country.code, country])), [countries])
   return (
     <div className="autofilled">
@@ -59,11 +69,7 @@ export function CountrySelect({ countries, value, onChange, error, autofill }: P
           onChange={(event) => onChange(event.currentTarget.value)}
         >
           <option value="" />
-          {countries.map(({ code, name }) => (
-            <option key={code} value={code}>
-              {name}
-            </option>
-          ))}
+          {plain}
         </select>
       )}
     </div>
