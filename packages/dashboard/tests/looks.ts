@@ -8,18 +8,18 @@ export async function faultsInBothSchemes(page: Page): Promise<string[]> {
   const faults: string[] = []
   for (const colorScheme of ['dark', 'light'] as const) {
     await page.emulateMedia({ colorScheme, reducedMotion: 'reduce' })
-    await page.evaluate(SETTLED(colorScheme))
+    await page.evaluate(settled(`document.documentElement.dataset.mantineColorScheme === '${colorScheme}'`))
     faults.push(...(await accessibilityFaults(page)).map((fault) => `${colorScheme}: ${fault}`))
   }
   return faults
 }
 
-/** Colours are handed down from element to element, a frame each: waits until the scheme is there and none changes. */
-const SETTLED = (scheme: string) => `(async () => {
+/** Colours are handed down from element to element, a frame each: waits until what is asked is true and nothing changes. */
+const settled = (condition: string) => `(async () => {
   for (let quiet = 0; quiet < 3; quiet++) {
     await new Promise(requestAnimationFrame)
     const changing = document.getAnimations().some((animation) => animation instanceof CSSTransition)
-    if (changing || document.documentElement.dataset.mantineColorScheme !== '${scheme}') quiet = -1
+    if (changing || !(${condition})) quiet = -1
   }
 })()`
 
@@ -27,6 +27,7 @@ const SETTLED = (scheme: string) => `(async () => {
 export async function widerThanPhone(page: Page): Promise<string[]> {
   const before = page.viewportSize()
   await page.setViewportSize({ width: 320, height: 700 })
+  await page.evaluate(settled('innerWidth === 320'))
   const wide = await page.evaluate<string[]>(
     `document.documentElement.scrollWidth <= 320 ? [] : [...document.querySelectorAll('body *')]
        .filter((element) => element.getBoundingClientRect().right > 321).map((element) => element.outerHTML.slice(0, 200))`,

@@ -29,6 +29,8 @@ export const DASHBOARD_PATHS = [
   '/stores/:storeId/:page',
   '/stores/:storeId/:page/:id',
   '/stores/:storeId/:page/:id/:more',
+  '/stores/:storeId/:page/:id/:more/:part',
+  '/stores/:storeId/:page/:id/:more/:part/:tab',
 ]
 
 const TYPES: Record<string, string> = {

@@ -16,6 +16,17 @@ type Props = {
 }
 
 export function CountrySelect({ countries, value, onChange, error, autofill }: Props) {
+  const options = useMemo(() => optionsOf(countries), [countries])
+  // Made once: there are 250 of them, and the form is drawn at each key press.
+  const plain = useMemo(
+    () =>
+      options.map(({ value: code, label }) => (
+        <option key={code} value={code}>
+          {label}
+        </option>
+      )),
+    [options],
+  )
   const known = useMemo(() => new Map(countries.map((country) => [country.code, country])), [countries])
   return (
     <div className="autofilled">
@@ -26,13 +37,13 @@ export function CountrySelect({ countries, value, onChange, error, autofill }: P
         autoComplete="off"
         label={texts.addresses.country}
         description={texts.addresses.countryHelp}
-        data={countries.map(({ code, name }) => ({ value: code, label: name }))}
+        data={options}
         value={value || null}
         onChange={(code) => code && onChange(code)}
         filter={({ search }) => {
           // With the name of the chosen one in the field nothing is being searched.
           const searched = known.get(value)?.name === search ? '' : search
-          return searchCountries(countries, searched).map(({ code, name }) => ({ value: code, label: name }))
+          return searched === '' ? options : optionsOf(searchCountries(countries, searched))
         }}
         nothingFoundMessage={texts.addresses.noCountry}
         maxDropdownHeight={320}
@@ -58,15 +69,15 @@ export function CountrySelect({ countries, value, onChange, error, autofill }: P
           onChange={(event) => onChange(event.currentTarget.value)}
         >
           <option value="" />
-          {countries.map(({ code, name }) => (
-            <option key={code} value={code}>
-              {name}
-            </option>
-          ))}
+          {plain}
         </select>
       )}
     </div>
   )
+}
+
+function optionsOf(countries: readonly CountrySummary[]) {
+  return countries.map(({ code, name }) => ({ value: code, label: name }))
 }
 
 /** Those that say more than the English name does. */

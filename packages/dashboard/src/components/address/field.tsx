@@ -48,7 +48,7 @@ export function AddressField({ field, country, value, error, notes, autofill, on
     error: error ?? notes.fault?.detail,
     onBlur: onLeave,
     onChange: (event: { currentTarget: { value: string } }) => onChange(event.currentTarget.value),
-    description: <Marks typed={value.trim()} notes={notes} />,
+    description: hasMarks(notes) && <Marks typed={value.trim()} notes={notes} />,
     inputWrapperOrder: ['label', 'input', 'error', 'description'] as ('label' | 'input' | 'error' | 'description')[],
   }
   const suggestion = notes.fault?.suggestion ?? notes.warnings.find((warning) => warning.suggestion)?.suggestion
@@ -92,9 +92,10 @@ function stateOptions({ subdivisions }: Country, label: string) {
   ]
 }
 
+const hasMarks = ({ normal, warnings }: Notes) => normal !== null || warnings.length > 0
+
 /** Warnings, and what will be saved where that differs. Neither is in the way. */
 function Marks({ typed, notes: { normal, warnings } }: { typed: string; notes: Notes }) {
-  if (normal === null && warnings.length === 0) return null
   return (
     <Stack gap={2} component="span">
       {normal !== null && (
