@@ -61,6 +61,7 @@ browserTest('no page scrolls sideways at 320 pixels, and nothing moves for who a
   const moving: string[] = []
   for (const { name, path } of pages) {
     await page.goto(path)
+    console.info(name, Date.now() % 1e6)
     await settled(page)
     const width = await page.evaluate<number>('document.documentElement.scrollWidth')
     if (width > 320) wide.push(`${name}: ${width}`)
