@@ -5,7 +5,7 @@ import { join } from 'node:path'
 import type { Page } from 'playwright-core'
 import { expect } from 'vitest'
 import { shop } from '../../../tests/shop.ts'
-import { browserTest, openBrowser } from './browser.ts'
+import { browserTest, forgetRefusals, openBrowser } from './browser.ts'
 import { allPages } from './pages.ts'
 
 const ASSETS = join(import.meta.dirname, '../../../dist/dashboard/assets')
@@ -50,5 +50,5 @@ browserTest('no page loads more than its budget', async () => {
   console.info(`kB: ${JSON.stringify({ ...table, largest: largest[0] })}`)
   for (const [what, most] of Object.entries(BUDGET))
     expect(table[what as keyof typeof table], what).toBeLessThanOrEqual(most)
-  faults.splice(0, faults.length, ...faults.filter((fault) => !/status of 40[0-9]/.test(fault)))
+  for (const list of [faults, visitor.faults]) forgetRefusals(list)
 })

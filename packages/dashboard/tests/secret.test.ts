@@ -1,13 +1,7 @@
 import type { Page } from 'playwright-core'
 import { expect } from 'vitest'
 import { shop } from '../../../tests/shop.ts'
-import { browserTest, type Faults, openBrowser } from './browser.ts'
-
-/** A request that the test itself has refused or cut off is told in the console. */
-function forgetRefusals(faults: Faults): void {
-  const others = faults.filter((fault) => !/Failed to load resource/.test(fault))
-  faults.splice(0, faults.length, ...others)
-}
+import { browserTest, forgetRefusals, openBrowser } from './browser.ts'
 
 async function fillForm(page: Page, name: string): Promise<void> {
   page.on('dialog', (dialog) => void dialog.accept())
