@@ -19,7 +19,7 @@ if (!CHROMIUM) throw new Error('No Chromium was found. Install one, or name it i
 mkdirSync(folder, { recursive: true })
 const world = await newWorld()
 const settings = { DATABASE_URL: world.url, SERVER_SECRET: world.secret }
-const service = await run([process.execPath, join(root, 'bin/start.js')], { ...settings, PORT: '0' })
+const service = await run([join(root, 'bin/start.js')], { ...settings, PORT: '0' })
 const browser = await chromium.launch({ executablePath: CHROMIUM, args: CHROMIUM_ARGS })
 try {
   const { email, password } = fill()
@@ -62,11 +62,17 @@ async function takeAll(context: BrowserContext, suffix: string, email: string, p
   const page = await context.newPage()
   const wanted = pages.filter(({ name }) => only.length === 0 || only.includes(name))
   for (const one of wanted.filter(({ isPublic }) => isPublic)) await take(page, one, suffix)
-  await page.goto('/sign-in')
-  await page.getByLabel('E-mail').fill(email)
-  await page.locator('input[name=password]').fill(password)
-  await page.getByRole('button', { name: 'Sign in', exact: true }).click()
-  await page.waitForURL('**/stores**')
+  await context.addCookies([
+    {
+      name: '__Host-storekeeper',
+      value: token ?? '',
+      domain: new URL(service.url).hostname,
+      path: '/',
+      httpOnly: true,
+      secure: true,
+      sameSite: 'Lax',
+    },
+  ])
   for (const one of wanted.filter(({ isPublic }) => !isPublic)) await take(page, one, suffix)
 }
 

@@ -22,7 +22,13 @@ afterAll(async () => {
 })
 
 /** What a page may not do. A test that wants one of these, say a refused request, takes it out of the list again. */
-export type Faults = string[]
+type Faults = string[]
+/** Takes out what the console says of requests that were refused or cut off, where that is what is tested. */
+export function forgetRefusals(faults: Faults): void {
+  const others = faults.filter((fault) => !/Failed to load resource/.test(fault))
+  faults.splice(0, faults.length, ...others)
+}
+
 export type Opened = { page: Page; context: BrowserContext; faults: Faults }
 
 /** A new window at an address of the shop's service, signed in as the person, or as nobody. */
@@ -54,7 +60,7 @@ export async function openBrowser(
 }
 
 /** As the service sets it, without the cost of a password. */
-async function signIn(context: BrowserContext, url: string, { token }: Person): Promise<void> {
+export async function signIn(context: BrowserContext, url: string, { token }: Pick<Person, 'token'>): Promise<void> {
   const { hostname } = new URL(url)
   await context.addCookies([
     {

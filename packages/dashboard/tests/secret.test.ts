@@ -1,13 +1,7 @@
 import type { Page } from 'playwright-core'
 import { expect } from 'vitest'
 import { shop } from '../../../tests/shop.ts'
-import { browserTest, type Faults, openBrowser } from './browser.ts'
-
-/** A request that the test itself has refused or cut off is told in the console. */
-function forgetRefusals(faults: Faults): void {
-  const others = faults.filter((fault) => !/Failed to load resource/.test(fault))
-  faults.splice(0, faults.length, ...others)
-}
+import { browserTest, forgetRefusals, openBrowser, signIn } from './browser.ts'
 
 async function fillForm(page: Page, name: string): Promise<void> {
   page.on('dialog', (dialog) => void dialog.accept())
@@ -65,7 +59,7 @@ browserTest('a secret whose answer was lost is asked for again, and the key is m
 browserTest('a session that ends while somebody types loses nothing, and the call is repeated as it was', async () => {
   const world = await shop()
   const { api, owner, keys, store } = world
-  const { page, faults } = await openBrowser(world, `/stores/${store.id}/keys/new`, { as: owner })
+  const { page, context, faults } = await openBrowser(world, `/stores/${store.id}/keys/new`, { as: owner })
   await fillForm(page, 'Checkout')
   const sent: (string | undefined)[] = []
   page.on('request', (request) => {
@@ -83,15 +77,12 @@ browserTest('a session that ends while somebody types loses nothing, and the cal
   expect(sent[0]).toMatch(/./)
 
   // In a new session the service does not show it again, and the page says what is left to do.
-  await world.sql('delete from sessions where user_id = $1', [owner.id])
+  const signedIn = await api.post('/v1/auth/sign-in', { email: owner.email, password: owner.password })
+  await signIn(context, api.url, signedIn.body)
   await page.reload()
-  await page.getByLabel('E-mail').fill(owner.email)
-  await page.locator('input[name=password]').fill(owner.password)
-  await page.getByRole('button', { name: 'Sign in', exact: true }).click()
   await showAgain(page)
   await page.getByText('it can no longer be shown').waitFor()
   await page.getByRole('button', { name: 'Done' }).click()
-  const signedIn = await api.post('/v1/auth/sign-in', { email: owner.email, password: owner.password })
   const listed = (await api.get(keys, { as: signedIn.body.token })).body.data
   expect(listed).toHaveLength(1)
   expect(secret?.startsWith(listed[0].start)).toBe(true)

@@ -27,19 +27,24 @@ browserTest('bars are days of the reader, without gaps, whatever their clocks do
     // Each hour counts 1, so that a day counts its hours; every third day has none.
     const end = Date.parse(now)
     const expected = new Map<string, number>()
-    const hours: Date[] = []
+    const hours: string[] = []
     for (let at = end - 6 * 24 * HOUR; at <= end; at += HOUR) {
       const name = day.format(at)
       const isEmpty = new Date(at).getUTCDate() % 3 === 0
       expected.set(name, (expected.get(name) ?? 0) + (isEmpty ? 0 : 1))
-      if (!isEmpty) hours.push(new Date(at))
+      if (!isEmpty) hours.push(new Date(at).toISOString())
     }
-    await world.sql(
-      `insert into key_usage (key_id, grain, at, outcome, count) select $1, 'hour', unnest($2::timestamptz[]), 'VALID', 1`,
-      [id, hours],
-    )
     const { page, context } = await openBrowser(world, '/found-a-key', { as: owner, timezoneId })
     await context.clock.setFixedTime(now)
+    // What the service would tell at that time: it keeps hours for 90 days.
+    await page.route(`**/keys/${id}/usage?*`, (route) =>
+      route.fulfill({
+        json: {
+          data: hours.map((at) => ({ at, counts: { VALID: 1 } })),
+          bySecret: { current: { counts: {}, lastUsedAt: null, sources: [] }, previous: null },
+        },
+      }),
+    )
     await page.goto(`/stores/${store.id}/keys/${id}`)
     const rows = page.getByRole('table', { name: '7 days' }).locator('tbody tr')
     await expect.poll(() => rows.count()).toBe(7)

@@ -13,8 +13,8 @@ export function Page({ title, about, actions, children }: Props) {
   return (
     <Stack gap="lg">
       <Group justify="space-between" align="flex-start">
-        <Stack gap={4}>
-          <Title order={1} size="h2">
+        <Stack gap={4} miw={0} maw="100%">
+          <Title order={1} size="h2" className="breaks">
             {title}
           </Title>
           {about && (

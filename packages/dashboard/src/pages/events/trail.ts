@@ -11,7 +11,7 @@ const MAX_MISSED = 500
 
 export type Filters = { type?: string; subject?: string; actor?: string; from?: string; to?: string }
 
-export type Trail = {
+type Trail = {
   /** Newest first. */
   shown: Event[]
   /** Newer than those shown, newest first. */
@@ -31,7 +31,7 @@ type Action =
 
 const EMPTY: Trail = { shown: [], waiting: [], cursor: undefined, error: null }
 
-export function reduce(trail: Trail, action: Action): Trail {
+function reduce(trail: Trail, action: Action): Trail {
   switch (action.is) {
     case 'begun':
       return EMPTY
@@ -58,7 +58,7 @@ function addNew(trail: Trail, came: Event[]): Trail {
 }
 
 /** Whether an event that came live belongs to the list that somebody looks at. */
-export function matches({ type, subject, actor, from, to }: Filters, event: Event): boolean {
+function matches({ type, subject, actor, from, to }: Filters, event: Event): boolean {
   const isOfType = (wanted: string) =>
     wanted.endsWith('.*') ? event.type.startsWith(wanted.slice(0, -1)) : event.type === wanted
   return (

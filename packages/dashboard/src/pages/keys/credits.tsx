@@ -1,9 +1,10 @@
 // The credits of a key: what is left, and adding to it.
 
-import { Button, Group, NumberInput, Paper, Stack, Text } from '@mantine/core'
+import { Button, Group, Paper, Stack, Text } from '@mantine/core'
 import type { Key } from '@storekeeper/client'
 import { useState } from 'react'
 import { sk, useWrite } from '../../app/api.ts'
+import { NumberInput } from '../../components/number-input.tsx'
 import { Problem } from '../../components/problem.tsx'
 import { texts } from '../../texts.ts'
 

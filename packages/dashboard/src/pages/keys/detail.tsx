@@ -1,6 +1,6 @@
 import { Badge, Code, Grid, Group, Paper, Stack, Table, Tabs, Text } from '@mantine/core'
 import type { Key } from '@storekeeper/client'
-import { type ReactNode, useState } from 'react'
+import { lazy, type ReactNode, Suspense, useState } from 'react'
 import { useParams } from 'wouter'
 import { sk, useRead, useWrite } from '../../app/api.ts'
 import { AllowedButton } from '../../components/allowed.tsx'
@@ -11,11 +11,13 @@ import { Time } from '../../components/time.tsx'
 import { texts } from '../../texts.ts'
 import { Advice } from './advice.tsx'
 import { Credits } from './credits.tsx'
-import { EditKey } from './edit.tsx'
 import { KeyUse } from './key-use.tsx'
 import { RevokeDialog } from './revoke-dialog.tsx'
 import { RotateDialog, RotationState } from './rotation.tsx'
 import { KeyStatus } from './row.tsx'
+
+/** Most look, few change: the form is loaded with its tab. */
+const EditKey = lazy(() => import('./edit.tsx').then((module) => ({ default: module.EditKey })))
 
 export default function KeyPage() {
   const { storeId = '', keyId = '' } = useParams()
@@ -60,7 +62,9 @@ function KeyDetail({ apiKey: key }: { apiKey: Key }) {
           </Stack>
         </Tabs.Panel>
         <Tabs.Panel value="edit" pt="lg">
-          <EditKey apiKey={key} />
+          <Suspense>
+            <EditKey apiKey={key} />
+          </Suspense>
         </Tabs.Panel>
       </Tabs>
     </Page>

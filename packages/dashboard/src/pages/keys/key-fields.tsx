@@ -5,8 +5,7 @@ import {
   ActionIcon,
   Button,
   Group,
-  NumberInput,
-  Select,
+  NativeSelect,
   Stack,
   Switch,
   Text,
@@ -16,6 +15,7 @@ import {
 import { Plus, Trash2 } from 'lucide-react'
 import { sk, useRead } from '../../app/api.ts'
 import type { ServiceForm } from '../../components/form.ts'
+import { NumberInput } from '../../components/number-input.tsx'
 import { texts } from '../../texts.ts'
 import { type KeyValues, toLocalInput } from './key-form.ts'
 
@@ -155,10 +155,9 @@ function CreditFields({ form }: Props) {
         {...form.getInputProps('credits.remaining')}
       />
       <Group grow align="flex-start">
-        <Select
+        <NativeSelect
           label={texts.keys.refill}
           data={[{ value: '', label: texts.keys.noRefill }, ...texts.keys.intervals]}
-          allowDeselect={false}
           {...form.getInputProps('credits.interval')}
         />
         {interval !== '' && (

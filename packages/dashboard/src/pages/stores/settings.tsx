@@ -1,6 +1,6 @@
 // The settings of a store, its freeze, and its end.
 
-import { Alert, Button, Group, NumberInput, Paper, Radio, Stack, Text, TextInput, Title } from '@mantine/core'
+import { Alert, Button, Group, Paper, Radio, Stack, Text, TextInput, Title } from '@mantine/core'
 import { isStorekeeperError, type Store } from '@storekeeper/client'
 import { useState } from 'react'
 import { useLocation, useParams } from 'wouter'
@@ -12,6 +12,7 @@ import { Conflict } from '../../components/conflict.tsx'
 import { Dialog } from '../../components/dialog.tsx'
 import { useServiceForm } from '../../components/form.ts'
 import { Loaded } from '../../components/loaded.tsx'
+import { NumberInput } from '../../components/number-input.tsx'
 import { Page } from '../../components/page.tsx'
 import { Problem } from '../../components/problem.tsx'
 import { texts } from '../../texts.ts'
