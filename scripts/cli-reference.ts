@@ -1,5 +1,6 @@
 // The commands of skp for docs/cli.md, from the program itself: what --help says, on one page.
 
+import { PassThrough } from 'node:stream'
 import type { Command, Option } from 'commander'
 import { buildProgram } from '../packages/cli/src/run.ts'
 
@@ -20,7 +21,7 @@ export function cliReference(): { commands: string; shared: string } {
       env: {},
       cwd: '/',
       interruptFlag: () => ({ raised: false, close: nothing }),
-      stdout: {},
+      stdout: new PassThrough(),
       ask: null,
       deliver: async () => {},
       onInterrupt: () => nothing,

@@ -22,6 +22,11 @@ export function openStorage(config: Config, say: Say): Promise<Storage> {
   return storage(config, () => startEmbedded(config.DATA_DIR, say))
 }
 
+/** For a restore: alone, and with the secret of the database that is restored, so that none is created. */
+export function openStorageToRestore(config: Config, say: Say): Promise<Storage> {
+  return storage(config, () => startEmbedded(config.DATA_DIR, say), { createSecret: false })
+}
+
 /** For the operator's commands, also beside a running service. */
 export function joinStorage(config: Config, say: Say): Promise<Storage> {
   return storage(config, () => joinEmbedded(config.DATA_DIR, say))
@@ -32,7 +37,11 @@ export async function storageExists(config: Config): Promise<boolean> {
   return config.DATABASE_URL !== null || hasEmbedded(config.DATA_DIR)
 }
 
-async function storage(config: Config, embedded: () => ReturnType<typeof startEmbedded>): Promise<Storage> {
+async function storage(
+  config: Config,
+  embedded: () => ReturnType<typeof startEmbedded>,
+  { createSecret = true } = {},
+): Promise<Storage> {
   const { DATABASE_URL: url, SERVER_SECRET: given, SERVER_SECRET_PREVIOUS: previous } = config
   // The settings are refused when a URL comes without a secret.
   if (url !== null && given !== null)
@@ -44,6 +53,10 @@ async function storage(config: Config, embedded: () => ReturnType<typeof startEm
     }
   const { connection, dataDir, stop } = await embedded()
   try {
+    if (!given && !createSecret && !secretFileExists(dataDir))
+      throw new Error(
+        `The server secret is not part of a backup: put the file server-secret of the service that was backed up into ${dataDir}, or set SERVER_SECRET to it. Without it no API key would work and no address could be read.`,
+      )
     // With a new secret no existing key would work and no existing address could be read.
     if (!given && !secretFileExists(dataDir) && (await inspectDatabase(connection)) === 'in use')
       throw new Error(`The secret of this database, server-secret, is missing in ${dataDir}. Restore it from a backup.`)

@@ -1,6 +1,6 @@
 // A command called inside the test: its arguments, input, settings and folder are given, its output and exit code come back.
 
-import { Readable } from 'node:stream'
+import { Readable, Writable } from 'node:stream'
 import type { UserIo } from '../packages/cli/src/io.ts'
 
 type Run = (argv: string[], io: UserIo) => Promise<number>
@@ -26,16 +26,20 @@ export async function call(run: Run, argv: string[], world: World = {}) {
     out += `${line}\n`
     onPrint?.(line)
   }
+  const bytes: Buffer[] = []
   const say = (line: string) => void (err += `${line}\n`)
   const code = await run(argv, {
     print,
     say,
+    stdout: Object.assign(
+      new Writable({ write: (part, _, done) => done(void bytes.push(part)) }),
+      columns === undefined ? {} : { isTTY: true, columns },
+    ),
     stderr: { write: (text) => void (err += text) },
     stdin: Readable.from(pieces(Buffer.from(input))),
     env: { PATH: process.env.PATH, ...env },
     cwd,
     interruptFlag: () => ({ raised: false, close: () => {} }),
-    stdout: columns === undefined ? {} : { isTTY: true, columns },
     ask:
       answers === undefined
         ? null
@@ -51,7 +55,7 @@ export async function call(run: Run, argv: string[], world: World = {}) {
       return () => {}
     },
   })
-  return { code, out, err, asked, lines: out.split('\n').slice(0, -1) }
+  return { code, out, err, asked, bytes: Buffer.concat(bytes), lines: out.split('\n').slice(0, -1) }
 }
 
 /** As a pipe brings them. */

@@ -349,8 +349,10 @@ test('a database of another major version is refused with what to do about it', 
   await first.stop()
   writeFileSync(join(data, 'postgres/PG_VERSION'), '17\n')
   await expect(startEmbedded(data, quiet)).rejects.toThrow(
-    /^The database in .* is of PostgreSQL 17, and this version of Storekeeper brings 18: .* dump it/,
+    /^The database in .* is of PostgreSQL 17, and this version of Storekeeper brings 18: upgrade it with ".* upgrade-database" .*\.$/,
   )
+  writeFileSync(join(data, 'postgres/PG_VERSION'), '19\n')
+  await expect(startEmbedded(data, quiet)).rejects.toThrow(/brings 18: use a version of Storekeeper that brings 19\.$/)
   expect(serverProcesses(data)).toEqual([])
 })
 

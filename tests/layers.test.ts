@@ -2,7 +2,7 @@
 //
 //   0  core, schema, crypto; config.ts and instance.ts; every schema.ts, and the generated types of the tables
 //   1  db; just above it core/route.ts, the form of a route, and keys/columns.ts, the columns of a key
-//   2  limits, idempotency, events, auth
+//   2  limits, idempotency, events, auth, mail, backup
 //   3  the resources, in an order of their own: identity → stores → customers → keys → billing, webhooks, service-tokens
 //   4  http; routes.ts, the list of all routes, lies between it and the resources
 //   5  the wiring (main, service, maintenance, storage) and the commands
@@ -22,7 +22,7 @@ const FLOORS: [RegExp, number][] = [
   [/^customers\//, 3.05],
   [/^keys\//, 3.02],
   [/^(billing|webhooks|service-tokens|settings)\//, 3],
-  [/^(auth|events|idempotency|limits|mail)\//, 2],
+  [/^(auth|backup|events|idempotency|limits|mail)\//, 2],
   [/^db\/tables\.gen\.ts$/, 0],
   [/^db\//, 1],
   [/^(core|schema|crypto)\/|^(config|instance)\.ts$/, 0],

@@ -265,11 +265,18 @@ export async function newDatabase(): Promise<string> {
   return url
 }
 
-async function createDatabase(): Promise<string> {
+/** Without a table. */
+export async function newEmptyDatabase(): Promise<string> {
+  const url = await createDatabase('template0')
+  onTestFinished(() => disconnect(url))
+  return url
+}
+
+async function createDatabase(template = inject('template')): Promise<string> {
   const url = inject('databaseUrl')
   databases += 1
   const name = `${inject('template')}_${process.pid}_${databases}`
-  await asAdmin(`create database ${name} template ${inject('template')}`)
+  await asAdmin(`create database ${name} template ${template}`)
   return url.replace('DATABASE', name)
 }
 

@@ -3,11 +3,14 @@
 // but Node, so packages/cli has it too.
 
 import { resolve } from 'node:path'
+import type { Writable } from 'node:stream'
 import { type InterruptFlag, interruptFlag } from './interrupt.ts'
 
 export type Io = {
   /** A line of the command's result, on stdout. */
   print(line: string): void
+  /** For a result that is not lines of text. */
+  stdout: Writable
   /** A line for a person to read, on stderr. */
   say(line: string): void
   /** For a line of progress, which is written anew. */
@@ -45,8 +48,9 @@ export async function runAtTerminal(run: (argv: string[], io: Io) => Promise<num
     if (failed) throw failed
     process.stdout.write(`${line}\n`)
   }
-  const { stderr, stdin, env } = process
-  const code = await run(process.argv.slice(2), { print, say, stderr, stdin, env, cwd: callerFolder(), interruptFlag })
+  const { stdout, stderr, stdin, env } = process
+  const io = { print, say, stdout, stderr, stdin, env, cwd: callerFolder(), interruptFlag }
+  const code = await run(process.argv.slice(2), io)
   process.exitCode = (failed as OutputError | null)?.exitCode ?? code
 }
 

@@ -1,12 +1,14 @@
 // The operator's command line: those commands that need the database or what it holds.
 
 import type { Command } from 'commander'
+import { addBackup } from './backup.ts'
 import { addEvents } from './events.ts'
 import { addHolds } from './holds.ts'
 import type { Io } from './io.ts'
 import { helpRows, newProgram, runProgram, usageErrors } from './program.ts'
 import { addSecret } from './secret.ts'
 import { addServiceToken } from './service-token.ts'
+import { addUpgrade } from './upgrade.ts'
 import { addUser } from './user.ts'
 
 /** The exit code. */
@@ -24,6 +26,8 @@ export function run(argv: string[], io: Io): Promise<number> {
   addUser(program, io)
   addEvents(program, io)
   addHolds(program, io)
+  addBackup(program, io)
+  addUpgrade(program, io)
   addSecret(program, io)
   return runProgram(program, argv.length === 0 || argv[0] === 'help' ? ['--help'] : argv, io)
 }

@@ -9,22 +9,24 @@
 import { createHash } from 'node:crypto'
 import { readdirSync, readFileSync } from 'node:fs'
 import { setTimeout as sleep } from 'node:timers/promises'
-import pg from 'pg'
+import type pg from 'pg'
 import type { Connection } from './db.ts'
+import { openSession } from './session.ts'
 
 const MIGRATIONS = new URL('../../migrations/', import.meta.url)
 const LOCK = 7_305_001
 const MAX_TRIES = 30
 const LOCK_POLL_MS = 50
 
-type Migration = { version: number; name: string; text: string; checksum: string }
+export type AppliedMigration = { version: number; name: string; checksum: string }
+type Migration = AppliedMigration & { text: string }
 
 export async function migrate(
   connection: Connection,
   say: (line: string) => void = () => {},
   folder: URL = MIGRATIONS,
 ): Promise<void> {
-  const client = await connect(connection)
+  const client = await openSession(connection, 'migrate')
   try {
     await refuseUnsafe(client)
     if ('connectionString' in connection) await refuseSharedSessions(client, connection)
@@ -41,7 +43,7 @@ export async function migrate(
  * database of an unreleased version is refused here already, before a secret is created beside it.
  */
 export async function inspectDatabase(connection: Connection): Promise<'foreign' | 'empty' | 'in use'> {
-  const client = await connect(connection)
+  const client = await openSession(connection, 'migrate')
   try {
     await refuseUnreleased(client)
     const ours = await client.query<{ yes: boolean }>(
@@ -55,24 +57,8 @@ export async function inspectDatabase(connection: Connection): Promise<'foreign'
   }
 }
 
-async function connect(connection: Connection): Promise<pg.Client> {
-  const client = new pg.Client({
-    ...connection,
-    connectionTimeoutMillis: 5_000,
-    application_name: 'storekeeper migrate',
-  })
-  client.on('error', () => {})
-  try {
-    await client.connect()
-    return client
-  } catch (error) {
-    const where = 'connectionString' in connection ? 'that DATABASE_URL names ' : ''
-    throw new Error(`The database ${where}could not be reached: ${(error as Error).message}`, { cause: error })
-  }
-}
-
 /** Polls instead of waiting: a concurrent build of an index waits for every statement in progress, and so for one that waits for this lock. */
-async function acquireLock(client: pg.Client): Promise<void> {
+export async function acquireLock(client: pg.Client): Promise<void> {
   for (;;) {
     const { rows } = await client.query<{ got: boolean }>('select pg_try_advisory_lock($1) as got', [LOCK])
     if (rows[0]?.got) return
@@ -83,7 +69,7 @@ async function acquireLock(client: pg.Client): Promise<void> {
 type ServerState = { version: number; fsync: string; full_page_writes: string; is_standby: boolean; read_only: string }
 
 /** Refuses a server that is too old, that takes no writes, or that could lose committed transactions in a crash. */
-async function refuseUnsafe(client: pg.Client): Promise<void> {
+export async function refuseUnsafe(client: pg.Client): Promise<void> {
   const { rows } = await client.query<ServerState>(
     `select current_setting('server_version_num')::int as version,
             current_setting('fsync') as fsync,
@@ -113,7 +99,7 @@ const POOLER_PROBES = 3
  * notifications and locks of the session would be lost. Two open connections must be two sessions, and stay so.
  */
 async function refuseSharedSessions(client: pg.Client, connection: Connection): Promise<void> {
-  const other = await connect(connection)
+  const other = await openSession(connection, 'migrate')
   try {
     const sessionOf = async (each: pg.Client) =>
       (await each.query<{ pid: number }>('select pg_backend_pid() as pid')).rows[0]?.pid
@@ -147,15 +133,16 @@ async function refuseUnreleased(client: pg.Client): Promise<void> {
     )
 }
 
+const SCHEMA_MIGRATIONS = `
+  create table if not exists schema_migrations (
+    version int primary key,
+    name text not null,
+    checksum text not null,
+    applied_at timestamptz not null default now()
+  )`
+
 async function applyMissing(client: pg.Client, say: (line: string) => void, folder: URL): Promise<void> {
-  await client.query(
-    `create table if not exists schema_migrations (
-       version int primary key,
-       name text not null,
-       checksum text not null,
-       applied_at timestamptz not null default now()
-     )`,
-  )
+  await client.query(SCHEMA_MIGRATIONS)
   const { rows } = await client.query<{ version: number; checksum: string }>(
     'select version, checksum from schema_migrations',
   )
@@ -166,6 +153,23 @@ async function applyMissing(client: pg.Client, say: (line: string) => void, fold
     if (before) throw new Error(`migrations/${migration.name} was changed after it had been applied to this database.`)
     say(`Applying migration ${migration.name}`)
     await apply(client, migration)
+  }
+}
+
+/**
+ * Makes the schema of a database that these migrations were applied to, in the transaction of the caller, in an empty
+ * database. The rows of schema_migrations are left to the caller.
+ */
+export async function createSchema(client: pg.Client, applied: AppliedMigration[]): Promise<void> {
+  const known = new Map(readMigrations(MIGRATIONS).map((migration) => [migration.version, migration]))
+  await client.query(SCHEMA_MIGRATIONS)
+  for (const { version, name, checksum } of applied) {
+    const migration = known.get(version)
+    if (migration?.checksum !== checksum)
+      throw new Error(
+        `The data is of another version of Storekeeper: this one ${migration ? 'has another' : 'does not have the'} migration ${name}. Use the version it was made with, or a later one.`,
+      )
+    await client.query(migration.text.replaceAll(/^(create (?:unique )?index) concurrently /gm, '$1 '))
   }
 }
 

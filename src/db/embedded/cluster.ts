@@ -4,9 +4,10 @@
 // An existing database decides both, so that a later start always finds it again.
 import { createHash } from 'node:crypto'
 import { constants } from 'node:fs'
-import { chmod, lstat, mkdir, open, readdir, readFile, realpath, stat } from 'node:fs/promises'
+import { chmod, lstat, mkdir, open, readdir, readFile, realpath, rename, stat } from 'node:fs/promises'
 import { basename, dirname, join, resolve } from 'node:path'
 import {
+  exists,
   findBinaries,
   findInstallation,
   type Installation,
@@ -34,19 +35,50 @@ export async function locateCluster(
   say: (line: string) => void,
   installation: Installation,
 ): Promise<Cluster> {
-  const isRoot = process.getuid?.() === 0
-  const { dataDir, user } = isRoot ? await locateForRoot(asked, say, installation) : await locateForUser(asked)
-  const makeCopiesDir = async () => (isRoot ? ensureRootOwned(installation.rootDataHome) : dataDir)
-  const bin = await findBinaries(installation.packageRoot, user, makeCopiesDir)
-  const socketDir = await makeSocketDir(dataDir, user)
-  return { dataDir, pgdata: join(dataDir, 'postgres'), socketDir, log: join(dataDir, 'postgres.log'), bin, user }
+  const location = isRoot() ? await locateForRoot(asked, say, installation) : await locateForUser(asked)
+  const { dataDir, user } = location
+  const bin = await binariesFor(location, installation, installation.packageRoot)
+  const socketDir = await makeSocketDir(dataDir, 'socket', user)
+  return { dataDir, pgdata: pgdataIn(dataDir), socketDir, log: join(dataDir, 'postgres.log'), bin, user }
+}
+
+/** The directory of the binaries of a package, for a cluster. */
+export function binariesFor(
+  { dataDir, user }: Pick<Cluster, 'dataDir' | 'user'>,
+  { rootDataHome }: Installation,
+  packageRoot: string,
+): Promise<string> {
+  return findBinaries(packageRoot, user, async () => (isRoot() ? ensureRootOwned(rootDataHome) : dataDir))
+}
+
+function isRoot(): boolean {
+  return process.getuid?.() === 0
+}
+
+function pgdataIn(dataDir: string): string {
+  return join(dataDir, 'postgres')
+}
+
+/** Where an upgrade puts the complete new database before it takes the place of the old one (upgrade.ts). */
+export function upgradedIn(dataDir: string): string {
+  return join(dataDir, 'postgres.upgraded')
+}
+
+/** An upgrade that was killed between its last two steps has moved the old database away and not yet moved the new one here. */
+export async function completeSwitch(dataDir: string): Promise<void> {
+  const [pgdata, upgraded] = [pgdataIn(dataDir), upgradedIn(dataDir)]
+  if ((await exists(pgdata)) || !(await exists(upgraded))) return
+  await rename(upgraded, pgdata).catch(async (error) => {
+    if (!(await exists(pgdata))) throw error // else another process was faster
+  })
 }
 
 /** Whether a start with this directory would find a database. Nothing is created. */
 export async function hasEmbedded(asked: string, installation = findInstallation()): Promise<boolean> {
   const dataDir = await realDataDir(asked)
-  const isIn = (directory: string) => mayExist(join(directory, 'postgres', 'PG_VERSION'))
-  return (await isIn(dataDir)) || (process.getuid?.() === 0 && isIn(fallbackDir(dataDir, installation)))
+  const isIn = async (directory: string) =>
+    (await mayExist(join(pgdataIn(directory), 'PG_VERSION'))) || mayExist(join(upgradedIn(directory), 'PG_VERSION'))
+  return (await isIn(dataDir)) || (isRoot() && isIn(fallbackDir(dataDir, installation)))
 }
 
 /** Creates a directory of mode 0700, or checks the owner of an existing one: in /tmp anyone could have been first. */
@@ -76,6 +108,7 @@ async function locateForUser(asked: string): Promise<Location> {
     const dataDir = await realpath(asked)
     const isMine = (await stat(dataDir)).uid === process.getuid?.()
     if ((await isEmpty(dataDir)) && isMine) await chmod(dataDir, 0o700)
+    await completeSwitch(dataDir)
     return { dataDir, user: undefined }
   } catch (error) {
     const isForbidden = error instanceof Error && 'code' in error && error.code === 'EACCES'
@@ -92,12 +125,14 @@ async function locateForRoot(
   const dataDir = await realDataDir(asked)
   const fallback = fallbackDir(dataDir, installation)
 
-  const owner = await findOwner(join(dataDir, 'postgres'))
+  await completeSwitch(dataDir)
+  await completeSwitch(fallback)
+  const owner = await findOwner(pgdataIn(dataDir))
   if (owner) {
     if (await canEnter(owner, dataDir)) return { dataDir, user: owner }
     throw new Error(`The database in ${dataDir} is user ${owner.name}'s, who no longer has access to that directory.`)
   }
-  const fallbackOwner = await findOwner(join(fallback, 'postgres'))
+  const fallbackOwner = await findOwner(pgdataIn(fallback))
   const user = fallbackOwner ?? (await findUnprivilegedUser())
   // An empty directory may be given to the user; one with other files in it stays as it is.
   const isFresh = await isEmpty(dataDir)
@@ -160,10 +195,10 @@ async function canEnter(user: SystemUser, directory: string): Promise<boolean> {
 /** sockaddr_un.sun_path without its final zero byte */
 const MAX_SOCKET_PATH_BYTES = process.platform === 'darwin' ? 103 : 107
 
-async function makeSocketDir(dataDir: string, user: SystemUser | undefined): Promise<string> {
-  const beside = join(dataDir, 'socket')
+export async function makeSocketDir(dataDir: string, name: string, user: SystemUser | undefined): Promise<string> {
+  const beside = join(dataDir, name)
   const isShort = Buffer.byteLength(join(beside, `.s.PGSQL.${SOCKET_PORT}`)) <= MAX_SOCKET_PATH_BYTES
-  const socketDir = isShort ? beside : join('/tmp', `storekeeper-${shortHash(dataDir)}`)
+  const socketDir = isShort ? beside : join('/tmp', `storekeeper-${shortHash(name === 'socket' ? dataDir : beside)}`)
   await makePrivate(socketDir, user)
   return socketDir
 }

@@ -76,7 +76,25 @@ export async function joinEmbedded(dataDir: string, say: Say, installation = fin
   }
 }
 
-const USER = 'storekeeper'
+/**
+ * For an upgrade: the server of a cluster, for nobody else. Whoever wants to join waits until `stop`, which stops the server.
+ */
+export async function holdAlone(cluster: Cluster, say: Say): Promise<Embedded> {
+  const session = await join(cluster, say, 'service')
+  await callLock(session, 'pg_advisory_unlock_shared', PRESENT)
+  if (!(await callLock(session, 'pg_try_advisory_lock', PRESENT))) {
+    await session.end()
+    throw new Error(`Another command is using the database in ${cluster.dataDir}: wait until it has ended.`)
+  }
+  const stop = async () => {
+    await stopServer(cluster)
+    await session.end()
+  }
+  let stopping: Promise<void> | undefined
+  return { connection: connectionTo(cluster), dataDir: cluster.dataDir, stop: () => (stopping ??= stop()) }
+}
+
+export const USER = 'storekeeper'
 const DATABASE = 'storekeeper'
 
 // Any two numbers that nothing else in this database uses as an advisory lock.

@@ -51,17 +51,29 @@ export async function createCluster(cluster: Cluster, superuser: string, say: (l
 
 /** PostgreSQL itself only says that the files are incompatible. */
 async function refuseOtherMajor(cluster: Cluster): Promise<void> {
-  const theirs = (await readFile(join(cluster.pgdata, 'PG_VERSION'), 'utf8').catch(() => '')).trim()
-  const { stdout } = await promisify(execFile)(join(cluster.bin, 'postgres'), ['--version'], { env: PLAIN_ENV })
-  const ours = /(\d+)(?:\.|beta|rc|devel)/.exec(stdout)?.[1] ?? ''
+  const [theirs, ours] = await Promise.all([majorOfData(cluster), majorOfBinaries(cluster)])
   if (theirs === '' || ours === '' || theirs === ours) return
+  const what =
+    Number(theirs) < Number(ours)
+      ? 'upgrade it with "npm run --silent storekeeper -- upgrade-database" (docs/backup.md)'
+      : `use a version of Storekeeper that brings ${theirs}`
   throw new Error(
-    `The database in ${cluster.dataDir} is of PostgreSQL ${theirs}, and this version of Storekeeper brings ${ours}: start it once more with the version of Storekeeper it was made with, dump it (docs/operations.md, Backups), and load the dump into an empty database.`,
+    `The database in ${cluster.dataDir} is of PostgreSQL ${theirs}, and this version of Storekeeper brings ${ours}: ${what}.`,
   )
 }
 
+/** Empty where there is no database. */
+export async function majorOfData(cluster: Cluster): Promise<string> {
+  return (await readFile(join(cluster.pgdata, 'PG_VERSION'), 'utf8').catch(() => '')).trim()
+}
+
+export async function majorOfBinaries(cluster: Cluster): Promise<string> {
+  const { stdout } = await promisify(execFile)(join(cluster.bin, 'postgres'), ['--version'], { env: PLAIN_ENV })
+  return /(\d+)(?:\.|beta|rc|devel)/.exec(stdout)?.[1] ?? ''
+}
+
 /** Order is by code point and the same everywhere; access is limited by the mode of the socket's directory. */
-async function initialize(cluster: Cluster, directory: string, superuser: string): Promise<void> {
+export async function initialize(cluster: Cluster, directory: string, superuser: string): Promise<void> {
   const text = ['--encoding=UTF8', '--locale=C', '--locale-provider=builtin', '--builtin-locale=C.UTF-8']
   const tuning = Object.entries(TUNING).flatMap(([name, value]) => ['--set', `${name}=${value}`])
   const args = [`--pgdata=${directory}`, `--username=${superuser}`, '--auth=trust', '--data-checksums', ...text]
@@ -115,9 +127,9 @@ export async function launchServer(cluster: Cluster): Promise<Launch> {
 
 type Running = { pid: number; status: 'starting' | 'stopping' | 'ready' }
 
-/** The server, if its process can be seen. */
-export async function runningServer(cluster: Cluster): Promise<Running | undefined> {
-  const lines = (await readLock(pidFile(cluster))).split('\n')
+/** The server, if its process can be seen. `movedTo`: where its files are, when they were moved since it was launched. */
+export async function runningServer(cluster: Cluster, movedTo = cluster.pgdata): Promise<Running | undefined> {
+  const lines = (await readLock(pidFile(movedTo))).split('\n')
   const pid = Number(lines[0])
   if (!(await isOurServer(cluster, pid))) return undefined
   const status = lines[7]?.trim()
@@ -159,7 +171,7 @@ async function readCommand(pid: number): Promise<string> {
  * all, its shared memory, found by the directory's inode, still keeps a second one out.
  */
 async function dropStaleLocks(cluster: Cluster): Promise<void> {
-  for (const path of [pidFile(cluster), join(cluster.socketDir, `.s.PGSQL.${SOCKET_PORT}.lock`)]) {
+  for (const path of [pidFile(cluster.pgdata), join(cluster.socketDir, `.s.PGSQL.${SOCKET_PORT}.lock`)]) {
     const pid = Number.parseInt(await readLock(path), 10)
     const isStale = pid ? isProcess(pid) && !(await isOurServer(cluster, pid)) : (await ageOf(path)) > WRITING_LOCK_MS
     if (isStale) await unlink(path).catch(() => {})
@@ -169,8 +181,8 @@ async function dropStaleLocks(cluster: Cluster): Promise<void> {
 /** Between making a lock file and writing the number into it, PostgreSQL needs microseconds. */
 const WRITING_LOCK_MS = 1_000
 
-function pidFile(cluster: Cluster): string {
-  return join(cluster.pgdata, 'postmaster.pid')
+function pidFile(pgdata: string): string {
+  return join(pgdata, 'postmaster.pid')
 }
 
 async function readLock(path: string): Promise<string> {
@@ -226,7 +238,7 @@ async function ageOf(path: string): Promise<number> {
   return found ? Date.now() - found.mtimeMs : 0
 }
 
-async function syncDirectory(path: string): Promise<void> {
+export async function syncDirectory(path: string): Promise<void> {
   const handle = await open(path)
   await handle.sync().finally(() => handle.close())
 }

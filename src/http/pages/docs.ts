@@ -36,7 +36,10 @@ const GROUPS: Group[] = [
     ],
   },
   { title: 'Reference', urls: ['/docs/reference', '/errors', '/openapi.json'] },
-  { title: 'Running it', urls: ['/docs/operations', '/docs/security', '/docs/measured', '/docs/changelog'] },
+  {
+    title: 'Running it',
+    urls: ['/docs/operations', '/docs/backup', '/docs/security', '/docs/measured', '/docs/changelog'],
+  },
 ]
 
 /** Pages that are not made of a document. */
