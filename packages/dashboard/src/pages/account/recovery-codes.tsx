@@ -24,7 +24,7 @@ export function RecoveryCodesDialog({ codes, onDone }: { codes: string[]; onDone
   )
 }
 
-export function SaveCodes({ codes, onDone }: { codes: string[]; onDone: () => void }) {
+function SaveCodes({ codes, onDone }: { codes: string[]; onDone: () => void }) {
   const [saved, setSaved] = useState(false)
   useUnsaved(!saved)
   const text = `${codes.join('\n')}\n`
