@@ -514,14 +514,11 @@ export const texts = {
     email: 'E-mail',
     exists: 'There is a customer with this id already.',
     open: 'Open it',
-    details: 'Details',
-    addresses: 'Addresses',
     noAddress: 'No address yet',
     noAddressHelp: 'The first one becomes the default.',
     detailTabs: { addresses: 'Addresses', details: 'Details', erase: 'Erase' },
     invoicing: 'Invoicing view',
     export: 'Export',
-    exporting: 'Exporting …',
     fileName: (externalId: string) => `customer ${externalId}.json`,
     saved: 'Saved.',
     eraseTitle: 'Erase this customer',
@@ -548,7 +545,6 @@ export const texts = {
     importHelp:
       'CSV needs a first line with the names of its columns: externalId, email, name, and the fields of an address such as country, addressLine1, city, postalCode. JSON is a list of objects with the same names.',
     importFile: 'Choose a file',
-    importPreview: 'Preview',
     importUnread: 'This cannot be read',
     importFound: (lines: number, addresses: number) =>
       `${lines} ${lines === 1 ? 'customer' : 'customers'}, ${addresses} ${addresses === 1 ? 'address' : 'addresses'}`,
