@@ -446,7 +446,6 @@ export const texts = {
     stateCleared: (state: string, country: string) =>
       `“${state}” is not in ${country}, so that field is empty now. Everything else is as you typed it.`,
     normalized: (typed: string, normal: string) => `${typed} → ${normal}`,
-    normalizedHelp: 'Saved as',
     useSuggestion: (name: string) => `Use ${name}`,
     label: 'Address label',
     labelHelp: 'As it will stand on an invoice.',
@@ -553,6 +552,7 @@ export const texts = {
     importNow: (lines: number) => `Import ${lines} ${lines === 1 ? 'customer' : 'customers'}`,
     importGoOn: (done: number) => `${done} are imported. Go on with the rest`,
     importProgress: (done: number, all: number) => `${done} of ${all}`,
+    importAddresses: (count: number) => (count === 0 ? '' : `${count} ${count === 1 ? 'address' : 'addresses'}`),
     importColumns: ['Id', 'Name', 'E-mail', 'Addresses', ''],
     importStatuses: { created: 'created', updated: 'updated', failed: 'failed' },
     importDone: (created: number, updated: number, failed: number) =>
