@@ -533,7 +533,6 @@ export const texts = {
     stateCleared: (state: string, country: string) =>
       `“${state}” is not in ${country}, so that field is empty now. Everything else is as you typed it.`,
     normalized: (typed: string, normal: string) => `${typed} → ${normal}`,
-    normalizedHelp: 'Saved as',
     useSuggestion: (name: string) => `Use ${name}`,
     label: 'Address label',
     labelHelp: 'As it will stand on an invoice.',
@@ -601,14 +600,11 @@ export const texts = {
     email: 'E-mail',
     exists: 'There is a customer with this id already.',
     open: 'Open it',
-    details: 'Details',
-    addresses: 'Addresses',
     noAddress: 'No address yet',
     noAddressHelp: 'The first one becomes the default.',
     detailTabs: { addresses: 'Addresses', details: 'Details', erase: 'Erase' },
     invoicing: 'Invoicing view',
     export: 'Export',
-    exporting: 'Exporting …',
     fileName: (externalId: string) => `customer ${externalId}.json`,
     saved: 'Saved.',
     eraseTitle: 'Erase this customer',
@@ -635,7 +631,6 @@ export const texts = {
     importHelp:
       'CSV needs a first line with the names of its columns: externalId, email, name, and the fields of an address such as country, addressLine1, city, postalCode. JSON is a list of objects with the same names.',
     importFile: 'Choose a file',
-    importPreview: 'Preview',
     importUnread: 'This cannot be read',
     importFound: (lines: number, addresses: number) =>
       `${lines} ${lines === 1 ? 'customer' : 'customers'}, ${addresses} ${addresses === 1 ? 'address' : 'addresses'}`,
@@ -644,6 +639,7 @@ export const texts = {
     importNow: (lines: number) => `Import ${lines} ${lines === 1 ? 'customer' : 'customers'}`,
     importGoOn: (done: number) => `${done} are imported. Go on with the rest`,
     importProgress: (done: number, all: number) => `${done} of ${all}`,
+    importAddresses: (count: number) => (count === 0 ? '' : `${count} ${count === 1 ? 'address' : 'addresses'}`),
     importColumns: ['Id', 'Name', 'E-mail', 'Addresses', ''],
     importStatuses: { created: 'created', updated: 'updated', failed: 'failed' },
     importDone: (created: number, updated: number, failed: number) =>

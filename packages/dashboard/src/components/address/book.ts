@@ -32,7 +32,7 @@ export type AddressBook = {
   paths: { list: string; new: string; address(addressId: string): string; versions(addressId: string): string }
 }
 
-export function ownAddresses(storeId: string): AddressBook {
+function ownAddresses(storeId: string): AddressBook {
   const { addresses } = sk.store(storeId)
   return {
     ...addresses,

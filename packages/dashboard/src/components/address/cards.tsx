@@ -138,7 +138,8 @@ export function MayChange({ book, ...button }: ButtonProps) {
 
 /** Reads the address again, so that what is deleted is what was shown. */
 function DeleteDialog({ book, addressId, onClose }: { book: AddressBook; addressId: string; onClose: () => void }) {
-  const address = useRead([...book.key, addressId], (options) => book.read(addressId, options))
+  // Under a key of its own: what is deleted is not read again with the others.
+  const address = useRead(['address to delete', addressId], (options) => book.read(addressId, options))
   const remove = useWrite((record: Address) => book.delete(addressId, { ifMatch: record }), { changes: [book.key] })
   return (
     <Dialog opened onClose={onClose} title={texts.addresses.deleteAsk}>

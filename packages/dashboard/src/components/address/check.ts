@@ -11,7 +11,7 @@ import { type AddressValues, type Field, toNewAddress } from './values.ts'
 
 const PAUSE_MS = 300
 
-export type Warning = CheckedAddress['warnings'][number]
+type Warning = CheckedAddress['warnings'][number]
 /** What is said of one field. */
 export type Notes = {
   fault: { detail: string; suggestion?: string | undefined } | null

@@ -19,7 +19,7 @@ export function regionOfBrowser(): string {
 }
 
 /** Without case, accents and everything that is no letter or digit. */
-export function fold(text: string): string {
+function fold(text: string): string {
   return text
     .normalize('NFKD')
     .replace(/[^\p{L}\p{N}]/gu, '')

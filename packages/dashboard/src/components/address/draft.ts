@@ -7,7 +7,7 @@ import type { AddressBook } from './book.ts'
 import type { AddressValues } from './values.ts'
 
 /** `base`: the record that the form was filled from. `version`: the one that it was filled in from again. */
-export type Draft = { values: AddressValues; base: Address | null; version?: number }
+type Draft = { values: AddressValues; base: Address | null; version?: number }
 
 const keyOf = ({ key }: AddressBook, addressId: string | null) => ['draft', ...key, addressId]
 

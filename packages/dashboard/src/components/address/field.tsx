@@ -2,7 +2,7 @@
 
 import { Button, Group, NativeSelect, Stack, Text, TextInput } from '@mantine/core'
 import type { Country, CountryField } from '@storekeeper/client'
-import { ArrowRight, TriangleAlert } from 'lucide-react'
+import { TriangleAlert } from 'lucide-react'
 import type { ReactNode } from 'react'
 import { texts } from '../../texts.ts'
 import type { Notes } from './check.ts'
@@ -99,12 +99,9 @@ function Marks({ typed, notes: { normal, warnings } }: { typed: string; notes: N
   return (
     <Stack gap={2} component="span">
       {normal !== null && (
-        <Group gap={4} component="span" wrap="nowrap" align="flex-start">
-          <ArrowRight size={14} aria-hidden />
-          <Text size="xs" span className="breaks">
-            {texts.addresses.normalizedHelp} {texts.addresses.normalized(typed, normal)}
-          </Text>
-        </Group>
+        <Text size="xs" span className="breaks">
+          {texts.addresses.normalized(typed, normal)}
+        </Text>
       )}
       {warnings.map(({ code, detail }) => (
         <Group
@@ -115,7 +112,7 @@ function Marks({ typed, notes: { normal, warnings } }: { typed: string; notes: N
           align="flex-start"
           c="var(--mantine-color-yellow-light-color)"
         >
-          <TriangleAlert size={14} aria-hidden />
+          <TriangleAlert size={14} aria-hidden className="keeps-size" />
           <Text size="xs" span>
             {detail}
           </Text>

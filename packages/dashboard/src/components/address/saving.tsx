@@ -29,6 +29,11 @@ export function useSaving(book: AddressBook, given: Address | null, onSaved: () 
     else drafts.remove(book, addressId)
     filled.current = true
   })
+  // After the drawing in which the faults stand at their fields.
+  const [refusals, setRefusals] = useState(0)
+  useEffect(() => {
+    if (refusals > 0) document.querySelector<HTMLElement>('form [aria-invalid=true]')?.focus()
+  }, [refusals])
   const write = useWrite(
     ({ record, values }: { record: Address | null; values: AddressValues }, { idempotencyKey }) =>
       record
@@ -46,7 +51,7 @@ export function useSaving(book: AddressBook, given: Address | null, onSaved: () 
     } catch (error) {
       if (isStorekeeperError(error, 'precondition_failed') && record)
         await withSession(() => book.read(record.id)).then(setTheirs, setProblem)
-      else if (form.showFaults(error)) focusFirstFault()
+      else if (form.showFaults(error)) setRefusals((count) => count + 1)
       else setProblem(error)
     }
   }
@@ -109,9 +114,4 @@ function Gone({ onSaveAsNew }: { onSaveAsNew: () => void }): ReactNode {
       </Group>
     </Alert>
   )
-}
-
-/** Once the faults are drawn. */
-function focusFirstFault(): void {
-  requestAnimationFrame(() => document.querySelector<HTMLElement>('form [aria-invalid=true]')?.focus())
 }

@@ -4,7 +4,7 @@ import { Alert, Button, Group, List, Paper, Radio, Stack, Text, TextInput, Title
 import type { Customer, ErasedCustomer } from '@storekeeper/client'
 import { useState } from 'react'
 import { Link } from 'wouter'
-import { sk, useRead, useWrite } from '../../app/api.ts'
+import { queryClient, sk, useRead, useWrite } from '../../app/api.ts'
 import { useMay } from '../../app/me.ts'
 import { paths } from '../../app/paths.ts'
 import { AllowedButton } from '../../components/allowed.tsx'
@@ -54,6 +54,8 @@ function EraseDialog({ storeId, customer: { externalId }, onClose }: Props & { o
   const erase = useWrite((how: 'keep' | 'revoke') => sk.store(storeId).customers.erase(externalId, { keys: how }), {
     changes: [['keys', storeId]],
   })
+  // The list is read anew when it is opened; the customer, who is gone, is not.
+  const forgetList = () => queryClient.invalidateQueries({ queryKey: ['customers', storeId], refetchType: 'none' })
   if (erase.data) return <Erased storeId={storeId} erased={erase.data} />
   return (
     <Dialog opened onClose={onClose} title={texts.customers.eraseAsk(externalId)} dirty={typed !== ''}>
@@ -93,7 +95,7 @@ function EraseDialog({ storeId, customer: { externalId }, onClose }: Props & { o
             color="red"
             disabled={typed.trim() !== externalId}
             loading={erase.isPending}
-            onClick={() => erase.mutate(keys)}
+            onClick={() => erase.mutate(keys, { onSuccess: forgetList })}
           >
             {texts.customers.erase}
           </Button>

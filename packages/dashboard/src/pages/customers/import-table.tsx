@@ -48,7 +48,7 @@ export function ImportTable({ storeId, lines, results }: Props) {
               </Table.Td>
               <Table.Td className="breaks">{line.name}</Table.Td>
               <Table.Td className="breaks">{line.email}</Table.Td>
-              <Table.Td>{line.addresses?.length ?? 0}</Table.Td>
+              <Table.Td>{texts.customers.importAddresses(line.addresses?.length ?? 0)}</Table.Td>
               <Table.Td>{result && <Result result={result} n={n} />}</Table.Td>
             </Table.Tr>
           ))}
