@@ -101,8 +101,8 @@ async function createWebhooks(): Promise<void> {
 async function verifySome(): Promise<void> {
   const { token } = await store.serviceTokens.create({ name: 'API gateway' })
   const gateway = storekeeper({ url, token, storeId })
-  for (const { secret, needed, calls } of keys)
-    for (let n = 0; n < Math.min(5, calls); n++)
+  for (const { secret, needed, calls, idleDays = 0 } of keys)
+    for (let n = 0; n < (idleDays > 0 ? 0 : Math.min(5, calls)); n++)
       await gateway.keys.verify({ key: secret, ip: `203.0.113.${10 + n}`, permissions: needed })
   await gateway.close()
 }

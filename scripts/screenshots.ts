@@ -27,6 +27,7 @@ try {
     for (const colorScheme of SCHEMES) {
       const size = { width, height: width > 600 ? 800 : 844 }
       const context = await browser.newContext({ baseURL: service.url, viewport: size, colorScheme })
+      context.setDefaultTimeout(120_000)
       await takeAll(context, `${width}-${colorScheme}`, email, password)
       await context.close()
     }

@@ -1,6 +1,7 @@
 // Every text of the pages, by page, so that wording is reviewed in one place and a second language has one place to go.
 
 type Data = Record<string, unknown>
+const number = (value: number) => value.toLocaleString('en')
 const list = (value: unknown) => (Array.isArray(value) ? value.join(', ') : String(value))
 const fields = (to: unknown) => Object.keys((to ?? {}) as object).join(', ')
 const countryName = (code: unknown) => new Intl.DisplayNames('en', { type: 'region' }).of(String(code)) ?? String(code)
@@ -74,9 +75,9 @@ export const texts = {
     valid: 'Valid',
     refused: 'Refused',
     csv: 'CSV',
-    sum: (label: string, valid: number, refused: number) => `${label}: ${valid} valid, ${refused} refused`,
-    ofInterval: (at: string, valid: number, refused: number) => `${at}: ${valid} valid, ${refused} refused`,
-    small: (valid: number, refused: number) => `${valid} valid, ${refused} refused`,
+    sum: (label: string, valid: number, refused: number) => `${label}: ${number(valid)} valid, ${number(refused)} refused`,
+    ofInterval: (at: string, valid: number, refused: number) => `${at}: ${number(valid)} valid, ${number(refused)} refused`,
+    small: (valid: number, refused: number) => `${number(valid)} valid, ${number(refused)} refused`,
   },
   signIn: {
     title: 'Sign in',

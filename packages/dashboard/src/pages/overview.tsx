@@ -22,7 +22,7 @@ export default function OverviewPage() {
   return (
     <Page title={membership?.store.name ?? texts.nav.overview}>
       {may('MANAGE_KEYS') ? <StoreUse storeId={storeId} /> : <Text>{texts.app.needs('MANAGE_KEYS')}</Text>}
-      <SimpleGrid cols={{ base: 1, md: 2, lg: 3 }}>
+      <SimpleGrid cols={{ base: 1, md: 2 }}>
         {may('MANAGE_KEYS') && <KeyNotes storeId={storeId} />}
         {may('MANAGE_WEBHOOKS') && <WebhookNotes storeId={storeId} />}
       </SimpleGrid>
@@ -60,7 +60,7 @@ function KeyNotes({ storeId }: { storeId: string }) {
                 <List size="sm">
                   {found.slice(0, SHOWN).map((key) => (
                     <List.Item key={key.id}>
-                      <Anchor component={Link} href={paths.key(storeId, key.id)}>
+                      <Anchor component={Link} href={paths.key(storeId, key.id)} inherit>
                         {key.name}
                       </Anchor>{' '}
                       {tab === 'ending' && <Time at={key.expiresAt} />}
@@ -92,7 +92,7 @@ function WebhookNotes({ storeId }: { storeId: string }) {
             <List size="sm">
               {failing.map(({ id, url, failingSince }) => (
                 <List.Item key={id}>
-                  <Anchor component={Link} href={paths.webhook(storeId, id)} className="breaks">
+                  <Anchor component={Link} href={paths.webhook(storeId, id)} className="breaks" inherit>
                     {url}
                   </Anchor>{' '}
                   <Badge size="sm" variant="light" color="red">

@@ -1,6 +1,6 @@
 import { Button, Code, Group, Paper, Stack, Text, Title } from '@mantine/core'
 import type { Webhook } from '@storekeeper/client'
-import { useState } from 'react'
+import { lazy, Suspense, useState } from 'react'
 import { useLocation, useParams } from 'wouter'
 import { sk, useRead, useWrite } from '../../app/api.ts'
 import { paths } from '../../app/paths.ts'
@@ -16,7 +16,8 @@ import { texts } from '../../texts.ts'
 import { Deliveries } from './deliveries.tsx'
 import { WebhookHealth } from './list.tsx'
 import { Missed } from './missed.tsx'
-import { WebhookDialog } from './webhook-dialog.tsx'
+
+const WebhookDialog = lazy(() => import('./webhook-dialog.tsx').then((module) => ({ default: module.WebhookDialog })))
 
 export default function WebhookPage() {
   const { storeId = '', webhookId = '' } = useParams()
@@ -94,7 +95,9 @@ function Actions({ webhook }: { webhook: Webhook }) {
         </AllowedButton>
       </Group>
       {error !== null && <Problem error={error} />}
-      {dialog === 'edit' && <WebhookDialog storeId={storeId} webhook={webhook} onClose={() => setDialog(null)} />}
+      <Suspense>
+        {dialog === 'edit' && <WebhookDialog storeId={storeId} webhook={webhook} onClose={() => setDialog(null)} />}
+      </Suspense>
       <Dialog opened={dialog === 'delete'} onClose={() => setDialog(null)} title={texts.webhooks.deleteAsk}>
         <Stack>
           <Text size="sm">{texts.webhooks.deleteHelp}</Text>

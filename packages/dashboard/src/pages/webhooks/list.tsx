@@ -1,7 +1,7 @@
 import { Anchor, Badge, Card, Group, Stack, Text } from '@mantine/core'
 import type { Webhook } from '@storekeeper/client'
 import { Plus } from 'lucide-react'
-import { useState } from 'react'
+import { lazy, Suspense, useState } from 'react'
 import { Link, useLocation, useParams } from 'wouter'
 import { sk, useRead } from '../../app/api.ts'
 import { paths } from '../../app/paths.ts'
@@ -11,11 +11,12 @@ import { Loaded } from '../../components/loaded.tsx'
 import { Page } from '../../components/page.tsx'
 import { Time } from '../../components/time.tsx'
 import { texts } from '../../texts.ts'
-import { WebhookDialog } from './webhook-dialog.tsx'
 
 export function useWebhooks(storeId: string) {
   return useRead(['webhooks', storeId], (options) => sk.store(storeId).webhooks.list({}, options).toArray({ max: 200 }))
 }
+
+const WebhookDialog = lazy(() => import('./webhook-dialog.tsx').then((module) => ({ default: module.WebhookDialog })))
 
 export default function WebhooksPage() {
   const { storeId = '' } = useParams()
@@ -47,13 +48,15 @@ export default function WebhooksPage() {
           )
         }
       </Loaded>
-      {creating && (
-        <WebhookDialog
-          storeId={storeId}
-          onClose={() => setCreating(false)}
-          onCreated={(id) => navigate(paths.webhook(storeId, id))}
-        />
-      )}
+      <Suspense>
+        {creating && (
+          <WebhookDialog
+            storeId={storeId}
+            onClose={() => setCreating(false)}
+            onCreated={(id) => navigate(paths.webhook(storeId, id))}
+          />
+        )}
+      </Suspense>
     </Page>
   )
 }
