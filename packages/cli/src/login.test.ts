@@ -37,6 +37,11 @@ test('signing in asks for a hidden password, keeps a private file, and signing o
   // Who needs nothing of the file is not stopped by it.
   const env = { STOREKEEPER_URL: api.url, STOREKEEPER_TOKEN: owner.token, STOREKEEPER_STORE: store.id }
   expect((await skp(['stores'], { env })).code).toBe(0)
+  // No session is opened that could not be kept.
+  const sessions = async () => (await api.get('/v1/user/sessions', { as: owner.token })).body.data.length
+  const before = await sessions()
+  const login2 = await skp(['login', '--url', api.url], { answers: [owner.email, owner.password] })
+  expect([login2.code, login2.asked, await sessions()]).toEqual([4, [], before])
   chmodSync(file, 0o600)
 
   await done(['logout'])
@@ -98,4 +103,21 @@ test('a flag comes before the environment, the environment before the file, and 
   expect((await skp(['keys', '--url', api.url, '--store', store.id], elsewhere)).code).toBe(0)
   const env = { STOREKEEPER_TOKEN: (await world.person()).token }
   expect((await done(['whoami', '--json'], { env })).out).not.toContain(owner.email)
+  // The store, too, is that of the service which is asked; and no file is needed where nothing of it is.
+  const someone = user()
+  expect((await someone.done(['whoami', '--url', api.url], { env: { STOREKEEPER_TOKEN: owner.token } })).lines).toEqual(
+    [`service\t${api.url}`, 'kind\tuser', `account\t${owner.email}`, expect.stringMatching(/^id\tuser_/), 'store\t'],
+  )
+})
+
+test('an id that is empty, or would lead elsewhere, is wrong use', async () => {
+  const { api, owner, store } = await shop()
+  const { skp } = user()
+  const env = { STOREKEEPER_URL: api.url, STOREKEEPER_TOKEN: owner.token, STOREKEEPER_STORE: store.id }
+  for (const id of ['', '.', '..'])
+    for (const command of [['show'], ['revoke', '--yes'], ['rotate', '--yes']])
+      expect(await skp(['keys', ...command, id], { env })).toMatchObject({
+        code: 2,
+        err: expect.stringContaining('keyId is missing'),
+      })
 })

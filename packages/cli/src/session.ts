@@ -86,6 +86,8 @@ export async function withSession(
 }
 
 function withRemedy(error: unknown, { url }: Target): unknown {
+  // What the client refuses to send, such as an id that is empty because a variable of a script was.
+  if (error instanceof TypeError) return new UsageError(error.message)
   if (!isStorekeeperError(error, 'invalid_token', 'unauthenticated')) return toCommandError(error)
   return new CommandError(
     `The token for ${url} is not valid, or no longer: sign in again with "skp login --url ${url}".`,

@@ -47,6 +47,9 @@ test('what was changed, is old, is signed by others or not at all is refused', a
     expect(isStorekeeperError(error, 'invalid_webhook'), JSON.stringify(headers)).toBe(true)
   }
   expect(await readWebhook(BODY, ago(301), SECRET, { at, toleranceSeconds: 400 })).toEqual(JSON.parse(BODY))
+  // A setting that is missing becomes NaN: it does not switch the check off.
+  for (const options of [{ at, toleranceSeconds: Number.NaN }, { at: new Date(Number.NaN) }])
+    await expect(readWebhook(BODY, ago(301), SECRET, options)).rejects.toThrow(TypeError)
 })
 
 test('a body that was parsed is refused with the remedy, and so is what cannot be a secret', async () => {

@@ -30,6 +30,9 @@ export async function readWebhook(
   { toleranceSeconds = TOLERANCE_SECONDS, at = new Date() }: ReadWebhookOptions = {},
 ): Promise<WebhookEvent> {
   const bytes = bytesOf(body)
+  // Of what is no number, every comparison is false, and no message would be too old.
+  if (!(toleranceSeconds >= 0) || Number.isNaN(at.getTime()))
+    throw new TypeError('readWebhook: "toleranceSeconds" is a number of seconds, and "at" is a date.')
   const [id, timestamp, signatures] = ['webhook-id', 'webhook-timestamp', 'webhook-signature'].map((name) =>
     headerOf(headers, name),
   )

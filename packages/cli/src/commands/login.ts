@@ -29,9 +29,9 @@ export function addLogin(program: Command, app: App): void {
   action(
     serviceCommand(program, 'whoami', 'tell which service is asked, and as whom'),
     app,
-    async ({ sk, out, signal }) => {
+    async ({ sk, out, signal }, { options }) => {
       const identity = await identify(sk, signal)
-      const { storeId } = targetOf(app, {})
+      const { storeId } = targetOf(app, options)
       out.record({ url: sk.url, ...factsOf(identity), store: storeId ?? null }, [
         { title: 'service', of: ({ url }) => url },
         { title: 'kind', of: ({ kind }) => kind },
@@ -46,6 +46,8 @@ export function addLogin(program: Command, app: App): void {
 async function login(app: App, options: LoginOptions): Promise<void> {
   const { io } = app
   const url = urlOf(app, options)
+  // Before anybody signs in: a session that could not be kept would go on without an owner.
+  readHosts(io.env)
   if (isExposed(url)) io.say(`Anybody on the network can read what is sent to ${url}: use https.`)
   const interruption = new AbortController()
   const stopListening = io.onInterrupt(() => interruption.abort())

@@ -84,6 +84,17 @@ test('the same verdict serves checks only of the same key, address, client and s
   expect(await statusOf(sk)).toBe(403)
 })
 
+test('one check that finds its store by the request asks about each store it finds', async () => {
+  const sk = fakeStorekeeper({ stores: ['store_a', 'store_b'] })
+  const { key } = sk.createKey({ storeId: 'store_a' })
+  const request = new Request('http://localhost', { headers: { authorization: `Bearer ${key}` } })
+  const handler = withKey<[string]>(sk, 'READ', () => new Response(), { storeId: (_, store) => store })
+  const statuses = []
+  for (const store of ['store_a', 'store_b', 'store_a']) statuses.push((await handler(request, store)).status)
+  expect(statuses).toEqual([200, 401, 200])
+  expect(sk.questions).toHaveLength(1)
+})
+
 test('a refused check does not decide the next one', async () => {
   const sk = fakeStorekeeper()
   const { key } = sk.createKey()

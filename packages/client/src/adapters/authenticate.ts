@@ -142,8 +142,8 @@ async function verdictOn(
   const before = earlier.get(request)
   const isSame =
     before?.verifier === verifier && before.question.key === question.key && before.question.ip === question.ip
-  if (isSame && before.policies.has(policy)) return before.verdict
-  if (isSame && isAnswered(before.question, question)) {
+  // Of the same check only the store can be another one: it may find it by the request.
+  if (isSame && (before.policies.has(policy) || isAnswered(before.question, question))) {
     const code = firstRefusal(before.verdict, question)
     if (code) return { ...before.verdict, valid: false, code }
     before.policies.add(policy)

@@ -1,6 +1,6 @@
 // When may a back end answer VALID from its own memory? This file decides it, and does nothing else: frames of the stream
 // of changes, answers of the service and readings of the clocks come in, verdicts come out. The claim it has to keep: once
-// the end of a key is committed, nothing is answered from memory later than 1.5 s after (docs/decisions/in-process.md).
+// the end of a key is committed, nothing is answered from memory later than 1.5 s after (docs/decisions/in-process-client.md).
 //
 // What the service has said of its own time is only ever added to moments at which this process has sent something. When
 // an answer or a frame came in says nothing: it may have lain in a buffer for long.

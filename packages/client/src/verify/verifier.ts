@@ -47,16 +47,27 @@ export function newVerifier(transport: Transport, ask: Verify, sha256: (text: st
   const counters = { asked: 0, refused: 0, failed: 0 }
   const moment = () => ({ mono: performance.now(), wall: Date.now() })
   let lastAsked = Number.NEGATIVE_INFINITY
+  /** Since the last look at the clock: an answer from memory takes note of no more. */
+  let wasAsked = false
   let plainUntil = Number.NEGATIVE_INFINITY
   let [isClosed, isAwake] = [false, false]
-  const isWanted = () => !isClosed && performance.now() - Math.max(lastAsked, plainUntil - IDLE_MS) < IDLE_MS
+  const isWanted = () => {
+    noteAsked()
+    return !isClosed && performance.now() - Math.max(lastAsked, plainUntil - IDLE_MS) < IDLE_MS
+  }
   const following = newFollowing(transport, machine, moment, isWanted, refused)
+
+  function noteAsked(): void {
+    if (wasAsked) lastAsked = performance.now()
+    wasAsked = false
+  }
 
   function wake(): void {
     if (isClosed || isAwake) return
     isAwake = true
     if (performance.now() >= plainUntil) following.start()
     const timer = setInterval(() => {
+      noteAsked()
       following.look()
       reporting.look()
       if (isClosed || (performance.now() - lastAsked > IDLE_MS && !reporting.isBusy())) {
@@ -116,10 +127,9 @@ export function newVerifier(transport: Transport, ask: Verify, sha256: (text: st
 
   /** In the question's tick, from memory; what is due for renewal is also asked for. */
   function look(hash: string, question: Question): Verdict | null {
-    const mono = performance.now()
-    lastAsked = mono
+    wasAsked = true
     if (!isAwake) wake()
-    const verdict = answer(machine, hash, question, mono, Date.now())
+    const verdict = answer(machine, hash, question, performance.now(), Date.now())
     if (memory.isRenewalDue) {
       memory.isRenewalDue = false
       asking.take(hash, undefined, () => lease(hash, { ...question })).catch(() => {})
