@@ -117,13 +117,20 @@ export const queryClient = {
     entry.readAt = Date.now()
     entry.set({ data, error: null, isFetching: false })
   },
-  /** What is shown is read again at once; the rest when it is shown. */
-  async invalidateQueries({ queryKey = [] }: { queryKey?: ReadKey } = {}): Promise<void> {
+  /** What is shown is read again at once, unless `refetchType` is `none`; the rest when it is shown. */
+  async invalidateQueries({
+    queryKey = [],
+    refetchType = 'active',
+  }: {
+    queryKey?: ReadKey
+    refetchType?: 'active' | 'none'
+  } = {}): Promise<void> {
     await Promise.all(
       below(queryKey).map((entry) => {
         entry.stop()
         entry.readAt = 0
-        return entry.listeners.size > 0 && entry.reader ? entry.fetch() : undefined
+        const isRead = refetchType === 'active' && entry.listeners.size > 0 && entry.reader
+        return isRead ? entry.fetch() : undefined
       }),
     )
   },
