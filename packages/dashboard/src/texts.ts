@@ -75,8 +75,10 @@ export const texts = {
     valid: 'Valid',
     refused: 'Refused',
     csv: 'CSV',
-    sum: (label: string, valid: number, refused: number) => `${label}: ${number(valid)} valid, ${number(refused)} refused`,
-    ofInterval: (at: string, valid: number, refused: number) => `${at}: ${number(valid)} valid, ${number(refused)} refused`,
+    sum: (label: string, valid: number, refused: number) =>
+      `${label}: ${number(valid)} valid, ${number(refused)} refused`,
+    ofInterval: (at: string, valid: number, refused: number) =>
+      `${at}: ${number(valid)} valid, ${number(refused)} refused`,
     small: (valid: number, refused: number) => `${number(valid)} valid, ${number(refused)} refused`,
   },
   signIn: {
@@ -461,6 +463,7 @@ export const texts = {
     sending: 'Creating it …',
     lost: 'No answer came. It may have been created: try again, and you get the same one.',
     retry: 'Try again',
+    rotate: 'Rotate the key',
     copy: 'Copy',
     copyAsEnv: 'Copy as a line for .env',
     saved: 'I have saved it',
