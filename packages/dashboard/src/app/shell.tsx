@@ -152,7 +152,7 @@ function StoreSwitcher({ stores, storeId }: { stores: Membership[]; storeId: str
     .sort((a, b) => place(a.store.id) - place(b.store.id))
   const current = stores.find(({ store }) => store.id === storeId)?.store
   return (
-    <Menu width={280} position="bottom-start" onClose={() => setSearch('')}>
+    <Menu width={280} position="bottom-start" withInitialFocusPlaceholder={false} onClose={() => setSearch('')}>
       <Menu.Target>
         <Button
           variant="default"
@@ -206,7 +206,7 @@ function AccountMenu({ name }: { name: string }) {
   const [, navigate] = useLocation()
   const leave = () => signOut().then(() => navigate(paths.signIn))
   return (
-    <Menu width={220} position="bottom-end">
+    <Menu width={220} position="bottom-end" withInitialFocusPlaceholder={false}>
       <Menu.Target>
         <Button
           variant="subtle"

@@ -22,7 +22,7 @@ export default function SignUpPage() {
       {settings?.signUp === 'closed' ? <Text>{texts.signIn.signUpClosed}</Text> : <SignUpForm onSignedUp={enter} />}
       <Text size="sm">
         {texts.signIn.haveAccount}{' '}
-        <Anchor component={Link} href={paths.signIn}>
+        <Anchor component={Link} href={paths.signIn} underline="always">
           {texts.signIn.signIn}
         </Anchor>
       </Text>
