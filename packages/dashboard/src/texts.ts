@@ -75,8 +75,10 @@ export const texts = {
     valid: 'Valid',
     refused: 'Refused',
     csv: 'CSV',
-    sum: (label: string, valid: number, refused: number) => `${label}: ${number(valid)} valid, ${number(refused)} refused`,
-    ofInterval: (at: string, valid: number, refused: number) => `${at}: ${number(valid)} valid, ${number(refused)} refused`,
+    sum: (label: string, valid: number, refused: number) =>
+      `${label}: ${number(valid)} valid, ${number(refused)} refused`,
+    ofInterval: (at: string, valid: number, refused: number) =>
+      `${at}: ${number(valid)} valid, ${number(refused)} refused`,
     small: (valid: number, refused: number) => `${number(valid)} valid, ${number(refused)} refused`,
   },
   signIn: {

@@ -8,7 +8,7 @@ import { createContext, type ReactNode, useCallback, useContext, useMemo, useSta
 import { SecretDialog, type SecretState } from '../components/secret-dialog.tsx'
 import { fromNow } from '../components/time.tsx'
 import { texts } from '../texts.ts'
-import { withSession } from './api.ts'
+import { withSession } from './client.ts'
 import { useMe } from './me.ts'
 import { queryClient } from './query.ts'
 import { MAX_SHOWN, madeWithoutSecret, type Note, notes, reveal, type SecretCall } from './secrets.ts'

@@ -1,11 +1,11 @@
-import { isSessionEnded, sk } from './api.ts'
+import { isSessionEnded, sk } from './client.ts'
 import { forgetStores } from './last-store.ts'
-import { queryClient } from './query.ts'
 import { notes } from './secrets.ts'
+import { userChanged } from './session.ts'
 
 /** Leaves nothing of the account in this browser. */
 export function forgetUser(): void {
-  queryClient.clear()
+  userChanged()
   forgetStores()
   notes.clear()
   sessionStorage.clear()

@@ -2,7 +2,7 @@
 
 import { Alert, Button, PasswordInput, Stack, Text } from '@mantine/core'
 import { type FormEvent, useState } from 'react'
-import { sk } from '../app/api.ts'
+import { sk } from '../app/client.ts'
 import { Problem } from '../components/problem.tsx'
 import { texts } from '../texts.ts'
 import { Narrow } from './ways-in/narrow.tsx'

@@ -4,10 +4,10 @@ import { Alert, Button, Text } from '@mantine/core'
 import { isStorekeeperError } from '@storekeeper/client'
 import { useState } from 'react'
 import { Link } from 'wouter'
-import { sk } from '../../app/api.ts'
+import { sk } from '../../app/client.ts'
 import { keepLinkToken, linkToken } from '../../app/link-token.ts'
 import { paths } from '../../app/paths.ts'
-import { queryClient } from '../../app/query.ts'
+import { userChanged } from '../../app/session.ts'
 import { Problem } from '../../components/problem.tsx'
 import { texts } from '../../texts.ts'
 import { Narrow } from './narrow.tsx'
@@ -36,7 +36,7 @@ function Confirm({ token }: { token: string }) {
     setError(null)
     try {
       await sk.auth.confirm({ token })
-      queryClient.removeQueries({ queryKey: ['me'] })
+      userChanged()
       setState('done')
     } catch (failure) {
       if (isStorekeeperError(failure, 'sign_in_required')) return setState('sign-in')

@@ -4,11 +4,10 @@ import { Alert, Button, SegmentedControl, Stack, Text } from '@mantine/core'
 import { isStorekeeperError, type Membership } from '@storekeeper/client'
 import { useEffect, useState } from 'react'
 import { Link } from 'wouter'
-import { sk } from '../../app/api.ts'
-import { homeOf } from '../../app/home.tsx'
+import { sk } from '../../app/client.ts'
 import { keepLinkToken, linkToken } from '../../app/link-token.ts'
-import { paths } from '../../app/paths.ts'
-import { queryClient } from '../../app/query.ts'
+import { homeOf, paths } from '../../app/paths.ts'
+import { userChanged } from '../../app/session.ts'
 import { Problem } from '../../components/problem.tsx'
 import { texts } from '../../texts.ts'
 import { CookieRefused, Narrow } from './narrow.tsx'
@@ -59,7 +58,7 @@ function Invitation({ token }: { token: string }) {
   const accept = () =>
     work(async () => {
       const membership = await sk.invitations.accept({ token })
-      queryClient.removeQueries({ queryKey: ['me'] })
+      userChanged()
       setState({ is: 'accepted', membership })
     })
   /** Whoever has signed in here wants to accept. */
@@ -70,7 +69,7 @@ function Invitation({ token }: { token: string }) {
   const leave = () =>
     work(async () => {
       await sk.auth.signOut()
-      queryClient.clear()
+      userChanged()
       setState({ is: 'nobody' })
     })
   if (state.is === 'looking') return null

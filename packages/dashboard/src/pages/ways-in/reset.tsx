@@ -4,7 +4,7 @@ import { Alert, Button, Stack, Text, TextInput } from '@mantine/core'
 import { isStorekeeperError } from '@storekeeper/client'
 import { type FormEvent, useState } from 'react'
 import { Link } from 'wouter'
-import { sk, useRead } from '../../app/api.ts'
+import { sk, useSettings } from '../../app/client.ts'
 import { linkToken } from '../../app/link-token.ts'
 import { paths } from '../../app/paths.ts'
 import { useServiceForm } from '../../components/form.ts'
@@ -76,7 +76,7 @@ function SetPassword({ token, onDone, onUseless }: SetProps) {
 }
 
 function AskForLink() {
-  const settings = useRead(['settings'], (options) => sk.settings.read(options)).data
+  const settings = useSettings()
   const [email, setEmail] = useState('')
   const [state, setState] = useState<'asking' | 'sending' | 'sent'>('asking')
   const [error, setError] = useState<unknown>(null)

@@ -6,7 +6,7 @@ import { isStorekeeperError, type SignedIn } from '@storekeeper/client'
 import { Fingerprint } from 'lucide-react'
 import { type FormEvent, useEffect, useState } from 'react'
 import { Link } from 'wouter'
-import { sk, useRead } from '../../app/api.ts'
+import { sk, useSettings } from '../../app/client.ts'
 import { paths } from '../../app/paths.ts'
 import { announceSignIn } from '../../app/session.ts'
 import { Problem } from '../../components/problem.tsx'
@@ -73,7 +73,7 @@ type StepProps = { busy: boolean; run: (work: () => Promise<SignedIn | null>) =>
 type FirstStepProps = StepProps & { singleSignOn: SingleSignOn; email: string; label: string }
 
 function FirstStepForm({ busy, run, singleSignOn, email: known, label }: FirstStepProps) {
-  const settings = useRead(['settings'], (options) => sk.settings.read(options)).data
+  const settings = useSettings()
   const [email, setEmail] = useState(known)
   const [password, setPassword] = useState('')
   const [capsLock, setCapsLock] = useState(false)

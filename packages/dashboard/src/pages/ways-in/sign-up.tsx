@@ -1,7 +1,7 @@
 import { Anchor, Text } from '@mantine/core'
 import { useState } from 'react'
 import { Link, useLocation } from 'wouter'
-import { sk, useRead } from '../../app/api.ts'
+import { useSettings } from '../../app/client.ts'
 import { paths } from '../../app/paths.ts'
 import { texts } from '../../texts.ts'
 import { CookieRefused, Narrow } from './narrow.tsx'
@@ -10,7 +10,7 @@ import { SignUpForm } from './sign-up-form.tsx'
 
 export default function SignUpPage() {
   const [, navigate] = useLocation()
-  const settings = useRead(['settings'], (options) => sk.settings.read(options)).data
+  const settings = useSettings()
   const [refused, setRefused] = useState(false)
   const enter = async () => {
     if (await readSession()) navigate(paths.stores, { replace: true })
