@@ -1,11 +1,4 @@
-import { Center, Loader } from '@mantine/core'
 import { texts } from '../texts.ts'
 
 /** While the script of a page is being loaded. */
-export function Waiting() {
-  return (
-    <Center mih="40vh">
-      <Loader aria-label={texts.app.loading} />
-    </Center>
-  )
-}
+export const Waiting = () => <div className="waiting" role="status" aria-label={texts.app.loading} />

@@ -12,7 +12,7 @@ import { texts } from '../../texts.ts'
 
 const CHANGES = { changes: [['me']] }
 
-export function Profile({ user }: { user: User }) {
+export default function Profile({ user }: { user: User }) {
   return (
     <>
       <Name user={user} />

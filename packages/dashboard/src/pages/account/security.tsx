@@ -17,7 +17,7 @@ import { RecoveryCodesDialog } from './recovery-codes.tsx'
 import { useSessions } from './sessions.tsx'
 import { TotpDialog } from './totp-dialog.tsx'
 
-export function Security({ user }: { user: User }) {
+export default function Security({ user }: { user: User }) {
   const isFederated = useSessions().data?.some(({ current, method }) => current && method === 'oidc')
   return (
     <>

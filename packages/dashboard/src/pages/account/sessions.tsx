@@ -22,7 +22,7 @@ export function useSessions() {
   })
 }
 
-export function Sessions() {
+export default function Sessions() {
   const sessions = useSessions()
   return (
     <Section title={texts.account.sessions} help={texts.account.sessionsHelp}>

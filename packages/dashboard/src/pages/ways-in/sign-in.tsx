@@ -1,4 +1,3 @@
-import { Anchor, Text } from '@mantine/core'
 import { useEffect, useState } from 'react'
 import { Link, useLocation, useSearch } from 'wouter'
 import { useSettings } from '../../app/client.ts'
@@ -27,12 +26,9 @@ export default function SignInPage() {
       {refused && <CookieRefused />}
       <SignInForm onSignedIn={() => void enter()} singleSignOn={{ returnTo }} />
       {settings?.signUp === 'open' && (
-        <Text size="sm">
-          {texts.signIn.newHere}{' '}
-          <Anchor component={Link} href={paths.signUp}>
-            {texts.signIn.signUp}
-          </Anchor>
-        </Text>
+        <p className="light-small">
+          {texts.signIn.newHere} <Link href={paths.signUp}>{texts.signIn.signUp}</Link>
+        </p>
       )}
     </Narrow>
   )

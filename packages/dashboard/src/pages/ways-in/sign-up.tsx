@@ -1,4 +1,3 @@
-import { Anchor, Text } from '@mantine/core'
 import { useState } from 'react'
 import { Link, useLocation } from 'wouter'
 import { useSettings } from '../../app/client.ts'
@@ -19,13 +18,10 @@ export default function SignUpPage() {
   return (
     <Narrow title={texts.signIn.signUp}>
       {refused && <CookieRefused />}
-      {settings?.signUp === 'closed' ? <Text>{texts.signIn.signUpClosed}</Text> : <SignUpForm onSignedUp={enter} />}
-      <Text size="sm">
-        {texts.signIn.haveAccount}{' '}
-        <Anchor component={Link} href={paths.signIn}>
-          {texts.signIn.signIn}
-        </Anchor>
-      </Text>
+      {settings?.signUp === 'closed' ? <p>{texts.signIn.signUpClosed}</p> : <SignUpForm onSignedUp={enter} />}
+      <p className="light-small">
+        {texts.signIn.haveAccount} <Link href={paths.signIn}>{texts.signIn.signIn}</Link>
+      </p>
     </Narrow>
   )
 }

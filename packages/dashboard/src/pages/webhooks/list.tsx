@@ -13,7 +13,7 @@ import { Page } from '../../components/page.tsx'
 import { Time } from '../../components/time.tsx'
 import { texts } from '../../texts.ts'
 
-export function useWebhooks(storeId: string) {
+function useWebhooks(storeId: string) {
   return useRead(['webhooks', storeId], (options) => sk.store(storeId).webhooks.list({}, options).toArray({ max: 200 }))
 }
 
