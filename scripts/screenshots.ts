@@ -58,7 +58,18 @@ async function takeAll(context: BrowserContext, suffix: string, email: string, p
   const keyId = keys.find(({ name }) => name === 'Warehouse scanner')?.id ?? ''
   const [webhook] = await store.webhooks.list({}).toArray({ max: 1 })
   const [member] = await store.members.list({ role: 'STAFF' }).toArray({ max: 1 })
-  const pages = allPages({ storeId, keyId, webhookId: webhook?.id ?? '', userId: member?.userId ?? '' })
+  const [own] = await store.addresses.list({}).toArray({ max: 1 })
+  const [customer] = await store.customers.list({}).toArray({ max: 1 })
+  const { externalId = '', id: customerId = '' } = customer ?? {}
+  const [theirs] = await store.customers.addresses.list(externalId, {}).toArray({ max: 1 })
+  const pages = allPages({
+    storeId,
+    keyId,
+    webhookId: webhook?.id ?? '',
+    userId: member?.userId ?? '',
+    addressId: own?.id ?? '',
+    customer: { externalId, userId: customerId, addressId: theirs?.id ?? '' },
+  })
 
   const page = await context.newPage()
   const wanted = pages.filter(({ name }) => only.length === 0 || only.includes(name))
@@ -80,7 +91,10 @@ async function takeAll(context: BrowserContext, suffix: string, email: string, p
 async function take(page: Page, { name, path, opens = [] }: PageOf, suffix: string): Promise<void> {
   await page.goto(path)
   await page.locator('h1').first().waitFor()
-  await page.waitForFunction(`document.querySelectorAll('[aria-busy=true]').length === 0`)
+  // Waiting for a function is forbidden by the page's policy: Playwright would compile it in the page.
+  await page.evaluate(`(async () => {
+    while (document.querySelector('[aria-busy=true]')) await new Promise(requestAnimationFrame)
+  })()`)
   await page.screenshot({ path: join(folder, `${name}-${suffix}.png`), fullPage: true })
   for (const button of opens) {
     await page.getByRole('button', { name: button }).first().click()

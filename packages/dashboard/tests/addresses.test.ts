@@ -1,8 +1,8 @@
 import type { Page } from 'playwright-core'
 import { expect } from 'vitest'
 import { NEW_ADDRESS, type Shop, shop } from '../../../tests/shop.ts'
-import { browserTest, openBrowser } from './browser.ts'
-import { faultsInBothSchemes, forgive, widerThanPhone } from './looks.ts'
+import { browserTest, forgive, openBrowser } from './browser.ts'
+import { expectAccessible, expectNarrow } from './looks.ts'
 
 const field = (page: Page, name: string) => page.getByRole('textbox', { name, exact: true })
 const country = (page: Page) => page.getByRole('combobox', { name: 'Country or region' })
@@ -22,7 +22,7 @@ browserTest('a shopper adds a Brazilian and a Japanese address, each in the form
   const customer = await world.member('CUSTOMER')
   const { page } = await openBrowser(world, `/stores/${world.store.id}`, { as: customer, locale: 'pt-BR' })
   await page.getByText('No address yet').waitFor()
-  expect(await faultsInBothSchemes(page)).toEqual([])
+  await expectAccessible(page)
   await page.getByRole('link', { name: 'New address' }).first().click()
 
   // The browser's region is the country to begin with.
@@ -37,11 +37,11 @@ browserTest('a shopper adds a Brazilian and a Japanese address, each in the form
   await field(page, 'Phone').focus()
   await page.getByText('This is not a CEP of Brazil.').waitFor()
   expect(await field(page, 'CEP').getAttribute('aria-invalid')).toBe('true')
-  expect(await faultsInBothSchemes(page)).toEqual([])
+  await expectAccessible(page)
   await field(page, 'CEP').fill('01310200')
   await page.getByText('01310200 → 01310-200').waitFor()
   await expect.poll(() => label(page).innerText()).toBe('Ana\nAv. Paulista 1578\nSão Paulo-SP\n01310-200\nBRAZIL')
-  expect(await widerThanPhone(page)).toEqual([])
+  await expectNarrow(page)
   await page.getByRole('button', { name: 'Save address' }).click()
   await page.getByRole('article', { name: 'Ana' }).getByText('Default').waitFor()
 
@@ -62,11 +62,11 @@ browserTest('a shopper adds a Brazilian and a Japanese address, each in the form
 
   await page.getByRole('button', { name: 'Make default: Ana' }).click()
   await page.getByRole('article', { name: 'Ana' }).getByText('Default').waitFor()
-  expect(await faultsInBothSchemes(page)).toEqual([])
-  expect(await widerThanPhone(page)).toEqual([])
+  await expectAccessible(page)
+  await expectNarrow(page)
   await page.getByRole('button', { name: 'Delete: Ana' }).click()
   await page.getByRole('dialog').getByText('Av. Paulista 1578').waitFor()
-  expect(await faultsInBothSchemes(page)).toEqual([])
+  await expectAccessible(page)
   await page.getByRole('dialog').getByRole('button', { name: 'Delete' }).click()
   await expect.poll(() => page.getByRole('article').count()).toBe(1)
 })
@@ -141,8 +141,8 @@ browserTest('two editors: their change beside mine, and nothing lost', async () 
   await conflict.getByText('Somebody else has changed this meanwhile').waitFor()
   await conflict.getByRole('row', { name: 'City Palo Alto Cupertino' }).waitFor()
   await conflict.getByRole('row', { name: 'Address 1 Infinite Loop 2 Infinite Loop' }).waitFor()
-  expect(await faultsInBothSchemes(page)).toEqual([])
-  expect(await widerThanPhone(page)).toEqual([])
+  await expectAccessible(page)
+  await expectNarrow(page)
   await conflict.getByRole('button', { name: 'Discard mine' }).click()
   expect([await field(page, 'City').inputValue(), await field(page, 'Address').inputValue()]).toEqual([
     'Palo Alto',
@@ -167,8 +167,8 @@ browserTest('versions: what changed, a link to one, and using an old one again',
     'Phone: +14085550123 → (nothing)',
   ])
   expect(await page.locator('[aria-current=true]').innerText()).toContain('1 Infinite Loop')
-  expect(await faultsInBothSchemes(page)).toEqual([])
-  expect(await widerThanPhone(page)).toEqual([])
+  await expectAccessible(page)
+  await expectNarrow(page)
   await page.getByRole('button', { name: 'Use this again' }).click()
   await page.getByText('Filled in from version 1.').waitFor()
   expect(await field(page, 'Phone').inputValue()).toBe('+14085550123')

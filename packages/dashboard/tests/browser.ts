@@ -1,9 +1,8 @@
 // Pages in a real Chromium, at the real service. Whatever a test does, there must be no error in the console, no request to
 // another host and nothing that the page's policy forbids: that is looked at when the test is over.
 
-import { readFileSync } from 'node:fs'
 import { type Browser, type BrowserContext, type BrowserContextOptions, chromium, type Page } from 'playwright-core'
-import { afterAll, expect, onTestFinished, test } from 'vitest'
+import { expect, onTestFinished, test } from 'vitest'
 import type { Person, Shop } from '../../../tests/shop.ts'
 import { CHROMIUM, CHROMIUM_ARGS } from './chromium.ts'
 
@@ -11,23 +10,26 @@ import { CHROMIUM, CHROMIUM_ARGS } from './chromium.ts'
 export const browserTest = CHROMIUM || process.env.CI ? test : test.skip
 
 let browser: Promise<Browser> | undefined
+
+/** The one of this worker, started by the first test that needs it; it ends with the worker's process. */
 function launch(): Promise<Browser> {
   if (!CHROMIUM) throw new Error('No Chromium was found. Install one, or name it in CHROMIUM_PATH.')
   browser ??= chromium.launch({ executablePath: CHROMIUM, args: CHROMIUM_ARGS })
   return browser
 }
-afterAll(async () => {
-  await (await browser)?.close()
-  browser = undefined
-})
 
-/** What a page may not do. A test that wants one of these, say a refused request, takes it out of the list again. */
-type Faults = string[]
-/** Takes out what the console says of requests that were refused or cut off, where that is what is tested. */
-export function forgetRefusals(faults: Faults): void {
-  const others = faults.filter((fault) => !/Failed to load resource/.test(fault))
-  faults.splice(0, faults.length, ...others)
+/** What a page may not do. */
+export type Faults = string[]
+
+/** Takes out what a test has provoked: the browser writes answers with these statuses, and lost ones, to its console. */
+export function forgive(faults: Faults, ...meant: (number | RegExp)[]): void {
+  const isMeant = (fault: string) =>
+    meant.some((one) =>
+      typeof one === 'number' ? fault.includes(`responded with a status of ${one} `) : one.test(fault),
+    )
+  faults.splice(0, faults.length, ...faults.filter((fault) => !isMeant(fault)))
 }
+export const LOST_ANSWER = /^console: Failed to load resource: net::ERR_/
 
 export type Opened = { page: Page; context: BrowserContext; faults: Faults }
 
@@ -81,30 +83,18 @@ function watch(page: Page, url: string, faults: Faults): void {
   })
   page.on('pageerror', (error) => faults.push(`error: ${error.message}`))
   page.on('request', (request) => {
-    if (!request.url().startsWith(url) && !/^(data|blob):/.test(request.url())) faults.push(`request: ${request.url()}`)
+    if (!request.url().startsWith(`${url}/`) && !/^(data|blob):/.test(request.url()))
+      faults.push(`request: ${request.url()}`)
   })
 }
 
-const AXE = import.meta.resolve('axe-core/axe.min.js')
-
-type Violation = { id: string; nodes: { html: string; failureSummary: string }[] }
-
-/** Faults of WCAG 2.2 AA on the page as it is now. Scripts for the page are text: tests know nothing of a document. */
-export async function accessibilityFaults(page: Page): Promise<string[]> {
-  await page.evaluate(readFileSync(new URL(AXE), 'utf8'))
-  const violations = await page.evaluate<Violation[]>(
-    `axe.run(document, { runOnly: { type: 'tag', values: ['wcag2a', 'wcag2aa', 'wcag21a', 'wcag21aa', 'wcag22aa'] } })
-       .then(({ violations }) => violations)`,
-  )
-  return violations.flatMap(({ id, nodes }) =>
-    nodes.map(({ html, failureSummary }) => `${id}: ${html} ${failureSummary}`),
-  )
-}
-
-/** Everything that a page keeps or shows: its DOM, its storage, its address and title. */
-export function everythingIn(page: Page): Promise<string> {
+/** Everything that a page keeps or shows: its DOM, its storage, its history, its address and title. */
+export async function everythingIn(page: Page): Promise<string> {
+  // No page keeps anything in there, so nothing in there has to be read.
+  expect(await page.evaluate('Promise.all([indexedDB.databases(), caches.keys()])')).toEqual([[], []])
   return page.evaluate<string>(
-    `[document.documentElement.outerHTML, JSON.stringify({ ...localStorage }), JSON.stringify({ ...sessionStorage }),
-      location.href, document.title].join('\\n')`,
+    `[document.documentElement.outerHTML, ...[...document.querySelectorAll('input, textarea')].map(({ value }) => value),
+      JSON.stringify({ ...localStorage }), JSON.stringify({ ...sessionStorage }), JSON.stringify(history.state),
+      document.cookie, location.href, document.title].join('\\n')`,
   )
 }

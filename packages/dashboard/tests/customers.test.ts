@@ -2,8 +2,8 @@ import { readFile } from 'node:fs/promises'
 import { expect, test } from 'vitest'
 import { NEW_ADDRESS, shop } from '../../../tests/shop.ts'
 import { parseImport, partsOf } from '../src/pages/customers/import-lines.ts'
-import { browserTest, openBrowser } from './browser.ts'
-import { faultsInBothSchemes, forgive, widerThanPhone } from './looks.ts'
+import { browserTest, forgive, openBrowser } from './browser.ts'
+import { expectAccessible, expectNarrow } from './looks.ts'
 
 /** It needs everything that an address of a page can get wrong. */
 const EXTERNAL_ID = 'shop/42 50%25'
@@ -13,13 +13,13 @@ browserTest('a customer is added, gets an address, and is exported', async () =>
   const { api, owner, store } = world
   const { page } = await openBrowser(world, `/stores/${store.id}/customers`, { as: owner, locale: 'en-US' })
   await page.getByText('No customers yet').waitFor()
-  expect(await faultsInBothSchemes(page)).toEqual([])
+  await expectAccessible(page)
   const dialog = page.getByRole('dialog')
   for (const isKnown of [false, true]) {
     await page.getByRole('button', { name: 'Add a customer' }).click()
     await dialog.getByLabel('Id in your system').fill(EXTERNAL_ID)
     await dialog.getByLabel('Name').fill('Ada Lovelace')
-    if (!isKnown) expect(await faultsInBothSchemes(page)).toEqual([])
+    if (!isKnown) await expectAccessible(page)
     await dialog.getByRole('button', { name: 'Add' }).click()
     if (isKnown) await dialog.getByRole('link', { name: 'Open it' }).click()
     await page.getByRole('heading', { name: 'Ada Lovelace' }).waitFor()
@@ -37,8 +37,8 @@ browserTest('a customer is added, gets an address, and is exported', async () =>
   await page.getByLabel('ZIP code').fill('95014')
   await page.getByRole('button', { name: 'Save address' }).click()
   await page.getByRole('article', { name: 'Ada' }).waitFor()
-  expect(await faultsInBothSchemes(page)).toEqual([])
-  expect(await widerThanPhone(page)).toEqual([])
+  await expectAccessible(page)
+  await expectNarrow(page)
 
   const [download] = await Promise.all([
     page.waitForEvent('download'),
@@ -72,11 +72,11 @@ browserTest('an invoice: whose, at which moment, on hold, and what is left when 
   await page.getByLabel('Whose invoice').fill('c-7')
   await found.getByRole('button', { name: /^Grace/ }).waitFor()
   await expect.poll(() => found.getByText('Olive Owner').count()).toBe(0)
-  expect(await faultsInBothSchemes(page)).toEqual([])
+  await expectAccessible(page)
   await page.getByRole('button', { name: /^Grace/ }).click()
   await page.getByRole('article', { name: 'Grace Lovelace' }).getByText('Default').waitFor()
-  expect(await faultsInBothSchemes(page)).toEqual([])
-  expect(await widerThanPhone(page)).toEqual([])
+  await expectAccessible(page)
+  await expectNarrow(page)
 
   // At the moment of the first address it was the default, and its text another.
   await page.goto(`/stores/${store.id}/invoicing?user=${customer.id}&at=${first.createdAt}`)
@@ -90,7 +90,7 @@ browserTest('an invoice: whose, at which moment, on hold, and what is left when 
   await expect.poll(() => dialog.getByLabel('Reason').getAttribute('aria-invalid')).toBe('true')
   await dialog.getByLabel('Reason').fill('Invoice 2026-0042')
   await dialog.getByRole('button', { name: '6 years' }).click()
-  expect(await faultsInBothSchemes(page)).toEqual([])
+  await expectAccessible(page)
   await dialog.getByRole('button', { name: 'Put on hold' }).click()
   await then.getByText('On hold until').waitFor()
 
@@ -98,15 +98,15 @@ browserTest('an invoice: whose, at which moment, on hold, and what is left when 
   await page.getByRole('tab', { name: 'Erase' }).click()
   await page.getByRole('button', { name: 'Erase' }).click()
   await dialog.getByLabel('Type c-7 to go on').fill('c-7')
-  expect(await faultsInBothSchemes(page)).toEqual([])
+  await expectAccessible(page)
   await dialog.getByRole('button', { name: 'Erase' }).click()
   await dialog.getByText('Invoice 2026-0042').waitFor()
-  expect(await faultsInBothSchemes(page)).toEqual([])
+  await expectAccessible(page)
   await dialog.getByRole('link', { name: `${first.id} 1` }).click()
   await page.getByText('1 Infinite Loop').waitFor()
   await page.getByText('What is left for tax: US, CA, 95014.').waitFor()
-  expect(await faultsInBothSchemes(page)).toEqual([])
-  expect(await widerThanPhone(page)).toEqual([])
+  await expectAccessible(page)
+  await expectNarrow(page)
   await page.getByRole('button', { name: 'End the hold' }).click()
   await dialog.getByRole('button', { name: 'End the hold' }).click()
   await expect.poll(() => page.getByText('1 Infinite Loop').count()).toBe(0)
@@ -138,12 +138,12 @@ browserTest('lines are imported with a preview, and each is answered', async () 
     )
   await page.getByText('3 customers, 3 addresses').waitFor()
   await page.getByText('are left out: Notes.').waitFor()
-  expect(await faultsInBothSchemes(page)).toEqual([])
+  await expectAccessible(page)
   await page.getByRole('button', { name: 'Import 3 customers' }).click()
   await page.getByText(/2 created, 0 updated, 1 failed/).waitFor()
   await page.getByText('addresses/0/postalCode:').waitFor()
-  expect(await faultsInBothSchemes(page)).toEqual([])
-  expect(await widerThanPhone(page)).toEqual([])
+  await expectAccessible(page)
+  await expectNarrow(page)
 })
 
 test('what was pasted: CSV with quotes and line breaks, JSON, lines of JSON, and parts that fit', () => {

@@ -2,7 +2,8 @@ import { readFile } from 'node:fs/promises'
 import type { Page } from 'playwright-core'
 import { expect } from 'vitest'
 import { shop } from '../../../tests/shop.ts'
-import { accessibilityFaults, browserTest, openBrowser } from './browser.ts'
+import { browserTest, openBrowser } from './browser.ts'
+import { expectAccessible } from './looks.ts'
 
 const hide = (page: Page, hidden: boolean) =>
   page.evaluate(`Object.defineProperty(document, 'hidden', { value: ${hidden}, configurable: true })
@@ -17,7 +18,7 @@ browserTest('events are told in sentences, filtered by the address, and wait whi
   const { page } = await openBrowser(world, `/stores/${store.id}/events`, { as: owner, timezoneId: 'Asia/Kolkata' })
   await page.getByText('Olive Owner created the key “Checkout”').waitFor()
   await page.getByText('Olive Owner created the store “The shop”').waitFor()
-  expect(await accessibilityFaults(page)).toEqual([])
+  await expectAccessible(page)
 
   const time = page.locator('time').first()
   const local = await time.textContent()
@@ -34,7 +35,7 @@ browserTest('events are told in sentences, filtered by the address, and wait whi
   // An opened event is read: what comes waits.
   await page.getByRole('button', { name: 'JSON of key.created' }).click()
   await page.getByText(`"subject": "${id}"`).waitFor()
-  expect(await accessibilityFaults(page)).toEqual([])
+  await expectAccessible(page)
   await create('Warehouse')
   await create('Returns')
   await page.getByText('2 new').waitFor()
@@ -104,7 +105,7 @@ browserTest('the seal is computed in the browser, and a head that was kept tells
   await page.getByRole('button', { name: 'The seal' }).click()
   await page.getByRole('button', { name: 'Check in this browser' }).click()
   await page.getByText('All 3 events are sound.').waitFor()
-  expect(await accessibilityFaults(page)).toEqual([])
+  await expectAccessible(page)
   const download = page.waitForEvent('download')
   await page.getByRole('link', { name: 'Download the head' }).click()
   const kept = await readFile(await (await download).path(), 'utf8')

@@ -2,27 +2,52 @@
 
 import type { Page } from 'playwright-core'
 import { expect } from 'vitest'
-import { type Shop, shop } from '../../../tests/shop.ts'
-import { accessibilityFaults, browserTest, forgetRefusals, openBrowser } from './browser.ts'
+import { NEW_ADDRESS, type Shop, shop } from '../../../tests/shop.ts'
+import { browserTest, forgive, openBrowser } from './browser.ts'
+import { accessibilityFaults, longestMotion, widerThan } from './looks.ts'
 import { allPages } from './pages.ts'
 
 async function filledShop(): Promise<{ world: Shop; pages: ReturnType<typeof allPages> }> {
   const world = await shop()
-  const { api, owner, keys, store } = world
+  const { api, owner, keys, billing, store } = world
   const as = { as: owner.token }
-  const key = { name: 'Checkout', type: 'PROD', permissions: ['READ', 'WRITE'], owner: 'customer-42' }
-  const { id: keyId } = (await api.post(keys, key, as)).body
-  const webhook = { url: 'https://hooks.example.com/storekeeper', types: ['*'] }
-  const { id: webhookId } = (await api.post(`/v1/user/store/${store.id}/webhooks`, webhook, as)).body
-  const { id: userId } = await world.member('STAFF')
-  return { world, pages: allPages({ storeId: store.id, keyId, webhookId, userId }) }
+  const create = async (path: string, body: object) => (await api.post(path, body, as)).body.id as string
+  const inStore = `/v1/user/store/${store.id}`
+  const externalId = 'customer-42'
+  const { id: userId } = (await api.put(`${inStore}/customers/${externalId}`, { name: 'Grace Hopper' }, as)).body
+  const ids = {
+    storeId: store.id,
+    keyId: await create(keys, { name: 'Checkout', type: 'PROD', permissions: ['READ', 'WRITE'], owner: externalId }),
+    webhookId: await create(`${inStore}/webhooks`, { url: 'https://hooks.example.com/storekeeper', types: ['*'] }),
+    userId: (await world.member('STAFF')).id,
+    addressId: await create(billing, NEW_ADDRESS),
+    customer: {
+      externalId,
+      userId,
+      addressId: await create(`${inStore}/customers/${externalId}/billing`, NEW_ADDRESS),
+    },
+  }
+  await api.patch(`${billing}/${ids.addressId}`, { city: 'Palo Alto' }, as)
+  return { world, pages: allPages(ids) }
 }
 
 /** Once what it waits for is there. */
 async function settled(page: Page): Promise<void> {
   await page.locator('h1').first().waitFor()
-  await expect.poll(() => page.locator('[aria-busy=true]').count()).toBe(0)
+  await expect.poll(() => page.locator('[aria-busy=true], [aria-label="Loading"]').count()).toBe(0)
 }
+
+/** Opens a dialog, a menu, a part or a tab. */
+async function open(page: Page, name: string): Promise<void> {
+  const button = page.getByRole('button', { name }).or(page.getByRole('tab', { name })).first()
+  await button.click()
+  const isOpen = '[role=dialog]:visible, [role=menu]:visible, [role=tab][aria-selected=true], [aria-expanded=true]'
+  await page.locator(isOpen).first().waitFor()
+  await settled(page)
+}
+
+/** Browsers close only tabs that were opened by a link of ours: this page says so, too. */
+const OPENED_BY_HAND = /^console: Scripts may close only/
 
 /** In parts, each a test of its own: looking at all pages takes a while. */
 const PARTS = 3
@@ -36,52 +61,54 @@ for (let part = 0; part < PARTS; part++)
       page.on('dialog', (dialog) => void dialog.accept())
       const found: Record<string, string[]> = {}
       const look = async (name: string) => {
-        for (const colorScheme of ['light', 'dark'] as const) {
-          await page.emulateMedia({ colorScheme })
-          const wrong = await accessibilityFaults(page)
-          if (wrong.length > 0) found[`${name} ${colorScheme}`] = wrong
-        }
+        const wrong = await accessibilityFaults(page)
+        if (wrong.length > 0) found[name] = wrong
       }
       for (const { name, path, opens = [] } of pages.filter((_, n) => n % PARTS === part)) {
         await page.goto(path)
         await settled(page)
         await look(name)
         for (const button of opens) {
-          await page.getByRole('button', { name: button }).first().click()
+          await open(page, button)
           await look(`${name}, ${button}`)
           await page.keyboard.press('Escape')
         }
       }
       expect(found).toEqual({})
-      forgetRefusals(faults)
+      forgive(faults, 401, OPENED_BY_HAND)
     },
   )
 
-browserTest('no page scrolls sideways at 320 pixels, and nothing moves for who asked for that', async () => {
-  const { world, pages } = await filledShop()
-  const { page, faults } = await openBrowser(world, '/stores', {
-    as: world.owner,
-    viewport: { width: 320, height: 640 },
-    reducedMotion: 'reduce',
-  })
-  const wide: string[] = []
-  const moving: string[] = []
-  for (const { name, path } of pages) {
-    await page.goto(path)
-    await settled(page)
-    const width = await page.evaluate<number>('document.documentElement.scrollWidth')
-    if (width > 320) wide.push(`${name}: ${width}`)
-    const longest = await page.evaluate<number>(
-      `Math.max(...[...document.querySelectorAll('*')].flatMap((element) => {
-         const { transitionDuration, animationDuration } = getComputedStyle(element)
-         return [transitionDuration, animationDuration].flatMap((text) => text.split(',').map(parseFloat))
-       }))`,
-    )
-    if (longest > 0.001) moving.push(`${name}: ${longest}`)
-  }
-  expect({ wide, moving }).toEqual({ wide: [], moving: [] })
-  forgetRefusals(faults)
-})
+browserTest(
+  'no page scrolls sideways at 320 pixels or at 200 %, and nothing moves for who asked for that',
+  async () => {
+    const { world, pages } = await filledShop()
+    const { page, faults } = await openBrowser(world, '/stores', { as: world.owner, reducedMotion: 'reduce' })
+    const wide: Record<string, string[]> = {}
+    const moving: Record<string, number> = {}
+    for (const { name, path, opens = [] } of pages) {
+      const look = async (what: string) => {
+        // A window of 1280 pixels, zoomed to 200 %, is as wide as one of 640.
+        for (const width of [640, 320]) {
+          const wider = await widerThan(page, width)
+          if (wider.length > 0) wide[`${what}, ${width}`] = wider
+        }
+        const longest = await longestMotion(page)
+        if (longest > 0.001) moving[what] = longest
+      }
+      await page.goto(path)
+      await settled(page)
+      await look(name)
+      for (const button of opens) {
+        await open(page, button)
+        await look(`${name}, ${button}`)
+        await page.keyboard.press('Escape')
+      }
+    }
+    expect({ wide, moving }).toEqual({ wide: {}, moving: {} })
+    forgive(faults, 401, OPENED_BY_HAND)
+  },
+)
 
 /** Presses Tab until what has the focus is called so. */
 async function tabTo(page: Page, name: string | RegExp): Promise<void> {

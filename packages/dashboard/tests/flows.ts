@@ -2,9 +2,7 @@
 
 import { createServer } from 'node:net'
 import type { Page } from 'playwright-core'
-import { expect } from 'vitest'
 import { apiAt, type Person, type Shop, shop } from '../../../tests/shop.ts'
-import { accessibilityFaults, type Faults } from './browser.ts'
 
 /** The shop at `localhost`: browsers have no passkeys for an IP address. */
 export function atLocalhost(world: Shop): Shop {
@@ -26,26 +24,6 @@ function freePort(): Promise<number> {
     })
   })
 }
-
-/** WCAG 2.2 AA in both colour schemes. */
-export async function expectAccessible(page: Page): Promise<void> {
-  for (const colorScheme of ['dark', 'light'] as const) {
-    await page.emulateMedia({ colorScheme, reducedMotion: 'reduce' })
-    // Colours change by transitions: what is between two schemes has the contrast of neither.
-    await expect.poll(() => page.evaluate('document.documentElement.dataset.mantineColorScheme')).toBe(colorScheme)
-    await page.evaluate(
-      `Promise.allSettled(document.getAnimations().filter((one) => one instanceof CSSTransition).map((one) => one.finished))
-         .then(() => null)`,
-    )
-    expect(await accessibilityFaults(page), colorScheme).toEqual([])
-  }
-}
-
-/** Takes what a test has provoked out of the faults: a browser writes every refusal to its console. */
-export function forgive(faults: Faults, what: RegExp): void {
-  faults.splice(0, faults.length, ...faults.filter((fault) => !what.test(fault)))
-}
-export const REFUSED = /^console: Failed to load resource: .* (401|403|404|409|422)/
 
 export async function fillSignIn(page: Page, { email, password }: Pick<Person, 'email' | 'password'>): Promise<void> {
   const field = page.getByRole('textbox', { name: 'E-mail' })

@@ -1,6 +1,7 @@
 import { expect } from 'vitest'
 import { shop } from '../../../tests/shop.ts'
-import { accessibilityFaults, browserTest, everythingIn, openBrowser } from './browser.ts'
+import { browserTest, everythingIn, openBrowser } from './browser.ts'
+import { expectAccessible } from './looks.ts'
 
 browserTest('keys are found as one types, filtered, and switched off together', async () => {
   const world = await shop()
@@ -12,14 +13,14 @@ browserTest('keys are found as one types, filtered, and switched off together', 
     await api.post(keys, { name, type: 'TEST', permissions }, { as: owner.token })
   const { page } = await openBrowser(world, `/stores/${store.id}/keys`, { as: owner })
   await page.getByRole('link', { name: 'Warehouse' }).waitFor()
-  expect(await accessibilityFaults(page)).toEqual([])
+  await expectAccessible(page)
   await page.getByRole('textbox', { name: 'Search keys' }).fill('checkout')
   await expect.poll(() => page.getByRole('link', { name: 'Warehouse' }).count()).toBe(0)
   await page.getByRole('checkbox', { name: 'Choose Checkout' }).check()
   await page.getByRole('button', { name: 'Switch off' }).click()
   const dialog = page.getByRole('dialog')
   await dialog.getByText('Checkout').waitFor()
-  expect(await accessibilityFaults(page)).toEqual([])
+  await expectAccessible(page)
   await dialog.getByRole('button', { name: 'Switch off' }).click()
   await dialog.getByText('1 done.').waitFor()
   await dialog.getByRole('button', { name: 'Done' }).click()
@@ -35,7 +36,7 @@ browserTest('a key is created, its secret survives a closed tab, and is nowhere 
   await page.getByRole('button', { name: 'Create key' }).click()
   const secret = await page.getByTestId('secret').textContent()
   expect(secret).toMatch(/^skp_test_/)
-  expect(await accessibilityFaults(page)).toEqual([])
+  await expectAccessible(page)
   await page.close()
 
   const next = await context.newPage()

@@ -1,17 +1,34 @@
-// What is looked at on every page, whatever it is for.
+// What is looked at on every page, whatever it is for. Scripts for a page are text: tests know nothing of a document.
 
+import { readFileSync } from 'node:fs'
 import type { Page } from 'playwright-core'
-import { accessibilityFaults, type Faults } from './browser.ts'
+import { expect } from 'vitest'
 
-/** Faults of WCAG 2.2 AA, in the light and in the dark. */
-export async function faultsInBothSchemes(page: Page): Promise<string[]> {
+const AXE = readFileSync(new URL(import.meta.resolve('axe-core/axe.min.js')), 'utf8')
+
+type Violation = { id: string; nodes: { html: string; failureSummary: string }[] }
+
+/** Faults of WCAG 2.2 AA on the page as it is now, in the light and in the dark. */
+export async function accessibilityFaults(page: Page): Promise<string[]> {
   const faults: string[] = []
+  if (!(await page.evaluate('"axe" in window'))) await page.evaluate(AXE)
   for (const colorScheme of ['dark', 'light'] as const) {
     await page.emulateMedia({ colorScheme, reducedMotion: 'reduce' })
     await page.evaluate(settled(`document.documentElement.dataset.mantineColorScheme === '${colorScheme}'`))
-    faults.push(...(await accessibilityFaults(page)).map((fault) => `${colorScheme}: ${fault}`))
+    const violations = await page.evaluate<Violation[]>(
+      `axe.run(document, {
+         runOnly: { type: 'tag', values: ['wcag2a', 'wcag2aa', 'wcag21a', 'wcag21aa', 'wcag22aa'] },
+         resultTypes: ['violations'],
+       }).then(({ violations }) => violations)`,
+    )
+    for (const { id, nodes } of violations)
+      for (const { html, failureSummary } of nodes) faults.push(`${colorScheme}: ${id}: ${html} ${failureSummary}`)
   }
   return faults
+}
+
+export async function expectAccessible(page: Page): Promise<void> {
+  expect(await accessibilityFaults(page)).toEqual([])
 }
 
 /** Colours are handed down from element to element, a frame each: waits until what is asked is true and nothing changes. */
@@ -23,21 +40,30 @@ const settled = (condition: string) => `(async () => {
   }
 })()`
 
-/** Whether the page scrolls sideways at 320 pixels, with the elements that stick out. */
-export async function widerThanPhone(page: Page): Promise<string[]> {
-  const before = page.viewportSize()
-  await page.setViewportSize({ width: 320, height: 700 })
-  await page.evaluate(settled('innerWidth === 320'))
-  const wide = await page.evaluate<string[]>(
-    `document.documentElement.scrollWidth <= 320 ? [] : [...document.querySelectorAll('body *')]
-       .filter((element) => element.getBoundingClientRect().right > 321).map((element) => element.outerHTML.slice(0, 200))`,
+/** Elements that stick out of the page at this width: it scrolls sideways. */
+export async function widerThan(page: Page, width: number): Promise<string[]> {
+  await page.setViewportSize({ width, height: 640 })
+  await page.evaluate(settled(`innerWidth === ${width}`))
+  return page.evaluate<string[]>(
+    `document.documentElement.scrollWidth <= ${width} ? [] : [...document.querySelectorAll('body *')]
+       .filter((element) => element.getBoundingClientRect().right > ${width + 1})
+       .map((element) => element.outerHTML.slice(0, 200))`,
   )
-  if (before) await page.setViewportSize(before)
-  return wide
 }
 
-/** Takes out what the browser itself writes of answers that the test has asked for, such as 412. */
-export function forgive(faults: Faults, ...statuses: number[]): void {
-  const isMeant = (fault: string) => statuses.some((status) => fault.includes(`with a status of ${status} `))
-  faults.splice(0, faults.length, ...faults.filter((fault) => !isMeant(fault)))
+/** The page does not scroll sideways on the smallest phone. */
+export async function expectNarrow(page: Page): Promise<void> {
+  const before = page.viewportSize()
+  expect(await widerThan(page, 320)).toEqual([])
+  if (before) await page.setViewportSize(before)
+}
+
+/** How long the longest transition or animation of an element takes, in seconds. */
+export function longestMotion(page: Page): Promise<number> {
+  return page.evaluate<number>(
+    `Math.max(...[...document.querySelectorAll('*')].flatMap((element) => {
+       const { transitionDuration, animationDuration } = getComputedStyle(element)
+       return [transitionDuration, animationDuration].flatMap((text) => text.split(',').map(parseFloat))
+     }))`,
+  )
 }

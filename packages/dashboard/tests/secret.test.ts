@@ -1,9 +1,14 @@
+// Every way to lose a secret that is shown once, and how it is found again.
+
 import type { Page } from 'playwright-core'
 import { expect } from 'vitest'
-import { shop } from '../../../tests/shop.ts'
-import { browserTest, forgetRefusals, openBrowser, signIn } from './browser.ts'
+import { type Shop, shop } from '../../../tests/shop.ts'
+import { browserTest, everythingIn, forgive, LOST_ANSWER, type Opened, openBrowser, signIn } from './browser.ts'
+import { fillSignIn, signOutByMenu } from './flows.ts'
+import { expectAccessible } from './looks.ts'
 
 async function fillForm(page: Page, name: string): Promise<void> {
+  // The browser asks before it leaves a page with something unsaved.
   page.on('dialog', (dialog) => void dialog.accept())
   await page.getByRole('textbox', { name: 'Name', exact: true }).fill(name)
   await page.getByRole('checkbox', { name: 'READ' }).check()
@@ -12,16 +17,26 @@ async function fillForm(page: Page, name: string): Promise<void> {
 const secretOf = (page: Page) => page.getByTestId('secret').textContent()
 const showAgain = (page: Page) => page.getByRole('button', { name: /^Show it again/ }).click()
 
+/** A key whose secret is on the screen. */
+async function created(world: Shop): Promise<Opened & { secret: string }> {
+  const opened = await openBrowser(world, `/stores/${world.store.id}/keys`, { as: world.owner })
+  await opened.page.getByRole('link', { name: 'Create the first key' }).click()
+  await fillForm(opened.page, 'Checkout')
+  await opened.page.getByRole('button', { name: 'Create key' }).click()
+  const secret = (await secretOf(opened.page)) as string
+  expect(secret).toMatch(/^skp_test_/)
+  return { ...opened, secret }
+}
+
+const namesOf = async ({ api, owner, keys }: Shop, token = owner.token) =>
+  ((await api.get(keys, { as: token })).body.data as { name: string }[]).map(({ name }) => name)
+
 browserTest('a secret that was not confirmed survives Esc, the way back and a reload', async () => {
   const world = await shop()
-  const { page } = await openBrowser(world, `/stores/${world.store.id}/keys`, { as: world.owner })
-  await page.getByRole('link', { name: 'Create the first key' }).click()
-  await fillForm(page, 'Checkout')
-  await page.getByRole('button', { name: 'Create key' }).click()
-  const secret = await secretOf(page)
+  const { page, secret } = await created(world)
   await page.keyboard.press('Escape')
   await page.getByText('You created the key “Checkout”').waitFor()
-  expect(await page.getByTestId('secret').count()).toBe(0)
+  expect(await everythingIn(page)).not.toContain(secret)
 
   await showAgain(page)
   expect(await secretOf(page)).toBe(secret)
@@ -32,6 +47,35 @@ browserTest('a secret that was not confirmed survives Esc, the way back and a re
   await page.keyboard.press('Escape')
   await showAgain(page)
   expect(await secretOf(page)).toBe(secret)
+  await expectAccessible(page)
+  expect(await namesOf(world)).toEqual(['Checkout'])
+})
+
+browserTest('a secret survives a tab that crashes, and is nowhere once it is saved', async () => {
+  const world = await shop()
+  const { page, context, secret } = await created(world)
+  const crashed = page.waitForEvent('crash')
+  page.goto('chrome://crash').catch(() => {})
+  await crashed
+
+  const next = await context.newPage()
+  await next.goto(`/stores/${world.store.id}/keys`)
+  await showAgain(next)
+  expect(await secretOf(next)).toBe(secret)
+  const another = await context.newPage()
+  await another.goto('/stores')
+  await another.getByRole('button', { name: /^Show it again/ }).waitFor()
+  await next.getByRole('checkbox', { name: 'I have saved it' }).check()
+  await next.getByRole('button', { name: 'Done' }).click()
+  await next.getByRole('link', { name: 'Checkout' }).waitFor()
+  expect(await next.getByTestId('secret').count()).toBe(0)
+  expect(await everythingIn(next)).not.toContain(secret)
+  // Nor is it offered again, in this tab or in another.
+  await expect.poll(() => another.getByRole('button', { name: /^Show it again/ }).count()).toBe(0)
+  await next.reload()
+  await next.getByRole('link', { name: 'Checkout' }).waitFor()
+  expect(await next.getByRole('button', { name: /^Show it again/ }).count()).toBe(0)
+  expect(await next.evaluate(`localStorage.getItem('storekeeper.unconfirmed')`)).toBeNull()
 })
 
 browserTest('a secret whose answer was lost is asked for again, and the key is made once', async () => {
@@ -47,13 +91,43 @@ browserTest('a secret whose answer was lost is asked for again, and the key is m
   })
   await page.getByRole('button', { name: 'Create key' }).click()
   await page.getByText('No answer came.').waitFor()
+  await expectAccessible(page)
   await page.unroute(`**${keys}`)
   await page.getByRole('button', { name: 'Try again' }).click()
   const secret = await secretOf(page)
   const listed = (await api.get(keys, { as: owner.token })).body.data
   expect(listed).toHaveLength(1)
   expect(secret?.startsWith(listed[0].start)).toBe(true)
-  forgetRefusals(faults)
+  forgive(faults, LOST_ANSWER)
+})
+
+browserTest('while a secret is on its way the dialog stays, and a reload loses nothing', async () => {
+  const world = await shop()
+  const { owner, keys, store } = world
+  const { page, faults } = await openBrowser(world, `/stores/${store.id}/keys/new`, { as: owner })
+  await fillForm(page, 'Checkout')
+  let arrive = () => {}
+  const arrived = new Promise<void>((resolve) => {
+    arrive = resolve
+  })
+  // The service answers, and the answer is under way when the page is left.
+  await page.route(`**${keys}`, async (route) => {
+    if (route.request().method() !== 'POST') return route.continue()
+    await route.fetch()
+    arrive()
+  })
+  await page.getByRole('button', { name: 'Create key' }).click()
+  await page.getByText('Creating it …').waitFor()
+  await arrived
+  await page.keyboard.press('Escape')
+  await page.getByText('Creating it …').waitFor()
+  await expectAccessible(page)
+  await page.unroute(`**${keys}`)
+  await page.reload()
+  await showAgain(page)
+  expect(await secretOf(page)).toMatch(/^skp_test_/)
+  expect(await namesOf(world)).toEqual(['Checkout'])
+  forgive(faults, LOST_ANSWER)
 })
 
 browserTest('a session that ends while somebody types loses nothing, and the call is repeated as it was', async () => {
@@ -86,7 +160,29 @@ browserTest('a session that ends while somebody types loses nothing, and the cal
   const listed = (await api.get(keys, { as: signedIn.body.token })).body.data
   expect(listed).toHaveLength(1)
   expect(secret?.startsWith(listed[0].start)).toBe(true)
-  forgetRefusals(faults)
+  forgive(faults, 401, 409)
+})
+
+browserTest('after a new sign-in, the page says that the key exists, and rotates it', async () => {
+  const world = await shop()
+  const { page, faults, secret } = await created(world)
+  await page.keyboard.press('Escape')
+  await signOutByMenu(page)
+  expect(await everythingIn(page)).not.toContain(secret)
+  await fillSignIn(page, world.owner)
+  await page.getByRole('button', { name: 'Sign in', exact: true }).click()
+  await showAgain(page)
+  await page.getByText('The key was created, but it can no longer be shown').waitFor()
+  await expectAccessible(page)
+  await page.getByRole('button', { name: 'Rotate the key' }).click()
+  const question = page.getByRole('dialog', { name: 'New secret for “Checkout”' })
+  await question.getByRole('button', { name: 'Rotate' }).click()
+  await expect.poll(() => secretOf(page)).toMatch(/^skp_test_/)
+  expect(await secretOf(page)).not.toBe(secret)
+  await page.getByRole('checkbox', { name: 'I have saved it' }).check()
+  await page.getByRole('button', { name: 'Done' }).click()
+  await page.getByText('Two secrets work').waitFor()
+  forgive(faults, 401, 409)
 })
 
 browserTest('where a page may not copy, the secret is selected instead, and says so', async () => {

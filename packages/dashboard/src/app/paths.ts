@@ -32,6 +32,8 @@ export const paths = {
   newKey: (storeId: string) => inStore(storeId, 'keys', 'new'),
   importKeys: (storeId: string) => inStore(storeId, 'keys', 'import'),
   key: (storeId: string, keyId: string) => inStore(storeId, 'keys', keyId),
+  /** The key's page, where the question about its rotation is open. */
+  rotateKey: (storeId: string, keyId: string) => `${inStore(storeId, 'keys', keyId)}?rotate`,
   addresses: (storeId: string) => inStore(storeId, 'addresses'),
   newAddress: (storeId: string) => inStore(storeId, 'addresses', 'new'),
   address: (storeId: string, addressId: string) => inStore(storeId, 'addresses', addressId),

@@ -5,11 +5,13 @@ import { Alert, Button, Group, Text } from '@mantine/core'
 import { isStorekeeperError } from '@storekeeper/client'
 import { KeyRound } from 'lucide-react'
 import { createContext, type ReactNode, useCallback, useContext, useMemo, useState, useSyncExternalStore } from 'react'
+import { useLocation } from 'wouter'
 import { SecretDialog, type SecretState } from '../components/secret-dialog.tsx'
 import { fromNow } from '../components/time.tsx'
 import { texts } from '../texts.ts'
 import { withSession } from './client.ts'
 import { useMe } from './me.ts'
+import { paths } from './paths.ts'
 import { queryClient } from './query.ts'
 import { MAX_SHOWN, madeWithoutSecret, type Note, notes, reveal, type SecretCall } from './secrets.ts'
 
@@ -37,6 +39,7 @@ const KINDS = {
 
 export function SecretProvider({ children }: { children: ReactNode }) {
   const userId = useMe().data?.user.id
+  const [, navigate] = useLocation()
   const [opened, setOpened] = useState<Opened | null>(null)
   const run = useCallback(async (note: Note, settle: Settle | null) => {
     setOpened({ note, settle, madeId: null, state: { is: 'sending' } })
@@ -84,6 +87,15 @@ export function SecretProvider({ children }: { children: ReactNode }) {
           kind={KINDS[opened.note.operation]}
           label={opened.note.label}
           onRetry={() => void run(opened.note, opened.settle)}
+          onRotate={
+            KINDS[opened.note.operation] === 'key' && opened.madeId
+              ? () => {
+                  notes.remove(opened.note)
+                  setOpened(null)
+                  navigate(paths.rotateKey(opened.note.storeId, opened.madeId as string))
+                }
+              : null
+          }
           onClose={close}
           onDone={() => {
             notes.remove(opened.note)

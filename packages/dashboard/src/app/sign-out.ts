@@ -1,13 +1,14 @@
 import { isSessionEnded, sk } from './client.ts'
 import { forgetStores } from './last-store.ts'
-import { notes } from './secrets.ts'
 import { userChanged } from './session.ts'
 
-/** Leaves nothing of the account in this browser. */
+/**
+ * Leaves nothing of the account in this browser, except notes of secrets that were never confirmed: after the next sign-in
+ * they say what was made. They hold no secret, and end after an hour.
+ */
 export function forgetUser(): void {
   userChanged()
   forgetStores()
-  notes.clear()
   sessionStorage.clear()
 }
 

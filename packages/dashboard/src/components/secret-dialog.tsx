@@ -21,11 +21,13 @@ type Props = {
   kind: keyof typeof texts.secret.kinds
   label: string
   onRetry: () => void
+  /** Gets another secret for what was made, where that is possible. */
+  onRotate: (() => void) | null
   onClose: () => void
   onDone: () => void
 }
 
-export function SecretDialog({ state, kind, label, onRetry, onClose, onDone }: Props) {
+export function SecretDialog({ state, kind, label, onRetry, onRotate, onClose, onDone }: Props) {
   const sending = state.is === 'sending'
   return (
     <Dialog
@@ -54,7 +56,12 @@ export function SecretDialog({ state, kind, label, onRetry, onClose, onDone }: P
         {state.is === 'gone' && (
           <>
             <Alert color="yellow">{texts.secret.gone[kind]}</Alert>
-            <Button onClick={onDone}>{texts.secret.done}</Button>
+            <Group justify="flex-end">
+              <Button variant={onRotate ? 'default' : 'filled'} onClick={onDone}>
+                {texts.secret.done}
+              </Button>
+              {onRotate && <Button onClick={onRotate}>{texts.secret.rotate}</Button>}
+            </Group>
           </>
         )}
         {state.is === 'shown' && <Shown secret={state.secret} kind={kind} label={label} onDone={onDone} />}

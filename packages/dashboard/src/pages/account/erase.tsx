@@ -9,6 +9,7 @@ import { sk } from '../../app/client.ts'
 import { useMe } from '../../app/me.ts'
 import { paths } from '../../app/paths.ts'
 import { queryClient } from '../../app/query.ts'
+import { notes } from '../../app/secrets.ts'
 import { forgetUser } from '../../app/sign-out.ts'
 import { Dialog } from '../../components/dialog.tsx'
 import { Loaded } from '../../components/loaded.tsx'
@@ -187,6 +188,7 @@ function LastQuestion({ user, leaving, onBack }: { user: User; leaving: Leaving;
     const receipt = await erase.mutateAsync(leaving).catch(() => null)
     if (!receipt) return
     forgetUser()
+    notes.clear()
     queryClient.setQueryData(RECEIPT, receipt)
     navigate(paths.erased, { replace: true })
   }

@@ -1,7 +1,7 @@
 import { Badge, Code, Grid, Group, Paper, Stack, Table, Tabs, Text } from '@mantine/core'
 import type { Key } from '@storekeeper/client'
 import { lazy, type ReactNode, Suspense, useState } from 'react'
-import { useParams } from 'wouter'
+import { useParams, useSearch } from 'wouter'
 import { useRead, useWrite } from '../../app/api.ts'
 import { sk } from '../../app/client.ts'
 import { AllowedButton } from '../../components/allowed.tsx'
@@ -74,7 +74,8 @@ function KeyDetail({ apiKey: key }: { apiKey: Key }) {
 
 function Actions({ apiKey: key }: { apiKey: Key }) {
   const { storeId, id } = key
-  const [dialog, setDialog] = useState<'rotate' | 'revoke' | null>(null)
+  const search = useSearch()
+  const [dialog, setDialog] = useState<'rotate' | 'revoke' | null>(search === 'rotate' ? 'rotate' : null)
   const toggle = useWrite((enabled: boolean) => sk.store(storeId).keys.update(id, { enabled }, { ifMatch: key }), {
     changes: [['keys', storeId]],
   })

@@ -8,7 +8,7 @@ import { sk, useSettings } from '../../app/client.ts'
 import { paths } from '../../app/paths.ts'
 import { announceSignIn } from '../../app/session.ts'
 import { Field, LightButton, Notice, SecretField } from '../../components/light.tsx'
-import { textOf } from '../../components/problem-text.ts'
+import { LightProblem } from '../../components/light-problem.tsx'
 import { texts } from '../../texts.ts'
 import { focusOnMount } from './focus.ts'
 import { askForPasskey, hasPasskeys } from './passkey.ts'
@@ -206,24 +206,12 @@ function PasskeyIcon() {
 }
 
 function SignInProblem({ error }: { error: unknown }) {
-  const { retryAfter = 0 } = isStorekeeperError(error) ? error : {}
-  const { detail, code = '', requestId } = textOf(error)
-  if (code in texts.signIn.refusals)
-    return (
-      <Notice tone="bad">
-        {texts.signIn.refusals[code as keyof typeof texts.signIn.refusals]}
-        {retryAfter > 0 && <Countdown key={String(error)} seconds={Math.ceil(retryAfter)} />}
-      </Notice>
-    )
+  const { code = '', retryAfter = 0 } = isStorekeeperError(error) ? error : {}
+  if (!(code in texts.signIn.refusals)) return <LightProblem error={error} />
   return (
     <Notice tone="bad">
-      {detail}
-      {code && <a href={`/errors/${code}`}>{texts.app.errorHelp}</a>}
-      {requestId && (
-        <span>
-          {texts.app.requestId}: <code>{requestId}</code>
-        </span>
-      )}
+      {texts.signIn.refusals[code as keyof typeof texts.signIn.refusals]}
+      {retryAfter > 0 && <Countdown key={String(error)} seconds={Math.ceil(retryAfter)} />}
     </Notice>
   )
 }
