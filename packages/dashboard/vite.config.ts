@@ -23,8 +23,16 @@ export default defineConfig({
     reportCompressedSize: false,
     // What each page loads: a test holds it to a budget.
     manifest: true,
+    rollupOptions: { output: { manualChunks: withShell, onlyExplicitManualChunks: true } },
   },
 })
+
+/** Nearly every page has a form with a choice in it: what these need is loaded once, with the shell. */
+function withShell(id: string): string | undefined {
+  return /\/app\/shell\.tsx$|\/@mantine\/form\/|\/@mantine\/core\/.*\/(Combobox|Select)\//.test(id)
+    ? 'shell'
+    : undefined
+}
 
 /**
  * The texts of all pages stand in one file. A page loads only the sections that it names: `texts.keys` becomes an import of

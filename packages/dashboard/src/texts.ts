@@ -94,6 +94,7 @@ export const texts = {
     signUpClosed: 'Accounts are by invitation only. Open the link of your invitation.',
     passwordHelp: 'At least 15 characters. A few unrelated words make a good password.',
     name: 'Name',
+    nameHelp: 'Optional. Colleagues see it beside what you do.',
     forgotten: 'Forgot your password?',
     or: 'or',
     withPasskey: 'Sign in with a passkey',
@@ -128,6 +129,7 @@ export const texts = {
     signedInHelp: 'Go back to the tab you came from: it goes on by itself. You can close this one.',
   },
   reset: {
+    back: 'Back to sign-in',
     title: 'Set a new password',
     askHelp: 'Enter the e-mail address of your account, and we send you a link.',
     ask: 'Send the link',

@@ -7,7 +7,7 @@ import { expect, test } from 'vitest'
 const DASHBOARD = join(import.meta.dirname, '../../../dist/dashboard')
 const BUDGET = { signIn: 90, keysList: 210, css: 30, furtherPage: 20 }
 
-type Chunk = { file: string; imports?: string[]; css?: string[]; isDynamicEntry?: boolean }
+type Chunk = { file: string; name?: string; imports?: string[]; css?: string[]; isDynamicEntry?: boolean }
 
 test('no page loads more than its budget', () => {
   const manifest = JSON.parse(readFileSync(join(DASHBOARD, '.vite/manifest.json'), 'utf8')) as Record<string, Chunk>
@@ -24,7 +24,9 @@ test('no page loads more than its budget', () => {
   const scripts = (names: Iterable<string>) =>
     [...names].reduce((sum, name) => sum + sizeOf((manifest[name] as Chunk).file), 0)
 
-  const keys = closure(['index.html', 'app/shell.tsx', 'pages/keys/list.tsx'])
+  // A chunk that also holds what others import from it is listed by its name.
+  const shell = Object.keys(manifest).find((name) => manifest[name]?.name === 'shell') as string
+  const keys = closure(['index.html', shell, 'pages/keys/list.tsx'])
   const further = Object.keys(manifest)
     .filter((name) => name.startsWith('pages/') && manifest[name]?.isDynamicEntry)
     .map((name) => ({ name, size: scripts([...closure([name])].filter((one) => !keys.has(one))) }))

@@ -1,20 +1,21 @@
-// Every call of the pages goes through `useRead` and `useWrite`. A call that finds the session ended waits until somebody
-// has signed in again, above the page, and is then repeated as it was: nothing typed is lost.
+// Every call of the pages behind the sign-in goes through `useRead` and `useWrite`.
 
-import { type CallOptions, isStorekeeperError, type Storekeeper, storekeeper } from '@storekeeper/client'
+import { type CallOptions, isStorekeeperError } from '@storekeeper/client'
+import { type QueryKey, type UseQueryResult, useMutation, useQuery } from '@tanstack/react-query'
 import { useRef } from 'react'
-import { queryClient, type Read, type ReadKey, type ReadOptions, useMutation, useQuery } from './query.ts'
-import { signInAgain } from './session.ts'
+import { withSession } from './client.ts'
+import { queryClient } from './query.ts'
 
-/** The session is in a cookie that no script can read. */
-export const sk: Storekeeper = storekeeper({ url: location.origin })
+/** The first part names what is read, so that a write can say what it changes: `['keys', storeId]`. */
+export type ReadKey = QueryKey
+export type Read<T> = Pick<UseQueryResult<T>, 'data' | 'error' | 'isPending' | 'isFetching' | 'refetch'>
 
 export function useRead<T>(
-  key: ReadKey,
+  queryKey: ReadKey,
   read: (options: CallOptions) => Promise<T>,
-  options: ReadOptions = {},
+  options: { enabled?: boolean; refetchInterval?: number } = {},
 ): Read<T> {
-  return useQuery<T>(key, (signal) => withSession(() => read({ signal })), options)
+  return useQuery<T>({ queryKey, queryFn: ({ signal }) => withSession(() => read({ signal })), ...options })
 }
 
 /**
@@ -26,42 +27,30 @@ export function useWrite<Input, T>(
   { changes = [] }: { changes?: ReadKey[] } = {},
 ) {
   const unanswered = useRef<{ input: string; idempotencyKey: string } | null>(null)
-  return useMutation(async (input: Input) => {
-    const text = JSON.stringify(input) ?? ''
-    if (unanswered.current?.input !== text) unanswered.current = { input: text, idempotencyKey: crypto.randomUUID() }
-    const { idempotencyKey } = unanswered.current
-    try {
-      const answer = await withSession(() => write(input, { idempotencyKey }))
-      unanswered.current = null
-      await Promise.all(changes.map((queryKey) => queryClient.invalidateQueries({ queryKey })))
-      return answer
-    } catch (error) {
-      if (isRefusal(error)) unanswered.current = null
-      throw error
-    }
+  const mutation = useMutation({
+    mutationFn: async (input: Input) => {
+      const text = JSON.stringify(input) ?? ''
+      if (unanswered.current?.input !== text) unanswered.current = { input: text, idempotencyKey: crypto.randomUUID() }
+      const { idempotencyKey } = unanswered.current
+      try {
+        const answer = await withSession(() => write(input, { idempotencyKey }))
+        unanswered.current = null
+        await Promise.all(changes.map((queryKey) => queryClient.invalidateQueries({ queryKey })))
+        return answer
+      } catch (error) {
+        if (isRefusal(error)) unanswered.current = null
+        throw error
+      }
+    },
   })
+  // `onSuccess` of the library is not called when what was changed has taken the component from the page.
+  const mutate = (input: Input, { onSuccess }: { onSuccess?: (answer: T) => void } = {}) =>
+    void mutation.mutateAsync(input).then(onSuccess, () => {})
+  return { ...mutation, mutate }
 }
 
 /** The service has said no: nothing was done. Without it something may have been. */
 function isRefusal(error: unknown): boolean {
   const { status = 0 } = isStorekeeperError(error) ? error : {}
   return status >= 400 && status < 500
-}
-
-/** Repeats a call for which somebody had to sign in again. */
-export async function withSession<T>(call: () => Promise<T>): Promise<T> {
-  for (;;) {
-    try {
-      return await call()
-    } catch (error) {
-      if (isStorekeeperError(error, 'recent_sign_in_required')) await signInAgain('recent')
-      else if (isSessionEnded(error)) await signInAgain('ended')
-      else throw error
-    }
-  }
-}
-
-/** Not every 401: a wrong password has one too. */
-export function isSessionEnded(error: unknown): boolean {
-  return isStorekeeperError(error, 'unauthenticated') || isStorekeeperError(error, 'invalid_token')
 }

@@ -4,13 +4,7 @@ import { Redirect } from 'wouter'
 import { Loaded } from '../components/loaded.tsx'
 import { recentStores } from './last-store.ts'
 import { type Membership, useMe } from './me.ts'
-import { paths } from './paths.ts'
-
-/** What somebody opens a store for depends on what they may do there. */
-export function homeOf({ store, role, permissions }: Membership): string {
-  if (role === 'CUSTOMER') return paths.addresses(store.id)
-  return permissions.includes('MANAGE_KEYS') ? paths.overview(store.id) : paths.customers(store.id)
-}
+import { homeOf, paths } from './paths.ts'
 
 function landing(stores: Membership[]): string {
   const [last] = recentStores()
@@ -20,6 +14,6 @@ function landing(stores: Membership[]): string {
   return home ? homeOf(home) : paths.stores
 }
 
-export default function Home() {
+export function Home() {
   return <Loaded query={useMe()}>{({ stores }) => <Redirect to={landing(stores)} replace />}</Loaded>
 }

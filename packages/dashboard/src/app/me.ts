@@ -1,7 +1,8 @@
 // Who is signed in, and what they may do in a store.
 
 import type { Me } from '@storekeeper/client'
-import { sk, useRead } from './api.ts'
+import { useRead } from './api.ts'
+import { sk } from './client.ts'
 
 export type Membership = Me['stores'][number]
 

@@ -1,5 +1,7 @@
 // The addresses of the pages. A link is made here and nowhere else.
 
+import type { Me } from '@storekeeper/client'
+
 const inStore = (storeId: string, ...rest: string[]) =>
   ['/stores', storeId, ...rest.map((part) => encodeURIComponent(part))].join('/')
 
@@ -63,4 +65,10 @@ export const paths = {
 /** A page of ours, from an address that anybody may have written: nothing in it leads to another host. */
 export function ownPath(text: string | null): string | null {
   return text !== null && /^\/(?![/\\])[\w.~!$&'()*+,;=:@%/?-]*$/.test(text) ? text : null
+}
+
+/** What somebody opens a store for depends on what they may do there. */
+export function homeOf({ store, role, permissions }: Me['stores'][number]): string {
+  if (role === 'CUSTOMER') return paths.addresses(store.id)
+  return permissions.includes('MANAGE_KEYS') ? paths.overview(store.id) : paths.customers(store.id)
 }

@@ -4,7 +4,7 @@
 // the secret.
 
 import { type CallOptions, isStorekeeperError } from '@storekeeper/client'
-import { sk } from './api.ts'
+import { sk } from './client.ts'
 
 type Input = object
 /** `ids`: the ids of the path below the store. */

@@ -48,6 +48,20 @@ function withResolvers() {
   return { promise, resolve, reject }
 }
 
+// ---- another user ----------------------------------------------------------------------------------------------------
+
+const forgetters = new Set<() => void>()
+
+/** Called by whatever keeps something of the user. */
+export function onUserChange(forget: () => void): void {
+  forgetters.add(forget)
+}
+
+/** From now on the page may be somebody else's, or nobody's. */
+export function userChanged(): void {
+  for (const forget of forgetters) forget()
+}
+
 // ---- other tabs -----------------------------------------------------------------------------------------------------
 
 /** Tabs that wait for a sign-in go on when there was one in another tab, such as that of the identity provider. */

@@ -1,259 +1,95 @@
-// The frame of every page for somebody who is signed in: the store switcher, the pages of the store, the account.
+// The pages behind the sign-in, with what all of them need: what was read is kept, and somebody whose session has ended
+// signs in above the page.
 
-import {
-  Alert,
-  Anchor,
-  AppShell,
-  Burger,
-  Button,
-  Group,
-  Menu,
-  NavLink,
-  ScrollArea,
-  Text,
-  TextInput,
-  Tooltip,
-  useMantineColorScheme,
-} from '@mantine/core'
-import { useDisclosure } from '@mantine/hooks'
-import {
-  BookOpen,
-  Boxes,
-  ChartNoAxesColumn,
-  ChevronsUpDown,
-  CircleUser,
-  KeyRound,
-  MapPinHouse,
-  Radio,
-  ReceiptText,
-  ServerCog,
-  Settings,
-  Snowflake,
-  Users,
-  Webhook,
-} from 'lucide-react'
-import { type ComponentType, type ReactNode, useEffect, useState } from 'react'
-import { Link, useLocation } from 'wouter'
-import { Loaded } from '../components/loaded.tsx'
-import { Time } from '../components/time.tsx'
-import { texts } from '../texts.ts'
-import { recentStores, rememberStore } from './last-store.ts'
-import { LeaveGuard } from './leave-guard.tsx'
-import { type Membership, useMay, useMe } from './me.ts'
-import { paths } from './paths.ts'
-import { SecretProvider } from './secret-provider.tsx'
-import { signOut } from './sign-out.ts'
+import { QueryClientProvider } from '@tanstack/react-query'
+import { lazy, Suspense } from 'react'
+import { Route, Switch } from 'wouter'
+import { Waiting } from '../components/waiting.tsx'
+import { Frame } from './frame.tsx'
+import { Home } from './home.tsx'
+import { queryClient } from './query.ts'
+import { useGate } from './session.ts'
 
-type PageLink = { path: string; label: string; icon: ComponentType<{ size?: number }>; needs?: string }
+const SignInAgain = lazy(() => import('./sign-in-again.tsx'))
+const NotFound = lazy(() => import('./not-found.tsx'))
+const StoresPage = lazy(() => import('../pages/stores/list.tsx'))
+const KeysPage = lazy(() => import('../pages/keys/list.tsx'))
+const NewKeyPage = lazy(() => import('../pages/keys/new.tsx'))
+const ImportKeysPage = lazy(() => import('../pages/keys/import.tsx'))
+const KeyPage = lazy(() => import('../pages/keys/detail.tsx'))
+const NewStorePage = lazy(() => import('../pages/stores/new.tsx'))
+const StoreSettingsPage = lazy(() => import('../pages/stores/settings.tsx'))
+const MembersPage = lazy(() => import('../pages/members/list.tsx'))
+const MemberPage = lazy(() => import('../pages/members/detail.tsx'))
+const ServiceTokensPage = lazy(() => import('../pages/service-tokens.tsx'))
+const AccountPage = lazy(() => import('../pages/account/account.tsx'))
+const ErasedPage = lazy(() => import('../pages/account/erased.tsx'))
+const WebhooksPage = lazy(() => import('../pages/webhooks/list.tsx'))
+const WebhookPage = lazy(() => import('../pages/webhooks/detail.tsx'))
+const AddressesPage = lazy(() => import('../pages/addresses/list.tsx'))
+const NewAddressPage = lazy(() => import('../pages/addresses/new.tsx'))
+const AddressPage = lazy(() => import('../pages/addresses/detail.tsx'))
+const InvoicingPage = lazy(() => import('../pages/invoicing/list.tsx'))
+const InvoicingAddressPage = lazy(() => import('../pages/invoicing/versions.tsx'))
+const CustomersPage = lazy(() => import('../pages/customers/list.tsx'))
+const CustomerPage = lazy(() => import('../pages/customers/detail.tsx'))
+const ImportCustomersPage = lazy(() => import('../pages/customers/import.tsx'))
+const EventsPage = lazy(() => import('../pages/events/list.tsx'))
+const OverviewPage = lazy(() => import('../pages/overview.tsx'))
 
-/** The pages of a store, in the order of the navigation, with the permission that each needs. */
-function storePages(storeId: string): PageLink[] {
-  return [
-    { path: paths.overview(storeId), label: texts.nav.overview, icon: ChartNoAxesColumn, needs: 'MANAGE_KEYS' },
-    { path: paths.keys(storeId), label: texts.nav.keys, icon: KeyRound, needs: 'MANAGE_KEYS' },
-    { path: paths.customers(storeId), label: texts.nav.customers, icon: Boxes, needs: 'READ' },
-    { path: paths.invoicing(storeId), label: texts.nav.invoicing, icon: ReceiptText, needs: 'READ' },
-    { path: paths.members(storeId), label: texts.nav.members, icon: Users, needs: 'READ' },
-    { path: paths.events(storeId), label: texts.nav.events, icon: Radio, needs: 'VIEW_EVENTS' },
-    { path: paths.webhooks(storeId), label: texts.nav.webhooks, icon: Webhook, needs: 'MANAGE_WEBHOOKS' },
-    { path: paths.serviceTokens(storeId), label: texts.nav.serviceTokens, icon: ServerCog, needs: 'OWNER' },
-    { path: paths.addresses(storeId), label: texts.nav.addresses, icon: MapPinHouse },
-    { path: paths.storeSettings(storeId), label: texts.nav.settings, icon: Settings, needs: 'READ' },
-  ]
-}
-
-export default function Shell({ children }: { children: ReactNode }) {
-  const me = useMe()
-  const [location] = useLocation()
-  const [opened, { toggle, close }] = useDisclosure()
-  useEffect(close, [location])
-  const storeId = /^\/stores\/(store_[^/]+)/.exec(location)?.[1]
-  useEffect(() => {
-    if (storeId) rememberStore(storeId)
-  }, [storeId])
+export default function Shell() {
+  const gate = useGate()
   return (
-    <AppShell
-      header={{ height: 56 }}
-      navbar={{ width: 232, breakpoint: 'sm', collapsed: { mobile: !opened, desktop: !storeId } }}
-      padding="lg"
-    >
-      <a className="skip-link" href="#content">
-        {texts.app.skip}
-      </a>
-      <AppShell.Header>
-        <Group h="100%" px="md" justify="space-between" wrap="nowrap">
-          <Group gap="sm" wrap="nowrap">
-            {storeId && (
-              <Burger opened={opened} onClick={toggle} hiddenFrom="sm" size="sm" aria-label={texts.app.menu} />
-            )}
-            <Anchor component={Link} href={paths.stores} fw={700} c="var(--mantine-color-text)" underline="never">
-              {texts.app.name}
-            </Anchor>
-            {me.data && <StoreSwitcher stores={me.data.stores} storeId={storeId} />}
-          </Group>
-          <AccountMenu name={me.data?.user.name ?? me.data?.user.email ?? texts.app.account} />
-        </Group>
-      </AppShell.Header>
-      <AppShell.Navbar p="sm" aria-label={texts.app.menu}>
-        <ScrollArea>{storeId && <StoreNavigation storeId={storeId} location={location} />}</ScrollArea>
-      </AppShell.Navbar>
-      <AppShell.Main id="content">
-        <Loaded query={me}>
-          {({ stores }) => (
-            <>
-              <FrozenBar store={stores.find(({ store }) => store.id === storeId)?.store} />
-              <SecretProvider>{children}</SecretProvider>
-              <LeaveGuard />
-            </>
-          )}
-        </Loaded>
-      </AppShell.Main>
-    </AppShell>
+    <QueryClientProvider client={queryClient}>
+      <Switch>
+        <Route path="/" component={Home} />
+        <Route path="/account/erased" component={ErasedPage} />
+        <Route>
+          <Frame>
+            <Suspense fallback={<Waiting />}>
+              <Pages />
+            </Suspense>
+          </Frame>
+        </Route>
+      </Switch>
+      {gate && (
+        <Suspense>
+          <SignInAgain gate={gate} />
+        </Suspense>
+      )}
+    </QueryClientProvider>
   )
 }
 
-function StoreNavigation({ storeId, location }: { storeId: string; location: string }) {
-  const may = useMay(storeId)
-  return storePages(storeId).map(({ path, label, icon: Icon, needs }) => {
-    const allowed = needs === undefined || may(needs)
-    const active = path === paths.overview(storeId) ? location === path : location.startsWith(path)
-    const leftSection = <Icon size={18} aria-hidden />
-    if (allowed)
-      return (
-        <NavLink
-          key={path}
-          component={Link}
-          href={path}
-          label={label}
-          leftSection={leftSection}
-          active={active}
-          aria-current={active ? 'page' : undefined}
-        />
-      )
-    return (
-      <Tooltip
-        key={path}
-        label={texts.app.needs(needs)}
-        position="right"
-        events={{ hover: true, focus: true, touch: true }}
-      >
-        <NavLink component="button" type="button" label={label} leftSection={leftSection} aria-disabled c="dimmed" />
-      </Tooltip>
-    )
-  })
-}
-
-function StoreSwitcher({ stores, storeId }: { stores: Membership[]; storeId: string | undefined }) {
-  const [search, setSearch] = useState('')
-  const recent = recentStores()
-  const place = (id: string) => (recent.includes(id) ? recent.indexOf(id) : recent.length)
-  const found = stores
-    .filter(({ store }) => store.name.toLowerCase().includes(search.toLowerCase()))
-    .sort((a, b) => place(a.store.id) - place(b.store.id))
-  const current = stores.find(({ store }) => store.id === storeId)?.store
+function Pages() {
   return (
-    <Menu width={280} position="bottom-start" withInitialFocusPlaceholder={false} onClose={() => setSearch('')}>
-      <Menu.Target>
-        <Button
-          variant="default"
-          size="xs"
-          rightSection={<ChevronsUpDown size={14} aria-hidden />}
-          maw={{ base: 150, sm: 280 }}
-          aria-label={`${texts.app.switchStore}: ${current?.name ?? texts.app.stores}`}
-        >
-          <Text truncate inherit lh={1.5}>
-            {current?.name ?? texts.app.stores}
-          </Text>
-        </Button>
-      </Menu.Target>
-      <Menu.Dropdown>
-        {stores.length > 5 && (
-          <TextInput
-            m={4}
-            size="xs"
-            value={search}
-            placeholder={texts.app.searchStores}
-            aria-label={texts.app.searchStores}
-            onChange={(event) => setSearch(event.currentTarget.value)}
-          />
-        )}
-        <ScrollArea.Autosize mah={320}>
-          {found.map(({ store }) => (
-            <Menu.Item
-              key={store.id}
-              component={Link}
-              href={paths.overview(store.id)}
-              rightSection={store.frozenAt && <Snowflake size={14} aria-hidden />}
-            >
-              {store.name}
-            </Menu.Item>
-          ))}
-        </ScrollArea.Autosize>
-        <Menu.Divider />
-        <Menu.Item component={Link} href={paths.stores}>
-          {texts.app.stores}
-        </Menu.Item>
-        <Menu.Item component={Link} href={paths.newStore}>
-          {texts.app.newStore}
-        </Menu.Item>
-      </Menu.Dropdown>
-    </Menu>
-  )
-}
-
-function AccountMenu({ name }: { name: string }) {
-  const { colorScheme, setColorScheme } = useMantineColorScheme()
-  const [, navigate] = useLocation()
-  const leave = () => signOut().then(() => navigate(paths.signIn))
-  return (
-    <Menu width={220} position="bottom-end" withInitialFocusPlaceholder={false}>
-      <Menu.Target>
-        <Button
-          variant="subtle"
-          color="gray"
-          size="xs"
-          c="var(--mantine-color-text)"
-          leftSection={<CircleUser size={18} aria-hidden />}
-          aria-label={`${texts.app.account}: ${name}`}
-        >
-          <Text truncate inherit lh={1.5} maw={140} visibleFrom="sm">
-            {name}
-          </Text>
-        </Button>
-      </Menu.Target>
-      <Menu.Dropdown>
-        <Menu.Item component={Link} href={paths.account}>
-          {texts.app.account}
-        </Menu.Item>
-        <Menu.Item component="a" href="/docs" leftSection={<BookOpen size={14} aria-hidden />}>
-          {texts.app.docs}
-        </Menu.Item>
-        <Menu.Divider />
-        <Menu.Label>{texts.app.colorScheme}</Menu.Label>
-        {(['auto', 'light', 'dark'] as const).map((scheme) => (
-          <Menu.Item
-            key={scheme}
-            closeMenuOnClick={false}
-            onClick={() => setColorScheme(scheme)}
-            aria-current={scheme === colorScheme}
-            fw={scheme === colorScheme ? 700 : 400}
-          >
-            {{ auto: texts.app.system, light: texts.app.light, dark: texts.app.dark }[scheme]}
-          </Menu.Item>
-        ))}
-        <Menu.Divider />
-        <Menu.Item onClick={leave}>{texts.app.signOut}</Menu.Item>
-      </Menu.Dropdown>
-    </Menu>
-  )
-}
-
-/** On every page of a frozen store. */
-function FrozenBar({ store }: { store: Membership['store'] | undefined }) {
-  if (!store?.frozenAt) return null
-  return (
-    <Alert color="blue" icon={<Snowflake size={20} aria-hidden />} mb="md" role="status">
-      {texts.app.frozen} <Time at={store.frozenAt} />
-    </Alert>
+    <Switch>
+      <Route path="/account/:page?" component={AccountPage} />
+      <Route path="/stores" component={StoresPage} />
+      <Route path="/stores/new" component={NewStorePage} />
+      <Route path="/stores/:storeId" component={OverviewPage} />
+      <Route path="/stores/:storeId/members" component={MembersPage} />
+      <Route path="/stores/:storeId/members/:userId" component={MemberPage} />
+      <Route path="/stores/:storeId/service-tokens" component={ServiceTokensPage} />
+      <Route path="/stores/:storeId/webhooks" component={WebhooksPage} />
+      <Route path="/stores/:storeId/webhooks/:webhookId" component={WebhookPage} />
+      <Route path="/stores/:storeId/events" component={EventsPage} />
+      <Route path="/stores/:storeId/settings" component={StoreSettingsPage} />
+      <Route path="/stores/:storeId/keys" component={KeysPage} />
+      <Route path="/stores/:storeId/keys/new" component={NewKeyPage} />
+      <Route path="/stores/:storeId/keys/import" component={ImportKeysPage} />
+      <Route path="/stores/:storeId/keys/:keyId" component={KeyPage} />
+      <Route path="/stores/:storeId/addresses" component={AddressesPage} />
+      <Route path="/stores/:storeId/addresses/new" component={NewAddressPage} />
+      <Route path="/stores/:storeId/addresses/:addressId/:tab?" component={AddressPage} />
+      <Route path="/stores/:storeId/invoicing" component={InvoicingPage} />
+      <Route path="/stores/:storeId/invoicing/:addressId" component={InvoicingAddressPage} />
+      <Route path="/stores/:storeId/customers" component={CustomersPage} />
+      <Route path="/stores/:storeId/import-customers" component={ImportCustomersPage} />
+      <Route path="/stores/:storeId/customers/:externalId" component={CustomerPage} />
+      <Route path="/stores/:storeId/customers/:externalId/addresses/new" component={NewAddressPage} />
+      <Route path="/stores/:storeId/customers/:externalId/addresses/:addressId/:tab?" component={AddressPage} />
+      <Route component={NotFound} />
+    </Switch>
   )
 }

@@ -1,13 +1,13 @@
-import { isSessionEnded, sk } from './api.ts'
+import { isSessionEnded, sk } from './client.ts'
 import { forgetStores } from './last-store.ts'
-import { queryClient } from './query.ts'
+import { userChanged } from './session.ts'
 
 /**
  * Leaves nothing of the account in this browser, except notes of secrets that were never confirmed: after the next sign-in
  * they say what was made. They hold no secret, and end after an hour.
  */
 export function forgetUser(): void {
-  queryClient.clear()
+  userChanged()
   forgetStores()
   sessionStorage.clear()
 }

@@ -21,9 +21,11 @@ export function useUnsaved(isDirty: boolean, { keepsDraft = false }: { keepsDraf
   }, [isDirty, keepsDraft])
 }
 
+export const hasUnsaved = (): boolean => unsaved.size > 0
+
 /** Whether somebody was asked; then they go on to the path if they want to. */
 export function askedBefore(path: string): boolean {
-  if (unsaved.size === 0 || !ask) return false
+  if (!hasUnsaved() || !ask) return false
   ask(path)
   return true
 }

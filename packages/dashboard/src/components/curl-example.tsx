@@ -4,7 +4,7 @@ import { Code, Group, Stack, Text } from '@mantine/core'
 import { texts } from '../texts.ts'
 import { Copy } from './copy.tsx'
 
-export function curlCommand(method: string, path: string, body?: object): string {
+function curlCommand(method: string, path: string, body?: object): string {
   const url = `${location.origin}${path}`
   const lines = [`curl -X ${method} '${url}'`, `  -H "Authorization: Bearer $STOREKEEPER_TOKEN"`]
   if (method === 'POST') lines.push(`  -H "Idempotency-Key: $(uuidgen)"`)

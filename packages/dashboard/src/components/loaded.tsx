@@ -2,7 +2,7 @@
 
 import { Skeleton, Stack } from '@mantine/core'
 import type { ReactNode } from 'react'
-import type { Read } from '../app/query.ts'
+import type { Read } from '../app/api.ts'
 import { texts } from '../texts.ts'
 import { Problem } from './problem.tsx'
 

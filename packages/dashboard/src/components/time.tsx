@@ -36,7 +36,7 @@ export function utcTime(at: string | Date): string {
   return `${utc.format(new Date(at))} UTC`
 }
 
-export function dayOf(at: string | Date): string {
+function dayOf(at: string | Date): string {
   return day.format(new Date(at))
 }
 

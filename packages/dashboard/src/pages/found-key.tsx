@@ -1,9 +1,9 @@
 // Somebody has found a key. They need no account: the key itself is what they have.
 
-import { Alert, Button, PasswordInput, Stack, Text } from '@mantine/core'
 import { type FormEvent, useState } from 'react'
-import { sk } from '../app/api.ts'
-import { Problem } from '../components/problem.tsx'
+import { sk } from '../app/client.ts'
+import { LightButton, Notice, SecretField } from '../components/light.tsx'
+import { LightProblem } from '../components/light-problem.tsx'
 import { texts } from '../texts.ts'
 import { Narrow } from './ways-in/narrow.tsx'
 
@@ -26,27 +26,23 @@ export default function FoundKeyPage() {
   }
   return (
     <Narrow title={texts.foundKey.title}>
-      <Text size="sm">{texts.foundKey.about}</Text>
+      <p className="light-small">{texts.foundKey.about}</p>
       {state === 'done' ? (
-        <Alert color="green" role="status">
-          {texts.foundKey.done}
-        </Alert>
+        <Notice tone="good">{texts.foundKey.done}</Notice>
       ) : (
-        <form onSubmit={report}>
-          <Stack>
-            <PasswordInput
-              required
-              autoComplete="off"
-              label={texts.foundKey.key}
-              value={key}
-              onChange={(event) => setKey(event.currentTarget.value)}
-              visibilityToggleButtonProps={{ 'aria-label': texts.foundKey.show }}
-            />
-            {error !== null && <Problem error={error} />}
-            <Button type="submit" loading={state === 'sending'}>
-              {texts.foundKey.report}
-            </Button>
-          </Stack>
+        <form className="light-form" onSubmit={report}>
+          <SecretField
+            required
+            autoComplete="off"
+            label={texts.foundKey.key}
+            value={key}
+            onChange={(event) => setKey(event.currentTarget.value)}
+            toggle={texts.foundKey.show}
+          />
+          {error !== null && <LightProblem error={error} />}
+          <LightButton type="submit" loading={state === 'sending'}>
+            {texts.foundKey.report}
+          </LightButton>
         </form>
       )}
     </Narrow>

@@ -9,9 +9,9 @@ import type {
   NewAddress,
 } from '@storekeeper/client'
 import { useLocation, useParams } from 'wouter'
-import { sk } from '../../app/api.ts'
+import type { ReadKey } from '../../app/api.ts'
+import { sk } from '../../app/client.ts'
 import { paths } from '../../app/paths.ts'
-import type { ReadKey } from '../../app/query.ts'
 
 /** More than a store lets anybody have, unless its operator allows more than 50. */
 const MAX_SHOWN = 200

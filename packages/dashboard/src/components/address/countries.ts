@@ -1,7 +1,8 @@
 // The countries and their rules, from the service; and finding one, or one of its states, by whatever it is called.
 
 import type { Country, CountrySummary, Subdivision } from '@storekeeper/client'
-import { sk, useRead } from '../../app/api.ts'
+import { useRead } from '../../app/api.ts'
+import { sk } from '../../app/client.ts'
 
 export function useCountries() {
   return useRead(['countries'], async (options) => (await sk.countries.list(options)).data)

@@ -1,4 +1,5 @@
 import { Stack, Tabs } from '@mantine/core'
+import { lazy, Suspense } from 'react'
 import { useLocation, useParams } from 'wouter'
 import { useMe } from '../../app/me.ts'
 import NotFound from '../../app/not-found.tsx'
@@ -6,13 +7,15 @@ import { ACCOUNT_PAGES, type AccountPage as Name, paths } from '../../app/paths.
 import { askedBefore } from '../../app/unsaved.ts'
 import { Loaded } from '../../components/loaded.tsx'
 import { Page } from '../../components/page.tsx'
+import { Waiting } from '../../components/waiting.tsx'
 import { texts } from '../../texts.ts'
-import { Data } from './data.tsx'
-import { Profile } from './profile.tsx'
-import { Security } from './security.tsx'
-import { Sessions } from './sessions.tsx'
 
-const PARTS = { profile: Profile, security: Security, sessions: Sessions, data: Data }
+const PARTS = {
+  profile: lazy(() => import('./profile.tsx')),
+  security: lazy(() => import('./security.tsx')),
+  sessions: lazy(() => import('./sessions.tsx')),
+  data: lazy(() => import('./data.tsx')),
+}
 
 export default function AccountPage() {
   const { page = 'profile' } = useParams()
@@ -39,7 +42,9 @@ export default function AccountPage() {
           <Loaded query={me}>
             {({ user }) => (
               <Stack maw={680} gap="lg">
-                <Part user={user} />
+                <Suspense fallback={<Waiting />}>
+                  <Part user={user} />
+                </Suspense>
               </Stack>
             )}
           </Loaded>

@@ -10,7 +10,7 @@ import { texts } from '../../texts.ts'
 import { Erase } from './erase.tsx'
 import { Incomplete, readExport, saveFile } from './export-file.ts'
 
-export function Data({ user }: { user: User }) {
+export default function Data({ user }: { user: User }) {
   return (
     <>
       <Export />

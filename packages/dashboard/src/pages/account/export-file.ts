@@ -1,7 +1,7 @@
 // The export as a file. It is as large as it may be, so its bytes are handed to the browser as they come, which keeps what
 // is large on disk; and its structure is followed as it comes, which tells a whole file from one that was cut off.
 
-import { sk, withSession } from '../../app/api.ts'
+import { sk, withSession } from '../../app/client.ts'
 import { jsonStructure } from './json-structure.ts'
 
 export class Incomplete extends Error {}

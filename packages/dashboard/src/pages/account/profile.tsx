@@ -3,7 +3,8 @@
 import { Alert, Badge, Button, Group, PasswordInput, Stack, Switch, Text, TextInput } from '@mantine/core'
 import { isStorekeeperError, type User } from '@storekeeper/client'
 import { useState } from 'react'
-import { sk, useRead, useWrite } from '../../app/api.ts'
+import { useWrite } from '../../app/api.ts'
+import { sk, useSettings } from '../../app/client.ts'
 import { useServiceForm } from '../../components/form.ts'
 import { Problem } from '../../components/problem.tsx'
 import { Section } from '../../components/section.tsx'
@@ -11,7 +12,7 @@ import { texts } from '../../texts.ts'
 
 const CHANGES = { changes: [['me']] }
 
-export function Profile({ user }: { user: User }) {
+export default function Profile({ user }: { user: User }) {
   return (
     <>
       <Name user={user} />
@@ -67,7 +68,7 @@ export function Saved({ children = texts.account.saved }: { children?: string })
 }
 
 function Email({ user }: { user: User }) {
-  const mail = useRead(['settings'], (options) => sk.settings.read(options)).data?.mail
+  const mail = useSettings()?.mail
   const [changing, setChanging] = useState<string | null>(null)
   return (
     <Section title={texts.signIn.email}>
@@ -160,7 +161,7 @@ export function CurrentPassword(field: object) {
 }
 
 function Mails({ user }: { user: User }) {
-  const mail = useRead(['settings'], (options) => sk.settings.read(options)).data?.mail
+  const mail = useSettings()?.mail
   const save = useWrite((changes: Partial<User['mail']>) => sk.user.update({ mail: changes }), CHANGES)
   // What was just switched shows at once; what is read again follows.
   const shown = { ...user.mail, ...(save.isPending ? save.variables : {}) }

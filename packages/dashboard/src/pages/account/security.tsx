@@ -1,22 +1,22 @@
 // The password, and the second factors.
 
-import { Alert, Badge, Button, Group, Stack, Text } from '@mantine/core'
+import { Alert, Badge, Button, Group, PasswordInput, Stack, Text } from '@mantine/core'
 import { isStorekeeperError, type NewTotp, type User } from '@storekeeper/client'
 import { useState } from 'react'
-import { sk, useWrite } from '../../app/api.ts'
+import { useWrite } from '../../app/api.ts'
+import { sk } from '../../app/client.ts'
 import { Dialog } from '../../components/dialog.tsx'
 import { useServiceForm } from '../../components/form.ts'
 import { Problem } from '../../components/problem.tsx'
 import { Section } from '../../components/section.tsx'
 import { texts } from '../../texts.ts'
-import { NewPassword } from '../ways-in/sign-up-form.tsx'
 import { Passkeys } from './passkeys.tsx'
 import { CurrentPassword, Saved } from './profile.tsx'
 import { RecoveryCodesDialog } from './recovery-codes.tsx'
 import { useSessions } from './sessions.tsx'
 import { TotpDialog } from './totp-dialog.tsx'
 
-export function Security({ user }: { user: User }) {
+export default function Security({ user }: { user: User }) {
   const isFederated = useSessions().data?.some(({ current, method }) => current && method === 'oidc')
   return (
     <>
@@ -56,7 +56,16 @@ function Password({ user }: { user: User }) {
           {/* So that a password manager knows which account the new password is of. */}
           <input hidden readOnly autoComplete="username" value={user.email ?? ''} />
           <CurrentPassword {...form.getInputProps('currentPassword')} />
-          <NewPassword label={texts.reset.newPassword} {...form.getInputProps('newPassword')} />
+          <PasswordInput
+            required
+            autoComplete="new-password"
+            minLength={15}
+            maxLength={256}
+            label={texts.reset.newPassword}
+            description={texts.signIn.passwordHelp}
+            visibilityToggleButtonProps={{ 'aria-label': texts.signIn.showPassword }}
+            {...form.getInputProps('newPassword')}
+          />
           {save.error && Object.keys(form.errors).length === 0 && <Problem error={save.error} />}
           <Group>
             <Button type="submit" disabled={!form.isDirty()} loading={save.isPending}>

@@ -3,7 +3,8 @@
 import { Badge, Button, Code, Group, Stack, Text } from '@mantine/core'
 import type { Session } from '@storekeeper/client'
 import { useState } from 'react'
-import { sk, useRead, useWrite } from '../../app/api.ts'
+import { useRead, useWrite } from '../../app/api.ts'
+import { sk } from '../../app/client.ts'
 import { Dialog } from '../../components/dialog.tsx'
 import { Loaded } from '../../components/loaded.tsx'
 import { Problem } from '../../components/problem.tsx'
@@ -21,7 +22,7 @@ export function useSessions() {
   })
 }
 
-export function Sessions() {
+export default function Sessions() {
   const sessions = useSessions()
   return (
     <Section title={texts.account.sessions} help={texts.account.sessionsHelp}>

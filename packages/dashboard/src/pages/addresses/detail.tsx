@@ -1,19 +1,17 @@
 // One address: its form, and its versions.
 
-import { Stack, Tabs, Text } from '@mantine/core'
-import type { Address, AddressVersion } from '@storekeeper/client'
+import { Tabs } from '@mantine/core'
+import { lazy, Suspense } from 'react'
 import { useLocation, useParams } from 'wouter'
 import { useRead } from '../../app/api.ts'
-import { type AddressBook, useAddressBook } from '../../components/address/book.ts'
-import { MayChange } from '../../components/address/cards.tsx'
-import { drafts } from '../../components/address/draft.ts'
+import { useAddressBook } from '../../components/address/book.ts'
 import { AddressForm } from '../../components/address/form.tsx'
-import { HoldButton } from '../../components/address/hold.tsx'
-import { VersionTimeline } from '../../components/address/timeline.tsx'
-import { toValues } from '../../components/address/values.ts'
 import { Loaded } from '../../components/loaded.tsx'
 import { Page } from '../../components/page.tsx'
+import { Waiting } from '../../components/waiting.tsx'
 import { texts } from '../../texts.ts'
+
+const Versions = lazy(() => import('./versions.tsx'))
 
 export default function AddressPage() {
   const book = useAddressBook()
@@ -42,44 +40,13 @@ export default function AddressPage() {
               <AddressForm book={book} base={read} onSaved={() => navigate(book.paths.list)} />
             </Tabs.Panel>
             <Tabs.Panel value="versions">
-              <Versions book={book} address={read} />
+              <Suspense fallback={<Waiting />}>
+                <Versions book={book} address={read} />
+              </Suspense>
             </Tabs.Panel>
           </Tabs>
         )}
       </Loaded>
     </Page>
-  )
-}
-
-function Versions({ book, address }: { book: AddressBook; address: Address }) {
-  const [, navigate] = useLocation()
-  const versions = useRead([...book.key, address.id, 'versions'], (options) => book.versions(address.id, options))
-  const useAgain = ({ version, address: content }: AddressVersion) => {
-    const values = { ...toValues(content), isDefault: address.isDefault }
-    drafts.write(book, address.id, { values, base: address, version })
-    navigate(book.paths.address(address.id))
-  }
-  return (
-    <Stack>
-      <Text c="dimmed">{texts.addresses.versionsHelp}</Text>
-      <Loaded query={versions}>
-        {(all) => (
-          <VersionTimeline
-            versions={all}
-            path={book.paths.versions(address.id)}
-            actions={(version) => (
-              <>
-                {version !== all[0] && !version.address.erased && (
-                  <MayChange book={book} size="xs" variant="default" onClick={() => useAgain(version)}>
-                    {texts.addresses.useAgain}
-                  </MayChange>
-                )}
-                {book.externalId !== null && <HoldButton storeId={book.storeId} version={version} />}
-              </>
-            )}
-          />
-        )}
-      </Loaded>
-    </Stack>
   )
 }

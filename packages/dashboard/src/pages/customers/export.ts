@@ -1,6 +1,7 @@
 // All that is held about a customer, as a file.
 
-import { sk, useWrite } from '../../app/api.ts'
+import { useWrite } from '../../app/api.ts'
+import { sk } from '../../app/client.ts'
 import { texts } from '../../texts.ts'
 
 /** It has every version of every address, and the events about them. */

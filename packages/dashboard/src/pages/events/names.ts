@@ -1,7 +1,8 @@
 // Names for the ids in events: members, keys, webhooks and service tokens, as far as the reader may see them.
 
 import type { Event } from '@storekeeper/client'
-import { sk, useRead } from '../../app/api.ts'
+import { useRead } from '../../app/api.ts'
+import { sk } from '../../app/client.ts'
 import { useMay, useMembership } from '../../app/me.ts'
 import { paths } from '../../app/paths.ts'
 import { texts } from '../../texts.ts'

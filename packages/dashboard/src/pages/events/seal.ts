@@ -3,7 +3,7 @@
 // hash is computed is written down in the docs of events.
 
 import type { Event } from '@storekeeper/client'
-import { sk, withSession } from '../../app/api.ts'
+import { sk, withSession } from '../../app/client.ts'
 
 export type Head = { seq: number; hash: string; at?: string | null }
 export type SealResult = {

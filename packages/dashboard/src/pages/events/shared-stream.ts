@@ -2,7 +2,7 @@
 // events and tells the others; when it is closed or hidden, the lock goes to the next. A hidden tab follows nothing.
 
 import type { Event } from '@storekeeper/client'
-import { sk, withSession } from '../../app/api.ts'
+import { sk, withSession } from '../../app/client.ts'
 
 type Listener = {
   /** The id of the newest event with a position that this tab knows: a stream begins after it. */

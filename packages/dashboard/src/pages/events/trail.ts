@@ -2,7 +2,7 @@
 
 import type { Event } from '@storekeeper/client'
 import { useCallback, useEffect, useReducer, useState } from 'react'
-import { sk, withSession } from '../../app/api.ts'
+import { sk, withSession } from '../../app/client.ts'
 import { followTogether } from './shared-stream.ts'
 
 const PAGE = 50

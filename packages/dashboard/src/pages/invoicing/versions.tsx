@@ -2,7 +2,8 @@
 
 import { Anchor, Code } from '@mantine/core'
 import { Link, useParams } from 'wouter'
-import { sk, useRead } from '../../app/api.ts'
+import { useRead } from '../../app/api.ts'
+import { sk } from '../../app/client.ts'
 import { paths } from '../../app/paths.ts'
 import { HoldButton } from '../../components/address/hold.tsx'
 import { VersionTimeline } from '../../components/address/timeline.tsx'

@@ -2,7 +2,8 @@
 
 import { Alert, Badge, Button, Group, Stack, Text } from '@mantine/core'
 import type { Key } from '@storekeeper/client'
-import { sk, useRead, useWrite } from '../../app/api.ts'
+import { useRead, useWrite } from '../../app/api.ts'
+import { sk } from '../../app/client.ts'
 import { Problem } from '../../components/problem.tsx'
 import { texts } from '../../texts.ts'
 

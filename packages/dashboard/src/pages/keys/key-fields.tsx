@@ -13,7 +13,8 @@ import {
   TextInput,
 } from '@mantine/core'
 import { Plus, Trash2 } from 'lucide-react'
-import { sk, useRead } from '../../app/api.ts'
+import { useRead } from '../../app/api.ts'
+import { sk } from '../../app/client.ts'
 import type { ServiceForm } from '../../components/form.ts'
 import { NumberInput } from '../../components/number-input.tsx'
 import { texts } from '../../texts.ts'

@@ -2,7 +2,7 @@
 
 import type { Key, NewKey } from '@storekeeper/client'
 
-export type LimitValues = { name: string; limit: number | ''; windowSeconds: number | ''; shared: boolean }
+type LimitValues = { name: string; limit: number | ''; windowSeconds: number | ''; shared: boolean }
 export type KeyValues = {
   name: string
   type: 'PROD' | 'TEST' | 'DEV'

@@ -1,7 +1,8 @@
 // What the keys pages know of keys: which tab one stands in, and how it is found.
 
 import type { Key } from '@storekeeper/client'
-import { sk, useRead } from '../../app/api.ts'
+import { useRead } from '../../app/api.ts'
+import { sk } from '../../app/client.ts'
 import { gather, type Interval, localDays, startOfLocalDay } from '../../components/usage.ts'
 
 const DAY = 86_400_000

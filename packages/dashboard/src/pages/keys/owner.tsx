@@ -2,7 +2,7 @@
 
 import { Button, Group, Stack, Text } from '@mantine/core'
 import { Link } from 'wouter'
-import { sk } from '../../app/api.ts'
+import { sk } from '../../app/client.ts'
 import { paths } from '../../app/paths.ts'
 import { UsePlot } from '../../components/use-plot.tsx'
 import { texts } from '../../texts.ts'

@@ -3,7 +3,8 @@
 import { Anchor, Checkbox, Fieldset, Group, Stack, Text, TextInput } from '@mantine/core'
 import { Lock } from 'lucide-react'
 import { useState } from 'react'
-import { sk, useRead } from '../../app/api.ts'
+import { useRead } from '../../app/api.ts'
+import { sk } from '../../app/client.ts'
 import { texts } from '../../texts.ts'
 
 type Props = {

@@ -1,7 +1,8 @@
 // A role, and single permissions below it. What the person who grants does not hold is locked.
 
 import { Checkbox, Radio, Stack, Switch, Text } from '@mantine/core'
-import { sk, useRead } from '../../app/api.ts'
+import { useRead } from '../../app/api.ts'
+import { sk } from '../../app/client.ts'
 import { useMembership } from '../../app/me.ts'
 import { texts } from '../../texts.ts'
 

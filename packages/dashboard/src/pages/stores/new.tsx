@@ -1,6 +1,7 @@
 import { Button, Group, Stack, TextInput } from '@mantine/core'
 import { useLocation } from 'wouter'
-import { sk, useWrite } from '../../app/api.ts'
+import { useWrite } from '../../app/api.ts'
+import { sk } from '../../app/client.ts'
 import { paths } from '../../app/paths.ts'
 import { useServiceForm } from '../../components/form.ts'
 import { Page } from '../../components/page.tsx'

@@ -1,14 +1,14 @@
 // Confirms an e-mail address by the link that was sent to it: with a click, since mail programs open links by themselves.
 
-import { Alert, Button, Text } from '@mantine/core'
 import { isStorekeeperError } from '@storekeeper/client'
 import { useState } from 'react'
 import { Link } from 'wouter'
-import { sk } from '../../app/api.ts'
+import { sk } from '../../app/client.ts'
 import { keepLinkToken, linkToken } from '../../app/link-token.ts'
 import { paths } from '../../app/paths.ts'
-import { queryClient } from '../../app/query.ts'
-import { Problem } from '../../components/problem.tsx'
+import { userChanged } from '../../app/session.ts'
+import { LightButton, Notice } from '../../components/light.tsx'
+import { LightProblem } from '../../components/light-problem.tsx'
 import { texts } from '../../texts.ts'
 import { Narrow } from './narrow.tsx'
 import { SignInForm } from './sign-in-form.tsx'
@@ -17,13 +17,7 @@ export default function ConfirmPage() {
   const [token] = useState(() => linkToken(paths.confirm))
   return (
     <Narrow title={texts.confirm.title}>
-      {token ? (
-        <Confirm token={token} />
-      ) : (
-        <Alert color="red" role="alert">
-          {texts.confirm.incomplete}
-        </Alert>
-      )}
+      {token ? <Confirm token={token} /> : <Notice tone="bad">{texts.confirm.incomplete}</Notice>}
     </Narrow>
   )
 }
@@ -36,7 +30,7 @@ function Confirm({ token }: { token: string }) {
     setError(null)
     try {
       await sk.auth.confirm({ token })
-      queryClient.removeQueries({ queryKey: ['me'] })
+      userChanged()
       setState('done')
     } catch (failure) {
       if (isStorekeeperError(failure, 'sign_in_required')) return setState('sign-in')
@@ -48,26 +42,17 @@ function Confirm({ token }: { token: string }) {
   if (state === 'done')
     return (
       <>
-        <Alert color="green" role="status">
-          {texts.confirm.done}
-        </Alert>
-        <Button component={Link} href="/">
+        <Notice tone="good">{texts.confirm.done}</Notice>
+        <Link className="light-button light-primary" href="/">
           {texts.confirm.goOn}
-        </Button>
+        </Link>
       </>
     )
-  if (state === 'useless')
-    return (
-      <Alert color="red" role="alert">
-        {texts.confirm.useless}
-      </Alert>
-    )
+  if (state === 'useless') return <Notice tone="bad">{texts.confirm.useless}</Notice>
   if (state === 'sign-in')
     return (
       <>
-        <Alert color="yellow" role="alert">
-          {texts.confirm.signIn}
-        </Alert>
+        <Notice tone="bad">{texts.confirm.signIn}</Notice>
         <SignInForm
           label={texts.confirm.signInAndConfirm}
           onSignedIn={() => void confirm()}
@@ -77,11 +62,11 @@ function Confirm({ token }: { token: string }) {
     )
   return (
     <>
-      <Text>{texts.confirm.ask}</Text>
-      {error !== null && <Problem error={error} />}
-      <Button onClick={() => void confirm()} loading={state === 'sending'}>
+      <p>{texts.confirm.ask}</p>
+      {error !== null && <LightProblem error={error} />}
+      <LightButton onClick={() => void confirm()} loading={state === 'sending'}>
         {texts.confirm.confirm}
-      </Button>
+      </LightButton>
     </>
   )
 }

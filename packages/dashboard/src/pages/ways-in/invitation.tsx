@@ -1,15 +1,15 @@
 // An invitation is accepted: by whoever is signed in, after signing in, or with a new account.
 
-import { Alert, Button, SegmentedControl, Stack, Text } from '@mantine/core'
+import { SegmentedControl } from '@mantine/core'
 import { isStorekeeperError, type Membership } from '@storekeeper/client'
 import { useEffect, useState } from 'react'
 import { Link } from 'wouter'
-import { sk } from '../../app/api.ts'
-import { homeOf } from '../../app/home.tsx'
+import { sk } from '../../app/client.ts'
 import { keepLinkToken, linkToken } from '../../app/link-token.ts'
-import { paths } from '../../app/paths.ts'
-import { queryClient } from '../../app/query.ts'
-import { Problem } from '../../components/problem.tsx'
+import { homeOf, paths } from '../../app/paths.ts'
+import { userChanged } from '../../app/session.ts'
+import { LightButton, Notice } from '../../components/light.tsx'
+import { LightProblem } from '../../components/light-problem.tsx'
 import { texts } from '../../texts.ts'
 import { CookieRefused, Narrow } from './narrow.tsx'
 import { readSession } from './session-kept.ts'
@@ -20,13 +20,7 @@ export default function InvitationPage() {
   const [token] = useState(() => linkToken(paths.invitation))
   return (
     <Narrow title={texts.invitation.title}>
-      {token ? (
-        <Invitation token={token} />
-      ) : (
-        <Alert color="red" role="alert">
-          {texts.invitation.incomplete}
-        </Alert>
-      )}
+      {token ? <Invitation token={token} /> : <Notice tone="bad">{texts.invitation.incomplete}</Notice>}
     </Narrow>
   )
 }
@@ -59,7 +53,7 @@ function Invitation({ token }: { token: string }) {
   const accept = () =>
     work(async () => {
       const membership = await sk.invitations.accept({ token })
-      queryClient.removeQueries({ queryKey: ['me'] })
+      userChanged()
       setState({ is: 'accepted', membership })
     })
   /** Whoever has signed in here wants to accept. */
@@ -70,7 +64,7 @@ function Invitation({ token }: { token: string }) {
   const leave = () =>
     work(async () => {
       await sk.auth.signOut()
-      queryClient.clear()
+      userChanged()
       setState({ is: 'nobody' })
     })
   if (state.is === 'looking') return null
@@ -80,15 +74,15 @@ function Invitation({ token }: { token: string }) {
       {state.is === 'cookie refused' && <CookieRefused />}
       {error !== null && <Refusal error={error} />}
       {state.is === 'somebody' ? (
-        <Stack>
-          <Text>{texts.invitation.signedInAs(state.name)}</Text>
-          <Button onClick={() => void accept()} loading={busy}>
+        <div className="light-form">
+          <p>{texts.invitation.signedInAs(state.name)}</p>
+          <LightButton onClick={() => void accept()} loading={busy}>
             {texts.invitation.accept}
-          </Button>
-          <Button variant="default" onClick={() => void leave()} disabled={busy}>
+          </LightButton>
+          <LightButton kind="plain" onClick={() => void leave()} disabled={busy}>
             {texts.invitation.otherAccount}
-          </Button>
-        </Stack>
+          </LightButton>
+        </div>
       ) : (
         <Enter token={token} onEntered={() => void entered()} />
       )}
@@ -106,8 +100,8 @@ const nameOf = ({
 function Enter({ token, onEntered }: { token: string; onEntered: () => void }) {
   const [way, setWay] = useState<'sign-in' | 'sign-up'>('sign-in')
   return (
-    <Stack>
-      <Text>{texts.invitation.help}</Text>
+    <div className="light-form">
+      <p>{texts.invitation.help}</p>
       <SegmentedControl
         aria-label={texts.invitation.ways}
         value={way}
@@ -126,36 +120,28 @@ function Enter({ token, onEntered }: { token: string; onEntered: () => void }) {
           singleSignOn={{ returnTo: paths.invitation, onLeave: keepLinkToken }}
         />
       )}
-    </Stack>
+    </div>
   )
 }
 
 function Refusal({ error }: { error: unknown }) {
   const code = isStorekeeperError(error) ? error.code : ''
-  if (!(code in texts.invitation.refusals)) return <Problem error={error} />
+  if (!(code in texts.invitation.refusals)) return <LightProblem error={error} />
   return (
-    <Alert color={code === 'already_member' ? 'blue' : 'red'} role="alert">
-      <Stack gap="xs" align="flex-start">
-        <Text size="sm">{texts.invitation.refusals[code as keyof typeof texts.invitation.refusals]}</Text>
-        {code === 'already_member' && (
-          <Button size="xs" variant="default" component={Link} href={paths.stores}>
-            {texts.app.home}
-          </Button>
-        )}
-      </Stack>
-    </Alert>
+    <Notice tone={code === 'already_member' ? 'good' : 'bad'}>
+      {texts.invitation.refusals[code as keyof typeof texts.invitation.refusals]}
+      {code === 'already_member' && <Link href={paths.stores}>{texts.app.home}</Link>}
+    </Notice>
   )
 }
 
 function Accepted(membership: Membership) {
   return (
     <>
-      <Alert color="green" role="status">
-        {texts.invitation.accepted(membership.store.name)}
-      </Alert>
-      <Button component={Link} href={homeOf(membership)}>
+      <Notice tone="good">{texts.invitation.accepted(membership.store.name)}</Notice>
+      <Link className="light-button light-primary" href={homeOf(membership)}>
         {texts.invitation.open}
-      </Button>
+      </Link>
     </>
   )
 }

@@ -1,7 +1,8 @@
 // The frame of the pages for people who are not signed in.
 
-import { Alert, Anchor, Container, Group, Paper, Stack, Text, Title } from '@mantine/core'
 import { type ReactNode, useEffect } from 'react'
+import { Notice } from '../../components/light.tsx'
+import { Mark } from '../../components/mark.tsx'
 import { texts } from '../../texts.ts'
 
 export function Narrow({ title, children }: { title: string; children: ReactNode }) {
@@ -9,34 +10,27 @@ export function Narrow({ title, children }: { title: string; children: ReactNode
     document.title = `${title} · ${texts.app.name}`
   }, [title])
   return (
-    <Container component="main" size={440} py={{ base: 'lg', sm: 64 }}>
-      <Stack>
-        <Text fw={700}>{texts.app.name}</Text>
-        <Paper withBorder p={{ base: 'md', sm: 'xl' }}>
-          <Stack>
-            <Title order={1} size="h2">
-              {title}
-            </Title>
-            {children}
-          </Stack>
-        </Paper>
-        <Group gap="md">
-          <Anchor href="/docs" size="sm">
-            {texts.app.docs}
-          </Anchor>
-          <Anchor href="/found-a-key" size="sm">
-            {texts.signIn.foundKey}
-          </Anchor>
-        </Group>
-      </Stack>
-    </Container>
+    <main className="light-page">
+      <div className="light-brand">
+        <Mark />
+        {texts.app.name}
+      </div>
+      <div className="light-card">
+        <h1>{title}</h1>
+        {children}
+      </div>
+      <div className="light-links">
+        <a href="/docs">{texts.app.docs}</a>
+        <a href="/found-a-key">{texts.signIn.foundKey}</a>
+      </div>
+    </main>
   )
 }
 
 export function CookieRefused() {
   return (
-    <Alert color="red" title={texts.signIn.cookieRefused} role="alert">
+    <Notice tone="bad" title={texts.signIn.cookieRefused}>
       {texts.signIn.cookieRefusedHelp}
-    </Alert>
+    </Notice>
   )
 }

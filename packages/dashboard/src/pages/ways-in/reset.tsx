@@ -1,14 +1,14 @@
 // A forgotten password: asking for a link, and setting a new password with it.
 
-import { Alert, Button, Stack, Text, TextInput } from '@mantine/core'
 import { isStorekeeperError } from '@storekeeper/client'
 import { type FormEvent, useState } from 'react'
 import { Link } from 'wouter'
-import { sk, useRead } from '../../app/api.ts'
+import { sk, useSettings } from '../../app/client.ts'
 import { linkToken } from '../../app/link-token.ts'
 import { paths } from '../../app/paths.ts'
 import { useServiceForm } from '../../components/form.ts'
-import { Problem } from '../../components/problem.tsx'
+import { Field, LightButton, Notice } from '../../components/light.tsx'
+import { LightProblem } from '../../components/light-problem.tsx'
 import { texts } from '../../texts.ts'
 import { focusOnMount } from './focus.ts'
 import { Narrow } from './narrow.tsx'
@@ -19,24 +19,23 @@ export default function ResetPage() {
   const [state, setState] = useState<'set' | 'ask' | 'useless' | 'done'>(token ? 'set' : 'ask')
   return (
     <Narrow title={texts.reset.title}>
-      {state === 'useless' && (
-        <Alert color="red" role="alert">
-          {texts.reset.useless}
-        </Alert>
-      )}
+      {state === 'useless' && <Notice tone="bad">{texts.reset.useless}</Notice>}
       {state === 'set' && token && (
         <SetPassword token={token} onDone={() => setState('done')} onUseless={() => setState('useless')} />
       )}
       {(state === 'ask' || state === 'useless') && <AskForLink />}
       {state === 'done' && (
         <>
-          <Alert color="green" role="status">
-            {texts.reset.done}
-          </Alert>
-          <Button component={Link} href={paths.signIn}>
+          <Notice tone="good">{texts.reset.done}</Notice>
+          <Link className="light-button light-primary" href={paths.signIn}>
             {texts.signIn.signIn}
-          </Button>
+          </Link>
         </>
+      )}
+      {state !== 'done' && (
+        <Link className="light-small" href={paths.signIn}>
+          {texts.reset.back}
+        </Link>
       )}
     </Narrow>
   )
@@ -63,20 +62,18 @@ function SetPassword({ token, onDone, onUseless }: SetProps) {
     }
   }
   return (
-    <form onSubmit={form.onSubmit((values) => void save(values))}>
-      <Stack>
-        <NewPassword label={texts.reset.newPassword} {...form.getInputProps('newPassword')} />
-        {error !== null && <Problem error={error} />}
-        <Button type="submit" loading={busy}>
-          {texts.reset.set}
-        </Button>
-      </Stack>
+    <form className="light-form" onSubmit={form.onSubmit((values) => void save(values))}>
+      <NewPassword label={texts.reset.newPassword} {...form.getInputProps('newPassword')} />
+      {error !== null && <LightProblem error={error} />}
+      <LightButton type="submit" loading={busy}>
+        {texts.reset.set}
+      </LightButton>
     </form>
   )
 }
 
 function AskForLink() {
-  const settings = useRead(['settings'], (options) => sk.settings.read(options)).data
+  const settings = useSettings()
   const [email, setEmail] = useState('')
   const [state, setState] = useState<'asking' | 'sending' | 'sent'>('asking')
   const [error, setError] = useState<unknown>(null)
@@ -92,32 +89,25 @@ function AskForLink() {
       setState('asking')
     }
   }
-  if (settings?.mail === false) return <Text>{texts.reset.noMail}</Text>
-  if (state === 'sent')
-    return (
-      <Alert color="green" role="status">
-        {texts.reset.sent}
-      </Alert>
-    )
+  if (settings?.mail === false) return <p>{texts.reset.noMail}</p>
+  if (state === 'sent') return <Notice tone="good">{texts.reset.sent}</Notice>
   return (
-    <form onSubmit={ask}>
-      <Stack>
-        <Text size="sm">{texts.reset.askHelp}</Text>
-        <TextInput
-          required
-          type="email"
-          autoComplete="username"
-          maxLength={254}
-          label={texts.signIn.email}
-          ref={focusOnMount}
-          value={email}
-          onChange={(event) => setEmail(event.currentTarget.value)}
-        />
-        {error !== null && <Problem error={error} />}
-        <Button type="submit" loading={state === 'sending'}>
-          {texts.reset.ask}
-        </Button>
-      </Stack>
+    <form className="light-form" onSubmit={ask}>
+      <p>{texts.reset.askHelp}</p>
+      <Field
+        required
+        type="email"
+        autoComplete="username"
+        maxLength={254}
+        label={texts.signIn.email}
+        ref={focusOnMount}
+        value={email}
+        onChange={(event) => setEmail(event.currentTarget.value)}
+      />
+      {error !== null && <LightProblem error={error} />}
+      <LightButton type="submit" loading={state === 'sending'}>
+        {texts.reset.ask}
+      </LightButton>
     </form>
   )
 }

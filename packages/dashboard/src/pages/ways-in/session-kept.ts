@@ -1,14 +1,12 @@
 import type { Me } from '@storekeeper/client'
-import { sk } from '../../app/api.ts'
-import { queryClient } from '../../app/query.ts'
+import { sk } from '../../app/client.ts'
+import { userChanged } from '../../app/session.ts'
 
 /**
  * Who is signed in, after a sign-in that succeeded. Null: the browser has dropped the cookie, as it does without a word with
  * a secure cookie on plain HTTP.
  */
-export async function readSession(): Promise<Me | null> {
-  queryClient.removeQueries({ queryKey: ['me'] })
-  const me = await sk.user.read().catch(() => null)
-  if (me) queryClient.setQueryData(['me'], me)
-  return me
+export function readSession(): Promise<Me | null> {
+  userChanged()
+  return sk.user.read().catch(() => null)
 }

@@ -1,15 +1,14 @@
 // Signing in: with a password and, if the account has one, a second factor; with a passkey; or with single sign-on. On the
 // pages of the ways in, and above a page whose session has ended.
 
-import { Alert, Anchor, Button, Divider, PasswordInput, Stack, Text, TextInput } from '@mantine/core'
 import { isStorekeeperError, type SignedIn } from '@storekeeper/client'
-import { Fingerprint } from 'lucide-react'
 import { type FormEvent, useEffect, useState } from 'react'
 import { Link } from 'wouter'
-import { sk, useRead } from '../../app/api.ts'
+import { sk, useSettings } from '../../app/client.ts'
 import { paths } from '../../app/paths.ts'
 import { announceSignIn } from '../../app/session.ts'
-import { Problem } from '../../components/problem.tsx'
+import { Field, LightButton, Notice, SecretField } from '../../components/light.tsx'
+import { LightProblem } from '../../components/light-problem.tsx'
 import { texts } from '../../texts.ts'
 import { focusOnMount } from './focus.ts'
 import { askForPasskey, hasPasskeys } from './passkey.ts'
@@ -58,14 +57,14 @@ export function SignInForm({ onSignedIn, singleSignOn, email, label = texts.sign
     }
   }
   return (
-    <Stack>
+    <div className="light-form">
       {error !== null && <SignInProblem error={error} />}
       {step ? (
         <SecondStepForm step={step} busy={busy} run={run} />
       ) : (
         <FirstStepForm busy={busy} run={run} singleSignOn={singleSignOn} email={email ?? ''} label={label} />
       )}
-    </Stack>
+    </div>
   )
 }
 
@@ -73,7 +72,7 @@ type StepProps = { busy: boolean; run: (work: () => Promise<SignedIn | null>) =>
 type FirstStepProps = StepProps & { singleSignOn: SingleSignOn; email: string; label: string }
 
 function FirstStepForm({ busy, run, singleSignOn, email: known, label }: FirstStepProps) {
-  const settings = useRead(['settings'], (options) => sk.settings.read(options)).data
+  const settings = useSettings()
   const [email, setEmail] = useState(known)
   const [password, setPassword] = useState('')
   const [capsLock, setCapsLock] = useState(false)
@@ -87,68 +86,66 @@ function FirstStepForm({ busy, run, singleSignOn, email: known, label }: FirstSt
       return credential && sk.auth.passkey({ credential, cookie: true })
     })
   return (
-    <Stack>
-      <form onSubmit={submit}>
-        <Stack>
-          <TextInput
-            label={texts.signIn.email}
-            type="email"
-            name="email"
-            autoComplete="username"
-            required
-            maxLength={254}
-            value={email}
-            readOnly={known !== ''}
-            ref={known === '' ? focusOnMount : undefined}
-            data-autofocus={known === '' || undefined}
-            onChange={(event) => setEmail(event.currentTarget.value)}
-          />
-          <PasswordInput
-            label={texts.signIn.password}
-            name="password"
-            autoComplete="current-password"
-            required
-            maxLength={256}
-            value={password}
-            data-autofocus={known !== '' || undefined}
-            description={capsLock ? texts.signIn.capsLock : undefined}
-            onKeyUp={(event) => setCapsLock(event.getModifierState('CapsLock'))}
-            onChange={(event) => setPassword(event.currentTarget.value)}
-            visibilityToggleButtonProps={{ 'aria-label': texts.signIn.showPassword }}
-          />
-          <Button type="submit" loading={busy}>
-            {label}
-          </Button>
-        </Stack>
+    <>
+      <form className="light-form" onSubmit={submit}>
+        <Field
+          label={texts.signIn.email}
+          type="email"
+          name="email"
+          autoComplete="username"
+          required
+          maxLength={254}
+          value={email}
+          readOnly={known !== ''}
+          ref={known === '' ? focusOnMount : undefined}
+          data-autofocus={known === '' || undefined}
+          onChange={(event) => setEmail(event.currentTarget.value)}
+        />
+        <SecretField
+          label={texts.signIn.password}
+          toggle={texts.signIn.showPassword}
+          name="password"
+          autoComplete="current-password"
+          required
+          maxLength={256}
+          value={password}
+          data-autofocus={known !== '' || undefined}
+          description={capsLock ? texts.signIn.capsLock : undefined}
+          onKeyUp={(event) => setCapsLock(event.getModifierState('CapsLock'))}
+          onChange={(event) => setPassword(event.currentTarget.value)}
+        />
+        <LightButton type="submit" loading={busy}>
+          {label}
+        </LightButton>
       </form>
       <Forgotten inNewTab={singleSignOn.inNewTab} />
-      {(hasPasskeys || settings?.oidc) && <Divider label={texts.signIn.or} />}
+      {(hasPasskeys || settings?.oidc) && <div className="light-or">{texts.signIn.or}</div>}
       {hasPasskeys && (
-        <Button variant="default" leftSection={<Fingerprint size={18} aria-hidden />} onClick={passkey} disabled={busy}>
+        <LightButton kind="plain" onClick={passkey} disabled={busy}>
+          <PasskeyIcon />
           {texts.signIn.withPasskey}
-        </Button>
+        </LightButton>
       )}
       {settings?.oidc && <SingleSignOnLink {...singleSignOn} />}
-    </Stack>
+    </>
   )
 }
 
 function Forgotten({ inNewTab = false }: Pick<SingleSignOn, 'inNewTab'>) {
-  const link = { href: paths.reset, size: 'sm', children: texts.signIn.forgotten }
-  return inNewTab ? <Anchor {...link} target="_blank" /> : <Anchor {...link} component={Link} />
+  const link = { className: 'light-small', href: paths.reset, children: texts.signIn.forgotten }
+  return inNewTab ? <a {...link} target="_blank" /> : <Link {...link} />
 }
 
 function SingleSignOnLink({ inNewTab = false, onLeave, ...way }: SingleSignOn) {
   return (
-    <Button
-      variant="default"
-      component="a"
+    <a
+      className="light-button light-plain"
       href={paths.singleSignOn(way)}
       onClick={onLeave}
       {...(inNewTab ? { target: '_blank' } : {})}
     >
       {inNewTab ? texts.signIn.withSingleSignOnInTab : texts.signIn.withSingleSignOn}
-    </Button>
+    </a>
   )
 }
 
@@ -165,47 +162,57 @@ function SecondStepForm({ step, busy, run }: StepProps & { step: SecondStep }) {
       return credential && sk.auth.secondFactor({ challenge, cookie: true, credential })
     })
   return (
-    <Stack>
+    <>
       {methods.includes('passkey') && hasPasskeys && (
         <>
-          <Button leftSection={<Fingerprint size={18} aria-hidden />} onClick={passkey} disabled={busy}>
+          <LightButton onClick={passkey} disabled={busy}>
+            <PasskeyIcon />
             {texts.signIn.usePasskey}
-          </Button>
-          <Divider label={texts.signIn.or} />
+          </LightButton>
+          <div className="light-or">{texts.signIn.or}</div>
         </>
       )}
-      <form onSubmit={submit}>
-        <Stack>
-          <TextInput
-            label={texts.signIn.code}
-            description={methods.includes('totp') ? texts.signIn.codeHelp : texts.signIn.recoveryCodeHelp}
-            name="code"
-            autoComplete="one-time-code"
-            autoCapitalize="none"
-            spellCheck={false}
-            required
-            maxLength={40}
-            ref={focusOnMount}
-            value={code}
-            onChange={(event) => setCode(event.currentTarget.value)}
-          />
-          <Button type="submit" loading={busy}>
-            {texts.signIn.continue}
-          </Button>
-        </Stack>
+      <form className="light-form" onSubmit={submit}>
+        <Field
+          label={texts.signIn.code}
+          description={methods.includes('totp') ? texts.signIn.codeHelp : texts.signIn.recoveryCodeHelp}
+          name="code"
+          autoComplete="one-time-code"
+          autoCapitalize="none"
+          spellCheck={false}
+          required
+          maxLength={40}
+          ref={focusOnMount}
+          value={code}
+          onChange={(event) => setCode(event.currentTarget.value)}
+        />
+        <LightButton type="submit" loading={busy}>
+          {texts.signIn.continue}
+        </LightButton>
       </form>
-    </Stack>
+    </>
+  )
+}
+
+function PasskeyIcon() {
+  return (
+    <svg viewBox="0 0 24 24" aria-hidden="true">
+      <circle cx="9" cy="7" r="4" />
+      <path d="M2 21v-2a5 5 0 0 1 5-5h4" />
+      <circle cx="17.5" cy="12.5" r="2.5" />
+      <path d="M17.5 15v7l2-2-1.5-1.5 1.5-1.5" />
+    </svg>
   )
 }
 
 function SignInProblem({ error }: { error: unknown }) {
-  const { code, retryAfter = 0 } = isStorekeeperError(error) ? error : {}
-  if (!code || !(code in texts.signIn.refusals)) return <Problem error={error} />
+  const { code = '', retryAfter = 0 } = isStorekeeperError(error) ? error : {}
+  if (!(code in texts.signIn.refusals)) return <LightProblem error={error} />
   return (
-    <Alert color="red" role="alert">
-      <Text size="sm">{texts.signIn.refusals[code as keyof typeof texts.signIn.refusals]}</Text>
+    <Notice tone="bad">
+      {texts.signIn.refusals[code as keyof typeof texts.signIn.refusals]}
       {retryAfter > 0 && <Countdown key={String(error)} seconds={Math.ceil(retryAfter)} />}
-    </Alert>
+    </Notice>
   )
 }
 
@@ -217,9 +224,5 @@ function Countdown({ seconds }: { seconds: number }) {
     const timer = setInterval(() => setLeft(Math.max(0, Math.ceil((end - Date.now()) / 1000))), 1_000)
     return () => clearInterval(timer)
   }, [end])
-  return (
-    <Text size="sm" aria-live="off">
-      {left > 0 ? texts.signIn.retryIn(left) : texts.signIn.retryNow}
-    </Text>
-  )
+  return <span aria-live="off">{left > 0 ? texts.signIn.retryIn(left) : texts.signIn.retryNow}</span>
 }

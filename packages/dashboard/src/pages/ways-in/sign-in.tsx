@@ -1,7 +1,6 @@
-import { Anchor, Text } from '@mantine/core'
 import { useEffect, useState } from 'react'
 import { Link, useLocation, useSearch } from 'wouter'
-import { sk, useRead } from '../../app/api.ts'
+import { useSettings } from '../../app/client.ts'
 import { recentStores } from '../../app/last-store.ts'
 import { ownPath, paths } from '../../app/paths.ts'
 import { texts } from '../../texts.ts'
@@ -13,7 +12,7 @@ export default function SignInPage() {
   const [, navigate] = useLocation()
   const returnTo = ownPath(new URLSearchParams(useSearch()).get('returnTo')) ?? '/'
   const [refused, setRefused] = useState(false)
-  const settings = useRead(['settings'], (options) => sk.settings.read(options)).data
+  const settings = useSettings()
   const enter = async () => {
     if (await readSession()) navigate(returnTo, { replace: true })
     else setRefused(true)
@@ -27,12 +26,9 @@ export default function SignInPage() {
       {refused && <CookieRefused />}
       <SignInForm onSignedIn={() => void enter()} singleSignOn={{ returnTo }} />
       {settings?.signUp === 'open' && (
-        <Text size="sm">
-          {texts.signIn.newHere}{' '}
-          <Anchor component={Link} href={paths.signUp}>
-            {texts.signIn.signUp}
-          </Anchor>
-        </Text>
+        <p className="light-small">
+          {texts.signIn.newHere} <Link href={paths.signUp}>{texts.signIn.signUp}</Link>
+        </p>
       )}
     </Narrow>
   )

@@ -1,14 +1,14 @@
 // A new account, on the page of its own or with an invitation.
 
-import { Anchor, Button, PasswordInput, Stack, TextInput } from '@mantine/core'
 import type { GetInputPropsReturnType } from '@mantine/form'
 import { isStorekeeperError } from '@storekeeper/client'
 import { useState } from 'react'
 import { Link } from 'wouter'
-import { sk } from '../../app/api.ts'
+import { sk } from '../../app/client.ts'
 import { paths } from '../../app/paths.ts'
 import { useServiceForm } from '../../components/form.ts'
-import { Problem } from '../../components/problem.tsx'
+import { Field, LightButton, SecretField } from '../../components/light.tsx'
+import { LightProblem } from '../../components/light-problem.tsx'
 import { texts } from '../../texts.ts'
 import { focusOnMount } from './focus.ts'
 
@@ -39,29 +39,31 @@ export function SignUpForm({ onSignedUp, invitation }: Props) {
     }
   }
   return (
-    <form onSubmit={form.onSubmit((values) => void signUp(values))}>
-      <Stack>
-        <TextInput
-          required
-          type="email"
-          autoComplete="username"
-          maxLength={254}
-          label={texts.signIn.email}
-          ref={focusOnMount}
-          {...form.getInputProps('email')}
-        />
-        <NewPassword label={texts.signIn.password} {...form.getInputProps('password')} />
-        <TextInput autoComplete="name" maxLength={100} label={texts.signIn.name} {...form.getInputProps('name')} />
-        {error !== null && <Problem error={error} />}
-        {isStorekeeperError(error, 'email_taken') && !invitation && (
-          <Anchor component={Link} href={paths.signIn}>
-            {texts.signIn.signIn}
-          </Anchor>
-        )}
-        <Button type="submit" loading={busy}>
-          {invitation ? texts.invitation.signUp : texts.signIn.signUp}
-        </Button>
-      </Stack>
+    <form className="light-form" onSubmit={form.onSubmit((values) => void signUp(values))}>
+      <Field
+        required
+        type="email"
+        autoComplete="username"
+        maxLength={254}
+        label={texts.signIn.email}
+        ref={focusOnMount}
+        {...form.getInputProps('email')}
+      />
+      <NewPassword label={texts.signIn.password} {...form.getInputProps('password')} />
+      <Field
+        autoComplete="name"
+        maxLength={100}
+        label={texts.signIn.name}
+        description={texts.signIn.nameHelp}
+        {...form.getInputProps('name')}
+      />
+      {error !== null && <LightProblem error={error} />}
+      {isStorekeeperError(error, 'email_taken') && !invitation && (
+        <Link href={paths.signIn}>{texts.signIn.signIn}</Link>
+      )}
+      <LightButton type="submit" loading={busy}>
+        {invitation ? texts.invitation.signUp : texts.signIn.signUp}
+      </LightButton>
     </form>
   )
 }
@@ -69,14 +71,14 @@ export function SignUpForm({ onSignedUp, invitation }: Props) {
 /** For a password that is being chosen: the hint stays while one types. */
 export function NewPassword({ label, ...field }: { label: string } & GetInputPropsReturnType) {
   return (
-    <PasswordInput
+    <SecretField
       required
       autoComplete="new-password"
       minLength={15}
       maxLength={256}
       label={label}
+      toggle={texts.signIn.showPassword}
       description={texts.signIn.passwordHelp}
-      visibilityToggleButtonProps={{ 'aria-label': texts.signIn.showPassword }}
       {...field}
     />
   )

@@ -1,7 +1,6 @@
-import { Anchor, Text } from '@mantine/core'
 import { useState } from 'react'
 import { Link, useLocation } from 'wouter'
-import { sk, useRead } from '../../app/api.ts'
+import { useSettings } from '../../app/client.ts'
 import { paths } from '../../app/paths.ts'
 import { texts } from '../../texts.ts'
 import { CookieRefused, Narrow } from './narrow.tsx'
@@ -10,7 +9,7 @@ import { SignUpForm } from './sign-up-form.tsx'
 
 export default function SignUpPage() {
   const [, navigate] = useLocation()
-  const settings = useRead(['settings'], (options) => sk.settings.read(options)).data
+  const settings = useSettings()
   const [refused, setRefused] = useState(false)
   const enter = async () => {
     if (await readSession()) navigate(paths.stores, { replace: true })
@@ -19,13 +18,10 @@ export default function SignUpPage() {
   return (
     <Narrow title={texts.signIn.signUp}>
       {refused && <CookieRefused />}
-      {settings?.signUp === 'closed' ? <Text>{texts.signIn.signUpClosed}</Text> : <SignUpForm onSignedUp={enter} />}
-      <Text size="sm">
-        {texts.signIn.haveAccount}{' '}
-        <Anchor component={Link} href={paths.signIn} underline="always">
-          {texts.signIn.signIn}
-        </Anchor>
-      </Text>
+      {settings?.signUp === 'closed' ? <p>{texts.signIn.signUpClosed}</p> : <SignUpForm onSignedUp={enter} />}
+      <p className="light-small">
+        {texts.signIn.haveAccount} <Link href={paths.signIn}>{texts.signIn.signIn}</Link>
+      </p>
     </Narrow>
   )
 }

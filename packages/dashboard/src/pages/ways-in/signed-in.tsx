@@ -1,6 +1,5 @@
 // Where the identity provider leads back to, in a tab of its own: the tab that waits for the sign-in goes on by itself.
 
-import { Text } from '@mantine/core'
 import { useEffect } from 'react'
 import { announceSignIn } from '../../app/session.ts'
 import { texts } from '../../texts.ts'
@@ -14,7 +13,7 @@ export default function SignedInPage() {
   }, [])
   return (
     <Narrow title={texts.signIn.signedIn}>
-      <Text>{texts.signIn.signedInHelp}</Text>
+      <p>{texts.signIn.signedInHelp}</p>
     </Narrow>
   )
 }

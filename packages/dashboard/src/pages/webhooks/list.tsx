@@ -3,7 +3,8 @@ import type { Webhook } from '@storekeeper/client'
 import { Plus } from 'lucide-react'
 import { lazy, Suspense, useState } from 'react'
 import { Link, useLocation, useParams } from 'wouter'
-import { sk, useRead } from '../../app/api.ts'
+import { useRead } from '../../app/api.ts'
+import { sk } from '../../app/client.ts'
 import { paths } from '../../app/paths.ts'
 import { AllowedButton } from '../../components/allowed.tsx'
 import { Empty } from '../../components/empty.tsx'
@@ -12,7 +13,7 @@ import { Page } from '../../components/page.tsx'
 import { Time } from '../../components/time.tsx'
 import { texts } from '../../texts.ts'
 
-export function useWebhooks(storeId: string) {
+function useWebhooks(storeId: string) {
   return useRead(['webhooks', storeId], (options) => sk.store(storeId).webhooks.list({}, options).toArray({ max: 200 }))
 }
 

@@ -3,7 +3,7 @@
 import { Alert, Group, Paper, Progress, Stack, Text, TextInput, Title } from '@mantine/core'
 import type { Webhook } from '@storekeeper/client'
 import { useState } from 'react'
-import { sk, withSession } from '../../app/api.ts'
+import { sk, withSession } from '../../app/client.ts'
 import { AllowedButton } from '../../components/allowed.tsx'
 import { Problem } from '../../components/problem.tsx'
 import { texts } from '../../texts.ts'
