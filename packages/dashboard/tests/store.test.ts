@@ -58,7 +58,7 @@ browserTest('a store whose answer was lost is made once, is frozen, renamed by t
   await conflict.getByRole('row', { name: 'Name Engines Difference engines' }).waitFor()
   await expectAccessible(page)
   await conflict.getByRole('button', { name: 'Save mine' }).click()
-  await expect.poll(() => page.title()).toContain('Difference engines')
+  await page.getByRole('button', { name: 'Switch store: Difference engines' }).waitFor()
   const { name, registration } = (await api.get(`/v1/user/store/${id}`, { as: owner.token })).body
   expect({ name, registration }).toEqual({ name: 'Difference engines', registration: 'OPEN' })
 
@@ -68,7 +68,8 @@ browserTest('a store whose answer was lost is made once, is frozen, renamed by t
   await page.getByText('Deleted stores').waitFor()
   await expectAccessible(page)
   await page.getByRole('button', { name: 'Restore' }).click()
-  await page.getByRole('main').getByRole('link', { name: 'Difference engines' }).waitFor()
+  await page.getByRole('heading', { name: 'Difference engines' }).waitFor()
+  await page.getByRole('button', { name: 'Switch store: Difference engines' }).waitFor()
   forgive(faults, LOST_ANSWER, 412)
 })
 
@@ -114,6 +115,7 @@ browserTest('a webhook is made, tried, changed by two, and what it missed is sen
   await dialog.getByRole('textbox', { name: 'URL' }).fill(hook.url)
   await dialog.getByLabel('Events').fill('key.*')
   await page.keyboard.press('Enter')
+  await page.keyboard.press('Tab')
   await dialog.getByRole('button', { name: 'Create webhook' }).click()
   const secret = (await page.getByTestId('secret').textContent()) as string
   await page.getByRole('checkbox', { name: 'I have saved it' }).check()

@@ -117,7 +117,7 @@ function RemoveMember({ member }: { member: Member }) {
   const isMe = useMe().data?.user.id === userId
   const made = useMade(storeId, userId, asking).data
   const remove = useWrite((how: Settling) => sk.store(storeId).members.remove(userId, how), {
-    changes: [
+    ends: [
       ['members', storeId],
       ['keys', storeId],
       ['webhooks', storeId],
