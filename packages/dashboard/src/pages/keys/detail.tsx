@@ -37,7 +37,7 @@ function KeyDetail({ apiKey: key }: { apiKey: Key }) {
           <KeyStatus apiKey={key} />
         </Group>
       }
-      actions={!ended && <Actions apiKey={key} />}
+      actions={<Actions apiKey={key} ended={ended} />}
     >
       {key.rotation && <RotationState apiKey={key} />}
       <Tabs defaultValue="use" keepMounted={false}>
@@ -72,7 +72,8 @@ function KeyDetail({ apiKey: key }: { apiKey: Key }) {
   )
 }
 
-function Actions({ apiKey: key }: { apiKey: Key }) {
+/** Once the key has ended there is nothing to do, but the dialog of its revocation still says by when it is refused. */
+function Actions({ apiKey: key, ended }: { apiKey: Key; ended: boolean }) {
   const { storeId, id } = key
   const search = useSearch()
   const [dialog, setDialog] = useState<'rotate' | 'revoke' | null>(search === 'rotate' ? 'rotate' : null)
@@ -82,7 +83,7 @@ function Actions({ apiKey: key }: { apiKey: Key }) {
   const close = () => setDialog(null)
   return (
     <Stack gap="xs" align="flex-end">
-      <Group gap="xs">
+      <Group gap="xs" display={ended ? 'none' : undefined}>
         <AllowedButton
           storeId={storeId}
           permission="MANAGE_KEYS"
