@@ -4,8 +4,6 @@
 import prom from 'prom-client'
 import type { Measured } from '../http/metrics.ts'
 
-const WORKERS = { name: 'storekeeper_workers', help: 'Worker processes that serve requests.' }
-
 export type ClusterMetrics = {
   /** What a worker has said of itself. */
   report(worker: number, metrics: Measured): void
@@ -25,11 +23,7 @@ export function newClusterMetrics(): ClusterMetrics {
       latest.delete(worker)
       ended = await add([ended, last.filter(isCount)]).getMetricsAsJSON()
     },
-    text() {
-      const registry = add([ended, ...latest.values()])
-      new prom.Gauge({ ...WORKERS, registers: [registry] }).set(latest.size)
-      return registry.metrics()
-    },
+    text: () => add([ended, ...latest.values()]).metrics(),
   }
 }
 

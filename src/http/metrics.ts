@@ -113,6 +113,8 @@ const GAUGES: Record<keyof Readings, { name: string; help: string; aggregator?: 
   },
 }
 
+const WORKERS = { name: 'storekeeper_workers', help: 'Processes that serve requests.' }
+
 /** `works`: the background work whose failures are counted, from 0 on. */
 export function newMetrics(readings: Readings, totals: Totals, works: readonly string[]): Metrics {
   const registry = new Registry()
@@ -125,6 +127,8 @@ export function newMetrics(readings: Readings, totals: Totals, works: readonly s
   for (const work of works) failures.inc({ work }, 0)
   const unavailable = new Counter({ ...METRICS.unavailable, registers })
   for (const total of Object.keys(TOTALS) as (keyof Totals)[]) countTotal(registry, TOTALS[total], totals[total])
+  // Of a cluster, the sum of them.
+  new Gauge({ ...WORKERS, registers }).set(1)
   for (const reading of Object.keys(GAUGES) as (keyof Readings)[])
     new Gauge({
       ...GAUGES[reading],
