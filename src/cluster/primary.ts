@@ -107,8 +107,10 @@ function hear(state: ClusterState, member: Member, message: ToPrimary): void {
     appointLead(state)
   } else if (message.kind === 'failed') member.fault = message.message
   else if (message.kind === 'wake') send(state.lead, { kind: 'wake' })
-  else if (message.kind === 'measured') state.metrics.report(id, message.metrics)
-  else if (message.kind === 'metrics')
+  else if (message.kind === 'measured') {
+    // After its end it would be counted twice.
+    if (state.members.has(member)) state.metrics.report(id, message.metrics)
+  } else if (message.kind === 'metrics')
     void readMetrics(state).then((text) => send(member, { kind: 'metrics', request: message.request, text }))
 }
 
