@@ -28,8 +28,8 @@ type Strength = {
 const SUITE: Strength = {
   kills: 2,
   databaseKills: ['server', 'backend'],
-  workerKills: 2,
-  replacements: 2,
+  workerKills: 1,
+  replacements: 1,
   sigterms: 2,
   addressRequests: 500,
   modelMs: 3_000,

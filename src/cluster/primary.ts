@@ -42,6 +42,9 @@ type ClusterState = {
 /** `script` is what a worker runs, `stopMs` how long it has to end by itself. */
 export async function startCluster(config: Config, log: Logger, say: Say, script: string, stopMs: number) {
   const { connection, close: closeStorage } = await openStorage(config, say)
+  // The workers accept connections themselves. A primary that hands them out loses those that it gives to a worker which has
+  // just been killed: their clients would wait for ever.
+  cluster.schedulingPolicy = cluster.SCHED_NONE
   cluster.setupPrimary({ exec: script, serialization: 'advanced' })
   const state: ClusterState = {
     connection,
