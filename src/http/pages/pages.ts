@@ -32,7 +32,7 @@ export type HtmlPage = {
 export function buildPages(
   routes: Route[],
   db: Database,
-  metrics: Metrics,
+  metrics: Pick<Metrics, 'read'>,
   access: MetricsAccess,
   draining: () => boolean,
   offers: Offers,
