@@ -15,6 +15,7 @@ const PROCESS = [
   'tests/process-start.test.ts',
   'tests/process-load.test.ts',
   'tests/embedded.test.ts',
+  'tests/workers.test.ts',
   'tests/upgrade.test.ts',
   'tests/scan.test.ts',
   'tests/client-package.test.ts',

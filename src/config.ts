@@ -1,6 +1,7 @@
 // Every setting of the service is a row of this table: name, default, description and parser. `docs/operations.md` is
 // tested against the table. Settings are read once, at start, and all their faults are reported at once.
 
+import { availableParallelism } from 'node:os'
 import ipaddr from 'ipaddr.js'
 import { normalizeEmail } from './core/email.ts'
 import { PERMISSION_PATTERN } from './core/permissions.ts'
@@ -16,6 +17,11 @@ const SETTINGS = {
     'Where people reach the service, such as `https://keys.example`: links are made from it. `https:`, or `http:` on loopback.',
     optional(publicUrl),
   ),
+  WORKERS: setting(
+    '1',
+    'Processes that serve requests: `auto` is one for each core. Limits for each node, such as `RATE_LIMIT`, then hold for each of them.',
+    (text) => (text === 'auto' ? availableParallelism() : integer(1, 256)(text)),
+  ),
   DATA_DIR: setting(
     './data',
     'Where the embedded database and the generated secret are stored. Not used with `DATABASE_URL`.',
@@ -25,6 +31,11 @@ const SETTINGS = {
     '',
     'Any PostgreSQL 14 or later, as `postgres://user:password@host:port/database`. Any number of nodes can share it. Without it, the embedded database is used.',
     optional(databaseUrl),
+  ),
+  DATABASE_CONNECTIONS: setting(
+    '12',
+    'Connections to the database at most, divided among the workers; each has at least 3. One more for each worker waits for notifications.',
+    integer(3, 10_000),
   ),
   SERVER_SECRET: setting(
     '',

@@ -1,30 +1,49 @@
-// config → service → listen → close. What a person should read goes to stderr; stdout is the log, a line of JSON each.
+// config → service or cluster → listen → close. What a person should read goes to stderr; stdout is the log, a line of JSON
+// each.
 
+import cluster from 'node:cluster'
 import closeWithGrace from 'close-with-grace'
-import pino from 'pino'
+import pino, { type Logger } from 'pino'
 import { onInterrupt } from './cli/interrupt.ts'
-import { ConfigError, readConfig } from './config.ts'
+import { type Config, ConfigError, readConfig } from './config.ts'
 import { SECOND } from './core/clock.ts'
-import { startService } from './service.ts'
 
 const DRAIN_MS = 10 * SECOND
+/** Several processes write to one pipe. What is written at once must fit into it, or lines would be mixed up. */
+const PIPE_BYTES = 4096
+
+/** See `onInterrupt`. */
+const OWN_SIGNALS = ['SIGINT', 'SIGTERM'] as const
 
 const say = (line: string) => void process.stderr.write(`${line}\n`)
 
 try {
   const config = readConfig(process.env)
-  const out = pino.destination({ fd: 1, sync: false, minLength: 8192, periodicFlush: 250 })
-  const log = pino({ level: config.LOG_LEVEL, base: null, timestamp: pino.stdTimeFunctions.isoTime }, out)
-  const starting = startService(config, log, say)
+  const isAlone = config.WORKERS === 1
+  const sizes = isAlone ? { minLength: 8192 } : { minLength: PIPE_BYTES / 2, maxWrite: PIPE_BYTES }
+  const out = pino.destination({ fd: 1, sync: false, periodicFlush: 250, ...sizes })
+  const base = cluster.worker ? { worker: cluster.worker.id } : null
+  const log = pino({ level: config.LOG_LEVEL, base, timestamp: pino.stdTimeFunctions.isoTime }, out)
+  const stopMs = config.SHUTDOWN_DELAY * SECOND + DRAIN_MS
+  if (cluster.isWorker)
+    await (await import('./cluster/worker.ts')).runWorker(config, log, say, stopMs, () => out.flushSync())
+  else await run(config, log, stopMs, () => out.flushSync())
+} catch (error) {
+  say(error instanceof ConfigError ? error.message : `Storekeeper could not start: ${(error as Error).message}`)
+  process.exitCode = 1
+}
+
+async function run(config: Config, log: Logger, stopMs: number, flush: () => void): Promise<void> {
+  const starting = start(config, log, stopMs)
   const grace = closeWithGrace(
-    { delay: config.SHUTDOWN_DELAY * SECOND + DRAIN_MS, logger: false, skip: ['SIGINT', 'SIGTERM'] },
+    { delay: stopMs, logger: false, skip: config.WORKERS > 1 ? [...OWN_SIGNALS, 'SIGHUP'] : [...OWN_SIGNALS] },
     async ({ err }) => {
       if (err) log.fatal({ err: { name: err.name, stack: err.stack } }, 'stopping on an error')
       // A signal during the start waits for the start to finish: otherwise the embedded database would be left running.
       const service = await starting.catch(() => null)
       await service?.close()
       log.info('stopped')
-      out.flushSync()
+      flush()
     },
   )
   onInterrupt(
@@ -42,7 +61,11 @@ try {
   say(
     `\nStorekeeper is ready at ${service.url}\n  docs:    ${service.url}/docs\n  try it:  npm run quickstart${config.PORT === 3000 ? '' : ` ${service.url}`}\n`,
   )
-} catch (error) {
-  say(error instanceof ConfigError ? error.message : `Storekeeper could not start: ${(error as Error).message}`)
-  process.exitCode = 1
+}
+
+/** What is not needed is not loaded: the primary of a cluster stays small. */
+async function start(config: Config, log: Logger, stopMs: number): Promise<{ url: string; close(): Promise<void> }> {
+  if (config.WORKERS === 1) return (await import('./service.ts')).startService(config, log, say)
+  const { startCluster } = await import('./cluster/primary.ts')
+  return startCluster(config, log, say, import.meta.filename, stopMs)
 }

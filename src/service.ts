@@ -27,7 +27,7 @@ import type { Pipeline } from './http/context.ts'
 import { CHANGE_SEATS, newEventStreams } from './http/event-stream.ts'
 import { invalidate } from './http/execute.ts'
 import { newLongAnswers } from './http/json-stream.ts'
-import { type Metrics, newMetrics } from './http/metrics.ts'
+import { METRICS_TYPE, type Metrics, newMetrics } from './http/metrics.ts'
 import { newMetricsServer } from './http/pages/metrics.ts'
 import { buildPages } from './http/pages/pages.ts'
 import { newLongWork } from './http/pipeline.ts'
@@ -56,7 +56,25 @@ export type Service = {
   dropCaches(): void
   /** Idle connections get this long to deliver a request that is already on its way; with 0 it does not wait for new ones. */
   close(patienceMs?: number): Promise<void>
+  /** Closes it as a worker whose place another has taken: the machine stays ready. */
+  retire(): Promise<void>
+  /** For the lead of a cluster: begins the work that runs without a request. */
+  startBackground(): void
+  /** For the lead of a cluster: another worker has written what is to be sent. */
+  wake(): void
+  measure: Metrics['measure']
 }
+
+/** The cluster that the service is a worker of. */
+export type ClusterLink = {
+  /** Has the lead look for what is to be sent. */
+  wakeLead(): void
+  /** The metrics of all workers. */
+  readMetrics(): Promise<string>
+}
+
+/** How the service stands in its process: alone, or as a worker. */
+type Place = { openStorage(): Promise<Storage>; cluster: ClusterLink | null }
 
 /** How long the parts wait. Arguments and no settings: shorter ones are for tests. */
 export type Timings = {
@@ -75,12 +93,13 @@ export async function startService(
   say: Say,
   resolve: Resolve = config.WEBHOOK_ALLOW_PRIVATE === 'on' ? resolveLocally : newResolve(),
   timings: Partial<Timings> = {},
+  place: Place = { openStorage: () => openStorage(config, say), cluster: null },
 ): Promise<Service> {
-  const storage = await openStorage(config, say)
+  const storage = await place.openStorage()
   try {
     await migrate(storage.connection, say)
     await prepareDatabase(storage, say, timings)
-    return await serve(config, storage, log, resolve, timings)
+    return await serve(config, storage, log, resolve, timings, place.cluster)
   } catch (error) {
     await storage.close()
     throw error
@@ -108,10 +127,16 @@ async function serve(
   log: Logger,
   resolve: Resolve,
   timings: Partial<Timings>,
+  cluster: ClusterLink | null,
 ): Promise<Service> {
-  const db = connect(storage.connection, { ...timings, onUnavailable: (code) => metrics.databaseUnavailable(code) })
+  const db = connect(storage.connection, {
+    ...timings,
+    connections: connectionsOf(config),
+    onUnavailable: (code) => metrics.databaseUnavailable(code),
+  })
   const instance = newInstance(config, storage.keyring, resolve)
   let draining = false
+  let isReplaced = false
   const { caches, eventNotifier, changes, notifications } = newCaches(db, instance, storage)
   const feed = newEventFeed(db, eventNotifier, timings.feed)
   const usage = newUsage(db, instance.keyring, timings.usageFlushMs)
@@ -125,15 +150,23 @@ async function serve(
       waiting: db.waiting,
       streams: streams.open,
       changeStreams: changeStreams.open,
-      sealingFailed: () => Number(sealer.failed()),
+      sealingFailed: () => Number(background?.sealer.failed() ?? false),
       sealingLag: () => readSealingLag(db),
       outboxDepth: () => readOutboxDepth(db),
     },
-    { sealed: () => sealer.sealed(), changeResets: changes.resets, reportedUses: reports.uses },
+    { sealed: () => background?.sealer.sealed() ?? 0, changeResets: changes.resets, reportedUses: reports.uses },
     ['sealing', 'webhooks', 'mail', ...MAINTENANCE_TASKS],
   )
-  const background = startBackground(config, db, instance, log, metrics, timings, () => draining)
-  const { sealer, dispatcher, mailer, maintenance } = background
+  let background: Background | null = null
+  const wake = () => {
+    background?.dispatcher.wake()
+    background?.mailer?.wake()
+  }
+  const beginBackground = () => {
+    if (!draining) background ??= startBackground(config, db, instance, log, metrics, timings, () => draining)
+    wake()
+  }
+  if (!cluster) beginBackground()
   const pipeline: Pipeline = {
     db,
     instance,
@@ -160,43 +193,57 @@ async function serve(
     metrics,
     log,
     draining: () => draining,
-    onChange: () => {
-      dispatcher.wake()
-      mailer?.wake()
-    },
+    onChange: () => (background || !cluster ? wake() : cluster.wakeLead()),
   }
   const access = { port: config.METRICS_PORT, token: config.METRICS_TOKEN }
-  const pages = buildPages(routes, db, metrics, access, pipeline.draining)
-  const metricsServer = newMetricsServer(metrics, access, config.HOST)
+  const isStopping = () => draining && !isReplaced
+  const shown = cluster ? { read: async () => ({ type: METRICS_TYPE, text: await cluster.readMetrics() }) } : metrics
+  const pages = buildPages(routes, db, shown, access, isStopping)
+  // The metrics of a cluster are its primary's to tell.
+  const metricsServer = cluster ? null : newMetricsServer(metrics, access, config.HOST)
   const { app, admission } = await buildServer(pipeline, routes, pages, config.TRUST_PROXY)
 
   const close = async (patienceMs = DRAIN_TIMEOUT_MS) => {
     draining = true
     streams.close()
     changeStreams.close()
-    const dispatched = Promise.all([dispatcher.close(patienceMs * 3), mailer?.close(patienceMs * 3)])
+    const sent = Promise.all([background?.dispatcher, background?.mailer].map((part) => part?.close(patienceMs * 3)))
     if (app.server.listening) {
-      if (patienceMs > 0) await sleep(config.SHUTDOWN_DELAY * SECOND)
-      await stopListening(app.server, admission, patienceMs)
+      if (patienceMs > 0 && !isReplaced) await sleep(config.SHUTDOWN_DELAY * SECOND)
+      // The other workers take the connections that are coming.
+      await stopListening(app.server, admission, isReplaced ? 0 : patienceMs)
       await closeConnections(app.server, patienceMs)
     }
     await app.close()
-    await metricsServer.close()
-    maintenance.stop()
+    await metricsServer?.close()
+    background?.maintenance.stop()
     load.close()
     feed.close()
     changes.close()
-    await sealer.close()
+    await background?.sealer.close()
     await usage.close()
-    await dispatched
+    await sent
     await notifications.close()
     await db.close()
     await storage.close()
   }
   try {
-    await metricsServer.listen()
+    await metricsServer?.listen()
     const url = await app.listen({ host: config.HOST, port: config.PORT, backlog: BACKLOG })
-    return { url, db, dropCaches: () => invalidate(caches, undefined), close: once(close) }
+    const closeOnce = once(close)
+    return {
+      url,
+      db,
+      dropCaches: () => invalidate(caches, undefined),
+      close: closeOnce,
+      retire: () => {
+        isReplaced = true
+        return closeOnce(RETIRE_PATIENCE_MS)
+      },
+      startBackground: beginBackground,
+      wake,
+      measure: metrics.measure,
+    }
   } catch (error) {
     await close(0)
     throw error
@@ -230,6 +277,8 @@ function newCaches(db: Database, instance: Instance, storage: Storage) {
   )
   return { caches, eventNotifier, changes, notifications }
 }
+
+type Background = ReturnType<typeof startBackground>
 
 /** What runs without a request: sealing, webhooks, mail and maintenance. */
 function startBackground(
@@ -277,6 +326,13 @@ function startMail(
 /** Connections that wait to be accepted. The system's own limit may be lower: net.core.somaxconn on Linux. */
 const BACKLOG = 4_096
 const DRAIN_TIMEOUT_MS = SECOND
+/** A worker that another has replaced is in no hurry. */
+const RETIRE_PATIENCE_MS = 5 * SECOND
+const MIN_CONNECTIONS = 3
+
+function connectionsOf({ DATABASE_CONNECTIONS: all, WORKERS: workers }: Config): number {
+  return Math.max(MIN_CONNECTIONS, Math.floor(all / workers))
+}
 
 function once(work: (patienceMs?: number) => Promise<void>): Service['close'] {
   let done: Promise<void> | undefined

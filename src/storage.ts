@@ -32,6 +32,11 @@ export function joinStorage(config: Config, say: Say): Promise<Storage> {
   return storage(config, () => joinEmbedded(config.DATA_DIR, say))
 }
 
+/** For a worker: its primary has opened the embedded database, and closes it. */
+export function joinedStorage(config: Config, connection: Connection): Promise<Storage> {
+  return storage(config, async () => ({ connection, dataDir: config.DATA_DIR, stop: async () => {} }))
+}
+
 /** False where opening the storage would create an empty one. */
 export async function storageExists(config: Config): Promise<boolean> {
   return config.DATABASE_URL !== null || hasEmbedded(config.DATA_DIR)
@@ -39,7 +44,7 @@ export async function storageExists(config: Config): Promise<boolean> {
 
 async function storage(
   config: Config,
-  embedded: () => ReturnType<typeof startEmbedded>,
+  embedded: () => Promise<{ connection: Connection; dataDir: string; stop(): Promise<void> }>,
   { createSecret = true } = {},
 ): Promise<Storage> {
   const { DATABASE_URL: url, SERVER_SECRET: given, SERVER_SECRET_PREVIOUS: previous } = config

@@ -122,7 +122,7 @@ test('help is printed when asked for, and when the words make no sense', async (
     [[], /^Say what to scan: a file, a folder, or "-"\.\n\nUsage:/],
     [['--hystory', '.'], /^Unknown option '--hystory'\. Did you mean --history\?\n\nUsage:/],
     [['.', '--skip'], /^Option '--skip <name>' argument missing\.\n\nUsage:/],
-    [['--skip', '--history', '.'], /^Option '--skip <name>' argument is ambiguous\.\n\nUsage:/],
+    [['--skip', '--history', '.'], /^Option '--skip <name>' has no value: '--history' is an option too\.\n\nUsage:/],
   ]
   for (const [args, words] of cases)
     expect(await scan(args)).toMatchObject({ code: 2, out: '', err: expect.stringMatching(words) })

@@ -5,6 +5,7 @@ import { spawnSync } from 'node:child_process'
 
 const TESTS = [
   'tests/process-load.test.ts',
+  'tests/workers.test.ts',
   'src/keys/model.test.ts',
   'src/keys/spend-races.test.ts',
   'src/billing/defaults.test.ts',

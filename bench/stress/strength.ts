@@ -5,6 +5,9 @@ type Strength = {
   kills: number
   /** What of PostgreSQL is killed under load, one after the other. */
   databaseKills: ('server' | 'backend')[]
+  /** SIGKILLs of workers, and SIGHUPs, under load. */
+  workerKills: number
+  replacements: number
   /** SIGTERMs of the service under load, in turn to clients that connect for each request and that keep their connection. */
   sigterms: number
   /** Creates, changes and deletes of addresses by many at once. */
@@ -25,6 +28,8 @@ type Strength = {
 const SUITE: Strength = {
   kills: 2,
   databaseKills: ['server', 'backend'],
+  workerKills: 1,
+  replacements: 1,
   sigterms: 2,
   addressRequests: 500,
   modelMs: 3_000,
@@ -38,6 +43,8 @@ const SUITE: Strength = {
 const STRESS: Strength = {
   kills: 5,
   databaseKills: ['server', 'backend', 'server'],
+  workerKills: 20,
+  replacements: 20,
   sigterms: 10,
   addressRequests: 1_500,
   modelMs: 60_000,

@@ -40,14 +40,16 @@ export async function runProgram(program: Command, argv: string[], io: Io): Prom
   }
 }
 
-/** Commander takes `--skip --history` for `--history` as the value of `--skip`; most likely the value was forgotten. */
+/**
+ * Commander takes `--skip --history` for `--history` as the value of `--skip`; most likely the value was forgotten. Any other
+ * word with a dash is a value: cursors and names may begin with one.
+ */
 function refuseOptionsAsValues(command: Command, argv: string[]): void {
-  for (const option of command.options) {
+  const names = new Set(command.options.flatMap(({ long, short }) => [long, short]))
+  for (const option of command.options.filter(({ required }) => required)) {
     const values = [command.getOptionValue(option.attributeName())].flat()
-    const wrong = values.some(
-      (value) => /^-./.test(String(value)) && option.required && !argv.includes(`${option.long}=${value}`),
-    )
-    if (wrong) command.error(`error: option '${option.flags}' argument is ambiguous`)
+    const taken = values.find((value) => names.has(value) && !argv.includes(`${option.long}=${value}`))
+    if (taken !== undefined) command.error(`error: option '${option.flags}' has no value: '${taken}' is an option too`)
   }
 }
 

@@ -11,9 +11,9 @@ import { type Sql, sql } from './sql.ts'
 
 const CONNECT_TIMEOUT_MS = 2_000
 /** Two cores serve no more than these well, and many nodes may share one server. */
-const MAX_CONNECTIONS = 10
-/** For batches of high priority, such as the look-ups of callers and keys: they must not wait behind everything else. */
-const HIGH_PRIORITY_CONNECTIONS = 2
+const CONNECTIONS = 12
+/** The part for batches of high priority, such as the look-ups of callers and keys: they must not wait behind everything else. */
+const HIGH_PRIORITY_SHARE = 1 / 6
 
 /**
  * Every statement that serves a request finds its rows by an index, but the planner takes a batch for a hundred rows and,
@@ -54,6 +54,8 @@ const COMMIT_AFTER_FLUSH = `
          set_config('synchronous_commit', coalesce(nullif(current_setting('synchronous_commit'), 'off'), 'on'), false)`
 
 export type PoolOptions = {
+  /** How many there may be at most, all in all: 3 or more. */
+  connections?: number | undefined
   /** Leaves `synchronous_commit` as it is: for tests, whose database need not survive a crash. */
   commitBeforeFlush?: boolean | undefined
   /** Hears of each statement that could not be carried out, with the SQLSTATE. */
@@ -61,10 +63,11 @@ export type PoolOptions = {
 }
 
 export function connect(connection: Connection, options: PoolOptions = {}): Database {
-  const { commitBeforeFlush = false, onUnavailable = () => {} } = options
+  const { connections = CONNECTIONS, commitBeforeFlush = false, onUnavailable = () => {} } = options
+  const highPriority = Math.ceil(connections * HIGH_PRIORITY_SHARE)
   const setUp = commitBeforeFlush ? SET_UP : `${SET_UP}, ${COMMIT_AFTER_FLUSH}`
-  const servingPool = newPool(connection, setUp, MAX_CONNECTIONS)
-  const priorityPool = newPool(connection, setUp, HIGH_PRIORITY_CONNECTIONS)
+  const servingPool = newPool(connection, setUp, connections - highPriority)
+  const priorityPool = newPool(connection, setUp, highPriority)
   const queues = new Map<Batch<never, unknown>, Queue<never, unknown>>()
   const priorityDb = dbOn(priorityPool, onUnavailable, queues)
   return {

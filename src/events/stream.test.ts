@@ -274,7 +274,7 @@ test('one caller keeps at most a hundred open on a node, one store two hundred, 
   expect([full.status, full.body.code, full.body.detail]).toEqual([
     429,
     'rate_limited',
-    expect.stringMatching(/^The store has 200 streams/),
+    expect.stringMatching(/^The store can have 200 streams/),
   ])
   const other = await person()
   const elsewhere = (await api.post('/v1/user/store', { name: 'Elsewhere' }, { as: other.token })).body

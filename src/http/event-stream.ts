@@ -2,6 +2,7 @@
 // slowly is disconnected, and comes back. The streams of a node, a store and a caller are limited in number.
 
 import type { ServerResponse } from 'node:http'
+import type { Caller } from '../core/caller.ts'
 import { SECOND } from '../core/clock.ts'
 import { fail } from '../core/errors.ts'
 import type { Stream } from '../core/route.ts'
@@ -11,7 +12,7 @@ import { newConcurrencyLimiter } from '../limits/concurrency.ts'
 type Seats = { ofNode: number; ofCaller: number; ofStore: number }
 const EVENT_SEATS: Seats = { ofNode: 5_000, ofCaller: 100, ofStore: 200 }
 /** Each process of a back end follows the changes of keys, and all of them may have the same token. */
-export const CHANGE_SEATS: Seats = { ofNode: 5_000, ofCaller: 2_000, ofStore: Number.POSITIVE_INFINITY }
+export const CHANGE_SEATS: Seats = { ofNode: 5_000, ofCaller: 2_000, ofStore: 2_000 }
 /** A client must read what was written within this time. */
 const SLOW_MS = 10 * SECOND
 /** When a stream ends, its last text has this long to be sent. */
@@ -19,7 +20,7 @@ const END_MS = SECOND
 
 export type EventStreams = {
   /** Throws when there are too many streams, or the service is stopping. */
-  admit(callerId: string, storeId: string): OpenStream
+  admit(callerId: string, storeId: string | null): OpenStream
   open(): number
   /** Ends all streams. */
   close(): void
@@ -29,16 +30,19 @@ export type OpenStream = { closing: AbortController; slowMs: number; done(): voi
 
 export function newEventStreams(slowMs = SLOW_MS, seats = EVENT_SEATS): EventStreams {
   const ofCaller = `You have ${seats.ofCaller} streams open on this node. Close one first.`
-  const ofStore = `The store has ${seats.ofStore} streams open on this node. Close one first, or let readers share one.`
   const limiter = newConcurrencyLimiter(seats.ofNode)
   const open = new Set<AbortController>()
   let stopping = false
   return {
     admit(callerId, storeId) {
       if (stopping) fail('unavailable', { retryAfterSeconds: 1 })
+      // A store with as many seats as are free gets no more, so whoever fills a node from many stores leaves some to others:
+      // at the latest when the streams that were there before have ended.
+      const max = Math.min(seats.ofStore, Math.max(1, seats.ofNode - limiter.inUse()))
+      const full = `The store can have ${max} streams on this node now. Close one first, or let readers share one.`
       const slot = limiter.acquire([
         { id: callerId, max: seats.ofCaller, full: ofCaller },
-        { id: storeId, max: seats.ofStore, full: ofStore },
+        ...(storeId === null ? [] : [{ id: storeId, max, full }]),
       ])
       const closing = new AbortController()
       open.add(closing)
@@ -97,4 +101,11 @@ function drained(response: ServerResponse, slowMs: number, closing: AbortSignal)
     closing.addEventListener('abort', onAbort)
     if (closing.aborted) onAbort()
   })
+}
+
+/** Whose seats a stream takes: events are of a store, and so is a service token for one store, which its owners issue. */
+export function storeOfStream(params: unknown, caller: Caller | null): string | null {
+  const { storeId } = params as { storeId?: string }
+  const [only, ...others] = (caller?.kind === 'service' && caller.storeIds) || []
+  return storeId ?? (others.length === 0 ? only : undefined) ?? null
 }

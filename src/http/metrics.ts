@@ -3,6 +3,10 @@
 
 import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client'
 
+export const METRICS_TYPE = Registry.PROMETHEUS_CONTENT_TYPE
+
+export type Measured = Awaited<ReturnType<Registry['getMetricsAsJSON']>>
+
 export type Metrics = {
   request(method: string, route: string, status: number, seconds: number): void
   /** A counter for one route and status that is so frequent that its requests are recorded many at a time. */
@@ -16,6 +20,8 @@ export type Metrics = {
   /** All requests answered so far, on the fast path or not. */
   answered(): number
   read(): Promise<{ type: string; text: string }>
+  /** The same as data, for a primary that adds up its workers'. */
+  measure(): Promise<Measured>
 }
 
 /** Values that are read when the metrics are scraped. */
@@ -85,7 +91,8 @@ const TOTALS: Record<keyof Totals, { name: string; help: string }> = {
   },
 }
 
-const GAUGES: Record<keyof Readings, { name: string; help: string }> = {
+/** `aggregator`: how the values of several workers become one; else they are added up. */
+const GAUGES: Record<keyof Readings, { name: string; help: string; aggregator?: 'max' }> = {
   inFlight: { name: 'storekeeper_http_requests_under_way', help: 'Requests that are being answered now.' },
   waiting: { name: 'storekeeper_database_waiting', help: 'Requests that wait for a connection to the database.' },
   streams: { name: 'storekeeper_event_streams', help: 'Streams of events that are open now.' },
@@ -94,12 +101,19 @@ const GAUGES: Record<keyof Readings, { name: string; help: string }> = {
     help: 'Streams of key changes that are open now, one for each process that verifies in its own memory.',
   },
   sealingFailed: { name: 'storekeeper_sealing_failed', help: '1 while the last pass of sealing on this node failed.' },
-  sealingLag: { name: 'storekeeper_sealing_lag_seconds', help: 'Age of the oldest event that has no seal yet.' },
+  sealingLag: {
+    name: 'storekeeper_sealing_lag_seconds',
+    help: 'Age of the oldest event that has no seal yet.',
+    aggregator: 'max',
+  },
   outboxDepth: {
     name: 'storekeeper_webhook_outbox_rows',
     help: 'Rows of the outbox, up to a hundred events each, that have not become deliveries yet; 10,000 means that many or more.',
+    aggregator: 'max',
   },
 }
+
+const WORKERS = { name: 'storekeeper_workers', help: 'Processes that serve requests.' }
 
 /** `works`: the background work whose failures are counted, from 0 on. */
 export function newMetrics(readings: Readings, totals: Totals, works: readonly string[]): Metrics {
@@ -113,6 +127,8 @@ export function newMetrics(readings: Readings, totals: Totals, works: readonly s
   for (const work of works) failures.inc({ work }, 0)
   const unavailable = new Counter({ ...METRICS.unavailable, registers })
   for (const total of Object.keys(TOTALS) as (keyof Totals)[]) countTotal(registry, TOTALS[total], totals[total])
+  // Of a cluster, the sum of them.
+  new Gauge({ ...WORKERS, registers }).set(1)
   for (const reading of Object.keys(GAUGES) as (keyof Readings)[])
     new Gauge({
       ...GAUGES[reading],
@@ -132,7 +148,11 @@ export function newMetrics(readings: Readings, totals: Totals, works: readonly s
     databaseUnavailable: (code) => unavailable.inc({ code }),
     read: async () => {
       requests.flush()
-      return { type: registry.contentType, text: await registry.metrics() }
+      return { type: METRICS_TYPE, text: await registry.metrics() }
+    },
+    measure: () => {
+      requests.flush()
+      return registry.getMetricsAsJSON()
     },
   }
 }

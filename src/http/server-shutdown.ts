@@ -51,7 +51,13 @@ export async function stopListening(server: Server, admission: Admission, patien
  * answered. Connections that stay quiet are closed after `patienceMs`.
  */
 export async function closeConnections(server: Server, patienceMs: number): Promise<void> {
-  const closed = new Promise<void>((resolve) => server.once('close', resolve))
+  const closed = new Promise<void>((resolve) => {
+    server.once('close', resolve)
+    // Without a connection it has closed already.
+    server.getConnections((_error, open) => {
+      if (open === 0) resolve()
+    })
+  })
   await Promise.race([closed, sleep(patienceMs)])
   server.closeIdleConnections()
   // A request that is answered meanwhile leaves an idle connection behind, which would keep the server open.

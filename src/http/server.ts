@@ -17,7 +17,7 @@ import { type Admission, newAdmission, type RequestListener } from './admission.
 import { answerClientError, checkHead, failureOf, frameworkFailure, MAX_HEADERS } from './client-errors.ts'
 import { type Connections, trackConnections } from './connections.ts'
 import type { Incoming, Outgoing, Pipeline } from './context.ts'
-import { pipeEvents } from './event-stream.ts'
+import { pipeEvents, storeOfStream } from './event-stream.ts'
 import { type FastPath, newFastVerify } from './fast-verify.ts'
 import { MAX_BODY_BYTES } from './input.ts'
 import { toReadable } from './json-stream.ts'
@@ -239,7 +239,7 @@ function sendStream(
   // The caller has disconnected, and the load shedder has released the request already.
   if (reply.raw.destroyed) return reply.hijack()
   const seats = route.answer === 'changes' ? limits.changeStreams : limits.streams
-  const open = seats.admit(outgoing.caller?.id ?? clientIp(request), storeIdOf(request))
+  const open = seats.admit(outgoing.caller?.id ?? clientIp(request), storeOfStream(request.params, outgoing.caller))
   reply.raw.off('close', limits.load.release)
   limits.load.release()
   request.beganMs = reply.elapsedTime
@@ -251,11 +251,6 @@ function sendStream(
     reply.raw.end()
   } else void pipeEvents(reply.raw, stream, open)
   return reply
-}
-
-/** Every stream of events is of a store. */
-function storeIdOf(request: FastifyRequest): string {
-  return (request.params as Record<string, string>).storeId ?? ''
 }
 
 /** A failure after the first chunk cuts the answer off. The caller notices: the last chunk is missing. */

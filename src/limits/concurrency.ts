@@ -68,7 +68,10 @@ function newSlot(release: () => void): Slot {
 }
 
 function evictSlowest(slots: Set<Slot>, evictAfterMs: number): void {
-  const [slowest] = [...slots].sort((one, other) => other.waitedMs() - one.waitedMs())
+  // One pass, and none where nobody is evicted: whoever is refused must not cost more than the refusal.
+  let slowest: Slot | undefined
+  if (Number.isFinite(evictAfterMs))
+    for (const slot of slots) if (!slowest || slot.waitedMs() > slowest.waitedMs()) slowest = slot
   if (!slowest || slowest.waitedMs() < evictAfterMs) return fail('overloaded', { retryAfterSeconds: 5 })
   slowest.evicted = true
   slowest.release()

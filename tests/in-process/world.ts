@@ -20,6 +20,11 @@ export function newWorld(seed: number): World {
   const random = newRandom(seed)
   const heap: Event[] = []
   let order = 0
+  const heldUntil = new Map<number, number>()
+  const wait = (event: Event, at: number) => {
+    heldUntil.set(event.lane, at)
+    push(heap, { ...event, at })
+  }
   const world: World = {
     now: 0,
     random,
@@ -34,8 +39,10 @@ export function newWorld(seed: number): World {
         if (actor.frozenUntil > world.now) {
           // On waking, timers come first, and the sockets in any order.
           const turn = lane === 0 ? 0 : 0.01 + ((lane * 7919 + Math.floor(actor.frozenUntil)) % 97) / 97
-          push(heap, { ...event, at: actor.frozenUntil + turn })
-        } else event.run()
+          wait(event, actor.frozenUntil + turn)
+          // What comes later on the same connection does not overtake it.
+        } else if (lane !== 0 && (heldUntil.get(lane) ?? 0) > world.now) wait(event, heldUntil.get(lane) as number)
+        else event.run()
       }
     },
   }

@@ -43,8 +43,10 @@ test('a new secret stands alone on stdout, in a file of its own, or in the JSON'
 test('tables are for people, tabs for programs, and what a name contains does nothing to a terminal', async () => {
   const world = await shop()
   const { done } = user(world)
-  for (const name of ['短い名前', 'Second'])
+  for (const name of ['少し長い名前', 'Second'])
     await done(['keys', 'create', name, '--type', 'TEST', '--permission', 'READ'])
+  // The value of an option may begin with a dash, as cursors do now and then.
+  expect((await done(['keys', 'list', '--search', '-Second'])).lines).toEqual([])
   const piped = await done(['keys', 'list'])
   expect(piped.lines.map((line) => line.split('\t').length)).toEqual([7, 7])
   expect(piped.out).not.toContain('\x1b')
@@ -54,16 +56,16 @@ test('tables are for people, tabs for programs, and what a name contains does no
   const bare = await done(['keys', 'list'], { columns: 200, env: { NO_COLOR: '1' } })
   expect(bare.out).not.toContain('\x1b')
   const column = (bare.lines[0] as string).indexOf('NAME')
-  expect(bare.lines.slice(1).map((line) => line.slice(column))).toEqual(['Second', '短い名前'])
+  expect(bare.lines.slice(1).map((line) => line.slice(column))).toEqual(['Second', '少し長い名前'])
   const narrow = await done(['keys', 'list'], { columns: column + 5, env: { NO_COLOR: '1' } })
-  expect(narrow.lines[1]?.length).toBeGreaterThan(0)
+  expect(narrow.lines.slice(1).map((line) => line.slice(column))).toEqual(['Second', '少し長…'])
 
   const page = await done(['keys', 'list', '--limit', '1'])
   const [, cursor = ''] = /--cursor (\S+)/.exec(page.err) ?? []
   expect((await done(['keys', 'list', '--limit', '1', '--cursor', cursor])).lines).toHaveLength(1)
   expect(JSON.parse((await done(['keys', '--limit', '1', '--json'])).out)).toMatchObject({ nextCursor: cursor })
   const all = (await done(['keys', '--all', '--limit', '1', '--json'])).lines.map((line) => JSON.parse(line).name)
-  expect(all).toEqual(['Second', '短い名前'])
+  expect(all).toEqual(['Second', '少し長い名前'])
 })
 
 test('what cannot be undone is asked for, and nobody is asked who cannot answer', async () => {

@@ -28,6 +28,9 @@ const QUIET_STATES = ['unchanged', 'exists', 'updated']
 /** Rows whose widths are found together: a long list is printed as it comes. */
 const ROWS_TOGETHER = 100
 
+/** Of the last column, which is clipped where the terminal ends: less would say nothing. */
+const MIN_LAST_WIDTH = 8
+
 export type Output = ReturnType<typeof newOutput>
 
 export function newOutput(io: UserIo, { json = false }: { json?: boolean | undefined }) {
@@ -140,7 +143,7 @@ function alignedLine(
   return cells
     .map((text, n) => {
       const isLast = n === cells.length - 1
-      const fitting = isLast && columns ? clipped(text, columns - before) : text
+      const fitting = isLast && columns ? clipped(text, Math.max(columns - before, MIN_LAST_WIDTH)) : text
       return paint(fitting, n) + (isLast ? '' : ' '.repeat((widths[n] as number) - widthOf(text) + 2))
     })
     .join('')
@@ -148,7 +151,7 @@ function alignedLine(
 }
 
 function clipped(text: string, width: number): string {
-  if (width < 8 || widthOf(text) <= width) return text
+  if (widthOf(text) <= width) return text
   let kept = ''
   for (const character of text) {
     if (widthOf(kept + character) >= width) break

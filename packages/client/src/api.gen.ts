@@ -27,7 +27,6 @@ export const OPERATIONS: Record<string, string> = {
   'keys.introspect': 'POST /v1/oauth/introspect bfsv',
   'leaks.report': 'POST /v1/leaks b',
   'keys.self': 'GET /v1/key s',
-  'keys.changes': 'GET /v1/keys/changes qsvo',
   'keys.lease': 'POST /v1/keys/lease bsv',
   'keys.reportUsage': 'POST /v1/keys/usage bsv',
   'addresses.create': 'POST /v1/store/:storeId/billing bk',
@@ -472,23 +471,6 @@ export interface Api {
      * `GET /v1/key`
      */
     self(options?: ReadOptions): Promise<OwnKey>
-    /**
-     * Follow the changes of keys. For a back end that keeps verdicts in its own memory: the ids of keys and stores
-     * that changed, as server-sent events (`text/event-stream`). Use a client library that does this for you,
-     * because the rules for relying on it are strict. Each frame has an `event`, an `id` counted from 1 on each
-     * stream, and JSON as `data`. `hello {node, at, from, prefix, catalogue, beatMs, trustMs}` comes first: since
-     * `from`, every change is told on this stream. `changed {ids}`: drop what you keep about these keys, and about
-     * all keys of these stores. `beat {heardUpTo}`: every change committed before that moment stands above this
-     * frame. `reset {from}`: the node missed changes, so begin as after `hello`. `bye {}`: reconnect at once; a
-     * stream lives about 30 seconds. Times are milliseconds on the clock of the node. A stream names only what
-     * belongs to the stores of your service token, and ends when the token is revoked or bound to other stores. If
-     * a frame is missing or unknown to you, forget what you keep. Each token may have 2,000 streams on a node.
-     *
-     * For back ends with a service token.
-     *
-     * `GET /v1/keys/changes`
-     */
-    changes(query?: KeysChangesQuery, options?: ReadOptions): Promise<void>
     /**
      * Verify a key, to keep the verdict. Verification for a back end that keeps verdicts in its own memory, while
      * it follows the changes of keys. The request is that of `POST /v1/keys/verify`, and so is the verdict; it
@@ -3773,16 +3755,6 @@ export interface Keys {
   data: Key[]
   /** Pass this as `cursor` to get the next page. `null` on the last page. */
   nextCursor: string | null
-}
-
-export interface KeysChangesQuery {
-  /**
-   * How many milliseconds back the stream begins: changes since then are told first. Nodes remember the last 60
-   * seconds, so compare `from` in `hello`.
-   */
-  back?: number | undefined
-  /** The version of the frames. A stream never has frames that its version lacks. */
-  v?: '1' | undefined
 }
 
 export interface KeysListQuery {

@@ -41,7 +41,7 @@ const FORWARDING = [
 
 /** On the main port: with the token; without one only for this machine, and not at all beside a port of its own. */
 export async function metricsPage(
-  metrics: Metrics,
+  metrics: Pick<Metrics, 'read'>,
   access: MetricsAccess,
   { headers, socketAddress }: PageRequest,
 ): Promise<Rendered> {
@@ -61,13 +61,13 @@ function isLoopback(address = ''): boolean {
   return ipaddr.isValid(address) && ipaddr.process(address).range() === 'loopback'
 }
 
-async function render(metrics: Metrics): Promise<Rendered> {
+async function render(metrics: Pick<Metrics, 'read'>): Promise<Rendered> {
   const { type, text } = await metrics.read()
   return { status: 200, headers: { 'content-type': type }, body: text }
 }
 
 /** The port of its own: `GET /metrics` and nothing else. */
-export function newMetricsServer(metrics: Metrics, { port, token }: MetricsAccess, host: string) {
+export function newMetricsServer(metrics: Pick<Metrics, 'read'>, { port, token }: MetricsAccess, host: string) {
   const server = http.createServer({ requestTimeout: 10_000, maxHeaderSize: 16_384 }, async (request, response) => {
     if (request.method !== 'GET' || request.url !== '/metrics') return response.writeHead(404).end()
     try {

@@ -31,7 +31,7 @@ export type HtmlPage = {
 export function buildPages(
   routes: Route[],
   db: Database,
-  metrics: Metrics,
+  metrics: Pick<Metrics, 'read'>,
   access: MetricsAccess,
   draining: () => boolean,
 ): HtmlPage[] {

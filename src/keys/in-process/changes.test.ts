@@ -5,7 +5,7 @@ import { expect, onTestFinished, test, vi } from 'vitest'
 import { type Following, follow } from '../../../tests/changes-client.ts'
 import { NEW_KEY, type Shop, shop } from '../../../tests/shop.ts'
 import { newId } from '../../core/ids.ts'
-import { CHANGE_SEATS, newEventStreams } from '../../http/event-stream.ts'
+import { CHANGE_SEATS, newEventStreams, storeOfStream } from '../../http/event-stream.ts'
 import { CHANGEABLE_COLUMNS } from '../columns.ts'
 import { newKeyChanges } from './changes.ts'
 import { streamChanges } from './stream.ts'
@@ -183,9 +183,48 @@ test('these streams have seats of their own', async () => {
   expect(streams.map(({ status }) => status)).toEqual(streams.map(() => 200))
   for (const stream of streams) stream.leave()
   const seats = newEventStreams(undefined, CHANGE_SEATS)
-  for (let n = 0; n < 2_000; n++) seats.admit('svc_1', '')
-  expect(() => seats.admit('svc_1', '')).toThrow(expect.objectContaining({ code: 'rate_limited' }))
-  expect(seats.admit('svc_2', '').closing.signal.aborted).toBe(false)
+  for (let n = 0; n < 2_000; n++) seats.admit('svc_1', null)
+  expect(() => seats.admit('svc_1', null)).toThrow(expect.objectContaining({ code: 'rate_limited' }))
+  expect(seats.admit('svc_2', null).closing.signal.aborted).toBe(false)
+})
+
+test('the service tokens of one store share its seats, and the operator’s tokens have their own', () => {
+  const service = { kind: 'service', id: 'svc_1', name: '', createdBy: null, ip: '' } as const
+  const cases: [object, string[] | null, string | null][] = [
+    [{}, ['store_1'], 'store_1'],
+    [{}, ['store_1', 'store_2'], null],
+    [{}, null, null],
+    [{ storeId: 'store_3' }, null, 'store_3'],
+  ]
+  for (const [params, storeIds, store] of cases) expect(storeOfStream(params, { ...service, storeIds })).toBe(store)
+  const seats = newEventStreams(undefined, CHANGE_SEATS)
+  for (let n = 0; n < 2_000; n++) seats.admit(`svc_${n % 3}`, 'store_1')
+  expect(() => seats.admit('svc_3', 'store_1')).toThrow(expect.objectContaining({ code: 'rate_limited' }))
+  expect(seats.admit('svc_4', 'store_2').closing.signal.aborted).toBe(false)
+})
+
+test('who fills a node from many stores, with many tokens in each, leaves seats to others once streams have ended', () => {
+  const seats = newEventStreams(undefined, CHANGE_SEATS)
+  const stores = Array.from({ length: 100 }, (_, n) => `store_${n}`)
+  const admit = (storeId: string, n: number) => {
+    try {
+      return [{ storeId, stream: seats.admit(`svc_${storeId}_${n % 20}`, storeId) }]
+    } catch {
+      return []
+    }
+  }
+  const taken = stores.map((storeId) => {
+    const streams = []
+    for (let next = admit(storeId, 0); next.length > 0; next = admit(storeId, streams.length)) streams.push(...next)
+    return streams
+  })
+  expect([taken[0]?.length, seats.open()]).toEqual([2_000, 5_000])
+  // Each stream lives for about 30 s, and comes back at once.
+  for (const { storeId, stream } of taken.flat()) {
+    stream.done()
+    admit(storeId, 0)
+  }
+  for (let n = 0; n < 20; n++) expect(admit('store_other', n)).toHaveLength(1)
 })
 
 // ---- the hub alone --------------------------------------------------------------------------------------------------

@@ -11,7 +11,7 @@ import type {
   Verification,
 } from '../api.gen.ts'
 import { StorekeeperError } from '../error.ts'
-import { BASE62, checksum } from '../verify/form.ts'
+import { BASE62, checksum, NOT_FOUND } from '../verify/form.ts'
 import { isAllowed, parseAddress } from './addresses.ts'
 import { type Credits, newCredits, spend, spendsSomething, type Windows } from './spending.ts'
 
@@ -258,19 +258,6 @@ export class FakeKeys {
   #iso(): string {
     return new Date(this.#now()).toISOString()
   }
-}
-
-const NOT_FOUND: RefusedVerdict = {
-  valid: false,
-  code: 'NOT_FOUND',
-  keyId: null,
-  storeId: null,
-  name: null,
-  type: null,
-  permissions: null,
-  metadata: null,
-  expiresAt: null,
-  owner: null,
 }
 
 function invalid(pointer: string): StorekeeperError {

@@ -1,8 +1,23 @@
 // The form of the keys that the service issues: `<prefix>_<kind>_`, 32 base62 characters, and 6 of CRC-32 over all before. A
 // text of a known kind with another length or checksum was never issued, and is refused without a question.
 
+import type { RefusedVerdict } from '../api.gen.ts'
+
 const KINDS = ['prod', 'test', 'dev']
 export const BASE62 = '0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz'
+/** The verdict on a text that is no key: it tells nothing else. */
+export const NOT_FOUND: RefusedVerdict = Object.freeze({
+  valid: false,
+  code: 'NOT_FOUND',
+  keyId: null,
+  storeId: null,
+  name: null,
+  type: null,
+  permissions: null,
+  metadata: null,
+  expiresAt: null,
+  owner: null,
+})
 const LENGTH = 38
 const CHECKSUM_LENGTH = 6
 

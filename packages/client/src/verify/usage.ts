@@ -3,7 +3,7 @@
 
 import type { Memory, Uses } from './memory.ts'
 
-/** Of one report: the service takes 256 KiB. A permission has up to 63 characters. */
+/** Of one report: the service takes 1 MiB. A permission has up to 63 characters. */
 const MAX_COUNTS = 500
 const MAX_PERMISSIONS = 2_000
 

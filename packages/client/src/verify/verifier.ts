@@ -7,7 +7,7 @@ import type { ReadOptions } from '../options.ts'
 import type { Transport, Verifier } from '../transport.ts'
 import { newAsking } from './asking.ts'
 import { newFollowing } from './following.ts'
-import { isMalformed } from './form.ts'
+import { isMalformed, NOT_FOUND } from './form.ts'
 import { forget, newMachine, stateOf } from './machine.ts'
 import { answer, onAnswer } from './memory.ts'
 import { newReporting } from './reporting.ts'
@@ -19,19 +19,6 @@ const TICK_MS = 300
 const IDLE_MS = 60_000
 /** How long a service that does not know leases is not asked for them. */
 const PLAIN_MS = 60_000
-
-const NOT_FOUND: Verdict = Object.freeze({
-  valid: false,
-  code: 'NOT_FOUND',
-  keyId: null,
-  storeId: null,
-  name: null,
-  type: null,
-  permissions: null,
-  metadata: null,
-  expiresAt: null,
-  owner: null,
-})
 
 type Verify = Verifier['verify']
 type Leased = Verdict & { lease: Lease | null }

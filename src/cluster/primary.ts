@@ -1,0 +1,216 @@
+// The primary of a cluster (WORKERS): it opens the database, starts the workers, replaces those that end, and adds up their
+// metrics. It answers no request itself and stays so small that an upgrade need not replace it: migrations are run by the
+// workers. SIGHUP replaces the workers one by one, so that a new build or an interrupted one takes no request with it.
+
+import cluster, { type Worker } from 'node:cluster'
+import { once } from 'node:events'
+import { setTimeout as sleep } from 'node:timers/promises'
+import type { Logger } from 'pino'
+import type { Config } from '../config.ts'
+import { SECOND } from '../core/clock.ts'
+import type { Connection } from '../db/db.ts'
+import type { Say } from '../db/embedded/embedded.ts'
+import { METRICS_TYPE } from '../http/metrics.ts'
+import { newMetricsServer } from '../http/pages/metrics.ts'
+import { openStorage } from '../storage.ts'
+import type { ToPrimary, ToWorker } from './messages.ts'
+import { type ClusterMetrics, newClusterMetrics } from './metrics.ts'
+
+/** How long a worker has to say what it has counted. */
+const MEASURE_MS = SECOND
+/** Between two tries to start a worker in place of one that has ended, when starting fails. */
+const RETRY_MS = SECOND
+
+type Member = { worker: Worker; url: string | null; isEnding: boolean; fault: string | null }
+
+type ClusterState = {
+  connection: Connection
+  members: Set<Member>
+  /** Does what runs without a request. */
+  lead: Member | null
+  metrics: ClusterMetrics
+  /** The metrics being read, and how often they were. */
+  reading: Promise<string> | null
+  readings: number
+  /** How long a worker has to end by itself. */
+  stopMs: number
+  log: Logger
+  isClosing: boolean
+  isReplacing: boolean
+}
+
+/** `script` is what a worker runs, `stopMs` how long it has to end by itself. */
+export async function startCluster(config: Config, log: Logger, say: Say, script: string, stopMs: number) {
+  const { connection, close: closeStorage } = await openStorage(config, say)
+  // The workers accept connections themselves. A primary that hands them out loses those that it gives to a worker which has
+  // just been killed: their clients would wait for ever.
+  cluster.schedulingPolicy = cluster.SCHED_NONE
+  cluster.setupPrimary({ exec: script, serialization: 'advanced' })
+  const state: ClusterState = {
+    connection,
+    members: new Set(),
+    lead: null,
+    metrics: newClusterMetrics(),
+    reading: null,
+    readings: 0,
+    stopMs,
+    log,
+    isClosing: false,
+    isReplacing: false,
+  }
+  const read = async () => ({ type: METRICS_TYPE, text: await readMetrics(state) })
+  const metricsServer = newMetricsServer(
+    { read },
+    { port: config.METRICS_PORT, token: config.METRICS_TOKEN },
+    config.HOST,
+  )
+  const onHangUp = () => void replaceAll(state)
+  const close = async () => {
+    state.isClosing = true
+    process.off('SIGHUP', onHangUp)
+    await Promise.all([...state.members].map((member) => stop(state, member, false)))
+    await metricsServer.close()
+    await closeStorage()
+  }
+  try {
+    await metricsServer.listen()
+    // The first one may have to migrate the database.
+    const { url } = await start(state)
+    await Promise.all(Array.from({ length: config.WORKERS - 1 }, () => start(state)))
+    process.on('SIGHUP', onHangUp)
+    return { url: url as string, close }
+  } catch (error) {
+    await close()
+    throw error
+  }
+}
+
+/** Resolves when the worker serves. */
+async function start(state: ClusterState): Promise<Member> {
+  const worker = cluster.fork()
+  const member: Member = { worker, url: null, isEnding: false, fault: null }
+  state.members.add(member)
+  const ready = new Promise<void>((resolve) => {
+    worker.on('message', (message: ToPrimary) => {
+      hear(state, member, message)
+      if (message.kind === 'ready') resolve()
+    })
+  })
+  const ended = once(worker, 'exit').then(([code, signal]) => onExit(state, member, signal ?? code))
+  await Promise.race([ready, ended])
+  if (member.url === null) throw new Error(member.fault ?? 'a worker ended before it was ready')
+  return member
+}
+
+function hear(state: ClusterState, member: Member, message: ToPrimary): void {
+  const { id } = member.worker
+  if (message.kind === 'listening') send(member, { kind: 'start', connection: state.connection })
+  else if (message.kind === 'ready') {
+    member.url = message.url
+    appointLead(state)
+  } else if (message.kind === 'failed') member.fault = message.message
+  else if (message.kind === 'wake') send(state.lead, { kind: 'wake' })
+  else if (message.kind === 'measured') {
+    // After its end it would be counted twice.
+    if (state.members.has(member)) state.metrics.report(id, message.metrics)
+  } else if (message.kind === 'metrics')
+    void readMetrics(state).then((text) => send(member, { kind: 'metrics', request: message.request, text }))
+}
+
+async function onExit(state: ClusterState, member: Member, reason: number | string): Promise<void> {
+  state.members.delete(member)
+  if (state.lead === member) state.lead = null
+  appointLead(state)
+  await state.metrics.end(member.worker.id)
+  if (member.isEnding || state.isClosing || member.url === null) return
+  const began = performance.now()
+  state.log.error({ worker: member.worker.id, reason }, 'a worker ended')
+  while (!state.isClosing) {
+    try {
+      const { worker } = await start(state)
+      return state.log.info({ worker: worker.id, ms: Math.round(performance.now() - began) }, 'a worker was replaced')
+    } catch (error) {
+      state.log.error({ reason: (error as Error).message }, 'a worker could not start, and is tried again')
+      await sleep(RETRY_MS)
+    }
+  }
+}
+
+function appointLead(state: ClusterState): void {
+  if (state.lead) return
+  state.lead = [...state.members].find(({ url, isEnding }) => url !== null && !isEnding) ?? null
+  send(state.lead, { kind: 'lead' })
+}
+
+/** Each worker goes when the one in its place serves. If that cannot start, the others stay as they are. */
+async function replaceAll(state: ClusterState): Promise<void> {
+  if (state.isReplacing || state.isClosing) return
+  state.isReplacing = true
+  try {
+    const old = [...state.members].filter(({ url, isEnding }) => url !== null && !isEnding)
+    state.log.info({ workers: old.length }, 'replacing workers')
+    for (const member of old) {
+      if (state.isClosing) return
+      await start(state)
+      await stop(state, member, true)
+    }
+    state.log.info({ workers: old.length }, 'workers replaced')
+  } catch (error) {
+    state.log.error({ reason: (error as Error).message }, 'a new worker could not start: the old ones stay')
+  } finally {
+    state.isReplacing = false
+  }
+}
+
+async function stop(state: ClusterState, member: Member, isReplaced: boolean): Promise<void> {
+  const { worker } = member
+  member.isEnding = true
+  if (worker.isDead()) return
+  const ended = once(worker, 'exit')
+  if (state.lead === member) {
+    state.lead = null
+    if (isReplaced) appointLead(state)
+  }
+  // One that has not served yet does not listen to its primary.
+  if (member.url === null) worker.kill('SIGKILL')
+  else send(member, { kind: 'stop', isReplaced })
+  const late = setTimeout(() => worker.kill('SIGKILL'), state.stopMs)
+  await ended
+  clearTimeout(late)
+}
+
+/** Whoever asks meanwhile gets the same. */
+function readMetrics(state: ClusterState): Promise<string> {
+  state.reading ??= measureAll(state).finally(() => {
+    state.reading = null
+  })
+  return state.reading
+}
+
+async function measureAll(state: ClusterState): Promise<string> {
+  state.readings += 1
+  const serving = [...state.members].filter(({ url }) => url !== null)
+  await Promise.all(serving.map((member) => measured(member, state.readings)))
+  return state.metrics.text()
+}
+
+/** Resolves when the worker has answered, or when that takes too long. */
+function measured(member: Member, request: number): Promise<void> {
+  return new Promise((resolve) => {
+    const done = () => {
+      clearTimeout(late)
+      member.worker.off('message', listener)
+      resolve()
+    }
+    const listener = (message: ToPrimary) => {
+      if (message.kind === 'measured' && message.request === request) done()
+    }
+    const late = setTimeout(done, MEASURE_MS)
+    member.worker.on('message', listener)
+    send(member, { kind: 'measure', request })
+  })
+}
+
+function send(member: Member | null, message: ToWorker): void {
+  if (member?.worker.isConnected()) member.worker.send(message)
+}

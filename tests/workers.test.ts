@@ -1,0 +1,139 @@
+// WORKERS: several processes that serve one port, killed, replaced and stopped under load. How often is decided by
+// bench/stress/strength.ts: less in the suite than in `npm run stress`.
+
+import { randomBytes } from 'node:crypto'
+import { expect, test } from 'vitest'
+import { STRENGTH } from '../bench/stress/strength.ts'
+import { familyOf, kill, LONG, launch, preparedData, runFromCheckout, type Started, start, until } from './launch.ts'
+import { checkBooks, openShop, report, startLoad } from './process-load.ts'
+import { isAlive, postmasters, serverProcesses } from './processes.ts'
+import { apiAt, NEW_KEY, type Person } from './shop.ts'
+
+runFromCheckout({ build: 'copied' })
+
+const WORKERS = { WORKERS: '2' }
+
+/** As all workers together have counted. */
+async function metricsOf(url: string): Promise<{ requests: number; workers: number }> {
+  const { text } = await apiAt(url).get('/metrics')
+  const values = (name: string) =>
+    [...text.matchAll(new RegExp(`^${name}(?:{.*})? (\\d+)$`, 'gm'))].map(([, value]) => Number(value))
+  const requests = values('storekeeper_http_requests_total').reduce((sum, count) => sum + count, 0)
+  return { requests, workers: values('storekeeper_workers')[0] ?? 0 }
+}
+
+/** Each in a place where the one before it was. */
+const replaced = ({ pid }: Started, old: number[]) => {
+  const family = familyOf(pid)
+  return family.length === old.length && family.every((each) => !old.includes(each))
+}
+
+/** The lines of the log that are there, while more may be on their way. */
+const logged = (service: Started, msg: string): Record<string, unknown>[] =>
+  service
+    .out()
+    .split('\n')
+    .slice(0, -1)
+    .filter((line) => line.includes(`"msg":"${msg}"`))
+    .map((line) => JSON.parse(line))
+
+test('workers share the port, the work and the counts; one that is killed is replaced, and the books balance', {
+  timeout: LONG,
+}, async () => {
+  const service = await start({ env: WORKERS })
+  const api = apiAt(service.url)
+  const shop = await openShop(service.url)
+  const as = (shop.people[0] as Person).token
+  const store = shop.keys.replace('/keys', '')
+
+  // Both serve, and a revocation at one is one at the other.
+  const { id, key } = (await api.post(shop.keys, NEW_KEY, { as })).body
+  const once = { as: key, headers: { connection: 'close' } }
+  const useKey = () => Promise.all(Array.from({ length: 16 }, async () => (await api.get(store, once)).status))
+  const serving = () => new Set(logged(service, 'request').map(({ worker }) => worker))
+  await until(async () => {
+    expect(new Set(await useKey())).toEqual(new Set([200]))
+    return serving().size === 2
+  })
+  expect((await api.delete(`${shop.keys}/${id}`, { as })).status).toBe(200)
+  await until(async () => (await useKey()).every((status) => status === 401))
+
+  const load = startLoad(service.url, shop, 8)
+  let counted = (await metricsOf(service.url)).requests
+  // The lead first: another takes over what runs without a request.
+  for (let kills = 1; kills <= STRENGTH.workerKills; kills++) {
+    await load.more(50)
+    kill(familyOf(service.pid)[0] as number)
+    await until(async () => logged(service, 'a worker was replaced').length === kills)
+    await until(async () => {
+      // Connections to the one that was killed have to be found broken first.
+      const metrics = await metricsOf(service.url).catch(() => null)
+      if (!metrics) return false
+      expect(metrics.requests).toBeGreaterThanOrEqual(counted)
+      counted = metrics.requests
+      return metrics.workers === 2
+    })
+  }
+  const last = (await api.post(shop.keys, NEW_KEY, { as })).body.id
+  const sealed = async () => (await api.get(`${store}/events?limit=50`, { as })).text.includes(last)
+  await until(sealed)
+  await load.more(50)
+  const counts = await load.finish()
+  expect((await api.delete(`${shop.keys}/${last}`, { as })).status).toBe(200)
+  expect(counts.unexpected).toEqual([])
+  const replacedMs = logged(service, 'a worker was replaced').map(({ ms }) => ms)
+  report('SIGKILL of workers', { kills: STRENGTH.workerKills, replacedMs, ...counts })
+
+  service.signal('SIGTERM')
+  expect(await service.ended()).toEqual({ code: 0, signal: null })
+  expect(serverProcesses(service.data)).toEqual([])
+  expect(service.lines().at(-1)).toMatchObject({ msg: 'stopped' })
+})
+
+test('SIGHUP replaces the workers one by one, and no request notices', { timeout: LONG }, async () => {
+  const service = await start({ env: WORKERS })
+  const shop = await openShop(service.url)
+  const load = startLoad(service.url, shop, 8)
+  for (let times = 1; times <= STRENGTH.replacements; times++) {
+    await load.more(50)
+    const old = familyOf(service.pid)
+    service.signal('SIGHUP')
+    await until(async () => logged(service, 'workers replaced').length === times)
+    await until(async () => replaced(service, old))
+  }
+  await load.more(50)
+  const counts = await load.finish()
+  const books = await checkBooks(service, shop, load.done())
+  report('SIGHUP', { times: STRENGTH.replacements, ...counts, ...books })
+  expect(counts).toMatchObject({ interrupted: 0, unexpected: [] })
+  expect(books).toEqual({ acknowledged: counts.acknowledged, lost: 0, doubled: 0, wrongDefaults: 0 })
+  // At a terminal everyone hears Ctrl-C.
+  const family = familyOf(service.pid)
+  service.signalGroup('SIGINT')
+  expect((await service.ended()).code).toBe(0)
+  expect(family.filter(isAlive)).toEqual([])
+})
+
+test('without their primary workers end, and the next start takes the database over; what keeps them from starting is said once', {
+  timeout: LONG,
+}, async () => {
+  const data = await preparedData()
+  const service = await start({ data, env: WORKERS })
+  const shop = await openShop(service.url)
+  const as = (shop.people[0] as Person).token
+  const { id } = (await apiAt(service.url).post(shop.keys, NEW_KEY, { as })).body
+  const family = familyOf(service.pid)
+  service.signal('SIGKILL')
+  await until(async () => family.filter(isAlive).length === 0)
+  expect(postmasters(data)).toHaveLength(1)
+
+  const refused = launch({ data, env: { ...WORKERS, SERVER_SECRET: randomBytes(32).toString('base64') } })
+  expect((await refused.ended()).code).toBe(1)
+  expect(refused.err().match(/Storekeeper could not start: /g)).toHaveLength(1)
+  expect(refused.err()).toContain('SERVER_SECRET')
+
+  const again = await start({ data, env: WORKERS })
+  expect((await apiAt(again.url).get(`${shop.keys}/${id}`, { as })).status).toBe(200)
+  again.signal('SIGTERM')
+  expect((await again.ended()).code).toBe(0)
+})
