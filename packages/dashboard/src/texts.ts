@@ -2,6 +2,7 @@
 
 type Data = Record<string, unknown>
 const number = (value: number) => value.toLocaleString('en')
+const short = new Intl.NumberFormat('en', { notation: 'compact', maximumFractionDigits: 1 })
 const list = (value: unknown) => (Array.isArray(value) ? value.join(', ') : String(value))
 const fields = (to: unknown) => Object.keys((to ?? {}) as object).join(', ')
 const countryName = (code: unknown) => new Intl.DisplayNames('en', { type: 'region' }).of(String(code)) ?? String(code)
@@ -75,10 +76,9 @@ export const texts = {
     valid: 'Valid',
     refused: 'Refused',
     csv: 'CSV',
-    sum: (label: string, valid: number, refused: number) =>
-      `${label}: ${number(valid)} valid, ${number(refused)} refused`,
-    ofInterval: (at: string, valid: number, refused: number) =>
-      `${at}: ${number(valid)} valid, ${number(refused)} refused`,
+    count: (count: number) => number(count),
+    /** On a scale: 8k for 8,000. */
+    short: (count: number) => short.format(count),
     small: (valid: number, refused: number) => `${number(valid)} valid, ${number(refused)} refused`,
   },
   signIn: {
@@ -217,8 +217,8 @@ export const texts = {
     more: (count: number) => `and ${count} more`,
     webhooksFine: (count: number) =>
       count === 0 ? 'None yet.' : `${count === 1 ? 'The webhook works' : `All ${count} webhooks work`}.`,
-    failing: 'FAILING',
-    off: 'OFF',
+    failing: 'Failing',
+    off: 'Off',
   },
   keys: {
     title: 'API keys',
@@ -811,9 +811,9 @@ export const texts = {
     none: 'No webhooks yet',
     noneHelp: 'Name a URL of yours, and what it wants to hear of.',
     everything: 'everything (*)',
-    works: 'works',
-    failing: 'failing',
-    off: { REQUESTED: 'off', GONE: 'off: the receiver answered 410', FAILING: 'off: it failed for too long' },
+    works: 'Works',
+    failing: 'Failing',
+    off: { REQUESTED: 'Off', GONE: 'Off: the receiver answered 410', FAILING: 'Off: it failed for too long' },
     url: 'URL',
     urlHelp: 'An https address on the public internet.',
     types: 'Events',
@@ -827,8 +827,13 @@ export const texts = {
     deleteHelp: 'Nothing more is sent to it. Messages that are waiting are dropped.',
     deliveries: 'Messages',
     filter: 'Which messages to show',
-    statuses: { PENDING: 'waiting', DELIVERED: 'delivered', FAILED: 'failed' },
-    nothingSent: 'Nothing here yet.',
+    statuses: { PENDING: 'Waiting', DELIVERED: 'Delivered', FAILED: 'Failed' },
+    nothingSent: 'No messages yet',
+    nothingSentHelp:
+      'Each event that this webhook wants to hear of becomes a message. A test shows whether your receiver works.',
+    overTime: 'Messages over time',
+    overTimeLabel: (count: number, all: boolean) =>
+      all ? '7 days' : `7 days, of the newest ${number(count)} messages`,
     attempts: (count: number, status: number | null) =>
       `${count} ${count === 1 ? 'attempt' : 'attempts'}${status ? `, ${status}` : ''}`,
     nextTry: 'next try',

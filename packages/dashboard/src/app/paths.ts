@@ -1,6 +1,6 @@
 // The addresses of the pages. A link is made here and nowhere else.
 
-import type { Membership } from './me.ts'
+import type { Me } from '@storekeeper/client'
 
 const inStore = (storeId: string, ...rest: string[]) =>
   ['/stores', storeId, ...rest.map((part) => encodeURIComponent(part))].join('/')
@@ -68,7 +68,7 @@ export function ownPath(text: string | null): string | null {
 }
 
 /** What somebody opens a store for depends on what they may do there. */
-export function homeOf({ store, role, permissions }: Membership): string {
+export function homeOf({ store, role, permissions }: Me['stores'][number]): string {
   if (role === 'CUSTOMER') return paths.addresses(store.id)
   return permissions.includes('MANAGE_KEYS') ? paths.overview(store.id) : paths.customers(store.id)
 }

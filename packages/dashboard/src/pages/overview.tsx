@@ -1,4 +1,4 @@
-import { Anchor, Badge, Card, List, SimpleGrid, Stack, Text, Title } from '@mantine/core'
+import { Anchor, Badge, Card, Code, Group, SimpleGrid, Stack, Text, Title } from '@mantine/core'
 import type { ReactNode } from 'react'
 import { Link, Redirect, useParams } from 'wouter'
 import { useRead } from '../app/api.ts'
@@ -56,20 +56,28 @@ function KeyNotes({ storeId }: { storeId: string }) {
           <Loaded query={keys}>
             {(all) => {
               const found = inTab(all, tab)
-              if (found.length === 0) return <Text size="sm">{texts.overview.noKeys}</Text>
+              if (found.length === 0)
+                return (
+                  <Text size="sm" c="dimmed">
+                    {texts.overview.noKeys}
+                  </Text>
+                )
               return (
-                <List size="sm">
+                <ul className="rows rows-plain">
                   {found.slice(0, SHOWN).map((key) => (
-                    <List.Item key={key.id}>
+                    <li key={key.id}>
                       <Anchor component={Link} href={paths.key(storeId, key.id)} inherit>
                         {key.name}
-                      </Anchor>{' '}
-                      {tab === 'ending' && <Time at={key.expiresAt} />}
-                      {tab === 'unused' && <Time at={key.lastUsedAt} />}
-                    </List.Item>
+                      </Anchor>
+                      <Text span size="sm" c="dimmed">
+                        {tab === 'ending' && <Time at={key.expiresAt} />}
+                        {tab === 'unused' && <Time at={key.lastUsedAt} />}
+                        {tab === 'never' && <Code>{key.start}…</Code>}
+                      </Text>
+                    </li>
                   ))}
-                  {found.length > SHOWN && <List.Item>{texts.overview.more(found.length - SHOWN)}</List.Item>}
-                </List>
+                  {found.length > SHOWN && <li>{texts.overview.more(found.length - SHOWN)}</li>}
+                </ul>
               )
             }}
           </Loaded>
@@ -88,21 +96,32 @@ function WebhookNotes({ storeId }: { storeId: string }) {
       <Loaded query={webhooks}>
         {(all) => {
           const failing = all.filter(({ failingSince, enabled }) => failingSince !== null || !enabled)
-          if (failing.length === 0) return <Text size="sm">{texts.overview.webhooksFine(all.length)}</Text>
+          if (failing.length === 0)
+            return (
+              <Text size="sm" c="dimmed">
+                {texts.overview.webhooksFine(all.length)}
+              </Text>
+            )
           return (
-            <List size="sm">
+            <ul className="rows rows-plain">
               {failing.map(({ id, url, failingSince }) => (
-                <List.Item key={id}>
+                <li key={id}>
                   <Anchor component={Link} href={paths.webhook(storeId, id)} className="breaks" inherit>
                     {url}
-                  </Anchor>{' '}
-                  <Badge size="sm" variant="light" color="red">
-                    {failingSince ? texts.overview.failing : texts.overview.off}
-                  </Badge>{' '}
-                  {failingSince && <Time at={failingSince} />}
-                </List.Item>
+                  </Anchor>
+                  <Group gap="xs">
+                    <Badge size="sm" variant="light" color={failingSince ? 'red' : 'gray'}>
+                      {failingSince ? texts.overview.failing : texts.overview.off}
+                    </Badge>
+                    {failingSince && (
+                      <Text span size="sm" c="dimmed">
+                        <Time at={failingSince} />
+                      </Text>
+                    )}
+                  </Group>
+                </li>
               ))}
-            </List>
+            </ul>
           )
         }}
       </Loaded>
