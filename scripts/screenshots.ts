@@ -97,7 +97,9 @@ async function take(page: Page, { name, path, opens = [] }: PageOf, suffix: stri
   })()`)
   await page.screenshot({ path: join(folder, `${name}-${suffix}.png`), fullPage: true })
   for (const button of opens) {
-    await page.getByRole('button', { name: button }).first().click()
+    const opener = page.getByRole('button', { name: button }).or(page.getByRole('tab', { name: button }))
+    await opener.first().click()
+    await page.evaluate('Promise.allSettled(document.getAnimations().map(({ finished }) => finished))')
     await page.screenshot({ path: join(folder, `${name}-${button.toLowerCase().replaceAll(' ', '-')}-${suffix}.png`) })
     await page.keyboard.press('Escape')
   }

@@ -15,11 +15,11 @@ const NONCE_PLACEHOLDER = '__NONCE__'
  * The ways in have nothing of it.
  */
 const COMMON = [
-  /\/src\/app\/(shell|frame|api|query|me|secrets|secret-provider|leave-guard)\.tsx?$/,
+  /\/src\/app\/(shell|frame|home|sign-out|api|query|me|secrets|secret-provider|leave-guard)\.tsx?$/,
   /\/src\/components\/(allowed|bars|copy|dialog|empty|form|loaded|page|problem|secret-dialog|section|time|usage|use-plot)\.tsx?$/,
   /\/node_modules\/(lucide-react|@tanstack|@floating-ui|@mantine\/form|react-remove-scroll.*|react-style-singleton|use-sidecar|use-callback-ref|tabbable|aria-hidden)\//,
   // Without the components that few pages use.
-  /\/@mantine\/core\/esm\/components\/(?!(Accordion|ActionIcon|Fieldset|FileButton|FileInput|Grid|Kbd|MultiSelect|NativeSelect|NumberInput|PasswordInput|Pill|PillsInput|Progress|Radio|SimpleGrid|Stepper|Switch|Tabs|TagsInput|Timeline)\/)/,
+  /\/@mantine\/core\/esm\/(?:components|utils)\/(?!(ActionIcon|Fieldset|FileButton|FileInput|Grid|Kbd|MultiSelect|NativeSelect|NumberInput|PasswordInput|Pill|PillsInput|Progress|Radio|SimpleGrid|Stepper|Switch|Tabs|TagsInput|Timeline)\/)/,
 ]
 const withShell = (id: string) => (COMMON.some((pattern) => pattern.test(id)) ? 'shell' : undefined)
 

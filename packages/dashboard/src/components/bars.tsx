@@ -17,11 +17,13 @@ type Props = {
   label: string
   name: (at: Date) => string
   fileName: string
+  /** Below a bar, where there is little room. */
+  mark?: (at: Date) => string
   /** What the lower and the upper part of a bar are. */
   words?: { valid: string; refused: string }
 }
 
-export function Bars({ intervals, label, name, fileName, words = texts.usage }: Props) {
+export function Bars({ intervals, label, name, fileName, mark = name, words = texts.usage }: Props) {
   const [pointed, setPointed] = useState<number | null>(null)
   const highest = roundUp(Math.max(1, ...intervals.map(({ valid, refused }) => valid + refused)))
   const shown = pointed === null ? undefined : intervals[pointed]
@@ -29,10 +31,10 @@ export function Bars({ intervals, label, name, fileName, words = texts.usage }: 
   return (
     <Box component="figure" m={0}>
       <Group justify="space-between" mb="md">
-        <Group component="figcaption" gap="lg">
+        <Group component="figcaption" gap="md">
           <Sum className="bars-sum" count={valid} word={words.valid} />
           <Sum className="bars-sum bars-sum-refused" count={refused} word={words.refused} />
-          <Text size="sm" c="dimmed">
+          <Text size="sm" c="dimmed" visibleFrom="xs">
             {shown ? name(shown.at) : label}
           </Text>
         </Group>
@@ -50,7 +52,7 @@ export function Bars({ intervals, label, name, fileName, words = texts.usage }: 
       <Plot intervals={intervals} highest={highest} pointed={pointed} onPoint={setPointed} />
       <div className={intervals.length > NAMED ? 'bars-names bars-ends' : 'bars-names'} aria-hidden>
         {(intervals.length > NAMED ? endsOf(intervals) : intervals).map(({ at }) => (
-          <span key={at.getTime()}>{name(at)}</span>
+          <span key={at.getTime()}>{mark(at)}</span>
         ))}
       </div>
       <VisuallyHidden>
@@ -97,7 +99,7 @@ const endsOf = (intervals: Interval[]) =>
 /** To a number that reads well at the top of a scale: 7,412 becomes 8,000. */
 function roundUp(highest: number): number {
   const unit = 10 ** Math.floor(Math.log10(highest))
-  return ([1, 2, 3, 4, 5, 6, 8, 10].find((times) => times * unit >= highest) ?? 10) * unit
+  return ([1, 1.2, 1.5, 2, 2.5, 3, 4, 5, 6, 8, 10].find((times) => times * unit >= highest) ?? 10) * unit
 }
 
 type PlotProps = {

@@ -12,6 +12,7 @@ import { texts } from '../../texts.ts'
 const DAYS = 7
 const MAX_READ = 500
 const dayName = new Intl.DateTimeFormat('en-GB', { weekday: 'short', day: 'numeric', month: 'short' })
+const dayMark = new Intl.DateTimeFormat('en-GB', { weekday: 'short', day: 'numeric' })
 const WORDS = { valid: texts.webhooks.statuses.DELIVERED, refused: texts.webhooks.statuses.FAILED }
 
 export function DeliveriesPlot({ webhook: { storeId, id } }: { webhook: Webhook }) {
@@ -38,6 +39,7 @@ export function DeliveriesPlot({ webhook: { storeId, id } }: { webhook: Webhook 
                 intervals={gather(counted, localDays(startOfLocalDay(now, 1 - DAYS), now))}
                 label={texts.webhooks.overTimeLabel(MAX_READ, all.length < MAX_READ)}
                 name={(at) => dayName.format(at)}
+                mark={(at) => dayMark.format(at)}
                 fileName="messages.csv"
                 words={WORDS}
               />

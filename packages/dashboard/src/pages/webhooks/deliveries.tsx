@@ -49,15 +49,15 @@ export function Deliveries({ webhook: { storeId, id } }: { webhook: Webhook }) {
           all.length === 0 ? (
             <Empty title={texts.webhooks.nothingSent}>{texts.webhooks.nothingSentHelp}</Empty>
           ) : (
-            <Table.ScrollContainer minWidth={560}>
-              <Table>
+            <div className="rows">
+              <Table className="stacks">
                 <Table.Tbody>
                   {all.map((delivery) => (
                     <Row key={delivery.id} delivery={delivery} onOpen={() => setOpened(delivery)} />
                   ))}
                 </Table.Tbody>
               </Table>
-            </Table.ScrollContainer>
+            </div>
           )
         }
       </Loaded>
