@@ -6,6 +6,7 @@ import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import { join, relative } from 'node:path'
 import { defineConfig } from 'vitest/config'
 import { BaseSequencer, type TestSpecification } from 'vitest/node'
+import { skippedInBrowser } from './packages/dashboard/tests/skipped.ts'
 import { useMemoryDisk } from './tests/memory-disk.ts'
 
 useMemoryDisk()
@@ -53,6 +54,7 @@ export default defineConfig({
   ssr: { resolve: { conditions: ['source'] } },
   test: {
     maxWorkers: 3,
+    reporters: ['default', skippedInBrowser],
     sequence: { sequencer: LongestFirst },
     projects: [
       {

@@ -7,7 +7,7 @@ import { join } from 'node:path'
 import { type BrowserContext, chromium, type Page } from 'playwright-core'
 import { newWorld, run } from '../bench/world.ts'
 import { storekeeper } from '../packages/client/src/index.ts'
-import { CHROMIUM, CHROMIUM_ARGS } from '../packages/dashboard/tests/chromium.ts'
+import { CHROMIUM, CHROMIUM_ARGS, NO_CHROMIUM } from '../packages/dashboard/tests/chromium.ts'
 import { allPages, type PageOf } from '../packages/dashboard/tests/pages.ts'
 
 const WIDTHS = [1280, 390]
@@ -15,7 +15,7 @@ const SCHEMES = ['light', 'dark'] as const
 const root = join(import.meta.dirname, '..')
 const [folder = 'screenshots', ...only] = process.argv.slice(2)
 
-if (!CHROMIUM) throw new Error('No Chromium was found. Install one, or name it in CHROMIUM_PATH.')
+if (!CHROMIUM) throw new Error(NO_CHROMIUM)
 mkdirSync(folder, { recursive: true })
 const world = await newWorld()
 const settings = { DATABASE_URL: world.url, SERVER_SECRET: world.secret }

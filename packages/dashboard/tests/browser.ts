@@ -4,7 +4,7 @@
 import { type Browser, type BrowserContext, type BrowserContextOptions, chromium, type Page } from 'playwright-core'
 import { expect, onTestFinished, test } from 'vitest'
 import type { Person, Shop } from '../../../tests/shop.ts'
-import { CHROMIUM, CHROMIUM_ARGS } from './chromium.ts'
+import { CHROMIUM, CHROMIUM_ARGS, NO_CHROMIUM } from './chromium.ts'
 
 /** A test in the browser. Without a Chromium it is skipped by name; in CI it fails, so that nothing is skipped unseen. */
 export const browserTest = CHROMIUM || process.env.CI ? test : test.skip
@@ -13,7 +13,7 @@ let browser: Promise<Browser> | undefined
 
 /** The one of this worker, started by the first test that needs it; it ends with the worker's process. */
 function launch(): Promise<Browser> {
-  if (!CHROMIUM) throw new Error('No Chromium was found. Install one, or name it in CHROMIUM_PATH.')
+  if (!CHROMIUM) throw new Error(NO_CHROMIUM)
   browser ??= chromium.launch({ executablePath: CHROMIUM, args: CHROMIUM_ARGS })
   return browser
 }

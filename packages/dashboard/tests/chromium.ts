@@ -9,11 +9,15 @@ const PLACES = [
   '/Applications/Chromium.app/Contents/MacOS/Chromium',
 ]
 
-/** `CHROMIUM_PATH`, or one that is installed. */
-export const CHROMIUM =
-  process.env.CHROMIUM_PATH ??
-  NAMES.map((name) => spawnSync('which', [name], { encoding: 'utf8' }).stdout?.trim()).find(Boolean) ??
-  PLACES.find((place) => existsSync(place))
+const named = process.env.CHROMIUM_PATH
+
+/** The one named in `CHROMIUM_PATH`; without a name, one that is installed. Undefined if it is not there. */
+export const CHROMIUM = named
+  ? [named].find((place) => existsSync(place))
+  : (NAMES.map((name) => spawnSync('which', [name], { encoding: 'utf8' }).stdout?.trim()).find(Boolean) ??
+    PLACES.find((place) => existsSync(place)))
+
+export const NO_CHROMIUM = 'No Chromium was found. Install one (apt-get install chromium), or name it in CHROMIUM_PATH.'
 
 export const CHROMIUM_ARGS = [
   '--disable-gpu',

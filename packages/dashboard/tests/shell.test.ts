@@ -1,12 +1,27 @@
 import { expect } from 'vitest'
 import { shop } from '../../../tests/shop.ts'
 import { browserTest, openBrowser } from './browser.ts'
-import { expectAccessible } from './looks.ts'
+import { expectAccessible, expectNarrow } from './looks.ts'
 
-browserTest('somebody who is signed in sees their store, its pages and the way to others', async () => {
+browserTest('somebody with many stores finds another by typing, with the keyboard alone', async () => {
   const world = await shop()
-  const { page } = await openBrowser(world, `/stores/${world.store.id}`, { as: world.owner })
+  const { api, owner, store } = world
+  for (const name of ['Harbour', 'Lighthouse', 'Night Market', 'Pine', 'Quay'])
+    await api.post('/v1/user/store', { name }, { as: owner.token })
+  const { page } = await openBrowser(world, `/stores/${store.id}`, { as: owner })
   await page.getByRole('link', { name: 'API keys' }).waitFor()
   await expect.poll(() => page.title()).toBe('The shop · Storekeeper')
   await expectAccessible(page)
+  await page.getByRole('button', { name: 'Switch store: The shop' }).focus()
+  await page.keyboard.press('Enter')
+  const stores = page.getByRole('dialog')
+  await stores.getByRole('link', { name: 'Quay' }).waitFor()
+  await expectAccessible(page)
+  await expectNarrow(page)
+  await page.keyboard.type('night')
+  await expect.poll(() => stores.getByRole('link', { name: 'Quay' }).count()).toBe(0)
+  await page.keyboard.press('Tab')
+  await page.keyboard.press('Enter')
+  await page.getByRole('heading', { name: 'Night Market' }).waitFor()
+  expect(await stores.count()).toBe(0)
 })

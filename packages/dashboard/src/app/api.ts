@@ -19,12 +19,13 @@ export function useRead<T>(
 }
 
 /**
- * `changes` names what has to be read again. While an answer is missing, the same input is sent with the same
+ * `changes` names what has to be read again, `ends` what of it only on the page that somebody goes to next: the record on
+ * this one is gone. While an answer is missing, the same input is sent with the same
  * `Idempotency-Key`, however often somebody clicks: it is done once.
  */
 export function useWrite<Input, T>(
   write: (input: Input, options: CallOptions & { idempotencyKey: string }) => Promise<T>,
-  { changes = [] }: { changes?: ReadKey[] } = {},
+  { changes = [], ends = [] }: { changes?: ReadKey[]; ends?: ReadKey[] } = {},
 ) {
   const unanswered = useRef<{ input: string; idempotencyKey: string } | null>(null)
   const mutation = useMutation({
@@ -35,6 +36,7 @@ export function useWrite<Input, T>(
       try {
         const answer = await withSession(() => write(input, { idempotencyKey }))
         unanswered.current = null
+        for (const queryKey of ends) void queryClient.invalidateQueries({ queryKey, refetchType: 'none' })
         await Promise.all(changes.map((queryKey) => queryClient.invalidateQueries({ queryKey })))
         return answer
       } catch (error) {

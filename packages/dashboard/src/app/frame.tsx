@@ -6,9 +6,11 @@ import {
   AppShell,
   Burger,
   Button,
+  Divider,
   Group,
   Menu,
   NavLink,
+  Popover,
   ScrollArea,
   Text,
   TextInput,
@@ -156,31 +158,43 @@ function StoreNavigation({ storeId, location }: { storeId: string; location: str
 }
 
 function StoreSwitcher({ stores, storeId }: { stores: Membership[]; storeId: string | undefined }) {
+  const [opened, { toggle, close }] = useDisclosure(false)
   const [search, setSearch] = useState('')
   const recent = recentStores()
   const place = (id: string) => (recent.includes(id) ? recent.indexOf(id) : recent.length)
   const found = stores
-    .filter(({ store }) => store.name.toLowerCase().includes(search.toLowerCase()))
+    .filter(({ store }) => store.name.toLowerCase().includes(search.trim().toLowerCase()))
     .sort((a, b) => place(a.store.id) - place(b.store.id))
   const current = stores.find(({ store }) => store.id === storeId)?.store
+  // Not a menu: in one, letters choose an entry instead of being typed.
   return (
-    <Menu width={280} position="bottom-start" onClose={() => setSearch('')}>
-      <Menu.Target>
+    <Popover
+      opened={opened}
+      onDismiss={close}
+      onExitTransitionEnd={() => setSearch('')}
+      width={280}
+      position="bottom-start"
+      trapFocus
+      returnFocus
+    >
+      <Popover.Target>
         <Button
           variant="default"
           size="xs"
           rightSection={<ChevronsUpDown size={14} aria-hidden />}
           maw={{ base: 150, sm: 280 }}
           aria-label={`${texts.app.switchStore}: ${current?.name ?? texts.app.stores}`}
+          onClick={toggle}
         >
           <Text truncate inherit lh={1.5}>
             {current?.name ?? texts.app.stores}
           </Text>
         </Button>
-      </Menu.Target>
-      <Menu.Dropdown>
+      </Popover.Target>
+      <Popover.Dropdown p={4}>
         {stores.length > 5 && (
           <TextInput
+            data-autofocus
             m={4}
             size="xs"
             value={search}
@@ -191,25 +205,22 @@ function StoreSwitcher({ stores, storeId }: { stores: Membership[]; storeId: str
         )}
         <ScrollArea.Autosize mah={320}>
           {found.map(({ store }) => (
-            <Menu.Item
+            <NavLink
               key={store.id}
               component={Link}
               href={paths.overview(store.id)}
+              label={store.name}
+              aria-current={store.id === storeId ? 'true' : undefined}
               rightSection={store.frozenAt && <Snowflake size={14} aria-hidden />}
-            >
-              {store.name}
-            </Menu.Item>
+              onClick={close}
+            />
           ))}
         </ScrollArea.Autosize>
-        <Menu.Divider />
-        <Menu.Item component={Link} href={paths.stores}>
-          {texts.app.stores}
-        </Menu.Item>
-        <Menu.Item component={Link} href={paths.newStore}>
-          {texts.app.newStore}
-        </Menu.Item>
-      </Menu.Dropdown>
-    </Menu>
+        <Divider my={4} />
+        <NavLink component={Link} href={paths.stores} label={texts.app.stores} onClick={close} />
+        <NavLink component={Link} href={paths.newStore} label={texts.app.newStore} onClick={close} />
+      </Popover.Dropdown>
+    </Popover>
   )
 }
 
@@ -218,7 +229,7 @@ function AccountMenu({ name }: { name: string }) {
   const [, navigate] = useLocation()
   const leave = () => signOut().then(() => navigate(paths.signIn))
   return (
-    <Menu width={220} position="bottom-end">
+    <Menu width={220} position="bottom-end" withInitialFocusPlaceholder={false}>
       <Menu.Target>
         <Button
           variant="subtle"

@@ -6,19 +6,19 @@ import { useEffect } from 'react'
 const unsaved = new Set<object>()
 let ask: ((path: string) => void) | null = null
 
-/** For as long as a form holds something that is not saved. */
-export function useUnsaved(isDirty: boolean): void {
+/** For as long as a form holds something that is not saved. What `keepsDraft` is lost with the page, not by a link. */
+export function useUnsaved(isDirty: boolean, { keepsDraft = false }: { keepsDraft?: boolean } = {}): void {
   useEffect(() => {
     if (!isDirty) return
     const mark = {}
     const askByBrowser = (event: BeforeUnloadEvent) => event.preventDefault()
-    unsaved.add(mark)
+    if (!keepsDraft) unsaved.add(mark)
     addEventListener('beforeunload', askByBrowser)
     return () => {
       unsaved.delete(mark)
       removeEventListener('beforeunload', askByBrowser)
     }
-  }, [isDirty])
+  }, [isDirty, keepsDraft])
 }
 
 export const hasUnsaved = (): boolean => unsaved.size > 0

@@ -7,11 +7,13 @@ import { useUnsaved } from '../app/unsaved.ts'
 /** `showFaults` puts each fault at its field, and returns whether all of them have one. */
 export type ServiceForm<Values> = UseFormReturnType<Values> & { showFaults(error: unknown): boolean }
 
-export function useServiceForm<Values extends Record<string, unknown>>(
-  input: UseFormInput<Values>,
-): ServiceForm<Values> {
+/** `keepsDraft`: whoever comes back to the form finds what they typed, so that a link need not ask. */
+export function useServiceForm<Values extends Record<string, unknown>>({
+  keepsDraft = false,
+  ...input
+}: UseFormInput<Values> & { keepsDraft?: boolean }): ServiceForm<Values> {
   const form = useForm<Values>({ mode: 'controlled', ...input })
-  useUnsaved(form.isDirty())
+  useUnsaved(form.isDirty(), { keepsDraft })
   return Object.assign(form, {
     showFaults(error: unknown): boolean {
       const faults = (isStorekeeperError(error) && error.errors) || []

@@ -21,7 +21,7 @@ export function useSaving(book: AddressBook, given: Address | null, onSaved: () 
   const [theirs, setTheirs] = useState<Address | null>(null)
   const [problem, setProblem] = useState<unknown>(null)
   const [initialValues] = useState(() => (base ? toValues(base) : { ...EMPTY, country: regionOfBrowser() }))
-  const form = useServiceForm<AddressValues>({ initialValues })
+  const form = useServiceForm<AddressValues>({ initialValues, keepsDraft: true })
   const values = form.getValues()
   const filled = useRef(false)
   useEffect(() => {

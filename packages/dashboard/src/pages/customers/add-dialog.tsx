@@ -34,8 +34,11 @@ export function AddDialog({ storeId, onClose }: { storeId: string; onClose: () =
     const wanted = { externalId: externalId.trim(), name: name.trim(), email: email.trim() }
     try {
       const { known, added } = await add.mutateAsync(wanted)
-      if (known) setExisting(known.externalId)
-      else navigate(paths.customer(storeId, added.externalId))
+      if (known) {
+        setExisting(known.externalId)
+        // Nothing is lost by going there instead.
+        form.resetDirty()
+      } else navigate(paths.customer(storeId, added.externalId))
     } catch (error) {
       if (!form.showFaults(error)) setProblem(error)
     }

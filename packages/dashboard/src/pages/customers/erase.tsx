@@ -8,7 +8,6 @@ import { useRead, useWrite } from '../../app/api.ts'
 import { sk } from '../../app/client.ts'
 import { useMay } from '../../app/me.ts'
 import { paths } from '../../app/paths.ts'
-import { queryClient } from '../../app/query.ts'
 import { AllowedButton } from '../../components/allowed.tsx'
 import { Dialog } from '../../components/dialog.tsx'
 import { Problem } from '../../components/problem.tsx'
@@ -55,9 +54,8 @@ function EraseDialog({ storeId, customer: { externalId }, onClose }: Props & { o
   ).data
   const erase = useWrite((how: 'keep' | 'revoke') => sk.store(storeId).customers.erase(externalId, { keys: how }), {
     changes: [['keys', storeId]],
+    ends: [['customers', storeId]],
   })
-  // The list is read anew when it is opened; the customer, who is gone, is not.
-  const forgetList = () => queryClient.invalidateQueries({ queryKey: ['customers', storeId], refetchType: 'none' })
   if (erase.data) return <Erased storeId={storeId} erased={erase.data} />
   return (
     <Dialog opened onClose={onClose} title={texts.customers.eraseAsk(externalId)} dirty={typed !== ''}>
@@ -97,7 +95,7 @@ function EraseDialog({ storeId, customer: { externalId }, onClose }: Props & { o
             color="red"
             disabled={typed.trim() !== externalId}
             loading={erase.isPending}
-            onClick={() => erase.mutate(keys, { onSuccess: forgetList })}
+            onClick={() => erase.mutate(keys)}
           >
             {texts.customers.erase}
           </Button>

@@ -17,11 +17,12 @@ import {
 } from '@mantine/core'
 import type { KeyImportResult } from '@storekeeper/client'
 import { Download } from 'lucide-react'
-import { useEffect, useMemo, useState } from 'react'
+import { useMemo, useState } from 'react'
 import { Link, useParams } from 'wouter'
 import { sk, withSession } from '../../app/client.ts'
 import { paths } from '../../app/paths.ts'
 import { queryClient } from '../../app/query.ts'
+import { useUnsaved } from '../../app/unsaved.ts'
 import { AllowedButton } from '../../components/allowed.tsx'
 import { Page } from '../../components/page.tsx'
 import { Problem } from '../../components/problem.tsx'
@@ -40,7 +41,7 @@ export default function ImportKeysPage() {
   const [permissions, setPermissions] = useState<string[]>([])
   const parsed = useParsed(text, type, permissions)
   const { send, answered, total, error, isSending } = useImport(storeId)
-  useUnsavedWarning(text !== '' || isSending)
+  useUnsaved(text !== '' || isSending)
   const start = () => void send(parsed.lines).then((isDone) => isDone && setText(''))
   const isDone = answered.length > 0 && answered.length === total
   return (
@@ -106,15 +107,6 @@ function useParsed(text: string, type: string, permissions: string[]): { lines: 
       return { lines: [], fault: texts.importKeys.unreadable((error as Error).message) }
     }
   }, [text, type, permissions])
-}
-
-function useUnsavedWarning(isUnsaved: boolean): void {
-  useEffect(() => {
-    if (!isUnsaved) return
-    const ask = (event: BeforeUnloadEvent) => event.preventDefault()
-    addEventListener('beforeunload', ask)
-    return () => removeEventListener('beforeunload', ask)
-  }, [isUnsaved])
 }
 
 /** Part by part. Sent again after a failure, what is there already `exists`: an import changes nothing twice. */

@@ -31,7 +31,7 @@ export default function NewKeyPage() {
   const openSecret = useSecret()
   const [error, setError] = useState<unknown>(null)
   const [sending, setSending] = useState(false)
-  const form = useServiceForm<KeyValues>({ initialValues: readDraft(storeId) })
+  const form = useServiceForm<KeyValues>({ initialValues: readDraft(storeId), keepsDraft: true })
   const values = form.getValues()
   useEffect(() => sessionStorage.setItem(draftName(storeId), JSON.stringify(values)), [storeId, values])
   const types = useRead(['grantable', storeId], (options) => sk.store(storeId).keys.grantable(options)).data?.types

@@ -9,6 +9,7 @@ import { sk } from '../../app/client.ts'
 import { useMe } from '../../app/me.ts'
 import { paths } from '../../app/paths.ts'
 import { AllowedButton } from '../../components/allowed.tsx'
+import { Conflict } from '../../components/conflict.tsx'
 import { Dialog } from '../../components/dialog.tsx'
 import { Loaded } from '../../components/loaded.tsx'
 import { Page } from '../../components/page.tsx'
@@ -27,7 +28,7 @@ export default function MemberPage() {
       {(read) => (
         <Page title={read.name ?? read.email ?? read.userId} about={read.name ? read.email : undefined}>
           <Stack gap="xl" maw={640}>
-            <ChangeRole key={read.updatedAt} member={read} />
+            <ChangeRole key={userId} member={read} />
             <RemoveMember member={read} />
           </Stack>
         </Page>
@@ -36,27 +37,47 @@ export default function MemberPage() {
   )
 }
 
+const grantOf = ({ role, permissions }: Member): Grant => ({
+  role: role as Grant['role'],
+  permissions: role === 'OWNER' ? null : permissions,
+})
+
 function ChangeRole({ member }: { member: Member }) {
   const { storeId, userId } = member
-  const before: Grant = {
-    role: member.role as Grant['role'],
-    permissions: member.role === 'OWNER' ? null : member.permissions,
+  // As it was when the form was filled: what is read later must not pass for what was chosen here.
+  const [base, setBase] = useState(member)
+  const [theirs, setTheirs] = useState<Member | null>(null)
+  const [grant, setGrant] = useState<Grant>(grantOf(base))
+  const take = (read: Member) => {
+    setBase(read)
+    setGrant(grantOf(read))
+    setTheirs(null)
   }
-  const [grant, setGrant] = useState<Grant>(before)
-  const save = useWrite(
-    ({ role, permissions }: Grant) =>
-      sk.store(storeId).members.update(userId, { role, permissions }, { ifMatch: member }),
-    { changes: [['members', storeId]] },
-  )
-  const changed = JSON.stringify(grant) !== JSON.stringify(before)
+  const save = useWrite((ifMatch: Member) => sk.store(storeId).members.update(userId, grant, { ifMatch }), {
+    changes: [['members', storeId]],
+  })
+  const send = async (ifMatch: Member) => {
+    try {
+      take((await save.mutateAsync(ifMatch)).member)
+    } catch (error) {
+      if (isStorekeeperError(error, 'precondition_failed')) setTheirs(await sk.store(storeId).members.read(userId))
+    }
+  }
+  const changed = JSON.stringify(grant) !== JSON.stringify(grantOf(base))
   return (
     <Stack>
       <RoleFields storeId={storeId} value={grant} onChange={setGrant} />
-      {save.error && (
-        <Problem
-          error={save.error}
-          {...(isStorekeeperError(save.error, 'precondition_failed') ? { retry: () => location.reload() } : {})}
+      {theirs ? (
+        <Conflict
+          before={grantOf(base)}
+          theirs={grantOf(theirs)}
+          mine={grant}
+          names={texts.members.fieldNames}
+          onTakeTheirs={() => take(theirs)}
+          onKeepMine={() => void send(theirs)}
         />
+      ) : (
+        save.error && <Problem error={save.error} />
       )}
       <Group>
         <AllowedButton
@@ -64,7 +85,7 @@ function ChangeRole({ member }: { member: Member }) {
           permission="MANAGE_MEMBERS"
           disabled={!changed}
           loading={save.isPending}
-          onClick={() => save.mutate(grant)}
+          onClick={() => void send(base)}
         >
           {texts.app.save}
         </AllowedButton>
@@ -96,7 +117,7 @@ function RemoveMember({ member }: { member: Member }) {
   const isMe = useMe().data?.user.id === userId
   const made = useMade(storeId, userId, asking).data
   const remove = useWrite((how: Settling) => sk.store(storeId).members.remove(userId, how), {
-    changes: [
+    ends: [
       ['members', storeId],
       ['keys', storeId],
       ['webhooks', storeId],

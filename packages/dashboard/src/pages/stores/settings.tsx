@@ -179,7 +179,7 @@ function Freeze({ store }: { store: Store }) {
 function DeleteStore({ store }: { store: Store }) {
   const [, navigate] = useLocation()
   const [typed, setTyped] = useState<string | null>(null)
-  const remove = useWrite(() => sk.stores.delete(store.id), { changes: [['stores'], ['me']] })
+  const remove = useWrite(() => sk.stores.delete(store.id), { changes: [['me']], ends: [['stores']] })
   return (
     <Paper withBorder p="md">
       <Stack align="flex-start">

@@ -70,7 +70,7 @@ function Actions({ webhook }: { webhook: Webhook }) {
     },
   )
   const test = useWrite((_: null, options) => sk.store(storeId).webhooks.test(id, options), { changes })
-  const remove = useWrite(() => sk.store(storeId).webhooks.delete(id), { changes: [['webhooks', storeId]] })
+  const remove = useWrite(() => sk.store(storeId).webhooks.delete(id), { ends: [['webhooks', storeId]] })
   const [rotationError, setRotationError] = useState<unknown>(null)
   const rotate = () =>
     openSecret({ operation: 'webhooks.rotate', storeId, ids: [id], input: {}, label: webhook.url }).catch(

@@ -1,42 +1,57 @@
 // A new webhook, and changing one.
 
 import { Button, Group, Stack, TagsInput, TextInput } from '@mantine/core'
-import type { Webhook } from '@storekeeper/client'
+import { isStorekeeperError, type Webhook } from '@storekeeper/client'
 import { useState } from 'react'
 import { useWrite } from '../../app/api.ts'
 import { sk } from '../../app/client.ts'
 import { useSecret } from '../../app/secret-provider.tsx'
+import { Conflict } from '../../components/conflict.tsx'
 import { Dialog } from '../../components/dialog.tsx'
 import { useServiceForm } from '../../components/form.ts'
 import { Problem } from '../../components/problem.tsx'
 import { texts } from '../../texts.ts'
 
 type Values = { url: string; types: string[]; description: string }
+type Input = { url: string; types: string[]; description: string | null }
+
+const valuesOf = (webhook?: Webhook): Values => ({
+  url: webhook?.url ?? '',
+  types: webhook?.types ?? [],
+  description: webhook?.description ?? '',
+})
+
+/** Only what was changed here: what somebody else changed meanwhile stays. */
+function changed(input: Input, base: Webhook | undefined): Partial<Input> {
+  const isChanged = (name: keyof Input) => JSON.stringify(input[name]) !== JSON.stringify(base?.[name] ?? null)
+  return Object.fromEntries(Object.entries(input).filter(([name]) => isChanged(name as keyof Input)))
+}
+
 type Props = { storeId: string; webhook?: Webhook; onClose: () => void; onCreated?: (id: string) => void }
 
 export function WebhookDialog({ storeId, webhook, onClose, onCreated }: Props) {
   const openSecret = useSecret()
   const [error, setError] = useState<unknown>(null)
-  const form = useServiceForm<Values>({
-    initialValues: {
-      url: webhook?.url ?? '',
-      types: webhook?.types ?? [],
-      description: webhook?.description ?? '',
-    },
-  })
+  // As it was when the form was filled: what is read later must not pass for what was changed here.
+  const [base, setBase] = useState(webhook)
+  const [theirs, setTheirs] = useState<Webhook | null>(null)
+  const form = useServiceForm<Values>({ initialValues: valuesOf(base) })
   const update = useWrite(
-    (input: object) => sk.store(storeId).webhooks.update(webhook?.id ?? '', input, webhook ? { ifMatch: webhook } : {}),
+    ({ input, ifMatch }: { input: object; ifMatch: Webhook }) =>
+      sk.store(storeId).webhooks.update(ifMatch.id, input, { ifMatch }),
     { changes: [['webhooks', storeId]] },
   )
-  const save = async ({ url, types, description }: Values) => {
+  const save = async ({ url, types, description }: Values, ifMatch = base) => {
     setError(null)
     const input = { url: url.trim(), types, description: description.trim() || null }
     try {
-      if (webhook) await update.mutateAsync(input)
+      if (ifMatch) await update.mutateAsync({ input: changed(input, base), ifMatch })
       else onCreated?.(await openSecret({ operation: 'webhooks.create', storeId, ids: [], input, label: input.url }))
       onClose()
     } catch (failure) {
-      if (!form.showFaults(failure)) setError(failure)
+      if (isStorekeeperError(failure, 'precondition_failed') && base)
+        setTheirs(await sk.store(storeId).webhooks.read(base.id))
+      else if (!form.showFaults(failure)) setError(failure)
     }
   }
   return (
@@ -67,6 +82,20 @@ export function WebhookDialog({ storeId, webhook, onClose, onCreated }: Props) {
           />
           <TextInput maxLength={500} label={texts.keys.description} {...form.getInputProps('description')} />
           {error !== null && <Problem error={error} />}
+          {theirs && (
+            <Conflict
+              before={valuesOf(base)}
+              theirs={valuesOf(theirs)}
+              mine={form.getValues()}
+              names={texts.webhooks.fieldNames}
+              onTakeTheirs={() => {
+                setBase(theirs)
+                setTheirs(null)
+                form.setValues(valuesOf(theirs))
+              }}
+              onKeepMine={() => void save(form.getValues(), theirs)}
+            />
+          )}
           <Group justify="flex-end">
             <Button variant="default" onClick={onClose}>
               {texts.app.cancel}
