@@ -76,6 +76,7 @@ export const texts = {
     valid: 'Valid',
     refused: 'Refused',
     csv: 'CSV',
+    none: 'Nothing in this time.',
     count: (count: number) => number(count),
     /** On a scale: 8k for 8,000. */
     short: (count: number) => short.format(count),
@@ -214,6 +215,13 @@ export const texts = {
   overview: {
     calls: 'Calls',
     noKeys: 'None.',
+    start: 'Three steps to begin with',
+    startKey: 'Create a key',
+    startKeyHelp: 'For a program that acts for this store. Your back end verifies it with one call.',
+    startPeople: 'Invite a colleague',
+    startPeopleHelp: 'You get a link to send. Each role says what it may do.',
+    startWebhook: 'Add a webhook',
+    startWebhookHelp: 'Your own systems are told of what happens here.',
     more: (count: number) => `and ${count} more`,
     webhooksFine: (count: number) =>
       count === 0 ? 'None yet.' : `${count === 1 ? 'The webhook works' : `All ${count} webhooks work`}.`,

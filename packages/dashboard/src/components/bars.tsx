@@ -27,7 +27,8 @@ export function Bars({ intervals, label, name, fileName, mark = name, words = te
   const [pointed, setPointed] = useState<number | null>(null)
   const highest = roundUp(Math.max(1, ...intervals.map(({ valid, refused }) => valid + refused)))
   const shown = pointed === null ? undefined : intervals[pointed]
-  const { valid, refused } = shown ?? total(intervals)
+  const sum = total(intervals)
+  const { valid, refused } = shown ?? sum
   return (
     <Box component="figure" m={0}>
       <Group justify="space-between" mb="md">
@@ -49,12 +50,20 @@ export function Bars({ intervals, label, name, fileName, mark = name, words = te
           {texts.usage.csv}
         </Button>
       </Group>
-      <Plot intervals={intervals} highest={highest} pointed={pointed} onPoint={setPointed} />
-      <div className={intervals.length > NAMED ? 'bars-names bars-ends' : 'bars-names'} aria-hidden>
-        {(intervals.length > NAMED ? endsOf(intervals) : intervals).map(({ at }) => (
-          <span key={at.getTime()}>{mark(at)}</span>
-        ))}
-      </div>
+      {sum.valid + sum.refused === 0 ? (
+        <Text size="sm" c="dimmed" py="xl" ta="center">
+          {texts.usage.none}
+        </Text>
+      ) : (
+        <>
+          <Plot intervals={intervals} highest={highest} pointed={pointed} onPoint={setPointed} />
+          <div className={intervals.length > NAMED ? 'bars-names bars-ends' : 'bars-names'} aria-hidden>
+            {(intervals.length > NAMED ? endsOf(intervals) : intervals).map(({ at }) => (
+              <span key={at.getTime()}>{mark(at)}</span>
+            ))}
+          </div>
+        </>
+      )}
       <VisuallyHidden>
         <Table>
           <caption>{label}</caption>

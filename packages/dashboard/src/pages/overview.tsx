@@ -22,12 +22,43 @@ export default function OverviewPage() {
   if (membership?.role === 'CUSTOMER') return <Redirect to={paths.addresses(storeId)} replace />
   return (
     <Page title={membership?.store.name ?? texts.nav.overview}>
-      {may('MANAGE_KEYS') ? <StoreUse storeId={storeId} /> : <Text>{texts.app.needs('MANAGE_KEYS')}</Text>}
+      {may('MANAGE_KEYS') ? <FirstSteps storeId={storeId} /> : <Text>{texts.app.needs('MANAGE_KEYS')}</Text>}
+      {may('MANAGE_KEYS') && <StoreUse storeId={storeId} />}
       <SimpleGrid cols={{ base: 1, md: 2 }}>
         {may('MANAGE_KEYS') && <KeyNotes storeId={storeId} />}
         {may('MANAGE_WEBHOOKS') && <WebhookNotes storeId={storeId} />}
       </SimpleGrid>
     </Page>
+  )
+}
+
+/** In a store that has no keys. */
+function FirstSteps({ storeId }: { storeId: string }) {
+  const keys = useLiveKeys(storeId).data
+  if (keys?.length !== 0) return null
+  const steps = [
+    { href: paths.newKey(storeId), title: texts.overview.startKey, help: texts.overview.startKeyHelp },
+    { href: paths.members(storeId), title: texts.overview.startPeople, help: texts.overview.startPeopleHelp },
+    { href: paths.webhooks(storeId), title: texts.overview.startWebhook, help: texts.overview.startWebhookHelp },
+  ]
+  return (
+    <Stack gap="sm">
+      <Title order={2} size="h4">
+        {texts.overview.start}
+      </Title>
+      <SimpleGrid cols={{ base: 1, md: 3 }}>
+        {steps.map(({ href, title, help }) => (
+          <Card key={href} withBorder>
+            <Anchor component={Link} href={href} fw={600}>
+              {title}
+            </Anchor>
+            <Text size="sm" c="dimmed">
+              {help}
+            </Text>
+          </Card>
+        ))}
+      </SimpleGrid>
+    </Stack>
   )
 }
 
