@@ -37,7 +37,7 @@ function KeyDetail({ apiKey: key }: { apiKey: Key }) {
           <KeyStatus apiKey={key} />
         </Group>
       }
-      actions={!ended && <Actions apiKey={key} />}
+      actions={<Actions apiKey={key} ended={ended} />}
     >
       {key.rotation && <RotationState apiKey={key} />}
       <Tabs defaultValue="use" keepMounted={false}>
@@ -72,7 +72,8 @@ function KeyDetail({ apiKey: key }: { apiKey: Key }) {
   )
 }
 
-function Actions({ apiKey: key }: { apiKey: Key }) {
+/** Without its buttons it stays for a dialog that is open: it says what became of the key. */
+function Actions({ apiKey: key, ended }: { apiKey: Key; ended: boolean }) {
   const { storeId, id } = key
   const search = useSearch()
   const [dialog, setDialog] = useState<'rotate' | 'revoke' | null>(search === 'rotate' ? 'rotate' : null)
@@ -82,25 +83,32 @@ function Actions({ apiKey: key }: { apiKey: Key }) {
   const close = () => setDialog(null)
   return (
     <Stack gap="xs" align="flex-end">
-      <Group gap="xs">
-        <AllowedButton
-          storeId={storeId}
-          permission="MANAGE_KEYS"
-          variant="default"
-          loading={toggle.isPending}
-          onClick={() => toggle.mutate(!key.enabled)}
-        >
-          {key.enabled ? texts.keys.bulk.disable : texts.keys.bulk.enable}
-        </AllowedButton>
-        <AllowedButton storeId={storeId} permission="MANAGE_KEYS" variant="default" onClick={() => setDialog('rotate')}>
-          {texts.keys.rotate}
-        </AllowedButton>
-        <AllowedButton storeId={storeId} permission="MANAGE_KEYS" color="red" onClick={() => setDialog('revoke')}>
-          {texts.keys.bulk.revoke}
-        </AllowedButton>
-      </Group>
+      {!ended && (
+        <Group gap="xs">
+          <AllowedButton
+            storeId={storeId}
+            permission="MANAGE_KEYS"
+            variant="default"
+            loading={toggle.isPending}
+            onClick={() => toggle.mutate(!key.enabled)}
+          >
+            {key.enabled ? texts.keys.bulk.disable : texts.keys.bulk.enable}
+          </AllowedButton>
+          <AllowedButton
+            storeId={storeId}
+            permission="MANAGE_KEYS"
+            variant="default"
+            onClick={() => setDialog('rotate')}
+          >
+            {texts.keys.rotate}
+          </AllowedButton>
+          <AllowedButton storeId={storeId} permission="MANAGE_KEYS" color="red" onClick={() => setDialog('revoke')}>
+            {texts.keys.bulk.revoke}
+          </AllowedButton>
+        </Group>
+      )}
       {toggle.error && <Problem error={toggle.error} />}
-      {dialog === 'rotate' && <RotateDialog apiKey={key} onClose={close} />}
+      {dialog === 'rotate' && !ended && <RotateDialog apiKey={key} onClose={close} />}
       {dialog === 'revoke' && <RevokeDialog apiKey={key} onClose={close} />}
     </Stack>
   )
