@@ -72,7 +72,7 @@ function KeyDetail({ apiKey: key }: { apiKey: Key }) {
   )
 }
 
-/** Without its buttons it stays for a dialog that is open: it says what became of the key. */
+/** Once the key has ended there is nothing to do, but the dialog of its revocation still says by when it is refused. */
 function Actions({ apiKey: key, ended }: { apiKey: Key; ended: boolean }) {
   const { storeId, id } = key
   const search = useSearch()
@@ -83,32 +83,25 @@ function Actions({ apiKey: key, ended }: { apiKey: Key; ended: boolean }) {
   const close = () => setDialog(null)
   return (
     <Stack gap="xs" align="flex-end">
-      {!ended && (
-        <Group gap="xs">
-          <AllowedButton
-            storeId={storeId}
-            permission="MANAGE_KEYS"
-            variant="default"
-            loading={toggle.isPending}
-            onClick={() => toggle.mutate(!key.enabled)}
-          >
-            {key.enabled ? texts.keys.bulk.disable : texts.keys.bulk.enable}
-          </AllowedButton>
-          <AllowedButton
-            storeId={storeId}
-            permission="MANAGE_KEYS"
-            variant="default"
-            onClick={() => setDialog('rotate')}
-          >
-            {texts.keys.rotate}
-          </AllowedButton>
-          <AllowedButton storeId={storeId} permission="MANAGE_KEYS" color="red" onClick={() => setDialog('revoke')}>
-            {texts.keys.bulk.revoke}
-          </AllowedButton>
-        </Group>
-      )}
+      <Group gap="xs" display={ended ? 'none' : undefined}>
+        <AllowedButton
+          storeId={storeId}
+          permission="MANAGE_KEYS"
+          variant="default"
+          loading={toggle.isPending}
+          onClick={() => toggle.mutate(!key.enabled)}
+        >
+          {key.enabled ? texts.keys.bulk.disable : texts.keys.bulk.enable}
+        </AllowedButton>
+        <AllowedButton storeId={storeId} permission="MANAGE_KEYS" variant="default" onClick={() => setDialog('rotate')}>
+          {texts.keys.rotate}
+        </AllowedButton>
+        <AllowedButton storeId={storeId} permission="MANAGE_KEYS" color="red" onClick={() => setDialog('revoke')}>
+          {texts.keys.bulk.revoke}
+        </AllowedButton>
+      </Group>
       {toggle.error && <Problem error={toggle.error} />}
-      {dialog === 'rotate' && !ended && <RotateDialog apiKey={key} onClose={close} />}
+      {dialog === 'rotate' && <RotateDialog apiKey={key} onClose={close} />}
       {dialog === 'revoke' && <RevokeDialog apiKey={key} onClose={close} />}
     </Stack>
   )
