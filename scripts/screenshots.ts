@@ -56,7 +56,8 @@ async function takeAll(context: BrowserContext, suffix: string, email: string, p
   const store = sk.store(storeId)
   const keys = await store.keys.list({}).toArray({ max: 100 })
   const keyId = keys.find(({ name }) => name === 'Warehouse scanner')?.id ?? ''
-  const [webhook] = await store.webhooks.list({}).toArray({ max: 1 })
+  const webhooks = await store.webhooks.list({}).toArray({ max: 10 })
+  const webhook = webhooks.find(({ enabled }) => enabled)
   const [member] = await store.members.list({ role: 'STAFF' }).toArray({ max: 1 })
   const [own] = await store.addresses.list({}).toArray({ max: 1 })
   const [customer] = await store.customers.list({}).toArray({ max: 1 })
@@ -97,7 +98,9 @@ async function take(page: Page, { name, path, opens = [] }: PageOf, suffix: stri
   })()`)
   await page.screenshot({ path: join(folder, `${name}-${suffix}.png`), fullPage: true })
   for (const button of opens) {
-    await page.getByRole('button', { name: button }).first().click()
+    const opener = page.getByRole('button', { name: button }).or(page.getByRole('tab', { name: button }))
+    await opener.first().click()
+    await page.evaluate('Promise.allSettled(document.getAnimations().map(({ finished }) => finished))')
     await page.screenshot({ path: join(folder, `${name}-${button.toLowerCase().replaceAll(' ', '-')}-${suffix}.png`) })
     await page.keyboard.press('Escape')
   }

@@ -10,6 +10,19 @@ import { defineConfig, type Plugin, transformWithEsbuild } from 'vite'
 /** The service puts a fresh one in its place with each answer (src/http/pages/dashboard.ts). */
 const NONCE_PLACEHOLDER = '__NONCE__'
 
+/**
+ * What nearly every page uses is one file, with the shell: it compresses better than many, and a page needs few requests.
+ * The ways in have nothing of it.
+ */
+const COMMON = [
+  /\/src\/app\/(shell|frame|home|sign-out|api|query|me|secrets|secret-provider|leave-guard)\.tsx?$/,
+  /\/src\/components\/(allowed|bars|copy|dialog|empty|form|loaded|page|problem|secret-dialog|section|time|usage|use-plot)\.tsx?$/,
+  /\/node_modules\/(lucide-react|@tanstack|@floating-ui|@mantine\/form|react-remove-scroll.*|react-style-singleton|use-sidecar|use-callback-ref|tabbable|aria-hidden)\//,
+  // Without the components that few pages use.
+  /\/@mantine\/core\/esm\/(?:components|utils)\/(?!(ActionIcon|Fieldset|FileButton|FileInput|Grid|Kbd|MultiSelect|NativeSelect|NumberInput|PasswordInput|Pill|PillsInput|Progress|Radio|SimpleGrid|Stepper|Switch|Tabs|TagsInput|Timeline)\/)/,
+]
+const withShell = (id: string) => (COMMON.some((pattern) => pattern.test(id)) ? 'shell' : undefined)
+
 export default defineConfig({
   root: join(import.meta.dirname, 'src'),
   publicDir: false,
@@ -26,13 +39,6 @@ export default defineConfig({
     rollupOptions: { output: { manualChunks: withShell, onlyExplicitManualChunks: true } },
   },
 })
-
-/** Nearly every page has a form with a choice in it: what these need is loaded once, with the shell. */
-function withShell(id: string): string | undefined {
-  return /\/app\/shell\.tsx$|\/@mantine\/form\/|\/@mantine\/core\/.*\/(Combobox|Select)\//.test(id)
-    ? 'shell'
-    : undefined
-}
 
 /**
  * The texts of all pages stand in one file. A page loads only the sections that it names: `texts.keys` becomes an import of

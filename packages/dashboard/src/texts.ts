@@ -2,6 +2,7 @@
 
 type Data = Record<string, unknown>
 const number = (value: number) => value.toLocaleString('en')
+const short = new Intl.NumberFormat('en', { notation: 'compact', maximumFractionDigits: 1 })
 const list = (value: unknown) => (Array.isArray(value) ? value.join(', ') : String(value))
 const fields = (to: unknown) => Object.keys((to ?? {}) as object).join(', ')
 const countryName = (code: unknown) => new Intl.DisplayNames('en', { type: 'region' }).of(String(code)) ?? String(code)
@@ -75,10 +76,10 @@ export const texts = {
     valid: 'Valid',
     refused: 'Refused',
     csv: 'CSV',
-    sum: (label: string, valid: number, refused: number) =>
-      `${label}: ${number(valid)} valid, ${number(refused)} refused`,
-    ofInterval: (at: string, valid: number, refused: number) =>
-      `${at}: ${number(valid)} valid, ${number(refused)} refused`,
+    none: 'Nothing in this time.',
+    count: (count: number) => number(count),
+    /** On a scale: 8k for 8,000. */
+    short: (count: number) => short.format(count),
     small: (valid: number, refused: number) => `${number(valid)} valid, ${number(refused)} refused`,
   },
   signIn: {
@@ -214,11 +215,18 @@ export const texts = {
   overview: {
     calls: 'Calls',
     noKeys: 'None.',
+    start: 'Three steps to begin with',
+    startKey: 'Create a key',
+    startKeyHelp: 'For a program that acts for this store. Your back end verifies it with one call.',
+    startPeople: 'Invite a colleague',
+    startPeopleHelp: 'You get a link to send. Each role says what it may do.',
+    startWebhook: 'Add a webhook',
+    startWebhookHelp: 'Your own systems are told of what happens here.',
     more: (count: number) => `and ${count} more`,
     webhooksFine: (count: number) =>
       count === 0 ? 'None yet.' : `${count === 1 ? 'The webhook works' : `All ${count} webhooks work`}.`,
-    failing: 'FAILING',
-    off: 'OFF',
+    failing: 'Failing',
+    off: 'Off',
   },
   keys: {
     title: 'API keys',
@@ -703,8 +711,8 @@ export const texts = {
     from: 'From',
     to: 'To',
     clear: 'Clear filters',
-    inUtc: 'UTC ( u )',
-    inLocal: 'Your time ( u )',
+    inUtc: 'Times in UTC (u)',
+    inLocal: 'Your time (u)',
     showUtc: 'Show UTC',
     showLocal: 'Show your time',
     notSealed: 'not sealed yet',
@@ -813,9 +821,9 @@ export const texts = {
     none: 'No webhooks yet',
     noneHelp: 'Name a URL of yours, and what it wants to hear of.',
     everything: 'everything (*)',
-    works: 'works',
-    failing: 'failing',
-    off: { REQUESTED: 'off', GONE: 'off: the receiver answered 410', FAILING: 'off: it failed for too long' },
+    works: 'Works',
+    failing: 'Failing',
+    off: { REQUESTED: 'Off', GONE: 'Off: the receiver answered 410', FAILING: 'Off: it failed for too long' },
     url: 'URL',
     urlHelp: 'An https address on the public internet.',
     types: 'Events',
@@ -829,8 +837,13 @@ export const texts = {
     deleteHelp: 'Nothing more is sent to it. Messages that are waiting are dropped.',
     deliveries: 'Messages',
     filter: 'Which messages to show',
-    statuses: { PENDING: 'waiting', DELIVERED: 'delivered', FAILED: 'failed' },
-    nothingSent: 'Nothing here yet.',
+    statuses: { PENDING: 'Waiting', DELIVERED: 'Delivered', FAILED: 'Failed' },
+    nothingSent: 'No messages yet',
+    nothingSentHelp:
+      'Each event that this webhook wants to hear of becomes a message. A test shows whether your receiver works.',
+    overTime: 'Messages over time',
+    overTimeLabel: (count: number, all: boolean) =>
+      all ? '7 days' : `7 days, of the newest ${number(count)} messages`,
     attempts: (count: number, status: number | null) =>
       `${count} ${count === 1 ? 'attempt' : 'attempts'}${status ? `, ${status}` : ''}`,
     nextTry: 'next try',
@@ -909,7 +922,7 @@ app.post('/webhook', express.raw({ type: 'application/json' }), async (req, res)
     app: 'Authenticator app',
     appHelp: 'After your password, signing in asks for a code that the app shows.',
     on: 'on',
-    off: 'off',
+    off: 'Off',
     setUpApp: 'Set up an app',
     replaceApp: 'Set up another app',
     removeApp: 'Remove the app',
@@ -956,7 +969,7 @@ app.post('/webhook', express.raw({ type: 'application/json' }), async (req, res)
       passkey: 'Signed in with a passkey',
       oidc: 'Signed in with single sign-on',
     },
-    rawAgent: 'What it says of itself',
+    rawAgent: 'User agent',
     end: 'End',
     endNamed: (name: string) => `End the session of ${name}`,
     endOthers: (count: number) => (count === 1 ? 'End the other session' : `End ${count} other sessions`),

@@ -12,6 +12,11 @@ export const theme = createTheme({
   fontFamilyMonospace: 'ui-monospace, SFMono-Regular, Menlo, Consolas, monospace',
   headings: { fontWeight: '650' },
   respectReducedMotion: true,
+  components: {
+    Badge: { defaultProps: { tt: 'none', radius: 'sm' } },
+    Paper: { defaultProps: { radius: 'md' } },
+    NavLink: { defaultProps: { variant: 'light' } },
+  },
 })
 
 /** The text of light badges and buttons, one shade darker (in the dark scheme: lighter) than Mantine's. */

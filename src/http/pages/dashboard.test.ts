@@ -20,6 +20,8 @@ test('each page of a built dashboard has a policy with a nonce of its own, and i
   for (const extension of ['', '.br', '.gz']) writeFileSync(join(folder, `assets/a-1.js${extension}`), `as${extension}`)
   const pages = dashboardPages(readDashboard(folder))
   expect(pages.map(({ path }) => path)).toEqual([...DASHBOARD_PATHS, '/assets/:name'])
+  // Pages are limited per address, their files are not: without one of them a page is blank.
+  expect(pages.filter(({ unlimited }) => unlimited).map(({ path }) => path)).toEqual(['/assets/:name'])
 
   const nonces = new Set<string>()
   for (const page of pages.slice(0, -1)) {

@@ -37,6 +37,7 @@ import {
 import { type ComponentType, type ReactNode, useEffect, useState } from 'react'
 import { Link, useLocation } from 'wouter'
 import { Loaded } from '../components/loaded.tsx'
+import { Mark } from '../components/mark.tsx'
 import { Time } from '../components/time.tsx'
 import { texts } from '../texts.ts'
 import { recentStores, rememberStore } from './last-store.ts'
@@ -88,8 +89,19 @@ export function Frame({ children }: { children: ReactNode }) {
             {storeId && (
               <Burger opened={opened} onClick={toggle} hiddenFrom="sm" size="sm" aria-label={texts.app.menu} />
             )}
-            <Anchor component={Link} href={paths.stores} fw={700} c="var(--mantine-color-text)" underline="never">
-              {texts.app.name}
+            <Anchor
+              component={Link}
+              href={paths.stores}
+              fw={700}
+              c="var(--mantine-color-text)"
+              underline="never"
+              className="brand"
+              aria-label={texts.app.name}
+            >
+              <Mark />
+              <Text span inherit visibleFrom="sm">
+                {texts.app.name}
+              </Text>
             </Anchor>
             {me.data && <StoreSwitcher stores={me.data.stores} storeId={storeId} />}
           </Group>
@@ -102,11 +114,11 @@ export function Frame({ children }: { children: ReactNode }) {
       <AppShell.Main id="content">
         <Loaded query={me}>
           {({ stores }) => (
-            <>
+            <div className="page-width">
               <FrozenBar store={stores.find(({ store }) => store.id === storeId)?.store} />
               <SecretProvider>{children}</SecretProvider>
               <LeaveGuard />
-            </>
+            </div>
           )}
         </Loaded>
       </AppShell.Main>

@@ -2,6 +2,7 @@
 
 import { Redirect } from 'wouter'
 import { Loaded } from '../components/loaded.tsx'
+import { Waiting } from '../components/waiting.tsx'
 import { recentStores } from './last-store.ts'
 import { type Membership, useMe } from './me.ts'
 import { homeOf, paths } from './paths.ts'
@@ -15,5 +16,9 @@ function landing(stores: Membership[]): string {
 }
 
 export function Home() {
-  return <Loaded query={useMe()}>{({ stores }) => <Redirect to={landing(stores)} replace />}</Loaded>
+  return (
+    <Loaded query={useMe()} skeleton={<Waiting />}>
+      {({ stores }) => <Redirect to={landing(stores)} replace />}
+    </Loaded>
+  )
 }

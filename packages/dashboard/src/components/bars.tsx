@@ -7,24 +7,38 @@ import { useState } from 'react'
 import { texts } from '../texts.ts'
 import { type Interval, toCsv, total } from './usage.ts'
 
-const HEIGHT = 140
-const GAP = 0.2
+const HEIGHT = 160
+const GAP = 0.36
+/** Up to so many bars have room for a name each. */
+const NAMED = 8
 
-type Props = { intervals: Interval[]; label: string; name: (at: Date) => string; fileName: string }
+type Props = {
+  intervals: Interval[]
+  label: string
+  name: (at: Date) => string
+  fileName: string
+  /** Below a bar, where there is little room. */
+  mark?: (at: Date) => string
+  /** What the lower and the upper part of a bar are. */
+  words?: { valid: string; refused: string }
+}
 
-export function Bars({ intervals, label, name, fileName }: Props) {
+export function Bars({ intervals, label, name, fileName, mark = name, words = texts.usage }: Props) {
   const [pointed, setPointed] = useState<number | null>(null)
-  const highest = Math.max(1, ...intervals.map(({ valid, refused }) => valid + refused))
+  const highest = roundUp(Math.max(1, ...intervals.map(({ valid, refused }) => valid + refused)))
+  const shown = pointed === null ? undefined : intervals[pointed]
   const sum = total(intervals)
-  const shown = pointed === null ? null : intervals[pointed]
+  const { valid, refused } = shown ?? sum
   return (
     <Box component="figure" m={0}>
-      <Group justify="space-between" mb="xs">
-        <Text size="sm" component="figcaption">
-          {shown
-            ? texts.usage.ofInterval(name(shown.at), shown.valid, shown.refused)
-            : texts.usage.sum(label, sum.valid, sum.refused)}
-        </Text>
+      <Group justify="space-between" mb="md">
+        <Group component="figcaption" gap="md">
+          <Sum className="bars-sum" count={valid} word={words.valid} />
+          <Sum className="bars-sum bars-sum-refused" count={refused} word={words.refused} />
+          <Text size="sm" c="dimmed" visibleFrom="xs">
+            {shown ? name(shown.at) : label}
+          </Text>
+        </Group>
         <Button
           component="a"
           size="compact-xs"
@@ -36,59 +50,28 @@ export function Bars({ intervals, label, name, fileName }: Props) {
           {texts.usage.csv}
         </Button>
       </Group>
-      <svg
-        aria-hidden
-        viewBox={`0 0 ${intervals.length} ${HEIGHT}`}
-        width="100%"
-        height={HEIGHT}
-        preserveAspectRatio="none"
-        onMouseLeave={() => setPointed(null)}
-      >
-        <line
-          x1={0}
-          x2={intervals.length}
-          y1={HEIGHT}
-          y2={HEIGHT}
-          className="bars-axis"
-          vectorEffect="non-scaling-stroke"
-        />
-        {intervals.map(({ at, valid, refused }, n) => {
-          const [high, higher] = [(valid / highest) * HEIGHT, (refused / highest) * HEIGHT]
-          return (
-            <g
-              key={at.getTime()}
-              onMouseEnter={() => setPointed(n)}
-              opacity={pointed === null || pointed === n ? 1 : 0.5}
-            >
-              <rect x={n} width={1} y={0} height={HEIGHT} fill="transparent" />
-              <rect x={n + GAP / 2} width={1 - GAP} y={HEIGHT - high} height={high} className="bars-valid" />
-              <rect
-                x={n + GAP / 2}
-                width={1 - GAP}
-                y={HEIGHT - high - higher}
-                height={higher}
-                className="bars-refused"
-              />
-            </g>
-          )
-        })}
-      </svg>
-      <Group justify="space-between">
-        <Text size="xs" c="dimmed">
-          {intervals[0] && name(intervals[0].at)}
+      {sum.valid + sum.refused === 0 ? (
+        <Text size="sm" c="dimmed" py="xl" ta="center">
+          {texts.usage.none}
         </Text>
-        <Text size="xs" c="dimmed">
-          {intervals.at(-1) && name((intervals.at(-1) as Interval).at)}
-        </Text>
-      </Group>
+      ) : (
+        <>
+          <Plot intervals={intervals} highest={highest} pointed={pointed} onPoint={setPointed} />
+          <div className={intervals.length > NAMED ? 'bars-names bars-ends' : 'bars-names'} aria-hidden>
+            {(intervals.length > NAMED ? endsOf(intervals) : intervals).map(({ at }) => (
+              <span key={at.getTime()}>{mark(at)}</span>
+            ))}
+          </div>
+        </>
+      )}
       <VisuallyHidden>
         <Table>
           <caption>{label}</caption>
           <thead>
             <tr>
               <th>{texts.usage.interval}</th>
-              <th>{texts.usage.valid}</th>
-              <th>{texts.usage.refused}</th>
+              <th>{words.valid}</th>
+              <th>{words.refused}</th>
             </tr>
           </thead>
           <tbody>
@@ -103,6 +86,71 @@ export function Bars({ intervals, label, name, fileName }: Props) {
         </Table>
       </VisuallyHidden>
     </Box>
+  )
+}
+
+function Sum({ className, count, word }: { className: string; count: number; word: string }) {
+  return (
+    <span className={className}>
+      <Text span fw={700} size="xl">
+        {texts.usage.count(count)}
+      </Text>
+      <Text span size="sm" c="dimmed">
+        {word.toLowerCase()}
+      </Text>
+    </span>
+  )
+}
+
+const endsOf = (intervals: Interval[]) =>
+  [intervals[0], intervals[Math.floor(intervals.length / 2)], intervals.at(-1)].filter((one) => one !== undefined)
+
+/** To a number that reads well at the top of a scale: 7,412 becomes 8,000. */
+function roundUp(highest: number): number {
+  const unit = 10 ** Math.floor(Math.log10(highest))
+  return ([1, 1.2, 1.5, 2, 2.5, 3, 4, 5, 6, 8, 10].find((times) => times * unit >= highest) ?? 10) * unit
+}
+
+type PlotProps = {
+  intervals: Interval[]
+  highest: number
+  pointed: number | null
+  onPoint: (n: number | null) => void
+}
+
+function Plot({ intervals, highest, pointed, onPoint }: PlotProps) {
+  const count = intervals.length
+  return (
+    <div className="bars-plot" aria-hidden>
+      {[1, 0.5, 0].map((part) => (
+        <span key={part} className="bars-scale" style={{ insetBlockStart: HEIGHT * (1 - part) }}>
+          {texts.usage.short(highest * part)}
+        </span>
+      ))}
+      <svg
+        aria-hidden
+        viewBox={`0 0 ${count} ${HEIGHT}`}
+        width="100%"
+        height={HEIGHT}
+        preserveAspectRatio="none"
+        onMouseLeave={() => onPoint(null)}
+      >
+        {[0, HEIGHT / 2, HEIGHT].map((y) => (
+          <line key={y} x1={0} x2={count} y1={y} y2={y} className="bars-axis" vectorEffect="non-scaling-stroke" />
+        ))}
+        {intervals.map(({ at, valid, refused }, n) => {
+          const [high, higher] = [(valid / highest) * HEIGHT, (refused / highest) * HEIGHT]
+          const bar = { x: n + GAP / 2, width: 1 - GAP }
+          return (
+            <g key={at.getTime()} onMouseEnter={() => onPoint(n)} opacity={pointed === null || pointed === n ? 1 : 0.5}>
+              <rect x={n} width={1} y={0} height={HEIGHT} fill="transparent" />
+              <rect {...bar} y={HEIGHT - high} height={high} className="bars-valid" />
+              <rect {...bar} y={HEIGHT - high - higher} height={higher} className="bars-refused" />
+            </g>
+          )
+        })}
+      </svg>
+    </div>
   )
 }
 

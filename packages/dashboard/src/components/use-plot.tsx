@@ -11,6 +11,7 @@ import { type Counted, gather, hoursBetween, localDays, startOfLocalDay } from '
 
 const hourName = new Intl.DateTimeFormat('en-GB', { weekday: 'short', hour: '2-digit', minute: '2-digit' })
 const dayName = new Intl.DateTimeFormat('en-GB', { weekday: 'short', day: 'numeric', month: 'short' })
+const dayMark = new Intl.DateTimeFormat('en-GB', { weekday: 'short', day: 'numeric' })
 
 const PERIODS = ['1', '7', '30'] as const
 type Period = (typeof PERIODS)[number]
@@ -56,6 +57,7 @@ export function UsePlot({ title, readKey, read, fileName }: Props) {
               intervals={intervals}
               label={texts.keys.periods[period]}
               name={(at) => (byHour ? hourName : dayName).format(at)}
+              {...(period === '7' ? { mark: (at: Date) => dayMark.format(at) } : {})}
               fileName={fileName}
             />
           )}

@@ -1,4 +1,4 @@
-import { Anchor, Badge, Card, List, SimpleGrid, Stack, Text, Title } from '@mantine/core'
+import { Anchor, Badge, Card, Code, Group, SimpleGrid, Stack, Text, Title } from '@mantine/core'
 import type { ReactNode } from 'react'
 import { Link, Redirect, useParams } from 'wouter'
 import { useRead } from '../app/api.ts'
@@ -22,12 +22,43 @@ export default function OverviewPage() {
   if (membership?.role === 'CUSTOMER') return <Redirect to={paths.addresses(storeId)} replace />
   return (
     <Page title={membership?.store.name ?? texts.nav.overview}>
-      {may('MANAGE_KEYS') ? <StoreUse storeId={storeId} /> : <Text>{texts.app.needs('MANAGE_KEYS')}</Text>}
+      {may('MANAGE_KEYS') ? <FirstSteps storeId={storeId} /> : <Text>{texts.app.needs('MANAGE_KEYS')}</Text>}
+      {may('MANAGE_KEYS') && <StoreUse storeId={storeId} />}
       <SimpleGrid cols={{ base: 1, md: 2 }}>
         {may('MANAGE_KEYS') && <KeyNotes storeId={storeId} />}
         {may('MANAGE_WEBHOOKS') && <WebhookNotes storeId={storeId} />}
       </SimpleGrid>
     </Page>
+  )
+}
+
+/** In a store that has no keys. */
+function FirstSteps({ storeId }: { storeId: string }) {
+  const keys = useLiveKeys(storeId).data
+  if (keys?.length !== 0) return null
+  const steps = [
+    { href: paths.newKey(storeId), title: texts.overview.startKey, help: texts.overview.startKeyHelp },
+    { href: paths.members(storeId), title: texts.overview.startPeople, help: texts.overview.startPeopleHelp },
+    { href: paths.webhooks(storeId), title: texts.overview.startWebhook, help: texts.overview.startWebhookHelp },
+  ]
+  return (
+    <Stack gap="sm">
+      <Title order={2} size="h4">
+        {texts.overview.start}
+      </Title>
+      <SimpleGrid cols={{ base: 1, md: 3 }}>
+        {steps.map(({ href, title, help }) => (
+          <Card key={href} withBorder>
+            <Anchor component={Link} href={href} fw={600}>
+              {title}
+            </Anchor>
+            <Text size="sm" c="dimmed">
+              {help}
+            </Text>
+          </Card>
+        ))}
+      </SimpleGrid>
+    </Stack>
   )
 }
 
@@ -56,20 +87,28 @@ function KeyNotes({ storeId }: { storeId: string }) {
           <Loaded query={keys}>
             {(all) => {
               const found = inTab(all, tab)
-              if (found.length === 0) return <Text size="sm">{texts.overview.noKeys}</Text>
+              if (found.length === 0)
+                return (
+                  <Text size="sm" c="dimmed">
+                    {texts.overview.noKeys}
+                  </Text>
+                )
               return (
-                <List size="sm">
+                <ul className="rows rows-plain">
                   {found.slice(0, SHOWN).map((key) => (
-                    <List.Item key={key.id}>
+                    <li key={key.id}>
                       <Anchor component={Link} href={paths.key(storeId, key.id)} inherit>
                         {key.name}
-                      </Anchor>{' '}
-                      {tab === 'ending' && <Time at={key.expiresAt} />}
-                      {tab === 'unused' && <Time at={key.lastUsedAt} />}
-                    </List.Item>
+                      </Anchor>
+                      <Text span size="sm" c="dimmed">
+                        {tab === 'ending' && <Time at={key.expiresAt} />}
+                        {tab === 'unused' && <Time at={key.lastUsedAt} />}
+                        {tab === 'never' && <Code>{key.start}…</Code>}
+                      </Text>
+                    </li>
                   ))}
-                  {found.length > SHOWN && <List.Item>{texts.overview.more(found.length - SHOWN)}</List.Item>}
-                </List>
+                  {found.length > SHOWN && <li>{texts.overview.more(found.length - SHOWN)}</li>}
+                </ul>
               )
             }}
           </Loaded>
@@ -88,21 +127,32 @@ function WebhookNotes({ storeId }: { storeId: string }) {
       <Loaded query={webhooks}>
         {(all) => {
           const failing = all.filter(({ failingSince, enabled }) => failingSince !== null || !enabled)
-          if (failing.length === 0) return <Text size="sm">{texts.overview.webhooksFine(all.length)}</Text>
+          if (failing.length === 0)
+            return (
+              <Text size="sm" c="dimmed">
+                {texts.overview.webhooksFine(all.length)}
+              </Text>
+            )
           return (
-            <List size="sm">
+            <ul className="rows rows-plain">
               {failing.map(({ id, url, failingSince }) => (
-                <List.Item key={id}>
+                <li key={id}>
                   <Anchor component={Link} href={paths.webhook(storeId, id)} className="breaks" inherit>
                     {url}
-                  </Anchor>{' '}
-                  <Badge size="sm" variant="light" color="red">
-                    {failingSince ? texts.overview.failing : texts.overview.off}
-                  </Badge>{' '}
-                  {failingSince && <Time at={failingSince} />}
-                </List.Item>
+                  </Anchor>
+                  <Group gap="xs">
+                    <Badge size="sm" variant="light" color={failingSince ? 'red' : 'gray'}>
+                      {failingSince ? texts.overview.failing : texts.overview.off}
+                    </Badge>
+                    {failingSince && (
+                      <Text span size="sm" c="dimmed">
+                        <Time at={failingSince} />
+                      </Text>
+                    )}
+                  </Group>
+                </li>
               ))}
-            </List>
+            </ul>
           )
         }}
       </Loaded>

@@ -52,8 +52,8 @@ function Tokens({ storeId }: { storeId: string }) {
         all.length === 0 ? (
           <Empty title={texts.serviceTokens.none}>{texts.serviceTokens.noneHelp}</Empty>
         ) : (
-          <Table.ScrollContainer minWidth={480}>
-            <Table verticalSpacing="sm">
+          <div className="rows">
+            <Table verticalSpacing="sm" className="stacks">
               <Table.Thead>
                 <Table.Tr>
                   {texts.serviceTokens.columns.map((column) => (
@@ -67,7 +67,7 @@ function Tokens({ storeId }: { storeId: string }) {
                 ))}
               </Table.Tbody>
             </Table>
-          </Table.ScrollContainer>
+          </div>
         )
       }
     </Loaded>

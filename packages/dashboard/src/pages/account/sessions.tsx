@@ -73,6 +73,7 @@ function SessionRow({ session }: { session: Session }) {
           <Button
             size="xs"
             variant="default"
+            className="keeps-size"
             loading={end.isPending}
             aria-label={texts.account.endNamed(nameOf(session))}
             onClick={() => end.mutate(undefined)}

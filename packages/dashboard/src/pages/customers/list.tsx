@@ -102,34 +102,36 @@ function Customers({ storeId }: { storeId: string }) {
 
 function CustomerTable({ storeId, customers }: { storeId: string; customers: Customer[] }) {
   return (
-    <Table verticalSpacing="sm" className="stacks">
-      <Table.Thead>
-        <Table.Tr>
-          {texts.customers.columns.map((column) => (
-            <Table.Th key={column}>{column}</Table.Th>
-          ))}
-        </Table.Tr>
-      </Table.Thead>
-      <Table.Tbody>
-        {customers.map(({ id, externalId, name, email, createdAt }) => (
-          <Table.Tr key={id}>
-            <Table.Td>
-              <Anchor component={Link} href={paths.customer(storeId, externalId)} fw={600} className="breaks">
-                {name ?? externalId}
-              </Anchor>
-              {name && (
-                <Text size="sm" c="dimmed" className="breaks">
-                  {externalId}
-                </Text>
-              )}
-            </Table.Td>
-            <Table.Td className="breaks">{email}</Table.Td>
-            <Table.Td>
-              <Time at={createdAt} as="day" />
-            </Table.Td>
+    <div className="rows">
+      <Table verticalSpacing="sm" className="stacks">
+        <Table.Thead>
+          <Table.Tr>
+            {texts.customers.columns.map((column) => (
+              <Table.Th key={column}>{column}</Table.Th>
+            ))}
           </Table.Tr>
-        ))}
-      </Table.Tbody>
-    </Table>
+        </Table.Thead>
+        <Table.Tbody>
+          {customers.map(({ id, externalId, name, email, createdAt }) => (
+            <Table.Tr key={id}>
+              <Table.Td>
+                <Anchor component={Link} href={paths.customer(storeId, externalId)} fw={600} className="breaks">
+                  {name ?? externalId}
+                </Anchor>
+                {name && (
+                  <Text size="sm" c="dimmed" className="breaks">
+                    {externalId}
+                  </Text>
+                )}
+              </Table.Td>
+              <Table.Td className="breaks">{email}</Table.Td>
+              <Table.Td>
+                <Time at={createdAt} as="day" />
+              </Table.Td>
+            </Table.Tr>
+          ))}
+        </Table.Tbody>
+      </Table>
+    </div>
   )
 }

@@ -1,6 +1,6 @@
 // The filters of the events. They stand in the address of the page, so that a link shows the same events.
 
-import { Button, Group, NativeSelect, Select, TextInput } from '@mantine/core'
+import { Button, NativeSelect, Select, TextInput } from '@mantine/core'
 import { useState } from 'react'
 import { useSearchParams } from 'wouter'
 import { texts } from '../../texts.ts'
@@ -41,7 +41,7 @@ export function EventFilters({ filters, change, names }: Props) {
   const moment = (name: 'from' | 'to', value: string) =>
     change({ [name]: value && !Number.isNaN(Date.parse(value)) ? new Date(value).toISOString() : '' })
   return (
-    <Group align="flex-end" gap="sm">
+    <div className="filters">
       <NativeSelect
         label={texts.events.type}
         data={types}
@@ -79,7 +79,7 @@ export function EventFilters({ filters, change, names }: Props) {
           {texts.events.clear}
         </Button>
       )}
-    </Group>
+    </div>
   )
 }
 

@@ -82,7 +82,7 @@ function Trail({ storeId, clock }: { storeId: string; clock: ReturnType<typeof u
       {cursor !== undefined && shown.length === 0 && (
         <Empty title={isFiltered ? texts.events.nothingFound : texts.events.none} />
       )}
-      <Stack component="ul" gap="xs" className="plain-list" ref={place}>
+      <ul className={shown.length > 0 ? 'rows' : 'plain-list'} ref={place}>
         {shown.map((event) => (
           <EventRow
             key={event.id}
@@ -94,7 +94,7 @@ function Trail({ storeId, clock }: { storeId: string; clock: ReturnType<typeof u
             change={change}
           />
         ))}
-      </Stack>
+      </ul>
       {cursor && (
         <Button variant="default" onClick={() => void readOlder()}>
           {texts.events.older}
@@ -116,7 +116,7 @@ function Waiting() {
 
 /** Whether somebody reads: the pointer or the focus is in the list, an event is open, or the page is scrolled. */
 function useReading(hasOpened: boolean) {
-  const place = useRef<HTMLDivElement & HTMLUListElement>(null)
+  const place = useRef<HTMLUListElement>(null)
   const [isInside, setInside] = useState(false)
   useEffect(() => {
     const look = () => setInside(scrollY > 0 || (place.current?.matches(':hover, :focus-within') ?? false))

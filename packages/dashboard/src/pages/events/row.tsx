@@ -1,6 +1,6 @@
 // One event: a sentence, when it was, and everything it says one click away.
 
-import { Anchor, Button, Code, Group, Paper, Stack, Text, Tooltip } from '@mantine/core'
+import { Anchor, Button, Code, Group, Stack, Text, Tooltip } from '@mantine/core'
 import type { Event } from '@storekeeper/client'
 import { useId } from 'react'
 import { Link } from 'wouter'
@@ -21,7 +21,7 @@ type Props = {
 export function EventRow({ event, names, clock, opened, onToggle, change }: Props) {
   const id = useId()
   return (
-    <Paper component="li" withBorder px="md" py="sm">
+    <li>
       <Group justify="space-between" wrap="nowrap" align="flex-start" gap="sm">
         <Stack gap={2} miw={0}>
           <Text className="breaks">{sentence(event, names)}</Text>
@@ -49,7 +49,7 @@ export function EventRow({ event, names, clock, opened, onToggle, change }: Prop
         </Button>
       </Group>
       {opened && <Details id={id} event={event} names={names} change={change} />}
-    </Paper>
+    </li>
   )
 }
 

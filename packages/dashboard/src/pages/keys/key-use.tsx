@@ -16,6 +16,7 @@ type Period = (typeof PERIODS)[number]
 
 const hourName = new Intl.DateTimeFormat('en-GB', { weekday: 'short', hour: '2-digit', minute: '2-digit' })
 const dayName = new Intl.DateTimeFormat('en-GB', { weekday: 'short', day: 'numeric', month: 'short' })
+const dayMark = new Intl.DateTimeFormat('en-GB', { weekday: 'short', day: 'numeric' })
 
 export function KeyUse({ apiKey: { id, storeId, name } }: { apiKey: Key }) {
   const [period, setPeriod] = useState<Period>('7')
@@ -59,6 +60,7 @@ export function KeyUse({ apiKey: { id, storeId, name } }: { apiKey: Key }) {
                 intervals={intervals}
                 label={texts.keys.periods[period]}
                 name={(at) => (byHour ? hourName : dayName).format(at)}
+                {...(period === '7' ? { mark: (at: Date) => dayMark.format(at) } : {})}
                 fileName={`${name}.csv`}
               />
               <Refusals counts={intervals.map(({ counts }) => counts)} />
@@ -99,9 +101,11 @@ type Source = { ip: string | null; service: string | null; lastUsedAt: string }
 function Sources({ sources }: { sources: Source[] }) {
   if (sources.length === 0) return null
   return (
-    <Table.ScrollContainer minWidth={320}>
-      <Table captionSide="top">
-        <Table.Caption>{texts.keys.sources}</Table.Caption>
+    <div>
+      <Table captionSide="top" className="stacks">
+        <Table.Caption ta="start" mt={0}>
+          {texts.keys.sources}
+        </Table.Caption>
         <Table.Tbody>
           {sources.map(({ ip, service, lastUsedAt }) => (
             <Table.Tr key={`${ip} ${service}`}>
@@ -114,6 +118,6 @@ function Sources({ sources }: { sources: Source[] }) {
           ))}
         </Table.Tbody>
       </Table>
-    </Table.ScrollContainer>
+    </div>
   )
 }

@@ -181,7 +181,7 @@ function KeyList({ storeId, keys, text }: { storeId: string; keys: Key[]; text: 
       {isNarrow ? (
         rows.map((row) => <KeyCard key={row.apiKey.id} {...row} />)
       ) : (
-        <Table.ScrollContainer minWidth={700}>
+        <Table.ScrollContainer minWidth={700} className="rows">
           <Table verticalSpacing="sm" highlightOnHover>
             <Table.Thead>
               <Table.Tr>

@@ -84,8 +84,8 @@ function Members({ storeId }: { storeId: string }) {
               {texts.members.nobody}
             </Text>
           ) : (
-            <Table.ScrollContainer minWidth={480}>
-              <Table verticalSpacing="sm">
+            <div className="rows">
+              <Table verticalSpacing="sm" className="stacks">
                 <Table.Thead>
                   <Table.Tr>
                     {texts.members.columns.map((column) => (
@@ -99,7 +99,7 @@ function Members({ storeId }: { storeId: string }) {
                   ))}
                 </Table.Tbody>
               </Table>
-            </Table.ScrollContainer>
+            </div>
           )
         }
       </Loaded>
@@ -142,15 +142,15 @@ function Invitations({ storeId }: { storeId: string }) {
       <Title order={2} size="h4">
         {texts.members.invitations}
       </Title>
-      <Table.ScrollContainer minWidth={480}>
-        <Table verticalSpacing="sm">
+      <div className="rows">
+        <Table verticalSpacing="sm" className="stacks">
           <Table.Tbody>
             {invitations.map((invitation) => (
               <InvitationRow key={invitation.id} invitation={invitation} />
             ))}
           </Table.Tbody>
         </Table>
-      </Table.ScrollContainer>
+      </div>
     </Stack>
   )
 }

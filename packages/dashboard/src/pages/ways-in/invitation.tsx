@@ -1,6 +1,5 @@
 // An invitation is accepted: by whoever is signed in, after signing in, or with a new account.
 
-import { SegmentedControl } from '@mantine/core'
 import { isStorekeeperError, type Membership } from '@storekeeper/client'
 import { useEffect, useState } from 'react'
 import { Link } from 'wouter'
@@ -102,15 +101,13 @@ function Enter({ token, onEntered }: { token: string; onEntered: () => void }) {
   return (
     <div className="light-form">
       <p>{texts.invitation.help}</p>
-      <SegmentedControl
-        aria-label={texts.invitation.ways}
-        value={way}
-        onChange={(value) => setWay(value as typeof way)}
-        data={[
-          { value: 'sign-in', label: texts.invitation.haveAccount },
-          { value: 'sign-up', label: texts.invitation.newHere },
-        ]}
-      />
+      <div className="light-ways" role="group" aria-label={texts.invitation.ways}>
+        {(['sign-in', 'sign-up'] as const).map((one) => (
+          <LightButton key={one} kind="plain" aria-pressed={one === way} onClick={() => setWay(one)}>
+            {one === 'sign-in' ? texts.invitation.haveAccount : texts.invitation.newHere}
+          </LightButton>
+        ))}
+      </div>
       {way === 'sign-up' ? (
         <SignUpForm invitation={token} onSignedUp={onEntered} />
       ) : (

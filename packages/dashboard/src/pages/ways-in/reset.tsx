@@ -6,11 +6,11 @@ import { Link } from 'wouter'
 import { sk, useSettings } from '../../app/client.ts'
 import { linkToken } from '../../app/link-token.ts'
 import { paths } from '../../app/paths.ts'
-import { useServiceForm } from '../../components/form.ts'
 import { Field, LightButton, Notice } from '../../components/light.tsx'
 import { LightProblem } from '../../components/light-problem.tsx'
 import { texts } from '../../texts.ts'
 import { focusOnMount } from './focus.ts'
+import { useLightForm } from './light-form.ts'
 import { Narrow } from './narrow.tsx'
 import { NewPassword } from './sign-up-form.tsx'
 
@@ -44,26 +44,22 @@ export default function ResetPage() {
 type SetProps = { token: string; onDone: () => void; onUseless: () => void }
 
 function SetPassword({ token, onDone, onUseless }: SetProps) {
-  const [error, setError] = useState<unknown>(null)
-  const [busy, setBusy] = useState(false)
-  const form = useServiceForm({ initialValues: { newPassword: '' } })
-  const save = async ({ newPassword }: { newPassword: string }) => {
-    setBusy(true)
-    setError(null)
-    try {
-      await sk.auth.reset({ token, newPassword })
-      form.resetDirty()
-      onDone()
-    } catch (failure) {
-      if (isStorekeeperError(failure, 'reset_not_found')) onUseless()
-      else if (!form.showFaults(failure)) setError(failure)
-    } finally {
-      setBusy(false)
-    }
+  const { error, busy, field, submit } = useLightForm({ newPassword: '' })
+  const save = (event: FormEvent) => {
+    event.preventDefault()
+    void submit(async ({ newPassword }) => {
+      try {
+        await sk.auth.reset({ token, newPassword })
+        onDone()
+      } catch (failure) {
+        if (!isStorekeeperError(failure, 'reset_not_found')) throw failure
+        onUseless()
+      }
+    })
   }
   return (
-    <form className="light-form" onSubmit={form.onSubmit((values) => void save(values))}>
-      <NewPassword label={texts.reset.newPassword} {...form.getInputProps('newPassword')} />
+    <form className="light-form" onSubmit={save}>
+      <NewPassword label={texts.reset.newPassword} {...field('newPassword')} />
       {error !== null && <LightProblem error={error} />}
       <LightButton type="submit" loading={busy}>
         {texts.reset.set}

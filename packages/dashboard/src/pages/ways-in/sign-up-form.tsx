@@ -1,28 +1,23 @@
 // A new account, on the page of its own or with an invitation.
 
-import type { GetInputPropsReturnType } from '@mantine/form'
 import { isStorekeeperError } from '@storekeeper/client'
-import { useState } from 'react'
+import type { FormEvent } from 'react'
 import { Link } from 'wouter'
 import { sk } from '../../app/client.ts'
 import { paths } from '../../app/paths.ts'
-import { useServiceForm } from '../../components/form.ts'
 import { Field, LightButton, SecretField } from '../../components/light.tsx'
 import { LightProblem } from '../../components/light-problem.tsx'
 import { texts } from '../../texts.ts'
 import { focusOnMount } from './focus.ts'
+import { type LightField, useLightForm } from './light-form.ts'
 
-type Values = { email: string; password: string; name: string }
 type Props = { onSignedUp: () => void | Promise<void>; invitation?: string }
 
 export function SignUpForm({ onSignedUp, invitation }: Props) {
-  const [error, setError] = useState<unknown>(null)
-  const [busy, setBusy] = useState(false)
-  const form = useServiceForm<Values>({ initialValues: { email: '', password: '', name: '' } })
-  const signUp = async ({ email, password, name }: Values) => {
-    setBusy(true)
-    setError(null)
-    try {
+  const { error, busy, field, submit } = useLightForm({ email: '', password: '', name: '' })
+  const signUp = (event: FormEvent) => {
+    event.preventDefault()
+    void submit(async ({ email, password, name }) => {
       await sk.auth.signUp({
         email,
         password,
@@ -30,16 +25,11 @@ export function SignUpForm({ onSignedUp, invitation }: Props) {
         ...(name.trim() ? { name: name.trim() } : {}),
         ...(invitation ? { invitation } : {}),
       })
-      form.resetDirty()
       await onSignedUp()
-    } catch (failure) {
-      if (!form.showFaults(failure)) setError(failure)
-    } finally {
-      setBusy(false)
-    }
+    })
   }
   return (
-    <form className="light-form" onSubmit={form.onSubmit((values) => void signUp(values))}>
+    <form className="light-form" onSubmit={signUp}>
       <Field
         required
         type="email"
@@ -47,15 +37,15 @@ export function SignUpForm({ onSignedUp, invitation }: Props) {
         maxLength={254}
         label={texts.signIn.email}
         ref={focusOnMount}
-        {...form.getInputProps('email')}
+        {...field('email')}
       />
-      <NewPassword label={texts.signIn.password} {...form.getInputProps('password')} />
+      <NewPassword label={texts.signIn.password} {...field('password')} />
       <Field
         autoComplete="name"
         maxLength={100}
         label={texts.signIn.name}
         description={texts.signIn.nameHelp}
-        {...form.getInputProps('name')}
+        {...field('name')}
       />
       {error !== null && <LightProblem error={error} />}
       {isStorekeeperError(error, 'email_taken') && !invitation && (
@@ -69,7 +59,7 @@ export function SignUpForm({ onSignedUp, invitation }: Props) {
 }
 
 /** For a password that is being chosen: the hint stays while one types. */
-export function NewPassword({ label, ...field }: { label: string } & GetInputPropsReturnType) {
+export function NewPassword({ label, ...field }: { label: string } & LightField) {
   return (
     <SecretField
       required

@@ -6,6 +6,7 @@ import { useState } from 'react'
 import { useRead, useWrite } from '../../app/api.ts'
 import { sk } from '../../app/client.ts'
 import { Dialog } from '../../components/dialog.tsx'
+import { Empty } from '../../components/empty.tsx'
 import { Loaded } from '../../components/loaded.tsx'
 import { Problem } from '../../components/problem.tsx'
 import { Time } from '../../components/time.tsx'
@@ -46,19 +47,17 @@ export function Deliveries({ webhook: { storeId, id } }: { webhook: Webhook }) {
       <Loaded query={deliveries}>
         {(all) =>
           all.length === 0 ? (
-            <Text size="sm" c="dimmed">
-              {texts.webhooks.nothingSent}
-            </Text>
+            <Empty title={texts.webhooks.nothingSent}>{texts.webhooks.nothingSentHelp}</Empty>
           ) : (
-            <Table.ScrollContainer minWidth={560}>
-              <Table>
+            <div className="rows">
+              <Table className="stacks">
                 <Table.Tbody>
                   {all.map((delivery) => (
                     <Row key={delivery.id} delivery={delivery} onOpen={() => setOpened(delivery)} />
                   ))}
                 </Table.Tbody>
               </Table>
-            </Table.ScrollContainer>
+            </div>
           )
         }
       </Loaded>

@@ -15,6 +15,7 @@ import { Problem } from '../../components/problem.tsx'
 import { Time } from '../../components/time.tsx'
 import { texts } from '../../texts.ts'
 import { Deliveries } from './deliveries.tsx'
+import { DeliveriesPlot } from './deliveries-plot.tsx'
 import { WebhookHealth } from './list.tsx'
 import { Missed } from './missed.tsx'
 
@@ -45,6 +46,7 @@ function WebhookDetail({ webhook }: { webhook: Webhook }) {
           {texts.webhooks.bothSecrets} <Time at={webhook.rotation.previousExpiresAt} />.
         </Text>
       )}
+      <DeliveriesPlot webhook={webhook} />
       <Deliveries webhook={webhook} />
       <Missed webhook={webhook} />
       <Snippet />

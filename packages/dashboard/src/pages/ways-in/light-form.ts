@@ -1,0 +1,39 @@
+// A form of the ways in: what was typed, and the faults that the service found, each at its field.
+
+import { isStorekeeperError } from '@storekeeper/client'
+import { type ChangeEvent, useState } from 'react'
+
+export function useLightForm<Name extends string>(initial: Record<Name, string>) {
+  const [values, setValues] = useState(initial)
+  const [faults, setFaults] = useState<Partial<Record<Name, string>>>({})
+  const [error, setError] = useState<unknown>(null)
+  const [busy, setBusy] = useState(false)
+  return {
+    /** What belongs to no field. */
+    error,
+    busy,
+    field: (name: Name) => ({
+      value: values[name],
+      error: faults[name],
+      onChange: ({ currentTarget: { value } }: ChangeEvent<HTMLInputElement>) =>
+        setValues({ ...values, [name]: value }),
+    }),
+    async submit(send: (values: Record<Name, string>) => Promise<unknown>): Promise<void> {
+      setBusy(true)
+      setError(null)
+      setFaults({})
+      try {
+        await send(values)
+      } catch (failure) {
+        const found = (isStorekeeperError(failure) && failure.errors) || []
+        const placed = found.map(({ pointer, detail }) => [pointer.replace(/^#\//, ''), detail] as const)
+        setFaults(Object.fromEntries(placed) as Partial<Record<Name, string>>)
+        if (placed.length === 0 || placed.some(([name]) => !(name in values))) setError(failure)
+      } finally {
+        setBusy(false)
+      }
+    },
+  }
+}
+
+export type LightField = ReturnType<ReturnType<typeof useLightForm>['field']>
