@@ -28,6 +28,7 @@ export const cssVariables: CSSVariablesResolver = ({ colors }) => ({
     '--mantine-color-dimmed': '#5c636a',
     '--mantine-color-placeholder': '#6b7178',
     '--mantine-color-error': colors.red[9],
+    '--mantine-color-red-outline': colors.red[9],
     '--mantine-color-anchor': colors.indigo[9],
     ...Object.fromEntries(
       LIGHT_TEXT.map((name) => [
