@@ -11,8 +11,8 @@ import { urlsOfHosts } from '../core/database-url.ts'
 import type { Connection } from './db.ts'
 import { SeveralPrimaries, StandbyServer } from './errors.ts'
 
-/** Less than the time that a connection has: what is left is for the connection itself. */
-const ASK_TIMEOUT_MS = 1_000
+/** Only where no host says that it is the primary are all of them waited for. */
+const ASK_TIMEOUT_MS = 2_000
 /** How long the other hosts are waited for when one is the primary: those that are up answer at the same time. */
 const OTHERS_MS = 100
 /** A machine that was lost closes no connection: probes of the system find out. */

@@ -3872,6 +3872,11 @@ export interface ValidLeasedVerdict {
     exceeded: boolean
   }>
   /**
+   * The moment this answer is of. Present only if the database did not respond and you accepted that with
+   * `maxStaleSeconds`.
+   */
+  asOf?: string
+  /**
    * Permissions in your request that do not exist, so that no key can have them: most likely typos. Present only
    * if there are any.
    */
@@ -3995,6 +4000,11 @@ export interface RefusedLeasedVerdict {
     /** Whether this limit refused the request. */
     exceeded: boolean
   }>
+  /**
+   * The moment this answer is of. Present only if the database did not respond and you accepted that with
+   * `maxStaleSeconds`.
+   */
+  asOf?: string
   /**
    * Permissions in your request that do not exist, so that no key can have them: most likely typos. Present only
    * if there are any.
@@ -5220,6 +5230,11 @@ export interface ValidVerdict {
     exceeded: boolean
   }>
   /**
+   * The moment this answer is of. Present only if the database did not respond and you accepted that with
+   * `maxStaleSeconds`.
+   */
+  asOf?: string
+  /**
    * Permissions in your request that do not exist, so that no key can have them: most likely typos. Present only
    * if there are any.
    */
@@ -5320,6 +5335,11 @@ export interface RefusedVerdict {
     exceeded: boolean
   }>
   /**
+   * The moment this answer is of. Present only if the database did not respond and you accepted that with
+   * `maxStaleSeconds`.
+   */
+  asOf?: string
+  /**
    * Permissions in your request that do not exist, so that no key can have them: most likely typos. Present only
    * if there are any.
    */
@@ -5380,6 +5400,12 @@ export interface Verification {
   anyStore?: boolean | undefined
   /** The key types you accept. A key of any other type is `WRONG_TYPE`. */
   types?: ReadonlyArray<'PROD' | 'TEST' | 'DEV'> | undefined
+  /**
+   * How old an answer you accept while the database does not respond, such as during a failover. Such an answer
+   * has `asOf`: a key that was revoked after that can still be `VALID`. Never for a key with a rate limit, named
+   * limits or credits. 0: the response is 503 then.
+   */
+  maxStaleSeconds?: number | undefined
   /**
    * Adds `checks`, the result of every check with an explanation. The call counts towards no rate limit and no
    * usage.
