@@ -45,6 +45,8 @@ const HARMS: Record<string, (cluster: Cluster) => Promise<() => void>> = {
     const leader = await cluster.leader()
     leader.patroni?.kill('SIGKILL')
     for (const pid of serverPids(leader.dataDir)) kill(pid, 'SIGKILL')
+    // As a machine that is lost: it comes back when another is the primary.
+    await until(async () => (await cluster.leader()).name !== leader.name)
     return () => cluster.startPatroni(leader)
   },
   'SIGSTOP of the synchronous standby': async (cluster) => {
@@ -62,7 +64,10 @@ async function runRound(cluster: Cluster, world: World, kind: string): Promise<R
   const began = performance.now()
   const restore = await HARMS[kind]?.(cluster)
   // Until writes are answered again, and a while longer.
-  const isFlowing = () => load.counts.writtenAt.filter((at) => at > performance.now() - 2_000 && at > began).length > 4
+  // What was answered while the harm was done tells nothing.
+  const harmedAt = performance.now() + 1_000
+  const isFlowing = () =>
+    load.counts.writtenAt.filter((at) => at > Math.max(harmedAt, performance.now() - 2_000)).length > 4
   await until(isFlowing).catch(async (error) => {
     const ready = await Promise.all(world.nodes.map((node) => ask(`${node}/readyz`, 'GET', '')))
     log(`stuck: ${JSON.stringify({ ready, statuses: [...load.counts.statuses] })}`)
