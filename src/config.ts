@@ -3,6 +3,7 @@
 
 import { availableParallelism } from 'node:os'
 import ipaddr from 'ipaddr.js'
+import { urlsOfHosts } from './core/database-url.ts'
 import { normalizeEmail } from './core/email.ts'
 import { PERMISSION_PATTERN } from './core/permissions.ts'
 import { Secret } from './crypto/secret.ts'
@@ -29,7 +30,7 @@ const SETTINGS = {
   ),
   DATABASE_URL: setting(
     '',
-    'Any PostgreSQL 14 or later, as `postgres://user:password@host:port/database`. Any number of nodes can share it. Without it, the embedded database is used.',
+    'Any PostgreSQL 14 or later, as `postgres://user:password@host:port/database`. Several hosts can be listed, as `host1:port,host2:port`: the primary among them is used. Any number of nodes can share it. Without it, the embedded database is used.',
     optional(databaseUrl),
   ),
   DATABASE_CONNECTIONS: setting(
@@ -295,8 +296,9 @@ function url(text: string): URL {
 
 // The values of these four are not repeated in the message: they are secrets, or hold one.
 function databaseUrl(text: string): Secret {
-  if (/^postgres(ql)?:$/.test(url(text).protocol)) return new Secret(text)
-  throw new Error('must begin with postgres://')
+  const wants = urlsOfHosts(text).map((url) => /[?&]target_session_attrs=([^&#]*)/.exec(url)?.[1] ?? 'primary')
+  if (wants.every((want) => want === 'primary' || want === 'read-write')) return new Secret(text)
+  throw new Error('must not ask for anything but the primary by target_session_attrs: nothing else is used')
 }
 
 function smtpUrl(text: string): { url: Secret; isLoopback: boolean } {

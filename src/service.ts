@@ -263,6 +263,7 @@ function newCaches(db: Database, instance: Instance, storage: Storage) {
   const changes = newKeyChanges(db, instance, () => notifications.caughtUpTo())
   const onChange = (payload: string) => {
     const [id = '', storeId = id] = payload.split(' ')
+    if (id.startsWith('svc_')) caches.callers.invalidate()
     keys.invalidate(id)
     changes.received(id, storeId)
   }
@@ -270,7 +271,7 @@ function newCaches(db: Database, instance: Instance, storage: Storage) {
     storage.connection,
     { [CHANGES_CHANNEL]: onChange, [EVENTS_CHANNEL]: eventNotifier.publish },
     (isOver) => {
-      keys.invalidate()
+      keys.onGap()
       changes.onGap(isOver)
       eventNotifier.publish(null)
     },

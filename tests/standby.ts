@@ -12,11 +12,21 @@ import { type Embedded, startEmbedded } from '../src/db/embedded/embedded.ts'
 export type TestServer = {
   /** The URL of a database, reached as this role. */
   url(database: string, role: string): string
+  /** The directory of its socket, and its port. */
+  place: { host: string; port: number }
   /** As the superuser, on a connection that stays open. */
   admin: pg.Client
+  stop(): Promise<void>
 }
 
-export async function primaryAndStandby(): Promise<{ primary: TestServer; standby: TestServer }> {
+export type ServerPair = {
+  primary: TestServer
+  standby: TestServer
+  /** Starts the stopped primary again, as a standby of the other server, which was promoted. */
+  startAsStandby(): Promise<TestServer>
+}
+
+export async function primaryAndStandby(): Promise<ServerPair> {
   const folder = mkdtempSync(join(tmpdir(), 'standby-'))
   chmodSync(folder, 0o755) // so that PostgreSQL may enter when we are root
   const [first, second] = [join(folder, 'primary'), join(folder, 'standby')]
@@ -25,9 +35,15 @@ export async function primaryAndStandby(): Promise<{ primary: TestServer; standb
   execFileSync('cp', ['-a', join(first, 'postgres'), join(second, 'postgres')])
   const { uid, gid } = statSync(join(first, 'postgres'))
   chownSync(second, uid, gid)
-  const signal = join(second, 'postgres', 'standby.signal')
-  writeFileSync(signal, '')
-  chownSync(signal, uid, gid)
+  const follow = (dataDir: string, { host, port, user }: Embedded['connection']) => {
+    const signal = join(dataDir, 'postgres', 'standby.signal')
+    writeFileSync(signal, '')
+    chownSync(signal, uid, gid)
+    appendFileSync(
+      join(dataDir, 'postgres', 'postgresql.auto.conf'),
+      `primary_conninfo = 'host=''${host}'' port=${port} user=${user}'\n`,
+    )
+  }
   const servers: Embedded[] = []
   onTestFinished(async () => {
     for (const server of servers.reverse()) await server.stop()
@@ -43,14 +59,17 @@ export async function primaryAndStandby(): Promise<{ primary: TestServer; standb
     const { host, port } = server.connection
     return {
       url: (database, role) => `postgres://${role}@localhost:${port}/${database}?host=${encodeURIComponent(host)}`,
+      place: { host, port },
       admin,
+      stop: server.stop,
     }
   }
   const primary = await start(first)
-  const { host, port, user } = servers[0]?.connection as Embedded['connection']
-  appendFileSync(
-    join(second, 'postgres', 'postgresql.auto.conf'),
-    `primary_conninfo = 'host=''${host}'' port=${port} user=${user}'\n`,
-  )
-  return { primary, standby: await start(second) }
+  follow(second, servers[0]?.connection as Embedded['connection'])
+  const standby = await start(second)
+  const startAsStandby = () => {
+    follow(first, servers[1]?.connection as Embedded['connection'])
+    return start(first)
+  }
+  return { primary, standby, startAsStandby }
 }

@@ -13,12 +13,14 @@ import type { MembersRow, ServiceTokensRow, SessionsRow, StoresRow, UsersRow } f
 import { destroyReplayableSecrets } from '../idempotency/idempotency.ts'
 import type { Instance } from '../instance.ts'
 import { boundsOf } from '../keys/columns.ts'
+import { type CachedKey, refusalOf } from './cached-key.ts'
 import type { CallerCache } from './caller-cache.ts'
 import type { Credential } from './credential.ts'
 import { evictFederatedUser, findOrCreateFederatedUser, takeOverProfile } from './federated-user.ts'
 import { isIpAllowed } from './ip.ts'
 import type { Claims, Identity, JwtCheck } from './jwt.ts'
-import { type CachedKey, type KeyCache, refusalOf } from './key-cache.ts'
+import type { KeyCache } from './key-cache.ts'
+import { isUnavailable, withPatience } from './last-known.ts'
 
 /** A session expires after this time without use; its row also has an absolute expiry. */
 export const SESSION_IDLE_MS = 30 * DAY
@@ -112,10 +114,12 @@ export async function authenticate(
   credential: Credential,
   storeId: string | null,
   ip: string,
+  mayBeStale = false,
 ): Promise<Caller> {
   if (credential.kind === 'key') return keyCaller(instance, await caches.keys.find(credential.token), ip)
   const { lookup, identity } = await toLookup(db, instance, jwt, credential, storeId, ip)
-  const found = await cachedOrLookUp(db, caches.callers, lookup)
+  const isService = credential.kind === 'service'
+  const { found, knownAt } = await cachedOrLookUp(db, caches.callers, lookup, isService && mayBeStale)
   if (found.user_disabled) return fail('invalid_token')
   switch (credential.kind) {
     case 'service':
@@ -126,6 +130,7 @@ export async function authenticate(
         name: found.service_name,
         storeIds: found.service_store_ids,
         createdBy: found.service_created_by,
+        knownAt,
         ip,
       }
     case 'session':
@@ -158,9 +163,27 @@ function cacheKey(credential: string | null, storeId: string | null): string {
   return `${credential} ${storeId}`
 }
 
-async function cachedOrLookUp(db: Db, cache: CallerCache<CallerRow>, lookup: CallerLookup): Promise<CallerRow> {
+/** `knownAt` is set where the database did not answer and `mayBeStale`: the caller as the node knew them last. */
+async function cachedOrLookUp(
+  db: Db,
+  cache: CallerCache<CallerRow>,
+  lookup: CallerLookup,
+  mayBeStale: boolean,
+): Promise<{ found: CallerRow; knownAt: number | null }> {
   const name = cacheKey(lookup.hash ?? lookup.user_id, lookup.store_id)
-  return cache.get(name) ?? lookUpAndCache(db, cache, lookup)
+  const cached = cache.get(name)
+  if (cached) return { found: cached, knownAt: null }
+  const known = mayBeStale ? cache.lastKnown(name) : null
+  const found = lookUpAndCache(db, cache, lookup)
+  if (!known) return { found: await found, knownAt: null }
+  try {
+    return { found: await withPatience(found), knownAt: null }
+  } catch (error) {
+    // It may have been revoked by this node meanwhile.
+    const still = isUnavailable(error) ? cache.lastKnown(name) : null
+    if (!still) throw error
+    return { found: still.found, knownAt: still.trueUpTo }
+  }
 }
 
 async function lookUpAndCache(db: Db, cache: CallerCache<CallerRow>, lookup: CallerLookup): Promise<CallerRow> {
@@ -170,6 +193,7 @@ async function lookUpAndCache(db: Db, cache: CallerCache<CallerRow>, lookup: Cal
   // Only positive results are cached: a caller who was just given access must not wait for an entry to expire.
   if (found.service_id ?? (lookup.store_id === null ? found.user_id : found.member_store_id))
     cache.set(cacheKey(lookup.hash ?? lookup.user_id, lookup.store_id), found, since)
+  else cache.forget(cacheKey(lookup.hash ?? lookup.user_id, lookup.store_id))
   return found
 }
 

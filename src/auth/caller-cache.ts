@@ -3,7 +3,11 @@
 // and by every other node when its entries expire. That needs no message between nodes, and no clock but the process's
 // own.
 //
+// An expired entry stays for askers who accept old answers while there is no database (last-known.ts).
+//
 // An entry is the row as the database returned it; whether a session has expired is checked at every use.
+
+import type { Known } from './last-known.ts'
 
 /** Every node must refuse within 250 ms of a change; this leaves 50 ms for the lookup itself. */
 export const CALLER_TTL_MS = 200
@@ -14,40 +18,48 @@ type Generation = { changes: number; at: number }
 
 export type CallerCache<Found> = {
   get(name: string): Found | undefined
+  /** Also when it has expired: only for askers who accept that (last-known.ts). */
+  lastKnown(name: string): Known<Found> | null
   /** True once in the second half of an entry's life, for the caller to refresh it in the background. */
   needsRefresh(name: string): boolean
   /** `since` is the generation taken before the lookup: a row read before an invalidation is not cached. */
   set(name: string, found: Found, since: Generation): void
+  /** There is no such caller any more. */
+  forget(name: string): void
   generation(): Generation
-  /** Called after every change that may affect anyone's rights. */
-  invalidate(): void
+  /** Called after every change that may affect anyone's rights. That of a key, by its id, affects no other caller's. */
+  invalidate(id?: string): void
 }
 
 export function newCallerCache<Found>(): CallerCache<Found> {
-  const entries = new Map<string, { found: Found; until: number; old: boolean }>()
+  const entries = new Map<string, { found: Found; since: Generation; old: boolean }>()
   let changes = 0
   return {
     get(name) {
       const entry = entries.get(name)
-      if (entry && entry.until > performance.now()) return entry.found
-      if (entry) entries.delete(name)
-      return undefined
+      const isCurrent = entry?.since.changes === changes && entry.since.at + CALLER_TTL_MS > performance.now()
+      return isCurrent ? entry.found : undefined
     },
+    lastKnown(name) {
+      const entry = entries.get(name)
+      return entry ? { found: entry.found, trueUpTo: entry.since.at } : null
+    },
+    forget: (name) => void entries.delete(name),
     needsRefresh(name) {
       const entry = entries.get(name)
-      if (!entry || entry.old || entry.until - performance.now() > CALLER_TTL_MS / 2) return false
+      if (!entry || entry.old || performance.now() - entry.since.at < CALLER_TTL_MS / 2) return false
       entry.old = true
       return true
     },
     set(name, found, since) {
       if (since.changes !== changes) return
       if (entries.size >= MAX_CALLERS) entries.clear()
-      entries.set(name, { found, until: since.at + CALLER_TTL_MS, old: false })
+      entries.set(name, { found, since, old: false })
     },
     generation: () => ({ changes, at: performance.now() }),
-    invalidate() {
+    invalidate(id) {
       changes += 1
-      entries.clear()
+      if (!id?.startsWith('key_')) entries.clear()
     },
   }
 }

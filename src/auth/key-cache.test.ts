@@ -8,7 +8,8 @@ import { ServerKeys } from '../crypto/keyring.ts'
 import type { Db } from '../db/db.ts'
 import { writeSettings } from '../keys/columns.ts'
 import { UNSET } from '../keys/input.ts'
-import { type CachedKey, newKeyCache } from './key-cache.ts'
+import type { CachedKey } from './cached-key.ts'
+import { newKeyCache } from './key-cache.ts'
 
 // ---- what is kept, and for how long, by a clock that we hold ---------------------------------------------------------
 

@@ -5,7 +5,8 @@
 //   that makes the change evicts it itself, before it answers.
 // - A notification can be lost. So a key is relied on only for TRUSTED_MS after the last moment at which this node had
 //   certainly received all of them: the moment the key was looked up, or the last heartbeat that came back (db/listen.ts).
-// - When the connection that brings the notifications is lost, everything is evicted.
+// - When the connection that brings the notifications is lost, everything is evicted. It is kept apart for askers who accept
+//   old answers while there is no database (last-known.ts).
 // - A key that changed while it was being looked up is not cached.
 // - A key that does not work is looked up anew each time, like one that does not exist: how long the answer takes does
 //   not tell the two apart.
@@ -16,75 +17,23 @@
 // The cache holds the database's row. Whether a key or a secret has expired is checked at each use. Only keys that work
 // are cached: a stranger cannot fill the memory, and a new key works at once.
 
-import { nowMs } from '../core/clock.ts'
-import { hashImportedKey, hashKey } from '../crypto/key-hash.ts'
-import type { Keyring, ServerKeys } from '../crypto/keyring.ts'
+import { hashImportedKey } from '../crypto/key-hash.ts'
+import type { Keyring } from '../crypto/keyring.ts'
 import { type KeyForm, sha256 } from '../crypto/tokens.ts'
-import type { Batch, Db } from '../db/db.ts'
-import { columnList, recordset } from '../db/recordset.ts'
+import type { Db } from '../db/db.ts'
 import { sql } from '../db/sql.ts'
-import { type KeyRow, SETTING_COLUMNS, type SettingColumn } from '../keys/columns.ts'
-import type { KeptVerdict } from '../keys/schema.ts'
+import { type CachedKey, keptBytes, lookUpHash, lookUpKey, refusalOf } from './cached-key.ts'
+import { type Known, type LastKnown, newLastKnown } from './last-known.ts'
 
 /** With the 250 ms between two heartbeats this stays below the 2 s that the contract allows a node that hears nothing. */
 export const TRUSTED_MS = 1_500
 /** All cached keys together. Ordinary keys take some 1.5 KB each, the largest that a tenant can make 25 KB. */
 const MAX_BYTES = 75_000_000
-/** What a key takes beside its texts: its row and verdict, and its places in the maps. Measured with 50,000 keys. */
-const BYTES_WITHOUT_TEXTS = 1_300
-/** The numbers of a named rate limit, and the object that holds them, as that many characters. */
-const BYTES_OF_A_LIMIT = ' '.repeat(100)
-/** A string's header and the reference to it. */
-const BYTES_PER_STRING = 24
 /** Changes of more keys than this during one lookup count as a change of all keys. */
 const MAX_CHANGED = 10_000
 
 /** How long it is relied on that there are imported keys, or none. The contract allows 2 s. */
 const IMPORTED_TRUSTED_MS = 1_000
-
-type CachedColumn = SettingColumn | 'id' | 'store_id' | 'enabled' | 'revoked_at' | 'revision'
-
-export type CachedKey = Omit<Pick<KeyRow, CachedColumn>, 'metadata'> & {
-  /** As JSON. */
-  metadata: string
-  frozen: boolean
-  /** The number of the secret that was presented, and until when it works: null, as long as the key does. */
-  secret_no: number
-  secret_expires_at: Date | null
-  /** Whether the secret that was presented was reported as leaked. */
-  leaked: boolean
-  /** The hash under the current server secret, while the database still has the one under the previous (keys/usage.ts). */
-  rehash_to: string | null
-  /** In milliseconds: follows from the columns above. A key that is revoked, disabled or frozen is valid at no time. */
-  valid_until: number
-  /** The last verdict on this key, which stays the same until the key is looked up anew. */
-  verdict: KeptVerdict | null
-}
-
-type LoadedKey = Omit<CachedKey, 'valid_until' | 'verdict'>
-
-/** The reasons to refuse a key whatever is asked of it, in the order of the checks. A replaced secret is no key's any more. */
-export const REFUSALS = {
-  NOT_FOUND: (key: CachedKey, at: number) => key.secret_expires_at !== null && key.secret_expires_at.getTime() <= at,
-  REVOKED: (key: CachedKey) => key.revoked_at !== null,
-  EXPIRED: (key: CachedKey, at: number) => key.expires_at !== null && key.expires_at.getTime() <= at,
-  DISABLED: (key: CachedKey) => !key.enabled,
-  FROZEN: (key: CachedKey) => key.frozen,
-}
-export type Refusal = keyof typeof REFUSALS
-const REFUSAL_CHECKS = Object.entries(REFUSALS) as [Refusal, (key: CachedKey, at: number) => boolean][]
-
-/** Null for a key that works. */
-export function refusalOf(key: CachedKey, at = nowMs()): Refusal | null {
-  if (at < key.valid_until) return null
-  for (const [refusal, applies] of REFUSAL_CHECKS) if (applies(key, at)) return refusal
-  return null
-}
-
-function validUntil(key: LoadedKey): number {
-  if (key.revoked_at !== null || !key.enabled || key.frozen) return Number.NEGATIVE_INFINITY
-  return Math.min(...[key.expires_at, key.secret_expires_at].map((end) => end?.getTime() ?? Number.POSITIVE_INFINITY))
-}
 
 export type KeyCache = {
   /**
@@ -94,66 +43,14 @@ export type KeyCache = {
   find(token: string, stores?: readonly string[] | null): Promise<CachedKey | null> | CachedKey | null
   /** What `find` has in memory, and up to which moment of `performance.now()`'s clock it is certainly true. */
   peek(token: string, stores: readonly string[] | null): { key: CachedKey; trueUpTo: number } | null
+  /** The key as this node knew it last, however long ago: only for askers who accept that (last-known.ts). */
+  lastKnown(token: string, stores: readonly string[] | null): Known<CachedKey> | null
+  /** Notifications were lost: evicts all keys. */
+  onGap(): void
   /** Evicts a key by its id, or the keys of a store by the store's; without an id, all keys. */
   invalidate(id?: string): void
   size(): number
 }
-
-/** The token's hash under the current server secret, and under the previous one. */
-type KeyLookup = { hash: string; previous_hash: string | null }
-type KeyLookupRow = { [Name in Exclude<keyof LoadedKey, 'rehash_to'>]: CachedKey[Name] | null } & {
-  hash_kid: string | null
-}
-
-const requested = recordset('requested', { n: 'int', hash: 'text', previous_hash: 'text' })
-const cachedList = columnList(
-  [...Object.keys(SETTING_COLUMNS).filter((column) => column !== 'metadata'), 'enabled', 'revoked_at', 'revision'],
-  'key',
-)
-
-/** By the key's secret, or by the one before, which works on for a while when the key was rotated with a grace. */
-const lookUpKeys: Batch<KeyLookup, KeyLookupRow> = (db, rows) =>
-  db.query<KeyLookupRow>(sql`
-    select key.id, store.id as store_id, ${cachedList}, key.metadata::text as metadata,
-           store.frozen_at is not null as frozen, key.used_no as secret_no, key.used_until as secret_expires_at,
-           coalesce(key.leaked_secret_no >= key.used_no, false) as leaked, key.used_kid as hash_kid
-      from ${requested(rows.map((row, n) => ({ n, ...row })))}
-      left join lateral (
-             select current.*, current.secret_no as used_no, null::timestamptz as used_until,
-                    current.hash_kid as used_kid
-               from api_keys current
-              where current.hash in (decode(requested.hash, 'hex'), decode(requested.previous_hash, 'hex'))
-              union all
-             select rotated.*, rotated.secret_no - 1, rotated.previous_expires_at, rotated.previous_hash_kid
-               from api_keys rotated
-              where rotated.previous_hash in (decode(requested.hash, 'hex'), decode(requested.previous_hash, 'hex'))
-              limit 1
-           ) as key on true
-      left join stores store on store.id = key.store_id and store.deleted_at is null
-     where require_primary()
-     order by requested.n`)
-lookUpKeys.highPriority = true
-
-/** Past the cache: as the key is in the database now. Null for a token that is no key's secret. */
-export function lookUpKey(db: Db, keyring: Keyring, token: string): Promise<CachedKey | null> {
-  return lookUpHash(db, keyring, (keys) => hashKey(keys, token))
-}
-
-async function lookUpHash(
-  db: Db,
-  { current, previous }: Keyring,
-  hashUnder: (keys: ServerKeys) => Buffer,
-): Promise<CachedKey | null> {
-  const hash = hashUnder(current).toString('hex')
-  const row = await db.batched(lookUpKeys, { hash, previous_hash: previous && hashUnder(previous).toString('hex') })
-  if (row.id === null || row.store_id === null) return null
-  const { hash_kid, ...found } = row
-  // When there is a key, only the nullable columns of its row are null.
-  const key = { ...found, rehash_to: hash_kid === current.kid ? null : hash } as LoadedKey
-  return { ...key, valid_until: validUntil(key), verdict: null }
-}
-
-// ---- the cache ------------------------------------------------------------------------------------------------------
 
 type Entry = { key: CachedKey; lookedUpAt: number; bytes: number }
 
@@ -175,6 +72,7 @@ type CacheState = {
   allChangedAt: number
   /** Whether there are imported keys, since when that is known, and the question under way. */
   imported: { exist: boolean; knownAt: number; asked: Promise<boolean> | null }
+  lastKnown: LastKnown<CachedKey>
 }
 
 /** `formOf` tells by the form of a token whether it is worth a lookup. The tokens of cached keys were checked before. */
@@ -197,6 +95,7 @@ export function newKeyCache(
     changedAt: new Map(),
     allChangedAt: 0,
     imported: { exist: false, knownAt: Number.NEGATIVE_INFINITY, asked: null },
+    lastKnown: newLastKnown(),
   }
   return {
     find(token, stores) {
@@ -211,6 +110,17 @@ export function newKeyCache(
         : null
     },
     peek: (token, stores) => peek(state, sha256(token, 'base64'), stores),
+    lastKnown(token, stores) {
+      const hash = sha256(token, 'base64')
+      const known = peek(state, hash, stores)
+      if (known) return { found: known.key, trueUpTo: known.trueUpTo }
+      return state.lastKnown.get(hash) ?? state.lastKnown.get(`${stores?.[0]} ${hash}`)
+    },
+    onGap() {
+      for (const [hash, { key, lookedUpAt }] of state.entries)
+        state.lastKnown.keep(hash, { found: key, trueUpTo: Math.max(lookedUpAt, state.notifiedUpTo()) })
+      evictAll(state)
+    },
     invalidate: (id) => invalidate(state, id),
     size: () => state.entries.size,
   }
@@ -251,6 +161,8 @@ async function load(
   const since = state.changes
   const lookedUpAt = performance.now()
   const key = await lookUp()
+  state.lastKnown.forget(hash)
+  if (!key || refusalOf(key)) evict(state, hash)
   if (!key) return null
   const { changedAt, allChangedAt } = state
   const lastChange = Math.max(allChangedAt, changedAt.get(key.id) ?? 0, changedAt.get(key.store_id) ?? 0)
@@ -318,33 +230,28 @@ function evict(state: CacheState, hash: string): void {
   }
 }
 
-function invalidate(state: CacheState, id?: string): void {
+function evictAll(state: CacheState): void {
+  countChange(state)
+  state.allChangedAt = state.changes
+  state.entries.clear()
+  state.hashesById.clear()
+  state.bytes = 0
+}
+
+function countChange(state: CacheState): void {
   state.changes += 1
   state.shared.clear()
   Object.assign(state.imported, { knownAt: Number.NEGATIVE_INFINITY, asked: null })
-  if (id === undefined) {
-    state.allChangedAt = state.changes
-    state.entries.clear()
-    state.hashesById.clear()
-    state.bytes = 0
-    return
-  }
+}
+
+function invalidate(state: CacheState, id?: string): void {
+  state.lastKnown.changed(id)
+  if (id === undefined) return evictAll(state)
+  countChange(state)
   if (state.changedAt.size >= MAX_CHANGED) {
     state.allChangedAt = state.changes
     state.changedAt.clear()
   }
   if (state.inFlight > 0) state.changedAt.set(id, state.changes)
   for (const hash of [...(state.hashesById.get(id) ?? [])]) evict(state, hash)
-}
-
-/** The verdict repeats the name and the permissions. The metadata is there once, as text (http/fast-verify.ts). */
-function keptBytes({ name, permissions, metadata, ip_allowlist, owner, rate_limits }: CachedKey): number {
-  const limits = rate_limits.map((limit) => limit.name + BYTES_OF_A_LIMIT)
-  const texts = [name, name, ...permissions, ...permissions, metadata, ...(ip_allowlist ?? []), owner ?? '', ...limits]
-  return texts.reduce((sum, text) => sum + BYTES_PER_STRING + textBytes(text), BYTES_WITHOUT_TEXTS)
-}
-
-/** V8 keeps a text with any character beyond Latin-1 at two bytes for each. */
-function textBytes(text: string): number {
-  return Buffer.byteLength(text) === text.length ? text.length : 2 * text.length
 }

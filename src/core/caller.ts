@@ -53,6 +53,11 @@ export type ServiceCaller = {
   storeIds: string[] | null
   /** The owner who issued it for their store. Null: the operator. */
   createdBy: string | null
+  /**
+   * The database did not answer, and the token is taken for what it was at this moment of `performance.now()`'s clock. Only
+   * on routes that answer from memory while there is no database. Null: it works now.
+   */
+  knownAt: number | null
   ip: string
 }
 

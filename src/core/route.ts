@@ -187,6 +187,8 @@ export type RouteFacts<Path extends string, N extends Needs, Query extends TObje
   form?: true
   /** The sender who signs the body: the signature is checked before the body is parsed. */
   signedBy?: 'github'
+  /** While the database does not answer, a service is served as the node knew it last: the handler decides how old that may be. */
+  answersStale?: true
   /**
    * What the handler does to the database. A GET reads, and everything else runs inside one transaction, unless the row
    * says otherwise. `read`: it changes nothing, though it is a POST (no transaction, no retries, its answer is never

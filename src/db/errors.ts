@@ -22,6 +22,23 @@ export class StandbyServer extends Error {
   }
 }
 
+/** Two servers that both take themselves for the primary: see primary.ts. */
+export class SeveralPrimaries extends Error {
+  constructor() {
+    super('several servers say that they are the primary')
+  }
+}
+
+/**
+ * The server has committed and warned: somebody ended its wait for a standby. What was written may be lost with this server,
+ * so it is not told as done.
+ */
+export class UnconfirmedCommit extends Error {
+  constructor(warning: string) {
+    super(`the commit came with a warning: ${warning}`)
+  }
+}
+
 /** A refusal of the statement stays as it is; every other error becomes `unavailable`, and the caller may try again. */
 export function databaseFailure(error: unknown): unknown {
   return isDatabaseError(error) && !UNAVAILABLE.test(error.code) ? error : connectFailure(error)
@@ -47,6 +64,7 @@ export function endsConnection(error: unknown): boolean {
 export function describeOutage(error: unknown): string {
   const cause = error instanceof Failure ? error.cause : error
   if (cause instanceof StandbyServer) return 'the database is a standby'
+  if (cause instanceof SeveralPrimaries) return 'several databases say that they are the primary'
   if (!isDatabaseError(cause)) return 'the database does not answer'
   return cause.code === READ_ONLY ? 'the database is read-only' : `the database refuses to serve (${cause.code})`
 }

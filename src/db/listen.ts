@@ -6,6 +6,7 @@ import { randomBytes } from 'node:crypto'
 import { setTimeout as sleep } from 'node:timers/promises'
 import pg from 'pg'
 import type { Connection } from './db.ts'
+import { driverFor } from './primary.ts'
 
 export type Listener = {
   /**
@@ -25,12 +26,12 @@ const DEAD_MS = 2_000
 const RECONNECT_MS = 250
 
 /**
- * A heartbeat need not be flushed to disk. But where commits wait for a standby, so do heartbeats: then one proves that this
- * server can still commit, and is not a former primary that was cut off together with this node.
+ * A transaction that only notifies writes no row: it waits for no disk and no standby. But commits that notify wait for each
+ * other, also for one that waits for its standby. A heartbeat behind such a commit gives up after a second and is sent again:
+ * the connection is alive, no notification was lost, and nothing has to be forgotten.
  */
-const UNFLUSHED_HEARTBEATS = `
-  select set_config('synchronous_commit', 'off', false)
-   where current_setting('synchronous_standby_names') = ''`
+const LOCK_TIMEOUT = `set lock_timeout = '1s'`
+const LOCK_NOT_AVAILABLE = '55P03'
 
 type ListenerState = {
   heartbeatChannel: string
@@ -73,17 +74,17 @@ async function keepListening(
   handlers: Handlers,
   onGap: OnGap,
 ): Promise<void> {
+  const { Client, settings } = driverFor(connection)
   while (!state.closing.aborted) {
-    const client = new pg.Client({
-      ...connection,
+    const client = new Client({
+      ...settings,
       connectionTimeoutMillis: DEAD_MS,
       query_timeout: DEAD_MS,
-      keepAlive: true,
       application_name: 'storekeeper listener',
     })
     await listenOnce(client, state, handlers, onGap).catch(() => {})
-    state.caughtUpTo = Number.NEGATIVE_INFINITY
     onGap(false)
+    state.caughtUpTo = Number.NEGATIVE_INFINITY
     client.end().catch(() => {})
     await sleep(RECONNECT_MS, undefined, { signal: state.closing }).catch(() => {})
   }
@@ -104,7 +105,7 @@ async function listenOnce(client: pg.Client, state: ListenerState, handlers: Han
   state.closing.addEventListener('abort', stop)
   try {
     await client.connect()
-    await client.query(UNFLUSHED_HEARTBEATS)
+    await client.query(LOCK_TIMEOUT)
     let sentAt = Number.NEGATIVE_INFINITY
     client.on('notification', ({ channel, payload = '' }) => {
       // A notification can still arrive while the connection is being given up, after the cache has been told of the gap.
@@ -121,7 +122,10 @@ async function listenOnce(client: pg.Client, state: ListenerState, handlers: Han
         if (state.isAsked) {
           state.isAsked = false
           sentAt = performance.now()
-          await client.query(`notify ${state.heartbeatChannel}`)
+          await client.query(`notify ${state.heartbeatChannel}`).catch((error) => {
+            if (!(error instanceof pg.DatabaseError && error.code === LOCK_NOT_AVAILABLE)) throw error
+            state.isAsked = true
+          })
         }
         await sleep(HEARTBEAT_MS, undefined, { signal: state.closing })
       }

@@ -6,7 +6,15 @@ import pg from 'pg'
 import { Failure } from '../core/errors.ts'
 import { type Queue, queueFor } from './batch.ts'
 import type { Batch, Connection, Database, Db } from './db.ts'
-import { connectFailure, databaseFailure, endsConnection, outageCode, StandbyServer } from './errors.ts'
+import {
+  connectFailure,
+  databaseFailure,
+  endsConnection,
+  outageCode,
+  StandbyServer,
+  UnconfirmedCommit,
+} from './errors.ts'
+import { driverFor } from './primary.ts'
 import { type Sql, sql } from './sql.ts'
 
 const CONNECT_TIMEOUT_MS = 2_000
@@ -66,8 +74,9 @@ export function connect(connection: Connection, options: PoolOptions = {}): Data
   const { connections = CONNECTIONS, commitBeforeFlush = false, onUnavailable = () => {} } = options
   const highPriority = Math.ceil(connections * HIGH_PRIORITY_SHARE)
   const setUp = commitBeforeFlush ? SET_UP : `${SET_UP}, ${COMMIT_AFTER_FLUSH}`
-  const servingPool = newPool(connection, setUp, connections - highPriority)
-  const priorityPool = newPool(connection, setUp, highPriority)
+  const driver = driverFor(connection)
+  const servingPool = newPool(driver, setUp, connections - highPriority)
+  const priorityPool = newPool(driver, setUp, highPriority)
   const queues = new Map<Batch<never, unknown>, Queue<never, unknown>>()
   const priorityDb = dbOn(priorityPool, onUnavailable, queues)
   return {
@@ -77,13 +86,13 @@ export function connect(connection: Connection, options: PoolOptions = {}): Data
   }
 }
 
-function newPool(connection: Connection, setUp: string, max: number): pg.Pool {
+function newPool({ Client, settings }: ReturnType<typeof driverFor>, setUp: string, max: number): pg.Pool {
   const pool = new pg.Pool({
-    ...connection,
+    ...settings,
+    Client,
     max,
     connectionTimeoutMillis: CONNECT_TIMEOUT_MS,
     idleTimeoutMillis: 30_000,
-    keepAlive: true,
     // The driver's own clock: a server that hangs cannot keep its timeouts.
     query_timeout: 7_000,
     application_name: 'storekeeper',
@@ -129,7 +138,14 @@ async function setUpSession(client: pg.ClientBase, text: string): Promise<void> 
   const statement = { text, query_timeout: CONNECT_TIMEOUT_MS }
   const { rows } = await client.query<{ is_standby: boolean }>(statement)
   if (rows[0]?.is_standby) throw new StandbyServer()
+  client.on('notice', ({ code, message }) => {
+    if (code?.startsWith(WARNING_CLASS)) warnings.set(client, message ?? code)
+  })
 }
+
+/** The class of SQLSTATEs that warnings have. No statement of ours earns one, so it is about the commit. */
+const WARNING_CLASS = '01'
+const warnings = new WeakMap<pg.ClientBase, string>()
 
 const TIMESTAMPTZ = 1184
 
@@ -169,7 +185,10 @@ async function checkOut(pool: pg.Pool): Promise<pg.PoolClient> {
 async function run<Row>(client: pg.ClientBase, statement: Sql): Promise<Row[]> {
   try {
     // The shape of a row is given by the statement's columns; the caller states it beside the statement.
-    return (await client.query(statement)).rows as Row[]
+    const { rows } = await client.query(statement)
+    const warning = warnings.get(client)
+    if (warning !== undefined) throw new UnconfirmedCommit(warning)
+    return rows as Row[]
   } catch (error) {
     throw databaseFailure(error)
   }

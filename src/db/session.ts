@@ -1,11 +1,13 @@
 // One connection of its own, for work that is no request: migrations, backups, restores.
 
-import pg from 'pg'
+import type pg from 'pg'
 import type { Connection } from './db.ts'
+import { driverFor } from './primary.ts'
 
 export async function openSession(connection: Connection, purpose: string): Promise<pg.Client> {
-  const client = new pg.Client({
-    ...connection,
+  const { Client, settings } = driverFor(connection)
+  const client = new Client({
+    ...settings,
     connectionTimeoutMillis: 5_000,
     application_name: `storekeeper ${purpose}`,
   })

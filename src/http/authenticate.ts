@@ -26,7 +26,10 @@ export async function identify(pipeline: Pipeline, route: Route, incoming: Incom
     refuseCredentialInQuery(incoming.query)
     // A public route ignores credentials: a browser may still send the cookie of an expired session.
     if (route.needs === 'public') return ANYONE
-    return { ...(await authenticateRequest(pipeline, pipeline.auth.caches, incoming)), refusal: null }
+    return {
+      ...(await authenticateRequest(pipeline, pipeline.auth.caches, incoming, route.answersStale)),
+      refusal: null,
+    }
   } catch (error) {
     // While the database is away no caller can be identified, which must not count against their address.
     if (!(error instanceof Failure) || error.code === 'unavailable') throw error
@@ -49,6 +52,7 @@ async function authenticateRequest(
   { db, instance, auth }: Pipeline,
   caches: AuthCaches,
   incoming: Incoming,
+  mayBeStale = false,
 ): Promise<{ credential: Credential; caller: Caller }> {
   const credential = readCredential(instance.keyPrefix, {
     authorization: header(incoming, 'authorization'),
@@ -58,7 +62,7 @@ async function authenticateRequest(
   if (credential.kind === 'session' && credential.fromCookie) checkOrigin(auth.corsOrigins, incoming)
   const { storeId } = incoming.params
   const store = storeId && isId('store', storeId) ? storeId : null
-  const caller = await authenticate(db, instance, auth.jwt, caches, credential, store, incoming.ip)
+  const caller = await authenticate(db, instance, auth.jwt, caches, credential, store, incoming.ip, mayBeStale)
   return { credential, caller }
 }
 
@@ -103,6 +107,8 @@ export function authorizationProbe(pipeline: Pipeline, { route, incoming }: Call
 
 const NO_CACHE: CallerCache<CallerRow> = {
   get: () => undefined,
+  lastKnown: () => null,
+  forget() {},
   needsRefresh: () => false,
   set() {},
   generation: () => ({ changes: 0, at: 0 }),

@@ -35,7 +35,14 @@ export async function execute(
     if (route.effect === 'own') pipeline.onChange()
     return wire
   }
-  const wire = await (route.effect === 'own' ? run(pipeline.db) : inTransaction(pipeline.db, call, idempotent, run))
+  const wire = await (route.effect === 'own'
+    ? run(pipeline.db)
+    : inTransaction(pipeline.db, call, idempotent, run)
+  ).catch((error) => {
+    // Its answer may be lost: the key may be revoked, and what was known of it must not be answered any more.
+    if (incoming.params.keyId) pipeline.auth.caches.keys.invalidate(incoming.params.keyId)
+    throw error
+  })
   if (changed.length > 0) pipeline.onChange()
   if (route.access !== 'unchanged') for (const id of changed) invalidate(pipeline.auth.caches, id)
   return wire
@@ -89,6 +96,6 @@ function inTransaction(
 
 /** Before a change is answered: evicts every caller, and the key of this id, or the keys of the store of this id, or all. */
 export function invalidate(caches: AuthCaches, id: string | undefined): void {
-  caches.callers.invalidate()
+  caches.callers.invalidate(id)
   caches.keys.invalidate(id)
 }

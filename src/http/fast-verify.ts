@@ -130,7 +130,8 @@ function hashOf(state: FastVerifyState, authorization: string): string {
 }
 
 /** As a program writes it. ASCII, no escape and no member twice: parseStrictJson would find nothing to refuse. */
-const PLAIN = /^\{"key":"\w+"(?:,"storeId":"\w+")?(?:,"permissions":\[(?:"\w+"(?:,"\w+")*)?\])?\}$/
+const PLAIN =
+  /^\{"key":"\w+"(?:,"storeId":"\w+")?(?:,"permissions":\[(?:"\w+"(?:,"\w+")*)?\])?(?:,"maxStaleSeconds":[1-9]\d?)?\}$/
 
 /** Null for anything but a plain question without a fault. */
 function readQuestion(schema: TSchema, service: CachedService, body: Buffer): Question | null {

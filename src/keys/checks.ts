@@ -1,7 +1,7 @@
 // The checks of a verification that the key itself decides.
 
+import { type CachedKey, refusalOf } from '../auth/cached-key.ts'
 import { isIpAllowed } from '../auth/ip.ts'
-import { type CachedKey, refusalOf } from '../auth/key-cache.ts'
 import type { Instance } from '../instance.ts'
 import type { Outcome, Question } from './schema.ts'
 

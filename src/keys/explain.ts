@@ -1,6 +1,6 @@
 // Every check of a verification in words, for whoever wonders why a key is refused. Nothing is spent or counted.
 
-import { type CachedKey, REFUSALS, type Refusal } from '../auth/key-cache.ts'
+import { type CachedKey, REFUSALS, type Refusal } from '../auth/cached-key.ts'
 import { nowMs } from '../core/clock.ts'
 import { keyFormOf } from '../crypto/tokens.ts'
 import type { Instance } from '../instance.ts'

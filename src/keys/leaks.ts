@@ -4,7 +4,7 @@
 // for the store's own back ends, but does not authenticate here; a new secret gives the key its own expiry back. A report
 // counts once for each secret, so that it cannot undo a later decision of a manager.
 
-import { type CachedKey, lookUpKey } from '../auth/key-cache.ts'
+import { type CachedKey, lookUpKey } from '../auth/cached-key.ts'
 import { addMs, now, SECOND } from '../core/clock.ts'
 import { KEY_TYPES } from '../core/key-types.ts'
 import type { Answer } from '../core/route.ts'

@@ -2,7 +2,7 @@
 // that all nodes count in the same one. Uses beyond the limit are counted too: then each request's position in the window
 // is simply the count after it.
 
-import type { CachedKey } from '../auth/key-cache.ts'
+import type { CachedKey } from '../auth/cached-key.ts'
 import type { Batch, Db } from '../db/db.ts'
 import { recordset } from '../db/recordset.ts'
 import { sql } from '../db/sql.ts'

@@ -417,6 +417,7 @@ export const keyRoutes: Route[] = [
       // Only what a key spends is written, and that by a batch.
       effect: 'own',
       access: 'unchanged',
+      answersStale: true,
       example: {
         body: {
           key: 'skp_prod_4fQx',
@@ -429,7 +430,7 @@ export const keyRoutes: Route[] = [
     async ({ verifier, caller, body: { explain, storeId, anyStore, ...asked }, faults, idempotency }) => {
       const stores = parseStores(caller.storeIds, { storeId, anyStore }, faults)
       if (faults.length > 0) failInput(faults)
-      const question = { ...asked, stores, serviceId: caller.id }
+      const question = { ...asked, stores, serviceId: caller.id, askerKnownAt: caller.knownAt }
       const once = spendOnce(idempotency, (verdict) => verdict)
       const verdict = await (explain ? verifier.explain(question) : verifier.verify(question, once))
       return { body: showVerdict(verdict), changedKeys: [] }

@@ -537,6 +537,15 @@ export const Verification = Type.Object(
         examples: [['PROD']],
       }),
     ),
+    maxStaleSeconds: Type.Optional(
+      Type.Integer({
+        minimum: 0,
+        maximum: 60,
+        default: 0,
+        description:
+          'How old an answer you accept while the database does not respond, such as during a failover. Such an answer has `asOf`: a key that was revoked after that can still be `VALID`. Never for a key with a rate limit, named limits or credits. 0: the response is 503 then.',
+      }),
+    ),
     explain: Type.Optional(
       Type.Boolean({
         description:
@@ -604,6 +613,12 @@ const unkeptMembers = {
       },
     ),
   ),
+  asOf: Type.Optional(
+    DateTime({
+      description:
+        'The moment this answer is of. Present only if the database did not respond and you accepted that with `maxStaleSeconds`.',
+    }),
+  ),
   unknownPermissions: Type.Optional(
     Type.Array(Type.String(), {
       description:
@@ -654,12 +669,14 @@ export const VERIFY_PATH = '/v1/keys/verify'
 
 export type Question = Pick<
   Verification,
-  'key' | 'permissions' | 'anyPermissions' | 'types' | 'ip' | 'cost' | 'limits'
+  'key' | 'permissions' | 'anyPermissions' | 'types' | 'ip' | 'cost' | 'limits' | 'maxStaleSeconds'
 > & {
   /** The stores whose keys are accepted. Null: every store. */
   stores: readonly string[] | null
   /** The service that asks. */
   serviceId: string
+  /** Of a service that the database could not be asked about: when its token was last known to work (core/caller.ts). */
+  askerKnownAt?: number | null
 }
 
 /** An Idempotency-Key: claimed before anything is spent, and the verdict stored with what is spent. */

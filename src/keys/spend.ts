@@ -5,7 +5,7 @@
 // A refill is made by whoever first finds that it is due. Refills and windows go by the database's clock, so that all
 // nodes agree.
 
-import type { CachedKey } from '../auth/key-cache.ts'
+import type { CachedKey } from '../auth/cached-key.ts'
 import type { Idempotency } from '../core/route.ts'
 import { sha256 } from '../crypto/tokens.ts'
 import type { Batch, Db } from '../db/db.ts'

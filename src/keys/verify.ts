@@ -2,8 +2,11 @@
 // memory (auth/key-cache.ts), counted in memory (usage.ts); only a key that has rate limits or credits costs a statement
 // (rate-limit.ts, spend.ts), which all requests of the same moment share.
 
-import type { CachedKey, KeyCache } from '../auth/key-cache.ts'
+import type { CachedKey } from '../auth/cached-key.ts'
+import type { KeyCache } from '../auth/key-cache.ts'
+import { isUnavailable, withPatience } from '../auth/last-known.ts'
 import { nowMs } from '../core/clock.ts'
+import { Failure, fail } from '../core/errors.ts'
 import type { Permission } from '../core/permissions.ts'
 import { keyFormOf } from '../crypto/tokens.ts'
 import type { Db } from '../db/db.ts'
@@ -64,11 +67,30 @@ export function newVerifier(
     return conclude(key, key === null ? 'NOT_FOUND' : firstRefusal(instance, key, question), question)
   }
 
+  /** Null when the database knows no such key. `asOf` is set where it could not be asked and the asker accepts that. */
+  async function findKey({ key: token, stores, maxStaleSeconds = 0, askerKnownAt = null }: Question) {
+    let failure: unknown = new Failure('unavailable', { retryAfterSeconds: 1 })
+    if (askerKnownAt === null)
+      try {
+        const found = keys.find(token, stores)
+        const isWaited = found instanceof Promise && maxStaleSeconds > 0
+        return { key: await (isWaited ? withPatience(found) : found), asOf: null }
+      } catch (error) {
+        if (!isUnavailable(error)) throw error
+        failure = error
+      }
+    const known = keys.lastKnown(token, stores)
+    const asOf = Math.min(known?.trueUpTo ?? Number.NEGATIVE_INFINITY, askerKnownAt ?? Number.POSITIVE_INFINITY)
+    if (!known || spendsSomething(known.found) || performance.now() - asOf > maxStaleSeconds * 1_000) throw failure
+    return { key: known.found, asOf: new Date(nowMs() - (performance.now() - asOf)).toISOString() }
+  }
+
   async function verify(question: Question, once: SpendOnce<Db> | null = null): Promise<KeptVerdict> {
-    const key = await keys.find(question.key, question.stores)
+    const { key, asOf } = await findKey(question)
     const code = key ? firstRefusal(instance, key, question) : 'NOT_FOUND'
     const purchase = key && code === 'VALID' ? purchaseFor(key, question) : null
-    if (!key || !purchase) return withUnknown(conclude(key, code, question), unknownIn(question))
+    if (!key || !purchase)
+      return withUnknown(conclude(key, code, question), unknownIn(question), asOf === null ? undefined : { asOf })
     const unknown = unknownIn(question)
     if (isRateLimitOnly(purchase) && !once) {
       const spent = await spendRateLimit(db, key)
@@ -105,6 +127,7 @@ export function newVerifier(
   }
 
   async function explain(question: Question): Promise<KeptVerdict> {
+    if (typeof question.askerKnownAt === 'number') fail('unavailable', { retryAfterSeconds: 1 })
     const key = await keys.find(question.key, question.stores)
     if (!key) return { ...NOT_FOUND, checks: [unknownKey(instance, question)] }
     const purchase = purchaseFor(key, question)
@@ -138,7 +161,11 @@ const NOT_FOUND = {
 } as KeptVerdict
 
 /** Not on the kept verdict: what was asked for, and what is left of it, differ from question to question. */
-function withUnknown(kept: KeptVerdict, unknownPermissions: string[], left?: Omit<Receipt, 'code'>): KeptVerdict {
+function withUnknown(
+  kept: KeptVerdict,
+  unknownPermissions: string[],
+  left?: Omit<Receipt, 'code'> | { asOf: string },
+): KeptVerdict {
   if (unknownPermissions.length === 0) return left ? { ...kept, ...left, kept } : kept
   return { ...kept, ...left, unknownPermissions, kept }
 }

@@ -3883,6 +3883,11 @@ export interface ValidLeasedVerdict {
     exceeded: boolean
   }>
   /**
+   * The moment this answer is of. Present only if the database did not respond and you accepted that with
+   * `maxStaleSeconds`.
+   */
+  asOf?: string
+  /**
    * Permissions in your request that do not exist, so that no key can have them: most likely typos. Present only
    * if there are any.
    */
@@ -4006,6 +4011,11 @@ export interface RefusedLeasedVerdict {
     /** Whether this limit refused the request. */
     exceeded: boolean
   }>
+  /**
+   * The moment this answer is of. Present only if the database did not respond and you accepted that with
+   * `maxStaleSeconds`.
+   */
+  asOf?: string
   /**
    * Permissions in your request that do not exist, so that no key can have them: most likely typos. Present only
    * if there are any.
@@ -5231,6 +5241,11 @@ export interface ValidVerdict {
     exceeded: boolean
   }>
   /**
+   * The moment this answer is of. Present only if the database did not respond and you accepted that with
+   * `maxStaleSeconds`.
+   */
+  asOf?: string
+  /**
    * Permissions in your request that do not exist, so that no key can have them: most likely typos. Present only
    * if there are any.
    */
@@ -5331,6 +5346,11 @@ export interface RefusedVerdict {
     exceeded: boolean
   }>
   /**
+   * The moment this answer is of. Present only if the database did not respond and you accepted that with
+   * `maxStaleSeconds`.
+   */
+  asOf?: string
+  /**
    * Permissions in your request that do not exist, so that no key can have them: most likely typos. Present only
    * if there are any.
    */
@@ -5391,6 +5411,12 @@ export interface Verification {
   anyStore?: boolean | undefined
   /** The key types you accept. A key of any other type is `WRONG_TYPE`. */
   types?: ReadonlyArray<'PROD' | 'TEST' | 'DEV'> | undefined
+  /**
+   * How old an answer you accept while the database does not respond, such as during a failover. Such an answer
+   * has `asOf`: a key that was revoked after that can still be `VALID`. Never for a key with a rate limit, named
+   * limits or credits. 0: the response is 503 then.
+   */
+  maxStaleSeconds?: number | undefined
   /**
    * Adds `checks`, the result of every check with an explanation. The call counts towards no rate limit and no
    * usage.

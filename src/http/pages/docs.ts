@@ -39,7 +39,14 @@ const GROUPS: Group[] = [
   { title: 'Reference', urls: ['/docs/reference', '/errors', '/openapi.json'] },
   {
     title: 'Running it',
-    urls: ['/docs/operations', '/docs/backup', '/docs/security', '/docs/measured', '/docs/changelog'],
+    urls: [
+      '/docs/operations',
+      '/docs/backup',
+      '/docs/high-availability',
+      '/docs/security',
+      '/docs/measured',
+      '/docs/changelog',
+    ],
   },
 ]
 

@@ -189,7 +189,7 @@ test('these streams have seats of their own', async () => {
 })
 
 test('the service tokens of one store share its seats, and the operator’s tokens have their own', () => {
-  const service = { kind: 'service', id: 'svc_1', name: '', createdBy: null, ip: '' } as const
+  const service = { kind: 'service', id: 'svc_1', name: '', createdBy: null, ip: '', knownAt: null } as const
   const cases: [object, string[] | null, string | null][] = [
     [{}, ['store_1'], 'store_1'],
     [{}, ['store_1', 'store_2'], null],

@@ -54,6 +54,7 @@ export const inProcessRoutes: Route[] = [
       // Only what a key spends is written, and that by a batch.
       effect: 'own',
       access: 'unchanged',
+      answersStale: true,
       example: {
         body: { key: 'skp_prod_4fQx', storeId: 'store_01k9wz3v5e8tvs8v4m8m3v5yqd', permissions: ['READ'] },
       },
@@ -115,5 +116,5 @@ function questionOf(caller: ServiceCaller, asked: Verification, faults: Fault[])
   const { explain: _, storeId, anyStore, ...question } = asked
   const stores = parseStores(caller.storeIds, { storeId, anyStore }, faults)
   if (faults.length > 0) failInput(faults)
-  return { ...question, stores, serviceId: caller.id }
+  return { ...question, stores, serviceId: caller.id, askerKnownAt: caller.knownAt }
 }
