@@ -43,7 +43,7 @@ export function build({ ifPossible = false, failure = 1 } = {}) {
   )
   if (stale.length === 0) return
   if (!existsSync(tsc)) {
-    if (ifPossible || PROJECTS.every(({ dist }) => existsSync(join(root, dist)))) return
+    if (ifPossible || stale.every(({ dist }) => existsSync(join(root, dist)))) return
     fail(
       'There is no build in dist/, and the TypeScript compiler that makes one is a dev dependency. Run "npm ci", which builds; then "npm prune --omit=dev" removes what only the build needs.',
       failure,

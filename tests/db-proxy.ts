@@ -8,6 +8,8 @@ export type DbProxy = {
   url: string
   /** From now on questions arrive and answers do not. */
   mute(): void
+  /** The same, from the first question on that contains the text. Resolves when that has come. */
+  muteAt(text: string): Promise<void>
   /** Breaks every connection. Those made afterwards work. */
   cut(): void
   /** Breaks every connection. Those made afterwards lead to another server. */
@@ -21,11 +23,15 @@ export async function proxyTo(databaseUrl: string): Promise<DbProxy> {
   const startUps: string[] = []
   const near = new Set<net.Socket>()
   let muted = false
+  let awaited: { text: string; come: () => void } | null = null
   const server = net.createServer((socket) => {
     near.add(socket)
     const far = net.connect(placeOf(there))
     socket.once('data', (bytes) => startUps.push(bytes.toString('latin1')))
-    socket.on('data', (bytes) => far.write(bytes))
+    socket.on('data', (bytes) => {
+      if (awaited && bytes.includes(awaited.text)) awaited.come()
+      far.write(bytes)
+    })
     far.on('data', (bytes) => muted || socket.write(bytes))
     for (const [end, other] of [
       [socket, far],
@@ -51,6 +57,15 @@ export async function proxyTo(databaseUrl: string): Promise<DbProxy> {
     mute: () => {
       muted = true
     },
+    muteAt: (text) =>
+      new Promise((resolve) => {
+        const come = () => {
+          muted = true
+          awaited = null
+          resolve()
+        }
+        awaited = { text, come }
+      }),
     cut,
     moveTo(databaseUrl) {
       there = new URL(databaseUrl)

@@ -100,8 +100,9 @@ test('while there is no database, whoever accepts an old answer gets one, and no
   // A database that does not answer is not waited for to the end, and what was sent to it may have been done.
   expect(shown(await verify(lost.key))).toEqual(['VALID', false])
   expect(shown(await verify(plain.key))).toEqual(['VALID', false])
+  const muted = wire.muteAt(lost.id)
   const revoking = node.delete(`${keysPath}/${lost.id}`, { as })
-  wire.mute()
+  await muted
   const statuses = [(await verify(plain.key)).status]
   await sleep(2_000)
   statuses.push((await verify(plain.key)).status)
