@@ -30,7 +30,15 @@ const needsDatabase = (file: string) => /\/shop\.ts'/.test(readFileSync(file, 'u
 
 /** Begun first, since they take longest: whatever comes last is short, and no core is left idle at the end. */
 const LONGEST = [
+  'packages/dashboard/tests/everyone.test.ts',
   ...PROCESS,
+  'packages/dashboard/tests/secret.test.ts',
+  'packages/dashboard/tests/addresses.test.ts',
+  'packages/dashboard/tests/account.test.ts',
+  'packages/dashboard/tests/ways-in.test.ts',
+  'packages/dashboard/tests/store.test.ts',
+  'packages/dashboard/tests/customers.test.ts',
+  'tests/routes.test.ts',
   'src/webhooks/webhooks.test.ts',
   'src/idempotency/idempotency.test.ts',
   'src/keys/verify.test.ts',
