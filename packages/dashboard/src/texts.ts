@@ -5,6 +5,10 @@ const number = (value: number) => value.toLocaleString('en')
 const short = new Intl.NumberFormat('en', { notation: 'compact', maximumFractionDigits: 1 })
 const list = (value: unknown) => (Array.isArray(value) ? value.join(', ') : String(value))
 const fields = (to: unknown) => Object.keys((to ?? {}) as object).join(', ')
+const addressFields = (changed: unknown) => {
+  const names: Record<string, string> = texts.addresses.fields
+  return Array.isArray(changed) ? changed.map((name) => names[name]?.toLowerCase() ?? name).join(', ') : String(changed)
+}
 const countryName = (code: unknown) => new Intl.DisplayNames('en', { type: 'region' }).of(String(code)) ?? String(code)
 
 export const texts = {
@@ -299,7 +303,8 @@ export const texts = {
     expiresAt: 'Ends at (your time)',
     inDays: (days: number) => {
       const end = new Date(Date.now() + days * 86_400_000)
-      return `${days} days (${end.toLocaleDateString('en-GB', { day: 'numeric', month: 'short' })})`
+      const year = end.getFullYear() === new Date().getFullYear() ? {} : ({ year: 'numeric' } as const)
+      return `${days} days (${end.toLocaleDateString('en-GB', { day: 'numeric', month: 'short', ...year })})`
     },
     ipAllowlist: 'Allowed addresses',
     ipAllowlistHelp: 'One IPv4 or IPv6 address or CIDR range a line. Empty: from anywhere.',
@@ -711,10 +716,10 @@ export const texts = {
     from: 'From',
     to: 'To',
     clear: 'Clear filters',
-    inUtc: 'Times in UTC (u)',
-    inLocal: 'Your time (u)',
-    showUtc: 'Show UTC',
-    showLocal: 'Show your time',
+    inUtc: 'Times in UTC',
+    inLocal: 'Times in your zone',
+    showUtc: 'Show UTC (u)',
+    showLocal: 'Show your time (u)',
     notSealed: 'not sealed yet',
     position: (position: number) => `No. ${position}`,
     groups: {
@@ -776,7 +781,7 @@ export const texts = {
       'customer.updated': (_: string, { changed }: Data) => `changed a customer: ${list(changed)}`,
       'customer.erased': () => 'erased a customer',
       'address.created': (_: string, { country }: Data) => `added a billing address in ${countryName(country)}`,
-      'address.updated': (_: string, { changed }: Data) => `changed a billing address: ${list(changed)}`,
+      'address.updated': (_: string, { changed }: Data) => `changed a billing address: ${addressFields(changed)}`,
       'address.deleted': () => 'deleted a billing address',
       'address.held': (_: string, { version }: Data) => `put version ${version} of a billing address on hold`,
       'address.released': (_: string, { version }: Data) => `released version ${version} of a billing address`,
