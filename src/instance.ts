@@ -17,9 +17,9 @@ export type Instance = {
   maxSessionsPerUser: number
   maxVersionsPerDay: number
   signUp: 'open' | 'closed'
-  /** Where people reach the service; set wherever mail is. */
   /** What people know the service by. */
   name: string
+  /** Where people reach the service; set wherever mail is. */
   publicUrl: string | null
   /** Whether it can send mail, and whether people can sign in with an identity provider. */
   mail: boolean
