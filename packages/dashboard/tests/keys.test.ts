@@ -1,6 +1,6 @@
 import { expect } from 'vitest'
 import { shop } from '../../../tests/shop.ts'
-import { browserTest, everythingIn, openBrowser } from './browser.ts'
+import { browserTest, everythingIn, forgive, openBrowser } from './browser.ts'
 import { expectAccessible } from './looks.ts'
 
 browserTest('keys are found as one types, filtered, and switched off together', async () => {
@@ -25,6 +25,29 @@ browserTest('keys are found as one types, filtered, and switched off together', 
   await dialog.getByText('1 done.').waitFor()
   await dialog.getByRole('button', { name: 'Done' }).click()
   await page.getByText('DISABLED').waitFor()
+})
+
+browserTest('a fault is brought into view, also in a part of the form that was closed', async () => {
+  const world = await shop()
+  const { page, faults } = await openBrowser(world, `/stores/${world.store.id}/keys/new`, { as: world.owner })
+  await page.getByRole('textbox', { name: 'Name' }).fill('Checkout')
+  const section = page.getByRole('button', { name: 'Addresses' })
+  await section.click()
+  const field = page.getByRole('textbox', { name: 'Allowed addresses' })
+  await field.fill('10.0.0.1\nnot-an-ip')
+  await section.click()
+  await page.getByRole('button', { name: 'Create key' }).click()
+  // Nothing is allowed to a key without permissions: that comes first.
+  await expect.poll(() => page.evaluate('document.activeElement.textContent')).toMatch(/empty/)
+  await page.getByRole('checkbox', { name: 'READ' }).check()
+  await page.getByRole('button', { name: 'Create key' }).click()
+  await expect.poll(() => page.evaluate('document.activeElement.value')).toBe('10.0.0.1\nnot-an-ip')
+  expect(await section.getAttribute('aria-expanded')).toBe('true')
+  await expectAccessible(page)
+  await field.fill('10.0.0.1')
+  await page.getByRole('button', { name: 'Create key' }).click()
+  await page.getByTestId('secret').waitFor()
+  forgive(faults, 422)
 })
 
 browserTest('a key is created, its secret survives a closed tab, and is nowhere once it is saved', async () => {

@@ -20,7 +20,7 @@ const showAgain = (page: Page) => page.getByRole('button', { name: /^Show it aga
 /** A key whose secret is on the screen. */
 async function created(world: Shop): Promise<Opened & { secret: string }> {
   const opened = await openBrowser(world, `/stores/${world.store.id}/keys`, { as: world.owner })
-  await opened.page.getByRole('link', { name: 'Create the first key' }).click()
+  await opened.page.getByRole('link', { name: 'Create a key' }).click()
   await fillForm(opened.page, 'Checkout')
   await opened.page.getByRole('button', { name: 'Create key' }).click()
   const secret = (await secretOf(opened.page)) as string

@@ -45,7 +45,7 @@ export function SecretProvider({ children }: { children: ReactNode }) {
     setOpened({ note, settle, madeId: null, state: { is: 'sending' } })
     try {
       const { id, secret } = await withSession(() => reveal(note))
-      notes.update({ ...note, shown: note.shown + 1 })
+      notes.update({ ...note, shown: note.shown + 1, madeId: id })
       setOpened({ note, settle, madeId: id, state: { is: 'shown', secret } })
       await queryClient.invalidateQueries()
     } catch (error) {

@@ -16,7 +16,14 @@ export type SecretCall = {
   /** What it is for, in the words of whoever made it. */
   label: string
 }
-export type Note = SecretCall & { userId: string; idempotencyKey: string; madeAt: number; shown: number }
+/** `madeId`: of what was made, once it is known. */
+export type Note = SecretCall & {
+  userId: string
+  idempotencyKey: string
+  madeAt: number
+  shown: number
+  madeId?: string
+}
 export type Revealed = { id: string; secret: string }
 
 /** Every operation whose answer holds a secret, and where in the answer it is. */
@@ -92,6 +99,8 @@ export const notes = {
   add: (note: Note) => write([...all(), note]),
   update: (note: Note) => write(all().map((one) => (one.idempotencyKey === note.idempotencyKey ? note : one))),
   remove: ({ idempotencyKey }: Note) => write(all().filter((one) => one.idempotencyKey !== idempotencyKey)),
+  /** What was made is gone, so its secret is of no use. */
+  forget: (madeId: string) => write(all().filter((one) => one.madeId !== madeId)),
   clear: () => write([]),
   /** Also told of what other tabs note. */
   subscribe(listener: () => void): () => void {

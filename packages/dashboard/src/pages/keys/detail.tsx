@@ -77,7 +77,8 @@ function Actions({ apiKey: key, ended }: { apiKey: Key; ended: boolean }) {
   const { storeId, id } = key
   const search = useSearch()
   const [dialog, setDialog] = useState<'rotate' | 'revoke' | null>(search === 'rotate' ? 'rotate' : null)
-  const toggle = useWrite((enabled: boolean) => sk.store(storeId).keys.update(id, { enabled }, { ifMatch: key }), {
+  // On or off does not depend on what else was changed meanwhile.
+  const toggle = useWrite((enabled: boolean) => sk.store(storeId).keys.update(id, { enabled }), {
     changes: [['keys', storeId]],
   })
   const close = () => setDialog(null)

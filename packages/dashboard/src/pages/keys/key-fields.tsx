@@ -13,6 +13,7 @@ import {
   TextInput,
 } from '@mantine/core'
 import { Plus, Trash2 } from 'lucide-react'
+import { useEffect, useState } from 'react'
 import { useRead } from '../../app/api.ts'
 import { sk } from '../../app/client.ts'
 import type { ServiceForm } from '../../components/form.ts'
@@ -24,9 +25,26 @@ type Props = { form: ServiceForm<KeyValues> }
 const PRESET_DAYS = [7, 30, 90, 365]
 const MAX_NAMED_LIMITS = 5
 
+/** The fields of each section, by their first part. */
+const SECTIONS = {
+  end: ['expiresAt'],
+  places: ['ipAllowlist'],
+  limits: ['rateLimit', 'rateLimits'],
+  credits: ['credits'],
+  about: ['owner', 'description'],
+}
+
 export function MoreKeyFields({ form }: Props) {
+  const [opened, setOpened] = useState<string[]>([])
+  const { errors } = form
+  // A fault in a section that is closed would not be seen.
+  useEffect(() => {
+    const wrong = Object.keys(errors).map((field) => field.split('.')[0] as string)
+    const faulty = Object.entries(SECTIONS).filter(([, fields]) => fields.some((field) => wrong.includes(field)))
+    if (faulty.length > 0) setOpened((before) => [...new Set([...before, ...faulty.map(([name]) => name)])])
+  }, [errors])
   return (
-    <Accordion multiple variant="separated">
+    <Accordion multiple variant="separated" value={opened} onChange={setOpened}>
       {(
         [
           ['end', <EndFields key="end" form={form} />],

@@ -73,7 +73,7 @@ export function PermissionPicker({ storeId, value, onChange, error }: Props) {
           )
         })}
         {error && (
-          <Text size="sm" c="var(--mantine-color-error)" role="alert">
+          <Text size="sm" c="var(--mantine-color-error)" role="alert" tabIndex={-1}>
             {error}
           </Text>
         )}

@@ -5,6 +5,7 @@ import type { Key } from '@storekeeper/client'
 import { useState } from 'react'
 import { useRead, useWrite } from '../../app/api.ts'
 import { sk } from '../../app/client.ts'
+import { notes } from '../../app/secrets.ts'
 import { Dialog } from '../../components/dialog.tsx'
 import { Problem } from '../../components/problem.tsx'
 import { Time } from '../../components/time.tsx'
@@ -23,9 +24,14 @@ export function RevokeDialog({ apiKey: key, onClose }: { apiKey: Key; onClose: (
     const { data } = await sk.store(storeId).keys.usage(id, { from, interval: 'hour' }, options)
     return total(gather(data, [new Date(from.getTime() - DAY)])).valid
   }).data
-  const revoke = useWrite((given: string) => sk.store(storeId).keys.revoke(id, given ? { reason: given } : {}), {
-    changes: [['keys', storeId]],
-  })
+  const revoke = useWrite(
+    async (given: string) => {
+      const revoked = await sk.store(storeId).keys.revoke(id, given ? { reason: given } : {})
+      notes.forget(id)
+      return revoked
+    },
+    { changes: [['keys', storeId]] },
+  )
   // What runs in production right now is not stopped by one click too many.
   const mustType = type === 'PROD' && usedLately
   if (revoke.data)

@@ -8,6 +8,7 @@ import { useRead, useWrite } from '../../app/api.ts'
 import { sk } from '../../app/client.ts'
 import { useMay } from '../../app/me.ts'
 import { paths } from '../../app/paths.ts'
+import { notes } from '../../app/secrets.ts'
 import { AllowedButton } from '../../components/allowed.tsx'
 import { Loaded } from '../../components/loaded.tsx'
 import { Page } from '../../components/page.tsx'
@@ -156,7 +157,13 @@ function Invitations({ storeId }: { storeId: string }) {
 }
 
 function InvitationRow({ invitation: { id, storeId, email, role, expiresAt } }: { invitation: Invitation }) {
-  const withdraw = useWrite(() => sk.store(storeId).invitations.withdraw(id), { changes: [['invitations', storeId]] })
+  const withdraw = useWrite(
+    async () => {
+      await sk.store(storeId).invitations.withdraw(id)
+      notes.forget(id)
+    },
+    { changes: [['invitations', storeId]] },
+  )
   return (
     <Table.Tr>
       <Table.Td>{email}</Table.Td>
