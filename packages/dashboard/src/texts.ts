@@ -5,10 +5,6 @@ const number = (value: number) => value.toLocaleString('en')
 const short = new Intl.NumberFormat('en', { notation: 'compact', maximumFractionDigits: 1 })
 const list = (value: unknown) => (Array.isArray(value) ? value.join(', ') : String(value))
 const fields = (to: unknown) => Object.keys((to ?? {}) as object).join(', ')
-const addressFields = (changed: unknown) => {
-  const names: Record<string, string> = texts.addresses.fields
-  return Array.isArray(changed) ? changed.map((name) => names[name]?.toLowerCase() ?? name).join(', ') : String(changed)
-}
 const countryName = (code: unknown) => new Intl.DisplayNames('en', { type: 'region' }).of(String(code)) ?? String(code)
 
 export const texts = {
@@ -781,7 +777,7 @@ export const texts = {
       'customer.updated': (_: string, { changed }: Data) => `changed a customer: ${list(changed)}`,
       'customer.erased': () => 'erased a customer',
       'address.created': (_: string, { country }: Data) => `added a billing address in ${countryName(country)}`,
-      'address.updated': (_: string, { changed }: Data) => `changed a billing address: ${addressFields(changed)}`,
+      'address.updated': (_: string, { changed }: Data) => `changed a billing address: ${list(changed)}`,
       'address.deleted': () => 'deleted a billing address',
       'address.held': (_: string, { version }: Data) => `put version ${version} of a billing address on hold`,
       'address.released': (_: string, { version }: Data) => `released version ${version} of a billing address`,
