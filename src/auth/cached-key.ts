@@ -11,8 +11,8 @@ import type { KeptVerdict } from '../keys/schema.ts'
 
 /** What a key takes beside its texts: its row and verdict, and its places in the maps. Measured with 50,000 keys. */
 const BYTES_WITHOUT_TEXTS = 1_300
-/** The numbers of a named rate limit, and the object that holds them, as that many characters. */
-const BYTES_OF_A_LIMIT = ' '.repeat(100)
+/** The numbers of a named rate limit and of its window, and the objects that hold them, as that many characters. */
+const BYTES_OF_A_LIMIT = ' '.repeat(300)
 /** A string's header and the reference to it. */
 const BYTES_PER_STRING = 24
 

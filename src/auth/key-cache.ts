@@ -97,9 +97,15 @@ export function newKeyCache(
     imported: { exist: false, knownAt: Number.NEGATIVE_INFINITY, asked: null },
     lastKnown: newLastKnown(),
   }
+  /** The last token and its hash: one that spends something is looked for twice. */
+  let last = { token: '', hash: '' }
+  const hashOf = (token: string) => {
+    if (last.token !== token) last = { token, hash: sha256(token, 'base64') }
+    return last.hash
+  }
   return {
     find(token, stores) {
-      const hash = sha256(token, 'base64')
+      const hash = hashOf(token)
       const known = get(state, hash) ?? state.shared.get(hash)
       if (known) return known
       const form = formOf(token)

@@ -39,10 +39,7 @@ export function spendsSomething(key: CachedKey): boolean {
 /** What a question about this key would spend. Null: nothing. */
 export function purchaseFor(key: CachedKey, { cost = 1, limits }: Question): Purchase | null {
   if (!spendsSomething(key)) return null
-  const windows = windowsOf(key).flatMap((window): Window[] => {
-    const named = limits?.find(({ name }) => name === window.name)
-    return limits && !named ? [] : [{ ...window, cost: named?.cost ?? 1 }]
-  })
+  const windows = limits ? namedWindows(key, limits) : allWindows(key)
   return windows.length === 0 && !key.has_credits
     ? null
     : {
@@ -56,6 +53,24 @@ export function purchaseFor(key: CachedKey, { cost = 1, limits }: Question): Pur
 /** Whether the key's own `rateLimit`, once, is all that is spent. */
 export function isRateLimitOnly({ cost, listsLimits }: Purchase): boolean {
   return cost === null && !listsLimits
+}
+
+function namedWindows(key: CachedKey, limits: NonNullable<Question['limits']>): Window[] {
+  return allWindows(key).flatMap((window) => {
+    const named = limits.find(({ name }) => name === window.name)
+    return named ? [{ ...window, cost: named.cost ?? 1 }] : []
+  })
+}
+
+const windowsByKey = new WeakMap<CachedKey, Window[]>()
+
+/** Each at a cost of 1. Made once for a cached key. */
+function allWindows(key: CachedKey): Window[] {
+  const existing = windowsByKey.get(key)
+  if (existing) return existing
+  const windows = windowsOf(key).map((window) => ({ ...window, cost: 1 }))
+  windowsByKey.set(key, windows)
+  return windows
 }
 
 function windowsOf(key: CachedKey): Omit<Window, 'cost'>[] {

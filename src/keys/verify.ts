@@ -69,7 +69,7 @@ export function newVerifier(
 
   /** Null when the database knows no such key. `asOf` is set where it could not be asked and the asker accepts that. */
   async function findKey({ key: token, stores, maxStaleSeconds = 0, askerKnownAt = null }: Question) {
-    let failure: unknown = new Failure('unavailable', { retryAfterSeconds: 1 })
+    let failure: unknown = null
     if (askerKnownAt === null)
       try {
         const found = keys.find(token, stores)
@@ -81,7 +81,8 @@ export function newVerifier(
       }
     const known = keys.lastKnown(token, stores)
     const asOf = Math.min(known?.trueUpTo ?? Number.NEGATIVE_INFINITY, askerKnownAt ?? Number.POSITIVE_INFINITY)
-    if (!known || spendsSomething(known.found) || performance.now() - asOf > maxStaleSeconds * 1_000) throw failure
+    if (!known || spendsSomething(known.found) || performance.now() - asOf > maxStaleSeconds * 1_000)
+      throw failure ?? new Failure('unavailable', { retryAfterSeconds: 1 })
     return { key: known.found, asOf: new Date(nowMs() - (performance.now() - asOf)).toISOString() }
   }
 
