@@ -1,7 +1,7 @@
 // The service as a process: launched as a user launches it, in folders of its own that are gone after each test.
 
 import { type ChildProcess, execFileSync, spawn } from 'node:child_process'
-import { chmodSync, cpSync, existsSync, mkdtempSync, readFileSync, rmSync, symlinkSync } from 'node:fs'
+import { chmodSync, cpSync, mkdtempSync, readFileSync, rmSync, symlinkSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { createInterface } from 'node:readline'
@@ -19,13 +19,11 @@ const children: ChildProcess[] = []
 let built = ''
 let prepared = ''
 
-/** Where the tests of a file run from. Without a build the first of them makes it. */
+/** Where the tests of a file run from: without a build, which the first of them makes, or with the repository's own. */
 export function runFromCheckout({ build }: { build: 'copied' | 'none' }): void {
   beforeAll(() => {
-    built = checkout()
-    const dist = join(repository, 'dist')
-    if (build === 'copied' && existsSync(dist))
-      cpSync(dist, join(built, 'dist'), { recursive: true, preserveTimestamps: true })
+    if (build === 'copied') execFileSync('npm', ['run', '--silent', 'build'], { cwd: repository })
+    built = copyOf(build === 'copied' ? [...COMMANDS, ...BUILDS] : [...COMMANDS, ...SOURCES])
     folders.splice(0) // it stays for all tests
   })
   afterAll(() => rmSync(built, { recursive: true, force: true }))
@@ -56,10 +54,24 @@ export function folder(): string {
   return path
 }
 
-/** What a clone holds, without a build. */
-function checkout(): string {
+const COMMANDS = ['bin', 'migrations', 'package.json']
+const BUILDS = ['dist', ...packageFiles('client', 'dist'), ...packageFiles('cli', 'bin', 'dist')]
+/** Without those of the dashboard, which takes longer to build than all the others. */
+const SOURCES = [
+  'src',
+  'tsconfig.json',
+  'tsconfig.build.json',
+  ...packageFiles('client', 'src', 'tsconfig.build.json'),
+  ...packageFiles('cli', 'bin', 'src', 'tsconfig.build.json'),
+]
+
+function packageFiles(name: string, ...files: string[]): string[] {
+  return [...files, 'package.json'].map((file) => join('packages', name, file))
+}
+
+function copyOf(paths: string[]): string {
   const path = folder()
-  for (const name of ['src', 'packages', 'bin', 'migrations', 'package.json', 'tsconfig.json', 'tsconfig.build.json'])
+  for (const name of paths)
     cpSync(join(repository, name), join(path, name), {
       recursive: true,
       preserveTimestamps: true,
