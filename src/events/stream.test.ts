@@ -118,6 +118,8 @@ test('a reader whose connection is cut again and again hears each event once and
   const writers = Promise.all(
     Array.from({ length: 6 }, async () => {
       for (let n = 0; n < 20; n++) {
+        // The second half is not written before the reader has been cut off a few times, however slow it is.
+        if (n === 10) await vi.waitFor(() => expect(connections).toBeGreaterThan(5), 60_000)
         await api.post(keys, NEW_KEY, { as: owner.token })
         await sleep(20)
       }
