@@ -8,6 +8,7 @@ import { sk } from '../app/client.ts'
 import { useMay } from '../app/me.ts'
 import { useSecret } from '../app/secret-provider.tsx'
 import { AllowedButton } from '../components/allowed.tsx'
+import { DangerActions } from '../components/danger-actions.tsx'
 import { Dialog } from '../components/dialog.tsx'
 import { Empty } from '../components/empty.tsx'
 import { useServiceForm } from '../components/form.ts'
@@ -99,19 +100,12 @@ function TokenRow({ storeId, token: { id, name, createdAt, revokedAt } }: { stor
         <Dialog opened={asking} onClose={() => setAsking(false)} title={texts.serviceTokens.revokeAsk(name)}>
           <Stack>
             <Text size="sm">{texts.serviceTokens.revokeHelp}</Text>
-            {revoke.error && <Problem error={revoke.error} />}
-            <Group justify="flex-end">
-              <Button variant="default" onClick={() => setAsking(false)}>
-                {texts.app.cancel}
-              </Button>
-              <Button
-                color="red"
-                loading={revoke.isPending}
-                onClick={() => revoke.mutate(undefined, { onSuccess: () => setAsking(false) })}
-              >
-                {texts.keys.bulk.revoke}
-              </Button>
-            </Group>
+            <DangerActions
+              write={revoke}
+              label={texts.keys.bulk.revoke}
+              onCancel={() => setAsking(false)}
+              onConfirm={() => revoke.mutate(undefined, { onSuccess: () => setAsking(false) })}
+            />
           </Stack>
         </Dialog>
       </Table.Td>

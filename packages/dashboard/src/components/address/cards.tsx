@@ -8,6 +8,7 @@ import { Link } from 'wouter'
 import { useRead, useWrite } from '../../app/api.ts'
 import { texts } from '../../texts.ts'
 import { AllowedButton, AllowedLink } from '../allowed.tsx'
+import { DangerActions } from '../danger-actions.tsx'
 import { Dialog } from '../dialog.tsx'
 import { Empty } from '../empty.tsx'
 import { Loaded } from '../loaded.tsx'
@@ -148,19 +149,13 @@ function DeleteDialog({ book, addressId, onClose }: { book: AddressBook; address
           <Stack>
             <Label lines={record.formatted} />
             <Text size="sm">{texts.addresses.deleteHelp}</Text>
-            {remove.error && <Problem error={remove.error} retry={() => void address.refetch()} />}
-            <Group justify="flex-end">
-              <Button variant="default" onClick={onClose}>
-                {texts.app.cancel}
-              </Button>
-              <Button
-                color="red"
-                loading={remove.isPending}
-                onClick={() => remove.mutate(record, { onSuccess: onClose })}
-              >
-                {texts.addresses.delete}
-              </Button>
-            </Group>
+            <DangerActions
+              write={remove}
+              label={texts.addresses.delete}
+              retry={() => void address.refetch()}
+              onCancel={onClose}
+              onConfirm={() => remove.mutate(record, { onSuccess: onClose })}
+            />
           </Stack>
         )}
       </Loaded>

@@ -8,6 +8,7 @@ import { useWrite } from '../../app/api.ts'
 import { sk } from '../../app/client.ts'
 import { texts } from '../../texts.ts'
 import { AllowedButton } from '../allowed.tsx'
+import { DangerActions } from '../danger-actions.tsx'
 import { Dialog } from '../dialog.tsx'
 import { useServiceForm } from '../form.ts'
 import { Problem } from '../problem.tsx'
@@ -120,19 +121,12 @@ function ReleaseDialog({ storeId, version: { version, address }, onClose }: Prop
     <Dialog opened onClose={onClose} title={texts.holds.releaseAsk(version)}>
       <Stack>
         <Text size="sm">{texts.holds.releaseHelp}</Text>
-        {release.error && <Problem error={release.error} />}
-        <Group justify="flex-end">
-          <Button variant="default" onClick={onClose}>
-            {texts.app.cancel}
-          </Button>
-          <Button
-            color="red"
-            loading={release.isPending}
-            onClick={() => release.mutate(undefined, { onSuccess: onClose })}
-          >
-            {texts.holds.release}
-          </Button>
-        </Group>
+        <DangerActions
+          write={release}
+          label={texts.holds.release}
+          onCancel={onClose}
+          onConfirm={() => release.mutate(undefined, { onSuccess: onClose })}
+        />
       </Stack>
     </Dialog>
   )

@@ -6,6 +6,7 @@ import { Plus } from 'lucide-react'
 import { useState } from 'react'
 import { useRead, useWrite } from '../../app/api.ts'
 import { sk } from '../../app/client.ts'
+import { DangerActions } from '../../components/danger-actions.tsx'
 import { Dialog } from '../../components/dialog.tsx'
 import { useServiceForm } from '../../components/form.ts'
 import { Loaded } from '../../components/loaded.tsx'
@@ -75,15 +76,12 @@ function PasskeyRow({ passkey: { id, name, backedUp, createdAt, lastUsedAt } }: 
       <Dialog opened={asking} onClose={() => setAsking(false)} title={texts.account.removeNamed(name)}>
         <Stack>
           <Text size="sm">{texts.account.removePasskeyHelp}</Text>
-          {remove.error && <Problem error={remove.error} />}
-          <Group justify="flex-end">
-            <Button variant="default" onClick={() => setAsking(false)}>
-              {texts.app.cancel}
-            </Button>
-            <Button color="red" loading={remove.isPending} onClick={() => remove.mutate(undefined)}>
-              {texts.account.remove}
-            </Button>
-          </Group>
+          <DangerActions
+            write={remove}
+            label={texts.account.remove}
+            onCancel={() => setAsking(false)}
+            onConfirm={() => remove.mutate(undefined)}
+          />
         </Stack>
       </Dialog>
     </Group>

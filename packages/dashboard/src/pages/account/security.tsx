@@ -5,6 +5,7 @@ import { isStorekeeperError, type NewTotp, type User } from '@storekeeper/client
 import { useState } from 'react'
 import { useWrite } from '../../app/api.ts'
 import { sk } from '../../app/client.ts'
+import { DangerActions } from '../../components/danger-actions.tsx'
 import { Dialog } from '../../components/dialog.tsx'
 import { useServiceForm } from '../../components/form.ts'
 import { Problem } from '../../components/problem.tsx'
@@ -119,19 +120,12 @@ function RemoveApp({ isLast }: { isLast: boolean }) {
       <Dialog opened={asking} onClose={() => setAsking(false)} title={texts.account.removeApp}>
         <Stack>
           <Text size="sm">{isLast ? texts.account.removeLastHelp : texts.account.removeAppHelp}</Text>
-          {remove.error && <Problem error={remove.error} />}
-          <Group justify="flex-end">
-            <Button variant="default" onClick={() => setAsking(false)}>
-              {texts.app.cancel}
-            </Button>
-            <Button
-              color="red"
-              loading={remove.isPending}
-              onClick={() => remove.mutate(undefined, { onSuccess: () => setAsking(false) })}
-            >
-              {texts.account.removeApp}
-            </Button>
-          </Group>
+          <DangerActions
+            write={remove}
+            label={texts.account.removeApp}
+            onCancel={() => setAsking(false)}
+            onConfirm={() => remove.mutate(undefined, { onSuccess: () => setAsking(false) })}
+          />
         </Stack>
       </Dialog>
     </>

@@ -5,6 +5,7 @@ import type { Session } from '@storekeeper/client'
 import { useState } from 'react'
 import { useRead, useWrite } from '../../app/api.ts'
 import { sk } from '../../app/client.ts'
+import { DangerActions } from '../../components/danger-actions.tsx'
 import { Dialog } from '../../components/dialog.tsx'
 import { Loaded } from '../../components/loaded.tsx'
 import { Problem } from '../../components/problem.tsx'
@@ -110,19 +111,12 @@ function EndOthers({ count }: { count: number }) {
       <Dialog opened={asking} onClose={() => setAsking(false)} title={texts.account.endOthers(count)}>
         <Stack>
           <Text size="sm">{texts.account.endOthersHelp}</Text>
-          {end.error && <Problem error={end.error} />}
-          <Group justify="flex-end">
-            <Button variant="default" onClick={() => setAsking(false)}>
-              {texts.app.cancel}
-            </Button>
-            <Button
-              color="red"
-              loading={end.isPending}
-              onClick={() => end.mutate(undefined, { onSuccess: () => setAsking(false) })}
-            >
-              {texts.account.end}
-            </Button>
-          </Group>
+          <DangerActions
+            write={end}
+            label={texts.account.end}
+            onCancel={() => setAsking(false)}
+            onConfirm={() => end.mutate(undefined, { onSuccess: () => setAsking(false) })}
+          />
         </Stack>
       </Dialog>
     </div>

@@ -9,8 +9,8 @@ import { sk } from '../../app/client.ts'
 import { useMay } from '../../app/me.ts'
 import { paths } from '../../app/paths.ts'
 import { AllowedButton } from '../../components/allowed.tsx'
+import { DangerActions } from '../../components/danger-actions.tsx'
 import { Dialog } from '../../components/dialog.tsx'
-import { Problem } from '../../components/problem.tsx'
 import { Time } from '../../components/time.tsx'
 import { texts } from '../../texts.ts'
 
@@ -86,20 +86,13 @@ function EraseDialog({ storeId, customer: { externalId }, onClose }: Props & { o
           autoComplete="off"
           onChange={(event) => setTyped(event.currentTarget.value)}
         />
-        {erase.error && <Problem error={erase.error} />}
-        <Group justify="flex-end">
-          <Button variant="default" onClick={onClose}>
-            {texts.app.cancel}
-          </Button>
-          <Button
-            color="red"
-            disabled={typed.trim() !== externalId}
-            loading={erase.isPending}
-            onClick={() => erase.mutate(keys)}
-          >
-            {texts.customers.erase}
-          </Button>
-        </Group>
+        <DangerActions
+          write={erase}
+          label={texts.customers.erase}
+          disabled={typed.trim() !== externalId}
+          onCancel={onClose}
+          onConfirm={() => erase.mutate(keys)}
+        />
       </Stack>
     </Dialog>
   )

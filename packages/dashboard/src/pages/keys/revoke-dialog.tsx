@@ -6,8 +6,8 @@ import { useState } from 'react'
 import { useRead, useWrite } from '../../app/api.ts'
 import { sk } from '../../app/client.ts'
 import { notes } from '../../app/secrets.ts'
+import { DangerActions } from '../../components/danger-actions.tsx'
 import { Dialog } from '../../components/dialog.tsx'
-import { Problem } from '../../components/problem.tsx'
 import { Time } from '../../components/time.tsx'
 import { gather, total } from '../../components/usage.ts'
 import { texts } from '../../texts.ts'
@@ -74,20 +74,13 @@ export function RevokeDialog({ apiKey: key, onClose }: { apiKey: Key; onClose: (
             onChange={(event) => setTyped(event.currentTarget.value)}
           />
         )}
-        {revoke.error && <Problem error={revoke.error} />}
-        <Group justify="flex-end">
-          <Button variant="default" onClick={onClose}>
-            {texts.app.cancel}
-          </Button>
-          <Button
-            color="red"
-            disabled={mustType && typed.trim() !== name}
-            loading={revoke.isPending}
-            onClick={() => revoke.mutate(reason.trim())}
-          >
-            {texts.keys.bulk.revoke}
-          </Button>
-        </Group>
+        <DangerActions
+          write={revoke}
+          label={texts.keys.bulk.revoke}
+          disabled={mustType && typed.trim() !== name}
+          onCancel={onClose}
+          onConfirm={() => revoke.mutate(reason.trim())}
+        />
       </Stack>
     </Dialog>
   )

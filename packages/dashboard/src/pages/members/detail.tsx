@@ -1,6 +1,6 @@
 // A member: their role, what they have made, and removing them with a decision about each kind of it.
 
-import { Alert, Button, Group, List, Paper, Radio, Stack, Text, Title } from '@mantine/core'
+import { Alert, Group, List, Paper, Radio, Stack, Text, Title } from '@mantine/core'
 import { isStorekeeperError, type Member } from '@storekeeper/client'
 import { useState } from 'react'
 import { useLocation, useParams } from 'wouter'
@@ -10,6 +10,7 @@ import { useMe } from '../../app/me.ts'
 import { paths } from '../../app/paths.ts'
 import { AllowedButton } from '../../components/allowed.tsx'
 import { Conflict } from '../../components/conflict.tsx'
+import { DangerActions } from '../../components/danger-actions.tsx'
 import { Dialog } from '../../components/dialog.tsx'
 import { Loaded } from '../../components/loaded.tsx'
 import { Page } from '../../components/page.tsx'
@@ -171,19 +172,12 @@ function RemoveMember({ member }: { member: Member }) {
           ) : (
             <Alert>{texts.members.madeNothing}</Alert>
           )}
-          {remove.error && <Problem error={remove.error} />}
-          <Group justify="flex-end">
-            <Button variant="default" onClick={() => setAsking(false)}>
-              {texts.app.cancel}
-            </Button>
-            <Button
-              color="red"
-              loading={remove.isPending}
-              onClick={() => remove.mutate(settling, { onSuccess: () => navigate(paths.members(storeId)) })}
-            >
-              {texts.members.remove}
-            </Button>
-          </Group>
+          <DangerActions
+            write={remove}
+            label={texts.members.remove}
+            onCancel={() => setAsking(false)}
+            onConfirm={() => remove.mutate(settling, { onSuccess: () => navigate(paths.members(storeId)) })}
+          />
         </Stack>
       </Dialog>
     </Paper>

@@ -10,6 +10,7 @@ import { useMay } from '../../app/me.ts'
 import { paths } from '../../app/paths.ts'
 import { AllowedButton } from '../../components/allowed.tsx'
 import { Conflict } from '../../components/conflict.tsx'
+import { DangerActions } from '../../components/danger-actions.tsx'
 import { Dialog } from '../../components/dialog.tsx'
 import { useServiceForm } from '../../components/form.ts'
 import { Loaded } from '../../components/loaded.tsx'
@@ -200,17 +201,13 @@ function DeleteStore({ store }: { store: Store }) {
             autoComplete="off"
             onChange={(event) => setTyped(event.currentTarget.value)}
           />
-          {remove.error && <Problem error={remove.error} />}
-          <Group justify="flex-end">
-            <Button
-              color="red"
-              disabled={typed?.trim() !== store.name}
-              loading={remove.isPending}
-              onClick={() => remove.mutate(undefined, { onSuccess: () => navigate(paths.stores) })}
-            >
-              {texts.stores.delete}
-            </Button>
-          </Group>
+          <DangerActions
+            write={remove}
+            label={texts.stores.delete}
+            disabled={typed?.trim() !== store.name}
+            onCancel={() => setTyped(null)}
+            onConfirm={() => remove.mutate(undefined, { onSuccess: () => navigate(paths.stores) })}
+          />
         </Stack>
       </Dialog>
     </Paper>

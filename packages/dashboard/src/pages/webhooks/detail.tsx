@@ -1,4 +1,4 @@
-import { Button, Code, Group, Paper, Stack, Text, Title } from '@mantine/core'
+import { Code, Group, Paper, Stack, Text, Title } from '@mantine/core'
 import type { Webhook } from '@storekeeper/client'
 import { lazy, Suspense, useState } from 'react'
 import { useLocation, useParams } from 'wouter'
@@ -8,6 +8,7 @@ import { paths } from '../../app/paths.ts'
 import { useSecret } from '../../app/secret-provider.tsx'
 import { AllowedButton } from '../../components/allowed.tsx'
 import { Copy } from '../../components/copy.tsx'
+import { DangerActions } from '../../components/danger-actions.tsx'
 import { Dialog } from '../../components/dialog.tsx'
 import { Loaded } from '../../components/loaded.tsx'
 import { Page } from '../../components/page.tsx'
@@ -104,19 +105,12 @@ function Actions({ webhook }: { webhook: Webhook }) {
       <Dialog opened={dialog === 'delete'} onClose={() => setDialog(null)} title={texts.webhooks.deleteAsk}>
         <Stack>
           <Text size="sm">{texts.webhooks.deleteHelp}</Text>
-          {remove.error && <Problem error={remove.error} />}
-          <Group justify="flex-end">
-            <Button variant="default" onClick={() => setDialog(null)}>
-              {texts.app.cancel}
-            </Button>
-            <Button
-              color="red"
-              loading={remove.isPending}
-              onClick={() => remove.mutate(undefined, { onSuccess: () => navigate(paths.webhooks(storeId)) })}
-            >
-              {texts.webhooks.delete}
-            </Button>
-          </Group>
+          <DangerActions
+            write={remove}
+            label={texts.webhooks.delete}
+            onCancel={() => setDialog(null)}
+            onConfirm={() => remove.mutate(undefined, { onSuccess: () => navigate(paths.webhooks(storeId)) })}
+          />
         </Stack>
       </Dialog>
     </Stack>
