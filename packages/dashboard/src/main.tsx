@@ -2,7 +2,7 @@ import './styles.ts'
 import { MantineProvider } from '@mantine/core'
 import { setNonce } from 'get-nonce'
 import { createRoot } from 'react-dom/client'
-import { App } from './app/app.tsx'
+import { App, preloadPage } from './app/app.tsx'
 import { takeLinkToken } from './app/link-token.ts'
 import { cssVariables, theme } from './theme.ts'
 
@@ -14,6 +14,7 @@ setNonce(nonce)
 
 // A tab that was open during an upgrade asks for a file that is gone: the page is loaded again, with the new names.
 addEventListener('vite:preloadError', () => location.reload())
+preloadPage(location.pathname)
 
 createRoot(document.getElementById('root') as HTMLElement).render(
   <MantineProvider

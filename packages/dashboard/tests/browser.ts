@@ -42,6 +42,8 @@ export async function openBrowser(
   const context = await (await launch()).newContext({
     baseURL: api.url,
     viewport: { width: 1280, height: 800 },
+    // Nobody waits for dialogs that fade in.
+    reducedMotion: 'reduce',
     ...options,
   })
   // How long a busy machine takes is never what is tested.

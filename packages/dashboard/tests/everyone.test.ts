@@ -55,7 +55,7 @@ const PARTS = 4
 for (let part = 0; part < PARTS; part++)
   browserTest(`every page and dialog is for everyone, ${part + 1} of ${PARTS}`, async () => {
     const { world, pages } = await filledShop()
-    const { page, faults } = await openBrowser(world, '/stores', { as: world.owner, reducedMotion: 'reduce' })
+    const { page, faults } = await openBrowser(world, '/stores', { as: world.owner })
     page.on('dialog', (dialog) => void dialog.accept())
     const found: Record<string, unknown> = {}
     const look = async (name: string) => {

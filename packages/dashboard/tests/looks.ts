@@ -15,7 +15,10 @@ const RUN_ONLY = {
   light: { type: 'tag', values: ['wcag2a', 'wcag2aa', 'wcag21a', 'wcag21aa', 'wcag22aa'] },
 }
 
-/** Faults of WCAG 2.2 AA on the page as it is now, in the dark and in the light. */
+/**
+ * Faults of WCAG 2.2 AA on the page as it is now, in the dark and in the light; of an open dialog alone, since what is behind
+ * it cannot be used meanwhile.
+ */
 export async function accessibilityFaults(page: Page): Promise<string[]> {
   const faults: string[] = []
   if (!(await page.evaluate('"axe" in window'))) await page.evaluate(AXE)
@@ -23,8 +26,11 @@ export async function accessibilityFaults(page: Page): Promise<string[]> {
     await page.emulateMedia({ colorScheme, reducedMotion: 'reduce' })
     await page.evaluate(settled(`document.documentElement.dataset.mantineColorScheme === '${colorScheme}'`))
     const violations = await page.evaluate<Violation[]>(
-      `axe.run(document, { runOnly: ${JSON.stringify(RUN_ONLY[colorScheme])}, resultTypes: ['violations'] })
-         .then(({ violations }) => violations)`,
+      `axe.run([...document.querySelectorAll('[role=dialog]')].find((dialog) => dialog.checkVisibility()) ?? document, {
+         runOnly: ${JSON.stringify(RUN_ONLY[colorScheme])},
+         resultTypes: ['violations'],
+         preload: false,
+       }).then(({ violations }) => violations)`,
     )
     for (const { id, nodes } of violations)
       for (const { html, failureSummary } of nodes) faults.push(`${colorScheme}: ${id}: ${html} ${failureSummary}`)

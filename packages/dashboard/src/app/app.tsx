@@ -1,32 +1,33 @@
 // Which page belongs to which address. Each page is loaded when it is first opened; those behind the sign-in come with the
 // shell.
 
-import { lazy, Suspense } from 'react'
 import { Route, Switch } from 'wouter'
-import { Waiting } from '../components/waiting.tsx'
+import { lazy } from '../components/lazy.tsx'
 
 const Shell = lazy(() => import('./shell.tsx'))
-const SignInPage = lazy(() => import('../pages/ways-in/sign-in.tsx'))
-const SignUpPage = lazy(() => import('../pages/ways-in/sign-up.tsx'))
-const SignedInPage = lazy(() => import('../pages/ways-in/signed-in.tsx'))
-const ResetPage = lazy(() => import('../pages/ways-in/reset.tsx'))
-const ConfirmPage = lazy(() => import('../pages/ways-in/confirm.tsx'))
-const InvitationPage = lazy(() => import('../pages/ways-in/invitation.tsx'))
-const FoundKeyPage = lazy(() => import('../pages/found-key.tsx'))
+const WAYS_IN = {
+  '/sign-in': lazy(() => import('../pages/ways-in/sign-in.tsx')),
+  '/sign-up': lazy(() => import('../pages/ways-in/sign-up.tsx')),
+  '/found-a-key': lazy(() => import('../pages/found-key.tsx')),
+  '/signed-in': lazy(() => import('../pages/ways-in/signed-in.tsx')),
+  '/reset': lazy(() => import('../pages/ways-in/reset.tsx')),
+  '/confirm': lazy(() => import('../pages/ways-in/confirm.tsx')),
+  '/invitation': lazy(() => import('../pages/ways-in/invitation.tsx')),
+}
+
+/** Its script comes while the first one begins. */
+export function preloadPage(path: string): void {
+  const page = Object.entries(WAYS_IN).find(([wayIn]) => wayIn === path)?.[1] ?? Shell
+  page.preload()
+}
 
 export function App() {
   return (
-    <Suspense fallback={<Waiting />}>
-      <Switch>
-        <Route path="/sign-in" component={SignInPage} />
-        <Route path="/sign-up" component={SignUpPage} />
-        <Route path="/found-a-key" component={FoundKeyPage} />
-        <Route path="/signed-in" component={SignedInPage} />
-        <Route path="/reset" component={ResetPage} />
-        <Route path="/confirm" component={ConfirmPage} />
-        <Route path="/invitation" component={InvitationPage} />
-        <Route component={Shell} />
-      </Switch>
-    </Suspense>
+    <Switch>
+      {Object.entries(WAYS_IN).map(([path, page]) => (
+        <Route key={path} path={path} component={page} />
+      ))}
+      <Route component={Shell} />
+    </Switch>
   )
 }

@@ -1,13 +1,20 @@
 // Who is signed in, and what they may do in a store.
 
-import type { Me } from '@storekeeper/client'
-import { useRead } from './api.ts'
+import type { CallOptions, Me } from '@storekeeper/client'
+import { preloadRead, type ReadKey, useRead } from './api.ts'
 import { sk } from './client.ts'
 
 export type Membership = Me['stores'][number]
 
+const ME: ReadKey = ['me']
+const readMe = (options: CallOptions) => sk.user.read(options)
+
 export function useMe() {
-  return useRead(['me'], (options) => sk.user.read(options))
+  return useRead(ME, readMe)
+}
+
+export function preloadMe(): void {
+  preloadRead(ME, readMe)
 }
 
 /** Undefined while it is being read, and for a store that the user has no part in. */

@@ -2,43 +2,53 @@
 // signs in above the page.
 
 import { QueryClientProvider } from '@tanstack/react-query'
-import { lazy, Suspense } from 'react'
-import { Route, Switch } from 'wouter'
-import { Waiting } from '../components/waiting.tsx'
+import { useState } from 'react'
+import { matchRoute, Route, Switch, useLocation, useRouter } from 'wouter'
+import { lazy } from '../components/lazy.tsx'
 import { Frame } from './frame.tsx'
 import { Home } from './home.tsx'
+import { preloadMe } from './me.ts'
+import { paths } from './paths.ts'
 import { queryClient } from './query.ts'
 import { useGate } from './session.ts'
 
-const SignInAgain = lazy(() => import('./sign-in-again.tsx'))
+const SignInAgain = lazy(() => import('./sign-in-again.tsx'), null)
 const NotFound = lazy(() => import('./not-found.tsx'))
-const StoresPage = lazy(() => import('../pages/stores/list.tsx'))
-const KeysPage = lazy(() => import('../pages/keys/list.tsx'))
-const NewKeyPage = lazy(() => import('../pages/keys/new.tsx'))
-const ImportKeysPage = lazy(() => import('../pages/keys/import.tsx'))
-const KeyPage = lazy(() => import('../pages/keys/detail.tsx'))
-const NewStorePage = lazy(() => import('../pages/stores/new.tsx'))
-const StoreSettingsPage = lazy(() => import('../pages/stores/settings.tsx'))
-const MembersPage = lazy(() => import('../pages/members/list.tsx'))
-const MemberPage = lazy(() => import('../pages/members/detail.tsx'))
-const ServiceTokensPage = lazy(() => import('../pages/service-tokens.tsx'))
-const AccountPage = lazy(() => import('../pages/account/account.tsx'))
 const ErasedPage = lazy(() => import('../pages/account/erased.tsx'))
-const WebhooksPage = lazy(() => import('../pages/webhooks/list.tsx'))
-const WebhookPage = lazy(() => import('../pages/webhooks/detail.tsx'))
-const AddressesPage = lazy(() => import('../pages/addresses/list.tsx'))
 const NewAddressPage = lazy(() => import('../pages/addresses/new.tsx'))
 const AddressPage = lazy(() => import('../pages/addresses/detail.tsx'))
-const InvoicingPage = lazy(() => import('../pages/invoicing/list.tsx'))
-const InvoicingAddressPage = lazy(() => import('../pages/invoicing/versions.tsx'))
-const CustomersPage = lazy(() => import('../pages/customers/list.tsx'))
-const CustomerPage = lazy(() => import('../pages/customers/detail.tsx'))
-const ImportCustomersPage = lazy(() => import('../pages/customers/import.tsx'))
-const EventsPage = lazy(() => import('../pages/events/list.tsx'))
-const OverviewPage = lazy(() => import('../pages/overview.tsx'))
+
+const PAGES = {
+  '/account/:page?': lazy(() => import('../pages/account/account.tsx')),
+  '/stores': lazy(() => import('../pages/stores/list.tsx')),
+  '/stores/new': lazy(() => import('../pages/stores/new.tsx')),
+  '/stores/:storeId': lazy(() => import('../pages/overview.tsx')),
+  '/stores/:storeId/members': lazy(() => import('../pages/members/list.tsx')),
+  '/stores/:storeId/members/:userId': lazy(() => import('../pages/members/detail.tsx')),
+  '/stores/:storeId/service-tokens': lazy(() => import('../pages/service-tokens.tsx')),
+  '/stores/:storeId/webhooks': lazy(() => import('../pages/webhooks/list.tsx')),
+  '/stores/:storeId/webhooks/:webhookId': lazy(() => import('../pages/webhooks/detail.tsx')),
+  '/stores/:storeId/events': lazy(() => import('../pages/events/list.tsx')),
+  '/stores/:storeId/settings': lazy(() => import('../pages/stores/settings.tsx')),
+  '/stores/:storeId/keys': lazy(() => import('../pages/keys/list.tsx')),
+  '/stores/:storeId/keys/new': lazy(() => import('../pages/keys/new.tsx')),
+  '/stores/:storeId/keys/import': lazy(() => import('../pages/keys/import.tsx')),
+  '/stores/:storeId/keys/:keyId': lazy(() => import('../pages/keys/detail.tsx')),
+  '/stores/:storeId/addresses': lazy(() => import('../pages/addresses/list.tsx')),
+  '/stores/:storeId/addresses/new': NewAddressPage,
+  '/stores/:storeId/addresses/:addressId/:tab?': AddressPage,
+  '/stores/:storeId/invoicing': lazy(() => import('../pages/invoicing/list.tsx')),
+  '/stores/:storeId/invoicing/:addressId': lazy(() => import('../pages/invoicing/versions.tsx')),
+  '/stores/:storeId/customers': lazy(() => import('../pages/customers/list.tsx')),
+  '/stores/:storeId/import-customers': lazy(() => import('../pages/customers/import.tsx')),
+  '/stores/:storeId/customers/:externalId': lazy(() => import('../pages/customers/detail.tsx')),
+  '/stores/:storeId/customers/:externalId/addresses/new': NewAddressPage,
+  '/stores/:storeId/customers/:externalId/addresses/:addressId/:tab?': AddressPage,
+}
 
 export default function Shell() {
   const gate = useGate()
+  usePreload()
   return (
     <QueryClientProvider client={queryClient}>
       <Switch>
@@ -46,17 +56,11 @@ export default function Shell() {
         <Route path="/account/erased" component={ErasedPage} />
         <Route>
           <Frame>
-            <Suspense fallback={<Waiting />}>
-              <Pages />
-            </Suspense>
+            <Pages />
           </Frame>
         </Route>
       </Switch>
-      {gate && (
-        <Suspense>
-          <SignInAgain gate={gate} />
-        </Suspense>
-      )}
+      {gate && <SignInAgain gate={gate} />}
     </QueryClientProvider>
   )
 }
@@ -64,32 +68,22 @@ export default function Shell() {
 function Pages() {
   return (
     <Switch>
-      <Route path="/account/:page?" component={AccountPage} />
-      <Route path="/stores" component={StoresPage} />
-      <Route path="/stores/new" component={NewStorePage} />
-      <Route path="/stores/:storeId" component={OverviewPage} />
-      <Route path="/stores/:storeId/members" component={MembersPage} />
-      <Route path="/stores/:storeId/members/:userId" component={MemberPage} />
-      <Route path="/stores/:storeId/service-tokens" component={ServiceTokensPage} />
-      <Route path="/stores/:storeId/webhooks" component={WebhooksPage} />
-      <Route path="/stores/:storeId/webhooks/:webhookId" component={WebhookPage} />
-      <Route path="/stores/:storeId/events" component={EventsPage} />
-      <Route path="/stores/:storeId/settings" component={StoreSettingsPage} />
-      <Route path="/stores/:storeId/keys" component={KeysPage} />
-      <Route path="/stores/:storeId/keys/new" component={NewKeyPage} />
-      <Route path="/stores/:storeId/keys/import" component={ImportKeysPage} />
-      <Route path="/stores/:storeId/keys/:keyId" component={KeyPage} />
-      <Route path="/stores/:storeId/addresses" component={AddressesPage} />
-      <Route path="/stores/:storeId/addresses/new" component={NewAddressPage} />
-      <Route path="/stores/:storeId/addresses/:addressId/:tab?" component={AddressPage} />
-      <Route path="/stores/:storeId/invoicing" component={InvoicingPage} />
-      <Route path="/stores/:storeId/invoicing/:addressId" component={InvoicingAddressPage} />
-      <Route path="/stores/:storeId/customers" component={CustomersPage} />
-      <Route path="/stores/:storeId/import-customers" component={ImportCustomersPage} />
-      <Route path="/stores/:storeId/customers/:externalId" component={CustomerPage} />
-      <Route path="/stores/:storeId/customers/:externalId/addresses/new" component={NewAddressPage} />
-      <Route path="/stores/:storeId/customers/:externalId/addresses/:addressId/:tab?" component={AddressPage} />
+      {Object.entries(PAGES).map(([path, page]) => (
+        <Route key={path} path={path} component={page} />
+      ))}
       <Route component={NotFound} />
     </Switch>
   )
+}
+
+/** Who is signed in is read, and the script of the page comes, before the frame is there that waits for both. */
+function usePreload(): void {
+  const { parser } = useRouter()
+  const [location] = useLocation()
+  useState(() => {
+    if (location === paths.erased) return
+    preloadMe()
+    const [, page] = Object.entries(PAGES).find(([path]) => matchRoute(parser, path, location)[0]) ?? []
+    page?.preload()
+  })
 }

@@ -1,13 +1,12 @@
 import { Stack, Tabs } from '@mantine/core'
-import { lazy, Suspense } from 'react'
 import { useLocation, useParams } from 'wouter'
 import { useMe } from '../../app/me.ts'
 import NotFound from '../../app/not-found.tsx'
 import { ACCOUNT_PAGES, type AccountPage as Name, paths } from '../../app/paths.ts'
 import { askedBefore } from '../../app/unsaved.ts'
+import { lazy } from '../../components/lazy.tsx'
 import { Loaded } from '../../components/loaded.tsx'
 import { Page } from '../../components/page.tsx'
-import { Waiting } from '../../components/waiting.tsx'
 import { texts } from '../../texts.ts'
 
 const PARTS = {
@@ -42,9 +41,7 @@ export default function AccountPage() {
           <Loaded query={me}>
             {({ user }) => (
               <Stack maw={680} gap="lg">
-                <Suspense fallback={<Waiting />}>
-                  <Part user={user} />
-                </Suspense>
+                <Part user={user} />
               </Stack>
             )}
           </Loaded>

@@ -1,10 +1,11 @@
 import { Badge, Code, Grid, Group, Paper, Stack, Table, Tabs, Text } from '@mantine/core'
 import type { Key } from '@storekeeper/client'
-import { lazy, type ReactNode, Suspense, useState } from 'react'
+import { type ReactNode, useState } from 'react'
 import { useParams, useSearch } from 'wouter'
 import { useRead, useWrite } from '../../app/api.ts'
 import { sk } from '../../app/client.ts'
 import { AllowedButton } from '../../components/allowed.tsx'
+import { lazy } from '../../components/lazy.tsx'
 import { Loaded } from '../../components/loaded.tsx'
 import { Page } from '../../components/page.tsx'
 import { Problem } from '../../components/problem.tsx'
@@ -18,7 +19,7 @@ import { RotateDialog, RotationState } from './rotation.tsx'
 import { KeyStatus } from './row.tsx'
 
 /** Most look, few change: the form is loaded with its tab. */
-const EditKey = lazy(() => import('./edit.tsx').then((module) => ({ default: module.EditKey })))
+const EditKey = lazy(() => import('./edit.tsx'), null)
 
 export default function KeyPage() {
   const { storeId = '', keyId = '' } = useParams()
@@ -63,9 +64,7 @@ function KeyDetail({ apiKey: key }: { apiKey: Key }) {
           </Stack>
         </Tabs.Panel>
         <Tabs.Panel value="edit" pt="lg">
-          <Suspense>
-            <EditKey apiKey={key} />
-          </Suspense>
+          <EditKey apiKey={key} />
         </Tabs.Panel>
       </Tabs>
     </Page>

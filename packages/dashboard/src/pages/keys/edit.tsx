@@ -14,7 +14,7 @@ import { MoreKeyFields } from './key-fields.tsx'
 import { type KeyValues, toChanges, toValues } from './key-form.ts'
 import { PermissionPicker } from './permission-picker.tsx'
 
-export function EditKey({ apiKey }: { apiKey: Key }) {
+export default function EditKey({ apiKey }: { apiKey: Key }) {
   const [base, setBase] = useState(apiKey)
   const [theirs, setTheirs] = useState<Key | null>(null)
   const { storeId, id } = base

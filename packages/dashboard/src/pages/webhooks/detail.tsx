@@ -1,6 +1,6 @@
 import { Code, Group, Paper, Stack, Text, Title } from '@mantine/core'
 import type { Webhook } from '@storekeeper/client'
-import { lazy, Suspense, useState } from 'react'
+import { useState } from 'react'
 import { useLocation, useParams } from 'wouter'
 import { useRead, useWrite } from '../../app/api.ts'
 import { sk } from '../../app/client.ts'
@@ -10,6 +10,7 @@ import { AllowedButton } from '../../components/allowed.tsx'
 import { Copy } from '../../components/copy.tsx'
 import { DangerActions } from '../../components/danger-actions.tsx'
 import { Dialog } from '../../components/dialog.tsx'
+import { lazy } from '../../components/lazy.tsx'
 import { Loaded } from '../../components/loaded.tsx'
 import { Page } from '../../components/page.tsx'
 import { Problem } from '../../components/problem.tsx'
@@ -20,7 +21,7 @@ import { DeliveriesPlot } from './deliveries-plot.tsx'
 import { WebhookHealth } from './list.tsx'
 import { Missed } from './missed.tsx'
 
-const WebhookDialog = lazy(() => import('./webhook-dialog.tsx').then((module) => ({ default: module.WebhookDialog })))
+const WebhookDialog = lazy(() => import('./webhook-dialog.tsx'), null)
 
 export default function WebhookPage() {
   const { storeId = '', webhookId = '' } = useParams()
@@ -99,9 +100,7 @@ function Actions({ webhook }: { webhook: Webhook }) {
         </AllowedButton>
       </Group>
       {error !== null && <Problem error={error} />}
-      <Suspense>
-        {dialog === 'edit' && <WebhookDialog storeId={storeId} webhook={webhook} onClose={() => setDialog(null)} />}
-      </Suspense>
+      {dialog === 'edit' && <WebhookDialog storeId={storeId} webhook={webhook} onClose={() => setDialog(null)} />}
       <Dialog opened={dialog === 'delete'} onClose={() => setDialog(null)} title={texts.webhooks.deleteAsk}>
         <Stack>
           <Text size="sm">{texts.webhooks.deleteHelp}</Text>

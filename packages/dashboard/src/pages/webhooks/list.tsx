@@ -1,13 +1,14 @@
 import { Anchor, Badge, Card, Group, Stack, Text } from '@mantine/core'
 import type { Webhook } from '@storekeeper/client'
 import { Plus } from 'lucide-react'
-import { lazy, Suspense, useState } from 'react'
+import { useState } from 'react'
 import { Link, useLocation, useParams } from 'wouter'
 import { useRead } from '../../app/api.ts'
 import { sk } from '../../app/client.ts'
 import { paths } from '../../app/paths.ts'
 import { AllowedButton } from '../../components/allowed.tsx'
 import { Empty } from '../../components/empty.tsx'
+import { lazy } from '../../components/lazy.tsx'
 import { Loaded } from '../../components/loaded.tsx'
 import { Page } from '../../components/page.tsx'
 import { Time } from '../../components/time.tsx'
@@ -17,7 +18,7 @@ function useWebhooks(storeId: string) {
   return useRead(['webhooks', storeId], (options) => sk.store(storeId).webhooks.list({}, options).toArray({ max: 200 }))
 }
 
-const WebhookDialog = lazy(() => import('./webhook-dialog.tsx').then((module) => ({ default: module.WebhookDialog })))
+const WebhookDialog = lazy(() => import('./webhook-dialog.tsx'), null)
 
 export default function WebhooksPage() {
   const { storeId = '' } = useParams()
@@ -49,15 +50,13 @@ export default function WebhooksPage() {
           )
         }
       </Loaded>
-      <Suspense>
-        {creating && (
-          <WebhookDialog
-            storeId={storeId}
-            onClose={() => setCreating(false)}
-            onCreated={(id) => navigate(paths.webhook(storeId, id))}
-          />
-        )}
-      </Suspense>
+      {creating && (
+        <WebhookDialog
+          storeId={storeId}
+          onClose={() => setCreating(false)}
+          onCreated={(id) => navigate(paths.webhook(storeId, id))}
+        />
+      )}
     </Page>
   )
 }

@@ -29,7 +29,7 @@ function changed(input: Input, base: Webhook | undefined): Partial<Input> {
 
 type Props = { storeId: string; webhook?: Webhook; onClose: () => void; onCreated?: (id: string) => void }
 
-export function WebhookDialog({ storeId, webhook, onClose, onCreated }: Props) {
+export default function WebhookDialog({ storeId, webhook, onClose, onCreated }: Props) {
   const openSecret = useSecret()
   const [error, setError] = useState<unknown>(null)
   // As it was when the form was filled: what is read later must not pass for what was changed here.
