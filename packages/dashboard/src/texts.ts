@@ -45,6 +45,7 @@ export const texts = {
     close: 'Close',
     cancel: 'Cancel',
     save: 'Save',
+    saved: 'Saved.',
     sameAsCurl: 'The same with curl',
     conflict: 'Somebody else has changed this meanwhile',
     conflictHelp: 'Nothing was saved, and nothing you typed is lost. Bold is what each of you changed.',
@@ -291,9 +292,9 @@ export const texts = {
     notYours: 'You do not hold it, so you cannot give it.',
     sections: {
       end: { title: 'End', help: 'When the key stops working.' },
-      places: { title: 'Addresses', help: 'Where the key can be used from.' },
+      places: { title: 'IP addresses', help: 'Where the key can be used from.' },
       limits: { title: 'Rate limits', help: 'How often the key can be verified.' },
-      credits: { title: 'Credits', help: 'What verifications spend.' },
+      credits: { title: 'Credits', help: 'Each verification spends one; at 0 the key is refused.' },
       about: { title: 'Owner and description', help: 'Whom the key is for.' },
     },
     expiresAt: 'Ends at (your time)',
@@ -302,9 +303,9 @@ export const texts = {
       const year = end.getFullYear() === new Date().getFullYear() ? {} : ({ year: 'numeric' } as const)
       return `${days} days (${end.toLocaleDateString('en-GB', { day: 'numeric', month: 'short', ...year })})`
     },
-    ipAllowlist: 'Allowed addresses',
+    ipAllowlist: 'Allowed IP addresses',
     ipAllowlistHelp: 'One IPv4 or IPv6 address or CIDR range a line. Empty: from anywhere.',
-    addMyAddress: (address: string) => `Add my address (${address})`,
+    addMyAddress: (address: string) => `Add my IP address (${address})`,
     limit: 'Verifications',
     windowSeconds: 'in seconds',
     limitName: 'Name of the limit',
@@ -344,7 +345,7 @@ export const texts = {
       permissions: 'Permissions',
       description: 'Description',
       expiresAt: 'Ends at',
-      ipAllowlist: 'Allowed addresses',
+      ipAllowlist: 'Allowed IP addresses',
       owner: 'Owner',
       rateLimit: 'Rate limit',
       rateLimits: 'Named limits',
@@ -788,9 +789,9 @@ export const texts = {
         `switched off the webhook to ${what}${reason === 'GONE' ? ': it answered 410' : reason === 'FAILING' ? ': it failed for too long' : ''}`,
       'webhook.deleted': (what: string) => `deleted the webhook to ${what}`,
     },
-    seal: 'The seal',
+    seal: 'Check for changes',
     sealHelp:
-      'Each event is sealed with a hash over it and everything before it. This browser can read all of them and compute the last hash itself.',
+      'Each event is sealed with a hash over it and everything before it. The last hash is called the head. This browser can read all events and compute the head itself.',
     sealLimits:
       'This page comes from the same operator as the events, so its answer is a convenience. The proof is a head that you keep where the operator cannot reach it: from then on, no event before it can be changed, removed or added unnoticed.',
     sealCheck: 'Check in this browser',

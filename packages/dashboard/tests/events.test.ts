@@ -32,8 +32,13 @@ browserTest('events are told in sentences, filtered by the address, and wait whi
   }).format(at)
   expect(local).toBe(shown)
 
+  // Somebody who joined since the page was opened is told by name, too.
+  const colleague = await world.member('MANAGER')
+  await api.post(keys, { name: 'Theirs', type: 'TEST', permissions: ['READ'] }, { as: colleague.token })
+  await page.getByText('A manager created the key “Theirs”').waitFor()
+
   // An opened event is read: what comes waits.
-  await page.getByRole('button', { name: 'JSON of key.created' }).click()
+  await page.getByRole('button', { name: 'JSON of key.created' }).last().click()
   await page.getByText(`"subject": "${id}"`).waitFor()
   await expectAccessible(page)
   await create('Warehouse')
@@ -102,7 +107,7 @@ browserTest('the seal is computed in the browser, and a head that was kept tells
   const head = () => api.get(`/v1/user/store/${store.id}/events/head`, { as: owner.token })
   await expect.poll(async () => (await head()).body.seq).toBe(3)
   const { page } = await openBrowser(world, `/stores/${store.id}/events`, { as: owner, colorScheme: 'dark' })
-  await page.getByRole('button', { name: 'The seal' }).click()
+  await page.getByRole('button', { name: 'Check for changes' }).click()
   await page.getByRole('button', { name: 'Check in this browser' }).click()
   await page.getByText('All 3 events are sound.').waitFor()
   await expectAccessible(page)

@@ -59,6 +59,7 @@ browserTest('a store whose answer was lost is made once, is frozen, renamed by t
   await expectAccessible(page)
   await conflict.getByRole('button', { name: 'Save mine' }).click()
   await page.getByRole('button', { name: 'Switch store: Difference engines' }).waitFor()
+  await page.getByText('Saved.').waitFor()
   const { name, registration } = (await api.get(`/v1/user/store/${id}`, { as: owner.token })).body
   expect({ name, registration }).toEqual({ name: 'Difference engines', registration: 'OPEN' })
 

@@ -24,15 +24,15 @@ export const ADDRESS_FAULTS = {
 /** Every warning, with what it means. The address is accepted all the same. */
 export const ADDRESS_WARNINGS = {
   unrecognized_state:
-    'The text is not a known subdivision of the country, and was saved as entered. `suggestion` is the code of one that may have been meant.',
-  postal_code_not_used: 'The country has no postal codes; the text was saved as entered.',
+    'The text is not a known subdivision of the country, and is kept as entered. `suggestion` is the code of one that may have been meant.',
+  postal_code_not_used: 'The country has no postal codes; the text is kept as entered.',
   postal_code_missing: 'The postal code is missing. It is not required, but mail arrives faster with it.',
   postal_code_state_mismatch: 'The postal code usually belongs to another state.',
   postal_code_of_neighbour: 'The postal code looks like one of another country.',
   po_box: 'The address is a PO box, where parcel services cannot deliver.',
   phone_of_another_country: 'The phone number and the address are in different countries.',
   invalid_tax_id:
-    'The tax number matches no published format of the country, or its check digit is wrong. It was saved as entered.',
+    'The tax number matches no published format of the country, or its check digit is wrong. It is kept as entered.',
   markup: 'The text contains markup, which names do not have. Escape it wherever you display it.',
   no_letters: 'A name or city has no letters, or a street is only a number.',
 } as const

@@ -34,7 +34,7 @@ export function checkPostalCode(country: string, texts: Texts, state: State | nu
       found,
       'postalCode',
       'postal_code_not_used',
-      `Addresses in ${nameInText(country)} have no postal code. It was saved as you entered it.`,
+      `Addresses in ${nameInText(country)} have no postal code. It is kept as you entered it.`,
     )
     return texts.postalCode
   }

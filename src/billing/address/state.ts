@@ -35,7 +35,7 @@ export function checkState(country: string, texts: Texts, found: Findings): Stat
       found,
       'state',
       'unrecognized_state',
-      `We know no ${label} of that name in ${nameInText(country)}. It was saved as you entered it.${didYouMean}`,
+      `We know no ${label} of that name in ${nameInText(country)}. It is kept as you entered it.${didYouMean}`,
       meant?.code,
     )
   }

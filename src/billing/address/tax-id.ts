@@ -86,7 +86,7 @@ export function checkTaxId(country: string | null, texts: Texts, found: Findings
       found,
       'taxId',
       'invalid_tax_id',
-      `This does not look like a valid tax number of ${nameInText(country)}. It was saved as you entered it.`,
+      `This does not look like a valid tax number of ${nameInText(country)}. It is kept as you entered it.`,
     )
   }
   return normal ?? taxId

@@ -1,10 +1,12 @@
 // Names for the ids in events: members, keys, webhooks and service tokens, as far as the reader may see them.
 
 import type { Event } from '@storekeeper/client'
+import { useEffect, useRef } from 'react'
 import { useRead } from '../../app/api.ts'
 import { sk } from '../../app/client.ts'
 import { useMay, useMembership } from '../../app/me.ts'
 import { paths } from '../../app/paths.ts'
+import { queryClient } from '../../app/query.ts'
 import { texts } from '../../texts.ts'
 import { useEndedKeys, useLiveKeys } from '../keys/keys.ts'
 
@@ -65,7 +67,21 @@ export function useNames(storeId: string, events: readonly Event[]): Names {
       })),
   ]
   const byId = new Map(all.map((named) => [named.id, named]))
+  useNewMembers(storeId, members !== undefined, events, byId)
   return { all: [...byId.values()], find: (id) => byId.get(id) }
+}
+
+/** Somebody who joined since members were read is in an event first: then they are read again, once for each. */
+function useNewMembers(storeId: string, areRead: boolean, events: readonly Event[], byId: Map<string, Named>): void {
+  const askedFor = useRef<Set<string> | null>(null)
+  useEffect(() => {
+    if (!areRead || events.length === 0) return
+    const people = events.flatMap(({ actor, subject }) => [actor.id, subject]).filter((id) => id.startsWith('user_'))
+    const unknown = people.filter((id) => !byId.has(id) && !askedFor.current?.has(id))
+    const isFirst = askedFor.current === null
+    askedFor.current = new Set([...(askedFor.current ?? []), ...unknown])
+    if (!isFirst && unknown.length > 0) void queryClient.invalidateQueries({ queryKey: ['members', storeId] })
+  }, [storeId, areRead, events, byId])
 }
 
 /** An event as a sentence: who did what. What is not known by name is told by its id. */

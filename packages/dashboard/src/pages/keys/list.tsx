@@ -13,7 +13,7 @@ import {
 import { useMediaQuery } from '@mantine/hooks'
 import type { Key } from '@storekeeper/client'
 import { Plus, Search } from 'lucide-react'
-import { useDeferredValue, useEffect, useMemo, useRef, useState } from 'react'
+import { useCallback, useDeferredValue, useEffect, useMemo, useRef, useState } from 'react'
 import { useParams, useSearchParams } from 'wouter'
 import { paths } from '../../app/paths.ts'
 import { AllowedLink } from '../../components/allowed.tsx'
@@ -158,15 +158,17 @@ function KeyList({ storeId, keys, text }: { storeId: string; keys: Key[]; text: 
   const [chosen, setChosen] = useState<ReadonlySet<string>>(new Set())
   const isNarrow = useMediaQuery('(max-width: 40em)')
   const shown = found.filter(({ id }) => chosen.has(id))
-  const choose = (id: string, on: boolean) =>
-    setChosen((now) => new Set(on ? [...now, id] : [...now].filter((one) => one !== id)))
+  const choose = useCallback(
+    (id: string, on: boolean) => setChosen((now) => new Set(on ? [...now, id] : [...now].filter((one) => one !== id))),
+    [],
+  )
   const [more, setMore] = useState({ wanted, count: ROWS_AT_ONCE })
   const count = more.wanted === wanted ? more.count : ROWS_AT_ONCE
   const rows = found.slice(0, count).map((key) => ({
     apiKey: key,
     bars: usage?.bars.get(key.id) ?? usage?.empty,
     chosen: chosen.has(key.id),
-    onChoose: (on: boolean) => choose(key.id, on),
+    onChoose: choose,
   }))
   if (found.length === 0)
     return (

@@ -2,6 +2,7 @@
 
 import { Anchor, Badge, Card, Checkbox, Code, Group, Stack, Table, Text } from '@mantine/core'
 import type { Key } from '@storekeeper/client'
+import { memo } from 'react'
 import { Link } from 'wouter'
 import { paths } from '../../app/paths.ts'
 import { SmallBars } from '../../components/bars.tsx'
@@ -9,9 +10,10 @@ import { Time } from '../../components/time.tsx'
 import type { Interval } from '../../components/usage.ts'
 import { texts } from '../../texts.ts'
 
-type Props = { apiKey: Key; bars: Interval[] | undefined; chosen: boolean; onChoose: (on: boolean) => void }
+type Props = { apiKey: Key; bars: Interval[] | undefined; chosen: boolean; onChoose: (id: string, on: boolean) => void }
 
-export function KeyRow({ apiKey: key, bars, chosen, onChoose }: Props) {
+/** Drawn again only when something in it has changed: while somebody searches, hundreds of others come and go. */
+export const KeyRow = memo(function KeyRow({ apiKey: key, bars, chosen, onChoose }: Props) {
   return (
     <Table.Tr bg={chosen ? 'var(--mantine-primary-color-light)' : undefined}>
       <Table.Td>
@@ -34,9 +36,9 @@ export function KeyRow({ apiKey: key, bars, chosen, onChoose }: Props) {
       </Table.Td>
     </Table.Tr>
   )
-}
+})
 
-export function KeyCard({ apiKey: key, bars, chosen, onChoose }: Props) {
+export const KeyCard = memo(function KeyCard({ apiKey: key, bars, chosen, onChoose }: Props) {
   return (
     <Card withBorder padding="sm">
       <Stack gap="xs">
@@ -54,14 +56,14 @@ export function KeyCard({ apiKey: key, bars, chosen, onChoose }: Props) {
       </Stack>
     </Card>
   )
-}
+})
 
 function Choose({ apiKey, chosen, onChoose }: Omit<Props, 'bars'>) {
   return (
     <Checkbox
       aria-label={texts.keys.choose(apiKey.name)}
       checked={chosen}
-      onChange={(event) => onChoose(event.currentTarget.checked)}
+      onChange={(event) => onChoose(apiKey.id, event.currentTarget.checked)}
     />
   )
 }

@@ -18,6 +18,8 @@ import { texts } from '../../texts.ts'
 import { InviteDialog } from './invite-dialog.tsx'
 
 const MAX_SHOWN = 200
+/** Somebody who was invited may join while the page is open. */
+const READ_AGAIN = { refetchInterval: 20_000 }
 
 export default function MembersPage() {
   const { storeId = '' } = useParams()
@@ -49,11 +51,14 @@ function Members({ storeId }: { storeId: string }) {
   const [role, setRole] = useState('')
   const [text, setText] = useState('')
   const [q] = useDebouncedValue(text.trim(), 250)
-  const members = useRead(['members', storeId, role, q], (options) =>
-    sk
-      .store(storeId)
-      .members.list({ ...(role ? { role: role as 'OWNER' } : {}), ...(q ? { q } : {}) }, options)
-      .toArray({ max: MAX_SHOWN }),
+  const members = useRead(
+    ['members', storeId, role, q],
+    (options) =>
+      sk
+        .store(storeId)
+        .members.list({ ...(role ? { role: role as 'OWNER' } : {}), ...(q ? { q } : {}) }, options)
+        .toArray({ max: MAX_SHOWN }),
+    READ_AGAIN,
   )
   return (
     <Stack>
@@ -134,8 +139,10 @@ function MemberRow({ member: { storeId, userId, name, email, role, createdAt } }
 }
 
 function Invitations({ storeId }: { storeId: string }) {
-  const invitations = useRead(['invitations', storeId], (options) =>
-    sk.store(storeId).invitations.list({}, options).toArray({ max: MAX_SHOWN }),
+  const invitations = useRead(
+    ['invitations', storeId],
+    (options) => sk.store(storeId).invitations.list({}, options).toArray({ max: MAX_SHOWN }),
+    READ_AGAIN,
   ).data
   if (!invitations?.length) return null
   return (

@@ -112,6 +112,9 @@ function SettingsForm({ store }: { store: Store }) {
           >
             {texts.app.save}
           </AllowedButton>
+          <Text size="sm" role="status">
+            {save.isSuccess && !form.isDirty() && texts.app.saved}
+          </Text>
         </Group>
       </Stack>
     </form>
