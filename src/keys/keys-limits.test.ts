@@ -206,8 +206,9 @@ test('metadata that is too long is refused for its length, whatever it is made o
   const { api, owner, keys } = await shop()
   const plain = { ...NEW_KEY, metadata: { a: 'x'.repeat(63_000) } }
   const nested = { ...NEW_KEY, metadata: { a: Array.from({ length: 21_000 }, () => ({})) } }
-  const cost = { plain: 0, nested: 0 }
-  for (let round = 0; round < 12; round++)
+  // The least of many: whatever else the process does meanwhile only adds to it.
+  const cost = { plain: Number.POSITIVE_INFINITY, nested: Number.POSITIVE_INFINITY }
+  for (let round = 0; round < 20; round++)
     for (const [name, body] of Object.entries({ plain, nested })) {
       const raw = JSON.stringify(body)
       const before = process.cpuUsage()
@@ -217,8 +218,7 @@ test('metadata that is too long is refused for its length, whatever it is made o
         422,
         [{ pointer: '#/metadata', code: 'too_long', detail: 'This may have at most 16 KiB as JSON.' }],
       ])
-      // The first rounds are spent on compiling.
-      if (round >= 2) cost[name as keyof typeof cost] += user + system
+      cost[name as keyof typeof cost] = Math.min(cost[name as keyof typeof cost], user + system)
     }
   expect(cost.nested / cost.plain).toBeLessThan(3)
 })
