@@ -15,7 +15,7 @@ await inFolder(async (folder) => {
   const made = join(folder, 'made')
   await step('Release', async () => {
     const checkout = join(folder, 'checkout')
-    cloneInto(checkout)
+    cloneInto(checkout, 'fetched')
     return `${packRelease(checkout, made).length} files`
   })
   if (isTwice)
@@ -24,7 +24,7 @@ await inFolder(async (folder) => {
       mkdirSync(join(checkout, '..'), { recursive: true })
       process.umask(0o077)
       Object.assign(PLAIN_ENV, { TZ: 'Pacific/Kiritimati', LC_ALL: 'C', HOME: folder })
-      cloneInto(checkout)
+      cloneInto(checkout, 'fetched')
       const again = join(folder, 'again')
       for (const file of packRelease(checkout, again))
         expectEqual(

@@ -9,7 +9,7 @@ import { cloneInto, ended, expectEqual, inFolder, listening, PLAIN_ENV, processB
 
 await inFolder(async (folder) => {
   const [checkout, tarballs] = [join(folder, 'checkout'), join(folder, 'tarballs')]
-  await step('A clean clone', () => cloneInto(checkout))
+  await step('A clean clone', () => cloneInto(checkout, 'copied'))
   await step('Build and pack', () => packRelease(checkout, tarballs, { sbom: false }).join(' '))
   const { version } = JSON.parse(readFileSync(join(checkout, 'package.json'), 'utf8'))
   const install = (name: string, ...packages: string[]) => {

@@ -69,10 +69,11 @@ export function run(program: string, args: string[], options: SpawnOptions = {})
   throw new Error(`${program} ${args.join(' ')}: ${error?.message ?? `status ${status}`}\n${stdout}${stderr}`)
 }
 
-/** The committed state in a folder of its own, with its dependencies. */
-export function cloneInto(folder: string): void {
+/** The committed state in a folder of its own, with its dependencies: fetched as the lock file says, or those that are here. */
+export function cloneInto(folder: string, dependencies: 'fetched' | 'copied'): void {
   run('git', ['clone', '--quiet', '--no-local', '--depth=1', `file://${ROOT}`, folder])
-  run('npm', ['ci', '--ignore-scripts', '--no-audit', '--no-fund', '--prefer-offline'], { cwd: folder })
+  if (dependencies === 'copied') run('cp', ['-a', join(ROOT, 'node_modules'), folder])
+  else run('npm', ['ci', '--ignore-scripts', '--no-audit', '--no-fund', '--prefer-offline'], { cwd: folder })
 }
 
 export function expectEqual(what: string, found: unknown, wanted: unknown): void {
