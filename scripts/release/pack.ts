@@ -33,6 +33,6 @@ export function packRelease(checkout: string, out: string, { sbom = true } = {})
   return [...files, 'SHA256SUMS']
 }
 
-export function sha256(path: string): string {
+function sha256(path: string): string {
   return createHash('sha256').update(readFileSync(path)).digest('hex')
 }

@@ -4,7 +4,7 @@
 import type { Component } from './bill-of-materials.ts'
 
 /** Licences that let anyone use, change and pass on the code, and ask for no more than their notice. */
-export const LICENSES = [
+const LICENSES = [
   '0BSD',
   'Apache-2.0',
   'BSD-2-Clause',
