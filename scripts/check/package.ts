@@ -51,13 +51,19 @@ await inFolder(async (folder) => {
       for (const path of pages) expectEqual(path, (await fetch(url + path)).status, 200)
     })
   } finally {
-    // To all processes of the terminal, as Ctrl-C does.
+    // To all processes of the terminal, as Ctrl-C does. The exit code is that of npx.
     process.kill(-(child.pid as number), 'SIGINT')
-    await step('Ctrl-C ends it', async () => expectEqual('The exit code', await ended(child), 0))
+    await step('Ctrl-C ends it, and its database in order', async () => {
+      await ended(child)
+      expectEqual('Whether the database was shut down', wasShutDown(join(home, 'data')), true)
+    })
   }
-  await step('The database was stopped in order', () => {
-    const log = readFileSync(join(home, 'data/postgres.log'), 'utf8').trim()
-    expectEqual('The end of its log', log.endsWith('database system is shut down'), true)
+  await step('Started as systemd does, SIGTERM ends it', async () => {
+    const program = spawn(join(home, 'node_modules/.bin/storekeeper'), ['start'], { cwd: home, env })
+    await listening(program)
+    program.kill('SIGTERM')
+    expectEqual('The exit code', await ended(program), 0)
+    expectEqual('Whether the database was shut down', wasShutDown(join(home, 'data')), true)
   })
   await step('npx storekeeper help', () => {
     expectEqual('The first line', npx('storekeeper', 'help').split('\n')[0], 'Usage: npx storekeeper <command>')
@@ -74,3 +80,7 @@ await inFolder(async (folder) => {
   })
 })
 console.log('The packages work.')
+
+function wasShutDown(data: string): boolean {
+  return readFileSync(join(data, 'postgres.log'), 'utf8').trim().endsWith('database system is shut down')
+}
