@@ -20,6 +20,7 @@ import {
 
 const UID = 10001
 const NODE = '24.22.0'
+const PATH = '/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin'
 /** Of this machine: npm may have to go through a proxy with a certificate of its own. */
 const CERTIFICATES = '/etc/ssl/certs/ca-certificates.crt'
 
@@ -56,7 +57,7 @@ await inFolder(async (folder) => {
     buildah(...build, '--tag', 'storekeeper', '--file', join(ROOT, 'deploy/docker/Dockerfile'), ROOT)
   })
   const config = await step('Its settings', () => readImageConfig(buildah))
-  const root = buildah('mount', buildah('from', '--pull-never', 'localhost/storekeeper').trim()).trim()
+  const root = buildah('mount', buildah('from', '--pull=never', 'localhost/storekeeper').trim()).trim()
   await step(
     'Its size',
     () =>
@@ -116,7 +117,7 @@ function makeBase(folder: string, buildah: (...args: string[]) => string): strin
   run('ln', ['-s', '../lib/node_modules/npm/bin/npm-cli.js', join(base, 'usr/local/bin/npm')])
   chmodSync(join(modules, 'npm/bin/npm-cli.js'), 0o755)
   const file = join(base, '..', 'Basefile')
-  writeFileSync(file, `FROM scratch\nCOPY base /\nENV NODE_EXTRA_CA_CERTS=${CERTIFICATES}\n`)
+  writeFileSync(file, `FROM scratch\nCOPY base /\nENV PATH=${PATH} NODE_EXTRA_CA_CERTS=${CERTIFICATES}\n`)
   buildah('bud', '--isolation', 'chroot', '--format', 'docker', '--tag', 'base', '--file', file, folder)
   return `${suite}, Node.js ${NODE}`
 }
@@ -155,27 +156,11 @@ async function runImage(folder: string, root: string, { Entrypoint, Cmd, Env }: 
     const { pid } = processBelow(child.pid as number, 'storekeeper start')
     const init = processBelow(child.pid as number, '/usr/bin/tini -- ')
     const inside = (...words: string[]) =>
-      run(
-        'nsenter',
-        [
-          '--target',
-          `${pid}`,
-          '--user',
-          '--mount',
-          '--net',
-          '--pid',
-          '--wd=/data',
-          '--preserve-credentials',
-          'setpriv',
-          ...user,
-          ...words,
-        ],
-        {
-          env: Object.fromEntries(
-            Env.map((each) => [each.slice(0, each.indexOf('=')), each.slice(each.indexOf('=') + 1)]),
-          ),
-        },
-      )
+      run('nsenter', ['--target', `${pid}`, '--mount', '--net', '--pid', '--wd', 'setpriv', ...user, ...words], {
+        env: Object.fromEntries(
+          Env.map((each) => [each.slice(0, each.indexOf('=')), each.slice(each.indexOf('=') + 1)]),
+        ),
+      })
     await step('Who runs, and where it can write', () => {
       const status = readFileSync(`/proc/${pid}/status`, 'utf8')
       expectEqual('Uids', /^Uid:\t(.*)$/m.exec(status)?.[1], Array(4).fill(UID).join('\t'))

@@ -87,9 +87,13 @@ export async function listening(child: ChildProcess): Promise<string> {
   child.stderr?.on('data', (part) => {
     said += part
   })
-  for await (const line of createInterface({ input: child.stdout as NodeJS.ReadableStream })) {
-    const { msg, url } = JSON.parse(line)
-    if (msg === 'listening') return url
+  try {
+    for await (const line of createInterface({ input: child.stdout as NodeJS.ReadableStream })) {
+      const { msg, url } = JSON.parse(line)
+      if (msg === 'listening') return url
+    }
+  } finally {
+    child.stdout?.resume()
   }
   throw new Error(`The service did not start: ${said}`)
 }
