@@ -16,7 +16,7 @@ const bundle = (folder) => (draft) => {
   return [vite, 'build', '--config', config, '--outDir', draft, '--emptyOutDir', '--logLevel', 'warn']
 }
 
-/** In this order: the command line and the dashboard use the client. */
+/** In this order: the command line and the dashboard use the client. `replaces`: a bundle's files may have other names than before. */
 const PROJECTS = [
   { name: 'client', sources: ['packages/client/src'], dist: 'packages/client/dist', args: compile('packages/client') },
   { name: 'service', sources: ['src'], dist: 'dist', args: compile('.') },
@@ -24,13 +24,13 @@ const PROJECTS = [
     name: 'cli',
     sources: ['packages/cli/src', 'packages/client/src', 'src'],
     dist: 'packages/cli/dist',
-    args: compile('packages/cli'),
+    replaces: true,
+    args: bundle('packages/cli'),
   },
   {
     name: 'dashboard',
     sources: ['packages/dashboard/src', 'packages/client/src'],
     dist: 'dist/dashboard',
-    // Its files have new names whenever they change.
     replaces: true,
     args: bundle('packages/dashboard'),
   },

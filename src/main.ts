@@ -7,6 +7,7 @@ import pino, { type Logger } from 'pino'
 import { onInterrupt } from './cli/interrupt.ts'
 import { type Config, ConfigError, readConfig } from './config.ts'
 import { SECOND } from './core/clock.ts'
+import { userCommand } from './core/invocation.ts'
 
 const DRAIN_MS = 10 * SECOND
 /** Several processes write to one pipe. What is written at once must fit into it, or lines would be mixed up. */
@@ -59,7 +60,7 @@ async function run(config: Config, log: Logger, stopMs: number, flush: () => voi
   })
   log.info({ url: service.url }, 'listening')
   say(
-    `\nStorekeeper is ready at ${service.url}\n  docs:    ${service.url}/docs\n  try it:  npm run quickstart${config.PORT === 3000 ? '' : ` ${service.url}`}\n`,
+    `\nStorekeeper is ready at ${service.url}\n  docs:    ${service.url}/docs\n  try it:  ${userCommand('quickstart')}${config.PORT === 3000 ? '' : ` ${service.url}`}\n`,
   )
 }
 

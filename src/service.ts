@@ -17,6 +17,7 @@ import type { Database } from './db/db.ts'
 import type { Say } from './db/embedded/embedded.ts'
 import { listen } from './db/listen.ts'
 import { migrate } from './db/migrate.ts'
+import { warnOfOldServer } from './db/minor-version.ts'
 import { connect } from './db/pool.ts'
 import { checkServerSecret } from './db/secret-check.ts'
 import { EVENTS_CHANNEL, newEventNotifier, readSealingLag } from './events/log.ts'
@@ -98,6 +99,7 @@ export async function startService(
   const storage = await place.openStorage()
   try {
     await migrate(storage.connection, say)
+    if (!place.cluster) await warnOfOldServer(storage.connection, say)
     await prepareDatabase(storage, say, timings)
     return await serve(config, storage, log, resolve, timings, place.cluster)
   } catch (error) {

@@ -78,7 +78,7 @@ function checkout() {
     'tsconfig.json',
     'tsconfig.build.json',
     'packages/client/tsconfig.build.json',
-    'packages/cli/tsconfig.build.json',
+    'packages/cli/vite.config.ts',
     'packages/cli/bin',
   ])
     cpSync(join(repository, name), join(path, name), { recursive: true })

@@ -288,6 +288,6 @@ test('quickstart without a service says what to do', { timeout: LONG }, async ()
   const command = launch({ npm: 'quickstart', env: { PORT: '1' } })
   expect((await command.ended()).code).toBe(1)
   expect(command.err()).toContain(
-    'Nothing answers at http://127.0.0.1:1. Start the service in another terminal with "npm start"',
+    'Nothing answers at http://127.0.0.1:1. Start the service in another terminal, or pass its URL: skp quickstart ',
   )
 })

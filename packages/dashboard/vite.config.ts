@@ -6,6 +6,7 @@ import { join } from 'node:path'
 import { brotliCompressSync, constants, gzipSync } from 'node:zlib'
 import react from '@vitejs/plugin-react'
 import { defineConfig, type Plugin, transformWithEsbuild } from 'vite'
+import { listThirdParty } from './third-party.ts'
 
 /** The service puts a fresh one in its place with each answer (src/http/pages/dashboard.ts). */
 const NONCE_PLACEHOLDER = '__NONCE__'
@@ -28,7 +29,7 @@ export default defineConfig({
   publicDir: false,
   resolve: { conditions: ['source', 'module', 'browser', 'production'] },
   html: { cspNonce: NONCE_PLACEHOLDER },
-  plugins: [react(), textsByPage(), precompress()],
+  plugins: [react(), textsByPage(), precompress(), listThirdParty()],
   build: {
     target: 'es2022',
     assetsInlineLimit: 0,

@@ -1,8 +1,10 @@
 // The operator's command line: those commands that need the database or what it holds.
 
 import type { Command } from 'commander'
+import { operatorCommand, userCommand } from '../core/invocation.ts'
 import { addBackup } from './backup.ts'
 import { addEvents } from './events.ts'
+import { addHealth } from './health.ts'
 import { addHolds } from './holds.ts'
 import type { Io } from './io.ts'
 import { helpRows, newProgram, runProgram, usageErrors } from './program.ts'
@@ -29,6 +31,7 @@ export function run(argv: string[], io: Io): Promise<number> {
   addBackup(program, io)
   addUpgrade(program, io)
   addSecret(program, io)
+  addHealth(program, io)
   return runProgram(program, argv.length === 0 || argv[0] === 'help' ? ['--help'] : argv, io)
 }
 
@@ -37,7 +40,9 @@ function helpOf(program: Command): string {
   const rows = program.commands.flatMap((group) =>
     group.commands.length === 0 ? [rowOf(group)] : group.commands.map((command) => rowOf(command, `${group.name()} `)),
   )
-  return `Usage: npm run --silent storekeeper -- <command>\n\n${helpRows(rows)}\n\nWhat needs no database, such as scan, is in skp: npm run --silent skp -- --help\n`
+  // bin/storekeeper.js does not come here for it.
+  const start: [string, string] = ['start', 'run the service']
+  return `Usage: ${operatorCommand('<command>')}\n\n${helpRows([start, ...rows])}\n\nWhat needs no database, such as scan, is in skp: ${userCommand('--help')}\n`
 }
 
 function rowOf(command: Command, group = ''): [string, string] {

@@ -10,6 +10,7 @@ import type { Config } from '../config.ts'
 import { SECOND } from '../core/clock.ts'
 import type { Connection } from '../db/db.ts'
 import type { Say } from '../db/embedded/embedded.ts'
+import { warnOfOldServer } from '../db/minor-version.ts'
 import { METRICS_TYPE } from '../http/metrics.ts'
 import { newMetricsServer } from '../http/pages/metrics.ts'
 import { openStorage } from '../storage.ts'
@@ -76,6 +77,7 @@ export async function startCluster(config: Config, log: Logger, say: Say, script
     await metricsServer.listen()
     // The first one may have to migrate the database.
     const { url } = await start(state)
+    await warnOfOldServer(connection, say)
     await Promise.all(Array.from({ length: config.WORKERS - 1 }, () => start(state)))
     process.on('SIGHUP', onHangUp)
     return { url: url as string, close }

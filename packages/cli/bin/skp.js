@@ -6,4 +6,4 @@ if (existsSync(new URL('../src', import.meta.url))) {
   const { build } = await import('../../../bin/build.js')
   build({ failure: 2 })
 }
-await import('../dist/packages/cli/src/main.js')
+await import('../dist/main.js')

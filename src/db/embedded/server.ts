@@ -8,6 +8,7 @@ import { type FileHandle, open, readdir, readFile, rename, rm, stat, unlink, wri
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { promisify } from 'node:util'
+import { operatorCommand } from '../../core/invocation.ts'
 import { exists, PLAIN_ENV, run } from './binaries.ts'
 import { type Cluster, makePrivate, SOCKET_PORT } from './cluster.ts'
 
@@ -55,7 +56,7 @@ async function refuseOtherMajor(cluster: Cluster): Promise<void> {
   if (theirs === '' || ours === '' || theirs === ours) return
   const what =
     Number(theirs) < Number(ours)
-      ? 'upgrade it with "npm run --silent storekeeper -- upgrade-database" (docs/backup.md)'
+      ? `upgrade it with "${operatorCommand('upgrade-database')}" (docs/backup.md)`
       : `use a version of Storekeeper that brings ${theirs}`
   throw new Error(
     `The database in ${cluster.dataDir} is of PostgreSQL ${theirs}, and this version of Storekeeper brings ${ours}: ${what}.`,

@@ -40,6 +40,7 @@ const GROUPS: Group[] = [
   {
     title: 'Running it',
     urls: [
+      '/docs/install',
       '/docs/operations',
       '/docs/backup',
       '/docs/high-availability',

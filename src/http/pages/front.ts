@@ -1,5 +1,6 @@
 // What is served in place of the dashboard where it was not built: the page at "/", and one for all others.
 
+import { userCommand } from '../../core/invocation.ts'
 import { layout } from './layout.ts'
 
 export const FRONT_PAGE = layout(
@@ -9,7 +10,7 @@ export const FRONT_PAGE = layout(
 <a class="card" href="/docs/reference"><b>The API</b>Every operation, with an example to send.</a>
 <a class="card" href="/errors"><b>Errors</b>What each one means, and how to fix it.</a>
 <a class="card" href="/openapi.json"><b>OpenAPI 3.1</b>The API description, for tools and code generators.</a></div>
-<h4>Try it</h4><p>In the folder the service was started from:</p><pre>npm run quickstart</pre>
+<h4>Try it</h4><p>In the folder the service was started from:</p><pre>${userCommand('quickstart')}</pre>
 <p>It signs up, creates a store, a key and a billing address, and prints each request as a <code>curl</code> command with its response.</p></main>`,
 )
 

@@ -75,7 +75,7 @@ async function send(
   const headers = { 'content-type': 'application/json', ...(token ? { authorization: `Bearer ${token}` } : {}) }
   const response = await fetch(base + path, { method: 'POST', headers, body: json }).catch(() => {
     throw new Error(
-      `Nothing answers at ${base}. Start the service in another terminal with "npm start", or pass its URL: npm run quickstart -- http://host:port`,
+      `Nothing answers at ${base}. Start the service in another terminal, or pass its URL: skp quickstart http://host:port`,
     )
   })
   const answer = (await response.json()) as JsonObject
