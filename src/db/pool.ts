@@ -82,11 +82,20 @@ export function connect(connection: Connection, options: PoolOptions = {}): Data
   return {
     ...dbOn(servingPool, onUnavailable, queues, priorityDb),
     waiting: () => servingPool.waitingCount + priorityPool.waitingCount,
+    connections: () => ({
+      open: servingPool.totalCount + priorityPool.totalCount,
+      idle: servingPool.idleCount + priorityPool.idleCount,
+      max: connections,
+      refused: servingPool.refused + priorityPool.refused,
+    }),
     close: async () => void (await Promise.all([servingPool.end(), priorityPool.end()])),
   }
 }
 
-function newPool({ Client, settings }: ReturnType<typeof driverFor>, setUp: string, max: number): pg.Pool {
+/** `refused` counts how often no connection was to be had. */
+type Pool = pg.Pool & { refused: number }
+
+function newPool({ Client, settings }: ReturnType<typeof driverFor>, setUp: string, max: number): Pool {
   const pool = new pg.Pool({
     ...settings,
     Client,
@@ -103,12 +112,12 @@ function newPool({ Client, settings }: ReturnType<typeof driverFor>, setUp: stri
   // Without a listener, an idle client that loses its server would end the process.
   pool.on('error', () => {})
   pool.on('connect', (client) => client.on('error', () => {}))
-  return pool
+  return Object.assign(pool, { refused: 0 })
 }
 
 /** Batches of high priority are sent over `priorityDb`. */
 function dbOn(
-  pool: pg.Pool,
+  pool: Pool,
   onUnavailable: (code: string) => void,
   queues: Map<Batch<never, unknown>, Queue<never, unknown>>,
   priorityDb?: Db,
@@ -161,7 +170,7 @@ function parseUtc(text: string): Date {
   return new Date(`${text.slice(0, 10)}T${text.slice(11, -3)}Z`)
 }
 
-async function runPooled<Row>(pool: pg.Pool, statement: Sql): Promise<Row[]> {
+async function runPooled<Row>(pool: Pool, statement: Sql): Promise<Row[]> {
   const client = await checkOut(pool)
   let isBroken = false
   try {
@@ -174,10 +183,11 @@ async function runPooled<Row>(pool: pg.Pool, statement: Sql): Promise<Row[]> {
   }
 }
 
-async function checkOut(pool: pg.Pool): Promise<pg.PoolClient> {
+async function checkOut(pool: Pool): Promise<pg.PoolClient> {
   try {
     return await pool.connect()
   } catch (error) {
+    pool.refused += 1
     throw connectFailure(error)
   }
 }
@@ -194,7 +204,7 @@ async function run<Row>(client: pg.ClientBase, statement: Sql): Promise<Row[]> {
   }
 }
 
-async function transaction<T>(pool: pg.Pool, work: (tx: Db) => Promise<T>): Promise<T> {
+async function transaction<T>(pool: Pool, work: (tx: Db) => Promise<T>): Promise<T> {
   const client = await checkOut(pool)
   const send = <Row>(statement: Sql) => {
     corkTurn(client)
