@@ -31,6 +31,7 @@ import { METRICS_TYPE, type Metrics, newMetrics } from './http/metrics.ts'
 import { newMetricsServer } from './http/pages/metrics.ts'
 import { buildPages } from './http/pages/pages.ts'
 import { newLongWork } from './http/pipeline.ts'
+import { newRequestSpans } from './http/request-spans.ts'
 import { buildServer } from './http/server.ts'
 import { closeConnections, stopListening } from './http/server-shutdown.ts'
 import { type Instance, newInstance } from './instance.ts'
@@ -191,6 +192,7 @@ async function serve(
     changes,
     usageReports: reports,
     metrics,
+    spans: newRequestSpans(),
     log,
     draining: () => draining,
     onChange: () => (background || !cluster ? wake() : cluster.wakeLead()),

@@ -2,10 +2,12 @@
 // connection.
 
 import type { Writable } from 'node:stream'
+import type { Tracer } from '@opentelemetry/api'
 import pg from 'pg'
 import { Failure } from '../core/errors.ts'
-import { type Queue, queueFor } from './batch.ts'
-import type { Batch, Connection, Database, Db } from './db.ts'
+import { findTracer } from '../core/tracing.ts'
+import { type Queues, queueFor } from './batch.ts'
+import type { Connection, Database, Db } from './db.ts'
 import {
   connectFailure,
   databaseFailure,
@@ -68,16 +70,23 @@ export type PoolOptions = {
   commitBeforeFlush?: boolean | undefined
   /** Hears of each statement that could not be carried out, with the SQLSTATE. */
   onUnavailable?: (code: string) => void
+  /** Records a span for each batch. */
+  tracer?: Tracer | null
 }
 
 export function connect(connection: Connection, options: PoolOptions = {}): Database {
-  const { connections = CONNECTIONS, commitBeforeFlush = false, onUnavailable = () => {} } = options
+  const {
+    connections = CONNECTIONS,
+    commitBeforeFlush = false,
+    onUnavailable = () => {},
+    tracer = findTracer(),
+  } = options
   const highPriority = Math.ceil(connections * HIGH_PRIORITY_SHARE)
   const setUp = commitBeforeFlush ? SET_UP : `${SET_UP}, ${COMMIT_AFTER_FLUSH}`
   const driver = driverFor(connection)
   const servingPool = newPool(driver, setUp, connections - highPriority)
   const priorityPool = newPool(driver, setUp, highPriority)
-  const queues = new Map<Batch<never, unknown>, Queue<never, unknown>>()
+  const queues: Queues = { byBatch: new Map(), tracer }
   const priorityDb = dbOn(priorityPool, onUnavailable, queues)
   return {
     ...dbOn(servingPool, onUnavailable, queues, priorityDb),
@@ -116,12 +125,7 @@ function newPool({ Client, settings }: ReturnType<typeof driverFor>, setUp: stri
 }
 
 /** Batches of high priority are sent over `priorityDb`. */
-function dbOn(
-  pool: Pool,
-  onUnavailable: (code: string) => void,
-  queues: Map<Batch<never, unknown>, Queue<never, unknown>>,
-  priorityDb?: Db,
-): Db {
+function dbOn(pool: Pool, onUnavailable: (code: string) => void, queues: Queues, priorityDb?: Db): Db {
   const counted = async <T>(work: Promise<T>): Promise<T> => {
     try {
       return await work
