@@ -18,13 +18,14 @@ test('each chore catches up in one run of bounded batches, and two nodes at the 
   const { api, owner, keys, store, sql, service } = await shop({ alone: true })
   const { id: keyId } = (await api.post(keys, NEW_KEY, { as: owner.token })).body
   const batches: number[] = []
-  const run = async (chore: (db: Db) => Promise<void>) => {
+  const rows: number[] = []
+  const run = async (chore: (db: Db) => Promise<number>) => {
     let count = 0
     const transaction: Db['transaction'] = (work) => {
       count += 1
       return service.db.transaction(work)
     }
-    await chore({ ...service.db, transaction })
+    rows.push(await chore({ ...service.db, transaction }))
     batches.push(count)
   }
   const one = async (text: string) => Object.values((await sql(text))[0])[0]
@@ -85,5 +86,8 @@ test('each chore catches up in one run of bounded batches, and two nodes at the 
   const secrets = Math.ceil((MANY * 10 - HOUR / 5000) / 2 / CHORE_BATCH)
   expect(batches[0]).toBeGreaterThan(secrets)
   expect(batches.slice(1, 3)).toEqual([11 + 5, 3 + 1])
+  // Counted are the rows that were written or deleted, whichever of two nodes did it.
+  expect(rows.slice(1, 3)).toEqual([10_500, MANY])
+  expect(rows.slice(3).reduce((sum, count) => sum + count)).toBeGreaterThan(1_200 * 16)
   expect(await one(`select deadlocks::int from pg_stat_database where datname = current_database()`)).toBe(0)
 })

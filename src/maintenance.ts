@@ -3,7 +3,7 @@
 
 import { purgeUserTokens } from './auth/user-tokens.ts'
 import { endHolds } from './billing/holds.ts'
-import { MINUTE } from './core/clock.ts'
+import { MINUTE, SECOND } from './core/clock.ts'
 import type { ReportFailure } from './core/failures.ts'
 import type { Database } from './db/db.ts'
 import { newResponsePurge } from './idempotency/purge.ts'
@@ -33,18 +33,23 @@ const newTasks = (instance: Instance | null) => [
   sweepDeliveries,
 ]
 
-/** The names of all tasks, as failures of them are counted under. */
+/** The names of all tasks, under which they are counted. */
 export const MAINTENANCE_TASKS = newTasks(null).map(({ name }) => name)
 
+type Hears = {
+  done(task: string, seconds: number, rows: number): void
+  failed: ReportFailure
+}
+
 /** One task after the other; the next run begins a minute after the last began, or when it has ended. */
-export function startMaintenance(db: Database, instance: Instance, failed: ReportFailure): { stop(): void } {
+export function startMaintenance(db: Database, instance: Instance, hears: Hears): { stop(): void } {
   const tasks = newTasks(instance)
   let timer: NodeJS.Timeout
   let isStopped = false
   const run = async () => {
     const began = performance.now()
     // What a task leaves undone, its next run does.
-    for (const task of tasks) if (!isStopped) await task(db).catch((error) => failed(task.name, error))
+    for (const task of tasks) if (!isStopped) await runTask(db, task, hears)
     if (!isStopped) schedule(Math.max(0, MAINTENANCE_MS - (performance.now() - began)))
   }
   const schedule = (ms: number) => {
@@ -56,5 +61,15 @@ export function startMaintenance(db: Database, instance: Instance, failed: Repor
       isStopped = true
       clearTimeout(timer)
     },
+  }
+}
+
+async function runTask(db: Database, task: (db: Database) => Promise<number>, { done, failed }: Hears): Promise<void> {
+  const began = performance.now()
+  try {
+    const rows = await task(db)
+    done(task.name, (performance.now() - began) / SECOND, rows)
+  } catch (error) {
+    failed(task.name, error)
   }
 }

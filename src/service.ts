@@ -20,7 +20,7 @@ import { migrate } from './db/migrate.ts'
 import { warnOfOldServer } from './db/minor-version.ts'
 import { connect } from './db/pool.ts'
 import { checkServerSecret } from './db/secret-check.ts'
-import { EVENTS_CHANNEL, newEventNotifier, readSealingLag } from './events/log.ts'
+import { EVENTS_CHANNEL, newEventNotifier } from './events/log.ts'
 import type { FeedTimings } from './events/schema.ts'
 import { sealAfterRestore, startSealing } from './events/seal.ts'
 import { newEventFeed } from './events/stream.ts'
@@ -32,6 +32,7 @@ import { METRICS_TYPE, type Metrics, newMetrics } from './http/metrics.ts'
 import { newMetricsServer } from './http/pages/metrics.ts'
 import { buildPages } from './http/pages/pages.ts'
 import { newLongWork } from './http/pipeline.ts'
+import { newRequestSpans } from './http/request-spans.ts'
 import { buildServer } from './http/server.ts'
 import { closeConnections, stopListening } from './http/server-shutdown.ts'
 import { type Instance, newInstance } from './instance.ts'
@@ -43,11 +44,11 @@ import { newLoadShedder } from './limits/load-shedding.ts'
 import { newRateLimits, newServiceRateLimit } from './limits/token-bucket.ts'
 import { type Mailer, type MailerTimings, startMailer } from './mail/mailer.ts'
 import { newMailTransport } from './mail/transport.ts'
-import { MAINTENANCE_TASKS, startMaintenance } from './maintenance.ts'
+import { startMaintenance } from './maintenance.ts'
+import { measurable } from './measurable.ts'
 import { routes } from './routes.ts'
 import { openStorage, type Storage } from './storage.ts'
 import { type DispatcherTimings, newDispatcher } from './webhooks/dispatcher.ts'
-import { readOutboxDepth } from './webhooks/outbox.ts'
 import { newSender } from './webhooks/sender.ts'
 
 export type Service = {
@@ -147,17 +148,17 @@ async function serve(
   const streams = newEventStreams(timings.slowReaderMs)
   const changeStreams = newEventStreams(timings.slowReaderMs, CHANGE_SEATS)
   const metrics = newMetrics(
-    {
-      inFlight: load.inFlight,
-      waiting: db.waiting,
-      streams: streams.open,
-      changeStreams: changeStreams.open,
-      sealingFailed: () => Number(background?.sealer.failed() ?? false),
-      sealingLag: () => readSealingLag(db),
-      outboxDepth: () => readOutboxDepth(db),
-    },
-    { sealed: () => background?.sealer.sealed() ?? 0, changeResets: changes.resets, reportedUses: reports.uses },
-    ['sealing', 'webhooks', 'mail', ...MAINTENANCE_TASKS],
+    measurable({
+      db,
+      load,
+      streams,
+      changeStreams,
+      keys: caches.keys,
+      notifications,
+      changes,
+      reports,
+      sealer: () => background?.sealer ?? null,
+    }),
   )
   let background: Background | null = null
   const wake = () => {
@@ -193,6 +194,7 @@ async function serve(
     changes,
     usageReports: reports,
     metrics,
+    spans: newRequestSpans(),
     log,
     draining: () => draining,
     onChange: () => (background || !cluster ? wake() : cluster.wakeLead()),
@@ -308,8 +310,11 @@ function startBackground(
     timings.dispatcher,
   )
   // A task that is interrupted by the shutdown has not failed.
-  const maintenance = startMaintenance(db, instance, (work, error) => {
-    if (!draining()) reportFailure(work, error)
+  const maintenance = startMaintenance(db, instance, {
+    done: metrics.chore,
+    failed: (work, error) => {
+      if (!draining()) reportFailure(work, error)
+    },
   })
   return { sealer, dispatcher, mailer: startMail(config, ownDb, instance, reportFailure, timings), maintenance }
 }

@@ -30,7 +30,7 @@ const left = {
   hours: `select count(*)::int as count from key_usage where grain = 'hour' and at < now() - interval '90 days'`,
   stores: 'select count(*)::int as count from stores where deleted_at is not null',
 }
-const chores: [(db: Db) => Promise<void>, (keyof typeof left)[]][] = [
+const chores: [(db: Db) => Promise<number>, (keyof typeof left)[]][] = [
   [purgeResponses, ['secrets', 'responses']],
   [rollUpUsage, ['hours']],
   [purgeStores, ['stores']],

@@ -96,6 +96,7 @@ describe('in memory', () => {
     expect(keys.size()).toBe(1)
     await keys.find('one')
     expect(asked()).toBe(2)
+    expect([keys.hits(), keys.misses()]).toEqual([1, 4])
   })
 
   test('who does not exist, or does not work, is asked for each time', async () => {

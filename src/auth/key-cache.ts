@@ -50,6 +50,9 @@ export type KeyCache = {
   /** Evicts a key by its id, or the keys of a store by the store's; without an id, all keys. */
   invalidate(id?: string): void
   size(): number
+  /** How often a key was found in memory, and how often it was looked up, by one request or by several together. */
+  hits(): number
+  misses(): number
 }
 
 type Entry = { key: CachedKey; lookedUpAt: number; bytes: number }
@@ -73,6 +76,8 @@ type CacheState = {
   /** Whether there are imported keys, since when that is known, and the question under way. */
   imported: { exist: boolean; knownAt: number; asked: Promise<boolean> | null }
   lastKnown: LastKnown<CachedKey>
+  hits: number
+  misses: number
 }
 
 /** `formOf` tells by the form of a token whether it is worth a lookup. The tokens of cached keys were checked before. */
@@ -96,6 +101,8 @@ export function newKeyCache(
     allChangedAt: 0,
     imported: { exist: false, knownAt: Number.NEGATIVE_INFINITY, asked: null },
     lastKnown: newLastKnown(),
+    hits: 0,
+    misses: 0,
   }
   /** The last token and its hash: one that spends something is looked for twice. */
   let last = { token: '', hash: '' }
@@ -106,8 +113,8 @@ export function newKeyCache(
   return {
     find(token, stores) {
       const hash = hashOf(token)
-      const known = get(state, hash) ?? state.shared.get(hash)
-      if (known) return known
+      const known = findKnown(state, hash)
+      if (known !== undefined) return known
       const form = formOf(token)
       if (form === 'issued') return loadShared(state, hash, () => lookUpKey(db, keyring, token))
       const [storeId, ...more] = stores ?? []
@@ -129,7 +136,21 @@ export function newKeyCache(
     },
     invalidate: (id) => invalidate(state, id),
     size: () => state.entries.size,
+    hits: () => state.hits,
+    misses: () => state.misses,
   }
+}
+
+/** From memory, or from a lookup under way. */
+function findKnown(state: CacheState, hash: string): CachedKey | Promise<CachedKey | null> | undefined {
+  const cached = get(state, hash)
+  if (cached) {
+    state.hits += 1
+    return cached
+  }
+  const shared = state.shared.get(hash)
+  if (shared !== undefined) state.misses += 1
+  return shared
 }
 
 function get(state: CacheState, hash: string): CachedKey | undefined {
@@ -150,6 +171,7 @@ function loadShared(
   lookUp: () => Promise<CachedKey | null>,
 ): Promise<CachedKey | null> {
   state.inFlight += 1
+  state.misses += 1
   const found = load(state, hash, lookUp).finally(() => {
     state.inFlight -= 1
     if (state.inFlight === 0) state.changedAt.clear()
@@ -179,8 +201,8 @@ async function load(
 /** By the SHA-256 of its value, all that an import has to tell of it. The same value may be cached for several stores. */
 function findImported(state: CacheState, sha256: string, storeId: string) {
   const hash = `${storeId} ${sha256}`
-  const known = get(state, hash) ?? state.shared.get(hash)
-  if (known) return known
+  const known = findKnown(state, hash)
+  if (known !== undefined) return known
   const load = () =>
     loadShared(state, hash, () =>
       lookUpHash(state.db, state.keyring, (keys) => hashImportedKey(keys, storeId, Buffer.from(sha256, 'base64'))),

@@ -83,6 +83,6 @@ export async function endEmailChange(tx: Db, userId: string): Promise<void> {
 }
 
 /** Maintenance. */
-export function purgeUserTokens(db: Db): Promise<void> {
+export function purgeUserTokens(db: Db): Promise<number> {
   return deleteInBatches(db, 'user_tokens', sql`expires_at < ${now()} order by expires_at`)
 }

@@ -125,7 +125,7 @@ export async function releaseVersion(tx: Db, caller: Manager, ref: VersionRef): 
 }
 
 /** A chore: deletes the holds whose end has come. */
-export function endHolds(db: Db): Promise<void> {
+export function endHolds(db: Db): Promise<number> {
   return runInBatches(db, async (tx, size) => {
     const ended = await tx.query<Pick<AddressHoldsRow, 'store_id' | 'address_id' | 'user_id' | 'version'>>(sql`
       delete from address_holds
@@ -147,7 +147,7 @@ export function endHolds(db: Db): Promise<void> {
         newEvent(SYSTEM, store_id, 'address.released', address_id, { version }),
       ),
     )
-    return ended.length >= size
+    return { rows: ended.length, hasMore: ended.length >= size }
   })
 }
 

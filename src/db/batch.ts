@@ -8,10 +8,15 @@
 // one by one. When the answer is lost nobody can know what was written: then nothing is tried again, and every member
 // gets `unavailable`. (dataloader was the road not taken: it has neither back-pressure nor the retry one by one.)
 
+import { type Context, context, type Tracer } from '@opentelemetry/api'
+import { type OnBatchFailure, withBatchSpan } from './batch-span.ts'
 import type { Batch, Db } from './db.ts'
 import { isRolledBack } from './errors.ts'
 
-export type Queue<In, Out> = (row: In) => Promise<Out>
+type Queue<In, Out> = (row: In) => Promise<Out>
+
+/** The queues of a database, each made when the first row comes. */
+export type Queues = { byBatch: Map<Batch<never, unknown>, Queue<never, unknown>>; tracer: Tracer | null }
 
 /**
  * So many rows are a batch of their own, beside one that is in flight: 7 % more keys a second at 32 connections than one
@@ -25,22 +30,24 @@ const MAX_ROWS = 64
 /** A turn that has lasted this long is not waited for any more. */
 const LONG_TURN_MS = 5
 
-export function queueFor<In, Out>(
-  queues: Map<Batch<never, unknown>, Queue<never, unknown>>,
-  batch: Batch<In, Out>,
-  db: Db,
-): Queue<In, Out> {
+export function queueFor<In, Out>(queues: Queues, batch: Batch<In, Out>, db: Db): Queue<In, Out> {
   // The map holds queues of every shape; the batch that is the key tells which.
-  const found = queues.get(batch as Batch<never, unknown>) as Queue<In, Out> | undefined
+  const found = queues.byBatch.get(batch as Batch<never, unknown>) as Queue<In, Out> | undefined
   if (found) return found
-  const queue = newQueue(batch, db)
-  queues.set(batch as Batch<never, unknown>, queue as Queue<never, unknown>)
+  const queue = newQueue(batch, db, queues.tracer)
+  queues.byBatch.set(batch as Batch<never, unknown>, queue as Queue<never, unknown>)
   return queue
 }
 
-type Waiting<In, Out> = { row: In; resolve: (result: Out) => void; reject: (error: unknown) => void }
+type Waiting<In, Out> = {
+  row: In
+  resolve: (result: Out) => void
+  reject: (error: unknown) => void
+  /** That of the request, where there is a tracer. */
+  asker: Context | null
+}
 
-function newQueue<In, Out>(batch: Batch<In, Out>, db: Db): Queue<In, Out> {
+function newQueue<In, Out>(batch: Batch<In, Out>, db: Db, tracer: Tracer | null): Queue<In, Out> {
   let waiting: Waiting<In, Out>[] = []
   let inFlight = 0
   let lastSent = 0
@@ -72,19 +79,29 @@ function newQueue<In, Out>(batch: Batch<In, Out>, db: Db): Queue<In, Out> {
     waiting = waiting.slice(MAX_ROWS)
     inFlight += 1
     lastSent = performance.now()
-    await runBatch(batch, db, members)
+    await (tracer ? runTraced(tracer, batch, db, members) : runBatch(batch, db, members))
     inFlight -= 1
     flush()
   }
 
   return (row) =>
     new Promise((resolve, reject) => {
-      waiting.push({ row, resolve, reject })
+      waiting.push({ row, resolve, reject, asker: tracer && context.active() })
       flush()
     })
 }
 
-async function runBatch<In, Out>(batch: Batch<In, Out>, db: Db, members: Waiting<In, Out>[]): Promise<void> {
+function runTraced<In, Out>(tracer: Tracer, batch: Batch<In, Out>, db: Db, members: Waiting<In, Out>[]): Promise<void> {
+  const askers = members.flatMap(({ asker }) => asker ?? [])
+  return withBatchSpan(tracer, batch.name, askers, (failed) => runBatch(batch, db, members, failed))
+}
+
+async function runBatch<In, Out>(
+  batch: Batch<In, Out>,
+  db: Db,
+  members: Waiting<In, Out>[],
+  failed?: OnBatchFailure,
+): Promise<void> {
   try {
     const results = await batch(
       db,
@@ -94,6 +111,7 @@ async function runBatch<In, Out>(batch: Batch<In, Out>, db: Db, members: Waiting
       member.resolve(results[i] as Out)
     })
   } catch (error) {
+    failed?.(error)
     if (members.length > 1 && isRolledBack(error))
       await Promise.all(members.map((member) => runBatch(batch, db, [member])))
     else for (const member of members) member.reject(error)

@@ -16,26 +16,35 @@ const MIN_BATCH = 50
 const CHORE_LOCK = 7_305_002
 const MAX_CHORE_MS = MINUTE
 
-/** Works on up to `size` rows, and tells whether there may be more. */
-type ChoreBatch = (tx: Db, size: number) => Promise<boolean>
+/** How many rows a batch has written or deleted, and whether there may be more to do. */
+export type BatchResult = { rows: number; hasMore: boolean }
 
-/** Another node that is at its chores does this one as well. */
-export async function runInBatches(db: Db, batch: ChoreBatch): Promise<void> {
+/** Works on up to `size` rows. */
+type ChoreBatch = (tx: Db, size: number) => Promise<BatchResult>
+
+const NOTHING: BatchResult = { rows: 0, hasMore: false }
+
+/** Another node that is at its chores does this one as well. Returns the number of rows. */
+export async function runInBatches(db: Db, batch: ChoreBatch): Promise<number> {
   let size = CHORE_BATCH
+  let rows = 0
   for (const end = performance.now() + MAX_CHORE_MS; performance.now() < end; ) {
     try {
-      if (!(await runBatch(db, batch, size))) return
+      const done = await runBatch(db, batch, size)
+      rows += done.rows
+      if (!done.hasMore) break
     } catch (error) {
       if (!isStatementTimeout(error) || size === MIN_BATCH) throw error
       size = Math.max(MIN_BATCH, Math.floor(size / 4))
     }
   }
+  return rows
 }
 
-function runBatch(db: Db, batch: ChoreBatch, size: number): Promise<boolean> {
+function runBatch(db: Db, batch: ChoreBatch, size: number): Promise<BatchResult> {
   return db.transaction(async (tx) => {
     const lock = await tx.one<{ got: boolean }>(sql`select pg_try_advisory_xact_lock(${CHORE_LOCK}) as got`)
-    return lock?.got === true && (await batch(tx, size))
+    return lock?.got === true ? batch(tx, size) : NOTHING
   })
 }
 
@@ -43,10 +52,10 @@ function runBatch(db: Db, batch: ChoreBatch, size: number): Promise<boolean> {
  * Deletes the `rows` of a table: a condition, and an order that its index has, without which a large table may be read
  * whole. A row that somebody has locked is left for the next time.
  */
-export function deleteInBatches(db: Db, table: string, rows: Sql): Promise<void> {
+export function deleteInBatches(db: Db, table: string, rows: Sql): Promise<number> {
   const name = fragment(table)
   return runInBatches(db, (tx, size) =>
-    isFull(
+    countedBatch(
       tx,
       size,
       sql`
@@ -67,8 +76,8 @@ export function deleteInBatches(db: Db, table: string, rows: Sql): Promise<void>
   )
 }
 
-/** For a statement that tells the number of its rows as `count`: whether it was a full batch. */
-export async function isFull(tx: Db, size: number, statement: Sql): Promise<boolean> {
-  const done = await tx.one<{ count: number }>(statement)
-  return (done?.count ?? 0) >= size
+/** For a statement that tells the number of its rows as `count`. A full batch may not be the last. */
+export async function countedBatch(tx: Db, size: number, statement: Sql): Promise<BatchResult> {
+  const { count: rows } = (await tx.one<{ count: number }>(statement)) ?? { count: 0 }
+  return { rows, hasMore: rows >= size }
 }

@@ -21,8 +21,12 @@ export type Db = {
 export type Database = Db & {
   /** The number of requests that wait for a connection: load shedding reads it. */
   waiting(): number
+  connections(): ConnectionCounts
   close(): Promise<void>
 }
+
+/** `refused`: how often none was to be had, because the server refused or all were busy for too long. */
+type ConnectionCounts = { open: number; idle: number; max: number; refused: number }
 
 /** Takes many rows, returns as many results in the same order. */
 export type Batch<In, Out> = ((db: Db, rows: In[]) => Promise<Out[]>) & {

@@ -69,6 +69,12 @@ export function describeOutage(error: unknown): string {
   return cause.code === READ_ONLY ? 'the database is read-only' : `the database refuses to serve (${cause.code})`
 }
 
+/** Whether the server answered that it is a standby, or takes no writes for another reason. */
+export function takesNoWrites(error: unknown): boolean {
+  const cause = error instanceof Failure ? error.cause : error
+  return cause instanceof StandbyServer || (isDatabaseError(cause) && cause.code === READ_ONLY)
+}
+
 export function isStatementTimeout(error: unknown): boolean {
   return error instanceof Failure && outageCode(error) === STATEMENT_TIMEOUT
 }

@@ -29,8 +29,10 @@ test('a node follows the primary, wherever in the list it is, and uses none whil
   expect([(await create(api)).status, (await create(other)).status]).toEqual([201, 201])
 
   // A clean stop: the standby has everything, and takes over.
+  expect(await roleOf(api)).toBe('primary')
   await first.stop()
   expect((await create(api)).status).toBe(503)
+  await until(async () => (await roleOf(api)) === 'standby')
   await second.admin.query('select pg_promote()')
   await untilReady(api, other)
   expect([(await create(api)).status, (await create(other)).status]).toEqual([201, 201])
@@ -183,6 +185,11 @@ async function lagOf(standby: TestServer, primary: TestServer): Promise<number> 
     rows[0].at,
   ])
   return behind.rows[0].bytes
+}
+
+/** What the metrics say that the database is. */
+async function roleOf(api: Api): Promise<string | undefined> {
+  return /^storekeeper_database_role{role="(\w+)"} 1$/m.exec((await api.get('/metrics')).text)?.[1]
 }
 
 async function ready(api: Api): Promise<[number, string]> {

@@ -60,8 +60,10 @@ test('when the connection is lost nothing counts as heard, and it is there again
     // Once when it is lost, once when it is there again: what was kept in between must not live on.
     await until(() => missed() > before)
     expect(listener.caughtUpTo()).toBe(NEVER)
+    expect(listener.lag()).toBeGreaterThan(0)
     await until(() => missed() > before + 1)
     await beating(listener)
+    await until(() => listener.lag() === 0)
     expect(missed()).toBe(before + 2)
     await say(`after ${n}`)
     await until(() => words.at(-1) === `after ${n}`)
@@ -75,6 +77,7 @@ test('a connection that is silent stops counting at once, and is given up', asyn
   const { listener, missed } = listening(wire.url)
   await beating(listener)
   const before = missed()
+  await until(() => listener.lag() === 0)
   wire.mute()
   const muted = performance.now()
   const elapsed = startTicking()
@@ -84,7 +87,10 @@ test('a connection that is silent stops counting at once, and is given up', asyn
     await sleep(20)
   }
   expect(listener.caughtUpTo()).toBe(NEVER)
+  expect(listener.lag()).toBeGreaterThan(1)
   wire.cut()
+  // A heartbeat proves that the new connection is alive, though nobody has asked for one.
+  await until(() => listener.lag() === 0)
   await beating(listener)
 })
 

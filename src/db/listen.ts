@@ -5,6 +5,7 @@
 import { randomBytes } from 'node:crypto'
 import { setTimeout as sleep } from 'node:timers/promises'
 import pg from 'pg'
+import { SECOND } from '../core/clock.ts'
 import type { Connection } from './db.ts'
 import { driverFor } from './primary.ts'
 
@@ -14,6 +15,8 @@ export type Listener = {
    * heartbeat going.
    */
   caughtUpTo(): number
+  /** For how many seconds a heartbeat has been waited for: 0 while each comes back, and while none is asked for. */
+  lag(): number
   close(): Promise<void>
 }
 
@@ -39,6 +42,8 @@ type ListenerState = {
   caughtUpTo: number
   /** `caughtUpTo` was asked for since the last heartbeat. */
   isAsked: boolean
+  /** Since when a heartbeat is waited for; null while none is. */
+  waitingSince: number | null
 }
 
 /**
@@ -54,6 +59,7 @@ export function listen(connection: Connection, handlers: Handlers, onGap: OnGap)
     closing: closing.signal,
     caughtUpTo: Number.NEGATIVE_INFINITY,
     isAsked: true,
+    waitingSince: performance.now(),
   }
   const listening = keepListening(connection, state, handlers, onGap)
   return {
@@ -61,6 +67,7 @@ export function listen(connection: Connection, handlers: Handlers, onGap: OnGap)
       state.isAsked = true
       return state.caughtUpTo
     },
+    lag: () => (state.waitingSince === null ? 0 : (performance.now() - state.waitingSince) / SECOND),
     close() {
       closing.abort()
       return listening
@@ -85,6 +92,7 @@ async function keepListening(
     await listenOnce(client, state, handlers, onGap).catch(() => {})
     onGap(false)
     state.caughtUpTo = Number.NEGATIVE_INFINITY
+    state.waitingSince ??= performance.now()
     client.end().catch(() => {})
     await sleep(RECONNECT_MS, undefined, { signal: state.closing }).catch(() => {})
   }
@@ -110,18 +118,22 @@ async function listenOnce(client: pg.Client, state: ListenerState, handlers: Han
     client.on('notification', ({ channel, payload = '' }) => {
       // A notification can still arrive while the connection is being given up, after the cache has been told of the gap.
       if (!isOpen) return
-      if (channel === state.heartbeatChannel) state.caughtUpTo = sentAt
-      else handlers[channel]?.(payload)
+      if (channel === state.heartbeatChannel) {
+        state.caughtUpTo = sentAt
+        state.waitingSince = null
+      } else handlers[channel]?.(payload)
     })
     for (const channel of [...Object.keys(handlers), state.heartbeatChannel]) await client.query(`listen ${channel}`)
     // Entries cached while nothing was received must not be kept alive by the heartbeats that begin now.
     onGap(true)
-    // One heartbeat at a time, and only while `caughtUpTo` is asked for.
+    // One heartbeat at a time, at the beginning and while `caughtUpTo` is asked for.
+    state.isAsked = true
     const beat = async () => {
       while (isOpen) {
         if (state.isAsked) {
           state.isAsked = false
           sentAt = performance.now()
+          state.waitingSince ??= sentAt
           await client.query(`notify ${state.heartbeatChannel}`).catch((error) => {
             if (!(error instanceof pg.DatabaseError && error.code === LOCK_NOT_AVAILABLE)) throw error
             state.isAsked = true

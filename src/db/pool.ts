@@ -2,10 +2,12 @@
 // connection.
 
 import type { Writable } from 'node:stream'
+import type { Tracer } from '@opentelemetry/api'
 import pg from 'pg'
 import { Failure } from '../core/errors.ts'
-import { type Queue, queueFor } from './batch.ts'
-import type { Batch, Connection, Database, Db } from './db.ts'
+import { findTracer } from '../core/tracing.ts'
+import { type Queues, queueFor } from './batch.ts'
+import type { Connection, Database, Db } from './db.ts'
 import {
   connectFailure,
   databaseFailure,
@@ -68,25 +70,41 @@ export type PoolOptions = {
   commitBeforeFlush?: boolean | undefined
   /** Hears of each statement that could not be carried out, with the SQLSTATE. */
   onUnavailable?: (code: string) => void
+  /** Records a span for each batch. */
+  tracer?: Tracer | null
 }
 
 export function connect(connection: Connection, options: PoolOptions = {}): Database {
-  const { connections = CONNECTIONS, commitBeforeFlush = false, onUnavailable = () => {} } = options
+  const {
+    connections = CONNECTIONS,
+    commitBeforeFlush = false,
+    onUnavailable = () => {},
+    tracer = findTracer(),
+  } = options
   const highPriority = Math.ceil(connections * HIGH_PRIORITY_SHARE)
   const setUp = commitBeforeFlush ? SET_UP : `${SET_UP}, ${COMMIT_AFTER_FLUSH}`
   const driver = driverFor(connection)
   const servingPool = newPool(driver, setUp, connections - highPriority)
   const priorityPool = newPool(driver, setUp, highPriority)
-  const queues = new Map<Batch<never, unknown>, Queue<never, unknown>>()
+  const queues: Queues = { byBatch: new Map(), tracer }
   const priorityDb = dbOn(priorityPool, onUnavailable, queues)
   return {
     ...dbOn(servingPool, onUnavailable, queues, priorityDb),
     waiting: () => servingPool.waitingCount + priorityPool.waitingCount,
+    connections: () => ({
+      open: servingPool.totalCount + priorityPool.totalCount,
+      idle: servingPool.idleCount + priorityPool.idleCount,
+      max: connections,
+      refused: servingPool.refused + priorityPool.refused,
+    }),
     close: async () => void (await Promise.all([servingPool.end(), priorityPool.end()])),
   }
 }
 
-function newPool({ Client, settings }: ReturnType<typeof driverFor>, setUp: string, max: number): pg.Pool {
+/** `refused` counts how often no connection was to be had. */
+type Pool = pg.Pool & { refused: number }
+
+function newPool({ Client, settings }: ReturnType<typeof driverFor>, setUp: string, max: number): Pool {
   const pool = new pg.Pool({
     ...settings,
     Client,
@@ -103,16 +121,11 @@ function newPool({ Client, settings }: ReturnType<typeof driverFor>, setUp: stri
   // Without a listener, an idle client that loses its server would end the process.
   pool.on('error', () => {})
   pool.on('connect', (client) => client.on('error', () => {}))
-  return pool
+  return Object.assign(pool, { refused: 0 })
 }
 
 /** Batches of high priority are sent over `priorityDb`. */
-function dbOn(
-  pool: pg.Pool,
-  onUnavailable: (code: string) => void,
-  queues: Map<Batch<never, unknown>, Queue<never, unknown>>,
-  priorityDb?: Db,
-): Db {
+function dbOn(pool: Pool, onUnavailable: (code: string) => void, queues: Queues, priorityDb?: Db): Db {
   const counted = async <T>(work: Promise<T>): Promise<T> => {
     try {
       return await work
@@ -161,7 +174,7 @@ function parseUtc(text: string): Date {
   return new Date(`${text.slice(0, 10)}T${text.slice(11, -3)}Z`)
 }
 
-async function runPooled<Row>(pool: pg.Pool, statement: Sql): Promise<Row[]> {
+async function runPooled<Row>(pool: Pool, statement: Sql): Promise<Row[]> {
   const client = await checkOut(pool)
   let isBroken = false
   try {
@@ -174,10 +187,11 @@ async function runPooled<Row>(pool: pg.Pool, statement: Sql): Promise<Row[]> {
   }
 }
 
-async function checkOut(pool: pg.Pool): Promise<pg.PoolClient> {
+async function checkOut(pool: Pool): Promise<pg.PoolClient> {
   try {
     return await pool.connect()
   } catch (error) {
+    pool.refused += 1
     throw connectFailure(error)
   }
 }
@@ -194,7 +208,7 @@ async function run<Row>(client: pg.ClientBase, statement: Sql): Promise<Row[]> {
   }
 }
 
-async function transaction<T>(pool: pg.Pool, work: (tx: Db) => Promise<T>): Promise<T> {
+async function transaction<T>(pool: Pool, work: (tx: Db) => Promise<T>): Promise<T> {
   const client = await checkOut(pool)
   const send = <Row>(statement: Sql) => {
     corkTurn(client)

@@ -2,6 +2,7 @@ import { once } from 'node:events'
 import http from 'node:http'
 import net, { type AddressInfo } from 'node:net'
 import { expect, onTestFinished, test } from 'vitest'
+import { UNMEASURED } from '../../tests/unmeasured.ts'
 import { newLoadShedder } from '../limits/load-shedding.ts'
 import { newAdmission, type RequestListener } from './admission.ts'
 import { trackConnections } from './connections.ts'
@@ -133,7 +134,7 @@ test('a connection with more requests waiting than anyone needs is closed', asyn
 async function world(serve: RequestListener) {
   const server = http.createServer()
   const load = newLoadShedder()
-  const metrics = newMetrics({} as Parameters<typeof newMetrics>[0], {} as Parameters<typeof newMetrics>[1], [])
+  const metrics = newMetrics(UNMEASURED)
   const parts = { load, metrics, connections: trackConnections(server), draining: () => false }
   const admission = newAdmission(parts, serve)
   server.on('request', admission.handle)

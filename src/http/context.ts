@@ -21,6 +21,7 @@ import type { LoadShedder } from '../limits/load-shedding.ts'
 import type { RateLimits, ServiceRateLimit } from '../limits/token-bucket.ts'
 import type { EventStreams } from './event-stream.ts'
 import type { Metrics } from './metrics.ts'
+import type { RequestSpans } from './request-spans.ts'
 
 export type Pipeline = {
   db: Database
@@ -32,6 +33,8 @@ export type Pipeline = {
   changes: KeyChanges
   usageReports: UsageReports
   metrics: Metrics
+  /** Null without an SDK for traces. */
+  spans: RequestSpans | null
   log: Logger
   /** Whether the service is stopping: answers then close their connections. */
   draining(): boolean

@@ -2,6 +2,7 @@
 
 import { unwrapDataKey } from '../auth/data-key.ts'
 import { checkRecentSignIn } from '../auth/recent-sign-in.ts'
+import { CallerChanged } from '../auth/recheck.ts'
 import { Failure, fail } from '../core/errors.ts'
 import { type Idempotency, isChange, type Route, type WireResponse } from '../core/route.ts'
 import type { Db } from '../db/db.ts'
@@ -19,6 +20,7 @@ import {
   toStoredResponse,
 } from '../idempotency/idempotency.ts'
 import { type Call, header, type Incoming, type Pipeline } from './context.ts'
+import type { IdempotentOutcome } from './metric-table.ts'
 import { renderProblem } from './problem.ts'
 import { toWire } from './response.ts'
 
@@ -26,6 +28,32 @@ type Run = (idempotent: IdempotentRequest | null) => Promise<WireResponse>
 
 export async function executeOnce(pipeline: Pipeline, call: Call, run: Run): Promise<WireResponse> {
   const idempotent = toIdempotent(pipeline, call)
+  if (!idempotent) return executeOrReplay(pipeline, call, null, run)
+  const { metrics } = pipeline
+  try {
+    const wire = await executeOrReplay(pipeline, call, idempotent, run)
+    metrics.idempotent('idempotent-replayed' in wire.headers ? 'replayed' : 'executed')
+    return wire
+  } catch (error) {
+    // A caller whose rights have changed is authenticated again, and the request begins anew.
+    if (!(error instanceof CallerChanged)) metrics.idempotent(outcomeOf(error))
+    throw error
+  }
+}
+
+function outcomeOf(error: unknown): IdempotentOutcome {
+  const code = error instanceof Failure ? error.code : null
+  if (code === 'idempotency_in_progress') return 'in_progress'
+  if (code === 'idempotency_mismatch') return 'mismatch'
+  return code === 'secret_no_longer_available' || code === 'response_no_longer_available' ? 'gone' : 'failed'
+}
+
+async function executeOrReplay(
+  pipeline: Pipeline,
+  call: Call,
+  idempotent: IdempotentRequest | null,
+  run: Run,
+): Promise<WireResponse> {
   if (isChange(call.route) && call.caller?.kind === 'key' && call.caller.secretReplaced) {
     // A key that has rotated itself, and lost the answer, may still ask for it again.
     const isItself = call.incoming.params.keyId === call.caller.id

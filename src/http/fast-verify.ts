@@ -100,7 +100,10 @@ function readAndAnswer(state: FastVerifyState, request: IncomingMessage, respons
       state.delegated.set(request, { body, failure })
       state.fallback(request, response)
     }
-    const verdict = verdictOn(state, request, response, body)
+    const { spans } = state.pipeline
+    const verdict = spans
+      ? spans.within(request, () => verdictOn(state, request, response, body))
+      : verdictOn(state, request, response, body)
     if (verdict === null) delegate(null)
     else if (verdict instanceof Promise) verdict.then(answer, delegate)
     else answer(verdict)
@@ -166,7 +169,10 @@ function send(state: FastVerifyState, response: ServerResponse, verdict: KeptVer
   // The caller disconnected while the key was looked up.
   if (response.destroyed) return
   const { before, after, length, encoding } = serializedFor(state.schemas.answer, verdict)
-  response.writeHead(200, [...HEADERS, 'x-request-id', newId('req'), 'content-length', String(length)])
+  const requestId = newId('req')
+  response.writeHead(200, [...HEADERS, 'x-request-id', requestId, 'content-length', String(length)])
+  const { spans } = state.pipeline
+  if (spans) spans.describe(response.req, { route: VERIFY_PATH, requestId, code: verdict.code })
   response.end(before + verdict.metadata + after, encoding)
   state.count((performance.now() - began) / 1000)
 }

@@ -2,10 +2,42 @@
 // never what a caller sent.
 
 import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client'
+import { SECOND } from '../core/clock.ts'
+import { VERSION } from '../core/version.ts'
+import { DATABASE_ROLES, type DatabaseRole } from '../db/state.ts'
+import {
+  BUILD,
+  GAUGES,
+  IDEMPOTENT_OUTCOMES,
+  type IdempotentOutcome,
+  RECORDED,
+  type Readings,
+  ROLE,
+  TOTALS,
+  type Totals,
+  UNAVAILABLE_CODES,
+  WEBHOOK_OUTCOMES,
+  WORKERS,
+} from './metric-table.ts'
 
 export const METRICS_TYPE = Registry.PROMETHEUS_CONTENT_TYPE
 
+/**
+ * What the database would have to tell is not waited for longer: a primary gives its workers a second for all metrics
+ * (cluster/primary.ts), and a node without a database must be able to say so.
+ */
+const READING_MS = SECOND / 2
+
 export type Measured = Awaited<ReturnType<Registry['getMetricsAsJSON']>>
+
+/** The parts that the metrics are read from. `works`: the background work whose failures are counted. */
+export type Measurable = {
+  readings: Readings
+  totals: Totals
+  databaseRole(): Promise<DatabaseRole>
+  works: readonly string[]
+  chores: readonly string[]
+}
 
 export type Metrics = {
   request(method: string, route: string, status: number, seconds: number): void
@@ -13,6 +45,8 @@ export type Metrics = {
   bufferedCounter(method: string, route: string, status: number): (seconds: number) => void
   verified(code: string): void
   webhookAttempt(outcome: string): void
+  idempotent(outcome: IdempotentOutcome): void
+  chore(name: string, seconds: number, rows: number): void
   /** Background work has failed. */
   failed(work: string): void
   /** A statement could not be carried out, or no connection was to be had. */
@@ -24,126 +58,58 @@ export type Metrics = {
   measure(): Promise<Measured>
 }
 
-/** Values that are read when the metrics are scraped. */
-type Readings = {
-  inFlight(): number
-  waiting(): number
-  streams(): number
-  changeStreams(): number
-  sealingFailed(): number
-  sealingLag(): Promise<number>
-  outboxDepth(): Promise<number>
-}
-/** Counts that their parts keep themselves. */
-type Totals = {
-  /** Events this node has sealed. */
-  sealed(): number
-  changeResets(): number
-  reportedUses(): number
-}
-
-const METRICS = {
-  requests: {
-    name: 'storekeeper_http_requests_total',
-    help: 'Requests answered, by route and status.',
-    labelNames: ['method', 'route', 'status'],
-  },
-  durations: {
-    name: 'storekeeper_http_request_duration_seconds',
-    help: 'How long an answer took, by route.',
-    labelNames: ['route'],
-    buckets: [0.001, 0.003, 0.01, 0.03, 0.1, 0.3, 1, 3, 10],
-  },
-  verifications: {
-    name: 'storekeeper_verifications_total',
-    help: 'Keys verified, by outcome.',
-    labelNames: ['code'],
-  },
-  webhookAttempts: {
-    name: 'storekeeper_webhook_attempts_total',
-    help: 'Tries to deliver to a webhook, by outcome: delivered, failed, given_up.',
-    labelNames: ['outcome'],
-  },
-  failures: {
-    name: 'storekeeper_background_failures_total',
-    help: 'Work in the background that failed and will be tried again: sealing, webhooks, and the chores of each minute.',
-    labelNames: ['work'],
-  },
-  unavailable: {
-    name: 'storekeeper_database_unavailable_total',
-    help: 'Statements that the database could not carry out, by SQLSTATE: 53100 is a full disk, 25006 a server that takes no writes; none where it did not answer.',
-    labelNames: ['code'],
-  },
-}
-
-const TOTALS: Record<keyof Totals, { name: string; help: string }> = {
-  sealed: {
-    name: 'storekeeper_events_sealed_total',
-    help: 'Events this node has sealed since it started. One node at a time does it for all.',
-  },
-  changeResets: {
-    name: 'storekeeper_key_change_resets_total',
-    help: 'Streams of key changes that had to begin anew, because this node lost its connection for notifications.',
-  },
-  reportedUses: {
-    name: 'storekeeper_reported_uses_total',
-    help: 'Uses of keys that back ends verified in their own process and reported to this node.',
-  },
-}
-
-/** `aggregator`: how the values of several workers become one; else they are added up. */
-const GAUGES: Record<keyof Readings, { name: string; help: string; aggregator?: 'max' }> = {
-  inFlight: { name: 'storekeeper_http_requests_under_way', help: 'Requests that are being answered now.' },
-  waiting: { name: 'storekeeper_database_waiting', help: 'Requests that wait for a connection to the database.' },
-  streams: { name: 'storekeeper_event_streams', help: 'Streams of events that are open now.' },
-  changeStreams: {
-    name: 'storekeeper_key_change_streams',
-    help: 'Streams of key changes that are open now, one for each process that verifies in its own memory.',
-  },
-  sealingFailed: { name: 'storekeeper_sealing_failed', help: '1 while the last pass of sealing on this node failed.' },
-  sealingLag: {
-    name: 'storekeeper_sealing_lag_seconds',
-    help: 'Age of the oldest event that has no seal yet.',
-    aggregator: 'max',
-  },
-  outboxDepth: {
-    name: 'storekeeper_webhook_outbox_rows',
-    help: 'Rows of the outbox, up to a hundred events each, that have not become deliveries yet; 10,000 means that many or more.',
-    aggregator: 'max',
-  },
-}
-
-const WORKERS = { name: 'storekeeper_workers', help: 'Processes that serve requests.' }
-
-/** `works`: the background work whose failures are counted, from 0 on. */
-export function newMetrics(readings: Readings, totals: Totals, works: readonly string[]): Metrics {
+export function newMetrics({ readings, totals, databaseRole, works, chores }: Measurable): Metrics {
   const registry = new Registry()
   const registers = [registry]
   collectDefaultMetrics({ register: registry, prefix: 'storekeeper_' })
   const requests = newRequestMetrics(registry)
   const verified = newVerificationCounter(registry)
-  const webhookAttempts = new Counter({ ...METRICS.webhookAttempts, registers })
-  const failures = new Counter({ ...METRICS.failures, registers })
+  const webhookAttempts = new Counter({ ...RECORDED.webhookAttempts, registers })
+  const idempotentRequests = new Counter({ ...RECORDED.idempotentRequests, registers })
+  const failures = new Counter({ ...RECORDED.failures, registers })
+  const unavailable = new Counter({ ...RECORDED.unavailable, registers })
+  const choreDurations = new Histogram({ ...RECORDED.choreDurations, registers })
+  const choreRows = new Counter({ ...RECORDED.choreRows, registers })
+  // From 0 on: otherwise the first of a kind would not count as an increase.
+  for (const outcome of WEBHOOK_OUTCOMES) webhookAttempts.inc({ outcome }, 0)
+  for (const outcome of IDEMPOTENT_OUTCOMES) idempotentRequests.inc({ outcome }, 0)
   for (const work of works) failures.inc({ work }, 0)
-  const unavailable = new Counter({ ...METRICS.unavailable, registers })
+  for (const code of UNAVAILABLE_CODES) unavailable.inc({ code }, 0)
+  for (const chore of chores) {
+    choreDurations.zero({ chore })
+    choreRows.inc({ chore }, 0)
+  }
   for (const total of Object.keys(TOTALS) as (keyof Totals)[]) countTotal(registry, TOTALS[total], totals[total])
   // Of a cluster, the sum of them.
   new Gauge({ ...WORKERS, registers }).set(1)
+  new Gauge({ ...BUILD, registers }).set({ version: VERSION, node: process.version }, 1)
   for (const reading of Object.keys(GAUGES) as (keyof Readings)[])
     new Gauge({
       ...GAUGES[reading],
       registers,
       async collect() {
-        // What the database would have to tell is not known while it does not answer.
-        this.set(await Promise.resolve(readings[reading]()).catch(() => Number.NaN))
+        this.set(await inTime(readings[reading](), Number.NaN))
       },
     })
+  new Gauge({
+    ...ROLE,
+    registers,
+    async collect() {
+      const now = await inTime(databaseRole(), 'none')
+      for (const role of DATABASE_ROLES) this.set({ role }, Number(role === now))
+    },
+  })
   return {
     request: requests.record,
     bufferedCounter: requests.bufferedCounter,
     answered: requests.answered,
     verified,
     webhookAttempt: (outcome) => webhookAttempts.inc({ outcome }),
+    idempotent: (outcome) => idempotentRequests.inc({ outcome }),
+    chore: (chore, seconds, rows) => {
+      choreDurations.observe({ chore }, seconds)
+      choreRows.inc({ chore }, rows)
+    },
     failed: (work) => failures.inc({ work }),
     databaseUnavailable: (code) => unavailable.inc({ code }),
     read: async () => {
@@ -155,6 +121,16 @@ export function newMetrics(readings: Readings, totals: Totals, works: readonly s
       return registry.getMetricsAsJSON()
     },
   }
+}
+
+/** `otherwise` for what cannot be told now. */
+async function inTime<T>(reading: T | Promise<T>, otherwise: T): Promise<T> {
+  if (!(reading instanceof Promise)) return reading
+  let timer: NodeJS.Timeout | undefined
+  const late = new Promise<T>((resolve) => {
+    timer = setTimeout(resolve, READING_MS, otherwise)
+  })
+  return Promise.race([reading.catch(() => otherwise), late]).finally(() => clearTimeout(timer))
 }
 
 function countTotal(registry: Registry, metric: (typeof TOTALS)['sealed'], read: () => number): void {
@@ -173,8 +149,8 @@ function countTotal(registry: Registry, metric: (typeof TOTALS)['sealed'], read:
 const MAX_BUFFERED = 500
 
 function newRequestMetrics(registry: Registry) {
-  const counts = new Counter({ ...METRICS.requests, registers: [registry] })
-  const durations = new Histogram({ ...METRICS.durations, registers: [registry] })
+  const counts = new Counter({ ...RECORDED.requests, registers: [registry] })
+  const durations = new Histogram({ ...RECORDED.durations, registers: [registry] })
   const flushes: (() => void)[] = []
   let answered = 0
   // prom-client looks a set of labels up by hashing it; `labels` does it once for all uses.
@@ -221,7 +197,7 @@ function newRequestMetrics(registry: Registry) {
 function newVerificationCounter(registry: Registry): (code: string) => void {
   let verified: Record<string, number> = {}
   new Counter({
-    ...METRICS.verifications,
+    ...RECORDED.verifications,
     registers: [registry],
     collect() {
       for (const [code, count] of Object.entries(verified)) this.inc({ code }, count)

@@ -56,7 +56,7 @@ export async function buildServer(
   app.setErrorHandler((error, request, reply) => {
     const failure = failureOf(error, request.raw)
     if (failure.code === 'internal_error')
-      pipeline.log.error({ requestId: request.id, err: describeError(failure.cause) }, 'failed')
+      pipeline.log.error({ ...idsOf(pipeline, request), err: describeError(failure.cause) }, 'failed')
     return sendProblem(reply, request, failure)
   })
   addHooks(app, pipeline, trustProxy === false ? null : connections)
@@ -119,6 +119,7 @@ function addHooks(app: FastifyInstance, pipeline: Pipeline, proxied: Connections
     if (pipeline.draining()) reply.header('connection', 'close')
     // Read once: Fastify builds `routeOptions` anew at each access.
     request.route = request.routeOptions.url ?? null
+    pipeline.spans?.describe(request.raw, { route: request.route, requestId: request.id, scheme: request.protocol })
     proxied?.attribute(request.raw.socket, clientIp(request))
     try {
       checkHead(request.raw)
@@ -161,11 +162,12 @@ function addAdmission(app: FastifyInstance, pipeline: Pipeline, routes: Route[],
   const admission = newAdmission({ load: limits.load, metrics, connections, draining }, framework)
   const fastPath = newFastVerify(pipeline, routes, admission.handle)
   app.server.removeAllListeners('request')
-  app.server.on('request', (request, response) => {
+  const listener: RequestListener = (request, response) => {
     if (!fastPath.tryHandle(request, response)) return admission.handle(request, response)
     connections.touch(request.socket)
     admission.prefer(request.socket)
-  })
+  }
+  app.server.on('request', pipeline.spans?.around(listener) ?? listener)
   return { fastPath, admission }
 }
 
@@ -184,7 +186,8 @@ function addRoute(app: FastifyInstance, pipeline: Pipeline, route: Route, fastPa
       : {}),
     ...(route.maxBodyBytes ? largeBody(pipeline, route, route.maxBodyBytes) : {}),
     handler: async (request, reply) => {
-      const outgoing = await handle(pipeline, route, toIncoming(route, request))
+      const run = () => handle(pipeline, route, toIncoming(route, request))
+      const outgoing = await (pipeline.spans ? pipeline.spans.within(request.raw, run) : run())
       request.caller = outgoing.caller
       if (outgoing.stream) return sendStream(pipeline, route, request, reply, outgoing, outgoing.stream)
       if (outgoing.rest) return sendChunks(pipeline, request, reply, outgoing, outgoing.rest)
@@ -229,7 +232,7 @@ function toIncoming(route: Route, request: FastifyRequest): Incoming {
 
 /** An open stream does not count as a request in flight: it may last for hours, and is mostly idle. */
 function sendStream(
-  { limits }: Pipeline,
+  { limits, spans }: Pipeline,
   route: Route,
   request: FastifyRequest,
   reply: FastifyReply,
@@ -245,6 +248,7 @@ function sendStream(
   request.beganMs = reply.elapsedTime
   reply.hijack()
   reply.raw.writeHead(outgoing.status, { ...reply.getHeaders(), ...outgoing.headers } as OutgoingHttpHeaders)
+  spans?.end(request.raw, reply.raw)
   // A failure from here on closes the stream: an answer begun with 200 cannot become a problem any more.
   if (request.method === 'HEAD') {
     open.done()
@@ -255,7 +259,7 @@ function sendStream(
 
 /** A failure after the first chunk cuts the answer off. The caller notices: the last chunk is missing. */
 async function sendChunks(
-  { log }: Pipeline,
+  pipeline: Pipeline,
   request: FastifyRequest,
   reply: FastifyReply,
   outgoing: Outgoing,
@@ -271,7 +275,10 @@ async function sendChunks(
   stream.once('error', (error) => {
     const { code, cause } = toFailure(error)
     const level = code === 'internal_error' ? 'error' : 'warn'
-    log[level]({ requestId: request.id, code, ...(cause ? { err: describeError(cause) } : {}) }, 'cut off')
+    pipeline.log[level](
+      { ...idsOf(pipeline, request), code, ...(cause ? { err: describeError(cause) } : {}) },
+      'cut off',
+    )
   })
   return reply.send(stream)
 }
@@ -311,7 +318,14 @@ function pathOf(request: FastifyRequest): string {
   return path || '/'
 }
 
-function logAndCount({ log, metrics }: Pipeline, request: FastifyRequest, reply: FastifyReply): void {
+/** What the lines of a request in the log are found by. */
+function idsOf({ spans }: Pipeline, request: FastifyRequest): { requestId: string; traceId?: string } {
+  const traceId = spans?.traceIdOf(request.raw)
+  return traceId === undefined ? { requestId: request.id } : { requestId: request.id, traceId }
+}
+
+function logAndCount(pipeline: Pipeline, request: FastifyRequest, reply: FastifyReply): void {
+  const { log, metrics } = pipeline
   const ms = request.beganMs ?? reply.elapsedTime
   const route = request.route ?? 'none'
   metrics.request(request.method, route, reply.statusCode, ms / 1000)
@@ -321,7 +335,7 @@ function logAndCount({ log, metrics }: Pipeline, request: FastifyRequest, reply:
   // An allow-list of fields: nothing the caller wrote can forge a line or carry a secret into the log.
   log[level](
     {
-      requestId: request.id,
+      ...idsOf(pipeline, request),
       method: request.method,
       route,
       status: reply.statusCode,

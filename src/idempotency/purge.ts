@@ -10,7 +10,7 @@ import { REPLAY_MS, SECRET_REPLAY_MS } from './idempotency.ts'
 const OVERLAP_MS = 10 * MINUTE
 
 /** Walks through the responses in the order of their age, and once an hour through all of them. */
-export function newResponsePurge(): (db: Db) => Promise<void> {
+export function newResponsePurge(): (db: Db) => Promise<number> {
   let walkedTo: Date | null = null
   let restartAt = Number.NEGATIVE_INFINITY
   return async function purgeResponses(db) {
@@ -18,17 +18,23 @@ export function newResponsePurge(): (db: Db) => Promise<void> {
       walkedTo = null
       restartAt = performance.now() + HOUR
     }
-    walkedTo = await destroySecrets(db, walkedTo)
-    await deleteInBatches(db, 'idempotent_responses', sql`created_at < ${ago(REPLAY_MS + MINUTE)} order by created_at`)
+    const destroyed = await destroySecrets(db, walkedTo)
+    walkedTo = destroyed.walkedTo
+    const deleted = await deleteInBatches(
+      db,
+      'idempotent_responses',
+      sql`created_at < ${ago(REPLAY_MS + MINUTE)} order by created_at`,
+    )
+    return destroyed.rows + deleted
   }
 }
 
 type Position = { created_at: Date; lookup: Buffer }
 
-async function destroySecrets(db: Db, walkedTo: Date | null): Promise<Date | null> {
+async function destroySecrets(db: Db, walkedTo: Date | null): Promise<{ rows: number; walkedTo: Date }> {
   let last: Position = { created_at: walkedTo ? addMs(walkedTo, -OVERLAP_MS) : new Date(0), lookup: Buffer.alloc(0) }
-  await runInBatches(db, async (tx, size) => {
-    const slice = await tx.one<Position & { count: number }>(sql`
+  const rows = await runInBatches(db, async (tx, size) => {
+    const slice = await tx.one<Position & { count: number; destroyed: number }>(sql`
       with slice as (
         select ctid as row_id, created_at, lookup, reveals_secret and salt is not null as holds_secret
           from idempotent_responses
@@ -47,13 +53,14 @@ async function destroySecrets(db: Db, walkedTo: Date | null): Promise<Date | nul
                     and salt is not null
                     for update skip locked
                ))
+     returning 1
       )
-      select created_at, lookup, count(*) over ()::int as count
+      select created_at, lookup, count(*) over ()::int as count, (select count(*)::int from destroyed) as destroyed
         from slice
        order by created_at desc, lookup desc
        limit 1`)
     if (slice) last = { created_at: slice.created_at, lookup: slice.lookup }
-    return slice?.count === size
+    return { rows: slice?.destroyed ?? 0, hasMore: slice?.count === size }
   })
-  return last.created_at
+  return { rows, walkedTo: last.created_at }
 }

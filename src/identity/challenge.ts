@@ -71,6 +71,6 @@ export async function spendChallenge(tx: Db, { text, expiresAt }: Challenge<Kind
 }
 
 /** Maintenance. */
-export function purgeChallenges(db: Db): Promise<void> {
+export function purgeChallenges(db: Db): Promise<number> {
   return deleteInBatches(db, 'spent_challenges', sql`expires_at < ${now()} order by expires_at`)
 }

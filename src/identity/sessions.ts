@@ -154,7 +154,7 @@ export async function signOut(tx: Db, caller: UserCaller): Promise<void> {
 }
 
 /** Maintenance: deletes expired sessions, walking through all of them in the order of their ids. */
-export function purgeSessions(db: Db): Promise<void> {
+export function purgeSessions(db: Db): Promise<number> {
   let after = ''
   return runInBatches(db, async (tx, size) => {
     const last = await tx.one<{ id: string }>(sql`
@@ -164,7 +164,7 @@ export function purgeSessions(db: Db): Promise<void> {
        order by id
       offset ${size - 1}
        limit 1`)
-    await tx.query(sql`
+    const gone = await tx.query(sql`
       delete from sessions
        where id = any(array(
                select id
@@ -173,9 +173,10 @@ export function purgeSessions(db: Db): Promise<void> {
                   and (${last?.id ?? null}::text is null or id <= ${last?.id ?? null})
                   and (expires_at < ${now()} or last_used_at < ${ago(SESSION_IDLE_MS)})
                   for update skip locked
-             ))`)
+             ))
+   returning 1`)
     after = last?.id ?? after
-    return last !== null
+    return { rows: gone.length, hasMore: last !== null }
   })
 }
 

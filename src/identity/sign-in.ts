@@ -98,9 +98,9 @@ export function failAttempt(outcome: AttemptOutcome, detail?: string): never {
 }
 
 /** Maintenance: walks through all rows in the order of their ids, since some count for a day (limits/mails.ts). */
-export async function purgeFailures(db: Db): Promise<void> {
+export async function purgeFailures(db: Db): Promise<number> {
   let after = '0'
-  await runInBatches(db, async (tx, size) => {
+  const rows = await runInBatches(db, async (tx, size) => {
     const last = await tx.one<{ id: string }>(sql`
       select id::text
         from sign_in_failures
@@ -108,13 +108,15 @@ export async function purgeFailures(db: Db): Promise<void> {
        order by id
       offset ${size - 1}
        limit 1`)
-    await tx.query(sql`
+    const gone = await tx.query(sql`
       delete from sign_in_failures
        where id > ${after}::bigint
          and (${last?.id ?? null}::bigint is null or id <= ${last?.id ?? null}::bigint)
-         and at < ${attemptClock()} - ${ATTEMPTS_INTERVAL}`)
+         and at < ${attemptClock()} - ${ATTEMPTS_INTERVAL}
+   returning 1`)
     after = last?.id ?? after
-    return last !== null
+    return { rows: gone.length, hasMore: last !== null }
   })
   await forgetPlaces(db)
+  return rows
 }

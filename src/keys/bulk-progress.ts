@@ -41,6 +41,6 @@ export async function deleteProgress(tx: Db, { lookup }: Run): Promise<void> {
 }
 
 /** Maintenance: what nobody went on with for as long as a retry counts. */
-export function purgeBulkChanges(db: Db): Promise<void> {
+export function purgeBulkChanges(db: Db): Promise<number> {
   return deleteInBatches(db, 'bulk_changes', sql`created_at < ${ago(REPLAY_MS + MINUTE)} order by created_at`)
 }

@@ -20,16 +20,17 @@ export function lastNoticeDue(expiresAt: Date | null): number | null {
 }
 
 /** Maintenance. Without an instance no mail is sent. */
-export function newExpiryNotices(instance: Instance | null): (db: Db) => Promise<void> {
+export function newExpiryNotices(instance: Instance | null): (db: Db) => Promise<number> {
   return function sendExpiryNotices(db) {
     return sendNotices(db, instance)
   }
 }
 
 /** Each notice of a key is one event, whichever node comes first. */
-async function sendNotices(db: Db, instance: Instance | null): Promise<void> {
+async function sendNotices(db: Db, instance: Instance | null): Promise<number> {
+  let rows = 0
   for (const days of NOTICE_DAYS)
-    await runInBatches(db, async (tx, size) => {
+    rows += await runInBatches(db, async (tx, size) => {
       const keys = await tx.query<ExpiringKey>(sql`
         update api_keys
            set expiry_notice_days = ${days}
@@ -51,8 +52,9 @@ async function sendNotices(db: Db, instance: Instance | null): Promise<void> {
         keys.map((key) => newEvent(SYSTEM, key.store_id, 'key.expiring', key.id, { expiresAt: key.expires_at, days })),
       )
       if (instance?.mail) for (const key of keys) await tellExpiry(tx, instance, key, days)
-      return keys.length === size
+      return { rows: keys.length, hasMore: keys.length === size }
     })
+  return rows
 }
 
 /** Its maker, or the owners of the store where the maker is no member any more, or is a key. */

@@ -1,7 +1,7 @@
 // How long usage is kept: by the hour, then by the day.
 
 import { ago, DAY } from '../core/clock.ts'
-import { deleteInBatches, isFull, runInBatches } from '../db/chore.ts'
+import { countedBatch, deleteInBatches, runInBatches } from '../db/chore.ts'
 import type { Db } from '../db/db.ts'
 import { sql } from '../db/sql.ts'
 import { REPORTERS_KEPT_MS } from './in-process/reports.ts'
@@ -11,14 +11,16 @@ const HOURS_KEPT_MS = 90 * DAY
 const DAYS_KEPT_MS = 400 * DAY
 
 /** Maintenance: old hours become days; old days, sources, flush ids, silent reporters and rate windows are deleted. */
-export async function rollUpUsage(db: Db): Promise<void> {
+export async function rollUpUsage(db: Db): Promise<number> {
+  let rows = 0
   for (const statement of [rollUpHours, deleteFlushes])
-    await runInBatches(db, (tx, size) => isFull(tx, size, statement(size)))
-  await deleteInBatches(db, 'key_usage', sql`grain = 'day' and at < ${ago(DAYS_KEPT_MS)} order by at`)
-  await deleteInBatches(db, 'key_sources', sql`last_used_at < ${ago(HOURS_KEPT_MS)} order by last_used_at`)
-  await deleteInBatches(db, 'usage_reporters', sql`at < ${ago(REPORTERS_KEPT_MS)} order by at`)
+    rows += await runInBatches(db, (tx, size) => countedBatch(tx, size, statement(size)))
+  rows += await deleteInBatches(db, 'key_usage', sql`grain = 'day' and at < ${ago(DAYS_KEPT_MS)} order by at`)
+  rows += await deleteInBatches(db, 'key_sources', sql`last_used_at < ${ago(HOURS_KEPT_MS)} order by last_used_at`)
+  rows += await deleteInBatches(db, 'usage_reporters', sql`at < ${ago(REPORTERS_KEPT_MS)} order by at`)
   // By the database's own clock, like the windows themselves.
-  await deleteInBatches(db, 'key_rate_windows', sql`began_at < now() - interval '2 days'`)
+  rows += await deleteInBatches(db, 'key_rate_windows', sql`began_at < now() - interval '2 days'`)
+  return rows
 }
 
 const rollUpHours = (size: number) => sql`

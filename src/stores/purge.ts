@@ -2,14 +2,14 @@
 // first, in batches, and its own row last. One cascading delete of a store with very many keys would never end in time.
 
 import { ago } from '../core/clock.ts'
-import { isFull, runInBatches } from '../db/chore.ts'
+import { type BatchResult, countedBatch, runInBatches } from '../db/chore.ts'
 import type { Db } from '../db/db.ts'
 import { fragment, sql } from '../db/sql.ts'
 import { RETENTION_MS } from './stores.ts'
 
 const CONTENTS = ['addresses', 'address_versions', 'address_defaults', 'invitations', 'members', 'webhooks'] as const
 
-export function purgeStores(db: Db): Promise<void> {
+export function purgeStores(db: Db): Promise<number> {
   return runInBatches(db, async (tx, size) => {
     const store = await tx.one<{ id: string }>(sql`
       select id
@@ -17,17 +17,21 @@ export function purgeStores(db: Db): Promise<void> {
        where deleted_at < ${ago(RETENTION_MS)}
        order by deleted_at
        limit 1`)
-    if (!store) return false
-    if (await purgeKeys(tx, size, store.id)) return true
-    for (const table of CONTENTS) if (await purgeContents(tx, size, table, store.id)) return true
-    if (await purgeCustomers(tx, size, store.id)) return true
+    if (!store) return { rows: 0, hasMore: false }
+    const steps = [purgeKeys, ...CONTENTS.map(purgeContents), purgeCustomers]
+    let rows = 0
+    for (const step of steps) {
+      const done = await step(tx, size, store.id)
+      rows += done.rows
+      if (done.hasMore) return { rows, hasMore: true }
+    }
     await tx.query(sql`delete from stores where id = ${store.id}`)
-    return true
+    return { rows: rows + 1, hasMore: true }
   })
 }
 
-/** True until no key is left. A key may have some thousand rows of usage, which go before it. */
-async function purgeKeys(tx: Db, size: number, storeId: string): Promise<boolean> {
+/** Has more until no key is left. A key may have some thousand rows of usage, which go before it. */
+async function purgeKeys(tx: Db, size: number, storeId: string): Promise<BatchResult> {
   const keys = await tx.query<{ id: string }>(sql`
     select id
       from api_keys
@@ -36,8 +40,8 @@ async function purgeKeys(tx: Db, size: number, storeId: string): Promise<boolean
      limit ${size}
        for update`)
   const ids = keys.map(({ id }) => id)
-  if (ids.length === 0) return false
-  const wasFull = await isFull(
+  if (ids.length === 0) return { rows: 0, hasMore: false }
+  const usage = await countedBatch(
     tx,
     size,
     sql`
@@ -55,13 +59,13 @@ async function purgeKeys(tx: Db, size: number, storeId: string): Promise<boolean
         from gone`,
   )
   // What else belongs to a key, a few rows, goes with it.
-  if (!wasFull) await tx.query(sql`delete from api_keys where id = any(${ids})`)
-  return true
+  if (!usage.hasMore) await tx.query(sql`delete from api_keys where id = any(${ids})`)
+  return { rows: usage.rows + (usage.hasMore ? 0 : ids.length), hasMore: true }
 }
 
 /** With a customer whom the store kept on their behalf goes their user, since nobody else knows them. */
-function purgeCustomers(tx: Db, size: number, storeId: string): Promise<boolean> {
-  return isFull(
+function purgeCustomers(tx: Db, size: number, storeId: string): Promise<BatchResult> {
+  return countedBatch(
     tx,
     size,
     sql`
@@ -84,10 +88,9 @@ function purgeCustomers(tx: Db, size: number, storeId: string): Promise<boolean>
   )
 }
 
-/** True when there may be more. */
-function purgeContents(tx: Db, size: number, table: (typeof CONTENTS)[number], storeId: string): Promise<boolean> {
+const purgeContents = (table: (typeof CONTENTS)[number]) => (tx: Db, size: number, storeId: string) => {
   const name = fragment(table)
-  return isFull(
+  return countedBatch(
     tx,
     size,
     sql`

@@ -1,6 +1,8 @@
 // One attempt to deliver a message: the signed request, and what its result means for the delivery and for the webhook.
 
+import type { Tracer } from '@opentelemetry/api'
 import { ago, now } from '../core/clock.ts'
+import { withDeliverySpan } from './delivery-span.ts'
 import type { Endpoint } from './endpoints.ts'
 import type { DeliveryOutcome, Message } from './outbox.ts'
 import { FAILING_MS, nextTry } from './retry-schedule.ts'
@@ -8,21 +10,27 @@ import type { DeliveryError, Reply, Sender } from './sender.ts'
 import { signedHeaders } from './signature.ts'
 
 /** Null when the request was broken off because the sender is closing. */
-export async function attempt(sender: Sender, endpoint: Endpoint, message: Message): Promise<DeliveryOutcome | null> {
+export async function attempt(
+  sender: Sender,
+  endpoint: Endpoint,
+  message: Message,
+  tracer: Tracer | null,
+): Promise<DeliveryOutcome | null> {
   const at = now()
   const began = performance.now()
-  const result = await post(sender, endpoint, message, at)
+  const result = await post(sender, endpoint, message, at, tracer)
   return result && outcomeOf(message, at, Math.round(performance.now() - began), result)
 }
 
-async function post(sender: Sender, { url, secrets }: Endpoint, message: Message, at: Date) {
+async function post(sender: Sender, { url, secrets }: Endpoint, message: Message, at: Date, tracer: Tracer | null) {
   if (secrets.length === 0) return { error: 'secret_unreadable' as const }
   const headers = {
     'content-type': 'application/json',
     'user-agent': 'Storekeeper-Webhooks/1',
     ...signedHeaders(secrets, message.event_id, at, message.body),
   }
-  return sender.post(url, headers, message.body)
+  if (!tracer) return sender.post(url, headers, message.body)
+  return withDeliverySpan(tracer, url, message, (traced) => sender.post(url, { ...traced, ...headers }, message.body))
 }
 
 function outcomeOf(

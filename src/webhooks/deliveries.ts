@@ -214,9 +214,14 @@ function created(ref: WebhookRef, row: DeliveryRow): Answer<Delivery> {
 const RETENTION_MS = 30 * DAY
 
 /** Maintenance: deletes deliveries that are older than 30 days or whose webhook was deleted. */
-export async function sweepDeliveries(db: Db): Promise<void> {
+export async function sweepDeliveries(db: Db): Promise<number> {
+  let rows = 0
   for (const sweep of [sweepPast, sweepOrphans])
-    await runInBatches(db, async (tx, size) => (await sweep(tx, size)).length === size)
+    rows += await runInBatches(db, async (tx, size) => {
+      const { length } = await sweep(tx, size)
+      return { rows: length, hasMore: length === size }
+    })
+  return rows
 }
 
 function sweepPast(tx: Db, size: number): Promise<object[]> {

@@ -10,8 +10,10 @@
 
 import { setMaxListeners } from 'node:events'
 import { setTimeout as sleep } from 'node:timers/promises'
+import type { Tracer } from '@opentelemetry/api'
 import { SECOND } from '../core/clock.ts'
 import type { ReportFailure } from '../core/failures.ts'
+import { findTracer } from '../core/tracing.ts'
 import type { Db } from '../db/db.ts'
 import type { Instance } from '../instance.ts'
 import { attempt, reasonToDisable } from './attempt.ts'
@@ -69,6 +71,7 @@ type DispatcherState = {
   loadEndpoint: (id: string) => Promise<Endpoint | null>
   onOutcome: (outcome: string) => void
   failed: ReportFailure
+  tracer: Tracer | null
   closing: AbortController
   /** Messages whose requests were broken off by closing. */
   interrupted: Message[]
@@ -89,6 +92,7 @@ export function newDispatcher(
   onOutcome: (outcome: string) => void,
   failed: ReportFailure,
   timings: Partial<DispatcherTimings> = {},
+  tracer: Tracer | null = findTracer(),
 ): Dispatcher {
   const closing = new AbortController()
   setMaxListeners(0, closing.signal) // one for each outcome that waits to be recorded
@@ -113,6 +117,7 @@ export function newDispatcher(
     loadEndpoint: (id) => db.batched(endpoints, id).catch(() => null),
     onOutcome,
     failed,
+    tracer,
     closing,
     interrupted: [],
     unrecorded: 0,
@@ -278,7 +283,7 @@ async function send(
     await release(state, queue, message)
     return null
   }
-  const outcome = await attempt(state.sender, endpoint, message)
+  const outcome = await attempt(state.sender, endpoint, message, state.tracer)
   if (outcome === null) {
     state.interrupted.push(message)
     return null

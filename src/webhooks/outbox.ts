@@ -298,3 +298,12 @@ export async function readOutboxDepth(db: Db): Promise<number> {
       from (select from webhook_outbox limit ${MAX_DEPTH}) as waiting`)
   return found?.rows ?? 0
 }
+
+/** For the metrics: the age in seconds of the oldest row, by its first event. */
+export async function readOutboxAge(db: Db): Promise<number> {
+  const oldest = await db.one<{ seconds: number }>(sql`
+    select greatest(0, extract(epoch from clock_timestamp() - event.at))::float8 as seconds
+      from (select event_ids[1] as event_id from webhook_outbox order by id limit 1) as oldest
+      join events event on event.id = oldest.event_id`)
+  return oldest?.seconds ?? 0
+}

@@ -2,7 +2,10 @@ import { once } from 'node:events'
 import net from 'node:net'
 import { networkInterfaces } from 'node:os'
 import { expect, test } from 'vitest'
-import { shop } from '../../../tests/shop.ts'
+import { NEW_KEY, shop } from '../../../tests/shop.ts'
+import { VERSION } from '../../core/version.ts'
+import { sql } from '../../db/sql.ts'
+import { readOutboxAge } from '../../webhooks/outbox.ts'
 
 const TOKEN = 'a-token-for-the-scraper'
 
@@ -32,6 +35,57 @@ test('metrics are for this machine, unless there is a token or a port of their o
   expect(await statusAt(apart.url, { authorization: `Bearer ${TOKEN}` })).toBe(404)
   expect([await statusAt(own), await statusAt(own, { authorization: `Bearer ${TOKEN}` })]).toEqual([401, 200])
   expect((await fetch(`${own}/docs`)).status).toBe(404)
+})
+
+test('metrics tell of retries, of the outbox, of the keys in memory and of the build', async () => {
+  const { api, keys, owner, service, store } = await shop()
+  const read = async (name: string) => {
+    const { text } = await api.get('/metrics')
+    const line = text.split('\n').find((line) => line.startsWith(`${name} `))
+    return Number(line?.slice(name.length))
+  }
+  const retries = (outcome: string) => read(`storekeeper_idempotent_requests_total{outcome="${outcome}"}`)
+  const outcomes = ['executed', 'replayed', 'mismatch']
+  const before = await Promise.all(outcomes.map(retries))
+  const send = (name: string, as: string) =>
+    api.post(
+      keys,
+      { ...NEW_KEY, name },
+      { as, headers: { 'idempotency-key': `for the metrics ${store.id}`.replaceAll(' ', '-') } },
+    )
+  const { key } = (await send('One', owner.token)).body
+  for (const name of ['One', 'One', 'Another']) await send(name, owner.token)
+  expect((await Promise.all(outcomes.map(retries))).map((count, n) => count - (before[n] as number))).toEqual([1, 2, 1])
+
+  const cache = () => Promise.all(['misses', 'hits'].map((kind) => read(`storekeeper_key_cache_${kind}_total`)))
+  const [misses = 0, hits = 0] = await cache()
+  for (let n = 0; n < 2; n++) await api.get(`/v1/user/store/${store.id}`, { as: key })
+  expect(await cache()).toEqual([misses + 1, hits + 1])
+  expect(await read('storekeeper_key_cache_keys')).toBeGreaterThan(0)
+
+  expect(await read('storekeeper_database_connections_open')).toBeGreaterThan(0)
+  expect(await read('storekeeper_database_connections_max')).toBe(service.db.connections().max)
+  expect(await read('storekeeper_database_size_bytes')).toBeGreaterThan(1_000_000)
+  expect(await read('storekeeper_database_role{role="primary"}')).toBe(1)
+  expect(await read(`storekeeper_build_info{version="${VERSION}",node="${process.version}"}`)).toBe(1)
+  expect(await read('storekeeper_chore_rows_total{chore="purgeSessions"}')).toBeGreaterThanOrEqual(0)
+
+  // Rolled back, so that no dispatcher takes it.
+  let age = 0
+  const rolledBack = service.db.transaction(async (tx) => {
+    await tx.query(sql`delete from webhook_outbox`)
+    await tx.query(sql`
+      insert into webhook_outbox (webhook_ids, webhook_types, event_ids)
+      select '{}', '[]', array[id]
+        from events
+       where store_id = ${store.id}
+       order by id
+       limit 1`)
+    age = await readOutboxAge(tx)
+    throw new Error('rolled back')
+  })
+  await expect(rolledBack).rejects.toThrow('rolled back')
+  expect(age).toBeGreaterThan(0)
 })
 
 test('pages count against their address, and health does not', async () => {
