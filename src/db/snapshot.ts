@@ -7,7 +7,15 @@ import type { Connection } from './db.ts'
 import type { AppliedMigration } from './migrate.ts'
 import { COPY_SETTINGS, openSession } from './session.ts'
 
-export type Table = { name: string; columns: string[] }
+export type Table = {
+  name: string
+  columns: string[]
+  /** Of a partitioned table. */
+  partitions?: Partition[]
+}
+
+/** The bound as PostgreSQL writes it: `FOR VALUES FROM ('…') TO ('…')`, or `DEFAULT`. */
+export type Partition = { name: string; bound: string }
 
 export type Schema = {
   /** The moment that the rows are of. */
@@ -87,9 +95,19 @@ const SECRETS = `(
  * windows of rate limits begin anew, as after a crash of the database.
  */
 export async function listTables(session: pg.ClientBase): Promise<Table[]> {
-  const { rows } = await session.query<Table>(`
+  const { rows } = await session.query<Table & { partitions: Partition[] | null }>(`
     select class.relname::text as name,
-           array_agg(attribute.attname::text order by attribute.attnum) as columns
+           array_agg(attribute.attname::text order by attribute.attnum) as columns,
+           (
+             select json_agg(
+                      json_build_object('name', part.relname, 'bound', pg_get_expr(part.relpartbound, part.oid))
+                      order by part.relname
+                    )
+               from pg_inherits
+               join pg_class part on part.oid = inhrelid
+              where inhparent = class.oid
+                and part.relispartition
+           ) as partitions
       from pg_class class
       join pg_attribute attribute on attribute.attrelid = class.oid
      where class.relnamespace = (select oid from pg_namespace where nspname = current_schema())
@@ -102,7 +120,7 @@ export async function listTables(session: pg.ClientBase): Promise<Table[]> {
        and not exists (select from pg_depend where objid = class.oid and deptype = 'e')
      group by class.oid, class.relname
      order by class.relname`)
-  return rows
+  return rows.map(({ partitions, ...table }) => (partitions ? { ...table, partitions } : table))
 }
 
 async function* readTables(session: pg.Client, tables: Table[]): AsyncGenerator<TableCopy> {

@@ -1,0 +1,2 @@
+-- Reads all events once. Others go on reading and writing meanwhile.
+alter table events validate constraint events_first_bound;
