@@ -16,6 +16,7 @@ import {
   columnList,
   type DatabaseCopy,
   listTables,
+  type Partition,
   quote,
   type Sequences,
   type Table,
@@ -78,13 +79,15 @@ async function refuseNotEmpty(session: pg.Client): Promise<void> {
 
 const BOUND = /^(?:DEFAULT|FOR VALUES FROM \((?:MINVALUE|'evt_[0-9a-z]+')\) TO \('evt_[0-9a-z]+'\))$/
 
-/** Events were given partitions as time went by: the same ones take the place of those that the migrations made just now. */
+/** Events were given partitions as time went by: the same ones are made here, in place of those that are not among them. */
 async function createPartitions(session: pg.Client, tables: Table[]): Promise<void> {
-  const partitions = tables.find(({ name }) => name === 'events')?.partitions
-  if (!partitions) return
+  const wanted = tables.find(({ name }) => name === 'events')?.partitions
+  if (!wanted) return
   const made = (await listTables(session)).find(({ name }) => name === 'events')?.partitions ?? []
-  for (const { name } of made) await session.query(`drop table ${quote(name)}`)
-  for (const { name, bound } of partitions) {
+  const isIn = (list: Partition[]) => (one: Partition) =>
+    list.some(({ name, bound }) => name === one.name && bound === one.bound)
+  for (const { name } of made.filter((one) => !isIn(wanted)(one))) await session.query(`drop table ${quote(name)}`)
+  for (const { name, bound } of wanted.filter((one) => !isIn(made)(one))) {
     if (!BOUND.test(bound)) throw new Error(`The partition ${name} of the copy has an unknown bound: ${bound}`)
     await session.query('select create_event_partition($1, $2)', [name, bound])
   }
