@@ -4,8 +4,7 @@
 //   DATA_DIR=… npm run bench:grow -- fill 20000000      fills up to so many events, goes on where it was stopped
 //   DATA_DIR=… npm run bench:grow -- measure            measures what is there, and prints all that was measured so far
 //
-// A key for every fourth event, and a seal for each; addresses and stored responses up to a million. The events are of the
-// last twelve months, each month a partition. Filled rows are copies of a real key and a real event, so that they have
+// A key for every fourth event, and a seal for each; addresses and stored responses up to a million. Filled rows are copies of a real key and a real event, so that they have
 // the size of real ones. The bare INSERT of bench/bare.ts runs beside them each time, since the machine may have changed.
 
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
@@ -13,6 +12,7 @@ import { join } from 'node:path'
 import { mintToken } from '../src/crypto/tokens.ts'
 import { connect } from '../src/db/pool.ts'
 import { sealAll } from '../src/events/seal.ts'
+import { FIRST_EVENT_ID } from './event-ids.ts'
 import { sizesOf } from './table-sizes.ts'
 import { load, median, newKeys, newMembers, newServiceToken, newWorld, runBare, runOurs } from './world.ts'
 
@@ -60,12 +60,7 @@ async function readState(): Promise<State> {
   }))
     await world.sql(`alter system set ${name} = '${value}'`)
   await world.sql('select pg_reload_conf()')
-  await world.sql(`
-    drop table events_first;
-    select create_event_partition('events_first', format('for values from (minvalue) to (%L)',
-             first_event_id(date_trunc('month', now()) - interval '12 months')));
-    select add_event_month(month)
-      from generate_series(date_trunc('month', now()) - interval '12 months', now() + interval '3 months', '1 month') as month`)
+  await world.sql(FIRST_EVENT_ID)
   const { storeIds, tokens } = await newMembers(world, 1, 2)
   const keys = (await newKeys(world, storeIds[0] as string, 1_000)).map(({ key }) => key)
   const service = await newServiceToken(world, null)

@@ -27,6 +27,7 @@ alter table webhook_deliveries set (autovacuum_vacuum_scale_factor = 0.02, autov
 
 -- These only grow. A vacuum marks new pages as visible to all, which spares reads of an index the table, and a late one
 -- has all of them to mark.
+alter table events set (autovacuum_vacuum_insert_scale_factor = 0.02, autovacuum_analyze_scale_factor = 0.02);
 alter table event_seals set (autovacuum_vacuum_insert_scale_factor = 0.02, autovacuum_analyze_scale_factor = 0.02);
 alter table addresses set (autovacuum_vacuum_scale_factor = 0.02, autovacuum_analyze_scale_factor = 0.02);
 alter table address_versions set (autovacuum_vacuum_insert_scale_factor = 0.02, autovacuum_analyze_scale_factor = 0.02);

@@ -43,8 +43,7 @@ const CATALOGUE = `
     from pg_class relation
     join pg_attribute attribute on attribute.attrelid = relation.oid
    where relation.relnamespace = 'public'::regnamespace
-     and relation.relkind in ('r', 'p', 'v')
-     and not relation.relispartition
+     and relation.relkind in ('r', 'v')
      and relation.relname <> 'schema_migrations'
      and attribute.attnum > 0
      and not attribute.attisdropped

@@ -1,13 +1,11 @@
 // Maintenance: what each node does once a minute. It deletes what has ended (stored answers, failed sign-ins, sessions, links,
-// deliveries, deleted stores, holds), rolls up old counts of use, sends notices of keys that are about to expire, and adds
-// partitions of events for the coming months.
+// deliveries, deleted stores, holds), rolls up old counts of use, and sends notices of keys that are about to expire.
 
 import { purgeUserTokens } from './auth/user-tokens.ts'
 import { endHolds } from './billing/holds.ts'
 import { MINUTE } from './core/clock.ts'
 import type { ReportFailure } from './core/failures.ts'
 import type { Database } from './db/db.ts'
-import { addEventPartitions } from './events/partitions.ts'
 import { newResponsePurge } from './idempotency/purge.ts'
 import { purgeChallenges } from './identity/challenge.ts'
 import { purgeSessions } from './identity/sessions.ts'
@@ -33,7 +31,6 @@ const newTasks = (instance: Instance | null) => [
   rollUpUsage,
   newExpiryNotices(instance),
   sweepDeliveries,
-  addEventPartitions,
 ]
 
 /** The names of all tasks, as failures of them are counted under. */

@@ -12,7 +12,6 @@ import { call } from '../../tests/command.ts'
 import { newRandom } from '../../tests/random.ts'
 import { apiAt, NEW_ADDRESS, NEW_KEY, newEmptyDatabase, type Shop, shop } from '../../tests/shop.ts'
 import { readConfig } from '../config.ts'
-import { addEventPartitions } from '../events/partitions.ts'
 import { startService } from '../service.ts'
 import { run } from './run.ts'
 
@@ -44,7 +43,6 @@ test('a backup beside the running service, restored elsewhere, is the same datab
   await expect.poll(() => countUnsealed(here)).toBe(0)
   const untried = `select from webhook_outbox union all select from webhook_deliveries where attempts = 0`
   await expect.poll(async () => (await here.sql(untried)).length).toBe(0)
-  await addEventPartitions(here.service.db)
   const before = await contentsOf(here.databaseUrl)
   const made = await call(run, ['backup', file, ...encrypted], { env: envOf(here) })
   expect(made).toMatchObject({ code: 0, out: '' })
@@ -276,7 +274,7 @@ async function contentsOf(url: string): Promise<Record<string, unknown>[]> {
   return query(url, digests.join(' union all '))
 }
 
-/** Columns, indexes, constraints, triggers, functions and partitions, as PostgreSQL writes them. */
+/** Columns, indexes, constraints, triggers and functions, as PostgreSQL writes them. */
 function schemaOf(url: string): Promise<Record<string, unknown>[]> {
   return query(
     url,
@@ -289,8 +287,6 @@ function schemaOf(url: string): Promise<Record<string, unknown>[]> {
       where connamespace = 'public'::regnamespace
       union all select pg_get_triggerdef(oid) || tgenabled::text from pg_trigger where not tgisinternal
       union all select pg_get_functiondef(oid) from pg_proc where pronamespace = 'public'::regnamespace
-      union all select format('%s %s', relname, pg_get_expr(relpartbound, oid)) from pg_class
-      where relispartition and relkind = 'r' and relnamespace = 'public'::regnamespace
       order by 1`,
   )
 }

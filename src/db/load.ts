@@ -12,16 +12,7 @@ import { from as copyFrom } from 'pg-copy-streams'
 import type { Connection, Db } from './db.ts'
 import { acquireLock, createSchema, refuseUnsafe } from './migrate.ts'
 import { COPY_SETTINGS, openSession } from './session.ts'
-import {
-  columnList,
-  type DatabaseCopy,
-  listTables,
-  type Partition,
-  quote,
-  type Sequences,
-  type Table,
-  type TableCopy,
-} from './snapshot.ts'
+import { columnList, type DatabaseCopy, listTables, quote, type Sequences, type TableCopy } from './snapshot.ts'
 
 export type LoadSteps = {
   /** Hears of each step. */
@@ -41,7 +32,6 @@ export async function loadDatabase(connection: Connection, copy: DatabaseCopy, s
     await session.query(`begin; ${COPY_SETTINGS}`)
     await refuseNotEmpty(session)
     await createSchema(session, copy.schema.migrations)
-    await createPartitions(session, copy.schema.tables)
     const removed = await removeForLoading(session)
     const rows = await loadTables(session, copy, steps)
     await setSequences(session, await copy.sequences())
@@ -77,32 +67,13 @@ async function refuseNotEmpty(session: pg.Client): Promise<void> {
     )
 }
 
-const BOUND = /^(?:DEFAULT|FOR VALUES FROM \((?:MINVALUE|'evt_[0-9a-z]+')\) TO \('evt_[0-9a-z]+'\))$/
-
-/** Events were given partitions as time went by: the same ones are made here, in place of those that are not among them. */
-async function createPartitions(session: pg.Client, tables: Table[]): Promise<void> {
-  const wanted = tables.find(({ name }) => name === 'events')?.partitions
-  if (!wanted) return
-  const made = (await listTables(session)).find(({ name }) => name === 'events')?.partitions ?? []
-  const isIn = (list: Partition[]) => (one: Partition) =>
-    list.some(({ name, bound }) => name === one.name && bound === one.bound)
-  for (const { name } of made.filter((one) => !isIn(wanted)(one))) await session.query(`drop table ${quote(name)}`)
-  for (const { name, bound } of wanted.filter((one) => !isIn(made)(one))) {
-    if (!BOUND.test(bound)) throw new Error(`The partition ${name} of the copy has an unknown bound: ${bound}`)
-    await session.query('select create_event_partition($1, $2)', [name, bound])
-  }
-}
-
 type Removed = { drop: string; create: string }
 
-/**
- * In the order in which they are dropped; they are created in the opposite one. What partitions have from their table goes
- * and comes with it, indexes too: as PostgreSQL defines one of a partitioned table, it would be of that table alone (ONLY).
- */
+/** In the order in which they are dropped; they are created in the opposite one. */
 async function removeForLoading(session: pg.Client): Promise<Removed[]> {
   const { rows } = await session.query<Removed>(`
     with ours as (
-      select oid, relispartition
+      select oid
         from pg_class
        where relnamespace = (select oid from pg_namespace where nspname = current_schema())
     )
@@ -112,7 +83,6 @@ async function removeForLoading(session: pg.Client): Promise<Removed[]> {
       from pg_trigger
      where tgrelid in (select oid from ours)
        and not tgisinternal
-       and tgparentid = 0
      union all
     select format('alter table %s drop constraint %I', conrelid::regclass, conname),
            format('alter table %s add constraint %I %s', conrelid::regclass, conname, pg_get_constraintdef(oid)),
@@ -120,13 +90,12 @@ async function removeForLoading(session: pg.Client): Promise<Removed[]> {
       from pg_constraint
      where conrelid in (select oid from ours)
        and contype = 'f'
-       and conparentid = 0
      union all
     select format('drop index %s', indexrelid::regclass),
-           replace(pg_get_indexdef(indexrelid), ' ON ONLY ', ' ON '),
+           pg_get_indexdef(indexrelid),
            3
       from pg_index
-     where indrelid in (select oid from ours where not relispartition)
+     where indrelid in (select oid from ours)
        and not exists (select from pg_constraint where conindid = indexrelid)
      order by place, drop`)
   for (const { drop } of rows) await session.query(drop)

@@ -1,6 +1,6 @@
 import { spawnSync } from 'node:child_process'
 import { createHash, randomBytes } from 'node:crypto'
-import { chmodSync, cpSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { chmodSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { pathToFileURL } from 'node:url'
@@ -10,7 +10,6 @@ import { expect, inject, onTestFinished, test } from 'vitest'
 import { poolerTo } from '../../tests/db-proxy.ts'
 import { apiAt } from '../../tests/shop.ts'
 import { readConfig } from '../config.ts'
-import { newId } from '../core/ids.ts'
 import { startService } from '../service.ts'
 import type { Connection } from './db.ts'
 import { joinEmbedded, startEmbedded } from './embedded/embedded.ts'
@@ -110,34 +109,6 @@ test('an index is built beside the traffic, and a build that was broken off is m
     { id: 2, at: 2, text: null },
     { id: 3, at: 3, text: null },
   ])
-})
-
-test('the table of events becomes the first partition with its rows and indexes where they are', async () => {
-  const url = await emptyDatabase()
-  const before = mkdtempSync(join(tmpdir(), 'migrations-'))
-  onTestFinished(() => rmSync(before, { recursive: true, force: true }))
-  for (const name of files.filter((name) => name < '0029')) cpSync(join(folder, name), join(before, name))
-  await migrate({ connectionString: url }, () => {}, pathToFileURL(`${before}/`))
-  // One of them is of a node whose clock is far ahead.
-  const ids = [newId('evt'), newId('evt'), 'evt_01zzzzzzzz7000000000000000']
-  await ask(
-    url,
-    `insert into events (id, type, at, actor, subject, data)
-     select id, 'user.created', now(), '{}', 'user_1', '{}' from unnest('{${ids.join()}}'::text[]) as id`,
-  )
-  const places = (table: string) =>
-    ask(
-      url,
-      `select id, ctid, xmin, pg_relation_filenode('${table}') as file,
-              array(select pg_relation_filenode(indexrelid) from pg_index where indrelid = '${table}'::regclass order by 1) as indexes
-         from ${table} order by id`,
-    )
-  const rows = await places('events')
-  await migrate({ connectionString: url })
-  expect(await places('events_first')).toEqual(rows)
-  expect(await ask(url, 'select id from events order by id')).toEqual(ids.map((id) => ({ id })))
-  expect(await ask(url, 'select id from unsealed_events order by id')).toEqual(ids.map((id) => ({ id })))
-  await expect(ask(url, `insert into events select * from events limit 1`)).rejects.toThrow('duplicate key')
 })
 
 test('a migration that fails leaves nothing behind', async () => {

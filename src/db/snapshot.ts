@@ -7,15 +7,7 @@ import type { Connection } from './db.ts'
 import type { AppliedMigration } from './migrate.ts'
 import { COPY_SETTINGS, openSession } from './session.ts'
 
-export type Table = {
-  name: string
-  columns: string[]
-  /** Of a partitioned table. */
-  partitions?: Partition[]
-}
-
-/** The bound as PostgreSQL writes it: `FOR VALUES FROM ('…') TO ('…')`, or `DEFAULT`. */
-export type Partition = { name: string; bound: string }
+export type Table = { name: string; columns: string[] }
 
 export type Schema = {
   /** The moment that the rows are of. */
@@ -95,19 +87,9 @@ const SECRETS = `(
  * windows of rate limits begin anew, as after a crash of the database.
  */
 export async function listTables(session: pg.ClientBase): Promise<Table[]> {
-  const { rows } = await session.query<Table & { partitions: Partition[] | null }>(`
+  const { rows } = await session.query<Table>(`
     select class.relname::text as name,
-           array_agg(attribute.attname::text order by attribute.attnum) as columns,
-           (
-             select json_agg(
-                      json_build_object('name', part.relname, 'bound', pg_get_expr(part.relpartbound, part.oid))
-                      order by part.relname
-                    )
-               from pg_inherits
-               join pg_class part on part.oid = inhrelid
-              where inhparent = class.oid
-                and part.relispartition
-           ) as partitions
+           array_agg(attribute.attname::text order by attribute.attnum) as columns
       from pg_class class
       join pg_attribute attribute on attribute.attrelid = class.oid
      where class.relnamespace = (select oid from pg_namespace where nspname = current_schema())
@@ -120,7 +102,7 @@ export async function listTables(session: pg.ClientBase): Promise<Table[]> {
        and not exists (select from pg_depend where objid = class.oid and deptype = 'e')
      group by class.oid, class.relname
      order by class.relname`)
-  return rows.map(({ partitions, ...table }) => (partitions ? { ...table, partitions } : table))
+  return rows
 }
 
 async function* readTables(session: pg.Client, tables: Table[]): AsyncGenerator<TableCopy> {
