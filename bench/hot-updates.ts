@@ -57,9 +57,12 @@ for (const fill of ['100', '90', '75', '50', 'as migrated']) {
   const bytes = Math.round(((await logBytes()) - began) / (FLUSHES * KEYS * SHARE))
   await world.sql('select pg_stat_force_next_flush()')
   const rows = await world.sql(
-    `select relname, round(100.0 * n_tup_hot_upd / n_tup_upd) || ' %, ' || pg_table_size(relid) / n_live_tup || ' B' as hot
-       from pg_stat_user_tables
-      where relname = any($1)`,
+    `select stat.relname,
+            round(100.0 * n_tup_hot_upd / nullif(n_tup_upd, 0)) || ' %, '
+              || round(pg_table_size(relid) / nullif(reltuples, 0)::numeric) || ' B' as hot
+       from pg_stat_user_tables stat
+       join pg_class on pg_class.oid = relid
+      where stat.relname = any($1)`,
     [TABLES],
   )
   const hot = Object.fromEntries(rows.map(({ relname, hot }) => [relname, hot]))
