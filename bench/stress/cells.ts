@@ -26,6 +26,10 @@ proxy.on('error', () => {
   console.error('haproxy is not installed: apt-get install haproxy')
   process.exit(1)
 })
+let isDone = false
+proxy.on('exit', () => {
+  if (!isDone) process.exit(1)
+})
 
 type Answer = { status: number; body: Record<string, never> & { id?: string; code?: string } }
 type Sent = { method?: 'GET' | 'POST'; headers?: Record<string, string>; body?: unknown; raw?: string }
@@ -128,6 +132,7 @@ for (const [n, name] of CELLS.entries())
 console.log(`SEED=${random.seed}: wrong answers: ${wrong.length}`, [...new Set(wrong)].slice(0, 5))
 if (wrong.length > 0 || CELLS.some((name, n) => (after[n] ?? 0) - (before[n] ?? 0) !== expected[name]))
   process.exitCode = 1
+isDone = true
 proxy.kill('SIGTERM')
 for (const service of services) await service.stop()
 for (const world of worlds) await world.close()
