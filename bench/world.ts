@@ -2,7 +2,7 @@
 
 import { type ChildProcess, spawn } from 'node:child_process'
 import { randomBytes } from 'node:crypto'
-import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs'
+import { existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import autocannon from 'autocannon'
@@ -31,8 +31,10 @@ export type World = {
   close(): Promise<void>
 }
 
-export async function newWorld(): Promise<World> {
-  const folder = mkdtempSync(join(tmpdir(), 'storekeeper-bench-'))
+/** In a folder that is removed at the end; or in `kept`, which stays, with its secret, for the next run. */
+export async function newWorld(kept?: string): Promise<World> {
+  const folder = kept ?? mkdtempSync(join(tmpdir(), 'storekeeper-bench-'))
+  if (kept) mkdirSync(kept, { recursive: true })
   const { connection, dataDir, stop } = await startEmbedded(join(folder, 'data'), () => {})
   await migrate(connection)
   const client = new pg.Client(connection)
@@ -41,7 +43,7 @@ export async function newWorld(): Promise<World> {
   const postmaster = () => Number(readFileSync(join(dataDir, 'postgres', 'postmaster.pid'), 'utf8').split('\n')[0])
   return {
     url: `postgres://${user}@localhost:${port}/${database}?host=${encodeURIComponent(host)}`,
-    secret: randomBytes(32).toString('base64'),
+    secret: secretIn(folder),
     socket: join(host, `.s.PGSQL.${port}`),
     user,
     database,
@@ -57,9 +59,15 @@ export async function newWorld(): Promise<World> {
     close: async () => {
       await client.end()
       await stop()
-      rmSync(folder, { recursive: true, force: true })
+      if (!kept) rmSync(folder, { recursive: true, force: true })
     },
   }
+}
+
+function secretIn(folder: string): string {
+  const file = join(folder, 'bench-secret')
+  if (!existsSync(file)) writeFileSync(file, randomBytes(32).toString('base64'))
+  return readFileSync(file, 'utf8')
 }
 
 /**
@@ -173,10 +181,10 @@ export async function runBare(world?: World): Promise<Running> {
   const env = world ? { MODE: 'insert', DATABASE_URL: world.url } : { MODE: 'none' }
   if (world)
     await world.sql(
-      `create table bare_keys (id text primary key, store_id text not null, name text not null, type text not null,
+      `create table if not exists bare_keys (id text primary key, store_id text not null, name text not null, type text not null,
          permissions text[] not null, metadata jsonb not null, start text not null, hash bytea not null unique,
          created_at timestamptz not null);
-       create table bare_events (id text primary key, store_id text not null, type text not null, at timestamptz not null,
+       create table if not exists bare_events (id text primary key, store_id text not null, type text not null, at timestamptz not null,
          actor jsonb not null, subject text not null, data jsonb not null)`,
     )
   return run(['--import', 'tsx', 'bench/bare.ts'], env)

@@ -44,6 +44,7 @@ const GROUPS: Group[] = [
       '/docs/operations',
       '/docs/backup',
       '/docs/high-availability',
+      '/docs/scale',
       '/docs/security',
       '/docs/measured',
       '/docs/changelog',
