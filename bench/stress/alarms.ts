@@ -43,7 +43,7 @@ await ring(
     const created = await fetch(`${node.url}/v1/user/store/${storeId}/keys`, {
       method: 'POST',
       headers: { 'content-type': 'application/json', authorization: `Bearer ${tokens[0]}` },
-      body: JSON.stringify({ name: 'Unsealed', type: 'TEST', permissions: [] }),
+      body: JSON.stringify({ name: 'Unsealed', type: 'PROD', permissions: ['READ'] }),
     })
     if (created.status !== 201) throw new Error(`the key was answered with ${created.status}`)
   },
