@@ -71,7 +71,7 @@ async function scrape(): Promise<string> {
       body: JSON.stringify(body),
     })
   for (let n = 0; n < 2; n++) await ask('/v1/keys/verify', service, { key: made?.key })
-  await ask(`/v1/user/store/${storeId}/keys`, tokens[0] as string, { name: 'One', type: 'TEST', permissions: [] })
+  await ask(`/v1/user/store/${storeId}/keys`, tokens[0] as string, { name: 'One', type: 'PROD', permissions: ['READ'] })
   const text = await (await fetch(`${node.url}/metrics`)).text()
   await node.stop()
   await world.close()
