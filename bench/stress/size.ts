@@ -144,7 +144,7 @@ async function work(): Promise<void> {
     const seen = await look()
     const counts = await counted()
     for (const name of Object.keys(done) as (keyof Done)[]) done[name] = counts[name] - before[name]
-    looks.push(seen)
+    if (JSON.stringify(done) !== last) looks.push(seen)
     console.log(`| ${[minutes(), ...Object.values(done), seen.create, seen.verify].join(' | ')} |`)
   }
   const minutesTaken = minutes()
