@@ -232,7 +232,7 @@ test('the page on high availability shows the files that were tested, word for w
 
 /** Words in that form that are no error codes of the service: names in PostgreSQL, in metrics, in examples, in the client. */
 const OTHER_WORDS =
-  /^(storekeeper_.*|full_page_writes|json_to_recordset|addresses_one_default|address_(versions|defaults|contents|holds)|event_seals|key_rotations|pg_(dump|restore|upgrade|wal)|archive_command|in_progress|its_code|server_secret|synchronous_commit|synchronous_mode_strict|loop_wait|retry_timeout|remote_(write|apply)|max_age|auth_time|email_verified|at_hash|c_hash|s_hash|jwks_uri|insufficient_user_authentication|insufficient_scope|wrong_type|usage_exceeded)$/
+  /^(storekeeper_.*|full_page_writes|json_to_recordset|addresses_one_default|address_(versions|defaults|contents|holds)|api_keys|events_actor_idx|event_(seals|heads)|key_(rotations|usage|permission_use)|idempotent_responses|shared_buffers|max_wal_size|checkpoint_timeout|wal_compression|pg_(dump|restore|upgrade|wal)|archive_command|in_progress|its_code|server_secret|synchronous_commit|synchronous_mode_strict|loop_wait|retry_timeout|remote_(write|apply)|max_age|auth_time|email_verified|at_hash|c_hash|s_hash|jwks_uri|insufficient_user_authentication|insufficient_scope|wrong_type|usage_exceeded)$/
 
 function isCode(word: string): boolean {
   return /^[a-z]+(_[a-z]+)+$/.test(word) && !OTHER_WORDS.test(word)

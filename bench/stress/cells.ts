@@ -18,7 +18,8 @@ const worlds = await Promise.all(CELLS.map(() => newWorld()))
 const services = await Promise.all(worlds.map((world, n) => runOurs(world, { KEY_PREFIX: CELLS[n] as string })))
 const listen = `127.0.0.1:${await freePort()}`
 const [eu, us] = services.map(({ url }) => new URL(url).host) as [string, string]
-const proxy = spawn('haproxy', ['-db', '-f', 'deploy/cells/haproxy.cfg'], {
+const HAPROXY = 'haproxy'
+const proxy = spawn(HAPROXY, ['-db', '-f', 'deploy/cells/haproxy.cfg'], {
   env: { ...process.env, LISTEN: listen, EU: eu, US: us },
   stdio: 'inherit',
 })
