@@ -62,7 +62,7 @@ const SOURCES = [
   'tsconfig.json',
   'tsconfig.build.json',
   ...packageFiles('client', 'src', 'tsconfig.build.json'),
-  ...packageFiles('cli', 'bin', 'src', 'tsconfig.build.json'),
+  ...packageFiles('cli', 'bin', 'src', 'vite.config.ts'),
 ]
 
 function packageFiles(name: string, ...files: string[]): string[] {

@@ -31,7 +31,9 @@ test('eight nodes start at once on an empty database: each migration is applied 
     Array.from({ length: 8 }, () => startService(readConfig(env), log, (line) => said.push(line))),
   )
   onTestFinished(async () => void (await Promise.all(services.map((service) => service.close(0)))))
-  expect(said).toEqual(files.map((name) => `Applying migration ${name}`))
+  expect(said.filter((line) => !line.startsWith('WARNING: PostgreSQL is version'))).toEqual(
+    files.map((name) => `Applying migration ${name}`),
+  )
   expect(await ask(url, 'select version, name, checksum from schema_migrations order by version')).toEqual(
     files.map((name) => ({
       version: Number(name.slice(0, 4)),
