@@ -14,6 +14,8 @@ export function operatorCommand(words: string): string {
 }
 
 export function userCommand(words: string): string {
+  // What everybody runs first has a script of its own.
+  if (HOW === 'scripts' && words === 'quickstart') return 'npm run quickstart'
   return commandOf('skp', words)
 }
 
