@@ -1,12 +1,13 @@
 // A backlog of maintenance is worked off in one run, in batches, each a short transaction of its own.
 
-import { expect, test } from 'vitest'
+import { expect, onTestFinished, test, vi } from 'vitest'
 import { NEW_KEY, shop } from '../tests/shop.ts'
-import { HOUR } from './core/clock.ts'
+import { HOUR, SECOND } from './core/clock.ts'
 import { CHORE_BATCH } from './db/chore.ts'
 import type { Db } from './db/db.ts'
-import { newResponsePurge } from './idempotency/purge.ts'
+import { newResponsePurge, newSecretPurge } from './idempotency/purge.ts'
 import { rollUpUsage } from './keys/usage-retention.ts'
+import { inTurn } from './maintenance.ts'
 import { purgeStores } from './stores/purge.ts'
 import { sweepDeliveries } from './webhooks/deliveries.ts'
 
@@ -36,7 +37,8 @@ test('each chore catches up in one run of bounded batches, and two nodes at the 
        from generate_series(1, $1::int * 10) as n`,
     [MANY],
   )
-  await run(newResponsePurge())
+  await run(newSecretPurge())
+  await newResponsePurge()(service.db)
   expect(
     await one(`select count(*)::int from idempotent_responses where created_at < now() - interval '25 hours'`),
   ).toBe(0)
@@ -90,4 +92,25 @@ test('each chore catches up in one run of bounded batches, and two nodes at the 
   expect(rows.slice(1, 3)).toEqual([10_500, MANY])
   expect(rows.slice(3).reduce((sum, count) => sum + count)).toBeGreaterThan(1_200 * 16)
   expect(await one(`select deadlocks::int from pg_stat_database where datname = current_database()`)).toBe(0)
+})
+
+test('secrets are destroyed every minute, whatever backlog the other tasks have', () => {
+  let ms = 0
+  const clock = vi.spyOn(performance, 'now').mockImplementation(() => ms)
+  onTestFinished(() => clock.mockRestore())
+  const seconds: Record<string, number> = { secrets: 10, responses: 60, stores: 45 }
+  const began: string[] = []
+  for (const task of inTurn(['secrets', 'holds', 'responses', 'sessions', 'stores', 'usage'])) {
+    began.push(`${ms / SECOND} ${task}`)
+    ms += (seconds[task] ?? 0) * SECOND
+  }
+  expect(began).toEqual([
+    '0 secrets',
+    '10 holds',
+    '10 responses',
+    '70 secrets',
+    '80 sessions',
+    '80 stores',
+    '125 usage',
+  ])
 })

@@ -6,7 +6,7 @@ import { endHolds } from './billing/holds.ts'
 import { MINUTE, SECOND } from './core/clock.ts'
 import type { ReportFailure } from './core/failures.ts'
 import type { Database } from './db/db.ts'
-import { newResponsePurge } from './idempotency/purge.ts'
+import { newResponsePurge, newSecretPurge } from './idempotency/purge.ts'
 import { purgeChallenges } from './identity/challenge.ts'
 import { purgeSessions } from './identity/sessions.ts'
 import { purgeFailures } from './identity/sign-in.ts'
@@ -19,7 +19,11 @@ import { sweepDeliveries } from './webhooks/deliveries.ts'
 
 const MAINTENANCE_MS = MINUTE
 
-const newTasks = (instance: Instance | null) => [
+type Task = (db: Database) => Promise<number>
+
+/** The first one has a promise to keep, two minutes after the hour of a secret, whatever backlog the others have. */
+const newTasks = (instance: Instance | null): [Task, ...Task[]] => [
+  newSecretPurge(),
   endHolds,
   newResponsePurge(),
   purgeFailures,
@@ -41,7 +45,7 @@ type Hears = {
   failed: ReportFailure
 }
 
-/** One task after the other; the next run begins a minute after the last began, or when it has ended. */
+/** The next run begins a minute after the last began, or when it has ended. */
 export function startMaintenance(db: Database, instance: Instance, hears: Hears): { stop(): void } {
   const tasks = newTasks(instance)
   let timer: NodeJS.Timeout
@@ -49,11 +53,14 @@ export function startMaintenance(db: Database, instance: Instance, hears: Hears)
   const run = async () => {
     const began = performance.now()
     // What a task leaves undone, its next run does.
-    for (const task of tasks) if (!isStopped) await runTask(db, task, hears)
-    if (!isStopped) schedule(Math.max(0, MAINTENANCE_MS - (performance.now() - began)))
+    for (const task of inTurn(tasks)) {
+      if (isStopped) return
+      await runTask(db, task, hears)
+    }
+    schedule(Math.max(0, MAINTENANCE_MS - (performance.now() - began)))
   }
   const schedule = (ms: number) => {
-    timer = setTimeout(run, ms).unref()
+    if (!isStopped) timer = setTimeout(run, ms).unref()
   }
   schedule(MAINTENANCE_MS)
   return {
@@ -64,7 +71,19 @@ export function startMaintenance(db: Database, instance: Instance, hears: Hears)
   }
 }
 
-async function runTask(db: Database, task: (db: Database) => Promise<number>, { done, failed }: Hears): Promise<void> {
+/** One after the other, but the first again whenever a minute has gone by. */
+export function* inTurn<T>([first, ...others]: [T, ...T[]]): Generator<T> {
+  let firstBegan = Number.NEGATIVE_INFINITY
+  for (const task of others) {
+    if (performance.now() - firstBegan >= MAINTENANCE_MS) {
+      firstBegan = performance.now()
+      yield first
+    }
+    yield task
+  }
+}
+
+async function runTask(db: Database, task: Task, { done, failed }: Hears): Promise<void> {
   const began = performance.now()
   try {
     const rows = await task(db)

@@ -23,9 +23,21 @@ test('counts of workers are added up and never fall; gauges are those of the wor
   const lines = async () => (await metrics.text()).split('\n').filter((line) => line !== '' && !line.startsWith('#'))
   const counts = ['requests_total{route="/a"} 10', 'seconds_count 2', 'seconds_bucket{le="1"} 2']
   expect(await lines()).toEqual(expect.arrayContaining([...counts, 'open 6', 'lag 8']))
-  await metrics.end(1)
+  metrics.end(1)
   expect(await lines()).toEqual(expect.arrayContaining([...counts, 'open 3', 'lag 7']))
-  await metrics.end(0)
+  metrics.end(0)
   expect(await lines()).toEqual(expect.arrayContaining(counts))
   expect((await lines()).filter((line) => /^(open|lag) /.test(line))).toEqual([])
+})
+
+test('nothing is lost of two workers that end at the same moment', async () => {
+  const metrics = newClusterMetrics()
+  for (const id of [0, 1]) {
+    const registers = [new Registry()]
+    new Counter({ name: 'requests_total', help: 'Requests.', registers }).inc(5)
+    metrics.report(id, await (registers[0] as Registry).getMetricsAsJSON())
+  }
+  metrics.end(0)
+  metrics.end(1)
+  expect(await metrics.text()).toContain('requests_total 10')
 })

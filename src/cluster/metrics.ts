@@ -8,22 +8,26 @@ export type ClusterMetrics = {
   /** What a worker has said of itself. */
   report(worker: number, metrics: Measured): void
   /** The worker has ended. */
-  end(worker: number): Promise<void>
+  end(worker: number): void
   /** In Prometheus' own form. */
   text(): Promise<string>
 }
 
 export function newClusterMetrics(): ClusterMetrics {
   const latest = new Map<number, Measured>()
-  let ended: Measured = []
+  // Added up one after the other: two workers may end at the same moment.
+  let ended: Promise<Measured> = Promise.resolve([])
   return {
     report: (worker, metrics) => void latest.set(worker, metrics),
-    async end(worker) {
+    end(worker) {
       const last = latest.get(worker) ?? []
       latest.delete(worker)
-      ended = await add([ended, last.filter(isCount)]).getMetricsAsJSON()
+      ended = ended.then((sum) => add([sum, last.filter(isCount)]).getMetricsAsJSON())
     },
-    text: () => add([ended, ...latest.values()]).metrics(),
+    async text() {
+      const serving = [...latest.values()]
+      return add([await ended, ...serving]).metrics()
+    },
   }
 }
 

@@ -3,7 +3,6 @@
 // workers. SIGHUP replaces the workers one by one, so that a new build or an interrupted one takes no request with it.
 
 import cluster, { type Worker } from 'node:cluster'
-import { once } from 'node:events'
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Logger } from 'pino'
 import type { Config } from '../config.ts'
@@ -16,6 +15,7 @@ import { newMetricsServer } from '../http/pages/metrics.ts'
 import { openStorage } from '../storage.ts'
 import type { ToPrimary, ToWorker } from './messages.ts'
 import { type ClusterMetrics, newClusterMetrics } from './metrics.ts'
+import { endOf } from './worker-end.ts'
 
 /** How long a worker has to say what it has counted. */
 const MEASURE_MS = SECOND
@@ -98,7 +98,7 @@ async function start(state: ClusterState): Promise<Member> {
       if (message.kind === 'ready') resolve()
     })
   })
-  const ended = once(worker, 'exit').then(([code, signal]) => onExit(state, member, signal ?? code))
+  const ended = endOf(worker).then((reason) => onExit(state, member, reason))
   await Promise.race([ready, ended])
   if (member.url === null) throw new Error(member.fault ?? 'a worker ended before it was ready')
   return member
@@ -123,7 +123,7 @@ async function onExit(state: ClusterState, member: Member, reason: number | stri
   state.members.delete(member)
   if (state.lead === member) state.lead = null
   appointLead(state)
-  await state.metrics.end(member.worker.id)
+  state.metrics.end(member.worker.id)
   if (member.isEnding || state.isClosing || member.url === null) return
   const began = performance.now()
   state.log.error({ worker: member.worker.id, reason }, 'a worker ended')
@@ -168,7 +168,7 @@ async function stop(state: ClusterState, member: Member, isReplaced: boolean): P
   const { worker } = member
   member.isEnding = true
   if (worker.isDead()) return
-  const ended = once(worker, 'exit')
+  const ended = endOf(worker)
   if (state.lead === member) {
     state.lead = null
     if (isReplaced) appointLead(state)

@@ -15,9 +15,11 @@ test('a chore with a long backlog leaves the database to requests two thirds of 
       worked += 100
       return { rows: 1, hasMore: true }
     },
-    async (pause) => {
-      ms += pause
-      rested += pause
+    {
+      sleep: async (pause) => {
+        ms += pause
+        rested += pause
+      },
     },
   )
   // The first five seconds are for what there is every day.

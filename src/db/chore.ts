@@ -5,7 +5,7 @@
 //
 // A backlog that takes longer than five seconds is worked off at a third of the speed that would be possible: after each batch
 // the chore rests for twice as long as the batch took, so that requests find the database and its disk idle most of the
-// time. (npm run stress:size measures what they feel of it.)
+// time. (npm run stress:size measures what they feel of it.) One that has a promise to keep rests for less.
 //
 // One batch at a time in the whole installation: two nodes would wait for each other's rows, in different orders.
 
@@ -21,7 +21,13 @@ const MIN_BATCH = 50
 const CHORE_LOCK = 7_305_002
 const MAX_CHORE_MS = MINUTE
 const FULL_SPEED_MS = 5 * SECOND
-const REST = 2
+
+type Rest = {
+  /** How many times as long as the batch took. */
+  times: number
+  sleep: (ms: number) => Promise<unknown>
+}
+const REST: Rest = { times: 2, sleep }
 
 /** How many rows a batch has written or deleted, and whether there may be more to do. */
 export type BatchResult = { rows: number; hasMore: boolean }
@@ -32,11 +38,8 @@ type ChoreBatch = (tx: Db, size: number) => Promise<BatchResult>
 const NOTHING: BatchResult = { rows: 0, hasMore: false }
 
 /** Another node that is at its chores does this one as well. Returns the number of rows. */
-export async function runInBatches(
-  db: Db,
-  batch: ChoreBatch,
-  rest: (ms: number) => Promise<void> = sleep,
-): Promise<number> {
+export async function runInBatches(db: Db, batch: ChoreBatch, rest: Partial<Rest> = {}): Promise<number> {
+  const { times, sleep } = { ...REST, ...rest }
   let size = CHORE_BATCH
   let rows = 0
   const began = performance.now()
@@ -47,7 +50,7 @@ export async function runInBatches(
       rows += done.rows
       if (!done.hasMore) break
       const ended = performance.now()
-      if (ended - began > FULL_SPEED_MS) await rest(REST * (ended - batchBegan))
+      if (ended - began > FULL_SPEED_MS) await sleep(times * (ended - batchBegan))
     } catch (error) {
       if (!isStatementTimeout(error) || size === MIN_BATCH) throw error
       size = Math.max(MIN_BATCH, Math.floor(size / 4))

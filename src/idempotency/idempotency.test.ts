@@ -2,7 +2,7 @@ import { randomBytes, randomUUID } from 'node:crypto'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { exportJWK, generateKeyPair, SignJWT } from 'jose'
-import { describe, expect, onTestFinished, test } from 'vitest'
+import { describe, expect, onTestFinished, test, vi } from 'vitest'
 import {
   allow,
   client,
@@ -29,7 +29,7 @@ import {
 import { HOUR, MINUTE, SECOND, travel } from '../core/clock.ts'
 import { ServerKeys } from '../crypto/keyring.ts'
 import { unseal } from '../crypto/seal.ts'
-import { newResponsePurge } from './purge.ts'
+import { newResponsePurge, newSecretPurge } from './purge.ts'
 
 // ---- the same answer again ------------------------------------------------------------------------------------------
 
@@ -359,13 +359,14 @@ describe.each(POSTS.slice(0, 2))('the secret of $what', (post) => {
       )
 
     travel(HOUR - MINUTE)
-    await newResponsePurge()(service.db)
+    const purge = newSecretPurge()
+    await purge(service.db)
     expect(await kept()).toEqual([
       { reveals_secret: false, salt: true, sealed: true },
       { reveals_secret: true, salt: true, sealed: true },
     ])
     travel(2 * MINUTE)
-    await newResponsePurge()(service.db)
+    await purge(service.db)
     expect(await kept()).toEqual([
       { reveals_secret: false, salt: true, sealed: true },
       { reveals_secret: true, salt: false, sealed: false },
@@ -376,6 +377,23 @@ describe.each(POSTS.slice(0, 2))('the secret of $what', (post) => {
     await newResponsePurge()(service.db)
     expect(await kept()).toEqual([])
   })
+})
+
+test('a secret that was missed is destroyed within the next hour', async () => {
+  const { api, owner, keys, sql, service } = await shop({ alone: true })
+  const [destroySecrets, purgeResponses] = [newSecretPurge(), newResponsePurge()]
+  await destroySecrets(service.db)
+  // As a request does that waits for hours before it commits.
+  await api.post(keys, NEW_KEY, { as: owner.token, headers: once('k') })
+  await sql(`update idempotent_responses set created_at = now() - interval '3 hours'`)
+  const holdsSecret = async () => (await sql('select salt is not null as holds from idempotent_responses'))[0]?.holds
+  await destroySecrets(service.db)
+  await purgeResponses(service.db)
+  expect(await holdsSecret()).toBe(true)
+  const clock = vi.spyOn(performance, 'now').mockReturnValue(performance.now() + HOUR)
+  onTestFinished(() => clock.mockRestore())
+  await purgeResponses(service.db)
+  expect(await holdsSecret()).toBe(false)
 })
 
 test('once the key is revoked its secret is gone, and stays gone', async () => {
