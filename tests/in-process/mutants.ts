@@ -14,20 +14,20 @@ export const MUTANTS: Mutant[] = [
   {
     rule: '1: only the clock that may stand still',
     file: 'memory.ts',
-    is: '&& mono - heard.mono < trustMs && wall - heard.wall < trustMs',
-    becomes: '&& mono - heard.mono < trustMs',
+    is: 'if (mono - heard.mono < trustMs && wall - heard.wall < trustMs &&',
+    becomes: 'if (mono - heard.mono < trustMs &&',
   },
   {
     rule: '1: only the clock that may be set',
     file: 'memory.ts',
-    is: '&& mono - heard.mono < trustMs && wall - heard.wall < trustMs',
-    becomes: '&& wall - heard.wall < trustMs',
+    is: 'if (mono - heard.mono < trustMs && wall - heard.wall < trustMs &&',
+    becomes: 'if (wall - heard.wall < trustMs &&',
   },
   {
     rule: '1: an answer ages by the clock that may stand still',
     file: 'memory.ts',
-    is: 'if (mono - entry.asOfMono < trustMs && wall - entry.asOfWall < trustMs)',
-    becomes: 'if (mono - entry.asOfMono < trustMs)',
+    is: 'return mono - entry.asOfMono < trustMs && wall - entry.asOfWall < trustMs',
+    becomes: 'return mono - entry.asOfMono < trustMs',
   },
   {
     rule: '2: fresh by arrival',
@@ -125,7 +125,7 @@ export const MUTANTS: Mutant[] = [
   {
     rule: '5: coverage helps whatever was kept before it',
     file: 'memory.ts',
-    is: 'entry.asOfMono > coveredSince && ',
+    is: ' && entry.asOfMono > coveredSince',
     becomes: '',
   },
   {

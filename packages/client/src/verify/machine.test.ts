@@ -279,7 +279,7 @@ test('uses are reported with a number, again as they were until they are answere
   const first = next(1_400)
   expect(first).toEqual({
     seq: 1,
-    counts: [{ keyId: 'key_1', secret: 1, valid: 2, agoMs: 100, permissions: { READ: 200 } }],
+    counts: [{ keyId: 'key_1', secret: 1, valid: 2, agoMs: 100, permissions: { READ: 100 } }],
   })
   ask(1_500)
   expect(next(1_600)).toMatchObject({ seq: 1, counts: [{ valid: 2, agoMs: 300 }] })
@@ -290,6 +290,19 @@ test('uses are reported with a number, again as they were until they are answere
   // After five minutes the key is asked for again, which counts as the use.
   machine.heard = at(301_200)
   expect([ask(301_200), machine.memory.isRenewalDue, next(301_200)]).toEqual(['VALID', true, null])
+})
+
+test('of however many permissions, those that were asked for are reported', () => {
+  const { keep, ask, machine } = world()
+  const permissions = Array.from({ length: 40 }, (_, n) => `CUSTOM_${n}`)
+  keep(1_100, {}, ASKED, { ...VALID, permissions })
+  const asked = ['CUSTOM_0', 'CUSTOM_31', 'CUSTOM_32', 'CUSTOM_39']
+  for (const permission of asked) ask(1_200, { permissions: [permission] })
+  const reports = { seq: 0, batch: null }
+  expect(Object.keys(nextReport(reports, machine.memory, 1_300)?.counts[0]?.permissions ?? {})).toEqual(asked)
+  endReport(reports)
+  ask(1_400)
+  expect(nextReport(reports, machine.memory, 1_500)?.counts[0]?.permissions).toEqual({})
 })
 
 test('only what can be no key of the service is refused by its form', () => {

@@ -1,5 +1,5 @@
 // The verdicts that a back end keeps. Only VALID is kept and answered from here: every other answer is asked for, so that a
-// new key works at once and strangers cannot fill the memory. They are found by a salted hash; no secret is kept.
+// new key works at once and strangers cannot fill the memory. They are found by their SHA-256; no secret is kept.
 
 import type { Verdict } from '../api.gen.ts'
 import { DRIFT, elapsed, type Moment } from './moment.ts'
@@ -14,19 +14,24 @@ const REMEMBERED_MS = 5_000
 const MAX_REMEMBERED = 20_000
 /** After about this time a key in use is asked for again in the background, which finds out whether memory is right. */
 const RENEW_MS = 300_000
+const NEVER_AGAIN = 2 ** 31 - 1
 
 /** How a question names the store: by its id, or in one of these ways. */
 const ANY_STORE = 1
 const NO_STORE = 2
 
-/** Uses of one secret since the last report. `permissionsAt`: when each of the verdict's permissions was last used. */
+/**
+ * Uses of one secret since the last report, and the permissions that were asked for: of the first 32 a bit each, since a number
+ * stands in the entry itself.
+ */
 export type Uses = {
   keyId: string
   secret: number
   permissions: readonly string[]
   count: number
   at: number
-  permissionsAt: number[]
+  asked: number
+  alsoAsked: Set<string> | null
 }
 
 type Entry = Uses & {
@@ -40,11 +45,12 @@ type Entry = Uses & {
   type: string
   asOfMono: number
   asOfWall: number
-  endsMono: number
-  endsWall: number
+  /** null: it does not end by itself. */
+  ends: Moment | null
   /** The ways of naming the store that the service has accepted for this key, beside the store's id. */
   waysAsked: number
-  renewAt: number
+  /** In whole seconds: V8 keeps an integer in the object itself, and any other number in a place of its own. */
+  renewAtSecond: number
   chars: number
 }
 
@@ -115,9 +121,9 @@ export function answer(
   if (entry === undefined || !isTrusted(machine, entry, mono, wall) || !isGranted(entry, question, memory.storeId))
     return null
   memory.counters.answered += 1
-  if (mono > entry.renewAt) {
+  if (mono > 1_000 * entry.renewAtSecond) {
     // The question that is sent now counts as this use.
-    entry.renewAt = Number.POSITIVE_INFINITY
+    entry.renewAtSecond = NEVER_AGAIN
     memory.isRenewalDue = true
   } else count(memory, entry, question.permissions, mono)
   return entry.verdict
@@ -129,9 +135,10 @@ function find({ entries, bound }: Memory, hash: string, { ip }: Question): Entry
 
 /** Comparisons are written so that what is no number is not trusted. */
 function isTrusted({ coveredSince, heard, trustMs }: Coverage, entry: Entry, mono: number, wall: number): boolean {
-  if (!(mono < entry.endsMono && wall < entry.endsWall)) return false
-  if (mono - entry.asOfMono < trustMs && wall - entry.asOfWall < trustMs) return true
-  return entry.asOfMono > coveredSince && mono - heard.mono < trustMs && wall - heard.wall < trustMs
+  const { ends } = entry
+  if (ends !== null && !(mono < ends.mono && wall < ends.wall)) return false
+  if (mono - heard.mono < trustMs && wall - heard.wall < trustMs && entry.asOfMono > coveredSince) return true
+  return mono - entry.asOfMono < trustMs && wall - entry.asOfWall < trustMs
 }
 
 /** What differs from question to question is looked at each time. A member that is not known here is asked about. */
@@ -169,8 +176,13 @@ function count(memory: Memory, uses: Uses, permissions: readonly string[] | unde
   if (uses.count === 0) memory.used.push(uses)
   uses.count += 1
   uses.at = mono
-  if (permissions !== undefined)
-    for (const permission of permissions) uses.permissionsAt[uses.permissions.indexOf(permission)] = mono
+  if (permissions !== undefined) for (const permission of permissions) noteAsked(uses, permission)
+}
+
+function noteAsked(uses: Uses, permission: string): void {
+  const bit = uses.permissions.indexOf(permission)
+  if (bit < 32) uses.asked |= 1 << bit
+  else uses.alsoAsked = (uses.alsoAsked ?? new Set()).add(permission)
 }
 
 // ---- keeping ---------------------------------------------------------------------------------------------------------
@@ -203,27 +215,27 @@ export function onAnswer(
   const name = lease.byAddress ? `${hash} ${question.ip}` : hash
   const known = memory.entries.get(name)
   if (known && known.asOfMono > asOf.mono) return
-  const lasts = lease.validForMs === null ? Number.POSITIVE_INFINITY : (1 - DRIFT) * lease.validForMs
+  const lasts = lease.validForMs === null ? null : (1 - DRIFT) * lease.validForMs
   const isSame = known?.verdict.keyId === keyId && known.secret === lease.secret
   const permissions = shared(memory.lists, verdict.permissions)
   put(memory, {
+    count: 0,
+    asked: 0,
+    waysAsked: wayOf(question, memory.storeId) | (isSame ? known.waysAsked : 0),
+    renewAtSecond: Math.round((now.mono + RENEW_MS * (0.8 + 0.4 * memory.random())) / 1_000),
+    ends: lasts === null ? null : { mono: asked.mono + lasts, wall: asked.wall + lasts },
+    verdict,
+    permissions,
+    asOfMono: asOf.mono,
+    at: 0,
+    storeId,
+    asOfWall: asOf.wall,
+    alsoAsked: null,
+    type,
+    keyId,
+    secret: lease.secret,
     name,
     hash,
-    verdict,
-    keyId,
-    storeId,
-    type,
-    secret: lease.secret,
-    permissions,
-    count: 0,
-    at: 0,
-    permissionsAt: permissions.map(() => -1),
-    asOfMono: asOf.mono,
-    asOfWall: asOf.wall,
-    endsMono: asked.mono + lasts,
-    endsWall: asked.wall + lasts,
-    waysAsked: wayOf(question, memory.storeId) | (isSame ? known.waysAsked : 0),
-    renewAt: now.mono + RENEW_MS * (0.8 + 0.4 * memory.random()),
     chars: JSON.stringify(verdict).length,
   })
 }

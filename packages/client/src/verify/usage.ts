@@ -9,7 +9,7 @@ const MAX_PERMISSIONS = 2_000
 
 type Batch = {
   seq: number
-  counts: Uses[]
+  counts: { keyId: string; secret: number; count: number; at: number; asked: string[] }[]
 }
 export type UsageReports = { seq: number; batch: Batch | null }
 
@@ -25,30 +25,32 @@ export function nextReport(reports: UsageReports, memory: Memory, mono: number):
     let permissions = 0
     const full = memory.used.findIndex((uses) => (permissions += uses.permissions.length) > MAX_PERMISSIONS)
     const counts = memory.used.splice(0, full < 0 ? MAX_COUNTS : Math.min(full, MAX_COUNTS)).map((uses) => {
-      const { keyId, secret, permissions, count, at, permissionsAt } = uses
+      const { keyId, secret, count, at } = uses
+      const asked = takeAsked(uses)
       uses.count = 0
-      uses.permissionsAt = uses.permissions.map(() => -1)
-      return { keyId, secret, permissions, count, at, permissionsAt }
+      return { keyId, secret, count, at, asked }
     })
     reports.seq += 1
     reports.batch = { seq: reports.seq, counts }
   }
   if (reports.batch === null) return null
-  const ago = (at: number) => Math.max(0, Math.round(mono - at))
   return {
     seq: reports.batch.seq,
-    counts: reports.batch.counts.map(({ keyId, secret, count, at, permissions, permissionsAt }) => ({
-      keyId,
-      secret,
-      valid: count,
-      agoMs: ago(at),
-      permissions: Object.fromEntries(
-        permissions.flatMap((name, n) =>
-          (permissionsAt[n] as number) < 0 ? [] : [[name, ago(permissionsAt[n] as number)]],
-        ),
-      ),
-    })),
+    counts: reports.batch.counts.map(({ keyId, secret, count, at, asked }) => {
+      const agoMs = Math.max(0, Math.round(mono - at))
+      // Within a report, which comes every few seconds, the last use of the key stands for that of each permission.
+      const permissions = Object.fromEntries(asked.map((name) => [name, agoMs]))
+      return { keyId, secret, valid: count, agoMs, permissions }
+    }),
   }
+}
+
+/** The permissions that were asked for since the last report. */
+function takeAsked(uses: Uses): string[] {
+  const { asked, alsoAsked } = uses
+  uses.asked = 0
+  uses.alsoAsked = null
+  return uses.permissions.filter((name, n) => (n < 32 ? asked & (1 << n) : alsoAsked?.has(name)))
 }
 
 /** The service has the report, or will never take it. */
