@@ -17,13 +17,14 @@ export function spendRateLimit(db: Db, key: CachedKey): Promise<Spent> {
   return db.batched(spendAll, rateWindow(key))
 }
 
-const requested = recordset('requested', { key_id: 'text', seconds: 'int' })
+const requested = recordset('requested', { n: 'int', key_id: 'text', seconds: 'int' })
 
-const spendAll: Batch<RateWindow, Spent> = (db, rows) =>
+/** Rows are numbered here: a row_number() beside one that is partitioned by keys would count in the order of the keys. */
+export const spendAll: Batch<RateWindow, Spent> = (db, rows) =>
   db.query<Spent>(sql`
     with request as (
-      select row_number() over () as n, row_number() over (partition by key_id) as position, key_id, seconds
-        from ${requested(rows)}
+      select n, row_number() over (partition by key_id order by n) as position, key_id, seconds
+        from ${requested(rows.map((row, n) => ({ ...row, n })))}
     ), spent as (
       insert into key_rate_windows as running (id, began_at, seconds, used)
       select key_id, clock_timestamp(), max(seconds), count(*)

@@ -1,12 +1,14 @@
 import { setTimeout as sleep } from 'node:timers/promises'
-import { describe, expect, test, vi } from 'vitest'
+import { describe, expect, onTestFinished, test, vi } from 'vitest'
 import { proxyTo } from '../../tests/db-proxy.ts'
 import { countQueries } from '../../tests/query-count.ts'
 import { serviceClient } from '../../tests/service-client.ts'
 import { type Api, apiAt, NEW_KEY, type Reply, type Shop, shop, USAGE_AT_ONCE } from '../../tests/shop.ts'
 import { DAY, HOUR, now, SECOND, travel } from '../core/clock.ts'
 import { mintToken } from '../crypto/tokens.ts'
+import { connect } from '../db/pool.ts'
 import type { Service } from '../service.ts'
+import { spendAll } from './rate-limit.ts'
 
 const NOBODY = {
   valid: false,
@@ -401,6 +403,16 @@ describe('rate limits', () => {
       for (const { body } of answers)
         expect(body.rateLimit).toEqual({ limit: 2, remaining: 0, resetSeconds: expect.any(Number) })
     }
+  })
+
+  test('of different keys in one batch, in whatever order, each is answered for itself', async () => {
+    const { databaseUrl } = await shop()
+    const db = connect({ connectionString: databaseUrl })
+    onTestFinished(() => db.close())
+    const uses = (...keys: string[]) => keys.map((key) => ({ key_id: `${databaseUrl} ${key}`, seconds: 3600 }))
+    await spendAll(db, uses('a', 'a', 'a'))
+    const spent = await spendAll(db, uses('c', 'b', 'a', 'c', 'a'))
+    expect(spent.map(({ used }) => used)).toEqual([1, 1, 4, 2, 5])
   })
 
   test('a window begins with the first use and ends by the database’s clock', async () => {
