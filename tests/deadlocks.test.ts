@@ -1,4 +1,4 @@
-// Locks are taken in one order everywhere (ARCHITECTURE.md), so no two requests ever wait for each other: on two nodes, in
+// Locks are taken in one order everywhere (docs/internals.md), so no two requests ever wait for each other: on two nodes, in
 // stores that share their owners, with everything at once that takes more than one lock.
 
 import { expect, test } from 'vitest'

@@ -4,7 +4,7 @@
 //
 // A member is recognized by `xmin`, the transaction that wrote the row, and a key by its revision and whether its secret
 // has leaked; all of these change only under the lock of their store, so it suffices to hold that. Ending a session deletes its row, which waits for those who hold
-// the row `for key share`; writing its last use does not. The order of locks is in ARCHITECTURE.md.
+// the row `for key share`; writing its last use does not. The order of locks is in docs/internals.md.
 
 import type { Caller, Manager, UserCaller } from '../core/caller.ts'
 import type { Db } from '../db/db.ts'
