@@ -6,7 +6,7 @@ import { expect, test } from 'vitest'
 import { STRENGTH } from '../bench/stress/strength.ts'
 import { familyOf, kill, LONG, launch, preparedData, runFromCheckout, type Started, start, until } from './launch.ts'
 import { checkBooks, openShop, report, startLoad } from './process-load.ts'
-import { isAlive, postmasters, serverProcesses } from './processes.ts'
+import { isAlive, listProcesses, postmasters, serverProcesses } from './processes.ts'
 import { apiAt, NEW_KEY, type Person } from './shop.ts'
 
 runFromCheckout({ build: 'copied' })
@@ -22,10 +22,16 @@ async function metricsOf(url: string): Promise<{ requests: number; workers: numb
   return { requests, workers: values('storekeeper_workers')[0] ?? 0 }
 }
 
+/** Those that serve: a spare process waits beside them. */
+const workersOf = ({ pid }: Started): number[] =>
+  listProcesses()
+    .filter((each) => each.parent === pid && each.command.startsWith('storekeeper worker'))
+    .map((each) => each.pid)
+
 /** Each in a place where the one before it was. */
-const replaced = ({ pid }: Started, old: number[]) => {
-  const family = familyOf(pid)
-  return family.length === old.length && family.every((each) => !old.includes(each))
+const replaced = (service: Started, old: number[]) => {
+  const workers = workersOf(service)
+  return workers.length === old.length && workers.every((each) => !old.includes(each))
 }
 
 /** The lines of the log that are there, while more may be on their way. */
@@ -63,7 +69,7 @@ test('workers share the port, the work and the counts; one that is killed is rep
   // The lead first: another takes over what runs without a request.
   for (let kills = 1; kills <= STRENGTH.workerKills; kills++) {
     await load.more(50)
-    kill(familyOf(service.pid)[0] as number)
+    kill(workersOf(service)[0] as number)
     await until(async () => logged(service, 'a worker was replaced').length === kills)
     await until(async () => {
       // Connections to the one that was killed have to be found broken first.
@@ -96,7 +102,7 @@ test('SIGHUP replaces the workers one by one, and no request notices', { timeout
   const load = startLoad(service.url, shop, 8)
   for (let times = 1; times <= STRENGTH.replacements; times++) {
     await load.more(50)
-    const old = familyOf(service.pid)
+    const old = workersOf(service)
     service.signal('SIGHUP')
     await until(async () => logged(service, 'workers replaced').length === times)
     await until(async () => replaced(service, old))

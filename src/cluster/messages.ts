@@ -4,7 +4,7 @@ import type { Connection } from '../db/db.ts'
 import type { Measured } from '../http/metrics.ts'
 
 export type ToWorker =
-  /** The first message: open the service. */
+  /** The first message, at once or when the spare is needed: open the service. */
   | { kind: 'start'; connection: Connection }
   /** Do what runs without a request, for the whole machine. */
   | { kind: 'lead' }

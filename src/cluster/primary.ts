@@ -1,6 +1,9 @@
 // The primary of a cluster (WORKERS): it opens the database, starts the workers, replaces those that end, and adds up their
 // metrics. It answers no request itself and stays so small that an upgrade need not replace it: migrations are run by the
 // workers. SIGHUP replaces the workers one by one, so that a new build or an interrupted one takes no request with it.
+//
+// A spare process has loaded the code and waits: loading is most of the time that a start takes, and whoever takes the place
+// of a worker that was killed should serve within a second.
 
 import cluster, { type Worker } from 'node:cluster'
 import { setTimeout as sleep } from 'node:timers/promises'
@@ -22,11 +25,24 @@ const MEASURE_MS = SECOND
 /** Between two tries to start a worker in place of one that has ended, when starting fails. */
 const RETRY_MS = SECOND
 
-type Member = { worker: Worker; url: string | null; isEnding: boolean; fault: string | null }
+type Member = {
+  worker: Worker
+  /** Set when it serves. */
+  url: string | null
+  /** It has loaded its code: messages before that would be lost. */
+  isLoaded: boolean
+  /** It has to serve, rather than wait as the spare. */
+  isCalled: boolean
+  isEnding: boolean
+  fault: string | null
+  ready: Promise<void>
+  ended: Promise<void>
+}
 
 type ClusterState = {
   connection: Connection
   members: Set<Member>
+  spare: Member | null
   /** Does what runs without a request. */
   lead: Member | null
   metrics: ClusterMetrics
@@ -50,6 +66,7 @@ export async function startCluster(config: Config, log: Logger, say: Say, script
   const state: ClusterState = {
     connection,
     members: new Set(),
+    spare: null,
     lead: null,
     metrics: newClusterMetrics(),
     reading: null,
@@ -69,7 +86,7 @@ export async function startCluster(config: Config, log: Logger, say: Say, script
   const close = async () => {
     state.isClosing = true
     process.off('SIGHUP', onHangUp)
-    await Promise.all([...state.members].map((member) => stop(state, member, false)))
+    await Promise.all([dismissSpare(state), ...[...state.members].map((member) => stop(state, member, false))])
     await metricsServer.close()
     await closeStorage()
   }
@@ -80,6 +97,7 @@ export async function startCluster(config: Config, log: Logger, say: Say, script
     await warnOfOldServer(connection, say)
     await Promise.all(Array.from({ length: config.WORKERS - 1 }, () => start(state)))
     process.on('SIGHUP', onHangUp)
+    keepSpare(state)
     return { url: url as string, close }
   } catch (error) {
     await close()
@@ -89,9 +107,19 @@ export async function startCluster(config: Config, log: Logger, say: Say, script
 
 /** Resolves when the worker serves. */
 async function start(state: ClusterState): Promise<Member> {
-  const worker = cluster.fork()
-  const member: Member = { worker, url: null, isEnding: false, fault: null }
+  const member = state.spare ?? fork(state)
+  state.spare = null
   state.members.add(member)
+  member.isCalled = true
+  begin(state, member)
+  await Promise.race([member.ready, member.ended])
+  if (member.url === null) throw new Error(member.fault ?? 'a worker ended before it was ready')
+  return member
+}
+
+function fork(state: ClusterState): Member {
+  const worker = cluster.fork()
+  const flags = { isLoaded: false, isCalled: false, isEnding: false }
   const ready = new Promise<void>((resolve) => {
     worker.on('message', (message: ToPrimary) => {
       hear(state, member, message)
@@ -99,15 +127,30 @@ async function start(state: ClusterState): Promise<Member> {
     })
   })
   const ended = endOf(worker).then((reason) => onExit(state, member, reason))
-  await Promise.race([ready, ended])
-  if (member.url === null) throw new Error(member.fault ?? 'a worker ended before it was ready')
+  const member: Member = { worker, url: null, ...flags, fault: null, ready, ended }
   return member
+}
+
+function begin(state: ClusterState, member: Member): void {
+  if (member.isLoaded && member.isCalled) send(member, { kind: 'start', connection: state.connection })
+}
+
+function keepSpare(state: ClusterState): void {
+  if (!state.isClosing && !state.isReplacing) state.spare ??= fork(state)
+}
+
+async function dismissSpare(state: ClusterState): Promise<void> {
+  const { spare } = state
+  state.spare = null
+  if (spare) await stop(state, spare, false)
 }
 
 function hear(state: ClusterState, member: Member, message: ToPrimary): void {
   const { id } = member.worker
-  if (message.kind === 'listening') send(member, { kind: 'start', connection: state.connection })
-  else if (message.kind === 'ready') {
+  if (message.kind === 'listening') {
+    member.isLoaded = true
+    begin(state, member)
+  } else if (message.kind === 'ready') {
     member.url = message.url
     appointLead(state)
   } else if (message.kind === 'failed') member.fault = message.message
@@ -121,6 +164,7 @@ function hear(state: ClusterState, member: Member, message: ToPrimary): void {
 
 async function onExit(state: ClusterState, member: Member, reason: number | string): Promise<void> {
   state.members.delete(member)
+  if (state.spare === member) state.spare = null
   if (state.lead === member) state.lead = null
   appointLead(state)
   state.metrics.end(member.worker.id)
@@ -130,7 +174,8 @@ async function onExit(state: ClusterState, member: Member, reason: number | stri
   while (!state.isClosing) {
     try {
       const { worker } = await start(state)
-      return state.log.info({ worker: worker.id, ms: Math.round(performance.now() - began) }, 'a worker was replaced')
+      state.log.info({ worker: worker.id, ms: Math.round(performance.now() - began) }, 'a worker was replaced')
+      return keepSpare(state)
     } catch (error) {
       state.log.error({ reason: (error as Error).message }, 'a worker could not start, and is tried again')
       await sleep(RETRY_MS)
@@ -151,6 +196,8 @@ async function replaceAll(state: ClusterState): Promise<void> {
   try {
     const old = [...state.members].filter(({ url, isEnding }) => url !== null && !isEnding)
     state.log.info({ workers: old.length }, 'replacing workers')
+    // It has loaded the build that is to be replaced.
+    await dismissSpare(state)
     for (const member of old) {
       if (state.isClosing) return
       await start(state)
@@ -161,6 +208,7 @@ async function replaceAll(state: ClusterState): Promise<void> {
     state.log.error({ reason: (error as Error).message }, 'a new worker could not start: the old ones stay')
   } finally {
     state.isReplacing = false
+    keepSpare(state)
   }
 }
 
@@ -173,7 +221,7 @@ async function stop(state: ClusterState, member: Member, isReplaced: boolean): P
     state.lead = null
     if (isReplaced) appointLead(state)
   }
-  // One that has not served yet does not listen to its primary.
+  // One that does not serve yet does not listen to its primary.
   if (member.url === null) worker.kill('SIGKILL')
   else send(member, { kind: 'stop', isReplaced })
   const late = setTimeout(() => worker.kill('SIGKILL'), state.stopMs)

@@ -25,6 +25,8 @@ export async function runWorker(
   const started = once(process, 'message')
   tell({ kind: 'listening' })
   const [{ connection }] = (await started) as [Extract<ToWorker, { kind: 'start' }>]
+  // In lists of processes, unlike the spare.
+  process.title = 'storekeeper worker'
   const sums = newSumRequests()
   try {
     const service = await startService(config, log, say, undefined, undefined, {
