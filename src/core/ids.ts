@@ -4,7 +4,7 @@
 // is what you search for. (The `uuid` package orders ids only when it reads the time itself; ours comes from `clock`.)
 
 import { randomBytes } from '../crypto/random.ts'
-import { now } from './clock.ts'
+import { nowMs } from './clock.ts'
 
 const ALPHABET = '0123456789abcdefghjkmnpqrstvwxyz'
 const WELL_FORMED = /^[0-7][0-9a-hjkmnp-tv-z]{25}$/
@@ -43,7 +43,7 @@ let encodedTime = 0
  */
 function uuid7(): string {
   const random = randomBytes(15)
-  const ms = now().getTime()
+  const ms = nowMs()
   if (ms === lastMs) count += 1
   else count = ((random[12] as number) << 3) | ((random[13] as number) & 7)
   lastMs = ms
