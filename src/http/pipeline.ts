@@ -4,7 +4,6 @@ import { CallerChanged } from '../auth/recheck.ts'
 import type { Caller } from '../core/caller.ts'
 import { Failure, fail } from '../core/errors.ts'
 import type { Route } from '../core/route.ts'
-import { type ConcurrencyLimiter, newConcurrencyLimiter } from '../limits/concurrency.ts'
 import { type RateLimitState, rateLimitHeaders } from '../limits/token-bucket.ts'
 import { identify } from './authenticate.ts'
 import { authorize, checkIds, countKeyUse } from './authorize.ts'
@@ -12,6 +11,7 @@ import type { Call, Incoming, Outgoing, Pipeline } from './context.ts'
 import { execute, invalidate } from './execute.ts'
 import { executeOnce } from './execute-once.ts'
 import { checkSignature, parseInput } from './input.ts'
+import { takeTurn } from './long-work.ts'
 import { acceptsHtml, refusalPage } from './pages/refusal.ts'
 import { renderProblem } from './problem.ts'
 import { respond, sunsetHeader } from './response.ts'
@@ -33,7 +33,7 @@ export async function handle(pipeline: Pipeline, route: Route, incoming: Incomin
     // A key's use is counted once, however often its rights are checked.
     if (attempt === 1) countKeyUse(pipeline.verifier, route, caller)
     const wire = await executeOnce(pipeline, call, (idempotent) =>
-      inTurn(pipeline.limits, call, async () => {
+      inTurn(pipeline, call, async () => {
         await checkSignature(pipeline.auth, call)
         const input = parseInput(pipeline.instance, call)
         checkIds(call, input.faults)
@@ -53,27 +53,15 @@ export async function handle(pipeline: Pipeline, route: Route, incoming: Incomin
   }
 }
 
-/** Work that takes long is refused before its body is parsed: that of 2 MiB takes a tenth of a second, in one piece. */
-async function inTurn<T>({ longWork }: Pipeline['limits'], call: Call, run: () => Promise<T>): Promise<T> {
+/** Work that takes long waits for its turn before its body is parsed: that of 2 MiB takes a tenth of a second, in one piece. */
+async function inTurn<T>(pipeline: Pipeline, call: Call, run: () => Promise<T>): Promise<T> {
   if (!call.route.oneAtATime) return run()
-  const slot = longWork.acquire([turnOf(call.caller, call.incoming)])
+  const turn = await takeTurn(pipeline, call)
   try {
-    return await run()
+    return await pipeline.limits.longWork.run(run)
   } finally {
-    slot.release()
+    turn.release()
   }
-}
-
-function turnOf(caller: Caller | null, { ip }: Incoming) {
-  return { id: caller?.id ?? ip, max: 1, full: ONE_AT_A_TIME }
-}
-
-/** On a node, for all callers together. */
-const MAX_LONG_WORK = 4
-const ONE_AT_A_TIME = 'Another request of yours to this operation is under way. Send one at a time.'
-
-export function newLongWork(): ConcurrencyLimiter {
-  return newConcurrencyLimiter(MAX_LONG_WORK)
 }
 
 /** Before a body is read that is larger than others may be: fails unless the caller may call the route, and now. */
@@ -81,7 +69,7 @@ export async function checkMayCall(pipeline: Pipeline, route: Route, incoming: I
   const { caller, refusal } = await identify(pipeline, route, incoming)
   if (refusal) throw refusal
   authorize(pipeline.verifier, route, caller, incoming.params)
-  if (route.oneAtATime) pipeline.limits.longWork.acquire([turnOf(caller, incoming)]).release()
+  if (route.oneAtATime) (await takeTurn(pipeline, { caller, incoming })).release()
 }
 
 /**
