@@ -1,6 +1,8 @@
 // Importing customers: many lines in one request, each answered for itself.
 
-import { expect, test, vi } from 'vitest'
+import { once } from 'node:events'
+import http from 'node:http'
+import { expect, onTestFinished, test, vi } from 'vitest'
 import { NEW_ADDRESS, NEW_KEY, type Reply, shop } from '../../tests/shop.ts'
 import { sql } from '../db/sql.ts'
 
@@ -211,7 +213,7 @@ test('2 MiB are read from those who may import, and from nobody else; elsewhere 
 })
 
 test('429: one import at a time for a store and two for an account, whichever of their keys and stores they use', async () => {
-  const { api, customers, by, as, member, send, service, person } = await opened({ alone: true })
+  const { api, customers, by, as, member, send, service, person } = await opened({ alone: true, RATE_LIMIT: '6000' })
   const lines = { customers: [{ externalId: '1' }] }
   const clerk = await member('STAFF', ['READ', 'MANAGE_CUSTOMERS'])
   /** Another store, which a key of its own imports into. */
@@ -259,4 +261,29 @@ test('429: one import at a time for a store and two for an account, whichever of
   })
   expect((await held).map(({ status }) => status)).toEqual([200, 200, 200, 200, 200])
   expect([(await send(lines.customers)).status, (await third.run()).status]).toEqual([200, 200])
+
+  // A large body takes its turn, and counts as a request, before it has arrived.
+  const halfSent = () => {
+    const headers = { authorization: `Bearer ${by.as}`, 'content-type': 'application/json', 'content-length': 2_000_000 }
+    const request = http.request(`${api.url}${customers}/import`, { method: 'POST', headers }).on('error', () => {})
+    request.write('{'.padEnd(1_000_000))
+    return request
+  }
+  const refusal = async (request: http.ClientRequest) => {
+    const [{ statusCode }] = await once(request, 'response')
+    request.destroy()
+    return statusCode
+  }
+  const first = halfSent()
+  await vi.waitFor(async () => expect((await send(lines.customers)).status).toBe(429), 30_000)
+  const left = async () =>
+    Number(/r=(\d+)/.exec((await api.get(`${customers}/none`, by)).headers.get('ratelimit') as string)?.[1])
+  vi.useFakeTimers({ toFake: ['Date'] })
+  onTestFinished(() => void vi.useRealTimers())
+  const before = await left()
+  expect(await Promise.all([halfSent(), halfSent(), halfSent()].map(refusal))).toEqual([429, 429, 429])
+  expect(await left()).toBe(before - 4)
+  vi.useRealTimers()
+  first.destroy()
+  await vi.waitFor(async () => expect((await send(lines.customers)).status).toBe(200), 30_000)
 })

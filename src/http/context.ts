@@ -17,6 +17,7 @@ import type { Instance } from '../instance.ts'
 import type { KeyChanges, UsageReports } from '../keys/in-process/schema.ts'
 import type { Verifier } from '../keys/schema.ts'
 import type { ConcurrencyLimiter } from '../limits/concurrency.ts'
+import type { LargeBodies } from '../limits/large-bodies.ts'
 import type { LoadShedder } from '../limits/load-shedding.ts'
 import type { Semaphore } from '../limits/semaphore.ts'
 import type { RateLimits, ServiceRateLimit } from '../limits/token-bucket.ts'
@@ -71,6 +72,8 @@ export type LongWork = {
   turns: ConcurrencyLimiter
   /** Of the node, from before the body is parsed. */
   run: Semaphore
+  /** Of the node, from before a large body is read until the answer. */
+  bodies: LargeBodies
 }
 
 export type Incoming = {

@@ -2,6 +2,7 @@
 // whichever of its keys and stores; a node works on a few, and the others wait. So one account leaves a node to others.
 
 import { newConcurrencyLimiter } from '../limits/concurrency.ts'
+import { newLargeBodies } from '../limits/large-bodies.ts'
 import { newSemaphore } from '../limits/semaphore.ts'
 import { readOwnerIds } from '../stores/members.ts'
 import type { Call, LongWork, Pipeline } from './context.ts'
@@ -17,7 +18,11 @@ const ACCOUNT_BUSY = `You have ${MAX_OF_ACCOUNT} imports under way on this node.
 export type Turn = { release(): void }
 
 export function newLongWork(): LongWork {
-  return { turns: newConcurrencyLimiter(Number.POSITIVE_INFINITY), run: newSemaphore(MAX_RUNNING, MAX_WAITING) }
+  return {
+    turns: newConcurrencyLimiter(Number.POSITIVE_INFINITY),
+    run: newSemaphore(MAX_RUNNING, MAX_WAITING),
+    bodies: newLargeBodies(),
+  }
 }
 
 /** Fails when the store, or an account behind the caller, has as many under way as it may have. */
