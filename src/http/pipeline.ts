@@ -40,6 +40,8 @@ export async function handle(
   const headers = { ...(tells ? rateLimitHeaders(rateLimit) : {}), ...sunsetHeader(caller) }
   try {
     checkRate(rateLimit)
+    if (route.meteredBody && caller?.kind === 'service')
+      checkRate(pipeline.limits.services.takeBytes(caller.createdBy, incoming.body.length))
     authorize(pipeline.verifier, route, caller, incoming.params)
     // A key's use is counted once, however often its rights are checked.
     if (attempt === 1) countKeyUse(pipeline.verifier, route, caller)
