@@ -264,7 +264,11 @@ test('429: one import at a time for a store and two for an account, whichever of
 
   // A large body takes its turn, and counts as a request, before it has arrived.
   const halfSent = () => {
-    const headers = { authorization: `Bearer ${by.as}`, 'content-type': 'application/json', 'content-length': 2_000_000 }
+    const headers = {
+      authorization: `Bearer ${by.as}`,
+      'content-type': 'application/json',
+      'content-length': 2_000_000,
+    }
     const request = http.request(`${api.url}${customers}/import`, { method: 'POST', headers }).on('error', () => {})
     request.write('{'.padEnd(1_000_000))
     return request

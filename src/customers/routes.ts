@@ -94,7 +94,7 @@ export const customerRoutes: Route[] = [
       parse: (body, _instance, faults) => parseCustomerChanges(body, faults),
       returns: [200, Customer],
       mayCreate: true,
-      errors: ['already_linked'],
+      errors: ['already_linked', 'limit_exceeded'],
       access: 'unchanged',
       example: { body: { email: 'ada@example.com', name: 'Ada Lovelace' } },
     },

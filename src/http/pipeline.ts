@@ -81,7 +81,11 @@ async function inTurn<T>(pipeline: Pipeline, call: Call, taken: Turn | null, run
  * Callers are counted by their id, and requests without one by their address. Service tokens have a limit of their own, of
  * which nothing is told until it is reached: the fast path of verification (fast-verify.ts) writes no headers for it.
  */
-export function takeToken({ rate, services }: Pipeline['limits'], caller: Caller | null, ip: string): RateLimitState | null {
+export function takeToken(
+  { rate, services }: Pipeline['limits'],
+  caller: Caller | null,
+  ip: string,
+): RateLimitState | null {
   if (caller?.kind === 'service') return services.take(caller.id, caller.createdBy)
   return (caller ? rate?.takeForCaller(caller.id) : rate?.takeForAddress(ip)) ?? null
 }

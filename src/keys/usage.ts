@@ -220,9 +220,7 @@ async function writeFlush(db: Db, keyring: Keyring, { id, counters }: Flush): Pr
 /** Of a key in an hour or a day: as far as JSON counts exactly. Back ends report what they like, and a sum must not overflow. */
 export const MAX_COUNT = fragment(`${Number.MAX_SAFE_INTEGER}::bigint`)
 /** For rows of `key_usage` that are there already. */
-export const addedUpCount = fragment(
-  `key_usage.count + least(excluded.count, ${MAX_COUNT.text} - key_usage.count)`,
-)
+export const addedUpCount = fragment(`key_usage.count + least(excluded.count, ${MAX_COUNT.text} - key_usage.count)`)
 
 export async function writeCounters(tx: Db, keyring: Keyring, counters: Counter[]): Promise<void> {
   const firstUsed = await writeLastUse(tx, lastUse(counters))

@@ -7,14 +7,7 @@ import type { Db } from '../../db/db.ts'
 import { storeResponse } from '../../idempotency/idempotency.ts'
 import { parseStores, parseVerification } from '../input.ts'
 import { type Question, showVerdict, type Verdict, Verification } from '../schema.ts'
-import {
-  CHANGES_PATH,
-  ChangesQuery,
-  LEASE_PATH,
-  LeasedVerdict,
-  ReportAccepted,
-  UsageReport,
-} from './schema.ts'
+import { CHANGES_PATH, ChangesQuery, LEASE_PATH, LeasedVerdict, ReportAccepted, UsageReport } from './schema.ts'
 import { streamChanges } from './stream.ts'
 
 export const inProcessRoutes: Route[] = [
