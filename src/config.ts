@@ -99,6 +99,11 @@ const SETTINGS = {
     'The maximum number of open invitations of a store.',
     integer(1, 1_000_000),
   ),
+  MAX_CUSTOMERS_PER_STORE: setting(
+    '100000',
+    'The maximum number of customers of a store. Each takes about 4 KB of the database, and more with addresses.',
+    integer(1, 100_000_000),
+  ),
   MAX_WEBHOOKS_PER_STORE: setting('20', 'The maximum number of webhooks of a store.', integer(1, 1_000)),
   MAX_SESSIONS_PER_USER: setting(
     '100',

@@ -13,6 +13,7 @@ export type Instance = {
   maxAddressesPerUser: number
   maxStoresPerUser: number
   maxInvitationsPerStore: number
+  maxCustomersPerStore: number
   maxWebhooksPerStore: number
   maxSessionsPerUser: number
   maxVersionsPerDay: number
@@ -37,6 +38,7 @@ export function newInstance(config: Config, keyring: Keyring, resolve: Resolve):
     maxAddressesPerUser: config.MAX_ADDRESSES_PER_USER,
     maxStoresPerUser: config.MAX_STORES_PER_USER,
     maxInvitationsPerStore: config.MAX_INVITATIONS_PER_STORE,
+    maxCustomersPerStore: config.MAX_CUSTOMERS_PER_STORE,
     maxWebhooksPerStore: config.MAX_WEBHOOKS_PER_STORE,
     maxSessionsPerUser: config.MAX_SESSIONS_PER_USER,
     maxVersionsPerDay: config.MAX_VERSIONS_PER_DAY,

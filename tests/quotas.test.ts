@@ -8,6 +8,7 @@ test('what one user or store may have is bounded, and each refusal names the bou
   const { api, owner, store, billing, person, sql } = await shop({
     MAX_STORES_PER_USER: '3',
     MAX_INVITATIONS_PER_STORE: '2',
+    MAX_CUSTOMERS_PER_STORE: '4',
     MAX_WEBHOOKS_PER_STORE: '1',
     MAX_SESSIONS_PER_USER: '3',
     MAX_VERSIONS_PER_DAY: '2',
@@ -44,6 +45,27 @@ test('what one user or store may have is bounded, and each refusal names the bou
   expect([(await hook()).status, told(await hook())]).toEqual([
     201,
     [409, 'limit_exceeded', expect.stringMatching(/^A store can have at most 1 webhooks/)],
+  ])
+
+  // Customers: of five at once four are created, those who are there can be changed, and one who is erased makes room.
+  const customers = `/v1/user/store/${store.id}/customers`
+  const put = (id: string) => api.put(`${customers}/${id}`, { name: 'Ada' }, as)
+  const put5 = await Promise.all(['c1', 'c2', 'c3', 'c4', 'c5'].map(put))
+  expect(put5.map(({ status }) => status).sort()).toEqual([201, 201, 201, 201, 409])
+  expect(told(put5.find(({ status }) => status === 409) as Reply)).toEqual([
+    409,
+    'limit_exceeded',
+    expect.stringMatching(/^A store can have at most 4 customers. Erase/),
+  ])
+  const [kept, erased] = put5.flatMap(({ status, body }) => (status === 201 ? [body.externalId] : []))
+  expect((await api.put(`${customers}/${kept}`, { name: 'Grace' }, as)).status).toBe(200)
+  expect((await api.delete(`${customers}/${erased}`, as)).status).toBe(200)
+  const lines = [{ externalId: 'i1' }, { externalId: kept, name: null }, { externalId: 'i2' }]
+  const { results } = (await api.post(`${customers}/import`, { customers: lines }, as)).body
+  expect(results).toMatchObject([
+    { externalId: 'i1', status: 'created' },
+    { externalId: kept, status: 'updated' },
+    { externalId: 'i2', status: 'failed', errors: [{ pointer: '#/customers/2', code: 'limit_exceeded' }] },
   ])
 
   // Sessions: the one that was idle longest ends.

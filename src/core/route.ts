@@ -179,8 +179,10 @@ export type RouteFacts<Path extends string, N extends Needs, Query extends TObje
   documentedBody?: TSchema
   /** More than other bodies may have, for callers who may call this: nobody else's body is read. */
   maxBodyBytes?: number
-  /** It keeps a core busy for seconds: one at a time for each caller, and a few on a node. */
+  /** It keeps a core busy: one at a time for each store, two for each account, and a few on a node (http/long-work.ts). */
   oneAtATime?: true
+  /** The bytes of its body are limited for each account whose service tokens call it (limits/token-bucket.ts). */
+  meteredBody?: true
   /** A missing body counts as `{}`. */
   bodyOptional?: true
   /** The body is `application/x-www-form-urlencoded` instead of JSON. */

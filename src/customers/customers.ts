@@ -29,6 +29,7 @@ import {
   unsealRecord,
   wrappedKeyOf,
 } from './record.ts'
+import { customersFull, takeRoom } from './room.ts'
 import type { Customer, CustomerChanges } from './schema.ts'
 
 export type CustomerRef = { storeId: string; externalId: string }
@@ -158,6 +159,7 @@ export async function putCustomer(
     changes.userId === undefined
       ? newCustomer(instance, storeId, externalId, record)
       : toCustomer(instance, { storeId, externalId }, await findLinkable(tx, storeId, changes.userId), record)
+  if ((await takeRoom(tx, instance, storeId, 1)) < 1) fail('limit_exceeded', { detail: customersFull(instance) })
   await insertCustomers(tx, [customer])
   await writeEvents(tx, [customerCreated(caller, customer.row)])
   const { row } = customer

@@ -1,7 +1,9 @@
 // Importing customers: many lines in one request, each answered for itself.
 
-import { expect, test } from 'vitest'
-import { NEW_ADDRESS, NEW_KEY, shop } from '../../tests/shop.ts'
+import { once } from 'node:events'
+import http from 'node:http'
+import { expect, onTestFinished, test, vi } from 'vitest'
+import { NEW_ADDRESS, NEW_KEY, type Reply, shop } from '../../tests/shop.ts'
 import { sql } from '../db/sql.ts'
 
 async function opened(settings: Parameters<typeof shop>[0] = {}) {
@@ -210,25 +212,82 @@ test('2 MiB are read from those who may import, and from nobody else; elsewhere 
   expect([put.status, put.body.code]).toEqual([413, 'body_too_large'])
 })
 
-test('429, 503: one import at a time for each caller, and four on a node', async () => {
-  const { api, customers, by, as, member, send, service, store } = await opened({ alone: true })
-  const line = [{ externalId: '1' }]
-  const clerks = await Promise.all(Array.from({ length: 3 }, () => member('STAFF', ['READ', 'MANAGE_CUSTOMERS'])))
-  const callers = [by, as, ...clerks.map(({ token }) => ({ as: token }))] as { as: string }[]
-  // While the store is locked, no import comes to its end.
-  let refused: { status: number; body: { code: string }; headers: Headers }[] = []
-  const { answers } = await service.db.transaction(async (tx) => {
-    await tx.query(sql`select id from stores where id = ${store.id} for update`)
-    const twice = [send(line), send(line)]
-    refused = [await Promise.race(twice)]
-    const others = callers.slice(1).map((who) => api.post(`${customers}/import`, { customers: line }, who))
-    refused.push(await Promise.race(others))
-    return { answers: Promise.all([...twice, ...others]) }
+test('429: one import at a time for a store and two for an account, whichever of their keys and stores they use', async () => {
+  const { api, customers, by, as, member, send, service, person } = await opened({ alone: true, RATE_LIMIT: '6000' })
+  const lines = { customers: [{ externalId: '1' }] }
+  const clerk = await member('STAFF', ['READ', 'MANAGE_CUSTOMERS'])
+  /** Another store, which a key of its own imports into. */
+  const openStore = async (ownerToken: string) => {
+    const { id } = (await api.post('/v1/user/store', { name: 'Another' }, { as: ownerToken })).body
+    const key = { ...NEW_KEY, permissions: ['READ', 'MANAGE_CUSTOMERS'] }
+    const { body } = await api.post(`/v1/user/store/${id}/keys`, key, { as: ownerToken })
+    return { id, run: () => api.post(`/v1/user/store/${id}/customers/import`, lines, { as: body.key }) }
+  }
+  const [second, third] = [await openStore(as.as), await openStore(as.as)]
+  const others = await Promise.all(Array.from({ length: 3 }, async () => openStore((await person()).token)))
+  const told = ({ status, body, headers }: Reply) => [status, body.code, body.detail, headers.get('retry-after')]
+  const waiting = sql`
+    select count(*)::int as count
+      from pg_stat_activity
+     where datname = current_database() and wait_event_type = 'Lock'`
+
+  // While the stores are locked, no import comes to its end.
+  const { held } = await service.db.transaction(async (tx) => {
+    await tx.query(sql`select id from stores where id <> ${third.id} for update`)
+    const untilWaiting = (count: number) =>
+      vi.waitFor(async () => expect(await service.db.query(waiting)).toEqual([{ count }]), 30_000)
+    const held = [send(lines.customers)]
+    await untilWaiting(1)
+    for (const who of [by, as, { as: clerk.token }])
+      expect(told(await api.post(`${customers}/import`, lines, who))).toEqual([
+        429,
+        'rate_limited',
+        'Another import into this store is under way on this node. Send one at a time.',
+        '5',
+      ])
+    expect((await third.run()).status).toBe(200)
+    held.push(second.run())
+    await untilWaiting(2)
+    expect(told(await third.run())).toEqual([
+      429,
+      'rate_limited',
+      'You have 2 imports under way on this node. Wait until one has ended.',
+      '5',
+    ])
+    // A node works on four. The fifth waits for its turn and is not refused.
+    held.push(...others.map(({ run }) => run()))
+    await untilWaiting(4)
+    return { held: Promise.all(held) }
   })
-  expect(refused.map(({ status, body, headers }) => [status, body.code, headers.get('retry-after')])).toEqual([
-    [429, 'rate_limited', '5'],
-    [503, 'overloaded', '5'],
-  ])
-  expect((await answers).map(({ status }) => status).toSorted()).toEqual([200, 200, 200, 200, 429, 503])
-  for (const who of callers) expect((await send(line, who)).status).toBe(200)
+  expect((await held).map(({ status }) => status)).toEqual([200, 200, 200, 200, 200])
+  expect([(await send(lines.customers)).status, (await third.run()).status]).toEqual([200, 200])
+
+  // A large body takes its turn, and counts as a request, before it has arrived.
+  const halfSent = () => {
+    const headers = {
+      authorization: `Bearer ${by.as}`,
+      'content-type': 'application/json',
+      'content-length': 2_000_000,
+    }
+    const request = http.request(`${api.url}${customers}/import`, { method: 'POST', headers }).on('error', () => {})
+    request.write('{'.padEnd(1_000_000))
+    return request
+  }
+  const refusal = async (request: http.ClientRequest) => {
+    const [{ statusCode }] = await once(request, 'response')
+    request.destroy()
+    return statusCode
+  }
+  const first = halfSent()
+  await vi.waitFor(async () => expect((await send(lines.customers)).status).toBe(429), 30_000)
+  const left = async () =>
+    Number(/r=(\d+)/.exec((await api.get(`${customers}/none`, by)).headers.get('ratelimit') as string)?.[1])
+  vi.useFakeTimers({ toFake: ['Date'] })
+  onTestFinished(() => void vi.useRealTimers())
+  const before = await left()
+  expect(await Promise.all([halfSent(), halfSent(), halfSent()].map(refusal))).toEqual([429, 429, 429])
+  expect(await left()).toBe(before - 4)
+  vi.useRealTimers()
+  first.destroy()
+  await vi.waitFor(async () => expect((await send(lines.customers)).status).toBe(200), 30_000)
 })

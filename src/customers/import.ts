@@ -30,6 +30,7 @@ import {
 } from './customers.ts'
 import { type ParsedLine, parseLines } from './import-lines.ts'
 import { type CustomerRow, customerColumns, pathOf, unsealRecord, wrappedKeyOf } from './record.ts'
+import { customersFull, takeRoom } from './room.ts'
 import type { ImportResult } from './schema.ts'
 
 type Outcome = Answer<{ results: ImportResult[] }>
@@ -59,7 +60,7 @@ function resultOf(line: ParsedLine, created: Set<ParsedLine>): ImportResult {
   return { externalId, status: created.has(line) ? 'created' : 'updated' }
 }
 
-/** Those whose customers are new. A line that turns out to hold too many addresses gets its fault here. */
+/** Those whose customers are new. A line with too many addresses, or a customer too many, gets its fault here. */
 async function writeLines(
   tx: Db,
   instance: Instance,
@@ -70,6 +71,9 @@ async function writeLines(
   const customers = await findCustomers(tx, storeId, sound(lines))
   const kept = await readAddresses(tx, instance, storeId, sound(lines), customers)
   const added = new Map(sound(lines).map((line) => [line, newAddresses(instance, line, kept)]))
+  const strangers = sound(lines).filter(({ externalId }) => !customers.has(externalId as string))
+  const room = await takeRoom(tx, instance, storeId, strangers.length)
+  for (const line of strangers.slice(room)) line.faults.push(noRoom(instance, line))
   const created = new Set<ParsedLine>()
   const [inserts, events] = [[] as NewCustomer[], [] as EventRow[]]
   const updates: Parameters<typeof updateRecords>[1] = []
@@ -178,6 +182,10 @@ function newAddresses(instance: Instance, line: ParsedLine, all: KeptAddresses):
   const max = instance.maxAddressesPerUser
   if (kept.length + added.length > max) line.faults.push(tooMany(line, max))
   return added
+}
+
+function noRoom(instance: Instance, { n }: ParsedLine): Fault {
+  return { pointer: `#/customers/${n}`, code: 'limit_exceeded', detail: customersFull(instance) }
 }
 
 function tooMany({ n }: ParsedLine, max: number): Fault {

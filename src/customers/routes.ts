@@ -65,7 +65,7 @@ export const customerRoutes: Route[] = [
       needs: 'MANAGE_CUSTOMERS',
       summary: 'Import customers',
       description:
-        'Takes up to 1,000 customers in a body of up to 2 MiB. Each succeeds or fails on its own: new customers are created, existing ones are changed as with PUT, and addresses a customer does not have yet are added. Sending the same import again changes nothing. Imported addresses do not count towards the daily limit on versions. One import at a time per caller: another one gets 429.',
+        'Takes up to 1,000 customers in a body of up to 2 MiB. Each succeeds or fails on its own: new customers are created, existing ones are changed as with PUT, and addresses a customer does not have yet are added. Sending the same import again changes nothing. Imported addresses do not count towards the daily limit on versions. One import at a time per store, and two per account: another one gets 429.',
       body: Import,
       documentedBody: DocumentedImport,
       maxBodyBytes: MAX_IMPORT_BYTES,
@@ -94,7 +94,7 @@ export const customerRoutes: Route[] = [
       parse: (body, _instance, faults) => parseCustomerChanges(body, faults),
       returns: [200, Customer],
       mayCreate: true,
-      errors: ['already_linked'],
+      errors: ['already_linked', 'limit_exceeded'],
       access: 'unchanged',
       example: { body: { email: 'ada@example.com', name: 'Ada Lovelace' } },
     },

@@ -393,6 +393,7 @@ export type StoresRow = {
   created_at: Date
   updated_at: Date
   deleted_at: Date | null
+  customer_count: number | null
 }
 
 export type TotpSecretsRow = {

@@ -17,7 +17,9 @@ import type { Instance } from '../instance.ts'
 import type { KeyChanges, UsageReports } from '../keys/in-process/schema.ts'
 import type { Verifier } from '../keys/schema.ts'
 import type { ConcurrencyLimiter } from '../limits/concurrency.ts'
+import type { LargeBodies } from '../limits/large-bodies.ts'
 import type { LoadShedder } from '../limits/load-shedding.ts'
+import type { Semaphore } from '../limits/semaphore.ts'
 import type { RateLimits, ServiceRateLimit } from '../limits/token-bucket.ts'
 import type { EventStreams } from './event-stream.ts'
 import type { Metrics } from './metrics.ts'
@@ -61,8 +63,17 @@ type Limits = {
   streams: EventStreams
   changeStreams: EventStreams
   longAnswers: ConcurrencyLimiter
-  /** For rows with `oneAtATime`. */
-  longWork: ConcurrencyLimiter
+  longWork: LongWork
+}
+
+/** For rows with `oneAtATime` (long-work.ts). */
+export type LongWork = {
+  /** Of stores and accounts, until the answer. */
+  turns: ConcurrencyLimiter
+  /** Of the node, from before the body is parsed. */
+  run: Semaphore
+  /** Of the node, from before a large body is read until the answer. */
+  bodies: LargeBodies
 }
 
 export type Incoming = {

@@ -17,7 +17,6 @@ import { type KeptVerdict, type Question, UnkeptVerdict, VERIFY_PATH, type Verif
 import type { LoadShedder } from '../limits/load-shedding.ts'
 import { validate } from '../schema/validate.ts'
 import type { Pipeline } from './context.ts'
-import { MAX_BODY_BYTES } from './input.ts'
 import { parseStrictJson } from './json.ts'
 import { SAFE_HEADERS, serialize } from './response.ts'
 
@@ -29,6 +28,9 @@ export type FastPath = {
 }
 
 type Delegated = { body: Buffer; failure: Error | null }
+
+/** Of a body. Larger ones are admitted first: a node bounds how many of those may be arriving (admission.ts). */
+const MAX_FAST_BYTES = 8 * 1024
 
 type RequestListener = (request: IncomingMessage, response: ServerResponse) => void
 
@@ -83,7 +85,7 @@ function isEligible({ method, url, headers, rawHeaders }: IncomingMessage): bool
     // What a key spends under one is stored with the response.
     headers['idempotency-key'] === undefined &&
     headers.host !== undefined &&
-    Number(headers['content-length']) <= MAX_BODY_BYTES &&
+    Number(headers['content-length']) <= MAX_FAST_BYTES &&
     // No header was sent twice.
     rawHeaders.length === 2 * Object.keys(headers).length
   )

@@ -4,7 +4,6 @@ import { CallerChanged } from '../auth/recheck.ts'
 import type { Caller } from '../core/caller.ts'
 import { Failure, fail } from '../core/errors.ts'
 import type { Route } from '../core/route.ts'
-import { type ConcurrencyLimiter, newConcurrencyLimiter } from '../limits/concurrency.ts'
 import { type RateLimitState, rateLimitHeaders } from '../limits/token-bucket.ts'
 import { identify } from './authenticate.ts'
 import { authorize, checkIds, countKeyUse } from './authorize.ts'
@@ -12,6 +11,7 @@ import type { Call, Incoming, Outgoing, Pipeline } from './context.ts'
 import { execute, invalidate } from './execute.ts'
 import { executeOnce } from './execute-once.ts'
 import { checkSignature, parseInput } from './input.ts'
+import { type Turn, takeTurn } from './long-work.ts'
 import { acceptsHtml, refusalPage } from './pages/refusal.ts'
 import { renderProblem } from './problem.ts'
 import { respond, sunsetHeader } from './response.ts'
@@ -19,9 +19,20 @@ import { respond, sunsetHeader } from './response.ts'
 /** A caller whose rights change during the request is authenticated again; in practice once is enough. */
 const MAX_AUTH_TRIES = 5
 
-export async function handle(pipeline: Pipeline, route: Route, incoming: Incoming, attempt = 1): Promise<Outgoing> {
+/** What was settled before a large body was read (large-body.ts). */
+export type Admitted = { rateLimit: RateLimitState | null; turn: Turn | null }
+
+const NOTHING_YET: Admitted = { rateLimit: null, turn: null }
+
+export async function handle(
+  pipeline: Pipeline,
+  route: Route,
+  incoming: Incoming,
+  admitted = NOTHING_YET,
+  attempt = 1,
+): Promise<Outgoing> {
   const { credential, caller, refusal } = await identify(pipeline, route, incoming)
-  const rateLimit = takeToken(pipeline.limits, caller, incoming.ip)
+  const rateLimit = admitted.rateLimit ?? takeToken(pipeline.limits, caller, incoming.ip)
   // A refused credential is answered as such, until its address has spent its own rate limit.
   if (refusal && rateLimit?.allowed !== false) throw refusal
   const call = { route, incoming, caller, credential }
@@ -29,11 +40,13 @@ export async function handle(pipeline: Pipeline, route: Route, incoming: Incomin
   const headers = { ...(tells ? rateLimitHeaders(rateLimit) : {}), ...sunsetHeader(caller) }
   try {
     checkRate(rateLimit)
+    if (route.meteredBody && caller?.kind === 'service')
+      checkRate(pipeline.limits.services.takeBytes(caller.createdBy, incoming.body.length))
     authorize(pipeline.verifier, route, caller, incoming.params)
     // A key's use is counted once, however often its rights are checked.
     if (attempt === 1) countKeyUse(pipeline.verifier, route, caller)
     const wire = await executeOnce(pipeline, call, (idempotent) =>
-      inTurn(pipeline.limits, call, async () => {
+      inTurn(pipeline, call, admitted.turn, async () => {
         await checkSignature(pipeline.auth, call)
         const input = parseInput(pipeline.instance, call)
         checkIds(call, input.faults)
@@ -45,7 +58,7 @@ export async function handle(pipeline: Pipeline, route: Route, incoming: Incomin
     if (error instanceof CallerChanged) {
       if (attempt === MAX_AUTH_TRIES) throw new Failure('unavailable', { retryAfterSeconds: 1 })
       invalidate(pipeline.auth.caches, caller?.kind === 'key' ? caller.id : incoming.params.storeId)
-      return handle(pipeline, route, incoming, attempt + 1)
+      return handle(pipeline, route, incoming, NOTHING_YET, attempt + 1)
     }
     if (!(error instanceof Failure)) throw error
     const render = route.browser && acceptsHtml(incoming) ? refusalPage : renderProblem
@@ -53,42 +66,26 @@ export async function handle(pipeline: Pipeline, route: Route, incoming: Incomin
   }
 }
 
-/** Work that takes long is refused before its body is parsed: that of 2 MiB takes a tenth of a second, in one piece. */
-async function inTurn<T>({ longWork }: Pipeline['limits'], call: Call, run: () => Promise<T>): Promise<T> {
+/** Work that takes long waits for its turn before its body is parsed: that of 2 MiB takes a tenth of a second, in one piece. */
+async function inTurn<T>(pipeline: Pipeline, call: Call, taken: Turn | null, run: () => Promise<T>): Promise<T> {
   if (!call.route.oneAtATime) return run()
-  const slot = longWork.acquire([turnOf(call.caller, call.incoming)])
+  const turn = taken ?? (await takeTurn(pipeline, call))
   try {
-    return await run()
+    return await pipeline.limits.longWork.run(run)
   } finally {
-    slot.release()
+    turn.release()
   }
-}
-
-function turnOf(caller: Caller | null, { ip }: Incoming) {
-  return { id: caller?.id ?? ip, max: 1, full: ONE_AT_A_TIME }
-}
-
-/** On a node, for all callers together. */
-const MAX_LONG_WORK = 4
-const ONE_AT_A_TIME = 'Another request of yours to this operation is under way. Send one at a time.'
-
-export function newLongWork(): ConcurrencyLimiter {
-  return newConcurrencyLimiter(MAX_LONG_WORK)
-}
-
-/** Before a body is read that is larger than others may be: fails unless the caller may call the route, and now. */
-export async function checkMayCall(pipeline: Pipeline, route: Route, incoming: Incoming): Promise<void> {
-  const { caller, refusal } = await identify(pipeline, route, incoming)
-  if (refusal) throw refusal
-  authorize(pipeline.verifier, route, caller, incoming.params)
-  if (route.oneAtATime) pipeline.limits.longWork.acquire([turnOf(caller, incoming)]).release()
 }
 
 /**
  * Callers are counted by their id, and requests without one by their address. Service tokens have a limit of their own, of
  * which nothing is told until it is reached: the fast path of verification (fast-verify.ts) writes no headers for it.
  */
-function takeToken({ rate, services }: Pipeline['limits'], caller: Caller | null, ip: string): RateLimitState | null {
+export function takeToken(
+  { rate, services }: Pipeline['limits'],
+  caller: Caller | null,
+  ip: string,
+): RateLimitState | null {
   if (caller?.kind === 'service') return services.take(caller.id, caller.createdBy)
   return (caller ? rate?.takeForCaller(caller.id) : rate?.takeForAddress(ip)) ?? null
 }

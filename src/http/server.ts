@@ -21,9 +21,10 @@ import { pipeEvents, storeOfStream } from './event-stream.ts'
 import { type FastPath, newFastVerify } from './fast-verify.ts'
 import { MAX_BODY_BYTES } from './input.ts'
 import { toReadable } from './json-stream.ts'
+import { admitLargeBody } from './large-body.ts'
 import { NOT_FOUND_PAGE } from './pages/docs.ts'
 import type { HtmlPage } from './pages/pages.ts'
-import { checkMayCall, checkRate, handle } from './pipeline.ts'
+import { type Admitted, checkRate, handle } from './pipeline.ts'
 import { renderProblem, toFailure } from './problem.ts'
 import { SAFE_HEADERS } from './response.ts'
 import { notFoundOr405, shadowedMethods } from './routing.ts'
@@ -36,6 +37,8 @@ declare module 'fastify' {
     route: string | null
     /** For a stream: how long it took until the stream began. */
     beganMs: number | null
+    /** For a large body. */
+    admitted: Admitted | undefined
   }
 }
 
@@ -104,6 +107,7 @@ function newApp(trustProxy: TrustProxy): FastifyInstance {
   app.decorateRequest('caller', null)
   app.decorateRequest('route', null)
   app.decorateRequest('beganMs', null)
+  app.decorateRequest('admitted', undefined)
   // Node silently drops headers past its limit: one more than ours is let in, so that checkHead sees there are too many.
   app.server.maxHeadersCount = MAX_HEADERS + 1
   // An unknown expectation is ignored (RFC 9110, 10.1.1), instead of an empty 417.
@@ -186,7 +190,7 @@ function addRoute(app: FastifyInstance, pipeline: Pipeline, route: Route, fastPa
       : {}),
     ...(route.maxBodyBytes ? largeBody(pipeline, route, route.maxBodyBytes) : {}),
     handler: async (request, reply) => {
-      const run = () => handle(pipeline, route, toIncoming(route, request))
+      const run = () => handle(pipeline, route, toIncoming(route, request), request.admitted)
       const outgoing = await (pipeline.spans ? pipeline.spans.within(request.raw, run) : run())
       request.caller = outgoing.caller
       if (outgoing.stream) return sendStream(pipeline, route, request, reply, outgoing, outgoing.stream)
@@ -200,11 +204,9 @@ function addRoute(app: FastifyInstance, pipeline: Pipeline, route: Route, fastPa
   })
 }
 
-/** A body that is no larger than any other is read at once; a larger one, or one of unknown size, from those who may. */
 function largeBody(pipeline: Pipeline, route: Route, bodyLimit: number) {
-  const preParsing = async (request: FastifyRequest, _reply: FastifyReply, payload: Readable) => {
-    const length = Number(request.headers['content-length'] ?? Number.POSITIVE_INFINITY)
-    if (length > MAX_BODY_BYTES) await checkMayCall(pipeline, route, toIncoming(route, request))
+  const preParsing = async (request: FastifyRequest, { raw: response }: FastifyReply, payload: Readable) => {
+    request.admitted = await admitLargeBody(pipeline, route, toIncoming(route, request), response, bodyLimit)
     return payload
   }
   return { bodyLimit, preParsing }

@@ -114,7 +114,7 @@ export const keyRoutes: Route[] = [
       needs: 'MANAGE_KEYS',
       summary: 'Import keys',
       description:
-        'Takes up to 1,000 keys that were created elsewhere, in a body of up to 2 MiB: their values, or the SHA-256 of them, with the settings of a new key. Each succeeds or fails on its own. Sending the same import again changes nothing: a value that the store has, or had, `exists`. Holders keep using the values they have; every node finds them within 2 seconds, for verifying in this store only. An imported key can call this API once it is rotated. One import at a time per caller: another one gets 429.',
+        'Takes up to 1,000 keys that were created elsewhere, in a body of up to 2 MiB: their values, or the SHA-256 of them, with the settings of a new key. Each succeeds or fails on its own. Sending the same import again changes nothing: a value that the store has, or had, `exists`. Holders keep using the values they have; every node finds them within 2 seconds, for verifying in this store only. An imported key can call this API once it is rotated. One import at a time per store, and two per account: another one gets 429.',
       body: KeyImport,
       documentedBody: DocumentedKeyImport,
       maxBodyBytes: MAX_IMPORT_BYTES,

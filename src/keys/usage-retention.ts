@@ -5,6 +5,7 @@ import { countedBatch, deleteInBatches, runInBatches } from '../db/chore.ts'
 import type { Db } from '../db/db.ts'
 import { sql } from '../db/sql.ts'
 import { REPORTERS_KEPT_MS } from './in-process/reports.ts'
+import { addedUpCount, MAX_COUNT } from './usage.ts'
 
 /** How long counts are kept by the hour, before they are rolled up into days, and how long by the day. */
 const HOURS_KEPT_MS = 90 * DAY
@@ -38,12 +39,12 @@ const rollUpHours = (size: number) => sql`
  returning key_id, at, outcome, secret_no, count
   ), day as (
     insert into key_usage (key_id, grain, at, outcome, secret_no, count)
-    select key_id, 'day', date_trunc('day', at), outcome, secret_no, sum(count)
+    select key_id, 'day', date_trunc('day', at), outcome, secret_no, least(sum(count), ${MAX_COUNT})
       from old
      group by key_id, date_trunc('day', at), outcome, secret_no
      order by key_id, date_trunc('day', at), outcome, secret_no
         on conflict (key_id, grain, at, outcome, secret_no) do update
-       set count = key_usage.count + excluded.count
+       set count = ${addedUpCount}
   )
   select count(*)::int as count
     from old`

@@ -11,7 +11,7 @@ import type { Permission } from '../core/permissions.ts'
 import type { Keyring } from '../crypto/keyring.ts'
 import type { Db } from '../db/db.ts'
 import { recordset } from '../db/recordset.ts'
-import { sql } from '../db/sql.ts'
+import { fragment, sql } from '../db/sql.ts'
 import type { ApiKeysRow } from '../db/tables.gen.ts'
 import { destroyReplayableSecrets } from '../idempotency/idempotency.ts'
 import type { Outcome } from './schema.ts'
@@ -217,18 +217,23 @@ async function writeFlush(db: Db, keyring: Keyring, { id, counters }: Flush): Pr
   })
 }
 
+/** Of a key in an hour or a day: as far as JSON counts exactly. Back ends report what they like, and a sum must not overflow. */
+export const MAX_COUNT = fragment(`${Number.MAX_SAFE_INTEGER}::bigint`)
+/** For rows of `key_usage` that are there already. */
+export const addedUpCount = fragment(`key_usage.count + least(excluded.count, ${MAX_COUNT.text} - key_usage.count)`)
+
 export async function writeCounters(tx: Db, keyring: Keyring, counters: Counter[]): Promise<void> {
   const firstUsed = await writeLastUse(tx, lastUse(counters))
   await writeHashes(tx, keyring, counters.flatMap(rehashOf))
   await tx.query(sql`
     insert into key_usage (key_id, grain, at, outcome, secret_no, count)
-    select counted.key_id, 'hour', counted.at, counted.outcome, counted.secret_no, sum(counted.count)
+    select counted.key_id, 'hour', counted.at, counted.outcome, counted.secret_no, least(sum(counted.count), ${MAX_COUNT})
       from ${countedUses(counters.flatMap(countsOf))}
       join api_keys key on key.id = counted.key_id
      group by counted.key_id, counted.at, counted.outcome, counted.secret_no
      order by counted.key_id, counted.at, counted.outcome, counted.secret_no
         on conflict (key_id, grain, at, outcome, secret_no) do update
-       set count = key_usage.count + excluded.count`)
+       set count = ${addedUpCount}`)
   await writeSources(tx, counters.flatMap(sourcesOf))
   await tx.query(sql`
     insert into key_permission_use (key_id, permission, at)

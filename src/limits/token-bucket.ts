@@ -10,7 +10,11 @@ export type RateLimitState = { allowed: boolean; limit: number; remaining: numbe
 export type RateLimits = { takeForCaller(id: string): RateLimitState; takeForAddress(ip: string): RateLimitState }
 
 /** Of service tokens. Null for one without a limit. */
-export type ServiceRateLimit = { take(id: string, createdBy: string | null): RateLimitState | null }
+export type ServiceRateLimit = {
+  take(id: string, createdBy: string | null): RateLimitState | null
+  /** For all tokens that the account has issued. */
+  takeBytes(createdBy: string | null, bytes: number): RateLimitState | null
+}
 
 const WINDOW_SECONDS = 60
 /** Requests without a caller are counted by IP address: an address gets a tenth of a caller's limit. */
@@ -18,6 +22,11 @@ const ADDRESS_DIVISOR = 10
 /** An address of IPv6 is a /64. All of a /48 together get this many times its limit. */
 const SITE_FACTOR = 10
 const MAX_BUCKETS = 100_000
+/**
+ * Of metered bodies, for each account. To parse, check and write a mebibyte of usage reports takes 50 ms: an account keeps
+ * a core busy for a second at most, and then for a hundredth of the time.
+ */
+const BYTES_PER_MINUTE = 16 * 1024 * 1024
 
 type Bucket = { tokens: number; at: number }
 
@@ -29,17 +38,17 @@ class TokenBuckets {
     this.#limit = limit
   }
 
-  /** Takes one token from the bucket of this name, if it has one. */
-  take(name: string): RateLimitState {
+  /** Takes tokens from the bucket of this name, if it has as many. */
+  take(name: string, cost = 1): RateLimitState {
     const at = now().getTime()
     const bucket = this.#buckets.get(name) ?? { tokens: this.#limit, at }
     const perMs = this.#limit / WINDOW_SECONDS / 1000
     bucket.tokens = Math.min(this.#limit, bucket.tokens + Math.max(0, at - bucket.at) * perMs)
     bucket.at = at
-    const allowed = bucket.tokens >= 1
-    if (allowed) bucket.tokens -= 1
+    const allowed = bucket.tokens >= cost
+    if (allowed) bucket.tokens -= cost
     this.#keep(name, bucket)
-    const missing = allowed ? this.#limit - bucket.tokens : 1 - bucket.tokens
+    const missing = allowed ? this.#limit - bucket.tokens : cost - bucket.tokens
     return {
       allowed,
       limit: this.#limit,
@@ -80,7 +89,11 @@ export function newRateLimits(perMinute: number | null): RateLimits | null {
 /** `perMinute` is the setting SERVICE_TOKEN_RATE_LIMIT; null switches it off. The operator's own tokens have no limit. */
 export function newServiceRateLimit(perMinute: number | null): ServiceRateLimit {
   const services = perMinute === null ? null : new TokenBuckets(perMinute)
-  return { take: (id, createdBy) => (createdBy === null ? null : (services?.take(id) ?? null)) }
+  const bytesOf = perMinute === null ? null : new TokenBuckets(BYTES_PER_MINUTE)
+  return {
+    take: (id, createdBy) => (createdBy === null ? null : (services?.take(id) ?? null)),
+    takeBytes: (createdBy, bytes) => (createdBy === null ? null : (bytesOf?.take(createdBy, bytes) ?? null)),
+  }
 }
 
 /** The headers of draft-ietf-httpapi-ratelimit-headers. */

@@ -44,6 +44,7 @@ function showSettings(instance: Instance) {
       addressesPerUser: instance.maxAddressesPerUser,
       storesPerUser: instance.maxStoresPerUser,
       invitationsPerStore: instance.maxInvitationsPerStore,
+      customersPerStore: instance.maxCustomersPerStore,
       webhooksPerStore: instance.maxWebhooksPerStore,
       sessionsPerUser: instance.maxSessionsPerUser,
       versionsPerDay: instance.maxVersionsPerDay,

@@ -19,6 +19,7 @@ export const Settings = Type.Object(
         addressesPerUser: Type.Integer({ description: 'Addresses per user and store.' }),
         storesPerUser: Type.Integer({ description: 'Stores a user can own.' }),
         invitationsPerStore: Type.Integer({ description: 'Open invitations per store.' }),
+        customersPerStore: Type.Integer({ description: 'Customers per store.' }),
         webhooksPerStore: Type.Integer({ description: 'Webhooks per store.' }),
         sessionsPerUser: Type.Integer({ description: 'Sessions per user.' }),
         versionsPerDay: Type.Integer({ description: "Changes to a user's addresses in one store within 24 hours." }),

@@ -15,6 +15,7 @@ test('what a page must know is told to anyone, and the version is the package’
       addressesPerUser: 50,
       storesPerUser: 100,
       invitationsPerStore: 200,
+      customersPerStore: 100000,
       webhooksPerStore: 7,
       sessionsPerUser: 100,
       versionsPerDay: 50,

@@ -160,13 +160,16 @@ export function checkRank(instance: Instance, caller: Manager, member: MemberRow
 }
 
 export async function requireAnotherOwner(tx: Db, storeId: string): Promise<void> {
-  const owners = await tx.query(sql`
+  if ((await readOwnerIds(tx, storeId)).length < 2) fail('last_owner')
+}
+
+export async function readOwnerIds(db: Db, storeId: string): Promise<string[]> {
+  const owners = await db.query<{ user_id: string }>(sql`
     select user_id
       from members
      where store_id = ${storeId}
-       and role = 'OWNER'
-     limit 2`)
-  if (owners.length < 2) fail('last_owner')
+       and role = 'OWNER'`)
+  return owners.map(({ user_id }) => user_id)
 }
 
 // ---- what a member made, and who invited whom -----------------------------------------------------------------------

@@ -929,7 +929,7 @@ export interface StoreApi {
      * the SHA-256 of them, with the settings of a new key. Each succeeds or fails on its own. Sending the same
      * import again changes nothing: a value that the store has, or had, `exists`. Holders keep using the values
      * they have; every node finds them within 2 seconds, for verifying in this store only. An imported key can call
-     * this API once it is rotated. One import at a time per caller: another one gets 429.
+     * this API once it is rotated. One import at a time per store, and two per account: another one gets 429.
      *
      * Requires the permission `MANAGE_KEYS` in the store.
      *
@@ -1232,7 +1232,7 @@ export interface StoreApi {
      * Import customers. Takes up to 1,000 customers in a body of up to 2 MiB. Each succeeds or fails on its own:
      * new customers are created, existing ones are changed as with PUT, and addresses a customer does not have yet
      * are added. Sending the same import again changes nothing. Imported addresses do not count towards the daily
-     * limit on versions. One import at a time per caller: another one gets 429.
+     * limit on versions. One import at a time per store, and two per account: another one gets 429.
      *
      * Requires the permission `MANAGE_CUSTOMERS` in the store.
      *

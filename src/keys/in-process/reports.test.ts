@@ -87,15 +87,84 @@ test('reports have bounds', async () => {
   }
   expect(await faultOf({ reporter: 'short' })).toEqual([422, '#/reporter'])
   expect(await faultOf({ seq: 0 })).toEqual([422, '#/seq'])
-  expect(await faultOf({ counts: Array(1_001).fill(count) })).toEqual([422, '#/counts'])
+  expect(await faultOf({ counts: Array(501).fill(count) })).toEqual([422, '#/counts'])
   expect(await faultOf({ counts: [{ ...count, agoMs: DAY + 1 }] })).toEqual([422, '#/counts/0/agoMs'])
   expect(await faultOf({ counts: [{ ...count, valid: 0 }] })).toEqual([422, '#/counts/0/valid'])
   expect(await faultOf({ counts: [{ ...count, permissions: { READ: -1 } }] })).toEqual([
     422,
     '#/counts/0/permissions/READ',
   ])
-  expect(await faultOf({ counts: Array(1_000).fill(count) })).toEqual([200, undefined])
-  expect(await faultOf({ counts: [{ ...count, keyId: 'x'.repeat(1_100_000) }] })).toEqual([413, 'body_too_large'])
+  expect(await faultOf({ counts: Array(500).fill(count) })).toEqual([200, undefined])
+  expect(await faultOf({ counts: [{ ...count, keyId: 'x'.repeat(66_000) }] })).toEqual([413, 'body_too_large'])
+})
+
+test('429: all tokens of an account report 16 MiB a minute, whatever the reports hold', async () => {
+  const { api, owner, store, person, serviceToken } = await shop()
+  const another = (await api.post('/v1/user/store', { name: 'Another' }, { as: owner.token })).body.id
+  const stranger = await person()
+  const theirs = (await api.post('/v1/user/store', { name: 'Theirs' }, { as: stranger.token })).body.id
+  const issue = async (storeId: string, as: string) =>
+    (await api.post(`/v1/user/store/${storeId}/service-tokens`, { name: 'Back end' }, { as })).body.token as string
+  const tokens = [await issue(store.id, owner.token), await issue(another, owner.token)] as const
+  const others = [await issue(theirs, stranger.token), await serviceToken()]
+  const report = async (as: string) => (await api.post(REPORT, undefined, { as, raw: '{'.padEnd(65_536) })).status
+  vi.useFakeTimers({ toFake: ['Date'] })
+  onTestFinished(() => void vi.useRealTimers())
+  const statuses = await Promise.all(Array.from({ length: 260 }, (_, n) => report(tokens[n % 2 === 0 ? 0 : 1])))
+  expect(statuses.toSorted()).toEqual([...Array(256).fill(400), ...Array(4).fill(429)])
+  expect(await Promise.all(others.map(report))).toEqual([400, 400])
+})
+
+test('of each token the reporters that came last are kept, and empty reports leave none', async () => {
+  const world = await shop()
+  const as = await world.serviceToken()
+  const { id } = await create(world)
+  for (let n = 0; n < 3; n++) expect(await send(world.api, as, randomUUID(), 1, [])).toEqual(DONE)
+  expect(await send(world.api, as, 'the-first-reporter', 1, [{ keyId: id }])).toEqual(DONE)
+  const [{ service_id }] = await world.sql(`select service_id from usage_reporters where id = 'the-first-reporter'`)
+  const kept = async () =>
+    (
+      await world.sql(
+        `select count(*)::int as rows, bool_or(id = 'silent-1') as oldest, bool_or(id = 'the-first-reporter') as first
+           from usage_reporters where service_id = $1`,
+        [service_id],
+      )
+    )[0]
+  await world.sql(
+    `insert into usage_reporters (service_id, id, seq, at)
+     select $1, 'silent-' || n, 1, now() - interval '2 hours' + n * interval '1 second' from generate_series(1, 4999) n`,
+    [service_id],
+  )
+  expect(await kept()).toEqual({ rows: 5_000, oldest: true, first: true })
+  expect(await send(world.api, as, 'the-first-reporter', 2, [{ keyId: id }])).toEqual(DONE)
+  expect(await kept()).toEqual({ rows: 5_000, oldest: true, first: true })
+  expect(await send(world.api, as, randomUUID(), 1, [{ keyId: id }])).toEqual(DONE)
+  expect(await kept()).toEqual({ rows: 5_000, oldest: false, first: true })
+  expect(await countOf(world, id)).toBe(3)
+})
+
+test('no count is too large: it stays at the largest number that JSON has exactly, by the hour and by the day', async () => {
+  const world = await shop({ alone: true })
+  const as = await world.serviceToken()
+  const [{ id }, other] = [await create(world), await create(world)]
+  const most = Number.MAX_SAFE_INTEGER
+  const old = new Date(ago(100 * DAY).setUTCHours(3, 0, 0, 0))
+  const fill = (at: Date, count: string) =>
+    world.sql(
+      `insert into key_usage (key_id, grain, at, outcome, secret_no, count) values ($1, 'hour', $2, 'VALID', 1, $3)`,
+      [id, at, count],
+    )
+  for (const hour of [0, 1]) await fill(new Date(old.getTime() + hour * HOUR), '9223372036854775807')
+  await fill(new Date(now().getTime() - (now().getTime() % HOUR)), '9223372036854775807')
+  const counts = [{ keyId: id, valid: 1_000_000_000 }, { keyId: other.id }]
+  expect(await send(world.api, as, randomUUID(), 1, counts)).toEqual(DONE)
+  expect(await countOf(world, other.id)).toBe(1)
+  const { service } = world
+  await rollUpUsage(service.db)
+  const rows = await world.sql(`select grain, count from key_usage where key_id = $1 and at < $2`, [id, ago(DAY)])
+  expect(rows).toEqual([{ grain: 'day', count: String(most) }])
+  const { body } = await world.api.get(`${world.keys}/${id}/usage`, { as: world.owner.token })
+  expect(body.bySecret.current.counts.VALID).toBeGreaterThanOrEqual(most)
 })
 
 test('many processes report the same keys at two nodes, and each of their counts is there', async () => {

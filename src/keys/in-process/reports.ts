@@ -18,6 +18,8 @@ import type { ReceivedReport, UsageReports } from './schema.ts'
 const GATHER_MS = SECOND / 4
 /** A process that has been silent for this long is forgotten: a report is not sent again after so much time. */
 export const REPORTERS_KEPT_MS = DAY
+/** Of each token, the processes that have reported last are kept. */
+const MAX_REPORTERS = 5_000
 
 export function newUsageReports(db: Db, instance: Instance): UsageReports {
   let gathering: Promise<void> | null = null
@@ -33,6 +35,7 @@ export function newUsageReports(db: Db, instance: Instance): UsageReports {
   }
   return {
     async add(report) {
+      if (report.counts.length === 0) return
       await gather()
       uses += await db.batched(write, report)
     },
@@ -61,14 +64,16 @@ async function takeFresh(tx: Db, reports: ReceivedReport[]): Promise<ReceivedRep
       { service_id: serviceId, id: reporter, seq: 0, at },
     ]),
   )
-  const known = await tx.query<{ service_id: string; id: string; seq: string }>(sql`
+  const known = await tx.query<{ service_id: string; id: string; seq: string; is_new: boolean }>(sql`
     insert into usage_reporters (service_id, id, seq, at)
     select report.service_id, report.id, report.seq, report.at
       from ${lastReports([...reporters.values()])}
      order by report.service_id, report.id
         on conflict (service_id, id) do update
        set at = greatest(usage_reporters.at, excluded.at)
- returning service_id, id, seq`)
+ -- A row that was not there before has no transaction that has updated it.
+ returning service_id, id, seq, xmax = 0 as is_new`)
+  await forgetOldest(tx, [...new Set(known.flatMap(({ service_id, is_new }) => (is_new ? [service_id] : [])))])
   const last = new Map(known.map(({ service_id, id, seq }) => [nameOf(service_id, id), Number(seq)]))
   const fresh = [...reports]
     .sort((one, other) => one.seq - other.seq)
@@ -90,6 +95,28 @@ async function takeFresh(tx: Db, reports: ReceivedReport[]): Promise<ReceivedRep
      where reporter.service_id = written.service_id
        and reporter.id = written.id`)
   return fresh
+}
+
+/** Reporters that another transaction has locked are reporting now. */
+async function forgetOldest(tx: Db, serviceIds: string[]): Promise<void> {
+  if (serviceIds.length === 0) return
+  await tx.query(sql`
+    delete from usage_reporters
+     where ctid = any(array(
+             select ctid
+               from usage_reporters
+              where (service_id, id) in (
+                      select service_id, id
+                        from (
+                               select service_id, id,
+                                      row_number() over (partition by service_id order by at desc, id) as place
+                                 from usage_reporters
+                                where service_id = any(${serviceIds})
+                             ) as ranked
+                       where place > ${MAX_REPORTERS}
+                    )
+                for update skip locked
+           ))`)
 }
 
 type ReportedKey = Pick<ApiKeysRow, 'id' | 'store_id' | 'secret_no'>

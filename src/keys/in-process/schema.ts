@@ -113,8 +113,7 @@ export const LeasedVerdict = Type.Object(
 
 // ---- reports of use -------------------------------------------------------------------------------------------------
 
-const MAX_COUNTS = 1_000
-export const MAX_REPORT_BYTES = 1024 * 1024
+const MAX_COUNTS = 500
 const DAY_MS = 86_400_000
 
 const agoMs = (description: string) => Type.Integer({ minimum: 0, maximum: DAY_MS, description })

@@ -3,9 +3,9 @@
 
 import type { Memory, Uses } from './memory.ts'
 
-/** Of one report: the service takes 1 MiB. A permission has up to 63 characters. */
-const MAX_COUNTS = 500
-const MAX_PERMISSIONS = 2_000
+/** Of one report: the service takes 64 KiB. A count has up to 116 characters, and 75 more for each permission. */
+const MAX_COUNTS = 250
+const MAX_PERMISSIONS = 400
 
 type Batch = {
   seq: number

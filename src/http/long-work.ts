@@ -1,0 +1,40 @@
+// Imports keep a core busy for a tenth of a second and more. A store has one of them under way and an account two, with
+// whichever of its keys and stores; a node works on a few, and the others wait. So one account leaves a node to others.
+
+import { newConcurrencyLimiter } from '../limits/concurrency.ts'
+import { newLargeBodies } from '../limits/large-bodies.ts'
+import { newSemaphore } from '../limits/semaphore.ts'
+import { readOwnerIds } from '../stores/members.ts'
+import type { Call, LongWork, Pipeline } from './context.ts'
+
+const MAX_OF_STORE = 1
+const MAX_OF_ACCOUNT = 2
+const MAX_RUNNING = 4
+const MAX_WAITING = 20
+
+const STORE_BUSY = 'Another import into this store is under way on this node. Send one at a time.'
+const ACCOUNT_BUSY = `You have ${MAX_OF_ACCOUNT} imports under way on this node. Wait until one has ended.`
+
+export type Turn = { release(): void }
+
+export function newLongWork(): LongWork {
+  return {
+    turns: newConcurrencyLimiter(Number.POSITIVE_INFINITY),
+    run: newSemaphore(MAX_RUNNING, MAX_WAITING),
+    bodies: newLargeBodies(),
+  }
+}
+
+/** Fails when the store, or an account behind the caller, has as many under way as it may have. */
+export async function takeTurn(
+  { db, limits }: Pipeline,
+  { caller, incoming }: Pick<Call, 'caller' | 'incoming'>,
+): Promise<Turn> {
+  const { storeId } = incoming.params
+  // A key acts for those who own its store: a user can have many stores, and a store many keys.
+  const accounts = caller?.kind === 'key' ? await readOwnerIds(db, caller.storeId) : [caller?.id ?? incoming.ip]
+  return limits.longWork.turns.acquire([
+    ...(storeId === undefined ? [] : [{ id: storeId, max: MAX_OF_STORE, full: STORE_BUSY }]),
+    ...accounts.map((id) => ({ id, max: MAX_OF_ACCOUNT, full: ACCOUNT_BUSY })),
+  ])
+}
