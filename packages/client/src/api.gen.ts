@@ -490,7 +490,9 @@ export interface Api {
      * response comes when the counts are written. If there is none, send the same report again under the same
      * number, for up to a day: it counts once. A number that is not larger than the last is not counted, and gets
      * the same response. Keys that do not belong to the stores of your service token are passed over, like those
-     * that do not exist.
+     * that do not exist. The tokens that one account has issued may report 16 MiB a minute to a node: then 429, and
+     * the counts of a later report can be added up. Of each token, the 5,000 processes that reported last are
+     * remembered.
      *
      * For back ends with a service token.
      *
@@ -1244,7 +1246,7 @@ export interface StoreApi {
      * existing one (200). Sending the same request again changes nothing. Customers need no account. With `userId`,
      * the external id is linked to a member who has an account; nothing else links the two.
      *
-     * Requires the permission `MANAGE_CUSTOMERS` in the store. Errors: `already_linked`.
+     * Requires the permission `MANAGE_CUSTOMERS` in the store. Errors: `already_linked`, `limit_exceeded`.
      *
      * `PUT /v1/user/store/:storeId/customers/:externalId`
      */
@@ -4933,6 +4935,8 @@ export interface Settings {
     storesPerUser: number
     /** Open invitations per store. */
     invitationsPerStore: number
+    /** Customers per store. */
+    customersPerStore: number
     /** Webhooks per store. */
     webhooksPerStore: number
     /** Sessions per user. */
