@@ -25,7 +25,7 @@ import {
   type SessionOf,
   type World,
 } from './rights-model.ts'
-import { hasPart, isRaise, type Operation, type Rights } from './rights-rules.ts'
+import { isRaise, type Operation, type Rights } from './rights-rules.ts'
 
 /** An operation that was allowed. `n` counts them. */
 type Step = { n: number; before: World; operation: Operation; after: World; memory: Memory; gifts?: Gift[] }
@@ -46,6 +46,8 @@ export type Memory = {
   fellAt: Map<number, number>
   /** Who ended all sessions but one, and when. */
   distrusted: (SessionOf & { n: number })[]
+  /** Reported as leaked. */
+  leaked: SecretOf[]
 }
 
 export const newMemory = (): Memory => ({
@@ -58,6 +60,7 @@ export const newMemory = (): Memory => ({
   leftAt: new Map(),
   fellAt: new Map(),
   distrusted: [],
+  leaked: [],
 })
 
 // ---- what was given -------------------------------------------------------------------------------------------------
@@ -149,7 +152,7 @@ function settledBy({ operation, before, after }: Step): number | null {
         : null
     case 'leave':
     case 'erase':
-      return hasPart(before, operation.by.person) ? operation.by.person : null
+      return nth(before.people, operation.by.person).role !== null ? operation.by.person : null
     default:
       return null
   }
@@ -189,6 +192,7 @@ export function notice({ n, before, operation, after, memory }: Step): void {
   const clears = 'cascade' in operation && operation.cascade.keys === 'revoke'
   if (person !== null && clears && !isItself(operation, person)) memory.cleared.push({ person })
   if (operation.op === 'revoke key' && operation.made === 'revoke') memory.cleared.push({ key: operation.key })
+  if (operation.op === 'report leak') memory.leaked.push(operation.secret)
   if (operation.op === 'end other sessions') memory.distrusted.push({ ...operation.by, n })
   if (memory.clearedAt.length < memory.cleared.length) memory.clearedAt.push(n)
 }
@@ -277,6 +281,7 @@ export const INVARIANTS: Record<string, (step: Step) => boolean> = {
         !isUsable(after, taken) ||
         memory.cleared.every((who, i) => taken.n > nth(memory.clearedAt, i) || !isKnownTo(memory, taken.by, who)),
     ),
+  'no secret that leaked authenticates': ({ after, memory }) => !memory.leaked.some((secret) => isAlive(after, secret)),
   'no webhook of a person who was cleared is on': (step) => {
     const { operation, after, memory } = step
     const person = settledBy(step)
@@ -344,7 +349,7 @@ export const INVARIANTS: Record<string, (step: Step) => boolean> = {
   'only an owner deletes the store': ({ before, after, operation }) =>
     before.store.deleted || !after.store.deleted || ('by' in operation && isOwner(before, operation.by)),
   'nobody is erased and no store deleted by an old session': ({ before, operation }) => {
-    if (operation.op !== 'erase' && operation.op !== 'delete store') return true
+    if (!['erase', 'delete store', 'restore store'].includes(operation.op) || !('by' in operation)) return true
     if (!isSession(operation.by)) return true
     const { openedAt } = nth(nth(before.people, operation.by.person).sessions, operation.by.session)
     return before.at - openedAt <= RECENT_SIGN_IN_SECONDS

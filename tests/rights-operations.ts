@@ -35,6 +35,7 @@ import {
   mayGive,
   mayGiveToKey,
   mayGiveToWebhook,
+  mayRestore,
   type Named,
   type Operation,
   type Refusal,
@@ -99,7 +100,8 @@ function decide(draft: Draft, operation: Operation): Refusal {
     case 'change store':
       return setStore(draft, operation.by, 'MANAGE_STORE', operation.change)
     case 'delete store':
-      return deleteStore(draft, operation.by)
+    case 'restore store':
+      return deleteOrRestore(draft, operation)
     case 'pass time':
       draft.world.at += operation.seconds
       return null
@@ -112,9 +114,10 @@ function setStore(draft: Draft, by: Credential, needed: string, changes: Partial
   return refusal
 }
 
-function deleteStore(draft: Draft, by: Credential): Refusal {
-  const refusal = mayDelete(draft, by)
-  if (refusal === null) draft.world.store = { ...draft.world.store, deleted: true }
+function deleteOrRestore(draft: Draft, { op, by }: Named<'delete store' | 'restore store'>): Refusal {
+  const deleted = op === 'delete store'
+  const refusal = deleted ? mayDelete(draft, by) : mayRestore(draft, by)
+  if (refusal === null) draft.world.store = { ...draft.world.store, deleted }
   return refusal
 }
 
@@ -227,15 +230,16 @@ function revokeKey(draft: Draft, { by, key, made }: Named<'revoke key'>): Refusa
   return null
 }
 
-function reportLeak({ world }: Draft, { key, secret }: SecretOf): Refusal {
+function reportLeak({ world, on }: Draft, { key, secret }: SecretOf): Refusal {
   const record = nth(world.keys, key)
   const { endsAt, imported } = nth(record.secrets, secret)
   // Nobody can know of which store a value is that was imported.
-  const isKnown = !world.store.deleted && !imported && (endsAt === null || endsAt > world.at)
+  const isReached = !world.store.deleted || on('a leak counts in a deleted store too')
+  const isKnown = isReached && !imported && (endsAt === null || endsAt > world.at)
   if (!isKnown || secret <= (record.leakedSecret ?? -1)) return null
   change(world.keys, key, { leakedSecret: secret })
   if (isEnded(world, record)) return null
-  const graceSeconds = record.type === 'PROD' ? world.store.leakGraceSeconds : 0
+  const graceSeconds = record.type === 'PROD' && !world.store.deleted ? world.store.leakGraceSeconds : 0
   const end = world.at + graceSeconds
   if (graceSeconds === 0) endKeys(world, [key])
   else if (record.expiresAt === null || record.expiresAt > end)

@@ -137,15 +137,14 @@ export function leave(draft: Draft, { by, cascade }: Named<'leave' | 'erase'>): 
 }
 
 export function erase(draft: Draft, { by, cascade }: Named<'leave' | 'erase'>): Refusal {
-  const { world } = draft
+  const { world, on } = draft
   const refusal = authenticate(draft, by) ?? signedInRecently(draft, by)
   if (refusal !== null) return refusal
   const person = nth(world.people, by.person)
-  if (hasPart(world, by.person)) {
-    const refused = anotherOwner(draft, person)
-    if (refused !== null) return refused
-    settle(draft, { person: by.person, itself: true }, cascade)
-  }
+  const refused = world.store.deleted ? null : anotherOwner(draft, person)
+  if (refused !== null) return refused
+  const isReached = !world.store.deleted || on('whoever is erased is settled in a deleted store too')
+  if (person.role !== null && isReached) settle(draft, { person: by.person, itself: true }, cascade)
   withdrawWhere(world, ({ to }) => to === by.person)
   endMembership(draft, by.person)
   change(world.people, by.person, { erased: true })

@@ -68,6 +68,8 @@ export const RULES = [
   'nobody ends by going what was kept when they were demoted',
   'whoever settles a member again means it',
   'only an owner deletes the store',
+  'a leak counts in a deleted store too',
+  'whoever is erased is settled in a deleted store too',
   'what cannot be undone needs a recent sign-in',
 ] as const
 export type Rule = (typeof RULES)[number]
@@ -108,7 +110,7 @@ export type Operation =
   | { op: 'change webhook'; by: Credential; webhook: number; enabled: boolean }
   | { op: 'rotate webhook'; by: Credential; webhook: number }
   | { op: 'change store'; by: Credential; change: Partial<Pick<Store, 'registration' | 'leakGraceSeconds'>> }
-  | { op: 'delete store'; by: Credential }
+  | { op: 'delete store' | 'restore store'; by: Credential }
   | { op: 'pass time'; seconds: number }
 
 /** An operation by its name. */
@@ -145,6 +147,13 @@ export function mayDelete(draft: Draft, by: Credential): Refusal {
     if (!isOwner(world, by)) return 'insufficient_permission'
   }
   return signedInRecently(draft, by)
+}
+
+/** A key is nobody while its store is deleted. */
+export function mayRestore(draft: Draft, by: Credential): Refusal {
+  const refusal = authenticate(draft, by) ?? (isSession(by) ? signedInRecently(draft, by) : 'user_required')
+  if (refusal !== null) return refusal
+  return draft.world.store.deleted && isOwner(draft.world, by) ? null : 'store_not_found'
 }
 
 export function signedInRecently({ world, on }: Draft, by: Credential): Refusal {

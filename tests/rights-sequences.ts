@@ -54,7 +54,7 @@ type Step =
     }
   | { op: 'rotate key'; by: Caller; key: number; graceSeconds: number }
   | { op: 'revoke key'; by: Caller; key: number; made: 'keep' | 'revoke' }
-  | { op: 'freeze' | 'unfreeze' | 'make webhook' | 'delete store'; by: Caller }
+  | { op: 'freeze' | 'unfreeze' | 'make webhook' | 'delete store' | 'restore store'; by: Caller }
   | { op: 'report leak'; key: number; back: number }
   | { op: 'invite'; by: Caller; to: number; rights: Rights }
   | { op: 'accept'; session: number; invitation: number }
@@ -172,6 +172,7 @@ const STEPS: [name: Step['op'], weight: number, step: fc.Arbitrary<Step>][] = [
     }),
   ],
   ['delete store', 0.2, record({ op: named('delete store'), by: caller })],
+  ['restore store', 0.4, record({ op: named('restore store'), by: managing })],
   ['pass time', 3, record({ op: named('pass time'), seconds: fc.constantFrom(...PASSES) })],
 ]
 
@@ -190,6 +191,7 @@ const PARTS: string[][] = [
   ['create key', 'change key', 'set credits', 'change keys', 'rotate key', 'pass time'],
   [...KEYS.slice(0, 4), 'invite', 'accept', 'freeze', 'report leak'],
   [...KEYS.slice(0, 4), ...MEMBERS, 'make webhook'],
+  ['create key', 'rotate key', 'report leak', 'leave', 'delete store', 'restore store'],
 ]
 
 const stepsOf = (part: string[]) =>

@@ -236,6 +236,24 @@ export const STORIES: Record<Rule, { operations: Operation[]; breaks: string }> 
     operations: [create(owner, { expiresAt: 3_000 }, ALL), { op: 'delete store', by: secret(0) }],
     breaks: 'only an owner deletes the store',
   },
+  'a leak counts in a deleted store too': {
+    operations: [
+      create(owner),
+      { op: 'delete store', by: owner },
+      { op: 'report leak', secret: secret(0) },
+      { op: 'restore store', by: owner },
+    ],
+    breaks: 'no secret that leaked authenticates',
+  },
+  'whoever is erased is settled in a deleted store too': {
+    operations: [
+      create(manager),
+      { op: 'delete store', by: owner },
+      { op: 'erase', by: manager, cascade: REVOKE },
+      { op: 'restore store', by: owner },
+    ],
+    breaks: 'whoever goes and says so ends each key whose secret is theirs',
+  },
   'what cannot be undone needs a recent sign-in': {
     operations: [
       { op: 'pass time', seconds: 700 },

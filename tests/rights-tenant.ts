@@ -195,6 +195,8 @@ export function requestFor(tenant: Tenant, operation: Operation): Request | null
       return { method: 'PATCH', path: root, body: operation.change, as }
     case 'delete store':
       return { method: 'DELETE', path: root, as }
+    case 'restore store':
+      return { method: 'POST', path: `${root}/restore`, as }
     case 'pass time':
       return null
   }

@@ -255,6 +255,59 @@ test('403: a secret that was replaced reads in its grace, and changes nothing', 
     )
 })
 
+/** Their answers hold what the caller sent, or tell what has become of it. */
+const SHOW_NO_RECORD = ['customers.import', 'customers.erase', 'customers.addresses.create']
+
+test('no change shows its caller a record that they may not read, only what they sent and which record it is', async () => {
+  const read = (row: Route) => {
+    const reads = routes.filter((one) => one.method === 'GET' && `${row.path}/`.startsWith(`${one.path}/`))
+    return reads.toSorted((a, b) => b.path.length - a.path.length)[0]
+  }
+  const unlike = permitted.filter((row) => isChange(row) && row.returns[1] && read(row)?.needs !== row.needs)
+  const withheld = unlike.filter(({ id }) => !SHOW_NO_RECORD.includes(id))
+  expect(withheld.map((row) => row.readableWith?.permission)).toEqual(withheld.map((row) => read(row)?.needs))
+  expect(withheld.length).toBeGreaterThan(5)
+
+  const world = await shop()
+  const { api, owner } = world
+  const { ids, storeId, guest } = await things(world)
+  const root = `/v1/user/store/${storeId}`
+  const as = owner.token
+  await api.put(`${root}/customers/customer-42`, { name: 'Carol', email: 'carol@example.com' }, { as })
+  await api.patch(`${root}/members/${guest.id}`, { role: 'CUSTOMER' }, { as })
+  const keyWith = async (...permissions: string[]) =>
+    (await api.post(`${root}/keys`, { ...NEW_KEY, permissions }, { as })).body.key as string
+  const ask = (row: Route, as: string, body?: unknown) => api.ask(row.method, somewhere(row, ids), body, { as })
+  const recordIn = ({ readableWith }: Route, { body }: Reply) => (readableWith?.in ? body[readableWith.in] : body)
+  for (const row of withheld) {
+    const blind = await keyWith(row.needs)
+    expect((await ask(read(row) as Route, blind)).status, row.id).toBe(403)
+    // A change that changes nothing, where there is one.
+    const body = row.id === 'invoicing.hold' ? row.example?.body : bodyFor(row)
+    const reply = await ask(row, blind, body)
+    expect([row.id, reply.status, Object.keys(recordIn(row, reply)).sort()]).toEqual([
+      row.id,
+      200,
+      [...(row.readableWith?.identifiedBy ?? [])].sort(),
+    ])
+    expect(reply.headers.has('etag'), row.id).toBe(row.etag === true)
+    const whole = await ask(row, await keyWith(row.needs, 'READ'), body)
+    expect([row.id, validate(row.returns[1] as never, whole.body)]).toEqual([row.id, []])
+  }
+  const clerk = await keyWith('MANAGE_CUSTOMERS')
+  const moved = await api.patch(
+    `${root}/customers/customer-42/billing/${ids.addressId}`,
+    { city: ' Palo  Alto' },
+    { as: clerk },
+  )
+  const which = { id: ids.addressId, storeId, userId: owner.id, version: 2 }
+  expect(moved.body).toEqual({ ...which, city: 'Palo Alto' })
+  const renamed = await api.put(`${root}/customers/customer-42`, { name: 'Caroline' }, { as: clerk })
+  expect(renamed.body).toEqual({ id: owner.id, externalId: 'customer-42', name: 'Caroline' })
+  const made = await api.put(`${root}/customers/customer-43`, { name: 'Dave' }, { as: clerk })
+  expect([made.status, made.body]).toMatchObject([201, { externalId: 'customer-43', name: 'Dave', email: null }])
+})
+
 // ---- what is not there ----------------------------------------------------------------------------------------------
 
 test('404: to a stranger a store looks like one that does not exist, and like one that was deleted', async () => {

@@ -64,6 +64,7 @@ function validUntil(key: LoadedKey): number {
 type KeyLookup = { hash: string; previous_hash: string | null }
 type KeyLookupRow = { [Name in Exclude<keyof LoadedKey, 'rehash_to'>]: CachedKey[Name] | null } & {
   hash_kid: string | null
+  store_deleted: boolean
 }
 
 const requested = recordset('requested', { n: 'int', hash: 'text', previous_hash: 'text' })
@@ -75,9 +76,10 @@ const cachedList = columnList(
 /** By the key's secret, or by the one before, which works on for a while when the key was rotated with a grace. */
 const lookUpKeys: Batch<KeyLookup, KeyLookupRow> = (db, rows) =>
   db.query<KeyLookupRow>(sql`
-    select key.id, store.id as store_id, ${cachedList}, key.metadata::text as metadata,
+    select key.id, key.store_id, ${cachedList}, key.metadata::text as metadata,
            store.frozen_at is not null as frozen, key.used_no as secret_no, key.used_until as secret_expires_at,
-           coalesce(key.leaked_secret_no >= key.used_no, false) as leaked, key.used_kid as hash_kid
+           coalesce(key.leaked_secret_no >= key.used_no, false) as leaked, key.used_kid as hash_kid,
+           store.deleted_at is not null as store_deleted
       from ${requested(rows.map((row, n) => ({ n, ...row })))}
       left join lateral (
              select current.*, current.secret_no as used_no, null::timestamptz as used_until,
@@ -90,7 +92,7 @@ const lookUpKeys: Batch<KeyLookup, KeyLookupRow> = (db, rows) =>
               where rotated.previous_hash in (decode(requested.hash, 'hex'), decode(requested.previous_hash, 'hex'))
               limit 1
            ) as key on true
-      left join stores store on store.id = key.store_id and store.deleted_at is null
+      left join stores store on store.id = key.store_id
      where require_primary()
      order by requested.n`)
 lookUpKeys.highPriority = true
@@ -100,18 +102,30 @@ export function lookUpKey(db: Db, keyring: Keyring, token: string): Promise<Cach
   return lookUpHash(db, keyring, (keys) => hashKey(keys, token))
 }
 
-export async function lookUpHash(
+/** Also a key of a deleted store, which comes back with its store. */
+export async function lookUpLeakedKey(db: Db, keyring: Keyring, token: string): Promise<CachedKey | null> {
+  return (await lookUpRow(db, keyring, (keys) => hashKey(keys, token)))?.key ?? null
+}
+
+export async function lookUpHash(db: Db, keyring: Keyring, hashUnder: HashUnder): Promise<CachedKey | null> {
+  const found = await lookUpRow(db, keyring, hashUnder)
+  return found === null || found.storeDeleted ? null : found.key
+}
+
+type HashUnder = (keys: ServerKeys) => Buffer
+
+async function lookUpRow(
   db: Db,
   { current, previous }: Keyring,
-  hashUnder: (keys: ServerKeys) => Buffer,
-): Promise<CachedKey | null> {
+  hashUnder: HashUnder,
+): Promise<{ key: CachedKey; storeDeleted: boolean } | null> {
   const hash = hashUnder(current).toString('hex')
   const row = await db.batched(lookUpKeys, { hash, previous_hash: previous && hashUnder(previous).toString('hex') })
-  if (row.id === null || row.store_id === null) return null
-  const { hash_kid, ...found } = row
+  if (row.id === null) return null
+  const { hash_kid, store_deleted: storeDeleted, ...found } = row
   // When there is a key, only the nullable columns of its row are null.
   const key = { ...found, rehash_to: hash_kid === current.kid ? null : hash } as LoadedKey
-  return { ...key, valid_until: validUntil(key), verdict: null }
+  return { key: { ...key, valid_until: validUntil(key), verdict: null }, storeDeleted }
 }
 
 /** The verdict repeats the name and the permissions. The metadata is there once, as text (http/fast-verify.ts). */

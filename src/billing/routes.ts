@@ -284,6 +284,7 @@ export const billingRoutes: Route[] = [
       body: NewHold,
       parse: (body, _instance, faults) => parseHold(body, faults),
       returns: [200, AddressVersion],
+      readableWith: { permission: 'READ', identifiedBy: ['version', 'hold'] },
       errors: ['address_not_found', 'version_not_found', 'version_erased'],
       access: 'unchanged',
       example: { body: { reason: 'Invoice 2026-0042', until: '2036-12-31T00:00:00Z' } },

@@ -161,7 +161,10 @@ async function enable(db: Db, name: string, io: Io): Promise<void> {
   io.say(`${name} can sign in again.`)
 }
 
-/** The e-mail has to be confirmed again: otherwise the next single sign-on would link the account as before. */
+/**
+ * The e-mail has to be confirmed again: otherwise the next single sign-on would link the account as before. Only a confirmed
+ * one is ever linked, so that will not be the first time (see `resetPassword`).
+ */
 async function unlink(db: Db, name: string, io: Io): Promise<void> {
   await db.transaction(async (tx) => {
     const user = await lockUser(tx, name)
@@ -170,7 +173,8 @@ async function unlink(db: Db, name: string, io: Io): Promise<void> {
       throw new Error(`${name} has no password here, so they could no longer sign in. Use "user disable" instead.`)
     await tx.query(sql`
       update users
-         set issuer = null, subject = null, email_verified_at = null, updated_at = ${now()}
+         set issuer = null, subject = null, email_verified_at = null, updated_at = ${now()},
+             confirm_again_since = case when email_verified_at is null then confirm_again_since else ${now()} end
        where id = ${user.id}`)
     await endAllSessions(tx, operator(), user.id)
     await endEmailChange(tx, user.id)

@@ -167,6 +167,12 @@ export type RouteFacts<Path extends string, N extends Needs, Query extends TObje
   mayCreate?: true
   /** The answer is one record with an ETag, which a change of it may send as If-Match. */
   etag?: true
+  /**
+   * For a change that answers with a record which takes another permission to read: that permission, the member of the
+   * answer that holds the record where that is not the whole of it, and the members that tell which record it is.
+   * Callers without the permission get these and the members that they sent (http/withhold.ts).
+   */
+  readableWith?: { permission: BuiltInPermission; in?: string; identifiedBy: readonly string[] }
   /** Errors of this route, beside those that every route of its kind has. */
   errors?: ErrorCode[]
   /** The answer holds a secret that is shown once. */

@@ -108,6 +108,7 @@ export const customerBillingRoutes: Route[] = [
         'Fields that are left out keep their value, and `null` clears a field. The resulting address is validated as a whole. Changing the content creates a new version; changing the default does not, but it changes the `ETag` of both addresses.',
       body: AddressChanges,
       returns: [200, Address],
+      readableWith: { permission: 'READ', identifiedBy: ['id', 'storeId', 'userId', 'version'] },
       etag: true,
       errors: ['customer_not_found', 'address_not_found', 'precondition_failed'],
       handlesFaults: true,

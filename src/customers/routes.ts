@@ -93,6 +93,7 @@ export const customerRoutes: Route[] = [
       bodyOptional: true,
       parse: (body, _instance, faults) => parseCustomerChanges(body, faults),
       returns: [200, Customer],
+      readableWith: { permission: 'READ', identifiedBy: ['id', 'externalId'] },
       mayCreate: true,
       errors: ['already_linked', 'limit_exceeded'],
       access: 'unchanged',
@@ -150,7 +151,7 @@ export const customerRoutes: Route[] = [
       needs: 'READ',
       summary: 'Export everything held about a customer',
       description:
-        'The customer, their addresses in this store with all versions, the keys whose `owner` they are, and the events about them, as one JSON file to download. The file is streamed: if it ends early, request it again. At most two exports at a time per caller.',
+        'The customer, their addresses in this store with all versions, the keys whose `owner` they are (without permissions and metadata), and the events about them, as one JSON file to download. `READ` is enough for all of it, although the lists of keys and events require more. The file is streamed: if it ends early, request it again. At most two exports at a time per caller.',
       returns: [200, CustomerExport],
       answer: 'paged',
       errors: ['customer_not_found'],

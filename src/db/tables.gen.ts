@@ -453,6 +453,7 @@ export type UsersRow = {
   email_verified_at: Date | null
   mail_off: string[]
   disabled_at: Date | null
+  confirm_again_since: Date | null
 }
 
 export type WebhookDeliveriesRow = {

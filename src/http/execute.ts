@@ -12,6 +12,7 @@ import { type AuthCaches, type Call, header, type Pipeline } from './context.ts'
 import { idempotencyFor } from './execute-once.ts'
 import type { Input } from './input.ts'
 import { startPages, toWire } from './response.ts'
+import { withhold } from './withhold.ts'
 
 export async function execute(
   pipeline: Pipeline,
@@ -27,7 +28,7 @@ export async function execute(
     changed = answer.changedKeys ?? changed
     if (route.answer === 'paged')
       return startPages(pipeline.limits.longAnswers, route, answer, caller?.id ?? incoming.ip)
-    return answer.wire ?? toWire(route, answer)
+    return answer.wire ?? toWire(route, answer, withhold(route, caller, input.body, answer))
   }
   if (!isChange(route)) {
     const wire = await run(pipeline.db)

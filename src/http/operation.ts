@@ -29,7 +29,15 @@ export function takesIdempotencyKey(route: Route): boolean {
   return route.method === 'POST' && route.needs !== 'public' && isChange(route)
 }
 
-export function accessText({ needs, signedBy }: Route): string {
+export function accessText(route: Route): string {
+  const { readableWith: rule } = route
+  if (!rule) return accessOf(route)
+  const named = rule.identifiedBy.map((name) => `\`${name}\``).join(', ')
+  const record = rule.in ? `\`${rule.in}\`` : 'the response'
+  return `${accessOf(route)} Without \`${rule.permission}\`, ${record} has only ${named} and the fields you sent.`
+}
+
+function accessOf({ needs, signedBy }: Route): string {
   if (signedBy === 'github') return 'For GitHub only: the request must carry its signature.'
   switch (needs) {
     case 'public':

@@ -176,8 +176,21 @@ test('a reset that confirms an e-mail for the first time removes the second fact
   await addPasskey(world, opened.body.token)
   await mail.mailTo(email, 5)
   await reset(6)
-  expect((await api.post('/v1/auth/sign-in', { email, password: PASSWORD })).body.code).toBe('second_factor_required')
+  const signInCode = async () => (await api.post('/v1/auth/sign-in', { email, password: PASSWORD })).body.code
+  expect(await signInCode()).toBe('second_factor_required')
   expect(await sql(events)).toHaveLength(1)
+
+  // An account that the operator has unlinked confirms its e-mail again, which is not the first time.
+  await mail.mailTo(email, 7)
+  await sql(`update users set issuer = 'https://id.example.com', subject = 'ada' where email = $1`, [email])
+  const env = { DATABASE_URL: world.databaseUrl, SERVER_SECRET: world.serverSecret }
+  expect((await call(run, ['user', 'unlink', email], { env })).code).toBe(0)
+  await reset(8)
+  expect(await signInCode()).toBe('second_factor_required')
+  expect(await sql(events)).toHaveLength(1)
+  expect(await sql('select confirm_again_since from users where email = $1', [email])).toEqual([
+    { confirm_again_since: null },
+  ])
 })
 
 test('an account that has a password but no e-mail accepts no invitation', async () => {

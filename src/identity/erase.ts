@@ -88,8 +88,7 @@ function storesToTell(tx: Db, userId: string): Promise<Pick<StoresRow, 'id'>[]> 
   return tx.query(sql`
     select id
       from stores
-     where deleted_at is null
-       and id in (select store_id from members where user_id = ${userId}
+     where id in (select store_id from members where user_id = ${userId}
                    union
                   select store_id from customers where user_id = ${userId}
                    union
@@ -99,8 +98,8 @@ function storesToTell(tx: Db, userId: string): Promise<Pick<StoresRow, 'id'>[]> 
      order by id`)
 }
 
-/** The user's membership in a store that is not deleted. */
-type Store = Pick<StoresRow, 'id' | 'name'> &
+/** The user's membership in a store. A deleted one can be restored, so what they leave behind there is settled as well. */
+type Store = Pick<StoresRow, 'id' | 'name' | 'deleted_at'> &
   Pick<MembersRow, 'role' | 'permissions'> & { owners: number; own_since: Date }
 
 /** Locks the user's stores, memberships, the user and their sessions until the transaction ends. */
@@ -111,7 +110,6 @@ async function lockAll(tx: Db, user: Leaving): Promise<{ stores: Store[]; confir
      where id in (select store_id from members where user_id = ${user.id}
                    union
                   select store_id from customers where user_id = ${user.id})
-       and deleted_at is null
      order by id
        for no key update`)
   await tx.query(sql`
@@ -137,18 +135,19 @@ async function lockAll(tx: Db, user: Leaving): Promise<{ stores: Store[]; confir
 
 function storesOf(tx: Db, user: Leaving): Promise<Store[]> {
   return tx.query<Store>(sql`
-    select store.id, store.name, member.role, member.permissions, greatest(member.created_at, member.demoted_at) as own_since,
+    select store.id, store.name, store.deleted_at, member.role, member.permissions,
+           greatest(member.created_at, member.demoted_at) as own_since,
            (select count(*)::int
               from (select from members where store_id = store.id and role = 'OWNER' limit 2) as owner) as owners
       from members member
-      join stores store on store.id = member.store_id and store.deleted_at is null
+      join stores store on store.id = member.store_id
      where member.user_id = ${user.id}
      order by store.id`)
 }
 
 /** A store keeps at least one owner: the last one hands it over or deletes it first. */
 function requireOtherOwners(stores: Store[]): void {
-  const orphaned = stores.filter(({ role, owners }) => role === 'OWNER' && owners < 2)
+  const orphaned = stores.filter((store) => store.deleted_at === null && store.role === 'OWNER' && store.owners < 2)
   if (orphaned.length > 0)
     fail('last_owner', {
       detail:

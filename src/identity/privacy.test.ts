@@ -406,6 +406,7 @@ test('200: of an erased user a row without a word is left, and they are signed o
   expect(row).toEqual({
     id: ada.id,
     customer_of: null,
+    confirm_again_since: null,
     email: null,
     name: null,
     password_hash: null,

@@ -57,7 +57,7 @@ export async function resetPassword(
   await db.transaction(async (tx) => {
     const [changed] = await tx.query<{ is_first_confirmation: boolean }>(sql`
       with before as (
-        select id, email_verified_at
+        select id, email_verified_at, confirm_again_since
           from users
          where id = ${found.user_id}
            for no key update
@@ -70,7 +70,8 @@ export async function resetPassword(
        where users.id = before.id
          and password_hash is not null
          and disabled_at is null
-   returning before.email_verified_at is null and users.email_verified_at is not null as is_first_confirmation`)
+   returning before.email_verified_at is null and before.confirm_again_since is null
+             and users.email_verified_at is not null as is_first_confirmation`)
     if (!changed || !(await spendUserToken(tx, 'reset', token))) fail('reset_not_found')
     const actor: Actor = { kind: 'user', id: found.user_id, ip: from.ip }
     await endAllSessions(tx, actor, found.user_id)

@@ -384,17 +384,26 @@ test('reports by strangers do not empty the memory of keys', async () => {
   expect(ofKeys()).toBe(1)
 })
 
-test('a key of a deleted store is nobody’s', async () => {
+test('a key that leaks while its store is deleted is revoked at once, and stays so when the store is restored', async () => {
   const github = await playGithub()
   const world = await shop({ GITHUB_KEYS_URL: github.url })
-  const { api, owner, store, sql } = world
-  const { id, key } = await newKey(world)
-  await api.delete(`/v1/user/store/${store.id}`, { as: owner.token })
-  expect(await report(api, key)).toEqual(ACCEPTED)
-  const told = await api.post('/v1/leaks/github', undefined, github.sign([{ token: key }]))
-  expect(told.body).toEqual([{ token_hash: sha256(key).toString('hex'), label: 'false_positive' }])
-  expect(await eventsOf(world, id)).toEqual([])
-  expect(await sql('select leaked_at, revoked_at from api_keys')).toEqual([{ leaked_at: null, revoked_at: null }])
+  const { api, owner, store, serviceToken } = world
+  const verify = verifier(await serviceToken())
+  const path = `/v1/user/store/${store.id}`
+  await setGrace(world, 3600)
+  const [mine, found] = [await newKey(world), await newKey(world)]
+  await api.delete(path, { as: owner.token })
+  expect(await report(api, mine.key)).toEqual(ACCEPTED)
+  const told = await api.post('/v1/leaks/github', undefined, github.sign([{ token: found.key }]))
+  expect(told.body).toEqual([{ token_hash: sha256(found.key).toString('hex'), label: 'true_positive' }])
+  for (const { key } of [mine, found]) expect(await verify(api, key)).toBe('NOT_FOUND')
+
+  expect((await api.post(`${path}/restore`, undefined, { as: owner.token })).status).toBe(200)
+  for (const { id, key } of [mine, found]) {
+    expect(await verify(api, key)).toBe('REVOKED')
+    expect((await api.get('/v1/key', { as: key })).status).toBe(401)
+    expect((await eventsOf(world, id)).map(({ type }) => type)).toEqual(['key.leaked', 'key.revoked'])
+  }
 })
 
 test('a report that is not well formed is refused', async () => {

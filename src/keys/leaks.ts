@@ -2,9 +2,10 @@
 // TEST and DEV keys are revoked at once. So are PROD keys, unless their store has chosen a grace: then the key's expiry is
 // brought forward, and all that goes with an expiry (key.expiring, EXPIRED) does the rest. Until then the secret verifies,
 // for the store's own back ends, but does not authenticate here; a new secret gives the key its own expiry back. A report
-// counts once for each secret, so that it cannot undo a later decision of a manager.
+// counts once for each secret, so that it cannot undo a later decision of a manager. A deleted store can be restored with its
+// keys, so reports reach it too. No back end depends on a key of such a store, which gets no grace.
 
-import { type CachedKey, lookUpKey } from '../auth/cached-key.ts'
+import { type CachedKey, lookUpLeakedKey } from '../auth/cached-key.ts'
 import { addMs, now, SECOND } from '../core/clock.ts'
 import { KEY_TYPES } from '../core/key-types.ts'
 import type { Answer } from '../core/route.ts'
@@ -16,7 +17,7 @@ import { newEvent, SYSTEM, writeEvents } from '../events/write.ts'
 import type { Instance } from '../instance.ts'
 import { queueMailsTo } from '../mail/outbox.ts'
 import { statusOf } from './columns.ts'
-import { type LockedKey, lockKey } from './read.ts'
+import { type LockedKey, lockKeys } from './read.ts'
 import { revokeKeys } from './revoke.ts'
 import type { GithubFeedback, GithubReports } from './schema.ts'
 
@@ -48,24 +49,24 @@ export async function reportLeaks(db: Db, instance: Instance, reports: GithubRep
 /** The id of the key that the token is, or was, a secret of. Text that does not have a key's form costs no query. */
 async function handleReport(db: Db, instance: Instance, token: string, origin: LeakSource): Promise<string | null> {
   if (!isKeyToken(instance.keyPrefix, token)) return null
-  const found = await lookUpKey(db, instance.keyring, token)
+  const found = await lookUpLeakedKey(db, instance.keyring, token)
   if (!found) return null
   await db.transaction((tx) => applyLeak(tx, instance, found, origin))
   return found.id
 }
 
 async function applyLeak(tx: Db, instance: Instance, found: CachedKey, origin: LeakSource): Promise<void> {
-  const store = await tx.one<Pick<StoresRow, 'name' | 'leak_grace_seconds'>>(sql`
-    select name, leak_grace_seconds
+  const store = await tx.one<Pick<StoresRow, 'name' | 'leak_grace_seconds' | 'deleted_at'>>(sql`
+    select name, leak_grace_seconds, deleted_at
       from stores
      where id = ${found.store_id}
-       and deleted_at is null
        for no key update`)
-  if (!store) return
-  const key = await lockKey(tx, { storeId: found.store_id, keyId: found.id })
+  // Neither is there when the store is being purged.
+  const [key] = store ? await lockKeys(tx, found.store_id, [found.id], sql`true`) : []
   const at = now()
-  if (!isFirstReport(key, found.secret_no, at)) return
-  const graceMs = KEY_TYPES[key.type].leakGrace ? store.leak_grace_seconds * SECOND : 0
+  if (!store || !key || !isFirstReport(key, found.secret_no, at)) return
+  const hasGrace = KEY_TYPES[key.type].leakGrace && store.deleted_at === null
+  const graceMs = hasGrace ? store.leak_grace_seconds * SECOND : 0
   const end = addMs(at, graceMs)
   const action = actionOn(key, graceMs, end, at)
   await tx.query(sql`

@@ -156,6 +156,7 @@ test('an erased external id is forgotten as the owner of keys, which stay keys o
   const form = { 'content-type': 'application/x-www-form-urlencoded' }
   const retries = [
     () => api.post('/v1/keys/verify', { key: paid.key }, { as: back.as, ...once('verify') }),
+    () => api.post('/v1/keys/lease', { key: paid.key }, { as: back.as, ...once('lease') }),
     () =>
       api.post('/v1/oauth/introspect', undefined, {
         as: back.as,
@@ -179,7 +180,7 @@ test('an erased external id is forgotten as the owner of keys, which stay keys o
     const { status, body, text } = await send()
     expect([status, body.code, text.includes(name)]).toEqual([409, 'response_no_longer_available', false])
   }
-  expect((await api.get(`${keys}/${paid.id}`, as)).body.credits.remaining).toBe(4)
+  expect((await api.get(`${keys}/${paid.id}`, as)).body.credits.remaining).toBe(3)
   expect(erased.body.keys.map(({ id, status }: Record<string, string>) => [id, status])).toEqual([
     [paid.id, 'ACTIVE'],
     [ended.id, 'REVOKED'],

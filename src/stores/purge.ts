@@ -16,7 +16,8 @@ export function purgeStores(db: Db): Promise<number> {
         from stores
        where deleted_at < ${ago(RETENTION_MS)}
        order by deleted_at
-       limit 1`)
+       limit 1
+         for no key update`)
     if (!store) return { rows: 0, hasMore: false }
     const steps = [purgeKeys, ...CONTENTS.map(purgeContents), purgeCustomers]
     let rows = 0

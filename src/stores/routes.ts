@@ -101,6 +101,7 @@ export const storeRoutes: Route[] = [
       description: 'Fields that are left out keep their value.',
       body: StoreChanges,
       returns: [200, Store],
+      readableWith: { permission: 'READ', identifiedBy: ['id'] },
       etag: true,
       errors: ['precondition_failed'],
       example: { body: { registration: 'OPEN' } },
@@ -186,6 +187,7 @@ export const storeRoutes: Route[] = [
       body: MemberChanges,
       parse: parseMemberChanges,
       returns: [200, ChangedMember],
+      readableWith: { permission: 'READ', in: 'member', identifiedBy: ['storeId', 'userId'] },
       etag: true,
       errors: ['member_not_found', 'cannot_grant', 'outranked', 'last_owner', 'precondition_failed'],
       example: { body: { role: 'MANAGER' } },
@@ -204,6 +206,7 @@ export const storeRoutes: Route[] = [
         'Their billing addresses remain for invoices, and open invitations to them and from them are withdrawn. `keys` and `webhooks` say what happens to the keys and webhooks they created or rotated: they keep working unless you say otherwise. `keys=revoke` requires `MANAGE_KEYS` and `webhooks=disable` requires `MANAGE_WEBHOOKS`, unless you remove yourself. The request also works for a former member, so that you can still revoke what they left behind; `member` is then their last membership, without name and e-mail.',
       query: CascadeQuery,
       returns: [200, ChangedMember],
+      readableWith: { permission: 'READ', in: 'member', identifiedBy: ['storeId', 'userId'] },
       errors: ['member_not_found', 'outranked', 'last_owner', 'precondition_failed'],
     },
     ({ db, instance, caller, params, query, ifMatch }) =>

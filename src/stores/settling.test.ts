@@ -312,6 +312,43 @@ test('an erased user lists what they leave behind in every store, ends it if the
   expect(await works(kept)).toEqual([false])
 })
 
+test('whoever is erased while a store is deleted leaves nothing behind in it that they ended, when it is restored', async () => {
+  const { api, owner, member, make, invite, accept, person, works, root, keys, store, serviceToken } = await story({
+    WEBHOOK_ALLOW_PRIVATE: 'on',
+  })
+  const [m, c] = [await member('STAFF', CHIEF), await member('CUSTOMER')]
+  const [key, kept] = [await make(m.token, 'k'), await make(owner.token, 'kept')]
+  const hook = await api.post(`${root}/webhooks`, { url: (await receiver()).url, types: ['*'] }, { as: key.key })
+  const guest = await person()
+  const invitation = await invite(m.token, guest.email, 'CUSTOMER')
+  await api.put(`${root}/customers/carol`, { userId: c.id }, { as: owner.token })
+  await api.patch(`${keys}/${kept.id}`, { owner: 'carol' }, { as: owner.token })
+  const as = await serviceToken()
+  await api.delete(root, { as: owner.token })
+
+  const erased = await api.delete('/v1/user?keys=revoke&webhooks=disable', { as: m.token })
+  expect([erased.status, erased.body]).toMatchObject([
+    200,
+    {
+      keys: [{ storeId: store.id, id: key.id, status: 'REVOKED' }],
+      webhooks: [{ storeId: store.id, id: hook.body.id, enabled: false }],
+    },
+  ])
+  expect((await api.delete('/v1/user', { as: c.token })).status).toBe(200)
+
+  expect((await api.post(`${root}/restore`, undefined, { as: owner.token })).status).toBe(200)
+  expect((await api.post('/v1/keys/verify', { key: key.key }, { as })).body.code).toBe('REVOKED')
+  expect(await works(key, kept)).toEqual([false, true])
+  expect((await api.get(`${root}/webhooks/${hook.body.id}`, { as: owner.token })).body.enabled).toBe(false)
+  expect((await accept(guest.token, invitation)).status).toBe(404)
+  expect((await api.get(`${keys}/${kept.id}`, { as: owner.token })).body.owner).toMatch(/^erased-/)
+  const told = await api.get(`${root}/events?type=user.erased`, { as: owner.token })
+  expect(told.body.data.map(({ subject }: { subject: string }) => subject).sort()).toEqual([m.id, c.id].sort())
+  // The last owner of a deleted store may go, and it stays deleted.
+  await api.delete(root, { as: owner.token })
+  expect((await api.delete('/v1/user', { as: owner.token })).status).toBe(200)
+})
+
 // ---- a key that is revoked ------------------------------------------------------------------------------------------
 
 test('revoking a key lists what was made with it, ends it with made=revoke, and always ends its invitations', async () => {

@@ -479,7 +479,7 @@ export interface Api {
      * no named limits and no credits. The verdict on an imported key can be kept only with a service token for a
      * single store.
      *
-     * For back ends with a service token.
+     * For back ends with a service token. Errors: `response_no_longer_available`.
      *
      * `POST /v1/keys/lease`
      */
@@ -572,7 +572,8 @@ export interface Api {
     /**
      * Change a store. Fields that are left out keep their value.
      *
-     * Requires the permission `MANAGE_STORE` in the store. Errors: `precondition_failed`.
+     * Requires the permission `MANAGE_STORE` in the store. Without `READ`, the response has only `id` and the
+     * fields you sent. Errors: `precondition_failed`.
      *
      * `PATCH /v1/user/store/:storeId`
      */
@@ -1204,8 +1205,8 @@ export interface StoreApi {
      * encrypted under its own key: even if its user is erased and, for the operator, after the store is gone. When
      * the user erases their account, they are told what is kept and why. A second request replaces the hold.
      *
-     * Requires the permission `MANAGE_ORDERS` in the store. Errors: `address_not_found`, `version_not_found`,
-     * `version_erased`.
+     * Requires the permission `MANAGE_ORDERS` in the store. Without `READ`, the response has only `version`, `hold`
+     * and the fields you sent. Errors: `address_not_found`, `version_not_found`, `version_erased`.
      *
      * `POST /v1/user/store/:storeId/billing/:addressId/versions/:n/hold`
      */
@@ -1246,7 +1247,8 @@ export interface StoreApi {
      * existing one (200). Sending the same request again changes nothing. Customers need no account. With `userId`,
      * the external id is linked to a member who has an account; nothing else links the two.
      *
-     * Requires the permission `MANAGE_CUSTOMERS` in the store. Errors: `already_linked`, `limit_exceeded`.
+     * Requires the permission `MANAGE_CUSTOMERS` in the store. Without `READ`, the response has only `id`,
+     * `externalId` and the fields you sent. Errors: `already_linked`, `limit_exceeded`.
      *
      * `PUT /v1/user/store/:storeId/customers/:externalId`
      */
@@ -1273,8 +1275,9 @@ export interface StoreApi {
     erase(externalId: string, query?: CustomersEraseQuery, options?: ReadOptions): Promise<ErasedCustomer>
     /**
      * Export everything held about a customer. The customer, their addresses in this store with all versions, the
-     * keys whose `owner` they are, and the events about them, as one JSON file to download. The file is streamed:
-     * if it ends early, request it again. At most two exports at a time per caller.
+     * keys whose `owner` they are (without permissions and metadata), and the events about them, as one JSON file
+     * to download. `READ` is enough for all of it, although the lists of keys and events require more. The file is
+     * streamed: if it ends early, request it again. At most two exports at a time per caller.
      *
      * Requires the permission `READ` in the store. Errors: `customer_not_found`.
      *
@@ -1327,7 +1330,8 @@ export interface StoreApi {
        * The resulting address is validated as a whole. Changing the content creates a new version; changing the
        * default does not, but it changes the `ETag` of both addresses.
        *
-       * Requires the permission `MANAGE_CUSTOMERS` in the store. Errors: `customer_not_found`, `address_not_found`,
+       * Requires the permission `MANAGE_CUSTOMERS` in the store. Without `READ`, the response has only `id`,
+       * `storeId`, `userId`, `version` and the fields you sent. Errors: `customer_not_found`, `address_not_found`,
        * `precondition_failed`.
        *
        * `PATCH /v1/user/store/:storeId/customers/:externalId/billing/:addressId`
@@ -1398,8 +1402,9 @@ export interface StoreApi {
      * say what happens to the keys and webhooks they created or rotated: `keys=revoke` requires `MANAGE_KEYS` and
      * `webhooks=disable` requires `MANAGE_WEBHOOKS`, unless you change yourself.
      *
-     * Requires the permission `MANAGE_MEMBERS` in the store. Errors: `member_not_found`, `cannot_grant`,
-     * `outranked`, `last_owner`, `precondition_failed`.
+     * Requires the permission `MANAGE_MEMBERS` in the store. Without `READ`, `member` has only `storeId`, `userId`
+     * and the fields you sent. Errors: `member_not_found`, `cannot_grant`, `outranked`, `last_owner`,
+     * `precondition_failed`.
      *
      * `PATCH /v1/user/store/:storeId/members/:userId`
      */
@@ -1411,8 +1416,8 @@ export interface StoreApi {
      * `MANAGE_WEBHOOKS`, unless you remove yourself. The request also works for a former member, so that you can
      * still revoke what they left behind; `member` is then their last membership, without name and e-mail.
      *
-     * Requires the permission `MANAGE_MEMBERS` in the store. Errors: `member_not_found`, `outranked`, `last_owner`,
-     * `precondition_failed`.
+     * Requires the permission `MANAGE_MEMBERS` in the store. Without `READ`, `member` has only `storeId`, `userId`
+     * and the fields you sent. Errors: `member_not_found`, `outranked`, `last_owner`, `precondition_failed`.
      *
      * `DELETE /v1/user/store/:storeId/members/:userId`
      */

@@ -3,10 +3,9 @@
 import type { ServiceCaller } from '../../core/caller.ts'
 import { type Fault, fail, failInput } from '../../core/errors.ts'
 import { type Route, route } from '../../core/route.ts'
-import type { Db } from '../../db/db.ts'
-import { storeResponse } from '../../idempotency/idempotency.ts'
 import { parseStores, parseVerification } from '../input.ts'
-import { type Question, showVerdict, type Verdict, Verification } from '../schema.ts'
+import { type Question, showVerdict, Verification } from '../schema.ts'
+import { spendOnce } from '../spend.ts'
 import { CHANGES_PATH, ChangesQuery, LEASE_PATH, LeasedVerdict, ReportAccepted, UsageReport } from './schema.ts'
 import { streamChanges } from './stream.ts'
 
@@ -43,6 +42,7 @@ export const inProcessRoutes: Route[] = [
       parse: parseVerification,
       handlesFaults: true,
       returns: [200, LeasedVerdict],
+      errors: ['response_no_longer_available'],
       // Only what a key spends is written, and that by a batch.
       effect: 'own',
       access: 'unchanged',
@@ -55,11 +55,7 @@ export const inProcessRoutes: Route[] = [
       const question = questionOf(caller, body, faults)
       if (body.explain)
         return { body: { ...showVerdict(await verifier.explain(question)), lease: null }, changedKeys: [] }
-      const once = idempotency && {
-        claim: idempotency.claim,
-        store: (tx: Db, verdict: Verdict) =>
-          storeResponse(tx, idempotency.toStoredResponse({ body: { ...verdict, lease: null } })),
-      }
+      const once = spendOnce(idempotency, (verdict) => ({ ...verdict, lease: null }))
       const { storeIds } = caller
       const { verdict, lease } = await verifier.lease(question, { receivedAt, storeIds }, once)
       const terms = lease && { ...lease, node: changes.node, catalogue: changes.catalogueOf(storeIds) }
