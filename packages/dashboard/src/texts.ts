@@ -72,6 +72,26 @@ export const texts = {
     serviceTokens: 'Service tokens',
     settings: 'Settings',
   },
+  palette: {
+    title: 'Search',
+    label: 'Search pages, stores, keys and members',
+    placeholder: 'A page, a store, a key or a member',
+    placeholderOutside: 'A page or a store',
+    pages: 'Pages',
+    stores: 'Stores',
+    keys: 'API keys',
+    members: 'Members',
+    allStores: 'All stores',
+    newStore: 'New store',
+    account: {
+      profile: 'Account: profile',
+      security: 'Account: security',
+      sessions: 'Account: sessions',
+      data: 'Account: data',
+    },
+    nothing: 'Nothing matches. Try fewer words.',
+    found: (count: number) => `${count} found`,
+  },
   usage: {
     interval: 'From',
     valid: 'Valid',
@@ -157,6 +177,11 @@ export const texts = {
   },
   invitation: {
     title: 'Accept an invitation',
+    to: 'You are invited to',
+    as: (role: string) =>
+      ({ OWNER: 'as an owner', MANAGER: 'as a manager', STAFF: 'as staff', CUSTOMER: 'as a customer' })[role] ?? role,
+    worksUntil: (at: string) =>
+      `The invitation works until ${new Date(at).toLocaleString('en-GB', { day: 'numeric', month: 'long', hour: '2-digit', minute: '2-digit' })}.`,
     help: 'To accept, use the e-mail address that the invitation was made for.',
     ways: 'Do you have an account?',
     haveAccount: 'I have an account',
@@ -166,6 +191,7 @@ export const texts = {
     signedInAs: (name: string) => `You are signed in as ${name}.`,
     accept: 'Accept invitation',
     otherAccount: 'Use another account',
+    goOn: 'Go to Storekeeper',
     incomplete: 'This link is incomplete. Open the one that was sent to you again.',
     refusals: {
       invitation_not_found:
@@ -288,7 +314,7 @@ export const texts = {
     permissionsChosen: (count: number) => (count === 0 ? 'None chosen' : `${count} chosen`),
     searchPermissions: 'Search permissions',
     readOnly: 'Read only',
-    choosenNone: 'None',
+    chooseNone: 'None',
     notYours: 'You do not hold it, so you cannot give it.',
     sections: {
       end: { title: 'End', help: 'When the key stops working.' },

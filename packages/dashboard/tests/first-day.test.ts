@@ -13,6 +13,10 @@ browserTest('from nothing to a key that was made, shared and revoked', async () 
   const email = `ada.${world.owner.email}`
   const { page, context, faults } = await openBrowser(world, '/')
   await page.getByRole('link', { name: 'Create an account' }).click()
+  // The pages behind the sign-in are not loaded for somebody who cannot see them.
+  expect(
+    await page.evaluate(`performance.getEntriesByType('resource').filter(({ name }) => /shell/.test(name)).length`),
+  ).toBe(0)
   await fillSignIn(page, { email, password: 'passwordpassword' })
   await page.getByRole('button', { name: 'Create an account' }).click()
   await page.getByText('This password is among the first').waitFor()
@@ -24,6 +28,9 @@ browserTest('from nothing to a key that was made, shared and revoked', async () 
   await page.getByText('Start with a store').waitFor()
   await expectAccessible(page)
   await page.getByRole('main').getByRole('link', { name: 'New store' }).last().click()
+  await page.getByRole('textbox', { name: 'Name of the store' }).fill('E'.repeat(101))
+  await page.getByRole('button', { name: 'Create store' }).click()
+  await page.getByText('This may have at most 100 characters.').waitFor()
   await page.getByRole('textbox', { name: 'Name of the store' }).fill('Engines')
   await page.getByRole('button', { name: 'Create store' }).click()
   await page.getByRole('heading', { name: 'Engines' }).waitFor()

@@ -108,6 +108,7 @@ browserTest('an invitation takes in somebody new, and somebody with a second fac
   const email = `new.${owner.email}`
   const link = await invite(email)
   const fresh = await openBrowser(world, link)
+  await fresh.page.getByText('You are invited to The shop as staff.').waitFor()
   await fresh.page.getByText('I am new here').click()
   expect(fresh.page.url()).toBe(`${api.url}/invitation`)
   await expectAccessible(fresh.page)
@@ -119,6 +120,8 @@ browserTest('an invitation takes in somebody new, and somebody with a second fac
   expect(await everythingIn(fresh.page)).not.toContain(link.slice(-40))
   await fresh.page.getByRole('link', { name: 'Open the store' }).click()
   await fresh.page.getByRole('link', { name: 'Members' }).waitFor()
+  await fresh.page.goto(link)
+  await fresh.page.getByText('This invitation no longer works.').waitFor()
   await fresh.page.goto(await invite(email))
   await fresh.page.getByRole('button', { name: 'Accept invitation' }).click()
   await fresh.page.getByText('You are already a member of this store.').waitFor()
