@@ -7,6 +7,9 @@ const list = (value: unknown) => (Array.isArray(value) ? value.join(', ') : Stri
 const fields = (to: unknown) => Object.keys((to ?? {}) as object).join(', ')
 const countryName = (code: unknown) => new Intl.DisplayNames('en', { type: 'region' }).of(String(code)) ?? String(code)
 
+const roleName = (role: unknown) =>
+  ({ OWNER: 'an owner', MANAGER: 'a manager', STAFF: 'staff', CUSTOMER: 'a customer' })[String(role)] ?? String(role)
+
 export const texts = {
   app: {
     name: 'Storekeeper',
@@ -178,8 +181,7 @@ export const texts = {
   invitation: {
     title: 'Accept an invitation',
     to: 'You are invited to',
-    as: (role: string) =>
-      ({ OWNER: 'as an owner', MANAGER: 'as a manager', STAFF: 'as staff', CUSTOMER: 'as a customer' })[role] ?? role,
+    as: (role: string) => `as ${roleName(role)}`,
     worksUntil: (at: string) =>
       `The invitation works until ${new Date(at).toLocaleString('en-GB', { day: 'numeric', month: 'long', hour: '2-digit', minute: '2-digit' })}.`,
     help: 'To accept, use the e-mail address that the invitation was made for.',
@@ -628,7 +630,7 @@ export const texts = {
   },
   customers: {
     about: 'Customers of your shop, under the ids that your own systems have for them. They need no account.',
-    search: 'Beginning of an id, or a whole e-mail address',
+    search: 'Start of an id, or a whole e-mail',
     add: 'Add a customer',
     addNow: 'Add',
     import: 'Import',
@@ -782,11 +784,11 @@ export const texts = {
       'store.restored': () => 'restored the store',
       'store.frozen': () => 'froze all keys',
       'store.unfrozen': () => 'unfroze all keys',
-      'member.joined': (_: string, { role }: Data) => `joined as ${role}`,
+      'member.joined': (_: string, { role }: Data) => `joined as ${roleName(role)}`,
       'member.updated': (what: string, { to }: Data) => `changed the rights of ${what}: ${fields(to)}`,
       'member.removed': (what: string) => `removed ${what}`,
       'member.left': () => 'left the store',
-      'member.invited': (_: string, { role }: Data) => `invited somebody as ${role}`,
+      'member.invited': (_: string, { role }: Data) => `invited somebody as ${roleName(role)}`,
       'member.invitation_withdrawn': () => 'withdrew an invitation',
       'key.created': (what: string, { imported }: Data) => `${imported ? 'imported' : 'created'} the key “${what}”`,
       'key.updated': (what: string, { to, metadataChanged, ownerChanged }: Data) =>

@@ -38,7 +38,7 @@ export function SearchButton(props: Props) {
             {SHORTCUT}
           </Text>
         }
-        aria-label={texts.palette.title}
+        aria-label={`${texts.palette.title} ${SHORTCUT}`}
         aria-keyshortcuts="Control+K Meta+K"
         aria-haspopup="dialog"
         onMouseEnter={Palette.preload}
