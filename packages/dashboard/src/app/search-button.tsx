@@ -34,20 +34,17 @@ export function SearchButton(props: Props) {
         size="xs"
         leftSection={<Search size={16} aria-hidden />}
         rightSection={
-          <Text span size="xs" c="dimmed" visibleFrom="sm">
+          <Text span size="xs" c="dimmed" visibleFrom="sm" aria-hidden>
             {SHORTCUT}
           </Text>
         }
-        aria-label={`${texts.palette.title} ${SHORTCUT}`}
         aria-keyshortcuts="Control+K Meta+K"
         aria-haspopup="dialog"
         onMouseEnter={Palette.preload}
         onFocus={Palette.preload}
         onClick={open}
       >
-        <Text span inherit visibleFrom="sm">
-          {texts.palette.title}
-        </Text>
+        <span className="search-label">{texts.palette.title}</span>
       </Button>
       {opened && <Palette {...props} onClose={close} />}
     </>
