@@ -96,6 +96,8 @@ async function take(page: Page, { name, path, opens = [] }: PageOf, suffix: stri
   await page.evaluate(`(async () => {
     while (document.querySelector('[aria-busy=true]')) await new Promise(requestAnimationFrame)
   })()`)
+  // What comes later, such as the bars of a list; a stream of events never ends.
+  await page.waitForLoadState('networkidle', { timeout: 3_000 }).catch(() => {})
   await page.screenshot({ path: join(folder, `${name}-${suffix}.png`), fullPage: true })
   for (const button of opens) {
     const opener = page.getByRole('button', { name: button }).or(page.getByRole('tab', { name: button }))

@@ -66,12 +66,13 @@ test('every route has a rule, a place of its own, words about it, and parameters
   }
 })
 
-test('only signing up, signing in, single sign-on, a forgotten password, reporting a leak, the rules of countries and the settings are open to anyone', () => {
+test('only signing up, signing in, single sign-on, a forgotten password, reading an invitation, reporting a leak, the rules of countries and the settings are open to anyone', () => {
   expect(routes.filter((row) => row.needs === 'public').map(nameOf)).toEqual([
     'POST /v1/leaks',
     'POST /v1/leaks/github',
     'GET /v1/countries',
     'GET /v1/countries/:code',
+    'POST /v1/auth/invitation',
     'POST /v1/auth/sign-up',
     'POST /v1/auth/sign-in',
     'POST /v1/auth/reset',
@@ -377,7 +378,7 @@ test('404: an id that is not well formed is answered exactly as one that does no
 // ---- what each route promises ---------------------------------------------------------------------------------------
 
 /** Where the owner with the row's own example will not do: who calls instead, and with what. */
-const OTHERWISE: Record<string, (world: Shop, live: Things) => Promise<{ as: string; body?: unknown }>> = {
+const OTHERWISE: Record<string, (world: Shop, live: Things) => Promise<{ as: string | null; body?: unknown }>> = {
   'POST /v1/auth/sign-out': (world) => signIn(world, world.owner),
   // An owner of a store may not.
   'DELETE /v1/user': async ({ person }) => ({ as: (await person()).token }),
@@ -436,6 +437,10 @@ const OTHERWISE: Record<string, (world: Shop, live: Things) => Promise<{ as: str
   'POST /v1/user/invitations/accept': async (world, { storeId }) => {
     const { token, email } = await world.person()
     return { as: token, body: { token: (await invite(world, storeId, email)).token } }
+  },
+  'POST /v1/auth/invitation': async (world, { storeId }) => {
+    const { token } = await invite(world, storeId, 'somebody@example.com')
+    return { as: null, body: { token } }
   },
 }
 

@@ -16,7 +16,7 @@ const NONCE_PLACEHOLDER = '__NONCE__'
  * The ways in have nothing of it.
  */
 const COMMON = [
-  /\/src\/app\/(shell|frame|home|sign-out|api|query|me|secrets|secret-provider|leave-guard)\.tsx?$/,
+  /\/src\/app\/(shell|frame|search-button|home|sign-out|api|query|me|secrets|secret-provider|leave-guard)\.tsx?$/,
   /\/src\/components\/(allowed|bars|copy|dialog|empty|form|loaded|page|problem|secret-dialog|section|time|usage|use-plot)\.tsx?$/,
   /\/node_modules\/(lucide-react|@tanstack|@floating-ui|@mantine\/form|react-remove-scroll.*|react-style-singleton|use-sidecar|use-callback-ref|tabbable|aria-hidden)\//,
   // Without the components that few pages use.

@@ -7,6 +7,7 @@ import { BUILT_IN_PERMISSIONS } from '../core/permissions.ts'
 const RFC_3339 = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/
 const ALL = [...BUILT_IN_PERMISSIONS]
 const ACCEPT = '/v1/user/invitations/accept'
+const PREVIEW = '/v1/auth/invitation'
 
 /** A problem without the two members that belong to one request. */
 function told({ body: { requestId: _, instance: __, ...rest } }: Reply): object {
@@ -66,6 +67,15 @@ test('201: somebody is invited, the token is shown once, and accepting it makes 
   expect((await api.get(path, { as: owner.token })).body).toEqual({ data: [record], nextCursor: null })
   expect((await api.get(`${path}/${record.id}`, { as: owner.token })).body).toEqual(record)
   expect(JSON.stringify(await sql('select invitations::text from invitations'))).not.toContain(token)
+  // Whoever holds the token learns where it leads, signed in or not, and neither for whom it is nor from whom.
+  for (const as of [null, ada.token]) {
+    const { status, body, headers } = await api.post(PREVIEW, { token }, { as })
+    expect([status, body]).toEqual([
+      200,
+      { store: { id: store.id, name: store.name }, role: 'STAFF', expiresAt: record.expiresAt },
+    ])
+    expect(headers.get('cache-control')).toBe('no-store')
+  }
 
   const accepted = await accept(world, token, ada)
   expect([accepted.status, accepted.body]).toEqual([
@@ -153,9 +163,10 @@ test('404: an invitation works once', async () => {
   const ada = await world.person()
   const token = await tokenFor(world, ada)
   expect((await accept(world, token, ada)).status).toBe(200)
-  await expectNoInvitation(await accept(world, token, ada))
-  await expectNoInvitation(await accept(world, 'skp_inv_nonsense', ada))
-  await expectNoInvitation(await accept(world, '', ada))
+  for (const useless of [token, 'skp_inv_nonsense', '']) {
+    await expectNoInvitation(await accept(world, useless, ada))
+    await expectNoInvitation(await world.api.post(PREVIEW, { token: useless }))
+  }
 })
 
 test('of an invitation accepted many times at once, one works', async () => {
@@ -199,6 +210,7 @@ test('404: an invitation ends after 7 days', async () => {
   expect((await accept(world, tokens[0], ada)).status).toBe(200)
   travel(MINUTE + SECOND)
   await expectNoInvitation(await accept(world, tokens[1], bob))
+  await expectNoInvitation(await world.api.post(PREVIEW, { token: tokens[1] }))
   const { data } = (await world.api.get(`/v1/user/store/${world.store.id}/invitations`, { as: world.owner.token })).body
   expect(data).toEqual([])
 })
@@ -211,6 +223,7 @@ test('404: an invitation that was withdrawn works no more', async () => {
   const path = `/v1/user/store/${store.id}/invitations/${id}`
   expect((await api.delete(path, { as: owner.token })).status).toBe(204)
   await expectNoInvitation(await accept(world, token, ada))
+  await expectNoInvitation(await api.post(PREVIEW, { token }))
   await expectNoInvitation(await api.delete(path, { as: owner.token }))
   await expectNoInvitation(
     await api.delete(`/v1/user/store/${store.id}/invitations/${newId('inv')}`, { as: owner.token }),
@@ -257,8 +270,9 @@ test('404: an invitation is worth no more than its maker still holds', async () 
   await sql("update api_keys set permissions = '{READ}' where id = $1", [weakened.id])
 
   const statuses = []
-  for (const { somebody, token } of invited) statuses.push((await accept(world, token, somebody)).status)
-  expect(statuses).toEqual([404, 404, 404, 200, 404, 404])
+  for (const { somebody, token } of invited)
+    statuses.push([(await api.post(PREVIEW, { token })).status, (await accept(world, token, somebody)).status])
+  expect(statuses).toEqual([404, 404, 404, 200, 404, 404].map((status) => [status, status]))
   // What was only refused comes back with the right to give it.
   await api.patch(`${members}/${demoted.id}`, { role: 'MANAGER' }, { as: owner.token })
   const [first] = invited

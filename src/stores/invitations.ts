@@ -23,7 +23,7 @@ import type { Instance } from '../instance.ts'
 import { boundsOf, type KeyRow } from '../keys/columns.ts'
 import { applyPermissions, type InvitationSpec } from './input.ts'
 import { mailInvitation, mayMail } from './invitation-mails.ts'
-import { showStore } from './schema.ts'
+import { type InvitationPreview, showStore } from './schema.ts'
 import { lockStore, type StoreView } from './stores.ts'
 
 const INVITATION_MS = 7 * DAY
@@ -178,6 +178,14 @@ export async function withdrawInvitation(
   if (withdrawn.length === 0) fail('invitation_not_found')
 }
 
+/** For whoever holds the token: nobody else can ask, and what cannot be accepted is not there. */
+export async function previewInvitation(db: Db, instance: Instance, token: string): Promise<Answer<InvitationPreview>> {
+  const row = await findInvitation(db, token)
+  if (!row || !(await isWorthSomething(db, instance, row))) return fail('invitation_not_found')
+  const store = { id: row.store_id, name: row.store_name }
+  return { body: { store, role: row.role, expiresAt: row.expires_at.toISOString() } }
+}
+
 type Membership = { store: StoreView; userId: string; role: Role; permissions: Permission[]; createdAt: string }
 
 /** Of two concurrent requests one accepts; the other finds the invitation used. */
@@ -255,9 +263,9 @@ async function checkFederated(tx: Db, caller: UserCaller): Promise<void> {
 }
 
 /** An open invitation to a store that is there, by its token. */
-export async function findInvitation(db: Db, token: string): Promise<InvitationRow | null> {
-  return db.one<InvitationRow>(sql`
-    select ${columns}
+export async function findInvitation(db: Db, token: string) {
+  return db.one<InvitationRow & { store_name: string }>(sql`
+    select ${columns}, (select name from stores where id = store_id) as store_name
       from invitations
      where hash = ${sha256(token)}
        and accepted_at is null

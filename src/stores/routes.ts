@@ -12,6 +12,7 @@ import {
   invite,
   joinStore,
   listInvitations,
+  previewInvitation,
   readInvitation,
   withdrawInvitation,
 } from './invitations.ts'
@@ -22,6 +23,7 @@ import {
   CascadeQuery,
   ChangedMember,
   Invitation,
+  InvitationPreview,
   Invitations,
   InvitationWithToken,
   Made,
@@ -270,6 +272,23 @@ export const storeRoutes: Route[] = [
     async ({ db, caller, params }) => ({
       body: (await withdrawInvitation(db, caller, params.storeId, params.invitationId), null),
     }),
+  ),
+  route(
+    {
+      id: 'invitations.preview',
+      method: 'POST',
+      path: '/v1/auth/invitation',
+      needs: 'public',
+      summary: 'Read an invitation by its token',
+      description:
+        'Tells the holder of the token which store and role the invitation is for, before they sign in or sign up. It changes nothing, and does not say who was invited or by whom. A token that cannot be accepted any more gets the same 404 as one that never existed.',
+      body: Acceptance,
+      returns: [200, InvitationPreview],
+      effect: 'read',
+      errors: ['invitation_not_found'],
+      example: { body: { token: 'skp_inv_…' } },
+    },
+    ({ db, instance, body }) => previewInvitation(db, instance, body.token),
   ),
   route(
     {

@@ -227,6 +227,22 @@ export const NewInvitation = Type.Object(
   },
   { title: 'NewInvitation', description: 'An invitation to send.', ...closed },
 )
+export const InvitationPreview = Type.Object(
+  {
+    store: Type.Object(
+      { id: StoreId, name: Name },
+      { ...closed, description: 'The store that the holder is invited to.' },
+    ),
+    role: Role,
+    expiresAt: Invitation.properties.expiresAt,
+  },
+  {
+    title: 'InvitationPreview',
+    description: 'What the holder of a token learns of their invitation before they accept it.',
+    ...closed,
+  },
+)
+export type InvitationPreview = Static<typeof InvitationPreview>
 export const Acceptance = Type.Object(
   { token: Type.String({ maxLength: 200, description: 'The token of the invitation.' }) },
   { title: 'Acceptance', description: 'An invitation to accept.', ...closed },

@@ -75,6 +75,7 @@ export const OPERATIONS: Record<string, string> = {
   'invitations.list': 'GET /v1/user/store/:storeId/invitations qspo',
   'invitations.read': 'GET /v1/user/store/:storeId/invitations/:invitationId s',
   'invitations.withdraw': 'DELETE /v1/user/store/:storeId/invitations/:invitationId',
+  'invitations.preview': 'POST /v1/auth/invitation bs',
   'invitations.accept': 'POST /v1/user/invitations/accept bk',
   'stores.join': 'POST /v1/store/:storeId/join k',
   'stores.leave': 'POST /v1/store/:storeId/leave qko',
@@ -618,6 +619,16 @@ export interface Api {
     leave(storeId: string, query?: StoresLeaveQuery, options?: KeyedOptions): Promise<Made>
   }
   invitations: {
+    /**
+     * Read an invitation by its token. Tells the holder of the token which store and role the invitation is for,
+     * before they sign in or sign up. It changes nothing, and does not say who was invited or by whom. A token that
+     * cannot be accepted any more gets the same 404 as one that never existed.
+     *
+     * No credentials are needed. Errors: `invitation_not_found`.
+     *
+     * `POST /v1/auth/invitation`
+     */
+    preview(input: Acceptance, options?: ReadOptions): Promise<InvitationPreview>
     /**
      * Accept an invitation. An invitation can be accepted once, by the user with the invited e-mail address. A
      * customer who accepts an invitation to a higher role gets that role.
@@ -3150,6 +3161,25 @@ export interface Invitation {
     /** The id of that user or key. */
     id: string
   }
+  /** When the invitation expires: 7 days after it was created. */
+  expiresAt: string
+}
+
+/** What the holder of a token learns of their invitation before they accept it. */
+export interface InvitationPreview {
+  /** The store that the holder is invited to. */
+  store: {
+    /** The id of the store. */
+    id: string
+    /** The name of the store. */
+    name: string
+  }
+  /**
+   * `OWNER`: every permission, and only owners can appoint owners. `MANAGER`: everything except `MANAGE_STORE`.
+   * `STAFF`: `READ` and `WRITE`. `CUSTOMER`: only their own addresses. `GET /v1/permissions` lists what each role
+   * includes.
+   */
+  role: 'OWNER' | 'MANAGER' | 'STAFF' | 'CUSTOMER' | (string & {})
   /** When the invitation expires: 7 days after it was created. */
   expiresAt: string
 }

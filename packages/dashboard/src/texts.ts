@@ -7,6 +7,9 @@ const list = (value: unknown) => (Array.isArray(value) ? value.join(', ') : Stri
 const fields = (to: unknown) => Object.keys((to ?? {}) as object).join(', ')
 const countryName = (code: unknown) => new Intl.DisplayNames('en', { type: 'region' }).of(String(code)) ?? String(code)
 
+const roleName = (role: unknown) =>
+  ({ OWNER: 'an owner', MANAGER: 'a manager', STAFF: 'staff', CUSTOMER: 'a customer' })[String(role)] ?? String(role)
+
 export const texts = {
   app: {
     name: 'Storekeeper',
@@ -71,6 +74,26 @@ export const texts = {
     webhooks: 'Webhooks',
     serviceTokens: 'Service tokens',
     settings: 'Settings',
+  },
+  palette: {
+    title: 'Search',
+    label: 'Search pages, stores, keys and members',
+    placeholder: 'A page, a store, a key or a member',
+    placeholderOutside: 'A page or a store',
+    pages: 'Pages',
+    stores: 'Stores',
+    keys: 'API keys',
+    members: 'Members',
+    allStores: 'All stores',
+    newStore: 'New store',
+    account: {
+      profile: 'Account: profile',
+      security: 'Account: security',
+      sessions: 'Account: sessions',
+      data: 'Account: data',
+    },
+    nothing: 'Nothing matches. Try fewer words.',
+    found: (count: number) => `${count} found`,
   },
   usage: {
     interval: 'From',
@@ -157,6 +180,10 @@ export const texts = {
   },
   invitation: {
     title: 'Accept an invitation',
+    to: 'You are invited to',
+    as: (role: string) => `as ${roleName(role)}`,
+    worksUntil: (at: string) =>
+      `The invitation works until ${new Date(at).toLocaleString('en-GB', { day: 'numeric', month: 'long', hour: '2-digit', minute: '2-digit' })}.`,
     help: 'To accept, use the e-mail address that the invitation was made for.',
     ways: 'Do you have an account?',
     haveAccount: 'I have an account',
@@ -166,6 +193,7 @@ export const texts = {
     signedInAs: (name: string) => `You are signed in as ${name}.`,
     accept: 'Accept invitation',
     otherAccount: 'Use another account',
+    goOn: 'Go to Storekeeper',
     incomplete: 'This link is incomplete. Open the one that was sent to you again.',
     refusals: {
       invitation_not_found:
@@ -288,7 +316,7 @@ export const texts = {
     permissionsChosen: (count: number) => (count === 0 ? 'None chosen' : `${count} chosen`),
     searchPermissions: 'Search permissions',
     readOnly: 'Read only',
-    choosenNone: 'None',
+    chooseNone: 'None',
     notYours: 'You do not hold it, so you cannot give it.',
     sections: {
       end: { title: 'End', help: 'When the key stops working.' },
@@ -602,7 +630,7 @@ export const texts = {
   },
   customers: {
     about: 'Customers of your shop, under the ids that your own systems have for them. They need no account.',
-    search: 'Beginning of an id, or a whole e-mail address',
+    search: 'Start of an id, or a whole e-mail',
     add: 'Add a customer',
     addNow: 'Add',
     import: 'Import',
@@ -756,11 +784,11 @@ export const texts = {
       'store.restored': () => 'restored the store',
       'store.frozen': () => 'froze all keys',
       'store.unfrozen': () => 'unfroze all keys',
-      'member.joined': (_: string, { role }: Data) => `joined as ${role}`,
+      'member.joined': (_: string, { role }: Data) => `joined as ${roleName(role)}`,
       'member.updated': (what: string, { to }: Data) => `changed the rights of ${what}: ${fields(to)}`,
       'member.removed': (what: string) => `removed ${what}`,
       'member.left': () => 'left the store',
-      'member.invited': (_: string, { role }: Data) => `invited somebody as ${role}`,
+      'member.invited': (_: string, { role }: Data) => `invited somebody as ${roleName(role)}`,
       'member.invitation_withdrawn': () => 'withdrew an invitation',
       'key.created': (what: string, { imported }: Data) => `${imported ? 'imported' : 'created'} the key “${what}”`,
       'key.updated': (what: string, { to, metadataChanged, ownerChanged }: Data) =>

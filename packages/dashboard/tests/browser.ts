@@ -21,12 +21,10 @@ function launch(): Promise<Browser> {
 /** What a page may not do. */
 export type Faults = string[]
 
-/** Takes out what a test has provoked: the browser writes answers with these statuses, and lost ones, to its console. */
-export function forgive(faults: Faults, ...meant: (number | RegExp)[]): void {
+/** Takes out what a test has provoked: an answer by its status and request, `404 GET /v1/user/store/*`, or any other fault. */
+export function forgive(faults: Faults, ...meant: (string | RegExp)[]): void {
   const isMeant = (fault: string) =>
-    meant.some((one) =>
-      typeof one === 'number' ? fault.includes(`responded with a status of ${one} `) : one.test(fault),
-    )
+    meant.some((one) => (typeof one === 'string' ? fault === `answer: ${one}` : one.test(fault)))
   faults.splice(0, faults.length, ...faults.filter((fault) => !isMeant(fault)))
 }
 export const LOST_ANSWER = /^console: Failed to load resource: net::ERR_/
@@ -79,9 +77,18 @@ export async function signIn(context: BrowserContext, url: string, { token }: Pi
   ])
 }
 
+const REFUSED = /^Failed to load resource: the server responded with a status of/
+const ID = /\b[a-z]+_[0-7][0-9a-hjkmnp-tv-z]{25}\b/g
+
 function watch(page: Page, url: string, faults: Faults): void {
   page.on('console', (message) => {
+    // Told with its request below.
+    if (REFUSED.test(message.text())) return
     if (message.type() === 'error' || message.type() === 'warning') faults.push(`console: ${message.text()}`)
+  })
+  page.on('response', (response) => {
+    const path = new URL(response.url()).pathname.replaceAll(ID, '*')
+    if (response.status() >= 400) faults.push(`answer: ${response.status()} ${response.request().method()} ${path}`)
   })
   page.on('pageerror', (error) => faults.push(`error: ${error.message}`))
   page.on('request', (request) => {

@@ -81,7 +81,7 @@ for (let part = 0; part < PARTS; part++)
       }
     }
     expect(found).toEqual({})
-    forgive(faults, 401, OPENED_BY_HAND)
+    forgive(faults, '404 POST /v1/auth/invitation', OPENED_BY_HAND)
   })
 
 /** Presses Tab until what has the focus is called so. */

@@ -33,7 +33,7 @@ export function allPages({ storeId, keyId, webhookId, userId, addressId, custome
     { name: 'found-a-key', path: paths.foundKey, isPublic: true },
     { name: 'stores', path: paths.stores },
     { name: 'new-store', path: paths.newStore },
-    { name: 'overview', path: paths.overview(storeId), opens: ['Switch store', 'Account'] },
+    { name: 'overview', path: paths.overview(storeId), opens: ['Switch store', 'Search', 'Account'] },
     { name: 'keys', path: paths.keys(storeId) },
     { name: 'new-key', path: paths.newKey(storeId), opens: ['End', 'Rate limits', 'Credits'] },
     { name: 'import-keys', path: paths.importKeys(storeId) },

@@ -1,5 +1,5 @@
 import { expect } from 'vitest'
-import { shop } from '../../../tests/shop.ts'
+import { NEW_KEY, shop } from '../../../tests/shop.ts'
 import { browserTest, openBrowser } from './browser.ts'
 import { expectAccessible, expectNarrow } from './looks.ts'
 
@@ -24,4 +24,26 @@ browserTest('somebody with many stores finds another by typing, with the keyboar
   await page.keyboard.press('Enter')
   await page.getByRole('heading', { name: 'Night Market' }).waitFor()
   expect(await stores.count()).toBe(0)
+
+  // A search for everything, by its shortcut. It leads back to where somebody was, or to what was found.
+  const { body: quay } = await api.get('/v1/user/store?limit=1', { as: owner.token })
+  const inStore = `/v1/user/store/${quay.data[0].id}`
+  await api.post(`${inStore}/keys`, { ...NEW_KEY, name: 'Warehouse scanner' }, { as: owner.token })
+  const switcher = page.getByRole('button', { name: /^Switch store/ })
+  await switcher.focus()
+  await page.keyboard.press('Control+k')
+  const found = page.getByRole('option')
+  await page.getByRole('combobox').waitFor()
+  await page.keyboard.press('Escape')
+  await expect.poll(() => switcher.evaluate('(button) => button === document.activeElement')).toBe(true)
+  await page.keyboard.press('Control+k')
+  await page.keyboard.type('quay')
+  await expect.poll(() => found.allTextContents()).toEqual(['Quay'])
+  await page.keyboard.press('Enter')
+  await page.getByRole('heading', { name: 'Quay' }).waitFor()
+  await page.getByRole('button', { name: 'Search' }).click()
+  await page.keyboard.type('scanner')
+  await page.getByRole('option', { name: 'Warehouse scanner' }).waitFor()
+  await page.keyboard.press('Enter')
+  await page.getByRole('heading', { name: 'Warehouse scanner' }).waitFor()
 })

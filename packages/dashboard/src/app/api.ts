@@ -15,16 +15,7 @@ export function useRead<T>(
   read: (options: CallOptions) => Promise<T>,
   options: { enabled?: boolean; refetchInterval?: number } = {},
 ): Read<T> {
-  return useQuery<T>({ ...queryOf(queryKey, read), ...options })
-}
-
-function queryOf<T>(queryKey: ReadKey, read: (options: CallOptions) => Promise<T>) {
-  return { queryKey, queryFn: ({ signal }: { signal: AbortSignal }) => withSession(() => read({ signal })) }
-}
-
-/** Before the page that shows it is there. */
-export function preloadRead<T>(queryKey: ReadKey, read: (options: CallOptions) => Promise<T>): void {
-  void queryClient.prefetchQuery(queryOf(queryKey, read))
+  return useQuery<T>({ queryKey, queryFn: ({ signal }) => withSession(() => read({ signal })), ...options })
 }
 
 /**

@@ -1,11 +1,14 @@
 // Which page belongs to which address. Each page is loaded when it is first opened; those behind the sign-in come with the
 // shell.
 
-import { Route, Switch } from 'wouter'
+import { useState } from 'react'
+import { matchRoute, Route, Switch, useLocation, useRouter } from 'wouter'
 import { lazy } from '../components/lazy.tsx'
+import { Shell } from './lazy-shell.ts'
+import { PAGES } from './pages.ts'
 
-const Shell = lazy(() => import('./shell.tsx'))
 const WAYS_IN = {
+  '/': lazy(() => import('./entrance.tsx')),
   '/sign-in': lazy(() => import('../pages/ways-in/sign-in.tsx')),
   '/sign-up': lazy(() => import('../pages/ways-in/sign-up.tsx')),
   '/found-a-key': lazy(() => import('../pages/found-key.tsx')),
@@ -15,13 +18,17 @@ const WAYS_IN = {
   '/invitation': lazy(() => import('../pages/ways-in/invitation.tsx')),
 }
 
-/** Its script comes while the first one begins. */
+/** Its script comes while the first one begins, and so does what it will read. */
 export function preloadPage(path: string): void {
-  const page = Object.entries(WAYS_IN).find(([wayIn]) => wayIn === path)?.[1] ?? Shell
-  page.preload()
+  const wayIn = Object.entries(WAYS_IN).find(([own]) => own === path)?.[1]
+  if (wayIn) return wayIn.preload()
+  Shell.preload()
+  // Whoever reads the answers is told of a failure.
+  import('./early.ts').catch(() => {})
 }
 
 export function App() {
+  usePreload()
   return (
     <Switch>
       {Object.entries(WAYS_IN).map(([path, page]) => (
@@ -30,4 +37,14 @@ export function App() {
       <Route component={Shell} />
     </Switch>
   )
+}
+
+/** The script of a page behind the sign-in comes with the shell, not after it. */
+function usePreload(): void {
+  const { parser } = useRouter()
+  const [location] = useLocation()
+  useState(() => {
+    const [, page] = Object.entries(PAGES).find(([path]) => matchRoute(parser, path, location)[0]) ?? []
+    page?.preload()
+  })
 }

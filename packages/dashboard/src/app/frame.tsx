@@ -19,7 +19,6 @@ import {
 } from '@mantine/core'
 import { useDisclosure } from '@mantine/hooks'
 import {
-  BookOpen,
   Boxes,
   ChartNoAxesColumn,
   ChevronsUpDown,
@@ -44,6 +43,7 @@ import { recentStores, rememberStore } from './last-store.ts'
 import { LeaveGuard } from './leave-guard.tsx'
 import { type Membership, useMay, useMe } from './me.ts'
 import { paths } from './paths.ts'
+import { SearchButton } from './search-button.tsx'
 import { SecretProvider } from './secret-provider.tsx'
 import { signOut } from './sign-out.ts'
 
@@ -71,6 +71,8 @@ export function Frame({ children }: { children: ReactNode }) {
   const [opened, { toggle, close }] = useDisclosure()
   useEffect(close, [location])
   const storeId = /^\/stores\/(store_[^/]+)/.exec(location)?.[1]
+  const may = useMay(storeId ?? '')
+  const pages = storeId ? storePages(storeId).filter(({ needs }) => needs === undefined || may(needs)) : []
   useEffect(() => {
     if (storeId) rememberStore(storeId)
   }, [storeId])
@@ -105,7 +107,10 @@ export function Frame({ children }: { children: ReactNode }) {
             </Anchor>
             {me.data && <StoreSwitcher stores={me.data.stores} storeId={storeId} />}
           </Group>
-          <AccountMenu name={me.data?.user.name ?? me.data?.user.email ?? texts.app.account} />
+          <Group gap="xs" wrap="nowrap">
+            {me.data && <SearchButton stores={me.data.stores} storeId={storeId} pages={pages} />}
+            <AccountMenu name={me.data?.user.name ?? me.data?.user.email ?? texts.app.account} />
+          </Group>
         </Group>
       </AppShell.Header>
       <AppShell.Navbar p="sm" aria-label={texts.app.menu}>
@@ -128,9 +133,11 @@ export function Frame({ children }: { children: ReactNode }) {
 
 function StoreNavigation({ storeId, location }: { storeId: string; location: string }) {
   const may = useMay(storeId)
+  /** The one page whose address is beside that of the page it belongs to. */
+  const isBelow = (path: string) => path === paths.customers(storeId) && location === paths.importCustomers(storeId)
   return storePages(storeId).map(({ path, label, icon: Icon, needs }) => {
     const allowed = needs === undefined || may(needs)
-    const active = path === paths.overview(storeId) ? location === path : location.startsWith(path)
+    const active = path === paths.overview(storeId) ? location === path : location.startsWith(path) || isBelow(path)
     const leftSection = <Icon size={18} aria-hidden />
     if (allowed)
       return (
@@ -182,7 +189,7 @@ function StoreSwitcher({ stores, storeId }: { stores: Membership[]; storeId: str
           variant="default"
           size="xs"
           rightSection={<ChevronsUpDown size={14} aria-hidden />}
-          maw={{ base: 150, sm: 280 }}
+          maw={{ base: 'min(150px, 100vw - 210px)', sm: 280 }}
           aria-label={`${texts.app.switchStore}: ${current?.name ?? texts.app.stores}`}
           onClick={toggle}
         >
@@ -210,6 +217,7 @@ function StoreSwitcher({ stores, storeId }: { stores: Membership[]; storeId: str
               component={Link}
               href={paths.overview(store.id)}
               label={store.name}
+              active={store.id === storeId}
               aria-current={store.id === storeId ? 'true' : undefined}
               rightSection={store.frozenAt && <Snowflake size={14} aria-hidden />}
               onClick={close}
@@ -248,7 +256,7 @@ function AccountMenu({ name }: { name: string }) {
         <Menu.Item component={Link} href={paths.account}>
           {texts.app.account}
         </Menu.Item>
-        <Menu.Item component="a" href="/docs" leftSection={<BookOpen size={14} aria-hidden />}>
+        <Menu.Item component="a" href="/docs">
           {texts.app.docs}
         </Menu.Item>
         <Menu.Divider />

@@ -1,20 +1,14 @@
 // Who is signed in, and what they may do in a store.
 
-import type { CallOptions, Me } from '@storekeeper/client'
-import { preloadRead, type ReadKey, useRead } from './api.ts'
+import type { Me } from '@storekeeper/client'
+import { useRead } from './api.ts'
 import { sk } from './client.ts'
+import { earlyMe } from './early.ts'
 
 export type Membership = Me['stores'][number]
 
-const ME: ReadKey = ['me']
-const readMe = (options: CallOptions) => sk.user.read(options)
-
 export function useMe() {
-  return useRead(ME, readMe)
-}
-
-export function preloadMe(): void {
-  preloadRead(ME, readMe)
+  return useRead(['me'], (options) => earlyMe() ?? sk.user.read(options))
 }
 
 /** Undefined while it is being read, and for a store that the user has no part in. */

@@ -19,23 +19,24 @@ export default function OverviewPage() {
   const { storeId = '' } = useParams()
   const membership = useMembership(storeId)
   const may = useMay(storeId)
+  const keys = useLiveKeys(storeId, may('MANAGE_KEYS')).data
   if (membership?.role === 'CUSTOMER') return <Redirect to={paths.addresses(storeId)} replace />
+  // In a store without keys there is nothing to note yet.
+  const isNew = keys?.length === 0
   return (
     <Page title={membership?.store.name ?? texts.nav.overview}>
-      {may('MANAGE_KEYS') ? <FirstSteps storeId={storeId} /> : <Text>{texts.app.needs('MANAGE_KEYS')}</Text>}
+      {!may('MANAGE_KEYS') && <Text>{texts.app.needs('MANAGE_KEYS')}</Text>}
+      {isNew && <FirstSteps storeId={storeId} />}
       {may('MANAGE_KEYS') && <StoreUse storeId={storeId} />}
       <SimpleGrid cols={{ base: 1, md: 2 }}>
-        {may('MANAGE_KEYS') && <KeyNotes storeId={storeId} />}
-        {may('MANAGE_WEBHOOKS') && <WebhookNotes storeId={storeId} />}
+        {may('MANAGE_KEYS') && !isNew && <KeyNotes storeId={storeId} />}
+        {may('MANAGE_WEBHOOKS') && <WebhookNotes storeId={storeId} isNew={isNew} />}
       </SimpleGrid>
     </Page>
   )
 }
 
-/** In a store that has no keys. */
 function FirstSteps({ storeId }: { storeId: string }) {
-  const keys = useLiveKeys(storeId).data
-  if (keys?.length !== 0) return null
   const steps = [
     { href: paths.newKey(storeId), title: texts.overview.startKey, help: texts.overview.startKeyHelp },
     { href: paths.members(storeId), title: texts.overview.startPeople, help: texts.overview.startPeopleHelp },
@@ -118,10 +119,11 @@ function KeyNotes({ storeId }: { storeId: string }) {
   )
 }
 
-function WebhookNotes({ storeId }: { storeId: string }) {
+function WebhookNotes({ storeId, isNew }: { storeId: string; isNew: boolean }) {
   const webhooks = useRead(['webhooks', storeId], (options) =>
     sk.store(storeId).webhooks.list({}, options).toArray({ max: 100 }),
   )
+  if (isNew && !webhooks.data?.length) return null
   return (
     <Note title={texts.nav.webhooks} href={paths.webhooks(storeId)}>
       <Loaded query={webhooks}>

@@ -134,13 +134,15 @@ function CreateDialog({ storeId, onClose }: { storeId: string; onClose: () => vo
           <TextInput
             required
             data-autofocus
-            maxLength={100}
             label={texts.serviceTokens.name}
             description={texts.serviceTokens.nameHelp}
             {...form.getInputProps('name')}
           />
           {error !== null && <Problem error={error} />}
           <Group justify="flex-end">
+            <Button variant="default" onClick={onClose}>
+              {texts.app.cancel}
+            </Button>
             <Button type="submit">{texts.serviceTokens.createNow}</Button>
           </Group>
         </Stack>

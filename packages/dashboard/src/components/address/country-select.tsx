@@ -49,9 +49,9 @@ export function CountrySelect({ countries, value, onChange, error, autofill }: P
         maxDropdownHeight={320}
         onFocus={(event) => event.currentTarget.select()}
         renderOption={({ option }) => (
-          <Group justify="space-between" wrap="nowrap" flex={1}>
+          <Group justify="space-between" gap="0 md" flex={1}>
             <Text size="sm">{option.label}</Text>
-            <Text size="sm" c="dimmed" truncate>
+            <Text size="sm" c="dimmed" className="breaks">
               {localNames(known.get(option.value))}
             </Text>
           </Group>

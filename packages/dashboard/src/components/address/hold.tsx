@@ -80,7 +80,6 @@ function HoldDialog({ storeId, version: { version, address }, onClose }: Props &
           <TextInput
             withAsterisk
             data-autofocus
-            maxLength={200}
             label={texts.holds.reason}
             description={texts.holds.reasonHelp}
             {...form.getInputProps('reason')}

@@ -112,7 +112,6 @@ function AddPasskey({ onAdded, onClose }: { onAdded: (passkey: AddedPasskey) => 
           <TextInput
             required
             data-autofocus
-            maxLength={100}
             label={texts.signIn.name}
             description={texts.account.passkeyNameHelp}
             {...form.getInputProps('name')}

@@ -38,14 +38,7 @@ function Name({ user }: { user: User }) {
     <Section title={texts.account.name} help={texts.account.nameHelp}>
       <form onSubmit={form.onSubmit((values) => void submit(values))}>
         <Stack align="flex-start">
-          <TextInput
-            w="100%"
-            maw={400}
-            autoComplete="name"
-            maxLength={100}
-            label={texts.signIn.name}
-            {...form.getInputProps('name')}
-          />
+          <TextInput w="100%" maw={400} autoComplete="name" label={texts.signIn.name} {...form.getInputProps('name')} />
           {save.error && form.errors.name === undefined && <Problem error={save.error} />}
           <Group>
             <Button type="submit" disabled={!form.isDirty()} loading={save.isPending}>

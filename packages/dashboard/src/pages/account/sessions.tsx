@@ -85,7 +85,7 @@ function SessionRow({ session }: { session: Session }) {
       </Group>
       {userAgent && (
         <div>
-          <Button size="compact-xs" variant="subtle" aria-expanded={raw} onClick={() => setRaw(!raw)}>
+          <Button size="compact-xs" variant="subtle" ml={-7} aria-expanded={raw} onClick={() => setRaw(!raw)}>
             {texts.account.rawAgent}
           </Button>
           {raw && (

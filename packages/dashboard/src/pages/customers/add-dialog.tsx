@@ -50,7 +50,6 @@ export function AddDialog({ storeId, onClose }: { storeId: string; onClose: () =
           <TextInput
             required
             data-autofocus
-            maxLength={255}
             autoComplete="off"
             label={texts.customers.externalId}
             description={texts.customers.externalIdHelp}

@@ -10,7 +10,7 @@ import { sk } from '../../app/client.ts'
 import { Loaded } from '../../components/loaded.tsx'
 import { texts } from '../../texts.ts'
 
-type Found = { userId: string; name: string; about: string; kind: 'member' | 'customer' }
+type Found = { userId: string; name: string; about: string[]; kind: 'member' | 'customer' }
 
 const MAX_FOUND = 20
 
@@ -41,7 +41,11 @@ export function FindPerson({ storeId, onFound }: { storeId: string; onFound: (us
                   component="button"
                   type="button"
                   label={name}
-                  description={<span className="breaks">{about}</span>}
+                  description={about.map((fact) => (
+                    <span key={fact} className="fact breaks">
+                      {fact}
+                    </span>
+                  ))}
                   leftSection={kind === 'customer' ? <Boxes size={18} aria-hidden /> : <User size={18} aria-hidden />}
                   rightSection={
                     <Group gap={4}>
@@ -72,7 +76,7 @@ async function findPeople(storeId: string, q: string, options: Options): Promise
     })
     if (!address) return []
     const { userId, formatted } = address
-    return [{ userId, name: formatted[0] ?? userId, about: userId, kind: 'customer' }]
+    return [{ userId, name: formatted[0] ?? userId, about: [userId], kind: 'customer' }]
   }
   const asked = q === '' ? {} : { q }
   const byId = /^user_\w+$/.test(q)
@@ -84,18 +88,18 @@ async function findPeople(storeId: string, q: string, options: Options): Promise
     ...customers.map(({ id, name, email, externalId }) => ({
       userId: id,
       name: name ?? externalId,
-      about: [externalId, email].filter(Boolean).join(' · '),
+      about: [externalId, ...(email ? [email] : [])],
       kind: 'customer' as const,
     })),
     ...members.map(({ userId, name, email }) => ({
       userId,
       name: name ?? email ?? userId,
-      about: email ?? userId,
+      about: [email ?? userId],
       kind: 'member' as const,
     })),
   ]
   // Whoever was erased, or has left, is found by nothing but their id.
   return byId && found.length === 0
-    ? [{ userId: q, name: texts.invoicing.unknownUser, about: q, kind: 'member' }]
+    ? [{ userId: q, name: texts.invoicing.unknownUser, about: [q], kind: 'member' }]
     : found
 }

@@ -1,6 +1,6 @@
 // Every version of an address as the store sees it, also when the address was deleted: this is what invoices point at.
 
-import { Anchor, Code } from '@mantine/core'
+import { Button, Code } from '@mantine/core'
 import { Link, useParams } from 'wouter'
 import { useRead } from '../../app/api.ts'
 import { sk } from '../../app/client.ts'
@@ -29,9 +29,9 @@ export default function InvoicingAddressPage() {
       }
       actions={
         userId && (
-          <Anchor component={Link} href={paths.invoicing(storeId, { userId })}>
+          <Button component={Link} variant="default" href={paths.invoicing(storeId, { userId })}>
             {texts.nav.invoicing}
-          </Anchor>
+          </Button>
         )
       }
     >

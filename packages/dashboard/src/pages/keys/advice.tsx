@@ -17,8 +17,9 @@ export function Advice({ apiKey: key }: { apiKey: Key }) {
   const trim = useWrite(() => sk.store(storeId).keys.update(id, { permissions: kept }, { ifMatch: key }), {
     changes: [['keys', storeId]],
   })
-  if (unused.length === 0) return null
   const isYoung = Date.now() - new Date(createdAt).getTime() < OLD_ENOUGH_MS
+  // Of a new key that was never used, nothing can be said yet.
+  if (unused.length === 0 || (isYoung && kept.length === 0)) return null
   return (
     <Alert color="blue" title={texts.keys.adviceTitle}>
       <Stack gap="sm">

@@ -39,7 +39,7 @@ export default function EditKey({ apiKey }: { apiKey: Key }) {
   return (
     <form onSubmit={form.onSubmit(() => void send(base))}>
       <Stack gap="lg" maw={640}>
-        <TextInput required maxLength={100} label={texts.keys.name} {...form.getInputProps('name')} />
+        <TextInput required label={texts.keys.name} {...form.getInputProps('name')} />
         <PermissionPicker
           storeId={storeId}
           value={form.getValues().permissions}

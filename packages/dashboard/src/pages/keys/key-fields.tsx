@@ -193,12 +193,7 @@ function CreditFields({ form }: Props) {
 function AboutFields({ form }: Props) {
   return (
     <Stack>
-      <TextInput
-        maxLength={255}
-        label={texts.keys.owner}
-        description={texts.keys.ownerHelp}
-        {...form.getInputProps('owner')}
-      />
+      <TextInput label={texts.keys.owner} description={texts.keys.ownerHelp} {...form.getInputProps('owner')} />
       <Textarea autosize minRows={2} label={texts.keys.description} {...form.getInputProps('description')} />
     </Stack>
   )

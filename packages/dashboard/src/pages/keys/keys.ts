@@ -3,16 +3,15 @@
 import type { Key } from '@storekeeper/client'
 import { useRead } from '../../app/api.ts'
 import { sk } from '../../app/client.ts'
+import { earlyKeys } from '../../app/early.ts'
 import { gather, type Interval, localDays, startOfLocalDay } from '../../components/usage.ts'
+import { readLiveKeys } from './live-keys.ts'
 
 const DAY = 86_400_000
 const UNUSED_MS = 30 * DAY
 const ENDS_SOON_MS = 30 * DAY
 /** The days of a row's bars. */
 const BAR_DAYS = 14
-/** More live keys than a store has unless its operator says so; the list says when there are more. */
-export const MAX_LISTED = 1_000
-
 export const TABS = ['live', 'never', 'unused', 'ending', 'rotating', 'off', 'ended'] as const
 export type Tab = (typeof TABS)[number]
 
@@ -47,19 +46,11 @@ export function search(keys: readonly Key[], text: string): Key[] {
   })
 }
 
-/** All keys that work or can be made to work again; ended ones are read apart, by the page. */
+/** Those that work or can be made to work again; ended ones are read apart, by the page. */
 export function useLiveKeys(storeId: string, enabled = true) {
-  return useRead(
-    ['keys', storeId, 'live'],
-    async (options) => {
-      const keys = sk.store(storeId).keys
-      const [active, disabled] = await Promise.all(
-        (['ACTIVE', 'DISABLED'] as const).map((status) => keys.list({ status }, options).toArray({ max: MAX_LISTED })),
-      )
-      return [...(active ?? []), ...(disabled ?? [])].sort((a, b) => (a.createdAt < b.createdAt ? 1 : -1))
-    },
-    { enabled },
-  )
+  return useRead(['keys', storeId, 'live'], (options) => earlyKeys(storeId) ?? readLiveKeys(storeId, options), {
+    enabled,
+  })
 }
 
 export function useEndedKeys(storeId: string, enabled: boolean) {

@@ -1,4 +1,4 @@
-import { Button, Grid, Group, Paper, SegmentedControl, Stack, Text, TextInput } from '@mantine/core'
+import { Button, Grid, Group, Input, Paper, SegmentedControl, Stack, TextInput } from '@mantine/core'
 import { useEffect, useState } from 'react'
 import { useLocation, useParams } from 'wouter'
 import { useRead } from '../../app/api.ts'
@@ -58,15 +58,14 @@ export default function NewKeyPage() {
             <Stack gap="lg">
               <TextInput
                 required
-                maxLength={100}
                 label={texts.keys.name}
                 description={texts.keys.nameHelp}
                 {...form.getInputProps('name')}
               />
               <Stack gap={4}>
-                <Text size="sm" fw={500} id="key-type">
+                <Input.Label component="div" id="key-type">
                   {texts.keys.type}
-                </Text>
+                </Input.Label>
                 <SegmentedControl
                   aria-labelledby="key-type"
                   data={texts.keys.types.map(({ value, label }) => ({

@@ -41,7 +41,7 @@ export function PermissionPicker({ storeId, value, onChange, error }: Props) {
               {texts.keys.readOnly}
             </Anchor>
             <Anchor component="button" type="button" size="sm" onClick={() => onChange([])}>
-              {texts.keys.choosenNone}
+              {texts.keys.chooseNone}
             </Anchor>
           </Group>
         </Group>

@@ -27,13 +27,7 @@ export default function NewStorePage() {
     <Page title={texts.app.newStore} about={texts.stores.newHelp}>
       <form onSubmit={form.onSubmit((values) => void submit(values))}>
         <Stack maw={480}>
-          <TextInput
-            required
-            maxLength={100}
-            label={texts.stores.name}
-            data-autofocus
-            {...form.getInputProps('name')}
-          />
+          <TextInput required label={texts.stores.name} data-autofocus {...form.getInputProps('name')} />
           {create.error && form.errors.name === undefined && <Problem error={create.error} />}
           <Group>
             <Button type="submit" loading={create.isPending}>

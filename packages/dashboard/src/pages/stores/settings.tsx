@@ -70,7 +70,7 @@ function SettingsForm({ store }: { store: Store }) {
   return (
     <form onSubmit={form.onSubmit(() => void send(base))}>
       <Stack>
-        <TextInput required maxLength={100} disabled={!may} label={texts.stores.name} {...form.getInputProps('name')} />
+        <TextInput required disabled={!may} label={texts.stores.name} {...form.getInputProps('name')} />
         <Radio.Group label={texts.stores.registration} {...form.getInputProps('registration')}>
           <Stack gap="xs" mt="xs">
             {(['CLOSED', 'OPEN'] as const).map((value) => (

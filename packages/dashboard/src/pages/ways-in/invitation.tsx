@@ -1,6 +1,6 @@
 // An invitation is accepted: by whoever is signed in, after signing in, or with a new account.
 
-import { isStorekeeperError, type Membership } from '@storekeeper/client'
+import { type InvitationPreview, isStorekeeperError, type Me, type Membership } from '@storekeeper/client'
 import { useEffect, useState } from 'react'
 import { Link } from 'wouter'
 import { sk } from '../../app/client.ts'
@@ -26,6 +26,7 @@ export default function InvitationPage() {
 
 type State =
   | { is: 'looking' }
+  | { is: 'useless' }
   | { is: 'nobody' }
   | { is: 'somebody'; name: string }
   | { is: 'cookie refused' }
@@ -33,16 +34,18 @@ type State =
 
 function Invitation({ token }: { token: string }) {
   const [state, setState] = useState<State>({ is: 'looking' })
+  const [preview, setPreview] = useState<InvitationPreview | null>(null)
   const [error, setError] = useState<unknown>(null)
   const [busy, setBusy] = useState(false)
-  const look = async (): Promise<boolean> => {
-    const me = await readSession()
-    setState(me ? { is: 'somebody', name: nameOf(me.user) } : { is: 'nobody' })
-    return me !== null
-  }
   useEffect(() => {
-    void look()
-  }, [])
+    void Promise.allSettled([sk.invitations.preview({ token }), readSession()]).then(([invitation, session]) => {
+      if (invitation.status === 'fulfilled') setPreview(invitation.value)
+      else setError(invitation.reason)
+      const isUseless =
+        invitation.status === 'rejected' && isStorekeeperError(invitation.reason, 'invitation_not_found')
+      setState(isUseless ? { is: 'useless' } : stateOf(session.status === 'fulfilled' ? session.value : null))
+    })
+  }, [token])
   const work = async (what: () => Promise<void>) => {
     setBusy(true)
     setError(null)
@@ -57,8 +60,9 @@ function Invitation({ token }: { token: string }) {
     })
   /** Whoever has signed in here wants to accept. */
   const entered = async () => {
-    if (await look()) await accept()
-    else setState({ is: 'cookie refused' })
+    const me = await readSession()
+    setState(me ? stateOf(me) : { is: 'cookie refused' })
+    if (me) await accept()
   }
   const leave = () =>
     work(async () => {
@@ -70,9 +74,12 @@ function Invitation({ token }: { token: string }) {
   if (state.is === 'accepted') return <Accepted {...state.membership} />
   return (
     <>
+      {preview && <Invited {...preview} />}
       {state.is === 'cookie refused' && <CookieRefused />}
       {error !== null && <Refusal error={error} />}
-      {state.is === 'somebody' ? (
+      {state.is === 'useless' ? (
+        <Link href="/">{texts.invitation.goOn}</Link>
+      ) : state.is === 'somebody' ? (
         <div className="light-form">
           <p>{texts.invitation.signedInAs(state.name)}</p>
           <LightButton onClick={() => void accept()} loading={busy}>
@@ -86,6 +93,20 @@ function Invitation({ token }: { token: string }) {
         <Enter token={token} onEntered={() => void entered()} />
       )}
     </>
+  )
+}
+
+function stateOf(me: Me | null): State {
+  return me ? { is: 'somebody', name: nameOf(me.user) } : { is: 'nobody' }
+}
+
+/** Said before anybody is asked to sign in. */
+function Invited({ store, role, expiresAt }: InvitationPreview) {
+  return (
+    <p>
+      {texts.invitation.to} <strong className="breaks">{store.name}</strong> {texts.invitation.as(role)}.{' '}
+      {texts.invitation.worksUntil(expiresAt)}
+    </p>
   )
 }
 

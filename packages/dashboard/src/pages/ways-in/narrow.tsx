@@ -1,6 +1,7 @@
 // The frame of the pages for people who are not signed in.
 
 import { type ReactNode, useEffect } from 'react'
+import { paths } from '../../app/paths.ts'
 import { Notice } from '../../components/light.tsx'
 import { Mark } from '../../components/mark.tsx'
 import { texts } from '../../texts.ts'
@@ -21,7 +22,7 @@ export function Narrow({ title, children }: { title: string; children: ReactNode
       </div>
       <div className="light-links">
         <a href="/docs">{texts.app.docs}</a>
-        <a href="/found-a-key">{texts.signIn.foundKey}</a>
+        {location.pathname !== paths.foundKey && <a href={paths.foundKey}>{texts.signIn.foundKey}</a>}
       </div>
     </main>
   )

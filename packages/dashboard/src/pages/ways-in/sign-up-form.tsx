@@ -40,13 +40,7 @@ export function SignUpForm({ onSignedUp, invitation }: Props) {
         {...field('email')}
       />
       <NewPassword label={texts.signIn.password} {...field('password')} />
-      <Field
-        autoComplete="name"
-        maxLength={100}
-        label={texts.signIn.name}
-        description={texts.signIn.nameHelp}
-        {...field('name')}
-      />
+      <Field autoComplete="name" label={texts.signIn.name} description={texts.signIn.nameHelp} {...field('name')} />
       {error !== null && <LightProblem error={error} />}
       {isStorekeeperError(error, 'email_taken') && !invitation && (
         <Link href={paths.signIn}>{texts.signIn.signIn}</Link>
@@ -65,7 +59,6 @@ export function NewPassword({ label, ...field }: { label: string } & LightField)
       required
       autoComplete="new-password"
       minLength={15}
-      maxLength={256}
       label={label}
       toggle={texts.signIn.showPassword}
       description={texts.signIn.passwordHelp}

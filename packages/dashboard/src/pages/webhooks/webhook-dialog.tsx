@@ -80,7 +80,7 @@ export default function WebhookDialog({ storeId, webhook, onClose, onCreated }: 
             acceptValueOnBlur
             {...form.getInputProps('types')}
           />
-          <TextInput maxLength={500} label={texts.keys.description} {...form.getInputProps('description')} />
+          <TextInput label={texts.keys.description} {...form.getInputProps('description')} />
           {error !== null && <Problem error={error} />}
           {theirs && (
             <Conflict
