@@ -14,7 +14,7 @@ import { newClient } from './soak/client.ts'
 import { startFaults } from './soak/faults.ts'
 import { follow, startReceiver } from './soak/listeners.ts'
 import { startPaced, sustainable } from './soak/load.ts'
-import { judgeProcess, measure, type Row, readBloat, show } from './soak/measure.ts'
+import { judgeProcess, judgeTables, measure, type Row, readBloat, show } from './soak/measure.ts'
 import { type Nodes, startNodes } from './soak/nodes.ts'
 import { newWorld } from './soak/world.ts'
 import { startCluster } from './stress/failover/cluster.ts'
@@ -107,6 +107,7 @@ async function judge(rows: Row[], complaints: number, faults: Record<string, num
   const times = sum((row) => row.kb) / sum((row) => row.compactKb)
   const operations = rows.reduce((total, row) => total + row.operations, 0)
   console.table(growth)
+  console.table(judgeTables(rows))
   console.table(bloat)
   log(JSON.stringify({ minutes: rows.length, operations, statuses, faults, contradictions: complaints }))
   const grown = growth.filter(({ before, after }) => after > before * MAX_GROWTH && after > before + 10)

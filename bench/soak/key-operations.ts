@@ -3,7 +3,9 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Client, Reply } from './client.ts'
 import {
+  BOUND_MS,
   change,
+  FORGET_MS,
   type KeyState,
   type ModelKey,
   type ModelStore,
@@ -45,10 +47,14 @@ export function expectSame({ client }: Soak, what: string, found: unknown, wante
   if (a !== b) client.complain(`${what}: ${a} instead of ${b}`)
 }
 
-/** One that nobody else works on. Null: none was found. */
-async function withKey(soak: Soak, operate: (store: ModelStore, key: ModelKey) => Promise<void>): Promise<boolean> {
+/** One that nobody else works on. False: none was found. */
+async function withKey(
+  soak: Soak,
+  operate: (store: ModelStore, key: ModelKey) => Promise<void>,
+  isWanted: (key: ModelKey) => boolean = () => true,
+): Promise<boolean> {
   const store = pick(soak, soak.stores)
-  const keys = [...store.keys.values()]
+  const keys = [...store.keys.values()].filter(isWanted)
   for (let n = 0; n < 10; n++) {
     const key = pick(soak, keys)
     if (!key || key.isBusy) continue
@@ -228,7 +234,7 @@ export function rotateKey(soak: Soak): Promise<boolean> {
       reply = await soak.client.send('POST', path, { token: store.token, body: {}, once: true })
     if (!expectStatus(soak, 'rotating a key', reply, 200)) return
     remember(soak, store, key)
-    key.retired = { secret: key.secret, until: performance.now() + 2_000 }
+    key.retired = { secret: key.secret, until: performance.now() + BOUND_MS }
     key.secret = reply.body.key ?? ''
     note(store, 'key.rotated', key.id)
   })
@@ -252,15 +258,15 @@ function remember(soak: Soak, store: ModelStore, key: ModelKey): void {
 }
 
 export function addCredits(soak: Soak): Promise<boolean> {
-  return withKey(soak, async (store, key) => {
-    if (key.credits === null) return
+  const add = async (store: ModelStore, key: ModelKey) => {
     const path = `${keysPath(store)}/${key.id}/credits`
     const reply = await soak.client.send('POST', path, { token: store.token, body: { add: 10 }, once: true })
     if (!expectStatus(soak, 'adding credits', reply, 200)) return
-    key.credits += 10
+    key.credits = (key.credits ?? 0) + 10
     note(store, 'key.credits_changed', key.id)
     compareKey(soak, key, reply)
-  })
+  }
+  return withKey(soak, add, ({ credits }) => credits !== null)
 }
 
 /** All keys of a store stop for a moment. While the answer is awaited both may be true. */
@@ -273,11 +279,11 @@ export async function freezeKeys(soak: Soak): Promise<boolean> {
     store.frozen = { now: frozen, former: [...store.frozen.former, former] }
     const path = `${keysPath(store)}/${frozen ? 'freeze' : 'unfreeze'}`
     const reply = await soak.client.send('POST', path, { token: store.token, once: true })
-    former.until = performance.now() + 2_000
+    former.until = performance.now() + BOUND_MS
     if (expectStatus(soak, 'freezing', reply, 200)) note(store, `store.${frozen ? 'frozen' : 'unfrozen'}`, store.id)
     await sleep(frozen ? 1_000 + 2_000 * soak.next() : 0)
   }
-  store.frozen.former = store.frozen.former.filter(({ until }) => until > performance.now() - 90_000)
+  store.frozen.former = store.frozen.former.filter(({ until }) => until > performance.now() - FORGET_MS)
   store.isFreezing = false
   return true
 }

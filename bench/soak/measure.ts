@@ -25,6 +25,8 @@ export type Row = {
   complaints: number
 }
 
+const SHOWN_TABLES = 12
+
 const quantile = (times: number[], part: number) =>
   Math.round((times.toSorted((a, b) => a - b)[Math.floor(times.length * part)] ?? 0) * 10) / 10
 
@@ -111,6 +113,24 @@ function slope(points: [number, number][]): number {
   const [x0, y0] = [mean(points.map(([x]) => x)), mean(points.map(([, y]) => y))]
   const sum = (of: (x: number, y: number) => number) => points.reduce((total, [x, y]) => total + of(x, y), 0)
   return sum((x, y) => (x - x0) * (y - y0)) / (sum((x) => (x - x0) ** 2) || 1)
+}
+
+type Grown = { table: string; rows: string; 'bytes a row': string; 'dead or free, %': string }
+
+/** The large tables in the middle of the run and at its end: a row takes as much, however many there are. */
+export function judgeTables(rows: Row[]): Grown[] {
+  const seen = rows.filter(({ tables }) => tables.length > 0)
+  const [middle, last] = [seen[Math.floor(seen.length / 2)], seen.at(-1)]
+  return (last?.tables ?? []).slice(0, SHOWN_TABLES).map((now) => {
+    const then = middle?.tables.find(({ table }) => table === now.table) ?? now
+    const both = (of: (size: TableSize) => number) => `${Math.round(of(then))} → ${Math.round(of(now))}`
+    return {
+      table: now.table,
+      rows: both((size) => size.rows),
+      'bytes a row': both((size) => size.bytes / Math.max(1, size.rows)),
+      'dead or free, %': both((size) => (100 * size.unused) / size.bytes),
+    }
+  })
 }
 
 export type Bloat = { table: string; rows: number; kb: number; compactKb: number; times: number; 'bytes a row': number }

@@ -5,7 +5,7 @@
 /** Every node must know a change this long after the answer to it. */
 export const BOUND_MS = 2_000
 /** The oldest answer that is ever asked for, and some time for it to arrive. */
-const FORGET_MS = 90_000
+export const FORGET_MS = 90_000
 
 type Former<State> = { state: State; until: number }
 /** A state with those before it. */
