@@ -72,13 +72,18 @@ function builtFrom(name) {
 }
 
 /**
- * When the newest file or folder was changed: a folder changes when a file in it is added, renamed or removed. Null for a
- * project that is not there.
+ * When the newest file or folder was changed: a folder changes when a file in it is added, renamed or removed. Tests are not
+ * built. Null for a project that is not there.
  */
 function stateOf({ sources }) {
   const folders = sources.map((source) => join(root, source))
   if (!folders.every((folder) => existsSync(folder))) return null
-  const inside = folders.flatMap((path) => readdirSync(path, { recursive: true }).map((name) => join(path, name)))
+  const isBuilt = (name) => !name.endsWith('.test.ts')
+  const inside = folders.flatMap((path) =>
+    readdirSync(path, { recursive: true })
+      .filter(isBuilt)
+      .map((name) => join(path, name)),
+  )
   return String(Math.max(...[...folders, ...inside].map((path) => statSync(path).mtimeMs)))
 }
 

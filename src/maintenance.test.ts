@@ -13,9 +13,7 @@ import { sweepDeliveries } from './webhooks/deliveries.ts'
 
 const MANY = 2 * CHORE_BATCH + 1
 
-test('each chore catches up in one run of bounded batches, and two nodes at the same chores never wait for each other', {
-  timeout: 60_000,
-}, async () => {
+test('each chore catches up in one run of bounded batches, and two nodes at the same chores never wait for each other', async () => {
   const { api, owner, keys, store, sql, service } = await shop({ alone: true })
   const { id: keyId } = (await api.post(keys, NEW_KEY, { as: owner.token })).body
   const batches: number[] = []

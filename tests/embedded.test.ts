@@ -24,12 +24,15 @@ import { afterEach, expect, test } from 'vitest'
 import { findInstallation, type Installation, NoEmbeddedPostgres } from '../src/db/embedded/binaries.ts'
 import { hasEmbedded } from '../src/db/embedded/cluster.ts'
 import { AlreadyRunning, type Embedded, joinEmbedded, startEmbedded } from '../src/db/embedded/embedded.ts'
+import { useBuild } from './built.ts'
 import { preparedData } from './launch.ts'
 import { isAlive, postmasters, serverProcesses } from './processes.ts'
 
 const isRoot = process.getuid?.() === 0
 if (!isRoot) console.log('Not run, since this is not root: what only root meets.')
 const repository = join(import.meta.dirname, '..')
+
+useBuild()
 
 test('a first start creates the database, privately and durably; a later one finds it again', async () => {
   const data = join(folder(), 'data')
@@ -436,16 +439,16 @@ type Options = { as?: Account; installation?: Installation }
 
 function launchService(data: string, { as, installation }: Options = {}) {
   const code = `
-    import { startEmbedded } from ${JSON.stringify(join(repository, 'src/db/embedded/embedded.ts'))}
+    import { startEmbedded } from ${JSON.stringify(join(repository, 'dist/db/embedded/embedded.js'))}
     const [data, installation] = JSON.parse(process.env.START)
     process.on('SIGTERM', () => embedded?.stop().then(() => process.exit(0)))
     const embedded = await startEmbedded(data, (line) => console.log(line), installation ?? undefined)
       .catch((error) => console.log('failed ' + error.name + ': ' + error.message))
     if (embedded) console.log('up ' + JSON.stringify(embedded))`
-  const child = spawn(process.execPath, ['--import', 'tsx', '--input-type=module', '-e', code], {
+  const child = spawn(process.execPath, ['--input-type=module', '-e', code], {
     ...(isRoot ? as : {}),
     cwd: repository,
-    env: { PATH: process.env.PATH, ...(as && { TSX_DISABLE_CACHE: '1' }), START: JSON.stringify([data, installation]) },
+    env: { PATH: process.env.PATH, START: JSON.stringify([data, installation]) },
     stdio: ['ignore', 'pipe', 'inherit'],
   })
   children.push(child)

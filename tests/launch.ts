@@ -19,11 +19,12 @@ const children: ChildProcess[] = []
 let built = ''
 let prepared = ''
 
-/** Where the tests of a file run from: without a build, which the first of them makes, or with the repository's own. */
-export function runFromCheckout({ build }: { build: 'copied' | 'none' }): void {
+/** Where the tests of a file run from: with the repository's build, or without that of the client, which the first start makes. */
+export function runFromCheckout({ build }: { build: 'whole' | 'in part' }): void {
   beforeAll(() => {
-    if (build === 'copied') execFileSync('npm', ['run', '--silent', 'build'], { cwd: repository })
-    built = copyOf(build === 'copied' ? [...COMMANDS, ...BUILDS] : [...COMMANDS, ...SOURCES])
+    execFileSync('npm', ['run', '--silent', 'build'], { cwd: repository })
+    built = copyOf([...COMMANDS, ...BUILDS, ...(build === 'whole' ? [] : CLIENT)])
+    if (build === 'in part') rmSync(join(built, 'dist/builds/client'))
     folders.splice(0) // it stays for all tests
   })
   afterAll(() => rmSync(built, { recursive: true, force: true }))
@@ -56,14 +57,8 @@ export function folder(): string {
 
 const COMMANDS = ['bin', 'migrations', 'package.json']
 const BUILDS = ['dist', ...packageFiles('client', 'dist'), ...packageFiles('cli', 'bin', 'dist')]
-/** Without those of the dashboard, which takes longer to build than all the others. */
-const SOURCES = [
-  'src',
-  'tsconfig.json',
-  'tsconfig.build.json',
-  ...packageFiles('client', 'src', 'tsconfig.build.json'),
-  ...packageFiles('cli', 'bin', 'src', 'vite.config.ts'),
-]
+/** What it is built from. What has no sources is not built: tests/build.test.ts builds all, of small sources. */
+const CLIENT = ['tsconfig.json', ...packageFiles('client', 'src', 'tsconfig.build.json')]
 
 function packageFiles(name: string, ...files: string[]): string[] {
   return [...files, 'package.json'].map((file) => join('packages', name, file))

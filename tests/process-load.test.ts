@@ -9,7 +9,7 @@ import { postmasters, serverProcesses } from './processes.ts'
 import { apiAt, NEW_ADDRESS, NEW_KEY, type Person } from './shop.ts'
 import { newStoppingClient } from './stopping-client.ts'
 
-runFromCheckout({ build: 'copied' })
+runFromCheckout({ build: 'whole' })
 
 test('killed again and again under load: what was acknowledged is there, and no retry doubles it', {
   timeout: LONG,

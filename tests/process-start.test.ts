@@ -23,7 +23,7 @@ import { openShop } from './process-load.ts'
 import { isAlive, postmasters, serverProcesses } from './processes.ts'
 import { apiAt, NEW_KEY } from './shop.ts'
 
-runFromCheckout({ build: 'none' })
+runFromCheckout({ build: 'in part' })
 
 // ---- starting and stopping ------------------------------------------------------------------------------------------
 

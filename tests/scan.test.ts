@@ -128,7 +128,7 @@ test('help is printed when asked for, and when the words make no sense', async (
     expect(await scan(args)).toMatchObject({ code: 2, out: '', err: expect.stringMatching(words) })
 })
 
-test('through npm a path is where its caller stands, and the exit codes come through', { timeout: 60_000 }, () => {
+test('through npm a path is where its caller stands, and the exit codes come through', () => {
   write('below/a.txt', mint('prod'))
   const npm = (path: string) => {
     const args = ['--prefix', repository, 'run', '--silent', 'skp', '--', 'scan', path]
@@ -384,7 +384,7 @@ test('a damaged repository is exit code 2', async () => {
   expect(code).toBe(2)
 })
 
-test('the hook in the docs refuses a commit with a key, by what is staged', { timeout: 60_000 }, () => {
+test('the hook in the docs refuses a commit with a key, by what is staged', () => {
   const page = readFileSync('docs/operations.md', 'utf8')
   const hook = /^```sh\n(#!\/bin\/sh\n.*?)^```/ms.exec(page)?.[1] as string
   newRepository()

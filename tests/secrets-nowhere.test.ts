@@ -15,7 +15,7 @@ import { NEW_KEY, type Shop, shop } from './shop.ts'
 const mark = () => `m${Buffer.from(randomBytes(9)).toString('hex')}`
 
 // A hundred secrets, each in six forms, are looked for in all of the write-ahead log.
-const LONG = 120_000
+const LONG = 300_000
 
 test('32. no secret and no text of an address is found anywhere but in the one answer that shows it', {
   timeout: LONG,

@@ -14,11 +14,14 @@ import { hasEmbedded, locateCluster } from '../src/db/embedded/cluster.ts'
 import { type Embedded, joinEmbedded, startEmbedded } from '../src/db/embedded/embedded.ts'
 import { beginUpgrade } from '../src/db/embedded/upgrade.ts'
 import { openSnapshot } from '../src/db/snapshot.ts'
+import { useBuild } from './built.ts'
 import { call } from './command.ts'
 import { preparedData } from './launch.ts'
 import { serverProcesses } from './processes.ts'
 
 const quiet = () => {}
+
+useBuild()
 
 async function begin(data: string) {
   const cluster = await locateCluster(data, quiet, findInstallation())
@@ -99,15 +102,15 @@ test('nobody else may use the database meanwhile', async () => {
 
 test('killed while it copies, the old database is whole, and the next run stops what is left and completes', async () => {
   const data = await dataWithNote()
-  const at = (path: string) => JSON.stringify(join(import.meta.dirname, '../src', path))
+  const at = (path: string) => JSON.stringify(join(import.meta.dirname, '../dist', path))
   const code = `
-    import { findInstallation } from ${at('db/embedded/binaries.ts')}
-    import { locateCluster } from ${at('db/embedded/cluster.ts')}
-    import { beginUpgrade } from ${at('db/embedded/upgrade.ts')}
+    import { findInstallation } from ${at('db/embedded/binaries.js')}
+    import { locateCluster } from ${at('db/embedded/cluster.js')}
+    import { beginUpgrade } from ${at('db/embedded/upgrade.js')}
     const cluster = await locateCluster(${JSON.stringify(data)}, () => {}, findInstallation())
     await beginUpgrade(cluster, cluster, cluster.pgdata + '-old', () => {})
     console.log('begun')`
-  const child = spawn(process.execPath, ['--import', 'tsx', '--input-type=module', '-e', code], {
+  const child = spawn(process.execPath, ['--input-type=module', '-e', code], {
     stdio: ['ignore', 'pipe', 'inherit'],
   })
   onTestFinished(() => void child.kill('SIGKILL'))

@@ -9,7 +9,7 @@ import { checkBooks, openShop, report, startLoad } from './process-load.ts'
 import { isAlive, listProcesses, postmasters, serverProcesses } from './processes.ts'
 import { apiAt, NEW_KEY, type Person } from './shop.ts'
 
-runFromCheckout({ build: 'copied' })
+runFromCheckout({ build: 'whole' })
 
 const WORKERS = { WORKERS: '2' }
 

@@ -11,6 +11,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import pg from 'pg'
 import pino from 'pino'
 import { expect, onTestFinished, test } from 'vitest'
+import { useBuild } from '../../tests/built.ts'
 import { call } from '../../tests/command.ts'
 import { apiAt, NEW_ADDRESS, NEW_KEY, type Shop, shop, USAGE_AT_ONCE } from '../../tests/shop.ts'
 import { newDataKey, unwrapDataKey } from '../auth/data-key.ts'
@@ -23,7 +24,9 @@ import { startService } from '../service.ts'
 import { mintSigningSecret, openSecret } from '../webhooks/signature.ts'
 import { run as runCommand } from './run.ts'
 
-const LONG = 120_000
+useBuild()
+
+const LONG = 300_000
 const newSecret = () => randomBytes(32).toString('base64')
 const keyring = (text: string): Keyring => newKeyring(new Secret(text), null)
 const kidOf = (text: string) => keyring(text).current.kid
@@ -39,7 +42,7 @@ async function run(env: Env, ...args: string[]) {
 
 /** A command as a process, which can be killed. */
 function launch(env: Env, ...args: string[]) {
-  const child = spawn(process.execPath, ['--import', 'tsx', 'src/cli/main.ts', 'secret', ...args], {
+  const child = spawn(process.execPath, ['dist/cli/main.js', 'secret', ...args], {
     env: { PATH: process.env.PATH, ...env },
     stdio: ['ignore', 'pipe', 'pipe'],
   })
@@ -50,7 +53,7 @@ function launch(env: Env, ...args: string[]) {
   return { said, ended, kill: (signal: NodeJS.Signals) => void child.kill(signal) }
 }
 
-async function until(condition: () => Promise<boolean>, patienceMs = 20_000): Promise<void> {
+async function until(condition: () => Promise<boolean>, patienceMs = 60_000): Promise<void> {
   for (const end = Date.now() + patienceMs; Date.now() < end; await sleep(20)) if (await condition()) return
   throw new Error('It did not happen.')
 }

@@ -13,9 +13,7 @@ import { startService } from '../service.ts'
 import { listen } from './listen.ts'
 import { openSnapshot } from './snapshot.ts'
 
-test('a node follows the primary, wherever in the list it is, and uses none while there are two', {
-  timeout: 120_000,
-}, async () => {
+test('a node follows the primary, wherever in the list it is, and uses none while there are two', async () => {
   const { primary: first, standby: second, startAsStandby } = await primaryAndStandby()
   await first.admin.query('create role shop login')
   await first.admin.query('create database shop owner shop')
@@ -60,9 +58,7 @@ test('a node follows the primary, wherever in the list it is, and uses none whil
   expect(rows).toEqual([{ is_standby: false }])
 })
 
-test('a commit whose wait for the standby was ended is a lost answer, and a heartbeat that waits behind one loses nothing', {
-  timeout: 120_000,
-}, async () => {
+test('a commit whose wait for the standby was ended is a lost answer, and a heartbeat that waits behind one loses nothing', async () => {
   const { primary, standby } = await primaryAndStandby()
   await primary.admin.query('create role shop login')
   await primary.admin.query('create database shop owner shop')

@@ -7,6 +7,7 @@ import { pathToFileURL } from 'node:url'
 import pg from 'pg'
 import pino from 'pino'
 import { expect, inject, onTestFinished, test } from 'vitest'
+import { useBuild } from '../../tests/built.ts'
 import { poolerTo } from '../../tests/db-proxy.ts'
 import { apiAt } from '../../tests/shop.ts'
 import { readConfig } from '../config.ts'
@@ -22,6 +23,8 @@ const ADVISORY = `from pg_locks
   where locktype = 'advisory'
     and database = (select oid from pg_database where datname = current_database())`
 const log = pino({ level: 'silent' })
+
+useBuild()
 
 test('eight nodes start at once on an empty database: each migration is applied once, and all of them serve', async () => {
   const url = await emptyDatabase()
@@ -186,7 +189,6 @@ const NOT_TAKEN_OVER =
 
 test.each(['in part', 'in full'])(
   'a database that an unreleased version has migrated %s is refused in one sentence, and is not touched',
-  { timeout: 120_000 },
   async (how) => {
     const url = await emptyDatabase()
     await migrateUnreleased({ connectionString: url }, how === 'in full')
@@ -194,11 +196,11 @@ test.each(['in part', 'in full'])(
     const env = { DATABASE_URL: url, SERVER_SECRET: randomBytes(32).toString('base64'), PORT: '0' }
     await expect(startService(readConfig(env), log, () => {})).rejects.toThrow(NOT_TAKEN_OVER)
     const starts = [
-      ['src/main.ts'],
-      ['src/cli/main.ts', 'service-token', 'create', 'Checkout', '--all-stores'],
-      ['src/cli/main.ts', 'service-token', 'list'],
-      ['src/cli/main.ts', 'events', 'head', '--all'],
-      ['src/cli/main.ts', 'secret', 'status'],
+      ['dist/main.js'],
+      ['dist/cli/main.js', 'service-token', 'create', 'Checkout', '--all-stores'],
+      ['dist/cli/main.js', 'service-token', 'list'],
+      ['dist/cli/main.js', 'events', 'head', '--all'],
+      ['dist/cli/main.js', 'secret', 'status'],
     ]
     for (const args of how === 'in full' ? starts : starts.slice(0, 2))
       expect(spawn(args, env)).toEqual({
@@ -211,9 +213,7 @@ test.each(['in part', 'in full'])(
   },
 )
 
-test('an embedded database of an unreleased version is refused too, and no secret is made beside it', {
-  timeout: 120_000,
-}, async () => {
+test('an embedded database of an unreleased version is refused too, and no secret is made beside it', async () => {
   const data = join(mkdtempSync(join(tmpdir(), 'unreleased-')), 'data')
   chmodSync(join(data, '..'), 0o755) // so that PostgreSQL may enter when we are root
   onTestFinished(() => rmSync(join(data, '..'), { recursive: true, force: true }))
@@ -225,7 +225,7 @@ test('an embedded database of an unreleased version is refused too, and no secre
   const before = await inside(dump)
   const files = readdirSync(data).sort()
   await expect(startService(readConfig({ DATA_DIR: data, PORT: '0' }), log, () => {})).rejects.toThrow(NOT_TAKEN_OVER)
-  const args = ['src/cli/main.ts', 'secret', 'rotate']
+  const args = ['dist/cli/main.js', 'secret', 'rotate']
   expect(spawn(args, { DATA_DIR: data })).toEqual({ args, status: 1, stdout: '', stderr: `${NOT_TAKEN_OVER}\n` })
   expect(readdirSync(data).sort()).toEqual(files)
   expect(await inside(dump)).toEqual(before)
@@ -312,7 +312,7 @@ async function dump(connection: Connection): Promise<Record<string, unknown[]>> 
 }
 
 function spawn(args: string[], env: Record<string, string>) {
-  const { status, stdout, stderr } = spawnSync(process.execPath, ['--import', 'tsx', ...args], {
+  const { status, stdout, stderr } = spawnSync(process.execPath, args, {
     env: { PATH: process.env.PATH, ...env },
     encoding: 'utf8',
   })

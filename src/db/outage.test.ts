@@ -19,9 +19,7 @@ import { migrate } from './migrate.ts'
 const RETRY = [503, 'unavailable', '1']
 const summary = ({ status, body, headers }: Reply) => [status, body?.code, headers.get('retry-after')]
 
-test('a standby, a read-only primary and a refused login are 503, and a revoked key is never valid again', {
-  timeout: 120_000,
-}, async () => {
+test('a standby, a read-only primary and a refused login are 503, and a revoked key is never valid again', async () => {
   const { primary, standby } = await primaryAndStandby()
   await primary.admin.query('create role shop login')
   await primary.admin.query('create database shop owner shop')

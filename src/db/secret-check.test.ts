@@ -103,7 +103,7 @@ test('of two first starts with different secrets one is let in, and a database f
   await checkServerSecret(before, keyringOf(serverSecret), null)
 })
 
-test('an embedded database with another server-secret beside it does not start', { timeout: 60_000 }, async () => {
+test('an embedded database with another server-secret beside it does not start', async () => {
   const data = join(mkdtempSync(join(tmpdir(), 'swapped-')), 'data')
   chmodSync(join(data, '..'), 0o755) // so that PostgreSQL may enter when we are root
   onTestFinished(() => rmSync(join(data, '..'), { recursive: true, force: true }))

@@ -6,6 +6,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { text } from 'node:stream/consumers'
 import { expect, onTestFinished, test } from 'vitest'
+import { useBuild } from '../../tests/built.ts'
 import { call } from '../../tests/command.ts'
 import { NEW_KEY, newDatabase, type Shop, shop } from '../../tests/shop.ts'
 import { run } from '../cli/run.ts'
@@ -13,6 +14,8 @@ import { newId } from '../core/ids.ts'
 import { canonical, genesis, nextHash } from './hash-chain.ts'
 import type { SealedEvent } from './schema.ts'
 import { type Anchor, exportLine, verifyChain } from './verify-export.ts'
+
+useBuild()
 
 test('a chain as it was exported is sound', async () => {
   const { lines, storeId, head } = chainOf(10)
@@ -326,7 +329,7 @@ async function command({ databaseUrl, serverSecret }: Shop, args: string[], inpu
 
 /** The same as a process. */
 async function launch(args: string[], input: string) {
-  const child = spawn(process.execPath, ['--import', 'tsx', 'src/cli/main.ts', 'events', ...args])
+  const child = spawn(process.execPath, ['dist/cli/main.js', 'events', ...args])
   child.stdin.on('error', () => {})
   child.stdin.end(input)
   const ended = new Promise<number | null>((resolve) => child.once('close', resolve))

@@ -76,7 +76,7 @@ test('an overloaded node refuses with Retry-After, but for health checks, and re
     }
     return unserved.size
   }
-  await expect.poll(askAgain, { timeout: 10_000 }).toBe(0)
+  await expect.poll(askAgain).toBe(0)
 })
 
 test('requests that come while it holds are served when it goes on', async () => {
@@ -103,7 +103,7 @@ test('bodies that never arrive take nobody’s place, and the longest under way 
   })
   const slow = numbers(600).map(() => connect())
   for (const { write } of slow) write('POST /slow HTTP/1.1\r\nhost: x\r\ncontent-length: 100\r\n\r\n{')
-  await expect.poll(() => slow.filter(({ socket }) => socket.destroyed).length, { timeout: 10_000 }).toBe(100)
+  await expect.poll(() => slow.filter(({ socket }) => socket.destroyed).length).toBe(100)
   expect(load.inFlight()).toBe(0)
   const other = connect()
   other.write(post('/quick', '{}') + get(1))

@@ -292,7 +292,7 @@ function past(world: Shop, many: number, storeId: string, actors: [string, strin
   )
 }
 
-test('however long its lists are, all of them is in it, once', { timeout: 180_000 }, async () => {
+test('however long its lists are, all of them is in it, once', async () => {
   const world = await shop({ alone: true })
   const { api, owner, store, billing, sql } = world
   const ada = await customer(world)
@@ -346,7 +346,7 @@ async function begin(world: Shop, as: string): Promise<IncomingMessage> {
   return response
 }
 
-test('it is read as it is taken: whoever is signed out meanwhile hears no more', { timeout: 180_000 }, async () => {
+test('it is read as it is taken: whoever is signed out meanwhile hears no more', async () => {
   const world = await shop({ alone: true })
   const { api, owner, store } = world
   // 40 MB, which no socket holds.
@@ -361,7 +361,7 @@ test('it is read as it is taken: whoever is signed out meanwhile hears no more',
   await vi.waitFor(() => expect(world.logs()).toContain('"msg":"cut off"'), 60_000)
 })
 
-test('429: two at a time for each user, until they were taken or given up', { timeout: 180_000 }, async () => {
+test('429: two at a time for each user, until they were taken or given up', async () => {
   const world = await shop({ alone: true })
   const { api, owner, store, person } = world
   await past(world, 40_000, store.id, [owner.id, owner.id], 'x'.repeat(1_000))

@@ -396,9 +396,7 @@ test('a cached imported key is answered from memory, and the answer is that of t
 
 // ---- the server secret ------------------------------------------------------------------------------------------------
 
-test('a change of the server secret takes imported keys along, and their values are still known', {
-  timeout: 60_000,
-}, async () => {
+test('a change of the server secret takes imported keys along, and their values are still known', async () => {
   const world = await opened({ alone: true }, USAGE_AT_ONCE)
   const { api, keys, as, store, back, bring, node, sql, serverSecret: old } = world
   const [used, graced, revoked] = [newValue(), newValue(), newValue()] as [string, string, string]

@@ -10,9 +10,7 @@ const NOWHERE = 'postgres://nobody@127.0.0.1:1/nothing'
 const STALE = { maxStaleSeconds: 30 }
 const LIMIT = { limit: 100, windowSeconds: 60 }
 
-test('while there is no database, whoever accepts an old answer gets one, and nothing that the node knows to be revoked', {
-  timeout: 60_000,
-}, async () => {
+test('while there is no database, whoever accepts an old answer gets one, and nothing that the node knows to be revoked', async () => {
   const world = await shop({ alone: true })
   const wire = await proxyTo(world.databaseUrl)
   const node = await world.node({ DATABASE_URL: wire.url })

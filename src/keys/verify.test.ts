@@ -648,9 +648,7 @@ test('a key that ends within 30 days is told so on every answer, errors too', as
 
 // ---- without the database -------------------------------------------------------------------------------------------
 
-test('503 with Retry-After when the database is away: nobody is let in who is not known, and nobody for longer than 2 s', {
-  timeout: 180_000,
-}, async () => {
+test('503 with Retry-After when the database is away: nobody is let in who is not known, and nobody for longer than 2 s', async () => {
   const world = await shop({ alone: true })
   const wire = await proxyTo(world.databaseUrl)
   const cutOff = await world.node({ DATABASE_URL: wire.url })

@@ -22,7 +22,7 @@ const create = async ({ api, keys, owner }: Shop, settings: object = {}) =>
   (await api.post(keys, { ...NEW_KEY, ...settings }, { as: owner.token })).body as { id: string; key: string }
 
 const covered = (client: Storekeeper) =>
-  vi.waitFor(() => expect(client.verifier().state).toBe('covered'), { timeout: 30_000 })
+  vi.waitFor(() => expect(client.verifier().state).toBe('covered'), { timeout: 60_000 })
 
 /** Known, with a stream that tells of its changes. */
 async function warm(client: Storekeeper, question: { key: string; permissions?: string[] }): Promise<void> {
@@ -30,7 +30,7 @@ async function warm(client: Storekeeper, question: { key: string; permissions?: 
   await verifier.verify(question)
   await covered(client)
   await verifier.verify(question)
-  await vi.waitFor(() => expect(verifier.now(question)?.code).toBe('VALID'), { timeout: 10_000 })
+  await vi.waitFor(() => expect(verifier.now(question)?.code).toBe('VALID'), { timeout: 60_000 })
 }
 
 test('the verdicts are those of the service, from memory or not', async () => {
@@ -157,7 +157,7 @@ test('uses are counted once, also when the answers to reports are lost', async (
     const { body } = await api.get(`${keys}/${id}/usage`, { as: owner.token })
     return body.data.reduce((sum: number, { counts }: { counts: { VALID?: number } }) => sum + (counts.VALID ?? 0), 0)
   }
-  await vi.waitFor(async () => expect(await counted()).toBe(answered + asked), { timeout: 30_000, interval: 250 })
+  await vi.waitFor(async () => expect(await counted()).toBe(answered + asked), { timeout: 60_000, interval: 250 })
 })
 
 test('without the service nobody is let in, and an older service is asked each time', async () => {

@@ -16,13 +16,15 @@ const RUN_ONLY = {
 }
 
 /**
- * Faults of WCAG 2.2 AA on the page as it is now, in the dark and in the light; of an open dialog alone, since what is behind
+ * Faults of WCAG 2.2 AA on the page as it is now, in the light and in the dark; of an open dialog alone, since what is behind
  * it cannot be used meanwhile.
  */
 export async function accessibilityFaults(page: Page): Promise<string[]> {
   const faults: string[] = []
   if (!(await page.evaluate('"axe" in window'))) await page.evaluate(AXE)
-  for (const colorScheme of ['dark', 'light'] as const) {
+  // The scheme that the page is in comes first: a change of it is a new style for every element.
+  const isDark = (await page.evaluate('document.documentElement.dataset.mantineColorScheme')) === 'dark'
+  for (const colorScheme of isDark ? (['dark', 'light'] as const) : (['light', 'dark'] as const)) {
     await page.emulateMedia({ colorScheme, reducedMotion: 'reduce' })
     await page.evaluate(settled(`document.documentElement.dataset.mantineColorScheme === '${colorScheme}'`))
     const violations = await page.evaluate<Violation[]>(

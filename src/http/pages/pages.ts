@@ -28,6 +28,9 @@ export type HtmlPage = {
   render(params: Record<string, string>, request: PageRequest): Promise<Rendered>
 }
 
+/** Its files are read once in a process, however many services it starts. */
+const builtDashboard = once(() => readDashboard())
+
 export function buildPages(
   routes: Route[],
   db: Database,
@@ -46,7 +49,7 @@ export function buildPages(
     return documentPage(documents, documents.get(url) ?? fail('not_found'))
   }
   return [
-    ...dashboardPages(readDashboard()),
+    ...dashboardPages(builtDashboard()),
     page('/docs', async (_, { query }) => {
       const asked = query.get('q')?.trim()
       const { documents, index } = await docs()
