@@ -294,9 +294,9 @@ test('uses are reported with a number, again as they were until they are answere
 
 test('of however many permissions, those that were asked for are reported', () => {
   const { keep, ask, machine } = world()
-  const permissions = Array.from({ length: 40 }, (_, n) => `CUSTOM_${n}`)
+  const permissions = Array.from({ length: 500 }, (_, n) => `CUSTOM_${n}`)
   keep(1_100, {}, ASKED, { ...VALID, permissions })
-  const asked = ['CUSTOM_0', 'CUSTOM_31', 'CUSTOM_32', 'CUSTOM_39']
+  const asked = ['CUSTOM_0', 'CUSTOM_31', 'CUSTOM_32', 'CUSTOM_499']
   for (const permission of asked) ask(1_200, { permissions: [permission] })
   const reports = { seq: 0, batch: null }
   expect(Object.keys(nextReport(reports, machine.memory, 1_300)?.counts[0]?.permissions ?? {})).toEqual(asked)

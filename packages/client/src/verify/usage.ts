@@ -24,7 +24,9 @@ export function nextReport(reports: UsageReports, memory: Memory, mono: number):
   if (reports.batch === null && memory.used.length > 0) {
     let permissions = 0
     const full = memory.used.findIndex((uses) => (permissions += uses.permissions.length) > MAX_PERMISSIONS)
-    const counts = memory.used.splice(0, full < 0 ? MAX_COUNTS : Math.min(full, MAX_COUNTS)).map((uses) => {
+    // A key that has more of them alone goes alone: a question asks for few.
+    const size = full < 0 ? MAX_COUNTS : Math.min(Math.max(1, full), MAX_COUNTS)
+    const counts = memory.used.splice(0, size).map((uses) => {
       const { keyId, secret, count, at } = uses
       const asked = takeAsked(uses)
       uses.count = 0
