@@ -3,7 +3,7 @@
 import { Button, Text } from '@mantine/core'
 import { useDisclosure } from '@mantine/hooks'
 import { Search } from 'lucide-react'
-import { useEffect } from 'react'
+import { useEffect, useRef } from 'react'
 import { lazy } from '../components/lazy.tsx'
 import { texts } from '../texts.ts'
 import type { Membership } from './me.ts'
@@ -15,6 +15,12 @@ type Props = { stores: Membership[]; storeId: string | undefined; pages: { path:
 
 export function SearchButton(props: Props) {
   const [opened, { open, close }] = useDisclosure(false)
+  // The dialog goes with its component, so it cannot give the focus back itself.
+  const { current: focus } = useRef<{ before: Element | null }>({ before: null })
+  useEffect(() => {
+    if (opened) focus.before = document.activeElement
+    else if (focus.before instanceof HTMLElement) focus.before.focus()
+  }, [opened, focus])
   useEffect(() => {
     const onKeyDown = (event: KeyboardEvent) => {
       if (event.key.toLowerCase() !== 'k' || !(event.metaKey || event.ctrlKey) || event.shiftKey || event.altKey) return
