@@ -11,6 +11,8 @@ const MAX_OF_STORE = 1
 const MAX_OF_ACCOUNT = 2
 const MAX_RUNNING = 4
 const MAX_WAITING = 20
+/** How many of a store's owners are looked at. */
+const MAX_OWNERS = 20
 
 const STORE_BUSY = 'Another import into this store is under way on this node. Send one at a time.'
 const ACCOUNT_BUSY = `You have ${MAX_OF_ACCOUNT} imports under way on this node. Wait until one has ended.`
@@ -32,7 +34,7 @@ export async function takeTurn(
 ): Promise<Turn> {
   const { storeId } = incoming.params
   // A key acts for those who own its store: a user can have many stores, and a store many keys.
-  const accounts = caller?.kind === 'key' ? await readOwnerIds(db, caller.storeId) : [caller?.id ?? incoming.ip]
+  const accounts = caller?.kind === 'key' ? await readOwnerIds(db, caller.storeId, MAX_OWNERS) : [caller?.id ?? incoming.ip]
   return limits.longWork.turns.acquire([
     ...(storeId === undefined ? [] : [{ id: storeId, max: MAX_OF_STORE, full: STORE_BUSY }]),
     ...accounts.map((id) => ({ id, max: MAX_OF_ACCOUNT, full: ACCOUNT_BUSY })),

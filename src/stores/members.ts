@@ -160,15 +160,18 @@ export function checkRank(instance: Instance, caller: Manager, member: MemberRow
 }
 
 export async function requireAnotherOwner(tx: Db, storeId: string): Promise<void> {
-  if ((await readOwnerIds(tx, storeId)).length < 2) fail('last_owner')
+  if ((await readOwnerIds(tx, storeId, 2)).length < 2) fail('last_owner')
 }
 
-export async function readOwnerIds(db: Db, storeId: string): Promise<string[]> {
+/** Of a store with more owners, always the same ones. */
+export async function readOwnerIds(db: Db, storeId: string, max: number): Promise<string[]> {
   const owners = await db.query<{ user_id: string }>(sql`
     select user_id
       from members
      where store_id = ${storeId}
-       and role = 'OWNER'`)
+       and role = 'OWNER'
+     order by user_id
+     limit ${max}`)
   return owners.map(({ user_id }) => user_id)
 }
 
