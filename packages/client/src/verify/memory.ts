@@ -40,7 +40,8 @@ type Entry = Uses & {
   hash: string
   verdict: Kept
   // What every answer looks at stands in the entry itself, and equal lists of permissions are one: of ten thousand keys most
-  // are not in the processor's caches, and each further place in memory costs as much as the rest of the answer.
+  // are not in the processor's caches, and each further place in memory costs as much as the rest of the answer. So these
+  // numbers are whole: V8 keeps an integer in the object, and any other number in a place of its own.
   storeId: string
   type: string
   asOfMono: number
@@ -49,7 +50,6 @@ type Entry = Uses & {
   ends: Moment | null
   /** The ways of naming the store that the service has accepted for this key, beside the store's id. */
   waysAsked: number
-  /** In whole seconds: V8 keeps an integer in the object itself, and any other number in a place of its own. */
   renewAtSecond: number
   chars: number
 }
@@ -175,7 +175,7 @@ function isGranted(entry: Entry, question: Question, storeId: string | undefined
 function count(memory: Memory, uses: Uses, permissions: readonly string[] | undefined, mono: number): void {
   if (uses.count === 0) memory.used.push(uses)
   uses.count += 1
-  uses.at = mono
+  uses.at = Math.floor(mono)
   if (permissions !== undefined) for (const permission of permissions) noteAsked(uses, permission)
 }
 
@@ -226,7 +226,7 @@ export function onAnswer(
     ends: lasts === null ? null : { mono: asked.mono + lasts, wall: asked.wall + lasts },
     verdict,
     permissions,
-    asOfMono: asOf.mono,
+    asOfMono: Math.floor(asOf.mono),
     at: 0,
     storeId,
     asOfWall: asOf.wall,
