@@ -129,6 +129,53 @@ test('a connection with more requests waiting than anyone needs is closed', asyn
   expect(served).toBeLessThan(105)
 })
 
+test('requests that wait on a connection which breaks are never begun, and take nobody’s place', async () => {
+  let served = 0
+  const { connect, load } = await world((_request, response) => {
+    served += 1
+    response.end('x'.repeat(1_000_000))
+  })
+  const clients = numbers(20).map(() => connect())
+  for (const { socket, write } of clients) {
+    socket.pause()
+    write(numbers(40).map(get).join('') + post('/last', '{}'))
+  }
+  await expect.poll(() => served).toBeGreaterThanOrEqual(20)
+  for (const { socket } of clients) socket.resetAndDestroy()
+  const other = connect()
+  other.write(get(1))
+  await expect.poll(() => other.socket.bytesRead).toBeGreaterThan(1_000_000)
+  await expect.poll(() => load.inFlight()).toBe(0)
+})
+
+test('a connection that sends more behind an answer under way than anyone needs is closed', async () => {
+  const { connect } = await world((request, response) => {
+    if (request.url === '/0') response.write('hello')
+    else response.end('served')
+  })
+  const client = connect()
+  client.socket.on('error', () => {})
+  client.write(get(0))
+  await expect.poll(() => client.texts().join('')).toContain('hello')
+  for (const _ of numbers(40)) client.write(post('/1', 'x'.repeat(15_000)))
+  await expect.poll(() => client.socket.destroyed).toBe(true)
+})
+
+test('of many bodies that do not arrive, the address with the most of them loses one', async () => {
+  const { connect } = await world((request, response) => {
+    request.resume()
+    request.once('end', () => response.end('served'))
+  })
+  const half = 'POST /slow HTTP/1.1\r\nhost: x\r\ncontent-length: 2\r\n\r\n{'
+  const lone = connect('127.0.0.2')
+  lone.write(half)
+  const crowd = numbers(600).map(() => connect())
+  for (const { write } of crowd) write(half)
+  await expect.poll(() => crowd.filter(({ socket }) => socket.destroyed).length).toBeGreaterThanOrEqual(100)
+  lone.write('}')
+  await expect.poll(() => lone.answers()).toEqual(['200 served'])
+})
+
 // ---- the world of one test ------------------------------------------------------------------------------------------
 
 async function world(serve: RequestListener) {
@@ -150,8 +197,8 @@ async function world(serve: RequestListener) {
   return {
     admission,
     load,
-    connect: () => {
-      const socket = net.connect(port, '127.0.0.1')
+    connect: (localAddress = '127.0.0.1') => {
+      const socket = net.connect({ port, host: '127.0.0.1', localAddress })
       sockets.push(socket)
       let received = ''
       socket.on('data', (chunk) => {

@@ -6,6 +6,7 @@ import type { Socket } from 'node:net'
 import { Failure } from '../core/errors.ts'
 import { newId } from '../core/ids.ts'
 import type { LoadShedder } from '../limits/load-shedding.ts'
+import { newArrivingBodies } from './arriving.ts'
 import type { Connections } from './connections.ts'
 import type { Metrics } from './metrics.ts'
 import { renderProblem } from './problem.ts'
@@ -27,8 +28,13 @@ export type Admission = {
 
 /** More requests than these that wait behind one under way end the connection: no client needs so many answers at once. */
 const MAX_PIPELINED = 100
-/** Of so many requests whose body is still arriving, the one that has taken the longest loses its connection. */
+/** What those that wait may take of memory: on one connection, and on all of them. */
+const MAX_PIPELINED_BYTES = 256 * 1024
+const MAX_WAITING_BYTES = 64 * 1024 * 1024
+/** Requests whose body is still arriving. */
 const MAX_ARRIVING = 500
+
+type Pipelined = { requests: { request: IncomingMessage; response: ServerResponse; bytes: number }[]; bytes: number }
 
 type Parts = { load: LoadShedder; metrics: Metrics; connections: Connections; draining(): boolean }
 
@@ -42,9 +48,10 @@ export function newAdmission(parts: Parts, serve: RequestListener): Admission {
   const turns = newReadingTurns(parts)
   const refuse = newRefusal(parts)
   /** The requests that wait for one under way on the same connection. */
-  const waiting = new WeakMap<Socket, (() => void)[]>()
-  /** Requests whose body is arriving, the oldest first. They do not count as in flight: a sender may take its time. */
-  const arriving = new Set<IncomingMessage>()
+  const waiting = new WeakMap<Socket, Pipelined>()
+  let waitingBytes = 0
+  /** They do not count as in flight. */
+  const arriving = newArrivingBodies(MAX_ARRIVING, ({ socket }) => connections.placeOf(socket))
   let held: (() => void)[] | null = null
 
   function begin(request: IncomingMessage, response: ServerResponse): void {
@@ -52,9 +59,7 @@ export function newAdmission(parts: Parts, serve: RequestListener): Admission {
     const end = connections.begin(socket)
     response.once('close', () => {
       end()
-      const next = waiting.get(socket)?.shift()
-      if (next) next()
-      else waiting.delete(socket)
+      beginNext(socket)
     })
     const priority = priorityOf(pathOf(request))
     if (!turns.wasRead(socket, priority) || !load.admit(priority)) {
@@ -66,13 +71,36 @@ export function newAdmission(parts: Parts, serve: RequestListener): Admission {
     serve(request, response)
   }
 
+  /** On a connection that is gone, none is begun: its response would never close, and hold what it takes for ever. */
+  function beginNext(socket: Socket): void {
+    const pipelined = waiting.get(socket)
+    const next = socket.destroyed ? undefined : pipelined?.requests.shift()
+    if (pipelined && next) {
+      count(pipelined, -next.bytes)
+      return begin(next.request, next.response)
+    }
+    if (pipelined) count(pipelined, -pipelined.bytes)
+    waiting.delete(socket)
+  }
+
+  function count(pipelined: Pipelined, bytes: number): void {
+    pipelined.bytes += bytes
+    waitingBytes += bytes
+  }
+
+  /** False when the connection sends more than it may. */
+  function wait(pipelined: Pipelined, request: IncomingMessage, response: ServerResponse): boolean {
+    const bytes = bytesOf(request)
+    const isTooMuch = pipelined.bytes + bytes > MAX_PIPELINED_BYTES || waitingBytes + bytes > MAX_WAITING_BYTES
+    if (isTooMuch || pipelined.requests.length >= MAX_PIPELINED) return false
+    pipelined.requests.push({ request, response, bytes })
+    count(pipelined, bytes)
+    return true
+  }
+
   function awaitBody(request: IncomingMessage, response: ServerResponse): void {
     load.park()
     arriving.add(request)
-    if (arriving.size > MAX_ARRIVING) {
-      const [oldest] = arriving
-      if (oldest && arriving.delete(oldest)) oldest.socket.destroy()
-    }
     request.once('end', () => {
       if (!arriving.delete(request)) return
       load.unpark()
@@ -83,11 +111,17 @@ export function newAdmission(parts: Parts, serve: RequestListener): Admission {
 
   function handle(request: IncomingMessage, response: ServerResponse): void {
     if (held) return void held.push(() => handle(request, response))
-    const before = waiting.get(request.socket)
-    if (before && before.length >= MAX_PIPELINED) return void request.socket.destroy()
-    if (before) return void before.push(() => begin(request, response))
-    waiting.set(request.socket, [])
-    begin(request, response)
+    const { socket } = request
+    if (socket.destroyed) return
+    const pipelined = waiting.get(socket)
+    if (pipelined) {
+      if (!wait(pipelined, request, response)) socket.destroy()
+      return
+    }
+    waiting.set(socket, { requests: [], bytes: 0 })
+    // Without a connection it stands behind an answer of the fast path.
+    if (response.socket === null) response.once('socket', () => begin(request, response))
+    else begin(request, response)
   }
 
   return {
@@ -107,6 +141,8 @@ export function newAdmission(parts: Parts, serve: RequestListener): Admission {
 const OVERLOADED = new Failure('overloaded', { retryAfterSeconds: 1 })
 const { status: STATUS, headers: OWN_HEADERS } = renderProblem(OVERLOADED, '', '')
 const HEADERS = Object.entries({ ...SAFE_HEADERS, ...OWN_HEADERS }).flat()
+/** Node.js reads so much of a body before somebody asks for it. */
+const READ_AHEAD = 64 * 1024
 const CLOSE = ['connection', 'close']
 
 function newRefusal({ metrics, draining }: Parts): RequestListener {
@@ -125,6 +161,12 @@ function newRefusal({ metrics, draining }: Parts): RequestListener {
 
 function hasBody({ headers }: IncomingMessage): boolean {
   return headers['transfer-encoding'] !== undefined || Number(headers['content-length']) > 0
+}
+
+/** What a request that waits takes of memory, about. Of a body that is larger, no more is read before its turn. */
+function bytesOf({ headers, rawHeaders }: IncomingMessage): number {
+  const body = headers['transfer-encoding'] === undefined ? Number(headers['content-length'] ?? 0) : READ_AHEAD
+  return 1_000 + Math.min(body, READ_AHEAD) + rawHeaders.reduce((sum, text) => sum + text.length, 0)
 }
 
 function pathOf({ url = '' }: IncomingMessage): string {

@@ -18,6 +18,8 @@ export type Connections = {
   takeIdle(): Iterable<Socket>
   /** Behind a proxy: the connection's last request came from this address. */
   attribute(socket: Socket, address: string): void
+  /** Where the connection comes from: an address, or a network of IPv6. */
+  placeOf(socket: Socket): string
 }
 
 /** Idle connections of one address, the longest idle first. */
@@ -79,5 +81,6 @@ export function trackConnections(server: Server, max = MAX_CONNECTIONS): Connect
       return taken
     },
     attribute: (socket, address) => void groups.set(socket, networkOf(address).place),
+    placeOf: (socket) => groups.get(socket) ?? '',
   }
 }

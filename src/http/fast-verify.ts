@@ -16,6 +16,7 @@ import { checkNames, parseStores } from '../keys/input.ts'
 import { type KeptVerdict, type Question, UnkeptVerdict, VERIFY_PATH, type Verification } from '../keys/schema.ts'
 import type { LoadShedder } from '../limits/load-shedding.ts'
 import { validate } from '../schema/validate.ts'
+import { newBodyBuffer } from './body.ts'
 import type { Pipeline } from './context.ts'
 import { parseStrictJson } from './json.ts'
 import { SAFE_HEADERS, serialize } from './response.ts'
@@ -58,7 +59,8 @@ export function newFastVerify(pipeline: Pipeline, routes: Route[], fallback: Req
   }
   return {
     tryHandle(request, response) {
-      if (!isEligible(request) || pipeline.draining()) return false
+      // One that was pipelined has no connection before its turn, and waits for it in admission.ts.
+      if (!isEligible(request) || response.socket === null || pipeline.draining()) return false
       readAndAnswer(state, request, response)
       return true
     },
@@ -93,10 +95,10 @@ function isEligible({ method, url, headers, rawHeaders }: IncomingMessage): bool
 
 function readAndAnswer(state: FastVerifyState, request: IncomingMessage, response: ServerResponse): void {
   const began = performance.now()
-  const chunks: Buffer[] = []
-  request.on('data', (chunk: Buffer) => chunks.push(chunk))
+  const arrived = newBodyBuffer()
+  request.on('data', arrived.add)
   request.on('end', () => {
-    const body = chunks.length === 1 ? (chunks[0] as Buffer) : Buffer.concat(chunks)
+    const body = arrived.bytes()
     const answer = (verdict: KeptVerdict) => send(state, response, verdict, began)
     const delegate = (failure: Error | null) => {
       state.delegated.set(request, { body, failure })

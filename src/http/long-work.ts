@@ -1,6 +1,8 @@
 // Imports keep a core busy for a tenth of a second and more. A store has one of them under way and an account two, with
-// whichever of its keys and stores; a node works on a few, and the others wait. So one account leaves a node to others.
+// whichever of its keys and stores, and an address a few; a node works on some of them, and the others wait. So nobody has
+// all of a node.
 
+import { networkOf } from '../auth/ip.ts'
 import { newConcurrencyLimiter } from '../limits/concurrency.ts'
 import { newLargeBodies } from '../limits/large-bodies.ts'
 import { newSemaphore } from '../limits/semaphore.ts'
@@ -9,6 +11,8 @@ import type { Call, LongWork, Pipeline } from './context.ts'
 
 const MAX_OF_STORE = 1
 const MAX_OF_ACCOUNT = 2
+/** Half of those that run and wait: the others are left to other addresses. */
+const MAX_OF_ADDRESS = 12
 const MAX_RUNNING = 4
 const MAX_WAITING = 20
 /** How many of a store's owners are looked at. */
@@ -16,6 +20,7 @@ const MAX_OWNERS = 20
 
 const STORE_BUSY = 'Another import into this store is under way on this node. Send one at a time.'
 const ACCOUNT_BUSY = `You have ${MAX_OF_ACCOUNT} imports under way on this node. Wait until one has ended.`
+const ADDRESS_BUSY = `Your address has ${MAX_OF_ADDRESS} imports under way on this node. Wait until one has ended.`
 
 export type Turn = { release(): void }
 
@@ -34,9 +39,11 @@ export async function takeTurn(
 ): Promise<Turn> {
   const { storeId } = incoming.params
   // A key acts for those who own its store: a user can have many stores, and a store many keys.
-  const accounts = caller?.kind === 'key' ? await readOwnerIds(db, caller.storeId, MAX_OWNERS) : [caller?.id ?? incoming.ip]
+  const accounts =
+    caller?.kind === 'key' ? await readOwnerIds(db, caller.storeId, MAX_OWNERS) : [caller?.id ?? incoming.ip]
   return limits.longWork.turns.acquire([
     ...(storeId === undefined ? [] : [{ id: storeId, max: MAX_OF_STORE, full: STORE_BUSY }]),
     ...accounts.map((id) => ({ id, max: MAX_OF_ACCOUNT, full: ACCOUNT_BUSY })),
+    { id: networkOf(incoming.ip).place, max: MAX_OF_ADDRESS, full: ADDRESS_BUSY },
   ])
 }

@@ -14,6 +14,7 @@ import { LEASE_PATH } from '../keys/in-process/schema.ts'
 import { VERIFY_PATH } from '../keys/schema.ts'
 import { type RateLimits, rateLimitHeaders } from '../limits/token-bucket.ts'
 import { type Admission, newAdmission, type RequestListener } from './admission.ts'
+import { readBody } from './body.ts'
 import { answerClientError, checkHead, failureOf, frameworkFailure, MAX_HEADERS } from './client-errors.ts'
 import { type Connections, trackConnections } from './connections.ts'
 import type { Incoming, Outgoing, Pipeline } from './context.ts'
@@ -55,7 +56,7 @@ export async function buildServer(
   const connections = trackConnections(app.server)
   // Bodies stay bytes: input.ts parses them, after the caller is known.
   app.removeAllContentTypeParsers()
-  app.addContentTypeParser('*', { parseAs: 'buffer' }, (_request, body, done) => done(null, body))
+  app.addContentTypeParser('*', readBody)
   app.setErrorHandler((error, request, reply) => {
     const failure = failureOf(error, request.raw)
     if (failure.code === 'internal_error')
