@@ -44,7 +44,8 @@ test.skipIf(!hasShell)('the tutorials and the guide to identity providers do wha
   for (const { page } of pages)
     for (const [, port] of page.matchAll(/127\.0\.0\.1:(4\d{3})/g))
       if (!ports.has(port as string)) ports.set(port as string, String(await freePort()))
-  const moved = (page: string) => [...ports].reduce((rest, [port, free]) => rest.replaceAll(port, free), page)
+  // In one pass: one after the other, what was put in for one port could hold the digits of the next.
+  const moved = (page: string) => page.replace(/\b4\d{3}\b/g, (port) => ports.get(port) ?? port)
 
   const start = pages.flatMap(({ page }) => blocksOf(moved(page))).find(({ body }) => body.includes('npm start'))
   const settings = Object.fromEntries(

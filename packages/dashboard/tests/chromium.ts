@@ -3,7 +3,8 @@
 import { spawnSync } from 'node:child_process'
 import { existsSync } from 'node:fs'
 
-const NAMES = ['chromium', 'chromium-browser', 'google-chrome']
+/** The shell first: the others also draw a window around each page, which takes about as long as the page itself. */
+const NAMES = ['chromium-headless-shell', 'chromium', 'chromium-browser', 'google-chrome']
 const PLACES = [
   '/Applications/Google Chrome.app/Contents/MacOS/Google Chrome',
   '/Applications/Chromium.app/Contents/MacOS/Chromium',
@@ -17,7 +18,7 @@ export const CHROMIUM = named
   : (NAMES.map((name) => spawnSync('which', [name], { encoding: 'utf8' }).stdout?.trim()).find(Boolean) ??
     PLACES.find((place) => existsSync(place)))
 
-export const NO_CHROMIUM = 'No Chromium was found. Install one (apt-get install chromium), or name it in CHROMIUM_PATH.'
+export const NO_CHROMIUM = 'No Chromium was found. Install one (apt-get install chromium-headless-shell), or name it in CHROMIUM_PATH.'
 
 export const CHROMIUM_ARGS = [
   '--disable-gpu',
