@@ -18,7 +18,8 @@ export const CHROMIUM = named
   : (NAMES.map((name) => spawnSync('which', [name], { encoding: 'utf8' }).stdout?.trim()).find(Boolean) ??
     PLACES.find((place) => existsSync(place)))
 
-export const NO_CHROMIUM = 'No Chromium was found. Install one (apt-get install chromium-headless-shell), or name it in CHROMIUM_PATH.'
+export const NO_CHROMIUM =
+  'No Chromium was found. Install one (apt-get install chromium-headless-shell), or name it in CHROMIUM_PATH.'
 
 export const CHROMIUM_ARGS = [
   '--disable-gpu',
