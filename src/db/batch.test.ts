@@ -29,6 +29,27 @@ test('whoever comes in the same turn travels together; while they are on their w
   expect(await kept()).toEqual(numbers(10))
 })
 
+test('what has priority waits for the end of its turn too, but not after a turn that was long', async () => {
+  const { db, insert, sizes } = await world()
+  const urgent: Batch<number, string> = (tx, rows) => insert(tx, rows)
+  urgent.highPriority = true
+  const together = [1, 2].map((n) => db.batched(urgent, n))
+  expect(sizes).toEqual([])
+  await turn()
+  expect(sizes).toEqual([2])
+  await Promise.all(together)
+  await turn()
+
+  const late = db.batched(urgent, 3)
+  blockFor(20)
+  await late
+  await turn()
+  expect(sizes).toEqual([2, 1])
+  const atOnce = db.batched(urgent, 4)
+  expect(sizes).toEqual([2, 1, 1])
+  await atOnce
+})
+
 test('at most 64 travel together', async () => {
   const { db, insert, sizes, kept } = await world()
   await Promise.all(numbers(200).map((n) => db.batched(insert, n)))
@@ -216,6 +237,11 @@ function opened(connectionString: string): Database {
   const db = connect({ connectionString })
   onTestFinished(() => db.close())
   return db
+}
+
+function blockFor(ms: number): void {
+  const until = performance.now() + ms
+  while (performance.now() < until);
 }
 
 function numbers(many: number): number[] {

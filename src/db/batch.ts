@@ -51,7 +51,9 @@ function newQueue<In, Out>(batch: Batch<In, Out>, db: Db, tracer: Tracer | null)
   let waiting: Waiting<In, Out>[] = []
   let inFlight = 0
   let lastSent = 0
-  let scheduledAt: number | null = null
+  /** When the first row of this turn came, and how long the rest of the last turn with one took. */
+  let turnBegan: number | null = null
+  let lastTurnMs = 0
 
   function maySend(): boolean {
     if (inFlight === 0) return waiting.length > 0
@@ -62,16 +64,19 @@ function newQueue<In, Out>(batch: Batch<In, Out>, db: Db, tracer: Tracer | null)
   function flush(): void {
     if (!maySend()) return
     // The end of this turn of the event loop is waited for, so that rows of the same turn share the batch. While thousands
-    // of sockets can be read, a turn may last for seconds: what has priority does not wait for its end.
-    const turnMs = scheduledAt === null ? 0 : performance.now() - scheduledAt
-    if (batch.highPriority || waiting.length >= MAX_ROWS || turnMs > LONG_TURN_MS) void send()
-    else if (scheduledAt === null) {
-      scheduledAt = performance.now()
-      setImmediate(() => {
-        scheduledAt = null
-        if (maySend()) void send()
-      })
-    }
+    // of sockets can be read, a turn may last for seconds: what has priority then does not wait for its end.
+    turnBegan ??= beginTurn()
+    const isLong = performance.now() - turnBegan > LONG_TURN_MS || (batch.highPriority && lastTurnMs > LONG_TURN_MS)
+    if (isLong || waiting.length >= MAX_ROWS) void send()
+  }
+
+  function beginTurn(): number {
+    setImmediate(() => {
+      lastTurnMs = performance.now() - (turnBegan ?? 0)
+      turnBegan = null
+      if (maySend()) void send()
+    })
+    return performance.now()
   }
 
   async function send(): Promise<void> {
