@@ -303,6 +303,18 @@ test('no change shows its caller a record that they may not read, only what they
   )
   const which = { id: ids.addressId, storeId, userId: owner.id, version: 2 }
   expect(moved.body).toEqual({ ...which, city: 'Palo Alto' })
+  const elsewhere = await api.patch(
+    `${root}/customers/customer-42/billing/${ids.addressId}`,
+    { state: 'NY' },
+    { as: clerk },
+  )
+  expect(elsewhere.body.errors).toEqual([
+    {
+      pointer: '#/postalCode',
+      code: 'postal_code_state_mismatch',
+      detail: 'The postal code belongs to another state.',
+    },
+  ])
   const renamed = await api.put(`${root}/customers/customer-42`, { name: 'Caroline' }, { as: clerk })
   expect(renamed.body).toEqual({ id: owner.id, externalId: 'customer-42', name: 'Caroline' })
   const made = await api.put(`${root}/customers/customer-43`, { name: 'Dave' }, { as: clerk })

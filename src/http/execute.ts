@@ -12,7 +12,7 @@ import { type AuthCaches, type Call, header, type Pipeline } from './context.ts'
 import { idempotencyFor } from './execute-once.ts'
 import type { Input } from './input.ts'
 import { startPages, toWire } from './response.ts'
-import { withhold } from './withhold.ts'
+import { withhold, withholdFaults } from './withhold.ts'
 
 export async function execute(
   pipeline: Pipeline,
@@ -24,7 +24,9 @@ export async function execute(
   const args = handlerArgs(pipeline, call, input, idempotent)
   let changed = [incoming.params.keyId ?? incoming.params.storeId]
   const run = async (db: Db) => {
-    const answer = await route.handle({ ...args, db })
+    const answer = await route.handle({ ...args, db }).catch((error: unknown) => {
+      throw withholdFaults(route, caller, input.faults, error)
+    })
     changed = answer.changedKeys ?? changed
     if (route.answer === 'paged')
       return startPages(pipeline.limits.longAnswers, route, answer, caller?.id ?? incoming.ip)
