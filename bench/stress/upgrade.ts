@@ -98,7 +98,7 @@ async function digest(version: Version): Promise<string> {
       ({ name }) =>
         `select '${name}' as name, count(*), sum(('x' || left(md5(t::text), 15))::bit(60)::bigint)::text as sum from ${name} t`,
     )
-    return JSON.stringify(await query(connection, rows.join(' union all ')))
+    return JSON.stringify(await query(connection, `${rows.join(' union all ')} order by name`))
   } finally {
     await stop()
   }
