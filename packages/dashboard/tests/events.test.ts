@@ -107,7 +107,7 @@ browserTest('the seal is computed in the browser, and a head that was kept tells
   const head = () => api.get(`/v1/user/store/${store.id}/events/head`, { as: owner.token })
   await expect.poll(async () => (await head()).body.seq).toBe(3)
   const { page } = await openBrowser(world, `/stores/${store.id}/events`, { as: owner, colorScheme: 'dark' })
-  await page.getByRole('button', { name: 'Check for changes' }).click()
+  await page.getByRole('button', { name: 'Check for tampering' }).click()
   await page.getByRole('button', { name: 'Check in this browser' }).click()
   await page.getByText('All 3 events are sound.').waitFor()
   await expectAccessible(page)

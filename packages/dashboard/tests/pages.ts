@@ -40,7 +40,7 @@ export function allPages({ storeId, keyId, webhookId, userId, addressId, custome
     { name: 'key', path: paths.key(storeId, keyId), opens: ['Rotate', 'Revoke', 'Edit'] },
     { name: 'members', path: paths.members(storeId), opens: ['Invite somebody'] },
     { name: 'member', path: paths.member(storeId, userId), opens: ['Remove'] },
-    { name: 'events', path: paths.events(storeId), opens: ['Check for changes'] },
+    { name: 'events', path: paths.events(storeId), opens: ['Check for tampering'] },
     { name: 'webhooks', path: paths.webhooks(storeId), opens: ['New webhook'] },
     { name: 'webhook', path: paths.webhook(storeId, webhookId), opens: ['Delete'] },
     { name: 'service-tokens', path: paths.serviceTokens(storeId), opens: ['New service token'] },

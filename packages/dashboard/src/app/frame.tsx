@@ -244,10 +244,11 @@ function AccountMenu({ name }: { name: string }) {
           color="gray"
           size="xs"
           c="var(--mantine-color-text)"
+          className="account-button"
           leftSection={<CircleUser size={18} aria-hidden />}
           aria-label={`${texts.app.account}: ${name}`}
         >
-          <Text truncate inherit lh={1.5} maw={140} visibleFrom="sm">
+          <Text truncate inherit lh={1.5} maw={{ base: 140, lg: 220 }} visibleFrom="sm">
             {name}
           </Text>
         </Button>
@@ -284,7 +285,10 @@ function FrozenBar({ store }: { store: Membership['store'] | undefined }) {
   if (!store?.frozenAt) return null
   return (
     <Alert color="blue" icon={<Snowflake size={20} aria-hidden />} mb="md" role="status">
-      {texts.app.frozen} <Time at={store.frozenAt} />
+      {texts.app.frozen} <Time at={store.frozenAt} />.{' '}
+      <Anchor component={Link} href={paths.storeSettings(store.id)} inherit c="inherit" underline="always">
+        {texts.app.toUnfreeze}
+      </Anchor>
     </Alert>
   )
 }

@@ -131,7 +131,7 @@ function Unconfirmed({ userId, openedKey, onShow }: UnconfirmedProps) {
             {texts.secret.showAgain(Math.max(0, MAX_SHOWN + 1 - note.shown))}
           </Button>
           <Button size="xs" variant="default" onClick={() => notes.remove(note)}>
-            {texts.secret.alreadySaved}
+            {texts.secret.confirm[KINDS[note.operation]]}
           </Button>
         </Group>
       </Group>

@@ -11,7 +11,7 @@ export function Problem({ error, retry }: { error: unknown; retry?: () => void }
   return (
     <Alert color="red" variant="light" icon={<CircleAlert size={20} aria-hidden />}>
       <Text size="sm">{detail}</Text>
-      <Group mt="sm" gap="md">
+      <Group mt="sm" gap="md" className="vanishes-empty">
         {retry && (
           <Button size="xs" variant="default" onClick={retry}>
             {texts.app.retry}

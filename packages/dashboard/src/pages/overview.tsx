@@ -84,7 +84,7 @@ function KeyNotes({ storeId }: { storeId: string }) {
   return (
     <>
       {(['ending', 'unused', 'never'] as const).map((tab) => (
-        <Note key={tab} title={texts.keys.tabs[tab]} href={`${paths.keys(storeId)}?tab=${tab}`}>
+        <Note key={tab} title={texts.overview.notes[tab]} href={`${paths.keys(storeId)}?tab=${tab}`}>
           <Loaded query={keys}>
             {(all) => {
               const found = inTab(all, tab)

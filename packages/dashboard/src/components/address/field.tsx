@@ -48,7 +48,7 @@ export function AddressField({ field, country, value, error, notes, autofill, on
     error: error ?? notes.fault?.detail,
     onBlur: onLeave,
     onChange: (event: { currentTarget: { value: string } }) => onChange(event.currentTarget.value),
-    description: hasMarks(notes) && <Marks typed={value.trim()} notes={notes} />,
+    description: hasMarks(notes) && <Marks notes={notes} />,
     inputWrapperOrder: ['label', 'input', 'error', 'description'] as ('label' | 'input' | 'error' | 'description')[],
   }
   const suggestion = notes.fault?.suggestion ?? notes.warnings.find((warning) => warning.suggestion)?.suggestion
@@ -95,12 +95,12 @@ function stateOptions({ subdivisions }: Country, label: string) {
 const hasMarks = ({ normal, warnings }: Notes) => normal !== null || warnings.length > 0
 
 /** Warnings, and what will be saved where that differs. Neither is in the way. */
-function Marks({ typed, notes: { normal, warnings } }: { typed: string; notes: Notes }) {
+function Marks({ notes: { normal, warnings } }: { notes: Notes }) {
   return (
     <Stack gap={2} component="span">
       {normal !== null && (
         <Text size="xs" span className="breaks">
-          {texts.addresses.normalized(typed, normal)}
+          {texts.addresses.normalized(normal)}
         </Text>
       )}
       {warnings.map(({ code, detail }) => (

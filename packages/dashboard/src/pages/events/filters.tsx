@@ -65,6 +65,7 @@ export function EventFilters({ filters, change, names }: Props) {
       {(['from', 'to'] as const).map((name) => (
         <TextInput
           key={name}
+          className="filter-moment"
           type="datetime-local"
           label={texts.events[name]}
           value={localInput(name === 'from' ? from : to)}

@@ -27,11 +27,12 @@ export default function EventsPage() {
         may && (
           <>
             <Button
-              variant="default"
+              variant={clock.isUtc ? 'light' : 'default'}
+              aria-pressed={clock.isUtc}
               title={clock.isUtc ? texts.events.showLocal : texts.events.showUtc}
               onClick={clock.toggle}
             >
-              {clock.isUtc ? texts.events.inUtc : texts.events.inLocal}
+              {texts.events.inUtc}
             </Button>
             <Button
               variant="default"

@@ -94,7 +94,7 @@ async function findPeople(storeId: string, q: string, options: Options): Promise
     ...members.map(({ userId, name, email }) => ({
       userId,
       name: name ?? email ?? userId,
-      about: [email ?? userId],
+      about: name ? [email ?? userId] : [],
       kind: 'member' as const,
     })),
   ]

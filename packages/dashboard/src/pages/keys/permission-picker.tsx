@@ -74,7 +74,7 @@ export function PermissionPicker({ storeId, value, onChange, error }: Props) {
         })}
         {error && (
           <Text size="sm" c="var(--mantine-color-error)" role="alert" tabIndex={-1}>
-            {error}
+            {value.length === 0 ? texts.keys.permissionMissing : error}
           </Text>
         )}
       </Stack>

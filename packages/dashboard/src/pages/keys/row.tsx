@@ -51,7 +51,13 @@ export const KeyCard = memo(function KeyCard({ apiKey: key, bars, chosen, onChoo
           {bars && <SmallBars intervals={bars} />}
         </Group>
         <Text size="sm" c="dimmed">
-          {texts.keys.lastUsed} <Time at={key.lastUsedAt} />
+          {key.lastUsedAt === null ? (
+            texts.keys.neverUsed
+          ) : (
+            <>
+              {texts.keys.lastUsed} <Time at={key.lastUsedAt} />
+            </>
+          )}
         </Text>
       </Stack>
     </Card>

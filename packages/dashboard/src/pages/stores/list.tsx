@@ -19,10 +19,13 @@ export default function StoresPage() {
   return (
     <Page
       title={texts.app.stores}
+      // Who has no store yet finds the same button below.
       actions={
-        <Button component={Link} href={paths.newStore} leftSection={<Plus size={16} aria-hidden />}>
-          {texts.app.newStore}
-        </Button>
+        me.data?.stores.length !== 0 && (
+          <Button component={Link} href={paths.newStore} leftSection={<Plus size={16} aria-hidden />}>
+            {texts.app.newStore}
+          </Button>
+        )
       }
     >
       <Loaded query={me}>
