@@ -2,7 +2,7 @@
 // sign in again, only the dialog `above` the others can be closed.
 
 import { Button, Group, Modal, type ModalProps, Stack, Text } from '@mantine/core'
-import { useState } from 'react'
+import { useEffect, useState } from 'react'
 import { useGate } from '../app/session.ts'
 import { texts } from '../texts.ts'
 
@@ -12,6 +12,7 @@ const ABOVE = 300
 export function Dialog({ dirty = false, above = false, onClose, closeOnEscape = true, ...props }: Props) {
   const [asking, setAsking] = useState(false)
   const covered = useGate() !== null && !above
+  useFocusBack()
   return (
     <>
       <Modal
@@ -31,6 +32,18 @@ export function Dialog({ dirty = false, above = false, onClose, closeOnEscape = 
         }}
       />
     </>
+  )
+}
+
+/** A dialog that is taken away while it is open gives the focus back to where it was before. */
+function useFocusBack(): void {
+  const [before] = useState(() => document.activeElement)
+  useEffect(
+    () => () => {
+      const isLost = document.activeElement === null || document.activeElement === document.body
+      if (isLost && before instanceof HTMLElement && before.isConnected) before.focus({ preventScroll: true })
+    },
+    [before],
   )
 }
 

@@ -12,6 +12,7 @@ import { queryClient } from '../../app/query.ts'
 import { notes } from '../../app/secrets.ts'
 import { forgetUser } from '../../app/sign-out.ts'
 import { Dialog } from '../../components/dialog.tsx'
+import { focusOnMount } from '../../components/focus.ts'
 import { Loaded } from '../../components/loaded.tsx'
 import { Problem } from '../../components/problem.tsx'
 import { Section } from '../../components/section.tsx'
@@ -45,7 +46,8 @@ function EraseDialog({ user, onClose }: { user: User; onClose: () => void }) {
   return (
     <Dialog opened onClose={onClose} size="lg" title={texts.account.erase} closeOnClickOutside={false}>
       <Stack>
-        <Text size="sm" c="dimmed">
+        {/* The button that led here is gone: the focus goes to the step, which is read aloud. */}
+        <Text key={step} ref={step === 1 ? null : focusOnMount} tabIndex={-1} size="sm" c="dimmed">
           {texts.account.step(step, STEPS)}
         </Text>
         {step === 1 && <OwnedAlone onBack={back} onNext={next} />}
@@ -202,7 +204,7 @@ function LastQuestion({ user, leaving, onBack }: { user: User; leaving: Leaving;
       <Stack>
         <Alert color="red">{texts.account.eraseWarning}</Alert>
         <TextInput
-          data-autofocus
+          ref={focusOnMount}
           autoComplete="off"
           spellCheck={false}
           label={texts.stores.typeName(name)}

@@ -81,6 +81,7 @@ function EraseDialog({ storeId, customer: { externalId }, onClose }: Props & { o
           </Radio.Group>
         )}
         <TextInput
+          data-autofocus
           label={texts.customers.typeId(externalId)}
           value={typed}
           autoComplete="off"

@@ -8,6 +8,7 @@ import { sk } from '../../app/client.ts'
 import { notes } from '../../app/secrets.ts'
 import { DangerActions } from '../../components/danger-actions.tsx'
 import { Dialog } from '../../components/dialog.tsx'
+import { focusOnMount } from '../../components/focus.ts'
 import { Time } from '../../components/time.tsx'
 import { gather, total } from '../../components/usage.ts'
 import { texts } from '../../texts.ts'
@@ -42,7 +43,9 @@ export function RevokeDialog({ apiKey: key, onClose }: { apiKey: Key; onClose: (
             {texts.keys.refusedBy} <Time at={revoke.data.effectiveBy} as="exact" />.
           </Text>
           <Group justify="flex-end">
-            <Button onClick={onClose}>{texts.secret.done}</Button>
+            <Button ref={focusOnMount} onClick={onClose}>
+              {texts.secret.done}
+            </Button>
           </Group>
         </Stack>
       </Dialog>
@@ -56,12 +59,19 @@ export function RevokeDialog({ apiKey: key, onClose }: { apiKey: Key; onClose: (
           </Alert>
         ) : (
           <Text size="sm">
-            {texts.keys.lastUsed} <Time at={lastUsedAt} />.
+            {lastUsedAt === null ? (
+              texts.keys.neverUsed
+            ) : (
+              <>
+                {texts.keys.lastUsed} <Time at={lastUsedAt} />
+              </>
+            )}
+            .
           </Text>
         )}
         <Text size="sm">{texts.keys.revokeHelp}</Text>
         <Textarea
-          label={texts.keys.reason}
+          label={texts.keys.reasonOptional}
           value={reason}
           maxLength={500}
           onChange={(event) => setReason(event.currentTarget.value)}

@@ -3,6 +3,7 @@ import { useLocation } from 'wouter'
 import { useWrite } from '../../app/api.ts'
 import { sk } from '../../app/client.ts'
 import { paths } from '../../app/paths.ts'
+import { focusOnMount } from '../../components/focus.ts'
 import { useServiceForm } from '../../components/form.ts'
 import { Page } from '../../components/page.tsx'
 import { Problem } from '../../components/problem.tsx'
@@ -27,7 +28,7 @@ export default function NewStorePage() {
     <Page title={texts.app.newStore} about={texts.stores.newHelp}>
       <form onSubmit={form.onSubmit((values) => void submit(values))}>
         <Stack maw={480}>
-          <TextInput required label={texts.stores.name} data-autofocus {...form.getInputProps('name')} />
+          <TextInput required label={texts.stores.name} ref={focusOnMount} {...form.getInputProps('name')} />
           {create.error && form.errors.name === undefined && <Problem error={create.error} />}
           <Group>
             <Button type="submit" loading={create.isPending}>

@@ -153,6 +153,7 @@ function Freeze({ store }: { store: Store }) {
         <Stack>
           <Alert color="red">{texts.stores.freezeWarning}</Alert>
           <TextInput
+            data-autofocus
             label={texts.stores.typeName(store.name)}
             value={typed}
             autoComplete="off"
@@ -199,6 +200,7 @@ function DeleteStore({ store }: { store: Store }) {
         <Stack>
           <Text size="sm">{texts.stores.deleteHelp}</Text>
           <TextInput
+            data-autofocus
             label={texts.stores.typeName(store.name)}
             value={typed ?? ''}
             autoComplete="off"

@@ -7,10 +7,10 @@ import { Link } from 'wouter'
 import { sk, useSettings } from '../../app/client.ts'
 import { paths } from '../../app/paths.ts'
 import { announceSignIn } from '../../app/session.ts'
+import { focusOnMount } from '../../components/focus.ts'
 import { Field, LightButton, Notice, SecretField } from '../../components/light.tsx'
 import { LightProblem } from '../../components/light-problem.tsx'
 import { texts } from '../../texts.ts'
-import { focusOnMount } from './focus.ts'
 import { askForPasskey, hasPasskeys } from './passkey.ts'
 
 type SecondStep = { challenge: string; methods: string[]; passkey?: Record<string, unknown> }

@@ -5,10 +5,10 @@ import type { FormEvent } from 'react'
 import { Link } from 'wouter'
 import { sk } from '../../app/client.ts'
 import { paths } from '../../app/paths.ts'
+import { focusOnMount } from '../../components/focus.ts'
 import { Field, LightButton, SecretField } from '../../components/light.tsx'
 import { LightProblem } from '../../components/light-problem.tsx'
 import { texts } from '../../texts.ts'
-import { focusOnMount } from './focus.ts'
 import { type LightField, useLightForm } from './light-form.ts'
 
 type Props = { onSignedUp: () => void | Promise<void>; invitation?: string }
