@@ -185,6 +185,28 @@ browserTest('after a new sign-in, the page says that the key exists, and rotates
   forgive(faults, '409 POST /v1/user/store/*/keys')
 })
 
+browserTest('the link of an invitation is offered again until the invitation was accepted', async () => {
+  const world = await shop()
+  const { api, owner, person, store } = world
+  const guest = await person()
+  const { page } = await openBrowser(world, `/stores/${store.id}/members`, { as: owner })
+  await page.getByRole('button', { name: 'Invite somebody' }).click()
+  await page.getByRole('textbox', { name: 'E-mail', exact: true }).fill(guest.email)
+  await page.getByRole('button', { name: 'Create the link' }).click()
+  const token = (await secretOf(page))?.split('token=')[1]
+  await page.keyboard.press('Escape')
+  await page.getByRole('button', { name: 'I have sent it' }).waitFor()
+  await expect.poll(() => page.evaluate('document.activeElement.textContent')).toBe('Invite somebody')
+  await page.reload()
+  await page.getByText('Open invitations').waitFor()
+  await page.getByRole('button', { name: 'I have sent it' }).waitFor()
+
+  await api.post('/v1/user/invitations/accept', { token }, { as: guest.token })
+  await page.reload()
+  await page.getByRole('cell', { name: guest.email }).waitFor()
+  await expect.poll(() => page.getByRole('button', { name: 'I have sent it' }).count()).toBe(0)
+})
+
 browserTest('where a page may not copy, the secret is selected instead, and says so', async () => {
   const world = await shop()
   const { page, context } = await openBrowser(world, `/stores/${world.store.id}/keys`, { as: world.owner })

@@ -1,10 +1,10 @@
 // The token of a mailed link stands behind the `#`, which no browser sends to a server. It leaves the address bar, and with
 // it the history of the browser, before anything else happens, and is kept in memory for the page that the link leads to.
+// Only while that page is being loaded again, or the browser is at the identity provider, does it wait in the tab.
 
 type Taken = { path: string; token: string }
 let taken: Taken | null = null
 
-/** While the browser is at the identity provider, the token waits in this tab. */
 const WAITING = 'storekeeper.link'
 
 export function takeLinkToken(): void {
@@ -15,6 +15,9 @@ export function takeLinkToken(): void {
     taken = { path: location.pathname, token }
     history.replaceState(null, '', location.pathname + location.search)
   } else if (waiting !== null) taken = JSON.parse(waiting) as Taken
+  addEventListener('pagehide', () => {
+    if (taken?.path === location.pathname) keepLinkToken()
+  })
   // Another link, opened in a tab that has this page already.
   addEventListener('hashchange', () => {
     if (new URLSearchParams(location.hash.slice(1)).has('token')) location.reload()

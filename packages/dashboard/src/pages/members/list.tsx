@@ -139,11 +139,7 @@ function MemberRow({ member: { storeId, userId, name, email, role, createdAt } }
 }
 
 function Invitations({ storeId }: { storeId: string }) {
-  const invitations = useRead(
-    ['invitations', storeId],
-    (options) => sk.store(storeId).invitations.list({}, options).toArray({ max: MAX_SHOWN }),
-    READ_AGAIN,
-  ).data
+  const invitations = useRead(['invitations', storeId], (options) => readInvitations(storeId, options), READ_AGAIN).data
   if (!invitations?.length) return null
   return (
     <Stack gap="sm">
@@ -161,6 +157,16 @@ function Invitations({ storeId }: { storeId: string }) {
       </div>
     </Stack>
   )
+}
+
+/** A link that was made in this browser is of no use once its invitation was accepted, withdrawn or has ended. */
+async function readInvitations(storeId: string, options: { signal?: AbortSignal | undefined }): Promise<Invitation[]> {
+  // As noted before the list is asked for: what is made meanwhile cannot be in it.
+  const noted = notes.all().filter((note) => note.operation === 'invitations.create' && note.storeId === storeId)
+  const open = await sk.store(storeId).invitations.list({}, options).toArray({ max: MAX_SHOWN })
+  if (open.length < MAX_SHOWN)
+    for (const { madeId } of noted) if (madeId && !open.some(({ id }) => id === madeId)) notes.forget(madeId)
+  return open
 }
 
 function InvitationRow({ invitation: { id, storeId, email, role, expiresAt } }: { invitation: Invitation }) {
