@@ -27,6 +27,23 @@ browserTest('keys are found as one types, filtered, and switched off together', 
   await page.getByText('DISABLED').waitFor()
 })
 
+browserTest('keys that were revoked together leave the list, and the answer stays until it was read', async () => {
+  const world = await shop()
+  const { api, owner, keys, store } = world
+  for (const name of ['Checkout', 'Warehouse'])
+    await api.post(keys, { name, type: 'TEST', permissions: ['READ'] }, { as: owner.token })
+  const { page } = await openBrowser(world, `/stores/${store.id}/keys`, { as: owner })
+  await page.getByRole('checkbox', { name: 'Choose all keys shown' }).check()
+  await page.getByRole('button', { name: 'Revoke' }).click()
+  const dialog = page.getByRole('dialog', { name: 'Revoke 2 keys' })
+  await dialog.getByRole('button', { name: 'Revoke' }).click()
+  await page.getByText('No keys in use').waitFor()
+  await dialog.getByText('2 done.').waitFor()
+  expect(await page.evaluate('document.activeElement.textContent')).toBe('Done')
+  await page.keyboard.press('Enter')
+  await expect.poll(() => dialog.count()).toBe(0)
+})
+
 browserTest('a fault is brought into view, also in a part of the form that was closed', async () => {
   const world = await shop()
   const { page, faults } = await openBrowser(world, `/stores/${world.store.id}/keys/new`, { as: world.owner })
@@ -38,7 +55,7 @@ browserTest('a fault is brought into view, also in a part of the form that was c
   await section.click()
   await page.getByRole('button', { name: 'Create key' }).click()
   // Nothing is allowed to a key without permissions: that comes first.
-  await expect.poll(() => page.evaluate('document.activeElement.textContent')).toMatch(/empty/)
+  await expect.poll(() => page.evaluate('document.activeElement.textContent')).toBe('Choose at least one permission.')
   await page.getByRole('checkbox', { name: 'READ' }).check()
   await page.getByRole('button', { name: 'Create key' }).click()
   await expect.poll(() => page.evaluate('document.activeElement.value')).toBe('10.0.0.1\nnot-an-ip')

@@ -7,14 +7,16 @@ import { useWrite } from '../../app/api.ts'
 import { sk } from '../../app/client.ts'
 import { AllowedButton } from '../../components/allowed.tsx'
 import { Dialog } from '../../components/dialog.tsx'
+import { focusOnMount } from '../../components/focus.ts'
 import { Problem } from '../../components/problem.tsx'
 import { texts } from '../../texts.ts'
 
 type Action = 'disable' | 'enable' | 'revoke'
-type Props = { storeId: string; keys: Key[]; onDone: () => void }
+/** What is to be done, with the keys as they were chosen. */
+export type Bulk = { action: Action; keys: Key[]; onDone: () => void }
+type BarProps = { storeId: string; keys: Key[]; onAct: (action: Action) => void }
 
-export function BulkBar({ storeId, keys, onDone }: Props) {
-  const [action, setAction] = useState<Action | null>(null)
+export function BulkBar({ storeId, keys, onAct }: BarProps) {
   return (
     <Paper withBorder p="xs" pos="sticky" top={64} style={{ zIndex: 2 }}>
       <Group justify="space-between">
@@ -30,40 +32,42 @@ export function BulkBar({ storeId, keys, onDone }: Props) {
               size="xs"
               variant={name === 'revoke' ? 'filled' : 'default'}
               color={name === 'revoke' ? 'red' : undefined}
-              onClick={() => setAction(name)}
+              onClick={() => onAct(name)}
             >
               {texts.keys.bulk[name]}
             </AllowedButton>
           ))}
         </Group>
       </Group>
-      {action && (
-        <BulkDialog storeId={storeId} keys={keys} action={action} onClose={() => setAction(null)} onDone={onDone} />
-      )}
     </Paper>
   )
 }
 
-type DialogProps = Props & { action: Action; onClose: () => void }
+type DialogProps = Bulk & { storeId: string; onClose: () => void }
 
-function BulkDialog({ storeId, keys, action, onClose, onDone }: DialogProps) {
+/** Stands apart from the list: keys that were revoked leave it while the answer is still to be read. */
+export function BulkDialog({ storeId, keys, action, onDone, onClose }: DialogProps) {
   const [reason, setReason] = useState('')
   const change = useWrite(
     (input: { ids: string[]; action: Action; reason?: string }, options) => sk.store(storeId).keys.bulk(input, options),
     { changes: [['keys', storeId]] },
   )
+  const finish = () => {
+    onDone()
+    onClose()
+  }
   const send = () =>
     change.mutate({ ids: keys.map(({ id }) => id), action, ...(reason && action === 'revoke' ? { reason } : {}) })
   return (
     <Dialog
       opened
-      onClose={change.data ? onDone : onClose}
+      onClose={change.data ? finish : onClose}
       title={texts.keys.bulkTitle[action](keys.length)}
-      dirty={reason !== ''}
+      dirty={reason !== '' && !change.data}
     >
       <Stack>
         {change.data ? (
-          <BulkReceipt results={change.data} keys={keys} onDone={onDone} />
+          <BulkReceipt results={change.data} keys={keys} onDone={finish} />
         ) : (
           <>
             <Text size="sm">{texts.keys.bulkHelp[action]}</Text>
@@ -76,7 +80,7 @@ function BulkDialog({ storeId, keys, action, onClose, onDone }: DialogProps) {
             </List>
             {action === 'revoke' && (
               <Textarea
-                label={texts.keys.reason}
+                label={texts.keys.reasonOptional}
                 value={reason}
                 onChange={(event) => setReason(event.currentTarget.value)}
               />
@@ -119,7 +123,9 @@ function BulkReceipt({
         </Text>
       ))}
       <Group justify="flex-end">
-        <Button onClick={onDone}>{texts.secret.done}</Button>
+        <Button ref={focusOnMount} onClick={onDone}>
+          {texts.secret.done}
+        </Button>
       </Group>
     </>
   )

@@ -21,7 +21,7 @@ import { Empty } from '../../components/empty.tsx'
 import { Loaded } from '../../components/loaded.tsx'
 import { Page } from '../../components/page.tsx'
 import { texts } from '../../texts.ts'
-import { BulkBar } from './bulk-bar.tsx'
+import { type Bulk, BulkBar, BulkDialog } from './bulk-bar.tsx'
 import { inTab, search, TABS, type Tab, useBars, useEndedKeys, useLiveKeys } from './keys.ts'
 import { MAX_LISTED } from './live-keys.ts'
 import { OwnerUse } from './owner.tsx'
@@ -36,6 +36,7 @@ export default function KeysPage() {
   const live = useLiveKeys(storeId)
   const ended = useEndedKeys(storeId, tab === 'ended')
   const owner = params.get('owner')
+  const [bulk, setBulk] = useState<Bulk | null>(null)
   const ofOwner = (keys: Key[]) => (owner === null ? keys : keys.filter((key) => key.owner === owner))
   const write = (name: string, value: string) =>
     setParams(
@@ -78,15 +79,18 @@ export default function KeysPage() {
               {all.length >= MAX_LISTED && <Alert color="yellow">{texts.keys.tooMany(MAX_LISTED)}</Alert>}
               {tab === 'ended' ? (
                 <Loaded query={ended}>
-                  {(old) => <KeyList storeId={storeId} keys={ofOwner(old)} text={params.get('q') ?? ''} />}
+                  {(old) => (
+                    <KeyList storeId={storeId} keys={ofOwner(old)} text={params.get('q') ?? ''} onBulk={setBulk} />
+                  )}
                 </Loaded>
               ) : (
-                <KeyList storeId={storeId} keys={inTab(keys, tab)} text={params.get('q') ?? ''} />
+                <KeyList storeId={storeId} keys={inTab(keys, tab)} text={params.get('q') ?? ''} onBulk={setBulk} />
               )}
             </Stack>
           )
         }}
       </Loaded>
+      {bulk && <BulkDialog storeId={storeId} {...bulk} onClose={() => setBulk(null)} />}
     </Page>
   )
 }
@@ -151,8 +155,10 @@ function Filters({ keys, tab, text, write }: FilterProps) {
   )
 }
 
+type ListProps = { storeId: string; keys: Key[]; text: string; onBulk: (bulk: Bulk) => void }
+
 /** Searched here, at once: all of them are there. Rows are drawn by the hundred, so that a key press stays quick. */
-function KeyList({ storeId, keys, text }: { storeId: string; keys: Key[]; text: string }) {
+function KeyList({ storeId, keys, text, onBulk }: ListProps) {
   const wanted = useDeferredValue(text)
   const found = useMemo(() => search(keys, wanted), [keys, wanted])
   const usage = useBars(storeId).data
@@ -180,11 +186,17 @@ function KeyList({ storeId, keys, text }: { storeId: string; keys: Key[]; text: 
   return (
     <Stack>
       <VisuallyHidden role="status">{texts.keys.found(found.length)}</VisuallyHidden>
-      {shown.length > 0 && <BulkBar storeId={storeId} keys={shown} onDone={() => setChosen(new Set())} />}
+      {shown.length > 0 && (
+        <BulkBar
+          storeId={storeId}
+          keys={shown}
+          onAct={(action) => onBulk({ action, keys: shown, onDone: () => setChosen(new Set()) })}
+        />
+      )}
       {isNarrow ? (
         rows.map((row) => <KeyCard key={row.apiKey.id} {...row} />)
       ) : (
-        <Table.ScrollContainer minWidth={700} className="rows">
+        <Table.ScrollContainer minWidth={700} className="rows" type="native">
           <Table verticalSpacing="sm" highlightOnHover>
             <Table.Thead>
               <Table.Tr>
