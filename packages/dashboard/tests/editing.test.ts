@@ -1,6 +1,6 @@
 import { expect } from 'vitest'
 import { shop } from '../../../tests/shop.ts'
-import { browserTest, forgive, openBrowser } from './browser.ts'
+import { browserTest, everythingIn, forgive, openBrowser } from './browser.ts'
 import { expectAccessible } from './looks.ts'
 
 browserTest('two people change a key: each sees the other’s change, and both are kept', async () => {
@@ -48,12 +48,22 @@ browserTest('keys from elsewhere are imported line by line, more than a thousand
   await page.getByRole('button', { name: 'Import 2' }).click()
   await page.getByText('1 imported, 1 refused').waitFor()
   await page.getByRole('cell', { name: 'Reports' }).waitFor()
-  expect(await page.evaluate('document.body.innerHTML')).not.toContain('acme_live')
+  await page.getByRole('cell', { name: /^value: / }).waitFor()
+  expect(await everythingIn(page)).not.toContain('acme_live')
+  // What was taken is gone; what was refused can be corrected.
+  await page.getByRole('button', { name: 'Correct the refused lines' }).click()
+  expect(await lines.inputValue()).toBe('name,key,scopes,owner\nReports,short,READ,\n')
+  await lines.fill('name,key,scopes\nReports,acme_live_5Tq0Wn3bVc8R,READ\n')
+  await page.getByRole('button', { name: 'Import 1' }).click()
+  await page.getByText('1 imported', { exact: true }).waitFor()
+  expect(await everythingIn(page)).not.toContain('acme_live')
   await page.getByRole('link', { name: 'Go to the keys' }).click()
   await page.getByRole('link', { name: 'Keys of customer-42' }).click()
   await page.getByText('Keys of customer-42').waitFor()
-  const [imported] = (await api.get(keys, { as: owner.token })).body.data
-  expect(imported).toMatchObject({ name: 'Ware;house', permissions: ['READ', 'WRITE'], owner: 'customer-42' })
+  expect((await api.get(keys, { as: owner.token })).body.data).toMatchObject([
+    { name: 'Reports', permissions: ['READ'] },
+    { name: 'Ware;house', permissions: ['READ', 'WRITE'], owner: 'customer-42' },
+  ])
 
   // All of these exist after the first: the store stays small.
   await page.goto(`/stores/${store.id}/keys/import`)

@@ -31,13 +31,31 @@ const NAMES: Record<string, keyof KeyLine | 'description'> = {
 
 /** Lines for the API. Throws with the message of what cannot be read. */
 export function parseLines(text: string, defaults: Defaults): Line[] {
-  const trimmed = text.trim()
-  if (trimmed === '') return []
-  const records = /^[[{]/.test(trimmed) ? fromJson(trimmed) : fromTable(trimmed)
-  return records.map((record, n) => toLine(record, n, defaults))
+  return recordsOf(text).map((record, n) => toLine(record, n, defaults))
 }
 
+/** A text with some of the lines of another, by their places in it: of the same kind, and without defaults. */
+export function onlyLines(text: string, places: readonly number[]): string {
+  if (places.length === 0) return ''
+  const records = recordsOf(text).filter((_, n) => places.includes(n))
+  if (isJson(text)) return JSON.stringify(records, null, 2)
+  const titles = Object.keys(records[0] ?? {})
+  return [titles, ...records.map((record) => titles.map((title) => String(record[title])))]
+    .map((cells) => `${cells.map(quoted).join(',')}\n`)
+    .join('')
+}
+
+const quoted = (cell: string) => (/[",;\t\r\n]/.test(cell) ? `"${cell.replaceAll('"', '""')}"` : cell)
+
 type Fields = Record<string, unknown>
+
+const isJson = (text: string) => /^\s*[[{]/.test(text)
+
+function recordsOf(text: string): Fields[] {
+  const trimmed = text.trim()
+  if (trimmed === '') return []
+  return isJson(trimmed) ? fromJson(trimmed) : fromTable(trimmed)
+}
 
 function fromJson(text: string): Fields[] {
   const whole = tryJson(text)

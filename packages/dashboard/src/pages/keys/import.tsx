@@ -1,5 +1,6 @@
 // Keys from elsewhere: pasted or from a file, looked at, sent in parts, and answered line by line. What is typed here are
-// secrets: it is kept in no storage, and gone from the page once it is sent.
+// secrets: it is kept in no storage, and gone from the page once it is sent, but for lines that were refused. Those can be
+// corrected.
 
 import {
   Button,
@@ -27,12 +28,15 @@ import { AllowedButton } from '../../components/allowed.tsx'
 import { Page } from '../../components/page.tsx'
 import { Problem } from '../../components/problem.tsx'
 import { texts } from '../../texts.ts'
-import { inParts, type Line, parseLines } from './import-lines.ts'
+import { inParts, type Line, onlyLines, parseLines } from './import-lines.ts'
 import { PermissionPicker } from './permission-picker.tsx'
 
 const PREVIEWED = 10
 
 type Answered = { name: string; result: KeyImportResult }
+
+/** The places of the lines that were refused. */
+const refusedOf = (answered: Answered[]) => answered.flatMap(({ result }, n) => (result.status === 'failed' ? [n] : []))
 
 export default function ImportKeysPage() {
   const { storeId = '' } = useParams()
@@ -40,14 +44,17 @@ export default function ImportKeysPage() {
   const [type, setType] = useState('PROD')
   const [permissions, setPermissions] = useState<string[]>([])
   const parsed = useParsed(text, type, permissions)
-  const { send, answered, total, error, isSending } = useImport(storeId)
-  useUnsaved(text !== '' || isSending)
-  const start = () => void send(parsed.lines).then((isDone) => isDone && setText(''))
+  const { send, clear, answered, total, error, isSending } = useImport(storeId)
+  const start = () =>
+    void send(parsed.lines).then((answers) => {
+      if (answers) setText(onlyLines(text, refusedOf(answers)))
+    })
   const isDone = answered.length > 0 && answered.length === total
+  useUnsaved((text !== '' && !isDone) || isSending)
   return (
     <Page title={texts.importKeys.title} about={texts.importKeys.about}>
       {isDone ? (
-        <Receipt storeId={storeId} answered={answered} />
+        <Receipt storeId={storeId} answered={answered} onCorrect={clear} />
       ) : (
         <Grid>
           <Grid.Col span={{ base: 12, md: 7 }}>
@@ -80,9 +87,14 @@ export default function ImportKeysPage() {
           <Grid.Col span={{ base: 12, md: 5 }}>
             <Paper withBorder p="md">
               <Stack>
-                <Title order={2} size="h5">
-                  {texts.importKeys.defaults}
-                </Title>
+                <div>
+                  <Title order={2} size="h5">
+                    {texts.importKeys.defaults}
+                  </Title>
+                  <Text size="sm" c="dimmed">
+                    {texts.importKeys.defaultsHelp}
+                  </Text>
+                </div>
                 <SegmentedControl
                   aria-label={texts.keys.type}
                   data={[...texts.keys.types]}
@@ -115,7 +127,9 @@ function useImport(storeId: string) {
   const [total, setTotal] = useState(0)
   const [error, setError] = useState<unknown>(null)
   const [isSending, setSending] = useState(false)
-  const send = async (lines: Line[]): Promise<boolean> => {
+  /** Null when it broke off. */
+  const send = async (lines: Line[]): Promise<Answered[] | null> => {
+    const answers: Answered[] = []
     setSending(true)
     setError(null)
     setTotal(lines.length)
@@ -124,18 +138,23 @@ function useImport(storeId: string) {
       for (const keys of inParts(lines)) {
         const options = { idempotencyKey: crypto.randomUUID(), timeout: 60_000 }
         const { results } = await withSession(() => sk.store(storeId).keys.import({ keys }, options))
-        setAnswered((now) => [...now, ...results.map((result, n) => ({ name: keys[n]?.name ?? '', result }))])
+        answers.push(...results.map((result, n) => ({ name: keys[n]?.name ?? '', result })))
+        setAnswered([...answers])
       }
-      return true
+      return answers
     } catch (failure) {
       setError(failure)
-      return false
+      return null
     } finally {
       setSending(false)
       await queryClient.invalidateQueries({ queryKey: ['keys', storeId] })
     }
   }
-  return { send, answered, total, error, isSending }
+  const clear = () => {
+    setAnswered([])
+    setTotal(0)
+  }
+  return { send, clear, answered, total, error, isSending }
 }
 
 function Source({ text, fault, onChange }: { text: string; fault: string | null; onChange: (text: string) => void }) {
@@ -204,9 +223,11 @@ function masked(value: unknown, sha256: unknown): string {
   return typeof sha256 === 'string' ? `SHA-256 ${sha256.slice(0, 6)}…` : texts.importKeys.noValue
 }
 
-function Receipt({ storeId, answered }: { storeId: string; answered: Answered[] }) {
+type ReceiptProps = { storeId: string; answered: Answered[]; onCorrect: () => void }
+
+function Receipt({ storeId, answered, onCorrect }: ReceiptProps) {
   const count = (status: string) => answered.filter(({ result }) => result.status === status).length
-  const failed = answered.flatMap(({ name, result }, n) => (result.status === 'failed' ? [{ name, result, n }] : []))
+  const failed = refusedOf(answered)
   return (
     <Stack>
       <Text role="status" fw={600}>
@@ -217,11 +238,11 @@ function Receipt({ storeId, answered }: { storeId: string; answered: Answered[] 
           <Table captionSide="top">
             <Table.Caption>{texts.importKeys.failed}</Table.Caption>
             <Table.Tbody>
-              {failed.slice(0, 200).map(({ name, result, n }) => (
+              {failed.slice(0, 200).map((n) => (
                 <Table.Tr key={n}>
                   <Table.Td>{n + 1}</Table.Td>
-                  <Table.Td>{name}</Table.Td>
-                  <Table.Td>{result.errors?.map(({ detail }) => detail).join(' ')}</Table.Td>
+                  <Table.Td>{answered[n]?.name}</Table.Td>
+                  <Table.Td>{refusalOf(answered[n]?.result.errors)}</Table.Td>
                 </Table.Tr>
               ))}
             </Table.Tbody>
@@ -229,7 +250,8 @@ function Receipt({ storeId, answered }: { storeId: string; answered: Answered[] 
         </Table.ScrollContainer>
       )}
       <Group>
-        <Button component={Link} href={paths.keys(storeId)}>
+        {failed.length > 0 && <Button onClick={onCorrect}>{texts.importKeys.correct}</Button>}
+        <Button component={Link} href={paths.keys(storeId)} variant={failed.length > 0 ? 'default' : 'filled'}>
           {texts.importKeys.toKeys}
         </Button>
         <Button
@@ -246,12 +268,21 @@ function Receipt({ storeId, answered }: { storeId: string; answered: Answered[] 
   )
 }
 
+/** What was refused, field by field: of "This must not be empty" alone nobody knows what it is about. */
+function refusalOf(errors: KeyImportResult['errors'] = []): string {
+  return errors
+    .map(({ pointer, detail }) =>
+      texts.importKeys.refusal(pointer.replace(/^.*keys\/\d+\//, '').replace(/^#\/?/, ''), detail),
+    )
+    .join(' ')
+}
+
 /** A cell of somebody else's text: quoted, and never a formula. */
 const cell = (text: string) => `"${text.replace(/^(?=[=+\-@\t\r])/, "'").replaceAll('"', '""')}"`
 
 function resultsCsv(answered: Answered[]): string {
   const rows = answered.map(({ name, result: { status, id = '', errors = [] } }, n) =>
-    [String(n + 1), name, status, id, errors.map(({ detail }) => detail).join(' ')].map(cell).join(','),
+    [String(n + 1), name, status, id, refusalOf(errors)].map(cell).join(','),
   )
   return ['line,name,status,id,errors', ...rows].map((row) => `${row}\r\n`).join('')
 }
