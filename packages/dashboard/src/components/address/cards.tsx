@@ -44,8 +44,14 @@ export function AddressCards({ book }: { book: AddressBook }) {
   )
 }
 
+/** Above the addresses. Where there is none, the list itself shows the way to the first. */
+export function NewAddressAbove({ book }: { book: AddressBook }) {
+  const isEmpty = useRead(book.key, book.list).data?.length === 0
+  return isEmpty ? null : <NewAddressLink book={book} />
+}
+
 /** One's own addresses need no permission; those of customers do. */
-export function NewAddressLink({ book }: { book: AddressBook }) {
+function NewAddressLink({ book }: { book: AddressBook }) {
   const leftSection = <Plus size={16} aria-hidden />
   return book.externalId === null ? (
     <Button component={Link} href={book.paths.new} leftSection={leftSection}>
@@ -61,7 +67,7 @@ export function NewAddressLink({ book }: { book: AddressBook }) {
 type CardProps = { book: AddressBook; address: Address; onDelete: () => void }
 
 function AddressCard({ book, address, onDelete }: CardProps) {
-  const { id, isDefault, formatted, warnings } = address
+  const { id, isDefault, formatted, taxId, phone, warnings } = address
   const makeDefault = useWrite(() => book.update(id, { isDefault: true }, {}), { changes: [book.key] })
   const small = { size: 'xs', variant: 'default' } as const
   // Without a name of their own, the buttons of all cards would sound the same.
@@ -77,6 +83,19 @@ function AddressCard({ book, address, onDelete }: CardProps) {
           </Badge>
         )}
         <Label lines={formatted} />
+        {(
+          [
+            ['taxId', taxId],
+            ['phone', phone],
+          ] as const
+        ).map(
+          ([field, value]) =>
+            value && (
+              <Text key={field} size="sm" c="dimmed" className="breaks">
+                {texts.addresses.fields[field]}: {value}
+              </Text>
+            ),
+        )}
         {warnings.map(({ code, pointer, detail }) => (
           <Text key={code + pointer} size="sm" c="var(--mantine-color-yellow-light-color)">
             {detail}

@@ -9,7 +9,7 @@ import { useRead, useWrite } from '../../app/api.ts'
 import { sk } from '../../app/client.ts'
 import { paths } from '../../app/paths.ts'
 import { addressesOf, useExternalId } from '../../components/address/book.ts'
-import { AddressCards, NewAddressLink } from '../../components/address/cards.tsx'
+import { AddressCards, NewAddressAbove } from '../../components/address/cards.tsx'
 import { AllowedButton } from '../../components/allowed.tsx'
 import { useServiceForm } from '../../components/form.ts'
 import { Loaded } from '../../components/loaded.tsx'
@@ -84,7 +84,7 @@ function Addresses({ storeId, externalId }: { storeId: string; externalId: strin
   return (
     <Stack>
       <Group justify="flex-end">
-        <NewAddressLink book={book} />
+        <NewAddressAbove book={book} />
       </Group>
       <AddressCards book={book} />
     </Stack>
