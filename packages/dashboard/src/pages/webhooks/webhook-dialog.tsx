@@ -27,6 +27,11 @@ function changed(input: Input, base: Webhook | undefined): Partial<Input> {
   return Object.fromEntries(Object.entries(input).filter(([name]) => isChanged(name as keyof Input)))
 }
 
+/** `key` is typed for `key.*`. */
+function asType(typed: string): string {
+  return texts.webhooks.knownTypes.find((known) => known === `${typed.toLowerCase()}.*`) ?? typed
+}
+
 type Props = { storeId: string; webhook?: Webhook; onClose: () => void; onCreated?: (id: string) => void }
 
 export default function WebhookDialog({ storeId, webhook, onClose, onCreated }: Props) {
@@ -79,6 +84,7 @@ export default function WebhookDialog({ storeId, webhook, onClose, onCreated }: 
             data={texts.webhooks.knownTypes}
             acceptValueOnBlur
             {...form.getInputProps('types')}
+            onChange={(types) => form.setFieldValue('types', types.map(asType))}
           />
           <TextInput label={texts.keys.description} {...form.getInputProps('description')} />
           {error !== null && <Problem error={error} />}
