@@ -735,7 +735,7 @@ export const texts = {
     unknownUser: 'Somebody without a name here',
   },
   events: {
-    about: 'Every change in this store, and who made it. New ones appear by themselves.',
+    about: 'Every change in this store and who made it, as it happens.',
     none: 'Nothing happened here yet',
     nothingFound: 'No event matches these filters.',
     new: (count: number) => `${count} new`,
