@@ -102,6 +102,11 @@ async function take(page: Page, { name, path, opens = [] }: PageOf, suffix: stri
   for (const button of opens) {
     const opener = page.getByRole('button', { name: button }).or(page.getByRole('tab', { name: button }))
     await opener.first().click()
+    // A tab whose script is still on its way is empty.
+    await page.evaluate(`(async () => {
+      const isEmpty = () => [...document.querySelectorAll('[role=tabpanel]:empty')].some((one) => one.checkVisibility())
+      while (isEmpty()) await new Promise(requestAnimationFrame)
+    })()`)
     await page.evaluate('Promise.allSettled(document.getAnimations().map(({ finished }) => finished))')
     await page.screenshot({ path: join(folder, `${name}-${button.toLowerCase().replaceAll(' ', '-')}-${suffix}.png`) })
     await page.keyboard.press('Escape')
