@@ -4,7 +4,7 @@ import net, { type AddressInfo } from 'node:net'
 import { expect, onTestFinished, test } from 'vitest'
 import { UNMEASURED } from '../../tests/unmeasured.ts'
 import { newLoadShedder } from '../limits/load-shedding.ts'
-import { newAdmission, type RequestListener } from './admission.ts'
+import { newAdmission, type RequestListener, releaseEarly } from './admission.ts'
 import { trackConnections } from './connections.ts'
 import { newMetrics } from './metrics.ts'
 
@@ -50,7 +50,8 @@ test('an overloaded node refuses with Retry-After, but for health checks, and re
     if (request.url === '/livez' || request.url === '/later') response.end('served')
     else held.push(response)
   })
-  while (load.room() > 0) load.admit('normal')
+  const admitted = []
+  while (load.room() > 0) admitted.push(load.admit('normal'))
   const clients = numbers(300).map(() => connect())
   for (const client of clients) client.write(post('/v1/user?token=1', 'x'.repeat(1_000)))
   await expect.poll(() => clients.every((client) => client.answers().length === 1)).toBe(true)
@@ -65,7 +66,7 @@ test('an overloaded node refuses with Retry-After, but for health checks, and re
   probe.write('GET /livez HTTP/1.1\r\nhost: x\r\n\r\n')
   await expect.poll(() => probe.answers()).toEqual(['200 served'])
   // Also those that were not read for a while, because there were too many. What waited for too long is asked once more.
-  while (load.inFlight() > 0) load.release()
+  for (const ticket of admitted) ticket?.release()
   const unserved = new Map(clients.map((client) => [client, 1]))
   const askAgain = () => {
     for (const [client, asked] of unserved) {
@@ -176,13 +177,139 @@ test('of many bodies that do not arrive, the address with the most of them loses
   await expect.poll(() => lone.answers()).toEqual(['200 served'])
 })
 
+test('an answer that nobody reads is in flight no more, and its connection makes room for others', async () => {
+  const { connect, load, connections } = await world((_request, response) => response.end('x'.repeat(8_000_000)))
+  const clients = numbers(6).map(() => connect())
+  for (const { socket, write } of clients) {
+    socket.pause()
+    write(get(1))
+  }
+  const idle = new Set<net.Socket>()
+  const idleAndUnsent = () => {
+    for (const socket of connections.takeIdle()) idle.add(socket)
+    return [...idle].filter((socket) => socket.writableLength > 0).length
+  }
+  await expect.poll(idleAndUnsent).toBe(6)
+  expect(load.inFlight()).toBe(0)
+  expect(clients.some(({ socket }) => socket.bytesRead > 4_000_000)).toBe(false)
+})
+
+test('of answers that nobody reads, the address with the most loses the oldest', async () => {
+  const { connect } = await world((_request, response) => response.end('x'.repeat(8_000_000)))
+  const lone = connect('127.0.0.2')
+  lone.socket.pause()
+  lone.write(get(1))
+  const crowd = numbers(30).map(() => connect())
+  for (const { socket, write } of crowd) {
+    socket.pause()
+    write(get(1))
+  }
+  const cutOff = () => crowd.filter(({ socket }) => socket.destroyed)
+  for (const { socket } of crowd) socket.on('error', () => {})
+  await expect.poll(() => (crowd.forEach(({ socket }) => socket.resume()), cutOff().length)).toBeGreaterThan(10)
+  lone.socket.resume()
+  await expect.poll(() => lone.socket.bytesRead).toBeGreaterThan(8_000_000)
+})
+
+test('a stream is in flight until it has begun, once, whatever it was asked with', async () => {
+  const { connect, load } = await world((request, response) => {
+    if (request.url === '/wait') return
+    response.flushHeaders()
+    releaseEarly(response)
+    releaseEarly(response)
+  })
+  connect().write(get(1).replace('/1', '/wait'))
+  await expect.poll(() => load.inFlight()).toBe(1)
+  const clients = ['GET', 'HEAD', 'POST'].map((method) => {
+    const client = connect()
+    client.write(`${method} /stream HTTP/1.1\r\nhost: x\r\ncontent-length: 2\r\n\r\n{}`)
+    return client
+  })
+  await expect.poll(() => clients.every((client) => client.texts().join('').startsWith('HTTP/1.1 200'))).toBe(true)
+  expect(load.inFlight()).toBe(1)
+  for (const { socket } of clients) socket.destroy()
+  await new Promise((resolve) => setTimeout(resolve, 50))
+  expect(load.inFlight()).toBe(1)
+})
+
+test('a request that comes before the answer of another path waits for it, also if that is handed over late', async () => {
+  let handOver = () => {}
+  const { connect, admission, server } = await world((request, response) => response.end(request.url))
+  server.removeAllListeners('request')
+  server.on('request', (request, response) => {
+    if (request.url === '/0') handOver = () => admission.handle(request, response)
+    else admission.handle(request, response)
+  })
+  const client = connect()
+  client.write(numbers(3).map(get).join(''))
+  await expect.poll(() => handOver.name).toBe('handOver')
+  await new Promise((resolve) => setTimeout(resolve, 20))
+  handOver()
+  await expect.poll(() => client.answers()).toEqual(['200 /0', '200 /1', '200 /2'])
+})
+
+test('what has waited on connections that broke is forgotten', async () => {
+  const { connect, server, admission } = await world((_request, response) => response.end('served'))
+  const [listener] = server.listeners('request') as RequestListener[]
+  server.removeAllListeners('request')
+  server.on('request', (request, response) => {
+    if (request.url !== '/never') listener?.(request, response)
+  })
+  // Each holds nearly all that a connection may, and together more than the node may hold.
+  for (let round = 0; round < 3; round++) {
+    const clients = numbers(150).map(() => connect())
+    for (const { write } of clients)
+      write(
+        get(1).replace('/1', '/never') +
+          numbers(4)
+            .map(() => post('/1', 'x'.repeat(60_000)))
+            .join(''),
+      )
+    await expect.poll(() => clients.every(({ socket }) => socket.bytesWritten > 240_000)).toBe(true)
+    for (const { socket } of clients) socket.destroy()
+  }
+  expect(admission).toBeDefined()
+  const client = connect()
+  client.write(get(1) + get(2) + get(3))
+  await expect.poll(() => client.answers().length).toBe(3)
+})
+
+test('an address that goes on asking though it was refused gets its refusals at a steady pace, and others do not wait', async () => {
+  const { connect } = await world(
+    (request, response) => {
+      response.statusCode = request.url === '/v1/user' ? 429 : 200
+      response.end('x')
+    },
+    { isPaced: true },
+  )
+  const began = performance.now()
+  const flood = numbers(100).map(() => connect())
+  let refused = 0
+  for (const { socket, write } of flood) {
+    socket.on('data', () => {
+      refused += 1
+      write(get(1).replace('/1', '/v1/user'))
+    })
+    write(get(1).replace('/1', '/v1/user').repeat(3))
+  }
+  const other = connect('127.0.0.2')
+  for (const n of numbers(40)) {
+    other.write(get(n))
+    await expect.poll(() => other.answers().length).toBe(n + 1)
+  }
+  // A hundred at once, then each connection one, and a hundred in a second.
+  expect(refused).toBeLessThanOrEqual(201 + (performance.now() - began) / 10)
+  expect(refused).toBeGreaterThan(90)
+})
+
 // ---- the world of one test ------------------------------------------------------------------------------------------
 
-async function world(serve: RequestListener) {
+async function world(serve: RequestListener, { isPaced = false } = {}) {
   const server = http.createServer()
   const load = newLoadShedder()
   const metrics = newMetrics(UNMEASURED)
-  const parts = { load, metrics, connections: trackConnections(server), draining: () => false }
+  const connections = trackConnections(server)
+  const parts = { load, metrics, connections, isPaced, draining: () => false }
   const admission = newAdmission(parts, serve)
   server.on('request', admission.handle)
   server.listen(0, '127.0.0.1')
@@ -195,7 +322,9 @@ async function world(serve: RequestListener) {
     load.close()
   })
   return {
+    server,
     admission,
+    connections,
     load,
     connect: (localAddress = '127.0.0.1') => {
       const socket = net.connect({ port, host: '127.0.0.1', localAddress })

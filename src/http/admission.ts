@@ -5,19 +5,23 @@ import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
 import { Failure } from '../core/errors.ts'
 import { newId } from '../core/ids.ts'
-import type { LoadShedder } from '../limits/load-shedding.ts'
-import { newArrivingBodies } from './arriving.ts'
+import type { LoadShedder, Ticket } from '../limits/load-shedding.ts'
+import { newPlaceBound } from '../limits/place-bound.ts'
 import type { Connections } from './connections.ts'
 import type { Metrics } from './metrics.ts'
+import { newPace } from './pace.ts'
 import { renderProblem } from './problem.ts'
 import { newReadingTurns } from './reading-turns.ts'
 import { SAFE_HEADERS } from './response.ts'
 import { priorityOf } from './routing.ts'
+import { newUnsentAnswers, type UnsentAnswers } from './unsent.ts'
 
 export type RequestListener = (request: IncomingMessage, response: ServerResponse) => void
 
 export type Admission = {
   handle: RequestListener
+  /** Of the fast path too. */
+  unsent: UnsentAnswers
   /** The connection has brought a request of high priority, which was answered without admission. */
   prefer(socket: Socket): void
   /** From now on new requests wait. */
@@ -34,98 +38,106 @@ const MAX_WAITING_BYTES = 64 * 1024 * 1024
 /** Requests whose body is still arriving. */
 const MAX_ARRIVING = 500
 
-type Pipelined = { requests: { request: IncomingMessage; response: ServerResponse; bytes: number }[]; bytes: number }
+/** The requests of a connection that wait for their turn. */
+type Pipelined = { requests: number; bytes: number }
 
-type Parts = { load: LoadShedder; metrics: Metrics; connections: Connections; draining(): boolean }
+type Parts = {
+  load: LoadShedder
+  metrics: Metrics
+  connections: Connections
+  /** Not without rate limits, and not when connections are those of a proxy, which many clients share. */
+  isPaced: boolean
+  draining(): boolean
+}
 
 /**
  * Requests that a client pipelines wait for their turn: the next is begun when the answer to the one before has been handed
  * to the operating system. So a connection costs one request at a time, and a client that does not read its answers gets
- * no further ones.
+ * no further ones. A request is in flight until its answer is complete, whether or not the client reads it (unsent.ts).
  */
 export function newAdmission(parts: Parts, serve: RequestListener): Admission {
   const { load, connections } = parts
+  const unsent = newUnsentAnswers(connections)
+  const pace = parts.isPaced ? newPace(connections) : null
   const turns = newReadingTurns(parts)
   const refuse = newRefusal(parts)
-  /** The requests that wait for one under way on the same connection. */
   const waiting = new WeakMap<Socket, Pipelined>()
   let waitingBytes = 0
   /** They do not count as in flight. */
-  const arriving = newArrivingBodies(MAX_ARRIVING, ({ socket }) => connections.placeOf(socket))
+  const arriving = newPlaceBound<IncomingMessage>(MAX_ARRIVING, ({ socket }) => socket.destroy())
   let held: (() => void)[] | null = null
 
+  /** On a connection that is gone, none is begun: its response would never close. */
   function begin(request: IncomingMessage, response: ServerResponse): void {
     const { socket } = request
+    if (socket.destroyed) return
+    const waitMs = pace?.waitMs(socket) ?? 0
+    if (waitMs > 0) return void setTimeout(() => begin(request, response), waitMs).unref()
     const end = connections.begin(socket)
-    response.once('close', () => {
-      end()
-      beginNext(socket)
-    })
     const priority = priorityOf(pathOf(request))
-    if (!turns.wasRead(socket, priority) || !load.admit(priority)) {
+    onceAnswered(response, end)
+    response.once('prefinish', () => {
+      unsent.add(response)
+      pace?.count(socket, response, priority)
+    })
+    const ticket = turns.wasRead(socket, priority) ? load.admit(priority) : null
+    if (!ticket) {
       refuse(request, response)
       return turns.wasRefused()
     }
-    if (hasBody(request)) awaitBody(request, response)
-    else response.once('close', load.release)
+    tickets.set(response, ticket)
+    onceAnswered(response, ticket.release)
+    if (isArriving(request)) awaitBody(request, response, ticket)
     serve(request, response)
   }
 
-  /** On a connection that is gone, none is begun: its response would never close, and hold what it takes for ever. */
-  function beginNext(socket: Socket): void {
-    const pipelined = waiting.get(socket)
-    const next = socket.destroyed ? undefined : pipelined?.requests.shift()
-    if (pipelined && next) {
-      count(pipelined, -next.bytes)
-      return begin(next.request, next.response)
-    }
-    if (pipelined) count(pipelined, -pipelined.bytes)
-    waiting.delete(socket)
+  /** False when the connection sends more than it may. */
+  function wait(request: IncomingMessage, response: ServerResponse): boolean {
+    const { socket } = request
+    const pipelined = waiting.get(socket) ?? newPipelined(socket)
+    const bytes = bytesOf(request)
+    const isTooMuch = pipelined.bytes + bytes > MAX_PIPELINED_BYTES || waitingBytes + bytes > MAX_WAITING_BYTES
+    if (isTooMuch || pipelined.requests >= MAX_PIPELINED) return false
+    count(pipelined, 1, bytes)
+    response.once('socket', () => {
+      count(pipelined, -1, -bytes)
+      begin(request, response)
+    })
+    return true
   }
 
-  function count(pipelined: Pipelined, bytes: number): void {
+  function newPipelined(socket: Socket): Pipelined {
+    const pipelined = { requests: 0, bytes: 0 }
+    waiting.set(socket, pipelined)
+    socket.once('close', () => count(pipelined, -pipelined.requests, -pipelined.bytes))
+    return pipelined
+  }
+
+  function count(pipelined: Pipelined, requests: number, bytes: number): void {
+    pipelined.requests += requests
     pipelined.bytes += bytes
     waitingBytes += bytes
   }
 
-  /** False when the connection sends more than it may. */
-  function wait(pipelined: Pipelined, request: IncomingMessage, response: ServerResponse): boolean {
-    const bytes = bytesOf(request)
-    const isTooMuch = pipelined.bytes + bytes > MAX_PIPELINED_BYTES || waitingBytes + bytes > MAX_WAITING_BYTES
-    if (isTooMuch || pipelined.requests.length >= MAX_PIPELINED) return false
-    pipelined.requests.push({ request, response, bytes })
-    count(pipelined, bytes)
-    return true
-  }
-
-  function awaitBody(request: IncomingMessage, response: ServerResponse): void {
-    load.park()
-    arriving.add(request)
+  function awaitBody(request: IncomingMessage, response: ServerResponse, ticket: Ticket): void {
+    ticket.park()
+    arriving.add(request, connections.placeOf(request.socket))
     request.once('end', () => {
-      if (!arriving.delete(request)) return
-      load.unpark()
-      response.once('close', load.release)
+      if (arriving.delete(request)) ticket.unpark()
     })
     response.once('close', () => void arriving.delete(request))
   }
 
   function handle(request: IncomingMessage, response: ServerResponse): void {
     if (held) return void held.push(() => handle(request, response))
-    const { socket } = request
-    if (socket.destroyed) return
-    const pipelined = waiting.get(socket)
-    if (pipelined) {
-      if (!wait(pipelined, request, response)) socket.destroy()
-      return
-    }
-    waiting.set(socket, { requests: [], bytes: 0 })
-    // Without a connection it stands behind an answer of the fast path.
-    if (response.socket === null) response.once('socket', () => begin(request, response))
-    else begin(request, response)
+    // A response has its connection when it is its turn.
+    if (response.socket !== null) begin(request, response)
+    else if (!wait(request, response)) request.socket.destroy()
   }
 
   return {
     handle,
+    unsent,
     prefer: (socket) => void turns.wasRead(socket, 'high'),
     hold() {
       held ??= []
@@ -136,6 +148,24 @@ export function newAdmission(parts: Parts, serve: RequestListener): Admission {
       for (const handle of requests) handle()
     },
   }
+}
+
+const tickets = new WeakMap<ServerResponse, Ticket>()
+
+/** For an answer that may last for hours: it is in flight no more. */
+export function releaseEarly(response: ServerResponse): void {
+  tickets.get(response)?.release()
+}
+
+/** Once the whole answer was given, or the connection has ended before. */
+export function onceAnswered(response: ServerResponse, run: () => void): void {
+  let isOver = false
+  const end = () => {
+    if (!isOver) run()
+    isOver = true
+  }
+  response.once('prefinish', end)
+  response.once('close', end)
 }
 
 const OVERLOADED = new Failure('overloaded', { retryAfterSeconds: 1 })
@@ -159,8 +189,10 @@ function newRefusal({ metrics, draining }: Parts): RequestListener {
   }
 }
 
-function hasBody({ headers }: IncomingMessage): boolean {
-  return headers['transfer-encoding'] !== undefined || Number(headers['content-length']) > 0
+/** The framework reads no body of a GET. That of a request from the fast path has been read. */
+function isArriving({ method, headers, readableEnded }: IncomingMessage): boolean {
+  const hasBody = headers['transfer-encoding'] !== undefined || Number(headers['content-length']) > 0
+  return hasBody && !readableEnded && method !== 'GET' && method !== 'HEAD'
 }
 
 /** What a request that waits takes of memory, about. Of a body that is larger, no more is read before its turn. */

@@ -2,6 +2,7 @@ import { connect } from 'node:net'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { expect, test, vi } from 'vitest'
 import { NEW_KEY, type Reply, shop } from '../../tests/shop.ts'
+import { CALLER_TTL_MS } from '../auth/caller-cache.ts'
 import { Failure } from '../core/errors.ts'
 import { mintToken } from '../crypto/tokens.ts'
 
@@ -171,3 +172,33 @@ function told({ status, headers, text }: Reply) {
   expect(date).toBeDefined()
   return { status, headers: rest, text: text.replaceAll(id as string, 'ID') }
 }
+
+test('requests in one packet are all answered, in order, whichever way each of them takes', async () => {
+  const { api, owner, keys, serviceToken } = await shop()
+  const as = await serviceToken()
+  const { key } = (await api.post(keys, NEW_KEY, { as: owner.token })).body
+  const ask = (body: object, token = as) => {
+    const text = JSON.stringify(body)
+    return `POST ${PATH} HTTP/1.1\r\nhost: x\r\nauthorization: Bearer ${token}\r\ncontent-type: application/json\r\ncontent-length: ${text.length}\r\n\r\n${text}`
+  }
+  const plain = ask({ key })
+  const health = 'GET /livez HTTP/1.1\r\nhost: x\r\n\r\n'
+  const { hostname, port } = new URL(api.url)
+  for (const packet of [
+    [ask({ key, ip: '203.0.113.7' }), ask({ key, ip: '203.0.113.7' }), plain],
+    [ask({ key }, 'unknown'), health, plain, ask({ key, explain: true })],
+    [plain, plain, health],
+  ]) {
+    // Nothing is known of the caller any more.
+    await sleep(CALLER_TTL_MS + 50)
+    const socket = connect(Number(port), hostname)
+    let received = ''
+    socket.on('data', (chunk) => {
+      received += chunk
+    })
+    socket.write(packet.join(''))
+    const statuses = packet.map((request) => (request.includes('unknown') ? '401' : '200'))
+    await expect.poll(() => received.match(/(?<=HTTP\/1\.1 )\d{3}/g)).toEqual(statuses)
+    socket.destroy()
+  }
+})

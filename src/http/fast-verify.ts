@@ -16,6 +16,7 @@ import { checkNames, parseStores } from '../keys/input.ts'
 import { type KeptVerdict, type Question, UnkeptVerdict, VERIFY_PATH, type Verification } from '../keys/schema.ts'
 import type { LoadShedder } from '../limits/load-shedding.ts'
 import { validate } from '../schema/validate.ts'
+import { type Admission, onceAnswered, type RequestListener } from './admission.ts'
 import { newBodyBuffer } from './body.ts'
 import type { Pipeline } from './context.ts'
 import { parseStrictJson } from './json.ts'
@@ -33,26 +34,30 @@ type Delegated = { body: Buffer; failure: Error | null }
 /** Of a body. Larger ones are admitted first: a node bounds how many of those may be arriving (admission.ts). */
 const MAX_FAST_BYTES = 8 * 1024
 
-type RequestListener = (request: IncomingMessage, response: ServerResponse) => void
-
 type FastVerifyState = {
   pipeline: Pipeline
   schemas: { question: TSchema; answer: TSchema }
-  /** The framework's listener. */
+  /** On the way to the framework. */
   fallback: RequestListener
   /** The requests that were delegated to it. */
   delegated: WeakMap<IncomingMessage, Delegated>
+  unsent: Admission['unsent']
   /** The last credential and its hash: the next request mostly comes from the same service. */
   last: { authorization: string; hash: string }
   /** Counts an answer and how long it took. */
   count(seconds: number): void
 }
 
-export function newFastVerify(pipeline: Pipeline, routes: Route[], fallback: RequestListener): FastPath {
+export function newFastVerify(
+  pipeline: Pipeline,
+  routes: Route[],
+  { handle: fallback, unsent }: Pick<Admission, 'handle' | 'unsent'>,
+): FastPath {
   const state: FastVerifyState = {
     pipeline,
     schemas: schemasOf(routes),
     fallback,
+    unsent,
     delegated: new WeakMap(),
     last: { authorization: '', hash: '' },
     count: pipeline.metrics.bufferedCounter('POST', VERIFY_PATH, 200),
@@ -162,9 +167,9 @@ function readQuestion(schema: TSchema, service: CachedService, body: Buffer): Qu
 
 /** A request that waits for the database counts as in flight, like all others. */
 function isAdmitted(load: LoadShedder, response: ServerResponse): boolean {
-  if (!load.admit('high')) return false
-  response.once('close', load.release)
-  return true
+  const ticket = load.admit('high')
+  if (ticket) onceAnswered(response, ticket.release)
+  return ticket !== null
 }
 
 const HEADERS = Object.entries({ ...SAFE_HEADERS, 'content-type': 'application/json; charset=utf-8' }).flat()
@@ -181,6 +186,7 @@ function send(state: FastVerifyState, response: ServerResponse, verdict: KeptVer
   response.write(before + verdict.metadata + after, encoding)
   response.socket?.uncork()
   response.end()
+  state.unsent.add(response)
   state.count((performance.now() - began) / 1000)
 }
 

@@ -1,6 +1,7 @@
 // Which route a path belongs to, where the framework's router cannot tell: 404 or 405, methods that a path with
 // parameters would take over, and the priority under load.
 
+import type { IncomingMessage } from 'node:http'
 import { Failure } from '../core/errors.ts'
 import type { Route } from '../core/route.ts'
 import { LEASE_PATH } from '../keys/in-process/schema.ts'
@@ -69,4 +70,9 @@ const PRIORITIES = new Map<string, Priority>([
 /** How late a request is shed when the node is overloaded. */
 export function priorityOf(path: string): Priority {
   return PRIORITIES.get(path) ?? 'normal'
+}
+
+/** What a person has typed or followed: a client of the API asks for JSON, or for anything. */
+export function isBrowser({ method, headers: { accept = '' } }: IncomingMessage): boolean {
+  return (method === 'GET' || method === 'HEAD') && /\btext\/html\b/i.test(accept) && !/json/i.test(accept)
 }

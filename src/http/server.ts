@@ -13,7 +13,7 @@ import type { Chunks, Route, Stream } from '../core/route.ts'
 import { LEASE_PATH } from '../keys/in-process/schema.ts'
 import { VERIFY_PATH } from '../keys/schema.ts'
 import { type RateLimits, rateLimitHeaders } from '../limits/token-bucket.ts'
-import { type Admission, newAdmission, type RequestListener } from './admission.ts'
+import { type Admission, newAdmission, type RequestListener, releaseEarly } from './admission.ts'
 import { readBody } from './body.ts'
 import { answerClientError, checkHead, failureOf, frameworkFailure, MAX_HEADERS } from './client-errors.ts'
 import { type Connections, trackConnections } from './connections.ts'
@@ -28,7 +28,7 @@ import type { HtmlPage } from './pages/pages.ts'
 import { type Admitted, checkRate, handle } from './pipeline.ts'
 import { renderProblem, toFailure } from './problem.ts'
 import { SAFE_HEADERS } from './response.ts'
-import { notFoundOr405, shadowedMethods } from './routing.ts'
+import { isBrowser, notFoundOr405, shadowedMethods } from './routing.ts'
 
 declare module 'fastify' {
   interface FastifyRequest {
@@ -65,7 +65,7 @@ export async function buildServer(
   })
   addHooks(app, pipeline, trustProxy === false ? null : connections)
   await addCors(app, pipeline.auth.corsOrigins)
-  const { fastPath, admission } = addAdmission(app, pipeline, routes, connections)
+  const { fastPath, admission } = addAdmission(app, pipeline, routes, connections, trustProxy === false)
   for (const route of routes) addRoute(app, pipeline, route, fastPath)
   const endpoints = [...routes, ...pages.map(({ path }) => ({ method: 'GET', path }))]
   const refuse = (request: FastifyRequest, reply: FastifyReply) =>
@@ -160,12 +160,19 @@ async function addCors(app: FastifyInstance, origins: string[]): Promise<void> {
 }
 
 /** The fast path gets every request first. What it does not handle is admitted to the framework, or refused. */
-function addAdmission(app: FastifyInstance, pipeline: Pipeline, routes: Route[], connections: Connections) {
+function addAdmission(
+  app: FastifyInstance,
+  pipeline: Pipeline,
+  routes: Route[],
+  connections: Connections,
+  isDirect: boolean,
+) {
   const [framework] = app.server.listeners('request') as RequestListener[]
   if (!framework) throw new Error('The framework listens to no requests')
   const { metrics, draining, limits } = pipeline
-  const admission = newAdmission({ load: limits.load, metrics, connections, draining }, framework)
-  const fastPath = newFastVerify(pipeline, routes, admission.handle)
+  const isPaced = isDirect && limits.rate !== null
+  const admission = newAdmission({ load: limits.load, metrics, connections, isPaced, draining }, framework)
+  const fastPath = newFastVerify(pipeline, routes, admission)
   app.server.removeAllListeners('request')
   const listener: RequestListener = (request, response) => {
     if (!fastPath.tryHandle(request, response)) return admission.handle(request, response)
@@ -246,8 +253,7 @@ function sendStream(
   if (reply.raw.destroyed) return reply.hijack()
   const seats = route.answer === 'changes' ? limits.changeStreams : limits.streams
   const open = seats.admit(outgoing.caller?.id ?? clientIp(request), storeOfStream(request.params, outgoing.caller))
-  reply.raw.off('close', limits.load.release)
-  limits.load.release()
+  releaseEarly(reply.raw)
   request.beganMs = reply.elapsedTime
   reply.hijack()
   reply.raw.writeHead(outgoing.status, { ...reply.getHeaders(), ...outgoing.headers } as OutgoingHttpHeaders)
@@ -301,18 +307,13 @@ function addPage(app: FastifyInstance, rate: RateLimits | null, page: HtmlPage):
 
 function sendProblem(reply: FastifyReply, request: FastifyRequest, failure: Failure): FastifyReply {
   const { status, headers, body } =
-    failure.code === 'not_found' && isBrowser(request)
+    failure.code === 'not_found' && isBrowser(request.raw)
       ? NOT_FOUND_PAGE
       : renderProblem(failure, request.id, pathOf(request))
   return reply
     .code(status)
     .headers({ ...SAFE_HEADERS, 'x-request-id': request.id, ...headers })
     .send(body)
-}
-
-/** What a person has typed or followed: a client of the API asks for JSON, or for anything. */
-function isBrowser({ method, headers: { accept = '' } }: FastifyRequest): boolean {
-  return (method === 'GET' || method === 'HEAD') && /\btext\/html\b/i.test(accept) && !/json/i.test(accept)
 }
 
 /** Without the host that a request for a proxy names before its path. */
@@ -332,7 +333,6 @@ function logAndCount(pipeline: Pipeline, request: FastifyRequest, reply: Fastify
   const ms = request.beganMs ?? reply.elapsedTime
   const route = request.route ?? 'none'
   metrics.request(request.method, route, reply.statusCode, ms / 1000)
-  const { caller } = request
   // Verifications are too many for a line each: they are counted, in the metrics and with the key.
   const level = (route === VERIFY_PATH || route === LEASE_PATH) && reply.statusCode === 200 ? 'debug' : 'info'
   // An allow-list of fields: nothing the caller wrote can forge a line or carry a secret into the log.
@@ -343,7 +343,7 @@ function logAndCount(pipeline: Pipeline, request: FastifyRequest, reply: Fastify
       route,
       status: reply.statusCode,
       ms: Math.round(ms * 10) / 10,
-      ...(caller ? { caller: caller.id } : {}),
+      ...(request.caller ? { caller: request.caller.id } : {}),
     },
     'request',
   )

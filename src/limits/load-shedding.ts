@@ -18,13 +18,17 @@ const SMOOTHING = 10
 
 export type Priority = keyof typeof FACTORS
 
-export type LoadShedder = {
-  /** Whether to serve the request. If so it counts as in flight until `release`. */
-  admit(priority: Priority): boolean
+/** Of a request that was admitted: it counts as in flight until `release`, which counts once however often it is called. */
+export type Ticket = {
   release(): void
-  /** An admitted request does not count until `unpark`: its body is still arriving. */
+  /** It does not count until `unpark`: its body is still arriving. */
   park(): void
   unpark(): void
+}
+
+export type LoadShedder = {
+  /** Null when the request is shed. */
+  admit(priority: Priority): Ticket | null
   inFlight(): number
   /** How many more requests of normal priority would be admitted now. */
   room(): number
@@ -61,23 +65,35 @@ export function newLoadShedder(): LoadShedder {
     return Math.min(MAX_IN_FLIGHT, Math.max(MIN_IN_FLIGHT, wanted)) * factor - inFlight
   }
 
+  function newTicket(): Ticket {
+    let state: 'in flight' | 'parked' | 'released' = 'in flight'
+    inFlight += 1
+    return {
+      release() {
+        if (state === 'in flight') {
+          inFlight -= 1
+          completed += 1
+        }
+        state = 'released'
+      },
+      park() {
+        if (state !== 'in flight') return
+        inFlight -= 1
+        state = 'parked'
+      },
+      unpark() {
+        if (state !== 'parked') return
+        inFlight += 1
+        state = 'in flight'
+      },
+    }
+  }
+
   return {
     admit(priority) {
-      if (room(FACTORS[priority]) < 1) return false
-      inFlight += 1
-      return true
+      return room(FACTORS[priority]) < 1 ? null : newTicket()
     },
     room: () => Math.max(0, Math.floor(room(FACTORS.normal))),
-    release() {
-      inFlight -= 1
-      completed += 1
-    },
-    park() {
-      inFlight -= 1
-    },
-    unpark() {
-      inFlight += 1
-    },
     inFlight: () => inFlight,
     completedPerSecond: () => perSecond,
     close: () => clearInterval(timer),
