@@ -41,7 +41,7 @@ test('what has priority waits for the end of its turn too, but not after a turn 
   await turn()
 
   const late = db.batched(urgent, 3)
-  blockFor(20)
+  blockFor(50)
   await late
   await turn()
   expect(sizes).toEqual([2, 1])

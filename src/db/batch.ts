@@ -29,6 +29,8 @@ const MAX_IN_FLIGHT = 4
 const MAX_ROWS = 64
 /** A turn that has lasted this long is not waited for any more. */
 const LONG_TURN_MS = 5
+/** After one that has lasted this long, what has priority does not wait at all: the node has more to read than it can. */
+const CROWDED_TURN_MS = 25
 
 export function queueFor<In, Out>(queues: Queues, batch: Batch<In, Out>, db: Db): Queue<In, Out> {
   // The map holds queues of every shape; the batch that is the key tells which.
@@ -66,7 +68,7 @@ function newQueue<In, Out>(batch: Batch<In, Out>, db: Db, tracer: Tracer | null)
     // The end of this turn of the event loop is waited for, so that rows of the same turn share the batch. While thousands
     // of sockets can be read, a turn may last for seconds: what has priority then does not wait for its end.
     turnBegan ??= beginTurn()
-    const isLong = performance.now() - turnBegan > LONG_TURN_MS || (batch.highPriority && lastTurnMs > LONG_TURN_MS)
+    const isLong = performance.now() - turnBegan > LONG_TURN_MS || (batch.highPriority && lastTurnMs > CROWDED_TURN_MS)
     if (isLong || waiting.length >= MAX_ROWS) void send()
   }
 
