@@ -43,6 +43,8 @@ test('a request reads the rows it is about, among thousands of others that no st
   const key = (folk: Folk, n: number) => `${keys}/${folk.keys[n]?.id}`
 
   const asks: Record<string, Ask> = {
+    // First: keys that were not used yet are passed by.
+    'usage of the keys': (api, folk, n) => api.get(`${keys}/usage?limit=5`, as(folk, n)),
     'create key': (api, folk, n) => api.post(keys, NEW_KEY, as(folk, n)),
     'create key, once': (api, folk, n) => api.post(keys, NEW_KEY, once(folk, n)),
     'create address': (api, folk, n) => api.post(billing, NEW_ADDRESS, as(folk, n)),
@@ -54,6 +56,7 @@ test('a request reads the rows it is about, among thousands of others that no st
     'list keys of an owner': (api, folk, n) => api.get(`${keys}?owner=owner-${n}`, as(folk, n)),
     'usage of an owner': (api, folk, n) =>
       api.get(`/v1/user/store/${store.id}/owners/owner-${n}/usage?interval=day`, as(folk, n)),
+    'usage of a key': (api, folk, n) => api.get(`${key(folk, n)}/usage`, as(folk, n)),
     'disable the keys of an owner': (api, folk, n) =>
       api.post(`${keys}/bulk`, { owner: `owner-${n}`, action: 'disable' }, once(folk, n)),
     'enable keys': (api, folk, n) =>
@@ -127,6 +130,25 @@ test('creating keys and addresses reads the same few rows, though tables were sm
   const after = await rowsReadByNow(here)
   for (const table of ['stores', 'members', 'sessions', 'users'])
     expect((after[table] ?? 0) - (before[table] ?? 0), table).toBeLessThan(3 * AT_ONCE * MAX_ROWS)
+})
+
+test('settling somebody whose key has rotated itself many times reads each rotation once', async () => {
+  const here = await shop({ alone: true })
+  const { api, owner, keys, store, service, sql } = here
+  const times = 500
+  const { id } = (await api.post(keys, NEW_KEY, { as: owner.token })).body
+  await sql(
+    `insert into key_rotations (key_id, secret_no, rotated_by_kind, rotated_by_id, rotated_by_secret_no, rotated_at)
+     select $1, n + 1, 'key', $1, n, now() from generate_series(1, $2::int) n`,
+    [id, times],
+  )
+  await sql('update api_keys set secret_no = $2 + 1 where id = $1', [id, times])
+  const before = await rowsRead(here)
+  const { status, body } = await api.patch(`/v1/user/store/${store.id}/members/${owner.id}`, {}, { as: owner.token })
+  expect([status, body.keys]).toMatchObject([200, [{ id }]])
+  await service.close(0)
+  const after = await rowsReadByNow(here)
+  expect((after.key_rotations ?? 0) - (before.key_rotations ?? 0)).toBeLessThan(2 * times)
 })
 
 test('sealing an event reads that event, among thousands that are sealed', async () => {
@@ -258,12 +280,13 @@ async function fill({ sql, store, serverSecret, serviceToken }: Shop): Promise<F
        select session, "user", decode(hash, 'hex'), now(), now(), now() + interval '90 days' from one
      ), key as (
        insert into api_keys (id, store_id, name, type, permissions, metadata, start, hash, hash_kid, created_by_kind,
-                             created_by_id, created_at, updated_at, owner)
+                             created_by_id, created_at, updated_at, secret_no, owner)
        select key_id, $2, 'Checkout', 'PROD', '{READ}', '{}', 'skp_prod_abcd', decode(key_hash, 'hex'), $3, 'user',
-              "user", now(), now(), 'owner-' || row_number() over () - 1
+              "user", now(), now(), 4, 'owner-' || row_number() over () - 1
          from one
      ), usage as (
-       insert into key_usage (key_id, grain, at, outcome, count) select key_id, 'day', date_trunc('day', now()), 'VALID', 1 from one
+       insert into key_usage (key_id, grain, at, outcome, secret_no, count)
+       select key_id, grain, date_trunc(grain, now()), 'VALID', 1, 1 from one cross join unnest(array['hour', 'day']) as grain
      ), service as (
        insert into service_tokens (id, name, hash, created_at) select service, 'Gateway', sha256(service::bytea), now() from one
      ), event as (

@@ -58,14 +58,15 @@ export function readBody(
   const isSmall = announced !== null && announced <= MAX_BODY_BYTES
   const max = isSmall ? MAX_BODY_BYTES : request.routeOptions.bodyLimit
   if (announced !== null && announced > max) return done(new Failure('body_too_large'))
-  const body = newBodyBuffer()
-  let isOver = false
+  // Null once it was handed on: the request, and so these listeners, may live on for as long as its answer is read.
+  let body: BodyBuffer | null = newBodyBuffer()
   const end = (error: Error | null) => {
-    if (!isOver) done(error, body.bytes())
-    isOver = true
+    const bytes = body?.bytes()
+    body = null
+    if (bytes) done(error, bytes)
   }
   payload.on('data', (piece: Buffer) => {
-    if (isOver) return
+    if (!body) return
     body.add(piece)
     if (body.length() > max) end(new Failure('body_too_large'))
     else if (body.isTrickling()) socket.destroy()

@@ -68,11 +68,11 @@ type Limits = {
 
 /** For rows with `oneAtATime` (long-work.ts). */
 export type LongWork = {
-  /** Of stores and accounts, until the answer. */
+  /** Of stores and accounts, until the work is done. */
   turns: ConcurrencyLimiter
   /** Of the node, from before the body is parsed. */
   run: Semaphore
-  /** Of the node, from before a large body is read until the answer. */
+  /** Of the node, from before a large body is read until the work with it is done. */
   bodies: LargeBodies
 }
 

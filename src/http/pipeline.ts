@@ -20,19 +20,28 @@ import { respond, sunsetHeader } from './response.ts'
 const MAX_AUTH_TRIES = 5
 
 /** What was settled before a large body was read (large-body.ts). */
-export type Admitted = { rateLimit: RateLimitState | null; turn: Turn | null }
+type Settled = { rateLimit: RateLimitState | null; turn: Turn | null }
+export type Admitted = Settled & {
+  /** The work with the body: when it is over, the turn and the bytes are given back. */
+  during<T>(work: () => Promise<T>): Promise<T>
+}
 
-const NOTHING_YET: Admitted = { rateLimit: null, turn: null }
+const NOTHING_YET: Settled = { rateLimit: null, turn: null }
 
-export async function handle(
+export function handle(pipeline: Pipeline, route: Route, incoming: Incoming, admitted?: Admitted): Promise<Outgoing> {
+  if (!admitted) return tryToHandle(pipeline, route, incoming, NOTHING_YET, 1)
+  return admitted.during(() => tryToHandle(pipeline, route, incoming, admitted, 1))
+}
+
+async function tryToHandle(
   pipeline: Pipeline,
   route: Route,
   incoming: Incoming,
-  admitted = NOTHING_YET,
-  attempt = 1,
+  settled: Settled,
+  attempt: number,
 ): Promise<Outgoing> {
   const { credential, caller, refusal } = await identify(pipeline, route, incoming)
-  const rateLimit = admitted.rateLimit ?? takeToken(pipeline.limits, caller, incoming.ip)
+  const rateLimit = settled.rateLimit ?? takeToken(pipeline.limits, caller, incoming.ip)
   // A refused credential is answered as such, until its address has spent its own rate limit.
   if (refusal && rateLimit?.allowed !== false) throw refusal
   const call = { route, incoming, caller, credential }
@@ -46,7 +55,7 @@ export async function handle(
     // A key's use is counted once, however often its rights are checked.
     if (attempt === 1) countKeyUse(pipeline.verifier, route, caller)
     const wire = await executeOnce(pipeline, call, (idempotent) =>
-      inTurn(pipeline, call, admitted.turn, async () => {
+      inTurn(pipeline, call, settled.turn, async () => {
         await checkSignature(pipeline.auth, call)
         const input = parseInput(pipeline.instance, call)
         checkIds(call, input.faults)
@@ -58,7 +67,7 @@ export async function handle(
     if (error instanceof CallerChanged) {
       if (attempt === MAX_AUTH_TRIES) throw new Failure('unavailable', { retryAfterSeconds: 1 })
       invalidate(pipeline.auth.caches, caller?.kind === 'key' ? caller.id : incoming.params.storeId)
-      return handle(pipeline, route, incoming, NOTHING_YET, attempt + 1)
+      return tryToHandle(pipeline, route, incoming, { rateLimit: null, turn: settled.turn }, attempt + 1)
     }
     if (!(error instanceof Failure)) throw error
     const render = route.browser && acceptsHtml(incoming) ? refusalPage : renderProblem
@@ -66,14 +75,17 @@ export async function handle(
   }
 }
 
-/** Work that takes long waits for its turn before its body is parsed: that of 2 MiB takes a tenth of a second, in one piece. */
+/**
+ * Work that takes long waits for its turn before its body is parsed: that of 2 MiB takes a tenth of a second, in one piece.
+ * A turn that was taken for a large body ends with that body (large-body.ts).
+ */
 async function inTurn<T>(pipeline: Pipeline, call: Call, taken: Turn | null, run: () => Promise<T>): Promise<T> {
   if (!call.route.oneAtATime) return run()
   const turn = taken ?? (await takeTurn(pipeline, call))
   try {
     return await pipeline.limits.longWork.run(run)
   } finally {
-    turn.release()
+    if (turn !== taken) turn.release()
   }
 }
 

@@ -214,7 +214,8 @@ function addRoute(app: FastifyInstance, pipeline: Pipeline, route: Route, fastPa
 
 function largeBody(pipeline: Pipeline, route: Route, bodyLimit: number) {
   const preParsing = async (request: FastifyRequest, { raw: response }: FastifyReply, payload: Readable) => {
-    request.admitted = await admitLargeBody(pipeline, route, toIncoming(route, request), response, bodyLimit)
+    const letGo = () => void (request.body = NO_BODY)
+    request.admitted = await admitLargeBody(pipeline, route, toIncoming(route, request), response, bodyLimit, letGo)
     return payload
   }
   return { bodyLimit, preParsing }

@@ -53,7 +53,12 @@ export async function findMade(tx: Db, storeId: string, maker: Maker): Promise<F
                select rotation.key_id, rotation.secret_no
                  from key_rotations rotation
                 where rotation.rotated_by_id = taken.key_id
-                  and coalesce(rotation.rotated_by_secret_no, taken.secret_no) = taken.secret_no
+                  and rotation.rotated_by_secret_no = taken.secret_no
+                union all
+               select rotation.key_id, rotation.secret_no
+                 from key_rotations rotation
+                where rotation.rotated_by_id = taken.key_id
+                  and rotation.rotated_by_secret_no is null
              ) as more
     ),
     maker as (
@@ -81,7 +86,7 @@ export async function findMade(tx: Db, storeId: string, maker: Maker): Promise<F
      union
    (select null, null, member.user_id, member.role
       from maker
-      -- A lateral join, by the maker: a plain join read all invitations of the store.
+      -- Lateral joins, by the maker and the member: plain ones read all invitations and members of the store.
      cross join lateral (
              select accepted_by, accepted_at, created_at, created_by_secret_no
                from invitations
@@ -89,12 +94,16 @@ export async function findMade(tx: Db, storeId: string, maker: Maker): Promise<F
                 and store_id = ${storeId}
              offset 0
            ) as invitation
-      join members member
-        on member.store_id = ${storeId}
-       and member.user_id = invitation.accepted_by
+     cross join lateral (
+             select user_id, role, created_at
+               from members
+              where store_id = ${storeId}
+                and user_id = invitation.accepted_by
+             offset 0
+           ) as member
+     where member.user_id <> ${makerId}
        -- Whoever has left since, and came back in another way, was not let in by it.
        and member.created_at <= invitation.accepted_at
-     where member.user_id <> ${makerId}
        and invitation.created_at >= coalesce(${ownSince}::timestamptz, '-infinity')
        and coalesce(invitation.created_by_secret_no, maker.secret_no) is not distinct from maker.secret_no
      order by member.user_id desc

@@ -19,6 +19,7 @@ import { lastNoticeDue } from './expiry-notices.ts'
 import { type KeyRef, type LockedKey, lockKey, resourceOf } from './read.ts'
 import type { Key } from './schema.ts'
 import { checkHoldsAll, isItself, lastingBounds, refuseEnded } from './update.ts'
+import { foldOldSecrets } from './usage-retention.ts'
 
 type RotationRequest = { gracePeriodSeconds: number; cameIn: Date; ifMatch: string | null }
 
@@ -63,6 +64,7 @@ export async function rotateKey(
     const secret = mintSecret(instance, before.type)
     const after = await writeSecret(tx, caller, before, secret, rotation.gracePeriodSeconds)
     await destroyReplayableSecrets(tx, [ref.keyId])
+    await foldOldSecrets(tx, ref.keyId, before.secret_no + 1)
     await writeEvents(tx, [
       newEvent(caller, ref.storeId, 'key.rotated', ref.keyId, {
         gracePeriodSeconds: rotation.gracePeriodSeconds,
@@ -142,7 +144,7 @@ async function writeSecret(
            leak_shortened = leak_shortened and not ${leakResolved},
            secret_no = secret_no + 1,
            secret_used_at = null,
-           -- Nodes of the version before decide by it.
+           -- For reports of use (in-process/reports.ts); and nodes of the version before decide by it.
            rotated_at = ${at},
            rotation_done_at = clock_timestamp() + ${LOST_AFTER_SECONDS} * interval '1 second',
            revision = ${after.revision},

@@ -36,18 +36,38 @@ function showSpan({ from, to, interval }: Span) {
   return { from: from.toISOString(), to: to.toISOString(), interval }
 }
 
-type CountRow = Pick<KeyUsageRow, 'key_id' | 'at' | 'outcome' | 'secret_no' | 'count'>
+type CountRow = Pick<KeyUsageRow, 'key_id' | 'at' | 'outcome' | 'count'>
+type SecretCountRow = Pick<KeyUsageRow, 'secret_no' | 'outcome' | 'count'>
 
 function readCounts(db: Db, keyIds: string[], { from, to, interval }: Span): Promise<CountRow[]> {
   return db.query<CountRow>(sql`
-    select key_id, date_trunc(${interval}, at) as at, outcome, secret_no, sum(count) as count
+    select key_id, date_trunc(${interval}, at) as at, outcome, sum(count) as count
       from key_usage
      where key_id = any(${keyIds})
        and (grain = 'hour' or ${interval} = 'day')
        and at >= ${from}
        and at < ${to}
-     group by 1, 2, 3, 4
-     order by 1, 2, 3, 4`)
+     group by 1, 2, 3
+     order by 1, 2, 3`)
+}
+
+/** Of the secrets that are shown: the current and the previous one. */
+function readSecretCounts(
+  db: Db,
+  keyId: string,
+  secretNo: number,
+  { from, to, interval }: Span,
+): Promise<SecretCountRow[]> {
+  return db.query<SecretCountRow>(sql`
+    select secret_no, outcome, sum(count) as count
+      from key_usage
+     where key_id = ${keyId}
+       and (grain = 'hour' or ${interval} = 'day')
+       and at >= ${from}
+       and at < ${to}
+       and secret_no in (${secretNo}, ${secretNo - 1})
+     group by 1, 2
+     order by 1, 2`)
 }
 
 type Counts = Record<string, number>
@@ -79,8 +99,9 @@ function byTime(rows: (Count & Pick<CountRow, 'at'>)[]): { at: string; counts: C
 export async function readUsage(db: Db, ref: { storeId: string; keyId: string }, query: UsageQuery) {
   const span = parseSpan(query)
   const key = await findKey(db, ref)
-  const [rows, sources] = await Promise.all([
+  const [rows, secretRows, sources] = await Promise.all([
     readCounts(db, [ref.keyId], span),
+    readSecretCounts(db, ref.keyId, key.secret_no, span),
     db.query<Pick<KeySourcesRow, 'secret_no' | 'ip' | 'service_id' | 'last_used_at'>>(sql`
       select secret_no, ip, service_id, last_used_at
         from key_sources
@@ -88,7 +109,7 @@ export async function readUsage(db: Db, ref: { storeId: string; keyId: string },
        order by last_used_at desc, ip, service_id`),
   ])
   const ofSecret = (no: number, usedAt: Date | null) => ({
-    counts: addUp(rows.filter(({ secret_no }) => secret_no === no)),
+    counts: addUp(secretRows.filter(({ secret_no }) => secret_no === no)),
     lastUsedAt: usedAt?.toISOString() ?? null,
     sources: sources
       .filter(({ secret_no }) => secret_no === no)

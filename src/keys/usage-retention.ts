@@ -1,11 +1,11 @@
-// How long usage is kept: by the hour, then by the day.
+// How long usage is kept: by the hour, then by the day; and by the secret, until two others have replaced it.
 
-import { ago, DAY } from '../core/clock.ts'
+import { ago, DAY, HOUR } from '../core/clock.ts'
 import { countedBatch, deleteInBatches, runInBatches } from '../db/chore.ts'
 import type { Db } from '../db/db.ts'
 import { sql } from '../db/sql.ts'
 import { REPORTERS_KEPT_MS } from './in-process/reports.ts'
-import { addedUpCount, MAX_COUNT } from './usage.ts'
+import { addedUpCount, countedAs, MAX_COUNT } from './usage.ts'
 
 /** How long counts are kept by the hour, before they are rolled up into days, and how long by the day. */
 const HOURS_KEPT_MS = 90 * DAY
@@ -39,10 +39,12 @@ const rollUpHours = (size: number) => sql`
  returning key_id, at, outcome, secret_no, count
   ), day as (
     insert into key_usage (key_id, grain, at, outcome, secret_no, count)
-    select key_id, 'day', date_trunc('day', at), outcome, secret_no, least(sum(count), ${MAX_COUNT})
+    select old.key_id, 'day', date_trunc('day', old.at), old.outcome, ${countedAs('old.secret_no')},
+           least(sum(old.count), ${MAX_COUNT})
       from old
-     group by key_id, date_trunc('day', at), outcome, secret_no
-     order by key_id, date_trunc('day', at), outcome, secret_no
+      join api_keys key on key.id = old.key_id
+     group by 1, 3, 4, 5
+     order by 1, 3, 4, 5
         on conflict (key_id, grain, at, outcome, secret_no) do update
        set count = ${addedUpCount}
   )
@@ -63,3 +65,35 @@ const deleteFlushes = (size: number) => sql`
   )
   select count(*)::int as count
     from gone`
+
+/** Reports come up to a day late. */
+const FOLDED_MS = DAY + HOUR
+
+/**
+ * With a rotation, under the key's lock: the hours of the last day of secrets that are older than the previous one become
+ * those of no secret in particular (usage.ts). Of an hour that is longer ago no more than the secrets are left that were
+ * the newest a day later.
+ *
+ * The secret that was the previous one until now is left for the next rotation: what other nodes write down at this moment
+ * is of that one or of newer ones, so nobody waits for a row that somebody else has and the other way round.
+ */
+export async function foldOldSecrets(tx: Db, keyId: string, secretNo: number): Promise<void> {
+  const newestFolded = secretNo - 3
+  if (newestFolded < 1) return
+  await tx.query(sql`
+    with old as (
+      delete from key_usage
+       where key_id = ${keyId}
+         and grain = 'hour'
+         and at >= ${ago(FOLDED_MS)}
+         and secret_no between 1 and ${newestFolded}
+   returning key_id, at, outcome, count
+    )
+    insert into key_usage (key_id, grain, at, outcome, secret_no, count)
+    select key_id, 'hour', at, outcome, 0, least(sum(count), ${MAX_COUNT})
+      from old
+     group by key_id, at, outcome
+     order by key_id, at, outcome
+        on conflict (key_id, grain, at, outcome, secret_no) do update
+       set count = ${addedUpCount}`)
+}

@@ -222,16 +222,24 @@ export const MAX_COUNT = fragment(`${Number.MAX_SAFE_INTEGER}::bigint`)
 /** For rows of `key_usage` that are there already. */
 export const addedUpCount = fragment(`key_usage.count + least(excluded.count, ${MAX_COUNT.text} - key_usage.count)`)
 
+/**
+ * Only the current and the previous secret are told apart. The uses of older ones are written down as those of no secret in
+ * particular, which has the number 0: a key has any number of old secrets, and their rows would be read with every report.
+ */
+export const countedAs = (secretNo: 'counted.secret_no' | 'old.secret_no') =>
+  fragment(`case when ${secretNo} < key.secret_no - 1 then 0 else ${secretNo} end`)
+
 export async function writeCounters(tx: Db, keyring: Keyring, counters: Counter[]): Promise<void> {
   const firstUsed = await writeLastUse(tx, lastUse(counters))
   await writeHashes(tx, keyring, counters.flatMap(rehashOf))
   await tx.query(sql`
     insert into key_usage (key_id, grain, at, outcome, secret_no, count)
-    select counted.key_id, 'hour', counted.at, counted.outcome, counted.secret_no, least(sum(counted.count), ${MAX_COUNT})
+    select counted.key_id, 'hour', counted.at, counted.outcome, ${countedAs('counted.secret_no')},
+           least(sum(counted.count), ${MAX_COUNT})
       from ${countedUses(counters.flatMap(countsOf))}
       join api_keys key on key.id = counted.key_id
-     group by counted.key_id, counted.at, counted.outcome, counted.secret_no
-     order by counted.key_id, counted.at, counted.outcome, counted.secret_no
+     group by 1, 3, 4, 5
+     order by 1, 3, 4, 5
         on conflict (key_id, grain, at, outcome, secret_no) do update
        set count = ${addedUpCount}`)
   await writeSources(tx, counters.flatMap(sourcesOf))

@@ -1,5 +1,5 @@
-// Bodies that are larger than most may be, such as imports, are held in memory from their first byte until they are
-// answered. All of them together take at most so many bytes of a node, counted by the size they announce.
+// Bodies that are larger than most may be, such as imports, are held in memory from their first byte until the
+// work with them is done. All of them together take at most so many bytes of a node, counted by the size they announce.
 
 import { fail } from '../core/errors.ts'
 
@@ -10,7 +10,7 @@ export type LargeBodies = {
   hold(bytes: number, cutOff: () => void): HeldBody
 }
 
-type HeldBody = {
+export type HeldBody = {
   /** It is there as a whole: from now on it is not cut off. */
   arrived(): void
   release(): void

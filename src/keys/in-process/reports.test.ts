@@ -5,7 +5,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import pg from 'pg'
 import { expect, onTestFinished, test, vi } from 'vitest'
 import { type Api, NEW_KEY, type Shop, shop, USAGE_AT_ONCE } from '../../../tests/shop.ts'
-import { ago, DAY, HOUR, now } from '../../core/clock.ts'
+import { ago, DAY, HOUR, now, travel } from '../../core/clock.ts'
 import { newId } from '../../core/ids.ts'
 import { rollUpUsage } from '../usage-retention.ts'
 
@@ -74,6 +74,35 @@ test('keys of other stores, and secrets that a key never had, are passed over li
   expect([await countOf(world, foreign), await countOf(world, id)]).toEqual([0, 1])
   expect(await send(api, await world.serviceToken(null), randomUUID(), 1, counts)).toEqual(DONE)
   expect([await countOf(world, foreign), await countOf(world, id)]).toEqual([1, 2])
+})
+
+test('a secret is reported for a day after it stopped working; those before the previous one are added up', async () => {
+  const world = await shop({ alone: true })
+  const { api, keys, owner, sql } = world
+  const as = await world.serviceToken()
+  const { id } = await create(world)
+  for (const gracePeriodSeconds of [0, 60, 3_600])
+    expect((await api.post(`${keys}/${id}/rotate`, { gracePeriodSeconds }, { as: owner.token })).status).toBe(200)
+  const reportAll = async () => {
+    const counts = [1, 2, 3, 4].map((secret) => ({ keyId: id, secret, valid: 10 ** secret }))
+    expect(await send(api, as, randomUUID(), 1, counts)).toEqual(DONE)
+    const rows = await sql('select secret_no, count::int from key_usage where key_id = $1 order by 1', [id])
+    await sql('delete from key_usage where key_id = $1', [id])
+    return rows.map(({ secret_no, count }) => [secret_no, count])
+  }
+  const [older, previous, current] = [
+    [0, 110],
+    [3, 1_000],
+    [4, 10_000],
+  ]
+  expect(await reportAll()).toEqual([older, previous, current])
+  travel(DAY - 60_000)
+  expect(await reportAll()).toEqual([older, previous, current])
+  // The last rotation ended all but the previous secret, which worked for another hour.
+  travel(2 * 60_000)
+  expect(await reportAll()).toEqual([previous, current])
+  travel(HOUR)
+  expect(await reportAll()).toEqual([current])
 })
 
 test('reports have bounds', async () => {

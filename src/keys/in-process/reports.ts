@@ -119,18 +119,31 @@ async function forgetOldest(tx: Db, serviceIds: string[]): Promise<void> {
            ))`)
 }
 
-type ReportedKey = Pick<ApiKeysRow, 'id' | 'store_id' | 'secret_no'>
+type ReportedKey = Pick<ApiKeysRow, 'id' | 'store_id' | 'secret_no' | 'rotated_at' | 'previous_expires_at'>
 
 async function readKeys(tx: Db, reports: ReceivedReport[]): Promise<Map<string, ReportedKey>> {
   const ids = [...new Set(reports.flatMap(({ counts }) => counts.map(({ keyId }) => keyId)))]
   const keys = await tx.query<ReportedKey>(sql`
-    select id, store_id, secret_no
+    select id, store_id, secret_no, rotated_at, previous_expires_at
       from api_keys
      where id = any(${ids})`)
   return new Map(keys.map((key) => [key.id, key]))
 }
 
-/** A key of another store is passed over like one that does not exist, and so is a secret that a key never had. */
+/**
+ * A report tells of the last day, and may itself have waited for a part of it. A secret that had stopped working before
+ * that was not used: the previous one works until its grace is over, an older one until the last rotation at most.
+ */
+function mayHaveUsed({ secret_no, rotated_at, previous_expires_at }: ReportedKey, secret: number, at: Date): boolean {
+  if (secret >= secret_no) return secret === secret_no
+  const ended = secret === secret_no - 1 ? (previous_expires_at ?? rotated_at) : rotated_at
+  return ended === null || at.getTime() - ended.getTime() < DAY
+}
+
+/**
+ * A key of another store is passed over like one that does not exist, and so is a secret that a key never had or that
+ * cannot have been used.
+ */
 function addCounts(
   counters: Map<string, Counter>,
   { permissions: catalogue }: Instance,
@@ -140,7 +153,7 @@ function addCounts(
   let added = 0
   for (const { keyId, secret, valid, agoMs, permissions = {} } of counts) {
     const key = keys.get(keyId)
-    if (!key || storeIds?.includes(key.store_id) === false || secret > key.secret_no) continue
+    if (!key || storeIds?.includes(key.store_id) === false || !mayHaveUsed(key, secret, at)) continue
     const usedAt = at.getTime() - agoMs
     const hour = usedAt - (usedAt % HOUR)
     const name = `${keyId} ${secret} ${hour}`
