@@ -330,14 +330,13 @@ function idsOf({ spans }: Pipeline, request: FastifyRequest): { requestId: strin
 }
 
 function logAndCount(pipeline: Pipeline, request: FastifyRequest, reply: FastifyReply): void {
-  const { log, metrics } = pipeline
   const ms = request.beganMs ?? reply.elapsedTime
   const route = request.route ?? 'none'
-  metrics.request(request.method, route, reply.statusCode, ms / 1000)
+  pipeline.metrics.request(request.method, route, reply.statusCode, ms / 1000)
   // Verifications are too many for a line each: they are counted, in the metrics and with the key.
   const level = (route === VERIFY_PATH || route === LEASE_PATH) && reply.statusCode === 200 ? 'debug' : 'info'
   // An allow-list of fields: nothing the caller wrote can forge a line or carry a secret into the log.
-  log[level](
+  pipeline.log[level](
     {
       ...idsOf(pipeline, request),
       method: request.method,
