@@ -12,6 +12,10 @@ import { userCommand } from './core/invocation.ts'
 const DRAIN_MS = 10 * SECOND
 /** Several processes write to one pipe. What is written at once must fit into it, or lines would be mixed up. */
 const PIPE_BYTES = 4096
+/** While nobody reads the log so much of it is kept, and what comes then is dropped. */
+const MAX_LOG_BYTES = 16 * 1024 * 1024
+/** At the end whoever reads the log has this long to take the rest. */
+const LAST_LINES_MS = 2 * SECOND
 
 /** See `onInterrupt`. */
 const OWN_SIGNALS = ['SIGINT', 'SIGTERM'] as const
@@ -22,13 +26,28 @@ try {
   const config = readConfig(process.env)
   const isAlone = config.WORKERS === 1
   const sizes = isAlone ? { minLength: 8192 } : { minLength: PIPE_BYTES / 2, maxWrite: PIPE_BYTES }
-  const out = pino.destination({ fd: 1, sync: false, periodicFlush: 250, ...sizes })
+  let endsAt = Number.POSITIVE_INFINITY
+  const out = pino.destination({
+    fd: 1,
+    sync: false,
+    periodicFlush: 250,
+    maxLength: MAX_LOG_BYTES,
+    retryEAGAIN: () => performance.now() < endsAt,
+    ...sizes,
+  })
+  const flush = () => {
+    endsAt = performance.now() + LAST_LINES_MS
+    try {
+      out.flushSync()
+    } catch {
+      out.destroy()
+    }
+  }
   const base = cluster.worker ? { worker: cluster.worker.id } : null
   const log = pino({ level: config.LOG_LEVEL, base, timestamp: pino.stdTimeFunctions.isoTime }, out)
   const stopMs = config.SHUTDOWN_DELAY * SECOND + DRAIN_MS
-  if (cluster.isWorker)
-    await (await import('./cluster/worker.ts')).runWorker(config, log, say, stopMs, () => out.flushSync())
-  else await run(config, log, stopMs, () => out.flushSync())
+  if (cluster.isWorker) await (await import('./cluster/worker.ts')).runWorker(config, log, say, stopMs, flush)
+  else await run(config, log, stopMs, flush)
 } catch (error) {
   say(error instanceof ConfigError ? error.message : `Storekeeper could not start: ${(error as Error).message}`)
   process.exitCode = 1

@@ -106,6 +106,19 @@ test('the log is a line of JSON for each thing, and each request has its request
     .toEqual(replies.map(({ status }, i) => [['/livez', '/v1/user', '/v1/auth/sign-in'][i], status]))
 })
 
+test('a service whose log nobody reads serves on, and ends when it is told to', { timeout: LONG }, async () => {
+  const service = await start()
+  service.child.stdout?.pause()
+  const api = apiAt(service.url)
+  // More lines than whatever lies between holds.
+  for (let n = 0; n < 35; n++) await Promise.all(Array.from({ length: 100 }, () => api.get('/v1/user')))
+  expect((await api.get('/livez')).status).toBe(200)
+  service.signal('SIGTERM')
+  await until(async () => service.child.exitCode !== null)
+  expect(service.child.exitCode).toBe(0)
+  service.child.stdout?.resume()
+})
+
 test('a second start, on the same directory or the same port, says so, exits, and harms nothing', {
   timeout: LONG,
 }, async () => {
