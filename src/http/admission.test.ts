@@ -292,14 +292,35 @@ test('an address that goes on asking though it was refused gets its refusals at 
     })
     write(get(1).replace('/1', '/v1/user').repeat(3))
   }
+  // Neither another address waits, nor a connection of the same one that is not part of it.
+  const neighbour = connect()
+  neighbour.write(get(1) + get(1).replace('/1', '/v1/user') + get(2))
+  await expect.poll(() => neighbour.answers()).toEqual(['200 x', '429 x', '200 x'])
   const other = connect('127.0.0.2')
   for (const n of numbers(40)) {
     other.write(get(n))
     await expect.poll(() => other.answers().length).toBe(n + 1)
   }
-  // A hundred at once, then each connection one, and a hundred in a second.
-  expect(refused).toBeLessThanOrEqual(201 + (performance.now() - began) / 10)
+  // A hundred at once, four on each connection, and a hundred in a second.
+  expect(refused).toBeLessThanOrEqual(501 + (performance.now() - began) / 10)
   expect(refused).toBeGreaterThan(90)
+  // Those that close leave nothing behind for who comes after them.
+  for (const { socket } of flood) socket.destroy()
+  const late = connect()
+  const before = performance.now()
+  for (const n of numbers(6)) {
+    late.write(get(1).replace('/1', '/v1/user'))
+    await expect.poll(() => late.answers().length, { interval: 5 }).toBe(n + 1)
+  }
+  // Each of the last two waits for a turn at most: the queue has none but this connection.
+  const alone = performance.now() - before
+  const again = connect('127.0.0.3')
+  const beforeAgain = performance.now()
+  for (const n of numbers(6)) {
+    again.write(get(1).replace('/1', '/v1/user'))
+    await expect.poll(() => again.answers().length, { interval: 5 }).toBe(n + 1)
+  }
+  expect(alone).toBeLessThan(1_000 + 20 * (performance.now() - beforeAgain))
 })
 
 // ---- the world of one test ------------------------------------------------------------------------------------------

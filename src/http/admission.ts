@@ -71,14 +71,13 @@ export function newAdmission(parts: Parts, serve: RequestListener): Admission {
   function begin(request: IncomingMessage, response: ServerResponse): void {
     const { socket } = request
     if (socket.destroyed) return
-    const waitMs = pace?.waitMs(socket) ?? 0
-    if (waitMs > 0) return void setTimeout(() => begin(request, response), waitMs).unref()
+    if (pace?.hold(socket, () => begin(request, response))) return
     const end = connections.begin(socket)
     const priority = priorityOf(pathOf(request))
     onceAnswered(response, end)
     response.once('prefinish', () => {
       unsent.add(response)
-      pace?.count(socket, response, priority)
+      pace?.count(request, response, priority)
     })
     const ticket = turns.wasRead(socket, priority) ? load.admit(priority) : null
     if (!ticket) {

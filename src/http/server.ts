@@ -23,6 +23,7 @@ import { type FastPath, newFastVerify } from './fast-verify.ts'
 import { MAX_BODY_BYTES } from './input.ts'
 import { toReadable } from './json-stream.ts'
 import { admitLargeBody } from './large-body.ts'
+import { countsTowardsLimit } from './pace.ts'
 import { NOT_FOUND_PAGE } from './pages/docs.ts'
 import type { HtmlPage } from './pages/pages.ts'
 import { type Admitted, checkRate, handle } from './pipeline.ts'
@@ -224,6 +225,7 @@ function largeBody(pipeline: Pipeline, route: Route, bodyLimit: number) {
 const NO_BODY = Buffer.alloc(0)
 
 function toIncoming(route: Route, request: FastifyRequest): Incoming {
+  countsTowardsLimit(request.raw)
   return {
     requestId: request.id,
     method: route.method,
@@ -307,10 +309,8 @@ function addPage(app: FastifyInstance, rate: RateLimits | null, page: HtmlPage):
 }
 
 function sendProblem(reply: FastifyReply, request: FastifyRequest, failure: Failure): FastifyReply {
-  const { status, headers, body } =
-    failure.code === 'not_found' && isBrowser(request.raw)
-      ? NOT_FOUND_PAGE
-      : renderProblem(failure, request.id, pathOf(request))
+  const isPage = failure.code === 'not_found' && isBrowser(request.raw)
+  const { status, headers, body } = isPage ? NOT_FOUND_PAGE : renderProblem(failure, request.id, pathOf(request))
   return reply
     .code(status)
     .headers({ ...SAFE_HEADERS, 'x-request-id': request.id, ...headers })
