@@ -18,13 +18,13 @@ const WAYS_IN = {
   '/invitation': lazy(() => import('../pages/ways-in/invitation.tsx')),
 }
 
-/** Its script comes while the first one begins, and so does what it will read. */
+/** Its script comes while the first one begins, and so does what it will read, which is asked for first. */
 export function preloadPage(path: string): void {
   const wayIn = Object.entries(WAYS_IN).find(([own]) => own === path)?.[1]
   if (wayIn) return wayIn.preload()
-  Shell.preload()
   // Whoever reads the answers is told of a failure.
   import('./early.ts').catch(() => {})
+  Shell.preload()
 }
 
 export function App() {
