@@ -23,13 +23,14 @@ browserTest('the demo store has people, keys with weeks of use, customers, webho
   await page.getByRole('button', { name: 'Sign in', exact: true }).click()
   await page.getByRole('main').getByRole('link', { name: 'Harbour & Pine' }).click()
 
-  // A bar for each of the days.
+  // A row for each of the days.
   const days = page.getByRole('table', { name: '7 days' }).locator('tbody tr')
   await expect.poll(() => days.count()).toBe(7)
   const calls = (await days.locator('td:nth-of-type(2)').allTextContents()).map((text) =>
     Number(text.replace(/\D/g, '')),
   )
-  expect(Math.min(...calls)).toBeGreaterThan(100)
+  // The last of them is today, which may have just begun.
+  expect(Math.min(...calls.slice(0, -1))).toBeGreaterThan(100)
   const main = page.getByRole('main')
   for (const [link, shown] of [
     ['API keys', 'Warehouse scanner'],
