@@ -68,7 +68,8 @@ test('a token is taken from stdin, of whichever kind, and kept only if the servi
   const { api, owner, store, serviceToken, keys } = await shop()
   const { skp, done, file } = user()
   const login = ['login', '--with-token', '--url', api.url]
-  const wrong = await skp(login, { input: `${owner.token.slice(0, -1)}0\n` })
+  const mistyped = `${owner.token.slice(0, -1)}${owner.token.endsWith('0') ? '1' : '0'}`
+  const wrong = await skp(login, { input: `${mistyped}\n` })
   expect(wrong).toMatchObject({ code: 4, out: '', err: expect.stringContaining('Nothing was kept') })
   expect((await skp(login, { input: '' })).code).toBe(2)
   expect((await skp(['login', '--url', api.url])).code).toBe(2)
