@@ -323,6 +323,56 @@ test('an address that goes on asking though it was refused gets its refusals at 
   expect(alone).toBeLessThan(1_000 + 20 * (performance.now() - beforeAgain))
 })
 
+test('behind a proxy too, whoever floods keeps nobody else waiting, neither on new connections nor on open ones', async () => {
+  let flooded = 0
+  const { connect } = await world((request, response) => {
+    if (request.headers.from === 'flood') flooded += 1
+    const end = performance.now() + 1
+    while (performance.now() < end);
+    response.end('x')
+  })
+  const flood = numbers(200).map(() => connect())
+  const asFlood = get(1).replace('\r\n\r\n', '\r\nfrom: flood\r\n\r\n')
+  for (const { socket, write } of flood) {
+    socket.on('data', () => write(asFlood))
+    write(asFlood)
+  }
+  await expect.poll(() => flood.every(({ answers }) => answers().length > 0)).toBe(true)
+  const before = flooded
+  for (const n of numbers(5)) {
+    const other = connect()
+    other.write(get(n))
+    await once(other.socket, 'data')
+    other.write(get(n))
+    await once(other.socket, 'data')
+  }
+  // Five connections and ten requests: had they waited for all of the flood, 200 each.
+  expect(flooded - before).toBeLessThan(1_000)
+})
+
+test('an overloaded node refuses the address with the most requests that wait, not the others', async () => {
+  const { connect, load } = await world((_request, response) => {
+    const end = performance.now() + 1
+    while (performance.now() < end);
+    response.end('x')
+  })
+  const admitted = []
+  while (load.room() > 100) admitted.push(load.admit('normal'))
+  const flood = numbers(300).map(() => connect())
+  const asFlood = get(1).replace('\r\n\r\n', '\r\nfrom: flood\r\n\r\n')
+  for (const { socket, write } of flood) {
+    socket.on('data', () => write(asFlood))
+    write(asFlood)
+  }
+  await expect.poll(() => flood.some(({ answers }) => answers().some((answer) => answer.startsWith('503')))).toBe(true)
+  for (const n of numbers(10)) {
+    const other = connect()
+    other.write(get(n))
+    await expect.poll(() => other.answers()).toEqual(['200 x'])
+  }
+  for (const ticket of admitted) ticket?.release()
+})
+
 // ---- the world of one test ------------------------------------------------------------------------------------------
 
 async function world(serve: RequestListener, { isPaced = false } = {}) {
@@ -330,7 +380,8 @@ async function world(serve: RequestListener, { isPaced = false } = {}) {
   const load = newLoadShedder()
   const metrics = newMetrics(UNMEASURED)
   const connections = trackConnections(server)
-  const parts = { load, metrics, connections, isPaced, draining: () => false }
+  const placeOf = ({ headers, socket }: http.IncomingMessage) => String(headers.from ?? connections.placeOf(socket))
+  const parts = { load, metrics, connections, placeOf, isPaced, draining: () => false }
   const admission = newAdmission(parts, serve)
   server.on('request', admission.handle)
   server.listen(0, '127.0.0.1')

@@ -5,7 +5,8 @@ import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
 import { Failure } from '../core/errors.ts'
 import { newId } from '../core/ids.ts'
-import type { LoadShedder, Ticket } from '../limits/load-shedding.ts'
+import { newFairQueue } from '../limits/fair-queue.ts'
+import type { LoadShedder, Priority, Ticket } from '../limits/load-shedding.ts'
 import { newPlaceBound } from '../limits/place-bound.ts'
 import type { Connections } from './connections.ts'
 import type { Metrics } from './metrics.ts'
@@ -41,10 +42,14 @@ const MAX_ARRIVING = 500
 /** The requests of a connection that wait for their turn. */
 type Pipelined = { requests: number; bytes: number }
 
+type Admitted = { request: IncomingMessage; response: ServerResponse; priority: Priority; ticket: Ticket }
+
 type Parts = {
   load: LoadShedder
   metrics: Metrics
   connections: Connections
+  /** The client's own address or network, also behind a proxy. */
+  placeOf(request: IncomingMessage): string
   /** Not without rate limits, and not when connections are those of a proxy, which many clients share. */
   isPaced: boolean
   draining(): boolean
@@ -65,13 +70,14 @@ export function newAdmission(parts: Parts, serve: RequestListener): Admission {
   let waitingBytes = 0
   /** They do not count as in flight. */
   const arriving = newPlaceBound<IncomingMessage>(MAX_ARRIVING, ({ socket }) => socket.destroy())
+  const queue = newFairQueue<Admitted>(({ request }) => parts.placeOf(request), begin)
   let held: (() => void)[] | null = null
 
   /** On a connection that is gone, none is begun: its response would never close. */
-  function begin(request: IncomingMessage, response: ServerResponse): void {
+  function admit(request: IncomingMessage, response: ServerResponse): void {
     const { socket } = request
     if (socket.destroyed) return
-    if (pace?.hold(socket, () => begin(request, response))) return
+    if (pace?.hold(socket, () => admit(request, response))) return
     const end = connections.begin(socket)
     const priority = priorityOf(pathOf(request))
     onceAnswered(response, end)
@@ -79,13 +85,28 @@ export function newAdmission(parts: Parts, serve: RequestListener): Admission {
       unsent.add(response)
       pace?.count(request, response, priority)
     })
-    const ticket = turns.wasRead(socket, priority) ? load.admit(priority) : null
+    const ticket = turns.wasRead(socket, priority) ? (load.admit(priority) ?? takeOver(request)) : null
     if (!ticket) {
       refuse(request, response)
       return turns.wasRefused()
     }
     tickets.set(response, ticket)
     onceAnswered(response, ticket.release)
+    queue.add({ request, response, priority, ticket })
+  }
+
+  /** An overloaded node first refuses an address that has more requests waiting to be begun. */
+  function takeOver(request: IncomingMessage): Ticket | null {
+    const other = queue.takeFromLongest(parts.placeOf(request), ({ priority }) => priority === 'normal')
+    if (!other) return null
+    other.ticket.park()
+    refuse(other.request, other.response)
+    turns.wasRefused()
+    return load.admit('normal')
+  }
+
+  function begin({ request, response, ticket }: Admitted): void {
+    if (request.socket.destroyed) return
     if (isArriving(request)) awaitBody(request, response, ticket)
     serve(request, response)
   }
@@ -100,7 +121,7 @@ export function newAdmission(parts: Parts, serve: RequestListener): Admission {
     count(pipelined, 1, bytes)
     response.once('socket', () => {
       count(pipelined, -1, -bytes)
-      begin(request, response)
+      admit(request, response)
     })
     return true
   }
@@ -130,7 +151,7 @@ export function newAdmission(parts: Parts, serve: RequestListener): Admission {
   function handle(request: IncomingMessage, response: ServerResponse): void {
     if (held) return void held.push(() => handle(request, response))
     // A response has its connection when it is its turn.
-    if (response.socket !== null) begin(request, response)
+    if (response.socket !== null) admit(request, response)
     else if (!wait(request, response)) request.socket.destroy()
   }
 

@@ -1,7 +1,7 @@
 // The only file that names the framework. Fastify carries the bytes; pipeline.ts answers the request. Fastify's defaults
 // that would coerce, drop, or answer in another form than problem+json are turned off here.
 
-import type { OutgoingHttpHeaders } from 'node:http'
+import type { IncomingMessage, OutgoingHttpHeaders } from 'node:http'
 import { Readable } from 'node:stream'
 import Fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest } from 'fastify'
 import { withoutPort } from '../auth/ip.ts'
@@ -15,6 +15,7 @@ import { VERIFY_PATH } from '../keys/schema.ts'
 import { type RateLimits, rateLimitHeaders } from '../limits/token-bucket.ts'
 import { type Admission, newAdmission, type RequestListener, releaseEarly } from './admission.ts'
 import { readBody } from './body.ts'
+import { type IsProxy, newIsProxy, placeOfClient, type TrustProxy } from './client-address.ts'
 import { answerClientError, checkHead, failureOf, frameworkFailure, MAX_HEADERS } from './client-errors.ts'
 import { type Connections, trackConnections } from './connections.ts'
 import type { Incoming, Outgoing, Pipeline } from './context.ts'
@@ -44,8 +45,6 @@ declare module 'fastify' {
   }
 }
 
-type TrustProxy = false | number | string[]
-
 /** `pages` are what is served beside the API: health, metrics, docs. */
 export async function buildServer(
   pipeline: Pipeline,
@@ -53,7 +52,8 @@ export async function buildServer(
   pages: HtmlPage[],
   trustProxy: TrustProxy,
 ): Promise<{ app: FastifyInstance; admission: Admission }> {
-  const app = newApp(trustProxy)
+  const isProxy = newIsProxy(trustProxy)
+  const app = newApp(isProxy)
   const connections = trackConnections(app.server)
   // Bodies stay bytes: input.ts parses them, after the caller is known.
   app.removeAllContentTypeParsers()
@@ -64,9 +64,9 @@ export async function buildServer(
       pipeline.log.error({ ...idsOf(pipeline, request), err: describeError(failure.cause) }, 'failed')
     return sendProblem(reply, request, failure)
   })
-  addHooks(app, pipeline, trustProxy === false ? null : connections)
+  addHooks(app, pipeline, isProxy ? connections : null)
   await addCors(app, pipeline.auth.corsOrigins)
-  const { fastPath, admission } = addAdmission(app, pipeline, routes, connections, trustProxy === false)
+  const { fastPath, admission } = addAdmission(app, pipeline, routes, connections, isProxy)
   for (const route of routes) addRoute(app, pipeline, route, fastPath)
   const endpoints = [...routes, ...pages.map(({ path }) => ({ method: 'GET', path }))]
   const refuse = (request: FastifyRequest, reply: FastifyReply) =>
@@ -77,12 +77,11 @@ export async function buildServer(
   return { app, admission }
 }
 
-/** The client's own address, where a proxy that is trusted told it. */
 function clientIp(request: FastifyRequest): string {
   return withoutPort(request.ip)
 }
 
-function newApp(trustProxy: TrustProxy): FastifyInstance {
+function newApp(isProxy: IsProxy | null): FastifyInstance {
   const app = Fastify({
     logger: false,
     bodyLimit: MAX_BODY_BYTES,
@@ -98,8 +97,7 @@ function newApp(trustProxy: TrustProxy): FastifyInstance {
     return503OnClosing: false,
     forceCloseConnections: false,
     exposeHeadRoutes: true,
-    // A number says how many proxies stand in front: the address before them is the caller's.
-    trustProxy: typeof trustProxy === 'number' ? (_address, hop) => hop < trustProxy : trustProxy,
+    trustProxy: isProxy ?? false,
     genReqId: () => newId('req'),
     // As long as a URL can be: an id that is too long is an id that does not exist. (No route has a regular expression.)
     routerOptions: { maxParamLength: 16_384, ignoreTrailingSlash: false },
@@ -166,13 +164,15 @@ function addAdmission(
   pipeline: Pipeline,
   routes: Route[],
   connections: Connections,
-  isDirect: boolean,
+  isProxy: IsProxy | null,
 ) {
   const [framework] = app.server.listeners('request') as RequestListener[]
   if (!framework) throw new Error('The framework listens to no requests')
   const { metrics, draining, limits } = pipeline
-  const isPaced = isDirect && limits.rate !== null
-  const admission = newAdmission({ load: limits.load, metrics, connections, isPaced, draining }, framework)
+  const isPaced = !isProxy && limits.rate !== null
+  const placeOf = (request: IncomingMessage) =>
+    isProxy ? placeOfClient(request, isProxy) : connections.placeOf(request.socket)
+  const admission = newAdmission({ load: limits.load, metrics, connections, placeOf, isPaced, draining }, framework)
   const fastPath = newFastVerify(pipeline, routes, admission)
   app.server.removeAllListeners('request')
   const listener: RequestListener = (request, response) => {

@@ -1,0 +1,21 @@
+// The client's own address, where a proxy that is trusted told it.
+
+import type { IncomingMessage } from 'node:http'
+import proxyAddr from '@fastify/proxy-addr'
+import { networkOf, withoutPort } from '../auth/ip.ts'
+
+export type TrustProxy = false | number | string[]
+
+/** Whether the address, so many steps before this node, is that of a proxy. */
+export type IsProxy = (address: string, step: number) => boolean
+
+/** Null when there is none. A number says how many proxies stand in front: the address before them is the client's. */
+export function newIsProxy(trustProxy: TrustProxy): IsProxy | null {
+  if (trustProxy === false) return null
+  return typeof trustProxy === 'number' ? (_address, step) => step < trustProxy : proxyAddr.compile(trustProxy)
+}
+
+/** What limits by address count by, as they do for Fastify's `request.ip`, before there is a request of Fastify. */
+export function placeOfClient(request: IncomingMessage, isProxy: IsProxy): string {
+  return networkOf(withoutPort(proxyAddr(request, isProxy))).place
+}

@@ -1,0 +1,51 @@
+import { setImmediate as nextTurn } from 'node:timers/promises'
+import { expect, test } from 'vitest'
+import { newFairQueue } from './fair-queue.ts'
+
+test('a few begin at once; the others in later turns of the event loop, one of each address after the other', async () => {
+  const { add, begun } = queue()
+  for (let n = 0; n < 100; n++) add(`flood ${n}`)
+  const atOnce = begun.length
+  expect(atOnce).toBeGreaterThan(0)
+  expect(atOnce).toBeLessThan(20)
+  add('a 0')
+  add('a 1')
+  add('b 0')
+  while (begun.length < 103) await nextTurn()
+  expect(begun.filter((item) => item.startsWith('flood'))).toEqual(Array.from({ length: 100 }, (_, n) => `flood ${n}`))
+  expect(begun.slice(atOnce, atOnce + 5).map((item) => item.split(' ')[0])).toEqual(['flood', 'a', 'b', 'flood', 'a'])
+  // When all have begun, the next begins at once.
+  await nextTurn()
+  await nextTurn()
+  add('late 0')
+  expect(begun.at(-1)).toBe('late 0')
+})
+
+test('no turn begins more than at once', async () => {
+  const { add, begun } = queue()
+  for (let n = 0; n < 60; n++) add(`a ${n}`)
+  const atOnce = begun.length
+  for (let before = atOnce; before < 60; before = begun.length) {
+    await nextTurn()
+    expect(begun.length - before).toBeLessThanOrEqual(2 * atOnce)
+  }
+})
+
+test('what is taken out is the newest of the longest queue, and is never begun', async () => {
+  const { add, begun, takeFromLongest } = queue()
+  for (let n = 0; n < 50; n++) add(`flood ${n}`)
+  for (let n = 0; n < 3; n++) add(`a ${n}`)
+  expect(takeFromLongest('flood', () => true)).toBeNull()
+  expect(takeFromLongest('a', () => false)).toBeNull()
+  expect(takeFromLongest('a', () => true)).toBe('flood 49')
+  expect(takeFromLongest('somebody new', () => true)).toBe('flood 48')
+  while (begun.length < 51) await nextTurn()
+  expect(begun).not.toContain('flood 49')
+  expect(takeFromLongest('a', () => true)).toBeNull()
+})
+
+function queue() {
+  const begun: string[] = []
+  const placeOf = (item: string) => item.split(' ')[0] as string
+  return { begun, ...newFairQueue(placeOf, (item: string) => void begun.push(item)) }
+}

@@ -1,0 +1,65 @@
+// The event loop is shared by all clients. Node.js reads everything that has arrived before it accepts a connection, and it
+// accepts one at a time: a few hundred clients that ask again at once would keep everybody else waiting for seconds. So a
+// turn of the loop begins a few requests, and those that are left wait for the next turns, one of each address after the
+// other.
+
+/** With twice as many, a new connection waits twice as long while others flood; with fewer, batches are smaller. */
+const PER_TURN = 16
+
+export type FairQueue<Item> = {
+  /** Begins the item now, or when it is its turn. */
+  add(item: Item): void
+  /** Takes out the newest item of the address with the most of them, if it may be taken. Null when `place` has as many. */
+  takeFromLongest(place: string, mayTake: (item: Item) => boolean): Item | null
+}
+
+export function newFairQueue<Item>(placeOf: (item: Item) => string, begin: (item: Item) => void): FairQueue<Item> {
+  /** By address, the one whose turn it is first. None is empty. */
+  const queues = new Map<string, Item[]>()
+  let begunInTurn = 0
+  let size = 0
+
+  /** Node.js runs what a request does at once between two of these, so each costs its own time only. */
+  function endTurn(): void {
+    begunInTurn = Math.min(PER_TURN, size)
+    for (let n = 0; n < begunInTurn; n++) setImmediate(beginNext)
+    if (begunInTurn > 0) setImmediate(endTurn)
+  }
+
+  function beginNext(): void {
+    for (const [place, queue] of queues) {
+      const item = queue.shift() as Item
+      size -= 1
+      // To the end, where its next one waits for those of the others.
+      queues.delete(place)
+      if (queue.length > 0) queues.set(place, queue)
+      return begin(item)
+    }
+  }
+
+  return {
+    add(item) {
+      if (begunInTurn === 0) setImmediate(endTurn)
+      if (size === 0 && begunInTurn < PER_TURN) {
+        begunInTurn += 1
+        return begin(item)
+      }
+      const place = placeOf(item)
+      const queue = queues.get(place)
+      if (queue) queue.push(item)
+      else queues.set(place, [item])
+      size += 1
+    },
+    takeFromLongest(own, mayTake) {
+      let place = own
+      let longest = queues.get(own) ?? []
+      for (const [other, queue] of queues) if (queue.length > longest.length) [place, longest] = [other, queue]
+      const newest = longest.at(-1)
+      if (place === own || newest === undefined || !mayTake(newest)) return null
+      longest.pop()
+      size -= 1
+      if (longest.length === 0) queues.delete(place)
+      return newest
+    },
+  }
+}
