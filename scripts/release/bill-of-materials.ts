@@ -39,9 +39,12 @@ export function billOfMaterials(checkout: string, env = process.env): Bill {
     .toSorted((a, b) => (a.ref < b.ref ? -1 : 1))
   const seconds = env.SOURCE_DATE_EPOCH ?? run('git', ['log', '-1', '--format=%ct'], { cwd: checkout }).trim()
   const timestamp = new Date(Number(seconds) * 1000).toISOString()
+  const { component } = production.metadata
+  // npm names it after the folder.
+  const name = component['bom-ref'].split('@')[0] as string
   const bill: Bill = {
     ...production,
-    metadata: { ...production.metadata, timestamp },
+    metadata: { ...production.metadata, timestamp, component: { ...component, name } },
     components: unique,
     dependencies,
   }
