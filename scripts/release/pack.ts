@@ -17,6 +17,8 @@ export function packRelease(checkout: string, out: string, { sbom = true } = {})
   mkdirSync(out, { recursive: true })
   run('npm', ['run', 'build'], { cwd: checkout })
   for (const workspace of WORKSPACES) copyFileSync(join(checkout, 'LICENSE'), join(checkout, workspace, 'LICENSE'))
+  // npm packs files with the permissions that they have here: others must be able to read what root installs.
+  run('chmod', ['-R', 'u=rwX,go=rX', checkout])
   for (const folder of [checkout, ...WORKSPACES.map((workspace) => join(checkout, workspace))])
     run('npm', ['pack', '--ignore-scripts', '--pack-destination', out], { cwd: folder })
   if (sbom) {
