@@ -1,6 +1,7 @@
 import { once } from 'node:events'
 import http from 'node:http'
 import net, { type AddressInfo } from 'node:net'
+import { promisify } from 'node:util'
 import { expect, onTestFinished, test } from 'vitest'
 import { UNMEASURED } from '../../tests/unmeasured.ts'
 import { newLoadShedder } from '../limits/load-shedding.ts'
@@ -351,26 +352,45 @@ test('behind a proxy too, whoever floods keeps nobody else waiting, neither on n
 })
 
 test('an overloaded node refuses the address with the most requests that wait, not the others', async () => {
-  const { connect, load } = await world((_request, response) => {
-    const end = performance.now() + 1
-    while (performance.now() < end);
-    response.end('x')
+  for (const path of ['/1', '/v1/keys/verify', '/livez']) {
+    const { connect, load, server } = await world((_request, response) => {
+      const end = performance.now() + 0.3
+      while (performance.now() < end);
+      response.end('x')
+    })
+    const admitted = []
+    while (load.room() > 50) admitted.push(load.admit('normal'))
+    const flood = numbers(path === '/1' ? 120 : 700).map(() => connect())
+    await expect.poll(() => promisify(server.getConnections.bind(server))()).toBe(flood.length)
+    const asFlood = get(1).replace('/1', path).replace('\r\n\r\n', '\r\nfrom: flood\r\n\r\n')
+    for (const { socket, write } of flood) {
+      socket.on('data', () => write(asFlood))
+      write(asFlood)
+    }
+    await expect.poll(() => flood.every(({ socket }) => socket.bytesRead > 0)).toBe(true)
+    for (const asked of ['/1', '/v1/keys/verify', '/livez']) {
+      const other = connect()
+      other.write(get(1).replace('/1', asked))
+      await expect.poll(() => other.answers()).toEqual(['200 x'])
+    }
+    for (const { socket } of flood) socket.destroy()
+    for (const ticket of admitted) ticket?.release()
+    await expect.poll(() => load.inFlight()).toBe(0)
+  }
+})
+
+test('of bodies that do not arrive behind a proxy, the client with the most loses one', async () => {
+  const { connect } = await world((request, response) => {
+    request.resume().once('end', () => response.end('read'))
   })
-  const admitted = []
-  while (load.room() > 100) admitted.push(load.admit('normal'))
-  const flood = numbers(300).map(() => connect())
-  const asFlood = get(1).replace('\r\n\r\n', '\r\nfrom: flood\r\n\r\n')
-  for (const { socket, write } of flood) {
-    socket.on('data', () => write(asFlood))
-    write(asFlood)
-  }
-  await expect.poll(() => flood.some(({ answers }) => answers().some((answer) => answer.startsWith('503')))).toBe(true)
-  for (const n of numbers(10)) {
-    const other = connect()
-    other.write(get(n))
-    await expect.poll(() => other.answers()).toEqual(['200 x'])
-  }
-  for (const ticket of admitted) ticket?.release()
+  const head = (from: string) => `POST /1 HTTP/1.1\r\nhost: x\r\nfrom: ${from}\r\ncontent-length: 2\r\n\r\n`
+  const honest = numbers(5).map(() => connect())
+  for (const [n, { write }] of honest.entries()) write(head(`honest ${n}`))
+  const stalled = numbers(560).map(() => connect())
+  for (const { write } of stalled) write(head('stalled'))
+  await expect.poll(() => stalled.filter(({ socket }) => socket.destroyed || socket.readableEnded).length).toBe(65)
+  for (const { write } of honest) write('{}')
+  await expect.poll(() => honest.map(({ answers }) => answers())).toEqual(honest.map(() => ['200 read']))
 })
 
 // ---- the world of one test ------------------------------------------------------------------------------------------

@@ -36,13 +36,15 @@ const MAX_PIPELINED = 100
 /** What those that wait may take of memory: on one connection, and on all of them. */
 const MAX_PIPELINED_BYTES = 256 * 1024
 const MAX_WAITING_BYTES = 64 * 1024 * 1024
+/** Requests of high priority that wait for their turn. */
+const MAX_WAITING_HIGH = 600
 /** Requests whose body is still arriving. */
 const MAX_ARRIVING = 500
 
 /** The requests of a connection that wait for their turn. */
 type Pipelined = { requests: number; bytes: number }
 
-type Admitted = { request: IncomingMessage; response: ServerResponse; priority: Priority; ticket: Ticket }
+type Admitted = { request: IncomingMessage; response: ServerResponse; ticket: Ticket }
 
 type Parts = {
   load: LoadShedder
@@ -70,7 +72,8 @@ export function newAdmission(parts: Parts, serve: RequestListener): Admission {
   let waitingBytes = 0
   /** They do not count as in flight. */
   const arriving = newPlaceBound<IncomingMessage>(MAX_ARRIVING, ({ socket }) => socket.destroy())
-  const queue = newFairQueue<Admitted>(({ request }) => parts.placeOf(request), begin)
+  const newQueue = () => newFairQueue<Admitted>(({ request }) => parts.placeOf(request), begin)
+  const queues = { normal: newQueue(), high: newQueue(), always: newQueue() }
   let held: (() => void)[] | null = null
 
   /** On a connection that is gone, none is begun: its response would never close. */
@@ -85,28 +88,40 @@ export function newAdmission(parts: Parts, serve: RequestListener): Admission {
       unsent.add(response)
       pace?.count(request, response, priority)
     })
-    const ticket = turns.wasRead(socket, priority) ? (load.admit(priority) ?? takeOver(request)) : null
+    const ticket = turns.wasRead(socket, priority) ? takeTicket(request, priority) : null
     if (!ticket) {
       refuse(request, response)
       return turns.wasRefused()
     }
     tickets.set(response, ticket)
     onceAnswered(response, ticket.release)
-    queue.add({ request, response, priority, ticket })
+    queues[priority].add({ request, response, ticket })
   }
 
-  /** An overloaded node first refuses an address that has more requests waiting to be begun. */
-  function takeOver(request: IncomingMessage): Ticket | null {
-    const other = queue.takeFromLongest(parts.placeOf(request), ({ priority }) => priority === 'normal')
-    if (!other) return null
+  /** Of those that wait to be begun, only requests of normal priority count as in flight: the others take nobody's room. */
+  function takeTicket(request: IncomingMessage, priority: Priority): Ticket | null {
+    if (priority === 'normal')
+      return load.admit(priority) ?? (makeRoom(request, priority) ? load.admit(priority) : null)
+    const isFull = priority === 'high' && queues.high.size() >= MAX_WAITING_HIGH
+    if (isFull && !makeRoom(request, priority)) return null
+    const ticket = load.admit(priority)
+    ticket?.park()
+    return ticket
+  }
+
+  /** An overloaded node first refuses an address that has more requests waiting to be begun than this one. */
+  function makeRoom(request: IncomingMessage, priority: Priority): boolean {
+    const other = queues[priority].takeFromLongest(parts.placeOf(request))
+    if (!other) return false
     other.ticket.park()
     refuse(other.request, other.response)
     turns.wasRefused()
-    return load.admit('normal')
+    return true
   }
 
   function begin({ request, response, ticket }: Admitted): void {
     if (request.socket.destroyed) return
+    ticket.unpark()
     if (isArriving(request)) awaitBody(request, response, ticket)
     serve(request, response)
   }
@@ -141,7 +156,7 @@ export function newAdmission(parts: Parts, serve: RequestListener): Admission {
 
   function awaitBody(request: IncomingMessage, response: ServerResponse, ticket: Ticket): void {
     ticket.park()
-    arriving.add(request, connections.placeOf(request.socket))
+    arriving.add(request, parts.placeOf(request))
     request.once('end', () => {
       if (arriving.delete(request)) ticket.unpark()
     })

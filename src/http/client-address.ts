@@ -15,7 +15,11 @@ export function newIsProxy(trustProxy: TrustProxy): IsProxy | null {
   return typeof trustProxy === 'number' ? (_address, step) => step < trustProxy : proxyAddr.compile(trustProxy)
 }
 
-/** What limits by address count by, as they do for Fastify's `request.ip`, before there is a request of Fastify. */
+/**
+ * What limits by address count by, as they do for Fastify's `request.ip`, before there is a request of Fastify. A connection
+ * that was reset before it was accepted has no address.
+ */
 export function placeOfClient(request: IncomingMessage, isProxy: IsProxy): string {
-  return networkOf(withoutPort(proxyAddr(request, isProxy))).place
+  const address: string | undefined = proxyAddr(request, isProxy)
+  return networkOf(withoutPort(address ?? '')).place
 }

@@ -78,7 +78,7 @@ export async function buildServer(
 }
 
 function clientIp(request: FastifyRequest): string {
-  return withoutPort(request.ip)
+  return withoutPort(request.ip ?? '') // none when the connection was reset before it was accepted
 }
 
 function newApp(isProxy: IsProxy | null): FastifyInstance {

@@ -9,8 +9,10 @@ const PER_TURN = 16
 export type FairQueue<Item> = {
   /** Begins the item now, or when it is its turn. */
   add(item: Item): void
-  /** Takes out the newest item of the address with the most of them, if it may be taken. Null when `place` has as many. */
-  takeFromLongest(place: string, mayTake: (item: Item) => boolean): Item | null
+  /** How many wait. */
+  size(): number
+  /** Takes out the newest item of the address with the most of them. Null when `place` has as many. */
+  takeFromLongest(place: string): Item | null
 }
 
 export function newFairQueue<Item>(placeOf: (item: Item) => string, begin: (item: Item) => void): FairQueue<Item> {
@@ -50,16 +52,15 @@ export function newFairQueue<Item>(placeOf: (item: Item) => string, begin: (item
       else queues.set(place, [item])
       size += 1
     },
-    takeFromLongest(own, mayTake) {
+    size: () => size,
+    takeFromLongest(own) {
       let place = own
       let longest = queues.get(own) ?? []
       for (const [other, queue] of queues) if (queue.length > longest.length) [place, longest] = [other, queue]
-      const newest = longest.at(-1)
-      if (place === own || newest === undefined || !mayTake(newest)) return null
-      longest.pop()
+      if (place === own) return null
       size -= 1
-      if (longest.length === 0) queues.delete(place)
-      return newest
+      if (longest.length === 1) queues.delete(place)
+      return longest.pop() as Item
     },
   }
 }
