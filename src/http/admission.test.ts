@@ -399,9 +399,8 @@ async function world(serve: RequestListener, { isPaced = false } = {}) {
   const server = http.createServer()
   const load = newLoadShedder()
   const metrics = newMetrics(UNMEASURED)
-  const connections = trackConnections(server)
-  const placeOf = ({ headers, socket }: http.IncomingMessage) => String(headers.from ?? connections.placeOf(socket))
-  const parts = { load, metrics, connections, placeOf, isPaced, draining: () => false }
+  const connections = trackConnections(server, ({ headers, socket }) => String(headers.from ?? socket.remoteAddress))
+  const parts = { load, metrics, connections, isPaced, draining: () => false }
   const admission = newAdmission(parts, serve)
   server.on('request', admission.handle)
   server.listen(0, '127.0.0.1')

@@ -50,8 +50,6 @@ type Parts = {
   load: LoadShedder
   metrics: Metrics
   connections: Connections
-  /** The client's own address or network, also behind a proxy. */
-  placeOf(request: IncomingMessage): string
   /** Not without rate limits, and not when connections are those of a proxy, which many clients share. */
   isPaced: boolean
   draining(): boolean
@@ -72,7 +70,7 @@ export function newAdmission(parts: Parts, serve: RequestListener): Admission {
   let waitingBytes = 0
   /** They do not count as in flight. */
   const arriving = newPlaceBound<IncomingMessage>(MAX_ARRIVING, ({ socket }) => socket.destroy())
-  const newQueue = () => newFairQueue<Admitted>(({ request }) => parts.placeOf(request), begin)
+  const newQueue = () => newFairQueue<Admitted>(({ request }) => connections.placeOf(request.socket), begin)
   const queues = { normal: newQueue(), high: newQueue(), always: newQueue() }
   let held: (() => void)[] | null = null
 
@@ -81,7 +79,7 @@ export function newAdmission(parts: Parts, serve: RequestListener): Admission {
     const { socket } = request
     if (socket.destroyed) return
     if (pace?.hold(socket, () => admit(request, response))) return
-    const end = connections.begin(socket)
+    const end = connections.begin(request)
     const priority = priorityOf(pathOf(request))
     onceAnswered(response, end)
     response.once('prefinish', () => {
@@ -111,7 +109,7 @@ export function newAdmission(parts: Parts, serve: RequestListener): Admission {
 
   /** An overloaded node first refuses an address that has more requests waiting to be begun than this one. */
   function makeRoom(request: IncomingMessage, priority: Priority): boolean {
-    const other = queues[priority].takeFromLongest(parts.placeOf(request))
+    const other = queues[priority].takeFromLongest(connections.placeOf(request.socket))
     if (!other) return false
     other.ticket.park()
     refuse(other.request, other.response)
@@ -156,7 +154,7 @@ export function newAdmission(parts: Parts, serve: RequestListener): Admission {
 
   function awaitBody(request: IncomingMessage, response: ServerResponse, ticket: Ticket): void {
     ticket.park()
-    arriving.add(request, parts.placeOf(request))
+    arriving.add(request, connections.placeOf(request.socket))
     request.once('end', () => {
       if (arriving.delete(request)) ticket.unpark()
     })

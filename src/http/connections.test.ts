@@ -3,6 +3,7 @@ import http from 'node:http'
 import net, { type AddressInfo } from 'node:net'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { expect, onTestFinished, test } from 'vitest'
+import { placeOfClient } from './client-address.ts'
 import { trackConnections } from './connections.ts'
 
 test('an address that holds every connection loses those that have been idle the longest, and others still connect', async () => {
@@ -56,14 +57,11 @@ test('behind a proxy the address of the last request counts, of IPv6 the network
 async function world(max: number) {
   const slow: (() => void)[] = []
   const server = http.createServer((request, response) => {
-    const end = connections.begin(request.socket)
-    response.once('close', end)
-    const forwarded = request.headers['x-forwarded-for']
-    if (forwarded) connections.attribute(request.socket, String(forwarded))
+    response.once('close', connections.begin(request))
     if (request.url === '/slow') slow.push(() => response.end())
     else response.end()
   })
-  const connections = trackConnections(server, max)
+  const connections = trackConnections(server, (request) => placeOfClient(request, () => true), max)
   server.listen(0, '127.0.0.1')
   await once(server, 'listening')
   const { port } = server.address() as AddressInfo

@@ -2,6 +2,7 @@
 // with the most idle connections loses the one that has been idle the longest. So nobody can hold all of them, and an
 // address with many busy ones, a proxy say, keeps them.
 
+import type { IncomingMessage } from 'node:http'
 import type { Server, Socket } from 'node:net'
 import { networkOf } from '../auth/ip.ts'
 
@@ -10,22 +11,25 @@ const MAX_CONNECTIONS = 10_000
 const CROWDED = 0.9
 
 export type Connections = {
-  /** A request has come on the connection. Returns the function that says its answer has ended. */
-  begin(socket: Socket): () => void
+  /** The request is the next of its connection. Returns the function that says its answer has ended. */
+  begin(request: IncomingMessage): () => void
   /** A request has come that is answered at once. */
   touch(socket: Socket): void
   /** The connections without a request under way that had one, or were not open, when this was last asked for. */
   takeIdle(): Iterable<Socket>
-  /** Behind a proxy: the connection's last request came from this address. */
-  attribute(socket: Socket, address: string): void
-  /** Where the connection comes from: an address, or a network of IPv6. */
+  /** Where the connection comes from, or its last request, behind a proxy: an address, or a network of IPv6. */
   placeOf(socket: Socket): string
 }
 
 /** Idle connections of one address, the longest idle first. */
 type Idle = Set<Socket>
 
-export function trackConnections(server: Server, max = MAX_CONNECTIONS): Connections {
+/** `placeOfClient` tells behind a proxy where a request comes from. */
+export function trackConnections(
+  server: Server,
+  placeOfClient: ((request: IncomingMessage) => string) | null = null,
+  max = MAX_CONNECTIONS,
+): Connections {
   const idle = new Map<string, Idle>()
   const groups = new WeakMap<Socket, string>()
   let idleSince = new Set<Socket>()
@@ -65,8 +69,10 @@ export function trackConnections(server: Server, max = MAX_CONNECTIONS): Connect
   })
 
   return {
-    begin(socket) {
+    begin(request) {
+      const { socket } = request
       markBusy(socket)
+      if (placeOfClient) groups.set(socket, placeOfClient(request))
       return () => {
         if (!socket.destroyed) markIdle(socket)
       }
@@ -80,7 +86,6 @@ export function trackConnections(server: Server, max = MAX_CONNECTIONS): Connect
       idleSince = new Set()
       return taken
     },
-    attribute: (socket, address) => void groups.set(socket, networkOf(address).place),
     placeOf: (socket) => groups.get(socket) ?? '',
   }
 }

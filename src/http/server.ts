@@ -1,7 +1,7 @@
 // The only file that names the framework. Fastify carries the bytes; pipeline.ts answers the request. Fastify's defaults
 // that would coerce, drop, or answer in another form than problem+json are turned off here.
 
-import type { IncomingMessage, OutgoingHttpHeaders } from 'node:http'
+import type { OutgoingHttpHeaders } from 'node:http'
 import { Readable } from 'node:stream'
 import Fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest } from 'fastify'
 import { withoutPort } from '../auth/ip.ts'
@@ -54,7 +54,7 @@ export async function buildServer(
 ): Promise<{ app: FastifyInstance; admission: Admission }> {
   const isProxy = newIsProxy(trustProxy)
   const app = newApp(isProxy)
-  const connections = trackConnections(app.server)
+  const connections = trackConnections(app.server, isProxy && ((request) => placeOfClient(request, isProxy)))
   // Bodies stay bytes: input.ts parses them, after the caller is known.
   app.removeAllContentTypeParsers()
   app.addContentTypeParser('*', readBody)
@@ -64,9 +64,10 @@ export async function buildServer(
       pipeline.log.error({ ...idsOf(pipeline, request), err: describeError(failure.cause) }, 'failed')
     return sendProblem(reply, request, failure)
   })
-  addHooks(app, pipeline, isProxy ? connections : null)
+  addHooks(app, pipeline)
   await addCors(app, pipeline.auth.corsOrigins)
-  const { fastPath, admission } = addAdmission(app, pipeline, routes, connections, isProxy)
+  const isPaced = !isProxy && pipeline.limits.rate !== null
+  const { fastPath, admission } = addAdmission(app, pipeline, routes, connections, isPaced)
   for (const route of routes) addRoute(app, pipeline, route, fastPath)
   const endpoints = [...routes, ...pages.map(({ path }) => ({ method: 'GET', path }))]
   const refuse = (request: FastifyRequest, reply: FastifyReply) =>
@@ -116,7 +117,7 @@ function newApp(isProxy: IsProxy | null): FastifyInstance {
 }
 
 /** Hooks with a callback: a promise for each hook and request is a good part of what a short answer costs. */
-function addHooks(app: FastifyInstance, pipeline: Pipeline, proxied: Connections | null): void {
+function addHooks(app: FastifyInstance, pipeline: Pipeline): void {
   app.addHook('onRequest', (request, reply, done) => {
     reply.headers(SAFE_HEADERS)
     reply.header('x-request-id', request.id)
@@ -124,7 +125,6 @@ function addHooks(app: FastifyInstance, pipeline: Pipeline, proxied: Connections
     // Read once: Fastify builds `routeOptions` anew at each access.
     request.route = request.routeOptions.url ?? null
     pipeline.spans?.describe(request.raw, { route: request.route, requestId: request.id, scheme: request.protocol })
-    proxied?.attribute(request.raw.socket, clientIp(request))
     try {
       checkHead(request.raw)
       done()
@@ -164,15 +164,12 @@ function addAdmission(
   pipeline: Pipeline,
   routes: Route[],
   connections: Connections,
-  isProxy: IsProxy | null,
+  isPaced: boolean,
 ) {
   const [framework] = app.server.listeners('request') as RequestListener[]
   if (!framework) throw new Error('The framework listens to no requests')
   const { metrics, draining, limits } = pipeline
-  const isPaced = !isProxy && limits.rate !== null
-  const placeOf = (request: IncomingMessage) =>
-    isProxy ? placeOfClient(request, isProxy) : connections.placeOf(request.socket)
-  const admission = newAdmission({ load: limits.load, metrics, connections, placeOf, isPaced, draining }, framework)
+  const admission = newAdmission({ load: limits.load, metrics, connections, isPaced, draining }, framework)
   const fastPath = newFastVerify(pipeline, routes, admission)
   app.server.removeAllListeners('request')
   const listener: RequestListener = (request, response) => {
