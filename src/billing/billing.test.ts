@@ -92,6 +92,16 @@ test('422: every fault at once', async () => {
   ])
   expect(await faults({ lastName: 'Solon', addressLine1: '1 Shore', country: 'Atlantis' })) //
     .toEqual(['#/country unknown_country'])
+  const { body } = await api.post(billing, { ...NEW_ADDRESS, country: 'Germny' }, { as: owner.token })
+  expect(body.errors).toEqual([
+    {
+      pointer: '#/country',
+      code: 'unknown_country',
+      detail: 'Unknown country. Did you mean Germany?',
+      example: 'DE',
+      suggestion: 'DE',
+    },
+  ])
   expect((await api.get(billing, { as: owner.token })).body.data).toEqual([])
 })
 

@@ -80,7 +80,7 @@ export const NormalAddress = Type.Object(text, closed)
 export type NormalAddress = Static<typeof NormalAddress>
 
 const suggestion = Type.Optional(
-  Type.String({ description: 'What may have been meant: the code of a state.', examples: ['KA'] }),
+  Type.String({ description: 'What may have been meant: the code of a state or a country.', examples: ['KA'] }),
 )
 
 const Warning = Type.Object(

@@ -3,6 +3,7 @@
 import { heldPermissions, type Manager } from './caller.ts'
 import { type Fault, fail } from './errors.ts'
 import { missingPermissions, type Permission, type Role } from './permissions.ts'
+import { suggestWord } from './suggest.ts'
 
 /**
  * Holding every permission does not make an owner: an owner also holds permissions added later, and one always remains.
@@ -45,13 +46,15 @@ export function parsePermissions(
   member = 'permissions',
 ): Permission[] {
   given.forEach((permission, i) => {
-    if (!all.includes(permission))
-      faults.push({
-        pointer: `#/${member}/${i}`,
-        code: 'unknown_permission',
-        detail: `Unknown permission. Use one of ${all.join(', ')}.`,
-        example: 'READ',
-      })
+    if (all.includes(permission)) return
+    const meant = suggestWord(permission, all)
+    faults.push({
+      pointer: `#/${member}/${i}`,
+      code: 'unknown_permission',
+      detail: `Unknown permission. ${meant ? `Did you mean ${meant}?` : `Use one of ${all.join(', ')}.`}`,
+      example: meant ?? 'READ',
+      ...(meant === undefined ? {} : { suggestion: meant }),
+    })
   })
   return [...given]
 }

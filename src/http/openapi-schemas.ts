@@ -95,7 +95,10 @@ export const PROBLEM = {
           code: { type: 'string', description: 'A stable code for programs.', examples: ['required'] },
           detail: { type: 'string', description: 'What is wrong with it.' },
           example: { type: 'string', description: 'A valid value.' },
-          suggestion: { type: 'string', description: 'What may have been meant: the code of a state.' },
+          suggestion: {
+            type: 'string',
+            description: 'What may have been meant: a field, a value, or the code of a state or a country.',
+          },
         },
       },
     },

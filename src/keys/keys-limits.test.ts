@@ -93,6 +93,43 @@ test('25 keys: newest first, page by page, by type and by status', async () => {
 
 // ---- every fault ----------------------------------------------------------------------------------------------------
 
+test('422: what is one slip away from something known is answered with what was probably meant', async () => {
+  const { api, owner, keys } = await shop()
+  const suggestions = ({ status, body }: Reply) => [
+    status,
+    ...body.errors.map(({ pointer, suggestion }: { pointer: string; suggestion?: string }) => [pointer, suggestion]),
+  ]
+  const refused = await api.post(
+    keys,
+    {
+      name: 'Checkout',
+      type: 'prod',
+      permissions: ['RAED', 'WRITE', 'EVERYTHING'],
+      metdata: {},
+      expires_at: null,
+      colour: 'blue',
+      rateLimit: { limit: 1, windowSecond: 60 },
+    },
+    { as: owner.token },
+  )
+  expect(suggestions(refused)).toEqual([
+    422,
+    ['#/metdata', 'metadata'],
+    ['#/expires_at', 'expiresAt'],
+    ['#/colour', undefined],
+    ['#/type', 'PROD'],
+    ['#/rateLimit/windowSeconds', undefined],
+    ['#/rateLimit/windowSecond', 'windowSeconds'],
+    ['#/permissions/0', 'READ'],
+    ['#/permissions/2', undefined],
+  ])
+  expect(refused.body.errors[0].detail).toBe('Unknown field. Did you mean "metadata"?')
+  expect(suggestions(await api.get(`${keys}?statuss=ACTIVE`, { as: owner.token }))).toEqual([
+    422,
+    ['?statuss', 'status'],
+  ])
+})
+
 test('422: every fault of a new key at once', async () => {
   const { api, owner, keys, sql } = await shop({ alone: true })
   const faults = async (body: unknown) => faultsOf(await api.post(keys, body, { as: owner.token }))

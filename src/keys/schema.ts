@@ -280,6 +280,9 @@ const KeyImportResult = Type.Object(
             code: Type.String({ description: 'A stable code for programs.', examples: ['required'] }),
             detail: Type.String({ description: 'An explanation in words.' }),
             example: Type.Optional(Type.String({ description: 'A valid value.', examples: ['READ'] })),
+            suggestion: Type.Optional(
+              Type.String({ description: 'What may have been meant: a field or a value.', examples: ['metadata'] }),
+            ),
           },
           closed,
         ),

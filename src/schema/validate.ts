@@ -5,6 +5,7 @@
 import { Ajv, type ErrorObject, type ValidateFunction } from 'ajv'
 import type { TSchema } from 'typebox'
 import { type Fault, failInput } from '../core/errors.ts'
+import { suggestWord } from '../core/suggest.ts'
 import { parseDateTime } from './fields.ts'
 import { findInvisible, normalizeText, type TextKind } from './text.ts'
 
@@ -14,6 +15,8 @@ const ajv = new Ajv({
   removeAdditional: false,
   strict: false,
   validateFormats: false,
+  // With its schema: it tells which fields there are.
+  verbose: true,
 })
 
 ajv.addKeyword({
@@ -97,16 +100,20 @@ function toFault(error: ErrorObject): Fault {
       return {
         pointer: `${at}/${pointerToken(params.additionalProperty)}`,
         code: 'unknown_member',
-        detail: 'Unknown field. Leave it out.',
+        ...unknownMember(params.additionalProperty, Object.keys(error.parentSchema?.properties ?? {})),
       }
     case 'type':
       return { pointer: at, code: 'invalid_type', detail: `This must be ${typeWords(params.type)}.` }
-    case 'enum':
+    case 'enum': {
+      const words: string[] = params.allowedValues.filter((word: unknown) => word !== null)
+      const meant = suggestWord(String(error.data), words.map(String))
       return {
         pointer: at,
         code: 'unknown_value',
-        detail: `This must be one of ${params.allowedValues.filter((word: unknown) => word !== null).join(', ')}.`,
+        detail: `This must be one of ${words.join(', ')}.`,
+        ...(meant === undefined ? {} : { suggestion: meant }),
       }
+    }
     case 'minLength':
     case 'minItems':
       return {
@@ -143,6 +150,12 @@ function toFault(error: ErrorObject): Fault {
     default:
       return { pointer: at, code: 'invalid_format', detail: 'Invalid format.' }
   }
+}
+
+function unknownMember(name: string, known: string[]): Pick<Fault, 'detail' | 'suggestion'> {
+  const meant = suggestWord(name, known)
+  if (meant === undefined) return { detail: 'Unknown field. Leave it out.' }
+  return { detail: `Unknown field. Did you mean "${meant}"?`, suggestion: meant }
 }
 
 /** A member's name as a step of a JSON pointer (RFC 6901). A very long one is cut: it is there to be recognised. */

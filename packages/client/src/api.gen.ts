@@ -328,7 +328,7 @@ export interface Fault {
   detail: string
   /** A valid value. */
   example?: string
-  /** What may have been meant: the code of a state. */
+  /** What may have been meant: a field, a value, or the code of a state or a country. */
   suggestion?: string
 }
 
@@ -1731,7 +1731,7 @@ export interface Address {
     code: string
     /** An explanation that you can show to the person filling in the form. */
     detail: string
-    /** What may have been meant: the code of a state. */
+    /** What may have been meant: the code of a state or a country. */
     suggestion?: string
   }>
   /** Starts at 1 and goes up with every change of the content. Invoices can refer to it. */
@@ -1828,7 +1828,7 @@ export interface AddressContent {
     code: string
     /** An explanation that you can show to the person filling in the form. */
     detail: string
-    /** What may have been meant: the code of a state. */
+    /** What may have been meant: the code of a state or a country. */
     suggestion?: string
   }>
   /** Starts at 1 and goes up with every change of the content. Invoices can refer to it. */
@@ -1854,7 +1854,7 @@ export interface AddressFault {
   detail: string
   /** A valid value. */
   example?: string
-  /** What may have been meant: the code of a state. */
+  /** What may have been meant: the code of a state or a country. */
   suggestion?: string
 }
 
@@ -2183,7 +2183,7 @@ export interface CheckedAddress {
     code: string
     /** An explanation that you can show to the person filling in the form. */
     detail: string
-    /** What may have been meant: the code of a state. */
+    /** What may have been meant: the code of a state or a country. */
     suggestion?: string
   }>
 }
@@ -2349,7 +2349,7 @@ export interface CustomerExport {
       code: string
       /** An explanation that you can show to the person filling in the form. */
       detail: string
-      /** What may have been meant: the code of a state. */
+      /** What may have been meant: the code of a state or a country. */
       suggestion?: string
     }>
     /** Starts at 1 and goes up with every change of the content. Invoices can refer to it. */
@@ -2403,7 +2403,7 @@ export interface CustomerExport {
       code: string
       /** An explanation that you can show to the person filling in the form. */
       detail: string
-      /** What may have been meant: the code of a state. */
+      /** What may have been meant: the code of a state or a country. */
       suggestion?: string
     }>
     /** Starts at 1 and goes up with every change of the content. Invoices can refer to it. */
@@ -2926,7 +2926,7 @@ export interface Export {
       code: string
       /** An explanation that you can show to the person filling in the form. */
       detail: string
-      /** What may have been meant: the code of a state. */
+      /** What may have been meant: the code of a state or a country. */
       suggestion?: string
     }>
     /** Starts at 1 and goes up with every change of the content. Invoices can refer to it. */
@@ -2980,7 +2980,7 @@ export interface Export {
       code: string
       /** An explanation that you can show to the person filling in the form. */
       detail: string
-      /** What may have been meant: the code of a state. */
+      /** What may have been meant: the code of a state or a country. */
       suggestion?: string
     }>
     /** Starts at 1 and goes up with every change of the content. Invoices can refer to it. */
@@ -3278,7 +3278,7 @@ export interface InvoiceAddress {
     code: string
     /** An explanation that you can show to the person filling in the form. */
     detail: string
-    /** What may have been meant: the code of a state. */
+    /** What may have been meant: the code of a state or a country. */
     suggestion?: string
   }>
   /** Starts at 1 and goes up with every change of the content. Invoices can refer to it. */
@@ -3534,6 +3534,8 @@ export interface KeyImportResult {
     detail: string
     /** A valid value. */
     example?: string
+    /** What may have been meant: a field or a value. */
+    suggestion?: string
   }>
 }
 

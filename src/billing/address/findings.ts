@@ -13,7 +13,8 @@ export const ADDRESS_FAULTS = {
   name_required: 'An address needs a first name, a last name, or a company.',
   invalid_characters: 'The text contains control, bidirectional or invisible characters.',
   too_long: 'The text is too long for the field.',
-  unknown_country: 'The country is neither an ISO 3166 code nor a name in English or its own languages.',
+  unknown_country:
+    'The country is neither an ISO 3166 code nor a name in English or its own languages. `suggestion` is the code of one that may have been meant.',
   unknown_state:
     'The country has no such state, province or region. `suggestion` is the code of one that may have been meant.',
   invalid_postal_code: 'The postal code is not one the country uses.',

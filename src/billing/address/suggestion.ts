@@ -1,6 +1,7 @@
-// "Did you mean": the one state whose name or code is a single slip of the fingers away.
+// "Did you mean": the one state or country whose name or code is a single slip of the fingers away.
 
-import { type State, stateKeys } from '../countries/countries.ts'
+import { isOneEdit } from '../../core/suggest.ts'
+import { countryKeys, type State, stateKeys } from '../countries/countries.ts'
 import { coreName, nameKey } from './name-key.ts'
 
 /** The only state within one edit of the text, or null when there is none or several are equally near. Names come first. */
@@ -12,20 +13,17 @@ export function suggestState(country: string, text: string): State | null {
   return first && others.every(({ state }) => state.code === first.state.code) ? first.state : null
 }
 
+/** By its names in all languages, not by its codes: almost any other letter makes another country of one. */
+export function suggestCountry(text: string): string | null {
+  const written = nameKey(text)
+  const near = countryKeys().filter(({ key }) => key.length > MAX_CODE && isOneEdit(written, key))
+  const [first, ...others] = near
+  return first && others.every(({ country }) => country === first.country) ? first.country : null
+}
+
 const MAX_CODE = 3
 
 /** In a code of two letters another letter is no slip: TX is not what XX meant. */
 function isSlipOf(word: string, key: string): boolean {
   return key.length > 2 || word.length !== key.length ? isOneEdit(word, key) : key === word.split('').reverse().join('')
-}
-
-/** Whether one letter left out, added, replaced or exchanged with its neighbour makes the one of the other. */
-function isOneEdit(a: string, b: string): boolean {
-  if (a === b || Math.abs(a.length - b.length) > 1) return false
-  let at = 0
-  while (a[at] === b[at]) at++
-  if (a.length > b.length) return a.slice(at + 1) === b.slice(at)
-  if (a.length < b.length) return a.slice(at) === b.slice(at + 1)
-  const isExchanged = a[at] === b[at + 1] && a[at + 1] === b[at] && a.slice(at + 2) === b.slice(at + 2)
-  return isExchanged || a.slice(at + 1) === b.slice(at + 1)
 }

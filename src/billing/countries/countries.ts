@@ -101,6 +101,11 @@ export function findCountry(text: string): string | null {
   return names().get(key) ?? names().get(key.replace(OFFICIAL, '')) ?? null
 }
 
+/** Every key that names a country: codes, names and aliases. */
+export function countryKeys(): { key: string; country: string }[] {
+  return [...names()].map(([key, country]) => ({ key, country }))
+}
+
 /** "Republic of …" may be left out or added. Names that would be ambiguous without it stand in rules.json in full. */
 const OFFICIAL = /^(?:the)?(?:(?:republic|kingdom)of(?:the)?(?=.{4})|جمهورية|مملكة|سلطنة|دولة)?/
 

@@ -10,7 +10,7 @@ export const FAULTS: Record<string, FaultRow> = {
   },
   unknown_member: {
     title: 'Unknown field or parameter',
-    help: 'There is no such field or parameter here. Check the spelling, or leave it out.',
+    help: 'There is no such field or parameter here. Check the spelling, or leave it out. If "suggestion" is there, it is the one that was probably meant.',
   },
   invalid_type: {
     title: 'Wrong JSON type',
@@ -18,7 +18,7 @@ export const FAULTS: Record<string, FaultRow> = {
   },
   unknown_value: {
     title: 'Not one of the allowed values',
-    help: 'Send one of the values that "detail" lists. Upper and lower case differ.',
+    help: 'Send one of the values that "detail" lists. Upper and lower case differ. If "suggestion" is there, it is the one that was probably meant.',
   },
   too_short: { title: 'Too short', help: 'Send at least as many characters or entries as "detail" says.' },
   too_long: { title: 'Too long', help: 'Send at most as many characters or entries as "detail" says.' },
@@ -68,7 +68,7 @@ export const FAULTS: Record<string, FaultRow> = {
   },
   unknown_permission: {
     title: 'Unknown permission',
-    help: 'There is no such permission. GET /v1/permissions lists them, with those that the operator has added.',
+    help: 'There is no such permission. GET /v1/permissions lists them, with those that the operator has added. If "suggestion" is there, it is the one that was probably meant.',
   },
   owner_holds_all: {
     title: 'Owners hold every permission',
@@ -113,7 +113,7 @@ export const FAULTS: Record<string, FaultRow> = {
   name_required: { title: 'Name or company required', help: 'Send a first name, a last name or a company.' },
   unknown_country: {
     title: 'Unknown country',
-    help: 'Send an ISO 3166 code such as US or USA, or the name in English or in a language of the country. GET /v1/countries lists them.',
+    help: 'Send an ISO 3166 code such as US or USA, or the name in English or in a language of the country. GET /v1/countries lists them. If "suggestion" is there, it is the code of the one that was probably meant.',
   },
   unknown_state: {
     title: 'Unknown state, province or region',
