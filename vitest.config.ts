@@ -1,6 +1,7 @@
 // Four kinds of tests, told apart by what they need. `unit` needs nothing and takes seconds (npm run test:quick); `api`
 // opens shops in a PostgreSQL that is started once; `process` starts processes and servers of its own;
-// `browser` opens the dashboard in Chromium.
+// `browser` opens the dashboard in Chromium. `npm test` runs the first, the second and the last as one project, since
+// each project has workers, and transforms and loads the code, for itself.
 
 import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import { join, relative } from 'node:path'
@@ -30,8 +31,8 @@ const needsDatabase = (file: string) => /\/shop\.ts'/.test(readFileSync(file, 'u
 
 /** Begun first, since they take longest: whatever comes last is short, and no core is left idle at the end. */
 const LONGEST = [
-  'packages/dashboard/tests/everyone.test.ts',
   ...PROCESS,
+  'packages/dashboard/tests/everyone.test.ts',
   'packages/dashboard/tests/secret.test.ts',
   'packages/dashboard/tests/addresses.test.ts',
   'packages/dashboard/tests/account.test.ts',
@@ -57,7 +58,27 @@ class LongestFirst extends BaseSequencer {
   }
 }
 
-export default defineConfig({
+/** They share their workers' processes: what a test changes there it puts back. */
+const shared = (name: string, include: string[], globalSetup: string[]) => ({
+  extends: true as const,
+  test: { name, include, globalSetup, isolate: false },
+})
+const DATABASE = ['tests/setup.ts']
+const DATABASE_AND_DASHBOARD = [...DATABASE, 'packages/dashboard/tests/setup.ts']
+const processes = { extends: true as const, test: { name: 'process', include: PROCESS } }
+const together = [shared('together', [...others, ...files.filter(isBrowser)], DATABASE_AND_DASHBOARD), processes]
+const apart = [
+  shared(
+    'unit',
+    others.filter((file) => !needsDatabase(file)),
+    [],
+  ),
+  shared('api', others.filter(needsDatabase), DATABASE),
+  shared('browser', files.filter(isBrowser), DATABASE_AND_DASHBOARD),
+  processes,
+]
+
+export default defineConfig(({ mode }) => ({
   // The packages of this repository are tested as they are written, not as they were built last.
   resolve: { conditions: ['source'] },
   ssr: { resolve: { conditions: ['source'] } },
@@ -65,33 +86,11 @@ export default defineConfig({
     maxWorkers: 3,
     reporters: ['default', skippedInBrowser],
     sequence: { sequencer: LongestFirst },
-    projects: [
-      {
-        extends: true,
-        test: { name: 'unit', include: others.filter((file) => !needsDatabase(file)), isolate: false },
-      },
-      {
-        extends: true,
-        test: { name: 'api', include: others.filter(needsDatabase), globalSetup: ['tests/setup.ts'], isolate: false },
-      },
-      {
-        extends: true,
-        test: {
-          name: 'browser',
-          include: files.filter(isBrowser),
-          globalSetup: ['tests/setup.ts', 'packages/dashboard/tests/setup.ts'],
-          isolate: false,
-        },
-      },
-      {
-        extends: true,
-        test: { name: 'process', include: PROCESS },
-      },
-    ],
+    projects: mode === 'together' ? together : apart,
     setupFiles: ['tests/seed.ts'],
     // A wait that has to come true may take as long as the machine is busy: how long is never what is tested.
     testTimeout: 240_000,
     expect: { poll: { timeout: 60_000 } },
     hookTimeout: 120_000,
   },
-})
+}))

@@ -7,7 +7,7 @@ export const skippedInBrowser: Reporter = {
   onTestRunEnd(modules: readonly TestModule[]) {
     if (CHROMIUM) return
     const skipped = modules
-      .filter(({ project }) => project.name === 'browser')
+      .filter(({ relativeModuleId }) => relativeModuleId.startsWith('packages/dashboard/tests/'))
       .flatMap((module) =>
         [...module.children.allTests('skipped')].map(({ name }) => `  ${module.relativeModuleId}: ${name}`),
       )
