@@ -27,7 +27,7 @@ export type CachedKey = Omit<Pick<KeyRow, CachedColumn>, 'metadata'> & {
   secret_expires_at: Date | null
   /** Whether the secret that was presented was reported as leaked. */
   leaked: boolean
-  /** The hash under the current server secret, while the database still has the one under the previous (keys/usage.ts). */
+  /** The hash under the current server secret, while the database still has the one under the previous (keys/write-usage.ts). */
   rehash_to: string | null
   /** In milliseconds: follows from the columns above. A key that is revoked, disabled or frozen is valid at no time. */
   valid_until: number

@@ -18,6 +18,7 @@ import {
 } from './errors.ts'
 import { driverFor } from './primary.ts'
 import { type Sql, sql } from './sql.ts'
+import { newTurns } from './turns.ts'
 
 const CONNECT_TIMEOUT_MS = 2_000
 /** Two cores serve no more than these well, and many nodes may share one server. */
@@ -134,10 +135,14 @@ function dbOn(pool: Pool, onUnavailable: (code: string) => void, queues: Queues,
       throw error
     }
   }
+  const inTurn = newTurns()
   const db: Db = {
     query: (statement) => counted(runPooled(pool, statement)),
     one: async <Row>(statement: Sql) => (await db.query<Row>(statement))[0] ?? null,
-    transaction: (work) => counted(transaction(pool, work)),
+    transaction: (work, holder) => {
+      const run = () => counted(transaction(pool, work))
+      return holder === undefined ? run() : inTurn(holder, run)
+    },
     withCommit: () => {
       throw new Error('There is no transaction whose commit this statement could be sent with')
     },

@@ -2,7 +2,7 @@
 // a transaction of its own: whatever interrupts the request, every key was changed with its event, or not at all. Before
 // each hundred the caller is looked at again, so nothing is changed after the answer that took their rights away.
 
-import { CallerChanged, lockStoreAndRecheck } from '../auth/recheck.ts'
+import { CallerChanged, inStore, lockStoreAndRecheck } from '../auth/recheck.ts'
 import type { Manager } from '../core/caller.ts'
 import { now } from '../core/clock.ts'
 import { ERRORS, type ErrorCode, Failure } from '../core/errors.ts'
@@ -39,7 +39,7 @@ export async function changeKeys(
   try {
     for (;;) {
       const known: BulkProgress | null = progress
-      const step: Step = await db.transaction((tx) => changeNext(tx, caller, storeId, bulk, idempotency, known))
+      const step: Step = await inStore(db, storeId, (tx) => changeNext(tx, caller, storeId, bulk, idempotency, known))
       if (step.answer) return step.answer
       progress = step.progress
     }

@@ -331,3 +331,4 @@ export const insertKeys: Batch<InsertRow, KeyOutcome> = async (db, rows) => {
      order by n`)
   return outcomes.map(({ outcome }) => outcome)
 }
+insertKeys.holderOf = ({ store_id }) => store_id as string

@@ -1,5 +1,6 @@
 // How many live keys a store has, counted anew: its own count still holds those that have expired since.
 
+import { inStore } from '../auth/recheck.ts'
 import { now } from '../core/clock.ts'
 import type { Db } from '../db/db.ts'
 import { sql } from '../db/sql.ts'
@@ -8,7 +9,7 @@ import type { Instance } from '../instance.ts'
 
 /** The store's count still holds expired keys. Counted anew, it may show that there is room: then this is true. */
 export async function recountKeys(db: Db, instance: Instance, storeId: string): Promise<boolean> {
-  return db.transaction(async (tx) => {
+  return inStore(db, storeId, async (tx) => {
     await tx.query(sql`select id from stores where id = ${storeId} for no key update`)
     const [store] = await tx.query<Pick<StoresRow, 'live_keys'>>(sql`
       update stores

@@ -10,7 +10,7 @@ import type { Instance } from '../instance.ts'
 import { parseDateTime } from '../schema/fields.ts'
 import { ownedBy } from './filter.ts'
 import { parseOwnerOf } from './input.ts'
-import { MAX_SOURCES } from './usage.ts'
+import { MAX_SOURCES } from './write-usage.ts'
 
 // ---- use ------------------------------------------------------------------------------------------------------------
 
