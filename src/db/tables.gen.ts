@@ -245,6 +245,13 @@ export type KeyCreditsRow = {
   refills_at: Date | null
 }
 
+export type KeyMakersRow = {
+  key_id: string
+  store_id: string
+  created_by_id: string
+  created_by_secret_no: number | null
+}
+
 export type KeyPermissionUseRow = {
   key_id: string
   permission: string

@@ -14,6 +14,16 @@ export type KeyFilter = {
   unusedSince?: Date
 }
 
+/** Of a row of api_keys: until when the key works, unless it is disabled or frozen. Word for word as in api_keys_made_idx. */
+export const WORKS_UNTIL = fragment(
+  `(case when revoked_at is null then coalesce(expires_at, 'infinity'::timestamptz) else '-infinity'::timestamptz end)`,
+)
+
+/** The keys of a store that work after that time, or after `-infinity`: all that were not revoked. By api_keys_live_idx. */
+export function worksAfter(storeId: string, time: Date | '-infinity'): Sql {
+  return fragment(`right(store_id, 12) = right($1, 12) and store_id = $1 and ${WORKS_UNTIL.text} > $2`, storeId, time)
+}
+
 /** Apart from the filter, so that the index of owners is used (api_keys_owner_idx). */
 export function ownedBy(owner: string): Sql {
   return fragment('owner = $1', owner)

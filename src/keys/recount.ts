@@ -6,6 +6,7 @@ import type { Db } from '../db/db.ts'
 import { sql } from '../db/sql.ts'
 import type { StoresRow } from '../db/tables.gen.ts'
 import type { Instance } from '../instance.ts'
+import { worksAfter } from './filter.ts'
 
 /** The store's count still holds expired keys. Counted anew, it may show that there is room: then this is true. */
 export async function recountKeys(db: Db, instance: Instance, storeId: string): Promise<boolean> {
@@ -16,9 +17,7 @@ export async function recountKeys(db: Db, instance: Instance, storeId: string): 
          set live_keys = (
                select count(*)
                  from api_keys
-                where store_id = ${storeId}
-                  and revoked_at is null
-                  and (expires_at is null or expires_at > ${now()})
+                where ${worksAfter(storeId, now())}
              )
        where id = ${storeId}
    returning live_keys`)
