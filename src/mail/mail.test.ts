@@ -284,7 +284,7 @@ test('a leaked key is told to its maker and the owners, a key that ends soon to 
   expect(mail.mails.filter(({ to }) => to === owner.email)).toHaveLength(1)
 })
 
-test('keys that expire together are one mail, of which there are five a day; what somebody waits for is sent first', async () => {
+test('keys that expire together are one mail, of which there are five a day', async () => {
   const mail = await mailServer()
   const world = await shop(mail.settings, FAST)
   const { api, owner, keys, service, sql } = world
