@@ -62,7 +62,7 @@ const isMeant = fragment(isErasedOwner('key'))
 
 /** Maintenance, and as soon as there is something to do. */
 export function forgetErasedOwners(db: Db): Promise<number> {
-  return runInBatches(db, async (tx, size): Promise<BatchResult> => {
+  const batch = async (tx: Db, size: number): Promise<BatchResult> => {
     const erased = await tx.one<ErasedOwner>(sql`
       select store_id, owner, pseudonym, actor, erased_at, done_to
         from erased_owners
@@ -73,7 +73,8 @@ export function forgetErasedOwners(db: Db): Promise<number> {
     if (ids.length > 0) await renameOwner(tx, erased.actor, erased.store_id, ids, erased.pseudonym)
     await saveProgress(tx, erased, ids.at(-1) ?? null)
     return { rows: ids.length, hasMore: true }
-  })
+  }
+  return runInBatches(db, batch, { times: 1 })
 }
 
 async function lockNext(tx: Db, { store_id, owner, done_to }: ErasedOwner, count: number): Promise<string[]> {
