@@ -20,8 +20,8 @@ import { receiver } from './webhook-receiver.ts'
 const MANY = 3_000
 const MANY_ENDED = 10_000
 const AT_ONCE = 30
-/** Long changes under the lock of the one store: thirty at once might wait for it in vain on a busy machine. */
-const ONE_BY_ONE = ['revoke key', 'remove a member', 'leave', 'erase me']
+/** Long changes under the lock of the one store: thirty at once might wait for it in vain on a busy machine, or are refused. */
+const ONE_BY_ONE = ['revoke key', 'remove a member', 'leave', 'erase me', 'disable the keys of an owner', 'enable keys']
 /** Of all tables together, for each request; reading any table whole would be a hundred of it for each. */
 const MAX_ROWS = 40
 

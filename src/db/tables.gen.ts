@@ -158,6 +158,16 @@ export type CustomersRow = {
   updated_at: Date
 }
 
+export type ErasedOwnersRow = {
+  store_id: string
+  owner: string
+  pseudonym: string
+  actor: unknown
+  erased_at: Date
+  done_to: string
+  worked_at: Date
+}
+
 export type EventHeadsRow = {
   chain: string
   seq: string

@@ -2,6 +2,7 @@
 
 import type { KeyType } from '../core/key-types.ts'
 import { fragment, type Sql } from '../db/sql.ts'
+import { isErasedOwner } from './columns.ts'
 import type { KeyStatus } from './schema.ts'
 
 export type KeyFilter = {
@@ -24,9 +25,16 @@ export function worksAfter(storeId: string, time: Date | '-infinity'): Sql {
   return fragment(`right(store_id, 12) = right($1, 12) and store_id = $1 and ${WORKS_UNTIL.text} > $2`, storeId, time)
 }
 
-/** Apart from the filter, so that the index of owners is used (api_keys_owner_idx). */
+const OWNED_BY = `
+  api_keys.owner = $1
+  and not exists (select from erased_owners erased where ${isErasedOwner('api_keys')})`
+
+/**
+ * Apart from the filter, so that the index of owners is used (api_keys_owner_idx). Without the keys of somebody who had the
+ * same external id and was erased.
+ */
 export function ownedBy(owner: string): Sql {
-  return fragment('owner = $1', owner)
+  return fragment(OWNED_BY, owner)
 }
 
 /** Of a row of api_keys. What is left out passes; the text is always the same, so that the statement stays prepared. */
