@@ -1,9 +1,5 @@
 -- Erasing an owner of very many keys, and mails in the order of their urgency.
 
--- The live keys of an owner: there may be any number of ended ones beside them.
-create index concurrently api_keys_live_owner_idx on api_keys (store_id, owner, coalesce(expires_at, timestamptz 'infinity'))
-  where owner is not null and revoked_at is null;
-
 -- Owners whose external id was erased while more ended keys bear it than one transaction changes. The service works them off
 -- (src/keys/erased-owners.ts); until then it shows these keys with the pseudonym. A row is deleted with the last of its keys.
 create table erased_owners (

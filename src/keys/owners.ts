@@ -12,7 +12,7 @@ import { type ExportCheck, idOf, PAGE, pagesOf } from '../limits/export-pages.ts
 import type { Made } from '../stores/schema.ts'
 import { type KeyRow, statusOf } from './columns.ts'
 import { ENDED_AT_ONCE, leaveToChore, renameOwner } from './erased-owners.ts'
-import { ownedBy } from './filter.ts'
+import { ownedBy, worksAfter } from './filter.ts'
 import { MAX_LISTED } from './made.ts'
 import { type Cascade, readStates, revokeKeys } from './revoke.ts'
 import { sharedWindowId } from './spend.ts'
@@ -73,10 +73,8 @@ async function findOwned(tx: Db, { storeId, owner }: { storeId: string; owner: s
     tx.query<Pick<KeyRow, 'id'>>(sql`
       select id
         from api_keys
-       where store_id = ${storeId}
+       where ${worksAfter(storeId, at)}
          and owner = ${owner}
-         and revoked_at is null
-         and coalesce(expires_at, timestamptz 'infinity') > ${at}
        order by id`),
     tx.query<Pick<KeyRow, 'id'>>(sql`
       select id
