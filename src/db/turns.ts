@@ -5,7 +5,7 @@
 import { Failure } from '../core/errors.ts'
 
 /** One that works, and others that are ready to: all of them together are much less than all connections. */
-const MAX_RUNNING = 3
+export const MAX_RUNNING = 3
 const MAX_WAITING = 200
 const WAIT_MS = 2_000
 
