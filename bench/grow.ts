@@ -147,7 +147,7 @@ async function dropIndexes(): Promise<void> {
     select indexname, replace(indexdef, ' ON ONLY ', ' ON ')
       from pg_indexes
      where indexname in ('events_actor_idx', 'events_tx_idx', 'events_person_subject_idx', 'event_seals_type_idx', 'event_seals_subject_idx',
-                         'event_seals_actor_idx', 'api_keys_made_idx', 'api_keys_live_idx', 'api_keys_store_id_idx')
+                         'event_seals_actor_idx', 'api_keys_created_by_idx', 'api_keys_store_id_idx')
         on conflict do nothing`)
   for (const { name } of await world.sql('select name from grow_indexes'))
     await world.sql(`drop index if exists ${name}`)

@@ -13,11 +13,6 @@ import { sql } from '../db/sql.ts'
 /** Thrown when the caller's rights have changed since authentication. */
 export class CallerChanged extends Error {}
 
-/** For changes under the store's lock: they wait for their turn before they take a connection (db/turns.ts). */
-export function inStore<T>(db: Db, storeId: string, work: (tx: Db) => Promise<T>): Promise<T> {
-  return db.transaction(work, storeId)
-}
-
 /** Keeps the caller's rights as they are until the transaction ends. */
 export async function lockStoreAndRecheck(tx: Db, caller: Manager, storeId: string): Promise<void> {
   // One round trip: each statement begins when the one before it has ended, and so sees what it waited for.

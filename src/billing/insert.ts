@@ -80,7 +80,6 @@ export const insertAddresses: Batch<Insert, AddressOutcome> = (db, inserts) =>
     writeAddresses(tx, toInsertRows(inserts, decisions))
     return decisions.map(({ outcome }) => outcome)
   })
-insertAddresses.holderOf = ({ row }) => row.store_id
 
 /** What is known of an insert's user and store once the user's membership is locked. */
 type LockedState = {

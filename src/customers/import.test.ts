@@ -242,7 +242,7 @@ test('429: one import at a time for a store and two for an account, whichever of
       expect(told(await api.post(`${customers}/import`, lines, who))).toEqual([
         429,
         'rate_limited',
-        'Another import or bulk change in this store is under way on this node. Send one at a time.',
+        'Another import into this store is under way on this node. Send one at a time.',
         '5',
       ])
     expect((await third.run()).status).toBe(200)
@@ -251,7 +251,7 @@ test('429: one import at a time for a store and two for an account, whichever of
     expect(told(await third.run())).toEqual([
       429,
       'rate_limited',
-      'You have 2 imports or bulk changes under way on this node. Wait until one has ended.',
+      'You have 2 imports under way on this node. Wait until one has ended.',
       '5',
     ])
     // A node works on four. The fifth waits for its turn and is not refused.

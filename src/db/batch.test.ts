@@ -154,47 +154,6 @@ test('a row that waits too long for a lock fails alone, and may be tried again',
   expect(await kept()).toEqual([4, 101, 102, 103, 105])
 })
 
-test('whoever shares a lock with a batch that is held up waits with it, and the others do not', async () => {
-  const { db, look, kept } = await world()
-  await look.query('insert into numbers select generate_series(1, 9)')
-  const sizes: number[] = []
-  const raise: Batch<number, number> = async (tx, rows) => {
-    sizes.push(rows.length)
-    await tx.query(sql`update numbers set n = n + 100 where n = any(${rows})`)
-    return rows
-  }
-  raise.holderOf = (n) => (n % 2 === 0 ? 'even' : 'odd')
-  await look.query('begin; select from numbers where n = 2 for update')
-  const first = db.batched(raise, 2)
-  await sleep(100)
-  const even = [4, 6, 8].map((n) => db.batched(raise, n))
-  await sleep(100)
-  expect(await Promise.all([1, 3].map((n) => db.batched(raise, n)))).toEqual([1, 3])
-  expect(sizes).toEqual([1, 2])
-  await look.query('rollback')
-  expect(await Promise.all([first, ...even])).toEqual([2, 4, 6, 8])
-  expect(sizes).toEqual([1, 2, 3])
-  expect(await kept()).toEqual([5, 7, 9, 101, 102, 103, 104, 106, 108])
-})
-
-test('those who have waited in vain for the same lock are not tried one by one, and the others are written', async () => {
-  const { db, look, kept } = await world()
-  await look.query('insert into numbers select generate_series(1, 5)')
-  const sizes: number[] = []
-  const raise: Batch<number, number> = async (tx, rows) => {
-    sizes.push(rows.length)
-    await tx.query(sql`update numbers set n = n + 100 where n = any(${rows})`)
-    return rows
-  }
-  raise.holderOf = (n) => (n % 2 === 0 ? 'even' : 'odd')
-  await look.query('begin; select from numbers where n = 4 for update')
-  const sent = await Promise.allSettled([1, 2, 3, 4, 5].map((n) => db.batched(raise, n)))
-  await look.query('rollback')
-  expect(sent.map(({ status }) => status === 'fulfilled')).toEqual([true, false, true, false, true])
-  expect(sizes).toEqual([5, 3, 2])
-  expect(await kept()).toEqual([2, 4, 101, 103, 105])
-})
-
 test('when the answer is lost all of them hear "unavailable", though all of it was written, and nothing is tried again', async () => {
   const { insert, sizes, kept, wire, wired } = await world()
   await wired.query(sql`select 1`) // a connection is open

@@ -1,17 +1,17 @@
 // Requests that wait for the database anyway share one statement and one commit. While a batch is in flight the next one
 // collects, and is sent beside it when it is large enough; there is no timer: a lone request is sent with the turn of the
 // event loop it came in. A batch that is stalled, by a lock perhaps, does not stall the rest: after a moment the next one is
-// sent beside it, without those who share a lock with it (`holderOf`) and would only wait as well. Behind an HTTP server the
+// sent beside it. Behind an HTTP server the
 // driver's work for each statement is the cost, not the disk, and sharing it makes the difference (see `npm run bench`).
 //
 // Each member still succeeds or fails alone. A statement that is refused has written nothing, so its members are tried
-// again: those who share a lock together, and then one by one. When the answer is lost nobody can know what was written: then nothing is tried again, and every member
+// one by one. When the answer is lost nobody can know what was written: then nothing is tried again, and every member
 // gets `unavailable`. (dataloader was the road not taken: it has neither back-pressure nor the retry one by one.)
 
 import { type Context, context, type Tracer } from '@opentelemetry/api'
 import { type OnBatchFailure, withBatchSpan } from './batch-span.ts'
 import type { Batch, Db } from './db.ts'
-import { isLockTimeout, isRolledBack } from './errors.ts'
+import { isRolledBack } from './errors.ts'
 
 type Queue<In, Out> = (row: In) => Promise<Out>
 
@@ -51,28 +51,16 @@ type Waiting<In, Out> = {
 
 function newQueue<In, Out>(batch: Batch<In, Out>, db: Db, tracer: Tracer | null): Queue<In, Out> {
   let waiting: Waiting<In, Out>[] = []
-  const { holderOf } = batch
-  /** Of each batch in flight, since when it is, and who holds or waits for the locks of its rows. */
-  const sent = new Set<{ at: number; holders: Set<string> }>()
+  let inFlight = 0
   let lastSent = 0
   /** When the first row of this turn came, and how long the rest of the last turn with one took. */
   let turnBegan: number | null = null
   let lastTurnMs = 0
 
   function maySend(): boolean {
-    const inFlight = sent.size
     if (inFlight === 0) return waiting.length > 0
     if (inFlight === 1 && waiting.length >= SECOND_BATCH_ROWS) return true
-    const mayBeStalled = inFlight < MAX_IN_FLIGHT && performance.now() - lastSent > STALLED_MS
-    return mayBeStalled && waiting.some((member) => !isStalled(member))
-  }
-
-  /** A batch that takes long has a row of the same holder. */
-  function isStalled({ row }: Waiting<In, Out>): boolean {
-    if (!holderOf) return false
-    const before = performance.now() - STALLED_MS
-    for (const { at, holders } of sent) if (at < before && holders.has(holderOf(row))) return true
-    return false
+    return waiting.length > 0 && inFlight < MAX_IN_FLIGHT && performance.now() - lastSent > STALLED_MS
   }
 
   function flush(): void {
@@ -94,23 +82,13 @@ function newQueue<In, Out>(batch: Batch<In, Out>, db: Db, tracer: Tracer | null)
   }
 
   async function send(): Promise<void> {
-    const members = takeWaiting()
-    if (members.length === 0) return
+    const members = waiting.slice(0, MAX_ROWS)
+    waiting = waiting.slice(MAX_ROWS)
+    inFlight += 1
     lastSent = performance.now()
-    const own = { at: lastSent, holders: new Set(holderOf ? members.map(({ row }) => holderOf(row)) : []) }
-    sent.add(own)
     await (tracer ? runTraced(tracer, batch, db, members) : runBatch(batch, db, members))
-    sent.delete(own)
+    inFlight -= 1
     flush()
-  }
-
-  function takeWaiting(): Waiting<In, Out>[] {
-    const ready = sent.size === 0 ? waiting : waiting.filter((member) => !isStalled(member))
-    const taken = ready.slice(0, MAX_ROWS)
-    const isTaken = new Set(taken)
-    waiting =
-      ready.length === waiting.length ? waiting.slice(MAX_ROWS) : waiting.filter((member) => !isTaken.has(member))
-    return taken
   }
 
   return (row) =>
@@ -141,22 +119,8 @@ async function runBatch<In, Out>(
     })
   } catch (error) {
     failed?.(error)
-    const groups = members.length > 1 && isRolledBack(error) ? regroup(batch, members, error) : null
-    if (groups) await Promise.all(groups.map((group) => runBatch(batch, db, group)))
+    if (members.length > 1 && isRolledBack(error))
+      await Promise.all(members.map((member) => runBatch(batch, db, [member])))
     else for (const member of members) member.reject(error)
   }
-}
-
-/** Null when there is nothing to try again: they share the lock that they have waited for in vain. */
-function regroup<In, Out>(
-  { holderOf }: Batch<In, Out>,
-  members: Waiting<In, Out>[],
-  error: unknown,
-): Waiting<In, Out>[][] | null {
-  const oneByOne = members.map((member) => [member])
-  if (!holderOf) return oneByOne
-  const groups = new Map<string, Waiting<In, Out>[]>()
-  for (const member of members) groups.set(holderOf(member.row), [...(groups.get(holderOf(member.row)) ?? []), member])
-  if (groups.size > 1) return [...groups.values()]
-  return isLockTimeout(error) ? null : oneByOne
 }

@@ -10,11 +10,8 @@ export type Db = {
   query<Row>(statement: Sql): Promise<Row[]>
   /** The first row, or null. */
   one<Row>(statement: Sql): Promise<Row | null>
-  /**
-   * All of it or nothing. Inside another transaction it simply joins. `holder` names what its locks are shared by, such as
-   * a store: its transactions have a few connections at a time (turns.ts).
-   */
-  transaction<T>(work: (tx: Db) => Promise<T>, holder?: string): Promise<T>
+  /** All of it or nothing. Inside another transaction it simply joins. */
+  transaction<T>(work: (tx: Db) => Promise<T>): Promise<T>
   /** Sends one of the last statements of a transaction, whose result is not needed, together with the commit. */
   withCommit(statement: Sql): void
   /** Sends the row together with the rows of other requests that wait at the same moment: see batch.ts. */
@@ -35,8 +32,6 @@ type ConnectionCounts = { open: number; idle: number; max: number; refused: numb
 export type Batch<In, Out> = ((db: Db, rows: In[]) => Promise<Out[]>) & {
   /** Every verification depends on it, or every request: it is sent over connections of its own (pool.ts). */
   highPriority?: true
-  /** Whose lock the row waits for, such as its store's: while a batch with such a row is stalled, others go without (batch.ts). */
-  holderOf?: (row: In) => string
 }
 
 export type Connection = { connectionString: string } | { host: string; port: number; user: string; database: string }

@@ -18,7 +18,6 @@ import {
 } from './errors.ts'
 import { driverFor } from './primary.ts'
 import { type Sql, sql } from './sql.ts'
-import { newTurns } from './turns.ts'
 
 const CONNECT_TIMEOUT_MS = 2_000
 /** Two cores serve no more than these well, and many nodes may share one server. */
@@ -135,14 +134,10 @@ function dbOn(pool: Pool, onUnavailable: (code: string) => void, queues: Queues,
       throw error
     }
   }
-  const inTurn = newTurns()
   const db: Db = {
     query: (statement) => counted(runPooled(pool, statement)),
     one: async <Row>(statement: Sql) => (await db.query<Row>(statement))[0] ?? null,
-    transaction: (work, holder) => {
-      const run = () => counted(transaction(pool, work))
-      return holder === undefined ? run() : inTurn(holder, run)
-    },
+    transaction: (work) => counted(transaction(pool, work)),
     withCommit: () => {
       throw new Error('There is no transaction whose commit this statement could be sent with')
     },

@@ -158,16 +158,6 @@ export type CustomersRow = {
   updated_at: Date
 }
 
-export type ErasedOwnersRow = {
-  store_id: string
-  owner: string
-  pseudonym: string
-  actor: unknown
-  erased_at: Date
-  done_to: string
-  worked_at: Date
-}
-
 export type EventHeadsRow = {
   chain: string
   seq: string
@@ -253,13 +243,6 @@ export type KeyCreditsRow = {
   refill_interval: 'HOUR' | 'DAY' | 'MONTH' | null
   refill_day: number | null
   refills_at: Date | null
-}
-
-export type KeyMakersRow = {
-  key_id: string
-  store_id: string
-  created_by_id: string
-  created_by_secret_no: number | null
 }
 
 export type KeyPermissionUseRow = {

@@ -85,17 +85,16 @@ function inTransaction(
   idempotent: IdempotentRequest | null,
   run: (tx: Db) => Promise<WireResponse>,
 ): Promise<WireResponse> {
-  // `authorize` lets only users and keys hold rights.
-  const storeId = needsRights(route.needs) ? incoming.params.storeId : undefined
-  const work = async (tx: Db) => {
+  const { storeId } = incoming.params
+  return db.transaction(async (tx) => {
     if (idempotent) await claim(tx, idempotent)
-    if (storeId) await lockStoreAndRecheck(tx, caller as Manager, storeId)
+    // `authorize` lets only users and keys hold rights.
+    if (needsRights(route.needs) && storeId) await lockStoreAndRecheck(tx, caller as Manager, storeId)
     const wire = await run(tx)
     if (!needsRights(route.needs) && caller?.kind === 'user' && route.recheck !== 'own') await recheckUser(tx, caller)
     if (idempotent) await storeResponse(tx, toStoredResponse(idempotent, wire))
     return wire
-  }
-  return db.transaction(work, storeId ?? caller?.id)
+  })
 }
 
 /** Before a change is answered: evicts every caller, and the key of this id, or the keys of the store of this id, or all. */

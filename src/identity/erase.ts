@@ -2,8 +2,7 @@
 // name, password, second factor, sessions and links to customers of stores go. A row with an id and nothing else remains, so that events, keys and the country,
 // state and postal code of an address that an invoice points at go on making sense.
 //
-// Locks are taken in the common order: stores, members, the user, their sessions. A store in which they are nothing but a
-// customer is not locked: whoever may join could keep it from being changed while other stores are worked on. A change committed before the last lock is held is
+// Locks are taken in the common order: stores, members, the user, their sessions. A change committed before the last lock is held is
 // seen then, and the request starts again (`CallerChanged`); a change that comes later finds the user erased.
 
 import { checkRecentSignIn } from '../auth/recent-sign-in.ts'
@@ -16,7 +15,7 @@ import { now } from '../core/clock.ts'
 import { fail } from '../core/errors.ts'
 import { permissionsOf } from '../core/permissions.ts'
 import type { Db } from '../db/db.ts'
-import { fragment, sql } from '../db/sql.ts'
+import { sql } from '../db/sql.ts'
 import type { CustomersRow, MembersRow, StoresRow, UsersRow } from '../db/tables.gen.ts'
 import { type Actor, type EventRow, newEvent, writeEvents } from '../events/write.ts'
 import type { Instance } from '../instance.ts'
@@ -101,31 +100,14 @@ function storesToTell(tx: Db, userId: string): Promise<Pick<StoresRow, 'id'>[]> 
 
 /** The user's membership in a store. A deleted one can be restored, so what they leave behind there is settled as well. */
 type Store = Pick<StoresRow, 'id' | 'name' | 'deleted_at'> &
-  Pick<MembersRow, 'role' | 'permissions'> & { owners: number; own_since: Date; bare: boolean }
+  Pick<MembersRow, 'role' | 'permissions'> & { owners: number; own_since: Date }
 
-/**
- * A membership on which nothing in the store depends: of a customer without permissions who never was anything else there, and so
- * has made nothing, and whom the store has not linked. The lock of its row suffices to end it.
- */
-const isBare = fragment(`
-  member.role = 'CUSTOMER'
-  and coalesce(cardinality(member.permissions), 0) = 0
-  and member.revision = 1
-  and not exists (select
-                    from former_members former
-                   where former.store_id = member.store_id
-                     and former.user_id = member.user_id)
-  and not exists (select
-                    from customers customer
-                   where customer.store_id = member.store_id
-                     and customer.user_id = member.user_id)`)
-
-/** Locks the user's stores, but for those with a bare membership, all memberships, the user and their sessions until the transaction ends. */
+/** Locks the user's stores, memberships, the user and their sessions until the transaction ends. */
 async function lockAll(tx: Db, user: Leaving): Promise<{ stores: Store[]; confirmedEmail: string | null }> {
   const locked = await tx.query<Pick<StoresRow, 'id'>>(sql`
     select id
       from stores
-     where id in (select store_id from members member where user_id = ${user.id} and not (${isBare})
+     where id in (select store_id from members where user_id = ${user.id}
                    union
                   select store_id from customers where user_id = ${user.id})
      order by id
@@ -146,7 +128,7 @@ async function lockAll(tx: Db, user: Leaving): Promise<{ stores: Store[]; confir
   await lockSessions(tx, user)
   const stores = await storesOf(tx, user)
   const ids = new Set(locked.map(({ id }) => id))
-  if (stores.some(({ id, bare }) => !bare && !ids.has(id))) throw new CallerChanged()
+  if (stores.some(({ id }) => !ids.has(id))) throw new CallerChanged()
   requireOtherOwners(stores)
   return { stores, confirmedEmail: there.email_verified_at && there.email }
 }
@@ -154,7 +136,7 @@ async function lockAll(tx: Db, user: Leaving): Promise<{ stores: Store[]; confir
 function storesOf(tx: Db, user: Leaving): Promise<Store[]> {
   return tx.query<Store>(sql`
     select store.id, store.name, store.deleted_at, member.role, member.permissions,
-           greatest(member.created_at, member.demoted_at) as own_since, (${isBare}) as bare,
+           greatest(member.created_at, member.demoted_at) as own_since,
            (select count(*)::int
               from (select from members where store_id = store.id and role = 'OWNER' limit 2) as owner) as owners
       from members member
@@ -175,7 +157,7 @@ function requireOtherOwners(stores: Store[]): void {
 }
 
 /**
- * In every store that they are a member of, and may have made something in. No permission is needed to end what one leaves behind oneself; in a store that
+ * In every store that they are a member of. No permission is needed to end what one leaves behind oneself; in a store that
  * they have left, its managers have decided over that already.
  */
 async function settleAll(
@@ -187,8 +169,7 @@ async function settleAll(
   { keys, webhooks }: Cascade,
 ): Promise<MadeInStores> {
   const made: MadeInStores = { keys: [], webhooks: [], members: [], serviceTokens: [] }
-  for (const { id: storeId, role, permissions, own_since: ownSince, bare } of stores) {
-    if (bare) continue
+  for (const { id: storeId, role, permissions, own_since: ownSince } of stores) {
     const showUrls = permissionsOf(instance.permissions, role, permissions).includes('MANAGE_WEBHOOKS')
     const serviceTokens = role === 'OWNER' || by.id !== user.id ? keys : 'keep'
     const cascade = { keys, webhooks, serviceTokens, reason: 'its maker was erased' }

@@ -6,7 +6,6 @@ import { serviceClient } from '../../tests/service-client.ts'
 import { NEW_KEY, type Shop, shop } from '../../tests/shop.ts'
 import { newId } from '../core/ids.ts'
 import { connect } from '../db/pool.ts'
-import { sql as statement } from '../db/sql.ts'
 import { purgeBulkChanges } from './bulk-progress.ts'
 
 type Result = { id: string; status: string; error?: { code: string; detail: string } }
@@ -339,31 +338,6 @@ test('beside verifications, rotations and another bulk, on two nodes: each key i
   ])
 })
 
-test('429: one bulk change or import at a time for each store', async () => {
-  const world = await shop({ alone: true })
-  const { api, keys, owner, service } = world
-  const as = { as: owner.token }
-  const [key, other] = [await create(world), await create(world)]
-  const disable = { ids: [key.id], action: 'disable' }
-  // While the key is locked, the change does not come to its end.
-  const { held } = await service.db.transaction(async (tx) => {
-    await tx.query(statement`select id from api_keys where id = ${key.id} for update`)
-    const twice = [bulk(world, disable), bulk(world, disable)]
-    const { status, body, headers } = await Promise.race(twice)
-    expect([status, body.code, body.detail, headers.get('retry-after')]).toEqual([
-      429,
-      'rate_limited',
-      'Another import or bulk change in this store is under way on this node. Send one at a time.',
-      '5',
-    ])
-    const line = { ...NEW_KEY, value: randomUUID() }
-    expect((await api.post(`${keys}/import`, { keys: [line] }, as)).status).toBe(429)
-    return { held: Promise.all(twice) }
-  })
-  expect((await held).map(({ status }) => status).toSorted()).toEqual([200, 429])
-  expect((await bulk(world, { ids: [other.id], action: 'disable' })).status).toBe(200)
-})
-
 test('two with the same Idempotency-Key at once, on two nodes, are one', async () => {
   const world = await shop()
   const other = await world.node()
@@ -372,8 +346,7 @@ test('two with the same Idempotency-Key at once, on two nodes, are one', async (
   const ask = async (n: number) => {
     for (;;) {
       const answer = await bulk(world, { ids, action: 'disable' }, undefined, n % 2 ? other : world.api, once)
-      // A node works on one bulk change of a store at a time.
-      if (answer.body.code !== 'idempotency_in_progress' && answer.status !== 429) return answer
+      if (answer.body.code !== 'idempotency_in_progress') return answer
     }
   }
   const answers = await Promise.all([0, 1, 2, 3].map(ask))

@@ -331,4 +331,3 @@ export const insertKeys: Batch<InsertRow, KeyOutcome> = async (db, rows) => {
      order by n`)
   return outcomes.map(({ outcome }) => outcome)
 }
-insertKeys.holderOf = ({ store_id }) => store_id as string

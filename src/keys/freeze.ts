@@ -5,7 +5,6 @@ import { now } from '../core/clock.ts'
 import type { Db } from '../db/db.ts'
 import { sql } from '../db/sql.ts'
 import { newEvent, writeEvents } from '../events/write.ts'
-import { worksAfter } from './filter.ts'
 
 /** Under the store's lock. Doing it again changes nothing, and affects no key. */
 export async function freezeKeys(
@@ -26,6 +25,8 @@ export async function freezeKeys(
   const [live] = await tx.query<{ count: number }>(sql`
     select count(*)::int as count
       from api_keys
-     where ${worksAfter(storeId, at)}`)
+     where store_id = ${storeId}
+       and revoked_at is null
+       and (expires_at is null or expires_at > ${at})`)
   return { affected: live?.count ?? 0 }
 }

@@ -4,7 +4,7 @@
 // A value is a key of a store once and for all: sent again it `exists`, also when its key was revoked, or rotated since.
 // The lock of the store keeps two imports of the same value apart.
 
-import { inStore, lockStoreAndRecheck } from '../auth/recheck.ts'
+import { lockStoreAndRecheck } from '../auth/recheck.ts'
 import type { Manager } from '../core/caller.ts'
 import { limitFaults } from '../core/errors.ts'
 import type { Answer, Idempotency } from '../core/route.ts'
@@ -35,7 +35,7 @@ export async function importKeys(
 ): Promise<Outcome> {
   const parsed = await parseLines(instance, await withCredits(db, caller), lines)
   const values = valuesOf(instance, storeId, parsed)
-  return inStore(db, storeId, async (tx) => {
+  return db.transaction(async (tx) => {
     await idempotency?.claim(tx)
     await lockStoreAndRecheck(tx, caller, storeId)
     const existing = await findKeys(tx, storeId, values)

@@ -84,13 +84,7 @@ export async function settle(
   showUrls: boolean,
   cascade: FullCascade,
 ): Promise<Made> {
-  const endsAny = cascade.keys === 'revoke' || cascade.webhooks === 'disable'
-  const { keyIds, listedKeyIds, webhookIds, members } = await findMade(
-    tx,
-    storeId,
-    maker,
-    endsAny ? 'to end it' : 'to list it',
-  )
+  const { keyIds, webhookIds, members } = await findMade(tx, storeId, maker)
   const serviceTokens =
     'userId' in maker
       ? await settleServiceTokens(
@@ -105,7 +99,7 @@ export async function settle(
   const webhooks = await settleWebhooks(tx, by, webhookIds, cascade.webhooks)
   if (cascade.keys === 'revoke') await revokeKeys(tx, by, storeId, keyIds, cascade.reason, 'live only')
   return {
-    keys: await readStates(tx, listedKeyIds),
+    keys: await readStates(tx, keyIds),
     webhooks: webhooks.map(({ id, url, enabled }) => ({ id, url: showUrls ? url : null, enabled })),
     members,
     serviceTokens,

@@ -1,7 +1,7 @@
 // A new secret for a key, which stays the same key. The secret before it works on until the grace is over.
 
 import { checkBounds } from '../auth/bounds.ts'
-import { inStore, lockStoreAndRecheck } from '../auth/recheck.ts'
+import { lockStoreAndRecheck } from '../auth/recheck.ts'
 import type { Manager } from '../core/caller.ts'
 import { addMs, now, SECOND } from '../core/clock.ts'
 import { fail } from '../core/errors.ts'
@@ -51,7 +51,7 @@ export async function rotateKey(
   if (!seen) fail('key_not_found')
   // Before an earlier answer is looked for: a retry gets the secret only while its caller might still rotate the key.
   checkHoldsAll(caller, seen.permissions)
-  const answer = await inStore(db, ref.storeId, async (tx) => {
+  const answer = await db.transaction(async (tx) => {
     await idempotency?.claim(tx)
     await lockStoreAndRecheck(tx, caller, ref.storeId)
     const before = await lockKey(tx, ref)

@@ -292,8 +292,7 @@ test('use of the old secret that is written down while the key is rotated stays 
       update api_keys
          set secret_no = 2, secret_used_at = null
        where id = ${made.id}`)
-    // The last flush waits for locks.
-    flushed = usage.close()
+    flushed = usage.flush()
     while ((await world.sql(HELD_UP)).length === 0) await sleep(10)
   })
   await flushed
@@ -305,6 +304,7 @@ test('use of the old secret that is written down while the key is rotated stays 
   expect(row.last_used_at).not.toBeNull()
   // Nobody has used the new secret, so that whoever lost the answer still gets it.
   expect((await world.api.post(world.keys, NEW_KEY, { as: world.owner.token, headers })).status).toBe(201)
+  await usage.close()
 })
 
 test('writing down use changes nothing that anyone did: no revision, no word to the other nodes', async () => {

@@ -135,26 +135,13 @@ export async function updateMember(
   return { body: { member: showMember(instance, after), ...made }, etag: etagOf(after.revision) }
 }
 
-/**
- * Changes to members go one at a time in a store, so that two owners cannot remove each other at once. Only a customer who
- * erases themselves may do without the store's lock, and takes that of their membership.
- */
+/** Changes to members go one at a time in a store, so that two owners cannot remove each other at once. */
 export async function lockMember(tx: Db, ref: MemberRef): Promise<SettledMemberRow> {
-  return (await lockIfMember(tx, ref)) ?? fail('member_not_found')
-}
-
-export async function lockIfMember(tx: Db, ref: MemberRef): Promise<SettledMemberRow | null> {
   await lockStore(tx, ref.storeId)
-  await tx.query(sql`
-    select user_id
-      from members
-     where store_id = ${ref.storeId}
-       and user_id = ${ref.userId}
-       for no key update`)
-  return findMember(tx, ref)
+  return (await findMember(tx, ref)) ?? fail('member_not_found')
 }
 
-function findMember(db: Db, { storeId, userId }: MemberRef): Promise<SettledMemberRow | null> {
+export function findMember(db: Db, { storeId, userId }: MemberRef): Promise<SettledMemberRow | null> {
   return db.one<SettledMemberRow>(sql`
     select member.store_id, member.user_id, person.name, person.email, member.role, member.permissions,
            member.revision, member.created_at, member.updated_at,

@@ -12,7 +12,7 @@ import { recordset } from '../../db/recordset.ts'
 import { sql } from '../../db/sql.ts'
 import type { ApiKeysRow } from '../../db/tables.gen.ts'
 import type { Instance } from '../../instance.ts'
-import { type Counter, newCounter, writeCounters } from '../write-usage.ts'
+import { type Counter, newCounter, writeCounters } from '../usage.ts'
 import type { ReceivedReport, UsageReports } from './schema.ts'
 
 const GATHER_MS = SECOND / 4
