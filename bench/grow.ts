@@ -4,8 +4,9 @@
 //   DATA_DIR=… npm run bench:grow -- fill 20000000      fills up to so many events, goes on where it was stopped
 //   DATA_DIR=… npm run bench:grow -- measure            measures what is there, and prints all that was measured so far
 //
-// A key for every fourth event, and a seal for each; addresses and stored responses up to a million. Filled rows are copies of a real key and a real event, so that they have
-// the size of real ones. The bare INSERT of bench/bare.ts runs beside them each time, since the machine may have changed.
+// A key for every fourth event, and a seal for each; addresses and stored responses up to a million. Filled rows are copies
+// of a real key and a real event, so that they have the size of real ones. The bare INSERT of bench/bare.ts runs beside them
+// each time, since the machine may have changed.
 
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
@@ -147,7 +148,7 @@ async function dropIndexes(): Promise<void> {
     select indexname, replace(indexdef, ' ON ONLY ', ' ON ')
       from pg_indexes
      where indexname in ('events_actor_idx', 'events_tx_idx', 'events_person_subject_idx', 'event_seals_type_idx', 'event_seals_subject_idx',
-                         'event_seals_actor_idx', 'api_keys_created_by_idx', 'api_keys_store_id_idx')
+                         'event_seals_actor_idx', 'api_keys_made_idx', 'api_keys_live_idx', 'api_keys_store_id_idx')
         on conflict do nothing`)
   for (const { name } of await world.sql('select name from grow_indexes'))
     await world.sql(`drop index if exists ${name}`)

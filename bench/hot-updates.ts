@@ -6,7 +6,7 @@
 import { ServerKeys } from '../src/crypto/keyring.ts'
 import type { Db } from '../src/db/db.ts'
 import type { Sql } from '../src/db/sql.ts'
-import { newCounter, writeCounters } from '../src/keys/usage.ts'
+import { newCounter, writeCounters } from '../src/keys/write-usage.ts'
 import { newKeys, newMembers, newWorld } from './world.ts'
 
 const KEYS = Number(process.env.KEYS ?? 10_000)

@@ -1,7 +1,7 @@
 // BASE=<folder> npm run bench:spans: what a change costs verification, in processor time, beside another checkout of the
-// service in which `npm ci` was run, such as that of the commit before it. Both run on one database and are measured in turn, ROUNDS (default 10) times for
-// SECONDS (default 5): a noisy minute hits both alike. Written for spans without an SDK. SDK=<file> loads one into this
-// checkout's service, to see what it costs with one.
+// service in which `npm ci` was run, such as that of the commit before it. Both run on one database and are measured in turn,
+// ROUNDS (default 10) times for SECONDS (default 5): a noisy minute hits both alike. Written for spans without an SDK.
+// SDK=<file> loads one into this checkout's service, to see what it costs with one.
 
 import { cpuMs, load, median, newKeys, newMembers, newServiceToken, newWorld, READY, runOurs } from './world.ts'
 

@@ -103,7 +103,10 @@ function linesOf(code: string): Partial<Correction> {
   return Object.assign({}, ...lines)
 }
 
-/** Neighbourhoods (%D) belong to our second address line, sorting codes (%X) to the city; literal lines are the country's name. */
+/**
+ * Neighbourhoods (%D) belong to our second address line, sorting codes (%X) to the city; literal lines are the country's
+ * name.
+ */
 function normalizeText(format: string): string {
   return format
     .replaceAll(/,? ?%[DX],? ?(?=%n|$)|%[DX],? ?/g, '')
@@ -113,7 +116,10 @@ function normalizeText(format: string): string {
     .join('%n')
 }
 
-/** A field that was given is never lost: what the country does not write comes, as a small letter, where a reader looks for it. */
+/**
+ * A field that was given is never lost: what the country does not write comes, as a small letter, where a reader looks for
+ * it.
+ */
 function complete(code: string, format: string): string {
   let all = format
   if (!/%c/i.test(all)) all = all.includes('%S') ? all.replace('%S', '%c, %S') : `${all}%n%c`

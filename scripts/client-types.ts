@@ -12,7 +12,10 @@ import { WebhookMessage } from '../src/webhooks/schema.ts'
 import { eventMemberType } from './event-data.ts'
 import { DeclaredTypes, doc, quoted, type Schema, writeType } from './schema-types.ts'
 
-/** A person's browser or GitHub calls these, events have `follow` and changes of keys `inProcess`: the client has no method for them. */
+/**
+ * A person's browser or GitHub calls these, events have `follow` and changes of keys `inProcess`: the client has no method
+ * for them.
+ */
 export function isInClient({ browser, signedBy, answer }: Route): boolean {
   return !browser && !signedBy && answer !== 'events' && answer !== 'changes'
 }

@@ -16,7 +16,10 @@ const ACTIVE = number('ACTIVE', 0.01)
 const USED_HOURS = number('USED_HOURS', 8)
 const PEAK = number('PEAK', 4)
 
-/** Bytes, with all indexes; those of usage and stores are calculated from the columns, the others measured by `npm run bench:grow`. */
+/**
+ * Bytes, with all indexes; those of usage and stores are calculated from the columns, the others measured by `npm run
+ * bench:grow`.
+ */
 const BYTES = { key: 740, event: 870, seal: 970, usage: 200, store: 400, response: 870 }
 const HOURS_KEPT_DAYS = 90
 const DAYS_KEPT = 400

@@ -83,7 +83,11 @@ const SETTINGS = {
       matching(PERMISSION_PATTERN, 'names of 2 to 63 capital letters, digits and underscores, separated by commas'),
     ),
   ),
-  MAX_KEYS_PER_STORE: setting('1000', 'The maximum number of live keys in a store.', integer(1, 10_000_000)),
+  MAX_KEYS_PER_STORE: setting(
+    '1000',
+    'The maximum number of live keys in a store. It can create ten times as many a day, and rotate keys as often; people some more, owners most.',
+    integer(1, 10_000_000),
+  ),
   MAX_ADDRESSES_PER_USER: setting(
     '50',
     'The maximum number of billing addresses of a user in a store.',

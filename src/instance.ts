@@ -10,6 +10,8 @@ export type Instance = {
   permissions: readonly Permission[]
   keyPrefix: string
   maxKeysPerStore: number
+  maxNewKeysPerDay: number
+  maxRotationsPerDay: number
   maxAddressesPerUser: number
   maxStoresPerUser: number
   maxInvitationsPerStore: number
@@ -29,12 +31,19 @@ export type Instance = {
   webhooks: { allowPrivate: boolean; resolve: Resolve }
 }
 
+/** Revoked and expired keys stay. So many new ones replace each live key several times a day, and a loop is stopped. */
+const NEW_KEYS_PER_LIVE_KEY = 10
+/** Who took a secret stays written down, too. */
+const ROTATIONS_PER_LIVE_KEY = 10
+
 export function newInstance(config: Config, keyring: Keyring, resolve: Resolve): Instance {
   return {
     keyring,
     permissions: allPermissions(config.EXTRA_PERMISSIONS),
     keyPrefix: config.KEY_PREFIX,
     maxKeysPerStore: config.MAX_KEYS_PER_STORE,
+    maxNewKeysPerDay: NEW_KEYS_PER_LIVE_KEY * config.MAX_KEYS_PER_STORE,
+    maxRotationsPerDay: ROTATIONS_PER_LIVE_KEY * config.MAX_KEYS_PER_STORE,
     maxAddressesPerUser: config.MAX_ADDRESSES_PER_USER,
     maxStoresPerUser: config.MAX_STORES_PER_USER,
     maxInvitationsPerStore: config.MAX_INVITATIONS_PER_STORE,

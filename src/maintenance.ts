@@ -1,5 +1,6 @@
 // Maintenance: what each node does once a minute. It deletes what has ended (stored answers, failed sign-ins, sessions, links,
-// deliveries, deleted stores, holds), rolls up old counts of use, and sends notices of keys that are about to expire.
+// deliveries, deleted stores, holds), forgets erased owners of keys, rolls up old counts of use, and sends notices of keys that
+// are about to expire.
 
 import { purgeUserTokens } from './auth/user-tokens.ts'
 import { endHolds } from './billing/holds.ts'
@@ -12,6 +13,7 @@ import { purgeSessions } from './identity/sessions.ts'
 import { purgeFailures } from './identity/sign-in.ts'
 import type { Instance } from './instance.ts'
 import { purgeBulkChanges } from './keys/bulk-progress.ts'
+import { forgetErasedOwners } from './keys/erased-owners.ts'
 import { newExpiryNotices } from './keys/expiry-notices.ts'
 import { rollUpUsage } from './keys/usage-retention.ts'
 import { purgeStores } from './stores/purge.ts'
@@ -25,6 +27,7 @@ type Task = (db: Database) => Promise<number>
 const newTasks = (instance: Instance | null): [Task, ...Task[]] => [
   newSecretPurge(),
   endHolds,
+  forgetErasedOwners,
   newResponsePurge(),
   purgeFailures,
   purgeSessions,
@@ -45,8 +48,14 @@ type Hears = {
   failed: ReportFailure
 }
 
+type Maintenance = {
+  /** An owner was erased: their ended keys do not wait for the next run. */
+  ownerErased(): void
+  stop(): void
+}
+
 /** The next run begins a minute after the last began, or when it has ended. */
-export function startMaintenance(db: Database, instance: Instance, hears: Hears): { stop(): void } {
+export function startMaintenance(db: Database, instance: Instance, hears: Hears): Maintenance {
   const tasks = newTasks(instance)
   let timer: NodeJS.Timeout
   let isStopped = false
@@ -63,7 +72,11 @@ export function startMaintenance(db: Database, instance: Instance, hears: Hears)
     if (!isStopped) timer = setTimeout(run, ms).unref()
   }
   schedule(MAINTENANCE_MS)
+  let forgetting: Promise<void> = Promise.resolve()
   return {
+    ownerErased() {
+      forgetting = forgetting.then(() => (isStopped ? undefined : runTask(db, forgetErasedOwners, hears)))
+    },
     stop() {
       isStopped = true
       clearTimeout(timer)

@@ -11,7 +11,7 @@ import { newOidcClient } from './auth/oidc.ts'
 import type { Config } from './config.ts'
 import { SECOND } from './core/clock.ts'
 import { newResolve, type Resolve, resolveLocally } from './core/dns.ts'
-import { newFailureReporter, type ReportFailure } from './core/failures.ts'
+import { newFailureReporter } from './core/failures.ts'
 import { keyFormOf } from './crypto/tokens.ts'
 import type { Database } from './db/db.ts'
 import type { Say } from './db/embedded/embedded.ts'
@@ -36,14 +36,14 @@ import { newRequestSpans } from './http/request-spans.ts'
 import { buildServer } from './http/server.ts'
 import { closeConnections, stopListening } from './http/server-shutdown.ts'
 import { type Instance, newInstance } from './instance.ts'
+import { ERASED_OWNERS_CHANNEL } from './keys/erased-owners.ts'
 import { CHANGES_CHANNEL, newKeyChanges } from './keys/in-process/changes.ts'
 import { newUsageReports } from './keys/in-process/reports.ts'
 import { newUsage } from './keys/usage.ts'
 import { newVerifier } from './keys/verify.ts'
 import { newLoadShedder } from './limits/load-shedding.ts'
 import { newRateLimits, newServiceRateLimit } from './limits/token-bucket.ts'
-import { type Mailer, type MailerTimings, startMailer } from './mail/mailer.ts'
-import { newMailTransport } from './mail/transport.ts'
+import { type MailerTimings, startMail } from './mail/mailer.ts'
 import { startMaintenance } from './maintenance.ts'
 import { measurable } from './measurable.ts'
 import { routes } from './routes.ts'
@@ -140,7 +140,8 @@ async function serve(
   const instance = newInstance(config, storage.keyring, resolve)
   let draining = false
   let isReplaced = false
-  const { caches, eventNotifier, changes, notifications } = newCaches(db, instance, storage)
+  const onOwnerErased = () => background?.maintenance.ownerErased()
+  const { caches, eventNotifier, changes, notifications } = newCaches(db, instance, storage, onOwnerErased)
   const feed = newEventFeed(db, eventNotifier, timings.feed)
   const usage = newUsage(db, instance.keyring, timings.usageFlushMs)
   const reports = newUsageReports(db, instance)
@@ -255,7 +256,7 @@ async function serve(
 }
 
 /** The caches of callers and keys, and the notifications of the database that keep the keys true. */
-function newCaches(db: Database, instance: Instance, storage: Storage) {
+function newCaches(db: Database, instance: Instance, storage: Storage, onOwnerErased: () => void) {
   const keys = newKeyCache(
     db,
     instance.keyring,
@@ -273,7 +274,7 @@ function newCaches(db: Database, instance: Instance, storage: Storage) {
   }
   const notifications = listen(
     storage.connection,
-    { [CHANGES_CHANNEL]: onChange, [EVENTS_CHANNEL]: eventNotifier.publish },
+    { [CHANGES_CHANNEL]: onChange, [EVENTS_CHANNEL]: eventNotifier.publish, [ERASED_OWNERS_CHANNEL]: onOwnerErased },
     (isOver) => {
       keys.onGap()
       changes.onGap(isOver)
@@ -316,19 +317,7 @@ function startBackground(
       if (!draining()) reportFailure(work, error)
     },
   })
-  return { sealer, dispatcher, mailer: startMail(config, ownDb, instance, reportFailure, timings), maintenance }
-}
-
-/** Null where no mail is configured. The settings are refused when they are incomplete. */
-function startMail(
-  { SMTP_URL: server, MAIL_FROM: from }: Config,
-  db: Database,
-  instance: Instance,
-  failed: ReportFailure,
-  timings: Partial<Timings>,
-): Mailer | null {
-  if (server === null || from === null) return null
-  return startMailer(db, instance, newMailTransport(server.url, from, server.isLoopback), failed, timings.mailer)
+  return { sealer, dispatcher, mailer: startMail(config, ownDb, instance, reportFailure, timings.mailer), maintenance }
 }
 
 /** Connections that wait to be accepted. The system's own limit may be lower: net.core.somaxconn on Linux. */

@@ -226,6 +226,8 @@ describe.each(Object.entries(ADAPTERS))('%s', (_, serve) => {
   })
 
   test('tells of limits and credits', async () => {
+    vi.useFakeTimers({ toFake: ['Date'] })
+    onTestFinished(() => void vi.useRealTimers())
     const { fake, handled, get } = await open()
     const limited = fake.createKey({ rateLimit: { limit: 2, windowSeconds: 60 } })
     const first = await get('/read', bearer(limited.key))

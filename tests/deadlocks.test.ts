@@ -1,7 +1,8 @@
 // Locks are taken in one order everywhere (docs/internals.md), so no two requests ever wait for each other: on two nodes, in
 // stores that share their owners, with everything at once that takes more than one lock.
 
-import { expect, test } from 'vitest'
+import pg from 'pg'
+import { expect, onTestFinished, test } from 'vitest'
 import { STRENGTH } from '../bench/stress/strength.ts'
 import { newRandom } from './random.ts'
 import { newSession } from './sessions.ts'
@@ -35,6 +36,61 @@ test('two nodes never deadlock, whatever they are asked for at once', async () =
       }),
     )
   expect([broken, await countDeadlocks(world)], `SEED=${random.seed}`).toEqual([[], 0])
+})
+
+// A row that two hold, one who changes it and one who only wants it to stay, has a version that is neither old nor new once the
+// first has committed. Whoever waited for it must not come back to that version: the next in line holds it.
+test('changes of a store, and of keys that wait for one which somebody else holds, too, wait for nobody who waits for them', async () => {
+  const world = await shop({ alone: true })
+  const { api, owner, member, store, keys, databaseUrl, serviceToken } = world
+  const as = { as: owner.token }
+  const [changer, sharer] = await Promise.all(
+    Array.from({ length: 2 }, async () => {
+      const client = new pg.Client({ connectionString: databaseUrl })
+      // Its connection is ended when deadlocks are counted.
+      client.on('error', () => {})
+      onTestFinished(() => client.end())
+      await client.connect()
+      return client
+    }),
+  )
+  const waiting = async (count: number) => {
+    const held = `select from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'`
+    await expect.poll(() => world.sql(held), { interval: 5 }).toHaveLength(count)
+  }
+  /** Both wait for the row, one after the other, while one changes it and another one shares it. */
+  const inLine = async (table: string, id: string, first: () => Promise<Reply>, second: () => Promise<Reply>) => {
+    await sharer?.query('begin')
+    await sharer?.query(`select from ${table} where id = $1 for key share`, [id])
+    await changer?.query('begin')
+    await changer?.query(`update ${table} set updated_at = updated_at where id = $1`, [id])
+    const one = first()
+    await waiting(1)
+    const other = second()
+    await waiting(2)
+    await changer?.query('commit')
+    const statuses = [(await one).status, (await other).status]
+    await sharer?.query('commit')
+    return statuses
+  }
+  const create = () => api.post(keys, NEW_KEY, as)
+  const rename = () => api.patch(`/v1/user/store/${store.id}`, { name: 'Renamed' }, as)
+  expect(await inLine('stores', store.id, create, rename)).toEqual([201, 200])
+  const elsewhere = await world.node()
+  expect(await inLine('stores', store.id, create, () => elsewhere.post(keys, NEW_KEY, as))).toEqual([201, 201])
+
+  const manager = await member('MANAGER')
+  const { id: keyId } = (await api.post(keys, NEW_KEY, { as: manager.token })).body
+  const service = await serviceToken()
+  const settle = () => api.delete(`/v1/user/store/${store.id}/members/${manager.id}?keys=revoke`, as)
+  const report = () =>
+    api.post(
+      '/v1/keys/usage',
+      { reporter: 'a-reporter-of-use', seq: 1, counts: [{ keyId, secret: 1, valid: 5, agoMs: 0 }] },
+      { as: service },
+    )
+  expect(await inLine('api_keys', keyId, settle, report)).toEqual([200, 200])
+  expect(await countDeadlocks(world)).toBe(0)
 })
 
 /** A connection tells what it has counted when it ends, or else a while later. */

@@ -19,7 +19,10 @@ const children: ChildProcess[] = []
 let built = ''
 let prepared = ''
 
-/** Where the tests of a file run from: with the repository's build, or without that of the client, which the first start makes. */
+/**
+ * Where the tests of a file run from: with the repository's build, or without that of the client, which the first start
+ * makes.
+ */
 export function runFromCheckout({ build }: { build: 'whole' | 'in part' }): void {
   beforeAll(() => {
     execFileSync('npm', ['run', '--silent', 'build'], { cwd: repository })

@@ -2,12 +2,12 @@
 
 import { spawn } from 'node:child_process'
 import { mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
-import { createServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import { expect, onTestFinished, test } from 'vitest'
 import { ask } from './adapter-servers.ts'
+import { freePort } from './free-port.ts'
 import { NEW_KEY, shop } from './shop.ts'
 
 const page = readFileSync('docs/guides/require-keys.md', 'utf8')
@@ -83,11 +83,3 @@ test('the example for each framework lets in a key, and refuses it once it is re
     await expect.poll(() => statusOf(url, key), { interval: 50, message: name }).toBe(401)
   expect(await tested).toBe(0)
 })
-
-async function freePort(): Promise<number> {
-  const server = createServer()
-  await new Promise<void>((done) => server.listen(0, '127.0.0.1', done))
-  const { port } = server.address() as { port: number }
-  await new Promise((done) => server.close(done))
-  return port
-}

@@ -3,6 +3,8 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import pg from 'pg'
 import { expect, test } from 'vitest'
+import { fromNow, HOUR, SECOND, travel } from '../src/core/clock.ts'
+import { MAX_RUNNING } from '../src/db/turns.ts'
 import { NEW_KEY, type Reply, type Shop, shop } from './shop.ts'
 
 const MANAGER = ['READ', 'MANAGE_KEYS', 'MANAGE_MEMBERS']
@@ -18,7 +20,8 @@ test('a key that a member makes while they are removed does not outlive them', a
     const removing = api.delete(`/v1/user/store/${store.id}/members/${manager.id}?keys=revoke`, { as: owner.token })
     const made = (await Promise.all(making)).map(({ status }) => status)
     expect((await removing).status).toBe(200)
-    expect(made.filter((status) => status !== 201 && status !== 404)).toEqual([])
+    // 503: on a busy machine some have waited too long.
+    expect(made.filter((status) => ![201, 404, 503].includes(status))).toEqual([])
     expect(await sql('select id from api_keys where created_by_id = $1 and revoked_at is null', [manager.id])).toEqual(
       [],
     )
@@ -36,7 +39,8 @@ test('nothing that a removed manager asked for is done after the removal was ans
     const removed = await api.delete(path(manager.id), { as: owner.token })
     const [removal] = await sql(`select id from events where type = 'member.removed' order by id desc limit 1`)
     expect(removed.status).toBe(200)
-    expect((await Promise.all(changing)).filter(({ status }) => status >= 500)).toEqual([])
+    // 503: on a busy machine some have waited too long.
+    expect((await Promise.all(changing)).filter(({ status }) => status >= 500 && status !== 503)).toEqual([])
     expect(
       await sql(`select id from events where actor ->> 'id' = $1 and type = 'member.updated' and id > $2`, [
         manager.id,
@@ -93,10 +97,10 @@ test('whoever holds every permission is not an owner, and neither makes one nor 
 test('the limit of keys holds although expired keys are revoked with their maker', async () => {
   const { api, member, owner, store, keys } = await shop({ MAX_KEYS_PER_STORE: '3' })
   const manager = await member('MANAGER')
-  const expiresAt = new Date(Date.now() + 900).toISOString()
+  const expiresAt = fromNow(HOUR).toISOString()
   const make = async (as: string, more = {}) => (await api.post(keys, { ...NEW_KEY, ...more }, { as })).status
   for (let n = 0; n < 3; n++) expect(await make(manager.token, { expiresAt })).toBe(201)
-  while (Date.now() <= Date.parse(expiresAt)) await new Promise((resolve) => setTimeout(resolve, 20))
+  travel(HOUR + SECOND)
   for (let n = 0; n < 3; n++) expect(await make(owner.token)).toBe(201)
   await api.delete(`/v1/user/store/${store.id}/members/${manager.id}?keys=revoke`, { as: owner.token })
   expect(await make(owner.token)).toBe(409)
@@ -226,7 +230,8 @@ async function whileStoreChanges(
     select from pg_stat_activity
      where datname = current_database()
        and wait_event_type = 'Lock'`
-  while ((await sql(held)).length < asked.length) await sleep(10)
+  // Those beyond wait before they have a connection.
+  while ((await sql(held)).length < Math.min(asked.length, MAX_RUNNING)) await sleep(10)
   await changing.query('commit')
   await changing.end()
   return Promise.all(asked)

@@ -103,6 +103,8 @@ async function post(url: string, path: string, body: object, as: string, once?: 
     body: JSON.stringify(body),
   })
   const text = await response.text()
+  // On a busy machine some have waited too long. Nothing was spent then, and they ask again.
+  if (response.status === 503) return post(url, path, body, as, once)
   return { status: response.status, text, body: JSON.parse(text) }
 }
 

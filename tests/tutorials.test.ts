@@ -3,11 +3,11 @@
 
 import { spawn, spawnSync } from 'node:child_process'
 import { mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
-import { createServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { text } from 'node:stream/consumers'
 import { beforeAll, expect, onTestFinished, test } from 'vitest'
+import { freePort } from './free-port.ts'
 import { shop } from './shop.ts'
 
 const PAGES = [
@@ -58,14 +58,6 @@ test.skipIf(!hasShell)('the tutorials and the guide to identity providers do wha
     await follow(path, blocksOf(moved(page).replaceAll(SERVICE, api.url).replaceAll(CLONE, process.cwd())))
   }
 })
-
-async function freePort(): Promise<number> {
-  const server = createServer()
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
-  const { port } = server.address() as { port: number }
-  await new Promise((resolve) => server.close(resolve))
-  return port
-}
 
 /** A reader's folder. What `npm install` would put there is there already, unless the page installs a package of ours. */
 function newFolder({ isEmpty }: { isEmpty: boolean }): string {

@@ -1,5 +1,6 @@
-// npm run stress: the tests whose counts are small in the suite, with the full ones of strength.ts (kills and SIGTERMs
-// under load, keys against their model, locks, bulk changes, imports), and then the storm on addresses. It fails when one of them does.
+// npm run stress: the tests whose counts are small in the suite, with the full ones of strength.ts (kills and SIGTERMs under
+// load, keys against their model, locks, bulk changes, imports), and then the storm on addresses. It fails when one of them
+// does.
 
 import { spawnSync } from 'node:child_process'
 

@@ -1,6 +1,6 @@
-// What a credential makes never outreaches the credential. A key may be bound by an end, by addresses, by rate limits and
-// by credits; what it gives must be bound at least as tightly, or it could shed its bounds by way of others. So it creates, changes
-// and rotates only keys that are bound as it is, and gives nothing to people and webhooks, which have no such bounds.
+// What a credential makes never outreaches the credential. A key may be bound by an end, by addresses, by rate limits and by
+// credits; what it gives must be bound at least as tightly, or it could shed its bounds by way of others. So it creates,
+// changes and rotates only keys that are bound as it is, and gives nothing to people and webhooks, which have no such bounds.
 // People's own credentials are not bound. (Permissions are the grant ceiling's: see core/grant.ts.)
 
 import type { Manager } from '../core/caller.ts'

@@ -6,7 +6,7 @@ import type { Keyring, ServerKeys } from '../crypto/keyring.ts'
 import type { Batch, Db } from '../db/db.ts'
 import { columnList, recordset } from '../db/recordset.ts'
 import { sql } from '../db/sql.ts'
-import { type KeyRow, SETTING_COLUMNS, type SettingColumn } from '../keys/columns.ts'
+import { type KeyRow, SETTING_COLUMNS, type SettingColumn, shownOwner } from '../keys/columns.ts'
 import type { KeptVerdict } from '../keys/schema.ts'
 
 /** What a key takes beside its texts: its row and verdict, and its places in the maps. Measured with 50,000 keys. */
@@ -27,7 +27,7 @@ export type CachedKey = Omit<Pick<KeyRow, CachedColumn>, 'metadata'> & {
   secret_expires_at: Date | null
   /** Whether the secret that was presented was reported as leaked. */
   leaked: boolean
-  /** The hash under the current server secret, while the database still has the one under the previous (keys/usage.ts). */
+  /** The hash under the current server secret, while the database still has the one under the previous (keys/write-usage.ts). */
   rehash_to: string | null
   /** In milliseconds: follows from the columns above. A key that is revoked, disabled or frozen is valid at no time. */
   valid_until: number
@@ -68,15 +68,14 @@ type KeyLookupRow = { [Name in Exclude<keyof LoadedKey, 'rehash_to'>]: CachedKey
 }
 
 const requested = recordset('requested', { n: 'int', hash: 'text', previous_hash: 'text' })
-const cachedList = columnList(
-  [...Object.keys(SETTING_COLUMNS).filter((column) => column !== 'metadata'), 'enabled', 'revoked_at', 'revision'],
-  'key',
-)
+const plainColumns = Object.keys(SETTING_COLUMNS).filter((column) => column !== 'metadata' && column !== 'owner')
+const cachedList = columnList([...plainColumns, 'enabled', 'revoked_at', 'revision'], 'key')
+const owner = columnList([shownOwner('key')])
 
 /** By the key's secret, or by the one before, which works on for a while when the key was rotated with a grace. */
 const lookUpKeys: Batch<KeyLookup, KeyLookupRow> = (db, rows) =>
   db.query<KeyLookupRow>(sql`
-    select key.id, key.store_id, ${cachedList}, key.metadata::text as metadata,
+    select key.id, key.store_id, ${cachedList}, ${owner}, key.metadata::text as metadata,
            store.frozen_at is not null as frozen, key.used_no as secret_no, key.used_until as secret_expires_at,
            coalesce(key.leaked_secret_no >= key.used_no, false) as leaked, key.used_kid as hash_kid,
            store.deleted_at is not null as store_deleted

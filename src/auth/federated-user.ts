@@ -1,5 +1,6 @@
 // Users of an identity provider are created at their first request. A user's id changes only when they are erased or the
-// operator unlinks them, so it is cached without a TTL and evicted when a lookup finds that. Their e-mail and name follow the provider's tokens.
+// operator unlinks them, so it is cached without a TTL and evicted when a lookup finds that. Their e-mail and name follow the
+// provider's tokens.
 
 import { now } from '../core/clock.ts'
 import { newId } from '../core/ids.ts'

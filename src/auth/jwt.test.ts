@@ -7,6 +7,8 @@ import { NEW_ADDRESS, NEW_KEY, type Reply, type Shop, shop } from '../../tests/s
 import { HOUR, MINUTE, travel } from '../core/clock.ts'
 
 const AUDIENCE = 'https://storekeeper.example'
+/** Where nobody else listens: a provider that starts again finds its port free. */
+const HOST = '127.0.0.9'
 const ALGORITHMS = ['RS256', 'ES256', 'EdDSA'] as const
 type Algorithm = (typeof ALGORITHMS)[number]
 type Claims = Record<string, unknown>
@@ -54,7 +56,7 @@ async function provider(its: Promise<Pairs> = ordinaryPairs()): Promise<Provider
   })
   const port = await listen(server, 0)
   onTestFinished(() => stop(server))
-  const issuer = `http://127.0.0.1:${port}/`
+  const issuer = `http://${HOST}:${port}/`
   return {
     issuer,
     url: `${issuer}jwks`,
@@ -76,7 +78,7 @@ async function provider(its: Promise<Pairs> = ordinaryPairs()): Promise<Provider
 }
 
 async function listen(server: Server, port: number): Promise<number> {
-  await new Promise<void>((resolve) => server.listen(port, '127.0.0.1', resolve))
+  await new Promise<void>((resolve) => server.listen(port, HOST, resolve))
   return (server.address() as AddressInfo).port
 }
 

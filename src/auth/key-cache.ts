@@ -62,6 +62,7 @@ type CacheState = {
   db: Db
   keyring: Keyring
   notifiedUpTo: () => number
+  maxBytes: number
   entries: Map<string, Entry>
   /** The token hashes under which each key, and each store's keys, are cached. */
   hashesById: Map<string, Set<string>>
@@ -86,11 +87,13 @@ export function newKeyCache(
   keyring: Keyring,
   formOf: (token: string) => KeyForm | null,
   notifiedUpTo: () => number,
+  maxBytes = MAX_BYTES,
 ): KeyCache {
   const state: CacheState = {
     db,
     keyring,
     notifiedUpTo,
+    maxBytes,
     entries: new Map(),
     hashesById: new Map(),
     bytes: 0,
@@ -243,7 +246,7 @@ function put(state: CacheState, hash: string, entry: Entry): void {
     else hashesById.set(id, new Set([hash]))
   }
   // The oldest go first: a key that is in use comes back with the next request.
-  while (state.bytes > MAX_BYTES) evict(state, entries.keys().next().value as string)
+  while (state.bytes > state.maxBytes) evict(state, entries.keys().next().value as string)
 }
 
 function evict(state: CacheState, hash: string): void {

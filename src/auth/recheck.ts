@@ -1,43 +1,53 @@
 // Between authentication and the change itself the caller's rights may be taken away, or their session ended. So a change
-// looks at both again under lock, before it is written: nothing is written after the answer that took them away, on any
-// node. If they are not as they were, the request is authenticated and authorized again.
+// looks at both again under lock, before it is written: nothing is written after the answer that took them away, on any node.
+// If they are not as they were, the request is authenticated and authorized again.
 //
-// A member is recognized by `xmin`, the transaction that wrote the row, and a key by its revision and whether its secret
-// has leaked; all of these change only under the lock of their store, so it suffices to hold that. Ending a session deletes its row, which waits for those who hold
-// the row `for key share`; writing its last use does not. The order of locks is in docs/internals.md.
+// A member is recognized by `xmin`, the transaction that wrote the row, and a key by its revision and whether its secret has
+// leaked; all of these change only under the lock of their store, so it suffices to hold that. Ending a session deletes its
+// row, which waits for those who hold the row `for key share`; writing its last use does not. The order of locks is in
+// docs/internals.md.
 
 import type { Caller, Manager, UserCaller } from '../core/caller.ts'
 import type { Db } from '../db/db.ts'
 import { sql } from '../db/sql.ts'
+import type { Turn } from '../db/turns.ts'
+import { waitForLock } from '../db/wait-for-lock.ts'
 
 /** Thrown when the caller's rights have changed since authentication. */
 export class CallerChanged extends Error {}
 
+/** For changes under the store's lock: they wait for their turn before they take a connection (db/turns.ts). */
+export function inStore<T>(db: Db, caller: Turn['caller'], storeId: string, work: (tx: Db) => Promise<T>): Promise<T> {
+  return db.transaction(work, { holder: storeId, caller })
+}
+
 /** Keeps the caller's rights as they are until the transaction ends. */
 export async function lockStoreAndRecheck(tx: Db, caller: Manager, storeId: string): Promise<void> {
   // One round trip: each statement begins when the one before it has ended, and so sees what it waited for.
-  const [store, record, session] = await Promise.all([
-    tx.one<{ frozen: boolean }>(sql`
+  const lock = () =>
+    Promise.all([
+      tx.one<{ frozen: boolean }>(sql`
       select frozen_at is not null as frozen
         from stores
        where id = ${storeId}
          and deleted_at is null
          for no key update`),
-    caller.kind === 'key'
-      ? tx.one(sql`
+      caller.kind === 'key'
+        ? tx.one(sql`
           select id
             from api_keys
            where id = ${caller.id}
              and revision = ${caller.revision}
              and coalesce(leaked_secret_no, 0) < ${caller.secretNo}`)
-      : tx.one(sql`
+        : tx.one(sql`
           select user_id
             from members
            where store_id = ${storeId}
              and user_id = ${caller.id}
              and xmin::text = ${caller.member?.version ?? null}`),
-    lockSession(tx, caller),
-  ])
+      lockSession(tx, caller),
+    ])
+  const [store, record, session] = await waitForLock(tx, lock)
   if (!store || (caller.kind === 'key' && store.frozen) || !record || !session) throw new CallerChanged()
 }
 

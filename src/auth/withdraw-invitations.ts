@@ -9,19 +9,21 @@ import { destroyReplayableSecrets } from '../idempotency/idempotency.ts'
 
 /** Ends the open ones among these invitations; their tokens cannot be shown again by a retry. */
 export async function withdrawInvitations(tx: Db, actor: Actor, which: Sql): Promise<{ id: string }[]> {
+  // In one order: a session that is ended holds no store's lock. First, since a statement that both waits for a row and changes
+  // it may deadlock (keys/insert.ts).
+  const open = await tx.query<{ id: string }>(sql`
+    select id
+      from invitations
+     where ${which}
+       and accepted_at is null
+       and withdrawn_at is null
+     order by id
+       for no key update`)
+  if (open.length === 0) return []
   const withdrawn = await tx.query<{ id: string; store_id: string }>(sql`
     update invitations
        set withdrawn_at = ${now()}
-     where id = any(array(
-             -- In one order: a session that is ended holds no store's lock.
-             select id
-               from invitations
-              where ${which}
-                and accepted_at is null
-                and withdrawn_at is null
-              order by id
-                for no key update
-           ))
+     where id = any(${open.map(({ id }) => id)})
  returning id, store_id`)
   await destroyReplayableSecrets(
     tx,

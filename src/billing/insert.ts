@@ -67,8 +67,8 @@ export type Insert = {
   instance: Instance
 }
 /**
- * `gone`: the store was deleted, or the user left it or is no customer of it any more. `session ended`: so was the caller's session. `answered`: the
- * Idempotency-Key was used before. A time: see limitedSince.
+ * `gone`: the store was deleted, or the user left it or is no customer of it any more. `session ended`: so was the caller's
+ * session. `answered`: the Idempotency-Key was used before. A time: see limitedSince.
  */
 type AddressOutcome = 'created' | 'answered' | 'gone' | 'session ended' | 'full' | Date
 
@@ -80,6 +80,7 @@ export const insertAddresses: Batch<Insert, AddressOutcome> = (db, inserts) =>
     writeAddresses(tx, toInsertRows(inserts, decisions))
     return decisions.map(({ outcome }) => outcome)
   })
+insertAddresses.holderOf = ({ row }) => row.store_id
 
 /** What is known of an insert's user and store once the user's membership is locked. */
 type LockedState = {

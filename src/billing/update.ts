@@ -1,11 +1,11 @@
 // Changing an address, making it the default, deleting it. All of it happens under the lock that creating one takes, on its
-// user's membership or, for a customer whom the store keeps, on the store, so that there is exactly one default at every committed moment. The content before the change goes to
-// `address_versions`, where it stays: an invoice may point at it. The lock is held for two round trips: the writes travel
-// with the commit.
+// user's membership or, for a customer whom the store keeps, on the store, so that there is exactly one default at every
+// committed moment. The content before the change goes to `address_versions`, where it stays: an invoice may point at it. The
+// lock is held for two round trips: the writes travel with the commit.
 
 import { unwrapDataKey } from '../auth/data-key.ts'
 import { CallerChanged, lockSession } from '../auth/recheck.ts'
-import { creatorOf, type Manager } from '../core/caller.ts'
+import { creatorOf, heldPermissions, type Manager } from '../core/caller.ts'
 import { now } from '../core/clock.ts'
 import { type Fault, fail, failInput } from '../core/errors.ts'
 import { checkIfMatch, etagOf } from '../core/etag.ts'
@@ -43,6 +43,8 @@ export async function updateAddress(
   const before = await lockAddress(tx, instance, caller, owner, ref)
   if (!before) return faults.length > 0 ? failInput(faults) : fail('address_not_found')
   if (faults.length === 0) checkIfMatch(ifMatch, before.revision)
+  if (before.limited_since && isGuess(caller, owner, changes))
+    return faults.length > 0 ? failInput(faults) : failVersionLimit(instance, before.limited_since)
   const key = unwrapDataKey(instance.keyring, owner.user)
   const textBefore = unsealText(key, before)
   const text = applyChanges(textBefore, changes, faults)
@@ -70,6 +72,14 @@ export async function updateAddress(
   })
   writeEventWithCommit(tx, event)
   return answerOf(after, changed.length > 0 ? text : textBefore)
+}
+
+/**
+ * Whether the changes name text that the caller may not read. When no version can be made any more, they would learn from the
+ * answer whether the text is as they say.
+ */
+function isGuess(caller: Manager, { onBehalf }: AddressOwner, { isDefault: _, ...given }: AddressChanges): boolean {
+  return onBehalf && !heldPermissions(caller).includes('READ') && Object.keys(given).length > 0
 }
 
 function answerOf(row: SealedAddressRow, text: AddressText): Answer<Address> {

@@ -1,5 +1,5 @@
-// Moves what is kept under the previous server secret to the current one: the keys of users and of
-// holds, the secrets of webhooks, and the hashes that customers are found by. All of it is small, and is written anew a batch at a time.
+// Moves what is kept under the previous server secret to the current one: the keys of users and of holds, the secrets of
+// webhooks, and the hashes that customers are found by. All of it is small, and is written anew a batch at a time.
 
 import { rewrapDataKey } from '../auth/data-key.ts'
 import { now } from '../core/clock.ts'

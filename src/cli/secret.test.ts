@@ -154,7 +154,8 @@ test('a change of the secret from end to end: what was written moves, and the ol
   const etag = (await next.get(`${keys}/${used.id}`, { as })).headers.get('etag')
   expect(await Promise.all([used.key, rotated.key, after.key].map(works))).toEqual([200, 200, 200])
   await until(async () => (await kids(world, 'api_keys', 'hash_kid'))[KID] === 2)
-  expect(await kids(world, 'api_keys', 'previous_hash_kid')).toEqual({ [KID]: 1 })
+  // Its two secrets may have been counted before and after a flush.
+  await until(async () => (await kids(world, 'api_keys', 'previous_hash_kid'))[KID] === 1)
   expect((await next.get(`${keys}/${used.id}`, { as })).headers.get('etag')).toBe(etag)
   expect(await Promise.all([used.key, rotated.key, after.key, idle.key, revoked.key].map(works))) //
     .toEqual([200, 200, 200, 200, 401])

@@ -1,6 +1,6 @@
 // Changing the server secret. Two kinds of data depend on it: what this command can move to the new one (rewrap.ts); and the
 // hashes of API keys, which cannot be computed without the key and are therefore replaced when a key is used
-// (keys/usage.ts), once this command has written down the new secret's kid.
+// (keys/write-usage.ts), once this command has written down the new secret's kid.
 
 import type { Command } from 'commander'
 import { addMs, ago, DAY, now } from '../core/clock.ts'

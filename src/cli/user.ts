@@ -193,17 +193,15 @@ async function erase(
 ): Promise<void> {
   const instance = newInstance(config, keyring, newResolve())
   try {
-    const made = await db.transaction(async (tx) => {
-      // Not locked yet: the locks of stores come first.
-      const user = await tx.one<Pick<UsersRow, 'id' | 'email'>>(sql`
-        select id, email
-          from users
-         where (id = ${name} or email = ${normalizeEmail(name) ?? name})
-           and erased_at is null
-           and customer_of is null`)
-      if (!user) throw new Error(`There is no account "${name}". "user list" shows all of them.`)
-      return eraseUser(tx, instance, operator(), { ...user, sessionId: null }, cascade)
-    })
+    // Not locked: the locks of stores come first.
+    const user = await db.one<Pick<UsersRow, 'id'>>(sql`
+      select id
+        from users
+       where (id = ${name} or email = ${normalizeEmail(name) ?? name})
+         and erased_at is null
+         and customer_of is null`)
+    if (!user) throw new Error(`There is no account "${name}". "user list" shows all of them.`)
+    const made = await eraseUser(db, instance, operator(), { ...user, sessionId: null }, cascade)
     io.say(`${name} was erased. Remaining: ${made.keys.length} keys and ${made.webhooks.length} webhooks.`)
     for (const { storeId, id, status } of made.keys) io.print([storeId, id, status].join('  '))
     for (const { storeId, id, enabled } of made.webhooks)

@@ -57,13 +57,18 @@ type PagedList<Row, Item> = {
   positionOf: (row: Row) => string
   /** The position before the first row. */
   start?: string
+  /** Of a list that looks at a number of rows for a page: where the next page begins though this one is not full, or null. */
+  lookedTo?: (window: PageWindow, rows: Row[]) => Promise<string | null>
 }
 
 /** One page of a list: every list of the API is read this way. */
 export async function listPage<Row, Item>(paged: PagedList<Row, Item>): Promise<Page<Item>> {
-  const { keyring, list, query, read, show, positionOf, start } = paged
+  const { keyring, list, query, read, show, positionOf, start, lookedTo } = paged
   const window = pageWindow(keyring, list, query, start)
-  return toPage(keyring, list, window, await read(window), positionOf, show)
+  const rows = await read(window)
+  const page = toPage(keyring, list, window, rows, positionOf, show)
+  const place = page.nextCursor === null && lookedTo ? await lookedTo(window, rows) : null
+  return place === null ? page : { ...page, nextCursor: writeCursor(keyring, list, place) }
 }
 
 export function pageWindow(

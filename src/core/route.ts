@@ -195,7 +195,10 @@ export type RouteFacts<Path extends string, N extends Needs, Query extends TObje
   form?: true
   /** The sender who signs the body: the signature is checked before the body is parsed. */
   signedBy?: 'github'
-  /** While the database does not answer, a service is served as the node knew it last: the handler decides how old that may be. */
+  /**
+   * While the database does not answer, a service is served as the node knew it last: the handler decides how old that may
+   * be.
+   */
   answersStale?: true
   /**
    * What the handler does to the database. A GET reads, and everything else runs inside one transaction, unless the row
@@ -209,8 +212,9 @@ export type RouteFacts<Path extends string, N extends Needs, Query extends TObje
    */
   recheck?: 'own'
   /**
-   * The form of the answer: one JSON document, unless the row says otherwise. `events`: a stream of server-sent events,
-   * given as `stream`. `changes`: the same, with seats of its own. `paged`: lists of any length, read and sent a page at a time (see `Paged`).
+   * The form of the answer: one JSON document, unless the row says otherwise. `events`: a stream of server-sent events, given
+   * as `stream`. `changes`: the same, with seats of its own. `paged`: lists of any length, read and sent a page at a time
+   * (see `Paged`).
    */
   answer?: 'events' | 'changes' | 'paged'
   /** A person's browser is sent here: a refusal is a page, unless the request accepts no HTML. */

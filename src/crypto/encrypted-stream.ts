@@ -30,7 +30,7 @@ export async function newStreamKey(passphrase: Secret): Promise<StreamKey> {
 /** Null: it was another passphrase. */
 export async function openStreamKey(passphrase: Secret, salt: string, check: string): Promise<StreamKey | null> {
   const derived = await deriveKey(passphrase, salt)
-  const [ours, theirs] = [Buffer.from(derived.check, 'hex'), Buffer.from(check, 'hex')]
+  const [ours, theirs] = [Buffer.from(derived.check), Buffer.from(check)]
   return ours.length === theirs.length && timingSafeEqual(ours, theirs) ? derived : null
 }
 

@@ -420,6 +420,24 @@ describe('DELETE', () => {
   })
 })
 
+test('429: without READ, a right and a wrong guess at the text of an address look the same once no version can be made', async () => {
+  const { api, customers, key, as } = await opened({ MAX_VERSIONS_PER_DAY: '1' })
+  const clerk = await key('MANAGE_CUSTOMERS')
+  await api.put(`${customers}/42`, {}, as)
+  const { id } = (await api.post(`${customers}/42/billing`, { ...NEW_ADDRESS, company: 'First' }, as)).body
+  const patch = (body: object, by: string) => api.patch(`${customers}/42/billing/${id}`, body, { as: by })
+  expect((await patch({ company: 'Second' }, clerk.key)).status).toBe(200)
+  const guesses = [{ company: 'Second' }, { company: 'Third' }, { taxId: null }, { state: 'CA' }, { postalCode: 'x' }]
+  for (const guess of guesses) {
+    const { status, body } = await patch(guess, clerk.key)
+    expect([status, body.code], JSON.stringify(guess)).toEqual([429, 'rate_limited'])
+  }
+  expect((await patch({ isDefault: true }, clerk.key)).status).toBe(200)
+  expect((await patch({ company: 3 }, clerk.key)).status).toBe(422)
+  // Whoever may read the address may say again what is so.
+  expect((await patch({ company: 'Second' }, as.as)).status).toBe(200)
+})
+
 test('the export is all that is held about them in this store, and nothing else', async () => {
   const world = await opened()
   const { api, customers, as, key, store } = world

@@ -192,7 +192,10 @@ export function changesOf(before: CustomerRecord, changes: CustomerChanges) {
   return { after, changed: (['email', 'name'] as const).filter((field) => after[field] !== before[field]) }
 }
 
-/** A member with the role CUSTOMER who has no external id in this store yet. The store's lock keeps them so. */
+/**
+ * A member with the role CUSTOMER who has no external id in this store yet. The store's lock keeps them so, and that of their
+ * membership keeps them from being erased (identity/erase.ts).
+ */
 async function findLinkable(tx: Db, storeId: string, userId: string): Promise<LinkableRow> {
   const member = await tx.one<LinkableRow & { linked: boolean }>(sql`
     select person.id, person.data_key, person.data_key_kid,
@@ -201,7 +204,8 @@ async function findLinkable(tx: Db, storeId: string, userId: string): Promise<Li
       join users person on person.id = member.user_id and person.data_key is not null
      where member.store_id = ${storeId}
        and member.user_id = ${userId}
-       and member.role = 'CUSTOMER'`)
+       and member.role = 'CUSTOMER'
+       for key share of member`)
   if (member) return member.linked ? fail('already_linked') : member
   const detail = 'This is not the id of a member of the store with the role CUSTOMER.'
   return failInput([{ pointer: '#/userId', code: 'not_a_customer', detail }])

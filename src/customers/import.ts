@@ -3,7 +3,7 @@
 // in its normal form, is not added again: the same import sent twice changes nothing.
 
 import { unwrapDataKey } from '../auth/data-key.ts'
-import { lockStoreAndRecheck } from '../auth/recheck.ts'
+import { inStore, lockStoreAndRecheck } from '../auth/recheck.ts'
 import { type AddressSpec, type Insert, insertAddresses, newInsert } from '../billing/insert.ts'
 import type { AddressOwner } from '../billing/owner.ts'
 import { ADDRESS_LENGTHS, type NormalAddress } from '../billing/schema.ts'
@@ -44,7 +44,7 @@ export async function importCustomers(
   idempotency: Idempotency | null,
 ): Promise<Outcome> {
   const parsed = await parseLines(instance, lines)
-  return db.transaction(async (tx) => {
+  return inStore(db, caller, storeId, async (tx) => {
     await idempotency?.claim(tx)
     await lockStoreAndRecheck(tx, caller, storeId)
     const created = await writeLines(tx, instance, caller, storeId, parsed)

@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import pg from 'pg'
-import { expect, onTestFinished, test } from 'vitest'
+import { expect, onTestFinished, test, vi } from 'vitest'
 import { proxyTo } from '../../tests/db-proxy.ts'
 import { newDatabase } from '../../tests/shop.ts'
 import { Failure } from '../core/errors.ts'
@@ -18,6 +18,7 @@ test('a lone request leaves with its turn of the event loop, and waits for nobod
 
 test('whoever comes in the same turn travels together; while they are on their way the others collect', async () => {
   const { db, insert, sizes, kept } = await world()
+  stopClock()
   const first = numbers(3).map((n) => db.batched(insert, n))
   await turn()
   const others = numbers(10)
@@ -31,6 +32,7 @@ test('whoever comes in the same turn travels together; while they are on their w
 
 test('what has priority waits for the end of its turn too, but not after a turn that was long', async () => {
   const { db, insert, sizes } = await world()
+  stopClock()
   const urgent: Batch<number, string> = (tx, rows) => insert(tx, rows)
   urgent.highPriority = true
   const together = [1, 2].map((n) => db.batched(urgent, n))
@@ -41,7 +43,7 @@ test('what has priority waits for the end of its turn too, but not after a turn 
   await turn()
 
   const late = db.batched(urgent, 3)
-  blockFor(50)
+  vi.advanceTimersByTime(50)
   await late
   await turn()
   expect(sizes).toEqual([2, 1])
@@ -53,8 +55,8 @@ test('what has priority waits for the end of its turn too, but not after a turn 
 test('at most 64 travel together', async () => {
   const { db, insert, sizes, kept } = await world()
   await Promise.all(numbers(200).map((n) => db.batched(insert, n)))
-  // They leave in this order, each on a connection of its own, and arrive as these open.
-  expect(sizes.toSorted((a, b) => b - a)).toEqual([64, 64, 64, 8])
+  // How many batches these are depends on how busy the machine is.
+  expect(Math.max(...sizes)).toBe(64)
   expect(await kept()).toEqual(numbers(200))
 })
 
@@ -89,6 +91,7 @@ test('a batch that is held up does not hold up the next, and never more than fou
 
 test('when eight rows wait, they travel beside the batch that is on its way', async () => {
   const { db } = await world()
+  stopClock()
   const under: number[] = []
   let release = () => {}
   const held = new Promise<void>((resolve) => {
@@ -130,8 +133,19 @@ test('different statements do not wait for each other', async () => {
   expect((await Promise.all(sent)).at(-1)).toBe(7)
 })
 
+test('in however many groups there is one that is refused, the others are written', async () => {
+  const { db, insert, kept } = await world()
+  const grouped: Batch<number, string> = (tx, rows) => insert(tx, rows)
+  grouped.holderOf = (n) => `holder ${Math.abs(n)}`
+  const rows = numbers(12).flatMap((n) => [n + 1, -n - 1])
+  const sent = await Promise.allSettled(rows.map((n) => db.batched(grouped, n)))
+  expect(sent.map(({ status }) => status)).toEqual(rows.map((n) => (n > 0 ? 'fulfilled' : 'rejected')))
+  expect(await kept()).toEqual(numbers(12).map((n) => n + 1))
+})
+
 test('a row that is refused fails alone, and its companions are written once', async () => {
   const { db, insert, sizes, kept } = await world()
+  stopClock()
   const sent = await Promise.allSettled([0, 1, 2, -3, 4, 5].map((n) => db.batched(insert, n)))
   expect(sent.map(({ status }) => status === 'fulfilled')).toEqual([true, true, true, false, true, true])
   expect(sent[3]).toMatchObject({ reason: { code: '23514', constraint: 'numbers_n_check' } })
@@ -154,8 +168,80 @@ test('a row that waits too long for a lock fails alone, and may be tried again',
   expect(await kept()).toEqual([4, 101, 102, 103, 105])
 })
 
+test('whoever shares a lock with a batch that is held up waits with it, and the others do not', async () => {
+  const { db, look, kept } = await world()
+  stopClock()
+  await look.query('insert into numbers select generate_series(1, 9)')
+  const sizes: number[] = []
+  const raise: Batch<number, number> = async (db, rows) => {
+    sizes.push(rows.length)
+    await db.transaction((tx) => tx.query(sql`update numbers set n = n + 100 where n = any(${rows})`))
+    return rows
+  }
+  raise.holderOf = (n) => (n % 2 === 0 ? 'even' : 'odd')
+  await look.query('begin; select from numbers where n = 2 for update')
+  const first = db.batched(raise, 2)
+  await until(async () => sizes.length > 1)
+  // It is tried again and again. Whoever shares its lock waits with it, and nobody else does.
+  const even = [4, 6, 8].map((n) => db.batched(raise, n))
+  expect(await Promise.all([1, 3].map((n) => db.batched(raise, n)))).toEqual([1, 3])
+  expect(sizes).not.toContain(3)
+  await look.query('rollback')
+  expect(await Promise.all([first, ...even])).toEqual([2, 4, 6, 8])
+  expect(sizes.filter((size) => size !== 1)).toEqual([2, 3])
+  expect(await kept()).toEqual([5, 7, 9, 101, 102, 103, 104, 106, 108])
+})
+
+test('of those who wait for a lock that is held only so many wait, and when it is not to be had all of them are told', async () => {
+  const { db, look } = await world()
+  await look.query('insert into numbers select generate_series(1, 300)')
+  const raise: Batch<number, number> = async (db, rows) => {
+    await db.transaction((tx) => tx.query(sql`update numbers set n = n + 1000 where n = any(${rows})`))
+    return rows
+  }
+  let tries = 0
+  const counted: Batch<number, number> = (db, rows) => {
+    tries += 1
+    return raise(db, rows)
+  }
+  counted.holderOf = () => 'everyone'
+  await look.query('begin; select from numbers where n = 1 for update')
+  const first = db.batched(counted, 1).catch((error: unknown) => error)
+  await until(async () => tries > 1)
+  const others = numbers(201)
+    .slice(1)
+    .map((n) => db.batched(counted, n + 1))
+  const told = Promise.allSettled(others)
+  await expect(others[199]).rejects.toMatchObject({ code: 'unavailable' })
+  expect(await first).toMatchObject({ code: 'unavailable' })
+  for (const outcome of await told) expect(codeOf(outcome)).toBe('unavailable')
+  await look.query('rollback')
+  expect(await db.batched(counted, 1)).toBe(1)
+})
+
+test('those who have waited in vain for the same lock are not tried one by one, and the others are written', async () => {
+  const { db, look, kept } = await world()
+  stopClock()
+  await look.query('insert into numbers select generate_series(1, 5)')
+  const sizes: number[] = []
+  const raise: Batch<number, number> = async (db, rows) => {
+    sizes.push(rows.length)
+    await db.transaction((tx) => tx.query(sql`update numbers set n = n + 100 where n = any(${rows})`))
+    return rows
+  }
+  raise.holderOf = (n) => (n % 2 === 0 ? 'even' : 'odd')
+  await look.query('begin; select from numbers where n = 4 for update')
+  const sent = await Promise.allSettled([1, 2, 3, 4, 5].map((n) => db.batched(raise, n)))
+  await look.query('rollback')
+  expect(sent.map(({ status }) => status === 'fulfilled')).toEqual([true, false, true, false, true])
+  expect(sizes.slice(0, 3)).toEqual([5, 3, 2])
+  expect(new Set(sizes.slice(3))).toEqual(new Set([2]))
+  expect(await kept()).toEqual([2, 4, 101, 103, 105])
+})
+
 test('when the answer is lost all of them hear "unavailable", though all of it was written, and nothing is tried again', async () => {
   const { insert, sizes, kept, wire, wired } = await world()
+  stopClock()
   await wired.query(sql`select 1`) // a connection is open
   wire.mute()
   const first = numbers(5).map((n) => wired.batched(insert, n))
@@ -177,6 +263,7 @@ test('when the answer is lost all of them hear "unavailable", though all of it w
 
 test('a fault of our own reaches everyone in the batch, and the queue goes on', async () => {
   const { db } = await world()
+  stopClock()
   let calls = 0
   const faulty: Batch<number, number> = async (_db, rows) => {
     calls += 1
@@ -239,9 +326,13 @@ function opened(connectionString: string): Database {
   return db
 }
 
-function blockFor(ms: number): void {
-  const until = performance.now() + ms
-  while (performance.now() < until);
+/**
+ * The clock of the queues stands still: what is sent in one turn of the event loop is sent in no time, however long
+ * this process is off its core meanwhile. Statements and timers go on.
+ */
+function stopClock(): void {
+  vi.useFakeTimers({ toFake: ['performance'] })
+  onTestFinished(() => void vi.useRealTimers())
 }
 
 function numbers(many: number): number[] {

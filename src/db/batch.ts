@@ -1,17 +1,24 @@
 // Requests that wait for the database anyway share one statement and one commit. While a batch is in flight the next one
 // collects, and is sent beside it when it is large enough; there is no timer: a lone request is sent with the turn of the
-// event loop it came in. A batch that is stalled, by a lock perhaps, does not stall the rest: after a moment the next one is
-// sent beside it. Behind an HTTP server the
-// driver's work for each statement is the cost, not the disk, and sharing it makes the difference (see `npm run bench`).
+// event loop it came in. A batch that is stalled does not stall the rest: after a moment the next one is sent beside it.
+// Behind an HTTP server the driver's work for each statement is the cost, not the disk, and sharing it makes the difference
+// (see `npm run bench`).
 //
-// Each member still succeeds or fails alone. A statement that is refused has written nothing, so its members are tried
-// one by one. When the answer is lost nobody can know what was written: then nothing is tried again, and every member
-// gets `unavailable`. (dataloader was the road not taken: it has neither back-pressure nor the retry one by one.)
+// Each member still succeeds or fails alone. A statement that is refused has written nothing, so its members are tried again:
+// those who share a lock together, and then one by one. When the answer is lost nobody can know what was written: then
+// nothing is tried again, and every member gets `unavailable`. (dataloader was the road not taken: it has neither
+// back-pressure nor the retry one by one.)
+//
+// Strangers share a batch, and must not wait for each other's locks, such as that of a store (`holderOf`). So a batch waits
+// for a lock for a moment only. Those whose lock it was then wait by themselves, and so does whoever shares it and comes later.
 
+import { setTimeout as sleep } from 'node:timers/promises'
 import { type Context, context, type Tracer } from '@opentelemetry/api'
+import { groupBy } from '../core/group-by.ts'
 import { type OnBatchFailure, withBatchSpan } from './batch-span.ts'
 import type { Batch, Db } from './db.ts'
-import { isRolledBack } from './errors.ts'
+import { connectFailure, isLockTimeout, isRolledBack } from './errors.ts'
+import { LOCK_PAUSES_MS, tryAgainBriefly, waitBriefly } from './wait-for-lock.ts'
 
 type Queue<In, Out> = (row: In) => Promise<Out>
 
@@ -27,16 +34,21 @@ const SECOND_BATCH_ROWS = 8
 const STALLED_MS = 20
 const MAX_IN_FLIGHT = 4
 const MAX_ROWS = 64
+/** Of those who wait for locks that are held: more than these are refused at once. */
+const MAX_LOCKED = 100
 /** A turn that has lasted this long is not waited for any more. */
 const LONG_TURN_MS = 5
 /** After one that has lasted this long, what has priority does not wait at all: the node has more to read than it can. */
 const CROWDED_TURN_MS = 25
 
-export function queueFor<In, Out>(queues: Queues, batch: Batch<In, Out>, db: Db): Queue<In, Out> {
+/** Over `retryDb` go those who wait for a lock. */
+export function queueFor<In, Out>(queues: Queues, batch: Batch<In, Out>, db: Db, retryDb: Db): Queue<In, Out> {
   // The map holds queues of every shape; the batch that is the key tells which.
   const found = queues.byBatch.get(batch as Batch<never, unknown>) as Queue<In, Out> | undefined
   if (found) return found
-  const queue = newQueue(batch, db, queues.tracer)
+  // The connections for what verifications spend wait briefly by themselves (pool.ts).
+  const ownDb = batch.holderOf && !batch.highPriority ? waitBriefly(db) : db
+  const queue = newQueue(batch, ownDb, batch.holderOf ? retryDb : db, queues.tracer)
   queues.byBatch.set(batch as Batch<never, unknown>, queue as Queue<never, unknown>)
   return queue
 }
@@ -49,19 +61,25 @@ type Waiting<In, Out> = {
   asker: Context | null
 }
 
-function newQueue<In, Out>(batch: Batch<In, Out>, db: Db, tracer: Tracer | null): Queue<In, Out> {
+function newQueue<In, Out>(batch: Batch<In, Out>, db: Db, retryDb: Db, tracer: Tracer | null): Queue<In, Out> {
   let waiting: Waiting<In, Out>[] = []
+  const { holderOf } = batch
   let inFlight = 0
+  /** The holders of locks that are waited for, and by how many groups. */
+  const locked = new Map<string, number>()
   let lastSent = 0
   /** When the first row of this turn came, and how long the rest of the last turn with one took. */
   let turnBegan: number | null = null
   let lastTurnMs = 0
 
   function maySend(): boolean {
-    if (inFlight === 0) return waiting.length > 0
-    if (inFlight === 1 && waiting.length >= SECOND_BATCH_ROWS) return true
-    return waiting.length > 0 && inFlight < MAX_IN_FLIGHT && performance.now() - lastSent > STALLED_MS
+    const ready = locked.size === 0 ? waiting.length : waiting.filter((member) => !isLocked(member)).length
+    if (inFlight === 0) return ready > 0
+    if (inFlight === 1 && ready >= SECOND_BATCH_ROWS) return true
+    return ready > 0 && inFlight < MAX_IN_FLIGHT && performance.now() - lastSent > STALLED_MS
   }
+
+  const isLocked = ({ row }: Waiting<In, Out>) => locked.size > 0 && holderOf !== undefined && locked.has(holderOf(row))
 
   function flush(): void {
     if (!maySend()) return
@@ -82,45 +100,145 @@ function newQueue<In, Out>(batch: Batch<In, Out>, db: Db, tracer: Tracer | null)
   }
 
   async function send(): Promise<void> {
-    const members = waiting.slice(0, MAX_ROWS)
-    waiting = waiting.slice(MAX_ROWS)
+    const members = takeWaiting()
+    if (members.length === 0) return
     inFlight += 1
     lastSent = performance.now()
-    await (tracer ? runTraced(tracer, batch, db, members) : runBatch(batch, db, members))
+    const refused = await (tracer
+      ? runTraced(tracer, batch, db, members, retryDb)
+      : runBatch(batch, db, members, retryDb))
     inFlight -= 1
+    for (const group of refused) void waitForLock(group)
     flush()
+  }
+
+  function takeWaiting(): Waiting<In, Out>[] {
+    const ready = locked.size === 0 ? waiting : waiting.filter((member) => !isLocked(member))
+    const taken = ready.slice(0, MAX_ROWS)
+    const isTaken = new Set(taken)
+    waiting =
+      ready.length === waiting.length ? waiting.slice(MAX_ROWS) : waiting.filter((member) => !isTaken.has(member))
+    return taken
+  }
+
+  /** Whoever shares the lock and comes meanwhile waits for the end of this. */
+  async function waitForLock({ holder, members, error }: Refused<In, Out>): Promise<void> {
+    locked.set(holder, (locked.get(holder) ?? 0) + 1)
+    let refused: Refused<In, Out>[] = [{ holder, members, error }]
+    for (const pauseMs of LOCK_PAUSES_MS) {
+      await sleep(pauseMs)
+      refused = await tryAgain(
+        batch,
+        retryDb,
+        refused.map((group) => group.members),
+      )
+      if (refused.length === 0) break
+    }
+    const inVain = refused.length > 0 ? [...refused.flatMap((group) => group.members), ...takeLocked(holder)] : []
+    for (const { reject } of inVain) reject(error)
+    const others = (locked.get(holder) ?? 1) - 1
+    if (others > 0) locked.set(holder, others)
+    else locked.delete(holder)
+    flush()
+  }
+
+  /** Those who came meanwhile for the same lock, which is not to be had. */
+  function takeLocked(holder: string): Waiting<In, Out>[] {
+    const isTheirs = ({ row }: Waiting<In, Out>) => holderOf?.(row) === holder
+    const taken = waiting.filter(isTheirs)
+    waiting = waiting.filter((member) => !isTheirs(member))
+    return taken
   }
 
   return (row) =>
     new Promise((resolve, reject) => {
-      waiting.push({ row, resolve, reject, asker: tracer && context.active() })
+      const member = { row, resolve, reject, asker: tracer && context.active() }
+      if (isLocked(member) && waiting.filter(isLocked).length >= MAX_LOCKED) return reject(connectFailure(undefined))
+      waiting.push(member)
       flush()
     })
 }
 
-function runTraced<In, Out>(tracer: Tracer, batch: Batch<In, Out>, db: Db, members: Waiting<In, Out>[]): Promise<void> {
+/** Those who were refused for a lock that they share. */
+type Refused<In, Out> = { holder: string; members: Waiting<In, Out>[]; error: unknown }
+
+async function runTraced<In, Out>(
+  tracer: Tracer,
+  batch: Batch<In, Out>,
+  db: Db,
+  members: Waiting<In, Out>[],
+  retryDb: Db,
+): Promise<Refused<In, Out>[]> {
   const askers = members.flatMap(({ asker }) => asker ?? [])
-  return withBatchSpan(tracer, batch.name, askers, (failed) => runBatch(batch, db, members, failed))
+  let refused: Refused<In, Out>[] = []
+  await withBatchSpan(tracer, batch.name, askers, async (failed) => {
+    refused = await runBatch(batch, db, members, retryDb, failed)
+  })
+  return refused
 }
 
 async function runBatch<In, Out>(
   batch: Batch<In, Out>,
   db: Db,
   members: Waiting<In, Out>[],
+  retryDb: Db,
   failed?: OnBatchFailure,
-): Promise<void> {
+): Promise<Refused<In, Out>[]> {
+  const { refused, parts } = await attempt(batch, db, members, failed)
+  return [...refused, ...(await tryAgain(batch, retryDb, parts))]
+}
+
+/** Nobody waits for a part of their own with the connection of an attempt in hand. */
+async function tryAgain<In, Out>(
+  batch: Batch<In, Out>,
+  db: Db,
+  parts: Waiting<In, Out>[][],
+): Promise<Refused<In, Out>[]> {
+  const run = async (members: Waiting<In, Out>[]) => {
+    const { refused, parts } = await (batch.holderOf
+      ? tryAgainBriefly(db, (brief) => attempt(batch, brief, members))
+      : attempt(batch, db, members))
+    return [...refused, ...(await tryAgain(batch, db, parts))]
+  }
+  return (await Promise.all(parts.map(run))).flat()
+}
+
+/** `parts` are to be tried again, each by itself. */
+type Attempt<In, Out> = { refused: Refused<In, Out>[]; parts: Waiting<In, Out>[][] }
+
+async function attempt<In, Out>(
+  batch: Batch<In, Out>,
+  db: Db,
+  members: Waiting<In, Out>[],
+  failed?: OnBatchFailure,
+): Promise<Attempt<In, Out>> {
   try {
-    const results = await batch(
-      db,
-      members.map((member) => member.row),
-    )
-    members.forEach((member, i) => {
-      member.resolve(results[i] as Out)
-    })
+    resolveAll(members, await batch(db, rowsOf(members)))
+    return { refused: [], parts: [] }
   } catch (error) {
     failed?.(error)
+    const groups = isRolledBack(error) ? groupByHolder(batch, members) : new Map<string, Waiting<In, Out>[]>()
+    const [holder] = groups.keys()
+    if (groups.size === 1 && holder !== undefined && isLockTimeout(error))
+      return { refused: [{ holder, members, error }], parts: [] }
     if (members.length > 1 && isRolledBack(error))
-      await Promise.all(members.map((member) => runBatch(batch, db, [member])))
-    else for (const member of members) member.reject(error)
+      return { refused: [], parts: groups.size > 1 ? [...groups.values()] : members.map((member) => [member]) }
+    for (const { reject } of members) reject(error)
+    return { refused: [], parts: [] }
   }
+}
+
+const rowsOf = <In, Out>(members: Waiting<In, Out>[]) => members.map(({ row }) => row)
+
+function resolveAll<In, Out>(members: Waiting<In, Out>[], results: Out[]): void {
+  members.forEach(({ resolve }, i) => {
+    resolve(results[i] as Out)
+  })
+}
+
+function groupByHolder<In, Out>(
+  { holderOf }: Batch<In, Out>,
+  members: Waiting<In, Out>[],
+): Map<string, Waiting<In, Out>[]> {
+  return holderOf ? groupBy(members, ({ row }) => holderOf(row)) : new Map()
 }

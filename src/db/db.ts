@@ -5,13 +5,17 @@
 // available in time (`unavailable`: nothing was begun).
 
 import type { Sql } from './sql.ts'
+import type { Turn } from './turns.ts'
 
 export type Db = {
   query<Row>(statement: Sql): Promise<Row[]>
   /** The first row, or null. */
   one<Row>(statement: Sql): Promise<Row | null>
-  /** All of it or nothing. Inside another transaction it simply joins. */
-  transaction<T>(work: (tx: Db) => Promise<T>): Promise<T>
+  /**
+   * All of it or nothing. Inside another transaction it simply joins. With a turn it waits until it is among the few that its
+   * holder, such as a store, has connections for (turns.ts).
+   */
+  transaction<T>(work: (tx: Db) => Promise<T>, turn?: Turn): Promise<T>
   /** Sends one of the last statements of a transaction, whose result is not needed, together with the commit. */
   withCommit(statement: Sql): void
   /** Sends the row together with the rows of other requests that wait at the same moment: see batch.ts. */
@@ -32,6 +36,8 @@ type ConnectionCounts = { open: number; idle: number; max: number; refused: numb
 export type Batch<In, Out> = ((db: Db, rows: In[]) => Promise<Out[]>) & {
   /** Every verification depends on it, or every request: it is sent over connections of its own (pool.ts). */
   highPriority?: true
+  /** Whose lock the row needs, such as its store's. If it is held, only rows of the same holder wait for it (batch.ts). */
+  holderOf?: (row: In) => string
 }
 
 export type Connection = { connectionString: string } | { host: string; port: number; user: string; database: string }

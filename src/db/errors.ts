@@ -14,6 +14,7 @@ const UNAVAILABLE = /^(08|28|53|57|58|40)|^(55P03|25P03|25006)$/
 const ROLLED_BACK = /^40|^(55P03|57014)$/
 const READ_ONLY = '25006'
 const STATEMENT_TIMEOUT = '57014'
+const LOCK_TIMEOUT = '55P03'
 
 /** A connection that was opened to a server that is no primary, and is closed again. */
 export class StandbyServer extends Error {
@@ -77,6 +78,10 @@ export function takesNoWrites(error: unknown): boolean {
 
 export function isStatementTimeout(error: unknown): boolean {
   return error instanceof Failure && outageCode(error) === STATEMENT_TIMEOUT
+}
+
+export function isLockTimeout(error: unknown): boolean {
+  return error instanceof Failure && outageCode(error) === LOCK_TIMEOUT
 }
 
 /** The SQLSTATE of a failure, for the metrics; `none` where the server did not answer. */

@@ -27,7 +27,7 @@ test('a node follows the primary, wherever in the list it is, and uses none whil
   expect([(await create(api)).status, (await create(other)).status]).toEqual([201, 201])
 
   // A clean stop: the standby has everything, and takes over.
-  expect(await roleOf(api)).toBe('primary')
+  await until(async () => (await roleOf(api)) === 'primary')
   await first.stop()
   expect((await create(api)).status).toBe(503)
   await until(async () => (await roleOf(api)) === 'standby')
@@ -117,9 +117,10 @@ test('a commit whose wait for the standby was ended is a lost answer, and a hear
   onTestFinished(() => listener.close())
   await until(async () => listener.caughtUpTo() > 0)
   expect(gaps).toBe(1)
-  const stalledAt = performance.now()
   await waitFor('nobody')
   const said = say(primary, 'said')
+  await until(() => isWaiting(primary, 'the one who says it'))
+  const stalledAt = performance.now()
   while (performance.now() - stalledAt < 5_000) {
     listener.caughtUpTo()
     await sleep(50)
@@ -147,10 +148,22 @@ async function startNode(databaseUrl: string, secret: string): Promise<Api> {
 
 /** With something that is written, so that the commit waits for the standby. */
 async function say({ admin }: TestServer, word: string): Promise<void> {
-  const client = new pg.Client({ host: admin.host, port: admin.port, user: admin.user ?? '', database: 'shop' })
+  const client = new pg.Client({
+    host: admin.host,
+    port: admin.port,
+    user: admin.user ?? '',
+    database: 'shop',
+    application_name: 'the one who says it',
+  })
   await client.connect()
   await client.query(`select pg_logical_emit_message(true, 'words', ''), pg_notify('words', '${word}')`)
   await client.end()
+}
+
+/** Its commit waits for a standby. */
+async function isWaiting({ admin }: TestServer, who: string): Promise<boolean> {
+  const waits = `select from pg_stat_activity where wait_event = 'SyncRep' and application_name = $1`
+  return (await admin.query(waits, [who])).rowCount === 1
 }
 
 /** Ends the waits of requests, not those of heartbeats. */

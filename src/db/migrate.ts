@@ -57,7 +57,10 @@ export async function inspectDatabase(connection: Connection): Promise<'foreign'
   }
 }
 
-/** Polls instead of waiting: a concurrent build of an index waits for every statement in progress, and so for one that waits for this lock. */
+/**
+ * Polls instead of waiting: a concurrent build of an index waits for every statement in progress, and so for one that waits
+ * for this lock.
+ */
 export async function acquireLock(client: pg.Client): Promise<void> {
   for (;;) {
     const { rows } = await client.query<{ got: boolean }>('select pg_try_advisory_lock($1) as got', [LOCK])

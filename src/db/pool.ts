@@ -18,11 +18,13 @@ import {
 } from './errors.ts'
 import { driverFor } from './primary.ts'
 import { type Sql, sql } from './sql.ts'
+import { newTurns } from './turns.ts'
+import { retryWhileLocked } from './wait-for-lock.ts'
 
 const CONNECT_TIMEOUT_MS = 2_000
 /** Two cores serve no more than these well, and many nodes may share one server. */
 const CONNECTIONS = 12
-/** The part for batches of high priority, such as the look-ups of callers and keys: they must not wait behind everything else. */
+/** The part for look-ups of callers and keys, and that for what verifications spend: they must not wait behind everything else. */
 const HIGH_PRIORITY_SHARE = 1 / 6
 
 /**
@@ -84,20 +86,24 @@ export function connect(connection: Connection, options: PoolOptions = {}): Data
   const highPriority = Math.ceil(connections * HIGH_PRIORITY_SHARE)
   const setUp = commitBeforeFlush ? SET_UP : `${SET_UP}, ${COMMIT_AFTER_FLUSH}`
   const driver = driverFor(connection)
-  const servingPool = newPool(driver, setUp, connections - highPriority)
+  const servingPool = newPool(driver, setUp, connections - 2 * highPriority)
   const priorityPool = newPool(driver, setUp, highPriority)
+  // Whatever verifications spend is locked, and none of them waits for a stranger's lock for long (batch.ts).
+  const spendingPool = newPool(driver, `${setUp}, set_config('lock_timeout', '100ms', false)`, highPriority)
   const queues: Queues = { byBatch: new Map(), tracer }
-  const priorityDb = dbOn(priorityPool, onUnavailable, queues)
+  const [lookUps, spending] = [priorityPool, spendingPool].map((pool) => dbOn(pool, onUnavailable, queues)) as [Db, Db]
+  const pools = [servingPool, priorityPool, spendingPool]
+  const sum = (of: (pool: Pool) => number) => pools.reduce((total, pool) => total + of(pool), 0)
   return {
-    ...dbOn(servingPool, onUnavailable, queues, priorityDb),
-    waiting: () => servingPool.waitingCount + priorityPool.waitingCount,
+    ...dbOn(servingPool, onUnavailable, queues, { lookUps, spending }),
+    waiting: () => sum((pool) => pool.waitingCount),
     connections: () => ({
-      open: servingPool.totalCount + priorityPool.totalCount,
-      idle: servingPool.idleCount + priorityPool.idleCount,
+      open: sum((pool) => pool.totalCount),
+      idle: sum((pool) => pool.idleCount),
       max: connections,
-      refused: servingPool.refused + priorityPool.refused,
+      refused: sum((pool) => pool.refused),
     }),
-    close: async () => void (await Promise.all([servingPool.end(), priorityPool.end()])),
+    close: async () => void (await Promise.all(pools.map((pool) => pool.end()))),
   }
 }
 
@@ -124,8 +130,13 @@ function newPool({ Client, settings }: ReturnType<typeof driverFor>, setUp: stri
   return Object.assign(pool, { refused: 0 })
 }
 
-/** Batches of high priority are sent over `priorityDb`. */
-function dbOn(pool: Pool, onUnavailable: (code: string) => void, queues: Queues, priorityDb?: Db): Db {
+/** Batches of high priority are sent over connections of their own: those that lock something over `spending`. */
+function dbOn(
+  pool: Pool,
+  onUnavailable: (code: string) => void,
+  queues: Queues,
+  priority?: { lookUps: Db; spending: Db },
+): Db {
   const counted = async <T>(work: Promise<T>): Promise<T> => {
     try {
       return await work
@@ -134,14 +145,21 @@ function dbOn(pool: Pool, onUnavailable: (code: string) => void, queues: Queues,
       throw error
     }
   }
+  const inTurn = newTurns()
   const db: Db = {
     query: (statement) => counted(runPooled(pool, statement)),
     one: async <Row>(statement: Sql) => (await db.query<Row>(statement))[0] ?? null,
-    transaction: (work) => counted(transaction(pool, work)),
+    transaction: (work, turn) => {
+      const run = () => counted(transaction(pool, work))
+      return turn === undefined ? run() : inTurn(turn, () => retryWhileLocked(run))
+    },
     withCommit: () => {
       throw new Error('There is no transaction whose commit this statement could be sent with')
     },
-    batched: (batch, row) => queueFor(queues, batch, (batch.highPriority && priorityDb) || db)(row),
+    batched: (batch, row) => {
+      const prior = batch.holderOf ? priority?.spending : priority?.lookUps
+      return queueFor(queues, batch, (batch.highPriority && prior) || db, db)(row)
+    },
   }
   return db
 }

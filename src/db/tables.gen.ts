@@ -158,6 +158,16 @@ export type CustomersRow = {
   updated_at: Date
 }
 
+export type ErasedOwnersRow = {
+  store_id: string
+  owner: string
+  pseudonym: string
+  actor: unknown
+  erased_at: Date
+  done_to: string
+  worked_at: Date
+}
+
 export type EventHeadsRow = {
   chain: string
   seq: string
@@ -243,6 +253,13 @@ export type KeyCreditsRow = {
   refill_interval: 'HOUR' | 'DAY' | 'MONTH' | null
   refill_day: number | null
   refills_at: Date | null
+}
+
+export type KeyMakersRow = {
+  key_id: string
+  store_id: string
+  created_by_id: string
+  created_by_secret_no: number | null
 }
 
 export type KeyPermissionUseRow = {
@@ -394,6 +411,10 @@ export type StoresRow = {
   updated_at: Date
   deleted_at: Date | null
   customer_count: number | null
+  keys_made: number
+  keys_made_since: Date | null
+  rotations: number
+  rotations_since: Date | null
 }
 
 export type TotpSecretsRow = {

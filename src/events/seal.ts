@@ -329,8 +329,7 @@ async function sealRestored(db: Db): Promise<number> {
 
 function scanPage(tx: Db, after: Position): Promise<(Position & { sealed: boolean })[]> {
   return tx.query(sql`
-    select page.tx::text, page.id,
-           seal.seq is not null as sealed
+    select page.tx::text, page.id, seal.seq is not null as sealed
       from (
              select tx, id
                from events

@@ -85,16 +85,17 @@ function inTransaction(
   idempotent: IdempotentRequest | null,
   run: (tx: Db) => Promise<WireResponse>,
 ): Promise<WireResponse> {
-  const { storeId } = incoming.params
-  return db.transaction(async (tx) => {
+  // `authorize` lets only users and keys hold rights.
+  const storeId = needsRights(route.needs) ? incoming.params.storeId : undefined
+  const work = async (tx: Db) => {
     if (idempotent) await claim(tx, idempotent)
-    // `authorize` lets only users and keys hold rights.
-    if (needsRights(route.needs) && storeId) await lockStoreAndRecheck(tx, caller as Manager, storeId)
+    if (storeId) await lockStoreAndRecheck(tx, caller as Manager, storeId)
     const wire = await run(tx)
     if (!needsRights(route.needs) && caller?.kind === 'user' && route.recheck !== 'own') await recheckUser(tx, caller)
     if (idempotent) await storeResponse(tx, toStoredResponse(idempotent, wire))
     return wire
-  })
+  }
+  return db.transaction(work, caller ? { holder: storeId ?? caller.id, caller } : undefined)
 }
 
 /** Before a change is answered: evicts every caller, and the key of this id, or the keys of the store of this id, or all. */

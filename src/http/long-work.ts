@@ -1,11 +1,11 @@
-// Imports keep a core busy for a tenth of a second and more. A store has one of them under way and an account two, with
-// whichever of its keys and stores, and an address a few; a node works on some of them, and the others wait. So nobody has
-// all of a node.
+// Imports and bulk changes keep a core busy for a tenth of a second and more. A store has one of them under way and an account
+// two, with whichever of its keys and stores, and an address a few; a node works on some of them, and the others wait. So
+// nobody has all of a node.
 
 import { networkOf } from '../auth/ip.ts'
+import { newSemaphore } from '../core/semaphore.ts'
 import { newConcurrencyLimiter } from '../limits/concurrency.ts'
 import { newLargeBodies } from '../limits/large-bodies.ts'
-import { newSemaphore } from '../limits/semaphore.ts'
 import { readOwnerIds } from '../stores/members.ts'
 import type { Call, LongWork, Pipeline } from './context.ts'
 
@@ -18,9 +18,9 @@ const MAX_WAITING = 20
 /** How many of a store's owners are looked at. */
 const MAX_OWNERS = 20
 
-const STORE_BUSY = 'Another import into this store is under way on this node. Send one at a time.'
-const ACCOUNT_BUSY = `You have ${MAX_OF_ACCOUNT} imports under way on this node. Wait until one has ended.`
-const ADDRESS_BUSY = `Your address has ${MAX_OF_ADDRESS} imports under way on this node. Wait until one has ended.`
+const STORE_BUSY = 'Another import or bulk change in this store is under way on this node. Send one at a time.'
+const ACCOUNT_BUSY = `You have ${MAX_OF_ACCOUNT} imports or bulk changes under way on this node. Wait until one has ended.`
+const ADDRESS_BUSY = `Your address has ${MAX_OF_ADDRESS} imports or bulk changes under way on this node. Wait until one has ended.`
 
 export type Turn = { release(): void }
 

@@ -25,7 +25,10 @@ export function withhold(
   return JSON.stringify(rule.in === undefined ? pick(body) : { ...body, [rule.in]: pick(body[rule.in]) })
 }
 
-/** What the handler has thrown, without the details of its faults, which may quote the record; `sent` are those of the body alone. */
+/**
+ * What the handler has thrown, without the details of its faults, which may quote the record; `sent` are those of the body
+ * alone.
+ */
 export function withholdFaults(route: Route, caller: Caller | null, sent: Fault[], error: unknown): unknown {
   if (mayRead(route, caller) || !(error instanceof Failure) || error.code !== 'invalid_input') return error
   const faults = (error.details.members?.errors ?? []) as Fault[]

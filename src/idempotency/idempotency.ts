@@ -15,8 +15,9 @@ import { type Keyring, keysById } from '../crypto/keyring.ts'
 import { randomBytes } from '../crypto/random.ts'
 import { seal, unseal } from '../crypto/seal.ts'
 import type { Db } from '../db/db.ts'
-import { sql } from '../db/sql.ts'
+import { fragment, sql } from '../db/sql.ts'
 import type { IdempotentResponsesRow } from '../db/tables.gen.ts'
+import { isErasedOwner } from '../keys/columns.ts'
 
 export const REPLAY_MS = 24 * HOUR
 export const SECRET_REPLAY_MS = HOUR
@@ -134,11 +135,19 @@ export async function storeResponse(tx: Db, row: StoredResponse): Promise<void> 
   if (written.length === 0) throw new AlreadyAnswered()
 }
 
+/** Whether the response is about a key of somebody who was erased: it is destroyed soon, and is not shown until then. */
+const namesErased = fragment(`
+  exists (select
+            from api_keys key
+            join erased_owners erased on ${isErasedOwner('key')}
+           where key.id = idempotent_responses.resource_id)`)
+
 /** The stored response, or null when it is too old and the request may run again. */
 export function replay(db: Db, request: IdempotentRequest): Promise<WireResponse | null> {
   return db.transaction(async (tx) => {
-    const row = await tx.one<IdempotentResponsesRow>(sql`
-      select lookup, fingerprint, reveals_secret, status, resource_id, kid, salt, sealed, replays, created_at
+    const row = await tx.one<IdempotentResponsesRow & { names_erased: boolean }>(sql`
+      select lookup, fingerprint, reveals_secret, status, resource_id, kid, salt, sealed, replays, created_at,
+             ${namesErased} as names_erased
         from idempotent_responses
        where lookup = any(${lookupsOf(request)})
          for update`)
@@ -149,7 +158,7 @@ export function replay(db: Db, request: IdempotentRequest): Promise<WireResponse
     }
     const keys = keysById(request.keyring, row.kid)
     if (!keys || !fingerprintOf(keys, request).equals(row.fingerprint)) return fail('idempotency_mismatch')
-    const sent = unsealResponse(keys, request, row)
+    const sent = row.names_erased ? null : unsealResponse(keys, request, row)
     const gone = row.reveals_secret ? 'secret_no_longer_available' : 'response_no_longer_available'
     if (!sent) return fail(gone, { members: { resource: { id: row.resource_id } } })
     // Counted only when the secret was shown: a replay that another session of the user could not open does not count.

@@ -158,6 +158,7 @@ test('a reset that confirms an e-mail for the first time removes the second fact
   const { api, sql } = world
   const email = 'ada@example.com'
   const squatter = await signUp(world, email)
+  await mail.mailTo(email)
   await addPasskey(world, squatter.as)
   const reset = async (count: number) => {
     await api.post('/v1/auth/reset', { email })

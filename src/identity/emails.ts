@@ -27,7 +27,10 @@ export async function checkEmailFree(tx: Db, email: string): Promise<{ isClaimed
   return { isClaimed: holder !== null }
 }
 
-/** Makes a link and mails it; a newer one ends the older. The mail says which account it is for: others may have asked for the e-mail. */
+/**
+ * Makes a link and mails it; a newer one ends the older. The mail says which account it is for: others may have asked for the
+ * e-mail.
+ */
 export async function requestConfirmation(
   tx: Db,
   instance: Instance,

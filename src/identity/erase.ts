@@ -1,9 +1,12 @@
 // Erasing a user. Their data key is destroyed, and with it the text of every address, wherever a copy lies; e-mail,
-// name, password, second factor, sessions and links to customers of stores go. A row with an id and nothing else remains, so that events, keys and the country,
-// state and postal code of an address that an invoice points at go on making sense.
+// name, password, second factor, sessions and links to customers of stores go. A row with an id and nothing else remains,
+// so that events, keys and the country, state and postal code of an address that an invoice points at go on making sense.
 //
-// Locks are taken in the common order: stores, members, the user, their sessions. A change committed before the last lock is held is
-// seen then, and the request starts again (`CallerChanged`); a change that comes later finds the user erased.
+// First each store by itself forgets the user's external id and settles what they made (erase-stores.ts). Then one
+// transaction erases the user in all of them, with little to do in each. Its locks are taken in the common order: stores,
+// members, the user, their sessions. A store in which they are nothing but a customer is not locked: whoever may join could
+// keep it from being changed while other stores are worked on. A change committed before the user is locked is seen then, and
+// the erasure starts again (`CameMeanwhile`); a change that comes later finds the user erased.
 
 import { checkRecentSignIn } from '../auth/recent-sign-in.ts'
 import { CallerChanged } from '../auth/recheck.ts'
@@ -12,45 +15,80 @@ import { forgetAnswers } from '../billing/forget-answers.ts'
 import { listHeld } from '../billing/holds.ts'
 import type { UserCaller } from '../core/caller.ts'
 import { now } from '../core/clock.ts'
-import { fail } from '../core/errors.ts'
-import { permissionsOf } from '../core/permissions.ts'
+import { Failure } from '../core/errors.ts'
 import type { Db } from '../db/db.ts'
 import { sql } from '../db/sql.ts'
-import type { CustomersRow, MembersRow, StoresRow, UsersRow } from '../db/tables.gen.ts'
+import type { InvitationsRow, MembersRow, StoresRow, UsersRow } from '../db/tables.gen.ts'
+import { waitForLocks } from '../db/wait-for-lock.ts'
 import { type Actor, type EventRow, newEvent, writeEvents } from '../events/write.ts'
 import type { Instance } from '../instance.ts'
-import { eraseOwner } from '../keys/owners.ts'
-import { type Cascade, settle } from '../keys/revoke.ts'
+import type { Cascade } from '../keys/revoke.ts'
 import { deleteMailsTo } from '../mail/outbox.ts'
 import { endMemberships } from '../stores/leaving.ts'
 import type { MadeInStores } from '../stores/schema.ts'
+import {
+  CameMeanwhile,
+  checkSettled,
+  eraseLinks,
+  isBare,
+  type Leaving,
+  type Prepared,
+  prepareStores,
+  requireOtherOwners,
+  type Store,
+  storesOf,
+} from './erase-stores.ts'
 import { removeFactors } from './factors.ts'
 import { forgetPlaces } from './places.ts'
 import type { ErasedUser } from './schema.ts'
 import { lockSessions } from './sessions.ts'
 
 /** In person. */
-export async function eraseMe(tx: Db, instance: Instance, caller: UserCaller, cascade: Cascade): Promise<ErasedUser> {
-  await checkRecentSignIn(tx, caller)
-  return eraseUser(tx, instance, caller, caller, cascade)
+export async function eraseMe(db: Db, instance: Instance, caller: UserCaller, cascade: Cascade): Promise<ErasedUser> {
+  await checkRecentSignIn(db, caller)
+  return eraseUser(db, instance, caller, caller, cascade)
 }
 
-/** `sessionId`: of the user who erases themselves. */
-type Leaving = Pick<UserCaller, 'id' | 'sessionId'>
+/** Something comes meanwhile only if somebody works at it; in practice once is enough. */
+const MAX_TRIES = 5
 
-/** By the user or the operator. */
+/** By the user or the operator. In transactions of its own. */
 export async function eraseUser(
-  tx: Db,
+  db: Db,
   instance: Instance,
   by: Actor,
   user: Leaving,
   cascade: Cascade,
 ): Promise<ErasedUser> {
+  const prepared: Prepared = { settled: new Set(), made: new Map(), pseudonyms: new Map() }
+  const turn = { holder: user.id, caller: by }
+  for (let tries = 1; ; tries++) {
+    await prepareStores(db, instance, by, user, cascade, prepared)
+    try {
+      return await db.transaction((tx) => eraseEverywhere(tx, by, user, cascade, prepared), turn)
+    } catch (error) {
+      if (!(error instanceof CameMeanwhile)) throw error
+      if (tries === MAX_TRIES) throw new Failure('unavailable', { retryAfterSeconds: 1 })
+      for (const id of error.storeIds) {
+        prepared.settled.delete(id)
+        prepared.pseudonyms.delete(id)
+      }
+    }
+  }
+}
+
+async function eraseEverywhere(
+  tx: Db,
+  by: Actor,
+  user: Leaving,
+  cascade: Cascade,
+  prepared: Prepared,
+): Promise<ErasedUser> {
   const { stores, confirmedEmail } = await lockAll(tx, user)
+  await checkSettled(tx, by, user, stores, cascade, prepared)
   const told = await storesToTell(tx, user.id)
-  const made = await settleAll(tx, instance, by, user, stores, cascade)
+  await eraseLinks(tx, by, user, prepared)
   await eraseInvitations(tx, by, user, confirmedEmail)
-  await eraseLinks(tx, by, user.id)
   await endMemberships(tx, by, user.id, sql`true`)
   await tx.query(sql`delete from sessions where user_id = ${user.id}`)
   await tx.query(sql`delete from user_tokens where user_id = ${user.id}`)
@@ -70,17 +108,7 @@ export async function eraseUser(
     return newEvent(by, storeId, 'user.erased', user.id, { keys: cascade.keys, ...(role ? { role } : {}) })
   }
   await writeEvents(tx, [...told.map(({ id }) => erased(id)), erased(null)])
-  return { ...made, held: await listHeld(tx, user.id) }
-}
-
-/** Stores that linked the user to an id of their own forget that id, also as the owner of keys. */
-async function eraseLinks(tx: Db, by: Actor, userId: string): Promise<void> {
-  const links = await tx.query<Pick<CustomersRow, 'store_id' | 'external_id'>>(sql`
-    delete from customers
-     where user_id = ${userId}
- returning store_id, external_id`)
-  for (const { store_id: storeId, external_id: owner } of links.sort((a, b) => (a.store_id < b.store_id ? -1 : 1)))
-    await eraseOwner(tx, by, { storeId, owner }, 'keep')
+  return { ...madeIn(stores, prepared), held: await listHeld(tx, user.id) }
 }
 
 /** Every store that keeps something of the user: as a member, as a customer, or in addresses that invoices may point at. */
@@ -98,21 +126,22 @@ function storesToTell(tx: Db, userId: string): Promise<Pick<StoresRow, 'id'>[]> 
      order by id`)
 }
 
-/** The user's membership in a store. A deleted one can be restored, so what they leave behind there is settled as well. */
-type Store = Pick<StoresRow, 'id' | 'name' | 'deleted_at'> &
-  Pick<MembersRow, 'role' | 'permissions'> & { owners: number; own_since: Date }
-
-/** Locks the user's stores, memberships, the user and their sessions until the transaction ends. */
+/**
+ * Locks the user's stores, but for those with a bare membership, all memberships, the user and their sessions until the
+ * transaction ends.
+ */
 async function lockAll(tx: Db, user: Leaving): Promise<{ stores: Store[]; confirmedEmail: string | null }> {
-  const locked = await tx.query<Pick<StoresRow, 'id'>>(sql`
-    select id
-      from stores
-     where id in (select store_id from members where user_id = ${user.id}
-                   union
-                  select store_id from customers where user_id = ${user.id})
-     order by id
-       for no key update`)
-  await tx.query(sql`
+  const locked = await waitForLocks(tx, () =>
+    tx.query<Pick<StoresRow, 'id'>>(sql`
+      select id
+        from stores
+       where id in (select store_id from members member where user_id = ${user.id} and not (${isBare})
+                     union
+                    select store_id from customers where user_id = ${user.id})
+       order by id
+         for no key update`),
+  )
+  const memberships = await tx.query<Pick<MembersRow, 'store_id'>>(sql`
     select store_id
       from members
      where user_id = ${user.id}
@@ -125,56 +154,22 @@ async function lockAll(tx: Db, user: Leaving): Promise<{ stores: Store[]; confir
        and erased_at is null
        for update`)
   if (there === null) throw new CallerChanged()
-  await lockSessions(tx, user)
   const stores = await storesOf(tx, user)
-  const ids = new Set(locked.map(({ id }) => id))
-  if (stores.some(({ id }) => !ids.has(id))) throw new CallerChanged()
+  const [lockedIds, memberIds] = [new Set(locked.map(({ id }) => id)), new Set(memberships.map((row) => row.store_id))]
+  // Before the sessions are locked: whoever holds the lock of a membership that came meanwhile, of a session and not yet of the
+  // user, as a new address does, would wait for us and we for them.
+  if (stores.some(({ id, bare }) => !memberIds.has(id) || !(bare || lockedIds.has(id)))) throw new CameMeanwhile()
+  await lockSessions(tx, user)
   requireOtherOwners(stores)
   return { stores, confirmedEmail: there.email_verified_at && there.email }
 }
 
-function storesOf(tx: Db, user: Leaving): Promise<Store[]> {
-  return tx.query<Store>(sql`
-    select store.id, store.name, store.deleted_at, member.role, member.permissions,
-           greatest(member.created_at, member.demoted_at) as own_since,
-           (select count(*)::int
-              from (select from members where store_id = store.id and role = 'OWNER' limit 2) as owner) as owners
-      from members member
-      join stores store on store.id = member.store_id
-     where member.user_id = ${user.id}
-     order by store.id`)
-}
-
-/** A store keeps at least one owner: the last one hands it over or deletes it first. */
-function requireOtherOwners(stores: Store[]): void {
-  const orphaned = stores.filter((store) => store.deleted_at === null && store.role === 'OWNER' && store.owners < 2)
-  if (orphaned.length > 0)
-    fail('last_owner', {
-      detail:
-        'You are the last owner of each store in "stores". Make somebody else an owner, or delete the store first.',
-      members: { stores: orphaned.map(({ id, name }) => ({ id, name })) },
-    })
-}
-
-/**
- * In every store that they are a member of. No permission is needed to end what one leaves behind oneself; in a store that
- * they have left, its managers have decided over that already.
- */
-async function settleAll(
-  tx: Db,
-  instance: Instance,
-  by: Actor,
-  user: Leaving,
-  stores: Store[],
-  { keys, webhooks }: Cascade,
-): Promise<MadeInStores> {
+/** What they leave behind in the stores of which they were a member to the end. */
+function madeIn(stores: Store[], prepared: Prepared): MadeInStores {
   const made: MadeInStores = { keys: [], webhooks: [], members: [], serviceTokens: [] }
-  for (const { id: storeId, role, permissions, own_since: ownSince } of stores) {
-    const showUrls = permissionsOf(instance.permissions, role, permissions).includes('MANAGE_WEBHOOKS')
-    const serviceTokens = role === 'OWNER' || by.id !== user.id ? keys : 'keep'
-    const cascade = { keys, webhooks, serviceTokens, reason: 'its maker was erased' }
-    const maker = { userId: user.id, ownSince: by.id === user.id ? ownSince : null }
-    const here = await settle(tx, by, storeId, maker, showUrls, cascade)
+  for (const { id: storeId } of stores) {
+    const here = prepared.made.get(storeId)
+    if (!here) continue
     made.keys.push(...here.keys.map((key) => ({ storeId, ...key })))
     made.webhooks.push(...here.webhooks.map((webhook) => ({ storeId, ...webhook })))
     made.members.push(...here.members.map((member) => ({ storeId, ...member })))
@@ -183,37 +178,48 @@ async function settleAll(
   return made
 }
 
+/** More that came meanwhile are forgotten before the stores are held again. */
+const FEW_INVITATIONS = 100
+
 /**
  * Open invitations to the user are withdrawn, and the e-mail is deleted from these and from those they accepted. Anybody can
  * sign up with any e-mail, so only a confirmed one makes an invitation theirs. A user of an identity provider may have had no
  * e-mail here, or another one: theirs are also found, in each store, by the addresses under which they accepted invitations
- * to it.
+ * to it. Nearly all of it was done before the stores were locked (erase-stores.ts).
  */
 async function eraseInvitations(tx: Db, by: Actor, user: Leaving, confirmed: string | null): Promise<void> {
-  const acceptedAddresses = sql`
+  const accepted = await tx.query<Pick<InvitationsRow, 'id'>>(sql`
+    select id
+      from invitations
+     where accepted_by = ${user.id}
+       and email is not null
+     limit ${FEW_INVITATIONS + 1}`)
+  if (accepted.length > FEW_INVITATIONS) throw new CameMeanwhile()
+  const acceptedIds = accepted.map(({ id }) => id)
+  const toAcceptedAddresses = sql`
     id = any(array(
       select other.id
         from invitations accepted
-        join invitations other on other.email = accepted.email and other.store_id = accepted.store_id
-       where accepted.accepted_by = ${user.id}
+        join invitations other
+          on other.email = accepted.email
+         and other.store_id = accepted.store_id
+         and other.accepted_by is null
+         and other.withdrawn_at is null
+       where accepted.id = any(${acceptedIds})
     ))`
   const withdrawn = [
     ...(await withdrawInvitations(tx, by, sql`email = ${confirmed}`)),
-    ...(await withdrawInvitations(tx, by, acceptedAddresses)),
+    ...(await withdrawInvitations(tx, by, toAcceptedAddresses)),
   ]
   await tx.query(sql`
     update invitations
        set email = null
-     where id = any(${withdrawn.map(({ id }) => id)})`)
-  // Two statements: with an "or" every invitation of every store would be read. One that somebody else accepted keeps its
-  // address: by it, further invitations to that member are withdrawn when they are removed.
+     where id = any(${[...acceptedIds, ...withdrawn.map(({ id }) => id)]})`)
+  // One that somebody else accepted keeps its address: by it, further invitations to that member are withdrawn when they
+  // are removed.
   await tx.query(sql`
     update invitations
        set email = null
      where email = ${confirmed}
        and accepted_by is null`)
-  await tx.query(sql`
-    update invitations
-       set email = null
-     where accepted_by = ${user.id}`)
 }

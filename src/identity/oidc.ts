@@ -118,7 +118,10 @@ async function joinAccount(
 
 type SignInRow = Pick<UsersRow, 'disabled_at'> & { is_new_place: boolean }
 
-/** Null when the user was erased or unlinked. Locked, so that sign-ins of one user come one at a time and none outlives a `disable`. */
+/**
+ * Null when the user was erased or unlinked. Locked, so that sign-ins of one user come one at a time and none outlives a
+ * `disable`.
+ */
 async function openFor(
   db: Db,
   instance: Instance,

@@ -3,8 +3,8 @@
 
 import { hash, verify } from '@node-rs/argon2'
 import type { Fault } from '../core/errors.ts'
+import { newSemaphore } from '../core/semaphore.ts'
 import { randomBytes } from '../crypto/random.ts'
-import { newSemaphore } from '../limits/semaphore.ts'
 
 const COST = { memoryCost: 19_456, timeCost: 2, parallelism: 1 }
 const AT_ONCE = 4

@@ -55,31 +55,31 @@ export async function resetPassword(
   if (faults.length > 0) failInput(faults)
   const passwordHash = await hashPassword(newPassword)
   await db.transaction(async (tx) => {
-    const [changed] = await tx.query<{ is_first_confirmation: boolean }>(sql`
-      with before as (
-        select id, email_verified_at, confirm_again_since
-          from users
-         where id = ${found.user_id}
-           for no key update
-      )
+    // First, since a statement that both waits for a row and changes it may deadlock (keys/insert.ts).
+    const before = await tx.one<Pick<UsersRow, 'email_verified_at' | 'confirm_again_since'>>(sql`
+      select email_verified_at, confirm_again_since
+        from users
+       where id = ${found.user_id}
+         for no key update`)
+    const [changed] = await tx.query<Pick<UsersRow, 'email_verified_at'>>(sql`
       update users
          set password_hash = ${passwordHash}, updated_at = ${now()},
              -- A link that was mailed to the account's e-mail has confirmed it.
-             email_verified_at = case when users.email = ${found.email} then coalesce(users.email_verified_at, ${now()}::timestamptz) else users.email_verified_at end
-        from before
-       where users.id = before.id
+             email_verified_at = case when email = ${found.email} then coalesce(email_verified_at, ${now()}::timestamptz) else email_verified_at end
+       where id = ${found.user_id}
          and password_hash is not null
          and disabled_at is null
-   returning before.email_verified_at is null and before.confirm_again_since is null
-             and users.email_verified_at is not null as is_first_confirmation`)
-    if (!changed || !(await spendUserToken(tx, 'reset', token))) fail('reset_not_found')
+   returning email_verified_at`)
+    if (!before || !changed || !(await spendUserToken(tx, 'reset', token))) return fail('reset_not_found')
     const actor: Actor = { kind: 'user', id: found.user_id, ip: from.ip }
     await endAllSessions(tx, actor, found.user_id)
     await endUserTokens(tx, found.user_id)
     await forgetPlaces(tx, found.user_id)
     await writeEvents(tx, [newEvent(actor, null, 'user.password_reset', found.user_id, {})])
     await tellPasswordChanged(tx, instance, found.user_id, from.ip)
-    if (changed.is_first_confirmation) await removeUnproven(tx, instance, actor, found.user_id, from.ip)
+    const wasConfirmed = before.email_verified_at !== null || before.confirm_again_since !== null
+    if (changed.email_verified_at !== null && !wasConfirmed)
+      await removeUnproven(tx, instance, actor, found.user_id, from.ip)
   })
 }
 

@@ -4,8 +4,10 @@ import { expect, test } from 'vitest'
 import { STRENGTH } from '../../bench/stress/strength.ts'
 import { serviceClient } from '../../tests/service-client.ts'
 import { NEW_KEY, type Shop, shop } from '../../tests/shop.ts'
+import { DAY, fromNow } from '../core/clock.ts'
 import { newId } from '../core/ids.ts'
 import { connect } from '../db/pool.ts'
+import { sql as statement } from '../db/sql.ts'
 import { purgeBulkChanges } from './bulk-progress.ts'
 
 type Result = { id: string; status: string; error?: { code: string; detail: string } }
@@ -94,6 +96,7 @@ test('422: which keys is said once, and what does not belong together is refused
     (await bulk(world, body)).body.errors?.map(({ pointer, code }: Record<string, string>) => `${pointer} ${code}`)
   const ids = [newId('key')]
   const past = '2020-01-01T00:00:00Z'
+  const tomorrow = fromNow(DAY).toISOString()
   expect(await faults({ action: 'revoke' })).toEqual(['#/ids required'])
   expect(await faults({ ids, owner: 'a', action: 'revoke' })).toEqual(['#/owner contradiction'])
   expect(await faults({ ids, filter: { type: 'DEV' }, action: 'revoke' })).toEqual(['#/filter contradiction'])
@@ -111,9 +114,7 @@ test('422: which keys is said once, and what does not belong together is refused
   expect(await faults({ ids, action: 'expire' })).toEqual(['#/expiresAt required'])
   expect(await faults({ ids, action: 'expire', expiresAt: past })).toEqual(['#/expiresAt not_in_future'])
   expect(await faults({ ids, action: 'expire', expiresAt: '2100-01-01T00:00:00Z' })).toEqual(['#/expiresAt too_far'])
-  expect(await faults({ ids, action: 'revoke', expiresAt: '2027-01-01T00:00:00Z' })).toEqual([
-    '#/expiresAt contradiction',
-  ])
+  expect(await faults({ ids, action: 'revoke', expiresAt: tomorrow })).toEqual(['#/expiresAt contradiction'])
   expect(await faults({ ids, action: 'disable', reason: 'why' })).toEqual(['#/reason contradiction'])
   expect(await faults({ ids, action: 'rotate' })).toEqual(['#/action unknown_value'])
 })
@@ -319,7 +320,8 @@ test('beside verifications, rotations and another bulk, on two nodes: each key i
       ),
       Promise.all(made.map(({ key }, n) => back.codeOf(key, {}, n % 2 ? api : other))),
     ])
-    expect(rotated.filter(({ status }) => status !== 200 && status !== 409)).toEqual([])
+    // 503: on a busy machine some have waited too long.
+    expect(rotated.filter(({ status }) => ![200, 409, 503].includes(status))).toEqual([])
     expect(verified.filter((code) => code !== 'VALID' && code !== 'REVOKED')).toEqual([])
     const done = [first, second].flatMap(({ body }) => body.results).filter(({ status }: Result) => status === 'done')
     expect(done.map(({ id }: Result) => id).sort()).toEqual(made.map(({ id }) => id).sort())
@@ -338,6 +340,31 @@ test('beside verifications, rotations and another bulk, on two nodes: each key i
   ])
 })
 
+test('429: one bulk change or import at a time for each store', async () => {
+  const world = await shop({ alone: true })
+  const { api, keys, owner, service } = world
+  const as = { as: owner.token }
+  const [key, other] = [await create(world), await create(world)]
+  const disable = { ids: [key.id], action: 'disable' }
+  // While the key is locked, the change does not come to its end.
+  const { held } = await service.db.transaction(async (tx) => {
+    await tx.query(statement`select id from api_keys where id = ${key.id} for update`)
+    const twice = [bulk(world, disable), bulk(world, disable)]
+    const { status, body, headers } = await Promise.race(twice)
+    expect([status, body.code, body.detail, headers.get('retry-after')]).toEqual([
+      429,
+      'rate_limited',
+      'Another import or bulk change in this store is under way on this node. Send one at a time.',
+      '5',
+    ])
+    const line = { ...NEW_KEY, value: randomUUID() }
+    expect((await api.post(`${keys}/import`, { keys: [line] }, as)).status).toBe(429)
+    return { held: Promise.all(twice) }
+  })
+  expect((await held).map(({ status }) => status).toSorted()).toEqual([200, 429])
+  expect((await bulk(world, { ids: [other.id], action: 'disable' })).status).toBe(200)
+})
+
 test('two with the same Idempotency-Key at once, on two nodes, are one', async () => {
   const world = await shop()
   const other = await world.node()
@@ -346,7 +373,8 @@ test('two with the same Idempotency-Key at once, on two nodes, are one', async (
   const ask = async (n: number) => {
     for (;;) {
       const answer = await bulk(world, { ids, action: 'disable' }, undefined, n % 2 ? other : world.api, once)
-      if (answer.body.code !== 'idempotency_in_progress') return answer
+      // A node works on one bulk change of a store at a time.
+      if (answer.body.code !== 'idempotency_in_progress' && answer.status !== 429) return answer
     }
   }
   const answers = await Promise.all([0, 1, 2, 3].map(ask))

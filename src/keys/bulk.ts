@@ -2,7 +2,7 @@
 // a transaction of its own: whatever interrupts the request, every key was changed with its event, or not at all. Before
 // each hundred the caller is looked at again, so nothing is changed after the answer that took their rights away.
 
-import { CallerChanged, lockStoreAndRecheck } from '../auth/recheck.ts'
+import { CallerChanged, inStore, lockStoreAndRecheck } from '../auth/recheck.ts'
 import type { Manager } from '../core/caller.ts'
 import { now } from '../core/clock.ts'
 import { ERRORS, type ErrorCode, Failure } from '../core/errors.ts'
@@ -16,7 +16,7 @@ import { type BulkProgress, deleteProgress, readProgress, saveProgress } from '.
 import type { KeyPatch } from './columns.ts'
 import { withCredits } from './credits.ts'
 import { ownedBy, passes } from './filter.ts'
-import { type LockedKey, lockKeys } from './read.ts'
+import { hasFewLive, type LockedKey, lockKeys, workingAfter } from './read.ts'
 import { revokeKeys } from './revoke.ts'
 import { type BulkResult, type BulkResults, MAX_BULK } from './schema.ts'
 import { isItself, planUpdate, writeUpdates } from './update.ts'
@@ -39,7 +39,9 @@ export async function changeKeys(
   try {
     for (;;) {
       const known: BulkProgress | null = progress
-      const step: Step = await db.transaction((tx) => changeNext(tx, caller, storeId, bulk, idempotency, known))
+      const step: Step = await inStore(db, caller, storeId, (tx) =>
+        changeNext(tx, caller, storeId, bulk, idempotency, known),
+      )
       if (step.answer) return step.answer
       progress = step.progress
     }
@@ -91,10 +93,13 @@ async function findKeys(tx: Db, caller: Manager, storeId: string, bulk: Bulk): P
   return { keyIds: [...(others ?? []), ...(itself ?? [])], results: [], more: found.length > MAX_BULK }
 }
 
+/** With a filter, where few keys work: among those that the action could change, not among all that were ever revoked. */
 async function findMatching(tx: Db, storeId: string, bulk: Bulk): Promise<string[]> {
+  const onlyLive = bulk.owner === null && (await hasFewLive(tx, storeId))
+  const changeable = workingAfter(storeId, bulk.action === 'revoke' ? '-infinity' : now())
   const rows = await tx.query<{ id: string }>(sql`
     select id
-      from api_keys
+      from ${onlyLive ? sql`(${changeable}) as api_keys` : fragment('api_keys')}
      where store_id = ${storeId}
        and ${matches(bulk)}
      order by id desc

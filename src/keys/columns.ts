@@ -1,5 +1,6 @@
 // A key's columns, and what the API calls them. Every list of a key's columns (select, insert, update, the cache) is made
-// from here, and so is the way from a row to the API and back. A new setting is a row of KEY_SETTINGS; how it looks from outside stands in schema.ts.
+// from here, and so is the way from a row to the API and back. A new setting is a row of KEY_SETTINGS; how it looks from
+// outside stands in schema.ts.
 
 import { type ColumnType, columnList } from '../db/recordset.ts'
 import type { ApiKeysRow } from '../db/tables.gen.ts'
@@ -166,6 +167,25 @@ export function boundsOf(
   }
 }
 
+// ---- the owner, who may have been erased ------------------------------------------------------------------------------
+
+/**
+ * Whether the row `erased` of erased_owners is about the row `key` of api_keys, which has ended then. (A key that was revoked
+ * by a node whose clock is ahead counts too.) Ended keys change no more, so nobody else has become its owner since.
+ */
+export const isErasedOwner = (key: string) => `
+  erased.store_id = ${key}.store_id
+  and erased.owner = ${key}.owner
+  and (${key}.expires_at <= erased.erased_at
+       or (${key}.revoked_at <= erased.erased_at + interval '1 minute' and ${key}.created_at <= erased.erased_at))`
+
+/** As it is shown: an erased owner's pseudonym also while the row does not bear it yet (erased-owners.ts). */
+export const shownOwner = (key: string) => `
+  case when ${key}.owner is not null and (${key}.revoked_at is not null or ${key}.expires_at is not null) then coalesce(
+    (select erased.pseudonym from erased_owners erased where ${isErasedOwner(key)}),
+    ${key}.owner
+  ) else ${key}.owner end as owner`
+
 // ---- the whole record -----------------------------------------------------------------------------------------------
 
 /** As the next verification will find them: a refill that is due counts. */
@@ -186,7 +206,7 @@ export const creditsColumn = columnList([CREDITS])
 const COLUMNS = [
   'id',
   'store_id',
-  ...Object.keys(SETTING_COLUMNS),
+  ...Object.keys(SETTING_COLUMNS).map((name) => (name === 'owner' ? shownOwner('api_keys') : name)),
   'start',
   'enabled',
   'created_by_kind',

@@ -2,6 +2,7 @@
 
 import type { KeyType } from '../core/key-types.ts'
 import { fragment, type Sql } from '../db/sql.ts'
+import { isErasedOwner } from './columns.ts'
 import type { KeyStatus } from './schema.ts'
 
 export type KeyFilter = {
@@ -14,9 +15,26 @@ export type KeyFilter = {
   unusedSince?: Date
 }
 
-/** Apart from the filter, so that the index of owners is used (api_keys_owner_idx). */
+/** Of a row of api_keys: until when the key works, unless it is disabled or frozen. Word for word as in api_keys_made_idx. */
+export const WORKS_UNTIL = fragment(
+  `(case when revoked_at is null then coalesce(expires_at, 'infinity'::timestamptz) else '-infinity'::timestamptz end)`,
+)
+
+/** The keys of a store that work after that time, or after `-infinity`: all that were not revoked. By api_keys_live_idx. */
+export function worksAfter(storeId: string, time: Date | '-infinity'): Sql {
+  return fragment(`right(store_id, 12) = right($1, 12) and store_id = $1 and ${WORKS_UNTIL.text} > $2`, storeId, time)
+}
+
+const OWNED_BY = `
+  api_keys.owner = $1
+  and not exists (select from erased_owners erased where ${isErasedOwner('api_keys')})`
+
+/**
+ * Apart from the filter, so that the index of owners is used (api_keys_owner_idx). Without the keys of somebody who had the
+ * same external id and was erased.
+ */
 export function ownedBy(owner: string): Sql {
-  return fragment('owner = $1', owner)
+  return fragment(OWNED_BY, owner)
 }
 
 /** Of a row of api_keys. What is left out passes; the text is always the same, so that the statement stays prepared. */

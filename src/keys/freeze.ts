@@ -5,6 +5,7 @@ import { now } from '../core/clock.ts'
 import type { Db } from '../db/db.ts'
 import { sql } from '../db/sql.ts'
 import { newEvent, writeEvents } from '../events/write.ts'
+import { worksAfter } from './filter.ts'
 
 /** Under the store's lock. Doing it again changes nothing, and affects no key. */
 export async function freezeKeys(
@@ -25,8 +26,6 @@ export async function freezeKeys(
   const [live] = await tx.query<{ count: number }>(sql`
     select count(*)::int as count
       from api_keys
-     where store_id = ${storeId}
-       and revoked_at is null
-       and (expires_at is null or expires_at > ${at})`)
+     where ${worksAfter(storeId, at)}`)
   return { affected: live?.count ?? 0 }
 }

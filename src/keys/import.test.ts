@@ -10,6 +10,7 @@ import { countQueries } from '../../tests/query-count.ts'
 import { serviceClient } from '../../tests/service-client.ts'
 import { NEW_KEY, type Reply, shop, USAGE_AT_ONCE } from '../../tests/shop.ts'
 import { run as runCommand } from '../cli/run.ts'
+import { DAY, fromNow } from '../core/clock.ts'
 import { mintToken } from '../crypto/tokens.ts'
 import { sql } from '../db/sql.ts'
 
@@ -50,7 +51,7 @@ test('200: values and hashes are imported with everything a key has, and the sam
       owner: 'customer-42',
       credits: { remaining: 5, refill: { amount: 10, interval: 'DAY' } },
       rateLimits: [{ name: 'exports', limit: 3, windowSeconds: 60 }],
-      expiresAt: '2030-01-01T00:00:00.000Z',
+      expiresAt: fromNow(DAY).toISOString(),
     },
     { ...NEW_KEY, sha256: hashOf(values[1]).digest('hex') },
     { ...NEW_KEY, sha256: hashOf(values[2]).digest('hex').toUpperCase() },
@@ -152,7 +153,7 @@ test('nobody imports a key that has more than they have, or is bound less than t
   expect(byStaff).toMatchObject([{ status: 'created' }, { status: 'failed', errors: [{ code: 'cannot_grant' }] }])
   expect(byStaff[1].errors[0]).toMatchObject({ pointer: '#/keys/1', detail: expect.stringContaining('WRITE') })
 
-  const expiresAt = '2030-01-01T00:00:00.000Z'
+  const expiresAt = fromNow(DAY).toISOString()
   const bound = (await api.post(keys, { ...NEW_KEY, permissions: ['READ', 'MANAGE_KEYS'], expiresAt }, as)).body
   const byKey = await send(
     [

@@ -4,7 +4,7 @@
 // A value is a key of a store once and for all: sent again it `exists`, also when its key was revoked, or rotated since.
 // The lock of the store keeps two imports of the same value apart.
 
-import { lockStoreAndRecheck } from '../auth/recheck.ts'
+import { inStore, lockStoreAndRecheck } from '../auth/recheck.ts'
 import type { Manager } from '../core/caller.ts'
 import { limitFaults } from '../core/errors.ts'
 import type { Answer, Idempotency } from '../core/route.ts'
@@ -14,9 +14,10 @@ import { sql } from '../db/sql.ts'
 import { storeResponse } from '../idempotency/idempotency.ts'
 import type { Instance } from '../instance.ts'
 import { showKey } from './columns.ts'
-import { insertKeys, keyCreated, LIMIT_REACHED, newKeyRow, toInsertRow } from './create.ts'
+import { DAY_LIMIT_REACHED, keyCreated, LIMIT_REACHED, newKeyRow } from './create.ts'
 import { withCredits } from './credits.ts'
 import { type ParsedLine, parseLines } from './import-lines.ts'
+import { insertKeys, toInsertRow } from './insert.ts'
 import { recountKeys } from './recount.ts'
 import type { KeyImportResult } from './schema.ts'
 
@@ -35,12 +36,12 @@ export async function importKeys(
 ): Promise<Outcome> {
   const parsed = await parseLines(instance, await withCredits(db, caller), lines)
   const values = valuesOf(instance, storeId, parsed)
-  return db.transaction(async (tx) => {
+  return inStore(db, caller, storeId, async (tx) => {
     await idempotency?.claim(tx)
     await lockStoreAndRecheck(tx, caller, storeId)
     const existing = await findKeys(tx, storeId, values)
     const missing = [...values.values()].filter(({ line }) => !existing.has(nameOf(line)))
-    const created = await createKeys(tx, instance, caller, storeId, missing)
+    const { created, limit } = await createKeys(tx, instance, caller, storeId, missing)
     const results = parsed.map((line): KeyImportResult => {
       const { n: index, faults } = line
       if (faults.length > 0) return { index, status: 'failed', errors: limitFaults(faults) }
@@ -49,7 +50,7 @@ export async function importKeys(
       if (id !== undefined && values.get(name)?.line === line) return { index, id, status: 'created' }
       const known = id ?? existing.get(name)
       return known === undefined
-        ? { index, status: 'failed', errors: [tooMany(line)] }
+        ? { index, status: 'failed', errors: [tooMany(line, limit)] }
         : { index, id: known, status: 'exists' }
     })
     // The keys themselves are cached nowhere yet. That there are imported ones may be news to this node.
@@ -84,14 +85,14 @@ async function findKeys(tx: Db, storeId: string, values: Map<string, Value>): Pr
   return new Map(rows.map(({ id, hash }) => [names.get(hash) as string, id]))
 }
 
-/** The ids of the new keys, by their values. Those that exceed the limit on keys are not among them. */
+/** The ids of the new keys, by their values. Those that exceed a limit on keys are not among them; it says which. */
 async function createKeys(
   tx: Db,
   instance: Instance,
   caller: Manager,
   storeId: string,
   values: Value[],
-): Promise<Map<string, string>> {
+): Promise<{ created: Map<string, string>; limit: string }> {
   const { kid } = instance.keyring.current
   let rest = values.map(({ line, hashes }) => {
     const secret = { start: line.start, hash: hashes[0] as string, kid }
@@ -100,6 +101,7 @@ async function createKeys(
     return { name: nameOf(line), id: row.id, insert: toInsertRow(instance, caller, row, secret, event, undefined) }
   })
   const created = new Map<string, string>()
+  let limit = LIMIT_REACHED
   const insert = async () => {
     if (rest.length === 0) return
     const outcomes = await insertKeys(
@@ -107,16 +109,17 @@ async function createKeys(
       rest.map((row) => row.insert),
     )
     // Everything but the room in the store was checked already, under the locks that are held.
-    const failed = outcomes.find((outcome) => outcome !== 'created' && outcome !== 'full')
+    const failed = outcomes.find((outcome) => !['created', 'full', 'day full'].includes(outcome))
     if (failed) throw new Error(`An imported key was not created: ${failed}`)
     for (const [i, { name, id }] of rest.entries()) if (outcomes[i] === 'created') created.set(name, id)
+    if (outcomes.includes('day full')) limit = DAY_LIMIT_REACHED
     rest = rest.filter((_, i) => outcomes[i] === 'full')
   }
   await insert()
-  if (rest.length > 0 && (await recountKeys(tx, instance, storeId))) await insert()
-  return created
+  if (rest.length > 0 && (await recountKeys(tx, instance, caller, storeId))) await insert()
+  return { created, limit }
 }
 
-function tooMany({ n }: ParsedLine) {
-  return { pointer: `#/keys/${n}`, code: 'limit_exceeded', detail: LIMIT_REACHED }
+function tooMany({ n }: ParsedLine, detail: string) {
+  return { pointer: `#/keys/${n}`, code: 'limit_exceeded', detail }
 }

@@ -267,7 +267,10 @@ function checkDescription(description: unknown, report: ReportFault): void {
     report(pointer, 'too_long', `This may have at most ${DESCRIPTION_CHARACTERS} characters.`)
 }
 
-/** How deep it goes. A whole number too large to be exact is refused, not rounded; fractions are as exact as JSON's readers are. */
+/**
+ * How deep it goes. A whole number too large to be exact is refused, not rounded; fractions are as exact as JSON's readers
+ * are.
+ */
 function checkValue(value: unknown, pointer: string, report: ReportFault): number {
   if (typeof value === 'number' && Math.abs(value) > Number.MAX_SAFE_INTEGER)
     report(pointer, 'unsafe_number', 'This number is too large to be kept exactly. Send it as a string.')

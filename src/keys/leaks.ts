@@ -6,6 +6,7 @@
 // keys, so reports reach it too. No back end depends on a key of such a store, which gets no grace.
 
 import { type CachedKey, lookUpLeakedKey } from '../auth/cached-key.ts'
+import { inStore } from '../auth/recheck.ts'
 import { addMs, now, SECOND } from '../core/clock.ts'
 import { KEY_TYPES } from '../core/key-types.ts'
 import type { Answer } from '../core/route.ts'
@@ -13,6 +14,7 @@ import { containsToken, isKeyToken, sha256 } from '../crypto/tokens.ts'
 import type { Db } from '../db/db.ts'
 import { sql } from '../db/sql.ts'
 import type { StoresRow } from '../db/tables.gen.ts'
+import { waitForLock } from '../db/wait-for-lock.ts'
 import { newEvent, SYSTEM, writeEvents } from '../events/write.ts'
 import type { Instance } from '../instance.ts'
 import { queueMailsTo } from '../mail/outbox.ts'
@@ -51,16 +53,18 @@ async function handleReport(db: Db, instance: Instance, token: string, origin: L
   if (!isKeyToken(instance.keyPrefix, token)) return null
   const found = await lookUpLeakedKey(db, instance.keyring, token)
   if (!found) return null
-  await db.transaction((tx) => applyLeak(tx, instance, found, origin))
+  await inStore(db, SYSTEM, found.store_id, (tx) => applyLeak(tx, instance, found, origin))
   return found.id
 }
 
 async function applyLeak(tx: Db, instance: Instance, found: CachedKey, origin: LeakSource): Promise<void> {
-  const store = await tx.one<Pick<StoresRow, 'name' | 'leak_grace_seconds' | 'deleted_at'>>(sql`
-    select name, leak_grace_seconds, deleted_at
-      from stores
-     where id = ${found.store_id}
-       for no key update`)
+  const store = await waitForLock(tx, () =>
+    tx.one<Pick<StoresRow, 'name' | 'leak_grace_seconds' | 'deleted_at'>>(sql`
+      select name, leak_grace_seconds, deleted_at
+        from stores
+       where id = ${found.store_id}
+         for no key update`),
+  )
   // Neither is there when the store is being purged.
   const [key] = store ? await lockKeys(tx, found.store_id, [found.id], sql`true`) : []
   const at = now()

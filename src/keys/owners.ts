@@ -7,12 +7,13 @@ import type { Db } from '../db/db.ts'
 import { recordset } from '../db/recordset.ts'
 import { sql } from '../db/sql.ts'
 import type { ApiKeysRow } from '../db/tables.gen.ts'
-import { type Actor, newEvent, writeEvents } from '../events/write.ts'
-import { destroyResponsesAboutKeys } from '../idempotency/idempotency.ts'
+import type { Actor } from '../events/write.ts'
 import { type ExportCheck, idOf, PAGE, pagesOf } from '../limits/export-pages.ts'
 import type { Made } from '../stores/schema.ts'
 import { type KeyRow, statusOf } from './columns.ts'
-import { ownedBy } from './filter.ts'
+import { ENDED_AT_ONCE, leaveToChore, renameOwner } from './erased-owners.ts'
+import { ownedBy, worksAfter } from './filter.ts'
+import { MAX_LISTED } from './made.ts'
 import { type Cascade, readStates, revokeKeys } from './revoke.ts'
 import { sharedWindowId } from './spend.ts'
 
@@ -23,29 +24,30 @@ const copiedWindows = recordset('copied', { id: 'text', new_id: 'text' })
  * Not null: to a back end that tells its tenants apart by it, a key of nobody might be a key of the shop's own. All keys get
  * the same one, and windows with the same count for the limits that they share. The former windows stay: for a moment other
  * nodes still count in them, and so do keys that are created for the same external id, so nobody gains a fresh one.
+ *
+ * A store has only so many live keys, but any number of ended ones: of these, most are left to a chore (erased-owners.ts).
  */
 export async function eraseOwner(
   tx: Db,
   by: Actor,
   ref: { storeId: string; owner: string },
   keys: Cascade['keys'],
+  pseudonym = newPseudonym(),
 ): Promise<Made['keys']> {
   const { storeId, owner } = ref
-  const rows = await tx.query<Pick<KeyRow, 'id' | 'rate_limits'>>(sql`
-    select id, rate_limits
+  const at = now()
+  const { newest, live, ended, hasMore } = await findOwned(tx, ref, at)
+  if (newest.length === 0) return []
+  const ids = [...live, ...ended]
+  const rows = await tx.query<Pick<KeyRow, 'rate_limits'>>(sql`
+    select rate_limits
       from api_keys
-     where store_id = ${storeId}
-       and ${ownedBy(owner)}
+     where id = any(${ids})
      order by id
        for no key update`)
-  if (rows.length === 0) return []
-  const ids = rows.map(({ id }) => id)
-  if (keys === 'revoke') await revokeKeys(tx, by, storeId, ids, 'customer erased', 'live only')
-  const pseudonym = `erased-${Buffer.from(randomBytes(16)).toString('hex')}`
-  await tx.query(sql`
-    update api_keys
-       set owner = ${pseudonym}, updated_at = ${now()}, revision = revision + 1
-     where id = any(${ids})`)
+  if (keys === 'revoke') await revokeKeys(tx, by, storeId, live, 'customer erased', 'live only')
+  await renameOwner(tx, by, storeId, ids, pseudonym)
+  if (hasMore) await leaveToChore(tx, by, { storeId, owner, pseudonym, at, doneTo: ended.at(-1) ?? '' })
   const shared = rows.flatMap(({ rate_limits }) => rate_limits.filter(({ shared }) => shared === 'owner'))
   await copyWindows(
     tx,
@@ -53,13 +55,46 @@ export async function eraseOwner(
     owner,
     pseudonym,
   )
-  // Stored answers to requests that created, rotated, verified or topped up a key name its owner.
-  await destroyResponsesAboutKeys(tx, ids)
-  await writeEvents(
-    tx,
-    ids.map((id) => newEvent(by, storeId, 'key.updated', id, { from: {}, to: {}, ownerChanged: true })),
-  )
-  return readStates(tx, ids)
+  return readStates(tx, newest)
+}
+
+export function newPseudonym(): string {
+  return `erased-${Buffer.from(randomBytes(16)).toString('hex')}`
+}
+
+type Owned = { newest: string[]; live: string[]; ended: string[]; hasMore: boolean }
+
+/** The newest keys, whatever became of them, all live ones, and the first of the ended ones. */
+async function findOwned(tx: Db, { storeId, owner }: { storeId: string; owner: string }, at: Date): Promise<Owned> {
+  const [newest, live, ended] = await Promise.all([
+    tx.query<Pick<KeyRow, 'id'>>(sql`
+      select id
+        from api_keys
+       where store_id = ${storeId}
+         and ${ownedBy(owner)}
+       order by id desc
+       limit ${MAX_LISTED}`),
+    tx.query<Pick<KeyRow, 'id'>>(sql`
+      select id
+        from api_keys
+       where ${worksAfter(storeId, at)}
+         and owner = ${owner}
+       order by id`),
+    tx.query<Pick<KeyRow, 'id'>>(sql`
+      select id
+        from api_keys
+       where store_id = ${storeId}
+         and ${ownedBy(owner)}
+         and (revoked_at is not null or expires_at <= ${at})
+       order by id
+       limit ${ENDED_AT_ONCE + 1}`),
+  ])
+  return {
+    newest: newest.map(({ id }) => id),
+    live: live.map(({ id }) => id),
+    ended: ended.slice(0, ENDED_AT_ONCE).map(({ id }) => id),
+    hasMore: ended.length > ENDED_AT_ONCE,
+  }
 }
 
 async function copyWindows(tx: Db, idsOf: (owner: string) => Set<string>, from: string, to: string): Promise<void> {

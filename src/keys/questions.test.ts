@@ -2,6 +2,7 @@
 
 import { expect, test, vi } from 'vitest'
 import { NEW_KEY, type Shop, shop, USAGE_AT_ONCE } from '../../tests/shop.ts'
+import { HOUR, MINUTE, nowMs, travel } from '../core/clock.ts'
 import { newId } from '../core/ids.ts'
 
 const namesOf = ({ body }: { body: { data: { name: string }[] } }) => body.data.map(({ name }) => name)
@@ -29,6 +30,9 @@ test('keys are found by a part of their name, by their beginning, and by who cre
   expect((await list(`limit=1&cursor=${nextCursor}`)).body.code).toBe('invalid_cursor')
 })
 
+/** From now until ten minutes after a full hour: uses, which are counted by the hour, fall into one. */
+const intoHour = () => HOUR - (nowMs() % HOUR) + 10 * MINUTE
+
 /** Waits until the use so far is written down. */
 async function usage({ api, keys, owner }: Shop, path: string, isThere: (body: any) => boolean) {
   return vi.waitFor(async () => {
@@ -40,6 +44,7 @@ async function usage({ api, keys, owner }: Shop, path: string, isThere: (body: a
 
 test('who still uses the old secret: counts, last use and sources of each', async () => {
   const world = await shop({ alone: true }, USAGE_AT_ONCE)
+  travel(intoHour())
   const { api, keys, owner, serviceToken, sql } = world
   const as = await serviceToken()
   const [{ id: service }] = await sql('select id from service_tokens')
@@ -103,6 +108,7 @@ test('a key is told which of its secrets it presented, and sees the beginning of
 
 test('the use of all keys at once, a page of keys at a time', async () => {
   const world = await shop({ alone: true }, USAGE_AT_ONCE)
+  travel(intoHour())
   const { api, keys, owner, serviceToken } = world
   const as = await serviceToken()
   const made: { id: string; key: string }[] = []

@@ -8,7 +8,7 @@ import { recordset } from '../db/recordset.ts'
 import { sql } from '../db/sql.ts'
 import type { Verdict } from './schema.ts'
 
-type RateWindow = { key_id: string; seconds: number }
+type RateWindow = { store_id: string; key_id: string; seconds: number }
 /** How many uses the window has seen, this one included, and when it ends. */
 export type Spent = { used: number; reset_seconds: number }
 
@@ -24,7 +24,7 @@ export const spendAll: Batch<RateWindow, Spent> = (db, rows) =>
   db.query<Spent>(sql`
     with request as (
       select n, row_number() over (partition by key_id order by n) as position, key_id, seconds
-        from ${requested(rows.map((row, n) => ({ ...row, n })))}
+        from ${requested(rows.map(({ key_id, seconds }, n) => ({ key_id, seconds, n })))}
     ), spent as (
       insert into key_rate_windows as running (id, began_at, seconds, used)
       select key_id, clock_timestamp(), max(seconds), count(*)
@@ -50,9 +50,10 @@ export const spendAll: Batch<RateWindow, Spent> = (db, rows) =>
       join batch on batch.key_id = request.key_id
      order by request.n`)
 spendAll.highPriority = true
+spendAll.holderOf = ({ store_id }) => store_id
 
 function rateWindow(key: CachedKey): RateWindow {
-  return { key_id: key.id, seconds: key.rate_limit_window_seconds ?? 1 }
+  return { store_id: key.store_id, key_id: key.id, seconds: key.rate_limit_window_seconds ?? 1 }
 }
 
 export function allowanceOf(key: CachedKey, { used, reset_seconds }: Spent): NonNullable<Verdict['rateLimit']> {

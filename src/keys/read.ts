@@ -11,12 +11,18 @@ import type { Answer } from '../core/route.ts'
 import type { Db } from '../db/db.ts'
 import { columnList } from '../db/recordset.ts'
 import { fragment, type Sql, sql } from '../db/sql.ts'
-import type { ApiKeysRow } from '../db/tables.gen.ts'
+import type { ApiKeysRow, StoresRow } from '../db/tables.gen.ts'
 import type { Instance } from '../instance.ts'
 import { type KeyRow, keyColumns, type ReadKeyRow, readKeyColumns, showReadKey } from './columns.ts'
-import { type KeyFilter, ownedBy, passes } from './filter.ts'
+import { type KeyFilter, ownedBy, passes, worksAfter } from './filter.ts'
 import { parseOwnerOf } from './input.ts'
 import type { Key } from './schema.ts'
+
+/**
+ * For a page of those that pass a filter no more keys than this are looked at. It may hold fewer than there is room for then,
+ * or none, and the next page goes on from there.
+ */
+const LOOKED_AT = 10_000
 
 export async function listKeys(
   db: Db,
@@ -26,28 +32,79 @@ export async function listKeys(
 ): Promise<Answer<Page<Key>>> {
   const at = now()
   const owner = query.owner === undefined ? undefined : parseOwnerOf(query.owner, '?owner')
+  const ofOwner = owner === undefined ? fragment('true') : ownedBy(owner)
+  const { status, type, q, createdBy } = query
+  const isFiltered = [status, type, q, createdBy].some((each) => each !== undefined)
+  const onlyLive = (status === 'ACTIVE' || status === 'DISABLED') && (await hasFewLive(db, storeId))
   const metadata: string[] = []
-  const body = await listPage({
+  const body = await listPage<ReadKeyRow, Key>({
     keyring: instance.keyring,
-    list: ['keys', storeId, query.status, query.type, query.q, query.createdBy, owner],
+    list: ['keys', storeId, status, type, q, createdBy, owner],
     query,
     read: ({ after, take }) =>
-      db.query<ReadKeyRow>(sql`
-        select ${readKeyColumns}
-          from api_keys
-         where store_id = ${storeId}
-           and id < ${after}
-           and ${owner === undefined ? fragment('true') : ownedBy(owner)}
-           and ${passes(query, at)}
-         order by id desc
-         limit ${take}`),
+      isFiltered
+        ? db.query<ReadKeyRow>(sql`
+            select ${readKeyColumns}
+              from (${onlyLive ? workingAfter(storeId, at) : newest(storeId, after, ofOwner)}) as api_keys
+             where id < ${after}
+               and ${ofOwner}
+               and ${passes(query, at)}
+             order by id desc
+             limit ${take}`)
+        : db.query<ReadKeyRow>(sql`
+            select ${readKeyColumns}
+              from api_keys
+             where store_id = ${storeId}
+               and id < ${after}
+               and ${ofOwner}
+             order by id desc
+             limit ${take}`),
     positionOf: (row) => row.id,
     show: (row) => {
       metadata.push(row.metadata)
       return showReadKey(row, at)
     },
+    ...(isFiltered && !onlyLive ? { lookedTo: ({ after }, rows) => lookedTo(db, storeId, after, ofOwner, rows) } : {}),
   })
   return { body, metadata }
+}
+
+/** Then all of them can be looked at, and none of the others, of which there may be any number. */
+export async function hasFewLive(db: Db, storeId: string): Promise<boolean> {
+  const store = await db.one<Pick<StoresRow, 'live_keys'>>(sql`select live_keys from stores where id = ${storeId}`)
+  return store !== null && store.live_keys <= LOOKED_AT
+}
+
+/** All of them are read, by their index: what comes after "offset 0" has no part in how they are found. */
+export function workingAfter(storeId: string, time: Date | '-infinity'): Sql {
+  return sql`select * from api_keys where ${worksAfter(storeId, time)} offset 0`
+}
+
+function newest(storeId: string, after: string, ofOwner: Sql): Sql {
+  return sql`
+    select *
+      from api_keys
+     where store_id = ${storeId}
+       and id < ${after}
+       and ${ofOwner}
+     order by id desc
+     limit ${LOOKED_AT}`
+}
+
+/** Keys that were created since the page was read have moved the place, but not to before a key that it shows. */
+async function lookedTo(
+  db: Db,
+  storeId: string,
+  after: string,
+  ofOwner: Sql,
+  shown: ReadKeyRow[],
+): Promise<string | null> {
+  const last = await db.one<{ id: string }>(sql`
+    select id
+      from (${newest(storeId, after, ofOwner)}) as key
+    offset ${LOOKED_AT - 1}`)
+  const lastShown = shown.at(-1)?.id
+  return last && lastShown && lastShown < last.id ? lastShown : (last?.id ?? null)
 }
 
 export async function readKey(db: Db, storeId: string, keyId: string): Promise<Answer<Key>> {

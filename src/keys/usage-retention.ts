@@ -5,7 +5,7 @@ import { countedBatch, deleteInBatches, runInBatches } from '../db/chore.ts'
 import type { Db } from '../db/db.ts'
 import { sql } from '../db/sql.ts'
 import { REPORTERS_KEPT_MS } from './in-process/reports.ts'
-import { addedUpCount, countedAs, MAX_COUNT } from './usage.ts'
+import { addedUpCount, countedAs, MAX_COUNT } from './write-usage.ts'
 
 /** How long counts are kept by the hour, before they are rolled up into days, and how long by the day. */
 const HOURS_KEPT_MS = 90 * DAY
@@ -71,7 +71,7 @@ const FOLDED_MS = DAY + HOUR
 
 /**
  * With a rotation, under the key's lock: the hours of the last day of secrets that are older than the previous one become
- * those of no secret in particular (usage.ts). Of an hour that is longer ago no more than the secrets are left that were
+ * those of no secret in particular (write-usage.ts). Of an hour that is longer ago no more than the secrets are left that were
  * the newest a day later.
  *
  * The secret that was the previous one until now is left for the next rotation: what other nodes write down at this moment

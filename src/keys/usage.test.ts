@@ -1,5 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises'
-import { expect, test, vi } from 'vitest'
+import pg from 'pg'
+import { expect, onTestFinished, test, vi } from 'vitest'
 import { serviceClient } from '../../tests/service-client.ts'
 import { type Api, NEW_KEY, type Shop, shop, USAGE_AT_ONCE } from '../../tests/shop.ts'
 import { DAY, HOUR, MINUTE, now, SECOND, travel } from '../core/clock.ts'
@@ -279,6 +280,52 @@ test('what was gathered for very many keys is written in parts, and all of it', 
   expect((await world.sql('select last_used_at from api_keys where id = $1', [made.id]))[0].last_used_at).toBeNull()
 })
 
+test('use whose commit takes longer than its answer is waited for is counted once, and that of a locked key is not lost', async () => {
+  const world = await shop({ alone: true })
+  const { db } = world.service
+  const made = await create(world)
+  const client = new pg.Client({ connectionString: world.databaseUrl })
+  onTestFinished(() => client.end())
+  await client.connect()
+  const stalled = { query: async (statement) => (await client.query(statement)).rows } as Db
+  let isFirst = true
+  const usage = newUsage(
+    {
+      ...db,
+      transaction: async (work) => {
+        if (!isFirst) return db.transaction(work)
+        isFirst = false
+        await client.query('begin')
+        await work(stalled)
+        throw new Failure('unavailable', { retryAfterSeconds: 1 })
+      },
+    },
+    keyring,
+    DAY,
+  )
+  const use = () =>
+    usage.count({ keyId: made.id, secretNo: 1, outcome: 'VALID', permissions: [], rehashTo: null, source: NOWHERE })
+  for (let n = 0; n < 40; n++) use()
+  await usage.flush()
+  // Sent again, it waits for the commit in vain.
+  await usage.flush()
+  expect(await sumOf(world)).toBe(0)
+  await client.query('commit')
+  await usage.flush()
+  expect(await sumOf(world)).toBe(40)
+
+  await client.query('begin')
+  await client.query('select from api_keys where id = $1 for update', [made.id])
+  use()
+  await usage.flush()
+  const closed = usage.close()
+  // Longer than one statement waits for a lock.
+  await sleep(2500)
+  await client.query('rollback')
+  await closed
+  expect(await sumOf(world)).toBe(41)
+})
+
 test('use of the old secret that is written down while the key is rotated stays the old secret’s', async () => {
   const world = await shop({ alone: true })
   const { db } = world.service
@@ -292,7 +339,8 @@ test('use of the old secret that is written down while the key is rotated stays 
       update api_keys
          set secret_no = 2, secret_used_at = null
        where id = ${made.id}`)
-    flushed = usage.flush()
+    // The last flush waits for locks.
+    flushed = usage.close()
     while ((await world.sql(HELD_UP)).length === 0) await sleep(10)
   })
   await flushed
@@ -304,7 +352,6 @@ test('use of the old secret that is written down while the key is rotated stays 
   expect(row.last_used_at).not.toBeNull()
   // Nobody has used the new secret, so that whoever lost the answer still gets it.
   expect((await world.api.post(world.keys, NEW_KEY, { as: world.owner.token, headers })).status).toBe(201)
-  await usage.close()
 })
 
 test('writing down use changes nothing that anyone did: no revision, no word to the other nodes', async () => {
@@ -314,7 +361,6 @@ test('writing down use changes nothing that anyone did: no revision, no word to 
   await world.api.patch(`${world.keys}/${made.id}`, { enabled: false }, { as: world.owner.token })
   const before = (await world.api.get(`${world.keys}/${made.id}`, { as: world.owner.token })).body
   const words: string[] = []
-  const { default: pg } = await import('pg')
   const ear = new pg.Client({ connectionString: world.databaseUrl })
   await ear.connect()
   ear.on('notification', ({ payload = '' }) => words.push(payload))

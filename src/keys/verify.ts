@@ -32,6 +32,9 @@ import {
 import { isRateLimitOnly, peekAt, purchaseFor, type Receipt, spend, spendsSomething } from './spend.ts'
 import type { Usage } from './usage.ts'
 
+/** A purchase takes some milliseconds, unless somebody has locked what it spends. */
+const LONG_WAIT_MS = 100
+
 export function newVerifier(
   db: Db,
   instance: Instance,
@@ -93,16 +96,29 @@ export function newVerifier(
     if (!key || !purchase)
       return withUnknown(conclude(key, code, question), unknownIn(question), asOf === null ? undefined : { asOf })
     const unknown = unknownIn(question)
+    const began = performance.now()
+    const hasWaited = () => performance.now() - began > LONG_WAIT_MS
     if (isRateLimitOnly(purchase) && !once) {
       const spent = await spendRateLimit(db, key)
       const allowance = allowanceOf(key, spent)
-      const verdict = conclude(key, spent.used > allowance.limit ? 'RATE_LIMITED' : 'VALID', question)
-      return withUnknown(verdict, unknown, { rateLimit: allowance })
+      const code = spent.used > allowance.limit ? 'RATE_LIMITED' : hasWaited() ? await codeNow(question) : 'VALID'
+      return withUnknown(conclude(key, code, question), unknown, { rateLimit: allowance })
     }
     const toVerdict = ({ code, ...left }: Receipt) => withUnknown(verdictOn(instance, key, code), unknown, left)
     const receipt = await spend(db, purchase, once, (spent) => showVerdict(toVerdict(spent)))
+    // A verdict that was stored for retries stands.
+    if (!once && receipt.code === 'VALID' && hasWaited()) {
+      const { code: _, ...left } = receipt
+      return withUnknown(conclude(key, await codeNow(question), question), unknown, left)
+    }
     conclude(key, receipt.code, question)
     return toVerdict(receipt)
+  }
+
+  /** Of a key that may have changed while its purchase waited for a lock. What was spent stays spent. */
+  async function codeNow(question: Question): Promise<Outcome> {
+    const key = await keys.find(question.key, question.stores)
+    return key ? firstRefusal(instance, key, question) : 'NOT_FOUND'
   }
 
   /**

@@ -16,7 +16,10 @@ const MAX_SITE_ATTEMPTS = 100
 /** The database's clock, the same for every node: one whose own is wrong must not shut an account on all the others. */
 export const attemptClock = () => fragment(`(clock_timestamp() + $1 * interval '1 ms')`, travelledMs())
 
-/** Without an `ip` only the account counts. `known`: the account has signed in from there before, so the attempts there count, and none from elsewhere. */
+/**
+ * Without an `ip` only the account counts. `known`: the account has signed in from there before, so the attempts there count,
+ * and none from elsewhere.
+ */
 export type Attempt = { account: string; ip: string | null; known: boolean }
 
 /** What the hashes of each kind of attempt begin with, so that the kinds count for themselves. */

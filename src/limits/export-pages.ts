@@ -1,7 +1,7 @@
 // How the lists of an export are read: a page at a time, a few pages at once on a node, and before each page the export
 // asks whether it may still go on.
 
-import { newSemaphore } from './semaphore.ts'
+import { newSemaphore } from '../core/semaphore.ts'
 
 export const PAGE = 500
 

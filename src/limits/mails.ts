@@ -8,11 +8,14 @@ import { sql } from '../db/sql.ts'
 import type { Instance } from '../instance.ts'
 import { ATTEMPTS_INTERVAL, attemptClock, limitAttempts } from './attempts.ts'
 
+/** How many mails about expiring keys of a store each of their makers gets in a day, or the owners together. */
+export const MAX_NOTICES = 5
+
 /**
  * In a day. By an account: links to confirm an e-mail and invitations. From a network: links that somebody asked for without
  * being signed in. To a mailbox: invitations.
  */
-const MAX_MAILS = { account: 20, network: 50, mailbox: 5 }
+const MAX_MAILS = { account: 20, network: 50, mailbox: 5, notices: MAX_NOTICES }
 
 /** Counts one more mail. Null: it may be sent. Otherwise the seconds until one may. */
 async function countMail(
@@ -67,4 +70,9 @@ export async function mayMailAnonymously(tx: Db, instance: Instance, ip: string)
 export async function mayMailInvitation(tx: Db, instance: Instance, by: string, email: string): Promise<boolean> {
   if ((await countMail(tx, instance, 'account', by)) !== null) return false
   return (await countMail(tx, instance, 'mailbox', mailboxOf(email))) === null
+}
+
+/** Whether one more mail about expiring keys of a store is sent. `to`: the user, or null for its owners. */
+export async function mayMailNotice(tx: Db, instance: Instance, storeId: string, to: string | null): Promise<boolean> {
+  return (await countMail(tx, instance, 'notices', `${storeId} ${to ?? 'owners'}`)) === null
 }

@@ -2,10 +2,11 @@ import { expect, test } from 'vitest'
 import { mailServer } from '../../tests/mail-server.ts'
 import { NEW_KEY, type Shop, shop } from '../../tests/shop.ts'
 import { type ConfigError, readConfig } from '../config.ts'
-import { DAY, fromNow, travel } from '../core/clock.ts'
+import { DAY, fromNow, HOUR, MINUTE, travel } from '../core/clock.ts'
 import { ServerKeys } from '../crypto/keyring.ts'
 import { newInstance } from '../instance.ts'
 import { newExpiryNotices } from '../keys/expiry-notices.ts'
+import { leaseMails } from './outbox.ts'
 
 const NEW_PASSWORD = 'seven bicycles under one umbrella'
 const FAST = { timings: { mailer: { idleMs: 50, backoffMs: [50] } } }
@@ -282,4 +283,65 @@ test('a leaked key is told to its maker and the owners, a key that ends soon to 
   expect(told.text).toContain(`"Till" (${ending.start}…)`)
   expect(mail.mails.filter(({ to }) => to === stranger.email)).toHaveLength(1)
   expect(mail.mails.filter(({ to }) => to === owner.email)).toHaveLength(1)
+})
+
+test('keys that expire together are one mail, of which there are five a day', async () => {
+  const mail = await mailServer()
+  const world = await shop(mail.settings, FAST)
+  const { api, owner, keys, service, sql } = world
+  await confirmed(world)
+  const keyring = { current: new ServerKeys(Buffer.from(world.serverSecret, 'base64')), previous: null }
+  const instance = newInstance(readConfig({ ...mail.settings }), keyring, async () => [])
+  const importKeys = async (names: string, count: number, apartMs: number, as = owner.token) => {
+    const line = (n: number) => ({
+      ...NEW_KEY,
+      name: `${names} ${n}`,
+      value: `${names}-number-${n}-of-the-shop`,
+      expiresAt: fromNow(DAY + HOUR + n * apartMs).toISOString(),
+    })
+    const { body } = await api.post(
+      `${keys}/import`,
+      { keys: Array.from({ length: count }, (_, n) => line(n)) },
+      { as },
+    )
+    expect(new Set(body.results.map(({ status }: { status: string }) => status))).toEqual(new Set(['created']))
+  }
+  await importKeys('Till', 300, 1)
+  mail.refuse('451 later')
+  travel(2 * HOUR)
+  expect(await newExpiryNotices(instance)(service.db)).toBe(300)
+  expect(await sql('select kind from mails')).toEqual([{ kind: 'keys_expiring' }])
+  mail.refuse(null)
+  const { subject, text } = await mail.mailTo(owner.email)
+  expect(subject).toBe('300 API keys of "The shop" expire in a day')
+  expect(text.match(/^- "Till \d+" \(.*…\): .* UTC$/gm)).toHaveLength(20)
+  expect(text).toContain('"Till 0"')
+  expect(text).toContain('- and 280 more')
+
+  // One after the other, and made with a key, so that the owners are told.
+  const permissions = ['READ', 'WRITE', 'MANAGE_KEYS']
+  const robot = (await api.post(keys, { ...NEW_KEY, permissions }, { as: owner.token })).body
+  await importKeys('Door', 8, MINUTE, robot.key)
+  travel(HOUR - MINUTE / 2)
+  for (let n = 0; n < 8; n++) {
+    travel(MINUTE)
+    expect(await newExpiryNotices(instance)(service.db)).toBe(1)
+  }
+  await expect.poll(() => sql('select * from mails')).toEqual([])
+  const about = mail.mails.filter(({ to }) => to === owner.email).slice(1)
+  expect(new Set(about.map((letter) => letter.subject))).toEqual(new Set(['An API key of "The shop" expires in a day']))
+  expect(about).toHaveLength(5)
+})
+
+test('notices wait for every other mail', async () => {
+  // Without a mail server, so that nobody else takes what is due.
+  const { service, sql } = await shop({ alone: true })
+  await sql(
+    `insert into mails (id, kind, recipient, data, created_at, next_attempt_at, expires_at)
+     select 'mail_' || n, case n when 30 then 'reset' else 'key_expiring' end, 'ada@example.com', '{}',
+            now(), now() - interval '1 hour' + n * interval '1 minute', now() + interval '1 day'
+       from generate_series(1, 30) as n`,
+  )
+  expect(await leaseMails(service.db, 1, MINUTE)).toMatchObject([{ id: 'mail_30', kind: 'reset' }])
+  expect(await leaseMails(service.db, 1, MINUTE)).toMatchObject([{ id: 'mail_1', kind: 'key_expiring' }])
 })

@@ -4,6 +4,7 @@
 
 import { setTimeout as sleep } from 'node:timers/promises'
 import { issueUserToken } from '../auth/user-tokens.ts'
+import type { Config } from '../config.ts'
 import { HOUR, MINUTE, now, SECOND } from '../core/clock.ts'
 import type { ReportFailure } from '../core/failures.ts'
 import type { Db } from '../db/db.ts'
@@ -12,7 +13,7 @@ import type { UsersRow } from '../db/tables.gen.ts'
 import type { Instance } from '../instance.ts'
 import { addToken, deleteMail, leaseMails, openToken, postponeMail, type QueuedMail } from './outbox.ts'
 import { writeLetter } from './texts.ts'
-import { isRefusedForGood, MAX_SENDING_MS, type MailTransport } from './transport.ts'
+import { isRefusedForGood, MAX_SENDING_MS, type MailTransport, newMailTransport } from './transport.ts'
 
 export type Mailer = {
   /** To be called when there may be something to send. */
@@ -36,12 +37,24 @@ const LEASE_MS = 2 * MAX_SENDING_MS
 
 type MailerState = { db: Db; instance: Instance; transport: MailTransport; failed: ReportFailure; backoffMs: number[] }
 
-export function startMailer(
+/** Null where no mail is configured. The settings are refused when they are incomplete. */
+export function startMail(
+  { SMTP_URL: server, MAIL_FROM: from }: Pick<Config, 'SMTP_URL' | 'MAIL_FROM'>,
+  db: Db,
+  instance: Instance,
+  failed: ReportFailure,
+  timings: Partial<MailerTimings> = {},
+): Mailer | null {
+  if (server === null || from === null) return null
+  return startMailer(db, instance, newMailTransport(server.url, from, server.isLoopback), failed, timings)
+}
+
+function startMailer(
   db: Db,
   instance: Instance,
   transport: MailTransport,
   failed: ReportFailure,
-  timings: Partial<MailerTimings> = {},
+  timings: Partial<MailerTimings>,
 ): Mailer {
   const { idleMs, backoffMs } = { ...TIMINGS, ...timings }
   const state: MailerState = { db, instance, transport, failed, backoffMs }

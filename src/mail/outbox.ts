@@ -75,7 +75,7 @@ export type QueuedMail = Pick<MailsRow, 'id' | 'recipient' | 'attempts' | 'expir
   token_kid: string | null
 }
 
-/** Takes mails that are due, for as long as sending one may take. */
+/** Takes mails that are due, for as long as sending one may take. Notices about keys come after all that somebody waits for. */
 export function leaseMails(db: Db, count: number, leaseMs: number): Promise<QueuedMail[]> {
   return db.query<QueuedMail>(sql`
     update mails
@@ -84,7 +84,7 @@ export function leaseMails(db: Db, count: number, leaseMs: number): Promise<Queu
              select id
                from mails
               where next_attempt_at <= ${now()}
-              order by next_attempt_at
+              order by (kind in ('key_expiring', 'keys_expiring')), next_attempt_at
               limit ${count}
                 for update skip locked
            ))

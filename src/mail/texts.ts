@@ -99,7 +99,22 @@ Check what the key was used for, and replace it wherever it is still needed.`,
 
 Create a new key to replace it, or set a later expiry date.`,
   }),
+  keys_expiring: ({ keys = '[]', count = '', store = '', days = '', max = '' }) => ({
+    subject: `${count} API keys of ${quoted(store)} expire in ${days === '1' ? 'a day' : `${days} days`}`,
+    text: `${count} API keys of the store ${quoted(store)} expire soon. Anything that still uses one of them will stop working then.
+
+${listed(JSON.parse(keys), Number(count))}
+
+Create new keys to replace them, or set a later expiry date. You get at most ${max} mails a day about the keys of a store: the store's list of keys shows when each of them expires.`,
+  }),
 } satisfies Record<string, Write>
+
+type ExpiringKey = { name: string; start: string; at: string }
+
+function listed(keys: ExpiringKey[], count: number): string {
+  const lines = keys.map(({ name, start, at }) => `- ${quoted(name)} (${start}…): ${moment(at)}`)
+  return [...lines, ...(count > keys.length ? [`- and ${count - keys.length} more`] : [])].join('\n')
+}
 
 export type MailKind = keyof typeof TEXTS
 

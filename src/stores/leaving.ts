@@ -17,7 +17,7 @@ import {
   type ChangedMember,
   checkCascade,
   checkRank,
-  findMember,
+  lockIfMember,
   lockMember,
   type MemberRef,
   requireAnotherOwner,
@@ -26,7 +26,6 @@ import {
   withdrawInvitationsTo,
 } from './members.ts'
 import type { Made, MemberRow, SettledMemberRow } from './schema.ts'
-import { lockStore } from './stores.ts'
 
 /**
  * A former member is settled again in the same way, and shown as they were when they were a member last, but for name and
@@ -40,8 +39,7 @@ export async function removeMember(
   options: Cascade & { ifMatch: string | null },
 ): Promise<Answer<ChangedMember>> {
   checkCascade(caller, ref.userId, options)
-  await lockStore(tx, ref.storeId)
-  const member = await findMember(tx, ref)
+  const member = await lockIfMember(tx, ref)
   const row = member ?? (await findFormerMember(tx, ref)) ?? fail('member_not_found')
   checkIfMatch(options.ifMatch, row.revision)
   if (member) {

@@ -135,13 +135,26 @@ export async function updateMember(
   return { body: { member: showMember(instance, after), ...made }, etag: etagOf(after.revision) }
 }
 
-/** Changes to members go one at a time in a store, so that two owners cannot remove each other at once. */
+/**
+ * Changes to members go one at a time in a store, so that two owners cannot remove each other at once. Only a customer who
+ * erases themselves may do without the store's lock, and takes that of their membership.
+ */
 export async function lockMember(tx: Db, ref: MemberRef): Promise<SettledMemberRow> {
-  await lockStore(tx, ref.storeId)
-  return (await findMember(tx, ref)) ?? fail('member_not_found')
+  return (await lockIfMember(tx, ref)) ?? fail('member_not_found')
 }
 
-export function findMember(db: Db, { storeId, userId }: MemberRef): Promise<SettledMemberRow | null> {
+export async function lockIfMember(tx: Db, ref: MemberRef): Promise<SettledMemberRow | null> {
+  await lockStore(tx, ref.storeId)
+  await tx.query(sql`
+    select user_id
+      from members
+     where store_id = ${ref.storeId}
+       and user_id = ${ref.userId}
+       for no key update`)
+  return findMember(tx, ref)
+}
+
+function findMember(db: Db, { storeId, userId }: MemberRef): Promise<SettledMemberRow | null> {
   return db.one<SettledMemberRow>(sql`
     select member.store_id, member.user_id, person.name, person.email, member.role, member.permissions,
            member.revision, member.created_at, member.updated_at,
@@ -207,12 +220,17 @@ export async function withdrawInvitationsTo(
   caller: Manager,
   member: Pick<MemberRow, 'store_id' | 'user_id' | 'email'>,
 ): Promise<void> {
-  const accepted = await tx.query<Pick<InvitationsRow, 'email' | 'store_id'>>(sql`
-    select email, store_id
-      from invitations
-     where accepted_by = ${member.user_id}`)
-  const here = accepted.filter(({ store_id }) => store_id === member.store_id).map(({ email }) => email)
+  // In two steps: by its store alone, all invitations of the store would be read.
+  const accepted = await tx.query<Pick<InvitationsRow, 'email'>>(sql`
+    with accepted as materialized (
+      select email, store_id
+        from invitations
+       where accepted_by = ${member.user_id}
+    )
+    select distinct email
+      from accepted
+     where store_id = ${member.store_id}`)
   // One by one: with an array all invitations of the store would be read.
-  for (const email of new Set([member.email, ...here]))
+  for (const email of new Set([member.email, ...accepted.map((row) => row.email)]))
     await withdrawInvitations(tx, caller, sql`email = ${email} and store_id = ${member.store_id}`)
 }

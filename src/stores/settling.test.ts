@@ -1,5 +1,6 @@
 // What somebody who goes leaves behind, and how it is ended: keys they made or took the secret of, webhooks, invitations.
 
+import { readFileSync } from 'node:fs'
 import { expect, test } from 'vitest'
 import { newSession } from '../../tests/sessions.ts'
 import { NEW_KEY, type Person, shop } from '../../tests/shop.ts'
@@ -64,6 +65,24 @@ test('a key that a member rotated is settled with them, however they go, and the
   }
 })
 
+test('a key that a member rotated is listed, however many secrets they took that work no more', async () => {
+  const { owner, member, make, rotate, remove, sql } = await story()
+  const m = await member('MANAGER')
+  const [y, x] = [await make(owner.token, 'y'), await make(owner.token, 'x')]
+  const times = 20_000
+  await sql(
+    `insert into key_rotations (key_id, secret_no, rotated_by_kind, rotated_by_id, rotated_at)
+     select $1, n + 1, 'user', $2, now() from generate_series(1, $3::int) n`,
+    [y.id, m.id, times],
+  )
+  await sql('update api_keys set secret_no = $2 + 1 where id = $1', [y.id, times])
+  await rotate(owner.token, y)
+  await rotate(m.token, x)
+  await rotate(owner.token, x, 60)
+  const { status, body } = await remove(m)
+  expect([status, named(body.keys)]).toEqual([200, ['x ACTIVE']])
+})
+
 test('secrets are followed from one to the next: taken with a key, made with a secret that was taken, and their webhooks', async () => {
   const { api, owner, member, root, make, rotate, remove, works } = await story({ WEBHOOK_ALLOW_PRIVATE: 'on' })
   const listen = async (as: string) => {
@@ -107,6 +126,42 @@ test('secrets are followed from one to the next: taken with a key, made with a s
   expect(await works(newX, byOwner, bystander)).toEqual([true, true, true])
   for (const id of [owners, byOwnersX])
     expect((await api.get(`${root}/webhooks/${id}`, { as: owner.token })).body.enabled).toBe(true)
+})
+
+test('what was made or taken with a key that was revoked since is found all the same, also if it was made before makers were kept', async () => {
+  const { api, owner, member, person, root, keys, sql, make, rotate, remove, invite, accept, works } = await story({
+    WEBHOOK_ALLOW_PRIVATE: 'on',
+    alone: true,
+  })
+  const [m, guest] = [await member('MANAGER'), await person()]
+  const x = await make(owner.token, 'x')
+  const unused = await make(m.token, 'unused')
+  const chain = await make((await make(m.token, 'maker')).key, 'child of a maker')
+  const [taker, listener, host] = [
+    await make(chain.key, 'taker'),
+    await make(chain.key, 'listener'),
+    await make(chain.key, 'host'),
+  ]
+  const taken = await rotate(taker.key, x)
+  const { url } = await receiver()
+  const webhook = (await api.post(`${root}/webhooks`, { url, types: ['key.*'] }, { as: listener.key })).body
+  expect((await accept(guest.token, await invite(host.key, guest.email, 'CUSTOMER'))).status).toBe(200)
+  const { data } = (await api.get(`${keys}?limit=100`, { as: owner.token })).body as { data: Made[] }
+  for (const { id } of data.filter(({ id }) => id !== x.id)) await api.delete(`${keys}/${id}`, { as: owner.token })
+
+  const makers = () => sql('select * from key_makers order by key_id')
+  const remembered = await makers()
+  expect(remembered.map(({ key_id }) => key_id)).not.toContain(unused.id)
+  await sql('delete from key_makers')
+  await sql(readFileSync('migrations/0033_key_makers_so_far.sql', 'utf8'))
+  expect(await makers()).toEqual(remembered)
+
+  const { body } = await remove(m, '?keys=revoke&webhooks=disable')
+  const ended = ['maker', 'child of a maker', 'taker', 'listener', 'host', 'unused', 'x']
+  expect(named(body.keys)).toEqual(ended.map((name) => `${name} REVOKED`).sort())
+  expect(await works(taken)).toEqual([false])
+  expect(body.webhooks).toMatchObject([{ id: webhook.id, enabled: false }])
+  expect(body.members).toEqual([{ userId: guest.id, role: 'CUSTOMER' }])
 })
 
 test('a secret that was replaced is nobody’s once its grace is over; within it, it is still the one’s who took it', async () => {
@@ -373,7 +428,11 @@ test('revoking a key lists what was made with it, ends it with made=revoke, and 
   expect((await accept(friend.token, open)).body.code).toBe('invitation_not_found')
   const stillOpen = (await api.get(`${root}/invitations`, { as: owner.token })).body.data
   expect(stillOpen.map(({ id }: Made) => id)).toEqual([byChild.id])
-  expect((await revoke(k.id)).body).toEqual(revoked.body)
+  // Meanwhile its use may have been written down.
+  expect((await revoke(k.id)).body).toEqual({
+    ...revoked.body,
+    lastUsedAt: expect.toBeOneOf([null, expect.any(String)]),
+  })
 
   // The webhook among them needs a permission of its own. Whoever lacks it ends nothing.
   const keeper = await member('STAFF', ['MANAGE_KEYS'])

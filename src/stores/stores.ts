@@ -10,6 +10,7 @@ import { listPage, type Page, type PageParams } from '../core/pagination.ts'
 import type { Answer } from '../core/route.ts'
 import type { Db } from '../db/db.ts'
 import { sql } from '../db/sql.ts'
+import { waitForLock } from '../db/wait-for-lock.ts'
 import { newEvent, writeEvents } from '../events/write.ts'
 import type { Instance } from '../instance.ts'
 import { type NewStore, type StoreChanges, type StoreRow, showStore } from './schema.ts'
@@ -182,11 +183,13 @@ export async function restoreStore(
 
 /** The store's lock: taken by every change to a store, its members and their rights. */
 export async function lockStore(tx: Db, storeId: string): Promise<StoreRow> {
-  const row = await tx.one<StoreRow>(sql`
-    select id, name, registration, leak_grace_seconds, frozen_at, revision, created_at, updated_at, deleted_at
-      from stores
-     where id = ${storeId}
-       and deleted_at is null
-       for no key update`)
+  const row = await waitForLock(tx, () =>
+    tx.one<StoreRow>(sql`
+      select id, name, registration, leak_grace_seconds, frozen_at, revision, created_at, updated_at, deleted_at
+        from stores
+       where id = ${storeId}
+         and deleted_at is null
+         for no key update`),
+  )
   return row ?? fail('store_not_found')
 }

@@ -65,8 +65,8 @@ type LeaseLimits = {
 }
 
 /**
- * Leases deliveries that are due, a few of each webhook: the recursion hops from one webhook with something pending to the next, so that the
- * ten thousand messages of one webhook that is down are never read to find the one message of another.
+ * Leases deliveries that are due, a few of each webhook: the recursion hops from one webhook with something pending to the
+ * next, so that the ten thousand messages of one webhook that is down are never read to find the one message of another.
  */
 export async function leaseDue(db: Db, { roomFor, otherwise, after, most }: LeaseLimits): Promise<Message[]> {
   const at = now()
@@ -243,7 +243,7 @@ export type DeliveryOutcome = {
 }
 
 /**
- * Many in one statement. A webhook's `failing_since` is written only when it changes: at the first failure, and at the
+ * Many in one round trip. A webhook's `failing_since` is written only when it changes: at the first failure, and at the
  * first success after it.
  *
  * Each row is found by its key first, and a delivery is pending when it has a next attempt. A plain join on `status` leaves
@@ -253,37 +253,35 @@ export type DeliveryOutcome = {
 export const recordOutcomes: Batch<DeliveryOutcome, void> = async (db, outcomes) => {
   const all = outcomes.map(webhookOf)
   const delivered = outcomes.filter(({ status }) => status === 'DELIVERED').map(webhookOf)
-  await db.query(sql`
-    with changed as (
-      -- In the order in which every node locks webhooks.
-      select id
-        from webhooks
-       where id = any(${all})
-         and case when id = any(${delivered}) then failing_since is not null else failing_since is null and enabled end
-       order by id
-         for no key update
-    ), marked as (
+  const isMeant = sql`
+           id = any(${all})
+       and case when id = any(${delivered}) then failing_since is not null else failing_since is null and enabled end`
+  await db.transaction(async (tx) => {
+    // In the order in which every node locks webhooks. First, since a statement that both waits for a row and changes it may
+    // deadlock (keys/insert.ts).
+    tx.withCommit(sql`select id from webhooks where ${isMeant} order by id for no key update`)
+    tx.withCommit(sql`
       update webhooks
-         set failing_since = case when webhooks.id = any(${delivered}) then null else ${outcomes[0]?.at}::timestamptz end
-        from changed
-       where webhooks.id = changed.id
-    )
-    update webhook_deliveries delivery
-       set status = outcome.status, attempts = outcome.attempts, last_attempt_at = outcome.at,
-           next_attempt_at = outcome.next_attempt_at, duration_ms = outcome.duration_ms,
-           response_status = outcome.response_status, response_body = outcome.response_body, error = outcome.error
-      from json_to_recordset(${JSON.stringify(outcomes)})
-           as outcome(webhook_id text, id text, status text, attempts int, at timestamptz, next_attempt_at timestamptz,
-                      duration_ms int, response_status int, response_body text, error text)
-     cross join lateral (
-             select ctid as row_id
-               from webhook_deliveries
-              where webhook_id = outcome.webhook_id
-                and id = outcome.id
-                and next_attempt_at is not null
-              limit 1
-           ) as found
-     where delivery.ctid = found.row_id`)
+         set failing_since = case when id = any(${delivered}) then null else ${outcomes[0]?.at}::timestamptz end
+       where ${isMeant}`)
+    tx.withCommit(sql`
+      update webhook_deliveries delivery
+         set status = outcome.status, attempts = outcome.attempts, last_attempt_at = outcome.at,
+             next_attempt_at = outcome.next_attempt_at, duration_ms = outcome.duration_ms,
+             response_status = outcome.response_status, response_body = outcome.response_body, error = outcome.error
+        from json_to_recordset(${JSON.stringify(outcomes)})
+             as outcome(webhook_id text, id text, status text, attempts int, at timestamptz, next_attempt_at timestamptz,
+                        duration_ms int, response_status int, response_body text, error text)
+       cross join lateral (
+               select ctid as row_id
+                 from webhook_deliveries
+                where webhook_id = outcome.webhook_id
+                  and id = outcome.id
+                  and next_attempt_at is not null
+                limit 1
+             ) as found
+       where delivery.ctid = found.row_id`)
+  })
   return outcomes.map(() => {})
 }
 

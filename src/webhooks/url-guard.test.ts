@@ -217,8 +217,9 @@ test('many names for one address are one host', async () => {
 })
 
 test('35. an answer without end is cut off, one that drips or never comes runs out of time', async () => {
-  const sender = newSender(async () => ['127.0.0.1'], true, 500)
-  onTestFinished(() => sender.close())
+  const [patient, hasty] = [newSender(async () => ['127.0.0.1'], true), newSender(async () => ['127.0.0.1'], true, 500)]
+  onTestFinished(() => patient.close())
+  onTestFinished(() => hasty.close())
   let written = 0
   const endless = await receiver((response) => {
     const chunk = Buffer.alloc(64 * 1024, 'x')
@@ -231,7 +232,7 @@ test('35. an answer without end is cut off, one that drips or never comes runs o
     }
     pipeEvents()
   })
-  expect(await sender.post(endless.url, {}, '{}')).toEqual({ status: 200, body: 'x'.repeat(1024), retryAfter: null })
+  expect(await patient.post(endless.url, {}, '{}')).toEqual({ status: 200, body: 'x'.repeat(1024), retryAfter: null })
   expect(written).toBeLessThan(20 * 1024 * 1024)
 
   const drip = await receiver((response) => {
@@ -239,7 +240,7 @@ test('35. an answer without end is cut off, one that drips or never comes runs o
     response.on('close', () => clearInterval(timer))
   })
   const never = await receiver(() => {})
-  for (const { url } of [drip, never]) expect(await sender.post(url, {}, '{}')).toEqual({ error: 'timeout' })
+  for (const { url } of [drip, never]) expect(await hasty.post(url, {}, '{}')).toEqual({ error: 'timeout' })
 })
 
 test('35. an endpoint that never answers makes nobody wait but itself', async () => {

@@ -1,7 +1,7 @@
 // Webhooks: created, listed, changed, rotated, deleted, disabled. How messages are sent to them is in dispatcher.ts.
 
 import { checkBounds } from '../auth/bounds.ts'
-import { lockStoreAndRecheck } from '../auth/recheck.ts'
+import { inStore, lockStoreAndRecheck } from '../auth/recheck.ts'
 import { creatorOf, type Manager } from '../core/caller.ts'
 import { addMs, ago, now, SECOND } from '../core/clock.ts'
 import { type Fault, fail, failInput } from '../core/errors.ts'
@@ -39,7 +39,7 @@ export async function createWebhook(
   checkBounds(caller, 'webhook')
   // Before the transaction: DNS may be slow, and no lock is held meanwhile.
   await refusePrivateHost(instance, wanted.url)
-  return db.transaction(async (tx) => {
+  return inStore(db, caller, storeId, async (tx) => {
     await idempotency?.claim(tx)
     await lockStoreAndRecheck(tx, caller, storeId)
     await checkRoom(tx, instance, storeId)
@@ -161,7 +161,7 @@ export async function changeWebhook(
 ): Promise<Answer<Webhook>> {
   checkBounds(caller, 'webhook')
   if (changes.url !== undefined) await refusePrivateHost(instance, changes.url)
-  return db.transaction(async (tx) => {
+  return inStore(db, caller, ref.storeId, async (tx) => {
     await lockStoreAndRecheck(tx, caller, ref.storeId)
     const before = await lockWebhook(tx, ref)
     checkIfMatch(ifMatch, before.revision)

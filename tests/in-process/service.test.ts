@@ -178,7 +178,7 @@ test('without the service nobody is let in, and an older service is asked each t
       .verify({ key: mintToken('skp', 'prod').reveal() }, { timeout: 200 })
       .catch((error) => error)
     expect(isStorekeeperError(error, 'unavailable')).toBe(true)
-  })
+  }, 60_000)
   fault = 'old'
   const warned = vi.spyOn(process, 'emitWarning').mockImplementation(() => {})
   onTestFinished(() => warned.mockRestore())

@@ -943,7 +943,8 @@ export interface StoreApi {
      * the SHA-256 of them, with the settings of a new key. Each succeeds or fails on its own. Sending the same
      * import again changes nothing: a value that the store has, or had, `exists`. Holders keep using the values
      * they have; every node finds them within 2 seconds, for verifying in this store only. An imported key can call
-     * this API once it is rotated. One import at a time per store, and two per account: another one gets 429.
+     * this API once it is rotated. One import or bulk change at a time per store, and two per account: another one
+     * gets 429.
      *
      * Requires the permission `MANAGE_KEYS` in the store.
      *
@@ -1027,7 +1028,8 @@ export interface StoreApi {
      * keys are changed a hundred at a time. A request that is interrupted leaves every key either changed or not:
      * send it again with the same `Idempotency-Key`, and it continues where it stopped and answers for all. `owner`
      * and `filter` match only keys that the action would change, so when `more` is `true`, the same request with a
-     * new `Idempotency-Key` takes the next ones.
+     * new `Idempotency-Key` takes the next ones. One import or bulk change at a time per store, and two per
+     * account: another one gets 429.
      *
      * Requires the permission `MANAGE_KEYS` in the store.
      *
@@ -1246,7 +1248,7 @@ export interface StoreApi {
      * Import customers. Takes up to 1,000 customers in a body of up to 2 MiB. Each succeeds or fails on its own:
      * new customers are created, existing ones are changed as with PUT, and addresses a customer does not have yet
      * are added. Sending the same import again changes nothing. Imported addresses do not count towards the daily
-     * limit on versions. One import at a time per store, and two per account: another one gets 429.
+     * limit on versions. One import or bulk change at a time per store, and two per account: another one gets 429.
      *
      * Requires the permission `MANAGE_CUSTOMERS` in the store.
      *

@@ -71,19 +71,19 @@ test('Retry-After is waited for up to 10 seconds, as far as the time of the call
   const before = performance.now()
   await clientOf(patient.url).store().keys.read('key_1')
   expect(performance.now() - before).toBeGreaterThanOrEqual(999)
-  const inADay = new Date(Date.now() + 86_400_000).toUTCString()
+  const DAY_S = 86_400
+  const inADay = new Date(Date.now() + DAY_S * 1000).toUTCString()
   for (const [retryAfter, timeout] of [
     ['11', undefined],
     [inADay, undefined],
-    ['2', 1_500],
+    ['9', 8_500],
   ] as const) {
     const { url, seen } = await faultyServer(problem(429, 'rate_limited', { 'retry-after': retryAfter }))
     const error = await errorOf(clientOf(url).store().keys.read('key_1', { timeout }))
-    expect([error.code, Math.round((error.retryAfter as number) / 10), seen.length]).toEqual([
-      'rate_limited',
-      retryAfter === inADay ? 8640 : Math.round(Number(retryAfter) / 10),
-      1,
-    ])
+    expect([error.code, seen.length]).toEqual(['rate_limited', 1])
+    // Until a moment: what is left of it, all but the minutes that a busy machine may take.
+    if (retryAfter === inADay) expect(error.retryAfter).toSatisfy((left) => left <= DAY_S && left > DAY_S - 300)
+    else expect(error.retryAfter).toBe(Number(retryAfter))
   }
 })
 
@@ -232,7 +232,7 @@ test('every operation is sent as its row says', async () => {
     const names = [...path.matchAll(/:(\w+)/g)].map(([, name]) => name).slice(isOfStore ? 1 : 0)
     let call: any = isOfStore ? sk.store() : sk
     for (const name of id.split('.')) call = call[name]
-    const answer = call(...names, ...(/[bq]/.test(flags) ? [{ token: 'x' }] : []), { timeout: 5_000 })
+    const answer = call(...names, ...(/[bq]/.test(flags) ? [{ token: 'x' }] : []), { timeout: 60_000 })
     await (flags.includes('p') ? answer.page() : answer)
     const expected = path.replace(isOfStore ? ':storeId' : '', isOfStore ? 'store_1' : '').replaceAll(':', '')
     expect(`${seen.at(-1)?.method} ${seen.at(-1)?.path.split('?')[0]}`, id).toBe(`${method} ${expected}`)

@@ -40,9 +40,12 @@ async function settled(page: Page): Promise<void> {
 /** Opens a dialog, a menu, a part or a tab. */
 async function open(page: Page, name: string): Promise<void> {
   const button = page.getByRole('button', { name }).or(page.getByRole('tab', { name })).first()
+  const isTab = (await button.getAttribute('role')) === 'tab'
   await button.click()
-  const isOpen = '[role=dialog]:visible, [role=menu]:visible, [role=tab][aria-selected=true], [aria-expanded=true]'
-  await page.locator(isOpen).first().waitFor()
+  const opened = page
+    .locator('[role=dialog]:visible, [role=menu]:visible')
+    .or(page.locator('[aria-expanded=true]').filter({ hasText: name }))
+  await (isTab ? page.getByRole('tab', { name, selected: true }) : opened).first().waitFor()
   await settled(page)
 }
 

@@ -1,7 +1,7 @@
 // What the tests of whole flows share.
 
-import { createServer } from 'node:net'
 import type { Page } from 'playwright-core'
+import { freePort } from '../../../tests/free-port.ts'
 import { apiAt, type Person, type Shop, shop } from '../../../tests/shop.ts'
 
 /** The shop at `localhost`: browsers have no passkeys for an IP address. */
@@ -14,15 +14,6 @@ export async function publicShop(settings: (url: string) => Promise<Record<strin
   const port = String(await freePort())
   const url = `http://localhost:${port}`
   return atLocalhost(await shop({ ...(await settings(url)), PORT: port, PUBLIC_URL: url }))
-}
-
-function freePort(): Promise<number> {
-  return new Promise((resolve) => {
-    const server = createServer().listen(0, '127.0.0.1', () => {
-      const { port } = server.address() as { port: number }
-      server.close(() => resolve(port))
-    })
-  })
 }
 
 export async function fillSignIn(page: Page, { email, password }: Pick<Person, 'email' | 'password'>): Promise<void> {

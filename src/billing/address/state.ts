@@ -57,7 +57,10 @@ function stateOfCity(country: string, city: string | null): State | null {
   return null
 }
 
-/** Short enough to be meant as a code, but not the country's own ("SG" is harmless), or the code of a state elsewhere: "US-CA". */
+/**
+ * Short enough to be meant as a code, but not the country's own ("SG" is harmless), or the code of a state elsewhere:
+ * "US-CA".
+ */
 function isForeignCode(country: string, text: string): boolean {
   if (/^[a-z0-9]{1,3}$/i.test(text)) return findCountry(text) !== country
   const [, prefix = '', code = ''] = /^([a-z]{2})-([a-z0-9]{1,3})$/i.exec(text) ?? []

@@ -37,7 +37,10 @@ export type CountryData = {
   /** Its name takes an article within a sentence: in the Netherlands. */
   article?: true
   postal?: PostalData
-  /** `code;name;local name;aliases;postal prefixes`, split by `|`; aliases split by `/`, prefixes (regular expressions) by `~`. */
+  /**
+   * `code;name;local name;aliases;postal prefixes`, split by `|`; aliases split by `/`, prefixes (regular expressions) by
+   * `~`.
+   */
   states?: string
   /** Only the states listed are states; elsewhere other text is kept as it was given. */
   closed?: boolean

@@ -137,7 +137,10 @@ export async function runningServer(cluster: Cluster, movedTo = cluster.pgdata):
   return { pid, status: status === 'ready' || status === 'stopping' ? status : 'starting' }
 }
 
-/** A fast shutdown: connections are closed, everything is written. Only a server that hangs is killed; it loses nothing either. */
+/**
+ * A fast shutdown: connections are closed, everything is written. Only a server that hangs is killed; it loses nothing
+ * either.
+ */
 export async function stopServer(cluster: Cluster): Promise<void> {
   const server = await runningServer(cluster)
   if (!server) return

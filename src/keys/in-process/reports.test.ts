@@ -229,12 +229,58 @@ test('a report whose transaction is killed is sent again, and counts once', asyn
   await holder.query('select from api_keys where id = $1 for update', [id])
   const killed = report()
   const waiting = `select pid from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'`
-  while ((await world.sql(waiting)).length === 0) await sleep(10)
-  await world.sql(`select pg_terminate_backend(pid) from (${waiting}) as waiting`)
+  const kill = () => world.sql(`select pg_terminate_backend(pid) from (${waiting}) as waiting`)
+  while ((await kill()).length === 0) await sleep(10)
   expect(await killed).toEqual([503, 'unavailable'])
   expect(await world.sql('select seq from usage_reporters')).toEqual([])
   await holder.query('rollback')
   expect([await report(), await report()]).toEqual([DONE, DONE])
+  expect(await countOf(world, id)).toBe(3)
+})
+
+test('a report with a locked key is written later, and so are those of its process after it: each counts once', async () => {
+  const world = await shop({ alone: true })
+  const as = await world.serviceToken()
+  const [locked, free] = [await create(world), await create(world)]
+  const reporter = randomUUID()
+  const holder = new pg.Client({ connectionString: world.databaseUrl })
+  onTestFinished(() => holder.end())
+  await holder.connect()
+  await holder.query('begin')
+  await holder.query('select from api_keys where id = $1 for update', [locked.id])
+  const second = () => send(world.api, as, reporter, 2, [{ keyId: free.id }, { keyId: locked.id, valid: 10 }])
+  const third = () => send(world.api, as, reporter, 3, [{ keyId: free.id, valid: 100 }])
+  const late = [send(world.api, as, reporter, 1, [{ keyId: free.id, valid: 1_000 }]), second(), second(), third()]
+  expect(await send(world.api, as, randomUUID(), 1, [{ keyId: free.id, valid: 10_000 }])).toEqual(DONE)
+  expect(await late[0]).toEqual(DONE)
+  // What nobody has written, nobody is told to be done.
+  const written = 'select seq from usage_reporters where id = $1'
+  expect(await world.sql(written, [reporter])).toEqual([{ seq: '1' }])
+  expect(await countOf(world, free.id)).toBe(11_000)
+  await holder.query('rollback')
+  // On a busy machine some have waited too long, and are sent again.
+  for (const [status] of await Promise.all(late)) expect([200, 503]).toContain(status)
+  expect([await second(), await third()]).toEqual([DONE, DONE])
+  expect([await countOf(world, locked.id), await countOf(world, free.id)]).toEqual([10, 11_101])
+})
+
+test('503: a report whose key stays locked is not written, and counts when it is sent again', async () => {
+  const world = await shop({ alone: true })
+  const as = await world.serviceToken()
+  const { id } = await create(world)
+  const reporter = randomUUID()
+  const report = () =>
+    world.api.post(REPORT, { reporter, seq: 1, counts: [{ keyId: id, secret: 1, valid: 3, agoMs: 0 }] }, { as })
+  const holder = new pg.Client({ connectionString: world.databaseUrl })
+  onTestFinished(() => holder.end())
+  await holder.connect()
+  await holder.query('begin')
+  await holder.query('select from api_keys where id = $1 for update', [id])
+  const { status, body, headers } = await report()
+  expect([status, body.code, headers.get('retry-after')]).toEqual([503, 'unavailable', '1'])
+  await holder.query('rollback')
+  expect(await countOf(world, id)).toBe(0)
+  expect([(await report()).status, (await report()).status]).toEqual([200, 200])
   expect(await countOf(world, id)).toBe(3)
 })
 

@@ -3,19 +3,26 @@
 // whose answer was lost can be sent again, and counts once.
 //
 // Many processes report the same few keys. Reports therefore wait for each other a moment, and those that wait together
-// share a transaction (db/batch.ts), which writes each key once.
+// share a transaction (db/batch.ts), which writes each key once. It holds the keys of many tenants, so it does not wait for
+// long for one that somebody else has locked: then the reports without locked keys are written, and the others have another
+// turn with those that come next.
 
 import { setTimeout as sleep } from 'node:timers/promises'
 import { DAY, HOUR, SECOND } from '../../core/clock.ts'
+import { fail } from '../../core/errors.ts'
 import type { Batch, Db } from '../../db/db.ts'
+import { isLockTimeout } from '../../db/errors.ts'
 import { recordset } from '../../db/recordset.ts'
 import { sql } from '../../db/sql.ts'
 import type { ApiKeysRow } from '../../db/tables.gen.ts'
 import type { Instance } from '../../instance.ts'
-import { type Counter, newCounter, writeCounters } from '../usage.ts'
+import { type Counter, newCounter, writeCounters } from '../write-usage.ts'
 import type { ReceivedReport, UsageReports } from './schema.ts'
 
 const GATHER_MS = SECOND / 4
+const LOCK_TIMEOUT = '200ms'
+/** A report with a key that is locked has another turn for so long. */
+const PATIENCE_MS = 2 * SECOND
 /** A process that has been silent for this long is forgotten: a report is not sent again after so much time. */
 export const REPORTERS_KEPT_MS = DAY
 /** Of each token, the processes that have reported last are kept. */
@@ -25,8 +32,16 @@ export function newUsageReports(db: Db, instance: Instance): UsageReports {
   let gathering: Promise<void> | null = null
   let uses = 0
   // One function for each node, since a queue of batches belongs to its function.
-  const write: Batch<ReceivedReport, number> = (db, reports) =>
-    db.transaction((tx) => writeReports(tx, instance, reports))
+  const write: Batch<ReceivedReport, number | null> = async (db, reports) => {
+    const writeThose = (which: 'all' | 'unlocked') => db.transaction((tx) => writeReports(tx, instance, reports, which))
+    try {
+      return await writeThose('all')
+    } catch (error) {
+      if (!isLockTimeout(error)) throw error
+      return writeThose('unlocked')
+    }
+  }
+  write.holderOf = ({ serviceId }) => serviceId
   const gather = () => {
     gathering ??= sleep(GATHER_MS).then(() => {
       gathering = null
@@ -36,32 +51,48 @@ export function newUsageReports(db: Db, instance: Instance): UsageReports {
   return {
     async add(report) {
       if (report.counts.length === 0) return
-      await gather()
-      uses += await db.batched(write, report)
+      const end = performance.now() + PATIENCE_MS
+      let added: number | null
+      do {
+        await gather()
+        added = await db.batched(write, report)
+      } while (added === null && performance.now() < end)
+      uses += added ?? fail('unavailable', { retryAfterSeconds: 1 })
     },
     uses: () => uses,
   }
 }
 
-const lastReports = recordset('report', { service_id: 'text', id: 'text', seq: 'bigint', at: 'timestamptz' })
-
-/** For each report, how many uses it added. */
-async function writeReports(tx: Db, instance: Instance, reports: ReceivedReport[]): Promise<number[]> {
-  const fresh = await takeFresh(tx, reports)
-  const keys = await readKeys(tx, fresh)
+/** For each report, how many uses it added; null when it was left for later. */
+async function writeReports(
+  tx: Db,
+  instance: Instance,
+  reports: ReceivedReport[],
+  which: 'all' | 'unlocked',
+): Promise<(number | null)[]> {
+  await tx.query(sql`select set_config('lock_timeout', ${LOCK_TIMEOUT}, true)`)
+  const last = await lockReporters(tx, reports)
+  const keys = await readKeys(tx, reports)
+  const locked = which === 'all' ? new Set() : await findLocked(tx, keys, reports)
+  const isLocked = (report: ReceivedReport) => countedOf(keys, report).some(({ keyId }) => locked.has(keyId))
+  const { fresh, later } = sortOut(reports, last, isLocked)
+  await writeNumbers(tx, fresh)
   const counters = new Map<string, Counter>()
   const added = new Map(fresh.map((report) => [report, addCounts(counters, instance, keys, report)]))
   if (counters.size > 0) await writeCounters(tx, instance.keyring, [...counters.values()])
-  return reports.map((report) => added.get(report) ?? 0)
+  return reports.map((report) => (later.has(report) ? null : (added.get(report) ?? 0)))
 }
 
-/** Locks the reporters, in one order for all nodes, and gives the reports that were not written before. */
-async function takeFresh(tx: Db, reports: ReceivedReport[]): Promise<ReceivedReport[]> {
-  const nameOf = (serviceId: string, reporter: string) => `${serviceId} ${reporter}`
+const nameOf = ({ serviceId, reporter }: ReceivedReport) => `${serviceId} ${reporter}`
+
+const lastReports = recordset('report', { service_id: 'text', id: 'text', seq: 'bigint', at: 'timestamptz' })
+
+/** Locks the reporters, in one order for all nodes, and gives the number of the last report of each. */
+async function lockReporters(tx: Db, reports: ReceivedReport[]): Promise<Map<string, number>> {
   const reporters = new Map(
-    reports.map(({ serviceId, reporter, at }) => [
-      nameOf(serviceId, reporter),
-      { service_id: serviceId, id: reporter, seq: 0, at },
+    reports.map((report) => [
+      nameOf(report),
+      { service_id: report.serviceId, id: report.reporter, seq: 0, at: report.at },
     ]),
   )
   const known = await tx.query<{ service_id: string; id: string; seq: string; is_new: boolean }>(sql`
@@ -74,16 +105,39 @@ async function takeFresh(tx: Db, reports: ReceivedReport[]): Promise<ReceivedRep
  -- A row that was not there before has no transaction that has updated it.
  returning service_id, id, seq, xmax = 0 as is_new`)
   await forgetOldest(tx, [...new Set(known.flatMap(({ service_id, is_new }) => (is_new ? [service_id] : [])))])
-  const last = new Map(known.map(({ service_id, id, seq }) => [nameOf(service_id, id), Number(seq)]))
-  const fresh = [...reports]
-    .sort((one, other) => one.seq - other.seq)
-    .filter(({ serviceId, reporter, seq }) => {
-      const name = nameOf(serviceId, reporter)
-      if (seq <= (last.get(name) ?? 0)) return false
-      last.set(name, seq)
-      return true
-    })
-  const written = fresh.map(({ serviceId, reporter, seq, at }) => ({ service_id: serviceId, id: reporter, seq, at }))
+  return new Map(known.map(({ service_id, id, seq }) => [`${service_id} ${id}`, Number(seq)]))
+}
+
+/**
+ * The reports that were not written before: those to be written now, and those for later. Once a report is left for later,
+ * so are those of its process with the same number or a larger one: the number that is written says that all before it are
+ * done.
+ */
+function sortOut(
+  reports: ReceivedReport[],
+  written: ReadonlyMap<string, number>,
+  isLocked: (report: ReceivedReport) => boolean,
+): { fresh: ReceivedReport[]; later: Set<ReceivedReport> } {
+  const last = new Map(written)
+  const waiting = new Set<string>()
+  const fresh: ReceivedReport[] = []
+  const later = new Set<ReceivedReport>()
+  for (const report of [...reports].sort((one, other) => one.seq - other.seq)) {
+    const name = nameOf(report)
+    if (report.seq <= (last.get(name) ?? 0)) continue
+    if (waiting.has(name) || isLocked(report)) {
+      waiting.add(name)
+      later.add(report)
+    } else {
+      last.set(name, report.seq)
+      fresh.push(report)
+    }
+  }
+  return { fresh, later }
+}
+
+async function writeNumbers(tx: Db, reports: ReceivedReport[]): Promise<void> {
+  const written = reports.map(({ serviceId, reporter, seq, at }) => ({ service_id: serviceId, id: reporter, seq, at }))
   await tx.query(sql`
     update usage_reporters reporter
        set seq = written.seq
@@ -94,7 +148,6 @@ async function takeFresh(tx: Db, reports: ReceivedReport[]): Promise<ReceivedRep
            ) as written
      where reporter.service_id = written.service_id
        and reporter.id = written.id`)
-  return fresh
 }
 
 /** Reporters that another transaction has locked are reporting now. */
@@ -119,6 +172,7 @@ async function forgetOldest(tx: Db, serviceIds: string[]): Promise<void> {
            ))`)
 }
 
+type Count = ReceivedReport['counts'][number]
 type ReportedKey = Pick<ApiKeysRow, 'id' | 'store_id' | 'secret_no' | 'rotated_at' | 'previous_expires_at'>
 
 async function readKeys(tx: Db, reports: ReceivedReport[]): Promise<Map<string, ReportedKey>> {
@@ -128,6 +182,18 @@ async function readKeys(tx: Db, reports: ReceivedReport[]): Promise<Map<string, 
       from api_keys
      where id = any(${ids})`)
   return new Map(keys.map((key) => [key.id, key]))
+}
+
+/** Of the keys whose use is written, those that somebody else has locked. The others are locked, and nobody is waited for. */
+async function findLocked(tx: Db, keys: Map<string, ReportedKey>, reports: ReceivedReport[]): Promise<Set<string>> {
+  const ids = new Set(reports.flatMap((report) => countedOf(keys, report).map(({ keyId }) => keyId)))
+  const unlocked = await tx.query<Pick<ApiKeysRow, 'id'>>(sql`
+    select id
+      from api_keys
+     where id = any(${[...ids]})
+       for no key update skip locked`)
+  for (const { id } of unlocked) ids.delete(id)
+  return ids
 }
 
 /**
@@ -141,19 +207,25 @@ function mayHaveUsed({ secret_no, rotated_at, previous_expires_at }: ReportedKey
 }
 
 /**
- * A key of another store is passed over like one that does not exist, and so is a secret that a key never had or that
- * cannot have been used.
+ * The counts that are written. A key of another store is passed over like one that does not exist, and so is a secret that a
+ * key never had or that cannot have been used.
  */
+function countedOf(keys: Map<string, ReportedKey>, { counts, storeIds, at }: ReceivedReport): Count[] {
+  return counts.filter(({ keyId, secret }) => {
+    const key = keys.get(keyId)
+    return key && storeIds?.includes(key.store_id) !== false && mayHaveUsed(key, secret, at)
+  })
+}
+
 function addCounts(
   counters: Map<string, Counter>,
   { permissions: catalogue }: Instance,
   keys: Map<string, ReportedKey>,
-  { counts, serviceId, storeIds, at }: ReceivedReport,
+  report: ReceivedReport,
 ): number {
+  const { serviceId, at } = report
   let added = 0
-  for (const { keyId, secret, valid, agoMs, permissions = {} } of counts) {
-    const key = keys.get(keyId)
-    if (!key || storeIds?.includes(key.store_id) === false || !mayHaveUsed(key, secret, at)) continue
+  for (const { keyId, secret, valid, agoMs, permissions = {} } of countedOf(keys, report)) {
     const usedAt = at.getTime() - agoMs
     const hour = usedAt - (usedAt % HOUR)
     const name = `${keyId} ${secret} ${hour}`

@@ -24,6 +24,11 @@ function settle(how: () => void): void {
   tell()
 }
 
+/** Nobody is going to sign in again: calls that wait for it fail. */
+export function giveUpSignIn(): void {
+  gate?.giveUp(new Error('Signed out'))
+}
+
 function tell(): void {
   for (const listener of listeners) listener()
 }

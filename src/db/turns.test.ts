@@ -1,0 +1,198 @@
+import { setImmediate as turn } from 'node:timers/promises'
+import { expect, test } from 'vitest'
+import { newTurns } from './turns.ts'
+
+const USER = { kind: 'user', id: 'user_a' }
+const OTHER_USER = { kind: 'user', id: 'user_b' }
+const KEY = { kind: 'key', id: 'key_a' }
+const OTHER_KEY = { kind: 'key', id: 'key_b' }
+const REFUSED = { code: 'unavailable', details: { retryAfterSeconds: 1 } }
+
+/** Work that lasts until it is told to end. */
+function work() {
+  let end = () => {}
+  const ended = new Promise<void>((resolve) => {
+    end = resolve
+  })
+  const state = { begun: false, end }
+  const run = async () => {
+    state.begun = true
+    await ended
+  }
+  return { state, run }
+}
+
+test('a holder has three at a time, the others come in their order, and nobody else waits', async () => {
+  const inTurn = newTurns()
+  const works = Array.from({ length: 5 }, work)
+  const done = works.map(({ run }) => inTurn({ holder: 'store_a', caller: USER }, run))
+  const other = work()
+  const otherDone = inTurn({ holder: 'store_b', caller: USER }, other.run)
+  await turn()
+  const begun = () => works.map(({ state }) => state.begun)
+  expect(begun()).toEqual([true, true, true, false, false])
+  expect(other.state.begun).toBe(true)
+  works[1]?.state.end()
+  await done[1]
+  await turn()
+  expect(begun()).toEqual([true, true, true, true, false])
+  for (const { state } of [...works, other]) state.end()
+  await Promise.all([...done, otherDone])
+  expect(begun()).toEqual([true, true, true, true, true])
+})
+
+test('many holders have one place each and share two more, which pass on to whoever waits', async () => {
+  const inTurn = newTurns()
+  const holders = ['a', 'b', 'c', 'd'].map((holder) => {
+    const works = Array.from({ length: 3 }, work)
+    return { works, done: works.map(({ run }) => inTurn({ holder, caller: USER }, run)) }
+  })
+  await turn()
+  const begun = () => holders.map(({ works }) => works.filter(({ state }) => state.begun).length)
+  const [first, second] = holders as [(typeof holders)[0], (typeof holders)[0]]
+  expect(begun()).toEqual([3, 1, 1, 1])
+  first.works[0]?.state.end()
+  await first.done[0]
+  await turn()
+  expect(begun()).toEqual([3, 2, 1, 1])
+  // The last of a holder frees no extra place.
+  for (const { state } of first.works) state.end()
+  await Promise.all(first.done)
+  await turn()
+  expect(begun()).toEqual([3, 3, 1, 1])
+  for (const { state } of second.works) state.end()
+  await Promise.all(second.done)
+  await turn()
+  expect(begun()).toEqual([3, 3, 3, 1])
+  for (const { works } of holders) for (const { state } of works) state.end()
+  await Promise.all(holders.flatMap(({ done }) => done))
+  expect(begun()).toEqual([3, 3, 3, 3])
+  // All places are free again.
+  const again = Array.from({ length: 4 }, work)
+  const done = again.map(({ run }) => inTurn({ holder: 'a', caller: USER }, run))
+  await turn()
+  expect(again.map(({ state }) => state.begun)).toEqual([true, true, true, false])
+  for (const { state } of again) state.end()
+  await Promise.all(done)
+})
+
+test('whoever waits too long is refused, and takes no place; a failure gives its place to the next', async () => {
+  const inTurn = newTurns(20)
+  const works = Array.from({ length: 3 }, work)
+  const done = works.map(({ run }) => inTurn({ holder: 'store_a', caller: USER }, run))
+  const late = work()
+  await expect(inTurn({ holder: 'store_a', caller: USER }, late.run)).rejects.toMatchObject(REFUSED)
+  for (const { state } of works) state.end()
+  await Promise.all(done)
+  const failing = () => Promise.reject(new Error('refused'))
+  for (let n = 0; n < 5; n++)
+    await expect(inTurn({ holder: 'store_a', caller: USER }, failing)).rejects.toThrow('refused')
+  expect(await inTurn({ holder: 'store_a', caller: USER }, async () => 'fine')).toBe('fine')
+  expect(late.state.begun).toBe(false)
+})
+
+/** All places of a store are taken, and `ask` asks for more. Who had their turn is seen when `end` gives the places back. */
+function busyStore() {
+  const inTurn = newTurns(60_000)
+  const works = Array.from({ length: 3 }, work)
+  const running = works.map(({ run }) => inTurn({ holder: 'store_a', caller: USER }, run))
+  const begun: string[] = []
+  const ask = (caller: { kind: string; id: string }, name = '', isLeaving = false) => {
+    const asked = inTurn({ holder: 'store_a', caller, isLeaving }, async () => void begun.push(`${caller.id}${name}`))
+    asked.catch(() => {})
+    return asked
+  }
+  const askOften = (caller: { kind: string; id: string }, count: number) =>
+    Array.from({ length: count }, (_, n) => ask(caller, ` ${n + 1}`))
+  const end = async () => {
+    for (const { state } of works) state.end()
+    await Promise.all(running)
+  }
+  return { ask, askOften, end, begun }
+}
+
+test('people come before keys, and both take turns, each with their own requests in order', async () => {
+  const { ask, askOften, end, begun } = busyStore()
+  const all = [
+    ...askOften(KEY, 4),
+    ...askOften(OTHER_KEY, 2),
+    ...askOften(USER, 3),
+    ask({ kind: 'system', id: 'storekeeper' }),
+    ...askOften(OTHER_USER, 2),
+  ]
+  await end()
+  await Promise.all(all)
+  expect(begun).toEqual([
+    ...['user_a 1', 'storekeeper', 'user_b 1', 'user_a 2', 'user_b 2', 'user_a 3'],
+    ...['key_a 1', 'key_b 1', 'key_a 2', 'key_b 2', 'key_a 3', 'key_a 4'],
+  ])
+})
+
+test('in a full line, whoever comes with fewer takes the place of whoever has most, and people take that of keys', async () => {
+  const { ask, askOften, end, begun } = busyStore()
+  const keys = askOften(KEY, 50)
+  const refused = [ask(KEY)]
+  const other = [ask(OTHER_KEY, ' 1')]
+  const person = askOften(USER, 2)
+  for (const one of [...refused, ...keys.slice(-3)]) await expect(one).rejects.toMatchObject(REFUSED)
+  // A person with more still comes before a key with fewer.
+  other.push(...askOften(USER, 45))
+  expect(await Promise.allSettled(keys.slice(2, 47))).toEqual(
+    Array.from({ length: 45 }, () => expect.objectContaining({ status: 'rejected' })),
+  )
+  await end()
+  await Promise.all([...keys.slice(0, 2), ...other, ...person])
+  expect(begun.slice(-3)).toEqual(['key_a 1', 'key_b 1', 'key_a 2'])
+  expect(begun).toHaveLength(50)
+})
+
+test('a line full of people has no place for keys, but for people with fewer requests', async () => {
+  const { ask, askOften, end, begun } = busyStore()
+  const people = askOften(USER, 50)
+  await expect(ask(KEY)).rejects.toMatchObject(REFUSED)
+  await expect(ask(USER)).rejects.toMatchObject(REFUSED)
+  const other = ask(OTHER_USER)
+  await expect(people[49]).rejects.toMatchObject(REFUSED)
+  await end()
+  await Promise.all([...people.slice(0, 49), other])
+  expect(begun.slice(0, 3)).toEqual(['user_a 1', 'user_b', 'user_a 2'])
+})
+
+test('whoever erases themselves comes after everybody else, and keeps nobody out of a full line', async () => {
+  const { ask, end, begun } = busyStore()
+  const strangers = Array.from({ length: 50 }, (_, n) => ask({ kind: 'user', id: `stranger_${n}` }, '', true))
+  const [owner, key] = [ask(USER), ask(KEY)]
+  // Nobody has two more than the one who comes.
+  await expect(ask({ kind: 'user', id: 'one_more' }, '', true)).rejects.toMatchObject(REFUSED)
+  for (const stranger of strangers.slice(-2)) await expect(stranger).rejects.toMatchObject(REFUSED)
+  await end()
+  await Promise.all([owner, key, ...strangers.slice(0, -2)])
+  expect(begun.slice(0, 3)).toEqual(['user_a', 'key_a', 'stranger_0'])
+})
+
+test('in a full line of people with as many requests each, whoever comes is refused', async () => {
+  const { ask, end, begun } = busyStore()
+  const people = Array.from({ length: 50 }, (_, n) => ask({ kind: 'user', id: `user_${n}` }))
+  await expect(ask(USER)).rejects.toMatchObject(REFUSED)
+  await end()
+  await Promise.all(people)
+  expect(begun).toHaveLength(50)
+})
+
+test('one caller waits with sixty requests at most, and when many wait for many holders, only with few', async () => {
+  const inTurn = newTurns(60_000)
+  const running = work()
+  const fill = (caller: { kind: string; id: string }, count: number) =>
+    Array.from({ length: count }, (_, n) => inTurn({ holder: `store_${n % 10}`, caller }, running.run))
+  // Ten have their turn, and two more.
+  const first = fill(USER, 12)
+  const sixty = fill(USER, 60)
+  await expect(inTurn({ holder: 'store_0', caller: USER }, running.run)).rejects.toMatchObject(REFUSED)
+  const more = fill(OTHER_USER, 60)
+  await expect(inTurn({ holder: 'store_0', caller: OTHER_USER }, running.run)).rejects.toMatchObject(REFUSED)
+  // Those who come with few still have a place.
+  const few = [...fill(KEY, 3)]
+  await expect(inTurn({ holder: 'store_0', caller: KEY }, running.run)).rejects.toMatchObject(REFUSED)
+  running.state.end()
+  await Promise.all([...first, ...sixty, ...more, ...few])
+})

@@ -1,0 +1,162 @@
+// Changes of a store wait for its lock, each with a connection of its own, and there are few of these. So whoever shares a
+// lock, such as the requests that change one store, has one connection, or a few at a time. The others wait here, for as long
+// as they would have waited for the lock.
+//
+// A line is fair, so that nobody keeps others out of it: people come before keys, of which whoever has a leaked one may make
+// many, and both before those who erase themselves, who may be strangers to the store; among each, callers take turns.
+
+import { Failure } from '../core/errors.ts'
+
+/** One that works, and others that are ready to as soon as the lock is free. */
+export const MAX_RUNNING = 3
+/** Beyond the first of each. Of all holders together, so that many of them, each with a lock that is held, leave connections. */
+const MAX_EXTRA = MAX_RUNNING - 1
+/** For one holder. */
+const MAX_WAITING = 50
+/** For all holders together: from the first number on, only for callers with few, since each is a request in flight. */
+const MANY_WAITING = 120
+const MAX_ALL_WAITING = 240
+const FEW_OF_CALLER = 3
+/** Of one caller, for all holders together. */
+const MAX_OF_CALLER = 60
+const WAIT_MS = 2_000
+
+/** The holder is what the lock is shared by, such as a store. `isLeaving`: the caller erases themselves. */
+export type Turn = { holder: string; caller: { kind: string; id: string }; isLeaving?: boolean }
+
+/** Runs the work when it is the caller's turn. */
+export type Turns = <T>(turn: Turn, work: () => Promise<T>) => Promise<T>
+
+type Waiting = { begin(): void; refuse(): void }
+
+/** What each caller waits with, oldest first. The first caller is the next. */
+type Queue = Map<string, Waiting[]>
+
+/** The most important come first: people, keys, those who leave. The operator and the service itself are people here. */
+type Line = { running: number; queues: [Queue, Queue, Queue] }
+
+function rankOf({ caller, isLeaving }: Turn): number {
+  return isLeaving ? 2 : caller.kind === 'key' ? 1 : 0
+}
+
+export function newTurns(waitMs = WAIT_MS): Turns {
+  /** Of those who have any running. */
+  const lines = new Map<string, Line>()
+  let extra = 0
+  let allWaiting = 0
+  const waitingOf = new Map<string, number>()
+
+  async function enter(turn: Turn): Promise<Line> {
+    const { holder } = turn
+    const line: Line = lines.get(holder) ?? { running: 0, queues: [new Map(), new Map(), new Map()] }
+    lines.set(holder, line)
+    if (line.running === 0) line.running = 1
+    else if (extra < MAX_EXTRA) takeExtra(line)
+    else await waitIn(line, turn)
+    return line
+  }
+
+  function takeExtra(line: Line): void {
+    line.running += 1
+    extra += 1
+  }
+
+  function waitIn(line: Line, turn: Turn): Promise<void> {
+    const rank = rankOf(turn)
+    const queue = line.queues[rank] as Queue
+    const name = `${turn.caller.kind} ${turn.caller.id}`
+    const own = waitingOf.get(name) ?? 0
+    if (own >= MAX_OF_CALLER || allWaiting >= (own < FEW_OF_CALLER ? MAX_ALL_WAITING : MANY_WAITING)) throw tooLong()
+    if (isFull(line)) makeRoom(line, rank, name)
+    count(name, 1)
+    return new Promise((resolve, reject) => {
+      const leaveQueue = () => {
+        clearTimeout(timeout)
+        remove(queue, name, waiting)
+        count(name, -1)
+      }
+      const waiting: Waiting = {
+        begin: () => {
+          leaveQueue()
+          resolve()
+        },
+        refuse: () => {
+          leaveQueue()
+          reject(tooLong())
+        },
+      }
+      const timeout = setTimeout(waiting.refuse, waitMs)
+      queue.set(name, [...(queue.get(name) ?? []), waiting])
+    })
+  }
+
+  function count(name: string, more: number): void {
+    allWaiting += more
+    const own = (waitingOf.get(name) ?? 0) + more
+    if (own > 0) waitingOf.set(name, own)
+    else waitingOf.delete(name)
+  }
+
+  /** The next one takes the place; without one, an extra place is free for whoever else waits. */
+  function leave(holder: string, line: Line): void {
+    if (beginNext(line)) return
+    line.running -= 1
+    if (line.running === 0) {
+      lines.delete(holder)
+      return
+    }
+    extra -= 1
+    for (const other of lines.values()) {
+      if (!beginNext(other)) continue
+      takeExtra(other)
+      return
+    }
+  }
+
+  return async (turn, work) => {
+    const line = await enter(turn)
+    try {
+      return await work()
+    } finally {
+      leave(turn.holder, line)
+    }
+  }
+}
+
+function beginNext({ queues }: Line): boolean {
+  const queue = queues.find(({ size }) => size > 0)
+  for (const [name, [oldest, ...others]] of queue ?? []) {
+    oldest?.begin()
+    // The caller is last now.
+    queue?.delete(name)
+    if (others.length > 0) queue?.set(name, others)
+    return true
+  }
+  return false
+}
+
+function isFull({ queues }: Line): boolean {
+  return queues.flatMap((queue) => [...queue.values()].flat()).length >= MAX_WAITING
+}
+
+/**
+ * The newest request of whoever has most is refused, among the least important. If these are as important as the one that
+ * comes, and none of them has at least two more, that one is.
+ */
+function makeRoom({ queues }: Line, rank: number, name: string): void {
+  const least = queues.findLastIndex(({ size }) => size > 0)
+  let most: Waiting[] = []
+  for (const own of queues[least]?.values() ?? []) if (own.length >= most.length) most = own
+  const ownCount = queues[rank]?.get(name)?.length ?? 0
+  if (least < rank || (least === rank && most.length < ownCount + 2)) throw tooLong()
+  most.at(-1)?.refuse()
+}
+
+function remove(queue: Queue, name: string, waiting: Waiting): void {
+  const others = queue.get(name)?.filter((one) => one !== waiting) ?? []
+  // The caller keeps the place among the others.
+  if (others.length > 0) queue.set(name, others)
+  else queue.delete(name)
+}
+
+const tooLong = () => new Failure('unavailable', { retryAfterSeconds: 1 })
