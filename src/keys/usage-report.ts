@@ -86,13 +86,21 @@ function byTime(rows: (Count & Pick<CountRow, 'at'>)[]): { at: string; counts: C
   return [...byMoment].map(([moment, some]) => ({ at: new Date(moment).toISOString(), counts: addUp(some) }))
 }
 
-export async function readUsage(db: Db, ref: { storeId: string; keyId: string }, query: UsageQuery) {
+/** Of one moment: what is used and rotated meanwhile is in all parts of the report or in none. */
+export function readUsage(db: Db, ref: { storeId: string; keyId: string }, query: UsageQuery) {
   const span = parseSpan(query)
-  const key = await findKey(db, ref)
+  return db.transaction(async (tx) => {
+    tx.withCommit(sql`set transaction isolation level repeatable read, read only`)
+    return readUsageIn(tx, ref, span)
+  })
+}
+
+async function readUsageIn(tx: Db, ref: { storeId: string; keyId: string }, span: Span) {
+  const key = await findKey(tx, ref)
   const [rows, secretRows, sources] = await Promise.all([
-    readCounts(db, [ref.keyId], span),
-    readSecretCounts(db, ref.keyId, key.secret_no, span),
-    db.query<Pick<KeySourcesRow, 'secret_no' | 'ip' | 'service_id' | 'last_used_at'>>(sql`
+    readCounts(tx, [ref.keyId], span),
+    readSecretCounts(tx, ref.keyId, key.secret_no, span),
+    tx.query<Pick<KeySourcesRow, 'secret_no' | 'ip' | 'service_id' | 'last_used_at'>>(sql`
       select secret_no, ip, service_id, last_used_at
         from key_sources
        where key_id = ${ref.keyId}
