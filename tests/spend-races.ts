@@ -8,7 +8,7 @@
 
 import { randomUUID } from 'node:crypto'
 import fc from 'fast-check'
-import { sharedWindowId } from '../src/keys/spend.ts'
+import { sharedWindowId } from '../src/keys/purchase.ts'
 import { type Nodes, newTenant, type Tenant } from './rights-tenant.ts'
 
 const KEYS = 3

@@ -5,8 +5,8 @@ import { nowMs } from '../core/clock.ts'
 import { keyFormOf } from '../crypto/tokens.ts'
 import type { Instance } from '../instance.ts'
 import { holds, ipRefused, lacksAny, ofAnotherStore, ofWrongType } from './checks.ts'
+import type { Receipt } from './purchase.ts'
 import type { KeptVerdict, Question } from './schema.ts'
-import type { Receipt } from './spend.ts'
 
 export type Check = NonNullable<KeptVerdict['checks']>[number]
 

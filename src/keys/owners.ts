@@ -14,8 +14,8 @@ import { type KeyRow, statusOf } from './columns.ts'
 import { ENDED_AT_ONCE, leaveToChore, renameOwner } from './erased-owners.ts'
 import { ownedBy, worksAfter } from './filter.ts'
 import { MAX_LISTED } from './made.ts'
+import { sharedWindowId } from './purchase.ts'
 import { type Cascade, readStates, revokeKeys } from './revoke.ts'
-import { sharedWindowId } from './spend.ts'
 
 const copiedWindows = recordset('copied', { id: 'text', new_id: 'text' })
 

@@ -3,7 +3,7 @@ import pg from 'pg'
 import { describe, expect, onTestFinished, test } from 'vitest'
 import { serviceClient } from '../../tests/service-client.ts'
 import { type Api, NEW_KEY, type Shop, shop } from '../../tests/shop.ts'
-import { type Purchase, settle } from './spend.ts'
+import { type Purchase, settle } from './purchase.ts'
 
 async function create({ api, keys, owner }: Shop, more: object) {
   const { status, body } = await api.post(keys, { ...NEW_KEY, ...more }, { as: owner.token })
@@ -270,6 +270,27 @@ describe('named rate limits', () => {
     expect(await back.codeOf(strange.key)).toBe('VALID')
   })
 
+  test('one that is used up elsewhere while all are about to be spent: nothing is spent of the others', async () => {
+    const world = await shop({ alone: true })
+    const back = await serviceClient(world)
+    const made = await create(world, { rateLimits: [limit('exports', 5), limit('mails', 9)] })
+    const left = async (more: object = {}) => {
+      const { code, limits } = (await back.verify(made.key, more)).body
+      return [code, ...limits.map(({ remaining }: any) => remaining)]
+    }
+    expect(await left()).toEqual(['VALID', 4, 8])
+    const elsewhere = new pg.Client({ connectionString: world.databaseUrl })
+    onTestFinished(() => elsewhere.end())
+    await elsewhere.connect()
+    await elsewhere.query(`begin; update key_rate_windows set used = 5 where id like '%:exports'`)
+    const asked = left()
+    // Mostly it has come to wait for the window by now; if not, the answer is the same.
+    await new Promise((resolve) => setTimeout(resolve, 25))
+    await elsewhere.query('commit')
+    expect(await asked).toEqual(['RATE_LIMITED', 0, 8])
+    expect(await left({ limits: [{ name: 'mails' }] })).toEqual(['VALID', 7])
+  })
+
   test('what does not fit together is refused, when a key is created and when it is changed', async () => {
     const world = await shop()
     const { api, keys, owner } = world
@@ -356,6 +377,7 @@ test('whatever is bought, in whatever order: nothing is overspent, and whoever i
         const whole: Purchase = {
           storeId: 'store_a',
           keyId,
+          part: keyId,
           cost,
           windows: named.map((window) => ({ ...window, name: window.id, seconds: 60 })),
           listsLimits: true,

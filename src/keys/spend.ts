@@ -1,104 +1,29 @@
 // What a verification spends: credits, and a place in the window of each rate limit that it names. All of it or nothing:
-// everything is looked at before anything is spent. The requests of one moment share a transaction, which locks what they
-// spend, so that nodes never spend the same credit twice. (A key that has `rateLimit` only is cheaper: see rate-limit.ts.)
+// everything is looked at before anything is spent. The requests of one moment share a statement, or a transaction which locks
+// what they spend, so that nodes never spend the same credit twice. (A key that has `rateLimit` only: see rate-limit.ts.)
 //
 // A refill is made by whoever first finds that it is due. Refills and windows go by the database's clock, so that all
 // nodes agree.
 
-import type { CachedKey } from '../auth/cached-key.ts'
 import type { Idempotency } from '../core/route.ts'
-import { sha256 } from '../crypto/tokens.ts'
 import type { Batch, Db } from '../db/db.ts'
+import { isNotNullViolation } from '../db/errors.ts'
 import { recordset } from '../db/recordset.ts'
-import { sql } from '../db/sql.ts'
+import { fragment, sql } from '../db/sql.ts'
 import { retryWhileLocked, waitBriefly } from '../db/wait-for-lock.ts'
 import { storeResponse } from '../idempotency/idempotency.ts'
 import { REFILLS_AT, REMAINING } from './credits.ts'
+import {
+  type CreditRow,
+  type CreditsLeft,
+  type Purchase,
+  type Receipt,
+  settle,
+  showCredits,
+  type WindowRow,
+} from './purchase.ts'
 import { resourceOf } from './read.ts'
-import type { Question, SpendOnce, Verdict } from './schema.ts'
-
-const DEFAULT_LIMIT = 'default'
-
-type Window = { id: string; name: string; limit: number; seconds: number; cost: number }
-export type Purchase = {
-  storeId: string
-  keyId: string
-  /** Credits. Null: the key has none and needs none. */
-  cost: number | null
-  windows: Window[]
-  /** Whether the answer lists them: `rateLimit` alone has a member of its own. */
-  listsLimits: boolean
-}
-
-export type Receipt = Pick<Verdict, 'credits' | 'rateLimit' | 'limits'> & {
-  code: 'VALID' | 'USAGE_EXCEEDED' | 'RATE_LIMITED'
-}
-
-export function spendsSomething(key: CachedKey): boolean {
-  return key.rate_limit !== null || key.has_credits || key.rate_limits.length > 0
-}
-
-/** What a question about this key would spend. Null: nothing. */
-export function purchaseFor(key: CachedKey, { cost = 1, limits }: Question): Purchase | null {
-  if (!spendsSomething(key)) return null
-  const windows = limits ? namedWindows(key, limits) : allWindows(key)
-  return windows.length === 0 && !key.has_credits
-    ? null
-    : {
-        storeId: key.store_id,
-        keyId: key.id,
-        cost: key.has_credits ? cost : null,
-        windows,
-        listsLimits: limits !== undefined || key.rate_limits.length > 0,
-      }
-}
-
-/** Whether the key's own `rateLimit`, once, is all that is spent. */
-export function isRateLimitOnly({ cost, listsLimits }: Purchase): boolean {
-  return cost === null && !listsLimits
-}
-
-function namedWindows(key: CachedKey, limits: NonNullable<Question['limits']>): Window[] {
-  return allWindows(key).flatMap((window) => {
-    const named = limits.find(({ name }) => name === window.name)
-    return named ? [{ ...window, cost: named.cost ?? 1 }] : []
-  })
-}
-
-const windowsByKey = new WeakMap<CachedKey, Window[]>()
-
-/** Each at a cost of 1. Made once for a cached key. */
-function allWindows(key: CachedKey): Window[] {
-  const existing = windowsByKey.get(key)
-  if (existing) return existing
-  const windows = windowsOf(key).map((window) => ({ ...window, cost: 1 }))
-  windowsByKey.set(key, windows)
-  return windows
-}
-
-function windowsOf(key: CachedKey): Omit<Window, 'cost'>[] {
-  const named = key.rate_limits.map(({ name, limit, windowSeconds: seconds, shared }) => ({
-    id:
-      shared === 'owner'
-        ? sharedWindowId(key.store_id, { name, windowSeconds: seconds }, key.owner)
-        : `${key.id}:${name}`,
-    name,
-    limit,
-    seconds,
-  }))
-  if (key.rate_limit === null || key.rate_limit_window_seconds === null) return named
-  const own = { id: key.id, name: DEFAULT_LIMIT, limit: key.rate_limit, seconds: key.rate_limit_window_seconds }
-  return [own, ...named]
-}
-
-/** The owner is hashed: windows outlive the keys and limits they were begun for, and an owner who is erased is named nowhere. */
-export function sharedWindowId(
-  storeId: string,
-  { name, windowSeconds }: { name: string; windowSeconds: number },
-  owner: string | null,
-): string {
-  return `${storeId}:${name}:${windowSeconds}:${sha256(owner ?? '', 'base64')}`
-}
+import type { SpendOnce, Verdict } from './schema.ts'
 
 /** With an Idempotency-Key the verdict is stored with what was spent: a retry gets it again and spends nothing. */
 export function spend(
@@ -107,7 +32,7 @@ export function spend(
   once: SpendOnce<Db> | null,
   toVerdict: (receipt: Receipt) => Verdict,
 ): Promise<Receipt> {
-  if (!once) return purchase.windows.length === 0 ? spendCredits(db, purchase) : db.batched(spendAll, purchase)
+  if (!once) return spendBatched(db, purchase)
   const work = async (tx: Db) => {
     await once.claim(tx)
     const [receipt] = (await spendIn(tx, [purchase])) as [Receipt]
@@ -131,7 +56,13 @@ export function spendOnce(idempotency: Idempotency | null, bodyOf: (verdict: Ver
   )
 }
 
-/** Credits alone take one statement, as long as there are enough for all who ask at the same moment. */
+/** Credits alone, and limits alone, take one statement, as long as there is enough for all who ask at the same moment. */
+async function spendBatched(db: Db, purchase: Purchase): Promise<Receipt> {
+  if (purchase.windows.length === 0) return spendCredits(db, purchase)
+  const receipt = purchase.cost === null ? await db.batched(spendWindows, purchase) : null
+  return receipt ?? db.batched(spendAll, purchase)
+}
+
 async function spendCredits(db: Db, purchase: Purchase): Promise<Receipt> {
   const left = await db.batched(spendSums, {
     store_id: purchase.storeId,
@@ -142,7 +73,6 @@ async function spendCredits(db: Db, purchase: Purchase): Promise<Receipt> {
   return { code: 'VALID', credits: showCredits(left), ...(purchase.listsLimits ? { limits: [] } : {}) }
 }
 
-type CreditsLeft = Pick<CreditRow, 'remaining' | 'refills_at'>
 const total = recordset('total', { key_id: 'text', cost: 'bigint' })
 
 /**
@@ -176,14 +106,68 @@ const spendSums: Batch<{ store_id: string; key_id: string; cost: number }, Credi
 spendSums.highPriority = true
 spendSums.holderOf = ({ store_id }) => store_id
 
+const asked = recordset('asked', { part: 'text', id: 'text', seconds: 'int', cost: 'bigint', most: 'int' })
+
+const HAS_ROOM = fragment(
+  `(cost = 0 or used + cost <= most) and began_at + total.seconds * interval '1 s' > clock_timestamp()`,
+)
+const RESET_SECONDS = fragment(
+  `greatest(1, ceil(extract(epoch from began_at + running.seconds * interval '1 s' - clock_timestamp())))::int`,
+)
+
+/**
+ * Takes the sums of each part, where all its windows have begun and have room for them; null for the others, who have spent
+ * nothing. A part is a key, or all keys of an owner that share a window. Where a window has filled up since the statement
+ * began, `used` would be null, and the whole statement is refused.
+ */
+const spendWindows: Batch<Purchase, Receipt | null> = async (db, purchases) => {
+  const windows = await db
+    .query<WindowRow>(sql`
+      with total as materialized (
+        select *
+          from ${asked(totalsOf(purchases))}
+         order by id
+      )
+      update key_rate_windows as running
+         set used = case when ${HAS_ROOM} then used + cost end, seconds = total.seconds
+        from total
+       where running.id = total.id
+         and part not in (select part
+                            from total
+                            left join key_rate_windows as running on running.id = total.id and ${HAS_ROOM}
+                           where running.id is null)
+   returning running.id, used - cost::int as used, ${RESET_SECONDS} as reset_seconds`)
+    .catch((error) => {
+      if (isNotNullViolation(error)) return []
+      throw error
+    })
+  const rest = { credits: new Map(), windows: byId(windows, 'id') }
+  const spent = new Set<object>()
+  return purchases.map((purchase) =>
+    purchase.windows.every(({ id }) => rest.windows.has(id)) ? settle(purchase, rest, spent) : null,
+  )
+}
+spendWindows.highPriority = true
+spendWindows.holderOf = ({ storeId }) => storeId
+
+/** Of each window. What costs nothing passes whatever the limit is. */
+function totalsOf(purchases: Purchase[]) {
+  const totals = new Map<string, { part: string; id: string; seconds: number; cost: number; most: number }>()
+  for (const { part, windows } of purchases)
+    for (const { id, seconds, cost, limit } of windows) {
+      const total = totals.get(id)
+      if (!total) totals.set(id, { part, id, seconds, cost, most: limit })
+      else if (cost > 0) {
+        total.most = total.cost === 0 ? limit : Math.min(total.most, limit)
+        total.cost += cost
+      }
+    }
+  return [...totals.values()]
+}
+
 const spendAll: Batch<Purchase, Receipt> = (db, purchases) => db.transaction((tx) => spendIn(tx, purchases))
 spendAll.highPriority = true
 spendAll.holderOf = ({ storeId }) => storeId
-
-/** What is left, by the id of the key or the window. */
-type Rest = { credits: Map<string, CreditRow>; windows: Map<string, WindowRow> }
-type CreditRow = { key_id: string; remaining: number; refills_at: Date | null }
-type WindowRow = { id: string; used: number; reset_seconds: number }
 
 async function spendIn(tx: Db, purchases: Purchase[]): Promise<Receipt[]> {
   const [credits, windows] = await Promise.all([lockCredits(tx, purchases), openWindows(tx, purchases)])
@@ -242,51 +226,12 @@ async function openWindows(tx: Db, purchases: Purchase[]): Promise<WindowRow[]> 
                        then 0 else running.used end,
            seconds = excluded.seconds
  returning id, used,
-           greatest(1, ceil(extract(epoch from began_at + seconds * interval '1 s' - clock_timestamp())))::int as reset_seconds`)
+           ${RESET_SECONDS} as reset_seconds`)
 }
 
 function byId<Row, Id extends keyof Row>(rows: Row[], id: Id): Map<Row[Id], Row> {
   return new Map(rows.map((row) => [row[id], row]))
 }
-
-/** One purchase out of what those before it have left. Rows that it takes from are added to `spent`; null: nothing is taken. */
-export function settle(purchase: Purchase, rest: Rest, spent: Set<object> | null): Receipt {
-  const { keyId, cost, windows, listsLimits } = purchase
-  const credit = cost === null ? undefined : rest.credits.get(keyId)
-  const rows = windows.map((window) => ({ window, row: rest.windows.get(window.id) ?? newWindow(window) }))
-  const isShort = credit !== undefined && credit.remaining < (cost ?? 0)
-  // What costs nothing passes, also where `used` exceeds the limit: rate-limit.ts counts refused uses too.
-  const exceeded = rows.filter(({ window, row }) => window.cost > 0 && row.used + window.cost > window.limit)
-  const code = isShort ? 'USAGE_EXCEEDED' : exceeded.length > 0 ? 'RATE_LIMITED' : 'VALID'
-  if (code === 'VALID' && spent) {
-    if (credit && cost) credit.remaining -= cost
-    if (credit) spent.add(credit)
-    for (const { window, row } of rows) {
-      row.used += window.cost
-      spent.add(row)
-    }
-  }
-  const states = rows.map(({ window: { name, limit }, row }, n) => ({
-    name,
-    limit,
-    remaining: Math.max(0, limit - row.used),
-    resetSeconds: row.reset_seconds,
-    exceeded: exceeded.includes(rows[n] as (typeof rows)[number]),
-  }))
-  const own = states.find(({ name }) => name === DEFAULT_LIMIT)
-  return {
-    code,
-    ...(credit ? { credits: showCredits(credit) } : {}),
-    ...(own ? { rateLimit: { limit: own.limit, remaining: own.remaining, resetSeconds: own.resetSeconds } } : {}),
-    ...(listsLimits ? { limits: states } : {}),
-  }
-}
-
-function showCredits({ remaining, refills_at }: CreditsLeft): NonNullable<Verdict['credits']> {
-  return { remaining, refillsAt: refills_at?.toISOString() ?? null }
-}
-
-const newWindow = ({ id, seconds }: Window): WindowRow => ({ id, used: 0, reset_seconds: seconds })
 
 /** The same, without spending anything. */
 export async function peekAt(db: Db, purchase: Purchase): Promise<Receipt> {

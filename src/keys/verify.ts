@@ -15,6 +15,7 @@ import { firstRefusal, holds } from './checks.ts'
 import { showSettings } from './columns.ts'
 import { explainChecks, unknownKey } from './explain.ts'
 import { wordsOf } from './input.ts'
+import { isRateLimitOnly, purchaseFor, type Receipt, spendsSomething } from './purchase.ts'
 import { allowanceOf, spendRateLimit } from './rate-limit.ts'
 import {
   type Introspected,
@@ -29,7 +30,7 @@ import {
   type Verdict,
   type Verifier,
 } from './schema.ts'
-import { isRateLimitOnly, peekAt, purchaseFor, type Receipt, spend, spendsSomething } from './spend.ts'
+import { peekAt, spend } from './spend.ts'
 import type { Usage } from './usage.ts'
 
 /** A purchase takes some milliseconds, unless somebody has locked what it spends. */
