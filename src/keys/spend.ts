@@ -23,21 +23,22 @@ import {
   type WindowRow,
 } from './purchase.ts'
 import { resourceOf } from './read.ts'
-import type { SpendOnce, Verdict } from './schema.ts'
+import { type KeptVerdict, type SpendOnce, showVerdict, type Verdict } from './schema.ts'
 
 /** With an Idempotency-Key the verdict is stored with what was spent: a retry gets it again and spends nothing. */
-export function spend(
+export async function spend<Concluded extends { verdict: KeptVerdict }>(
   db: Db,
   purchase: Purchase,
   once: SpendOnce<Db> | null,
-  toVerdict: (receipt: Receipt) => Verdict,
-): Promise<Receipt> {
-  if (!once) return spendBatched(db, purchase)
+  conclude: (receipt: Receipt) => Promise<Concluded>,
+): Promise<Concluded> {
+  if (!once) return conclude(await spendBatched(db, purchase))
   const work = async (tx: Db) => {
     await once.claim(tx)
     const [receipt] = (await spendIn(tx, [purchase])) as [Receipt]
-    await once.store(tx, toVerdict(receipt))
-    return receipt
+    const concluded = await conclude(receipt)
+    await once.store(tx, showVerdict(concluded.verdict))
+    return concluded
   }
   return retryWhileLocked(() => waitBriefly(db).transaction(work))
 }

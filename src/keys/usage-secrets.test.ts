@@ -66,11 +66,20 @@ test('a report reads no more than it shows, however many secrets were used', asy
      select $1, 'hour', $2, 'VALID', no, 1 from generate_series(1, $3::int) no`,
     [id, hour, secrets],
   )
-  const spy = vi.spyOn(service.db, 'query')
+  const spies = [vi.spyOn(service.db, 'query')]
+  const { transaction } = service.db
+  vi.spyOn(service.db, 'transaction').mockImplementation((work, turn) =>
+    transaction((tx) => {
+      spies.push(vi.spyOn(tx, 'query'))
+      return work(tx)
+    }, turn),
+  )
   const span = `from=${hour.toISOString()}`
   const ofStore = (await api.get(`${keys}/usage?${span}`, as)).body
   const ofKey = (await api.get(`${keys}/${id}/usage?${span}`, as)).body
-  const answers = await Promise.all(spy.mock.results.map(({ value }) => value as Promise<unknown[]>))
+  const answers = await Promise.all(
+    spies.flatMap(({ mock }) => mock.results.map(({ value }) => value as Promise<unknown[]>)),
+  )
   const data = [{ at: hour.toISOString(), counts: { VALID: secrets } }]
   expect(ofStore.data).toEqual([{ keyId: id, data }])
   expect(ofKey.data).toEqual(data)

@@ -25,7 +25,6 @@ import {
   type Outcome,
   type Question,
   type SpendOnce,
-  showVerdict,
   VERIFIED_SETTINGS,
   type Verdict,
   type Verifier,
@@ -105,15 +104,13 @@ export function newVerifier(
       const code = spent.used > allowance.limit ? 'RATE_LIMITED' : hasWaited() ? await codeNow(question) : 'VALID'
       return withUnknown(conclude(key, code, question), unknown, { rateLimit: allowance })
     }
-    const toVerdict = ({ code, ...left }: Receipt) => withUnknown(verdictOn(instance, key, code), unknown, left)
-    const receipt = await spend(db, purchase, once, (spent) => showVerdict(toVerdict(spent)))
-    // A verdict that was stored for retries stands.
-    if (!once && receipt.code === 'VALID' && hasWaited()) {
-      const { code: _, ...left } = receipt
-      return withUnknown(conclude(key, await codeNow(question), question), unknown, left)
-    }
-    conclude(key, receipt.code, question)
-    return toVerdict(receipt)
+    const { code: concluded, verdict } = await spend(db, purchase, once, async ({ code: spentCode, ...left }) => {
+      const code = spentCode === 'VALID' && hasWaited() ? await codeNow(question) : spentCode
+      const kept = code === 'NOT_FOUND' ? NOT_FOUND : verdictOn(instance, key, code)
+      return { code, verdict: withUnknown(kept, unknown, left) }
+    })
+    conclude(key, concluded, question)
+    return verdict
   }
 
   /** Of a key that may have changed while its purchase waited for a lock. What was spent stays spent. */
