@@ -202,6 +202,29 @@ test('however many stores have locked what their keys spend, other verifications
   for (const code of await Promise.all(waiting)) expect(['VALID', 'unavailable']).toContain(code)
 })
 
+test('verifications with an Idempotency-Key that wait for a locked row take no connections from others', async () => {
+  const here = await shop({ alone: true })
+  const { api, owner, keys, store, serviceToken } = here
+  const other = await neighbour(here)
+  const { key } = (await api.post(keys, { ...NEW_KEY, credits: { remaining: 1_000 } }, { as: owner.token })).body
+  const as = await serviceToken([store.id])
+  const verify = (n: number) =>
+    api.post('/v1/keys/verify', { key }, { as, headers: { 'idempotency-key': `once-${n}` } })
+  expect((await verify(0)).body.code).toBe('VALID')
+  const timeOfThree = async () => {
+    const began = performance.now()
+    for (let n = 0; n < 3; n++) expect(await other.everything()).toEqual(['200', '200', '201', '201', '200'])
+    return performance.now() - began
+  }
+  const before = await timeOfThree()
+  const unlock = await lock(here, 'select from key_credits for update', [])
+  const waiting = Array.from({ length: 200 }, (_, n) => verify(n + 1))
+  expect(await timeOfThree()).toBeLessThan(12 * before)
+  await unlock()
+  // More than a hundred are not waited with.
+  for (const { body } of await Promise.all(waiting)) expect(['VALID', 'unavailable', 'overloaded']).toContain(body.code)
+})
+
 test('verifications that wait for a locked row hold up no other store’s, whatever these spend', async () => {
   const here = await shop({ alone: true })
   const { api, owner, keys, store, person, serviceToken } = here

@@ -11,8 +11,8 @@ type Window = { id: string; name: string; limit: number; seconds: number; cost: 
 export type Purchase = {
   storeId: string
   keyId: string
-  /** Purchases of the same windows have the same. */
-  part: string
+  /** What is spent follows from the key as it was then. */
+  keyRevision: number
   /** Credits. Null: the key has none and needs none. */
   cost: number | null
   windows: Window[]
@@ -37,15 +37,11 @@ export function purchaseFor(key: CachedKey, { cost = 1, limits }: Question): Pur
     : {
         storeId: key.store_id,
         keyId: key.id,
-        part: partOf(key),
+        keyRevision: key.revision,
         cost: key.has_credits ? cost : null,
         windows,
         listsLimits: limits !== undefined || key.rate_limits.length > 0,
       }
-}
-
-function partOf({ id, store_id, owner, rate_limits }: CachedKey): string {
-  return rate_limits.some(({ shared }) => shared === 'owner') ? `${store_id}:${owner ?? ''}` : id
 }
 
 /** Whether the key's own `rateLimit`, once, is all that is spent. */
@@ -140,3 +136,35 @@ export function showCredits({ remaining, refills_at }: CreditsLeft): NonNullable
 }
 
 const newWindow = ({ id, seconds }: Window): WindowRow => ({ id, used: 0, reset_seconds: seconds })
+
+/**
+ * What all of them spend of each window, and up to which number there is room for all. What costs nothing passes whatever
+ * the limit is. Windows have the same `part` if purchases have them in common, directly or by others.
+ */
+export function totalsOf(purchases: Purchase[]) {
+  const totals = new Map<string, { part: string; id: string; seconds: number; cost: number; most: number }>()
+  const parts = partsOf(purchases)
+  for (const { windows } of purchases)
+    for (const { id, seconds, cost, limit } of windows) {
+      const total = totals.get(id)
+      if (!total) totals.set(id, { part: parts.get(id) as string, id, seconds, cost, most: limit })
+      else if (cost > 0) {
+        total.most = total.cost === 0 ? limit : Math.min(total.most, limit)
+        total.cost += cost
+      }
+    }
+  return [...totals.values()]
+}
+
+/** By the id of a window: which part it belongs to, by the id of one of its windows. */
+function partsOf(purchases: Purchase[]): Map<string, string> {
+  const parts = new Map<string, string>()
+  for (const { windows } of purchases) {
+    const joined = new Set(windows.map(({ id }) => parts.get(id) ?? id))
+    const [part] = joined as Set<string>
+    for (const { id } of windows) parts.set(id, part as string)
+    if (joined.size === 1) continue
+    for (const [id, other] of parts) if (joined.has(other)) parts.set(id, part as string)
+  }
+  return parts
+}

@@ -683,7 +683,12 @@ export type Question = Pick<
 }
 
 /** An Idempotency-Key: claimed before anything is spent, and the verdict stored with what is spent. */
-export type SpendOnce<Tx> = { claim(tx: Tx): Promise<void>; store(tx: Tx, verdict: Verdict): Promise<void> }
+export type SpendOnce<Tx> = {
+  /** The same for the same caller and Idempotency-Key. */
+  lookup: string
+  claim(tx: Tx): Promise<void>
+  store(tx: Tx, verdict: Verdict): Promise<void>
+}
 
 /** A back end that verifies in its own process: when its question was received, and the stores of its token. */
 export type LeaseAsker = { receivedAt: number; storeIds: readonly string[] | null }

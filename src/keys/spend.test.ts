@@ -3,7 +3,7 @@ import pg from 'pg'
 import { describe, expect, onTestFinished, test } from 'vitest'
 import { serviceClient } from '../../tests/service-client.ts'
 import { type Api, NEW_KEY, type Shop, shop } from '../../tests/shop.ts'
-import { type Purchase, settle } from './purchase.ts'
+import { type Purchase, settle, totalsOf } from './purchase.ts'
 
 async function create({ api, keys, owner }: Shop, more: object) {
   const { status, body } = await api.post(keys, { ...NEW_KEY, ...more }, { as: owner.token })
@@ -317,6 +317,62 @@ describe('named rate limits', () => {
   })
 })
 
+test('windows that purchases have in common are spent together or not at all', () => {
+  const window = (id: string, cost = 1, most = 9) => ({ id, name: id, limit: most, seconds: 60, cost })
+  const purchase = (...windows: ReturnType<typeof window>[]): Purchase => ({
+    storeId: 'store_a',
+    keyId: 'key_a',
+    keyRevision: 1,
+    cost: null,
+    windows,
+    listsLimits: true,
+  })
+  const totals = totalsOf([
+    purchase(window('own')),
+    purchase(window('other', 0, 1)),
+    // The same key, after it was given another limit.
+    purchase(window('shared'), window('own', 2, 5)),
+    purchase(window('last'), window('shared')),
+    purchase(window('other', 3, 7)),
+  ])
+  expect(totals.map(({ id, cost, most }) => [id, cost, most])).toEqual([
+    ['own', 3, 5],
+    ['other', 3, 7],
+    ['shared', 2, 9],
+    ['last', 1, 9],
+  ])
+  const partOf = Object.fromEntries(totals.map(({ id, part }) => [id, part]))
+  expect([partOf.own, partOf.last]).toEqual([partOf.shared, partOf.shared])
+  expect(partOf.other).not.toBe(partOf.own)
+})
+
+test('a customer who is erased while their key is verified is named by no stored response', async () => {
+  const world = await shop({ alone: true })
+  const { api, owner, store, databaseUrl } = world
+  const back = await serviceClient(world)
+  const as = { as: owner.token }
+  const customer = `/v1/user/store/${store.id}/customers/patient-4711`
+  expect((await api.put(customer, { name: 'Ada' }, as)).status).toBe(201)
+  const made = await create(world, { owner: 'patient-4711', credits: { remaining: 100 } })
+  expect((await back.verify(made.key)).body.owner).toBe('patient-4711')
+  const locker = new pg.Client({ connectionString: databaseUrl })
+  onTestFinished(() => locker.end())
+  await locker.connect()
+  await locker.query('begin; select from key_credits for update')
+  const ask = (n: number) =>
+    api.post('/v1/keys/verify', { key: made.key }, { as: back.as, headers: { 'idempotency-key': `once-${n}` } })
+  const asked = [1, 2, 3].map(ask)
+  // They have come to wait for the credits.
+  await new Promise((resolve) => setTimeout(resolve, 150))
+  const erased = api.delete(customer, as)
+  await new Promise((resolve) => setTimeout(resolve, 150))
+  await locker.query('rollback')
+  // On a busy machine it may have waited too long.
+  if ((await erased).status !== 200) expect((await api.delete(customer, as)).status).toBe(200)
+  await Promise.all(asked)
+  for (const n of [1, 2, 3]) expect((await ask(n)).text).not.toContain('patient-4711')
+})
+
 test('a key that is revoked while what it spends is locked is refused, whatever it spends', async () => {
   const world = await shop({ alone: true })
   const { api, owner, keys, databaseUrl } = world
@@ -383,7 +439,7 @@ test('whatever is bought, in whatever order: nothing is overspent, and whoever i
         const whole: Purchase = {
           storeId: 'store_a',
           keyId,
-          part: keyId,
+          keyRevision: 1,
           cost,
           windows: named.map((window) => ({ ...window, name: window.id, seconds: 60 })),
           listsLimits: true,

@@ -5,13 +5,15 @@
 // A refill is made by whoever first finds that it is due. Refills and windows go by the database's clock, so that all
 // nodes agree.
 
+import type { CachedKey } from '../auth/cached-key.ts'
+import { Failure } from '../core/errors.ts'
 import type { Idempotency } from '../core/route.ts'
 import type { Batch, Db } from '../db/db.ts'
 import { isNotNullViolation } from '../db/errors.ts'
 import { recordset } from '../db/recordset.ts'
 import { fragment, sql } from '../db/sql.ts'
-import { retryWhileLocked, waitBriefly } from '../db/wait-for-lock.ts'
-import { storeResponse } from '../idempotency/idempotency.ts'
+import type { ApiKeysRow } from '../db/tables.gen.ts'
+import { AlreadyAnswered, storeResponse } from '../idempotency/idempotency.ts'
 import { REFILLS_AT, REMAINING } from './credits.ts'
 import {
   type CreditRow,
@@ -20,33 +22,90 @@ import {
   type Receipt,
   settle,
   showCredits,
+  totalsOf,
   type WindowRow,
 } from './purchase.ts'
 import { resourceOf } from './read.ts'
-import { type KeptVerdict, type SpendOnce, showVerdict, type Verdict } from './schema.ts'
+import { type KeptVerdict, type Outcome, type SpendOnce, showVerdict, type Verdict } from './schema.ts'
 
-/** With an Idempotency-Key the verdict is stored with what was spent: a retry gets it again and spends nothing. */
-export async function spend<Concluded extends { verdict: KeptVerdict }>(
+/** The key as it was when the verdict was made from it. */
+export type Concluded = { key: CachedKey; code: Outcome; verdict: KeptVerdict }
+type Conclude = (receipt: Receipt) => Promise<Concluded>
+
+/**
+ * With an Idempotency-Key the verdict is stored with what was spent: a retry gets it again and spends nothing. Null when the
+ * key has changed since it was looked up; then nothing was spent.
+ */
+export async function spend(
   db: Db,
   purchase: Purchase,
   once: SpendOnce<Db> | null,
-  conclude: (receipt: Receipt) => Promise<Concluded>,
-): Promise<Concluded> {
+  conclude: Conclude,
+): Promise<Concluded | null> {
   if (!once) return conclude(await spendBatched(db, purchase))
-  const work = async (tx: Db) => {
-    await once.claim(tx)
-    const [receipt] = (await spendIn(tx, [purchase])) as [Receipt]
-    const concluded = await conclude(receipt)
-    await once.store(tx, showVerdict(concluded.verdict))
-    return concluded
-  }
-  return retryWhileLocked(() => waitBriefly(db).transaction(work))
+  const outcome = await db.batched(spendAllOnce, { purchase, once, conclude })
+  if (outcome instanceof Error) throw outcome
+  return outcome
+}
+
+type OncePurchase = { purchase: Purchase; once: SpendOnce<Db>; conclude: Conclude }
+
+/** Each outcome is what was concluded, null for a key that has changed, or why the Idempotency-Key was not to be had. */
+const spendAllOnce: Batch<OncePurchase, Concluded | Error | null> = (db, rows) =>
+  db.transaction(async (tx) => {
+    const refusals = await claimAll(tx, rows)
+    const revisions = await lockKeys(tx, rows)
+    const isCurrent = ({ purchase }: OncePurchase) => revisions.get(purchase.keyId) === purchase.keyRevision
+    const buyers = rows.filter((row, n) => refusals[n] === null && isCurrent(row))
+    const receipts = await spendIn(
+      tx,
+      buyers.map(({ purchase }) => purchase),
+    )
+    const concluded = await Promise.all(buyers.map((buyer, n) => buyer.conclude(receipts[n] as Receipt)))
+    await Promise.all(buyers.map(({ once }, n) => once.store(tx, showVerdict((concluded[n] as Concluded).verdict))))
+    return rows.map((row, n) => refusals[n] ?? concluded[buyers.indexOf(row)] ?? null)
+  })
+spendAllOnce.highPriority = true
+spendAllOnce.holderOf = ({ purchase }) => purchase.storeId
+
+/** Why each was refused, or null. Of two with the same Idempotency-Key in one batch, the second would pass the claim, too. */
+async function claimAll(tx: Db, rows: OncePurchase[]): Promise<(Error | null)[]> {
+  const lookups = rows.map(({ once }) => once.lookup)
+  const claims = rows.map(async ({ once }, n) => {
+    if (lookups.indexOf(once.lookup) < n) return new Failure('idempotency_in_progress', { retryAfterSeconds: 1 })
+    return once.claim(tx).then(
+      () => null,
+      (error) => {
+        if (error instanceof AlreadyAnswered || isInProgress(error)) return error
+        throw error
+      },
+    )
+  })
+  return Promise.all(claims)
+}
+
+const isInProgress = (error: unknown) => error instanceof Failure && error.code === 'idempotency_in_progress'
+
+/**
+ * Whoever changes a key, or erases its owner, waits until the verdict is stored, or has done so before: then the verdict
+ * would say what the key was.
+ */
+async function lockKeys(tx: Db, rows: OncePurchase[]): Promise<Map<string, number>> {
+  const ids = [...new Set(rows.map(({ purchase }) => purchase.keyId))]
+  const keys = await tx.query<Pick<ApiKeysRow, 'id' | 'revision'>>(sql`
+    select id, revision
+      from api_keys
+     where id = any(${ids})
+     order by id
+       for share`)
+  return new Map(keys.map(({ id, revision }) => [id, revision]))
 }
 
 /** For a verification with an Idempotency-Key. The response that is stored names the key (see eraseOwner in owners.ts). */
 export function spendOnce(idempotency: Idempotency | null, bodyOf: (verdict: Verdict) => object): SpendOnce<Db> | null {
   return (
     idempotency && {
+      lookup: idempotency.lookup,
       claim: idempotency.claim,
       store: (tx, verdict) => {
         const { storeId, keyId } = verdict
@@ -118,7 +177,7 @@ const RESET_SECONDS = fragment(
 
 /**
  * Takes the sums of each part, where all its windows have begun and have room for them; null for the others, who have spent
- * nothing. A part is a key, or all keys of an owner that share a window. Where a window has filled up since the statement
+ * nothing. A part is all windows that purchases have in common, directly or by others. Where a window has filled up since the statement
  * began, `used` would be null, and the whole statement is refused.
  */
 const spendWindows: Batch<Purchase, Receipt | null> = async (db, purchases) => {
@@ -150,21 +209,6 @@ const spendWindows: Batch<Purchase, Receipt | null> = async (db, purchases) => {
 }
 spendWindows.highPriority = true
 spendWindows.holderOf = ({ storeId }) => storeId
-
-/** Of each window. What costs nothing passes whatever the limit is. */
-function totalsOf(purchases: Purchase[]) {
-  const totals = new Map<string, { part: string; id: string; seconds: number; cost: number; most: number }>()
-  for (const { part, windows } of purchases)
-    for (const { id, seconds, cost, limit } of windows) {
-      const total = totals.get(id)
-      if (!total) totals.set(id, { part, id, seconds, cost, most: limit })
-      else if (cost > 0) {
-        total.most = total.cost === 0 ? limit : Math.min(total.most, limit)
-        total.cost += cost
-      }
-    }
-  return [...totals.values()]
-}
 
 const spendAll: Batch<Purchase, Receipt> = (db, purchases) => db.transaction((tx) => spendIn(tx, purchases))
 spendAll.highPriority = true

@@ -34,6 +34,8 @@ import type { Usage } from './usage.ts'
 
 /** A purchase takes some milliseconds, unless somebody has locked what it spends. */
 const LONG_WAIT_MS = 100
+/** Of a key that changes each time. */
+const MAX_TRIES = 5
 
 export function newVerifier(
   db: Db,
@@ -90,6 +92,15 @@ export function newVerifier(
   }
 
   async function verify(question: Question, once: SpendOnce<Db> | null = null): Promise<KeptVerdict> {
+    for (let tries = 0; tries < MAX_TRIES; tries++) {
+      const verdict = await tryToVerify(question, once)
+      if (verdict) return verdict
+    }
+    return fail('unavailable', { retryAfterSeconds: 1 })
+  }
+
+  /** Null for a key that changed while it was verified, with nothing spent. */
+  async function tryToVerify(question: Question, once: SpendOnce<Db> | null): Promise<KeptVerdict | null> {
     const { key, asOf } = await findKey(question)
     const code = key ? firstRefusal(instance, key, question) : 'NOT_FOUND'
     const purchase = key && code === 'VALID' ? purchaseFor(key, question) : null
@@ -97,26 +108,28 @@ export function newVerifier(
       return withUnknown(conclude(key, code, question), unknownIn(question), asOf === null ? undefined : { asOf })
     const unknown = unknownIn(question)
     const began = performance.now()
-    const hasWaited = () => performance.now() - began > LONG_WAIT_MS
+    // It may have changed while its purchase waited for a lock. What was spent stays spent.
+    const afterwards = (code: Outcome) =>
+      code === 'VALID' && performance.now() - began > LONG_WAIT_MS ? lookAgain(question, key) : { key, code }
     if (isRateLimitOnly(purchase) && !once) {
       const spent = await spendRateLimit(db, key)
-      const allowance = allowanceOf(key, spent)
-      const code = spent.used > allowance.limit ? 'RATE_LIMITED' : hasWaited() ? await codeNow(question) : 'VALID'
-      return withUnknown(conclude(key, code, question), unknown, { rateLimit: allowance })
+      const rateLimit = allowanceOf(key, spent)
+      const after = await afterwards(spent.used > rateLimit.limit ? 'RATE_LIMITED' : 'VALID')
+      return withUnknown(conclude(after.key, after.code, question), unknown, { rateLimit })
     }
-    const { code: concluded, verdict } = await spend(db, purchase, once, async ({ code: spentCode, ...left }) => {
-      const code = spentCode === 'VALID' && hasWaited() ? await codeNow(question) : spentCode
-      const kept = code === 'NOT_FOUND' ? NOT_FOUND : verdictOn(instance, key, code)
-      return { code, verdict: withUnknown(kept, unknown, left) }
+    const spent = await spend(db, purchase, once, async ({ code: spentCode, ...left }) => {
+      const { key: now, code } = await afterwards(spentCode)
+      const kept = code === 'NOT_FOUND' ? NOT_FOUND : verdictOn(instance, now, code)
+      return { key: now, code, verdict: withUnknown(kept, unknown, left) }
     })
-    conclude(key, concluded, question)
-    return verdict
+    if (spent) conclude(spent.key, spent.code, question)
+    else keys.invalidate(key.id)
+    return spent && spent.verdict
   }
 
-  /** Of a key that may have changed while its purchase waited for a lock. What was spent stays spent. */
-  async function codeNow(question: Question): Promise<Outcome> {
+  async function lookAgain(question: Question, before: CachedKey): Promise<{ key: CachedKey; code: Outcome }> {
     const key = await keys.find(question.key, question.stores)
-    return key ? firstRefusal(instance, key, question) : 'NOT_FOUND'
+    return key ? { key, code: firstRefusal(instance, key, question) } : { key: before, code: 'NOT_FOUND' }
   }
 
   /**
