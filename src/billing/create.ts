@@ -54,7 +54,7 @@ export async function createAddress(
   const outcome = await db
     .batched(insertAddresses, {
       ...insert,
-      lookup: idempotency?.lookup ?? null,
+      lookup: idempotency?.lookups[0] ?? null,
       onInserted: (isDefault, at) => {
         answer = answerOf(isDefault, at)
         return idempotency?.toStoredResponse(answer) ?? null

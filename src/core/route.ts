@@ -12,6 +12,7 @@ import type { Verifier } from '../keys/schema.ts'
 import type { Caller, KeyCaller, Manager, ServiceCaller, UserCaller } from './caller.ts'
 import type { ErrorCode, Fault } from './errors.ts'
 import type { BuiltInPermission } from './permissions.ts'
+import type { StoredResponse } from './stored-response.ts'
 
 /**
  * Who may call. A permission: members and keys that hold it in the store of the path. `user`: any signed-in user.
@@ -42,22 +43,10 @@ type ParamsOf<Path extends string> = Path extends `${string}:${infer Name}/${inf
 export type Idempotency = {
   /** Throws when the request was answered before or is being answered now. */
   claim(tx: Db): Promise<void>
-  /** The key of the stored row: an HMAC of the caller and their Idempotency-Key. */
-  lookup: string
+  /** What the stored row is found by: HMACs of the caller and their Idempotency-Key, the current server secret's first. */
+  lookups: [string, ...string[]]
   /** The row to write in the same transaction as the change. */
   toStoredResponse(answer: Answer<unknown>): StoredResponse
-}
-
-export type StoredResponse = {
-  lookup: string
-  fingerprint: string
-  reveals_secret: boolean
-  status: number
-  resource_id: string | null
-  kid: string
-  salt: string | null
-  sealed: string | null
-  created_at: Date
 }
 
 export type Answer<Body> = {
@@ -115,7 +104,7 @@ export type HandlerArgs<Path extends string, N extends Needs, Query, Body> = {
   faults: Fault[]
   /** Null when the request carries no Idempotency-Key. */
   idempotency: Idempotency | null
-  verifier: Verifier<Db>
+  verifier: Verifier
   /** Null where no provider of single sign-on is configured. */
   oidc: OidcClient | null
   /** On a public route: the user who is signed in, if any. A credential that is not valid counts as none. */

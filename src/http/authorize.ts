@@ -10,7 +10,7 @@ import type { Verifier } from '../keys/schema.ts'
 import type { Call } from './context.ts'
 
 export function authorize(
-  verifier: Pick<Verifier<never>, 'countOwnUse'>,
+  verifier: Pick<Verifier, 'countOwnUse'>,
   { needs }: Route,
   caller: Caller | null,
   params: Record<string, string>,
@@ -34,7 +34,7 @@ export function authorize(
 
 /** A store that the caller has no part in is answered like one that does not exist. */
 function checkPermission(
-  verifier: Pick<Verifier<never>, 'countOwnUse'>,
+  verifier: Pick<Verifier, 'countOwnUse'>,
   needed: BuiltInPermission,
   caller: Caller,
   storeId: string | undefined,
@@ -61,11 +61,7 @@ function isPermission(needs: Needs): needs is BuiltInPermission {
 }
 
 /** A request made with an API key counts as a use of the key, and of the permission that the route needs. */
-export function countKeyUse(
-  verifier: Pick<Verifier<never>, 'countOwnUse'>,
-  { needs }: Route,
-  caller: Caller | null,
-): void {
+export function countKeyUse(verifier: Pick<Verifier, 'countOwnUse'>, { needs }: Route, caller: Caller | null): void {
   if (caller?.kind === 'key') verifier.countOwnUse(caller, 'VALID', isPermission(needs) ? [needs] : [])
 }
 

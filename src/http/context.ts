@@ -12,7 +12,7 @@ import type { OidcClient } from '../auth/schema.ts'
 import type { Caller } from '../core/caller.ts'
 import type { Route, WireResponse } from '../core/route.ts'
 import type { Semaphore } from '../core/semaphore.ts'
-import type { Database, Db } from '../db/db.ts'
+import type { Database } from '../db/db.ts'
 import type { EventFeed } from '../events/schema.ts'
 import type { Instance } from '../instance.ts'
 import type { KeyChanges, UsageReports } from '../keys/in-process/schema.ts'
@@ -30,7 +30,7 @@ export type Pipeline = {
   instance: Instance
   auth: Auth
   limits: Limits
-  verifier: Verifier<Db>
+  verifier: Verifier
   feed: EventFeed
   changes: KeyChanges
   usageReports: UsageReports

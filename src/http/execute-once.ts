@@ -10,10 +10,10 @@ import {
   AlreadyAnswered,
   checkUnderPreviousSecret,
   claim,
+  hexLookups,
   type IdempotentRequest,
   isReplayable,
   lastingCredential,
-  lookupFor,
   parseIdempotencyKey,
   replay,
   storeResponse,
@@ -114,14 +114,14 @@ async function runAndStoreFailure(
 
 /** For a handler that claims and stores in a transaction of its own, or in a batch. */
 export function idempotencyFor(route: Route, idempotent: IdempotentRequest): Idempotency {
-  const lookup = lookupFor(idempotent)
+  const lookups = hexLookups(idempotent)
   return {
-    lookup,
+    lookups,
     claim: (tx) => claim(tx, idempotent),
     toStoredResponse: (answer) => {
       // Kept with the answer, so that it is serialized once, though it is both stored and sent.
       answer.wire = toWire(route, answer)
-      return toStoredResponse(idempotent, answer.wire, lookup)
+      return toStoredResponse(idempotent, answer.wire, lookups[0])
     },
   }
 }

@@ -9,12 +9,14 @@
 import type { Credential } from '../auth/credential.ts'
 import type { Caller } from '../core/caller.ts'
 import { addMs, ago, HOUR, now } from '../core/clock.ts'
-import { ERRORS, type ErrorCode, fail } from '../core/errors.ts'
-import type { StoredResponse, WireResponse } from '../core/route.ts'
+import { ERRORS, type ErrorCode, Failure, fail } from '../core/errors.ts'
+import type { WireResponse } from '../core/route.ts'
+import type { StoredResponse } from '../core/stored-response.ts'
 import { type Keyring, keysById } from '../crypto/keyring.ts'
 import { randomBytes } from '../crypto/random.ts'
 import { seal, unseal } from '../crypto/seal.ts'
 import type { Db } from '../db/db.ts'
+import { recordset } from '../db/recordset.ts'
 import { fragment, sql } from '../db/sql.ts'
 import type { IdempotentResponsesRow } from '../db/tables.gen.ts'
 import { isErasedOwner } from '../keys/columns.ts'
@@ -67,8 +69,13 @@ export function isReplayable(code: ErrorCode): boolean {
 }
 
 /** What an answer given now is found by. */
-export function lookupFor(request: IdempotentRequest): string {
+function lookupFor(request: IdempotentRequest): string {
   return lookupOf(request.keyring.current, request).toString('hex')
+}
+
+/** The same, and what one given under the previous server secret is found by. */
+export function hexLookups(request: IdempotentRequest): [string, ...string[]] {
+  return lookupsOf(request).map((lookup) => lookup.toString('hex')) as [string, ...string[]]
 }
 
 /** The row that keeps an answer. */
@@ -101,13 +108,31 @@ export function toStoredResponse(
  * `idempotency_in_progress`.
  */
 export async function claim(tx: Db, request: IdempotentRequest): Promise<void> {
-  const lookups = lookupsOf(request)
-  const [found] = await tx.query<{ free: boolean; answered: boolean }>(sql`
-    select pg_try_advisory_xact_lock(${(lookups[0] as Buffer).readBigInt64BE()}) as free,
-           exists (select from idempotent_responses where lookup = any(${lookups})) as answered`)
-  if (found?.answered) throw new AlreadyAnswered()
-  if (!found?.free) fail('idempotency_in_progress', { retryAfterSeconds: 1 })
+  const [refusal] = await claimAll(tx, [hexLookups(request)])
+  if (refusal) throw refusal
 }
+
+const claims = recordset('claim', { n: 'int', lock: 'bigint', current: 'text', previous: 'text' })
+
+/** The same for several requests, by their lookups: why each is refused, or null. */
+export async function claimAll(tx: Db, lookups: [string, ...string[]][]): Promise<(Error | null)[]> {
+  const rows = lookups.map(([current, previous], n) => ({ n, lock: lockFor(current), current, previous }))
+  const found = await tx.query<{ free: boolean; answered: boolean }>(sql`
+    select pg_try_advisory_xact_lock(lock) as free,
+           exists (select
+                     from idempotent_responses
+                    where lookup in (decode(current, 'hex'), decode(previous, 'hex'))) as answered
+      from ${claims(rows)}
+     order by n`)
+  return found.map(({ free, answered }, n) => {
+    if (answered) return new AlreadyAnswered()
+    // Of two in one transaction both would get the lock.
+    const isFirst = rows.findIndex(({ current }) => current === rows[n]?.current) === n
+    return free && isFirst ? null : new Failure('idempotency_in_progress', { retryAfterSeconds: 1 })
+  })
+}
+
+const lockFor = (lookup: string) => Buffer.from(lookup, 'hex').readBigInt64BE().toString()
 
 /**
  * While the server secret is being changed, a response may be stored under the previous one, where no unique index
@@ -121,18 +146,32 @@ export async function checkUnderPreviousSecret(db: Db, request: IdempotentReques
 }
 
 /** Last in the transaction of a change. */
-export async function storeResponse(tx: Db, row: StoredResponse): Promise<void> {
+export function storeResponse(tx: Db, row: StoredResponse): Promise<void> {
+  return storeResponses(tx, [row])
+}
+
+const responses = recordset('response', {
+  lookup: 'text',
+  fingerprint: 'text',
+  reveals_secret: 'boolean',
+  status: 'int',
+  resource_id: 'text',
+  kid: 'text',
+  salt: 'text',
+  sealed: 'text',
+  created_at: 'timestamptz',
+})
+
+export async function storeResponses(tx: Db, rows: StoredResponse[]): Promise<void> {
   const written = await tx.query(sql`
     insert into idempotent_responses
            (lookup, fingerprint, reveals_secret, status, resource_id, kid, salt, sealed, created_at)
     select decode(lookup, 'hex'), decode(fingerprint, 'hex'), reveals_secret, status, resource_id, kid,
            decode(salt, 'hex'), decode(sealed, 'hex'), created_at
-      from json_to_record(${JSON.stringify(row)})
-           as row(lookup text, fingerprint text, reveals_secret boolean, status int, resource_id text, kid text,
-                  salt text, sealed text, created_at timestamptz)
+      from ${responses(rows)}
         on conflict (lookup) do nothing
  returning lookup`)
-  if (written.length === 0) throw new AlreadyAnswered()
+  if (written.length < rows.length) throw new AlreadyAnswered()
 }
 
 /** Whether the response is about a key of somebody who was erased: it is destroyed soon, and is not shown until then. */

@@ -71,7 +71,11 @@ async function changeNext(
 ): Promise<Step> {
   await idempotency?.claim(tx)
   await lockStoreAndRecheck(tx, caller, storeId)
-  const run = idempotency && { lookup: idempotency.lookup, storeId, request: sha256(JSON.stringify([storeId, bulk])) }
+  const run = idempotency && {
+    lookup: idempotency.lookups[0],
+    storeId,
+    request: sha256(JSON.stringify([storeId, bulk])),
+  }
   const before = (run && (await readProgress(tx, run))) ?? known ?? (await findKeys(tx, caller, storeId, bulk))
   const ids = before.keyIds.slice(before.results.length, before.results.length + KEYS_AT_ONCE)
   const progress = { ...before, results: [...before.results, ...(await changeHundred(tx, caller, storeId, bulk, ids))] }

@@ -2,7 +2,7 @@
 
 import type { Manager } from '../core/caller.ts'
 import { isOwner } from '../core/grant.ts'
-import type { StoredResponse } from '../core/route.ts'
+import type { StoredResponse } from '../core/stored-response.ts'
 import type { Batch, Db } from '../db/db.ts'
 import { columnList, type RecordOf, recordset } from '../db/recordset.ts'
 import { sql } from '../db/sql.ts'

@@ -5,6 +5,7 @@ import type { KeyCaller } from '../core/caller.ts'
 import { KEY_TOKEN_KINDS, KEY_TYPE_NAMES } from '../core/key-types.ts'
 import { pageOf } from '../core/pagination.ts'
 import type { Permission } from '../core/permissions.ts'
+import type { StoredResponse } from '../core/stored-response.ts'
 import { MAX_EXTERNAL_ID_LENGTH } from '../schema/external-id.ts'
 import { ActorOf, CreatedAt, DateTime, Id, Line, Nullable, OneOf, StoreId, UpdatedAt } from '../schema/fields.ts'
 import { Type } from '../schema/type.ts'
@@ -683,11 +684,10 @@ export type Question = Pick<
 }
 
 /** An Idempotency-Key: claimed before anything is spent, and the verdict stored with what is spent. */
-export type SpendOnce<Tx> = {
-  /** The same for the same caller and Idempotency-Key. */
-  lookup: string
-  claim(tx: Tx): Promise<void>
-  store(tx: Tx, verdict: Verdict): Promise<void>
+export type SpendOnce = {
+  /** What the stored row is found by. */
+  lookups: [string, ...string[]]
+  toStoredResponse(verdict: Verdict): StoredResponse
 }
 
 /** A back end that verifies in its own process: when its question was received, and the stores of its token. */
@@ -699,13 +699,13 @@ type KeptLease = {
 }
 
 /** Verifies keys: see verify.ts. */
-export type Verifier<Tx> = {
+export type Verifier = {
   /** With an Idempotency-Key, what the key spends is spent once, and the response is stored with it. */
-  verify(question: Question, once?: SpendOnce<Tx> | null): Promise<KeptVerdict>
+  verify(question: Question, once?: SpendOnce | null): Promise<KeptVerdict>
   /** The same, if memory alone can answer; null, with nothing counted, when it cannot. */
   verifyNow(question: Question): KeptVerdict | null
   /** The same, and on what terms the asker may keep it. */
-  lease(question: Question, asker: LeaseAsker, once?: SpendOnce<Tx> | null): Promise<KeptLease>
+  lease(question: Question, asker: LeaseAsker, once?: SpendOnce | null): Promise<KeptLease>
   /** The same, with the result of every check, and nothing spent or counted. */
   explain(question: Question): Promise<KeptVerdict>
   /** Counts a request to this API that was made with the key itself. */

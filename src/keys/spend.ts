@@ -6,14 +6,13 @@
 // nodes agree.
 
 import type { CachedKey } from '../auth/cached-key.ts'
-import { Failure } from '../core/errors.ts'
 import type { Idempotency } from '../core/route.ts'
 import type { Batch, Db } from '../db/db.ts'
 import { isNotNullViolation } from '../db/errors.ts'
 import { recordset } from '../db/recordset.ts'
 import { fragment, sql } from '../db/sql.ts'
 import type { ApiKeysRow } from '../db/tables.gen.ts'
-import { AlreadyAnswered, storeResponse } from '../idempotency/idempotency.ts'
+import { claimAll, storeResponses } from '../idempotency/idempotency.ts'
 import { REFILLS_AT, REMAINING } from './credits.ts'
 import {
   type CreditRow,
@@ -39,7 +38,7 @@ type Conclude = (receipt: Receipt) => Promise<Concluded>
 export async function spend(
   db: Db,
   purchase: Purchase,
-  once: SpendOnce<Db> | null,
+  once: SpendOnce | null,
   conclude: Conclude,
 ): Promise<Concluded | null> {
   if (!once) return conclude(await spendBatched(db, purchase))
@@ -48,12 +47,15 @@ export async function spend(
   return outcome
 }
 
-type OncePurchase = { purchase: Purchase; once: SpendOnce<Db>; conclude: Conclude }
+type OncePurchase = { purchase: Purchase; once: SpendOnce; conclude: Conclude }
 
 /** Each outcome is what was concluded, null for a key that has changed, or why the Idempotency-Key was not to be had. */
 const spendAllOnce: Batch<OncePurchase, Concluded | Error | null> = (db, rows) =>
   db.transaction(async (tx) => {
-    const refusals = await claimAll(tx, rows)
+    const refusals = await claimAll(
+      tx,
+      rows.map(({ once }) => once.lookups),
+    )
     const revisions = await lockKeys(tx, rows)
     const isCurrent = ({ purchase }: OncePurchase) => revisions.get(purchase.keyId) === purchase.keyRevision
     const buyers = rows.filter((row, n) => refusals[n] === null && isCurrent(row))
@@ -62,29 +64,14 @@ const spendAllOnce: Batch<OncePurchase, Concluded | Error | null> = (db, rows) =
       buyers.map(({ purchase }) => purchase),
     )
     const concluded = await Promise.all(buyers.map((buyer, n) => buyer.conclude(receipts[n] as Receipt)))
-    await Promise.all(buyers.map(({ once }, n) => once.store(tx, showVerdict((concluded[n] as Concluded).verdict))))
+    const responses = buyers.map(({ once }, n) =>
+      once.toStoredResponse(showVerdict((concluded[n] as Concluded).verdict)),
+    )
+    await storeResponses(tx, responses)
     return rows.map((row, n) => refusals[n] ?? concluded[buyers.indexOf(row)] ?? null)
   })
 spendAllOnce.highPriority = true
 spendAllOnce.holderOf = ({ purchase }) => purchase.storeId
-
-/** Why each was refused, or null. Of two with the same Idempotency-Key in one batch, the second would pass the claim, too. */
-async function claimAll(tx: Db, rows: OncePurchase[]): Promise<(Error | null)[]> {
-  const lookups = rows.map(({ once }) => once.lookup)
-  const claims = rows.map(async ({ once }, n) => {
-    if (lookups.indexOf(once.lookup) < n) return new Failure('idempotency_in_progress', { retryAfterSeconds: 1 })
-    return once.claim(tx).then(
-      () => null,
-      (error) => {
-        if (error instanceof AlreadyAnswered || isInProgress(error)) return error
-        throw error
-      },
-    )
-  })
-  return Promise.all(claims)
-}
-
-const isInProgress = (error: unknown) => error instanceof Failure && error.code === 'idempotency_in_progress'
 
 /**
  * Whoever changes a key, or erases its owner, waits until the verdict is stored, or has done so before: then the verdict
@@ -102,15 +89,14 @@ async function lockKeys(tx: Db, rows: OncePurchase[]): Promise<Map<string, numbe
 }
 
 /** For a verification with an Idempotency-Key. The response that is stored names the key (see eraseOwner in owners.ts). */
-export function spendOnce(idempotency: Idempotency | null, bodyOf: (verdict: Verdict) => object): SpendOnce<Db> | null {
+export function spendOnce(idempotency: Idempotency | null, bodyOf: (verdict: Verdict) => object): SpendOnce | null {
   return (
     idempotency && {
-      lookup: idempotency.lookup,
-      claim: idempotency.claim,
-      store: (tx, verdict) => {
+      lookups: idempotency.lookups,
+      toStoredResponse: (verdict) => {
         const { storeId, keyId } = verdict
         const about = storeId !== null && keyId !== null ? { resource: resourceOf({ storeId, keyId }) } : {}
-        return storeResponse(tx, idempotency.toStoredResponse({ body: bodyOf(verdict), ...about }))
+        return idempotency.toStoredResponse({ body: bodyOf(verdict), ...about })
       },
     }
   )

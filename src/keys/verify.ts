@@ -43,7 +43,7 @@ export function newVerifier(
   keys: KeyCache,
   usage: Usage,
   onVerdict: (code: Outcome) => void,
-): Verifier<Db> {
+): Verifier {
   /** Every verdict goes through here, to be counted. */
   function conclude(key: CachedKey | null, code: Outcome, question: Question) {
     const { ip, serviceId } = question
@@ -91,7 +91,7 @@ export function newVerifier(
     return { key: known.found, asOf: new Date(nowMs() - (performance.now() - asOf)).toISOString() }
   }
 
-  async function verify(question: Question, once: SpendOnce<Db> | null = null): Promise<KeptVerdict> {
+  async function verify(question: Question, once: SpendOnce | null = null): Promise<KeptVerdict> {
     for (let tries = 0; tries < MAX_TRIES; tries++) {
       const verdict = await tryToVerify(question, once)
       if (verdict) return verdict
@@ -100,7 +100,7 @@ export function newVerifier(
   }
 
   /** Null for a key that changed while it was verified, with nothing spent. */
-  async function tryToVerify(question: Question, once: SpendOnce<Db> | null): Promise<KeptVerdict | null> {
+  async function tryToVerify(question: Question, once: SpendOnce | null): Promise<KeptVerdict | null> {
     const { key, asOf } = await findKey(question)
     const code = key ? firstRefusal(instance, key, question) : 'NOT_FOUND'
     const purchase = key && code === 'VALID' ? purchaseFor(key, question) : null
@@ -136,7 +136,7 @@ export function newVerifier(
    * Only for a verdict that is still that of the cached key: one that changed while it was looked up is in no cache. An
    * imported value may be in several stores, so only an asker with a single one may keep what it means there.
    */
-  async function lease(question: Question, { receivedAt, storeIds }: LeaseAsker, once: SpendOnce<Db> | null = null) {
+  async function lease(question: Question, { receivedAt, storeIds }: LeaseAsker, once: SpendOnce | null = null) {
     const verdict = await verify(question, once)
     const known = verdict.valid ? keys.peek(question.key, question.stores) : null
     if (known?.key.verdict !== verdict || spendsSomething(known.key)) return { verdict, lease: null }
@@ -226,10 +226,10 @@ function heldBy(instance: Instance, key: CachedKey): Permission[] {
 
 /** RFC 7662: for every reason that a key is not good, the answer is the same. */
 export async function introspect(
-  verifier: Verifier<Db>,
+  verifier: Verifier,
   { token, scope, types, ip }: Introspection,
   { stores, serviceId }: Pick<Question, 'stores' | 'serviceId'>,
-  once: SpendOnce<Db> | null,
+  once: SpendOnce | null,
 ): Promise<Introspected> {
   const question = {
     key: token,
