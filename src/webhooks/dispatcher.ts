@@ -231,6 +231,7 @@ async function enqueue({ db, instance, scheduler }: DispatcherState, messages: M
     const queue = scheduler.queueOf(id)
     setEndpoint(queue, Promise.resolve(endpoint))
     queue.hostname = new URL(endpoint.url).hostname
+    queue.account = endpoint.account
   }
   for (const message of messages)
     if (endpoints.has(message.webhook_id)) scheduler.put(scheduler.queueOf(message.webhook_id), message)

@@ -7,7 +7,14 @@ import type { Instance } from '../instance.ts'
 import { AFTER_DELETE_MS } from './outbox.ts'
 import { openSecret } from './signature.ts'
 
-export type Endpoint = { url: string; secrets: Buffer[]; failingSince: Date | null; revision: number }
+export type Endpoint = {
+  url: string
+  secrets: Buffer[]
+  failingSince: Date | null
+  revision: number
+  /** Whom the store's messages count for: of its owners, the one whose account is the oldest. */
+  account: string
+}
 
 /** Webhooks that were deleted or disabled are missing from the result. */
 export async function loadEndpoints(db: Db, instance: Instance, ids: string[]): Promise<Map<string, Endpoint>> {
@@ -21,9 +28,11 @@ export async function loadEndpoints(db: Db, instance: Instance, ids: string[]): 
     previous_expires_at: Date | null
     failing_since: Date | null
     revision: number
+    account: string | null
   }>(sql`
     select webhook.id, webhook.url, webhook.secret, webhook.secret_kid, webhook.previous_secret,
-           webhook.previous_secret_kid, webhook.previous_expires_at, webhook.failing_since, webhook.revision
+           webhook.previous_secret_kid, webhook.previous_expires_at, webhook.failing_since, webhook.revision,
+           (select user_id from members where store_id = webhook.store_id and role = 'OWNER' order by user_id limit 1) as account
       from webhooks webhook
      where webhook.id = any(${ids})
        and webhook.enabled
@@ -36,7 +45,9 @@ export async function loadEndpoints(db: Db, instance: Instance, ids: string[]): 
       const secrets = kept
         .map((secret) => openSecret(instance.keyring, row.id, secret))
         .filter((bytes) => bytes !== null)
-      return [row.id, { url: row.url, secrets, failingSince: row.failing_since, revision: row.revision }]
+      const { url, failing_since: failingSince, revision } = row
+      // A deleted store may have lost its owners. Such stores count together.
+      return [row.id, { url, secrets, failingSince, revision, account: row.account ?? '' }]
     }),
   )
 }

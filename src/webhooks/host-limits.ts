@@ -2,49 +2,86 @@
 // node. Nobody agreed to receive them, and twenty webhooks with one URL, redelivered, would be a weapon. What exceeds the
 // bound waits, and holds up no other host. A host is the address that its name led to, as soon as that is known: many
 // names for one address are one host.
+//
+// Receivers of many stores may be at one host, so accounts take turns there, and the webhooks of an account within its
+// turns: whoever has two thousand webhooks is sent no more than whoever has one. Turns alone share out the tokens, but not
+// the places, which slow requests keep: accounts with less than a quarter of the places come before others, and the last
+// quarter is theirs.
 
 import { SECOND } from '../core/clock.ts'
 
 export type HostLimits = { abreast: number; perSecond: number }
 export const HOST_LIMITS: HostLimits = { abreast: 50, perSecond: 50 }
+/** Of a host's limits, what an account can count on while others use the host, too. */
+const SHARE = 1 / 4
 
-type Host<Queue> = { inFlight: number; tokens: number; at: number; waitlist: Set<Queue>; timer?: NodeJS.Timeout }
+/** `account` is the one that a webhook's store counts for. */
+type Queue = { account: string }
 
-export type HostGate<Queue> = {
+type Host<Q> = {
+  inFlight: number
+  inFlightOf: Map<string, number>
+  tokens: number
+  at: number
+  /** The queues that wait, of each account; accounts and queues in the order of their turns. */
+  waitlist: Map<string, Set<Q>>
+  waiting: number
+  isAdmitting: boolean
+  timer?: NodeJS.Timeout
+}
+
+export type HostGate<Q extends Queue> = {
   /** Whether a request to this host may start. If not, the queue is passed to `onRoom` when its turn has come. */
-  hasRoom(host: string, queue: Queue): boolean
-  enter(host: string): void
-  leave(host: string): void
+  hasRoom(host: string, queue: Q): boolean
+  /** To be called when a request starts; the result, when it is over. */
+  enter(host: string, queue: Q): () => void
   /** How many queues wait for this host. */
   waiting(host: string): number
+  /** Whether more queues wait for this host than it has turns in a second, and of this account more than its share. */
+  isCrowded(host: string, queue: Q): boolean
 }
 
 /** Hosts beyond this number are forgotten once they are idle. */
 const MAX_HOSTS = 10_000
 
-export function newHostGate<Queue>(
+export function newHostGate<Q extends Queue>(
   { abreast, perSecond }: HostLimits,
-  onRoom: (queue: Queue) => void,
-): HostGate<Queue> {
-  const hosts = new Map<string, Host<Queue>>()
-  const find = (name: string): Host<Queue> => {
-    const found = hosts.get(name) ?? { inFlight: 0, tokens: perSecond, at: performance.now(), waitlist: new Set() }
+  onRoom: (queue: Q) => void,
+): HostGate<Q> {
+  const hosts = new Map<string, Host<Q>>()
+  const share = Math.ceil(abreast * SHARE)
+  const find = (name: string): Host<Q> => {
+    const found = hosts.get(name) ?? newHost<Q>(perSecond)
     if (hosts.size >= MAX_HOSTS) forgetIdle(hosts)
     hosts.set(name, found)
     refill(found, perSecond)
     return found
   }
-  const isOpen = (host: Host<Queue>) => host.inFlight < abreast && host.tokens >= 1
-  /** Lets the next queue in, and looks again when the next token is there. */
-  const admit = (host: Host<Queue>) => {
+  const isBelowShare = (host: Host<Q>, account: string) => (host.inFlightOf.get(account) ?? 0) < share
+  /** At most three accounts have their share, so this looks at four at most. */
+  const nextBelowShare = (host: Host<Q>) => {
+    for (const account of host.waitlist.keys()) if (isBelowShare(host, account)) return account
+    return undefined
+  }
+  const isOpenTo = (host: Host<Q>, account: string) => {
+    if (host.inFlight >= abreast || host.tokens < 1) return false
+    if (isBelowShare(host, account)) return true
+    return host.inFlight < abreast - share && nextBelowShare(host) === undefined
+  }
+  /** Lets the next queues in, and looks again when the next token is there. */
+  const admit = (host: Host<Q>) => {
+    if (host.isAdmitting) return
+    host.isAdmitting = true
     refill(host, perSecond)
-    while (isOpen(host) && host.waitlist.size > 0) {
-      const [next] = host.waitlist as Set<Queue> & Iterable<Queue>
-      host.waitlist.delete(next as Queue)
-      onRoom(next as Queue)
+    const nextAccount = () => nextBelowShare(host) ?? host.waitlist.keys().next().value
+    let account = nextAccount()
+    while (account !== undefined && isOpenTo(host, account)) {
+      onRoom(takeNext(host, account))
+      account = nextAccount()
     }
-    if (host.waitlist.size === 0 || host.timer || host.inFlight >= abreast) return
-    const untilTokenMs = (Math.max(0, 1 - host.tokens) * SECOND) / perSecond
+    host.isAdmitting = false
+    if (account === undefined || host.timer || host.tokens >= 1) return
+    const untilTokenMs = ((1 - host.tokens) * SECOND) / perSecond
     host.timer = setTimeout(() => {
       delete host.timer
       admit(host)
@@ -53,23 +90,55 @@ export function newHostGate<Queue>(
   return {
     hasRoom(name, queue) {
       const host = find(name)
-      if (isOpen(host)) return true
-      host.waitlist.add(queue)
+      // Whoever waits comes before a queue that comes now.
+      admit(host)
+      if (isOpenTo(host, queue.account)) return true
+      wait(host, queue)
       admit(host)
       return false
     },
-    enter(name) {
+    enter(name, { account }) {
       const host = find(name)
-      host.inFlight += 1
       host.tokens -= 1
+      host.inFlight += 1
+      host.inFlightOf.set(account, (host.inFlightOf.get(account) ?? 0) + 1)
+      return () => {
+        host.inFlight -= 1
+        const left = (host.inFlightOf.get(account) ?? 0) - 1
+        if (left > 0) host.inFlightOf.set(account, left)
+        else host.inFlightOf.delete(account)
+        admit(host)
+      }
     },
-    leave(name) {
-      const host = find(name)
-      host.inFlight -= 1
-      admit(host)
+    waiting: (name) => hosts.get(name)?.waiting ?? 0,
+    isCrowded(name, { account }) {
+      const host = hosts.get(name)
+      if (!host || host.waiting < perSecond) return false
+      return (host.waitlist.get(account)?.size ?? 0) >= perSecond * SHARE
     },
-    waiting: (name) => hosts.get(name)?.waitlist.size ?? 0,
   }
+}
+
+function newHost<Q>(tokens: number): Host<Q> {
+  const at = performance.now()
+  return { inFlight: 0, inFlightOf: new Map(), tokens, at, waitlist: new Map(), waiting: 0, isAdmitting: false }
+}
+
+function wait<Q extends Queue>(host: Host<Q>, queue: Q): void {
+  const queues = host.waitlist.get(queue.account) ?? new Set()
+  host.waiting += queues.has(queue) ? 0 : 1
+  host.waitlist.set(queue.account, queues.add(queue))
+}
+
+/** The next queue of this account, which is last among the accounts then. */
+function takeNext<Q>(host: Host<Q>, account: string): Q {
+  const queues = host.waitlist.get(account) as Set<Q> // it waits
+  const [queue] = queues as Set<Q> & Iterable<Q>
+  queues.delete(queue as Q)
+  host.waiting -= 1
+  host.waitlist.delete(account)
+  if (queues.size > 0) host.waitlist.set(account, queues)
+  return queue as Q
 }
 
 function refill(host: Host<unknown>, perSecond: number): void {
@@ -79,5 +148,5 @@ function refill(host: Host<unknown>, perSecond: number): void {
 }
 
 function forgetIdle(hosts: Map<string, Host<unknown>>): void {
-  for (const [name, host] of hosts) if (host.inFlight === 0 && host.waitlist.size === 0) hosts.delete(name)
+  for (const [name, host] of hosts) if (host.inFlight === 0 && host.waiting === 0) hosts.delete(name)
 }

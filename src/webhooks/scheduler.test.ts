@@ -6,7 +6,7 @@ import { newScheduler } from './scheduler.ts'
 beforeEach(() => void vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout', 'performance', 'Date'] }))
 afterEach(() => void vi.useRealTimers())
 
-/** Each webhook answers after as many milliseconds as its name says. */
+/** Each webhook answers after as many milliseconds as its name says. The name may say its host and, before it, its account. */
 function stand() {
   const begun: string[] = []
   const left: string[] = []
@@ -23,6 +23,7 @@ function stand() {
   })
   const put = (id: string, count: number) => {
     const queue = scheduler.queueOf(id)
+    queue.account = /(\w+)@/.exec(id)?.[1] ?? id
     for (let n = 1; n <= count; n++)
       scheduler.put(queue, { webhook_id: id, id: `${n}`, taken: now(), body: '{}' } as Message)
     scheduler.pump(queue)
@@ -155,4 +156,51 @@ test('a host that never answers gets fifty at once', async () => {
   await pass(5_000)
   expect(begun.filter((one) => one.includes('@deaf')).length).toBe(50)
   expect(countOf('10')).toBe(3)
+})
+
+/** How many of ten messages of another account, one every 400 ms, have not begun after 100 ms. */
+async function countLate({ put, countOf, pass }: ReturnType<typeof stand>, id: string) {
+  let late = 0
+  for (let n = 1; n <= 10; n++) {
+    put(id, 1)
+    await pass(100)
+    if (countOf(id) < n) late += 1
+    await pass(300)
+  }
+  return late
+}
+
+test('an account with hundreds of webhooks at a host does not delay the one webhook of another account there', async () => {
+  const scheduling = stand()
+  const { scheduler, put, begun, pass } = scheduling
+  for (let n = 0; n < 400; n++) put(`10 ${n} many@shared`, 8)
+  await pass(2_000)
+  expect(await countLate(scheduling, '10 one@shared')).toBe(0)
+  // What the other account leaves is not lost: 50 saved up, and 50 in each of the six seconds.
+  expect(begun.length).toBeGreaterThan(330)
+  expect(begun.length).toBeLessThanOrEqual(350)
+  // Nor are messages left in the table because of the others that wait.
+  put('10 one@shared', 5)
+  expect(scheduler.freeSlots('10 399 many@shared')).toBe(0)
+  expect(scheduler.freeSlots('10 one@shared')).toBeGreaterThan(0)
+})
+
+test('an account whose webhooks are slow leaves places at a host to others', async () => {
+  const scheduling = stand()
+  const { put, begun, pass } = scheduling
+  const countOfAccount = (account: string) => begun.filter((one) => one.includes(`${account}@slow`)).length
+  for (let n = 0; n < 100; n++) put(`14000 ${n} many@slow`, 1)
+  await pass(5_000)
+  expect(countOfAccount('many')).toBe(37)
+  expect(await countLate(scheduling, '10 one@slow')).toBe(0)
+  // A second account with slow webhooks gets its quarter, and then all fifty places are taken.
+  for (let n = 0; n < 100; n++) put(`14000 ${n} more@slow`, 1)
+  await pass(1_000)
+  expect([countOfAccount('many'), countOfAccount('more')]).toEqual([37, 13])
+  // When the first requests are over, neither account keeps the other from its quarter.
+  for (let n = 0; n < 100; n++) put(`14000 ${n} many@slow`, 1)
+  await pass(4_500)
+  const [many, more] = [countOfAccount('many') - 37, countOfAccount('more')]
+  expect(many + more).toBe(37)
+  expect(Math.min(many, more)).toBeGreaterThanOrEqual(13)
 })

@@ -39,6 +39,8 @@ export type EndpointQueue = {
   endpoint: Promise<Endpoint | null>
   /** Of the endpoint's URL; null until it was loaded. */
   hostname: string | null
+  /** Of the endpoint (endpoints.ts); the webhook's own id until it was loaded. */
+  account: string
   loadedAt: number
 }
 
@@ -48,7 +50,6 @@ type SpeedTier = (typeof TIERS)[number] & { index: number; inFlight: number; wai
 type Request = {
   queue: EndpointQueue
   tier: SpeedTier
-  host: string | null
   began: number
   timer?: NodeJS.Timeout
 }
@@ -137,7 +138,8 @@ function queueOf({ queues }: SchedulerState, id: string): EndpointQueue {
   if (found) return found
   const endpoint = Promise.resolve(null)
   const loadedAt = Number.NEGATIVE_INFINITY
-  const queue = { id, waiting: [], inFlight: 0, isGood: false, refused: false, endpoint, hostname: null, loadedAt }
+  const target = { endpoint, hostname: null, account: id, loadedAt }
+  const queue = { id, waiting: [], inFlight: 0, isGood: false, refused: false, ...target }
   queues.set(id, queue)
   return queue
 }
@@ -202,15 +204,15 @@ function startNext(state: SchedulerState, queue: EndpointQueue, tier: SpeedTier)
 
 async function start(state: SchedulerState, queue: EndpointQueue, message: Message, tier: SpeedTier): Promise<void> {
   const host = state.hooks.hostOf(queue)
-  const request: Request = { queue, tier, host, began: performance.now() }
+  const request: Request = { queue, tier, began: performance.now() }
   queue.inFlight += 1
-  if (host !== null) state.hosts.enter(host)
+  const leaveHost = host === null ? null : state.hosts.enter(host, queue)
   enterTier(state, request, tier)
   await state.hooks.send(queue, message)
   clearTimeout(request.timer)
   queue.inFlight -= 1
   request.tier.inFlight -= 1
-  if (host !== null) state.hosts.leave(host)
+  leaveHost?.()
   const tookMs = performance.now() - request.began
   markSlow(state, queue, state.tiers.find(({ untilMs }) => tookMs < untilMs) as SpeedTier) // the last has no end
   admit(state, request.tier)
@@ -250,9 +252,9 @@ function isStale(message: Message): boolean {
 function freeSlots(state: SchedulerState, id: string): number {
   const [tier, queue] = [tierOf(state, id), state.queues.get(id)]
   if (tier !== state.fastest && capacityLeft(tier) <= 0) return 0
-  const atHost = queuesAtHost(state, queue)
-  if (atHost >= HOST_LIMITS.perSecond) return 0
-  const mayHaveMany = queue?.isGood && state.waiting < MANY_WAITING && atHost === 0
+  const host = queue ? state.hooks.hostOf(queue) : null
+  if (queue && host !== null && state.hosts.isCrowded(host, queue)) return 0
+  const mayHaveMany = queue?.isGood && state.waiting < MANY_WAITING && queuesAtHost(state, queue) === 0
   const prefetch = mayHaveMany ? tier.prefetch : Math.min(PREFETCH, tier.prefetch)
   return Math.max(0, prefetch - (queue?.waiting.length ?? 0))
 }
