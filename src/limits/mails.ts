@@ -15,7 +15,7 @@ export const MAX_NOTICES = 5
 export const MAX_LEAK_MAILS = 5
 
 /**
- * In a day. By an account: links to confirm an e-mail and invitations. From a network: links that somebody asked for without
+ * In a day. By an account: links to confirm an e-mail and invitations, and by a store as many invitations with its keys. From a network: links that somebody asked for without
  * being signed in. To a mailbox: invitations.
  */
 const MAX_MAILS = { account: 20, network: 50, mailbox: 5, notices: MAX_NOTICES, leaks: MAX_LEAK_MAILS }
@@ -76,9 +76,24 @@ export function mayMailAnonymously(tx: Db, instance: Instance, ip: string): Prom
   return mayMail(tx, instance, 'network', networkOf(ip).place)
 }
 
-/** Whether an invitation is mailed. `by`: the user, or the store whose key it is made with. */
-export async function mayMailInvitation(tx: Db, instance: Instance, by: string, email: string): Promise<boolean> {
-  return (await mayMail(tx, instance, 'account', by)) && mayMail(tx, instance, 'mailbox', mailboxOf(email))
+/** `storeId`: of an invitation that is made with a key. `senders`: the users it may count for, in the order of their ids. */
+type InvitationSenders = { storeId: string | null; senders: string[] }
+
+/**
+ * Whether an invitation is mailed. It counts for the first of its senders who may still send one. The store comes before them:
+ * a key that has used up the mails of its store takes none of its owners' away.
+ */
+export async function mayMailInvitation(
+  tx: Db,
+  instance: Instance,
+  { storeId, senders }: InvitationSenders,
+  email: string,
+): Promise<boolean> {
+  if (senders.length === 0) return false
+  if (storeId !== null && !(await mayMail(tx, instance, 'account', storeId))) return false
+  for (const userId of senders)
+    if (await mayMail(tx, instance, 'account', userId)) return mayMail(tx, instance, 'mailbox', mailboxOf(email))
+  return false
 }
 
 /** Whether one more mail about expiring keys of a store is sent. `to`: the user, or null for its owners. */
