@@ -87,6 +87,19 @@ test('only signing up, signing in, single sign-on, a forgotten password, reading
   ])
 })
 
+test('a secret that takes a recent sign-in is not shown again without one', () => {
+  const guarded = routes.filter(
+    ({ revealsSecret, errors }) => revealsSecret && errors?.includes('recent_sign_in_required'),
+  )
+  expect(guarded.map(({ id }) => id)).toContain('passkeys.create')
+  expect(guarded.filter(({ recentSignIn }) => !recentSignIn).map(nameOf)).toEqual([])
+  // And the other way round: what a retry may be refused with stands on its row.
+  const unsaid = routes.filter(
+    ({ recentSignIn, errors }) => recentSignIn && !errors?.includes('recent_sign_in_required'),
+  )
+  expect(unsaid.map(nameOf)).toEqual([])
+})
+
 test('every route has a name of its own, which is no prefix of another, so that clients can have methods of these names', () => {
   const ids = routes.map((row) => row.id)
   expect(new Set(ids).size).toBe(ids.length)

@@ -4,7 +4,7 @@ import type { AddressInfo } from 'node:net'
 import { type CryptoKey, exportJWK, exportSPKI, generateKeyPair, type JWTHeaderParameters, SignJWT } from 'jose'
 import { expect, onTestFinished, test } from 'vitest'
 import { NEW_ADDRESS, NEW_KEY, type Reply, type Shop, shop } from '../../tests/shop.ts'
-import { HOUR, MINUTE, travel } from '../core/clock.ts'
+import { HOUR, MINUTE, SECOND, travel } from '../core/clock.ts'
 
 const AUDIENCE = 'https://storekeeper.example'
 /** Where nobody else listens: a provider that starts again finds its port free. */
@@ -87,6 +87,9 @@ async function stop(server: Server): Promise<void> {
 }
 
 const seconds = (ms = 0) => Math.floor((Date.now() + ms) / 1000)
+
+/** Ahead of us, in milliseconds, and what no date can be made of. */
+const SENSELESS_TIMES = [seconds(HOUR), seconds(-HOUR) * 1_000, 1e300, -1, -1e12, -1e300]
 
 /** A good token but for what the claims say otherwise; a claim that is undefined is left out. */
 function sign(claims: Claims, key: Parameters<SignJWT['sign']>[0], header: JWTHeaderParameters): Promise<string> {
@@ -262,6 +265,29 @@ test('e-mail and name follow the tokens of the provider, written once for each c
   const members = await api.post('/v1/user/store', { name: 'Engines' }, { as: await idp.token() })
   expect((await api.get(`/v1/user/store/${members.body.id}/members?q=countess`, { as: await idp.token() })).body.data) //
     .toMatchObject([{ userId: row.id, name: 'Ada King', email: 'countess@example.com' }])
+})
+
+test('a token that says it was issued at no time, or ahead of us, changes neither e-mail nor name', async () => {
+  const idp = await provider()
+  const { api } = await world(idp)
+  const meWith = async (claims: Claims) => {
+    const { status, body } = await api.get('/v1/user', { as: await idp.token(claims) })
+    return [status, body.user?.email, body.user?.name]
+  }
+  const ada = { email: 'ada@example.com', name: 'Ada Lovelace' }
+  const countess = { email: 'countess@example.com', name: 'Ada King' }
+  expect(await meWith(ada)).toEqual([200, ada.email, ada.name])
+  travel(2 * MINUTE)
+  for (const iat of SENSELESS_TIMES)
+    expect([iat, await meWith({ ...countess, iat })]).toEqual([iat, [200, ada.email, ada.name]])
+  // A provider's clock may be ahead by a few seconds.
+  expect(await meWith({ ...countess, iat: seconds(2 * MINUTE + 3 * SECOND) })) //
+    .toEqual([200, countess.email, countess.name])
+  // At first sight there is nothing that could be newer.
+  for (const [n, iat] of SENSELESS_TIMES.entries()) {
+    const email = `new${n}@example.com`
+    expect([iat, await meWith({ sub: `new ${n}`, email, iat })]).toEqual([iat, [200, email, null]])
+  }
 })
 
 test('a provider’s user never gets the e-mail of another account, and keeps from nobody what was not verified', async () => {
@@ -617,7 +643,7 @@ test('a fresh sign-in of a provider’s user is what their token says of it', as
   const token = (auth_time?: unknown) => idp.token({ sub: 'ada', ...(auth_time === undefined ? {} : { auth_time }) })
   const store = (await api.post('/v1/user/store', { name: 'Engines' }, { as: await token() })).body
   const path = `/v1/user/store/${store.id}`
-  for (const stale of [undefined, seconds(-11 * MINUTE), String(seconds()), null])
+  for (const stale of [undefined, seconds(-11 * MINUTE), ...SENSELESS_TIMES, String(seconds()), null])
     for (const [method, where] of [
       ['POST', `${path}/service-tokens`],
       ['DELETE', path],

@@ -9,11 +9,11 @@ import { normalizeEmail } from '../core/email.ts'
 import { fail } from '../core/errors.ts'
 import { findInvisible, normalizeText } from '../schema/text.ts'
 
-/** What the token says of its user: when they signed in at the provider (`auth_time`), and their e-mail. */
+/** What the token says of its user: when they signed in at the provider (`auth_time`), if it makes sense, and their e-mail. */
 export type Claims = Pick<UserCaller, 'authenticatedAt' | 'claimedEmail'>
 export type Identity = { issuer: string; subject: string; claims: Claims; profile: Profile }
 
-/** What the token says about the person. Null: nothing that may be taken over. Without `iat` it is older than any record. */
+/** What the token says about the person. Null: nothing that may be taken over. Without a sensible `iat` it is older than any record. */
 export type Profile = { email: string | null; emailVerified: boolean; name: string | null; issuedAt: Date }
 
 export type JwtCheck = (token: string) => Promise<Identity>
@@ -54,9 +54,20 @@ export async function jwtCheckFrom(config: Config): Promise<JwtCheck | null> {
 function readClaims({ auth_time, email, email_verified }: Record<string, unknown>): Claims {
   const claimed = isRefuted(email_verified) ? '' : (normalizeEmail(String(email)) ?? '')
   return {
-    authenticatedAt: typeof auth_time === 'number' ? new Date(auth_time * SECOND) : null,
+    authenticatedAt: parsePastTime(auth_time),
     claimedEmail: email === undefined ? null : claimed,
   }
+}
+
+/**
+ * Seconds since 1970, as `auth_time` and `iat` are. Null for one that is ahead of us, such as milliseconds: that sign-in
+ * would stay recent for ever, and that token would always be the newest. Null also for what PostgreSQL has no date for.
+ */
+function parsePastTime(claim: unknown): Date | null {
+  if (typeof claim !== 'number' || !(claim >= 0)) return null
+  const at = now().getTime()
+  if (claim * SECOND > at + CLOCK_TOLERANCE_SECONDS * SECOND) return null
+  return new Date(Math.min(claim * SECOND, at))
 }
 
 /** Claims that an ID token carries and an access token does not (OpenID Connect Core, 2 and 3.3.2.11). */
@@ -82,14 +93,14 @@ export function isSubject(subject: unknown): subject is string {
  * Entra ID, never send it: then the e-mail is taken over as one that nobody has confirmed.
  */
 function profileFrom(payload: JWTPayload): Profile {
-  const { email, email_verified, name, iat = 0 } = payload
+  const { email, email_verified, name, iat } = payload
   const emailVerified = isTrue(email_verified)
   const isUsable = typeof email === 'string' && email.length <= 254 && !isRefuted(email_verified)
   return {
     email: isUsable ? normalizeEmail(email) : null,
     emailVerified,
     name: typeof name === 'string' ? displayName(name) : null,
-    issuedAt: new Date(Math.min(iat * SECOND, now().getTime())),
+    issuedAt: parsePastTime(iat) ?? new Date(0),
   }
 }
 

@@ -13,7 +13,9 @@ export const RECENT_SIGN_IN_MS = 10 * MINUTE
 export async function checkRecentSignIn(tx: Db, caller: UserCaller): Promise<void> {
   if (caller.sessionId === null) {
     const { authenticatedAt } = caller
-    if (authenticatedAt === null || authenticatedAt < ago(RECENT_SIGN_IN_MS)) fail('recent_sign_in_required')
+    // An invalid date is neither before nor after another, so it is not asked whether the sign-in is too old.
+    const isRecent = authenticatedAt !== null && authenticatedAt > ago(RECENT_SIGN_IN_MS)
+    if (!isRecent) fail('recent_sign_in_required')
     return
   }
   const recent = await tx.one(sql`

@@ -194,6 +194,7 @@ export const factorRoutes: Route[] = [
       returns: [201, AddedPasskey],
       recheck: 'own',
       errors: ['recent_sign_in_required', 'no_password', 'limit_exceeded'],
+      recentSignIn: true,
       revealsSecret: true,
       example: {
         body: {

@@ -83,6 +83,24 @@ test('a passkey is registered with a name, listed, and removed', async () => {
   expect(events[0].data).toEqual({ method: 'passkey', passkeyId: made.body.id })
 })
 
+test('the recovery codes that come with a first passkey are shown again after a recent sign-in only', async () => {
+  // Alone, because its clock is moved.
+  const world = await shop({ alone: true })
+  const { api, owner } = world
+  const as = owner.token
+  const credential = newAuthenticator().register(await optionsFor(world, as))
+  const addOnce = () =>
+    api.post('/v1/user/passkeys', { name: 'My phone', credential }, { as, headers: { 'idempotency-key': 'my-phone' } })
+  const made = await addOnce()
+  expect([made.status, made.body.recoveryCodes.length]).toEqual([201, 10])
+  const again = await addOnce()
+  expect([again.status, again.headers.get('idempotent-replayed'), again.body]).toEqual([201, 'true', made.body])
+  travel(11 * MINUTE)
+  const late = await addOnce()
+  expect([late.status, late.body.code]).toEqual([403, 'recent_sign_in_required'])
+  expect(late.text).not.toContain(made.body.recoveryCodes[0])
+})
+
 test('a passkey is not registered with the options of another, for another host, or without its user', async () => {
   const world = await shop()
   const { owner, person } = world

@@ -82,8 +82,8 @@ async function writeChanges(tx: Db, before: User, { name = before.name, mail = {
 /** The e-mail counts once it is confirmed. Giving the present one again mails another link, unless it was confirmed. */
 async function changeByMail(tx: Db, instance: Instance, before: User, email: string, ip: string): Promise<void> {
   if (email === before.email && before.emailVerified) return
-  const limit = await limitConfirmation(tx, instance, before.id, email)
-  if (limit) failTooMany(limit.retryAfterSeconds, 'requests to confirm an e-mail')
+  const wait = await limitConfirmation(tx, instance, before.id, email)
+  if (wait !== null) failTooMany(wait, 'requests to confirm an e-mail')
   if (email !== before.email) await checkEmailFree(tx, email)
   await requestConfirmation(tx, instance, before, email, ip)
 }

@@ -17,7 +17,8 @@ import type { StoresRow } from '../db/tables.gen.ts'
 import { waitForLock } from '../db/wait-for-lock.ts'
 import { newEvent, SYSTEM, writeEvents } from '../events/write.ts'
 import type { Instance } from '../instance.ts'
-import { queueMailsTo } from '../mail/outbox.ts'
+import { countLeakMail, MAX_LEAK_MAILS } from '../limits/mails.ts'
+import { findMailReaders, queueMails } from '../mail/outbox.ts'
 import { statusOf } from './columns.ts'
 import { type LockedKey, lockKeys } from './read.ts'
 import { revokeKeys } from './revoke.ts'
@@ -91,15 +92,24 @@ const OUTCOMES = {
   none: 'The key had already expired or been revoked, or was about to expire.',
 }
 
-/** Its maker, while a member, and the owners of the store. */
+/**
+ * Its maker, while a member, and the owners of the store. Who may create keys may report them, any number of them: each reader
+ * gets a few mails a day about a store, and the last of these says that there are no more.
+ */
 async function tellLeak(tx: Db, instance: Instance, key: LockedKey, store: string, outcome: string): Promise<void> {
+  if (!instance.mail) return
   const readers = sql`
     id in (select user_id
              from members
             where store_id = ${key.store_id}
               and (role = 'OWNER' or user_id = ${key.created_by_id}))`
-  const data = { key: key.name, start: key.start, store, outcome }
-  await queueMailsTo(tx, instance, readers, 'leakedKeys', { kind: 'key_leaked', data })
+  for (const { id, email } of await findMailReaders(tx, readers, 'leakedKeys')) {
+    const left = await countLeakMail(tx, instance, key.store_id, id)
+    if (left === null) continue
+    const max = left === 0 ? { max: String(MAX_LEAK_MAILS) } : {}
+    const data = { key: key.name, start: key.start, store, outcome, ...max }
+    await queueMails(tx, instance, [{ kind: 'key_leaked', to: email, data }])
+  }
 }
 
 /** A report counts for a secret that still works or is the newest, unless it or a newer one was reported before. */

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 import { mailServer } from '../../tests/mail-server.ts'
-import { shop } from '../../tests/shop.ts'
+import { NEW_KEY, shop } from '../../tests/shop.ts'
 
 const PASSWORD = 'seven bicycles under one umbrella'
 const FAST = { timings: { mailer: { idleMs: 50, backoffMs: [50] } } }
@@ -40,6 +40,47 @@ test('an account causes so many mails to strangers in a day, a mailbox gets so m
   expect(Number(refused.headers.get('retry-after'))).toBeGreaterThan(23 * 60 * 60)
   await sql(`update sign_in_failures set at = at - interval '1 day'`)
   expect((await api.patch('/v1/user', change, { as: owner.token })).status).toBe(200)
+})
+
+test('the keys of all its stores together cause no more mails than the account itself may', async () => {
+  const mail = await mailServer()
+  const { api, owner, store, member, sql } = await shop(mail.settings, FAST)
+  const other = await member('OWNER')
+  let guests = 0
+  const invite = async (as: string, storeId: string, count: number) => {
+    let mailed = 0
+    for (let n = 0; n < count; n++) {
+      const guest = { email: `guest${guests++}@example.com`, role: 'CUSTOMER' }
+      const { status, body } = await api.post(`/v1/user/store/${storeId}/invitations`, guest, { as })
+      expect(status).toBe(201)
+      mailed += body.mailed ? 1 : 0
+    }
+    return mailed
+  }
+  const robotOf = async (storeId: string) => {
+    const key = { ...NEW_KEY, permissions: ['READ', 'WRITE', 'MANAGE_MEMBERS'] }
+    return (await api.post(`/v1/user/store/${storeId}/keys`, key, { as: owner.token })).body.key as string
+  }
+  const robot = await robotOf(store.id)
+  await sql('update users set email_verified_at = null')
+  expect(await invite(robot, store.id, 1)).toBe(0)
+  await sql('update users set email_verified_at = now() where id = $1', [owner.id])
+  await sql('delete from sign_in_failures')
+
+  // Five by the person, and fifteen by the keys of their stores.
+  expect(await invite(owner.token, store.id, 5)).toBe(5)
+  expect(await invite(robot, store.id, 10)).toBe(10)
+  const ids: string[] = []
+  for (const name of ['Second', 'Third'])
+    ids.push((await api.post('/v1/user/store', { name }, { as: owner.token })).body.id)
+  const mailed = await Promise.all(ids.map(async (id) => invite(await robotOf(id), id, 4)))
+  expect(mailed.reduce((sum, count) => sum + count)).toBe(5)
+  expect(await invite(owner.token, store.id, 1)).toBe(0)
+
+  // A second owner has mails of their own, of which the key takes what its store has left.
+  await sql('update users set email_verified_at = now() where id = $1', [other.id])
+  expect(await invite(robot, store.id, 12)).toBe(10)
+  expect(await invite(other.token, store.id, 12)).toBe(10)
 })
 
 test('mail to an address that others have asked for does not keep its owner from signing up', async () => {

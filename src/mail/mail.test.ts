@@ -285,6 +285,49 @@ test('a leaked key is told to its maker and the owners, a key that ends soon to 
   expect(mail.mails.filter(({ to }) => to === owner.email)).toHaveLength(1)
 })
 
+test('however many keys of a store are reported as leaked, each reader gets five mails a day, and the last one says so', async () => {
+  const mail = await mailServer()
+  const world = await shop(mail.settings, FAST)
+  const { api, owner, member, keys, sql } = world
+  const maker = await member('MANAGER')
+  await confirmed(world)
+  const leak = async (as: string, path = keys) => {
+    const { body } = await api.post(path, { ...NEW_KEY, type: 'DEV' }, { as })
+    expect((await api.post('/v1/leaks', { key: body.key })).status).toBe(200)
+    return body.id
+  }
+  const about = async (email: string) => {
+    await expect.poll(() => sql('select * from mails')).toEqual([])
+    return mail.mails.filter(({ to, subject }) => to === email && subject.endsWith('has leaked'))
+  }
+  // Two keys of a member, then those of a key, at once: the owner is told of all, and the member of their own.
+  for (let n = 0; n < 2; n++) await leak(maker.token)
+  const permissions = ['READ', 'WRITE', 'MANAGE_KEYS']
+  const robot = (await api.post(keys, { ...NEW_KEY, permissions }, { as: owner.token })).body
+  const leaked = await Promise.all(Array.from({ length: 6 }, () => leak(robot.key)))
+  const toOwner = await about(owner.email)
+  expect(toOwner).toHaveLength(5)
+  const last = /You get at most 5 mails a day about leaked keys of a store, and this is the last one for now\./
+  expect(toOwner.filter(({ text }) => last.test(text))).toHaveLength(1)
+  expect(await about(maker.email)).toHaveLength(2)
+  expect((await about(maker.email)).filter(({ text }) => last.test(text))).toEqual([])
+  // What is no longer mailed has happened all the same.
+  const events = await sql(`select subject from events where type = 'key.leaked' and subject = any($1)`, [leaked])
+  expect(events).toHaveLength(6)
+
+  // Neither another store nor another reader has less for it, and the next day there are mails again.
+  const other = (await api.post('/v1/user/store', { name: 'The other' }, { as: owner.token })).body
+  await leak(owner.token, `/v1/user/store/${other.id}/keys`)
+  for (let n = 0; n < 4; n++) await leak(maker.token)
+  expect(await about(owner.email)).toHaveLength(6)
+  const toMaker = await about(maker.email)
+  expect(toMaker).toHaveLength(5)
+  expect(toMaker.filter(({ text }) => last.test(text))).toHaveLength(1)
+  await sql(`update sign_in_failures set at = at - interval '1 day'`)
+  await leak(robot.key)
+  expect(await about(owner.email)).toHaveLength(7)
+})
+
 test('keys that expire together are one mail, of which there are five a day', async () => {
   const mail = await mailServer()
   const world = await shop(mail.settings, FAST)
@@ -333,15 +376,16 @@ test('keys that expire together are one mail, of which there are five a day', as
   expect(about).toHaveLength(5)
 })
 
-test('notices wait for every other mail', async () => {
+test('mails about leaked keys wait for every mail that somebody waits for, and notices for those', async () => {
   // Without a mail server, so that nobody else takes what is due.
   const { service, sql } = await shop({ alone: true })
   await sql(
     `insert into mails (id, kind, recipient, data, created_at, next_attempt_at, expires_at)
-     select 'mail_' || n, case n when 30 then 'reset' else 'key_expiring' end, 'ada@example.com', '{}',
+     select 'mail_' || n, case n when 30 then 'reset' when 29 then 'key_leaked' else 'key_expiring' end, 'ada@example.com', '{}',
             now(), now() - interval '1 hour' + n * interval '1 minute', now() + interval '1 day'
        from generate_series(1, 30) as n`,
   )
   expect(await leaseMails(service.db, 1, MINUTE)).toMatchObject([{ id: 'mail_30', kind: 'reset' }])
+  expect(await leaseMails(service.db, 1, MINUTE)).toMatchObject([{ id: 'mail_29', kind: 'key_leaked' }])
   expect(await leaseMails(service.db, 1, MINUTE)).toMatchObject([{ id: 'mail_1', kind: 'key_expiring' }])
 })

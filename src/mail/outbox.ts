@@ -40,10 +40,25 @@ export async function queueMails(tx: Db, instance: Instance, mails: NewMail[]): 
   }
 }
 
+type MailReader = Pick<UsersRow, 'id'> & { email: NonNullable<UsersRow['email']> }
+
 /**
- * To those of the users who have confirmed their e-mail and have not switched such mails off. (Null: they cannot.) An e-mail
+ * Those of the users who have confirmed their e-mail and have not switched such mails off. (Null: they cannot.) An e-mail
  * that was not confirmed may be a stranger's, who is not to be bothered.
  */
+export function findMailReaders(tx: Db, users: Sql, switchName: MailSwitch | null): Promise<MailReader[]> {
+  return tx.query<MailReader>(sql`
+    select id, email
+      from users
+     where ${users}
+       and email is not null
+       and email_verified_at is not null
+       and disabled_at is null
+       and not coalesce(${switchName} = any(mail_off), false)
+     order by id`)
+}
+
+/** The same mail to all of them who read such mails. */
 export async function queueMailsTo(
   tx: Db,
   instance: Instance,
@@ -52,15 +67,7 @@ export async function queueMailsTo(
   mail: Pick<NewMail, 'kind' | 'data'>,
 ): Promise<void> {
   if (!instance.mail) return
-  const readers = await tx.query<{ email: NonNullable<UsersRow['email']> }>(sql`
-    select email
-      from users
-     where ${users}
-       and email is not null
-       and email_verified_at is not null
-       and disabled_at is null
-       and not coalesce(${switchName} = any(mail_off), false)
-     order by id`)
+  const readers = await findMailReaders(tx, users, switchName)
   await queueMails(
     tx,
     instance,
@@ -75,7 +82,10 @@ export type QueuedMail = Pick<MailsRow, 'id' | 'recipient' | 'attempts' | 'expir
   token_kid: string | null
 }
 
-/** Takes mails that are due, for as long as sending one may take. Notices about keys come after all that somebody waits for. */
+/**
+ * Takes mails that are due, for as long as sending one may take. Mails about leaked keys come after all that somebody waits for,
+ * and notices about expiring keys after those.
+ */
 export function leaseMails(db: Db, count: number, leaseMs: number): Promise<QueuedMail[]> {
   return db.query<QueuedMail>(sql`
     update mails
@@ -84,7 +94,8 @@ export function leaseMails(db: Db, count: number, leaseMs: number): Promise<Queu
              select id
                from mails
               where next_attempt_at <= ${now()}
-              order by (kind in ('key_expiring', 'keys_expiring')), next_attempt_at
+              order by case when kind in ('key_expiring', 'keys_expiring') then 2 when kind = 'key_leaked' then 1 else 0 end,
+                       next_attempt_at
               limit ${count}
                 for update skip locked
            ))

@@ -87,11 +87,11 @@ ${method === 'oidc' ? NOT_YOU_AT_PROVIDER : NOT_YOU}`,
 
 If this wasn't you, secure your account at that provider and contact the operator of this service.`,
   }),
-  key_leaked: ({ key = '', store = '', start = '', outcome = '' }) => ({
+  key_leaked: ({ key = '', store = '', start = '', outcome = '', max = '' }) => ({
     subject: `An API key of ${quoted(store)} has leaked`,
     text: `The secret of the API key ${quoted(key)} (${start}…) of the store ${quoted(store)} was reported as leaked. ${outcome}
 
-Check what the key was used for, and replace it wherever it is still needed.`,
+Check what the key was used for, and replace it wherever it is still needed.${max === '' ? '' : `\n\n${noMoreAboutLeaks(max)}`}`,
   }),
   key_expiring: ({ key = '', store = '', start = '', days = '', at = '' }) => ({
     subject: `An API key of ${quoted(store)} expires in ${days === '1' ? 'a day' : `${days} days`}`,
@@ -108,6 +108,11 @@ ${listed(JSON.parse(keys), Number(count))}
 Create new keys to replace them, or set a later expiry date. You get at most ${max} mails a day about the keys of a store: the store's list of keys shows when each of them expires.`,
   }),
 } satisfies Record<string, Write>
+
+/** The last of a day's mails about leaked keys of a store. */
+function noMoreAboutLeaks(max: string): string {
+  return `You get at most ${max} mails a day about leaked keys of a store, and this is the last one for now. If more of its keys leak, only the store's events in the dashboard and the API show it.`
+}
 
 type ExpiringKey = { name: string; start: string; at: string }
 

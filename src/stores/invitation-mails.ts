@@ -5,7 +5,7 @@ import { ago, DAY } from '../core/clock.ts'
 import type { Secret } from '../crypto/secret.ts'
 import type { Db } from '../db/db.ts'
 import { sql } from '../db/sql.ts'
-import type { InvitationsRow, StoresRow } from '../db/tables.gen.ts'
+import type { InvitationsRow, StoresRow, UsersRow } from '../db/tables.gen.ts'
 import type { Instance } from '../instance.ts'
 import { mayMailInvitation } from '../limits/mails.ts'
 import { queueMails } from '../mail/outbox.ts'
@@ -14,23 +14,25 @@ type Mailed = Pick<InvitationsRow, 'store_id' | 'role' | 'expires_at'> & { email
 
 /**
  * A store has a day's worth of mails too, so that nobody is flooded by way of invitations that are withdrawn and made again.
- * Only who has confirmed an e-mail of their own has mail sent to others; of a key, an owner of its store.
+ * Only who has confirmed an e-mail of their own has mail sent to others; of a key, an owner of its store, for whom the mail
+ * counts as well. Otherwise an account would have as many mails again for each of its stores.
  */
 export async function mayMail(tx: Db, instance: Instance, caller: Manager, row: Mailed): Promise<boolean> {
-  const [maker] = await tx.query<{ yes: boolean }>(sql`
-    select exists (select
-                     from users
-                     left join members member on member.user_id = users.id and member.store_id = ${row.store_id}
-                    where users.email_verified_at is not null
-                      and (users.id = ${caller.id} or (${caller.kind === 'key'} and member.role = 'OWNER')))
-           and coalesce((select created_at
-                           from invitations
-                          where store_id = ${row.store_id}
-                          order by id desc
-                         offset ${instance.maxInvitationsPerStore}
-                          limit 1) <= ${ago(DAY)}, true) as yes`)
-  if (!maker?.yes) return false
-  return mayMailInvitation(tx, instance, caller.kind === 'key' ? row.store_id : caller.id, row.email)
+  const isSender = caller.kind === 'key' ? sql`role = 'OWNER'` : sql`user_id = ${caller.id}`
+  const senders = await tx.query<Pick<UsersRow, 'id'>>(sql`
+    select id
+      from users
+     where id in (select user_id from members where store_id = ${row.store_id} and ${isSender})
+       and email_verified_at is not null
+       and coalesce((select created_at
+                       from invitations
+                      where store_id = ${row.store_id}
+                      order by id desc
+                     offset ${instance.maxInvitationsPerStore}
+                      limit 1) <= ${ago(DAY)}, true)
+     order by id`)
+  const storeId = caller.kind === 'key' ? row.store_id : null
+  return mayMailInvitation(tx, instance, { storeId, senders: senders.map(({ id }) => id) }, row.email)
 }
 
 export async function mailInvitation(tx: Db, instance: Instance, row: Mailed, token: Secret): Promise<void> {

@@ -3,6 +3,7 @@
 import { readFileSync } from 'node:fs'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { expect, test } from 'vitest'
+import { faultyServer } from '../../../tests/faulty-server.ts'
 import { NEW_ADDRESS, shop } from '../../../tests/shop.ts'
 import { newKey, user } from '../../../tests/skp.ts'
 import { EXIT } from './errors.ts'
@@ -168,6 +169,33 @@ test('wrong words are exit code 2, with the way to the right ones', async () => 
   expect(await skp(['keys', 'list'])).toMatchObject({ code: 7, out: '' })
   expect((await skp([])).out).toContain('Usage: skp')
   expect((await skp(['keys', '--help'])).out).toContain('rotate [options] <key>')
+})
+
+test('an error that a service answers with does nothing to a terminal', async () => {
+  const detail = '\x1b]0;owned\x07\x1b[2J\x9b31mYour disk is full\nRun this: …\u202e'
+  const faults = [{ pointer: '#/\x1b[5mname', code: 'required', detail: 'missing\x1b[0m\nDone.' }]
+  const problem = { type: 'about:blank', title: 'No', code: 'forbidden', detail, errors: faults, requestId: '\x1b[1m' }
+  const key = { id: 'key_1', status: 'failed', error: { code: 'forbidden\x1b[5m', detail } }
+  const { url } = await faultyServer((response, { path }) => {
+    const isBulk = path.endsWith('/bulk')
+    response.writeHead(isBulk ? 200 : 403, { 'content-type': 'application/json' })
+    response.end(JSON.stringify(isBulk ? { results: [key], more: false } : { status: 403, ...problem }))
+  })
+  const { skp } = user(undefined, {
+    STOREKEEPER_URL: url,
+    STOREKEEPER_TOKEN: 'x',
+    STOREKEEPER_STORE: 'store_x',
+  })
+  const shown = '\\u001b]0;owned\\u0007\\u001b[2J\\u009b31mYour disk is full\\u000aRun this: …\\u202e'
+  const refused = await skp(['stores', 'list'])
+  expect([refused.code, refused.out]).toEqual([EXIT.refused, ''])
+  expect(refused.err.trimEnd().split('\n')).toEqual([
+    expect.stringContaining(shown),
+    '  #/\\u001b[5mname: missing\\u001b[0m\\u000aDone.',
+  ])
+  expect((await skp(['quickstart', url])).err).toContain(`The request failed: ${shown}`)
+  const bulk = await skp(['keys', 'bulk', 'revoke', 'key_1', '--yes'])
+  expect(bulk.lines).toEqual([`key_1\tforbidden\\u001b[5m\t${shown}`])
 })
 
 test('the page of the commands names every exit code, and the version is that of the package', () => {

@@ -1,6 +1,7 @@
 // Why a command ends, as one sentence and an exit code.
 
 import { isStorekeeperError, type StorekeeperError } from '@storekeeper/client'
+import { plain } from './plain.ts'
 
 export const EXIT = {
   done: 0,
@@ -46,7 +47,10 @@ function exitCodeOf({ code, status = 0 }: StorekeeperError): number {
   return status === 403 ? EXIT.refused : EXIT.wrongUse
 }
 
-/** What a person reads: the service's sentence, everything that is wrong with the input, and what to do next. */
+/**
+ * What a person reads: the service's sentence, everything that is wrong with the input, and what to do next. Each is one line,
+ * whatever the service has written.
+ */
 function describe(error: StorekeeperError): string {
   const { code, requestId, retryAfter, errors, status = 0 } = error
   const faults = errors.map(({ pointer, detail }) => `  ${pointer}: ${detail}`)
@@ -55,11 +59,9 @@ function describe(error: StorekeeperError): string {
     retryAfter ? `Try again in ${Math.ceil(retryAfter)} s.` : null,
     status >= 500 && requestId ? `Request id: ${requestId}` : null,
   ]
-  return [
-    code === 'aborted' ? 'Interrupted.' : error.message,
-    ...faults,
-    ...advice.filter((line) => line !== null),
-  ].join('\n')
+  return [code === 'aborted' ? 'Interrupted.' : error.message, ...faults, ...advice.filter((line) => line !== null)]
+    .map(plain)
+    .join('\n')
 }
 
 export function toCommandError(error: unknown): unknown {

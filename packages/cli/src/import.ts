@@ -9,6 +9,7 @@ import { isStorekeeperError } from '@storekeeper/client'
 import type { Command } from 'commander'
 import { callerPath } from '../../../src/cli/io.ts'
 import { EXIT, UsageError } from './errors.ts'
+import { plain } from './plain.ts'
 import { count, newProgress } from './progress.ts'
 import type { App, Session } from './session.ts'
 import { parseCount } from './values.ts'
@@ -71,7 +72,7 @@ export async function importLines<Line>(
 
 /** The pointer leads into a request of many lines; which of them it was is said before. */
 function faultLine(line: number, { pointer, code, detail }: { pointer: string; code: string; detail: string }): string {
-  return [`line ${line}`, pointer.replace(/^#\/\w+\/\d+/, '#'), code, detail].join('\t')
+  return [`line ${line}`, pointer.replace(/^#\/\w+\/\d+/, '#'), code, detail].map(plain).join('\t')
 }
 
 function parseLine({ line, text }: Batch[number]): unknown {

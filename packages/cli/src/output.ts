@@ -2,8 +2,8 @@
 
 import type { List } from '@storekeeper/client'
 import type { UserIo } from './io.ts'
+import { type Cell, plain } from './plain.ts'
 
-type Cell = string | number | boolean | null | undefined | readonly string[]
 /** `time`: shown to the minute on a terminal. `state`: coloured by what it says. */
 export type Column<Row> = { title: string; of: (row: Row) => Cell; kind?: 'time' | 'state' }
 export type ListOptions = { all?: true; limit?: number; cursor?: string }
@@ -168,14 +168,4 @@ function widthOf(text: string): number {
   let width = 0
   for (const character of text) width += /\p{M}/u.test(character) ? 0 : WIDE.test(character) ? 2 : 1
   return width
-}
-
-/** One line, without what a terminal would obey, or what would turn the direction of the text around. */
-export function plain(cell: Cell): string {
-  if (cell === null || cell === undefined) return ''
-  const text = typeof cell === 'object' ? cell.join(',') : String(cell)
-  return text.replace(
-    /[\x00-\x1f\x7f-\x9f\u200e\u200f\u2028-\u202e\u2066-\u2069]/g,
-    (character) => `\\u${character.charCodeAt(0).toString(16).padStart(4, '0')}`,
-  )
 }

@@ -8,6 +8,7 @@ import { action, type ListQuery, listOptions, onceOptions, pageOf, readInput, st
 import { UsageError } from '../errors.ts'
 import type { UserIo } from '../io.ts'
 import type { Column } from '../output.ts'
+import { plain } from '../plain.ts'
 import { type App, once } from '../session.ts'
 
 type Shown = Pick<Address, 'id' | 'country' | 'isDefault' | 'version' | 'formatted' | 'updatedAt' | 'warnings'>
@@ -92,7 +93,7 @@ export function addBilling(program: Command, app: App): void {
           ? await addresses.validate(input, { signal })
           : await customers.addresses.validate(customer, input, { signal })
       if (out.json) return out.printJson(checked)
-      for (const line of checked.formatted ?? []) io.print(line)
+      for (const line of checked.formatted ?? []) io.print(plain(line))
       tellWarnings(io, checked)
     },
   )
@@ -108,5 +109,5 @@ async function readObject(io: UserIo, file: string): Promise<NewAddress> {
 }
 
 function tellWarnings(io: UserIo, { warnings }: Pick<Shown, 'warnings'>): void {
-  for (const { pointer, detail } of warnings) io.say(`${pointer}: ${detail}`)
+  for (const { pointer, detail } of warnings) io.say(plain(`${pointer}: ${detail}`))
 }

@@ -5,6 +5,7 @@ import type { Command } from 'commander'
 import { action, confirm, dangerOptions, present, readInput, storeCommand } from '../command.ts'
 import { EXIT, UsageError } from '../errors.ts'
 import { type ImportOptions, importLines, importOptions } from '../import.ts'
+import { plain } from '../plain.ts'
 import { count, newProgress } from '../progress.ts'
 import type { App, Session } from '../session.ts'
 import { oneOf, parseFuture, parsePast } from '../values.ts'
@@ -87,7 +88,7 @@ async function changeAll(app: App, { store, out, signal, io }: Session, requests
   const tell = (result: BulkResult) => {
     counts.set(result.status, (counts.get(result.status) ?? 0) + 1)
     if (out.json) io.print(JSON.stringify(result))
-    else if (result.error) io.print([result.id, result.error.code, result.error.detail].join('\t'))
+    else if (result.error) io.print([result.id, result.error.code, result.error.detail].map(plain).join('\t'))
   }
   for (const request of requests)
     for (;;) {

@@ -4,7 +4,7 @@ import type { Key, KeyChanges, NewKey } from '@storekeeper/client'
 import type { Command } from 'commander'
 import { action, confirm, dangerOptions, onceOptions, present, storeCommand } from '../command.ts'
 import { UsageError } from '../errors.ts'
-import { plain } from '../output.ts'
+import { plain } from '../plain.ts'
 import { handOver, type SecretOptions, secretOptions } from '../secret.ts'
 import { type App, once, type Session } from '../session.ts'
 import {

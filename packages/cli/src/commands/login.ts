@@ -6,6 +6,7 @@ import { action, readInput, serviceCommand } from '../command.ts'
 import { CommandError, EXIT, toCommandError, UsageError } from '../errors.ts'
 import { type Host, hostsFile, isExposed, normalizeUrl, readHosts, writeHosts } from '../hosts.ts'
 import type { UserIo } from '../io.ts'
+import { plain } from '../plain.ts'
 import { type App, type Identity, identify, targetOf } from '../session.ts'
 
 const CODE_TRIES = 3
@@ -60,7 +61,7 @@ async function login(app: App, options: LoginOptions): Promise<void> {
     const host = hostOf(token, identity, options.store, signedIn)
     const { hosts } = readHosts(io.env)
     writeHosts(io.env, { current: url, hosts: { ...hosts, [url]: host } })
-    io.say(`Signed in at ${url} as ${host.account}. Kept in ${hostsFile(io.env)}`)
+    io.say(`Signed in at ${url} as ${plain(host.account)}. Kept in ${hostsFile(io.env)}`)
     io.say(host.store ? `Store: ${host.store}` : 'Choose a store: skp stores use store_…')
   } catch (error) {
     throw isStorekeeperError(error, 'invalid_token') ? refusedToken(url, error) : toCommandError(error)

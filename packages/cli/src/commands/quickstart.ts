@@ -5,6 +5,7 @@ import { randomBytes } from 'node:crypto'
 import type { Command } from 'commander'
 import type { Io } from '../../../../src/cli/io.ts'
 import { readServiceUrl } from '../config.ts'
+import { plain } from '../plain.ts'
 
 type JsonObject = Record<string, unknown>
 
@@ -80,6 +81,6 @@ async function send(
   })
   const answer = (await response.json()) as JsonObject
   print(`\n${response.status} ${JSON.stringify(answer, null, 2)}\n`)
-  if (!response.ok) throw new Error(`The request failed: ${answer.detail ?? response.statusText}`)
+  if (!response.ok) throw new Error(`The request failed: ${plain(String(answer.detail ?? response.statusText))}`)
   return answer
 }

@@ -6,6 +6,7 @@ import { action, onceOptions, serviceCommand, storeCommand } from '../command.ts
 import { CommandError, EXIT } from '../errors.ts'
 import { readHosts, writeHosts } from '../hosts.ts'
 import type { Column } from '../output.ts'
+import { plain } from '../plain.ts'
 import { type App, once, type ServiceOptions } from '../session.ts'
 
 const FACTS: Column<Me['stores'][number]['store']>[] = [
@@ -50,7 +51,7 @@ export function addStores(program: Command, app: App): void {
       const store = await once(app, options, (idempotencyKey) => sk.stores.create({ name }, { idempotencyKey, signal }))
       if (out.json) return out.printJson(store)
       app.io.print(store.id)
-      app.io.say(`Created ${store.name}. To use it from now on: skp stores use ${store.id}`)
+      app.io.say(`Created ${plain(store.name)}. To use it from now on: skp stores use ${store.id}`)
     },
   )
   action<ServiceOptions>(
@@ -66,7 +67,7 @@ export function addStores(program: Command, app: App): void {
           EXIT.notSignedIn,
         )
       writeHosts(io.env, { ...file, hosts: { ...file.hosts, [sk.url]: { ...host, store: id } } })
-      io.say(`From now on: ${name} (${id}).`)
+      io.say(`From now on: ${plain(name)} (${id}).`)
     },
   )
 }
