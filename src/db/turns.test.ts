@@ -159,15 +159,29 @@ test('a line full of people has no place for keys, but for people with fewer req
 })
 
 test('whoever erases themselves comes after everybody else, and keeps nobody out of a full line', async () => {
-  const { ask, end, begun } = busyStore()
-  const strangers = Array.from({ length: 50 }, (_, n) => ask({ kind: 'user', id: `stranger_${n}` }, '', true))
-  const [owner, key] = [ask(USER), ask(KEY)]
+  const { ask, askOften, end, begun } = busyStore()
+  const strangers = Array.from({ length: 10 }, (_, n) => ask({ kind: 'user', id: `stranger_${n}` }, '', true))
   // Nobody has two more than the one who comes.
   await expect(ask({ kind: 'user', id: 'one_more' }, '', true)).rejects.toMatchObject(REFUSED)
-  for (const stranger of strangers.slice(-2)) await expect(stranger).rejects.toMatchObject(REFUSED)
+  const [owner, keys] = [ask(USER), askOften(KEY, 49)]
   await end()
-  await Promise.all([owner, key, ...strangers.slice(0, -2)])
-  expect(begun.slice(0, 3)).toEqual(['user_a', 'key_a', 'stranger_0'])
+  await Promise.all([owner, ...keys, ...strangers])
+  expect(begun.slice(0, 4)).toEqual(['user_a', 'key_a 1', 'key_a 2', 'stranger_0'])
+})
+
+test('however many others keep asking, whoever erases themselves has a place and every fourth turn', async () => {
+  const { ask, askOften, end, begun } = busyStore()
+  const early = ask({ kind: 'user', id: 'early' }, '', true)
+  const others = [...askOften(USER, 25), ...askOften(KEY, 25)]
+  const late = ask({ kind: 'user', id: 'late' }, '', true)
+  // The line is full, and those who leave give way to nobody.
+  await expect(ask(KEY)).rejects.toMatchObject(REFUSED)
+  await end()
+  await Promise.all([...others, early, late])
+  expect(begun.slice(0, 8)).toEqual([
+    ...['user_a 1', 'user_a 2', 'user_a 3', 'early'],
+    ...['user_a 4', 'user_a 5', 'user_a 6', 'late'],
+  ])
 })
 
 test('in a full line of people with as many requests each, whoever comes is refused', async () => {
