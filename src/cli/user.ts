@@ -207,6 +207,8 @@ async function erase(
     for (const { storeId, id, enabled } of made.webhooks)
       io.print([storeId, id, enabled ? 'enabled' : 'disabled'].join('  '))
   } catch (error) {
+    if (error instanceof Failure && error.details.detail && error.code === 'unavailable')
+      throw new Error(error.details.detail)
     if (!(error instanceof Failure) || error.code !== 'last_owner') throw error
     const stores = (error.details.members?.stores ?? []) as { id: string; name: string }[]
     const names = stores.map(({ id, name: store }) => `${id} (${store})`).join(', ')

@@ -55,15 +55,20 @@ test('many holders have one place each and share two more, which pass on to whoe
   await first.done[0]
   await turn()
   expect(begun()).toEqual([3, 2, 1, 1])
-  // The last of a holder frees no extra place.
+  // The last of a holder frees no extra place, and the other one goes to whoever has had none yet.
   for (const { state } of first.works) state.end()
   await Promise.all(first.done)
   await turn()
-  expect(begun()).toEqual([3, 3, 1, 1])
-  for (const { state } of second.works) state.end()
-  await Promise.all(second.done)
+  expect(begun()).toEqual([3, 2, 2, 1])
+  // A holder whose own requests wait gives an extra place to one that has fewer.
+  second.works[0]?.state.end()
+  await second.done[0]
   await turn()
-  expect(begun()).toEqual([3, 3, 3, 1])
+  expect(begun()).toEqual([3, 2, 2, 2])
+  second.works[1]?.state.end()
+  await second.done[1]
+  await turn()
+  expect(begun()).toEqual([3, 3, 2, 2])
   for (const { works } of holders) for (const { state } of works) state.end()
   await Promise.all(holders.flatMap(({ done }) => done))
   expect(begun()).toEqual([3, 3, 3, 3])
@@ -159,15 +164,29 @@ test('a line full of people has no place for keys, but for people with fewer req
 })
 
 test('whoever erases themselves comes after everybody else, and keeps nobody out of a full line', async () => {
-  const { ask, end, begun } = busyStore()
-  const strangers = Array.from({ length: 50 }, (_, n) => ask({ kind: 'user', id: `stranger_${n}` }, '', true))
-  const [owner, key] = [ask(USER), ask(KEY)]
+  const { ask, askOften, end, begun } = busyStore()
+  const strangers = Array.from({ length: 10 }, (_, n) => ask({ kind: 'user', id: `stranger_${n}` }, '', true))
   // Nobody has two more than the one who comes.
   await expect(ask({ kind: 'user', id: 'one_more' }, '', true)).rejects.toMatchObject(REFUSED)
-  for (const stranger of strangers.slice(-2)) await expect(stranger).rejects.toMatchObject(REFUSED)
+  const [owner, keys] = [ask(USER), askOften(KEY, 49)]
   await end()
-  await Promise.all([owner, key, ...strangers.slice(0, -2)])
-  expect(begun.slice(0, 3)).toEqual(['user_a', 'key_a', 'stranger_0'])
+  await Promise.all([owner, ...keys, ...strangers])
+  expect(begun.slice(0, 4)).toEqual(['user_a', 'key_a 1', 'key_a 2', 'stranger_0'])
+})
+
+test('however many others keep asking, whoever erases themselves has a place and every fourth turn', async () => {
+  const { ask, askOften, end, begun } = busyStore()
+  const early = ask({ kind: 'user', id: 'early' }, '', true)
+  const others = [...askOften(USER, 25), ...askOften(KEY, 25)]
+  const late = ask({ kind: 'user', id: 'late' }, '', true)
+  // The line is full, and those who leave give way to nobody.
+  await expect(ask(KEY)).rejects.toMatchObject(REFUSED)
+  await end()
+  await Promise.all([...others, early, late])
+  expect(begun.slice(0, 8)).toEqual([
+    ...['user_a 1', 'user_a 2', 'user_a 3', 'early'],
+    ...['user_a 4', 'user_a 5', 'user_a 6', 'late'],
+  ])
 })
 
 test('in a full line of people with as many requests each, whoever comes is refused', async () => {
@@ -195,4 +214,49 @@ test('one caller waits with sixty requests at most, and when many wait for many 
   await expect(inTurn({ holder: 'store_0', caller: KEY }, running.run)).rejects.toMatchObject(REFUSED)
   running.state.end()
   await Promise.all([...first, ...sixty, ...more, ...few])
+})
+
+test('when all places are taken, the longest line makes room for those who wait in a shorter one', async () => {
+  const inTurn = newTurns(60_000)
+  const running = work()
+  const ask = (holder: string, caller: { kind: string; id: string }) => {
+    const asked = inTurn({ holder, caller }, running.run)
+    asked.catch(() => {})
+    return asked
+  }
+  // Three stores, each with a request that works, two more that do, and six keys that ask again and again.
+  const busy = Array.from({ length: 3 * 60 }, (_, n) =>
+    ask(`busy_${n % 3}`, { kind: 'key', id: `key_${n % 18}` }).then(
+      () => 'done',
+      () => 'refused',
+    ),
+  )
+  const others = Array.from({ length: 10 }, () => ask('other', KEY))
+  // Of lines that are as long, each has its own to refuse.
+  await expect(ask('busy_0', { kind: 'key', id: 'key_0' })).rejects.toMatchObject(REFUSED)
+  running.state.end()
+  await Promise.all(others)
+  const done = (await Promise.all(busy)).filter((end) => end === 'done').length
+  // Those that worked, and those that waited, but for the places that others took beyond their first few.
+  expect(done).toBe(5 + 120 - 6)
+})
+
+test('callers with few requests have a place beyond that, and when those are taken too, the longest line makes room', async () => {
+  const inTurn = newTurns(60_000)
+  const running = work()
+  const ask = (holder: string, caller: { kind: string; id: string }, isLeaving = false) => {
+    const asked = inTurn({ holder, caller, isLeaving }, running.run)
+    asked.catch(() => {})
+    return asked
+  }
+  // 48 in each of five lines: 240 wait, and nobody with more than two requests.
+  const busy = Array.from({ length: 7 + 5 * 48 }, (_, n) =>
+    ask(`busy_${n % 5}`, { kind: 'user', id: `user_${n >> 1}` }),
+  )
+  const begins = ask('other', KEY)
+  const waits = [ask('other', OTHER_KEY), ask('busy_0', KEY, true)]
+  running.state.end()
+  await Promise.all([begins, ...waits])
+  const ends = await Promise.allSettled(busy)
+  expect(ends.filter(({ status }) => status === 'rejected')).toHaveLength(2)
 })

@@ -5,7 +5,7 @@ import { Failure } from '../core/errors.ts'
 import type { Db } from './db.ts'
 import { connect } from './pool.ts'
 import { sql } from './sql.ts'
-import { retryWhileLocked, waitForLock } from './wait-for-lock.ts'
+import { retryWhileLocked, waitForFirstLock, waitForLock } from './wait-for-lock.ts'
 
 test('three wait patiently; whoever comes then waits for a moment, and patiently for what comes after', async () => {
   const db = connect({ connectionString: await newDatabase() })
@@ -17,6 +17,14 @@ test('three wait patiently; whoever comes then waits for a moment, and patiently
     return db.transaction((tx) => waitForLock(tx, () => released))
   })
   await expect.poll(look).toEqual(['50ms', '2s'])
+  // One that has found a lock held is patient besides these, and only one.
+  const nested = await db.transaction((tx) =>
+    waitForFirstLock(tx, async () => [
+      await patience(tx),
+      await db.transaction((other) => waitForFirstLock(other, () => patience(other))),
+    ]),
+  )
+  expect(nested).toEqual(['2s', '50ms'])
   releases[0]?.()
   await held[0]
   expect(await look()).toEqual(['2s', '2s'])

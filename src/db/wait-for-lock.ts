@@ -37,6 +37,27 @@ export async function waitForLocks<T>(tx: Db, lock: () => Promise<T>): Promise<T
   return waitAtMost(tx, Math.min(EACH_OF_MANY_MS, briefly()), lock)
 }
 
+/** The same, for one that was held when it was tried before. */
+export async function waitForBusyLock<T>(tx: Db, lock: () => Promise<T>): Promise<T> {
+  return waitAtMost(tx, briefly(), lock)
+}
+
+let waitingForFirst = 0
+
+/**
+ * The same, for one that was held when it was tried before, while no other is locked: patiently. One at a time on this node
+ * does so however many others wait.
+ */
+export async function waitForFirstLock<T>(tx: Db, lock: () => Promise<T>): Promise<T> {
+  const isAlone = waitingForFirst === 0
+  waitingForFirst += 1
+  try {
+    return await (isAlone ? waitAtMost(tx, PATIENCE_MS, lock) : waitForLock(tx, lock))
+  } finally {
+    waitingForFirst -= 1
+  }
+}
+
 const briefly = () => (waiting < MAX_PATIENT + MAX_BRIEF ? BRIEF_MS : GLANCE_MS)
 
 async function waitAtMost<T>(tx: Db, ms: number, lock: () => Promise<T>): Promise<T> {

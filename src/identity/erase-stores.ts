@@ -4,25 +4,20 @@
 //
 // What comes after that, until the user is erased, is little, or else the stores are worked on again (`CameMeanwhile`).
 
-import { CallerChanged } from '../auth/recheck.ts'
 import { withdrawInvitations } from '../auth/withdraw-invitations.ts'
-import type { UserCaller } from '../core/caller.ts'
 import { now } from '../core/clock.ts'
 import { fail } from '../core/errors.ts'
 import { permissionsOf } from '../core/permissions.ts'
 import type { Db } from '../db/db.ts'
 import { fragment, sql } from '../db/sql.ts'
 import type { CustomersRow, MembersRow, StoresRow } from '../db/tables.gen.ts'
-import { waitForLock } from '../db/wait-for-lock.ts'
 import type { Actor } from '../events/write.ts'
 import type { Instance } from '../instance.ts'
 import { WORKS_UNTIL } from '../keys/filter.ts'
 import { eraseOwner, newPseudonym } from '../keys/owners.ts'
 import { type Cascade, settle } from '../keys/revoke.ts'
 import type { Made } from '../stores/schema.ts'
-
-/** `sessionId`: of the user who erases themselves. */
-export type Leaving = Pick<UserCaller, 'id' | 'sessionId'>
+import { type Leaving, lockOne, namingStore, requireThere } from './erase-locks.ts'
 
 /** What was done so far, by store. */
 export type Prepared = {
@@ -54,8 +49,10 @@ export async function prepareStores(
   cascade: Cascade,
   { settled, made, pseudonyms }: Prepared,
 ): Promise<void> {
-  const inTurn = <T>(holder: string, work: (tx: Db) => Promise<T>) =>
-    db.transaction(work, { holder, caller: by, isLeaving: by.id === user.id })
+  const inTurn = <T>(storeId: string, work: (tx: Db) => Promise<T>) =>
+    db.transaction(work, { holder: storeId, caller: by, isLeaving: by.id === user.id }).catch((error) => {
+      throw namingStore(error, storeId)
+    })
   const stores = await storesOf(db, user)
   requireOtherOwners(stores)
   await forgetWithdrawnInvitations(db, user)
@@ -74,29 +71,6 @@ export async function prepareStores(
     const ended = made.get(id)?.serviceTokens.filter(({ revoked }) => revoked) ?? []
     made.set(id, { ...here, serviceTokens: [...here.serviceTokens, ...ended] })
   }
-}
-
-async function lockOne(tx: Db, user: Leaving, storeId: string): Promise<void> {
-  await waitForLock(tx, () => tx.query(sql`select id from stores where id = ${storeId} for no key update`))
-  await requireThere(tx, user)
-}
-
-/** The user must still be there, and the session with which they ask. */
-async function requireThere(tx: Db, user: Leaving): Promise<void> {
-  const [there, session] = await Promise.all([
-    tx.one(sql`
-      select id
-        from users
-       where id = ${user.id}
-         and erased_at is null
-         for key share`),
-    tx.one(sql`
-      select id
-        from sessions
-       where id = ${user.sessionId}
-         for key share`),
-  ])
-  if (!there || (user.sessionId !== null && !session)) throw new CallerChanged()
 }
 
 // ---- stores that have linked the user ---------------------------------------------------------------------------------

@@ -3,10 +3,10 @@
 // so that events, keys and the country, state and postal code of an address that an invoice points at go on making sense.
 //
 // First each store by itself forgets the user's external id and settles what they made (erase-stores.ts). Then one
-// transaction erases the user in all of them, with little to do in each. Its locks are taken in the common order: stores,
-// members, the user, their sessions. A store in which they are nothing but a customer is not locked: whoever may join could
-// keep it from being changed while other stores are worked on. A change committed before the user is locked is seen then, and
-// the erasure starts again (`CameMeanwhile`); a change that comes later finds the user erased.
+// transaction erases the user in all of them, with little to do in each. Its locks are taken in the common order: stores
+// (erase-locks.ts), members, the user, their sessions. A store in which they are nothing but a customer is not locked: whoever
+// may join could keep it from being changed while other stores are worked on. A change committed before the user is locked is
+// seen then, and the erasure starts again (`CameMeanwhile`); a change that comes later finds the user erased.
 
 import { checkRecentSignIn } from '../auth/recent-sign-in.ts'
 import { CallerChanged } from '../auth/recheck.ts'
@@ -19,19 +19,18 @@ import { Failure } from '../core/errors.ts'
 import type { Db } from '../db/db.ts'
 import { sql } from '../db/sql.ts'
 import type { InvitationsRow, MembersRow, StoresRow, UsersRow } from '../db/tables.gen.ts'
-import { waitForLocks } from '../db/wait-for-lock.ts'
 import { type Actor, type EventRow, newEvent, writeEvents } from '../events/write.ts'
 import type { Instance } from '../instance.ts'
 import type { Cascade } from '../keys/revoke.ts'
 import { deleteMailsTo } from '../mail/outbox.ts'
 import { endMemberships } from '../stores/leaving.ts'
 import type { MadeInStores } from '../stores/schema.ts'
+import { type BusyStores, type Leaving, lockStores } from './erase-locks.ts'
 import {
   CameMeanwhile,
   checkSettled,
   eraseLinks,
   isBare,
-  type Leaving,
   type Prepared,
   prepareStores,
   requireOtherOwners,
@@ -61,11 +60,12 @@ export async function eraseUser(
   cascade: Cascade,
 ): Promise<ErasedUser> {
   const prepared: Prepared = { settled: new Set(), made: new Map(), pseudonyms: new Map() }
+  const busy: BusyStores = []
   const turn = { holder: user.id, caller: by }
   for (let tries = 1; ; tries++) {
     await prepareStores(db, instance, by, user, cascade, prepared)
     try {
-      return await db.transaction((tx) => eraseEverywhere(tx, by, user, cascade, prepared), turn)
+      return await db.transaction((tx) => eraseEverywhere(tx, by, user, cascade, prepared, busy), turn)
     } catch (error) {
       if (!(error instanceof CameMeanwhile)) throw error
       if (tries === MAX_TRIES) throw new Failure('unavailable', { retryAfterSeconds: 1 })
@@ -83,8 +83,9 @@ async function eraseEverywhere(
   user: Leaving,
   cascade: Cascade,
   prepared: Prepared,
+  busy: BusyStores,
 ): Promise<ErasedUser> {
-  const { stores, confirmedEmail } = await lockAll(tx, user)
+  const { stores, confirmedEmail } = await lockAll(tx, user, busy)
   await checkSettled(tx, by, user, stores, cascade, prepared)
   const told = await storesToTell(tx, user.id)
   await eraseLinks(tx, by, user, prepared)
@@ -130,17 +131,18 @@ function storesToTell(tx: Db, userId: string): Promise<Pick<StoresRow, 'id'>[]> 
  * Locks the user's stores, but for those with a bare membership, all memberships, the user and their sessions until the
  * transaction ends.
  */
-async function lockAll(tx: Db, user: Leaving): Promise<{ stores: Store[]; confirmedEmail: string | null }> {
-  const locked = await waitForLocks(tx, () =>
-    tx.query<Pick<StoresRow, 'id'>>(sql`
-      select id
-        from stores
-       where id in (select store_id from members member where user_id = ${user.id} and not (${isBare})
-                     union
-                    select store_id from customers where user_id = ${user.id})
-       order by id
-         for no key update`),
-  )
+async function lockAll(
+  tx: Db,
+  user: Leaving,
+  busy: BusyStores,
+): Promise<{ stores: Store[]; confirmedEmail: string | null }> {
+  const toLock = await tx.query<Pick<MembersRow, 'store_id'>>(sql`
+    select store_id from members member where user_id = ${user.id} and not (${isBare})
+     union
+    select store_id from customers where user_id = ${user.id}
+     order by store_id`)
+  const lockedIds = new Set(toLock.map(({ store_id }) => store_id))
+  await lockStores(tx, [...lockedIds], busy)
   const memberships = await tx.query<Pick<MembersRow, 'store_id'>>(sql`
     select store_id
       from members
@@ -155,7 +157,7 @@ async function lockAll(tx: Db, user: Leaving): Promise<{ stores: Store[]; confir
        for update`)
   if (there === null) throw new CallerChanged()
   const stores = await storesOf(tx, user)
-  const [lockedIds, memberIds] = [new Set(locked.map(({ id }) => id)), new Set(memberships.map((row) => row.store_id))]
+  const memberIds = new Set(memberships.map((row) => row.store_id))
   // Before the sessions are locked: whoever holds the lock of a membership that came meanwhile, of a session and not yet of the
   // user, as a new address does, would wait for us and we for them.
   if (stores.some(({ id, bare }) => !memberIds.has(id) || !(bare || lockedIds.has(id)))) throw new CameMeanwhile()

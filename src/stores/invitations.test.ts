@@ -3,6 +3,7 @@ import { NEW_ADDRESS, NEW_KEY, type Person, type Reply, type Shop, shop } from '
 import { DAY, MINUTE, SECOND, travel } from '../core/clock.ts'
 import { newId } from '../core/ids.ts'
 import { BUILT_IN_PERMISSIONS } from '../core/permissions.ts'
+import { sql as statement } from '../db/sql.ts'
 
 const RFC_3339 = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/
 const ALL = [...BUILT_IN_PERMISSIONS]
@@ -398,6 +399,25 @@ test('404: a closed store answers a stranger as one that does not exist', async 
   expect((await join(store.id)).status).toBe(201)
   await api.patch(`/v1/user/store/${store.id}`, { registration: 'CLOSED' }, { as: owner.token })
   expect((await join(store.id)).body.code).toBe('already_member')
+})
+
+test('whoever cannot join a store is told so while it is being changed; one that is closed meanwhile is not joined', async () => {
+  const { api, owner, person, service, store, sql } = await shop({ alone: true })
+  const ada = await person()
+  const join = async (as: string) => (await api.post(`/v1/store/${store.id}/join`, undefined, { as })).body.code
+  await service.db.transaction(async (tx) => {
+    await tx.query(statement`select id from stores where id = ${store.id} for no key update`)
+    expect([await join(ada.token), await join(owner.token)]).toEqual(['store_not_found', 'already_member'])
+  })
+  await api.patch(`/v1/user/store/${store.id}`, { registration: 'OPEN' }, { as: owner.token })
+  const joining = await service.db.transaction(async (tx) => {
+    await tx.query(statement`update stores set registration = 'CLOSED' where id = ${store.id}`)
+    const reply = join(ada.token)
+    const waits = `select from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'`
+    await expect.poll(() => sql(waits)).toHaveLength(1)
+    return { reply }
+  })
+  expect(await joining.reply).toBe('store_not_found')
 })
 
 // ---- what is written down -------------------------------------------------------------------------------------------

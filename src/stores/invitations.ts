@@ -24,7 +24,7 @@ import { boundsOf, type KeyRow } from '../keys/columns.ts'
 import { applyPermissions, type InvitationSpec } from './input.ts'
 import { mailInvitation, mayMail } from './invitation-mails.ts'
 import { type InvitationPreview, showStore } from './schema.ts'
-import { lockStore, type StoreView } from './stores.ts'
+import { lockStore, readStore, type StoreView } from './stores.ts'
 
 const INVITATION_MS = 7 * DAY
 
@@ -316,9 +316,14 @@ async function heldByMember(db: Db, instance: Instance, row: InvitationRow): Pro
 
 /** A closed store answers a stranger like one that does not exist. */
 export async function joinStore(tx: Db, caller: UserCaller, storeId: string): Promise<Answer<Membership>> {
+  const requireOpen = ({ registration }: { registration: string }) => {
+    if (caller.member) fail('already_member')
+    if (registration !== 'OPEN') fail('store_not_found')
+  }
+  // Before the lock: strangers must not hold up the changes of a store that they cannot join.
+  requireOpen((await readStore(tx, storeId)).body)
   const store = await lockStore(tx, storeId)
-  if (caller.member) fail('already_member')
-  if (store.registration !== 'OPEN') fail('store_not_found')
+  requireOpen(store)
   const at = now()
   try {
     await tx.query(sql`
