@@ -43,7 +43,7 @@ const MAX_BUSY = 2
 /**
  * Locks several stores. The one that was held the last time comes first: it is waited for patiently, and nothing else is locked
  * meanwhile. One that was held before comes next, for which 50 ms are waited, then the others in the order of their ids, each for
- * 10 ms. A store that is held is noted in \`busy\`, and the transaction fails and is run again (db/pool.ts). So the locks of stores
+ * 10 ms. A store that is held is noted in `busy`, and the transaction fails and is run again (db/pool.ts). So the locks of stores
  * are not always taken in one order, but of two that wait for each other, one gives up long before PostgreSQL sees a deadlock.
  */
 export async function lockStores(tx: Db, storeIds: string[], busy: BusyStores): Promise<void> {
