@@ -75,7 +75,7 @@ spendAllOnce.holderOf = ({ purchase }) => purchase.storeId
 
 /**
  * Whoever changes a key, or erases its owner, waits until the verdict is stored, or has done so before: then the verdict
- * would say what the key was.
+ * would say what the key was. Nobody shares this lock: behind those who do, a revocation might wait for ever.
  */
 async function lockKeys(tx: Db, rows: OncePurchase[]): Promise<Map<string, number>> {
   const ids = [...new Set(rows.map(({ purchase }) => purchase.keyId))]
@@ -84,7 +84,7 @@ async function lockKeys(tx: Db, rows: OncePurchase[]): Promise<Map<string, numbe
       from api_keys
      where id = any(${ids})
      order by id
-       for share`)
+       for no key update`)
   return new Map(keys.map(({ id, revision }) => [id, revision]))
 }
 
