@@ -15,7 +15,6 @@ const ROLLED_BACK = /^40|^(55P03|57014)$/
 const READ_ONLY = '25006'
 const STATEMENT_TIMEOUT = '57014'
 const LOCK_TIMEOUT = '55P03'
-const NOT_NULL_VIOLATION = '23502'
 
 /** A connection that was opened to a server that is no primary, and is closed again. */
 export class StandbyServer extends Error {
@@ -93,10 +92,6 @@ export function outageCode(failure: Failure): string {
 /** The name of the constraint that a write has violated; null for any other error. */
 export function violatedConstraint(error: unknown): string | null {
   return isDatabaseError(error) && error.code.startsWith('23') ? (error.constraint ?? null) : null
-}
-
-export function isNotNullViolation(error: unknown): boolean {
-  return isDatabaseError(error) && error.code === NOT_NULL_VIOLATION
 }
 
 /** A value that PostgreSQL cannot hold and our validation let through: 22P02, 22003, 22008, 22021, 22P05. */

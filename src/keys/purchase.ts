@@ -136,35 +136,3 @@ export function showCredits({ remaining, refills_at }: CreditsLeft): NonNullable
 }
 
 const newWindow = ({ id, seconds }: Window): WindowRow => ({ id, used: 0, reset_seconds: seconds })
-
-/**
- * What all of them spend of each window, and up to which number there is room for all. What costs nothing passes whatever
- * the limit is. Windows have the same `part` if purchases have them in common, directly or by others.
- */
-export function totalsOf(purchases: Purchase[]) {
-  const totals = new Map<string, { part: string; id: string; seconds: number; cost: number; most: number }>()
-  const parts = partsOf(purchases)
-  for (const { windows } of purchases)
-    for (const { id, seconds, cost, limit } of windows) {
-      const total = totals.get(id)
-      if (!total) totals.set(id, { part: parts.get(id) as string, id, seconds, cost, most: limit })
-      else if (cost > 0) {
-        total.most = total.cost === 0 ? limit : Math.min(total.most, limit)
-        total.cost += cost
-      }
-    }
-  return [...totals.values()]
-}
-
-/** By the id of a window: which part it belongs to, by the id of one of its windows. */
-function partsOf(purchases: Purchase[]): Map<string, string> {
-  const parts = new Map<string, string>()
-  for (const { windows } of purchases) {
-    const joined = new Set(windows.map(({ id }) => parts.get(id) ?? id))
-    const [part] = joined as Set<string>
-    for (const { id } of windows) parts.set(id, part as string)
-    if (joined.size === 1) continue
-    for (const [id, other] of parts) if (joined.has(other)) parts.set(id, part as string)
-  }
-  return parts
-}

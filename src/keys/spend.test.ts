@@ -3,7 +3,7 @@ import pg from 'pg'
 import { describe, expect, onTestFinished, test } from 'vitest'
 import { serviceClient } from '../../tests/service-client.ts'
 import { type Api, NEW_KEY, type Shop, shop } from '../../tests/shop.ts'
-import { type Purchase, settle, totalsOf } from './purchase.ts'
+import { type Purchase, settle } from './purchase.ts'
 
 async function create({ api, keys, owner }: Shop, more: object) {
   const { status, body } = await api.post(keys, { ...NEW_KEY, ...more }, { as: owner.token })
@@ -315,35 +315,6 @@ describe('named rate limits', () => {
     const limited = await create(world, { owner: 'ada', rateLimits: [limit('a', 1, { shared: 'owner' })] })
     expect(told(await api.patch(`${keys}/${limited.id}`, { owner: null }, as))).toEqual([422, '#/owner required'])
   })
-})
-
-test('windows that purchases have in common are spent together or not at all', () => {
-  const window = (id: string, cost = 1, most = 9) => ({ id, name: id, limit: most, seconds: 60, cost })
-  const purchase = (...windows: ReturnType<typeof window>[]): Purchase => ({
-    storeId: 'store_a',
-    keyId: 'key_a',
-    keyRevision: 1,
-    cost: null,
-    windows,
-    listsLimits: true,
-  })
-  const totals = totalsOf([
-    purchase(window('own')),
-    purchase(window('other', 0, 1)),
-    // The same key, after it was given another limit.
-    purchase(window('shared'), window('own', 2, 5)),
-    purchase(window('last'), window('shared')),
-    purchase(window('other', 3, 7)),
-  ])
-  expect(totals.map(({ id, cost, most }) => [id, cost, most])).toEqual([
-    ['own', 3, 5],
-    ['other', 3, 7],
-    ['shared', 2, 9],
-    ['last', 1, 9],
-  ])
-  const partOf = Object.fromEntries(totals.map(({ id, part }) => [id, part]))
-  expect([partOf.own, partOf.last]).toEqual([partOf.shared, partOf.shared])
-  expect(partOf.other).not.toBe(partOf.own)
 })
 
 test('a customer who is erased while their key is verified is named by no stored response', async () => {

@@ -8,9 +8,8 @@
 import type { CachedKey } from '../auth/cached-key.ts'
 import type { Idempotency } from '../core/route.ts'
 import type { Batch, Db } from '../db/db.ts'
-import { isNotNullViolation } from '../db/errors.ts'
 import { recordset } from '../db/recordset.ts'
-import { fragment, sql } from '../db/sql.ts'
+import { sql } from '../db/sql.ts'
 import type { ApiKeysRow } from '../db/tables.gen.ts'
 import { claimAll, storeResponses } from '../idempotency/idempotency.ts'
 import { REFILLS_AT, REMAINING } from './credits.ts'
@@ -21,7 +20,6 @@ import {
   type Receipt,
   settle,
   showCredits,
-  totalsOf,
   type WindowRow,
 } from './purchase.ts'
 import { resourceOf } from './read.ts'
@@ -41,7 +39,8 @@ export async function spend(
   once: SpendOnce | null,
   conclude: Conclude,
 ): Promise<Concluded | null> {
-  if (!once) return conclude(await spendBatched(db, purchase))
+  if (!once)
+    return conclude(await (purchase.windows.length === 0 ? spendCredits(db, purchase) : db.batched(spendAll, purchase)))
   const outcome = await db.batched(spendAllOnce, { purchase, once, conclude })
   if (outcome instanceof Error) throw outcome
   return outcome
@@ -102,13 +101,7 @@ export function spendOnce(idempotency: Idempotency | null, bodyOf: (verdict: Ver
   )
 }
 
-/** Credits alone, and limits alone, take one statement, as long as there is enough for all who ask at the same moment. */
-async function spendBatched(db: Db, purchase: Purchase): Promise<Receipt> {
-  if (purchase.windows.length === 0) return spendCredits(db, purchase)
-  const receipt = purchase.cost === null ? await db.batched(spendWindows, purchase) : null
-  return receipt ?? db.batched(spendAll, purchase)
-}
-
+/** Credits alone take one statement, as long as there are enough for all who ask at the same moment. */
 async function spendCredits(db: Db, purchase: Purchase): Promise<Receipt> {
   const left = await db.batched(spendSums, {
     store_id: purchase.storeId,
@@ -151,50 +144,6 @@ const spendSums: Batch<{ store_id: string; key_id: string; cost: number }, Credi
 }
 spendSums.highPriority = true
 spendSums.holderOf = ({ store_id }) => store_id
-
-const asked = recordset('asked', { part: 'text', id: 'text', seconds: 'int', cost: 'bigint', most: 'int' })
-
-const HAS_ROOM = fragment(
-  `(cost = 0 or used + cost <= most) and began_at + total.seconds * interval '1 s' > clock_timestamp()`,
-)
-const RESET_SECONDS = fragment(
-  `greatest(1, ceil(extract(epoch from began_at + running.seconds * interval '1 s' - clock_timestamp())))::int`,
-)
-
-/**
- * Takes the sums of each part, where all its windows have begun and have room for them; null for the others, who have spent
- * nothing. A part is all windows that purchases have in common, directly or by others. Where a window has filled up since the statement
- * began, `used` would be null, and the whole statement is refused.
- */
-const spendWindows: Batch<Purchase, Receipt | null> = async (db, purchases) => {
-  const windows = await db
-    .query<WindowRow>(sql`
-      with total as materialized (
-        select *
-          from ${asked(totalsOf(purchases))}
-         order by id
-      )
-      update key_rate_windows as running
-         set used = case when ${HAS_ROOM} then used + cost end, seconds = total.seconds
-        from total
-       where running.id = total.id
-         and part not in (select part
-                            from total
-                            left join key_rate_windows as running on running.id = total.id and ${HAS_ROOM}
-                           where running.id is null)
-   returning running.id, used - cost::int as used, ${RESET_SECONDS} as reset_seconds`)
-    .catch((error) => {
-      if (isNotNullViolation(error)) return []
-      throw error
-    })
-  const rest = { credits: new Map(), windows: byId(windows, 'id') }
-  const spent = new Set<object>()
-  return purchases.map((purchase) =>
-    purchase.windows.every(({ id }) => rest.windows.has(id)) ? settle(purchase, rest, spent) : null,
-  )
-}
-spendWindows.highPriority = true
-spendWindows.holderOf = ({ storeId }) => storeId
 
 const spendAll: Batch<Purchase, Receipt> = (db, purchases) => db.transaction((tx) => spendIn(tx, purchases))
 spendAll.highPriority = true
@@ -257,7 +206,7 @@ async function openWindows(tx: Db, purchases: Purchase[]): Promise<WindowRow[]> 
                        then 0 else running.used end,
            seconds = excluded.seconds
  returning id, used,
-           ${RESET_SECONDS} as reset_seconds`)
+           greatest(1, ceil(extract(epoch from began_at + seconds * interval '1 s' - clock_timestamp())))::int as reset_seconds`)
 }
 
 function byId<Row, Id extends keyof Row>(rows: Row[], id: Id): Map<Row[Id], Row> {
