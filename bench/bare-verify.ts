@@ -5,10 +5,8 @@
 import { createHash, hash } from 'node:crypto'
 import Fastify from 'fastify'
 import pg from 'pg'
-import type { Batch } from '../src/db/db.ts'
 import { connect } from '../src/db/pool.ts'
-import { recordset } from '../src/db/recordset.ts'
-import { sql } from '../src/db/sql.ts'
+import { spendOne } from './bare-update.ts'
 
 const record = {
   type: 'object',
@@ -37,27 +35,6 @@ const schema = {
 const app = Fastify()
 const pool = process.env.MODE === 'select' ? new pg.Pool({ connectionString: process.env.DATABASE_URL }) : null
 const db = process.env.MODE === 'update' ? connect({ connectionString: process.env.DATABASE_URL as string }) : null
-const spent = recordset('spent', { id: 'text' })
-const spendOne: Batch<{ id: string }, number> = async (db, rows) => {
-  const left = await db.query<{ remaining: number }>(sql`
-    with request as (
-      select row_number() over () as n, id
-        from ${spent(rows)}
-    ), bare as (
-      update bare_credits
-         set remaining = bare_credits.remaining - request.uses
-        from (select id, count(*) as uses from request group by id) as request
-       where bare_credits.id = request.id
-      returning bare_credits.id, bare_credits.remaining::float8
-    )
-    select bare.remaining
-      from request
-      join bare on bare.id = request.id
-     order by request.n`)
-  return left.map(({ remaining }) => remaining)
-}
-// As what keys spend: batches are sent at the same moments, over as many connections.
-spendOne.highPriority = true
 const found = {
   id: 'key_01k9wz3v5e8tvs8v4m8m3v5yqd',
   store_id: 'store_01k9wz3v5e8tvs8v4m8m3v5yqd',

