@@ -4,6 +4,8 @@
 import { readFileSync } from 'node:fs'
 import type { TSchema } from 'typebox'
 import { ERRORS } from '../src/core/errors.ts'
+import { KEY_TOKEN_KINDS } from '../src/core/key-types.ts'
+import { BUILT_IN_PERMISSIONS } from '../src/core/permissions.ts'
 import { isChange, type Route } from '../src/core/route.ts'
 import { EVENT_TYPES, TYPES_IN_STORES } from '../src/events/schema.ts'
 import { PROBLEM } from '../src/http/openapi-schemas.ts'
@@ -35,6 +37,8 @@ export function clientTypes(routes: Route[]): string {
     '',
     `export const VERSION = ${quoted(version)}`,
     '',
+    list('KEY_KINDS', 'What stands in a key after the prefix, one for each type.', KEY_TOKEN_KINDS),
+    list('BUILT_IN_PERMISSIONS', 'The permissions that every service has.', BUILT_IN_PERMISSIONS),
     table(operations),
     errorTypes(),
     eventTypes(),
@@ -42,6 +46,10 @@ export function clientTypes(routes: Route[]): string {
     tree('StoreApi', 'The operations of one store.', operations, true),
     ...types.declarations(),
   ].join('\n')
+}
+
+function list(name: string, about: string, words: readonly string[]): string {
+  return `/** ${about} */\nexport const ${name} = [${words.map(quoted).join(', ')}]\n`
 }
 
 type Operation = {

@@ -305,7 +305,7 @@ function typeOf(value: unknown): unknown {
   if (value === null) return expect.stringMatching(/^null$|^Key\[/)
   if (Array.isArray(value)) return expect.stringMatching(/^string\[\]$|^Key\[/)
   if (typeof value === 'object') return expect.stringMatching(/^Record<string, unknown>$|^Key\[/)
-  return typeof value
+  return expect.stringMatching(new RegExp(`^${typeof value}$|^Key\\[`))
 }
 
 test('no secret, no e-mail and no text of an address is in any event', async () => {

@@ -202,7 +202,7 @@ export const keyRoutes: Route[] = [
       needs: 'MANAGE_KEYS',
       summary: 'Change a key',
       description:
-        'Fields that are left out keep their value; `null` clears `expiresAt`, `ipAllowlist` and `rateLimit`. `"enabled": false` disables the key until it is enabled again. You cannot change a key that has more permissions than you or, when you use a key yourself, one that is less restricted. An expired or revoked key cannot be revived.',
+        'Fields that are left out keep their value; `null` clears `expiresAt`, `ipAllowlist`, `rateLimit`, `owner` and `credits`. `"enabled": false` disables the key until it is enabled again. You cannot change a key that has more permissions than you or, when you use a key yourself, one that is less restricted. An expired or revoked key cannot be revived.',
       body: KeyChanges,
       parse: parseKeyChanges,
       returns: [200, Key],

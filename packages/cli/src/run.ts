@@ -1,6 +1,7 @@
 // skp, the command line of whoever uses the service.
 
 import { newProgram, runProgram, usageErrors } from '../../../src/cli/program.ts'
+import { TOKEN_KINDS } from '../../../src/crypto/tokens.ts'
 import { addApi } from './commands/api.ts'
 import { addBilling } from './commands/billing.ts'
 import { addCompletion } from './commands/completion.ts'
@@ -38,9 +39,11 @@ export async function run(argv: string[], io: UserIo): Promise<number> {
   return code === EXIT.done ? app.exitCode : code
 }
 
+const SECRET = new RegExp(`(^|=)[a-z][a-z0-9]{1,15}_(${TOKEN_KINDS.join('|')})_[0-9A-Za-z]{38,}$`)
+
 /** A key, or a token of a session, a service or an invitation, of whichever prefix. */
 function isSecret(word: string): boolean {
-  return /(^|=)[a-z][a-z0-9]{1,15}_(prod|test|dev|sess|svc|inv|reset|confirm)_[0-9A-Za-z]{38,}$/.test(word)
+  return SECRET.test(word)
 }
 
 export function buildProgram(app: App) {

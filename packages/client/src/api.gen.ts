@@ -5,6 +5,23 @@ import type { CallOptions, GuardedOptions, KeyedOptions, ReadOptions } from './o
 
 export const VERSION = '0.1.0'
 
+/** What stands in a key after the prefix, one for each type. */
+export const KEY_KINDS = ['prod', 'test', 'dev']
+
+/** The permissions that every service has. */
+export const BUILT_IN_PERMISSIONS = [
+  'READ',
+  'WRITE',
+  'MANAGE_PRODUCTS',
+  'MANAGE_ORDERS',
+  'MANAGE_KEYS',
+  'MANAGE_MEMBERS',
+  'MANAGE_CUSTOMERS',
+  'MANAGE_WEBHOOKS',
+  'MANAGE_STORE',
+  'VIEW_EVENTS',
+]
+
 /** Each method: how it is sent, where to, and what is particular about it (see request.ts and client.ts). */
 export const OPERATIONS: Record<string, string> = {
   'keys.create': 'POST /v1/user/store/:storeId/keys bk',
@@ -376,7 +393,7 @@ export interface EventData {
     type: string
     permissions: string[]
     expiresAt: string | null
-    ipAllowlist: string[] | null
+    ipAllowlist: Key['ipAllowlist']
     rateLimit: Key['rateLimit']
     rateLimits: Key['rateLimits']
     credits: Key['credits']
@@ -976,10 +993,10 @@ export interface StoreApi {
      */
     read(keyId: string, options?: ReadOptions): Promise<Key>
     /**
-     * Change a key. Fields that are left out keep their value; `null` clears `expiresAt`, `ipAllowlist` and
-     * `rateLimit`. `"enabled": false` disables the key until it is enabled again. You cannot change a key that has
-     * more permissions than you or, when you use a key yourself, one that is less restricted. An expired or revoked
-     * key cannot be revived.
+     * Change a key. Fields that are left out keep their value; `null` clears `expiresAt`, `ipAllowlist`,
+     * `rateLimit`, `owner` and `credits`. `"enabled": false` disables the key until it is enabled again. You cannot
+     * change a key that has more permissions than you or, when you use a key yourself, one that is less restricted.
+     * An expired or revoked key cannot be revived.
      *
      * Requires the permission `MANAGE_KEYS` in the store. Errors: `key_not_found`, `cannot_grant`, `own_key`,
      * `key_revoked`, `key_expired`, `precondition_failed`.

@@ -1,5 +1,7 @@
 // Every text of the pages, by page, so that wording is reviewed in one place and a second language has one place to go.
 
+import type { NewKey } from '@storekeeper/client'
+
 type Data = Record<string, unknown>
 const number = (value: number) => value.toLocaleString('en')
 const short = new Intl.NumberFormat('en', { notation: 'compact', maximumFractionDigits: 1 })
@@ -311,11 +313,7 @@ export const texts = {
     name: 'Name',
     nameHelp: 'What the key is for, so that people can tell keys apart.',
     type: 'Environment',
-    types: [
-      { value: 'PROD', label: 'Production' },
-      { value: 'TEST', label: 'Test' },
-      { value: 'DEV', label: 'Development' },
-    ],
+    types: { PROD: 'Production', TEST: 'Test', DEV: 'Development' } satisfies Record<NewKey['type'], string>,
     permissions: 'Permissions',
     permissionMissing: 'Choose at least one permission.',
     permissionsChosen: (count: number) => (count === 0 ? 'None chosen' : `${count} chosen`),

@@ -2,6 +2,7 @@
 
 import type { BulkChange, BulkResult, KeyLine } from '@storekeeper/client'
 import type { Command } from 'commander'
+import { KEY_TYPE_NAMES, type KeyType } from '../../../../src/core/key-types.ts'
 import { action, confirm, dangerOptions, present, readInput, storeCommand } from '../command.ts'
 import { EXIT, UsageError } from '../errors.ts'
 import { type ImportOptions, importLines, importOptions } from '../import.ts'
@@ -9,7 +10,7 @@ import { plain } from '../plain.ts'
 import { count, newProgress } from '../progress.ts'
 import type { App, Session } from '../session.ts'
 import { oneOf, parseFuture, parsePast } from '../values.ts'
-import { STATUSES, TYPES } from './keys.ts'
+import { STATUSES } from './keys.ts'
 
 const ACTIONS = ['revoke', 'disable', 'enable', 'expire'] as const
 /** Of one request. */
@@ -19,7 +20,7 @@ const TIMEOUT_MS = 60_000
 type BulkOptions = {
   owner?: string
   status?: (typeof STATUSES)[number]
-  type?: (typeof TYPES)[number]
+  type?: KeyType
   search?: string
   createdBy?: string
   unusedSince?: string
@@ -48,7 +49,7 @@ export function addKeyBatches(group: Command, app: App): void {
     .argument('[key...]', 'ids; "-" reads them from stdin, a line each')
     .option('--owner <owner>', 'the keys of this owner')
     .option('--status <status>', STATUSES.join(', '), oneOf(STATUSES))
-    .option('--type <type>', TYPES.join(', '), oneOf(TYPES))
+    .option('--type <type>', KEY_TYPE_NAMES.join(', '), oneOf(KEY_TYPE_NAMES))
     .option('--search <text>', 'part of a name, or how the key begins')
     .option('--created-by <id>', 'what this user or key has created')
     .option('--unused-since <time>', 'not used for so long: 90d, or since a time', parsePast)

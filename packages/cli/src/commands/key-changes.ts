@@ -2,6 +2,7 @@
 
 import type { Key, KeyChanges, NewKey } from '@storekeeper/client'
 import type { Command } from 'commander'
+import { KEY_TYPE_NAMES } from '../../../../src/core/key-types.ts'
 import { action, confirm, dangerOptions, onceOptions, present, storeCommand } from '../command.ts'
 import { UsageError } from '../errors.ts'
 import { plain } from '../plain.ts'
@@ -21,7 +22,7 @@ import {
   type RateLimit,
   type Refill,
 } from '../values.ts'
-import { KEY_FACTS, TYPES } from './keys.ts'
+import { KEY_FACTS } from './keys.ts'
 
 /** False: the option was given with `no-` before it, and takes away what there is. */
 type Settings = {
@@ -80,7 +81,7 @@ function addCreate(group: Command, app: App): void {
     app,
   )
     .argument('<name>', 'what the key is for')
-    .requiredOption('--type <type>', TYPES.join(', '), oneOf(TYPES))
+    .requiredOption('--type <type>', KEY_TYPE_NAMES.join(', '), oneOf(KEY_TYPE_NAMES))
     .requiredOption('--permission <names>', PERMISSIONS, addWords)
     .option('--credits <count>', 'how many verifications it can spend', parseCount)
     .option('--refill <refill>', 'with --credits: 1000/DAY, or 1000/MONTH:15', parseRefill)

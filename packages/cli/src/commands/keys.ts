@@ -2,6 +2,7 @@
 
 import { etagOf, type Key, type KeyUsage, type StoreUsage } from '@storekeeper/client'
 import type { Command } from 'commander'
+import { KEY_TYPE_NAMES, type KeyType } from '../../../../src/core/key-types.ts'
 import { action, type ListQuery, listOptions, pageOf, storeCommand } from '../command.ts'
 import type { Column } from '../output.ts'
 import { plot, sparkline } from '../plot.ts'
@@ -10,7 +11,6 @@ import type { App, Session } from '../session.ts'
 import { oneOf, parsePast } from '../values.ts'
 
 export const STATUSES = ['ACTIVE', 'DISABLED', 'EXPIRED', 'REVOKED'] as const
-export const TYPES = ['PROD', 'TEST', 'DEV'] as const
 const INTERVALS = ['hour', 'day'] as const
 
 const COLUMNS: Column<Key>[] = [
@@ -53,7 +53,7 @@ export const KEY_FACTS: Column<Key>[] = [
 
 type Filters = {
   status?: (typeof STATUSES)[number]
-  type?: (typeof TYPES)[number]
+  type?: KeyType
   search?: string
   owner?: string
   createdBy?: string
@@ -63,7 +63,7 @@ export function addKeyReaders(group: Command, app: App): void {
   action<ListQuery & Filters>(
     listOptions(storeCommand(group, 'list', 'list the keys, newest first', { isDefault: true }))
       .option('--status <status>', STATUSES.join(', '), oneOf(STATUSES))
-      .option('--type <type>', TYPES.join(', '), oneOf(TYPES))
+      .option('--type <type>', KEY_TYPE_NAMES.join(', '), oneOf(KEY_TYPE_NAMES))
       .option('--search <text>', 'part of a name, or how the key begins')
       .option('--owner <owner>', 'only the keys of this owner')
       .option('--created-by <id>', 'only what this user or key has created'),

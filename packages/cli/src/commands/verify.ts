@@ -2,12 +2,12 @@
 
 import type { Verdict, Verification } from '@storekeeper/client'
 import type { Command } from 'commander'
+import { KEY_TYPE_NAMES, type KeyType } from '../../../../src/core/key-types.ts'
 import { action, present, readInput, storeCommand } from '../command.ts'
 import { EXIT, UsageError } from '../errors.ts'
 import type { Column } from '../output.ts'
 import { type App, targetOf } from '../session.ts'
 import { addWords, oneOf, parseCount } from '../values.ts'
-import { TYPES } from './keys.ts'
 
 const FACTS: Column<Verdict>[] = [
   { title: 'code', of: ({ code }) => code, kind: 'state' },
@@ -25,7 +25,7 @@ const FACTS: Column<Verdict>[] = [
 type VerifyOptions = {
   permission?: string[]
   any?: string[]
-  type?: (typeof TYPES)[number]
+  type?: KeyType
   ip?: string
   cost?: number
   anyStore?: true
@@ -36,7 +36,7 @@ export function addVerify(program: Command, app: App): void {
   const command = storeCommand(program, 'verify', 'verify a key that is read from stdin, with a service token')
     .option('--permission <names>', 'what it must be allowed to do; may be given again', addWords)
     .option('--any <names>', 'at least one of these; may be given again', addWords)
-    .option('--type <type>', `the type it must have: ${TYPES.join(', ')}`, oneOf(TYPES))
+    .option('--type <type>', `the type it must have: ${KEY_TYPE_NAMES.join(', ')}`, oneOf(KEY_TYPE_NAMES))
     .option('--ip <address>', 'where the caller is')
     .option('--cost <count>', 'how many credits it costs', parseCount)
     .option('--any-store', 'a key of any store that the service token covers')

@@ -1,32 +1,20 @@
 // The keys of the fake in memory, and the verdicts on them, by the same checks in the same order as the service's.
 
-import type {
-  Key,
-  KeyChanges,
-  KeyWithSecret,
-  NewKey,
-  RefusedVerdict,
-  ValidVerdict,
-  Verdict,
-  Verification,
+import {
+  BUILT_IN_PERMISSIONS,
+  type Key,
+  type KeyChanges,
+  type KeyWithSecret,
+  type NewKey,
+  type RefusedVerdict,
+  type ValidVerdict,
+  type Verdict,
+  type Verification,
 } from '../api.gen.ts'
 import { StorekeeperError } from '../error.ts'
 import { BASE62, checksum, NOT_FOUND } from '../verify/form.ts'
 import { isAllowed, parseAddress } from './addresses.ts'
 import { type Credits, newCredits, spend, spendsSomething, type Windows } from './spending.ts'
-
-const BUILT_IN_PERMISSIONS = [
-  'READ',
-  'WRITE',
-  'MANAGE_PRODUCTS',
-  'MANAGE_ORDERS',
-  'MANAGE_KEYS',
-  'MANAGE_MEMBERS',
-  'MANAGE_CUSTOMERS',
-  'MANAGE_WEBHOOKS',
-  'MANAGE_STORE',
-  'VIEW_EVENTS',
-]
 
 /** A key and what no answer shows of it. */
 export type StoredKey = {

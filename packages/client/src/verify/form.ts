@@ -1,9 +1,8 @@
 // The form of the keys that the service issues: `<prefix>_<kind>_`, 32 base62 characters, and 6 of CRC-32 over all before. A
 // text of a known kind with another length or checksum was never issued, and is refused without a question.
 
-import type { RefusedVerdict } from '../api.gen.ts'
+import { KEY_KINDS, type RefusedVerdict } from '../api.gen.ts'
 
-const KINDS = ['prod', 'test', 'dev']
 export const BASE62 = '0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz'
 /** The verdict on a text that is no key: it tells nothing else. */
 export const NOT_FOUND: RefusedVerdict = Object.freeze({
@@ -25,7 +24,7 @@ const CHECKSUM_LENGTH = 6
 export function isMalformed(prefix: string, text: string): boolean {
   if (!text.startsWith(`${prefix}_`)) return false
   const end = text.indexOf('_', prefix.length + 1)
-  if (!KINDS.includes(text.slice(prefix.length + 1, end))) return false
+  if (!KEY_KINDS.includes(text.slice(prefix.length + 1, end))) return false
   const random = text.slice(end + 1)
   if (random.length !== LENGTH || !/^[0-9A-Za-z]+$/.test(random)) return true
   return checksum(text.slice(0, -CHECKSUM_LENGTH)) !== text.slice(-CHECKSUM_LENGTH)

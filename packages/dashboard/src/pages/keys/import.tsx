@@ -29,6 +29,7 @@ import { Page } from '../../components/page.tsx'
 import { Problem } from '../../components/problem.tsx'
 import { texts } from '../../texts.ts'
 import { inParts, type Line, onlyLines, parseLines } from './import-lines.ts'
+import { KEY_TYPES } from './key-form.ts'
 import { PermissionPicker } from './permission-picker.tsx'
 
 const PREVIEWED = 10
@@ -95,12 +96,7 @@ export default function ImportKeysPage() {
                     {texts.importKeys.defaultsHelp}
                   </Text>
                 </div>
-                <SegmentedControl
-                  aria-label={texts.keys.type}
-                  data={[...texts.keys.types]}
-                  value={type}
-                  onChange={setType}
-                />
+                <SegmentedControl aria-label={texts.keys.type} data={KEY_TYPES} value={type} onChange={setType} />
                 <PermissionPicker storeId={storeId} value={permissions} onChange={setPermissions} />
               </Stack>
             </Paper>

@@ -1,11 +1,14 @@
 // The form of a key: as people fill it in, and as the API takes it.
 
 import type { Key, NewKey } from '@storekeeper/client'
+import { texts } from '../../texts.ts'
+
+export const KEY_TYPES = Object.entries(texts.keys.types).map(([value, label]) => ({ value, label }))
 
 type LimitValues = { name: string; limit: number | ''; windowSeconds: number | ''; shared: boolean }
 export type KeyValues = {
   name: string
-  type: 'PROD' | 'TEST' | 'DEV'
+  type: NewKey['type']
   permissions: string[]
   description: string
   /** Local time of the browser, as `datetime-local` gives it; empty for no end. */

@@ -11,7 +11,7 @@ import { Page } from '../../components/page.tsx'
 import { Problem } from '../../components/problem.tsx'
 import { texts } from '../../texts.ts'
 import { MoreKeyFields } from './key-fields.tsx'
-import { EMPTY, type KeyValues, toNewKey } from './key-form.ts'
+import { EMPTY, KEY_TYPES, type KeyValues, toNewKey } from './key-form.ts'
 import { PermissionPicker } from './permission-picker.tsx'
 
 /** What was typed survives a reload of the tab. A key's settings are no secret. */
@@ -68,7 +68,7 @@ export default function NewKeyPage() {
                 </Input.Label>
                 <SegmentedControl
                   aria-labelledby="key-type"
-                  data={texts.keys.types.map(({ value, label }) => ({
+                  data={KEY_TYPES.map(({ value, label }) => ({
                     value,
                     label,
                     disabled: types ? !types.includes(value) : false,
