@@ -94,7 +94,7 @@ test('the owner of a store comes before keys that keep asking for its lock', asy
   while (!(await ownerComesFirst()));
 })
 
-/** False when a machine is so busy that all the keys have given up, and nothing is shown. */
+/** False when a machine is so busy that most of the keys have given up, and nothing is shown. */
 async function ownerComesFirst(): Promise<boolean> {
   const here = await shop({ alone: true })
   const { api, owner, store, keys } = here
@@ -103,6 +103,7 @@ async function ownerComesFirst(): Promise<boolean> {
   const [leaked, changing, ...made] = await Promise.all(Array.from({ length: 24 }, makeKey))
   const unlock = await lock(here, 'select from stores where id = $1 for update', [store.id])
   const answered: number[] = []
+  const changed = () => answered.filter((one) => one === 200).length
   const changes = Array.from({ length: 88 }, async (_, n) => {
     const as = made[n % made.length].key
     answered.push((await api.patch(`${keys}/${changing.id}`, { name: `Key ${n}` }, { as })).status)
@@ -111,17 +112,18 @@ async function ownerComesFirst(): Promise<boolean> {
   await expect.poll(() => answered.length).toBeGreaterThanOrEqual(88 - 53)
   const before = [...answered]
   const revoked = api.delete(`${keys}/${leaked.id}`, { as: owner.token }).then(({ status }) => {
-    return { status, earlier: answered.filter((one) => one !== 503).length, known: answered.length }
+    return { status, earlier: changed() }
   })
   await expect.poll(() => answered.length).toBeGreaterThan(before.length)
   await unlock()
-  const { status, earlier, known } = await revoked
+  const { status, earlier } = await revoked
   await Promise.all(changes)
   expect(status).toBe(200)
   expect(new Set(before)).toEqual(new Set([503]))
   for (const one of answered) expect([200, 503]).toContain(one)
-  if (answered.every((one) => one === 503)) return false
-  expect(earlier).toBeLessThan(answered.length - known)
+  // Three were begun before the owner came, and two more may be answered beside theirs.
+  if (changed() < 24) return false
+  expect(earlier).toBeLessThan(changed() / 3)
   return true
 }
 

@@ -48,7 +48,8 @@ export function queueFor<In, Out>(queues: Queues, batch: Batch<In, Out>, db: Db,
   if (found) return found
   // The connections for what verifications spend wait briefly by themselves (pool.ts).
   const ownDb = batch.holderOf && !batch.highPriority ? waitBriefly(db) : db
-  const queue = newQueue(batch, ownDb, batch.holderOf ? retryDb : db, queues.tracer)
+  const members = new BatchQueue(batch, ownDb, batch.holderOf ? retryDb : db, queues.tracer)
+  const queue: Queue<In, Out> = (row) => members.add(row)
   queues.byBatch.set(batch as Batch<never, unknown>, queue as Queue<never, unknown>)
   return queue
 }
@@ -61,102 +62,126 @@ type Waiting<In, Out> = {
   asker: Context | null
 }
 
-function newQueue<In, Out>(batch: Batch<In, Out>, db: Db, retryDb: Db, tracer: Tracer | null): Queue<In, Out> {
-  let waiting: Waiting<In, Out>[] = []
-  const { holderOf } = batch
-  let inFlight = 0
+class BatchQueue<In, Out> {
+  readonly #batch: Batch<In, Out>
+  readonly #db: Db
+  readonly #retryDb: Db
+  readonly #tracer: Tracer | null
+  #waiting: Waiting<In, Out>[] = []
+  #inFlight = 0
   /** The holders of locks that are waited for, and by how many groups. */
-  const locked = new Map<string, number>()
-  let lastSent = 0
+  readonly #locked = new Map<string, number>()
+  #lastSent = 0
   /** When the first row of this turn came, and how long the rest of the last turn with one took. */
-  let turnBegan: number | null = null
-  let lastTurnMs = 0
+  #turnBegan: number | null = null
+  #lastTurnMs = 0
 
-  function maySend(): boolean {
-    const ready = locked.size === 0 ? waiting.length : waiting.filter((member) => !isLocked(member)).length
-    if (inFlight === 0) return ready > 0
-    if (inFlight === 1 && ready >= SECOND_BATCH_ROWS) return true
-    return ready > 0 && inFlight < MAX_IN_FLIGHT && performance.now() - lastSent > STALLED_MS
+  constructor(batch: Batch<In, Out>, db: Db, retryDb: Db, tracer: Tracer | null) {
+    this.#batch = batch
+    this.#db = db
+    this.#retryDb = retryDb
+    this.#tracer = tracer
   }
 
-  const isLocked = ({ row }: Waiting<In, Out>) => locked.size > 0 && holderOf !== undefined && locked.has(holderOf(row))
+  add(row: In): Promise<Out> {
+    return new Promise((resolve, reject) => {
+      const member = { row, resolve, reject, asker: this.#tracer && context.active() }
+      if (this.#isLocked(member) && this.#waiting.filter((other) => this.#isLocked(other)).length >= MAX_LOCKED)
+        return reject(connectFailure(undefined))
+      this.#waiting.push(member)
+      this.#flush()
+    })
+  }
 
-  function flush(): void {
-    if (!maySend()) return
+  #isLocked({ row }: Waiting<In, Out>): boolean {
+    const { holderOf } = this.#batch
+    return this.#locked.size > 0 && holderOf !== undefined && this.#locked.has(holderOf(row))
+  }
+
+  /** Those who need no lock that is waited for. */
+  #ready(): Waiting<In, Out>[] {
+    return this.#locked.size === 0 ? this.#waiting : this.#waiting.filter((member) => !this.#isLocked(member))
+  }
+
+  #maySend(): boolean {
+    const ready = this.#ready().length
+    if (this.#inFlight === 0) return ready > 0
+    if (this.#inFlight === 1 && ready >= SECOND_BATCH_ROWS) return true
+    return ready > 0 && this.#inFlight < MAX_IN_FLIGHT && performance.now() - this.#lastSent > STALLED_MS
+  }
+
+  #flush(): void {
+    if (!this.#maySend()) return
     // The end of this turn of the event loop is waited for, so that rows of the same turn share the batch. While thousands
     // of sockets can be read, a turn may last for seconds: what has priority then does not wait for its end.
-    turnBegan ??= beginTurn()
-    const isLong = performance.now() - turnBegan > LONG_TURN_MS || (batch.highPriority && lastTurnMs > CROWDED_TURN_MS)
-    if (isLong || waiting.length >= MAX_ROWS) void send()
+    this.#turnBegan ??= this.#beginTurn()
+    const isCrowded = this.#batch.highPriority && this.#lastTurnMs > CROWDED_TURN_MS
+    const isLong = performance.now() - this.#turnBegan > LONG_TURN_MS || isCrowded
+    if (isLong || this.#waiting.length >= MAX_ROWS) void this.#send()
   }
 
-  function beginTurn(): number {
+  #beginTurn(): number {
     setImmediate(() => {
-      lastTurnMs = performance.now() - (turnBegan ?? 0)
-      turnBegan = null
-      if (maySend()) void send()
+      this.#lastTurnMs = performance.now() - (this.#turnBegan ?? 0)
+      this.#turnBegan = null
+      if (this.#maySend()) void this.#send()
     })
     return performance.now()
   }
 
-  async function send(): Promise<void> {
-    const members = takeWaiting()
+  async #send(): Promise<void> {
+    const members = this.#takeReady()
     if (members.length === 0) return
-    inFlight += 1
-    lastSent = performance.now()
-    const refused = await (tracer
-      ? runTraced(tracer, batch, db, members, retryDb)
-      : runBatch(batch, db, members, retryDb))
-    inFlight -= 1
-    for (const group of refused) void waitForLock(group)
-    flush()
+    this.#inFlight += 1
+    this.#lastSent = performance.now()
+    const refused = await (this.#tracer
+      ? runTraced(this.#tracer, this.#batch, this.#db, members, this.#retryDb)
+      : runBatch(this.#batch, this.#db, members, this.#retryDb))
+    this.#inFlight -= 1
+    for (const group of refused) void this.#waitForLock(group)
+    this.#flush()
   }
 
-  function takeWaiting(): Waiting<In, Out>[] {
-    const ready = locked.size === 0 ? waiting : waiting.filter((member) => !isLocked(member))
+  #takeReady(): Waiting<In, Out>[] {
+    const ready = this.#ready()
     const taken = ready.slice(0, MAX_ROWS)
-    const isTaken = new Set(taken)
-    waiting =
-      ready.length === waiting.length ? waiting.slice(MAX_ROWS) : waiting.filter((member) => !isTaken.has(member))
+    if (ready.length === this.#waiting.length) this.#waiting = this.#waiting.slice(MAX_ROWS)
+    else {
+      const isTaken = new Set(taken)
+      this.#waiting = this.#waiting.filter((member) => !isTaken.has(member))
+    }
     return taken
   }
 
   /** Whoever shares the lock and comes meanwhile waits for the end of this. */
-  async function waitForLock({ holder, members, error }: Refused<In, Out>): Promise<void> {
+  async #waitForLock({ holder, members, error }: Refused<In, Out>): Promise<void> {
+    const locked = this.#locked
     locked.set(holder, (locked.get(holder) ?? 0) + 1)
     let refused: Refused<In, Out>[] = [{ holder, members, error }]
     for (const pauseMs of LOCK_PAUSES_MS) {
       await sleep(pauseMs)
       refused = await tryAgain(
-        batch,
-        retryDb,
+        this.#batch,
+        this.#retryDb,
         refused.map((group) => group.members),
       )
       if (refused.length === 0) break
     }
-    const inVain = refused.length > 0 ? [...refused.flatMap((group) => group.members), ...takeLocked(holder)] : []
+    const inVain = refused.length > 0 ? [...refused.flatMap((group) => group.members), ...this.#takeLocked(holder)] : []
     for (const { reject } of inVain) reject(error)
     const others = (locked.get(holder) ?? 1) - 1
     if (others > 0) locked.set(holder, others)
     else locked.delete(holder)
-    flush()
+    this.#flush()
   }
 
   /** Those who came meanwhile for the same lock, which is not to be had. */
-  function takeLocked(holder: string): Waiting<In, Out>[] {
-    const isTheirs = ({ row }: Waiting<In, Out>) => holderOf?.(row) === holder
-    const taken = waiting.filter(isTheirs)
-    waiting = waiting.filter((member) => !isTheirs(member))
+  #takeLocked(holder: string): Waiting<In, Out>[] {
+    const isTheirs = ({ row }: Waiting<In, Out>) => this.#batch.holderOf?.(row) === holder
+    const taken = this.#waiting.filter(isTheirs)
+    this.#waiting = this.#waiting.filter((member) => !isTheirs(member))
     return taken
   }
-
-  return (row) =>
-    new Promise((resolve, reject) => {
-      const member = { row, resolve, reject, asker: tracer && context.active() }
-      if (isLocked(member) && waiting.filter(isLocked).length >= MAX_LOCKED) return reject(connectFailure(undefined))
-      waiting.push(member)
-      flush()
-    })
 }
 
 /** Those who were refused for a lock that they share. */

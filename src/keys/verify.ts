@@ -34,8 +34,16 @@ import type { Usage } from './usage.ts'
 
 /** A purchase takes some milliseconds, unless somebody has locked what it spends. */
 const LONG_WAIT_MS = 100
-/** Of a key that changes each time. */
+/** A key that changes again and again while it is verified is given up after so many. */
 const MAX_TRIES = 5
+
+type Parts = {
+  db: Db
+  instance: Instance
+  keys: KeyCache
+  usage: Usage
+  onVerdict: (code: Outcome) => void
+}
 
 export function newVerifier(
   db: Db,
@@ -44,139 +52,155 @@ export function newVerifier(
   usage: Usage,
   onVerdict: (code: Outcome) => void,
 ): Verifier {
-  /** Every verdict goes through here, to be counted. */
-  function conclude(key: CachedKey | null, code: Outcome, question: Question) {
-    const { ip, serviceId } = question
-    onVerdict(code)
-    if (!key || code === 'NOT_FOUND') return NOT_FOUND
-    usage.count({
-      keyId: key.id,
-      secretNo: key.secret_no,
-      rehashTo: key.rehash_to,
-      outcome: code,
-      permissions: exercisedBy(instance, key, question),
-      source: { ip: ip ?? null, serviceId },
-    })
-    return verdictOn(instance, key, code)
-  }
-
-  /** The catalogue may have changed since the question was written: what is in it no more is told, too. */
-  const unknownIn = ({ permissions = [], anyPermissions }: Question) =>
-    (anyPermissions ? [...permissions, ...anyPermissions] : permissions).filter(
-      (permission) => !instance.permissions.includes(permission),
-    )
-
-  function verifyNow(question: Question): KeptVerdict | null {
-    const key = keys.find(question.key, question.stores)
-    if (key instanceof Promise || (key && spendsSomething(key)) || unknownIn(question).length > 0) return null
-    return conclude(key, key === null ? 'NOT_FOUND' : firstRefusal(instance, key, question), question)
-  }
-
-  /** Null when the database knows no such key. `asOf` is set where it could not be asked and the asker accepts that. */
-  async function findKey({ key: token, stores, maxStaleSeconds = 0, askerKnownAt = null }: Question) {
-    let failure: unknown = null
-    if (askerKnownAt === null)
-      try {
-        const found = keys.find(token, stores)
-        const isWaited = found instanceof Promise && maxStaleSeconds > 0
-        return { key: await (isWaited ? withPatience(found) : found), asOf: null }
-      } catch (error) {
-        if (!isUnavailable(error)) throw error
-        failure = error
-      }
-    const known = keys.lastKnown(token, stores)
-    const asOf = Math.min(known?.trueUpTo ?? Number.NEGATIVE_INFINITY, askerKnownAt ?? Number.POSITIVE_INFINITY)
-    if (!known || spendsSomething(known.found) || performance.now() - asOf > maxStaleSeconds * 1_000)
-      throw failure ?? new Failure('unavailable', { retryAfterSeconds: 1 })
-    return { key: known.found, asOf: new Date(nowMs() - (performance.now() - asOf)).toISOString() }
-  }
-
-  async function verify(question: Question, once: SpendOnce | null = null): Promise<KeptVerdict> {
-    for (let tries = 0; tries < MAX_TRIES; tries++) {
-      const verdict = await tryToVerify(question, once)
-      if (verdict) return verdict
-    }
-    return fail('unavailable', { retryAfterSeconds: 1 })
-  }
-
-  /** Null for a key that changed while it was verified, with nothing spent. */
-  async function tryToVerify(question: Question, once: SpendOnce | null): Promise<KeptVerdict | null> {
-    const { key, asOf } = await findKey(question)
-    const code = key ? firstRefusal(instance, key, question) : 'NOT_FOUND'
-    const purchase = key && code === 'VALID' ? purchaseFor(key, question) : null
-    if (!key || !purchase)
-      return withUnknown(conclude(key, code, question), unknownIn(question), asOf === null ? undefined : { asOf })
-    const unknown = unknownIn(question)
-    const began = performance.now()
-    // It may have changed while its purchase waited for a lock. What was spent stays spent.
-    const afterwards = (code: Outcome) =>
-      code === 'VALID' && performance.now() - began > LONG_WAIT_MS ? lookAgain(question, key) : { key, code }
-    if (isRateLimitOnly(purchase) && !once) {
-      const spent = await spendRateLimit(db, key)
-      const rateLimit = allowanceOf(key, spent)
-      const after = await afterwards(spent.used > rateLimit.limit ? 'RATE_LIMITED' : 'VALID')
-      return withUnknown(conclude(after.key, after.code, question), unknown, { rateLimit })
-    }
-    const spent = await spend(db, purchase, once, async ({ code: spentCode, ...left }) => {
-      const { key: now, code } = await afterwards(spentCode)
-      const kept = code === 'NOT_FOUND' ? NOT_FOUND : verdictOn(instance, now, code)
-      return { key: now, code, verdict: withUnknown(kept, unknown, left) }
-    })
-    if (spent) conclude(spent.key, spent.code, question)
-    else keys.invalidate(key.id)
-    return spent && spent.verdict
-  }
-
-  async function lookAgain(question: Question, before: CachedKey): Promise<{ key: CachedKey; code: Outcome }> {
-    const key = await keys.find(question.key, question.stores)
-    return key ? { key, code: firstRefusal(instance, key, question) } : { key: before, code: 'NOT_FOUND' }
-  }
-
-  /**
-   * Only for a verdict that is still that of the cached key: one that changed while it was looked up is in no cache. An
-   * imported value may be in several stores, so only an asker with a single one may keep what it means there.
-   */
-  async function lease(question: Question, { receivedAt, storeIds }: LeaseAsker, once: SpendOnce | null = null) {
-    const verdict = await verify(question, once)
-    const known = verdict.valid ? keys.peek(question.key, question.stores) : null
-    if (known?.key.verdict !== verdict || spendsSomething(known.key)) return { verdict, lease: null }
-    if (keyFormOf(instance.keyPrefix, question.key) !== 'issued' && storeIds?.length !== 1)
-      return { verdict, lease: null }
-    const { valid_until, secret_no: secret, ip_allowlist } = known.key
-    return {
-      verdict,
-      lease: {
-        ageMs: Math.max(0, Math.ceil(receivedAt - known.trueUpTo)),
-        validForMs: Number.isFinite(valid_until) ? Math.max(0, Math.floor(valid_until - nowMs())) : null,
-        secret,
-        byAddress: ip_allowlist !== null,
-      },
-    }
-  }
-
-  async function explain(question: Question): Promise<KeptVerdict> {
-    if (typeof question.askerKnownAt === 'number') fail('unavailable', { retryAfterSeconds: 1 })
-    const key = await keys.find(question.key, question.stores)
-    if (!key) return { ...NOT_FOUND, checks: [unknownKey(instance, question)] }
-    const purchase = purchaseFor(key, question)
-    const receipt = purchase && (await peekAt(db, purchase))
-    const { code: _, ...left } = receipt ?? { code: 'VALID' }
-    const checks = explainChecks(instance, key, question, receipt)
-    const code = checks.find((check) => !check.ok)?.code ?? 'VALID'
-    if (code === 'NOT_FOUND') return { ...NOT_FOUND, checks: checks.slice(0, 1) }
-    return {
-      ...withUnknown(verdictOn(instance, key, code), unknownIn(question), left),
-      checks,
-    }
-  }
-
+  const parts: Parts = { db, instance, keys, usage, onVerdict }
   return {
-    verify,
-    verifyNow,
-    lease,
-    explain,
+    verify: (question, once = null) => verify(parts, question, once),
+    verifyNow: (question) => verifyNow(parts, question),
+    lease: (question, asker, once = null) => lease(parts, question, asker, once),
+    explain: (question) => explain(parts, question),
     countOwnUse: ({ id: keyId, secretNo, rehashTo, ip }, outcome, permissions) =>
       usage.count({ keyId, secretNo, rehashTo, outcome, permissions, source: { ip, serviceId: null } }),
+  }
+}
+
+/** Every verdict goes through here, to be counted. */
+function conclude({ instance, usage, onVerdict }: Parts, key: CachedKey | null, code: Outcome, question: Question) {
+  const { ip, serviceId } = question
+  onVerdict(code)
+  if (!key || code === 'NOT_FOUND') return NOT_FOUND
+  usage.count({
+    keyId: key.id,
+    secretNo: key.secret_no,
+    rehashTo: key.rehash_to,
+    outcome: code,
+    permissions: exercisedBy(instance, key, question),
+    source: { ip: ip ?? null, serviceId },
+  })
+  return verdictOn(instance, key, code)
+}
+
+/** The catalogue may have changed since the question was written: what is in it no more is told, too. */
+function unknownIn(instance: Instance, { permissions = [], anyPermissions }: Question): string[] {
+  return (anyPermissions ? [...permissions, ...anyPermissions] : permissions).filter(
+    (permission) => !instance.permissions.includes(permission),
+  )
+}
+
+function verifyNow(parts: Parts, question: Question): KeptVerdict | null {
+  const { keys, instance } = parts
+  const key = keys.find(question.key, question.stores)
+  if (key instanceof Promise || (key && spendsSomething(key)) || unknownIn(instance, question).length > 0) return null
+  return conclude(parts, key, key === null ? 'NOT_FOUND' : firstRefusal(instance, key, question), question)
+}
+
+/** Null when the database knows no such key. `asOf` is set where it could not be asked and the asker accepts that. */
+async function findKey(
+  keys: KeyCache,
+  { key: token, stores, maxStaleSeconds = 0, askerKnownAt = null }: Question,
+): Promise<{ key: CachedKey | null; asOf: string | null }> {
+  let failure: unknown = null
+  if (askerKnownAt === null)
+    try {
+      const found = keys.find(token, stores)
+      const isWaited = found instanceof Promise && maxStaleSeconds > 0
+      return { key: await (isWaited ? withPatience(found) : found), asOf: null }
+    } catch (error) {
+      if (!isUnavailable(error)) throw error
+      failure = error
+    }
+  const known = keys.lastKnown(token, stores)
+  const asOf = Math.min(known?.trueUpTo ?? Number.NEGATIVE_INFINITY, askerKnownAt ?? Number.POSITIVE_INFINITY)
+  if (!known || spendsSomething(known.found) || performance.now() - asOf > maxStaleSeconds * 1_000)
+    throw failure ?? new Failure('unavailable', { retryAfterSeconds: 1 })
+  return { key: known.found, asOf: new Date(nowMs() - (performance.now() - asOf)).toISOString() }
+}
+
+async function verify(parts: Parts, question: Question, once: SpendOnce | null): Promise<KeptVerdict> {
+  for (let tries = 0; tries < MAX_TRIES; tries++) {
+    const verdict = await tryToVerify(parts, question, once)
+    if (verdict) return verdict
+  }
+  return fail('unavailable', { retryAfterSeconds: 1 })
+}
+
+/** Null for a key that changed while it was verified, with nothing spent. */
+async function tryToVerify(parts: Parts, question: Question, once: SpendOnce | null): Promise<KeptVerdict | null> {
+  const { db, instance, keys } = parts
+  const { key, asOf } = await findKey(keys, question)
+  const code = key ? firstRefusal(instance, key, question) : 'NOT_FOUND'
+  const purchase = key && code === 'VALID' ? purchaseFor(key, question) : null
+  const unknown = unknownIn(instance, question)
+  if (!key || !purchase)
+    return withUnknown(conclude(parts, key, code, question), unknown, asOf === null ? undefined : { asOf })
+  const began = performance.now()
+  // It may have changed while its purchase waited for a lock. What was spent stays spent.
+  const afterwards = (code: Outcome) =>
+    code === 'VALID' && performance.now() - began > LONG_WAIT_MS ? lookAgain(parts, question, key) : { key, code }
+  if (isRateLimitOnly(purchase) && !once) {
+    const spent = await spendRateLimit(db, key)
+    const rateLimit = allowanceOf(key, spent)
+    const after = await afterwards(spent.used > rateLimit.limit ? 'RATE_LIMITED' : 'VALID')
+    return withUnknown(conclude(parts, after.key, after.code, question), unknown, { rateLimit })
+  }
+  const spent = await spend(db, purchase, once, async ({ code: spentCode, ...left }) => {
+    const { key: now, code } = await afterwards(spentCode)
+    const kept = code === 'NOT_FOUND' ? NOT_FOUND : verdictOn(instance, now, code)
+    return { key: now, code, verdict: withUnknown(kept, unknown, left) }
+  })
+  if (spent) conclude(parts, spent.key, spent.code, question)
+  else keys.invalidate(key.id)
+  return spent && spent.verdict
+}
+
+async function lookAgain(
+  { keys, instance }: Parts,
+  question: Question,
+  before: CachedKey,
+): Promise<{ key: CachedKey; code: Outcome }> {
+  const key = await keys.find(question.key, question.stores)
+  return key ? { key, code: firstRefusal(instance, key, question) } : { key: before, code: 'NOT_FOUND' }
+}
+
+/**
+ * Only for a verdict that is still that of the cached key: one that changed while it was looked up is in no cache. An
+ * imported value may be in several stores, so only an asker with a single one may keep what it means there.
+ */
+async function lease(
+  parts: Parts,
+  question: Question,
+  { receivedAt, storeIds }: LeaseAsker,
+  once: SpendOnce | null,
+): ReturnType<Verifier['lease']> {
+  const verdict = await verify(parts, question, once)
+  const known = verdict.valid ? parts.keys.peek(question.key, question.stores) : null
+  if (known?.key.verdict !== verdict || spendsSomething(known.key)) return { verdict, lease: null }
+  if (keyFormOf(parts.instance.keyPrefix, question.key) !== 'issued' && storeIds?.length !== 1)
+    return { verdict, lease: null }
+  const { valid_until, secret_no: secret, ip_allowlist } = known.key
+  return {
+    verdict,
+    lease: {
+      ageMs: Math.max(0, Math.ceil(receivedAt - known.trueUpTo)),
+      validForMs: Number.isFinite(valid_until) ? Math.max(0, Math.floor(valid_until - nowMs())) : null,
+      secret,
+      byAddress: ip_allowlist !== null,
+    },
+  }
+}
+
+async function explain({ db, instance, keys }: Parts, question: Question): Promise<KeptVerdict> {
+  if (typeof question.askerKnownAt === 'number') fail('unavailable', { retryAfterSeconds: 1 })
+  const key = await keys.find(question.key, question.stores)
+  if (!key) return { ...NOT_FOUND, checks: [unknownKey(instance, question)] }
+  const purchase = purchaseFor(key, question)
+  const receipt = purchase && (await peekAt(db, purchase))
+  const { code: _, ...left } = receipt ?? { code: 'VALID' }
+  const checks = explainChecks(instance, key, question, receipt)
+  const code = checks.find((check) => !check.ok)?.code ?? 'VALID'
+  if (code === 'NOT_FOUND') return { ...NOT_FOUND, checks: checks.slice(0, 1) }
+  return {
+    ...withUnknown(verdictOn(instance, key, code), unknownIn(instance, question), left),
+    checks,
   }
 }
 
