@@ -8,10 +8,10 @@ import { newGithubSignatureCheck } from './auth/github-signature.ts'
 import { jwtCheckFrom } from './auth/jwt.ts'
 import { newKeyCache } from './auth/key-cache.ts'
 import { newOidcClient } from './auth/oidc.ts'
+import { type Background, type BackgroundTimings, startBackground } from './background.ts'
 import type { Config } from './config.ts'
 import { SECOND } from './core/clock.ts'
 import { newResolve, type Resolve, resolveLocally } from './core/dns.ts'
-import { newFailureReporter } from './core/failures.ts'
 import { keyFormOf } from './crypto/tokens.ts'
 import type { Database } from './db/db.ts'
 import type { Say } from './db/embedded/embedded.ts'
@@ -22,7 +22,7 @@ import { connect } from './db/pool.ts'
 import { checkServerSecret } from './db/secret-check.ts'
 import { EVENTS_CHANNEL, newEventNotifier } from './events/log.ts'
 import type { FeedTimings } from './events/schema.ts'
-import { sealAfterRestore, startSealing } from './events/seal.ts'
+import { sealAfterRestore } from './events/seal.ts'
 import { newEventFeed } from './events/stream.ts'
 import type { Pipeline } from './http/context.ts'
 import { CHANGE_SEATS, newEventStreams } from './http/event-stream.ts'
@@ -43,13 +43,9 @@ import { newUsage } from './keys/usage.ts'
 import { newVerifier } from './keys/verify.ts'
 import { newLoadShedder } from './limits/load-shedding.ts'
 import { newRateLimits, newServiceRateLimit } from './limits/token-bucket.ts'
-import { type MailerTimings, startMail } from './mail/mailer.ts'
-import { startMaintenance } from './maintenance.ts'
 import { measurable } from './measurable.ts'
 import { routes } from './routes.ts'
 import { openStorage, type Storage } from './storage.ts'
-import { type DispatcherTimings, newDispatcher } from './webhooks/dispatcher.ts'
-import { newSender } from './webhooks/sender.ts'
 
 export type Service = {
   url: string
@@ -79,13 +75,10 @@ export type ClusterLink = {
 type Place = { openStorage(): Promise<Storage>; cluster: ClusterLink | null }
 
 /** How long the parts wait. Arguments and no settings: shorter ones are for tests. */
-export type Timings = {
-  sealPauseMs: number
+export type Timings = BackgroundTimings & {
   usageFlushMs: number
   slowReaderMs: number
   feed: Partial<FeedTimings>
-  dispatcher: Partial<DispatcherTimings>
-  mailer: Partial<MailerTimings>
   commitBeforeFlush: boolean
 }
 
@@ -132,15 +125,69 @@ async function serve(
   timings: Partial<Timings>,
   cluster: ClusterLink | null,
 ): Promise<Service> {
+  const state: State = { draining: false, isReplaced: false, background: null }
+  const parts = newParts(config, storage, resolve, timings, state)
+  const { db, metrics, caches } = parts
+  const wake = () => {
+    state.background?.dispatcher.wake()
+    state.background?.mailer?.wake()
+  }
+  const beginBackground = () => {
+    if (!state.draining) state.background ??= startBackground(config, parts, log, timings, () => state.draining)
+    wake()
+  }
+  if (!cluster) beginBackground()
+  const onChange = () => (state.background || !cluster ? wake() : cluster.wakeLead())
+  const pipeline = await newPipeline(config, parts, log, state, onChange)
+  const access = { port: config.METRICS_PORT, token: config.METRICS_TOKEN }
+  const isStopping = () => state.draining && !state.isReplaced
+  const shown = cluster ? { read: async () => ({ type: METRICS_TYPE, text: await cluster.readMetrics() }) } : metrics
+  const pages = buildPages(routes, db, shown, access, isStopping)
+  // The metrics of a cluster are its primary's to tell.
+  const metricsServer = cluster ? null : newMetricsServer(metrics, access, config.HOST)
+  const server = await buildServer(pipeline, routes, pages, config.TRUST_PROXY)
+  const close = newClose(config, storage, parts, state, server, metricsServer)
+  try {
+    await metricsServer?.listen()
+    const url = await server.app.listen({ host: config.HOST, port: config.PORT, backlog: BACKLOG })
+    const closeOnce = once(close)
+    return {
+      url,
+      db,
+      dropCaches: () => invalidate(caches, undefined),
+      close: closeOnce,
+      retire: () => {
+        state.isReplaced = true
+        return closeOnce(RETIRE_PATIENCE_MS)
+      },
+      startBackground: beginBackground,
+      wake,
+      measure: metrics.measure,
+    }
+  } catch (error) {
+    await close(0)
+    throw error
+  }
+}
+
+/** What changes while the service runs. */
+type State = {
+  draining: boolean
+  /** Another worker has taken its place. */
+  isReplaced: boolean
+  background: Background | null
+}
+
+type Parts = ReturnType<typeof newParts>
+
+function newParts(config: Config, storage: Storage, resolve: Resolve, timings: Partial<Timings>, state: State) {
   const db = connect(storage.connection, {
     ...timings,
     connections: connectionsOf(config),
     onUnavailable: (code) => metrics.databaseUnavailable(code),
   })
   const instance = newInstance(config, storage.keyring, resolve)
-  let draining = false
-  let isReplaced = false
-  const onOwnerErased = () => background?.maintenance.ownerErased()
+  const onOwnerErased = () => state.background?.maintenance.ownerErased()
   const { caches, eventNotifier, changes, notifications } = newCaches(db, instance, storage, onOwnerErased)
   const feed = newEventFeed(db, eventNotifier, timings.feed)
   const usage = newUsage(db, instance.keyring, timings.usageFlushMs)
@@ -148,30 +195,23 @@ async function serve(
   const load = newLoadShedder()
   const streams = newEventStreams(timings.slowReaderMs)
   const changeStreams = newEventStreams(timings.slowReaderMs, CHANGE_SEATS)
+  const { keys } = caches
+  const sealer = () => state.background?.sealer ?? null
   const metrics = newMetrics(
-    measurable({
-      db,
-      load,
-      streams,
-      changeStreams,
-      keys: caches.keys,
-      notifications,
-      changes,
-      reports,
-      sealer: () => background?.sealer ?? null,
-    }),
+    measurable({ db, load, streams, changeStreams, keys, notifications, changes, reports, sealer }),
   )
-  let background: Background | null = null
-  const wake = () => {
-    background?.dispatcher.wake()
-    background?.mailer?.wake()
-  }
-  const beginBackground = () => {
-    if (!draining) background ??= startBackground(config, db, instance, log, metrics, timings, () => draining)
-    wake()
-  }
-  if (!cluster) beginBackground()
-  const pipeline: Pipeline = {
+  return { db, instance, caches, changes, notifications, feed, usage, reports, load, streams, changeStreams, metrics }
+}
+
+async function newPipeline(
+  config: Config,
+  parts: Parts,
+  log: Logger,
+  state: State,
+  onChange: () => void,
+): Promise<Pipeline> {
+  const { db, instance, caches, changes, feed, usage, reports, load, streams, changeStreams, metrics } = parts
+  return {
     db,
     instance,
     auth: {
@@ -197,24 +237,28 @@ async function serve(
     metrics,
     spans: newRequestSpans(),
     log,
-    draining: () => draining,
-    onChange: () => (background || !cluster ? wake() : cluster.wakeLead()),
+    draining: () => state.draining,
+    onChange,
   }
-  const access = { port: config.METRICS_PORT, token: config.METRICS_TOKEN }
-  const isStopping = () => draining && !isReplaced
-  const shown = cluster ? { read: async () => ({ type: METRICS_TYPE, text: await cluster.readMetrics() }) } : metrics
-  const pages = buildPages(routes, db, shown, access, isStopping)
-  // The metrics of a cluster are its primary's to tell.
-  const metricsServer = cluster ? null : newMetricsServer(metrics, access, config.HOST)
-  const { app, admission } = await buildServer(pipeline, routes, pages, config.TRUST_PROXY)
+}
 
-  const close = async (patienceMs = DRAIN_TIMEOUT_MS) => {
-    draining = true
+/** Takes the service apart: what brings work first, then what works, then what it works with. */
+function newClose(
+  { SHUTDOWN_DELAY }: Config,
+  storage: Storage,
+  { db, streams, changeStreams, load, feed, changes, usage, notifications }: Parts,
+  state: State,
+  { app, admission }: Awaited<ReturnType<typeof buildServer>>,
+  metricsServer: ReturnType<typeof newMetricsServer> | null,
+): (patienceMs?: number) => Promise<void> {
+  return async (patienceMs = DRAIN_TIMEOUT_MS) => {
+    state.draining = true
+    const { background, isReplaced } = state
     streams.close()
     changeStreams.close()
     const sent = Promise.all([background?.dispatcher, background?.mailer].map((part) => part?.close(patienceMs * 3)))
     if (app.server.listening) {
-      if (patienceMs > 0 && !isReplaced) await sleep(config.SHUTDOWN_DELAY * SECOND)
+      if (patienceMs > 0 && !isReplaced) await sleep(SHUTDOWN_DELAY * SECOND)
       // The other workers take the connections that are coming.
       await stopListening(app.server, admission, isReplaced ? 0 : patienceMs)
       await closeConnections(app.server, patienceMs)
@@ -231,27 +275,6 @@ async function serve(
     await notifications.close()
     await db.close()
     await storage.close()
-  }
-  try {
-    await metricsServer?.listen()
-    const url = await app.listen({ host: config.HOST, port: config.PORT, backlog: BACKLOG })
-    const closeOnce = once(close)
-    return {
-      url,
-      db,
-      dropCaches: () => invalidate(caches, undefined),
-      close: closeOnce,
-      retire: () => {
-        isReplaced = true
-        return closeOnce(RETIRE_PATIENCE_MS)
-      },
-      startBackground: beginBackground,
-      wake,
-      measure: metrics.measure,
-    }
-  } catch (error) {
-    await close(0)
-    throw error
   }
 }
 
@@ -282,42 +305,6 @@ function newCaches(db: Database, instance: Instance, storage: Storage, onOwnerEr
     },
   )
   return { caches, eventNotifier, changes, notifications }
-}
-
-type Background = ReturnType<typeof startBackground>
-
-/** What runs without a request: sealing, webhooks, mail and maintenance. */
-function startBackground(
-  config: Config,
-  db: Database,
-  instance: Instance,
-  log: Logger,
-  metrics: Metrics,
-  timings: Partial<Timings>,
-  draining: () => boolean,
-) {
-  const reportFailure = newFailureReporter(log, metrics.failed)
-  // An object of its own, so that the queries of requests alone can be counted (tests/query-count.ts).
-  const ownDb: Database = { ...db }
-  const sealer = startSealing(ownDb, reportFailure, timings.sealPauseMs)
-  const sender = newSender(instance.webhooks.resolve, instance.webhooks.allowPrivate)
-  const dispatcher = newDispatcher(
-    ownDb,
-    instance,
-    sender,
-    metrics.answered,
-    metrics.webhookAttempt,
-    reportFailure,
-    timings.dispatcher,
-  )
-  // A task that is interrupted by the shutdown has not failed.
-  const maintenance = startMaintenance(db, instance, {
-    done: metrics.chore,
-    failed: (work, error) => {
-      if (!draining()) reportFailure(work, error)
-    },
-  })
-  return { sealer, dispatcher, mailer: startMail(config, ownDb, instance, reportFailure, timings.mailer), maintenance }
 }
 
 /** Connections that wait to be accepted. The system's own limit may be lower: net.core.somaxconn on Linux. */

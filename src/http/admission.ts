@@ -5,7 +5,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
 import { Failure } from '../core/errors.ts'
 import { newId } from '../core/ids.ts'
-import { newFairQueue } from '../limits/fair-queue.ts'
+import { type FairQueue, newFairQueue } from '../limits/fair-queue.ts'
 import type { LoadShedder, Priority, Ticket } from '../limits/load-shedding.ts'
 import { newPlaceBound } from '../limits/place-bound.ts'
 import type { Connections } from './connections.ts'
@@ -61,125 +61,155 @@ type Parts = {
  * no further ones. A request is in flight until its answer is complete, whether or not the client reads it (unsent.ts).
  */
 export function newAdmission(parts: Parts, serve: RequestListener): Admission {
-  const { load, connections } = parts
-  const unsent = newUnsentAnswers(connections)
-  const pace = parts.isPaced ? newPace(connections) : null
-  const turns = newReadingTurns(parts)
-  const refuse = newRefusal(parts)
-  const waiting = new WeakMap<Socket, Pipelined>()
-  let waitingBytes = 0
-  /** They do not count as in flight. */
-  const arriving = newPlaceBound<IncomingMessage>(MAX_ARRIVING, ({ socket }) => socket.destroy())
-  const newQueue = () => newFairQueue<Admitted>(({ request }) => connections.placeOf(request.socket), begin)
-  const queues = { normal: newQueue(), high: newQueue(), always: newQueue() }
-  let held: (() => void)[] | null = null
+  const control = new AdmissionControl(parts, serve)
+  return {
+    handle: (request, response) => control.handle(request, response),
+    unsent: control.unsent,
+    prefer: (socket) => control.prefer(socket),
+    hold: () => control.hold(),
+    resume: () => control.resume(),
+  }
+}
+
+class AdmissionControl {
+  readonly unsent: UnsentAnswers
+  readonly #load: LoadShedder
+  readonly #connections: Connections
+  readonly #serve: RequestListener
+  readonly #refuse: RequestListener
+  readonly #pace: ReturnType<typeof newPace> | null
+  readonly #turns: ReturnType<typeof newReadingTurns>
+  readonly #queues: Record<Priority, FairQueue<Admitted>>
+  readonly #pipelined = new WeakMap<Socket, Pipelined>()
+  /** Of all requests that wait behind one of their connection. */
+  #waitingBytes = 0
+  /** Requests whose body is arriving: they do not count as in flight. */
+  readonly #arriving = newPlaceBound<IncomingMessage>(MAX_ARRIVING, ({ socket }) => socket.destroy())
+  #held: (() => void)[] | null = null
+
+  constructor(parts: Parts, serve: RequestListener) {
+    const { load, connections } = parts
+    this.#load = load
+    this.#connections = connections
+    this.#serve = serve
+    this.unsent = newUnsentAnswers(connections)
+    this.#pace = parts.isPaced ? newPace(connections) : null
+    this.#turns = newReadingTurns(parts)
+    this.#refuse = newRefusal(parts)
+    const newQueue = () =>
+      newFairQueue<Admitted>(
+        ({ request }) => connections.placeOf(request.socket),
+        (admitted) => this.#begin(admitted),
+      )
+    this.#queues = { normal: newQueue(), high: newQueue(), always: newQueue() }
+  }
+
+  handle(request: IncomingMessage, response: ServerResponse): void {
+    if (this.#held) return void this.#held.push(() => this.handle(request, response))
+    // A response has its connection when it is its turn.
+    if (response.socket !== null) this.#admit(request, response)
+    else if (!this.#wait(request, response)) request.socket.destroy()
+  }
+
+  prefer(socket: Socket): void {
+    this.#turns.wasRead(socket, 'high')
+  }
+
+  hold(): void {
+    this.#held ??= []
+  }
+
+  resume(): void {
+    const requests = this.#held ?? []
+    this.#held = null
+    for (const handle of requests) handle()
+  }
 
   /** On a connection that is gone, none is begun: its response would never close. */
-  function admit(request: IncomingMessage, response: ServerResponse): void {
+  #admit(request: IncomingMessage, response: ServerResponse): void {
     const { socket } = request
     if (socket.destroyed) return
-    if (pace?.hold(socket, () => admit(request, response))) return
-    const end = connections.begin(request)
+    if (this.#pace?.hold(socket, () => this.#admit(request, response))) return
+    const end = this.#connections.begin(request)
     const priority = priorityOf(pathOf(request))
     onceAnswered(response, end)
     response.once('prefinish', () => {
-      unsent.add(response)
-      pace?.count(request, response, priority)
+      this.unsent.add(response)
+      this.#pace?.count(request, response, priority)
     })
-    const ticket = turns.wasRead(socket, priority) ? takeTicket(request, priority) : null
+    const ticket = this.#turns.wasRead(socket, priority) ? this.#takeTicket(request, priority) : null
     if (!ticket) {
-      refuse(request, response)
-      return turns.wasRefused()
+      this.#refuse(request, response)
+      return this.#turns.wasRefused()
     }
     tickets.set(response, ticket)
     onceAnswered(response, ticket.release)
-    queues[priority].add({ request, response, ticket })
+    this.#queues[priority].add({ request, response, ticket })
   }
 
   /** Of those that wait to be begun, only requests of normal priority count as in flight: the others take nobody's room. */
-  function takeTicket(request: IncomingMessage, priority: Priority): Ticket | null {
+  #takeTicket(request: IncomingMessage, priority: Priority): Ticket | null {
     if (priority === 'normal')
-      return load.admit(priority) ?? (makeRoom(request, priority) ? load.admit(priority) : null)
-    const isFull = priority === 'high' && queues.high.size() >= MAX_WAITING_HIGH
-    if (isFull && !makeRoom(request, priority)) return null
-    const ticket = load.admit(priority)
+      return this.#load.admit(priority) ?? (this.#makeRoom(request, priority) ? this.#load.admit(priority) : null)
+    const isFull = priority === 'high' && this.#queues.high.size() >= MAX_WAITING_HIGH
+    if (isFull && !this.#makeRoom(request, priority)) return null
+    const ticket = this.#load.admit(priority)
     ticket?.park()
     return ticket
   }
 
   /** An overloaded node first refuses an address that has more requests waiting to be begun than this one. */
-  function makeRoom(request: IncomingMessage, priority: Priority): boolean {
-    const other = queues[priority].takeFromLongest(connections.placeOf(request.socket))
+  #makeRoom(request: IncomingMessage, priority: Priority): boolean {
+    const other = this.#queues[priority].takeFromLongest(this.#connections.placeOf(request.socket))
     if (!other) return false
     other.ticket.park()
-    refuse(other.request, other.response)
-    turns.wasRefused()
+    this.#refuse(other.request, other.response)
+    this.#turns.wasRefused()
     return true
   }
 
-  function begin({ request, response, ticket }: Admitted): void {
+  #begin({ request, response, ticket }: Admitted): void {
     if (request.socket.destroyed) return
     ticket.unpark()
-    if (isArriving(request)) awaitBody(request, response, ticket)
-    serve(request, response)
+    if (isArriving(request)) this.#awaitBody(request, response, ticket)
+    this.#serve(request, response)
   }
 
   /** False when the connection sends more than it may. */
-  function wait(request: IncomingMessage, response: ServerResponse): boolean {
+  #wait(request: IncomingMessage, response: ServerResponse): boolean {
     const { socket } = request
-    const pipelined = waiting.get(socket) ?? newPipelined(socket)
+    const pipelined = this.#pipelined.get(socket) ?? this.#newPipelined(socket)
     const bytes = bytesOf(request)
-    const isTooMuch = pipelined.bytes + bytes > MAX_PIPELINED_BYTES || waitingBytes + bytes > MAX_WAITING_BYTES
+    const isTooMuch = pipelined.bytes + bytes > MAX_PIPELINED_BYTES || this.#waitingBytes + bytes > MAX_WAITING_BYTES
     if (isTooMuch || pipelined.requests >= MAX_PIPELINED) return false
-    count(pipelined, 1, bytes)
+    this.#count(pipelined, 1, bytes)
     response.once('socket', () => {
-      count(pipelined, -1, -bytes)
-      admit(request, response)
+      this.#count(pipelined, -1, -bytes)
+      this.#admit(request, response)
     })
     return true
   }
 
-  function newPipelined(socket: Socket): Pipelined {
+  #newPipelined(socket: Socket): Pipelined {
     const pipelined = { requests: 0, bytes: 0 }
-    waiting.set(socket, pipelined)
-    socket.once('close', () => count(pipelined, -pipelined.requests, -pipelined.bytes))
+    this.#pipelined.set(socket, pipelined)
+    socket.once('close', () => this.#count(pipelined, -pipelined.requests, -pipelined.bytes))
     return pipelined
   }
 
-  function count(pipelined: Pipelined, requests: number, bytes: number): void {
+  #count(pipelined: Pipelined, requests: number, bytes: number): void {
     pipelined.requests += requests
     pipelined.bytes += bytes
-    waitingBytes += bytes
+    this.#waitingBytes += bytes
   }
 
-  function awaitBody(request: IncomingMessage, response: ServerResponse, ticket: Ticket): void {
+  #awaitBody(request: IncomingMessage, response: ServerResponse, ticket: Ticket): void {
     ticket.park()
-    arriving.add(request, connections.placeOf(request.socket))
+    this.#arriving.add(request, this.#connections.placeOf(request.socket))
     request.once('end', () => {
-      if (arriving.delete(request)) ticket.unpark()
+      if (this.#arriving.delete(request)) ticket.unpark()
     })
-    response.once('close', () => void arriving.delete(request))
-  }
-
-  function handle(request: IncomingMessage, response: ServerResponse): void {
-    if (held) return void held.push(() => handle(request, response))
-    // A response has its connection when it is its turn.
-    if (response.socket !== null) admit(request, response)
-    else if (!wait(request, response)) request.socket.destroy()
-  }
-
-  return {
-    handle,
-    unsent,
-    prefer: (socket) => void turns.wasRead(socket, 'high'),
-    hold() {
-      held ??= []
-    },
-    resume() {
-      const requests = held ?? []
-      held = null
-      for (const handle of requests) handle()
-    },
+    response.once('close', () => void this.#arriving.delete(request))
   }
 }
 

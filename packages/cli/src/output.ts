@@ -34,54 +34,10 @@ const MIN_LAST_WIDTH = 8
 export type Output = ReturnType<typeof newOutput>
 
 export function newOutput(io: UserIo, { json = false }: { json?: boolean | undefined }) {
-  const isTerminal = io.stdout.isTTY === true
-  const hasColour = isTerminal && !io.env.NO_COLOR && io.env.TERM !== 'dumb'
-  const paint = (text: string, ...styles: Style[]) =>
-    hasColour && styles.length > 0 ? `\x1b[${styles.map((style) => CODES[style]).join(';')}m${text}\x1b[0m` : text
-
+  const screen = newScreen(io)
+  const { isTerminal, paint } = screen
   const printJson = (value: unknown, { isLine = false } = {}) =>
     io.print(JSON.stringify(value, null, isTerminal && !isLine ? 2 : undefined))
-
-  const show = <Row>(row: Row, { of, kind }: Column<Row>): string => {
-    const text = plain(of(row))
-    return kind === 'time' && isTerminal ? text.replace(/^(\S+)T(\d\d:\d\d).*Z$/, '$1 $2Z') : text
-  }
-  const styleOf = (text: string, kind: Column<never>['kind']): Style[] => {
-    if (kind === 'time') return ['dim']
-    if (kind !== 'state' || text === '' || QUIET_STATES.includes(text)) return []
-    return [STATE_STYLES[text] ?? 'red']
-  }
-
-  /** Prints rows as they come; widths only grow from one batch to the next. */
-  const newTable = <Row>(columns: Column<Row>[]) => {
-    let widths: number[] | null = null
-    return (rows: Row[]) => {
-      const cells = rows.map((row) => columns.map((column) => show(row, column)))
-      if (!isTerminal) {
-        for (const line of cells) io.print(line.join('\t'))
-        return
-      }
-      const titles = columns.map(({ title }) => title.toUpperCase())
-      const isFirst = widths === null
-      widths = titles.map((title, n) =>
-        Math.max(widths?.[n] ?? widthOf(title), ...cells.map((line) => widthOf(line[n] as string))),
-      )
-      const print = (line: string[], styles: Style[][]) =>
-        io.print(
-          alignedLine(line, widths as number[], io.stdout.columns, (text, n) => paint(text, ...(styles[n] ?? []))),
-        )
-      if (isFirst)
-        print(
-          titles,
-          titles.map(() => ['bold']),
-        )
-      for (const line of cells)
-        print(
-          line,
-          line.map((text, n) => styleOf(text, columns[n]?.kind)),
-        )
-    }
-  }
 
   return {
     isTerminal,
@@ -91,7 +47,7 @@ export function newOutput(io: UserIo, { json = false }: { json?: boolean | undef
 
     /** Of what was not asked for in --json. */
     table<Row>(rows: Row[], columns: Column<Row>[]): void {
-      if (rows.length > 0) newTable(columns)(rows)
+      if (rows.length > 0) newTable(screen, columns)(rows)
     },
 
     /** One page, or with --all every item as it comes. */
@@ -108,7 +64,7 @@ export function newOutput(io: UserIo, { json = false }: { json?: boolean | undef
         if (page.nextCursor) io.say(`There are more: --all for everything, or --cursor ${page.nextCursor}`)
         return
       }
-      const print = newTable(columns)
+      const print = newTable(screen, columns)
       let waiting: Row[] = []
       for await (const row of list) {
         if (json) printJson(row, { isLine: true })
@@ -123,13 +79,65 @@ export function newOutput(io: UserIo, { json = false }: { json?: boolean | undef
     /** A thing, a line for each of its facts. */
     record<Row>(row: Row, columns: Column<Row>[]): void {
       if (json) return printJson(row)
-      const lines = columns.map((column) => ({ ...column, text: show(row, column) }))
+      const lines = columns.map((column) => ({ ...column, text: show(screen, row, column) }))
       const width = Math.max(...lines.map(({ title }) => title.length)) + 2
       for (const { title, text, kind } of lines) {
         if (!isTerminal) io.print(`${title}\t${text}`)
         else if (text !== '') io.print(`${paint(title.padEnd(width), 'bold')}${paint(text, ...styleOf(text, kind))}`)
       }
     },
+  }
+}
+
+/** Where is printed: a terminal, perhaps with colours, or a file or pipe. */
+type Screen = ReturnType<typeof newScreen>
+
+function newScreen(io: UserIo) {
+  const isTerminal = io.stdout.isTTY === true
+  const hasColour = isTerminal && !io.env.NO_COLOR && io.env.TERM !== 'dumb'
+  const paint = (text: string, ...styles: Style[]) =>
+    hasColour && styles.length > 0 ? `\x1b[${styles.map((style) => CODES[style]).join(';')}m${text}\x1b[0m` : text
+  return { io, isTerminal, paint }
+}
+
+function show<Row>({ isTerminal }: Screen, row: Row, { of, kind }: Column<Row>): string {
+  const text = plain(of(row))
+  return kind === 'time' && isTerminal ? text.replace(/^(\S+)T(\d\d:\d\d).*Z$/, '$1 $2Z') : text
+}
+
+function styleOf(text: string, kind: Column<never>['kind']): Style[] {
+  if (kind === 'time') return ['dim']
+  if (kind !== 'state' || text === '' || QUIET_STATES.includes(text)) return []
+  return [STATE_STYLES[text] ?? 'red']
+}
+
+/** Prints rows as they come; widths only grow from one batch to the next. */
+function newTable<Row>(screen: Screen, columns: Column<Row>[]): (rows: Row[]) => void {
+  const { io, isTerminal, paint } = screen
+  let widths: number[] | null = null
+  return (rows) => {
+    const cells = rows.map((row) => columns.map((column) => show(screen, row, column)))
+    if (!isTerminal) {
+      for (const line of cells) io.print(line.join('\t'))
+      return
+    }
+    const titles = columns.map(({ title }) => title.toUpperCase())
+    const isFirst = widths === null
+    widths = titles.map((title, n) =>
+      Math.max(widths?.[n] ?? widthOf(title), ...cells.map((line) => widthOf(line[n] as string))),
+    )
+    const print = (line: string[], styles: Style[][]) =>
+      io.print(alignedLine(line, widths as number[], io.stdout.columns, (text, n) => paint(text, ...(styles[n] ?? []))))
+    if (isFirst)
+      print(
+        titles,
+        titles.map(() => ['bold']),
+      )
+    for (const line of cells)
+      print(
+        line,
+        line.map((text, n) => styleOf(text, columns[n]?.kind)),
+      )
   }
 }
 

@@ -8,7 +8,7 @@ import type { Transport, Verifier } from '../transport.ts'
 import { newAsking } from './asking.ts'
 import { newFollowing } from './following.ts'
 import { isMalformed, NOT_FOUND } from './form.ts'
-import { forget, newMachine, stateOf } from './machine.ts'
+import { forget, type Machine, newMachine, stateOf } from './machine.ts'
 import { answer, onAnswer } from './memory.ts'
 import { newReporting } from './reporting.ts'
 import { unref } from './timers.ts'
@@ -25,123 +25,162 @@ type Leased = Verdict & { lease: Lease | null }
 
 /** `ask` verifies by asking the service. `sha256` hashes in the same tick. */
 export function newVerifier(transport: Transport, ask: Verify, sha256: (text: string) => string): Verifier {
-  const machine = newMachine(Math.random, transport.storeId)
-  const { memory } = machine
-  const asking = newAsking()
-  const reporting = newReporting(transport, memory)
-  const counters = { asked: 0, refused: 0, failed: 0 }
-  const moment = () => ({ mono: performance.now(), wall: Date.now() })
-  let lastAsked = Number.NEGATIVE_INFINITY
+  const verifier = new InProcessVerifier(transport, ask)
+  return {
+    verify(question, options) {
+      const hash = sha256(String(question.key))
+      const known = verifier.look(hash, question)
+      return known === null ? verifier.ask(hash, question, options) : Promise.resolve(known)
+    },
+    now: (question) => verifier.look(sha256(String(question.key)), question),
+    get state() {
+      return verifier.state()
+    },
+    get counters() {
+      return verifier.counters()
+    },
+    close: () => verifier.close(),
+  }
+}
+
+const moment = () => ({ mono: performance.now(), wall: Date.now() })
+
+class InProcessVerifier {
+  readonly #transport: Transport
+  readonly #askPlainly: Verify
+  readonly #machine: Machine
+  readonly #asking = newAsking()
+  readonly #reporting: ReturnType<typeof newReporting>
+  readonly #following: ReturnType<typeof newFollowing>
+  readonly #counters = { asked: 0, refused: 0, failed: 0 }
+  #lastAsked = Number.NEGATIVE_INFINITY
   /** Since the last look at the clock: an answer from memory takes note of no more. */
-  let wasAsked = false
-  let plainUntil = Number.NEGATIVE_INFINITY
-  let [isClosed, isAwake] = [false, false]
-  const isWanted = () => {
-    noteAsked()
-    return !isClosed && performance.now() - Math.max(lastAsked, plainUntil - IDLE_MS) < IDLE_MS
-  }
-  const following = newFollowing(transport, machine, moment, isWanted, refused)
+  #wasAsked = false
+  #plainUntil = Number.NEGATIVE_INFINITY
+  #isClosed = false
+  #isAwake = false
 
-  function noteAsked(): void {
-    if (wasAsked) lastAsked = performance.now()
-    wasAsked = false
+  constructor(transport: Transport, askPlainly: Verify) {
+    this.#transport = transport
+    this.#askPlainly = askPlainly
+    this.#machine = newMachine(Math.random, transport.storeId)
+    this.#reporting = newReporting(transport, this.#machine.memory)
+    this.#following = newFollowing(
+      transport,
+      this.#machine,
+      moment,
+      () => this.#isWanted(),
+      (error) => this.#refused(error),
+    )
   }
 
-  function wake(): void {
-    if (isClosed || isAwake) return
-    isAwake = true
-    if (performance.now() >= plainUntil) following.start()
+  /** In the question's tick, from memory; what is due for renewal is also asked for. */
+  look(hash: string, question: Question): Verdict | null {
+    const { memory } = this.#machine
+    this.#wasAsked = true
+    if (!this.#isAwake) this.#wake()
+    const verdict = answer(this.#machine, hash, question, performance.now(), Date.now())
+    if (memory.isRenewalDue) {
+      memory.isRenewalDue = false
+      this.#asking.take(hash, undefined, () => this.#lease(hash, { ...question })).catch(() => {})
+    }
+    return verdict
+  }
+
+  async ask(hash: string, question: Question, options?: ReadOptions): Promise<Verdict> {
+    const { prefix, memory } = this.#machine
+    if (this.#isClosed) throw new StorekeeperError('closed', 'This verifier was closed.')
+    if (prefix !== null && isMalformed(prefix, question.key)) {
+      this.#counters.refused += 1
+      return NOT_FOUND
+    }
+    const shared = memory.spending.has(hash) ? undefined : this.#asking.underWay.get(hash)
+    if (shared !== undefined) {
+      await shared
+      const { mono, wall } = moment()
+      const known = answer(this.#machine, hash, question, mono, wall)
+      if (known) return known
+    }
+    try {
+      return await this.#asking.take(hash, options?.timeout, () => this.#lease(hash, question, options))
+    } catch (error) {
+      this.#counters.failed += 1
+      throw unavailable(error)
+    }
+  }
+
+  state(): Verifier['state'] {
+    return this.#isClosed || performance.now() < this.#plainUntil ? 'off' : stateOf(this.#machine, moment())
+  }
+
+  counters(): Verifier['counters'] {
+    const { memory, counters } = this.#machine
+    return {
+      ...this.#counters,
+      ...memory.counters,
+      ...counters,
+      ...this.#reporting.counters,
+      kept: memory.entries.size,
+    }
+  }
+
+  async close(): Promise<void> {
+    this.#isClosed = true
+    this.#following.stop()
+    await this.#reporting.close()
+    forget(this.#machine)
+  }
+
+  #isWanted(): boolean {
+    this.#noteAsked()
+    return !this.#isClosed && performance.now() - Math.max(this.#lastAsked, this.#plainUntil - IDLE_MS) < IDLE_MS
+  }
+
+  #noteAsked(): void {
+    if (this.#wasAsked) this.#lastAsked = performance.now()
+    this.#wasAsked = false
+  }
+
+  #wake(): void {
+    if (this.#isClosed || this.#isAwake) return
+    this.#isAwake = true
+    if (performance.now() >= this.#plainUntil) this.#following.start()
     const timer = setInterval(() => {
-      noteAsked()
-      following.look()
-      reporting.look()
-      if (isClosed || (performance.now() - lastAsked > IDLE_MS && !reporting.isBusy())) {
+      this.#noteAsked()
+      this.#following.look()
+      this.#reporting.look()
+      if (this.#isClosed || (performance.now() - this.#lastAsked > IDLE_MS && !this.#reporting.isBusy())) {
         clearInterval(timer)
-        isAwake = false
+        this.#isAwake = false
       }
     }, TICK_MS)
     unref(timer)
   }
 
   /** An answer that says more than that this request failed. */
-  function refused({ status }: StorekeeperError): void {
-    if (status === 401 || status === 403) forget(machine)
+  #refused({ status }: StorekeeperError): void {
+    if (status === 401 || status === 403) forget(this.#machine)
     if (status !== 404) return
-    if (plainUntil < 0)
+    if (this.#plainUntil < 0)
       warn('Storekeeper: the service is too old to verify keys in this process, and is asked each time.')
-    plainUntil = performance.now() + PLAIN_MS
+    this.#plainUntil = performance.now() + PLAIN_MS
   }
 
-  async function lease(hash: string, question: Question, options?: ReadOptions): Promise<Verdict> {
-    counters.asked += 1
+  async #lease(hash: string, question: Question, options?: ReadOptions): Promise<Verdict> {
+    this.#counters.asked += 1
     const asked = moment()
-    if (asked.mono < plainUntil) return ask(question, options)
+    if (asked.mono < this.#plainUntil) return this.#askPlainly(question, options)
     try {
-      const body = inStore(question, transport.storeId)
-      const answered = await transport.request<Leased>('POST', '/v1/keys/lease', { timeout: 2_000, ...options, body })
-      const { lease, ...verdict } = answered
-      onAnswer(machine, hash, question, freeze(verdict) as Verdict, lease, asked, moment())
+      const body = inStore(question, this.#transport.storeId)
+      const given = { timeout: 2_000, ...options, body }
+      const { lease, ...verdict } = await this.#transport.request<Leased>('POST', '/v1/keys/lease', given)
+      onAnswer(this.#machine, hash, question, freeze(verdict) as Verdict, lease, asked, moment())
       return verdict as Verdict
     } catch (error) {
-      if (error instanceof StorekeeperError) refused(error)
-      if (performance.now() < plainUntil) return ask(question, options)
+      if (error instanceof StorekeeperError) this.#refused(error)
+      if (performance.now() < this.#plainUntil) return this.#askPlainly(question, options)
       throw error
     }
-  }
-
-  async function verifyByAsking(hash: string, question: Question, options?: ReadOptions): Promise<Verdict> {
-    if (isClosed) throw new StorekeeperError('closed', 'This verifier was closed.')
-    if (machine.prefix !== null && isMalformed(machine.prefix, question.key)) {
-      counters.refused += 1
-      return NOT_FOUND
-    }
-    const shared = memory.spending.has(hash) ? undefined : asking.underWay.get(hash)
-    if (shared !== undefined) {
-      await shared
-      const { mono, wall } = moment()
-      const known = answer(machine, hash, question, mono, wall)
-      if (known) return known
-    }
-    try {
-      return await asking.take(hash, options?.timeout, () => lease(hash, question, options))
-    } catch (error) {
-      counters.failed += 1
-      throw unavailable(error)
-    }
-  }
-
-  /** In the question's tick, from memory; what is due for renewal is also asked for. */
-  function look(hash: string, question: Question): Verdict | null {
-    wasAsked = true
-    if (!isAwake) wake()
-    const verdict = answer(machine, hash, question, performance.now(), Date.now())
-    if (memory.isRenewalDue) {
-      memory.isRenewalDue = false
-      asking.take(hash, undefined, () => lease(hash, { ...question })).catch(() => {})
-    }
-    return verdict
-  }
-
-  return {
-    verify(question, options) {
-      const hash = sha256(String(question.key))
-      const known = look(hash, question)
-      return known === null ? verifyByAsking(hash, question, options) : Promise.resolve(known)
-    },
-    now: (question) => look(sha256(String(question.key)), question),
-    get state() {
-      return isClosed || performance.now() < plainUntil ? 'off' : stateOf(machine, moment())
-    },
-    get counters() {
-      const kept = memory.entries.size
-      return { ...counters, ...memory.counters, ...machine.counters, ...reporting.counters, kept }
-    },
-    async close() {
-      isClosed = true
-      following.stop()
-      await reporting.close()
-      forget(machine)
-    },
   }
 }
 
