@@ -39,6 +39,7 @@ export type CallerRow = {
   session_id: SessionsRow['id'] | null
   session_used_at: SessionsRow['last_used_at']
   session_expires_at: SessionsRow['expires_at']
+  session_claimed_email: SessionsRow['claimed_email']
   service_id: ServiceTokensRow['id'] | null
   service_name: ServiceTokensRow['name']
   service_store_ids: ServiceTokensRow['store_ids']
@@ -69,6 +70,7 @@ const lookUpCallers: Batch<CallerLookup, CallerRow> = (db, rows) =>
     select session.id as session_id,
            session.last_used_at as session_used_at,
            session.expires_at as session_expires_at,
+           session.claimed_email as session_claimed_email,
            service.id as service_id,
            service.name as service_name,
            service.store_ids as service_store_ids,
@@ -136,10 +138,10 @@ export async function authenticate(
     case 'session':
       if (!found.session_id || !found.user_id || !isSessionAlive(found)) return fail('invalid_token')
       touchSession(db, found)
-      return userCaller(instance, found, NO_CLAIMS, ip)
+      return userCaller(instance, found, claimsOf(found), ip)
     case 'jwt':
       if (found.user_id && identity && found.issuer === identity.issuer && found.subject === identity.subject) {
-        await takeOverProfile(db, found, identity.profile, ip)
+        await takeOverProfile(db, instance, found, identity.profile, ip)
         return userCaller(instance, found, identity.claims, ip)
       }
       // The user was erased or unlinked since this node cached the id: the same subject now gets a new user.
@@ -210,7 +212,10 @@ function noteServiceUse(db: Db, cache: CallerCache<CallerRow>, serviceId: string
   destroyReplayableSecrets(db, [serviceId]).catch(() => used.delete(serviceId))
 }
 
-const NO_CLAIMS: Claims = { authenticatedAt: null, claimedEmail: null }
+/** What the provider said when the session began. An account with a password has an e-mail of its own. */
+function claimsOf({ has_password, session_claimed_email }: CallerRow): Claims {
+  return { authenticatedAt: null, claimedEmail: has_password ? null : session_claimed_email }
+}
 
 async function toLookup(
   db: Db,

@@ -8,10 +8,11 @@ import type { Db } from '../db/db.ts'
 import { violatedConstraint } from '../db/errors.ts'
 import { sql } from '../db/sql.ts'
 import type { UsersRow } from '../db/tables.gen.ts'
-import { newEvent, writeEvents } from '../events/write.ts'
+import { newEvent, SYSTEM, writeEvents } from '../events/write.ts'
 import type { Instance } from '../instance.ts'
 import { newDataKey } from './data-key.ts'
 import type { Identity, Profile } from './jwt.ts'
+import { loseEmail } from './lose-email.ts'
 
 const MAX_CACHED = 10_000
 const userIds = new WeakMap<Instance, Map<string, string>>()
@@ -29,7 +30,7 @@ export async function findOrCreateFederatedUser(
   const id =
     ids.get(name) ??
     (await findFederatedUser(db, issuer, subject)) ??
-    (await freeOfConflict(identity.profile, (profile) =>
+    (await freeOfConflict(db, instance, identity.profile, (profile) =>
       createFederatedUser(db, instance, { ...identity, profile }, ip),
     ))
   if (ids.size >= MAX_CACHED) ids.clear()
@@ -92,7 +93,13 @@ type ProfileColumns = {
  * nothing. So each token is written at most once, on whichever node, and no older token undoes a newer one. An account that
  * has a password keeps what it has.
  */
-export async function takeOverProfile(db: Db, found: ProfileColumns, profile: Profile, ip: string): Promise<void> {
+export async function takeOverProfile(
+  db: Db,
+  instance: Instance,
+  found: ProfileColumns,
+  profile: Profile,
+  ip: string,
+): Promise<void> {
   const { email, email_verified, user_name: name, user_updated_at: writtenAt } = found
   // Joined with the provider's user, it keeps its own.
   if (found.has_password) return
@@ -102,7 +109,7 @@ export async function takeOverProfile(db: Db, found: ProfileColumns, profile: Pr
     (email_verified || verifiedAt(profile) === null)
   if (isSame || profile.issuedAt <= writtenAt) return
   const written =
-    (await freeOfConflict(profile, (given) => writeProfile(db, found, given, profile, ip))) ??
+    (await freeOfConflict(db, instance, profile, (given) => writeProfile(db, found, given, profile, ip))) ??
     (await readProfile(db, found.user_id))
   if (!written) return
   found.email = written.email
@@ -112,7 +119,13 @@ export async function takeOverProfile(db: Db, found: ProfileColumns, profile: Pr
 }
 
 /** The same, for whoever signs in in a browser. */
-export async function followProfile(db: Db, userId: string, profile: Profile, ip: string): Promise<void> {
+export async function followProfile(
+  db: Db,
+  instance: Instance,
+  userId: string,
+  profile: Profile,
+  ip: string,
+): Promise<void> {
   const found = await db.one<ProfileColumns>(sql`
     select id as user_id, email, email_verified_at is not null as email_verified, name as user_name,
            updated_at as user_updated_at, password_hash is not null as has_password
@@ -120,12 +133,12 @@ export async function followProfile(db: Db, userId: string, profile: Profile, ip
      where id = ${userId}
        and erased_at is null
        and disabled_at is null`)
-  if (found) await takeOverProfile(db, found, profile, ip)
+  if (found) await takeOverProfile(db, instance, found, profile, ip)
 }
 
 type WrittenProfile = Pick<UsersRow, 'email' | 'email_verified_at' | 'name' | 'updated_at'>
 
-/** As another request has just written it. */
+/** The user's profile as another request has just written it. */
 function readProfile(db: Db, userId: string | null): Promise<WrittenProfile | null> {
   return db.one(sql`
     select email, email_verified_at, name, updated_at
@@ -162,14 +175,43 @@ function writeProfile(
   })
 }
 
-/** An e-mail that another account has stays with that account: no two sign in with the same. */
-async function freeOfConflict<T>(profile: Profile, write: (profile: Profile) => Promise<T>): Promise<T> {
-  try {
-    return await write(profile)
-  } catch (error) {
-    if (violatedConstraint(error) !== 'users_email_key') throw error
-    return write({ ...profile, email: null })
-  }
+/**
+ * An e-mail that another account has stays with that account: no two sign in with the same. Unless the provider has verified
+ * it and the other account, which could have, has never confirmed it: then the other loses it.
+ */
+async function freeOfConflict<T>(
+  db: Db,
+  instance: Instance,
+  profile: Profile,
+  write: (profile: Profile) => Promise<T>,
+): Promise<T> {
+  for (const tryAgain of [() => takeUnconfirmed(db, instance, profile), () => false])
+    try {
+      return await write(profile)
+    } catch (error) {
+      if (violatedConstraint(error) !== 'users_email_key') throw error
+      if (!(await tryAgain())) break
+    }
+  return write({ ...profile, email: null })
+}
+
+/**
+ * Without mail nobody can confirm an e-mail, so an account keeps the one that it was made with. And so does one that had
+ * confirmed it before the operator separated it from the provider.
+ */
+async function takeUnconfirmed(db: Db, instance: Instance, { email, emailVerified }: Profile): Promise<boolean> {
+  if (email === null || !emailVerified || !instance.mail) return false
+  return db.transaction(async (tx) => {
+    const holder = await tx.one<Pick<UsersRow, 'id'>>(sql`
+      select id
+        from users
+       where email = ${email}
+         and email_verified_at is null
+         and confirm_again_since is null
+         for update`)
+    if (holder) await loseEmail(tx, instance, SYSTEM, holder.id, email)
+    return holder !== null
+  })
 }
 
 /** An e-mail that the provider has not verified reserves nothing: somebody who makes an account with it gets it. */

@@ -46,17 +46,15 @@ export async function jwtCheckFrom(config: Config): Promise<JwtCheck | null> {
     if (!isAccessToken(protectedHeader.typ, payload)) fail('invalid_token')
     const subject: unknown = payload.sub
     if (!isSubject(subject)) return fail('invalid_token')
-    return { issuer, subject, claims: readClaims(payload), profile: profileFrom(payload) }
+    const claims = { authenticatedAt: parsePastTime(payload.auth_time), claimedEmail: claimedEmailOf(payload) }
+    return { issuer, subject, claims, profile: profileFrom(payload) }
   }
 }
 
 /** An e-mail that the provider says is not verified is nobody's. */
-function readClaims({ auth_time, email, email_verified }: Record<string, unknown>): Claims {
-  const claimed = isRefuted(email_verified) ? '' : (normalizeEmail(String(email)) ?? '')
-  return {
-    authenticatedAt: parsePastTime(auth_time),
-    claimedEmail: email === undefined ? null : claimed,
-  }
+export function claimedEmailOf({ email, email_verified }: Record<string, unknown>): string | null {
+  if (email === undefined) return null
+  return isRefuted(email_verified) ? '' : (normalizeEmail(String(email)) ?? '')
 }
 
 /**

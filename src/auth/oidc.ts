@@ -7,7 +7,7 @@ import { type Config, isSafe } from '../config.ts'
 import { HOUR, nowMs, SECOND } from '../core/clock.ts'
 import { normalizeEmail } from '../core/email.ts'
 import { Failure, type FailureDetails, fail } from '../core/errors.ts'
-import { displayName, isSubject } from './jwt.ts'
+import { claimedEmailOf, displayName, isSubject } from './jwt.ts'
 import type { OidcClient, ProviderIdentity, SignInAttempt } from './schema.ts'
 
 type Library = typeof import('openid-client')
@@ -87,7 +87,11 @@ async function redeem(
 
 function profileOf({ email, email_verified, name }: IDToken | UserInfoResponse) {
   const isVerified = email_verified === true && typeof email === 'string' && email.length <= 254
-  return { email: isVerified ? normalizeEmail(email) : null, name: typeof name === 'string' ? displayName(name) : null }
+  return {
+    email: isVerified ? normalizeEmail(email) : null,
+    claimedEmail: claimedEmailOf({ email, email_verified }),
+    name: typeof name === 'string' ? displayName(name) : null,
+  }
 }
 
 async function discover(issuer: string, clientId: string, secret: string): Promise<Connection> {

@@ -21,6 +21,8 @@ export type ProviderIdentity = {
   authenticatedAt: Date | null
   /** Only one that the provider has verified. */
   email: string | null
+  /** As UserCaller has it. */
+  claimedEmail: string | null
   name: string | null
 }
 

@@ -86,3 +86,11 @@ export async function endEmailChange(tx: Db, userId: string): Promise<void> {
 export function purgeUserTokens(db: Db): Promise<number> {
   return deleteInBatches(db, 'user_tokens', sql`expires_at < ${now()} order by expires_at`)
 }
+
+/** Links for a new password that were mailed to an e-mail that the account has no more. */
+export async function endResetLinks(tx: Db, userId: string): Promise<void> {
+  await tx.query(sql`
+    delete from user_tokens
+     where user_id = ${userId}
+       and purpose = 'reset'`)
+}

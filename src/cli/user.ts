@@ -140,15 +140,19 @@ async function resetSecondFactor(db: Db, config: Config, { keyring }: Storage, n
 }
 
 async function disable(db: Db, name: string, io: Io): Promise<void> {
-  await db.transaction(async (tx) => {
+  const { id, issuer } = await db.transaction(async (tx) => {
     const user = await lockUser(tx, name)
     if (user.disabled_at !== null) throw new Error(`${name} is already disabled.`)
     await tx.query(sql`update users set disabled_at = ${now()}, updated_at = ${now()} where id = ${user.id}`)
     await endAllSessions(tx, operator(), user.id)
     await endUserTokens(tx, user.id)
     await writeEvents(tx, [newEvent(operator(), null, 'user.disabled', user.id, {})])
+    return user
   })
-  io.say(`${name} can no longer sign in. Keys they created keep working: revoke them in their stores if needed.`)
+  const account = `${id}, ${issuer === null ? 'with a password' : 'of the identity provider'}`
+  io.say(
+    `${name} (${account}) can no longer sign in. Keys they created keep working: revoke them in their stores if needed.`,
+  )
 }
 
 async function enable(db: Db, name: string, io: Io): Promise<void> {

@@ -9,7 +9,7 @@ export type UserCaller = {
   sessionId: string | null
   /** Of a user of an identity provider: when they signed in there, if their token says. */
   authenticatedAt: Date | null
-  /** Of a user of an identity provider: the e-mail that their token says, empty if it is not theirs for sure. */
+  /** Of a user of an identity provider: the e-mail that it claims for them, empty if it says that it is not verified. */
   claimedEmail: string | null
   email: string | null
   name: string | null

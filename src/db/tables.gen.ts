@@ -377,6 +377,7 @@ export type SessionsRow = {
   expires_at: Date
   method: string
   authenticated_at: Date | null
+  claimed_email: string | null
 }
 
 export type SignInFailuresRow = {

@@ -4,8 +4,9 @@
 // A link proves the mailbox, not the account: whoever reads the mailbox may open the link of a stranger's account. So where
 // the e-mail moves, or two accounts want it, the link works only for somebody who is signed in to the account.
 
+import { loseEmail } from '../auth/lose-email.ts'
 import { lockSession } from '../auth/recheck.ts'
-import { findUserToken, issueUserToken, spendUserToken } from '../auth/user-tokens.ts'
+import { endResetLinks, findUserToken, issueUserToken, spendUserToken } from '../auth/user-tokens.ts'
 import type { UserCaller } from '../core/caller.ts'
 import { now } from '../core/clock.ts'
 import { fail } from '../core/errors.ts'
@@ -73,7 +74,7 @@ export async function confirmEmail(
       const isContested = user.email !== email || loser !== undefined || (await isWantedByOthers(tx, userId, email))
       if (isContested && !(visitor?.id === userId && (await lockSession(tx, visitor)))) fail('sign_in_required')
       const actor: Actor = { kind: 'user', id: userId, ip }
-      if (loser) await takeEmail(tx, instance, actor, loser.id, email)
+      if (loser) await loseEmail(tx, instance, actor, loser.id, email)
       await giveEmail(tx, instance, user, email)
       await writeEvents(tx, [newEvent(actor, null, 'user.email_confirmed', userId, {})])
     })
@@ -95,31 +96,13 @@ async function isWantedByOthers(tx: Db, userId: string, email: string): Promise<
   return other !== undefined
 }
 
-async function takeEmail(tx: Db, instance: Instance, by: Actor, userId: string, email: string): Promise<void> {
-  await tx.query(sql`
-    update users
-       set email = null, updated_at = ${now()}
-     where id = ${userId}`)
-  await endLinksTo(tx, userId)
-  await writeEvents(tx, [newEvent(by, null, 'user.email_lost', userId, {})])
-  await queueMails(tx, instance, [{ kind: 'email_lost', to: email, data: { at: now().toISOString() } }])
-}
-
 async function giveEmail(tx: Db, instance: Instance, user: Holder, email: string): Promise<void> {
   await tx.query(sql`
     update users
        set email = ${email}, email_verified_at = ${now()}, updated_at = ${now()}
      where id = ${user.id}`)
   if (user.email === email) return
-  await endLinksTo(tx, user.id)
+  await endResetLinks(tx, user.id)
   if (user.email !== null && user.email_verified_at !== null)
     await queueMails(tx, instance, [{ kind: 'email_changed', to: user.email, data: { at: now().toISOString() } }])
-}
-
-/** Links for a new password that were mailed to the e-mail that the account has no more. */
-async function endLinksTo(tx: Db, userId: string): Promise<void> {
-  await tx.query(sql`
-    delete from user_tokens
-     where user_id = ${userId}
-       and purpose = 'reset'`)
 }

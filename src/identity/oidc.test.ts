@@ -497,6 +497,62 @@ test('an account is not joined when one side has not confirmed the e-mail, or th
   expect(linked).toEqual([{ issuer: null }, { issuer: null }])
 })
 
+test('an e-mail that the provider has verified is taken from an account that never confirmed it, where it could have', async () => {
+  const mail = await mailServer()
+  const { api, person, sql, provider, databaseUrl, serverSecret, everywhere } = await world(mail.settings)
+  const squatter = await person()
+  provider.person = { sub: 'owner', email: squatter.email, email_verified: true }
+  const owner = browser(api, provider)
+  await owner.signIn()
+  const me = await owner.me()
+  expect([me.id === squatter.id, me.email, me.emailVerified]).toEqual([false, squatter.email, true])
+  expect((await api.get('/v1/user', { as: squatter.token })).body.user.email).toBe(null)
+  expect(await sql(`select subject from events where type = 'user.email_lost'`)).toEqual([{ subject: squatter.id }])
+  expect((await mail.mailTo(squatter.email)).subject).toBe('This e-mail address was confirmed for another account')
+  // So whoever names the e-mail means the person whom the provider knows.
+  const env = { DATABASE_URL: databaseUrl, SERVER_SECRET: serverSecret }
+  expect((await call(run, ['user', 'disable', squatter.email], { env })).code).toBe(0)
+  await everywhere()
+  expect([(await owner.get('/v1/user')).status, (await owner.signIn()).status]).toEqual([401, 403])
+  expect((await api.get('/v1/user', { as: squatter.token })).status).toBe(200)
+  // One that the provider has not verified is taken from nobody.
+  const other = await person()
+  provider.person = { sub: 'other', email: other.email }
+  await browser(api, provider).signIn()
+  expect((await api.get('/v1/user', { as: other.token })).body.user.email).toBe(other.email)
+})
+
+test('by a session of single sign-on, too, a person accepts invitations to the e-mail that the provider claims, and no other', async () => {
+  const { api, owner, store, provider } = await world()
+  const invite = async (email: string) =>
+    (await api.post(`/v1/user/store/${store.id}/invitations`, { email, role: 'STAFF' }, { as: owner.token })).body.token
+  const accept = async (claims: Record<string, unknown>, token: string) => {
+    provider.person = claims
+    const tab = browser(api, provider)
+    await tab.signIn()
+    const as = tab.cookies.get(SESSION) as string
+    const { status, body } = await api.post('/v1/user/invitations/accept', { token }, { as })
+    return body.code ?? status
+  }
+  const toBoss = await invite('boss@example.com')
+  for (const [n, claims] of [
+    { email: 'bob@example.com', email_verified: true },
+    { email: 'bob@example.com' },
+    { email: 'boss@example.com', email_verified: false },
+    { email: '' },
+  ].entries())
+    expect([claims, await accept({ sub: `other ${n}`, ...claims }, toBoss)]).toEqual([claims, 'invitation_mismatch'])
+  expect(await accept({ sub: 'boss', email: 'Boss@Example.com' }, toBoss)).toBe(200)
+  // Who is removed does not come back by an invitation to somebody else.
+  const claims = { sub: 'ada', email: 'ada@example.com' }
+  expect(await accept(claims, await invite('ada@example.com'))).toBe(200)
+  const { data } = (await api.get(`/v1/user/store/${store.id}/members`, { as: owner.token })).body
+  const spare = await invite('spare@example.com')
+  for (const { userId, role } of data)
+    if (role === 'STAFF') await api.delete(`/v1/user/store/${store.id}/members/${userId}`, { as: owner.token })
+  expect(await accept(claims, spare)).toBe('invitation_mismatch')
+})
+
 test('a disabled user is refused, and so is an account that would be joined', async () => {
   const w = await world()
   const { api, person, sql, provider } = w

@@ -67,7 +67,7 @@ async function signInAs(
   const { issuer, subject, email, name } = identity
   const profile = { email, emailVerified: email !== null, name, issuedAt: now() }
   const userId = await findOrCreateFederatedUser(db, instance, { issuer, subject, profile }, from.ip)
-  await followProfile(db, userId, profile, from.ip)
+  await followProfile(db, instance, userId, profile, from.ip)
   const session = await openFor(db, instance, userId, identity, from)
   if (session) return session
   // The user was erased or unlinked since this node cached the id, or just now: the same subject gets a new user.
@@ -141,7 +141,8 @@ async function openFor(
     if (!user) return null
     if (user.disabled_at) refuse()
     if (user.is_new_place) await tellNewSignIn(tx, instance, userId, from, 'oidc')
-    const by = { method: 'oidc' as const, authenticatedAt: identity.authenticatedAt }
+    const { authenticatedAt, claimedEmail } = identity
+    const by = { method: 'oidc' as const, authenticatedAt, claimedEmail }
     return openSession(tx, instance, userId, from, by)
   })
 }

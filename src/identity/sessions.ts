@@ -25,24 +25,24 @@ const SESSION_MS = 90 * DAY
 export type ClientOrigin = { ip: string; userAgent: string | null }
 export type NewSession = { user: User; token: Secret; expiresAt: Date }
 
-/** How the person signed in. Of single sign-on: when they did so at the provider, if it says. */
-export type SignedInBy = { method: SignInMethod; authenticatedAt: Date | null }
+/** How the person signed in. Of single sign-on: when they did so at the provider, if it says, and which e-mail it claims. */
+export type SignedInBy = { method: SignInMethod; authenticatedAt: Date | null; claimedEmail?: string | null }
 
 export async function openSession(
   tx: Db,
   instance: Instance,
   userId: string,
   from: ClientOrigin,
-  { method, authenticatedAt }: SignedInBy = { method: 'password', authenticatedAt: null },
+  { method, authenticatedAt, claimedEmail = null }: SignedInBy = { method: 'password', authenticatedAt: null },
 ): Promise<NewSession> {
   const id = newId('sess')
   const token = mintToken(instance.keyPrefix, 'sess')
   const expiresAt = fromNow(SESSION_MS)
   await endLongestIdle(tx, instance, userId, from)
   await tx.query(sql`
-    insert into sessions (id, user_id, hash, method, authenticated_at, user_agent, ip, created_at, last_used_at, expires_at)
-    values (${id}, ${userId}, ${sha256(token.reveal())}, ${method}, ${authenticatedAt}, ${from.userAgent}, ${from.ip},
-            ${now()}, ${now()}, ${expiresAt})`)
+    insert into sessions (id, user_id, hash, method, authenticated_at, claimed_email, user_agent, ip, created_at, last_used_at, expires_at)
+    values (${id}, ${userId}, ${sha256(token.reveal())}, ${method}, ${authenticatedAt}, ${claimedEmail}, ${from.userAgent},
+            ${from.ip}, ${now()}, ${now()}, ${expiresAt})`)
   await rememberPlace(tx, instance, userId, from.ip)
   await writeEvents(tx, [
     newEvent({ kind: 'user', id: userId, ip: from.ip, sessionId: id }, null, 'session.created', id, {}),
