@@ -178,9 +178,17 @@ test('everything is read but .git, what --skip names, and what links lead to', a
 })
 
 test.skipIf(process.platform !== 'linux')('a name need not be UTF-8, and cannot speak to the terminal', async () => {
-  const name = Buffer.concat([Buffer.from(`${folder}/`), Buffer.from([0x66, 0xff, 0x1b, 0x5b, 0x0a, 0x67])])
-  writeFileSync(name, mint('prod'))
-  expect((await scan(['.'])).lines).toEqual([expect.stringMatching(/^f\ufffd\\x1b\[\\x0ag:1:1 {2}prod/)])
+  const bytes = [
+    Buffer.from(`${folder}/`),
+    Buffer.from([0x66, 0xff, 0x1b, 0x5b, 0x0a, 0x67]),
+    Buffer.from('\u009b\u202e'),
+  ]
+  writeFileSync(Buffer.concat(bytes), mint('prod'))
+  const shown = 'f\ufffd\\u001b[\\u000ag\\u009b\\u202e'
+  expect((await scan(['.'])).lines).toEqual([expect.stringContaining(`${shown}:1:1  prod`)])
+  const [json] = (await scan(['--json', '.'])).lines
+  expect(json).toMatch(/^[ -~\ufffd…]+$/)
+  expect(JSON.parse(json as string).path).toBe('f\ufffd\x1b[\ng\u009b\u202e')
 })
 
 test('tokens across the borders of the pieces are found, in one very long line too', async () => {

@@ -178,8 +178,10 @@ test('an error that a service answers with does nothing to a terminal', async ()
   const key = { id: 'key_1', status: 'failed', error: { code: 'forbidden\x1b[5m', detail } }
   const { url } = await faultyServer((response, { path }) => {
     const isBulk = path.endsWith('/bulk')
-    response.writeHead(isBulk ? 200 : 403, { 'content-type': 'application/json' })
-    response.end(JSON.stringify(isBulk ? { results: [key], more: false } : { status: 403, ...problem }))
+    const isList = path.includes('/webhooks')
+    response.writeHead(isBulk || isList ? 200 : 403, { 'content-type': 'application/json' })
+    const answer = isBulk ? { results: [key], more: false } : { data: [], nextCursor: '\x1b[2J' }
+    response.end(JSON.stringify(isBulk || isList ? answer : { status: 403, ...problem }))
   })
   const { skp } = user(undefined, {
     STOREKEEPER_URL: url,
@@ -194,6 +196,7 @@ test('an error that a service answers with does nothing to a terminal', async ()
     '  #/\\u001b[5mname: missing\\u001b[0m\\u000aDone.',
   ])
   expect((await skp(['quickstart', url])).err).toContain(`The request failed: ${shown}`)
+  expect((await skp(['webhooks', 'list'])).err).toContain('--cursor \\u001b[2J')
   const bulk = await skp(['keys', 'bulk', 'revoke', 'key_1', '--yes'])
   expect(bulk.lines).toEqual([`key_1\tforbidden\\u001b[5m\t${shown}`])
 })

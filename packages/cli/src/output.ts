@@ -61,7 +61,7 @@ export function newOutput(io: UserIo, { json = false }: { json?: boolean | undef
         if (json) return printJson(page)
         if (page.data.length === 0) io.say('None.')
         this.table(page.data, columns)
-        if (page.nextCursor) io.say(`There are more: --all for everything, or --cursor ${page.nextCursor}`)
+        if (page.nextCursor) io.say(`There are more: --all for everything, or --cursor ${plain(page.nextCursor)}`)
         return
       }
       const print = newTable(screen, columns)

@@ -7,6 +7,7 @@ import type { Command } from 'commander'
 import { callerPath, type Io, OutputError } from '../../../../src/cli/io.ts'
 import { helpRows, usageErrors } from '../../../../src/cli/program.ts'
 import { readKeyPrefix } from '../config.ts'
+import { plain } from '../plain.ts'
 import { reason, type ScanTarget, scanStream, scanTarget } from './files.ts'
 import { GitError, scanHistory } from './history.ts'
 import { newProgress, type Progress } from './progress.ts'
@@ -158,11 +159,7 @@ function asLine({ path, commit, object }: Where, { line, column, kind, start }: 
   return `${origin}${plain(path)}:${line}:${column}  ${kind}  ${start}…`
 }
 
+/** The name of a file may hold what a terminal would obey, also in JSON, which reads the same when it is escaped. */
 function asJson({ path, commit, object }: Where, { line, column, kind, start }: Finding): string {
-  return JSON.stringify({ path, line, column, kind, start, ...(object ? { commit, object } : {}) })
-}
-
-/** Control characters in the name of a file would be obeyed by a terminal. */
-function plain(path: string): string {
-  return path.replace(/[\x00-\x1f\x7f-\x9f]/g, (c) => `\\x${c.charCodeAt(0).toString(16).padStart(2, '0')}`)
+  return plain(JSON.stringify({ path, line, column, kind, start, ...(object ? { commit, object } : {}) }))
 }
