@@ -33,7 +33,7 @@ export type Instance = {
 
 /** Revoked and expired keys stay. So many new ones replace each live key several times a day, and a loop is stopped. */
 const NEW_KEYS_PER_LIVE_KEY = 10
-/** Who took a secret stays written down, too. */
+/** Rotations are bounded likewise: who took each secret is kept for good. */
 const ROTATIONS_PER_LIVE_KEY = 10
 
 export function newInstance(config: Config, keyring: Keyring, resolve: Resolve): Instance {

@@ -9,7 +9,7 @@ export type Progress = {
 
 const EVERY_MS = 5_000
 
-/** The same copy. */
+/** The copy, with its progress told while its tables are read. */
 export function watched(copy: DatabaseCopy, progress: Progress): DatabaseCopy {
   return { ...copy, tables: () => watchedTables(copy, progress) }
 }

@@ -276,7 +276,7 @@ const HeldVersion = Type.Object(
 )
 export type HeldVersion = Static<typeof HeldVersion>
 
-/** What outlives an erasure. */
+/** The versions on hold, which outlive an erasure. */
 export const held = Type.Array(HeldVersion, {
   description: 'The versions of addresses that the store can still read, because it has put them on hold.',
 })

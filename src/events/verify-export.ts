@@ -76,7 +76,7 @@ type Heads = {
   unmatched(): Anchor | undefined
 }
 
-/** Those of the chain, in the order in which they will be met. */
+/** The given heads of this chain, in the order of their positions. */
 function headsOf(chain: string, anchors: Anchor[]): Heads {
   const ours = anchors.filter((anchor) => anchor.chain === null || anchor.chain === chain)
   if (anchors.length > 0 && ours.length === 0)

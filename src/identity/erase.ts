@@ -42,16 +42,16 @@ import { forgetPlaces } from './places.ts'
 import type { ErasedUser } from './schema.ts'
 import { lockSessions } from './sessions.ts'
 
-/** In person. */
+/** Erasure by the user themselves, who has signed in a moment ago. */
 export async function eraseMe(db: Db, instance: Instance, caller: UserCaller, cascade: Cascade): Promise<ErasedUser> {
   await checkRecentSignIn(db, caller)
   return eraseUser(db, instance, caller, caller, cascade)
 }
 
-/** Something comes meanwhile only if somebody works at it; in practice once is enough. */
+/** An erasure starts over when the user has got something new meanwhile, such as a store. In practice once is enough. */
 const MAX_TRIES = 5
 
-/** By the user or the operator. In transactions of its own. */
+/** Erasure by the user or the operator, in transactions of its own. */
 export async function eraseUser(
   db: Db,
   instance: Instance,

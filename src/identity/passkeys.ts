@@ -33,7 +33,7 @@ const MAX_PASSKEYS = 20
 export async function newPasskeyOptions(db: Db, instance: Instance, caller: UserCaller) {
   await checkRecentSignIn(db, caller)
   await checkHasPassword(db, caller)
-  // Here it keeps no transaction waiting.
+  // The library is loaded before any transaction, which would have to wait for it.
   await loadWebAuthn()
   const challenge = newChallenge(instance.keyring, 'register', { userId: caller.id, sessionId: caller.sessionId })
   return creationOptions(instance, caller, challenge.text, await describePasskeys(db, caller.id))

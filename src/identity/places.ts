@@ -7,7 +7,7 @@ import { sql } from '../db/sql.ts'
 import type { Instance } from '../instance.ts'
 
 const KEPT = sql`interval '90 days'`
-/** Of one account, the latest. */
+/** An account keeps the latest places that it has signed in from. */
 const MAX_PLACES = 50
 
 function placeHash(instance: Instance, ip: string): Buffer {

@@ -197,11 +197,11 @@ function sendSignal(pid: number, signal: NodeJS.Signals): void {
   try {
     process.kill(pid, signal)
   } catch {
-    // It is gone already, or will be seen not to go.
+    // The process has ended already. One that may not be signalled goes on, which whoever waits for its end notices.
   }
 }
 
-/** Also one of another user. */
+/** Whether a process with this id runs, also one of another user, which may not be signalled. */
 function isProcess(pid: number): boolean {
   try {
     return process.kill(pid, 0)
