@@ -48,6 +48,7 @@ import {
   LeakAccepted,
   LeakReport,
   NewKey,
+  NULLABLE_SETTINGS,
   OwnerUsage,
   OwnKey,
   RevokedKey,
@@ -65,6 +66,8 @@ import { readAdvice, readOwnerUsage, readStoreUsage, readUsage } from './usage-r
 import { introspect, showIntrospected } from './verify.ts'
 
 const MAX_IMPORT_BYTES = 2 * 1024 * 1024
+
+const CLEARABLE = NULLABLE_SETTINGS.map((name) => `\`${name}\``).join(', ')
 
 const usageQuery = {
   from: Type.Optional(
@@ -201,8 +204,7 @@ export const keyRoutes: Route[] = [
       path: '/v1/user/store/:storeId/keys/:keyId',
       needs: 'MANAGE_KEYS',
       summary: 'Change a key',
-      description:
-        'Fields that are left out keep their value; `null` clears `expiresAt`, `ipAllowlist`, `rateLimit`, `owner` and `credits`. `"enabled": false` disables the key until it is enabled again. You cannot change a key that has more permissions than you or, when you use a key yourself, one that is less restricted. An expired or revoked key cannot be revived.',
+      description: `Fields that are left out keep their value; \`null\` clears ${CLEARABLE}. \`"enabled": false\` disables the key until it is enabled again. You cannot change a key that has more permissions than you or, when you use a key yourself, one that is less restricted. An expired or revoked key cannot be revived.`,
       body: KeyChanges,
       parse: parseKeyChanges,
       returns: [200, Key],

@@ -994,7 +994,7 @@ export interface StoreApi {
     read(keyId: string, options?: ReadOptions): Promise<Key>
     /**
      * Change a key. Fields that are left out keep their value; `null` clears `expiresAt`, `ipAllowlist`,
-     * `rateLimit`, `owner` and `credits`. `"enabled": false` disables the key until it is enabled again. You cannot
+     * `rateLimit`, `owner`, `credits`. `"enabled": false` disables the key until it is enabled again. You cannot
      * change a key that has more permissions than you or, when you use a key yourself, one that is less restricted.
      * An expired or revoked key cannot be revived.
      *
