@@ -103,12 +103,17 @@ export function toStoredResponse(
   return { ...row, salt: Buffer.from(salt).toString('hex'), sealed: sealed.toString('hex') }
 }
 
-/** A row with its places in the indexes, beside the sealed response: measured, rounded up. */
-const ROW_BYTES = 500
+/**
+ * What a row takes on disk with its indexes: 920 bytes were measured with a sealed response of 351, and 4,506 with one of
+ * 3,000, which PostgreSQL keeps in pieces.
+ */
+const ROW_BYTES = 600
+const SEALED_FACTOR = 1.3
 
-/** What the row takes on disk. */
+/** What the row takes on disk, rather more than less. */
 export function storedBytes({ sealed }: StoredResponse): number {
-  return ROW_BYTES + (sealed?.length ?? 0) / 2
+  const sealedBytes = (sealed?.length ?? 0) / 2
+  return ROW_BYTES + SEALED_FACTOR * sealedBytes
 }
 
 /**
