@@ -45,6 +45,8 @@ export type Idempotency = {
   claim(tx: Db): Promise<void>
   /** What the stored row is found by: HMACs of the caller and their Idempotency-Key, the current server secret's first. */
   lookups: [string, ...string[]]
+  /** Why no further response may be stored for the caller, or null: asked before anything is done. */
+  storageRefusal(): Error | null
   /** The row to write in the same transaction as the change. */
   toStoredResponse(answer: Answer<unknown>): StoredResponse
 }
@@ -166,6 +168,8 @@ export type RouteFacts<Path extends string, N extends Needs, Query extends TObje
   errors?: ErrorCode[]
   /** The answer holds a secret that is shown once. */
   revealsSecret?: true
+  /** Its response is stored without the metadata of the key that it names: a retry shows what the key has by then. */
+  storedWithoutMetadata?: true
   /** The handler needs a recent sign-in (auth/recent-sign-in.ts), and so does a retry that gets its answer again. */
   recentSignIn?: true
   /** The answer is public: any cache may keep it for this long, then revalidate it with If-None-Match. */

@@ -3,8 +3,10 @@
 import { unwrapDataKey } from '../auth/data-key.ts'
 import { checkRecentSignIn } from '../auth/recent-sign-in.ts'
 import { CallerChanged } from '../auth/recheck.ts'
+import type { Caller } from '../core/caller.ts'
 import { Failure, fail } from '../core/errors.ts'
 import { type Idempotency, isChange, type Route, type WireResponse } from '../core/route.ts'
+import type { StoredResponse } from '../core/stored-response.ts'
 import type { Db } from '../db/db.ts'
 import {
   AlreadyAnswered,
@@ -16,13 +18,18 @@ import {
   lastingCredential,
   parseIdempotencyKey,
   replay,
-  storeResponse,
+  storedBytes,
+  storeFailure,
   toStoredResponse,
 } from '../idempotency/idempotency.ts'
-import { type Call, header, type Incoming, type Pipeline } from './context.ts'
+import { readMetadata } from '../keys/read.ts'
+import { type Call, header, type Pipeline } from './context.ts'
 import type { IdempotentOutcome } from './metric-table.ts'
 import { renderProblem } from './problem.ts'
-import { toWire } from './response.ts'
+import { toWire, withMetadata } from './response.ts'
+
+/** A stored response that is found too old to be replayed is deleted, and the request tried again: once is enough. */
+const MAX_TRIES = 5
 
 type Run = (idempotent: IdempotentRequest | null) => Promise<WireResponse>
 
@@ -57,24 +64,35 @@ async function executeOrReplay(
   if (isChange(call.route) && call.caller?.kind === 'key' && call.caller.secretReplaced) {
     // A key that has rotated itself, and lost the answer, may still ask for it again.
     const isItself = call.incoming.params.keyId === call.caller.id
-    return (isItself && idempotent && (await replayed(pipeline.db, idempotent))) || fail('replaced_secret')
+    return (isItself && idempotent && (await replayed(pipeline.db, call.route, idempotent))) || fail('replaced_secret')
   }
   if (!idempotent) return run(null)
-  for (;;) {
+  for (let tries = 0; tries < MAX_TRIES; tries++) {
     try {
-      return await runAndStoreFailure(pipeline.db, call.incoming, idempotent, run)
+      return await runAndStoreFailure(pipeline, call, idempotent, run)
     } catch (error) {
       if (!(error instanceof AlreadyAnswered)) throw error
       if (call.route.recentSignIn && call.caller?.kind === 'user') await checkRecentSignIn(pipeline.db, call.caller)
-      const stored = await replayed(pipeline.db, idempotent)
+      const stored = await replayed(pipeline.db, call.route, idempotent)
       if (stored) return stored
     }
   }
+  return fail('unavailable', { retryAfterSeconds: 1 })
 }
 
-async function replayed(db: Db, idempotent: IdempotentRequest): Promise<WireResponse | null> {
+async function replayed(db: Db, route: Route, idempotent: IdempotentRequest): Promise<WireResponse | null> {
   const stored = await replay(db, idempotent)
-  return stored && { ...stored, headers: { ...stored.headers, 'idempotent-replayed': 'true' } }
+  if (!stored) return null
+  const body = route.storedWithoutMetadata ? await bodyWithMetadata(db, stored) : stored.body
+  return { ...stored, body, headers: { ...stored.headers, 'idempotent-replayed': 'true' } }
+}
+
+/** A response about no key has no metadata. */
+async function bodyWithMetadata(db: Db, { body, resourceId }: WireResponse): Promise<string> {
+  if (resourceId === null) return body
+  const metadata = await readMetadata(db, resourceId)
+  if (metadata === null) return fail('response_no_longer_available', { members: { resource: { id: resourceId } } })
+  return withMetadata(body, [metadata])
 }
 
 function toIdempotent({ instance }: Pipeline, { route, incoming, caller, credential }: Call): IdempotentRequest | null {
@@ -96,32 +114,61 @@ function toIdempotent({ instance }: Pipeline, { route, incoming, caller, credent
 
 /** A failure that would come again is stored like a success, though nothing else is written with it. */
 async function runAndStoreFailure(
-  db: Db,
-  incoming: Incoming,
+  pipeline: Pipeline,
+  { caller, incoming }: Call,
   idempotent: IdempotentRequest,
   run: Run,
 ): Promise<WireResponse> {
+  const { db } = pipeline
   await checkUnderPreviousSecret(db, idempotent)
   try {
     return await run(idempotent)
   } catch (error) {
     if (!(error instanceof Failure) || !isReplayable(error.code)) throw error
     const problem = renderProblem(error, incoming.requestId, incoming.path)
-    await storeResponse(db, toStoredResponse(idempotent, problem))
+    const storage = storageFor(pipeline, caller)
+    const refusal = storage.refusal()
+    if (refusal) throw refusal
+    await storeFailure(db, idempotent, storage.charged(toStoredResponse(idempotent, problem)))
     return problem
   }
 }
 
 /** For a handler that claims and stores in a transaction of its own, or in a batch. */
-export function idempotencyFor(route: Route, idempotent: IdempotentRequest): Idempotency {
+export function idempotencyFor(
+  pipeline: Pipeline,
+  { route, caller }: Call,
+  idempotent: IdempotentRequest,
+): Idempotency {
   const lookups = hexLookups(idempotent)
+  const storage = storageFor(pipeline, caller)
   return {
     lookups,
     claim: (tx) => claim(tx, idempotent),
+    storageRefusal: storage.refusal,
     toStoredResponse: (answer) => {
       // Kept with the answer, so that it is serialized once, though it is both stored and sent.
       answer.wire = toWire(route, answer)
-      return toStoredResponse(idempotent, answer.wire, lookups[0])
+      return storage.charged(toStoredResponse(idempotent, answer.wire, lookups[0]))
+    },
+  }
+}
+
+/**
+ * What may be stored for the caller. Only service tokens are limited in bytes: they may send ten times as many requests as
+ * users and keys, and a verification leaves nothing else that a quota would count.
+ */
+function storageFor({ limits: { services } }: Pipeline, caller: Caller | null) {
+  const token = caller?.kind === 'service' ? caller : null
+  return {
+    refusal(): Failure | null {
+      const state = token && services.checkStorage(token)
+      if (!state || state.allowed) return null
+      return new Failure('rate_limited', { retryAfterSeconds: state.resetSeconds })
+    },
+    charged(row: StoredResponse): StoredResponse {
+      if (token) services.chargeStorage(token, storedBytes(row))
+      return row
     },
   }
 }

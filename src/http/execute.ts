@@ -52,7 +52,7 @@ export async function execute(
 }
 
 function handlerArgs(pipeline: Pipeline, call: Call, input: Input, idempotent: IdempotentRequest | null) {
-  const { route, incoming, caller } = call
+  const { incoming, caller } = call
   return {
     instance: pipeline.instance,
     // `authorize` has checked the row's `needs`, so the caller is of the kind that the handler's type says.
@@ -60,7 +60,7 @@ function handlerArgs(pipeline: Pipeline, call: Call, input: Input, idempotent: I
     params: incoming.params,
     ...input,
     ifMatch: header(incoming, 'if-match') ?? null,
-    idempotency: idempotent && idempotencyFor(route, idempotent),
+    idempotency: idempotent && idempotencyFor(pipeline, call, idempotent),
     verifier: pipeline.verifier,
     oidc: pipeline.auth.oidc,
     visitor: () => visitorOf(pipeline, incoming),

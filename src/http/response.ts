@@ -63,7 +63,7 @@ export function toWire(route: Route, answer: Answer<unknown>, text?: string): Wi
 /** Text with these characters in it has its quotes escaped: each occurrence is the metadata of a key. */
 const NO_METADATA = '"metadata":{}'
 
-function withMetadata(frame: string, metadata: string[] | undefined): string {
+export function withMetadata(frame: string, metadata: string[] | undefined): string {
   if (!metadata) return frame
   const [first, ...rest] = frame.split(NO_METADATA)
   return first + rest.map((part, n) => `"metadata":${metadata[n]}${part}`).join('')

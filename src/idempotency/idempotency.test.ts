@@ -300,6 +300,17 @@ test('an answer is remembered for 24 hours, then the request runs anew', async (
 
 // ---- the once-only secret -------------------------------------------------------------------------------------------
 
+test('503: an old answer that cannot be deleted is not tried again without end', async () => {
+  const { api, owner, keys, sql } = await shop({ alone: true })
+  const ask = () => api.post(keys, NEW_KEY, { as: owner.token, headers: once('old') })
+  expect((await ask()).status).toBe(201)
+  await sql(`create function stays() returns trigger language plpgsql as 'begin return null; end'`)
+  await sql('create trigger stays before delete on idempotent_responses for each row execute function stays()')
+  await sql(`update idempotent_responses set created_at = now() - interval '25 hours'`)
+  const { status, body, headers } = await ask()
+  expect([status, body.code, headers.get('retry-after')]).toEqual([503, 'unavailable', '1'])
+})
+
 describe.each(POSTS.slice(0, 2))('the secret of $what', (post) => {
   test('is shown again for an hour', async () => {
     const world = await shop({ alone: true })

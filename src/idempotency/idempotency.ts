@@ -104,6 +104,19 @@ export function toStoredResponse(
 }
 
 /**
+ * What a row takes on disk with its indexes: 920 bytes were measured with a sealed response of 351, and 4,506 with one of
+ * 3,000, which PostgreSQL keeps in pieces.
+ */
+const ROW_BYTES = 600
+const SEALED_FACTOR = 1.3
+
+/** What the row takes on disk, rather more than less. */
+export function storedBytes({ sealed }: StoredResponse): number {
+  const sealedBytes = (sealed?.length ?? 0) / 2
+  return ROW_BYTES + SEALED_FACTOR * sealedBytes
+}
+
+/**
  * First in the transaction of a change: of concurrent requests one goes on, the others fail with
  * `idempotency_in_progress`.
  */
@@ -112,23 +125,32 @@ export async function claim(tx: Db, request: IdempotentRequest): Promise<void> {
   if (refusal) throw refusal
 }
 
-const claims = recordset('claim', { n: 'int', lock: 'bigint', current: 'text', previous: 'text' })
+const claimed = recordset('claimed', { n: 'int', lock: 'bigint' })
+const asked = recordset('asked', { n: 'int', current: 'text', previous: 'text' })
 
-/** The same for several requests, by their lookups: why each is refused, or null. */
+/**
+ * The same for several requests, by their lookups: why each is refused, or null. The second statement sees all that was
+ * stored under a lock before the first one got it, so no row of a batch finds its lookup taken after others have spent.
+ */
 export async function claimAll(tx: Db, lookups: [string, ...string[]][]): Promise<(Error | null)[]> {
   const rows = lookups.map(([current, previous], n) => ({ n, lock: lockFor(current), current, previous }))
-  const found = await tx.query<{ free: boolean; answered: boolean }>(sql`
-    select pg_try_advisory_xact_lock(lock) as free,
-           exists (select
-                     from idempotent_responses
-                    where lookup in (decode(current, 'hex'), decode(previous, 'hex'))) as answered
-      from ${claims(rows)}
-     order by n`)
-  return found.map(({ free, answered }, n) => {
-    if (answered) return new AlreadyAnswered()
+  const [locks, stored] = await Promise.all([
+    tx.query<{ free: boolean }>(sql`
+      select pg_try_advisory_xact_lock(lock) as free
+        from ${claimed(rows)}
+       order by n`),
+    tx.query<{ answered: boolean }>(sql`
+      select exists (select
+                       from idempotent_responses
+                      where lookup in (decode(current, 'hex'), decode(previous, 'hex'))) as answered
+        from ${asked(rows)}
+       order by n`),
+  ])
+  return rows.map(({ current }, n) => {
+    if (stored[n]?.answered) return new AlreadyAnswered()
     // Of two in one transaction both would get the lock.
-    const isFirst = rows.findIndex(({ current }) => current === rows[n]?.current) === n
-    return free && isFirst ? null : new Failure('idempotency_in_progress', { retryAfterSeconds: 1 })
+    const isFirst = rows.findIndex((row) => row.current === current) === n
+    return locks[n]?.free && isFirst ? null : new Failure('idempotency_in_progress', { retryAfterSeconds: 1 })
   })
 }
 
@@ -143,6 +165,14 @@ export async function checkUnderPreviousSecret(db: Db, request: IdempotentReques
   if (!previous) return
   const found = await db.query(sql`select from idempotent_responses where lookup = ${lookupOf(previous, request)}`)
   if (found.length > 0) throw new AlreadyAnswered()
+}
+
+/** A failure is claimed like a change: one that is under way with the same Idempotency-Key must be able to store its response. */
+export function storeFailure(db: Db, request: IdempotentRequest, row: StoredResponse): Promise<void> {
+  return db.transaction(async (tx) => {
+    await claim(tx, request)
+    await storeResponse(tx, row)
+  })
 }
 
 /** Last in the transaction of a change. */

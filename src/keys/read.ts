@@ -117,6 +117,14 @@ export async function readKey(db: Db, storeId: string, keyId: string): Promise<A
   return { body: showReadKey(row, now()), metadata: [row.metadata], etag: etagOf(row.revision) }
 }
 
+/** As JSON. Null when there is no such key. */
+export async function readMetadata(db: Db, keyId: string): Promise<string | null> {
+  const row = await db.one<{ metadata: string }>(
+    sql`select metadata::text as metadata from api_keys where id = ${keyId}`,
+  )
+  return row && row.metadata
+}
+
 /** `start` is that of the secret that was presented. */
 export async function readOwnKey(
   db: Db,

@@ -417,6 +417,7 @@ export const keyRoutes: Route[] = [
       handlesFaults: true,
       returns: [200, Verdict],
       errors: ['response_no_longer_available'],
+      storedWithoutMetadata: true,
       // Only what a key spends is written, and that by a batch.
       effect: 'own',
       access: 'unchanged',

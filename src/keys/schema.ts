@@ -687,7 +687,9 @@ export type Question = Pick<
 export type SpendOnce = {
   /** What the stored row is found by. */
   lookups: [string, ...string[]]
-  toStoredResponse(verdict: Verdict): StoredResponse
+  /** Why no further verdict may be stored for the service, or null. */
+  storageRefusal(): Error | null
+  toStoredResponse(verdict: KeptVerdict): StoredResponse
 }
 
 /** A back end that verifies in its own process: when its question was received, and the stores of its token. */

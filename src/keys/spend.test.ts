@@ -1,8 +1,9 @@
 import fc from 'fast-check'
 import pg from 'pg'
-import { describe, expect, onTestFinished, test } from 'vitest'
+import { describe, expect, onTestFinished, test, vi } from 'vitest'
 import { serviceClient } from '../../tests/service-client.ts'
 import { type Api, NEW_KEY, type Shop, shop } from '../../tests/shop.ts'
+import { MINUTE, travel } from '../core/clock.ts'
 import { type Purchase, settle } from './purchase.ts'
 
 async function create({ api, keys, owner }: Shop, more: object) {
@@ -429,4 +430,93 @@ test('whatever is bought, in whatever order: nothing is overspent, and whoever i
     }),
     { numRuns: 2_000 },
   )
+})
+
+// ---- what a verification leaves in the database -------------------------------------------------------------------
+
+const issueToken = async ({ api, store, owner }: Shop, name: string, as = owner.token): Promise<string> =>
+  (await api.post(`/v1/user/store/${store.id}/service-tokens`, { name }, { as })).body.token
+
+test('a verdict is stored without the metadata of its key: a retry gets what the key has by then', async () => {
+  const world = await shop({ alone: true })
+  const { api, keys, owner, sql } = world
+  const back = await serviceClient(world)
+  const metadata = { text: 'ü'.repeat(7_000), list: ['"metadata":{}'], 7: null }
+  const made = await create(world, { name: 'A "metadata":{} key', credits: { remaining: 10 }, metadata })
+  const asks = ['/v1/keys/verify', '/v1/keys/lease'].map(
+    (path) => () => api.post(path, { key: made.key }, { as: back.as, headers: { 'idempotency-key': path } }),
+  )
+  for (const ask of asks) {
+    const [first, again] = [await ask(), await ask()]
+    expect(first.body).toMatchObject({ code: 'VALID', metadata })
+    expect([again.text === first.text, again.headers.get('idempotent-replayed')]).toEqual([true, 'true'])
+  }
+  const [stored] = await sql('select count(*)::int as count, max(length(sealed)) as longest from idempotent_responses')
+  expect(stored.count).toBe(2)
+  expect(stored.longest).toBeLessThan(800)
+  await api.patch(`${keys}/${made.id}`, { metadata: { text: 'new' } }, { as: owner.token })
+  for (const [n, ask] of asks.entries())
+    expect((await ask()).body).toMatchObject({ metadata: { text: 'new' }, credits: { remaining: 9 - n } })
+})
+
+test('what the tokens of an account and of a store can have stored is limited, and beyond it nothing is spent', async () => {
+  const world = await shop({ SERVICE_TOKEN_RATE_LIMIT: '10' })
+  const { api, keys, owner, member } = world
+  const made = await create(world, { owner: 'customer-42', credits: { remaining: 1_000 } })
+  const tokens = [
+    await issueToken(world, 'One'),
+    await issueToken(world, 'Other'),
+    await issueToken(world, 'Last'),
+  ] as const
+  const ofSecondOwner = await issueToken(world, 'Third', (await member('OWNER')).token)
+  const ask = async (as: string, once: string | null, body: object = { key: made.key }) => {
+    const headers: Record<string, string> = once === null ? {} : { 'idempotency-key': once }
+    return api.post('/v1/keys/verify', body, { as, headers })
+  }
+  // A back end at its own rate limit is not refused.
+  for (let n = 0; n < 10; n++) expect((await ask(tokens[0], `a-${n}`)).body.code).toBe('VALID')
+  let spent = 10
+  // What is unknown stands in the verdict, and makes it long.
+  const long = { key: made.key, anyPermissions: ['READ', ...Array.from({ length: 20 }, (_, n) => `${n}`.repeat(30))] }
+  let refused = await ask(tokens[1], 'b-10', long)
+  for (; refused.status === 200 && spent < 19; spent++) refused = await ask(tokens[1], `b-${spent + 1}`, long)
+  expect([refused.status, refused.body.code]).toEqual([429, 'rate_limited'])
+  expect(Number(refused.headers.get('retry-after'))).toBeGreaterThan(0)
+  const left = async () => (await api.get(`${keys}/${made.id}`, { as: owner.token })).body.credits.remaining
+  expect(await left()).toBe(1_000 - spent)
+  // Neither a failure is stored, nor more by a token that another owner has issued for the store.
+  expect((await ask(tokens[2], 'c', { key: made.key, unknown: 1 })).body.code).toBe('rate_limited')
+  expect((await ask(ofSecondOwner, 'd')).body.code).toBe('rate_limited')
+  // A retry stores nothing, nor does a request without an Idempotency-Key, and the operator's tokens have no limit.
+  expect((await ask(tokens[1], 'b-10', long)).headers.get('idempotent-replayed')).toBe('true')
+  expect((await ask(tokens[2], null)).body.code).toBe('VALID')
+  expect((await ask(await world.serviceToken(), 'e')).body.code).toBe('VALID')
+  expect(await left()).toBe(1_000 - spent - 2)
+  travel(MINUTE)
+  expect((await ask(tokens[1], 'f')).body.code).toBe('VALID')
+})
+
+test('a request that is invalid does not take the Idempotency-Key of a verification that is under way', async () => {
+  const world = await shop({ alone: true })
+  const { api, databaseUrl, sql } = world
+  const back = await serviceClient(world)
+  const made = await create(world, { credits: { remaining: 100 } })
+  expect(await back.codeOf(made.key)).toBe('VALID')
+  const ask = (once: string, more: object = {}) =>
+    api.post('/v1/keys/verify', { key: made.key, ...more }, { as: back.as, headers: { 'idempotency-key': once } })
+  const locker = new pg.Client({ connectionString: databaseUrl })
+  onTestFinished(() => locker.end())
+  await locker.connect()
+  // On a busy machine the verification may have given up waiting for its credits, for a moment, when the other comes.
+  for (let round = 0; ; round++) {
+    await locker.query('begin; select from key_credits for update')
+    const asked = ask(`once-${round}`)
+    await vi.waitFor(async () => expect(await sql('select from pg_locks where not granted')).not.toEqual([]))
+    const invalid = await ask(`once-${round}`, { unknown: 1 })
+    await locker.query('rollback')
+    const { body } = await asked
+    if (invalid.status === 422 && round < 9) continue
+    expect([invalid.status, invalid.body.code, body.code]).toEqual([409, 'idempotency_in_progress', 'VALID'])
+    return
+  }
 })

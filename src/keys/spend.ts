@@ -23,7 +23,7 @@ import {
   type WindowRow,
 } from './purchase.ts'
 import { resourceOf } from './read.ts'
-import { type KeptVerdict, type Outcome, type SpendOnce, showVerdict, type Verdict } from './schema.ts'
+import type { KeptVerdict, Outcome, SpendOnce, Verdict } from './schema.ts'
 
 /** The key as it was when the verdict was made from it. */
 export type Concluded = { key: CachedKey; code: Outcome; verdict: KeptVerdict }
@@ -51,10 +51,12 @@ type OncePurchase = { purchase: Purchase; once: SpendOnce; conclude: Conclude }
 /** Each outcome is what was concluded, null for a key that has changed, or why the Idempotency-Key was not to be had. */
 const spendAllOnce: Batch<OncePurchase, Concluded | Error | null> = (db, rows) =>
   db.transaction(async (tx) => {
-    const refusals = await claimAll(
+    const claims = await claimAll(
       tx,
       rows.map(({ once }) => once.lookups),
     )
+    // A retry that finds its verdict stores nothing.
+    const refusals = rows.map(({ once }, n) => claims[n] ?? once.storageRefusal())
     const revisions = await lockKeys(tx, rows)
     const isCurrent = ({ purchase }: OncePurchase) => revisions.get(purchase.keyId) === purchase.keyRevision
     const buyers = rows.filter((row, n) => refusals[n] === null && isCurrent(row))
@@ -63,9 +65,7 @@ const spendAllOnce: Batch<OncePurchase, Concluded | Error | null> = (db, rows) =
       buyers.map(({ purchase }) => purchase),
     )
     const concluded = await Promise.all(buyers.map((buyer, n) => buyer.conclude(receipts[n] as Receipt)))
-    const responses = buyers.map(({ once }, n) =>
-      once.toStoredResponse(showVerdict((concluded[n] as Concluded).verdict)),
-    )
+    const responses = buyers.map(({ once }, n) => once.toStoredResponse((concluded[n] as Concluded).verdict))
     await storeResponses(tx, responses)
     return rows.map((row, n) => refusals[n] ?? concluded[buyers.indexOf(row)] ?? null)
   })
@@ -87,15 +87,20 @@ async function lockKeys(tx: Db, rows: OncePurchase[]): Promise<Map<string, numbe
   return new Map(keys.map(({ id, revision }) => [id, revision]))
 }
 
-/** For a verification with an Idempotency-Key. The response that is stored names the key (see eraseOwner in owners.ts). */
+/**
+ * For a verification with an Idempotency-Key. The response that is stored names the key (see eraseOwner in owners.ts), and
+ * has no metadata of it: that may be 16 KiB for each verification, and a retry gets it from the key (http/execute-once.ts).
+ */
 export function spendOnce(idempotency: Idempotency | null, bodyOf: (verdict: Verdict) => object): SpendOnce | null {
   return (
     idempotency && {
       lookups: idempotency.lookups,
+      storageRefusal: idempotency.storageRefusal,
       toStoredResponse: (verdict) => {
         const { storeId, keyId } = verdict
         const about = storeId !== null && keyId !== null ? { resource: resourceOf({ storeId, keyId }) } : {}
-        return idempotency.toStoredResponse({ body: bodyOf(verdict), ...about })
+        const body = bodyOf({ ...verdict, metadata: verdict.metadata === null ? null : {} })
+        return idempotency.toStoredResponse({ body, ...about })
       },
     }
   )

@@ -14,7 +14,13 @@ export type ServiceRateLimit = {
   take(id: string, createdBy: string | null): RateLimitState | null
   /** For all tokens that the account has issued. */
   takeBytes(createdBy: string | null, bytes: number): RateLimitState | null
+  /** Whether more may be stored for the account and for the stores of its token: looked at before anything is spent. */
+  checkStorage(token: ServiceTokenScope): RateLimitState | null
+  /** Counts what was stored, of which the size is known only then. Whoever stores more than is left waits the longer. */
+  chargeStorage(token: ServiceTokenScope, bytes: number): void
 }
+
+type ServiceTokenScope = { createdBy: string | null; storeIds: readonly string[] | null }
 
 const WINDOW_SECONDS = 60
 /** Requests without a caller are counted by IP address: an address gets a tenth of a caller's limit. */
@@ -28,6 +34,13 @@ const MAX_BUCKETS = 100_000
  */
 const BYTES_PER_MINUTE = 16 * 1024 * 1024
 
+/**
+ * Of responses that are stored for retries: an account, and a store, may have this much stored for each request that one
+ * token may send. The verdict on an ordinary key counts for 1,100 bytes, and for 1,900 with ten permissions and five named
+ * limits, so a back end at its rate limit is not refused.
+ */
+const STORED_BYTES_PER_REQUEST = 2_000
+
 type Bucket = { tokens: number; at: number }
 
 class TokenBuckets {
@@ -40,21 +53,31 @@ class TokenBuckets {
 
   /** Takes tokens from the bucket of this name, if it has as many. */
   take(name: string, cost = 1): RateLimitState {
+    const bucket = this.#filled(name)
+    const allowed = bucket.tokens >= cost
+    if (allowed) bucket.tokens -= cost
+    const missing = allowed ? this.#limit - bucket.tokens : cost - bucket.tokens
+    return {
+      allowed,
+      limit: this.#limit,
+      remaining: Math.max(0, Math.floor(bucket.tokens)),
+      resetSeconds: Math.max(1, Math.ceil((missing / this.#limit) * WINDOW_SECONDS)),
+    }
+  }
+
+  /** Takes them even if the bucket has fewer: then nothing can be taken from it until it has filled up again. */
+  charge(name: string, cost: number): void {
+    this.#filled(name).tokens -= cost
+  }
+
+  #filled(name: string): Bucket {
     const at = now().getTime()
     const bucket = this.#buckets.get(name) ?? { tokens: this.#limit, at }
     const perMs = this.#limit / WINDOW_SECONDS / 1000
     bucket.tokens = Math.min(this.#limit, bucket.tokens + Math.max(0, at - bucket.at) * perMs)
     bucket.at = at
-    const allowed = bucket.tokens >= cost
-    if (allowed) bucket.tokens -= cost
     this.#keep(name, bucket)
-    const missing = allowed ? this.#limit - bucket.tokens : cost - bucket.tokens
-    return {
-      allowed,
-      limit: this.#limit,
-      remaining: Math.floor(bucket.tokens),
-      resetSeconds: Math.max(1, Math.ceil(missing / perMs / 1000)),
-    }
+    return bucket
   }
 
   /** Past MAX_BUCKETS the least recently used one is evicted: by then it is most likely full, like a new one. */
@@ -90,10 +113,23 @@ export function newRateLimits(perMinute: number | null): RateLimits | null {
 export function newServiceRateLimit(perMinute: number | null): ServiceRateLimit {
   const services = perMinute === null ? null : new TokenBuckets(perMinute)
   const bytesOf = perMinute === null ? null : new TokenBuckets(BYTES_PER_MINUTE)
+  const storage = perMinute === null ? null : new TokenBuckets(perMinute * STORED_BYTES_PER_REQUEST)
   return {
     take: (id, createdBy) => (createdBy === null ? null : (services?.take(id) ?? null)),
     takeBytes: (createdBy, bytes) => (createdBy === null ? null : (bytesOf?.take(createdBy, bytes) ?? null)),
+    checkStorage(token) {
+      const states = storage ? payersOf(token).map((id) => storage.take(id, 0)) : []
+      return states.find(({ allowed }) => !allowed) ?? states[0] ?? null
+    },
+    chargeStorage(token, bytes) {
+      for (const id of payersOf(token)) storage?.charge(id, bytes)
+    },
   }
+}
+
+/** The account and its stores, which may have several owners. Nobody for a token of the operator. */
+function payersOf({ createdBy, storeIds }: ServiceTokenScope): string[] {
+  return createdBy === null ? [] : [createdBy, ...(storeIds ?? [])]
 }
 
 /** The headers of draft-ietf-httpapi-ratelimit-headers. */

@@ -43,6 +43,7 @@ export const inProcessRoutes: Route[] = [
       handlesFaults: true,
       returns: [200, LeasedVerdict],
       errors: ['response_no_longer_available'],
+      storedWithoutMetadata: true,
       // Only what a key spends is written, and that by a batch.
       effect: 'own',
       access: 'unchanged',
