@@ -1,6 +1,6 @@
 // A store's changes wait for its lock, which an import or an erasure holds for a while. Whoever is in another store does not
 // wait for it, whatever is asked for meanwhile: neither for a connection, nor for a statement that requests share. And in the
-// store itself, people do not wait behind keys.
+// store itself, people do not wait behind keys, nor anybody who manages it or erases themselves behind strangers who come and go.
 
 import { randomUUID } from 'node:crypto'
 import pg from 'pg'
@@ -125,6 +125,79 @@ async function ownerComesFirst(): Promise<boolean> {
   if (changed() < 24) return false
   expect(earlier).toBeLessThan(changed() / 3)
   return true
+}
+
+test('the owner of a store comes before strangers who keep joining and leaving it', async () => {
+  const here = await shop({ alone: true })
+  const { api, owner, keys, store, person } = here
+  await api.patch(`/v1/user/store/${store.id}`, { registration: 'OPEN' }, { as: owner.token })
+  const leaked = await Promise.all(Array.from({ length: 5 }, () => api.post(keys, NEW_KEY, { as: owner.token })))
+  const invited = await Promise.all(Array.from({ length: 6 }, () => person()))
+  const tokens = await Promise.all(invited.map(({ email }) => invitationFor(here, email)))
+  const accepted: Promise<{ status: number }>[] = []
+  const earlier = await besideStrangers(here, 34, async () => {
+    for (const [n, { token: as }] of invited.entries())
+      accepted.push(api.post('/v1/user/invitations/accept', { token: tokens[n] }, { as }))
+    for (const { body } of leaked)
+      expect((await api.delete(`${keys}/${body.id}`, { as: owner.token })).status).toBe(200)
+  })
+  // Each time one that has begun comes before the owner, and a few are answered while the owner's request is on its way.
+  expect(earlier).toBeLessThan(leaked.length * 10)
+  // On a busy machine some have waited too long.
+  for (const { status } of await Promise.all(accepted)) expect([200, 503]).toContain(status)
+})
+
+test('customers whom a store has linked are erased while strangers keep joining and leaving it', async () => {
+  const here = await shop({ alone: true })
+  const { api, owner, keys, store, person } = here
+  await api.patch(`/v1/user/store/${store.id}`, { registration: 'OPEN' }, { as: owner.token })
+  const customers = await Promise.all(Array.from({ length: 6 }, () => person()))
+  for (const [n, { id: userId, token }] of customers.entries()) {
+    await api.post(`/v1/store/${store.id}/join`, {}, { as: token })
+    const linked = await api.put(`/v1/user/store/${store.id}/customers/c-${n}`, { userId }, { as: owner.token })
+    expect(linked.status).toBe(201)
+    await api.post(keys, { ...NEW_KEY, owner: `c-${n}` }, { as: owner.token })
+  }
+  const earlier = await besideStrangers(here, 40, async () => {
+    for (const { token } of customers) expect((await api.delete('/v1/user', { as: token })).status).toBe(200)
+  })
+  expect(earlier).toBeLessThan(customers.length * 25)
+})
+
+async function invitationFor({ api, owner, store }: Shop, email: string): Promise<string> {
+  const wanted = { email, role: 'STAFF' }
+  return (await api.post(`/v1/user/store/${store.id}/invitations`, wanted, { as: owner.token })).body.token
+}
+
+/**
+ * Does the work while strangers join the shop's store and leave it again and again, each with one request under way. Returns how
+ * many of these were answered meanwhile, but for those that were refused.
+ */
+async function besideStrangers(
+  { api, store, person }: Shop,
+  count: number,
+  work: () => Promise<void>,
+): Promise<number> {
+  const strangers = await Promise.all(Array.from({ length: count }, () => person()))
+  let [changes, isOver] = [0, false]
+  const ended = strangers.map(async ({ token }) => {
+    for (let verb = 'join'; !isOver; ) {
+      const { status } = await api.post(`/v1/store/${store.id}/${verb}`, {}, { as: token })
+      expect([200, 201, 503]).toContain(status)
+      if (status === 503) continue
+      changes += 1
+      verb = verb === 'join' ? 'leave' : 'join'
+    }
+  })
+  try {
+    await expect.poll(() => changes).toBeGreaterThan(0)
+    const before = changes
+    await work()
+    return changes - before
+  } finally {
+    isOver = true
+    await Promise.all(ended)
+  }
 }
 
 test('a report about a locked key holds up nobody else’s reports, nor the keys these tell of', async () => {

@@ -11,7 +11,7 @@ import type { Caller, Manager, UserCaller } from '../core/caller.ts'
 import type { Db } from '../db/db.ts'
 import { sql } from '../db/sql.ts'
 import type { Turn } from '../db/turns.ts'
-import { waitForLock } from '../db/wait-for-lock.ts'
+import { waitForLock, waitInPerson } from '../db/wait-for-lock.ts'
 
 /** Thrown when the caller's rights have changed since authentication. */
 export class CallerChanged extends Error {}
@@ -47,7 +47,7 @@ export async function lockStoreAndRecheck(tx: Db, caller: Manager, storeId: stri
              and xmin::text = ${caller.member?.version ?? null}`),
       lockSession(tx, caller),
     ])
-  const [store, record, session] = await waitForLock(tx, lock)
+  const [store, record, session] = await (caller.kind === 'user' ? waitInPerson : waitForLock)(tx, lock)
   if (!store || (caller.kind === 'key' && store.frozen) || !record || !session) throw new CallerChanged()
 }
 

@@ -5,6 +5,7 @@
 import type { Static, TObject, TSchema } from 'typebox'
 import type { OidcClient } from '../auth/schema.ts'
 import type { Db } from '../db/db.ts'
+import type { Turn } from '../db/turns.ts'
 import type { AuthorizationProbe, EventFeed } from '../events/schema.ts'
 import type { Instance } from '../instance.ts'
 import type { KeyChanges, UsageReports } from '../keys/in-process/schema.ts'
@@ -130,6 +131,15 @@ export type HandlerArgs<Path extends string, N extends Needs, Query, Body> = {
   }
 }
 
+/** What is known of a request before its transaction begins. */
+type TurnArgs<Path extends string, N extends Needs, Body> = Pick<
+  HandlerArgs<Path, N, unknown, Body>,
+  'db' | 'caller' | 'params' | 'body'
+>
+
+/** The store in whose line a change waits, and for which purpose. */
+export type StoreTurn = Pick<Turn, 'holder' | 'purpose'>
+
 export type SuccessStatus = 200 | 201 | 202 | 204 | 303
 
 export type RouteFacts<Path extends string, N extends Needs, Query extends TObject, Body extends TSchema, Value> = {
@@ -205,6 +215,11 @@ export type RouteFacts<Path extends string, N extends Needs, Query extends TObje
    */
   recheck?: 'own'
   /**
+   * For a change that locks a store though `needs` is no permission there: in whose line it waits (db/turns.ts). Null when the
+   * handler will refuse it without the lock, so that it takes nobody's place.
+   */
+  storeTurn?: (args: TurnArgs<Path, N, Value>) => Promise<StoreTurn | null>
+  /**
    * The form of the answer: one JSON document, unless the row says otherwise. `events`: a stream of server-sent events, given
    * as `stream`. `changes`: the same, with seats of its own. `paged`: lists of any length, read and sent a page at a time
    * (see `Paged`).
@@ -218,9 +233,10 @@ export type RouteFacts<Path extends string, N extends Needs, Query extends TObje
   example?: { body?: Static<Body>; query?: string }
 }
 
-export type Route = Omit<RouteFacts<string, Needs, TObject, TSchema, unknown>, 'parse' | 'checkQuery'> & {
+export type Route = Omit<RouteFacts<string, Needs, TObject, TSchema, unknown>, 'parse' | 'checkQuery' | 'storeTurn'> & {
   checkQuery?: (query: object, faults: Fault[]) => void
   parse?: (body: object, instance: Instance, faults: Fault[]) => unknown
+  storeTurn?: (args: TurnArgs<string, Needs, unknown>) => Promise<StoreTurn | null>
   handle: (args: HandlerArgs<string, Needs, unknown, unknown>) => Promise<Answer<unknown>>
 }
 

@@ -1,6 +1,6 @@
 import { setImmediate as turn } from 'node:timers/promises'
 import { expect, test } from 'vitest'
-import { newTurns } from './turns.ts'
+import { newTurns, type Turn } from './turns.ts'
 
 const USER = { kind: 'user', id: 'user_a' }
 const OTHER_USER = { kind: 'user', id: 'user_b' }
@@ -102,8 +102,8 @@ function busyStore() {
   const works = Array.from({ length: 3 }, work)
   const running = works.map(({ run }) => inTurn({ holder: 'store_a', caller: USER }, run))
   const begun: string[] = []
-  const ask = (caller: { kind: string; id: string }, name = '', isLeaving = false) => {
-    const asked = inTurn({ holder: 'store_a', caller, isLeaving }, async () => void begun.push(`${caller.id}${name}`))
+  const ask = (caller: { kind: string; id: string }, name = '', purpose?: Turn['purpose']) => {
+    const asked = inTurn({ holder: 'store_a', caller, purpose }, async () => void begun.push(`${caller.id}${name}`))
     asked.catch(() => {})
     return asked
   }
@@ -165,9 +165,9 @@ test('a line full of people has no place for keys, but for people with fewer req
 
 test('whoever erases themselves comes after everybody else, and keeps nobody out of a full line', async () => {
   const { ask, askOften, end, begun } = busyStore()
-  const strangers = Array.from({ length: 10 }, (_, n) => ask({ kind: 'user', id: `stranger_${n}` }, '', true))
+  const strangers = Array.from({ length: 10 }, (_, n) => ask({ kind: 'user', id: `stranger_${n}` }, '', 'erase'))
   // Nobody has two more than the one who comes.
-  await expect(ask({ kind: 'user', id: 'one_more' }, '', true)).rejects.toMatchObject(REFUSED)
+  await expect(ask({ kind: 'user', id: 'one_more' }, '', 'erase')).rejects.toMatchObject(REFUSED)
   const [owner, keys] = [ask(USER), askOften(KEY, 49)]
   await end()
   await Promise.all([owner, ...keys, ...strangers])
@@ -176,10 +176,10 @@ test('whoever erases themselves comes after everybody else, and keeps nobody out
 
 test('however many others keep asking, whoever erases themselves has a place and every fourth turn', async () => {
   const { ask, askOften, end, begun } = busyStore()
-  const early = ask({ kind: 'user', id: 'early' }, '', true)
+  const early = ask({ kind: 'user', id: 'early' }, '', 'erase')
   const others = [...askOften(USER, 25), ...askOften(KEY, 25)]
-  const late = ask({ kind: 'user', id: 'late' }, '', true)
-  // The line is full, and those who leave give way to nobody.
+  const late = ask({ kind: 'user', id: 'late' }, '', 'erase')
+  // The line is full, and those who erase themselves give way to nobody.
   await expect(ask(KEY)).rejects.toMatchObject(REFUSED)
   await end()
   await Promise.all([...others, early, late])
@@ -187,6 +187,91 @@ test('however many others keep asking, whoever erases themselves has a place and
     ...['user_a 1', 'user_a 2', 'user_a 3', 'early'],
     ...['user_a 4', 'user_a 5', 'user_a 6', 'late'],
   ])
+})
+
+const stranger = (n: number) => ({ kind: 'user', id: `stranger_${n}` })
+
+test('visitors come last: those who leave or accept an invitation, then those who join', async () => {
+  const { ask, askOften, end, begun } = busyStore()
+  const all = [
+    ...[ask(stranger(1), ' joins 1', 'join'), ask(stranger(1), ' joins 2', 'join'), ask(stranger(2), ' joins', 'join')],
+    ...[ask(stranger(3), ' leaves', 'leave'), ask(stranger(4), ' accepts', 'accept')],
+    ...[ask(stranger(5), ' erased', 'erase'), ...askOften(KEY, 2), ask(USER)],
+  ]
+  await end()
+  await Promise.all(all)
+  expect(begun).toEqual([
+    ...['user_a', 'key_a 1', 'key_a 2', 'stranger_5 erased', 'stranger_3 leaves', 'stranger_4 accepts'],
+    ...['stranger_1 joins 1', 'stranger_2 joins', 'stranger_1 joins 2'],
+  ])
+})
+
+test('visitors fill no places but their own, and those who leave take the places of those who join', async () => {
+  const { ask, askOften, end, begun } = busyStore()
+  const joining = Array.from({ length: 50 }, (_, n) => ask(stranger(n), '', 'join'))
+  await expect(ask(stranger(50), '', 'join')).rejects.toMatchObject(REFUSED)
+  const leaves = ask(stranger(51), '', 'leave')
+  await expect(joining[49]).rejects.toMatchObject(REFUSED)
+  const others = [...askOften(USER, 25), ...askOften(KEY, 25)]
+  const erased = Array.from({ length: 10 }, (_, n) => ask(stranger(100 + n), '', 'erase'))
+  await end()
+  await Promise.all([...others, ...erased, leaves, ...joining.slice(0, 49)])
+  expect(begun).toHaveLength(50 + 10 + 50)
+})
+
+test('however many others keep asking, visitors have every eighth turn, and use up none of those who erase themselves', async () => {
+  const { ask, askOften, end, begun } = busyStore()
+  const joining = Array.from({ length: 20 }, (_, n) => ask(stranger(n), '', 'join'))
+  const others = askOften(USER, 40)
+  const erased = Array.from({ length: 5 }, (_, n) => ask({ kind: 'user', id: `erased_${n}` }, '', 'erase'))
+  await end()
+  await Promise.all([...joining, ...others, ...erased])
+  const places = (name: string) => begun.flatMap((one, n) => (one.startsWith(name) ? [n] : []))
+  expect(places('erased')).toEqual([3, 7, 11, 15, 19])
+  expect(places('stranger').slice(0, 3)).toEqual([8, 16, 24])
+})
+
+test('one visitor works at a time, only when nobody else does, and the owner begins beside them at once', async () => {
+  const inTurn = newTurns(60_000)
+  const visits = Array.from({ length: 3 }, work)
+  const done = visits.map(({ run }, n) => inTurn({ holder: 'store_a', caller: stranger(n), purpose: 'join' }, run))
+  const owner = work()
+  const ownerDone = inTurn({ holder: 'store_a', caller: USER }, owner.run)
+  await turn()
+  const begun = () => [...visits, owner].map(({ state }) => state.begun)
+  expect(begun()).toEqual([true, false, false, true])
+  visits[0]?.state.end()
+  await done[0]
+  await turn()
+  // The owner may have found the lock held: no visitor comes between their tries.
+  expect(begun()).toEqual([true, false, false, true])
+  owner.state.end()
+  await ownerDone
+  await turn()
+  expect(begun()).toEqual([true, true, false, true])
+  for (const { state } of visits) state.end()
+  await Promise.all(done)
+})
+
+test('visitors of many stores refuse only each other', async () => {
+  const inTurn = newTurns(60_000)
+  const running = work()
+  const ask = (holder: string, caller: { kind: string; id: string }, purpose?: Turn['purpose']) => {
+    const asked = inTurn({ holder, caller, purpose }, running.run)
+    asked.catch(() => {})
+    return asked
+  }
+  const extra = [ask('busy', USER), ask('busy', USER), ask('busy', USER)]
+  // One works in each of four stores, and thirty wait: all places of visitors are taken.
+  const visits = Array.from({ length: 4 * 31 }, (_, n) => ask(`store_${n % 4}`, stranger(n), 'join'))
+  await expect(ask('store_0', stranger(200), 'join')).rejects.toMatchObject(REFUSED)
+  const people = Array.from({ length: 50 }, (_, n) => ask('store_0', { kind: 'user', id: `person_${n}` }))
+  // The longest line makes room for a visitor of another store.
+  const elsewhere = [ask('busy', stranger(201), 'join')]
+  running.state.end()
+  await Promise.all([...extra, ...people, ...elsewhere])
+  const ends = await Promise.allSettled(visits)
+  expect(ends.filter(({ status }) => status === 'rejected')).toHaveLength(1)
 })
 
 test('in a full line of people with as many requests each, whoever comes is refused', async () => {
@@ -244,8 +329,8 @@ test('when all places are taken, the longest line makes room for those who wait 
 test('callers with few requests have a place beyond that, and when those are taken too, the longest line makes room', async () => {
   const inTurn = newTurns(60_000)
   const running = work()
-  const ask = (holder: string, caller: { kind: string; id: string }, isLeaving = false) => {
-    const asked = inTurn({ holder, caller, isLeaving }, running.run)
+  const ask = (holder: string, caller: { kind: string; id: string }, purpose?: Turn['purpose']) => {
+    const asked = inTurn({ holder, caller, purpose }, running.run)
     asked.catch(() => {})
     return asked
   }
@@ -254,7 +339,7 @@ test('callers with few requests have a place beyond that, and when those are tak
     ask(`busy_${n % 5}`, { kind: 'user', id: `user_${n >> 1}` }),
   )
   const begins = ask('other', KEY)
-  const waits = [ask('other', OTHER_KEY), ask('busy_0', KEY, true)]
+  const waits = [ask('other', OTHER_KEY), ask('busy_0', KEY, 'erase')]
   running.state.end()
   await Promise.all([begins, ...waits])
   const ends = await Promise.allSettled(busy)

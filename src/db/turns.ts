@@ -2,9 +2,12 @@
 // lock, such as the requests that change one store, has one connection, or a few at a time. The others wait here, for as long
 // as they would have waited for the lock.
 //
-// A line is fair, so that nobody keeps others out of it: people come before keys, of which whoever has a leaked one may make
-// many, and both before those who erase themselves, who may be strangers to the store; among each, callers take turns. However
-// busy a store is, those who erase themselves have places of their own and every fourth turn: nobody can put off being erased.
+// A line is fair, so that nobody keeps others out of it. First come those who manage the store: people before keys, of which
+// the holder of a leaked one may make many. Then those who erase themselves, and last those who visit, who may be strangers
+// with any number of accounts: they leave, accept an invitation, or join. Among each, callers take turns. However busy a store
+// is, those who erase themselves have places of their own and every fourth turn: nobody can put off being erased. Visitors have
+// places of their own and every eighth turn, and otherwise only work when nobody else in the line does. So nobody who manages
+// the store finds its lock held by more than one of them.
 
 import { Failure } from '../core/errors.ts'
 
@@ -15,24 +18,31 @@ export const MAX_RUNNING = 3
  * after each piece of work they go to another one that waits.
  */
 const MAX_EXTRA = MAX_RUNNING - 1
-/** For one holder: people and keys, and besides those who leave. */
-const MAX_STAYING = 50
-const MAX_LEAVING = 10
-/** So many turns of others in a row, and then somebody who leaves has one. */
-const MAX_PASSED_OVER = 3
 /**
- * For all holders together: from the first number on, only for callers with few, since each is a request in flight. Beyond
- * that, the line with most makes room.
+ * For one holder: how many of each wait at most, and how many turns others have in a row before one of them has one. Those who
+ * manage come first anyway.
  */
-const MANY_WAITING = 120
-const MAX_ALL_WAITING = 240
+const PLACES = {
+  managing: { max: 50, maxPassedOver: Number.POSITIVE_INFINITY },
+  erasing: { max: 10, maxPassedOver: 3 },
+  visiting: { max: 50, maxPassedOver: 7 },
+}
+/**
+ * For all holders together: from `many` on, only callers with few wait, since each is a request in flight. Beyond `max`, the
+ * line with most makes room. Visitors are counted apart, so that nobody else gives way to them.
+ */
+const CROWD = { many: 120, max: 240 }
+const CROWD_OF_VISITORS = { many: 60, max: 120 }
 const FEW_OF_CALLER = 3
 /** Of one caller, for all holders together. */
 const MAX_OF_CALLER = 60
 const WAIT_MS = 2_000
 
-/** The holder is what the lock is shared by, such as a store. `isLeaving`: the caller erases themselves. */
-export type Turn = { holder: string; caller: { kind: string; id: string }; isLeaving?: boolean }
+/** What somebody without rights in a store does who needs its lock: erase themselves, or visit. */
+type Purpose = 'erase' | 'leave' | 'accept' | 'join'
+
+/** The holder is what the lock is shared by, such as a store. Without a purpose, the caller manages it. */
+export type Turn = { holder: string; caller: { kind: string; id: string }; purpose?: Purpose | undefined }
 
 /** Runs the work when it is the caller's turn. */
 export type Turns = <T>(turn: Turn, work: () => Promise<T>) => Promise<T>
@@ -42,76 +52,86 @@ type Waiting = { begin(): void; refuse(): void }
 /** What each caller waits with, oldest first. The first caller is the next. */
 type Queue = Map<string, Waiting[]>
 
-/** Those who share the places of a line, the most important first. */
-type Group = { queues: Queue[]; max: number }
+/** Those who share places of a line, the most important first. `passedOver`: the turns of others while one of them waited. */
+type Group = { queues: Queue[]; max: number; maxPassedOver: number; passedOver: number }
 
 /**
- * `staying`: people, then keys. The operator and the service itself are people here. `passedOver`: how many turns others have
- * had while somebody who leaves waited.
+ * `managing`: people, then keys. The operator and the service itself are people here. `visiting`: those who leave or accept an
+ * invitation, then those who join. Nobody can leave more often than they joined, so that many who do both in turn keep nobody
+ * from leaving.
  */
-type Line = { running: number; staying: Group; leaving: Group; passedOver: number }
+type Line = { running: number; managing: Group; erasing: Group; visiting: Group }
+type GroupName = keyof typeof PLACES
 
 function newLine(): Line {
-  return {
-    running: 0,
-    staying: { queues: [new Map(), new Map()], max: MAX_STAYING },
-    leaving: { queues: [new Map()], max: MAX_LEAVING },
-    passedOver: 0,
+  const group = (name: GroupName, ranks: number): Group => {
+    return { queues: Array.from({ length: ranks }, () => new Map()), ...PLACES[name], passedOver: 0 }
   }
+  return { running: 0, managing: group('managing', 2), erasing: group('erasing', 1), visiting: group('visiting', 2) }
 }
 
-function placeOf({ staying, leaving }: Line, { caller, isLeaving }: Turn): { group: Group; rank: number } {
-  return isLeaving ? { group: leaving, rank: 0 } : { group: staying, rank: caller.kind === 'key' ? 1 : 0 }
+function placeOf({ caller, purpose }: Turn): { name: GroupName; rank: number } {
+  switch (purpose) {
+    case undefined:
+      return { name: 'managing', rank: caller.kind === 'key' ? 1 : 0 }
+    case 'erase':
+      return { name: 'erasing', rank: 0 }
+    case 'leave':
+    case 'accept':
+      return { name: 'visiting', rank: 0 }
+    case 'join':
+      return { name: 'visiting', rank: 1 }
+  }
 }
 
 export function newTurns(waitMs = WAIT_MS): Turns {
   /** Of those who have any running. */
   const lines = new Map<string, Line>()
   let extra = 0
-  let allWaiting = 0
+  const visitors = { ...CROWD_OF_VISITORS, waiting: 0 }
+  const others = { ...CROWD, waiting: 0 }
   const waitingOf = new Map<string, number>()
 
   async function enter(turn: Turn): Promise<Line> {
     const { holder } = turn
     const line = lines.get(holder) ?? newLine()
     lines.set(holder, line)
-    if (line.running === 0) line.running = 1
-    else if (extra < MAX_EXTRA) takeExtra(line)
-    else await waitIn(line, turn)
+    const { name } = placeOf(turn)
+    if (line.running > 0 && (extra === MAX_EXTRA || name === 'visiting')) await waitIn(line, turn)
+    else {
+      if (line.running > 0) extra += 1
+      line.running += 1
+    }
     return line
   }
 
-  function takeExtra(line: Line): void {
-    line.running += 1
-    extra += 1
-  }
-
   function waitIn(line: Line, turn: Turn): Promise<void> {
-    const { group, rank } = placeOf(line, turn)
-    const queue = group.queues[rank] as Queue
-    const name = `${turn.caller.kind} ${turn.caller.id}`
-    const own = waitingOf.get(name) ?? 0
+    const { name, rank } = placeOf(turn)
+    const group = line[name]
+    const crowd = name === 'visiting' ? visitors : others
+    const caller = `${turn.caller.kind} ${turn.caller.id}`
+    const own = waitingOf.get(caller) ?? 0
     if (own >= MAX_OF_CALLER) throw tooLong()
-    const isCrowded = allWaiting >= (own < FEW_OF_CALLER ? MAX_ALL_WAITING : MANY_WAITING)
-    const largest = isCrowded ? largestGroup(lines.values()) : group
-    if (sizeOf(group) >= group.max) makeRoom(group, rank, name)
+    const isCrowded = crowd.waiting >= (own < FEW_OF_CALLER ? crowd.max : crowd.many)
+    const largest = isCrowded ? largestGroup(lines.values(), name) : group
+    if (sizeOf(group) >= group.max) makeRoom(group, rank, caller)
     else if (sizeOf(largest) >= sizeOf(group) + 2) newestOfMost(largest)?.refuse()
-    else if (isCrowded) makeRoom(group, rank, name)
-    count(name, 1)
-    return waitFor(queue, name, waitMs, () => count(name, -1))
+    else if (isCrowded) makeRoom(group, rank, caller)
+    count(crowd, caller, 1)
+    return waitFor(group.queues[rank] as Queue, caller, waitMs, () => count(crowd, caller, -1))
   }
 
-  function count(name: string, more: number): void {
-    allWaiting += more
-    const own = (waitingOf.get(name) ?? 0) + more
-    if (own > 0) waitingOf.set(name, own)
-    else waitingOf.delete(name)
+  function count(crowd: { waiting: number }, caller: string, more: number): void {
+    crowd.waiting += more
+    const own = (waitingOf.get(caller) ?? 0) + more
+    if (own > 0) waitingOf.set(caller, own)
+    else waitingOf.delete(caller)
   }
 
   /** The next one takes the place. An extra place goes to another line that waits and has fewer, or that alone waits. */
   function leave(holder: string, line: Line): void {
     if (line.running > 1 && passOn(line)) line.running -= 1
-    else if (!beginNext(line)) {
+    else if (!beginNext(line, line.running === 1)) {
       line.running -= 1
       if (line.running === 0) lines.delete(holder)
       else extra -= 1
@@ -120,7 +140,7 @@ export function newTurns(waitMs = WAIT_MS): Turns {
 
   function passOn(line: Line): boolean {
     for (const [holder, other] of lines) {
-      if (other === line || (isWaiting(line) && other.running >= line.running) || !beginNext(other)) continue
+      if (other === line || (nextGroup(line) && other.running >= line.running) || !beginNext(other)) continue
       other.running += 1
       // The other line is last now.
       lines.delete(holder)
@@ -163,11 +183,20 @@ function waitFor(queue: Queue, name: string, waitMs: number, onEnd: () => void):
   })
 }
 
-function beginNext(line: Line): boolean {
-  const [staying, leaving] = [sizeOf(line.staying), sizeOf(line.leaving)]
-  const leavesNext = leaving > 0 && (staying === 0 || line.passedOver === MAX_PASSED_OVER)
-  line.passedOver = leavesNext || leaving === 0 ? 0 : line.passedOver + 1
-  return beginNextOf(leavesNext ? line.leaving : line.staying)
+/** `isAlone`: nobody else of the line works. */
+function beginNext(line: Line, isAlone = false): boolean {
+  const next = nextGroup(line, isAlone)
+  if (next === null) return false
+  for (const group of groupsOf(line))
+    group.passedOver = group === next || sizeOf(group) === 0 ? 0 : group.passedOver + 1
+  return beginNextOf(next)
+}
+
+/** Visitors begin when nobody else of the line works, or when they have been passed over often enough. */
+function nextGroup({ managing, erasing, visiting }: Line, isAlone = false): Group | null {
+  const isDue = ({ passedOver, maxPassedOver }: Group) => passedOver >= maxPassedOver
+  const inOrder = [...[erasing, visiting].filter(isDue), ...[managing, erasing], ...(isAlone ? [visiting] : [])]
+  return inOrder.find((group) => sizeOf(group) > 0) ?? null
 }
 
 function beginNextOf({ queues }: Group): boolean {
@@ -186,11 +215,11 @@ function sizeOf({ queues }: Group): number {
   return queues.flatMap((queue) => [...queue.values()].flat()).length
 }
 
-const isWaiting = ({ staying, leaving }: Line) => sizeOf(staying) + sizeOf(leaving) > 0
+const groupsOf = ({ managing, erasing, visiting }: Line) => [managing, erasing, visiting]
 
 /** Of all lines: when all places are taken, whoever fills a line gives way to those who wait in a shorter one. */
-function largestGroup(lines: Iterable<Line>): Group {
-  const groups = [...lines].flatMap(({ staying, leaving }) => [staying, leaving])
+function largestGroup(lines: Iterable<Line>, name: GroupName): Group {
+  const groups = [...lines].flatMap((line) => (name === 'visiting' ? [line.visiting] : [line.managing, line.erasing]))
   return groups.reduce((largest, group) => (sizeOf(group) > sizeOf(largest) ? group : largest))
 }
 

@@ -5,17 +5,24 @@ import { Failure } from '../core/errors.ts'
 import type { Db } from './db.ts'
 import { connect } from './pool.ts'
 import { sql } from './sql.ts'
-import { retryWhileLocked, waitForFirstLock, waitForLock } from './wait-for-lock.ts'
+import { retryWhileLocked, waitForFirstLock, waitForLock, waitInPerson } from './wait-for-lock.ts'
 
-test('three wait patiently; whoever comes then waits for a moment, and patiently for what comes after', async () => {
-  const db = connect({ connectionString: await newDatabase() })
-  const patience = async (tx: Db) => (await tx.one<{ lock_timeout: string }>(sql`show lock_timeout`))?.lock_timeout
-  const look = () => db.transaction(async (tx) => [await waitForLock(tx, () => patience(tx)), await patience(tx)])
+const patience = async (tx: Db) => (await tx.one<{ lock_timeout: string }>(sql`show lock_timeout`))?.lock_timeout
+
+/** Transactions that wait in this way until they are released. */
+function hold(db: Db, wait: typeof waitForLock, count: number) {
   const releases: (() => void)[] = []
-  const held = Array.from({ length: 3 }, () => {
+  const held = Array.from({ length: count }, () => {
     const released = new Promise<void>((resolve) => releases.push(resolve))
-    return db.transaction((tx) => waitForLock(tx, () => released))
+    return db.transaction((tx) => wait(tx, () => released))
   })
+  return { releases, held }
+}
+
+test('two wait patiently; whoever comes then waits for a moment, and patiently for what comes after', async () => {
+  const db = connect({ connectionString: await newDatabase() })
+  const look = () => db.transaction(async (tx) => [await waitForLock(tx, () => patience(tx)), await patience(tx)])
+  const { releases, held } = hold(db, waitForLock, 2)
   await expect.poll(look).toEqual(['50ms', '2s'])
   // One that has found a lock held is patient besides these, and only one.
   const nested = await db.transaction((tx) =>
@@ -30,6 +37,20 @@ test('three wait patiently; whoever comes then waits for a moment, and patiently
   expect(await look()).toEqual(['2s', '2s'])
   for (const release of releases) release()
   await Promise.all(held)
+})
+
+test('however many others wait, three people with rights wait patiently', async () => {
+  const db = connect({ connectionString: await newDatabase() })
+  const look = (wait: typeof waitForLock) => db.transaction((tx) => wait(tx, () => patience(tx)))
+  const others = hold(db, waitForLock, 5)
+  await expect.poll(() => look(waitForLock)).toBe('2ms')
+  expect(await look(waitInPerson)).toBe('2s')
+  for (const release of others.releases) release()
+  await Promise.all(others.held)
+  const people = hold(db, waitInPerson, 3)
+  await expect.poll(() => look(waitInPerson)).toBe('50ms')
+  for (const release of people.releases) release()
+  await Promise.all(people.held)
 })
 
 test('a transaction that fails for a lock is run again for a while, and after any other failure not at all', async () => {

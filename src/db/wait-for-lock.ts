@@ -9,9 +9,11 @@ import type { Db } from './db.ts'
 import { isLockTimeout } from './errors.ts'
 import { sql } from './sql.ts'
 
-/** Out of eight connections. */
-const MAX_PATIENT = 3
-const MAX_BRIEF = 2
+/** Out of eight connections, two of which are left to those who wait for nothing. */
+const MAX_PATIENT_IN_PERSON = 3
+const MAX_PATIENT = 2
+/** From so many on, further ones hardly wait at all. */
+const MAX_WAITING = 5
 const PATIENCE_MS = 2_000
 const BRIEF_MS = 50
 const EACH_OF_MANY_MS = 10
@@ -21,12 +23,27 @@ export const LOCK_PAUSES_MS = [50, 100, 200, 400, 400, 400, 400]
 
 const setLockTimeout = (ms: number) => sql`select set_config('lock_timeout', ${`${ms}ms`}, true)`
 
-/** On this node. Most of them find their lock free and are among these for a millisecond. */
+/** On this node, and how many of them in person. Most of them find their lock free and are among these for a millisecond. */
 let waiting = 0
+let waitingInPerson = 0
 
 /** Sends statements that lock a store, the first of the transaction that may wait for anybody. */
 export async function waitForLock<T>(tx: Db, lock: () => Promise<T>): Promise<T> {
   return waitAtMost(tx, waiting < MAX_PATIENT ? PATIENCE_MS : briefly(), lock)
+}
+
+/**
+ * The same, for a person with rights in the store. Only others like them make them less patient: neither keys nor strangers, of
+ * which anybody may have many, turn their wait into glances.
+ */
+export async function waitInPerson<T>(tx: Db, lock: () => Promise<T>): Promise<T> {
+  const isPatient = waitingInPerson < MAX_PATIENT_IN_PERSON
+  waitingInPerson += 1
+  try {
+    return await waitAtMost(tx, isPatient ? PATIENCE_MS : briefly(), lock)
+  } finally {
+    waitingInPerson -= 1
+  }
 }
 
 /**
@@ -58,7 +75,7 @@ export async function waitForFirstLock<T>(tx: Db, lock: () => Promise<T>): Promi
   }
 }
 
-const briefly = () => (waiting < MAX_PATIENT + MAX_BRIEF ? BRIEF_MS : GLANCE_MS)
+const briefly = () => (waiting < MAX_WAITING ? BRIEF_MS : GLANCE_MS)
 
 async function waitAtMost<T>(tx: Db, ms: number, lock: () => Promise<T>): Promise<T> {
   waiting += 1

@@ -5,6 +5,7 @@ import { lockStoreAndRecheck, recheckUser } from '../auth/recheck.ts'
 import type { Manager } from '../core/caller.ts'
 import { isChange, type WireResponse } from '../core/route.ts'
 import type { Db } from '../db/db.ts'
+import type { Turn } from '../db/turns.ts'
 import { claim, type IdempotentRequest, storeResponse, toStoredResponse } from '../idempotency/idempotency.ts'
 import { authorizationProbe, visitorOf } from './authenticate.ts'
 import { needsRights } from './authorize.ts'
@@ -40,7 +41,7 @@ export async function execute(
   }
   const wire = await (route.effect === 'own'
     ? run(pipeline.db)
-    : inTransaction(pipeline.db, call, idempotent, run)
+    : inTransaction(pipeline.db, call, await turnOf(pipeline.db, call, args), idempotent, run)
   ).catch((error) => {
     // Its answer may be lost: the key may be revoked, and what was known of it must not be answered any more.
     if (incoming.params.keyId) pipeline.auth.caches.keys.invalidate(incoming.params.keyId)
@@ -82,6 +83,7 @@ function handlerArgs(pipeline: Pipeline, call: Call, input: Input, idempotent: I
 function inTransaction(
   db: Db,
   { route, caller, incoming }: Call,
+  turn: Turn | undefined,
   idempotent: IdempotentRequest | null,
   run: (tx: Db) => Promise<WireResponse>,
 ): Promise<WireResponse> {
@@ -95,7 +97,19 @@ function inTransaction(
     if (idempotent) await storeResponse(tx, toStoredResponse(idempotent, wire))
     return wire
   }
-  return db.transaction(work, caller ? { holder: storeId ?? caller.id, caller } : undefined)
+  return db.transaction(work, turn)
+}
+
+/** In the line of the store that the change locks, or else in one of the caller's own. */
+async function turnOf(
+  db: Db,
+  { route, caller, incoming }: Call,
+  args: { caller: never; params: Record<string, string>; body: unknown },
+): Promise<Turn | undefined> {
+  if (!caller) return undefined
+  const { storeId } = incoming.params
+  if (needsRights(route.needs) && storeId) return { holder: storeId, caller }
+  return { holder: caller.id, ...(await route.storeTurn?.({ ...args, db })), caller }
 }
 
 /** Before a change is answered: evicts every caller, and the key of this id, or the keys of the store of this id, or all. */

@@ -49,8 +49,9 @@ export async function prepareStores(
   cascade: Cascade,
   { settled, made, pseudonyms }: Prepared,
 ): Promise<void> {
+  const purpose = by.id === user.id ? 'erase' : undefined
   const inTurn = <T>(storeId: string, work: (tx: Db) => Promise<T>) =>
-    db.transaction(work, { holder: storeId, caller: by, isLeaving: by.id === user.id }).catch((error) => {
+    db.transaction(work, { holder: storeId, caller: by, purpose }).catch((error) => {
       throw namingStore(error, storeId)
     })
   const stores = await storesOf(db, user)

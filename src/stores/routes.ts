@@ -38,6 +38,7 @@ import {
   Stores,
 } from './schema.ts'
 import { createStore, deleteStore, listStores, readStore, restoreStore, updateStore } from './stores.ts'
+import { turnToAccept, turnToJoin, turnToLeave, turnToRestore } from './turns.ts'
 
 const page = Type.Object(PageQuery, { additionalProperties: false })
 export const storeRoutes: Route[] = [
@@ -139,6 +140,7 @@ export const storeRoutes: Route[] = [
       etag: true,
       errors: ['store_not_found', 'recent_sign_in_required', 'limit_exceeded'],
       recentSignIn: true,
+      storeTurn: turnToRestore,
     },
     ({ db, instance, caller, params }) => restoreStore(db, instance, caller, params.storeId),
   ),
@@ -303,6 +305,7 @@ export const storeRoutes: Route[] = [
       returns: [200, Membership],
       recheck: 'own',
       errors: ['invitation_not_found', 'invitation_mismatch', 'already_member'],
+      storeTurn: turnToAccept,
       example: { body: { token: 'skp_inv_…' } },
     },
     ({ db, instance, caller, body }) => acceptInvitation(db, instance, caller, body.token),
@@ -318,6 +321,7 @@ export const storeRoutes: Route[] = [
         'Makes you a customer of a store whose `registration` is `OPEN`. Any other store looks as if it did not exist.',
       returns: [201, Membership],
       errors: ['store_not_found', 'already_member'],
+      storeTurn: turnToJoin,
     },
     ({ db, caller, params }) => joinStore(db, caller, params.storeId),
   ),
@@ -333,6 +337,7 @@ export const storeRoutes: Route[] = [
       query: CascadeQuery,
       returns: [200, Made],
       errors: ['last_owner'],
+      storeTurn: turnToLeave,
     },
     ({ db, caller, params, query }) => leaveStore(db, caller, params.storeId, fates(query)),
   ),
