@@ -59,11 +59,18 @@ browserTest('a click on “Erase my account” erases nobody else', async () => 
 
 browserTest('a name that was typed is not given to somebody else', async () => {
   const { page, context, faults, world, bob } = await alicesPage(() => '/account')
+  // The page does not ask whether to stay.
+  const asked: string[] = []
+  page.on('dialog', (dialog) => {
+    asked.push(dialog.type())
+    void dialog.accept()
+  })
   await page.getByRole('textbox', { name: 'Name' }).fill(TYPED)
   await signIn(context, world.api.url, bob)
   await page.getByRole('region', { name: 'Your name' }).getByRole('button', { name: 'Save' }).click()
   await pageOf(page, 'Bob')
   expect(await page.getByRole('textbox', { name: 'Name' }).inputValue()).toBe('Bob')
+  expect(asked).toEqual([])
   expect((await userOf(world, bob)).name).toBe('Bob')
   expect(await everythingIn(page)).not.toContain(TYPED)
   forgive(faults, '409 PATCH /v1/user')
