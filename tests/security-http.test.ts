@@ -122,6 +122,7 @@ test('27. a header that may stand once, twice; or no Host: 400, and the same wor
     'two credentials': [`Host: x\r\n${as}${as}`, 'invalid_request'],
     'two Content-Types': [`Host: x\r\n${as}Content-Type: a/b\r\nContent-Type: a/b\r\n`, 'bad_request'],
     'two Idempotency-Keys': [`Host: x\r\n${as}Idempotency-Key: a\r\nIdempotency-Key: b\r\n`, 'bad_request'],
+    'two Expected-Users': [`Host: x\r\n${as}${`Expected-User: ${owner.id}\r\n`.repeat(2)}`, 'bad_request'],
     'two If-Matches': [`Host: x\r\n${as}If-Match: "r1"\r\nIf-Match: "r2"\r\n`, 'bad_request'],
     'two Origins': [`Host: x\r\n${as}Origin: http://x\r\nOrigin: http://y\r\n`, 'bad_request'],
   }

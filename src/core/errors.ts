@@ -246,6 +246,11 @@ export const ERRORS = {
     title: 'Limit reached',
     help: 'Nothing was deleted to make room. Delete what you no longer need, or ask the operator to raise the limit.',
   },
+  signed_in_as_another: {
+    status: 409,
+    title: 'Signed in as somebody else',
+    help: 'Nothing was done: the request was made for the user in "Expected-User", and its credential is not theirs. GET /v1/user without the header shows who is signed in. Send the header once, with a user id.',
+  },
   key_revoked: {
     status: 409,
     title: 'Key revoked',

@@ -5,7 +5,7 @@ import { authenticate, type CallerRow } from '../auth/authenticate.ts'
 import type { CallerCache } from '../auth/caller-cache.ts'
 import { type Credential, readCredential, refuseCredentialInQuery } from '../auth/credential.ts'
 import type { Caller, UserCaller } from '../core/caller.ts'
-import { Failure, fail } from '../core/errors.ts'
+import { type ErrorCode, Failure, fail } from '../core/errors.ts'
 import { isId } from '../core/ids.ts'
 import type { Route } from '../core/route.ts'
 import type { AuthorizationProbe } from '../events/schema.ts'
@@ -25,7 +25,10 @@ export async function identify(pipeline: Pipeline, route: Route, incoming: Incom
   try {
     refuseCredentialInQuery(incoming.query)
     // A public route ignores credentials: a browser may still send the cookie of an expired session.
-    if (route.needs === 'public') return ANYONE
+    if (route.needs === 'public') {
+      if (header(incoming, EXPECTED_USER) !== undefined) await visitorOf(pipeline, incoming)
+      return ANYONE
+    }
     return {
       ...(await authenticateRequest(pipeline, pipeline.auth.caches, incoming, route.answersStale)),
       refusal: null,
@@ -37,13 +40,15 @@ export async function identify(pipeline: Pipeline, route: Route, incoming: Incom
   }
 }
 
+const THROWN_FOR_VISITORS: ErrorCode[] = ['unavailable', 'signed_in_as_another']
+
 /** For a public route that does more for a user who is signed in. */
 export async function visitorOf(pipeline: Pipeline, incoming: Incoming): Promise<UserCaller | null> {
   try {
     const { caller } = await authenticateRequest(pipeline, pipeline.auth.caches, incoming)
     return caller.kind === 'user' ? caller : null
   } catch (error) {
-    if (!(error instanceof Failure) || error.code === 'unavailable') throw error
+    if (!(error instanceof Failure) || THROWN_FOR_VISITORS.includes(error.code)) throw error
     return null
   }
 }
@@ -63,7 +68,20 @@ async function authenticateRequest(
   const { storeId } = incoming.params
   const store = storeId && isId('store', storeId) ? storeId : null
   const caller = await authenticate(db, instance, auth.jwt, caches, credential, store, incoming.ip, mayBeStale)
+  checkExpectedUser(caller, incoming)
   return { credential, caller }
+}
+
+const EXPECTED_USER = 'expected-user'
+
+/**
+ * The tabs of a browser share the session cookie, so a page that one user opened may be sent in the session of another.
+ * The header says for whom the page was opened. A malformed one names nobody, and is refused like another user's.
+ */
+function checkExpectedUser(caller: Caller, incoming: Incoming): void {
+  const expected = header(incoming, EXPECTED_USER)
+  if (expected === undefined || (caller.kind === 'user' && caller.id === expected)) return
+  fail('signed_in_as_another')
 }
 
 /** A browser sends the cookie with requests of any page, so the page must be ours. Bearer tokens need no such check. */

@@ -10,7 +10,16 @@ import { SAFE_HEADERS } from './response.ts'
 
 export const MAX_HEADERS = 100
 
-const SINGLE_HEADERS = ['host', 'authorization', 'content-type', 'idempotency-key', 'if-match', 'origin', 'cookie']
+const SINGLE_HEADERS = [
+  'host',
+  'authorization',
+  'content-type',
+  'idempotency-key',
+  'expected-user',
+  'if-match',
+  'origin',
+  'cookie',
+]
 
 /** Node silently keeps the first of two such headers; sending two is a mistake, or an attack. */
 export function checkHead({ rawHeaders: raw, headers, httpVersion, url = '' }: IncomingMessage): void {

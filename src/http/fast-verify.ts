@@ -91,6 +91,7 @@ function isEligible({ method, url, headers, rawHeaders }: IncomingMessage): bool
     headers.origin === undefined &&
     // What a key spends under one is stored with the response.
     headers['idempotency-key'] === undefined &&
+    headers['expected-user'] === undefined &&
     headers.host !== undefined &&
     Number(headers['content-length']) <= MAX_FAST_BYTES &&
     // No header was sent twice.

@@ -2,7 +2,7 @@
 
 import type { Route } from '../core/route.ts'
 import { type Json, stripExtensions } from './openapi-schemas.ts'
-import { takesIdempotencyKey } from './operation.ts'
+import { takesExpectedUser, takesIdempotencyKey } from './operation.ts'
 
 const PATH_PARAMETERS: Record<string, string> = {
   storeId: 'The id of the store, `store_…`.',
@@ -38,62 +38,41 @@ export function parametersOf(route: Route): Json[] {
     schema: stripExtensions(schema),
     ...('description' in schema ? { description: schema.description } : {}),
   }))
-  const resumed =
-    route.answer === 'events'
-      ? [
-          {
-            name: 'Last-Event-ID',
-            in: 'header',
-            schema: { type: 'string' },
-            description: 'The `id` of the last event you received. The stream continues after it.',
-          },
-        ]
-      : []
-  const signed = route.signedBy === 'github'
-  const guarded = route.errors?.includes('precondition_failed')
-  return [
-    ...path,
-    ...query,
-    ...resumed,
-    ...(takesIdempotencyKey(route)
-      ? [
-          {
-            name: 'Idempotency-Key',
-            in: 'header',
-            schema: { type: 'string', maxLength: 257 },
-            description:
-              'A value of your choice, unique to this request. If you send the request again with the same value, nothing is done twice and you get the same response.',
-          },
-        ]
-      : []),
-    ...(signed
-      ? ['Github-Public-Key-Identifier', 'Github-Public-Key-Signature'].map((name) => ({
-          name,
-          in: 'header',
-          required: true,
-          schema: { type: 'string' },
-          description: `GitHub sends it: the ${name.endsWith('Signature') ? 'signature of the body' : 'id of the key that signed the body'}.`,
-        }))
-      : []),
-    ...(guarded
-      ? [
-          {
-            name: 'If-Match',
-            in: 'header',
-            schema: { type: 'string' },
-            description: 'The `ETag` you last received. If the record has changed since, the response is 412.',
-          },
-        ]
-      : []),
-    ...(route.cacheSeconds
-      ? [
-          {
-            name: 'If-None-Match',
-            in: 'header',
-            schema: { type: 'string' },
-            description: 'The `ETag` of the response you have. If it is still current, the response is 304.',
-          },
-        ]
-      : []),
+  return [...path, ...query, ...headersOf(route)]
+}
+
+/** Named in the order in which a request comes to them. */
+function headersOf(route: Route): Json[] {
+  const headers: (Json | false)[] = [
+    route.answer === 'events' &&
+      header('Last-Event-ID', 'The `id` of the last event you received. The stream continues after it.'),
+    takesExpectedUser(route) &&
+      header(
+        'Expected-User',
+        'The id of the user you are calling for, `user_…`. If the credential is not theirs, nothing is done and the response is 409.',
+      ),
+    takesIdempotencyKey(route) &&
+      header(
+        'Idempotency-Key',
+        'A value of your choice, unique to this request. If you send the request again with the same value, nothing is done twice and you get the same response.',
+        { schema: { type: 'string', maxLength: 257 } },
+      ),
+    ...(route.signedBy === 'github' ? SIGNATURE : []),
+    route.errors?.includes('precondition_failed') === true &&
+      header('If-Match', 'The `ETag` you last received. If the record has changed since, the response is 412.'),
+    route.cacheSeconds !== undefined &&
+      header('If-None-Match', 'The `ETag` of the response you have. If it is still current, the response is 304.'),
   ]
+  return headers.filter((one) => one !== false)
+}
+
+const SIGNATURE: Json[] = [
+  header('Github-Public-Key-Identifier', 'GitHub sends it: the id of the key that signed the body.', {
+    required: true,
+  }),
+  header('Github-Public-Key-Signature', 'GitHub sends it: the signature of the body.', { required: true }),
+]
+
+function header(name: string, description: string, more: Json = {}): Json {
+  return { name, in: 'header', schema: { type: 'string' }, ...more, description }
 }

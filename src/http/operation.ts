@@ -29,6 +29,11 @@ export function takesIdempotencyKey(route: Route): boolean {
   return route.method === 'POST' && route.needs !== 'public' && isChange(route)
 }
 
+/** Where a user can be the caller. (A public route minds it too, for a user who is signed in.) */
+export function takesExpectedUser({ needs }: Route): boolean {
+  return needs !== 'public' && needs !== 'key' && needs !== 'service'
+}
+
 export function accessText(route: Route): string {
   const { readableWith: rule } = route
   if (!rule) return accessOf(route)
@@ -69,6 +74,7 @@ export function errorsOf(route: Route): ErrorCode[] {
     ...(needs === 'public' ? [] : (['forbidden_ip', 'forbidden_origin'] as const)),
     ...(needs === 'user' || needs === 'store user' || needs === 'owner' ? (['user_required'] as const) : []),
     ...(needs === 'key' || needs === 'service' ? ([`${needs}_required`] as const) : []),
+    ...(takesExpectedUser(route) ? (['signed_in_as_another'] as const) : []),
     ...(inStore || needs === 'store user' || needs === 'owner' ? (['store_not_found'] as const) : []),
     ...(inStore || needs === 'owner' ? (['insufficient_permission'] as const) : []),
     ...(inStore && isChange(route) ? (['replaced_secret'] as const) : []),

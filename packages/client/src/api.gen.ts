@@ -249,6 +249,8 @@ export type ServiceErrorCode =
   | 'request_timeout'
   /** 409: Limit reached. */
   | 'limit_exceeded'
+  /** 409: Signed in as somebody else. */
+  | 'signed_in_as_another'
   /** 409: Key revoked. */
   | 'key_revoked'
   /** 409: Key expired. */

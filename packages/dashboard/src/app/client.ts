@@ -1,12 +1,27 @@
 // The service, as the pages call it. A call that finds the session ended waits until somebody has signed in again, above
 // the page, and is then repeated as it was: nothing typed is lost.
 
-import { isStorekeeperError, type Settings, type Storekeeper, storekeeper } from '@storekeeper/client'
+import {
+  type CallOptions,
+  isStorekeeperError,
+  type Me,
+  type Settings,
+  type Storekeeper,
+  storekeeper,
+} from '@storekeeper/client'
 import { useEffect, useState } from 'react'
+import { fetchForUser, knowUser } from './known-user.ts'
 import { signInAgain } from './session.ts'
 
 /** The session is in a cookie that no script can read. */
-export const sk: Storekeeper = storekeeper({ url: location.origin })
+export const sk: Storekeeper = storekeeper({ url: location.origin, fetch: fetchForUser })
+
+/** Who is signed in. From then on it is known whose page this is. */
+export async function readMe(options?: CallOptions): Promise<Me> {
+  const me = await sk.user.read(options)
+  knowUser(me.user.id)
+  return me
+}
 
 /** Repeats a call for which somebody had to sign in again. */
 export async function withSession<T>(call: () => Promise<T>): Promise<T> {

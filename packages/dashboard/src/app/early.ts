@@ -3,7 +3,7 @@
 
 import type { Me } from '@storekeeper/client'
 import { readLiveKeys } from '../pages/keys/live-keys.ts'
-import { sk } from './client.ts'
+import { readMe } from './client.ts'
 import { paths } from './paths.ts'
 
 /** An answer that nobody took within this time is read anew. */
@@ -24,7 +24,6 @@ function takenOnce<T>(answer: Promise<T>): () => Promise<T> | undefined {
 const { pathname } = location
 const [, keysOf] = /^\/stores\/(store_[^/]+)\/keys$/.exec(pathname) ?? []
 
-export const earlyMe: () => Promise<Me> | undefined =
-  pathname === paths.erased ? () => undefined : takenOnce(sk.user.read())
+export const earlyMe: () => Promise<Me> | undefined = pathname === paths.erased ? () => undefined : takenOnce(readMe())
 const keys = keysOf === undefined ? undefined : takenOnce(readLiveKeys(keysOf))
 export const earlyKeys = (storeId: string) => (storeId === keysOf ? keys?.() : undefined)

@@ -2,7 +2,7 @@
 
 import { useEffect, useState } from 'react'
 import { useLocation } from 'wouter'
-import { isSessionEnded, sk } from './client.ts'
+import { isSessionEnded, readMe } from './client.ts'
 import { recentStores } from './last-store.ts'
 import { Shell } from './lazy-shell.ts'
 import { paths } from './paths.ts'
@@ -17,7 +17,7 @@ export default function Entrance() {
   const [isIn, setIn] = useState(isKnown)
   useEffect(() => {
     if (isIn) return
-    sk.user.read().then(
+    readMe().then(
       () => setIn(true),
       // Whatever else is wrong, the pages behind the sign-in can say it.
       (error: unknown) => (isSessionEnded(error) ? navigate(paths.signIn, { replace: true }) : setIn(true)),

@@ -2,13 +2,13 @@
 
 import type { Me } from '@storekeeper/client'
 import { useRead } from './api.ts'
-import { sk } from './client.ts'
+import { readMe } from './client.ts'
 import { earlyMe } from './early.ts'
 
 export type Membership = Me['stores'][number]
 
 export function useMe() {
-  return useRead(['me'], (options) => earlyMe() ?? sk.user.read(options))
+  return useRead(['me'], (options) => earlyMe() ?? readMe(options))
 }
 
 /** Undefined while it is being read, and for a store that the user has no part in. */

@@ -69,17 +69,18 @@ export function userChanged(): void {
 
 // ---- other tabs -----------------------------------------------------------------------------------------------------
 
-/** Tabs that wait for a sign-in go on when there was one in another tab, such as that of the identity provider. */
-const CHANNEL = 'storekeeper.signed-in'
+/** Told to the other tabs of this browser: somebody has signed in or out, or a page that was opened knows its user. */
+export type News = { is: 'signed in' | 'signed out' } | { is: 'known'; userId: string }
 
-export function announceSignIn(): void {
-  const channel = new BroadcastChannel(CHANNEL)
-  channel.postMessage(null)
-  channel.close()
+/** One for sending and hearing, so that a page does not hear itself. */
+const channel = new BroadcastChannel('storekeeper.session')
+
+export function announce(news: News): void {
+  channel.postMessage(news)
 }
 
-export function onSignInElsewhere(listener: () => void): () => void {
-  const channel = new BroadcastChannel(CHANNEL)
-  channel.onmessage = listener
-  return () => channel.close()
+export function onNews(listener: (news: News) => void): () => void {
+  const hear = ({ data }: MessageEvent) => listener(data as News)
+  channel.addEventListener('message', hear)
+  return () => channel.removeEventListener('message', hear)
 }

@@ -6,6 +6,7 @@ import { Route, Switch } from 'wouter'
 import { lazy } from '../components/lazy.tsx'
 import { Frame } from './frame.tsx'
 import { Home } from './home.tsx'
+import { useOtherTabs } from './other-tabs.ts'
 import { PAGES } from './pages.ts'
 import { queryClient } from './query.ts'
 import { useGate } from './session.ts'
@@ -16,6 +17,7 @@ const ErasedPage = lazy(() => import('../pages/account/erased.tsx'))
 
 export default function Shell() {
   const gate = useGate()
+  useOtherTabs()
   return (
     <QueryClientProvider client={queryClient}>
       <Switch>

@@ -6,10 +6,11 @@ import { Dialog } from '../components/dialog.tsx'
 import { SignInForm } from '../pages/ways-in/sign-in-form.tsx'
 import { texts } from '../texts.ts'
 import { sk } from './client.ts'
+import { startAnew } from './known-user.ts'
 import type { useMe } from './me.ts'
 import { paths } from './paths.ts'
 import { queryClient } from './query.ts'
-import { type Gate, onSignInElsewhere } from './session.ts'
+import { type Gate, onNews } from './session.ts'
 
 type Me = ReturnType<typeof useMe>['data']
 
@@ -23,14 +24,15 @@ function Overlay({ gate, known }: { gate: Gate; known: { id: string; email: stri
   const enter = useCallback(
     (user: { id: string }) => {
       // Somebody else's page must not be shown, or sent, under this account.
-      if (user.id !== known.id) location.reload()
+      if (user.id !== known.id) startAnew()
       else gate.open()
     },
     [gate, known],
   )
   useEffect(
     () =>
-      onSignInElsewhere(() => {
+      onNews((news) => {
+        if (news.is !== 'signed in') return
         sk.user.read().then(
           ({ user }) => enter(user),
           () => {},

@@ -4,6 +4,7 @@
 import { useEffect } from 'react'
 
 const unsaved = new Set<object>()
+let isAsked = true
 let ask: ((path: string) => void) | null = null
 
 /** For as long as a form holds something that is not saved. What `keepsDraft` is lost with the page, not by a link. */
@@ -11,7 +12,7 @@ export function useUnsaved(isDirty: boolean, { keepsDraft = false }: { keepsDraf
   useEffect(() => {
     if (!isDirty) return
     const mark = {}
-    const askByBrowser = (event: BeforeUnloadEvent) => event.preventDefault()
+    const askByBrowser = (event: BeforeUnloadEvent) => isAsked && event.preventDefault()
     if (!keepsDraft) unsaved.add(mark)
     addEventListener('beforeunload', askByBrowser)
     return () => {
@@ -33,4 +34,9 @@ export function askedBefore(path: string): boolean {
 /** How to ask, while a page can; null again when it cannot. */
 export function onAsk(how: typeof ask): void {
   ask = how
+}
+
+/** What was typed is somebody else's, and must go: nobody is asked any more. */
+export function leaveUnasked(): void {
+  isAsked = false
 }

@@ -6,11 +6,12 @@ import { useState } from 'react'
 import { Link, useLocation } from 'wouter'
 import { useRead, useWrite } from '../../app/api.ts'
 import { sk } from '../../app/client.ts'
+import { forgetUser } from '../../app/forget-user.ts'
 import { useMe } from '../../app/me.ts'
 import { paths } from '../../app/paths.ts'
 import { queryClient } from '../../app/query.ts'
 import { notes } from '../../app/secrets.ts'
-import { forgetUser } from '../../app/sign-out.ts'
+import { announce } from '../../app/session.ts'
 import { Dialog } from '../../components/dialog.tsx'
 import { focusOnMount } from '../../components/focus.ts'
 import { Loaded } from '../../components/loaded.tsx'
@@ -190,6 +191,7 @@ function LastQuestion({ user, leaving, onBack }: { user: User; leaving: Leaving;
     const receipt = await erase.mutateAsync(leaving).catch(() => null)
     if (!receipt) return
     forgetUser()
+    announce({ is: 'signed out' })
     notes.clear()
     queryClient.setQueryData(RECEIPT, receipt)
     navigate(paths.erased, { replace: true })

@@ -10,20 +10,10 @@ import { useServiceForm } from '../../components/form.ts'
 import { Page } from '../../components/page.tsx'
 import { Problem } from '../../components/problem.tsx'
 import { texts } from '../../texts.ts'
+import { readDraft, removeDraft, writeDraft } from './draft.ts'
 import { MoreKeyFields } from './key-fields.tsx'
-import { EMPTY, KEY_TYPES, type KeyValues, toNewKey } from './key-form.ts'
+import { KEY_TYPES, type KeyValues, toNewKey } from './key-form.ts'
 import { PermissionPicker } from './permission-picker.tsx'
-
-/** What was typed survives a reload of the tab. A key's settings are no secret. */
-const draftName = (storeId: string) => `storekeeper.draft.${storeId}`
-
-function readDraft(storeId: string): KeyValues {
-  try {
-    return { ...EMPTY, ...JSON.parse(sessionStorage.getItem(draftName(storeId)) ?? '{}') }
-  } catch {
-    return EMPTY
-  }
-}
 
 export default function NewKeyPage() {
   const { storeId = '' } = useParams()
@@ -33,7 +23,7 @@ export default function NewKeyPage() {
   const [sending, setSending] = useState(false)
   const form = useServiceForm<KeyValues>({ initialValues: readDraft(storeId), keepsDraft: true })
   const values = form.getValues()
-  useEffect(() => sessionStorage.setItem(draftName(storeId), JSON.stringify(values)), [storeId, values])
+  useEffect(() => writeDraft(storeId, values), [storeId, values])
   const types = useRead(['grantable', storeId], (options) => sk.store(storeId).keys.grantable(options)).data?.types
   const create = async () => {
     setSending(true)
@@ -41,7 +31,7 @@ export default function NewKeyPage() {
     const input = toNewKey(form.getValues())
     try {
       const keyId = await openSecret({ operation: 'keys.create', storeId, ids: [], input, label: input.name })
-      sessionStorage.removeItem(draftName(storeId))
+      removeDraft(storeId)
       form.resetDirty()
       navigate(paths.key(storeId, keyId))
     } catch (failure) {

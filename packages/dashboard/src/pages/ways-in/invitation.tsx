@@ -6,7 +6,7 @@ import { Link } from 'wouter'
 import { sk } from '../../app/client.ts'
 import { keepLinkToken, linkToken } from '../../app/link-token.ts'
 import { homeOf, paths } from '../../app/paths.ts'
-import { userChanged } from '../../app/session.ts'
+import { announce, userChanged } from '../../app/session.ts'
 import { LightButton, Notice } from '../../components/light.tsx'
 import { LightProblem } from '../../components/light-problem.tsx'
 import { texts } from '../../texts.ts'
@@ -68,6 +68,7 @@ function Invitation({ token }: { token: string }) {
     work(async () => {
       await sk.auth.signOut()
       userChanged()
+      announce({ is: 'signed out' })
       setState({ is: 'nobody' })
     })
   if (state.is === 'looking') return null

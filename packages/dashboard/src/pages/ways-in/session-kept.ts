@@ -1,5 +1,5 @@
 import type { Me } from '@storekeeper/client'
-import { sk } from '../../app/client.ts'
+import { readMe } from '../../app/client.ts'
 import { userChanged } from '../../app/session.ts'
 
 /**
@@ -8,5 +8,5 @@ import { userChanged } from '../../app/session.ts'
  */
 export function readSession(): Promise<Me | null> {
   userChanged()
-  return sk.user.read().catch(() => null)
+  return readMe().catch(() => null)
 }

@@ -6,7 +6,7 @@ import { type FormEvent, useEffect, useState } from 'react'
 import { Link } from 'wouter'
 import { sk, useSettings } from '../../app/client.ts'
 import { paths } from '../../app/paths.ts'
-import { announceSignIn } from '../../app/session.ts'
+import { announce } from '../../app/session.ts'
 import { focusOnMount } from '../../components/focus.ts'
 import { Field, LightButton, Notice, SecretField } from '../../components/light.tsx'
 import { LightProblem } from '../../components/light-problem.tsx'
@@ -44,7 +44,7 @@ export function SignInForm({ onSignedIn, singleSignOn, email, label = texts.sign
     try {
       const signedIn = await work()
       if (!signedIn) return setError(new Error(texts.signIn.noPasskey))
-      announceSignIn()
+      announce({ is: 'signed in' })
       onSignedIn(signedIn.user)
     } catch (failure) {
       if (isStorekeeperError(failure, 'second_factor_required')) setStep(failure.details)

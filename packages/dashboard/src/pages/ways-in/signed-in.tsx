@@ -1,13 +1,13 @@
 // Where the identity provider leads back to, in a tab of its own: the tab that waits for the sign-in goes on by itself.
 
 import { useEffect } from 'react'
-import { announceSignIn } from '../../app/session.ts'
+import { announce } from '../../app/session.ts'
 import { texts } from '../../texts.ts'
 import { Narrow } from './narrow.tsx'
 
 export default function SignedInPage() {
   useEffect(() => {
-    announceSignIn()
+    announce({ is: 'signed in' })
     // Browsers close only tabs that a script has opened; the text says what to do in the others.
     window.close()
   }, [])

@@ -1,0 +1,63 @@
+// Whose page this is. The tabs of a browser share the session cookie, so somebody else may have signed in since the page was
+// opened. Once a page knows its user, every call names them, and the service refuses the call in the session of another
+// (`Expected-User` in docs/api.md). The page then forgets its user and is loaded again, for the one who is signed in now.
+
+import { forgetUser } from './forget-user.ts'
+import { announce, onUserChange } from './session.ts'
+import { leaveUnasked } from './unsaved.ts'
+
+let knownId: string | null = null
+let isLeaving = false
+
+/** From the first answer of the service that says who is signed in. Other tabs are told: theirs may be somebody else's. */
+export function knowUser(id: string): void {
+  if (knownId === id) return
+  // Two answers that were asked for before anybody was known, and the session changed between them.
+  if (knownId !== null) return startAnew()
+  knownId = id
+  announce({ is: 'known', userId: id })
+}
+
+onUserChange(() => {
+  knownId = null
+})
+
+/** Null while nobody is known to be signed in. */
+export const knownUser = (): string | null => knownId
+
+/** `fetch`, for the user whose page this is. */
+export async function fetchForUser(input: RequestInfo | URL, init: RequestInit = {}): Promise<Response> {
+  if (isLeaving) return NEVER
+  const response = await fetch(input, { ...init, headers: withUser(init.headers) })
+  if (await isForAnother(response)) startAnew()
+  return isLeaving ? NEVER : response
+}
+
+/** The page is being loaded again: no call of it may be sent or repeated any more, and no answer shown. */
+const NEVER = new Promise<never>(() => {})
+
+function withUser(given: HeadersInit | undefined): Headers {
+  const headers = new Headers(given)
+  if (knownId !== null) headers.set('expected-user', knownId)
+  return headers
+}
+
+async function isForAnother(response: Response): Promise<boolean> {
+  if (response.status !== 409) return false
+  const problem: unknown = await response
+    .clone()
+    .json()
+    .catch(() => null)
+  return (problem as { code?: unknown } | null)?.code === 'signed_in_as_another'
+}
+
+/** Somebody else is signed in: nothing of this page's user is kept, shown or sent. */
+export function startAnew(): void {
+  if (isLeaving) return
+  isLeaving = true
+  // At once, not when the service has answered.
+  document.body.hidden = true
+  forgetUser()
+  leaveUnasked()
+  location.reload()
+}

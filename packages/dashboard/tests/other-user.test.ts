@@ -1,0 +1,169 @@
+// Somebody else signs in, in another tab of the same browser, while a page is open: nothing of the page's user is sent,
+// shown or kept under the other account.
+
+import type { Page } from 'playwright-core'
+import { expect } from 'vitest'
+import { type Person, type Shop, shop } from '../../../tests/shop.ts'
+import { browserTest, everythingIn, forgive, openBrowser, signIn } from './browser.ts'
+import { fillSignIn, signOutByMenu } from './flows.ts'
+
+const TYPED = 'Private words'
+
+/** Alice and Bob, both customers of the shop; she has a page open. */
+async function alicesPage(path: (world: Shop) => string) {
+  const world = await shop()
+  const [alice, bob] = [await customer(world, 'Alice'), await customer(world, 'Bob')]
+  const opened = await openBrowser(world, path(world), { as: alice })
+  await pageOf(opened.page, 'Alice')
+  return { ...opened, world, alice, bob }
+}
+
+async function customer(world: Shop, name: string): Promise<Person> {
+  const somebody = await world.member('CUSTOMER')
+  await world.api.patch('/v1/user', { name }, { as: somebody.token })
+  return somebody
+}
+
+const pageOf = (page: Page, name: string) => page.getByRole('button', { name: `Account: ${name}` }).waitFor()
+const userOf = async ({ api }: Shop, { token }: Person) => (await api.get('/v1/user', { as: token })).body.user
+const addressesOf = async ({ api, billing }: Shop, { token }: Person) =>
+  (await api.get(billing, { as: token })).body.data
+
+/** In a tab of its own, by the pages that people use. */
+async function signInElsewhere(page: Page, somebody: Person): Promise<Page> {
+  const tab = await page.context().newPage()
+  await tab.goto('/stores')
+  await signOutByMenu(tab)
+  await fillSignIn(tab, somebody)
+  await tab.getByRole('button', { name: 'Sign in', exact: true }).click()
+  await tab.getByRole('button', { name: /^Account: / }).waitFor()
+  return tab
+}
+
+// Nothing tells the first page of these: the session has changed, and its next call finds out.
+
+browserTest('a click on “Erase my account” erases nobody else', async () => {
+  const { page, context, faults, world, alice, bob } = await alicesPage(() => '/account/data')
+  await page.getByRole('button', { name: 'Erase account' }).click()
+  const dialog = page.getByRole('dialog')
+  for (let step = 1; step <= 2; step++) await dialog.getByRole('button', { name: 'Continue' }).click()
+  await dialog.getByRole('textbox').fill(alice.email)
+  await signIn(context, world.api.url, bob)
+  await dialog.getByRole('button', { name: 'Erase my account' }).click()
+  await pageOf(page, 'Bob')
+  expect(await dialog.count()).toBe(0)
+  expect([(await userOf(world, bob))?.name, (await userOf(world, alice))?.name]).toEqual(['Bob', 'Alice'])
+  expect(await everythingIn(page)).not.toContain(alice.email)
+  forgive(faults, '409 DELETE /v1/user')
+})
+
+browserTest('a name that was typed is not given to somebody else', async () => {
+  const { page, context, faults, world, bob } = await alicesPage(() => '/account')
+  // The page does not ask whether to stay.
+  const asked: string[] = []
+  page.on('dialog', (dialog) => {
+    asked.push(dialog.type())
+    void dialog.accept()
+  })
+  await page.getByRole('textbox', { name: 'Name' }).fill(TYPED)
+  await signIn(context, world.api.url, bob)
+  await page.getByRole('region', { name: 'Your name' }).getByRole('button', { name: 'Save' }).click()
+  await pageOf(page, 'Bob')
+  expect(await page.getByRole('textbox', { name: 'Name' }).inputValue()).toBe('Bob')
+  expect(asked).toEqual([])
+  expect((await userOf(world, bob)).name).toBe('Bob')
+  expect(await everythingIn(page)).not.toContain(TYPED)
+  forgive(faults, '409 PATCH /v1/user')
+})
+
+browserTest('an address that was typed is not saved for somebody else, nor shown to them', async () => {
+  const { page, context, faults, world, alice, bob } = await alicesPage(
+    ({ store }) => `/stores/${store.id}/addresses/new`,
+  )
+  await page.getByRole('combobox', { name: 'Country or region' }).fill('Germany')
+  await page.getByRole('option', { name: 'Germany' }).first().click()
+  const fields = { 'First name': 'Alice', Address: TYPED, City: 'Berlin', 'Postal code': '10115' }
+  for (const [name, value] of Object.entries(fields)) await page.getByRole('textbox', { name, exact: true }).fill(value)
+  await signIn(context, world.api.url, bob)
+  await page.getByRole('button', { name: 'Save address' }).click()
+  await pageOf(page, 'Bob')
+  await page.getByRole('combobox', { name: 'Country or region' }).waitFor()
+  expect([await addressesOf(world, alice), await addressesOf(world, bob)]).toEqual([[], []])
+  expect(await everythingIn(page)).not.toContain(TYPED)
+  forgive(faults, /^answer: 409 /)
+})
+
+browserTest('a click on “Sign out” signs nobody else out', async () => {
+  const { page, context, faults, world, bob } = await alicesPage(() => '/stores')
+  await signIn(context, world.api.url, bob)
+  await page.getByRole('button', { name: /^Account/ }).click()
+  await page.getByRole('menuitem', { name: 'Sign out' }).click()
+  await pageOf(page, 'Bob')
+  expect((await userOf(world, bob)).name).toBe('Bob')
+  forgive(faults, '409 POST /v1/auth/sign-out')
+})
+
+browserTest('the draft of a key is not shown to the next person in the tab', async () => {
+  const world = await shop()
+  const { api, owner, store, member } = world
+  const bob = await member('OWNER')
+  const { page, context } = await openBrowser(world, `/stores/${store.id}/keys/new`, { as: owner })
+  page.on('dialog', (dialog) => void dialog.accept())
+  const name = page.getByRole('textbox', { name: 'Name', exact: true })
+  await name.fill(TYPED)
+  await page.reload()
+  await expect.poll(() => name.inputValue()).toBe(TYPED)
+  await signIn(context, api.url, bob)
+  await page.reload()
+  await pageOf(page, 'A owner')
+  expect(await name.inputValue()).toBe('')
+})
+
+// The other tabs are told, and no click is needed.
+
+browserTest('a secret that is shown is gone when somebody else signs in in another tab', async () => {
+  const world = await shop()
+  const { owner, store, member } = world
+  const bob = await member('OWNER')
+  const { page, faults } = await openBrowser(world, `/stores/${store.id}/keys/new`, { as: owner })
+  await page.getByRole('textbox', { name: 'Name', exact: true }).fill('Checkout')
+  await page.getByRole('checkbox', { name: 'READ' }).check()
+  await page.getByRole('button', { name: 'Create key' }).click()
+  const secret = (await page.getByTestId('secret').textContent()) as string
+  await signInElsewhere(page, bob)
+  await pageOf(page, 'A owner')
+  expect(await everythingIn(page)).not.toContain(secret)
+  expect(await page.getByRole('button', { name: /^Show it again/ }).count()).toBe(0)
+  forgive(faults, '401 GET /v1/user', '409 GET /v1/user')
+})
+
+browserTest('a page notices a user whose page was opened in another tab', async () => {
+  const { page, context, faults, world, bob } = await alicesPage(() => '/account')
+  await page.getByRole('textbox', { name: 'Name' }).fill(TYPED)
+  // As after single sign-on, which no form of the dashboard announces.
+  await signIn(context, world.api.url, bob)
+  await (await context.newPage()).goto('/stores')
+  await pageOf(page, 'Bob')
+  expect(await everythingIn(page)).not.toContain(TYPED)
+  forgive(faults, '409 GET /v1/user')
+})
+
+browserTest('the same person signing in in another tab keeps what was typed', async () => {
+  const { page, faults, world, alice } = await alicesPage(() => '/account')
+  const name = page.getByRole('textbox', { name: 'Name' })
+  await name.fill(TYPED)
+  const overlay = page.getByRole('dialog', { name: 'Sign in again' })
+  const tab = await page.context().newPage()
+  await tab.goto('/stores')
+  await signOutByMenu(tab)
+  await overlay.waitFor()
+  await fillSignIn(tab, alice)
+  await tab.getByRole('button', { name: 'Sign in', exact: true }).click()
+  await expect.poll(() => overlay.count()).toBe(0)
+  expect(await name.inputValue()).toBe(TYPED)
+  await page.getByRole('region', { name: 'Your name' }).getByRole('button', { name: 'Save' }).click()
+  await page.getByText('Saved.').waitFor()
+  const { token } = (await world.api.post('/v1/auth/sign-in', { email: alice.email, password: alice.password })).body
+  expect((await userOf(world, { ...alice, token })).name).toBe(TYPED)
+  forgive(faults, '401 GET /v1/user')
+})
