@@ -144,15 +144,8 @@ async function addCors(app: FastifyInstance, origins: string[]): Promise<void> {
     origin: origins,
     credentials: true,
     methods: ['GET', 'POST', 'PUT', 'PATCH', 'DELETE'],
-    allowedHeaders: [
-      'authorization',
-      'content-type',
-      'expected-user',
-      'idempotency-key',
-      'if-match',
-      'if-none-match',
-      'last-event-id',
-    ],
+    allowedHeaders:
+      'authorization, content-type, expected-user, idempotency-key, if-match, if-none-match, last-event-id',
     exposedHeaders: [
       'etag',
       'location',
