@@ -4,7 +4,7 @@
 import type { Page } from 'playwright-core'
 import { expect } from 'vitest'
 import { type Person, type Shop, shop } from '../../../tests/shop.ts'
-import { browserTest, everythingIn, forgive, openBrowser, signIn } from './browser.ts'
+import { browserTest, everythingIn, forgive, LOST_ANSWER, openBrowser, signIn } from './browser.ts'
 import { fillSignIn, signOutByMenu } from './flows.ts'
 
 const TYPED = 'Private words'
@@ -90,7 +90,8 @@ browserTest('an address that was typed is not saved for somebody else, nor shown
   await page.getByRole('combobox', { name: 'Country or region' }).waitFor()
   expect([await addressesOf(world, alice), await addressesOf(world, bob)]).toEqual([[], []])
   expect(await everythingIn(page)).not.toContain(TYPED)
-  forgive(faults, /^answer: 409 /)
+  // The fields are also checked while somebody types: if that finds out first, it is Bob's empty form that is saved.
+  forgive(faults, /^answer: (409|422) POST /, LOST_ANSWER)
 })
 
 browserTest('a click on “Sign out” signs nobody else out', async () => {
