@@ -36,8 +36,8 @@ const BYTES_PER_MINUTE = 16 * 1024 * 1024
 
 /**
  * Of responses that are stored for retries: an account, and a store, may have this much stored for each request that one
- * token may send. The verdict on an ordinary key counts for 1,100 bytes, and for 1,900 with ten permissions and five named
- * limits, so a back end at its rate limit is not refused.
+ * token may send. The verdict on an ordinary key counts for 1,060 bytes; with ten permissions and five named limits it would be
+ * some 1,900, which is an estimate. So a back end at its rate limit is not refused.
  */
 const STORED_BYTES_PER_REQUEST = 2_000
 
