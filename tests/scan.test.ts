@@ -48,8 +48,10 @@ function write(path: string, content: string | Buffer): void {
 
 type Run = { input?: string | Buffer; env?: Record<string, string>; cwd?: string }
 
-function scan(args: string[], { cwd = folder, ...world }: Run = {}) {
-  return call(run, ['scan', ...args], { cwd, ...world })
+/** Without the lines of progress: on a busy machine even a short scan has some. */
+async function scan(args: string[], { cwd = folder, ...world }: Run = {}) {
+  const done = await call(run, ['scan', ...args], { cwd, ...world })
+  return { ...done, err: done.err.replaceAll(/^.* …\n/gm, '') }
 }
 
 // ---- output and exit codes ------------------------------------------------------------------------------------------
