@@ -633,12 +633,16 @@ function pointersOf({ body }: Reply): Record<string, string> {
   return Object.fromEntries(errors.map(({ pointer, code }) => [pointer, code]))
 }
 
-async function countRows({ sql }: Shop): Promise<unknown> {
-  return sql(`
+/** Of the events only those of this shop: background work for others, at the same service, may write some meanwhile. */
+async function countRows({ sql, store, owner }: Shop): Promise<unknown> {
+  return sql(
+    `
     select (select count(*) from users) as users, (select count(*) from stores) as stores,
            (select count(*) from members) as members, (select count(*) from invitations) as invitations,
            (select count(*) from api_keys) as keys, (select count(*) from addresses) as addresses,
-           (select count(*) from events where type <> 'session.created') as events`)
+           (select count(*) from events where type <> 'session.created' and (store_id = $1 or actor->>'id' = $2)) as events`,
+    [store.id, owner.id],
+  )
 }
 
 /**
