@@ -253,7 +253,8 @@ test('one visitor works at a time, only when nobody else does, and the owner beg
   await Promise.all(done)
 })
 
-test('visitors of many stores refuse only each other', async () => {
+/** Whoever has a turn works until `running` is ended. */
+function manyStores() {
   const inTurn = newTurns(60_000)
   const running = work()
   const ask = (holder: string, caller: { kind: string; id: string }, purpose?: Turn['purpose']) => {
@@ -261,6 +262,11 @@ test('visitors of many stores refuse only each other', async () => {
     asked.catch(() => {})
     return asked
   }
+  return { ask, running }
+}
+
+test('visitors of many stores refuse only each other', async () => {
+  const { ask, running } = manyStores()
   const extra = [ask('busy', USER), ask('busy', USER), ask('busy', USER)]
   // One works in each of four stores, and thirty wait: all places of visitors are taken.
   const visits = Array.from({ length: 4 * 31 }, (_, n) => ask(`store_${n % 4}`, stranger(n), 'join'))
@@ -327,13 +333,7 @@ test('when all places are taken, the longest line makes room for those who wait 
 })
 
 test('callers with few requests have a place beyond that, and when those are taken too, the longest line makes room', async () => {
-  const inTurn = newTurns(60_000)
-  const running = work()
-  const ask = (holder: string, caller: { kind: string; id: string }, purpose?: Turn['purpose']) => {
-    const asked = inTurn({ holder, caller, purpose }, running.run)
-    asked.catch(() => {})
-    return asked
-  }
+  const { ask, running } = manyStores()
   // 48 in each of five lines: 240 wait, and nobody with more than two requests.
   const busy = Array.from({ length: 7 + 5 * 48 }, (_, n) =>
     ask(`busy_${n % 5}`, { kind: 'user', id: `user_${n >> 1}` }),

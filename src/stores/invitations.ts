@@ -196,8 +196,7 @@ export async function acceptInvitation(
   token: string,
 ): Promise<Answer<Membership>> {
   const found = (await findInvitation(tx, token)) ?? fail('invitation_not_found')
-  // What the token says now counts before what the record took over from an earlier one.
-  const email = caller.claimedEmail ?? caller.email
+  const email = emailToInvite(caller)
   if (email === null) await checkFederated(tx, caller)
   else if (email !== found.email) fail('invitation_mismatch')
   const store = await lockStore(tx, found.store_id).catch((error) => {
@@ -261,6 +260,9 @@ async function checkFederated(tx: Db, caller: UserCaller): Promise<void> {
       detail: 'Your account has no e-mail address. Confirm the address the invitation was sent to, then accept it.',
     })
 }
+
+/** The only e-mail whose invitations they accept: what the provider claims now, before what was taken over from it earlier. */
+export const emailToInvite = ({ claimedEmail, email }: UserCaller): string | null => claimedEmail ?? email
 
 /** An open invitation to a store that is there, by its token. */
 export async function findInvitation(db: Db, token: string) {

@@ -7,7 +7,7 @@ import { ago } from '../core/clock.ts'
 import type { StoreTurn } from '../core/route.ts'
 import type { Db } from '../db/db.ts'
 import { sql } from '../db/sql.ts'
-import { findInvitation } from './invitations.ts'
+import { emailToInvite, findInvitation } from './invitations.ts'
 import { RETENTION_MS } from './stores.ts'
 
 type Asked = { db: Db; caller: UserCaller; params: { storeId: string } }
@@ -32,7 +32,7 @@ type AskedByToken = { db: Db; caller: UserCaller; body: { token: string } }
 
 export async function turnToAccept({ db, caller, body }: AskedByToken): Promise<StoreTurn | null> {
   const found = await findInvitation(db, body.token)
-  const email = caller.claimedEmail ?? caller.email
+  const email = emailToInvite(caller)
   const isTheirs = email === null || email === found?.email
   return found && isTheirs ? { holder: found.store_id, purpose: 'accept' } : null
 }
