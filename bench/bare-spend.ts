@@ -40,7 +40,7 @@ const verifier: Pick<Verifier, 'verify' | 'verifyNow'> = {
   verifyNow: () => null,
   verify: async ({ key }) => {
     const remaining = await db.batched(spendOne, { id: hash('sha256', key, 'base64') })
-    return { ...VERDICT, credits: { remaining, refillsAt: null }, kept: VERDICT }
+    return { kept: VERDICT, more: { credits: { remaining, refillsAt: null } } }
   },
 }
 

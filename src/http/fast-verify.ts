@@ -13,10 +13,18 @@ import { newId } from '../core/ids.ts'
 import type { Route } from '../core/route.ts'
 import { sha256 } from '../crypto/tokens.ts'
 import { checkNames, parseStores } from '../keys/input.ts'
-import { type KeptVerdict, type Question, UnkeptVerdict, VERIFY_PATH, type Verification } from '../keys/schema.ts'
+import {
+  type KeptVerdict,
+  type Question,
+  UnkeptVerdict,
+  VERIFY_PATH,
+  type Verification,
+  type Verified,
+  type Verifier,
+} from '../keys/schema.ts'
 import type { LoadShedder } from '../limits/load-shedding.ts'
 import { validate } from '../schema/validate.ts'
-import { type Admission, onceAnswered, type RequestListener } from './admission.ts'
+import type { Admission, RequestListener } from './admission.ts'
 import { newBodyBuffer } from './body.ts'
 import type { Pipeline } from './context.ts'
 import { parseStrictJson } from './json.ts'
@@ -105,15 +113,15 @@ function readAndAnswer(state: FastVerifyState, request: IncomingMessage, respons
   request.on('data', arrived.add)
   request.on('end', () => {
     const body = arrived.bytes()
-    const answer = (verdict: KeptVerdict) => send(state, response, verdict, began)
+    const answer = (verdict: Verified) => send(state, response, verdict, began)
     const delegate = (failure: Error | null) => {
       state.delegated.set(request, { body, failure })
       state.fallback(request, response)
     }
     const { spans } = state.pipeline
     const verdict = spans
-      ? spans.within(request, () => verdictOn(state, request, response, body))
-      : verdictOn(state, request, response, body)
+      ? spans.within(request, () => verdictOn(state, request, body))
+      : verdictOn(state, request, body)
     if (verdict === null) delegate(null)
     else if (verdict instanceof Promise) verdict.then(answer, delegate)
     else answer(verdict)
@@ -121,13 +129,17 @@ function readAndAnswer(state: FastVerifyState, request: IncomingMessage, respons
 }
 
 /** Null when the framework has to answer. */
-function verdictOn(state: FastVerifyState, request: IncomingMessage, response: ServerResponse, body: Buffer) {
+function verdictOn(
+  state: FastVerifyState,
+  request: IncomingMessage,
+  body: Buffer,
+): Verified | Promise<Verified> | null {
   const service = serviceOf(state, request.headers.authorization)
   const question = service && readQuestion(state.schemas.question, service, body)
   if (!question) return null
   const { verifier, limits } = state.pipeline
   if (limits.services.take(service.service_id, service.service_created_by)?.allowed === false) return null
-  return verifier.verifyNow(question) ?? (isAdmitted(limits.load, response) ? verifier.verify(question) : null)
+  return verifier.verifyNow(question) ?? verifyAdmitted(verifier, limits.load, question)
 }
 
 /** Null when the framework has to authenticate it. */
@@ -166,25 +178,27 @@ function readQuestion(schema: TSchema, service: CachedService, body: Buffer): Qu
   }
 }
 
-/** A request that waits for the database counts as in flight, like all others. */
-function isAdmitted(load: LoadShedder, response: ServerResponse): boolean {
+/** A request that waits for the database counts as in flight, like all others. Null when it is not admitted. */
+function verifyAdmitted(verifier: Verifier, load: LoadShedder, question: Question): Promise<Verified> | null {
   const ticket = load.admit('high')
-  if (ticket) onceAnswered(response, ticket.release)
-  return ticket !== null
+  if (!ticket) return null
+  const verdict = verifier.verify(question)
+  verdict.then(ticket.release, ticket.release)
+  return verdict
 }
 
 const HEADERS = Object.entries({ ...SAFE_HEADERS, 'content-type': 'application/json; charset=utf-8' }).flat()
 
-function send(state: FastVerifyState, response: ServerResponse, verdict: KeptVerdict, began: number): void {
+function send(state: FastVerifyState, response: ServerResponse, verdict: Verified, began: number): void {
   // The caller disconnected while the key was looked up.
   if (response.destroyed) return
   const { before, after, length, encoding } = serializedFor(state.schemas.answer, verdict)
   const requestId = newId('req')
   response.writeHead(200, [...HEADERS, 'x-request-id', requestId, 'content-length', String(length)])
   const { spans } = state.pipeline
-  if (spans) spans.describe(response.req, { route: VERIFY_PATH, requestId, code: verdict.code })
+  if (spans) spans.describe(response.req, { route: VERIFY_PATH, requestId, code: verdict.kept.code })
   // Written and flushed before the end: `end` with a text adds an empty piece, and to send two costs 10 µs more than one.
-  response.write(before + verdict.metadata + after, encoding)
+  response.write(before + verdict.kept.metadata + after, encoding)
   response.socket?.uncork()
   response.end()
   state.unsent.add(response)
@@ -197,19 +211,18 @@ const SERIALIZED = Symbol('serialized')
 type Serialized = { before: string; after: string; length: number; encoding: 'latin1' | 'utf8' }
 
 /** The key cache hands out the same verdict again and again: it is serialized once. What else the answer has comes last. */
-function serializedFor(schema: TSchema, verdict: KeptVerdict): Serialized {
-  const { kept } = verdict
-  if (!kept) return serializedOnce(schema, verdict)
+function serializedFor(schema: TSchema, { kept, more }: Verified): Serialized {
   const whole = serializedOnce(schema, kept)
+  if (more === null) return whole
   const { before, after, length, encoding } = whole
-  const more = serialize(UnkeptVerdict, verdict)
-  if (more === '{}') return whole
-  const moreLength = Buffer.byteLength(more)
+  const text = serialize(UnkeptVerdict, more)
+  if (text === '{}') return whole
+  const textLength = Buffer.byteLength(text)
   return {
     before,
-    after: `${after.slice(0, -1)},${more.slice(1)}`,
-    length: length + moreLength - 1,
-    encoding: moreLength === more.length ? encoding : 'utf8',
+    after: `${after.slice(0, -1)},${text.slice(1)}`,
+    length: length + textLength - 1,
+    encoding: textLength === text.length ? encoding : 'utf8',
   }
 }
 

@@ -6,9 +6,9 @@ import { keyFormOf } from '../crypto/tokens.ts'
 import type { Instance } from '../instance.ts'
 import { holds, ipRefused, lacksAny, ofAnotherStore, ofWrongType } from './checks.ts'
 import type { Receipt } from './purchase.ts'
-import type { KeptVerdict, Question } from './schema.ts'
+import type { Question, Verdict } from './schema.ts'
 
-export type Check = NonNullable<KeptVerdict['checks']>[number]
+export type Check = NonNullable<Verdict['checks']>[number]
 
 const REFUSAL_TEXTS: Record<Refusal, { fine: string; wrong: (key: CachedKey) => string }> = {
   NOT_FOUND: {
@@ -92,21 +92,21 @@ function explainPermissions(instance: Instance, key: CachedKey, question: Questi
 
 function explainCredits({ cost = 1 }: Question, receipt: Receipt | null): Check {
   const ok = receipt?.code !== 'USAGE_EXCEEDED'
-  if (!receipt?.credits) return { code: 'USAGE_EXCEEDED', ok, detail: 'It needs no credits.' }
-  const { remaining, refillsAt } = receipt.credits
+  if (!receipt?.left.credits) return { code: 'USAGE_EXCEEDED', ok, detail: 'It needs no credits.' }
+  const { remaining, refillsAt } = receipt.left.credits
   // What is left is told as it is before the question: nothing was spent.
   const refill = refillsAt ? ` The next refill is at ${refillsAt}.` : ''
   return { code: 'USAGE_EXCEEDED', ok, detail: `It has ${remaining} credits, and this costs ${cost}.${refill}` }
 }
 
 function explainLimits(receipt: Receipt | null): Check {
-  const { limits = [], rateLimit } = receipt ?? {}
+  const { limits = [], rateLimit } = receipt?.left ?? {}
   const ok = rateLimit && limits.length === 0 ? rateLimit.remaining > 0 : !limits.some(({ exceeded }) => exceeded)
   const told = limits.map(({ name, ...limit }) => `${name}: ${leftOf(limit)}`)
   if (rateLimit && limits.length === 0) told.push(leftOf(rateLimit))
   return { code: 'RATE_LIMITED', ok, detail: told.length > 0 ? told.join(' ') : 'The key has no rate limit.' }
 }
 
-function leftOf({ remaining, limit, resetSeconds }: NonNullable<KeptVerdict['rateLimit']>): string {
+function leftOf({ remaining, limit, resetSeconds }: NonNullable<Verdict['rateLimit']>): string {
   return `${remaining} of ${limit} are left, and the window ends in ${resetSeconds} s.`
 }

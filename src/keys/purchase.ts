@@ -3,11 +3,11 @@
 
 import type { CachedKey } from '../auth/cached-key.ts'
 import { sha256 } from '../crypto/tokens.ts'
-import type { Question, Verdict } from './schema.ts'
+import type { Question, UnkeptVerdict } from './schema.ts'
 
 const DEFAULT_LIMIT = 'default'
 
-type Window = { id: string; name: string; limit: number; seconds: number; cost: number }
+export type Window = { id: string; name: string; limit: number; seconds: number; cost: number }
 export type Purchase = {
   storeId: string
   keyId: string
@@ -16,12 +16,16 @@ export type Purchase = {
   /** Credits. Null: the key has none and needs none. */
   cost: number | null
   windows: Window[]
+  /** The key, or all keys of the store with this owner if it shares windows with those: no other has these windows. */
+  sharing: string
   /** Whether the answer lists them: `rateLimit` alone has a member of its own. */
   listsLimits: boolean
 }
 
-export type Receipt = Pick<Verdict, 'credits' | 'rateLimit' | 'limits'> & {
+export type Receipt = {
   code: 'VALID' | 'USAGE_EXCEEDED' | 'RATE_LIMITED'
+  /** What is left of it, as the verdict tells it. */
+  left: Pick<UnkeptVerdict, 'credits' | 'rateLimit' | 'limits'>
 }
 
 export function spendsSomething(key: CachedKey): boolean {
@@ -40,6 +44,7 @@ export function purchaseFor(key: CachedKey, { cost = 1, limits }: Question): Pur
         keyRevision: key.revision,
         cost: key.has_credits ? cost : null,
         windows,
+        sharing: key.rate_limits.some(({ shared }) => shared !== null) ? `${key.store_id}:${key.owner ?? ''}` : key.id,
         listsLimits: limits !== undefined || key.rate_limits.length > 0,
       }
 }
@@ -96,43 +101,48 @@ export type Rest = { credits: Map<string, CreditRow>; windows: Map<string, Windo
 export type CreditRow = { key_id: string; remaining: number; refills_at: Date | null }
 export type WindowRow = { id: string; used: number; reset_seconds: number }
 
-export type CreditsLeft = Pick<CreditRow, 'remaining' | 'refills_at'>
-
 /** One purchase out of what those before it have left. Rows that it takes from are added to `spent`; null: nothing is taken. */
 export function settle(purchase: Purchase, rest: Rest, spent: Set<object> | null): Receipt {
   const { keyId, cost, windows, listsLimits } = purchase
   const credit = cost === null ? undefined : rest.credits.get(keyId)
-  const rows = windows.map((window) => ({ window, row: rest.windows.get(window.id) ?? newWindow(window) }))
-  const isShort = credit !== undefined && credit.remaining < (cost ?? 0)
+  const rows = windows.map((window) => rest.windows.get(window.id) ?? newWindow(window))
   // What costs nothing passes, also where `used` exceeds the limit: rate-limit.ts counts refused uses too.
-  const exceeded = rows.filter(({ window, row }) => window.cost > 0 && row.used + window.cost > window.limit)
-  const code = isShort ? 'USAGE_EXCEEDED' : exceeded.length > 0 ? 'RATE_LIMITED' : 'VALID'
+  const exceeded = windows.map(({ cost, limit }, n) => cost > 0 && (rows[n] as WindowRow).used + cost > limit)
+  const isShort = credit !== undefined && credit.remaining < (cost ?? 0)
+  const code = isShort ? 'USAGE_EXCEEDED' : exceeded.includes(true) ? 'RATE_LIMITED' : 'VALID'
   if (code === 'VALID' && spent) {
-    if (credit && cost) credit.remaining -= cost
-    if (credit) spent.add(credit)
-    for (const { window, row } of rows) {
-      row.used += window.cost
-      spent.add(row)
+    if (credit) {
+      credit.remaining -= cost ?? 0
+      spent.add(credit)
     }
+    rows.forEach((row, n) => {
+      row.used += (windows[n] as Window).cost
+      spent.add(row)
+    })
   }
-  const states = rows.map(({ window: { name, limit }, row }, n) => ({
-    name,
-    limit,
-    remaining: Math.max(0, limit - row.used),
-    resetSeconds: row.reset_seconds,
-    exceeded: exceeded.includes(rows[n] as (typeof rows)[number]),
-  }))
-  const own = states.find(({ name }) => name === DEFAULT_LIMIT)
-  return {
-    code,
-    ...(credit ? { credits: showCredits(credit) } : {}),
-    ...(own ? { rateLimit: { limit: own.limit, remaining: own.remaining, resetSeconds: own.resetSeconds } } : {}),
-    ...(listsLimits ? { limits: states } : {}),
-  }
+  const left: Receipt['left'] = {}
+  if (credit) left.credits = showCredits(credit)
+  const own = windows.findIndex(({ name }) => name === DEFAULT_LIMIT)
+  if (own >= 0) left.rateLimit = allowance(windows[own] as Window, rows[own] as WindowRow)
+  if (listsLimits)
+    left.limits = windows.map((window, n) => ({
+      name: window.name,
+      ...allowance(window, rows[n] as WindowRow),
+      exceeded: exceeded[n] === true,
+    }))
+  return { code, left }
 }
 
-export function showCredits({ remaining, refills_at }: CreditsLeft): NonNullable<Verdict['credits']> {
+function showCredits({ remaining, refills_at }: CreditRow): NonNullable<UnkeptVerdict['credits']> {
   return { remaining, refillsAt: refills_at?.toISOString() ?? null }
+}
+
+function allowance({ limit }: Window, { used, reset_seconds }: WindowRow): NonNullable<UnkeptVerdict['rateLimit']> {
+  return { limit, remaining: Math.max(0, limit - used), resetSeconds: reset_seconds }
+}
+
+export function byId<Row, Id extends keyof Row>(rows: Row[], id: Id): Map<Row[Id], Row> {
+  return new Map(rows.map((row) => [row[id], row]))
 }
 
 const newWindow = ({ id, seconds }: Window): WindowRow => ({ id, used: 0, reset_seconds: seconds })

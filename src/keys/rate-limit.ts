@@ -6,15 +6,19 @@ import type { CachedKey } from '../auth/cached-key.ts'
 import type { Batch, Db } from '../db/db.ts'
 import { recordset } from '../db/recordset.ts'
 import { sql } from '../db/sql.ts'
-import type { Verdict } from './schema.ts'
+import type { Receipt } from './purchase.ts'
 
 type RateWindow = { store_id: string; key_id: string; seconds: number }
 /** How many uses the window has seen, this one included, and when it ends. */
-export type Spent = { used: number; reset_seconds: number }
+type Spent = { used: number; reset_seconds: number }
 
 /** One use of a key that has this rate limit, and nothing else to spend. */
-export function spendRateLimit(db: Db, key: CachedKey): Promise<Spent> {
-  return db.batched(spendAll, rateWindow(key))
+export async function spendRateLimit(db: Db, key: CachedKey): Promise<Receipt> {
+  const limit = key.rate_limit ?? 0
+  const row = { store_id: key.store_id, key_id: key.id, seconds: key.rate_limit_window_seconds ?? 1 }
+  const { used, reset_seconds: resetSeconds } = await db.batched(spendAll, row)
+  const rateLimit = { limit, remaining: Math.max(0, limit - used), resetSeconds }
+  return { code: used > limit ? 'RATE_LIMITED' : 'VALID', left: { rateLimit } }
 }
 
 const requested = recordset('requested', { n: 'int', key_id: 'text', seconds: 'int' })
@@ -51,12 +55,3 @@ export const spendAll: Batch<RateWindow, Spent> = (db, rows) =>
      order by request.n`)
 spendAll.highPriority = true
 spendAll.holderOf = ({ store_id }) => store_id
-
-function rateWindow(key: CachedKey): RateWindow {
-  return { store_id: key.store_id, key_id: key.id, seconds: key.rate_limit_window_seconds ?? 1 }
-}
-
-export function allowanceOf(key: CachedKey, { used, reset_seconds }: Spent): NonNullable<Verdict['rateLimit']> {
-  const limit = key.rate_limit ?? 0
-  return { limit, remaining: Math.max(0, limit - used), resetSeconds: reset_seconds }
-}

@@ -631,6 +631,7 @@ const unkeptMembers = {
   ),
 }
 export const UnkeptVerdict = Type.Object(unkeptMembers)
+export type UnkeptVerdict = Static<typeof UnkeptVerdict>
 
 export const Verdict = Type.Object(
   {
@@ -658,15 +659,14 @@ export const Verdict = Type.Object(
 )
 export type Verdict = Static<typeof Verdict>
 
-/** A verdict as a node keeps it. The metadata stays JSON text: 16 KiB of `{}` would be 360 KB once parsed. */
-export type KeptVerdict = Omit<Verdict, 'metadata'> & {
-  metadata: string | null
-  /** Of a verdict with more in it than is kept: the one that is. */
-  kept?: KeptVerdict
-}
+/** What a node keeps of a verdict. The metadata stays JSON text: 16 KiB of `{}` would be 360 KB once parsed. */
+export type KeptVerdict = Omit<Verdict, 'metadata' | 'checks' | keyof UnkeptVerdict> & { metadata: string | null }
 
-export function showVerdict(verdict: KeptVerdict): Verdict {
-  return { ...verdict, metadata: verdict.metadata === null ? null : JSON.parse(verdict.metadata) }
+/** A verdict: what is kept of it, and what differs from request to request. Null: nothing does. */
+export type Verified = { kept: KeptVerdict; more: (UnkeptVerdict & Pick<Verdict, 'checks'>) | null }
+
+export function showVerdict({ kept, more }: Verified): Verdict {
+  return { ...kept, ...more, metadata: kept.metadata === null ? null : JSON.parse(kept.metadata) }
 }
 
 export const VERIFY_PATH = '/v1/keys/verify'
@@ -689,27 +689,27 @@ export type SpendOnce = {
   lookups: [string, ...string[]]
   /** Why no further verdict may be stored for the service, or null. */
   storageRefusal(): Error | null
-  toStoredResponse(verdict: KeptVerdict): StoredResponse
+  toStoredResponse(verdict: Verified): StoredResponse
 }
 
 /** A back end that verifies in its own process: when its question was received, and the stores of its token. */
 export type LeaseAsker = { receivedAt: number; storeIds: readonly string[] | null }
 /** `lease` is null for a verdict that must not be kept. */
 type KeptLease = {
-  verdict: KeptVerdict
+  verdict: Verified
   lease: { ageMs: number; validForMs: number | null; secret: number; byAddress: boolean } | null
 }
 
 /** Verifies keys: see verify.ts. */
 export type Verifier = {
   /** With an Idempotency-Key, what the key spends is spent once, and the response is stored with it. */
-  verify(question: Question, once?: SpendOnce | null): Promise<KeptVerdict>
+  verify(question: Question, once?: SpendOnce | null): Promise<Verified>
   /** The same, if memory alone can answer; null, with nothing counted, when it cannot. */
-  verifyNow(question: Question): KeptVerdict | null
+  verifyNow(question: Question): Verified | null
   /** The same, and on what terms the asker may keep it. */
   lease(question: Question, asker: LeaseAsker, once?: SpendOnce | null): Promise<KeptLease>
   /** The same, with the result of every check, and nothing spent or counted. */
-  explain(question: Question): Promise<KeptVerdict>
+  explain(question: Question): Promise<Verified>
   /** Counts a request to this API that was made with the key itself. */
   countOwnUse(key: KeyCaller, outcome: Outcome, permissions: readonly Permission[]): void
 }

@@ -414,6 +414,7 @@ test('whatever is bought, in whatever order: nothing is overspent, and whoever i
           keyRevision: 1,
           cost,
           windows: named.map((window) => ({ ...window, name: window.id, seconds: 60 })),
+          sharing: keyId,
           listsLimits: true,
         }
         const fits =

@@ -15,8 +15,7 @@ import { firstRefusal, holds } from './checks.ts'
 import { showSettings } from './columns.ts'
 import { explainChecks, unknownKey } from './explain.ts'
 import { wordsOf } from './input.ts'
-import { isRateLimitOnly, purchaseFor, type Receipt, spendsSomething } from './purchase.ts'
-import { allowanceOf, spendRateLimit } from './rate-limit.ts'
+import { purchaseFor, type Receipt, spendsSomething } from './purchase.ts'
 import {
   type Introspected,
   type Introspection,
@@ -26,10 +25,10 @@ import {
   type Question,
   type SpendOnce,
   VERIFIED_SETTINGS,
-  type Verdict,
+  type Verified,
   type Verifier,
 } from './schema.ts'
-import { peekAt, spend } from './spend.ts'
+import { type Conclude, type Concluded, peekAt, spend, spendStoring } from './spend.ts'
 import type { Usage } from './usage.ts'
 
 /** A purchase takes some milliseconds, unless somebody has locked what it spends. */
@@ -63,11 +62,11 @@ export function newVerifier(
   }
 }
 
-/** Every verdict goes through here, to be counted. */
-function conclude({ instance, usage, onVerdict }: Parts, key: CachedKey | null, code: Outcome, question: Question) {
+/** Every verdict is counted once. */
+function count({ instance, usage, onVerdict }: Parts, key: CachedKey | null, code: Outcome, question: Question): void {
   const { ip, serviceId } = question
   onVerdict(code)
-  if (!key || code === 'NOT_FOUND') return NOT_FOUND
+  if (!key || code === 'NOT_FOUND') return
   usage.count({
     keyId: key.id,
     secretNo: key.secret_no,
@@ -76,7 +75,6 @@ function conclude({ instance, usage, onVerdict }: Parts, key: CachedKey | null, 
     permissions: exercisedBy(instance, key, question),
     source: { ip: ip ?? null, serviceId },
   })
-  return verdictOn(instance, key, code)
 }
 
 /** The catalogue may have changed since the question was written: what is in it no more is told, too. */
@@ -86,28 +84,36 @@ function unknownIn(instance: Instance, { permissions = [], anyPermissions }: Que
   )
 }
 
-function verifyNow(parts: Parts, question: Question): KeptVerdict | null {
+function verifyNow(parts: Parts, question: Question): Verified | null {
   const { keys, instance } = parts
   const key = keys.find(question.key, question.stores)
   if (key instanceof Promise || (key && spendsSomething(key)) || unknownIn(instance, question).length > 0) return null
-  return conclude(parts, key, key === null ? 'NOT_FOUND' : firstRefusal(instance, key, question), question)
+  const code = key === null ? 'NOT_FOUND' : firstRefusal(instance, key, question)
+  count(parts, key, code, question)
+  return { kept: verdictOn(instance, key, code), more: null }
 }
 
-/** Null when the database knows no such key. `asOf` is set where it could not be asked and the asker accepts that. */
-async function findKey(
-  keys: KeyCache,
-  { key: token, stores, maxStaleSeconds = 0, askerKnownAt = null }: Question,
-): Promise<{ key: CachedKey | null; asOf: string | null }> {
-  let failure: unknown = null
-  if (askerKnownAt === null)
-    try {
-      const found = keys.find(token, stores)
-      const isWaited = found instanceof Promise && maxStaleSeconds > 0
-      return { key: await (isWaited ? withPatience(found) : found), asOf: null }
-    } catch (error) {
-      if (!isUnavailable(error)) throw error
-      failure = error
-    }
+/** `key` is null when the database knows no such key. `asOf` is set where it could not be asked and the asker accepts that. */
+type FoundKey = { key: CachedKey | null; asOf: string | null }
+
+/** A promise only if the database is asked: most keys are in memory, and each promise costs a microsecond. */
+function findKey(keys: KeyCache, question: Question): FoundKey | Promise<FoundKey> {
+  if (typeof question.askerKnownAt === 'number') return lastKnownKey(keys, question, null)
+  const found = keys.find(question.key, question.stores)
+  return found instanceof Promise ? lookUpKey(keys, question, found) : { key: found, asOf: null }
+}
+
+async function lookUpKey(keys: KeyCache, question: Question, lookUp: Promise<CachedKey | null>): Promise<FoundKey> {
+  try {
+    return { key: await (question.maxStaleSeconds ? withPatience(lookUp) : lookUp), asOf: null }
+  } catch (error) {
+    if (!isUnavailable(error)) throw error
+    return lastKnownKey(keys, question, error)
+  }
+}
+
+function lastKnownKey(keys: KeyCache, question: Question, failure: unknown): FoundKey {
+  const { key: token, stores, maxStaleSeconds = 0, askerKnownAt = null } = question
   const known = keys.lastKnown(token, stores)
   const asOf = Math.min(known?.trueUpTo ?? Number.NEGATIVE_INFINITY, askerKnownAt ?? Number.POSITIVE_INFINITY)
   if (!known || spendsSomething(known.found) || performance.now() - asOf > maxStaleSeconds * 1_000)
@@ -115,41 +121,41 @@ async function findKey(
   return { key: known.found, asOf: new Date(nowMs() - (performance.now() - asOf)).toISOString() }
 }
 
-async function verify(parts: Parts, question: Question, once: SpendOnce | null): Promise<KeptVerdict> {
+async function verify(parts: Parts, question: Question, once: SpendOnce | null): Promise<Verified> {
+  const { db, instance, keys } = parts
   for (let tries = 0; tries < MAX_TRIES; tries++) {
-    const verdict = await tryToVerify(parts, question, once)
-    if (verdict) return verdict
+    const found = findKey(keys, question)
+    const { key, asOf } = found instanceof Promise ? await found : found
+    const code = key ? firstRefusal(instance, key, question) : 'NOT_FOUND'
+    const purchase = key && code === 'VALID' ? purchaseFor(key, question) : null
+    if (!key || !purchase) {
+      count(parts, key, code, question)
+      return withUnknown(parts, question, verdictOn(instance, key, code), asOf === null ? null : { asOf })
+    }
+    const conclude = newConclude(parts, question, key)
+    const concluded = once ? await spendStoring(db, purchase, once, conclude) : conclude(await spend(db, key, purchase))
+    const spent = concluded instanceof Promise ? await concluded : concluded
+    if (spent) {
+      count(parts, spent.key, spent.code, question)
+      return spent.verdict
+    }
+    keys.invalidate(key.id)
   }
   return fail('unavailable', { retryAfterSeconds: 1 })
 }
 
-/** Null for a key that changed while it was verified, with nothing spent. */
-async function tryToVerify(parts: Parts, question: Question, once: SpendOnce | null): Promise<KeptVerdict | null> {
-  const { db, instance, keys } = parts
-  const { key, asOf } = await findKey(keys, question)
-  const code = key ? firstRefusal(instance, key, question) : 'NOT_FOUND'
-  const purchase = key && code === 'VALID' ? purchaseFor(key, question) : null
-  const unknown = unknownIn(instance, question)
-  if (!key || !purchase)
-    return withUnknown(conclude(parts, key, code, question), unknown, asOf === null ? undefined : { asOf })
+/** The key may have changed while its purchase waited for a lock. What was spent stays spent. */
+function newConclude(parts: Parts, question: Question, key: CachedKey): Conclude {
   const began = performance.now()
-  // It may have changed while its purchase waited for a lock. What was spent stays spent.
-  const afterwards = (code: Outcome) =>
-    code === 'VALID' && performance.now() - began > LONG_WAIT_MS ? lookAgain(parts, question, key) : { key, code }
-  if (isRateLimitOnly(purchase) && !once) {
-    const spent = await spendRateLimit(db, key)
-    const rateLimit = allowanceOf(key, spent)
-    const after = await afterwards(spent.used > rateLimit.limit ? 'RATE_LIMITED' : 'VALID')
-    return withUnknown(conclude(parts, after.key, after.code, question), unknown, { rateLimit })
-  }
-  const spent = await spend(db, purchase, once, async ({ code: spentCode, ...left }) => {
-    const { key: now, code } = await afterwards(spentCode)
-    const kept = code === 'NOT_FOUND' ? NOT_FOUND : verdictOn(instance, now, code)
-    return { key: now, code, verdict: withUnknown(kept, unknown, left) }
+  const concludeOn = (now: CachedKey, code: Outcome, left: Receipt['left']): Concluded => ({
+    key: now,
+    code,
+    verdict: withUnknown(parts, question, verdictOn(parts.instance, now, code), left),
   })
-  if (spent) conclude(parts, spent.key, spent.code, question)
-  else keys.invalidate(key.id)
-  return spent && spent.verdict
+  return ({ code, left }) =>
+    code === 'VALID' && performance.now() - began > LONG_WAIT_MS
+      ? lookAgain(parts, question, key).then((again) => concludeOn(again.key, again.code, left))
+      : concludeOn(key, code, left)
 }
 
 async function lookAgain(
@@ -172,8 +178,8 @@ async function lease(
   once: SpendOnce | null,
 ): ReturnType<Verifier['lease']> {
   const verdict = await verify(parts, question, once)
-  const known = verdict.valid ? parts.keys.peek(question.key, question.stores) : null
-  if (known?.key.verdict !== verdict || spendsSomething(known.key)) return { verdict, lease: null }
+  const known = verdict.kept.valid ? parts.keys.peek(question.key, question.stores) : null
+  if (verdict.more || known?.key.verdict !== verdict.kept || spendsSomething(known.key)) return { verdict, lease: null }
   if (keyFormOf(parts.instance.keyPrefix, question.key) !== 'issued' && storeIds?.length !== 1)
     return { verdict, lease: null }
   const { valid_until, secret_no: secret, ip_allowlist } = known.key
@@ -188,20 +194,17 @@ async function lease(
   }
 }
 
-async function explain({ db, instance, keys }: Parts, question: Question): Promise<KeptVerdict> {
+async function explain(parts: Parts, question: Question): Promise<Verified> {
+  const { db, instance, keys } = parts
   if (typeof question.askerKnownAt === 'number') fail('unavailable', { retryAfterSeconds: 1 })
   const key = await keys.find(question.key, question.stores)
-  if (!key) return { ...NOT_FOUND, checks: [unknownKey(instance, question)] }
+  if (!key) return { kept: NOT_FOUND, more: { checks: [unknownKey(instance, question)] } }
   const purchase = purchaseFor(key, question)
   const receipt = purchase && (await peekAt(db, purchase))
-  const { code: _, ...left } = receipt ?? { code: 'VALID' }
   const checks = explainChecks(instance, key, question, receipt)
   const code = checks.find((check) => !check.ok)?.code ?? 'VALID'
-  if (code === 'NOT_FOUND') return { ...NOT_FOUND, checks: checks.slice(0, 1) }
-  return {
-    ...withUnknown(verdictOn(instance, key, code), unknownIn(instance, question), left),
-    checks,
-  }
+  if (code === 'NOT_FOUND') return { kept: NOT_FOUND, more: { checks: checks.slice(0, 1) } }
+  return withUnknown(parts, question, verdictOn(instance, key, code), { ...receipt?.left, checks })
 }
 
 const NOT_FOUND = {
@@ -212,17 +215,14 @@ const NOT_FOUND = {
   ...Object.fromEntries(VERIFIED_SETTINGS.map((name) => [name, null])),
 } as KeptVerdict
 
-/** Not on the kept verdict: what was asked for, and what is left of it, differ from question to question. */
-function withUnknown(
-  kept: KeptVerdict,
-  unknownPermissions: string[],
-  left?: Omit<Receipt, 'code'> | { asOf: string },
-): KeptVerdict {
-  if (unknownPermissions.length === 0) return left ? { ...kept, ...left, kept } : kept
-  return { ...kept, ...left, unknownPermissions, kept }
+function withUnknown({ instance }: Parts, question: Question, kept: KeptVerdict, more: Verified['more']): Verified {
+  const unknownPermissions = unknownIn(instance, question)
+  return { kept, more: unknownPermissions.length === 0 ? more : { ...more, unknownPermissions } }
 }
 
-function verdictOn(instance: Instance, key: CachedKey, code: Outcome): KeptVerdict {
+/** Null, or a key that is not to be known of: there is none. */
+function verdictOn(instance: Instance, key: CachedKey | null, code: Outcome): KeptVerdict {
+  if (!key || code === 'NOT_FOUND') return NOT_FOUND
   if (key.verdict?.code === code) return key.verdict
   const { metadata } = key
   const row = { ...key, permissions: heldBy(instance, key), metadata: {} }
@@ -264,10 +264,10 @@ export async function introspect(
     ...(types ? { types: wordsOf(types) as Question['types'] } : {}),
     ...(ip ? { ip } : {}),
   } as Question
-  return showIntrospected(await verifier.verify(question, once))
+  return showIntrospected((await verifier.verify(question, once)).kept)
 }
 
-export function showIntrospected(verdict: Omit<Verdict, 'metadata'>): Introspected {
+export function showIntrospected(verdict: Omit<KeptVerdict, 'metadata'>): Introspected {
   if (!verdict.valid || verdict.keyId === null || verdict.storeId === null) return { active: false }
   return {
     active: true,
