@@ -28,7 +28,7 @@ export const spendCredits: Batch<Purchase, Receipt | null> = async (db, purchase
       from ${total(totals)}
      where key_credits.key_id = total.key_id
        and remaining >= total.cost
-       and (refills_at > now()) is not false
+       and (refills_at is null or refills_at > now())
     returning key_credits.key_id, (remaining + total.cost)::float8 as remaining, refills_at`)
   const rest = { credits: byId(before, 'key_id'), windows: NONE }
   const spent = new Set<object>()

@@ -42,12 +42,18 @@ type SecretCountRow = Pick<KeyUsageRow, 'secret_no' | 'outcome' | 'count'>
 
 function readCounts(db: Db, keyIds: string[], { from, to, interval }: Span): Promise<CountRow[]> {
   return db.query<CountRow>(sql`
-    select key_id, date_trunc(${interval}, at) as at, outcome, sum(count) as count
-      from key_usage
-     where key_id = any(${keyIds})
-       and (grain = 'hour' or ${interval} = 'day')
-       and at >= ${from}
-       and at < ${to}
+    select asked.key_id, date_trunc(${interval}, used.at) as at, used.outcome, sum(used.count) as count
+      from unnest(${keyIds}::text[]) as asked(key_id)
+      -- A lateral join, key by key: a plain one may read all uses of that time, those of other keys too.
+     cross join lateral (
+             select at, outcome, count
+               from key_usage
+              where key_usage.key_id = asked.key_id
+                and (grain = 'hour' or ${interval} = 'day')
+                and at >= ${from}
+                and at < ${to}
+             offset 0
+           ) as used
      group by 1, 2, 3
      order by 1, 2, 3`)
 }
@@ -139,14 +145,18 @@ export async function readStoreUsage(db: Db, instance: Instance, storeId: string
       db.query<Pick<ApiKeysRow, 'id'>>(sql`
         select key.id
           from api_keys key
+          -- A lateral join, key by key: "exists" would be answered by all uses of that time, those of other stores too.
+         cross join lateral (
+                 select
+                   from key_usage
+                  where key_id = key.id
+                    and (grain = 'hour' or ${span.interval} = 'day')
+                    and at >= ${span.from}
+                    and at < ${span.to}
+                  limit 1
+               ) as used
          where key.store_id = ${storeId}
            and key.id < ${after}
-           and exists (select
-                         from key_usage used
-                        where used.key_id = key.id
-                          and (used.grain = 'hour' or ${span.interval} = 'day')
-                          and used.at >= ${span.from}
-                          and used.at < ${span.to})
          order by key.id desc
          limit ${take}`),
     positionOf: (row) => row.id,
