@@ -2,10 +2,12 @@
 // (default 6) for each measurement, medians of ROUNDS (default 3), in turn, so that a noisy minute hits everyone alike.
 // ROWS (default 1,000,000) keys stand in the table for the lines that say so. ONLY=spending leaves out all but the keys that
 // spend something, and imported ones, and what these are held against; ONLY=in-process all but back ends that verify in
-// their own process, and one hot key beside them.
+// their own process, and one hot key beside them. BASE=<folder> names another checkout of the service in which `npm ci` was
+// run, such as an older version: its keys with one rate limit are measured, too.
 
 import { hash } from 'node:crypto'
 import { mkdirSync, writeFileSync } from 'node:fs'
+import { resolve } from 'node:path'
 import { hashImportedKey } from '../src/crypto/key-hash.ts'
 import { ServerKeys } from '../src/crypto/keyring.ts'
 import { mintToken, sha256 } from '../src/crypto/tokens.ts'
@@ -62,6 +64,8 @@ const broken = few.map((key) => `${key.slice(0, -1)}${key.endsWith('0') ? '1' : 
 type Result = Load & { cpuUs: number; databaseUs: number }
 type Subject = { name: string; pid: number; run: (seconds: number) => Promise<Load> }
 const results = new Map<string, Result[]>()
+/** What else is to be ended, in this order. */
+const ends: (() => Promise<void>)[] = []
 
 async function measure(subjects: Subject[]): Promise<void> {
   for (let round = 1; round <= ROUNDS; round++)
@@ -136,7 +140,9 @@ await world.sql(`insert into bare_credits select id, 1000000000 from unnest($1::
 const update = await runBareVerify(world, 'update')
 const bareSpend = await runBareSpend(world)
 const secretsOf = (keys: Kind) => keys.map(({ key }) => key)
+const base = process.env.BASE ? await oneLimitIn(process.env.BASE) : null
 await measure([
+  ...(base ? [base] : []),
   at('100 keys', secretsOf(plain)),
   at('100 imported keys', secretsOf(imported)),
   at('100 keys with a rate limit', secretsOf(oneLimit)),
@@ -177,7 +183,8 @@ const ratios = {
     '100 imported keys with a rate limit',
     '100 keys with a rate limit',
   ),
-  'three limits / one (asked: 0.8)': ratio('100 keys with three limits', '100 keys with a rate limit'),
+  'three limits / one': ratio('100 keys with three limits', '100 keys with a rate limit'),
+  ...(base && { [`three limits / one in ${process.env.BASE}`]: ratio('100 keys with three limits', base.name) }),
   'credits / a durable UPDATE by the same server and batcher (asked: 0.8)': ratio(
     '100 keys with credits',
     'our server, a bare durable UPDATE',
@@ -198,7 +205,24 @@ writeFileSync(
   `${JSON.stringify({ connections: CONNECTIONS, seconds: SECONDS, rounds: ROUNDS, memory, rows, ratios, inProcess }, null, 2)}\n`,
 )
 await Promise.all([limit.stop(), select.stop(), ours.stop()])
-await world.close()
+for (const end of [...ends, () => world.close()]) await end()
+
+/** On a database of its own, which that version has migrated and filled. */
+async function oneLimitIn(folder: string): Promise<Subject> {
+  const its: typeof import('./world.ts') = await import(resolve(folder, 'bench/world.ts'))
+  const other = await its.newWorld()
+  const { storeId } = await its.newMembers(other, 1)
+  const token = await its.newServiceToken(other, storeId)
+  const keys = (await its.newKeys(other, storeId, PER_KIND)).map(({ key }) => key)
+  await other.sql(`update api_keys set ${ONE_LIMIT}`)
+  const { url, pid, stop } = await runOurs(other, {}, folder)
+  const make = (n: number) => {
+    const request = ask(verify, keys)(n)
+    return { ...request, headers: { ...headers, authorization: `Bearer ${token}` } }
+  }
+  ends.push(stop, () => other.close())
+  return { name: `100 keys with a rate limit, ${folder}`, pid, run: (seconds) => load(url, seconds, make) }
+}
 
 async function measureTheRest(): Promise<{ few: number; many: number }> {
   await measure([

@@ -221,7 +221,7 @@ export function releaseEarly(response: ServerResponse): void {
 }
 
 /** Once the whole answer was given, or the connection has ended before. */
-export function onceAnswered(response: ServerResponse, run: () => void): void {
+function onceAnswered(response: ServerResponse, run: () => void): void {
   let isOver = false
   const end = () => {
     if (!isOver) run()

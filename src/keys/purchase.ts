@@ -7,7 +7,7 @@ import type { Question, UnkeptVerdict } from './schema.ts'
 
 const DEFAULT_LIMIT = 'default'
 
-export type Window = { id: string; name: string; limit: number; seconds: number; cost: number }
+type Window = { id: string; name: string; limit: number; seconds: number; cost: number }
 export type Purchase = {
   storeId: string
   keyId: string
