@@ -67,7 +67,7 @@ function NewAddressLink({ book }: { book: AddressBook }) {
 type CardProps = { book: AddressBook; address: Address; onDelete: () => void }
 
 function AddressCard({ book, address, onDelete }: CardProps) {
-  const { id, isDefault, formatted, taxId, phone, warnings } = address
+  const { id, isDefault, formatted } = address
   const makeDefault = useWrite(() => book.update(id, { isDefault: true }, {}), { changes: [book.key] })
   const small = { size: 'xs', variant: 'default' } as const
   // Without a name of their own, the buttons of all cards would sound the same.
@@ -83,24 +83,7 @@ function AddressCard({ book, address, onDelete }: CardProps) {
           </Badge>
         )}
         <Label lines={formatted} />
-        {(
-          [
-            ['taxId', taxId],
-            ['phone', phone],
-          ] as const
-        ).map(
-          ([field, value]) =>
-            value && (
-              <Text key={field} size="sm" c="dimmed" className="breaks">
-                {texts.addresses.fields[field]}: {value}
-              </Text>
-            ),
-        )}
-        {warnings.map(({ code, pointer, detail }) => (
-          <Text key={code + pointer} size="sm" c="var(--mantine-color-yellow-light-color)">
-            {detail}
-          </Text>
-        ))}
+        <AddressDetails address={address} />
         {makeDefault.error && <Problem error={makeDefault.error} />}
         <Group gap="xs" mt="auto">
           <Button
@@ -145,6 +128,28 @@ function AddressCard({ book, address, onDelete }: CardProps) {
         </Group>
       </Stack>
     </Card>
+  )
+}
+
+/** What the label does not show. */
+function AddressDetails({ address: { taxId, phone, warnings } }: { address: Address }) {
+  const told = [['taxId', taxId] as const, ['phone', phone] as const]
+  return (
+    <>
+      {told.map(
+        ([field, value]) =>
+          value && (
+            <Text key={field} size="sm" c="dimmed" className="breaks">
+              {texts.addresses.fields[field]}: {value}
+            </Text>
+          ),
+      )}
+      {warnings.map(({ code, pointer, detail }) => (
+        <Text key={code + pointer} size="sm" c="var(--mantine-color-yellow-light-color)">
+          {detail}
+        </Text>
+      ))}
+    </>
   )
 }
 

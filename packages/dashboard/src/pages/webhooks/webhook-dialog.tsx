@@ -8,7 +8,7 @@ import { sk } from '../../app/client.ts'
 import { useSecret } from '../../app/secret-provider.tsx'
 import { Conflict } from '../../components/conflict.tsx'
 import { Dialog } from '../../components/dialog.tsx'
-import { useServiceForm } from '../../components/form.ts'
+import { type ServiceForm, useServiceForm } from '../../components/form.ts'
 import { Problem } from '../../components/problem.tsx'
 import { texts } from '../../texts.ts'
 
@@ -69,24 +69,7 @@ export default function WebhookDialog({ storeId, webhook, onClose, onCreated }: 
     >
       <form onSubmit={form.onSubmit((values) => void save(values))}>
         <Stack>
-          <TextInput
-            required
-            type="url"
-            data-autofocus
-            label={texts.webhooks.url}
-            description={texts.webhooks.urlHelp}
-            {...form.getInputProps('url')}
-          />
-          <TagsInput
-            required
-            label={texts.webhooks.types}
-            description={texts.webhooks.typesHelp}
-            data={texts.webhooks.knownTypes}
-            acceptValueOnBlur
-            {...form.getInputProps('types')}
-            onChange={(types) => form.setFieldValue('types', types.map(asType))}
-          />
-          <TextInput label={texts.keys.description} {...form.getInputProps('description')} />
+          <WebhookFields form={form} />
           {error !== null && <Problem error={error} />}
           {theirs && (
             <Conflict
@@ -113,5 +96,30 @@ export default function WebhookDialog({ storeId, webhook, onClose, onCreated }: 
         </Stack>
       </form>
     </Dialog>
+  )
+}
+
+function WebhookFields({ form }: { form: ServiceForm<Values> }) {
+  return (
+    <>
+      <TextInput
+        required
+        type="url"
+        data-autofocus
+        label={texts.webhooks.url}
+        description={texts.webhooks.urlHelp}
+        {...form.getInputProps('url')}
+      />
+      <TagsInput
+        required
+        label={texts.webhooks.types}
+        description={texts.webhooks.typesHelp}
+        data={texts.webhooks.knownTypes}
+        acceptValueOnBlur
+        {...form.getInputProps('types')}
+        onChange={(types) => form.setFieldValue('types', types.map(asType))}
+      />
+      <TextInput label={texts.keys.description} {...form.getInputProps('description')} />
+    </>
   )
 }
