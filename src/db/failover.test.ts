@@ -48,9 +48,14 @@ test('a node follows the primary, wherever in the list it is, and uses none whil
   await until(async () => (await lagOf(again, second)) === 0)
   await again.admin.query('select pg_promote()')
   await until(async () => !(await isStandby(again)))
-  await hangUp(second)
-  await until(async () => (await ready(api))[1] === 'several databases say that they are the primary')
-  expect((await create(api)).status).toBe(503)
+  // Nobody has ended the connections to the old primary, which goes on as one.
+  for (const node of [api, other])
+    await until(async () => (await ready(node))[1] === 'several databases say that they are the primary')
+  expect([(await create(api)).status, (await create(other)).status]).toEqual([503, 503])
+  const { rows: left } = await second.admin.query(
+    `select application_name from pg_stat_activity where usename = 'shop'`,
+  )
+  expect(left.filter(({ application_name }) => application_name !== 'storekeeper primary')).toEqual([])
   await second.stop()
   await untilReady(api, other)
   expect((await create(api)).status).toBe(201)

@@ -1,10 +1,11 @@
-// Which of the hosts in DATABASE_URL is the primary? Each new connection asks them all, at the same time: no order, name or
-// report of a pooler is believed. A standby is passed over. The driver knows no list of hosts, so its client learns the host
+// Which of the hosts in DATABASE_URL is the primary? Each new connection asks them all, at the same time, and so does a watch while
+// there are any: no order, name or report of a pooler is believed. A standby is passed over. The driver knows no list of hosts, so its client learns the host
 // when it connects.
 //
 // Two different servers that both say that they are the primary are a split installation: one of them may accept what the
 // other has refused, so none is used until there is one.
 
+import type { Duplex } from 'node:stream'
 import { setTimeout as sleep } from 'node:timers/promises'
 import pg from 'pg'
 import { urlsOfHosts } from '../core/database-url.ts'
@@ -15,11 +16,15 @@ import { SeveralPrimaries, StandbyServer } from './errors.ts'
 const ASK_TIMEOUT_MS = 2_000
 /** How long the other hosts are waited for when one is the primary: those that are up answer at the same time. */
 const OTHERS_MS = 100
+/** How often the hosts are asked while there are connections. */
+const WATCH_MS = 1_000
 /** A machine that was lost closes no connection: probes of the system find out. */
 const KEEP_ALIVE_DELAY_MS = 10_000
 
 type Place = { host: string; port: number }
-type Asked = { place: Place; isStandby: boolean; server: string }
+/** `server` tells two servers apart: see `ask`. */
+type Primary = { place: Place; server: string }
+type Asked = Primary & { isStandby: boolean }
 
 /** The client and the settings to connect with: to the only host, or to the primary of several. */
 export function driverFor(connection: Connection): { Client: typeof pg.Client; settings: pg.ClientConfig } {
@@ -31,23 +36,20 @@ export function driverFor(connection: Connection): { Client: typeof pg.Client; s
 }
 
 function clientOfPrimary(urls: string[]): typeof pg.Client {
-  let asking: Promise<Place> | null = null
-  // Those who connect at the same time ask together.
-  const find = () => {
-    asking ??= findPrimary(urls).finally(() => {
-      asking = null
-    })
-    return asking
-  }
+  const name = urls.join(' ')
+  const watch = watches.get(name) ?? new PrimaryWatch(urls)
+  watches.set(name, watch)
   class PrimaryClient extends pg.Client {
     override connect(): Promise<this>
     override connect(callback: (error: Error) => void): void
     override connect(callback?: (error: Error) => void) {
-      const connected = find().then((place) => {
+      const connected = watch.find().then(async ({ place, server }) => {
         // The driver reads these when it connects, the second for passwords that are kept by host.
         Object.assign(this, place)
         Object.assign((this as unknown as { connectionParameters: Place }).connectionParameters, place)
-        return super.connect()
+        await super.connect()
+        watch.add(this, server)
+        return this
       })
       if (!callback) return connected
       // The driver's callback gets null when there is no error.
@@ -57,7 +59,73 @@ function clientOfPrimary(urls: string[]): typeof pg.Client {
   return PrimaryClient as typeof pg.Client
 }
 
-async function findPrimary(urls: string[]): Promise<Place> {
+/** One for each list of hosts: all connections of a process lead to the same server. */
+const watches = new Map<string, PrimaryWatch>()
+
+/**
+ * An old primary that nobody has stopped, or that was frozen while another took over, still answers whoever is connected to it. So
+ * while there are connections the hosts are asked again and again, and those to any other server than the primary are closed; all
+ * of them are while there are two.
+ */
+class PrimaryWatch {
+  readonly #urls: string[]
+  readonly #open = new Map<pg.Client, string>()
+  #asking: Promise<Primary> | null = null
+  #isWatching = false
+
+  constructor(urls: string[]) {
+    this.#urls = urls
+  }
+
+  /** Those who connect at the same time ask together. */
+  find(): Promise<Primary> {
+    this.#asking ??= this.#ask().finally(() => {
+      this.#asking = null
+    })
+    return this.#asking
+  }
+
+  add(client: pg.Client, server: string): void {
+    this.#open.set(client, server)
+    client.once('end', () => this.#open.delete(client))
+    if (!this.#isWatching) void this.#watch()
+  }
+
+  async #ask(): Promise<Primary> {
+    try {
+      const found = await findPrimary(this.#urls)
+      this.#closeAllBut(found.server)
+      return found
+    } catch (error) {
+      if (error instanceof SeveralPrimaries) this.#closeAllBut(null)
+      throw error
+    }
+  }
+
+  #closeAllBut(primary: string | null): void {
+    for (const [client, server] of this.#open)
+      if (server !== primary) {
+        this.#open.delete(client)
+        streamOf(client).destroy(new Error('The database is not the primary, or not the only one'))
+      }
+  }
+
+  async #watch(): Promise<void> {
+    this.#isWatching = true
+    while (this.#open.size > 0) {
+      await sleep(WATCH_MS, undefined, { ref: false })
+      await this.find().catch(() => {})
+    }
+    this.#isWatching = false
+  }
+}
+
+/** Not in the driver's types. Nothing is said to the server, which may be frozen. */
+function streamOf(client: pg.Client): Duplex {
+  return (client as unknown as { connection: { stream: Duplex } }).connection.stream
+}
+
+async function findPrimary(urls: string[]): Promise<Primary> {
   const primaries = new Map<string, Place>()
   const reasons: unknown[] = []
   const asked = urls.map(async (url) => {
@@ -75,9 +143,9 @@ async function findPrimary(urls: string[]): Promise<Place> {
     () => {},
   )
   await Promise.race([Promise.allSettled(asked), first])
-  const [found, another] = primaries.values()
+  const [found, another] = primaries
   if (found && another) throw new SeveralPrimaries()
-  if (found) return found
+  if (found) return { server: found[0], place: found[1] }
   // A standby that answers says more than a host that does not.
   throw reasons.find((reason) => reason instanceof StandbyServer) ?? reasons[0]
 }

@@ -416,6 +416,8 @@ export type StoresRow = {
   keys_made_since: Date | null
   rotations: number
   rotations_since: Date | null
+  key_changes: number
+  key_changes_since: Date | null
 }
 
 export type TotpSecretsRow = {
@@ -476,6 +478,7 @@ export type UsersRow = {
   mail_off: string[]
   disabled_at: Date | null
   confirm_again_since: Date | null
+  email_proven: boolean
 }
 
 export type WebhookDeliveriesRow = {
