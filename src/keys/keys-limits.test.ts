@@ -130,6 +130,29 @@ test('a store rotates its keys ten times as often a day as it may have keys, peo
   expect(await sql('select rotations from stores where id = $1', [store.id])).toEqual([{ rotations: 1 }])
 })
 
+test('keys are changed in bulk twenty times as often a day as there may be, people some more, and revoked always', async () => {
+  const { api, owner, keys, sql, store } = await shop({ MAX_KEYS_PER_STORE: '2' })
+  travel(DAY - (Date.now() % DAY) + DAY / 2) // noon: the day does not end meanwhile
+  const manager = { ...NEW_KEY, permissions: ['READ', 'WRITE', 'MANAGE_KEYS'] }
+  const robot = (await api.post(keys, manager, { as: owner.token })).body
+  const { id } = (await api.post(keys, NEW_KEY, { as: owner.token })).body
+  const bulk = (action: string, as: string) => api.post(`${keys}/bulk`, { ids: [id], action }, { as })
+  const toggle = (n: number, as: string) => bulk(n % 2 ? 'enable' : 'disable', as)
+  const refused = async (as: string) => {
+    const { status, body, headers } = await toggle(1, as)
+    expect([status, body.code, body.detail.includes('in bulk')]).toEqual([429, 'rate_limited', true])
+    expect(Math.abs(Number(headers.get('retry-after')) - DAY / 2 / 1000)).toBeLessThan(HOUR / 1000)
+  }
+  for (let n = 0; n < 40; n++) expect((await toggle(n, robot.key)).status).toBe(200)
+  await refused(robot.key)
+  for (let n = 0; n < 4; n++) expect((await toggle(n, owner.token)).status).toBe(200)
+  await refused(owner.token)
+  expect(await sql('select key_changes from stores where id = $1', [store.id])).toEqual([{ key_changes: 44 }])
+  expect((await bulk('revoke', robot.key)).body.results).toEqual([{ id, status: 'done' }])
+  travel(DAY)
+  expect((await toggle(0, robot.key)).status).toBe(200)
+})
+
 // ---- the list -------------------------------------------------------------------------------------------------------
 
 test('25 keys: newest first, page by page, by type and by status', async () => {

@@ -3,7 +3,7 @@
 import { checkBounds } from '../auth/bounds.ts'
 import { inStore, lockStoreAndRecheck } from '../auth/recheck.ts'
 import type { Manager } from '../core/caller.ts'
-import { addMs, DAY, now, SECOND } from '../core/clock.ts'
+import { addMs, now, SECOND } from '../core/clock.ts'
 import { fail } from '../core/errors.ts'
 import { checkIfMatch, etagOf } from '../core/etag.ts'
 import type { Answer, Idempotency } from '../core/route.ts'
@@ -13,7 +13,8 @@ import { newEvent, writeEvents } from '../events/write.ts'
 import { destroyReplayableSecrets, storeResponse } from '../idempotency/idempotency.ts'
 import type { Instance } from '../instance.ts'
 import { type KeyRow, showKey } from './columns.ts'
-import { mintSecret, secondsToMidnight } from './create.ts'
+import { countToday } from './count-today.ts'
+import { mintSecret } from './create.ts'
 import { withCredits } from './credits.ts'
 import { lastNoticeDue } from './expiry-notices.ts'
 import { type KeySecret, reserveOf } from './insert.ts'
@@ -62,7 +63,8 @@ export async function rotateKey(
     if (!isItself(caller, ref.keyId)) checkBounds(await withCredits(tx, caller), { key: lastingBounds(before) })
     if (before.secret_no !== seen.secret_no || seen.overlaps) fail('rotation_conflict')
     checkIfMatch(rotation.ifMatch, before.revision)
-    await countRotation(tx, instance, caller, ref.storeId)
+    const max = instance.maxRotationsPerDay + reserveOf(instance, caller)
+    await countToday(tx, ref.storeId, 'rotations', { more: 1, max, detail: DAY_LIMIT_REACHED })
     const secret = mintSecret(instance, before.type)
     const after = await writeSecret(tx, caller, before, secret, rotation.gracePeriodSeconds)
     await destroyReplayableSecrets(tx, [ref.keyId])
@@ -87,21 +89,6 @@ export async function rotateKey(
 
 const DAY_LIMIT_REACHED =
   'Keys of the store have been rotated as often since midnight UTC as they can. Wait for "Retry-After" seconds.'
-
-/** Under the lock of the store. */
-async function countRotation(tx: Db, instance: Instance, caller: Manager, storeId: string): Promise<void> {
-  const max = instance.maxRotationsPerDay + reserveOf(instance, caller)
-  const today = addMs(now(), -(now().getTime() % DAY))
-  const soFar = sql`case when rotations_since >= ${today} then rotations else 0 end`
-  const counted = await tx.query(sql`
-    update stores
-       set rotations = ${soFar} + 1,
-           rotations_since = greatest(rotations_since, ${today}::timestamptz)
-     where id = ${storeId}
-       and ${soFar} < ${max}
- returning id`)
-  if (counted.length === 0) fail('rate_limited', { retryAfterSeconds: secondsToMidnight(), detail: DAY_LIMIT_REACHED })
-}
 
 /** The rotation is committed: should this fail, its caller still gets the secret, and LOST_AFTER_SECONDS is waited for. */
 async function markDone(db: Db, keyId: string, secretNo: number): Promise<void> {

@@ -323,7 +323,8 @@ export const keyRoutes: Route[] = [
       effect: 'own',
       example: { body: { filter: { type: 'DEV', unusedSince: '2026-01-31T12:00:00Z' }, action: 'disable' } },
     },
-    ({ db, caller, params, body, idempotency }) => changeKeys(db, caller, params.storeId, body, idempotency),
+    ({ db, instance, caller, params, body, idempotency }) =>
+      changeKeys(db, instance, caller, params.storeId, body, idempotency),
   ),
   ...([true, false] as const).map((frozen) =>
     route(

@@ -1,0 +1,28 @@
+// What may be done only so often a day (UTC) with the keys of a store, because something is kept of each time: rotations, and changes
+// of many keys at once.
+
+import { addMs, DAY, now } from '../core/clock.ts'
+import { fail } from '../core/errors.ts'
+import type { Db } from '../db/db.ts'
+import { fragment, sql } from '../db/sql.ts'
+import { secondsToMidnight } from './create.ts'
+
+/** Under the lock of the store. `counted` is the column with the count; that of its day is called so, too. */
+export async function countToday(
+  tx: Db,
+  storeId: string,
+  counted: 'rotations' | 'key_changes',
+  { more, max, detail }: { more: number; max: number; detail: string },
+): Promise<void> {
+  const [count, since] = [fragment(counted), fragment(`${counted}_since`)]
+  const today = addMs(now(), -(now().getTime() % DAY))
+  const soFar = sql`case when ${since} >= ${today} then ${count} else 0 end`
+  const written = await tx.query(sql`
+    update stores
+       set ${count} = ${soFar} + ${more},
+           ${since} = greatest(${since}, ${today}::timestamptz)
+     where id = ${storeId}
+       and ${soFar} + ${more} <= ${max}
+ returning id`)
+  if (written.length === 0) fail('rate_limited', { retryAfterSeconds: secondsToMidnight(), detail })
+}
