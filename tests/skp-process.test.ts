@@ -1,12 +1,14 @@
 // skp as a process: its streams, its exit codes, and a terminal of its own.
 
 import { spawn, spawnSync } from 'node:child_process'
+import { once } from 'node:events'
 import { closeSync, openSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
+import { createInterface } from 'node:readline'
 import type { Readable } from 'node:stream'
 import { text } from 'node:stream/consumers'
-import { beforeAll, expect, test } from 'vitest'
-import { shop } from './shop.ts'
+import { beforeAll, expect, onTestFinished, test } from 'vitest'
+import { NEW_KEY, shop } from './shop.ts'
 import { newFolder } from './skp.ts'
 
 const SKP = join(process.cwd(), 'bin/skp.js')
@@ -55,6 +57,22 @@ test('a secret comes alone through a pipe, words go to stderr, and a pipe is nev
   expect(status).toBeGreaterThan(0)
   const [, command = ''] = /^ {2}skp (.*)$/m.exec(said) ?? []
   expect(await skp(command.split(' '), env)).toMatchObject({ code: 0, out: expect.stringMatching(/^skp_dev_\w+\n$/) })
+})
+
+test('what happens is followed by the built command, until it is interrupted', async () => {
+  const { api, owner, store, keys } = await shop()
+  const env = { STOREKEEPER_URL: api.url, STOREKEEPER_TOKEN: owner.token, STOREKEEPER_STORE: store.id }
+  const child = spawn(process.execPath, [SKP, 'events', '--follow', '--json'], {
+    env: { PATH: process.env.PATH, HOME: newFolder(), ...env },
+    stdio: ['ignore', 'pipe', 'inherit'],
+  })
+  const ended = new Promise((resolve) => child.once('close', resolve))
+  const making = setInterval(() => void api.post(keys, NEW_KEY, { as: owner.token }), 200)
+  onTestFinished(() => clearInterval(making))
+  const [line] = await Promise.race([once(createInterface(child.stdout), 'line'), ended.then((code) => [`${code}`])])
+  expect(JSON.parse(line)).toMatchObject({ type: 'key.created', storeId: store.id })
+  child.kill('SIGINT')
+  expect(await ended).toBe(130)
 })
 
 /** Opens a terminal for a command, waits for each question, and types its answer. */

@@ -197,7 +197,8 @@ async function freeOfConflict<T>(
 
 /**
  * Without mail nobody can confirm an e-mail, so an account keeps the one that it was made with. And so does one that had
- * confirmed it before the operator separated it from the provider.
+ * confirmed it before the operator separated it from the provider, and one that the operator has disabled: by its e-mail it is
+ * enabled again.
  */
 async function takeUnconfirmed(db: Db, instance: Instance, { email, emailVerified }: Profile): Promise<boolean> {
   if (email === null || !emailVerified || !instance.mail) return false
@@ -208,6 +209,7 @@ async function takeUnconfirmed(db: Db, instance: Instance, { email, emailVerifie
        where email = ${email}
          and email_verified_at is null
          and confirm_again_since is null
+         and disabled_at is null
          for update`)
     if (holder) await loseEmail(tx, instance, SYSTEM, holder.id, email)
     return holder !== null

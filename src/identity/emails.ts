@@ -72,10 +72,11 @@ export async function confirmEmail(
       const loser = holders.find(({ id }) => id !== userId)
       if (loser?.email_verified_at) fail('email_taken')
       const isContested = user.email !== email || loser !== undefined || (await isWantedByOthers(tx, userId, email))
-      if (isContested && !(visitor?.id === userId && (await lockSession(tx, visitor)))) fail('sign_in_required')
+      const isSignedIn = visitor?.id === userId && (await lockSession(tx, visitor))
+      if (isContested && !isSignedIn) fail('sign_in_required')
       const actor: Actor = { kind: 'user', id: userId, ip }
       if (loser) await loseEmail(tx, instance, actor, loser.id, email)
-      await giveEmail(tx, instance, user, email)
+      await giveEmail(tx, instance, user, email, isSignedIn)
       await writeEvents(tx, [newEvent(actor, null, 'user.email_confirmed', userId, {})])
     })
   } catch (error) {
@@ -96,10 +97,11 @@ async function isWantedByOthers(tx: Db, userId: string, email: string): Promise<
   return other !== undefined
 }
 
-async function giveEmail(tx: Db, instance: Instance, user: Holder, email: string): Promise<void> {
+async function giveEmail(tx: Db, instance: Instance, user: Holder, email: string, isSignedIn: boolean): Promise<void> {
   await tx.query(sql`
     update users
-       set email = ${email}, email_verified_at = ${now()}, updated_at = ${now()}
+       set email = ${email}, email_verified_at = ${now()}, updated_at = ${now()},
+           email_proven = ${isSignedIn} or (coalesce(email = ${email}, false) and email_proven)
      where id = ${user.id}`)
   if (user.email === email) return
   await endResetLinks(tx, user.id)

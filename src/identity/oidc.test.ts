@@ -423,7 +423,7 @@ test('an account is joined when both sides have confirmed its e-mail, and is tol
   const w = await shop({ ...mail.settings, ...provider.settings, TRUST_PROXY: '1' })
   const { api, person, sql } = w
   const ada = await person('Ada')
-  await sql('update users set email_verified_at = now() where id = $1', [ada.id])
+  await sql('update users set email_verified_at = now(), email_proven = true where id = $1', [ada.id])
   provider.person = { sub: 'ada', email: ada.email.toUpperCase(), email_verified: true, name: 'Another Name' }
   const tab = browser(api, provider)
   await tab.signIn()
@@ -467,6 +467,30 @@ test('an account is joined when both sides have confirmed its e-mail, and is tol
   const opened = await api.post('/v1/auth/sign-in', { email: ada.email, password: ada.password })
   expect([opened.status, opened.body.user]).toMatchObject([200, { id: ada.id, emailVerified: false }])
   expect(await sql(`select subject from events where type = 'user.provider_unlinked'`)).toEqual([{ subject: ada.id }])
+})
+
+test('who made an account with the e-mail of another, who confirmed it by mistake, is shut out when it is joined', async () => {
+  const mail = await mailServer()
+  const provider = await openidProvider(PUBLIC_URL)
+  onTestFinished(provider.close)
+  const { api } = await shop({ ...mail.settings, ...provider.settings })
+  const password = 'seven bicycles under one umbrella'
+  const join = async (email: string, isSignedIn: boolean) => {
+    const { body: made } = await api.post('/v1/auth/sign-up', { email, password })
+    const { token } = await mail.mailTo(email)
+    const confirmed = await api.post('/v1/auth/confirm', { token }, isSignedIn ? { as: made.token } : {})
+    expect(confirmed.status).toBe(204)
+    provider.person = { sub: email, email, email_verified: true }
+    const tab = browser(api, provider)
+    await tab.signIn()
+    expect((await tab.me()).id).toBe(made.user.id)
+    const { text } = await mail.mailTo(email, 2)
+    const session = await api.get('/v1/user', { as: made.token })
+    const again = await api.post('/v1/auth/sign-in', { email, password })
+    return [session.status, again.status, text.includes('no longer works')]
+  }
+  expect(await join('victim@example.com', false)).toEqual([401, 401, true])
+  expect(await join('owner@example.com', true)).toEqual([200, 200, false])
 })
 
 test('an account is not joined when one side has not confirmed the e-mail, or the person is a user already', async () => {

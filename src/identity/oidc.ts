@@ -4,6 +4,7 @@
 
 import { evictFederatedUser, findOrCreateFederatedUser, followProfile } from '../auth/federated-user.ts'
 import type { OidcClient, ProviderIdentity, SignInAttempt } from '../auth/schema.ts'
+import { endUserTokens } from '../auth/user-tokens.ts'
 import { MINUTE, now, nowMs } from '../core/clock.ts'
 import { Failure, fail } from '../core/errors.ts'
 import { randomBytes } from '../crypto/random.ts'
@@ -11,12 +12,13 @@ import type { Db } from '../db/db.ts'
 import { violatedConstraint } from '../db/errors.ts'
 import { sql } from '../db/sql.ts'
 import type { UsersRow } from '../db/tables.gen.ts'
-import { newEvent, writeEvents } from '../events/write.ts'
+import { type Actor, newEvent, writeEvents } from '../events/write.ts'
 import type { Instance } from '../instance.ts'
 import { queueMailsTo } from '../mail/outbox.ts'
 import { attemptCookie, readAttempt } from './cookies.ts'
 import { hasFactor, readFactors } from './factors.ts'
-import { isKnownPlace } from './places.ts'
+import { forgetPlaces, isKnownPlace } from './places.ts'
+import { endAllSessions } from './reset.ts'
 import { type ClientOrigin, type NewSession, openSession } from './sessions.ts'
 import { tellNewSignIn } from './sign-in.ts'
 
@@ -88,8 +90,8 @@ async function joinAccount(
   if (email === null) return
   try {
     await db.transaction(async (tx) => {
-      const account = await tx.one<Pick<UsersRow, 'id' | 'disabled_at'>>(sql`
-        select id, disabled_at
+      const account = await tx.one<Pick<UsersRow, 'id' | 'disabled_at' | 'email_proven'>>(sql`
+        select id, disabled_at, email_proven
           from users
          where email = ${email}
            and email_verified_at is not null
@@ -106,14 +108,35 @@ async function joinAccount(
            set issuer = ${issuer}, subject = ${subject}, updated_at = ${now()}
          where id = ${account.id}`)
       const actor = { kind: 'user' as const, id: account.id, ip: from.ip }
+      if (!account.email_proven) await endWaysIn(tx, actor, account.id)
       await writeEvents(tx, [newEvent(actor, null, 'user.provider_linked', account.id, { issuer })])
-      const data = { at: now().toISOString(), ip: from.ip, provider: new URL(issuer).host }
+      const provider = new URL(issuer).host
+      const data = {
+        at: now().toISOString(),
+        ip: from.ip,
+        provider,
+        password: account.email_proven ? 'kept' : 'removed',
+      }
       await queueMailsTo(tx, instance, sql`id = ${account.id}`, null, { kind: 'provider_linked', data })
     })
   } catch (error) {
     // Their first request elsewhere has made the user at this very moment.
     if (violatedConstraint(error) !== 'users_subject_key') throw error
   }
+}
+
+/**
+ * Somebody else may have made the account, with an e-mail that its owner then confirmed by mistake: from now on only the one whom
+ * the provider vouches for gets in.
+ */
+async function endWaysIn(tx: Db, actor: Actor, userId: string): Promise<void> {
+  await tx.query(sql`
+    update users
+       set password_hash = null
+     where id = ${userId}`)
+  await endAllSessions(tx, actor, userId)
+  await endUserTokens(tx, userId)
+  await forgetPlaces(tx, userId)
 }
 
 type SignInRow = Pick<UsersRow, 'disabled_at'> & { is_new_place: boolean }

@@ -91,7 +91,7 @@ async function changeByMail(tx: Db, instance: Instance, before: User, email: str
 async function changeAtOnce(tx: Db, userId: string, email: string): Promise<void> {
   await tx.query(sql`
     update users
-       set email = ${email}, email_verified_at = null, updated_at = ${now()}
+       set email = ${email}, email_verified_at = null, email_proven = false, updated_at = ${now()}
      where id = ${userId}
        and erased_at is null`)
   await tx.query(sql`delete from user_tokens where user_id = ${userId}`)

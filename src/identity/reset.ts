@@ -65,7 +65,8 @@ export async function resetPassword(
       update users
          set password_hash = ${passwordHash}, updated_at = ${now()},
              -- A link that was mailed to the account's e-mail has confirmed it.
-             email_verified_at = case when email = ${found.email} then coalesce(email_verified_at, ${now()}::timestamptz) else email_verified_at end
+             email_verified_at = case when email = ${found.email} then coalesce(email_verified_at, ${now()}::timestamptz) else email_verified_at end,
+             email_proven = email_proven or coalesce(email = ${found.email}, false)
        where id = ${found.user_id}
          and password_hash is not null
          and disabled_at is null

@@ -81,9 +81,9 @@ If this wasn't you, set a new password right away, which signs you out everywher
 
 ${method === 'oidc' ? NOT_YOU_AT_PROVIDER : NOT_YOU}`,
   }),
-  provider_linked: ({ at = '', ip = '', provider = '' }) => ({
+  provider_linked: ({ at = '', ip = '', provider = '', password = 'kept' }) => ({
     subject: 'You can now sign in with your identity provider',
-    text: `On ${moment(at)}, a user of ${quoted(provider)} with this e-mail address signed in here from the IP address ${ip}. The address is confirmed both there and here, so we linked the two accounts: you can now sign in with that provider, or with your password as before.
+    text: `On ${moment(at)}, a user of ${quoted(provider)} with this e-mail address signed in here from the IP address ${ip}. The address is confirmed both there and here, so we linked the two accounts: you can now sign in with that provider${password === 'kept' ? ', or with your password as before' : ''}.${password === 'kept' ? '' : ' The password the account had here no longer works, and all its sessions have ended, because we could not be sure that you had created it.'}
 
 If this wasn't you, secure your account at that provider and contact the operator of this service.`,
   }),

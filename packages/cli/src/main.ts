@@ -5,4 +5,5 @@ import { runAtTerminal } from '../../../src/cli/io.ts'
 import { atTerminal } from './io.ts'
 import { run } from './run.ts'
 
-await runAtTerminal((argv, io) => run(argv, atTerminal(io)))
+// Not awaited here: parts of the client are loaded when they are needed, and in one file they come after this one has ended.
+void runAtTerminal((argv, io) => run(argv, atTerminal(io)))
