@@ -201,6 +201,22 @@ test('an error that a service answers with does nothing to a terminal', async ()
   expect(bulk.lines).toEqual([`key_1\tforbidden\\u001b[5m\t${shown}`])
 })
 
+test('a shell is offered nothing but ids, whatever a service answers', async () => {
+  const { url } = await faultyServer((response) => {
+    const evil = { id: 'key_1;touch${IFS}owned', name: 'A', status: 'ACTIVE' }
+    const odd = { id: 'key_2', name: '\x1b[2J', status: 'ACTIVE' }
+    response.writeHead(200, { 'content-type': 'application/json' })
+    response.end(JSON.stringify({ data: [evil, odd], nextCursor: null }))
+  })
+  const { skp } = user(undefined, {
+    STOREKEEPER_URL: url,
+    STOREKEEPER_TOKEN: 'x',
+    STOREKEEPER_STORE: 'store_x',
+  })
+  const { lines } = await skp(['__complete', '--', 'keys', 'show', 'key_'])
+  expect(lines).toEqual(['key_2\t\\u001b[2J (ACTIVE)'])
+})
+
 test('the page of the commands names every exit code, and the version is that of the package', () => {
   const page = readFileSync('docs/cli.md', 'utf8')
   const codes = [...page.matchAll(/^\| (\d+) +\| /gm)].map(([, code]) => Number(code))

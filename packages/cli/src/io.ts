@@ -6,6 +6,7 @@ import { Writable } from 'node:stream'
 import { onInterrupt } from '../../../src/cli/interrupt.ts'
 import type { Io } from '../../../src/cli/io.ts'
 import { Interrupted } from './errors.ts'
+import { plainLines } from './plain.ts'
 
 export type UserIo = Io & {
   stdout: { isTTY?: boolean | undefined; columns?: number | undefined }
@@ -24,11 +25,12 @@ export function atTerminal(io: Io): UserIo {
   const { stdin, stdout, stderr } = process
   return {
     ...io,
+    say: (text) => io.say(plainLines(text)),
     stdout,
     ask: stdin.isTTY && stderr.isTTY ? ask : null,
     deliver: (line) =>
       new Promise((resolve, reject) => {
-        stdout.write(`${line}\n`, (error) => (error ? reject(error) : resolve()))
+        stdout.write(`${plainLines(line)}\n`, (error) => (error ? reject(error) : resolve()))
       }),
     onInterrupt: (handler) => onInterrupt(handler, () => process.exit(130)),
   }

@@ -2,7 +2,7 @@
 
 import type { List } from '@storekeeper/client'
 import type { UserIo } from './io.ts'
-import { type Cell, plain } from './plain.ts'
+import { type Cell, plain, plainLines } from './plain.ts'
 
 /** `time`: shown to the minute on a terminal. `state`: coloured by what it says. */
 export type Column<Row> = { title: string; of: (row: Row) => Cell; kind?: 'time' | 'state' }
@@ -37,7 +37,7 @@ export function newOutput(io: UserIo, { json = false }: { json?: boolean | undef
   const screen = newScreen(io)
   const { isTerminal, paint } = screen
   const printJson = (value: unknown, { isLine = false } = {}) =>
-    io.print(JSON.stringify(value, null, isTerminal && !isLine ? 2 : undefined))
+    io.print(plainLines(JSON.stringify(value, null, isTerminal && !isLine ? 2 : undefined)))
 
   return {
     isTerminal,

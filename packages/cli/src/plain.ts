@@ -11,3 +11,8 @@ export function plain(cell: Cell): string {
     (character) => `\\u${character.charCodeAt(0).toString(16).padStart(4, '0')}`,
   )
 }
+
+/** The same for several lines, and for JSON: what is escaped there means the same. */
+export function plainLines(text: string): string {
+  return text.split('\n').map(plain).join('\n')
+}

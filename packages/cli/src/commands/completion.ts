@@ -3,6 +3,7 @@
 
 import { type Key, storekeeper } from '@storekeeper/client'
 import type { Argument, Command, Option } from 'commander'
+import { plain } from '../plain.ts'
 import { type App, targetOf } from '../session.ts'
 import { oneOf } from '../values.ts'
 
@@ -124,7 +125,9 @@ async function keysOf(app: App): Promise<Candidate[]> {
     if (token === undefined || storeId === undefined) return []
     const sk = storekeeper({ url, token, timeout: ANSWER_MS, retries: 0 })
     const { data }: { data: Key[] } = await sk.store(storeId).keys.list({ limit: 100 }).page()
-    return data.map(({ id, name, status }) => ({ value: id, about: `${name} (${status})` }))
+    // A shell runs what is completed: nothing but an id is offered, whatever the service answers.
+    const keys = data.filter(({ id }) => /^\w+$/.test(id))
+    return keys.map(({ id, name, status }) => ({ value: id, about: plain(`${name} (${status})`) }))
   } catch {
     return []
   }

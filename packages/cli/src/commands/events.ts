@@ -5,6 +5,7 @@ import type { Command } from 'commander'
 import { action, type ListQuery, listOptions, pageOf, storeCommand } from '../command.ts'
 import { Interrupted, UsageError } from '../errors.ts'
 import type { Column } from '../output.ts'
+import { plain, plainLines } from '../plain.ts'
 import type { App } from '../session.ts'
 import { addWords, parsePast } from '../values.ts'
 
@@ -48,8 +49,8 @@ export function addEvents(program: Command, app: App): void {
     }
     if (actor ?? from ?? to) throw new UsageError('--follow takes --type, --subject and --after only.')
     for await (const event of events.follow({ type, subject, after }, { signal }))
-      if (out.json) io.print(JSON.stringify(event))
-      else io.print(COLUMNS.map(({ of }) => String(of(event))).join(out.isTerminal ? '  ' : '\t'))
+      if (out.json) io.print(plainLines(JSON.stringify(event)))
+      else io.print(COLUMNS.map(({ of }) => plain(of(event))).join(out.isTerminal ? '  ' : '\t'))
     if (signal.aborted) throw new Interrupted()
   })
 }
