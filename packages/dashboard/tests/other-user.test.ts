@@ -175,14 +175,14 @@ browserTest('the same person signing in in another tab keeps what was typed', as
 browserTest('a save that waits to be repeated is not sent for the next person in the tab', async () => {
   const world = await shop()
   const [alice, bob] = [await customer(world, 'Alice'), await customer(world, 'Bob')]
-  const { page, context, faults } = await openBrowser(world, '/sign-in', { as: alice })
+  const { page, faults } = await openBrowser(world, '/sign-in', { as: alice })
   // The wait is ended by the test, when Bob is signed in.
   await page.clock.install()
   const sent: (string | undefined)[] = []
   await page.route('**/v1/user', (route) => {
     if (route.request().method() !== 'PATCH') return route.continue()
     sent.push(route.request().headers()['expected-user'])
-    return route.fulfill({ status: 503, headers: { 'retry-after': '9' }, json: { code: 'overloaded', status: 503 } })
+    return route.fulfill({ status: 503, headers: { 'retry-after': '5' }, json: { code: 'overloaded', status: 503 } })
   })
   await page.goto('/account')
   await page.getByRole('textbox', { name: 'Name' }).fill(TYPED)
@@ -192,11 +192,10 @@ browserTest('a save that waits to be repeated is not sent for the next person in
   await fillSignIn(page, bob)
   await page.getByRole('button', { name: 'Sign in', exact: true }).click()
   await pageOf(page, 'Bob')
-  await page.clock.fastForward(9_500)
+  await page.clock.runFor(6_000)
   // Sent after whatever the clock has set off.
   await page.evaluate(`fetch('/v1/user')`)
   expect(new Set(sent)).toEqual(new Set([alice.id]))
-  expect(context.pages()).toHaveLength(1)
   forgive(faults, '503 PATCH /v1/user')
 })
 
