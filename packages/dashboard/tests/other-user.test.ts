@@ -118,6 +118,7 @@ browserTest('the draft of a key is not shown to the next person in the tab', asy
   await page.reload()
   await pageOf(page, 'A owner')
   expect(await name.inputValue()).toBe('')
+  expect(await everythingIn(page)).not.toContain(TYPED)
 })
 
 // The other tabs are told, and no click is needed.
@@ -167,4 +168,120 @@ browserTest('the same person signing in in another tab keeps what was typed', as
   const { token } = (await world.api.post('/v1/auth/sign-in', { email: alice.email, password: alice.password })).body
   expect((await userOf(world, { ...alice, token })).name).toBe(TYPED)
   forgive(faults, '401 GET /v1/user')
+})
+
+// The same tab, without a page load that somebody asked for.
+
+browserTest('a save that waits to be repeated is not sent for the next person in the tab', async () => {
+  const world = await shop()
+  const [alice, bob] = [await customer(world, 'Alice'), await customer(world, 'Bob')]
+  const { page, faults } = await openBrowser(world, '/sign-in', { as: alice })
+  // The wait is ended by the test, when Bob is signed in.
+  await page.clock.install()
+  const sent: (string | undefined)[] = []
+  await page.route('**/v1/user', (route) => {
+    if (route.request().method() !== 'PATCH') return route.continue()
+    sent.push(route.request().headers()['expected-user'])
+    return route.fulfill({ status: 503, headers: { 'retry-after': '5' }, json: { code: 'overloaded', status: 503 } })
+  })
+  await page.goto('/account')
+  await page.getByRole('textbox', { name: 'Name' }).fill(TYPED)
+  await page.getByRole('region', { name: 'Your name' }).getByRole('button', { name: 'Save' }).click()
+  await expect.poll(() => sent.length).toBeGreaterThan(0)
+  await signOutByMenu(page)
+  await fillSignIn(page, bob)
+  await page.getByRole('button', { name: 'Sign in', exact: true }).click()
+  await pageOf(page, 'Bob')
+  await page.clock.runFor(6_000)
+  // Sent after whatever the clock has set off.
+  await page.evaluate(`fetch('/v1/user')`)
+  expect(new Set(sent)).toEqual(new Set([alice.id]))
+  forgive(faults, '503 PATCH /v1/user')
+})
+
+browserTest('signing out by the menu ends everything that the page does', async () => {
+  const { page } = await alicesPage(() => '/account')
+  await page.evaluate('window.isSamePage = true')
+  await signOutByMenu(page)
+  expect(new URL(page.url()).pathname).toBe('/sign-in')
+  expect(await page.evaluate('window.isSamePage')).toBeUndefined()
+})
+
+// Signing out in one tab is meant for all of them.
+
+async function signOutElsewhere(page: Page): Promise<Page> {
+  const tab = await page.context().newPage()
+  await tab.goto('/stores')
+  await signOutByMenu(tab)
+  return tab
+}
+
+browserTest('a secret that is shown is gone when its reader signs out in another tab', async () => {
+  const world = await shop()
+  const { owner, store } = world
+  const { page, faults } = await openBrowser(world, `/stores/${store.id}/keys/new`, { as: owner })
+  await page.getByRole('textbox', { name: 'Name', exact: true }).fill('Checkout')
+  await page.getByRole('checkbox', { name: 'READ' }).check()
+  await page.getByRole('button', { name: 'Create key' }).click()
+  const secret = (await page.getByTestId('secret').textContent()) as string
+  await signOutElsewhere(page)
+  await page.waitForURL('**/sign-in**')
+  await page.getByRole('button', { name: 'Sign in', exact: true }).waitFor()
+  expect(await everythingIn(page)).not.toContain(secret)
+  forgive(faults, '401 GET /v1/user', LOST_ANSWER)
+})
+
+browserTest('a page on which nothing was typed is gone when its reader signs out in another tab', async () => {
+  const { page, faults, alice } = await alicesPage(() => '/account')
+  await page.getByText(alice.email).first().waitFor()
+  const tab = await signOutElsewhere(page)
+  await page.waitForURL('**/sign-in**')
+  expect(await everythingIn(page)).not.toContain(alice.email)
+  // Whoever signs in there is signed in here.
+  await fillSignIn(tab, alice)
+  await tab.getByRole('button', { name: 'Sign in', exact: true }).click()
+  await pageOf(page, 'Alice')
+  expect(new URL(page.url()).pathname).toBe('/account')
+  forgive(faults, '401 GET /v1/user', LOST_ANSWER)
+})
+
+browserTest('what was typed is covered after signing out in another tab, and given up with the sign-in', async () => {
+  const { page, faults } = await alicesPage(() => '/account')
+  const asked: string[] = []
+  page.on('dialog', (dialog) => {
+    asked.push(dialog.type())
+    void dialog.accept()
+  })
+  await page.getByRole('textbox', { name: 'Name' }).fill(TYPED)
+  await signOutElsewhere(page)
+  const overlay = page.getByRole('dialog', { name: 'Sign in again' })
+  await overlay.waitFor()
+  const drawn = `[...document.body.children].filter((one) => getComputedStyle(one).display !== 'none').length`
+  expect(await page.evaluate(drawn)).toBe(1)
+  expect(await page.title()).toBe('Sign in')
+  expect(await page.getByRole('textbox', { name: 'Name' }).count()).toBe(0)
+  expect(await page.locator('body').ariaSnapshot()).not.toContain('Account')
+  await page.keyboard.press('Escape')
+  await page.waitForURL('**/sign-in')
+  await page.getByRole('button', { name: 'Sign in', exact: true }).waitFor()
+  expect(await everythingIn(page)).not.toContain(TYPED)
+  expect(asked).toEqual([])
+  forgive(faults, '401 GET /v1/user', LOST_ANSWER)
+})
+
+browserTest('an invitation that somebody has opened is not offered to the next person in the tab', async () => {
+  const world = await shop()
+  const [alice, bob] = [await customer(world, 'Alice'), await customer(world, 'Bob')]
+  const { api, owner, store } = world
+  const invitation = { email: alice.email, role: 'OWNER' }
+  const invited = await api.post(`/v1/user/store/${store.id}/invitations`, invitation, { as: owner.token })
+  const { token } = invited.body
+  const { page, context, faults } = await openBrowser(world, `/invitation#token=${token}`, { as: alice })
+  const accept = page.getByRole('button', { name: 'Accept invitation' })
+  await accept.waitFor()
+  await signIn(context, api.url, bob)
+  await accept.click()
+  await page.getByText('This link is incomplete').waitFor()
+  expect(await everythingIn(page)).not.toContain(token)
+  forgive(faults, '409 POST /v1/user/invitations/accept')
 })

@@ -174,6 +174,8 @@ browserTest('an invitation takes in somebody new, and somebody with a second fac
   forgive(
     wrong.faults,
     '403 POST /v1/user/invitations/accept',
+    // For another account the page is loaded anew.
+    '401 GET /v1/user',
     '401 POST /v1/auth/sign-in',
     '401 POST /v1/auth/second-factor',
   )

@@ -234,8 +234,6 @@ function StoreSwitcher({ stores, storeId }: { stores: Membership[]; storeId: str
 
 function AccountMenu({ name }: { name: string }) {
   const { colorScheme, setColorScheme } = useMantineColorScheme()
-  const [, navigate] = useLocation()
-  const leave = () => signOut().then(() => navigate(paths.signIn))
   return (
     <Menu width={220} position="bottom-end" withInitialFocusPlaceholder={false}>
       <Menu.Target>
@@ -274,7 +272,7 @@ function AccountMenu({ name }: { name: string }) {
           </Menu.Item>
         ))}
         <Menu.Divider />
-        <Menu.Item onClick={leave}>{texts.app.signOut}</Menu.Item>
+        <Menu.Item onClick={() => void signOut()}>{texts.app.signOut}</Menu.Item>
       </Menu.Dropdown>
     </Menu>
   )

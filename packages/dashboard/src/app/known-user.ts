@@ -1,11 +1,14 @@
 // Whose page this is. The tabs of a browser share the session cookie, so somebody else may have signed in since the page was
 // opened. Once a page knows its user, every call names them, and the service refuses the call in the session of another
 // (`Expected-User` in docs/api.md). The page then forgets its user and is loaded again, for the one who is signed in now.
+// A page is never handed on to the next user: a call that waits to be repeated, or a job of many calls, would act for them.
 
 import { forgetUser } from './forget-user.ts'
 import { announce, onUserChange } from './session.ts'
 import { leaveUnasked } from './unsaved.ts'
 
+/** The first user that the page knew, for as long as it is loaded: every call is theirs. */
+let ownerId: string | null = null
 let knownId: string | null = null
 let isLeaving = false
 
@@ -13,9 +16,19 @@ let isLeaving = false
 export function knowUser(id: string): void {
   if (knownId === id) return
   // Two answers that were asked for before anybody was known, and the session changed between them.
-  if (knownId !== null) return startAnew()
+  if (isOthersPage(id)) return startAnew()
+  ownerId = id
   knownId = id
+  dropDraftsOfOthers(id)
   announce({ is: 'known', userId: id })
+}
+
+/** Drafts in this tab's storage are named by their user. */
+export const DRAFT = 'storekeeper.draft.'
+
+function dropDraftsOfOthers(id: string): void {
+  const drafts = Object.keys(sessionStorage).filter((name) => name.startsWith(DRAFT))
+  for (const name of drafts) if (!name.startsWith(`${DRAFT}${id}.`)) sessionStorage.removeItem(name)
 }
 
 onUserChange(() => {
@@ -38,7 +51,7 @@ const NEVER = new Promise<never>(() => {})
 
 function withUser(given: HeadersInit | undefined): Headers {
   const headers = new Headers(given)
-  if (knownId !== null) headers.set('expected-user', knownId)
+  if (ownerId !== null) headers.set('expected-user', ownerId)
   return headers
 }
 
@@ -51,13 +64,26 @@ async function isForAnother(response: Response): Promise<boolean> {
   return (problem as { code?: unknown } | null)?.code === 'signed_in_as_another'
 }
 
-/** Somebody else is signed in: nothing of this page's user is kept, shown or sent. */
-export function startAnew(): void {
+/** Whether somebody who has just signed in finds the page of another user. */
+export const isOthersPage = (id: string): boolean => ownerId !== null && ownerId !== id
+
+type Anew = {
+  /** Where the next page is; otherwise at the same address. */
+  at?: string
+  /** For whoever goes on with the link of this page in another account. */
+  keepsLink?: boolean
+}
+
+/** Somebody else is signed in, or nobody: nothing of this page's user is kept, shown or sent. */
+export function startAnew({ at, keepsLink = false }: Anew = {}): void {
   if (isLeaving) return
   isLeaving = true
   // At once, not when the service has answered.
   document.body.hidden = true
-  forgetUser()
+  forgetUser({ keepsLink })
   leaveUnasked()
-  location.reload()
+  // Should the browser have kept the page for the way back, it is still not shown.
+  addEventListener('pageshow', () => location.reload())
+  if (at === undefined) location.reload()
+  else location.replace(at)
 }

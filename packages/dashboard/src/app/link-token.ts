@@ -29,6 +29,11 @@ export function linkToken(path: string): string | null {
   return taken?.path === path ? taken.token : null
 }
 
+/** Whoever comes next to this page was not sent the link. */
+export function dropLinkToken(): void {
+  taken = null
+}
+
 export function keepLinkToken(): void {
   if (taken) sessionStorage.setItem(WAITING, JSON.stringify(taken))
 }

@@ -2,6 +2,7 @@
 // sign-in. All calls that wait go on together.
 
 import { useSyncExternalStore } from 'react'
+import { uncover } from './cover.ts'
 
 export type Reason = 'ended' | 'recent'
 export type Gate = { reason: Reason; opened: Promise<void>; open(): void; giveUp(error: Error): void }
@@ -20,6 +21,7 @@ export function signInAgain(reason: Reason): Promise<void> {
 
 function settle(how: () => void): void {
   gate = null
+  uncover()
   how()
   tell()
 }

@@ -1,4 +1,5 @@
 // Sign-in above the page that somebody is on. What they typed stays below it, and the call that was refused is repeated.
+// Above a page that is covered there is no way back to it but to sign in.
 
 import { Stack, Text } from '@mantine/core'
 import { useCallback, useEffect } from 'react'
@@ -6,6 +7,7 @@ import { Dialog } from '../components/dialog.tsx'
 import { SignInForm } from '../pages/ways-in/sign-in-form.tsx'
 import { texts } from '../texts.ts'
 import { sk } from './client.ts'
+import { isCovered } from './cover.ts'
 import { startAnew } from './known-user.ts'
 import type { useMe } from './me.ts'
 import { paths } from './paths.ts'
@@ -41,11 +43,15 @@ function Overlay({ gate, known }: { gate: Gate; known: { id: string; email: stri
     [enter],
   )
   const recent = gate.reason === 'recent'
+  const close = () => {
+    if (isCovered()) startAnew({ at: paths.signIn })
+    else gate.giveUp(new Error(recent ? texts.signIn.notConfirmed : texts.signIn.givenUp))
+  }
   return (
     <Dialog
       opened
       above
-      onClose={() => gate.giveUp(new Error(recent ? texts.signIn.notConfirmed : texts.signIn.givenUp))}
+      onClose={close}
       title={recent ? texts.signIn.recentTitle : texts.signIn.endedTitle}
       closeOnClickOutside={false}
     >

@@ -9,6 +9,7 @@ let ask: ((path: string) => void) | null = null
 
 /** For as long as a form holds something that is not saved. What `keepsDraft` is lost with the page, not by a link. */
 export function useUnsaved(isDirty: boolean, { keepsDraft = false }: { keepsDraft?: boolean } = {}): void {
+  useTyped(isDirty)
   useEffect(() => {
     if (!isDirty) return
     const mark = {}
@@ -21,6 +22,30 @@ export function useUnsaved(isDirty: boolean, { keepsDraft = false }: { keepsDraf
     }
   }, [isDirty, keepsDraft])
 }
+
+// ---- when somebody signs out in another tab -------------------------------------------------------------------------
+
+const typed = new Set<object>()
+const secrets = new Set<object>()
+
+function useMark(marks: Set<object>, isOn: boolean): void {
+  useEffect(() => {
+    if (!isOn) return
+    const mark = {}
+    marks.add(mark)
+    return () => void marks.delete(mark)
+  }, [marks, isOn])
+}
+
+/** For as long as something typed is to wait for whoever typed it, drafts among it. */
+export const useTyped = (isDirty: boolean): void => useMark(typed, isDirty)
+export const hasTyped = (): boolean => typed.size > 0
+
+/** For as long as a secret is shown, or about to be. */
+export const useShownSecret = (): void => useMark(secrets, true)
+export const isSecretShown = (): boolean => secrets.size > 0
+
+// ---- before it is lost --------------------------------------------------------------------------------------------------
 
 export const hasUnsaved = (): boolean => unsaved.size > 0
 

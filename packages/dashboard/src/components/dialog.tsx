@@ -4,15 +4,19 @@
 import { Button, Group, Modal, type ModalProps, Stack, Text } from '@mantine/core'
 import { useEffect, useState } from 'react'
 import { useGate } from '../app/session.ts'
+import { useTyped } from '../app/unsaved.ts'
 import { texts } from '../texts.ts'
 
 type Props = ModalProps & { dirty?: boolean; above?: boolean }
 const ABOVE = 300
+/** Stays to be seen above a page that is covered (app/cover.ts). */
+const UNCOVERED = { reuseTargetNode: false, className: 'uncovered' }
 
 export function Dialog({ dirty = false, above = false, onClose, closeOnEscape = true, ...props }: Props) {
   const [asking, setAsking] = useState(false)
   const covered = useGate() !== null && !above
   useFocusBack()
+  useTyped(dirty)
   return (
     <>
       <Modal
@@ -20,7 +24,7 @@ export function Dialog({ dirty = false, above = false, onClose, closeOnEscape = 
         closeOnEscape={closeOnEscape && !covered && !asking}
         trapFocus={!covered && !asking}
         onClose={() => (dirty ? setAsking(true) : onClose())}
-        {...(above ? { zIndex: ABOVE } : {})}
+        {...(above ? { zIndex: ABOVE, portalProps: UNCOVERED } : {})}
         {...props}
       />
       <AskBeforeLeaving

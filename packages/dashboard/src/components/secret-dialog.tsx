@@ -3,6 +3,7 @@
 
 import { Alert, Button, Checkbox, Code, Group, Loader, Stack, Text } from '@mantine/core'
 import { useState } from 'react'
+import { useShownSecret } from '../app/unsaved.ts'
 import { texts } from '../texts.ts'
 import { Copy } from './copy.tsx'
 import { Dialog } from './dialog.tsx'
@@ -28,6 +29,7 @@ type Props = {
 }
 
 export function SecretDialog({ state, kind, label, onRetry, onRotate, onClose, onDone }: Props) {
+  useShownSecret()
   const sending = state.is === 'sending'
   return (
     <Dialog

@@ -2,7 +2,6 @@
 
 import { Alert, Button, List, Text } from '@mantine/core'
 import type { ErasedUser } from '@storekeeper/client'
-import { Link } from 'wouter'
 import { paths } from '../../app/paths.ts'
 import { queryClient } from '../../app/query.ts'
 import { texts } from '../../texts.ts'
@@ -35,7 +34,8 @@ export default function ErasedPage() {
         </div>
       )}
       {receipt && receipt.held.length > 0 && <Text size="sm">{texts.account.held(receipt.held.length)}</Text>}
-      <Button variant="default" component={Link} href={paths.signIn}>
+      {/* The page of the account that is gone is nobody else's: the next one is loaded. */}
+      <Button variant="default" component="a" href={paths.signIn}>
         {texts.signIn.title}
       </Button>
     </Narrow>

@@ -4,7 +4,7 @@
 import { Button, Checkbox, Code, Group, SimpleGrid, Stack, Text } from '@mantine/core'
 import { Download } from 'lucide-react'
 import { useState } from 'react'
-import { useUnsaved } from '../../app/unsaved.ts'
+import { useShownSecret, useUnsaved } from '../../app/unsaved.ts'
 import { Copy } from '../../components/copy.tsx'
 import { Dialog } from '../../components/dialog.tsx'
 import { texts } from '../../texts.ts'
@@ -27,6 +27,7 @@ export function RecoveryCodesDialog({ codes, onDone }: { codes: string[]; onDone
 function SaveCodes({ codes, onDone }: { codes: string[]; onDone: () => void }) {
   const [saved, setSaved] = useState(false)
   useUnsaved(!saved)
+  useShownSecret()
   const text = `${codes.join('\n')}\n`
   return (
     <Stack>

@@ -7,6 +7,7 @@ import { useState } from 'react'
 import { useWrite } from '../../app/api.ts'
 import { sk } from '../../app/client.ts'
 import { queryClient } from '../../app/query.ts'
+import { useShownSecret } from '../../app/unsaved.ts'
 import { Copy } from '../../components/copy.tsx'
 import { Dialog } from '../../components/dialog.tsx'
 import { useServiceForm } from '../../components/form.ts'
@@ -31,6 +32,7 @@ export function TotpDialog({ made, onClose }: { made: NewTotp; onClose: () => vo
 }
 
 function Scan({ made, onClose, onConfirmed }: { made: NewTotp; onClose: () => void; onConfirmed: () => void }) {
+  useShownSecret()
   const form = useServiceForm({ initialValues: { code: '' } })
   const confirm = useWrite(({ code }: { code: string }, options) => sk.totp.confirm({ code }, options))
   const submit = async ({ code }: { code: string }) => {

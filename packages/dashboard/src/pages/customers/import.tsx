@@ -7,6 +7,7 @@ import { useMemo, useState } from 'react'
 import { useParams } from 'wouter'
 import { useWrite } from '../../app/api.ts'
 import { sk } from '../../app/client.ts'
+import { useTyped } from '../../app/unsaved.ts'
 import { AllowedButton } from '../../components/allowed.tsx'
 import { Page } from '../../components/page.tsx'
 import { Problem } from '../../components/problem.tsx'
@@ -19,6 +20,7 @@ const TIMEOUT_MS = 120_000
 export default function ImportCustomersPage() {
   const { storeId = '' } = useParams()
   const [text, setText] = useState('')
+  useTyped(text !== '')
   const parsed = useMemo(() => tryParse(text), [text])
   return (
     <Page title={texts.customers.importTitle} about={texts.customers.importAbout}>

@@ -1,10 +1,10 @@
 // What a user typed for a new key survives a reload of their tab. A key's settings are no secret, but they are that user's:
 // the next one in the tab begins with an empty form.
 
-import { knownUser } from '../../app/known-user.ts'
+import { DRAFT, knownUser } from '../../app/known-user.ts'
 import { EMPTY, type KeyValues } from './key-form.ts'
 
-const nameOf = (storeId: string) => `storekeeper.draft.${knownUser()}.${storeId}`
+const nameOf = (storeId: string) => `${DRAFT}${knownUser()}.${storeId}`
 
 export function readDraft(storeId: string): KeyValues {
   try {

@@ -4,6 +4,7 @@ import { type InvitationPreview, isStorekeeperError, type Me, type Membership } 
 import { useEffect, useState } from 'react'
 import { Link } from 'wouter'
 import { sk } from '../../app/client.ts'
+import { startAnew } from '../../app/known-user.ts'
 import { keepLinkToken, linkToken } from '../../app/link-token.ts'
 import { homeOf, paths } from '../../app/paths.ts'
 import { announce, userChanged } from '../../app/session.ts'
@@ -67,9 +68,8 @@ function Invitation({ token }: { token: string }) {
   const leave = () =>
     work(async () => {
       await sk.auth.signOut()
-      userChanged()
       announce({ is: 'signed out' })
-      setState({ is: 'nobody' })
+      startAnew({ keepsLink: true })
     })
   if (state.is === 'looking') return null
   if (state.is === 'accepted') return <Accepted {...state.membership} />
