@@ -99,7 +99,7 @@ async function eraseEverywhere(
   await tx.query(sql`
     update users
        set email = null, name = null, password_hash = null, issuer = null, subject = null, data_key = null,
-           data_key_kid = null, email_verified_at = null, mail_off = '{}', disabled_at = null, erased_at = ${now()},
+           data_key_kid = null, email_verified_at = null, email_proven = false, mail_off = '{}', disabled_at = null, erased_at = ${now()},
            updated_at = ${now()}
      where id = ${user.id}`)
   await forgetAnswers(tx, [user.id])

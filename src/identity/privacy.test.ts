@@ -419,6 +419,7 @@ test('200: of an erased user a row without a word is left, and they are signed o
     erased_at: expect.any(Date),
     disabled_at: null,
     email_verified_at: null,
+    email_proven: false,
     mail_off: [],
   })
   expect(await sql('select from sessions where user_id = $1', [ada.id])).toEqual([])
