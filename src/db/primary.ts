@@ -1,6 +1,6 @@
-// Which of the hosts in DATABASE_URL is the primary? Each new connection asks them all, at the same time, and so does a watch while
-// there are any: no order, name or report of a pooler is believed. A standby is passed over. The driver knows no list of hosts, so its client learns the host
-// when it connects.
+// Which of the hosts in DATABASE_URL is the primary? Each new connection asks them all, at the same time, and so does a watch
+// while there are connections: no order, name or report of a pooler is believed. A standby is passed over. The driver knows
+// no list of hosts, so its client learns the host when it connects.
 //
 // Two different servers that both say that they are the primary are a split installation: one of them may accept what the
 // other has refused, so none is used until there is one.

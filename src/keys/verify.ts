@@ -220,7 +220,7 @@ function withUnknown({ instance }: Parts, question: Question, kept: KeptVerdict,
   return { kept, more: unknownPermissions.length === 0 ? more : { ...more, unknownPermissions } }
 }
 
-/** Null, or a key that is not to be known of: there is none. */
+/** Without a key, or with one that the asker must not know of, the verdict is that on a key that does not exist. */
 function verdictOn(instance: Instance, key: CachedKey | null, code: Outcome): KeptVerdict {
   if (!key || code === 'NOT_FOUND') return NOT_FOUND
   if (key.verdict?.code === code) return key.verdict
