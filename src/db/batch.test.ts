@@ -219,6 +219,28 @@ test('of those who wait for a lock that is held only so many wait, and when it i
   expect(await db.batched(counted, 1)).toBe(1)
 })
 
+test('those who wait for the lock of another holder take no place of those who wait for their own', async () => {
+  const { db, look } = await world()
+  stopClock()
+  await look.query('insert into numbers select generate_series(1, 300)')
+  let tries = 0
+  const raise: Batch<number, number> = async (db, rows) => {
+    tries += 1
+    await db.transaction((tx) => tx.query(sql`update numbers set n = n + 1000 where n = any(${rows})`))
+    return rows
+  }
+  raise.holderOf = (n) => (n === 2 || n === 4 ? 'quiet' : 'busy')
+  await look.query('begin; select from numbers where n in (1, 2) for update')
+  const first = [db.batched(raise, 1), db.batched(raise, 2)]
+  // Together, then each by itself, and each again: both are known to be locked.
+  await until(async () => tries > 4)
+  const busy = Promise.allSettled(numbers(150).map((n) => db.batched(raise, n + 10)))
+  const quiet = db.batched(raise, 4)
+  await look.query('rollback')
+  expect(await Promise.all([...first, quiet])).toEqual([1, 2, 4])
+  expect((await busy).filter(({ status }) => status === 'fulfilled')).toHaveLength(100)
+})
+
 test('those who have waited in vain for the same lock are not tried one by one, and the others are written', async () => {
   const { db, look, kept } = await world()
   stopClock()

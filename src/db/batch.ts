@@ -34,7 +34,7 @@ const SECOND_BATCH_ROWS = 8
 const STALLED_MS = 20
 const MAX_IN_FLIGHT = 4
 const MAX_ROWS = 64
-/** Of those who wait for locks that are held: more than these are refused at once. */
+/** Of those who wait for the lock of one holder: more than these are refused at once. */
 const MAX_LOCKED = 100
 /** A turn that has lasted this long is not waited for any more. */
 const LONG_TURN_MS = 5
@@ -86,11 +86,16 @@ class BatchQueue<In, Out> {
   add(row: In): Promise<Out> {
     return new Promise((resolve, reject) => {
       const member = { row, resolve, reject, asker: this.#tracer && context.active() }
-      if (this.#isLocked(member) && this.#waiting.filter((other) => this.#isLocked(other)).length >= MAX_LOCKED)
-        return reject(connectFailure(undefined))
+      if (this.#isLocked(member) && this.#countWaiting(row) >= MAX_LOCKED) return reject(connectFailure(undefined))
       this.#waiting.push(member)
       this.#flush()
     })
+  }
+
+  /** Those of the same holder. */
+  #countWaiting(row: In): number {
+    const { holderOf } = this.#batch
+    return this.#waiting.filter((other) => holderOf?.(other.row) === holderOf?.(row)).length
   }
 
   #isLocked({ row }: Waiting<In, Out>): boolean {
