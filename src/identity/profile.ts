@@ -7,6 +7,7 @@ import { type Fault, fail, failInput } from '../core/errors.ts'
 import type { Db } from '../db/db.ts'
 import { violatedConstraint } from '../db/errors.ts'
 import { sql } from '../db/sql.ts'
+import type { UsersRow } from '../db/tables.gen.ts'
 import { newEvent, writeEvents } from '../events/write.ts'
 import type { Instance } from '../instance.ts'
 import { failTooMany } from '../limits/attempts.ts'
@@ -31,10 +32,10 @@ export async function updateMe(db: Db, instance: Instance, caller: UserCaller, c
   if (email !== undefined) await checkCurrentPassword(db, instance, caller, currentPassword ?? '', null)
   try {
     return await db.transaction(async (tx) => {
-      await lockUser(tx, caller)
+      const isProven = await lockUser(tx, caller)
       const before = await readUser(tx, caller.id)
       const changed = await writeChanges(tx, before, changes)
-      if (email !== undefined && instance.mail) await changeByMail(tx, instance, before, email, caller.ip)
+      if (email !== undefined && instance.mail) await changeByMail(tx, instance, before, isProven, email, caller.ip)
       else if (email !== undefined && email !== before.email) {
         await changeAtOnce(tx, caller.id, email)
         changed.push('email')
@@ -47,14 +48,18 @@ export async function updateMe(db: Db, instance: Instance, caller: UserCaller, c
   }
 }
 
-/** The user, then their session, before anything else is written: whoever ends the session also ends the new e-mail. */
-async function lockUser(tx: Db, caller: UserCaller): Promise<void> {
-  await tx.query(sql`
-    select id
+/**
+ * The user, then their session, before anything else is written: whoever ends the session also ends the new e-mail. Tells
+ * whether somebody who was signed in has confirmed the e-mail.
+ */
+async function lockUser(tx: Db, caller: UserCaller): Promise<boolean> {
+  const user = await tx.one<Pick<UsersRow, 'email_proven'>>(sql`
+    select email_proven
       from users
      where id = ${caller.id}
        for no key update`)
   await recheckUser(tx, caller)
+  return user?.email_proven ?? false
 }
 
 const PASSWORD_MISSING: Fault = {
@@ -79,9 +84,16 @@ async function writeChanges(tx: Db, before: User, { name = before.name, mail = {
   return changed
 }
 
-/** The e-mail counts once it is confirmed. Giving the present one again mails another link, unless it was confirmed. */
-async function changeByMail(tx: Db, instance: Instance, before: User, email: string, ip: string): Promise<void> {
-  if (email === before.email && before.emailVerified) return
+/** The e-mail counts once it is confirmed. Giving the present one again mails another link, unless it was confirmed by somebody signed in. */
+async function changeByMail(
+  tx: Db,
+  instance: Instance,
+  before: User,
+  isProven: boolean,
+  email: string,
+  ip: string,
+): Promise<void> {
+  if (email === before.email && before.emailVerified && isProven) return
   const wait = await limitConfirmation(tx, instance, before.id, email)
   if (wait !== null) failTooMany(wait, 'requests to confirm an e-mail')
   if (email !== before.email) await checkEmailFree(tx, email)

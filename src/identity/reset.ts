@@ -56,12 +56,12 @@ export async function resetPassword(
   const passwordHash = await hashPassword(newPassword)
   await db.transaction(async (tx) => {
     // First, since a statement that both waits for a row and changes it may deadlock (keys/insert.ts).
-    const before = await tx.one<Pick<UsersRow, 'email_verified_at' | 'confirm_again_since'>>(sql`
-      select email_verified_at, confirm_again_since
+    const before = await tx.one<Pick<UsersRow, 'email_proven' | 'confirm_again_since'>>(sql`
+      select email_proven, confirm_again_since
         from users
        where id = ${found.user_id}
          for no key update`)
-    const [changed] = await tx.query<Pick<UsersRow, 'email_verified_at'>>(sql`
+    const [changed] = await tx.query<Pick<UsersRow, 'email_proven'>>(sql`
       update users
          set password_hash = ${passwordHash}, updated_at = ${now()},
              -- A link that was mailed to the account's e-mail has confirmed it.
@@ -70,7 +70,7 @@ export async function resetPassword(
        where id = ${found.user_id}
          and password_hash is not null
          and disabled_at is null
-   returning email_verified_at`)
+   returning email_proven`)
     if (!before || !changed || !(await spendUserToken(tx, 'reset', token))) return fail('reset_not_found')
     const actor: Actor = { kind: 'user', id: found.user_id, ip: from.ip }
     await endAllSessions(tx, actor, found.user_id)
@@ -78,13 +78,15 @@ export async function resetPassword(
     await forgetPlaces(tx, found.user_id)
     await writeEvents(tx, [newEvent(actor, null, 'user.password_reset', found.user_id, {})])
     await tellPasswordChanged(tx, instance, found.user_id, from.ip)
-    const wasConfirmed = before.email_verified_at !== null || before.confirm_again_since !== null
-    if (changed.email_verified_at !== null && !wasConfirmed)
-      await removeUnproven(tx, instance, actor, found.user_id, from.ip)
+    const wasProven = before.email_proven || before.confirm_again_since !== null
+    if (changed.email_proven && !wasProven) await removeUnproven(tx, instance, actor, found.user_id, from.ip)
   })
 }
 
-/** Whoever set up the second factor never proved that the e-mail is theirs; the one who has just done so may be another. */
+/**
+ * Whoever set up the second factor never proved that the e-mail is theirs, though its owner may have opened a link about it by
+ * mistake; the one who has just proven it may be another.
+ */
 async function removeUnproven(tx: Db, instance: Instance, actor: Actor, userId: string, ip: string): Promise<void> {
   const before = await readFactors(tx, userId)
   await removeFactors(tx, userId)
