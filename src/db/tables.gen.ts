@@ -503,6 +503,8 @@ export type WebhookOutboxRow = {
   webhook_ids: string[]
   webhook_types: unknown
   event_ids: string[]
+  store_id: string
+  deliveries: number
 }
 
 export type WebhooksRow = {

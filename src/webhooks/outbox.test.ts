@@ -2,7 +2,7 @@ import { expect, onTestFinished, test } from 'vitest'
 import { shop } from '../../tests/shop.ts'
 import { travel } from '../core/clock.ts'
 import { connect } from '../db/pool.ts'
-import { leaseDue, releaseLeases } from './outbox.ts'
+import { fanOut, leaseDue, releaseLeases } from './outbox.ts'
 
 /** Three webhooks with five messages each, and nobody who sends them. */
 async function waiting() {
@@ -55,4 +55,45 @@ test('what is let go is due at once, unless it is over', async () => {
   travel(1)
   await releaseLeases(db, taken)
   expect(await leaseDue(db, taking)).toEqual([])
+})
+
+test('stores take turns, however much one of them has written; the oldest is never left out, and nothing is', async () => {
+  const { db, sql } = await waiting()
+  const write = (store: string, first: number, last: number) =>
+    sql(
+      `insert into events (id, store_id, type, at, actor, subject, data)
+       select 'evt_' || $1::text || lpad(n::text, 4, '0'), $1, 'key.created', now(), '{"kind":"user","id":"u"}', 'key_' || n, '{}'
+         from generate_series($2::int, $3) as n`,
+      [store, first, last],
+    )
+  const [{ store_id: busy }] = (await sql('select store_id from webhooks limit 1')) as [{ store_id: string }]
+  await sql(
+    `insert into stores
+     select another.*
+       from stores cross join unnest('{quiet,other}'::text[]) as other_id
+      cross join jsonb_populate_record(stores, jsonb_build_object('id', other_id)) as another
+      where stores.id = $1`,
+    [busy],
+  )
+  await sql(
+    `insert into webhooks (id, store_id, url, types, secret, secret_kid, created_by_kind, created_by_id, created_at, updated_at)
+     select 'wh_of_' || name, name, 'https://shop.example', '{*}', '', '', 'user', 'user', now(), now()
+       from unnest('{quiet,other}'::text[]) as name`,
+  )
+  await write(busy, 1, 1000)
+  await write('quiet', 1, 1)
+  await write('quiet', 2, 2)
+  for (let n = 1; n <= 70; n++) await write('other', n, n)
+  const takeEvents = async () => {
+    const { taken } = await fanOut(db, () => true)
+    return [...new Set(taken.map(({ event_id }) => event_id))]
+  }
+  const first = await takeEvents()
+  for (const event of ['quiet0001', 'quiet0002', 'other0001', `${busy}0001`]) expect(first).toContain(`evt_${event}`)
+  expect(first.filter((id) => id.startsWith(`evt_${busy}`))).toHaveLength(100)
+
+  const all = first
+  for (let next = await takeEvents(); next.length > 0; next = await takeEvents()) all.push(...next)
+  expect(all).toHaveLength(1072)
+  expect(new Set(all).size).toBe(1072)
 })

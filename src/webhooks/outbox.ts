@@ -16,6 +16,8 @@ export const AFTER_DELETE_MS = HOUR
 /** One fan-out takes no more than a webhook may prefetch, so that its deliveries can be leased at once, without a poll. */
 const OUTBOX_ROWS = 64
 const OUTBOX_EVENTS = 100
+/** No more of them are looked at in one fan-out, however many one store has waiting. */
+const OUTBOX_ROWS_OF_A_STORE = 32
 
 export type Message = {
   webhook_id: string
@@ -137,7 +139,9 @@ export async function leaseDue(db: Db, { roomFor, otherwise, after, most }: Leas
 
 /**
  * Turns a stretch of the outbox into deliveries to the webhooks that were enabled and subscribed when the event happened,
- * even if they are disabled by now. `mayLease` says whether one more delivery of a webhook may be leased at once.
+ * even if they are disabled by now. Stores take turns, by fair queueing: first comes what is done when the fewest
+ * deliveries of its store have been made, so that nobody waits for the thousands of another store. The oldest row is always
+ * among them. `mayLease` says whether one more delivery of a webhook may be leased at once.
  */
 export async function fanOut(
   db: Db,
@@ -148,21 +152,45 @@ export async function fanOut(
   return db.transaction(async (tx) => {
     const at = now()
     const wanted = await tx.query<EventPart & { webhook_id: string; enabled: boolean }>(sql`
-      with taken as (
+      with recursive waiting(store_id) as (
+        (select store_id from webhook_outbox order by store_id limit 1)
+         union all
+        select (select store_id from webhook_outbox where store_id > waiting.store_id order by store_id limit 1)
+          from waiting
+         where waiting.store_id is not null
+      ), candidate as (
+        select first.id, first.turn
+          from waiting
+         cross join lateral (
+                 select id, sum(deliveries) over (order by id) as turn
+                   from (
+                          select id, deliveries
+                            from webhook_outbox
+                           where store_id = waiting.store_id
+                           order by id
+                           limit ${OUTBOX_ROWS_OF_A_STORE}
+                        ) as theirs
+               ) as first
+      ), oldest as (
+        select min(id) as id
+          from webhook_outbox
+      ), free as (
+        select id, candidate.turn, cardinality(event_ids) as events
+          from candidate
+          join webhook_outbox using (id)
+         order by id <> (select id from oldest), candidate.turn, id
+         limit ${OUTBOX_ROWS}
+           for update of webhook_outbox skip locked
+      ), taken as (
         delete from webhook_outbox
          where id = any(array(
                  select id
                    from (
-                          select id, sum(cardinality(event_ids)) over (order by id) - cardinality(event_ids) as before
-                            from (
-                                   select id, event_ids
-                                     from webhook_outbox
-                                    order by id
-                                    limit ${OUTBOX_ROWS}
-                                      for update skip locked
-                                 ) as free
+                          select id, sum(events) over (order by turn, id) - events as events_before
+                            from free
                         ) as counted
-                  where before < ${OUTBOX_EVENTS}
+                  where events_before < ${OUTBOX_EVENTS}
+                     or id = (select id from oldest)
                ))
      returning webhook_ids, webhook_types, event_ids
       )
