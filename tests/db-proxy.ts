@@ -18,7 +18,8 @@ export type DbProxy = {
   startUps(): string[]
 }
 
-export async function proxyTo(databaseUrl: string): Promise<DbProxy> {
+/** With a delay, each answer comes so much later. */
+export async function proxyTo(databaseUrl: string, delayMs = 0): Promise<DbProxy> {
   let there = new URL(databaseUrl)
   const startUps: string[] = []
   const near = new Set<net.Socket>()
@@ -32,7 +33,8 @@ export async function proxyTo(databaseUrl: string): Promise<DbProxy> {
       if (awaited && bytes.includes(awaited.text)) awaited.come()
       far.write(bytes)
     })
-    far.on('data', (bytes) => muted || socket.write(bytes))
+    const answer = (bytes: Buffer) => muted || socket.write(bytes)
+    far.on('data', (bytes) => (delayMs > 0 ? setTimeout(answer, delayMs, bytes) : answer(bytes)))
     for (const [end, other] of [
       [socket, far],
       [far, socket],

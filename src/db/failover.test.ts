@@ -5,6 +5,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import pg from 'pg'
 import pino from 'pino'
 import { expect, onTestFinished, test } from 'vitest'
+import { proxyTo } from '../../tests/db-proxy.ts'
 import { PASSWORD } from '../../tests/password.ts'
 import { type Api, apiAt, NEW_KEY, type Reply } from '../../tests/shop.ts'
 import { primaryAndStandby, type TestServer } from '../../tests/standby.ts'
@@ -13,13 +14,21 @@ import { startService } from '../service.ts'
 import { listen } from './listen.ts'
 import { openSnapshot } from './snapshot.ts'
 
+const FAR_MS = 80
+
 test('a node follows the primary, wherever in the list it is, and uses none while there are two', async () => {
   const { primary: first, standby: second, startAsStandby } = await primaryAndStandby()
   await first.admin.query('create role shop login')
   await first.admin.query('create database shop owner shop')
   await until(() => exists(second))
   const secret = randomBytes(32).toString('base64')
-  const [api, other] = [await startNode(listOf(first, second), secret), await startNode(listOf(second, first), secret)]
+  // For the other node the first server is far away: it answers later than most connections wait for.
+  const far = new URL((await proxyTo(first.url('shop', 'shop'), FAR_MS)).url)
+  const firstFromAfar = { place: { host: far.hostname, port: Number(far.port) } }
+  const [api, other] = [
+    await startNode(listOf(first, second), secret),
+    await startNode(listOf(second, firstFromAfar), secret),
+  ]
   const { token: as } = (await api.post('/v1/auth/sign-up', { email: 'ada@example.com', password: PASSWORD })).body
   const store = (await api.post('/v1/user/store', { name: 'The shop' }, { as })).body
   const keys = `/v1/user/store/${store.id}/keys`
@@ -52,6 +61,8 @@ test('a node follows the primary, wherever in the list it is, and uses none whil
   for (const node of [api, other])
     await until(async () => (await ready(node))[1] === 'several databases say that they are the primary')
   expect([(await create(api)).status, (await create(other)).status]).toEqual([503, 503])
+  // And they stay so: the late answer is not forgotten by who connects next.
+  for (let n = 0; n < 10; n++) expect((await ready(other))[0]).toBe(503)
   const { rows: left } = await second.admin.query(
     `select application_name from pg_stat_activity where usename = 'shop'`,
   )
@@ -139,7 +150,7 @@ test('a commit whose wait for the standby was ended is a lost answer, and a hear
   expect(words).toEqual(['said'])
 })
 
-function listOf(...servers: TestServer[]): string {
+function listOf(...servers: Pick<TestServer, 'place'>[]): string {
   const [hosts, ports] = [servers.map(({ place }) => place.host), servers.map(({ place }) => place.port)]
   return `postgres://shop@localhost/shop?host=${hosts.join(',')}&port=${ports.join(',')}`
 }

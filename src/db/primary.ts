@@ -12,9 +12,8 @@ import { urlsOfHosts } from '../core/database-url.ts'
 import type { Connection } from './db.ts'
 import { SeveralPrimaries, StandbyServer } from './errors.ts'
 
-/** Only where no host says that it is the primary are all of them waited for. */
 const ASK_TIMEOUT_MS = 2_000
-/** How long the other hosts are waited for when one is the primary: those that are up answer at the same time. */
+/** How long a new connection waits for the other hosts when one is the primary: most that are up answer at the same time. */
 const OTHERS_MS = 100
 /** How often the hosts are asked while there are connections. */
 const WATCH_MS = 1_000
@@ -72,6 +71,9 @@ class PrimaryWatch {
   readonly #open = new Map<pg.Client, string>()
   #asking: Promise<Primary> | null = null
   #isWatching = false
+  /** How often the hosts were asked, and the number of the last time that two were the primary; null: there is one. */
+  #asked = 0
+  #split: number | null = null
 
   constructor(urls: string[]) {
     this.#urls = urls
@@ -86,20 +88,41 @@ class PrimaryWatch {
   }
 
   add(client: pg.Client, server: string): void {
+    if (this.#split !== null) {
+      streamOf(client).destroy()
+      throw new SeveralPrimaries()
+    }
     this.#open.set(client, server)
     client.once('end', () => this.#open.delete(client))
     if (!this.#isWatching) void this.#watch()
   }
 
+  /** The answer of a host that is far away may come when others have connected already: it counts all the same. */
   async #ask(): Promise<Primary> {
+    this.#asked += 1
+    const number = this.#asked
+    const { soon, whole } = askAll(this.#urls)
+    whole.then(
+      () => {
+        if (this.#split !== null && number > this.#split) this.#split = null
+      },
+      (error) => this.#hearOfSplit(number, error),
+    )
     try {
-      const found = await findPrimary(this.#urls)
+      if (this.#split === null) await soon
+      const found = await (this.#split === null ? soon : whole)
       this.#closeAllBut(found.server)
       return found
     } catch (error) {
-      if (error instanceof SeveralPrimaries) this.#closeAllBut(null)
+      this.#hearOfSplit(number, error)
       throw error
     }
+  }
+
+  #hearOfSplit(number: number, error: unknown): void {
+    if (!(error instanceof SeveralPrimaries)) return
+    this.#split = Math.max(number, this.#split ?? 0)
+    this.#closeAllBut(null)
   }
 
   #closeAllBut(primary: string | null): void {
@@ -125,7 +148,8 @@ function streamOf(client: pg.Client): Duplex {
   return (client as unknown as { connection: { stream: Duplex } }).connection.stream
 }
 
-async function findPrimary(urls: string[]): Promise<Primary> {
+/** `soon`: of those who answer at about the same time as the first primary. `whole`: of all. */
+function askAll(urls: string[]): { soon: Promise<Primary>; whole: Promise<Primary> } {
   const primaries = new Map<string, Place>()
   const reasons: unknown[] = []
   const asked = urls.map(async (url) => {
@@ -138,16 +162,21 @@ async function findPrimary(urls: string[]): Promise<Primary> {
     }
     if (primaries.size === 0) throw new Error('no primary yet')
   })
+  const decide = (): Primary => {
+    const [found, another] = primaries
+    if (found && another) throw new SeveralPrimaries()
+    if (found) return { server: found[0], place: found[1] }
+    // A standby that answers says more than a host that does not.
+    throw reasons.find((reason) => reason instanceof StandbyServer) ?? reasons[0]
+  }
+  const all = Promise.allSettled(asked)
   const first = Promise.any(asked).then(
     () => sleep(OTHERS_MS, undefined, { ref: false }),
-    () => {},
+    () => all,
   )
-  await Promise.race([Promise.allSettled(asked), first])
-  const [found, another] = primaries
-  if (found && another) throw new SeveralPrimaries()
-  if (found) return { server: found[0], place: found[1] }
-  // A standby that answers says more than a host that does not.
-  throw reasons.find((reason) => reason instanceof StandbyServer) ?? reasons[0]
+  const soon = Promise.race([all, first]).then(decide)
+  soon.catch(() => {}) // Not every asker waits for it.
+  return { soon, whole: all.then(decide) }
 }
 
 /** The same server may have two names: it is known by the moment it was started. */
