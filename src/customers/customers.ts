@@ -17,6 +17,7 @@ import { type Sql, sql } from '../db/sql.ts'
 import { newEvent, writeEvents } from '../events/write.ts'
 import type { Instance } from '../instance.ts'
 import { parseExternalId } from '../schema/external-id.ts'
+import { parseCustomerId } from './external-id.ts'
 import {
   type CustomerRecord,
   type CustomerRow,
@@ -150,7 +151,7 @@ export async function putCustomer(
   changes: CustomerChanges,
 ): Promise<Answer<Customer>> {
   const faults: Fault[] = []
-  const externalId = parseExternalId(given, '{externalId}', faults)
+  const externalId = parseCustomerId(given, '{externalId}', faults)
   if (externalId === null) return failInput(faults)
   const before = await customerBy(tx, sql`customer.store_id = ${storeId} and customer.external_id = ${externalId}`)
   if (before) return updateCustomer(tx, instance, caller, before, changes)

@@ -7,9 +7,9 @@ import type { AddressSpec } from '../billing/insert.ts'
 import type { NewAddress } from '../billing/schema.ts'
 import { type Fault, MAX_FAULTS } from '../core/errors.ts'
 import type { Instance } from '../instance.ts'
-import { parseExternalId } from '../schema/external-id.ts'
 import { below, faultsOfLine, newPause, type Pause } from '../schema/lines.ts'
 import { parseCustomerChanges } from './customers.ts'
+import { parseCustomerId } from './external-id.ts'
 import { type CustomerChanges, CustomerLine } from './schema.ts'
 
 /** A line that can be imported, unless there are faults. */
@@ -50,7 +50,7 @@ async function parseLine(instance: Instance, line: unknown, n: number, pause: Pa
   const faults = below(at, found)
   const given: Partial<CustomerLine> = isObject(line) ? line : {}
   const text = typeof given.externalId === 'string' ? given.externalId : null
-  const externalId = text === null ? null : parseExternalId(text, `${at}/externalId`, faults)
+  const externalId = text === null ? null : parseCustomerId(text, `${at}/externalId`, faults)
   const details = Object.fromEntries(
     (['email', 'name'] as const)
       .filter((field) => field in given && !faulty(`#/${field}`))

@@ -4,6 +4,7 @@ import { once } from 'node:events'
 import http from 'node:http'
 import { expect, onTestFinished, test, vi } from 'vitest'
 import { NEW_ADDRESS, NEW_KEY, type Reply, shop } from '../../tests/shop.ts'
+import { DAY, travel } from '../core/clock.ts'
 
 async function opened(settings: Parameters<typeof shop>[0] = {}) {
   const world = await shop(settings)
@@ -301,4 +302,41 @@ test('429: one import at a time for a store and two for an account, whichever of
   expect((await send(lines.customers)).status).toBe(429)
   for (const request of two) request.destroy()
   await vi.waitFor(async () => expect((await send(lines.customers)).status).toBe(200), 30_000)
+})
+
+test('imports can change all customers of a store twice a day; what is as it was, and what is new, counts for nothing', async () => {
+  const { api, customers, as, send, sql, store } = await opened({ MAX_CUSTOMERS_PER_STORE: '3' })
+  const named = (name: string, ...ids: string[]) => ids.map((externalId) => ({ externalId, name }))
+  const abc = ['a', 'b', 'c']
+  for (const name of ['First', 'First', 'Second', 'Third', 'Third'])
+    expect((await send(named(name, ...abc))).status).toBe(200)
+  const count = async () => (await sql('select count(*)::int from events where store_id = $1', [store.id]))[0]
+  const before = await count()
+  const refused = await send(named('Fourth', 'a'))
+  expect([refused.status, refused.body.code]).toEqual([429, 'rate_limited'])
+  expect(Number(refused.headers.get('retry-after'))).toBeGreaterThan(0)
+  expect(await count()).toEqual(before)
+  expect((await send(named('Third', ...abc))).status).toBe(200)
+  expect((await api.put(`${customers}/a`, { name: 'Fourth' }, as)).status).toBe(200)
+  travel(DAY)
+  expect((await send(named('Fifth', ...abc))).body.results).toHaveLength(3)
+})
+
+test('what imports by a user, or by the keys of a store, leave stored for retries is limited', async () => {
+  const { as, by, send } = await opened({ RATE_LIMIT: '20' })
+  // Each line has several faults, which are all told, and nothing else is written.
+  const wrong = Array.from({ length: 500 }, (_, n) => ({ externalId: `${n}`, email: 'no', name: 1, more: 1 }))
+  const once = (key: string, whose: object) => send(wrong, { ...whose, headers: { 'idempotency-key': key } })
+  for (const whose of [by, as]) {
+    let [accepted, reply] = [0, await once('0', whose)]
+    while (reply.status === 200 && accepted < 10) {
+      accepted += 1
+      reply = await once(`${accepted}`, whose)
+    }
+    expect([reply.status, reply.body.code]).toEqual([429, 'rate_limited'])
+    expect(accepted).toBeGreaterThan(0)
+    // A retry stores nothing, nor does a request without an Idempotency-Key.
+    expect((await once('0', whose)).headers.get('idempotent-replayed')).toBe('true')
+    expect((await send(wrong, whose)).status).toBe(200)
+  }
 })

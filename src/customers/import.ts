@@ -18,6 +18,7 @@ import type { AddressesRow } from '../db/tables.gen.ts'
 import { type EventRow, newEvent, writeEvents } from '../events/write.ts'
 import { storeResponse } from '../idempotency/idempotency.ts'
 import type { Instance } from '../instance.ts'
+import { countToday } from '../limits/count-today.ts'
 import { newPause } from '../schema/lines.ts'
 import {
   changesOf,
@@ -32,6 +33,11 @@ import { type ParsedLine, parseLines } from './import-lines.ts'
 import { type CustomerRow, customerColumns, pathOf, unsealRecord, wrappedKeyOf } from './record.ts'
 import { customersFull, takeRoom } from './room.ts'
 import type { ImportResult } from './schema.ts'
+
+/** So often a day all customers that a store may have can be changed by imports. What is as it was counts for nothing. */
+const DAILY_CHANGES = 2
+const DAY_LIMIT_REACHED =
+  'Imports have changed as many customers of the store today (UTC) as they may. Change single customers, or wait for "Retry-After" seconds.'
 
 type Outcome = Answer<{ results: ImportResult[] }>
 
@@ -94,6 +100,10 @@ async function writeLines(
       customers.set(customer.row.external_id, customer.row)
       created.add(line)
     }
+  }
+  if (updates.length > 0) {
+    const max = DAILY_CHANGES * instance.maxCustomersPerStore
+    await countToday(tx, storeId, 'customer_changes', { more: updates.length, max, detail: DAY_LIMIT_REACHED })
   }
   await insertCustomers(tx, inserts)
   await updateRecords(tx, updates)

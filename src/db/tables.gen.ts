@@ -418,6 +418,8 @@ export type StoresRow = {
   rotations_since: Date | null
   key_changes: number
   key_changes_since: Date | null
+  customer_changes: number
+  customer_changes_since: Date | null
 }
 
 export type TotpSecretsRow = {

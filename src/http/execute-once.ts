@@ -3,7 +3,7 @@
 import { unwrapDataKey } from '../auth/data-key.ts'
 import { checkRecentSignIn } from '../auth/recent-sign-in.ts'
 import { CallerChanged } from '../auth/recheck.ts'
-import type { Caller } from '../core/caller.ts'
+import type { Caller, KeyCaller, UserCaller } from '../core/caller.ts'
 import { Failure, fail } from '../core/errors.ts'
 import { type Idempotency, isChange, type Route, type WireResponse } from '../core/route.ts'
 import type { StoredResponse } from '../core/stored-response.ts'
@@ -115,18 +115,19 @@ function toIdempotent({ instance }: Pipeline, { route, incoming, caller, credent
 /** A failure that would come again is stored like a success, though nothing else is written with it. */
 async function runAndStoreFailure(
   pipeline: Pipeline,
-  { caller, incoming }: Call,
+  call: Call,
   idempotent: IdempotentRequest,
   run: Run,
 ): Promise<WireResponse> {
   const { db } = pipeline
+  const { incoming } = call
   await checkUnderPreviousSecret(db, idempotent)
   try {
     return await run(idempotent)
   } catch (error) {
     if (!(error instanceof Failure) || !isReplayable(error.code)) throw error
     const problem = renderProblem(error, incoming.requestId, incoming.path)
-    const storage = storageFor(pipeline, caller)
+    const storage = storageFor(pipeline, call.caller)
     const refusal = storage.refusal()
     if (refusal) throw refusal
     await storeFailure(db, idempotent, storage.charged(toStoredResponse(idempotent, problem)))
@@ -135,16 +136,18 @@ async function runAndStoreFailure(
 }
 
 /** For a handler that claims and stores in a transaction of its own, or in a batch. */
-export function idempotencyFor(
-  pipeline: Pipeline,
-  { route, caller }: Call,
-  idempotent: IdempotentRequest,
-): Idempotency {
+export function idempotencyFor(pipeline: Pipeline, call: Call, idempotent: IdempotentRequest): Idempotency {
+  const { route } = call
   const lookups = hexLookups(idempotent)
-  const storage = storageFor(pipeline, caller)
+  const storage = storageFor(pipeline, call.caller)
   return {
     lookups,
-    claim: (tx) => claim(tx, idempotent),
+    claim: async (tx) => {
+      await claim(tx, idempotent)
+      // After the claim: a retry that finds its response stores nothing.
+      const refusal = storage.refusal()
+      if (refusal) throw refusal
+    },
     storageRefusal: storage.refusal,
     toStoredResponse: (answer) => {
       // Kept with the answer, so that it is serialized once, though it is both stored and sent.
@@ -154,21 +157,20 @@ export function idempotencyFor(
   }
 }
 
-/**
- * What may be stored for the caller. Only service tokens are limited in bytes: they may send ten times as many requests as
- * users and keys, and a verification leaves nothing else that a quota would count.
- */
-function storageFor({ limits: { services } }: Pipeline, caller: Caller | null) {
-  const token = caller?.kind === 'service' ? caller : null
+/** What may be stored for the caller. A response of many lines takes megabytes, and leaves nothing else that a quota counts. */
+function storageFor({ limits: { rate, services } }: Pipeline, caller: Caller | null) {
+  const limit = caller?.kind === 'service' ? services.storageOf(caller) : caller && rate?.storageOf(payerOf(caller))
   return {
     refusal(): Failure | null {
-      const state = token && services.checkStorage(token)
+      const state = limit?.check()
       if (!state || state.allowed) return null
       return new Failure('rate_limited', { retryAfterSeconds: state.resetSeconds })
     },
     charged(row: StoredResponse): StoredResponse {
-      if (token) services.chargeStorage(token, storedBytes(row))
+      limit?.charge(storedBytes(row))
       return row
     },
   }
 }
+
+const payerOf = (caller: UserCaller | KeyCaller) => (caller.kind === 'key' ? caller.storeId : caller.id)

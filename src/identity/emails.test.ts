@@ -194,6 +194,37 @@ test('a reset that confirms an e-mail for the first time removes the second fact
   ])
 })
 
+test('a link that nobody signed in to the account has opened is no reason to keep its second factor at a reset', async () => {
+  const mail = await mailServer()
+  const world = await shop(mail.settings, FAST)
+  const { api } = world
+  const passkeysAfterReset = async (email: string, mails: number) => {
+    await api.post('/v1/auth/reset', { email })
+    const { token } = await mail.mailTo(email, mails)
+    expect((await api.post('/v1/auth/reset/confirm', { token, newPassword: PASSWORD })).status).toBe(204)
+    const rows = await world.sql(
+      'select passkeys.id from passkeys join users on users.id = user_id where users.email = $1',
+      [email],
+    )
+    return rows.length
+  }
+  const squatter = await confirmed(world, mail, 'ada@example.com')
+  await addPasskey(world, squatter.as)
+  await mail.mailTo(squatter.email, 2)
+  expect(await passkeysAfterReset(squatter.email, 3)).toBe(0)
+
+  // Whoever has confirmed it elsewhere asks for another link, and opens that one signed in.
+  const grace = await confirmed(world, mail, 'grace@example.com')
+  await addPasskey(world, grace.as)
+  await mail.mailTo(grace.email, 2)
+  await api.patch('/v1/user', { email: grace.email, currentPassword: PASSWORD }, { as: grace.as })
+  const { token } = await mail.mailTo(grace.email, 3)
+  expect((await confirm(world, token, grace.as)).status).toBe(204)
+  // From now on there is nothing to confirm.
+  await api.patch('/v1/user', { email: grace.email, currentPassword: PASSWORD }, { as: grace.as })
+  expect(await passkeysAfterReset(grace.email, 4)).toBe(1)
+})
+
 test('an account that has a password but no e-mail accepts no invitation', async () => {
   const mail = await mailServer()
   const world = await shop(mail.settings, FAST)

@@ -4,7 +4,7 @@
 import { checkBounds } from '../auth/bounds.ts'
 import { CallerChanged } from '../auth/recheck.ts'
 import { creatorOf, type Manager } from '../core/caller.ts'
-import { DAY, now } from '../core/clock.ts'
+import { now } from '../core/clock.ts'
 import { fail } from '../core/errors.ts'
 import { etagOf } from '../core/etag.ts'
 import { checkGrant } from '../core/grant.ts'
@@ -18,6 +18,7 @@ import { EVENT_TYPES } from '../events/schema.ts'
 import { type EventRow, newEvent } from '../events/write.ts'
 import { AlreadyAnswered } from '../idempotency/idempotency.ts'
 import type { Instance } from '../instance.ts'
+import { secondsToMidnight } from '../limits/count-today.ts'
 import { type KeyRow, type KeySpec, showKey, writeSettings } from './columns.ts'
 import { withCredits } from './credits.ts'
 import { insertKeys, type KeyOutcome, type KeySecret, toInsertRow } from './insert.ts'
@@ -81,11 +82,6 @@ function answerFor<Body>(outcome: KeyOutcome, answer: Answer<Body>): Answer<Body
       return fail('rate_limited', { retryAfterSeconds: secondsToMidnight(), detail })
     }
   }
-}
-
-export function secondsToMidnight(): number {
-  const sinceMidnight = now().getTime() % DAY
-  return Math.ceil((DAY - sinceMidnight) / 1000)
 }
 
 export function mintSecret(instance: Instance, type: KeyType): KeySecret & { value: string } {

@@ -189,6 +189,9 @@ test('an erased external id is forgotten as the owner of keys, which stay keys o
   ])
   const owners = await sql('select distinct owner from api_keys where id = any($1)', [[one.id, two.id, ended.id]])
   expect(owners).toEqual([{ owner: expect.stringMatching(/^erased-[0-9a-f]{32}$/) }])
+  // Nobody gets the keys by being called so.
+  const namedSo = await api.put(path.replace(/[^/]*$/, owners[0].owner), {}, as)
+  expect([namedSo.status, namedSo.body.errors[0].code]).toEqual([422, 'invalid_format'])
   // What was spent of a shared limit stays spent.
   const verdict = (await back.verify(one.key)).body
   expect([verdict.code, verdict.owner]).toEqual(['RATE_LIMITED', owners[0].owner])

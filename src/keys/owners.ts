@@ -62,6 +62,8 @@ export function newPseudonym(): string {
   return `erased-${Buffer.from(randomBytes(16)).toString('hex')}`
 }
 
+export const isPseudonym = (owner: string): boolean => /^erased-[0-9a-f]{32}$/.test(owner)
+
 type Owned = { newest: string[]; live: string[]; ended: string[]; hasMore: boolean }
 
 /** The newest keys, whatever became of them, all live ones, and the first of the ended ones. */

@@ -7,17 +7,28 @@ import { now } from '../core/clock.ts'
 
 export type RateLimitState = { allowed: boolean; limit: number; remaining: number; resetSeconds: number }
 
-export type RateLimits = { takeForCaller(id: string): RateLimitState; takeForAddress(ip: string): RateLimitState }
+export type RateLimits = {
+  takeForCaller(id: string): RateLimitState
+  takeForAddress(ip: string): RateLimitState
+  /** Of a user, or of a store, for all of its keys: they cannot use up what its owner may store. */
+  storageOf(payerId: string): StorageLimit
+}
+
+/** Of what is stored for retries: what one caller has to pay for together with others. */
+export type StorageLimit = {
+  /** Whether more may be stored: looked at before anything is spent. */
+  check(): RateLimitState | null
+  /** Counts what was stored, of which the size is known only then. Whoever stores more than is left waits the longer. */
+  charge(bytes: number): void
+}
 
 /** Of service tokens. Null for one without a limit. */
 export type ServiceRateLimit = {
   take(id: string, createdBy: string | null): RateLimitState | null
   /** For all tokens that the account has issued. */
   takeBytes(createdBy: string | null, bytes: number): RateLimitState | null
-  /** Whether more may be stored for the account and for the stores of its token: looked at before anything is spent. */
-  checkStorage(token: ServiceTokenScope): RateLimitState | null
-  /** Counts what was stored, of which the size is known only then. Whoever stores more than is left waits the longer. */
-  chargeStorage(token: ServiceTokenScope, bytes: number): void
+  /** Of the account and its stores, which may have several owners. Nobody pays for a token of the operator. */
+  storageOf(token: ServiceTokenScope): StorageLimit
 }
 
 type ServiceTokenScope = { createdBy: string | null; storeIds: readonly string[] | null }
@@ -36,10 +47,12 @@ const BYTES_PER_MINUTE = 16 * 1024 * 1024
 
 /**
  * Of responses that are stored for retries: an account, and a store, may have this much stored for each request that one
- * token may send. The verdict on an ordinary key counts for 1,060 bytes; with ten permissions and five named limits it would be
+ * service token may send. The verdict on an ordinary key counts for 1,060 bytes; with ten permissions and five named limits it would be
  * some 1,900, which is an estimate. So a back end at its rate limit is not refused.
  */
 const STORED_BYTES_PER_REQUEST = 2_000
+/** The same of a user or a key, who may send a tenth as many by default: a new key counts for some 1,500 bytes. */
+const STORED_BYTES_PER_CALLER_REQUEST = 20_000
 
 type Bucket = { tokens: number; at: number }
 
@@ -97,8 +110,10 @@ export function newRateLimits(perMinute: number | null): RateLimits | null {
   const callers = new TokenBuckets(perMinute)
   const places = new TokenBuckets(perAddress)
   const sites = new TokenBuckets(perAddress * SITE_FACTOR)
+  const storage = new TokenBuckets(perMinute * STORED_BYTES_PER_CALLER_REQUEST)
   return {
     takeForCaller: (id) => callers.take(id),
+    storageOf: (payerId) => storageIn(storage, [payerId]),
     takeForAddress(ip) {
       const { place, site } = networkOf(ip)
       const ofPlace = places.take(place)
@@ -117,19 +132,21 @@ export function newServiceRateLimit(perMinute: number | null): ServiceRateLimit 
   return {
     take: (id, createdBy) => (createdBy === null ? null : (services?.take(id) ?? null)),
     takeBytes: (createdBy, bytes) => (createdBy === null ? null : (bytesOf?.take(createdBy, bytes) ?? null)),
-    checkStorage(token) {
-      const states = storage ? payersOf(token).map((id) => storage.take(id, 0)) : []
-      return states.find(({ allowed }) => !allowed) ?? states[0] ?? null
-    },
-    chargeStorage(token, bytes) {
-      for (const id of payersOf(token)) storage?.charge(id, bytes)
-    },
+    storageOf: ({ createdBy, storeIds }) =>
+      storageIn(storage, createdBy === null ? [] : [createdBy, ...(storeIds ?? [])]),
   }
 }
 
-/** The account and its stores, which may have several owners. Nobody for a token of the operator. */
-function payersOf({ createdBy, storeIds }: ServiceTokenScope): string[] {
-  return createdBy === null ? [] : [createdBy, ...(storeIds ?? [])]
+function storageIn(storage: TokenBuckets | null, payers: string[]): StorageLimit {
+  return {
+    check() {
+      const states = storage ? payers.map((id) => storage.take(id, 0)) : []
+      return states.find(({ allowed }) => !allowed) ?? states[0] ?? null
+    },
+    charge(bytes) {
+      for (const id of payers) storage?.charge(id, bytes)
+    },
+  }
 }
 
 /** The headers of draft-ietf-httpapi-ratelimit-headers. */

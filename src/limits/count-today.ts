@@ -1,17 +1,16 @@
-// What may be done only so often a day (UTC) with the keys of a store, because something is kept of each time: rotations, and changes
-// of many keys at once.
+// What may be done only so often a day (UTC) in a store, because something is kept of each time: rotations of keys, and changes
+// of many keys or customers at once.
 
 import { addMs, DAY, now } from '../core/clock.ts'
 import { fail } from '../core/errors.ts'
 import type { Db } from '../db/db.ts'
 import { fragment, sql } from '../db/sql.ts'
-import { secondsToMidnight } from './create.ts'
 
 /** Under the lock of the store. `counted` is the column with the count; that of its day is called so, too. */
 export async function countToday(
   tx: Db,
   storeId: string,
-  counted: 'rotations' | 'key_changes',
+  counted: 'rotations' | 'key_changes' | 'customer_changes',
   { more, max, detail }: { more: number; max: number; detail: string },
 ): Promise<void> {
   const [count, since] = [fragment(counted), fragment(`${counted}_since`)]
@@ -25,4 +24,9 @@ export async function countToday(
        and ${soFar} + ${more} <= ${max}
  returning id`)
   if (written.length === 0) fail('rate_limited', { retryAfterSeconds: secondsToMidnight(), detail })
+}
+
+export function secondsToMidnight(): number {
+  const sinceMidnight = now().getTime() % DAY
+  return Math.ceil((DAY - sinceMidnight) / 1000)
 }
