@@ -65,7 +65,7 @@ export const customerRoutes: Route[] = [
       needs: 'MANAGE_CUSTOMERS',
       summary: 'Import customers',
       description:
-        'Takes up to 1,000 customers in a body of up to 2 MiB. Each succeeds or fails on its own: new customers are created, existing ones are changed as with PUT, and addresses a customer does not have yet are added. Sending the same import again changes nothing. Imported addresses do not count towards the daily limit on versions. One import or bulk change at a time per store, and two per account: another one gets 429.',
+        'Takes up to 1,000 customers in a body of up to 2 MiB. Each succeeds or fails on its own: new customers are created, existing ones are changed as with PUT, and addresses a customer does not have yet are added. Sending the same import again changes nothing. Imported addresses do not count towards the daily limit on versions. Imports can change all customers that the store may have twice a day (UTC): beyond that, 429. One import or bulk change at a time per store, and two per account: another one gets 429.',
       body: Import,
       documentedBody: DocumentedImport,
       maxBodyBytes: MAX_IMPORT_BYTES,

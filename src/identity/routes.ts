@@ -98,7 +98,7 @@ export const identityRoutes: Route[] = [
       needs: 'public',
       summary: 'Set a new password with a reset link',
       description:
-        'Takes the token of a reset link, from an e-mail or from the operator. A token works once, within an hour, and only the newest one is valid. All sessions of the user end, and their open invitations are withdrawn. The second factor does not change, unless the link is the first to confirm the e-mail address of the account: then it is removed, since whoever set it up never proved that the address was theirs.',
+        'Takes the token of a reset link, from an e-mail or from the operator. A token works once, within an hour, and only the newest one is valid. All sessions of the user end, and their open invitations are withdrawn. The second factor does not change, unless nobody who was signed in to the account has confirmed its e-mail address: then it is removed, since whoever set it up never proved that the address was theirs.',
       body: Reset,
       returns: [204, null],
       errors: ['reset_not_found'],
@@ -170,7 +170,7 @@ export const identityRoutes: Route[] = [
       needs: 'user',
       summary: 'Change my account',
       description:
-        'Changes your name, e-mail address and mail preferences. Fields that are left out keep their value. A new e-mail address requires `currentPassword`. If the service sends mail, the new address is `pendingEmail` until you confirm it with the link sent to it; sending the current address again sends another link. `mail` selects which e-mails you get; mails about a changed password, e-mail address or second factor are always sent.',
+        'Changes your name, e-mail address and mail preferences. Fields that are left out keep their value. A new e-mail address requires `currentPassword`. If the service sends mail, the new address is `pendingEmail` until you confirm it with the link sent to it; sending the current address again sends another link, unless you confirmed it while you were signed in. `mail` selects which e-mails you get; mails about a changed password, e-mail address or second factor are always sent.',
       body: UserChanges,
       parse: (body, _instance, faults) => ({
         ...body,

@@ -693,9 +693,9 @@ export interface Api {
     /**
      * Set a new password with a reset link. Takes the token of a reset link, from an e-mail or from the operator. A
      * token works once, within an hour, and only the newest one is valid. All sessions of the user end, and their
-     * open invitations are withdrawn. The second factor does not change, unless the link is the first to confirm
-     * the e-mail address of the account: then it is removed, since whoever set it up never proved that the address
-     * was theirs.
+     * open invitations are withdrawn. The second factor does not change, unless nobody who was signed in to the
+     * account has confirmed its e-mail address: then it is removed, since whoever set it up never proved that the
+     * address was theirs.
      *
      * No credentials are needed. Errors: `reset_not_found`.
      *
@@ -768,8 +768,8 @@ export interface Api {
      * Change my account. Changes your name, e-mail address and mail preferences. Fields that are left out keep
      * their value. A new e-mail address requires `currentPassword`. If the service sends mail, the new address is
      * `pendingEmail` until you confirm it with the link sent to it; sending the current address again sends another
-     * link. `mail` selects which e-mails you get; mails about a changed password, e-mail address or second factor
-     * are always sent.
+     * link, unless you confirmed it while you were signed in. `mail` selects which e-mails you get; mails about a
+     * changed password, e-mail address or second factor are always sent.
      *
      * For any signed-in user. Errors: `invalid_credentials`, `email_taken`.
      *
@@ -1267,7 +1267,8 @@ export interface StoreApi {
      * Import customers. Takes up to 1,000 customers in a body of up to 2 MiB. Each succeeds or fails on its own:
      * new customers are created, existing ones are changed as with PUT, and addresses a customer does not have yet
      * are added. Sending the same import again changes nothing. Imported addresses do not count towards the daily
-     * limit on versions. One import or bulk change at a time per store, and two per account: another one gets 429.
+     * limit on versions. Imports can change all customers that the store may have twice a day (UTC): beyond that,
+     * 429. One import or bulk change at a time per store, and two per account: another one gets 429.
      *
      * Requires the permission `MANAGE_CUSTOMERS` in the store.
      *
