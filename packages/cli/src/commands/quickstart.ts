@@ -4,8 +4,8 @@
 import { randomBytes } from 'node:crypto'
 import type { Command } from 'commander'
 import type { Io } from '../../../../src/cli/io.ts'
+import { plain } from '../../../../src/cli/plain.ts'
 import { readServiceUrl } from '../config.ts'
-import { plain } from '../plain.ts'
 
 type JsonObject = Record<string, unknown>
 
