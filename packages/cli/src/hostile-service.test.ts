@@ -1,5 +1,6 @@
 // Every command of skp at a service whose every text holds what a terminal would obey.
 
+import { spawnSync } from 'node:child_process'
 import { readFileSync } from 'node:fs'
 import type { ServerResponse } from 'node:http'
 import type { Command } from 'commander'
@@ -11,8 +12,8 @@ import { buildProgram } from './run.ts'
 
 const WORDS = 'of the service'
 const HOSTILE = `\x1b]0;${WORDS}\x07\x1b[2J\x9b31m\u202e`
-/** One that a header can hold. */
-const TOKEN = 'token'
+/** The apostrophe ends a quoted word of a shell. */
+const TOKEN = "token';date;'"
 const OBEYED = /[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]/
 
 type Schema = {
@@ -166,7 +167,8 @@ const WAYS: { world: World; more?: string[] }[] = [
 /** A user who is signed in at a service that answers so. */
 async function userAt(reply: Reply) {
   const { url } = await faultyServer(reply)
-  return user(undefined, { STOREKEEPER_URL: url, STOREKEEPER_TOKEN: 'x', STOREKEEPER_STORE: 'store_1' })
+  const env = { STOREKEEPER_URL: url, STOREKEEPER_TOKEN: 'x', STOREKEEPER_STORE: 'store_1' }
+  return { url, ...user(undefined, env) }
 }
 
 test('whatever a service answers, no command prints what a terminal would obey', async () => {
@@ -200,4 +202,32 @@ test('whatever a service answers, no command prints what a terminal would obey',
 test('JSON has the same value, also where a terminal would have obeyed it', async () => {
   const { done } = await userAt(answer)
   expect(JSON.parse((await done(['api', 'GET', '/v1/user'])).out)).toEqual(hostileValue(ME))
+})
+
+test('what is printed to be copied is quoted for a shell', async () => {
+  const { url, done } = await userAt((response) => {
+    response.writeHead(201, { 'content-type': 'application/json' })
+    response.end(JSON.stringify({ id: TOKEN, token: TOKEN, name: 'Shop' }))
+  })
+  /** What a shell makes of the words after a command. */
+  const wordsOf = (command: string, text: string) =>
+    spawnSync('sh', ['-c', `${command}() { printf '%s\\n' "$@"; }\n${text}`], { encoding: 'utf8' }).stdout.split('\n')
+  const { out } = await done(['quickstart'])
+  const [, second = '', third = ''] = out.match(/^curl [^]*?^ {2}-d .*$/gm) ?? []
+  expect(wordsOf('curl', second)).toEqual([
+    '-X',
+    'POST',
+    `${url}/v1/user/store`,
+    '-H',
+    `Authorization: Bearer ${TOKEN}`,
+    '-H',
+    'Content-Type: application/json',
+    '-d',
+    '{"name":"Analytical Engines"}',
+    '',
+  ])
+  expect(wordsOf('curl', third)).toContain(`${url}/v1/user/store/${encodeURIComponent(TOKEN)}/keys`)
+  const created = await done(['stores', 'create', 'Shop'])
+  const [, command = ''] = /: (.*)\n$/.exec(created.err) ?? []
+  expect(wordsOf('skp', command)).toEqual(['stores', 'use', TOKEN, ''])
 })

@@ -3,6 +3,7 @@
 import type { List } from '@storekeeper/client'
 import { type Cell, plain } from '../../../src/cli/plain.ts'
 import type { UserIo } from './io.ts'
+import { quoted } from './shell.ts'
 
 /** `time`: shown to the minute on a terminal. `state`: coloured by what it says. */
 export type Column<Row> = { title: string; of: (row: Row) => Cell; kind?: 'time' | 'state' }
@@ -65,7 +66,8 @@ export function newOutput(io: UserIo, { json = false }: { json?: boolean | undef
         if (json) return printJson(page)
         if (page.data.length === 0) io.say('None.')
         this.table(page.data, columns)
-        if (page.nextCursor) io.say(`There are more: --all for everything, or --cursor ${plain(page.nextCursor)}`)
+        if (page.nextCursor)
+          io.say(`There are more: --all for everything, or --cursor ${quoted(plain(page.nextCursor))}`)
         return
       }
       const print = newTable(screen, columns)

@@ -8,6 +8,7 @@ import { CommandError, EXIT } from '../errors.ts'
 import { readHosts, writeHosts } from '../hosts.ts'
 import type { Column } from '../output.ts'
 import { type App, once, type ServiceOptions } from '../session.ts'
+import { quoted } from '../shell.ts'
 
 const FACTS: Column<Me['stores'][number]['store']>[] = [
   { title: 'id', of: ({ id }) => id },
@@ -51,7 +52,7 @@ export function addStores(program: Command, app: App): void {
       const store = await once(app, options, (idempotencyKey) => sk.stores.create({ name }, { idempotencyKey, signal }))
       if (out.json) return out.printJson(store)
       app.io.print(plain(store.id))
-      app.io.say(`Created ${plain(store.name)}. To use it from now on: skp stores use ${plain(store.id)}`)
+      app.io.say(`Created ${plain(store.name)}. To use it from now on: skp stores use ${quoted(plain(store.id))}`)
     },
   )
   action<ServiceOptions>(
