@@ -3,6 +3,7 @@
 import { PassThrough } from 'node:stream'
 import type { Command, Option } from 'commander'
 import { buildProgram } from '../packages/cli/src/run.ts'
+import { textOutput } from '../src/cli/io.ts'
 
 /** Options that mean the same wherever they are. */
 const SHARED = ['--url', '--store', '--json', '--all', '--limit', '--cursor', '--idempotency-key', '--to', '--yes']
@@ -14,9 +15,7 @@ export function cliReference(): { commands: string; shared: string } {
     argv: [],
     exitCode: 0,
     io: {
-      print: nothing,
-      say: nothing,
-      stderr: { write: nothing },
+      ...textOutput(nothing, { write: nothing }),
       stdin: (async function* () {})(),
       env: {},
       cwd: '/',

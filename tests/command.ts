@@ -1,7 +1,8 @@
 // A command called inside the test: its arguments, input, settings and folder are given, its output and exit code come back.
 
 import { Readable, Writable } from 'node:stream'
-import type { UserIo } from '../packages/cli/src/io.ts'
+import { type UserIo, withUser } from '../packages/cli/src/io.ts'
+import { textOutput } from '../src/cli/io.ts'
 
 type Run = (argv: string[], io: UserIo) => Promise<number>
 export type World = {
@@ -10,7 +11,7 @@ export type World = {
   cwd?: string
   /** Somebody at a terminal, who gives these answers in turn. */
   answers?: string[]
-  /** Whether stdout is a terminal, so many columns wide. */
+  /** Whether the command writes to a terminal, so many columns wide. */
   columns?: number
   /** Called with each line of the result. */
   onPrint?: (line: string) => void
@@ -27,19 +28,21 @@ export async function call(run: Run, argv: string[], world: World = {}) {
     onPrint?.(line)
   }
   const bytes: Buffer[] = []
-  const say = (line: string) => void (err += `${line}\n`)
-  const code = await run(argv, {
-    print,
-    say,
-    stdout: Object.assign(
-      new Writable({ write: (part, _, done) => done(void bytes.push(part)) }),
-      columns === undefined ? {} : { isTTY: true, columns },
-    ),
-    stderr: { write: (text) => void (err += text) },
+  const isTTY = columns !== undefined
+  const stdout = Object.assign(new Writable({ write: (part, _, done) => done(void bytes.push(part)) }), {
+    isTTY,
+    columns,
+  })
+  const io = {
+    ...textOutput(print, { isTTY, write: (text) => void (err += text) }),
+    stdout,
     stdin: Readable.from(pieces(Buffer.from(input))),
     env: { PATH: process.env.PATH, ...env },
     cwd,
     interruptFlag: () => ({ raised: false, close: () => {} }),
+  }
+  const user = withUser(io, {
+    stdout,
     ask:
       answers === undefined
         ? null
@@ -55,6 +58,7 @@ export async function call(run: Run, argv: string[], world: World = {}) {
       return () => {}
     },
   })
+  const code = await run(argv, user)
   return { code, out, err, asked, bytes: Buffer.concat(bytes), lines: out.split('\n').slice(0, -1) }
 }
 

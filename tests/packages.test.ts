@@ -15,6 +15,7 @@ const PURE = [
   'src/crypto/tokens.ts',
   'src/cli/interrupt.ts',
   'src/cli/io.ts',
+  'src/cli/plain.ts',
   'src/cli/program.ts',
 ]
 

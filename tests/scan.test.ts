@@ -23,6 +23,7 @@ import { run } from '../packages/cli/src/run.ts'
 import { scanTarget } from '../packages/cli/src/scan/files.ts'
 import { newProgress } from '../packages/cli/src/scan/progress.ts'
 import { Search } from '../packages/cli/src/scan/search.ts'
+import { textOutput } from '../src/cli/io.ts'
 import { mintToken, type TokenKind } from '../src/crypto/tokens.ts'
 import { call } from './command.ts'
 
@@ -221,7 +222,7 @@ test('the lines of a large file are counted up to each find', async () => {
 test('a file that is gone when its turn comes is a warning, not the end', async () => {
   for (const name of ['a', 'b', 'c']) write(name, mint('prod'))
   const said: string[] = []
-  const progress = newProgress({ write: (text) => said.push(text) }, 'file')
+  const progress = newProgress(textOutput(() => {}, { write: (text) => said.push(text) }).stderr, 'file')
   const turn = () => {
     rmSync(join(folder, 'b'), { force: true })
     return null

@@ -5,16 +5,19 @@
 import { resolve } from 'node:path'
 import type { Writable } from 'node:stream'
 import { type InterruptFlag, interruptFlag } from './interrupt.ts'
+import { plainLines } from './plain.ts'
 
 export type Io = {
-  /** A line of the command's result, on stdout. */
+  /** A line of the command's result, on stdout. What a terminal would obey is escaped. */
   print(line: string): void
+  /** The same without escaping: for our own colours, and for lines that a program compares byte for byte. */
+  printAsIs(line: string): void
   /** For a result that is not lines of text. */
-  stdout: Writable
-  /** A line for a person to read, on stderr. */
+  stdout: Writable & { isTTY?: boolean | undefined }
+  /** A line for a person to read, on stderr. What a terminal would obey is escaped, as in all text there. */
   say(line: string): void
-  /** For a line of progress, which is written anew. */
-  stderr: { isTTY?: boolean; write(text: string): unknown }
+  /** For a line of progress, which is cleared and written anew. */
+  stderr: { isTTY?: boolean | undefined; write(text: string): void; clearLine(): void }
   stdin: AsyncIterable<Buffer>
   env: Record<string, string | undefined>
   /** The folder that the caller is in. */
@@ -34,22 +37,36 @@ export class OutputError extends Error {
   }
 }
 
+/** All text that a command writes goes through here, be it to the streams of the process or to those of a test. */
+export function textOutput(
+  printAsIs: (line: string) => void,
+  stderr: { isTTY?: boolean | undefined; write(text: string): unknown },
+): Pick<Io, 'print' | 'printAsIs' | 'say' | 'stderr'> {
+  const write = (text: string) => void stderr.write(plainLines(text))
+  return {
+    print: (line) => printAsIs(plainLines(line)),
+    printAsIs,
+    say: (line) => write(`${line}\n`),
+    stderr: { isTTY: stderr.isTTY, write, clearLine: () => void stderr.write('\r\x1b[K') },
+  }
+}
+
 /** Runs a command with the streams of this process, and leaves its exit code to the process. */
 export async function runAtTerminal(run: (argv: string[], io: Io) => Promise<number>): Promise<void> {
-  const say = (line: string) => void process.stderr.write(`${line}\n`)
+  const { stdout, stderr, stdin, env } = process
   // The command ends in order, at the next line it prints: a database that was started for it is stopped.
   let failed: OutputError | null = null
-  process.stdout.on('error', (error: NodeJS.ErrnoException) => {
-    if (!failed && error.code !== 'EPIPE') say(`What this command printed could not be written: ${error.message}`)
+  const output = textOutput((line) => {
+    if (failed) throw failed
+    stdout.write(`${line}\n`)
+  }, stderr)
+  stdout.on('error', (error: NodeJS.ErrnoException) => {
+    if (!failed && error.code !== 'EPIPE')
+      output.say(`What this command printed could not be written: ${error.message}`)
     failed ??= new OutputError(error)
     process.exitCode = failed.exitCode
   })
-  const print = (line: string) => {
-    if (failed) throw failed
-    process.stdout.write(`${line}\n`)
-  }
-  const { stdout, stderr, stdin, env } = process
-  const io = { print, say, stdout, stderr, stdin, env, cwd: callerFolder(), interruptFlag }
+  const io = { ...output, stdout, stdin, env, cwd: callerFolder(), interruptFlag }
   const code = await run(process.argv.slice(2), io)
   process.exitCode = (failed as OutputError | null)?.exitCode ?? code
 }

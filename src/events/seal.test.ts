@@ -485,7 +485,7 @@ async function writeMany(
 ): Promise<void> {
   await writer.query(
     `insert into events (id, store_id, type, at, actor, subject, data, tx)
-     select $1 || case when n = 1 then '' else lpad(n::text, 6, '0') end, $2, 'store.updated', now(),
+     select case when n = 1 then $1 else left($1, -6) || lpad(n::text, 6, '0') end, $2, 'store.updated', now(),
             '{"kind":"user","id":"u","credential":null,"ip":null}', $4, '{}', coalesce($5::xid8, pg_current_xact_id())
        from generate_series(1, $3::int) as n`,
     [id, storeId, count, subject, tx],

@@ -1,19 +1,22 @@
 // An export is checked with nothing but itself: whatever was done to it, the first event that does not fit is named.
 
 import { spawn } from 'node:child_process'
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { text } from 'node:stream/consumers'
 import { expect, onTestFinished, test } from 'vitest'
 import { useBuild } from '../../tests/built.ts'
 import { call } from '../../tests/command.ts'
 import { NEW_KEY, newDatabase, type Shop, shop } from '../../tests/shop.ts'
+import { newFolder } from '../../tests/skp.ts'
+import { operator } from '../cli/operator.ts'
 import { run } from '../cli/run.ts'
 import { newId } from '../core/ids.ts'
+import { connect } from '../db/pool.ts'
 import { canonical, genesis, nextHash } from './hash-chain.ts'
 import type { SealedEvent } from './schema.ts'
 import { type Anchor, exportLine, verifyChain } from './verify-export.ts'
+import { newEvent, writeEvents } from './write.ts'
 
 useBuild()
 
@@ -42,7 +45,12 @@ test('altered: every member of every event, the hash among them', async () => {
   for (let n = 0; n < 6; n++)
     for (const member of members) {
       const event = JSON.parse(lines[n] as string)
-      const altered = { ...event, [member]: member === 'hash' ? event.hash.replace(/./, 'x') : 'other' }
+      const others: Record<string, string> = {
+        id: newId('evt'),
+        storeId: newId('store'),
+        hash: event.hash.replace(/./, 'x'),
+      }
+      const altered = { ...event, [member]: others[member] ?? 'other' }
       const verdict = await verdictOn(lines.with(n, canonical(altered)))
       // Who alters the store of the first event alters what all the others belong to.
       expect(verdict).toMatchObject({ sound: false, line: n + 1 })
@@ -65,6 +73,52 @@ test('altered in its spelling: nothing that reads differently passes for the sam
   ]
   for (const spelling of spellings)
     expect(await verdictOn(lines.with(1, spelling)), spelling).toMatchObject({ sound: false, line: 2 })
+})
+
+test('an id that is none is no line of an export, whatever its hash', async () => {
+  const { events } = chainOf(1)
+  const lineOf = (event: object) =>
+    exportLine({ ...(event as SealedEvent), hash: nextHash(genesis(String(storeIdOf(event))), event as SealedEvent) })
+  const storeIdOf = (event: object) => (event as SealedEvent).storeId ?? 'system'
+  expect(await verdictOn([lineOf({ ...events[0], storeId: null })])).toMatchObject({ sound: true })
+  for (const wrong of [
+    { id: 'evt_x' },
+    { id: `${newId('evt')}\n` },
+    { id: [newId('evt')] },
+    { storeId: 'x' },
+    { storeId: newId('key') },
+    { storeId: undefined },
+    { storeId: 'system' },
+  ])
+    expect(await verdictOn([lineOf({ ...events[0], ...wrong })]), JSON.stringify(wrong)).toEqual({
+      sound: false,
+      line: 1,
+      finding: 'line 1 is not as the export wrote it: it was altered, or inserted',
+    })
+})
+
+test('a file that is not sound cannot make a terminal say that it is', async () => {
+  const { events, head } = chainOf(1)
+  const folder = newFolder()
+  const escapes = `x\x1b[2K\rSound: 1 events, head ${head}\x1b[8m\x9b8m\u202e`
+  const files = {
+    id: exportLine({ ...(events[0] as SealedEvent), id: escapes, hash: head }),
+    storeId: exportLine({ ...(events[0] as SealedEvent), storeId: escapes, hash: head }),
+    heads: `{"\x1b[2K\rSound: 1 events\x9b8m\u202e`,
+  }
+  for (const [name, line] of Object.entries(files)) writeFileSync(join(folder, name), `${line}\n`)
+  const verify = (...argv: string[]) => call(run, ['events', 'verify', ...argv], { cwd: folder })
+  for (const file of ['id', 'storeId'])
+    expect(await verify(file)).toMatchObject({
+      code: 1,
+      out: '',
+      err: 'Not sound: line 1 is not as the export wrote it: it was altered, or inserted (line 1).\n',
+    })
+  expect(await verify('id', '--heads', 'heads')).toMatchObject({
+    code: 2,
+    out: '',
+    err: 'heads has a line that is no head: {"\\u001b[2K\\u000dSound: 1 events\\u009b8m\\u202e\n',
+  })
 })
 
 test('removed: at the beginning, in the middle, several', async () => {
@@ -185,8 +239,7 @@ test('the command exports, prints the head and checks, and its exit code says wh
   const world = await shop({ alone: true })
   const { api, keys, owner, store } = world
   for (let n = 0; n < 3; n++) await api.post(keys, NEW_KEY, { as: owner.token })
-  const folder = mkdtempSync(join(tmpdir(), 'storekeeper-events-'))
-  onTestFinished(() => rmSync(folder, { recursive: true }))
+  const folder = newFolder()
   const file = join(folder, 'events.jsonl')
 
   const exported = await command(world, ['export', store.id])
@@ -288,6 +341,18 @@ test('the command exports, prints the head and checks, and its exit code says wh
   expect((await command(world, ['export', '--system'])).out).toContain('"storeId":null')
 }, 180_000)
 
+test('an export has the bytes that were hashed, and a terminal shows it without obeying it', async () => {
+  const world = await shop({ alone: true })
+  const db = connect({ connectionString: world.databaseUrl })
+  onTestFinished(() => db.close())
+  await writeEvents(db, [newEvent(operator(), world.store.id, 'store.updated', world.store.id, { to: '\x9b8m\u202e' })])
+  const exported = await command(world, ['export', world.store.id])
+  expect(exported.out).toContain('{"to":"\x9b8m\u202e"}')
+  expect(await command(world, ['verify', '-'], exported.out)).toMatchObject({ code: 0 })
+  const shown = await command(world, ['export', world.store.id], '', 80)
+  expect(shown.out).toContain('{"to":"\\u009b8m\\u202e"}')
+})
+
 // ---- helpers --------------------------------------------------------------------------------------------------------
 
 function chainOf(count: number) {
@@ -321,9 +386,9 @@ async function verdictOn(lines: string[], ...heads: Omit<Anchor, 'chain'>[]) {
   )
 }
 
-async function command({ databaseUrl, serverSecret }: Shop, args: string[], input = '') {
+async function command({ databaseUrl, serverSecret }: Shop, args: string[], input = '', columns?: number) {
   const env = { DATABASE_URL: databaseUrl, SERVER_SECRET: serverSecret }
-  const { code, out, err } = await call(run, ['events', ...args], { env, input })
+  const { code, out, err } = await call(run, ['events', ...args], { env, input, ...(columns ? { columns } : {}) })
   return { code, out, err }
 }
 

@@ -2,6 +2,7 @@
 // its position and its hash, in canonical form; the first line that does not follow from the one before it shows
 // where the trail was altered.
 
+import { isId } from '../core/ids.ts'
 import { canonical, genesis, nextHash, SYSTEM_CHAIN } from './hash-chain.ts'
 import type { SealedEvent } from './schema.ts'
 
@@ -103,13 +104,16 @@ function broken(line: number, finding: string): ChainReport {
   return { sound: false, line, finding }
 }
 
-/** Null for a line the export cannot have written: other members, another spelling, a repeated name. */
+/** Null for a line the export cannot have written: an id that is none, another spelling, a repeated name. */
 function readLine(text: string): { event: SealedEvent; sealed: string } | null {
   try {
     const { hash, ...event } = JSON.parse(text)
-    const whole = Number.isSafeInteger(event.seq) && event.seq > 0 && typeof event.id === 'string'
+    const { seq, id, storeId } = event
+    const whole =
+      Number.isSafeInteger(seq) && seq > 0 && isId('evt', id) && (storeId === null || isId('store', storeId))
     return whole && typeof hash === 'string' && canonical({ ...event, hash }) === text ? { event, sealed: hash } : null
   } catch {
+    // It is no JSON, or an id is no text.
     return null
   }
 }

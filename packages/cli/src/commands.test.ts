@@ -196,7 +196,7 @@ test('an error that a service answers with does nothing to a terminal', async ()
     '  #/\\u001b[5mname: missing\\u001b[0m\\u000aDone.',
   ])
   expect((await skp(['quickstart', url])).err).toContain(`The request failed: ${shown}`)
-  expect((await skp(['webhooks', 'list'])).err).toContain('--cursor \\u001b[2J')
+  expect((await skp(['webhooks', 'list'])).err).toContain("--cursor '\\u001b[2J'")
   const bulk = await skp(['keys', 'bulk', 'revoke', 'key_1', '--yes'])
   expect(bulk.lines).toEqual([`key_1\tforbidden\\u001b[5m\t${shown}`])
 })

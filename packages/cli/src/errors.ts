@@ -1,7 +1,7 @@
 // Why a command ends, as one sentence and an exit code.
 
 import { isStorekeeperError, type StorekeeperError } from '@storekeeper/client'
-import { plain } from './plain.ts'
+import { plain } from '../../../src/cli/plain.ts'
 
 export const EXIT = {
   done: 0,

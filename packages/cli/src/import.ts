@@ -8,8 +8,8 @@ import type { KeyedOptions } from '@storekeeper/client'
 import { isStorekeeperError } from '@storekeeper/client'
 import type { Command } from 'commander'
 import { callerPath } from '../../../src/cli/io.ts'
+import { plain } from '../../../src/cli/plain.ts'
 import { EXIT, UsageError } from './errors.ts'
-import { plain } from './plain.ts'
 import { count, newProgress } from './progress.ts'
 import type { App, Session } from './session.ts'
 import { parseCount } from './values.ts'
@@ -53,7 +53,7 @@ export async function importLines<Line>(
       results.forEach((result, n) => {
         const { line } = batch[n] as Batch[number]
         counts.set(result.status, (counts.get(result.status) ?? 0) + 1)
-        if (out.json) io.print(JSON.stringify({ line, ...result }))
+        if (out.json) out.printJson({ line, ...result }, { isLine: true })
         else if (result.status === 'failed') for (const fault of result.errors ?? []) io.print(faultLine(line, fault))
       })
       done = batch.at(-1)?.line ?? done

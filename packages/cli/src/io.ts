@@ -5,8 +5,8 @@ import { createInterface } from 'node:readline'
 import { Writable } from 'node:stream'
 import { onInterrupt } from '../../../src/cli/interrupt.ts'
 import type { Io } from '../../../src/cli/io.ts'
+import { plainLines } from '../../../src/cli/plain.ts'
 import { Interrupted } from './errors.ts'
-import { plainLines } from './plain.ts'
 
 export type UserIo = Io & {
   stdout: { isTTY?: boolean | undefined; columns?: number | undefined }
@@ -23,16 +23,25 @@ type Ask = (question: string, options?: { hidden?: boolean }) => Promise<string>
 /** What the terminal of this process adds. */
 export function atTerminal(io: Io): UserIo {
   const { stdin, stdout, stderr } = process
-  return {
-    ...io,
-    say: (text) => io.say(plainLines(text)),
+  return withUser(io, {
     stdout,
     ask: stdin.isTTY && stderr.isTTY ? ask : null,
     deliver: (line) =>
       new Promise((resolve, reject) => {
-        stdout.write(`${plainLines(line)}\n`, (error) => (error ? reject(error) : resolve()))
+        stdout.write(`${line}\n`, (error) => (error ? reject(error) : resolve()))
       }),
     onInterrupt: (handler) => onInterrupt(handler, () => process.exit(130)),
+  })
+}
+
+/** Questions and what is delivered are escaped like all other text, be it at a terminal or in a test. */
+export function withUser(io: Io, user: Pick<UserIo, 'stdout' | 'ask' | 'deliver' | 'onInterrupt'>): UserIo {
+  const { ask, deliver } = user
+  return {
+    ...io,
+    ...user,
+    ask: ask && ((question, options) => ask(plainLines(question), options)),
+    deliver: (line) => deliver(plainLines(line)),
   }
 }
 

@@ -1,8 +1,9 @@
 // How results are printed: as tables with colour on a terminal, as tabs in a pipe, as JSON where it was asked for.
 
 import type { List } from '@storekeeper/client'
+import { type Cell, plain } from '../../../src/cli/plain.ts'
 import type { UserIo } from './io.ts'
-import { type Cell, plain, plainLines } from './plain.ts'
+import { quoted } from './shell.ts'
 
 /** `time`: shown to the minute on a terminal. `state`: coloured by what it says. */
 export type Column<Row> = { title: string; of: (row: Row) => Cell; kind?: 'time' | 'state' }
@@ -37,13 +38,17 @@ export function newOutput(io: UserIo, { json = false }: { json?: boolean | undef
   const screen = newScreen(io)
   const { isTerminal, paint } = screen
   const printJson = (value: unknown, { isLine = false } = {}) =>
-    io.print(plainLines(JSON.stringify(value, null, isTerminal && !isLine ? 2 : undefined)))
+    io.print(JSON.stringify(value, null, isTerminal && !isLine ? 2 : undefined))
 
   return {
     isTerminal,
     json,
-    paint,
     printJson,
+
+    /** A line of its own, all of it in one style. */
+    line(text: string, style: Style): void {
+      io.printAsIs(paint(plain(text), style))
+    },
 
     /** Of what was not asked for in --json. */
     table<Row>(rows: Row[], columns: Column<Row>[]): void {
@@ -61,7 +66,8 @@ export function newOutput(io: UserIo, { json = false }: { json?: boolean | undef
         if (json) return printJson(page)
         if (page.data.length === 0) io.say('None.')
         this.table(page.data, columns)
-        if (page.nextCursor) io.say(`There are more: --all for everything, or --cursor ${plain(page.nextCursor)}`)
+        if (page.nextCursor)
+          io.say(`There are more: --all for everything, or --cursor ${quoted(plain(page.nextCursor))}`)
         return
       }
       const print = newTable(screen, columns)
@@ -83,7 +89,8 @@ export function newOutput(io: UserIo, { json = false }: { json?: boolean | undef
       const width = Math.max(...lines.map(({ title }) => title.length)) + 2
       for (const { title, text, kind } of lines) {
         if (!isTerminal) io.print(`${title}\t${text}`)
-        else if (text !== '') io.print(`${paint(title.padEnd(width), 'bold')}${paint(text, ...styleOf(text, kind))}`)
+        else if (text !== '')
+          io.printAsIs(`${paint(title.padEnd(width), 'bold')}${paint(text, ...styleOf(text, kind))}`)
       }
     },
   }
@@ -127,7 +134,9 @@ function newTable<Row>(screen: Screen, columns: Column<Row>[]): (rows: Row[]) =>
       Math.max(widths?.[n] ?? widthOf(title), ...cells.map((line) => widthOf(line[n] as string))),
     )
     const print = (line: string[], styles: Style[][]) =>
-      io.print(alignedLine(line, widths as number[], io.stdout.columns, (text, n) => paint(text, ...(styles[n] ?? []))))
+      io.printAsIs(
+        alignedLine(line, widths as number[], io.stdout.columns, (text, n) => paint(text, ...(styles[n] ?? []))),
+      )
     if (isFirst)
       print(
         titles,

@@ -11,7 +11,7 @@ export function newProgress({ stderr }: Pick<UserIo, 'stderr'>): Progress {
   let next = stderr.isTTY ? 0 : performance.now() + LOG_MS
   let isShown = false
   const clear = () => {
-    if (isShown) stderr.write('\r\x1b[K')
+    if (isShown) stderr.clearLine()
     isShown = false
   }
   return {

@@ -13,6 +13,7 @@ import { CommandError, EXIT, mayHaveBeenDone, toCommandError, UsageError } from 
 import { type Host, normalizeUrl, readHosts } from './hosts.ts'
 import type { UserIo } from './io.ts'
 import { newOutput, type Output } from './output.ts'
+import { quoted } from './shell.ts'
 
 /** One call of skp. */
 export type App = {
@@ -164,8 +165,4 @@ function repeated(argv: string[], fixed: Fixed): string {
     (word, n) => !names.some((name) => word === name || word.startsWith(`${name}=`) || argv[n - 1] === name),
   )
   return ['skp', ...rest, ...set.flat()].map(quoted).join(' ')
-}
-
-function quoted(word: string): string {
-  return /^[\w@%+=:,./-]+$/.test(word) ? word : `'${word.replaceAll("'", `'\\''`)}'`
 }

@@ -49,7 +49,7 @@ export function addApi(program: Command, app: App): void {
   })
 }
 
-async function printAll({ sk, signal, io }: Session, method: string, path: string, query: object): Promise<void> {
+async function printAll({ sk, signal, out }: Session, method: string, path: string, query: object): Promise<void> {
   if (method !== 'GET') throw new UsageError('--all is for lists, which are read with GET.')
   let cursor: string | null | undefined
   do {
@@ -58,7 +58,7 @@ async function printAll({ sk, signal, io }: Session, method: string, path: strin
       signal,
     })
     if (!Array.isArray(page?.data)) throw new UsageError(`${path} is no list.`)
-    for (const item of page.data) io.print(JSON.stringify(item))
+    for (const item of page.data) out.printJson(item, { isLine: true })
     cursor = page.nextCursor
   } while (cursor)
 }

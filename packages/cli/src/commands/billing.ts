@@ -4,11 +4,11 @@ import { readFileSync } from 'node:fs'
 import type { Address, NewAddress } from '@storekeeper/client'
 import type { Command } from 'commander'
 import { callerPath } from '../../../../src/cli/io.ts'
+import { plain } from '../../../../src/cli/plain.ts'
 import { action, type ListQuery, listOptions, onceOptions, pageOf, readInput, storeCommand } from '../command.ts'
 import { UsageError } from '../errors.ts'
 import type { UserIo } from '../io.ts'
 import type { Column } from '../output.ts'
-import { plain } from '../plain.ts'
 import { type App, once } from '../session.ts'
 
 type Shown = Pick<Address, 'id' | 'country' | 'isDefault' | 'version' | 'formatted' | 'updatedAt' | 'warnings'>

@@ -3,7 +3,7 @@
 
 import { type Key, storekeeper } from '@storekeeper/client'
 import type { Argument, Command, Option } from 'commander'
-import { plain } from '../plain.ts'
+import { plain } from '../../../../src/cli/plain.ts'
 import { type App, targetOf } from '../session.ts'
 import { oneOf } from '../values.ts'
 

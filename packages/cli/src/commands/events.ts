@@ -2,10 +2,10 @@
 
 import type { Event } from '@storekeeper/client'
 import type { Command } from 'commander'
+import { plain } from '../../../../src/cli/plain.ts'
 import { action, type ListQuery, listOptions, pageOf, storeCommand } from '../command.ts'
 import { Interrupted, UsageError } from '../errors.ts'
 import type { Column } from '../output.ts'
-import { plain, plainLines } from '../plain.ts'
 import type { App } from '../session.ts'
 import { addWords, parsePast } from '../values.ts'
 
@@ -49,7 +49,7 @@ export function addEvents(program: Command, app: App): void {
     }
     if (actor ?? from ?? to) throw new UsageError('--follow takes --type, --subject and --after only.')
     for await (const event of events.follow({ type, subject, after }, { signal }))
-      if (out.json) io.print(plainLines(JSON.stringify(event)))
+      if (out.json) out.printJson(event, { isLine: true })
       else io.print(COLUMNS.map(({ of }) => plain(of(event))).join(out.isTerminal ? '  ' : '\t'))
     if (signal.aborted) throw new Interrupted()
   })

@@ -2,11 +2,11 @@
 
 import type { BulkChange, BulkResult, KeyLine } from '@storekeeper/client'
 import type { Command } from 'commander'
+import { plain } from '../../../../src/cli/plain.ts'
 import { KEY_TYPE_NAMES, type KeyType } from '../../../../src/core/key-types.ts'
 import { action, confirm, dangerOptions, present, readInput, storeCommand } from '../command.ts'
 import { EXIT, UsageError } from '../errors.ts'
 import { type ImportOptions, importLines, importOptions } from '../import.ts'
-import { plain } from '../plain.ts'
 import { count, newProgress } from '../progress.ts'
 import type { App, Session } from '../session.ts'
 import { oneOf, parseFuture, parsePast } from '../values.ts'
@@ -88,7 +88,7 @@ async function changeAll(app: App, { store, out, signal, io }: Session, requests
   const summary = () => [...counts].map(([status, total]) => `${count(total)} ${status}`).join(', ') || 'no such keys'
   const tell = (result: BulkResult) => {
     counts.set(result.status, (counts.get(result.status) ?? 0) + 1)
-    if (out.json) io.print(JSON.stringify(result))
+    if (out.json) out.printJson(result, { isLine: true })
     else if (result.error) io.print([result.id, result.error.code, result.error.detail].map(plain).join('\t'))
   }
   for (const request of requests)

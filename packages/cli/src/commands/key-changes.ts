@@ -2,10 +2,10 @@
 
 import type { Key, KeyChanges, NewKey } from '@storekeeper/client'
 import type { Command } from 'commander'
+import { plain } from '../../../../src/cli/plain.ts'
 import { KEY_TYPE_NAMES } from '../../../../src/core/key-types.ts'
 import { action, confirm, dangerOptions, onceOptions, present, storeCommand } from '../command.ts'
 import { UsageError } from '../errors.ts'
-import { plain } from '../plain.ts'
 import { handOver, type SecretOptions, secretOptions } from '../secret.ts'
 import { type App, once, type Session } from '../session.ts'
 import {
@@ -225,7 +225,7 @@ function addCredits(group: Command, app: App): void {
         keys.changeCredits(id, add === undefined ? { set } : { add }, { idempotencyKey, signal }),
       )
       if (out.json) return out.printJson(key)
-      io.print(String(key.credits?.remaining ?? ''))
+      io.print(plain(key.credits?.remaining))
     },
   )
 }

@@ -2,6 +2,7 @@
 
 import { etagOf, type Key, type KeyUsage, type StoreUsage } from '@storekeeper/client'
 import type { Command } from 'commander'
+import { plain } from '../../../../src/cli/plain.ts'
 import { KEY_TYPE_NAMES, type KeyType } from '../../../../src/core/key-types.ts'
 import { action, type ListQuery, listOptions, pageOf, storeCommand } from '../command.ts'
 import type { Column } from '../output.ts'
@@ -147,15 +148,15 @@ function showUsage({ out, io }: Session, id: string, usage: KeyUsage): void {
   if (out.json) return out.printJson(usage)
   if (!out.isTerminal) {
     for (const { at, counts } of usage.data)
-      for (const [code, n] of Object.entries(counts)) io.print([at, code, n].join('\t'))
+      for (const [code, n] of Object.entries(counts)) io.print([at, code, n].map(plain).join('\t'))
     return
   }
   const sums = new Map<string, number>()
   for (const { counts } of usage.data)
     for (const [code, n] of Object.entries(counts)) sums.set(code, (sums.get(code) ?? 0) + n)
   const counts = usage.data.map((entry) => ({ at: entry.at, count: totalOf(entry.counts) }))
-  io.print(out.paint(`${id}: ${count(totalOf(Object.fromEntries(sums)))} verifications`, 'bold'))
-  for (const line of plot({ ...usage, counts }, io.stdout.columns)) io.print(out.paint(line, 'cyan'))
+  out.line(`${id}: ${count(totalOf(Object.fromEntries(sums)))} verifications`, 'bold')
+  for (const line of plot({ ...usage, counts }, io.stdout.columns)) out.line(line, 'cyan')
   out.table(
     [...sums],
     [

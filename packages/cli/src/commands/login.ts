@@ -2,11 +2,11 @@
 
 import { isStorekeeperError, type SignedIn, type Storekeeper, storekeeper } from '@storekeeper/client'
 import type { Command } from 'commander'
+import { plain } from '../../../../src/cli/plain.ts'
 import { action, readInput, serviceCommand } from '../command.ts'
 import { CommandError, EXIT, toCommandError, UsageError } from '../errors.ts'
 import { type Host, hostsFile, isExposed, normalizeUrl, readHosts, writeHosts } from '../hosts.ts'
 import type { UserIo } from '../io.ts'
-import { plain } from '../plain.ts'
 import { type App, type Identity, identify, targetOf } from '../session.ts'
 
 const CODE_TRIES = 3

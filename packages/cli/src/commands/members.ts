@@ -2,10 +2,10 @@
 
 import type { ChangedMember, Member } from '@storekeeper/client'
 import type { Command } from 'commander'
+import { plain } from '../../../../src/cli/plain.ts'
 import { action, confirm, dangerOptions, type ListQuery, listOptions, pageOf, storeCommand } from '../command.ts'
 import type { UserIo } from '../io.ts'
 import type { Column } from '../output.ts'
-import { plain } from '../plain.ts'
 import { handOver, type SecretOptions, secretOptions } from '../secret.ts'
 import type { App } from '../session.ts'
 import { addWords, oneOf } from '../values.ts'

@@ -4,8 +4,9 @@
 import { randomBytes } from 'node:crypto'
 import type { Command } from 'commander'
 import type { Io } from '../../../../src/cli/io.ts'
+import { plain } from '../../../../src/cli/plain.ts'
 import { readServiceUrl } from '../config.ts'
-import { plain } from '../plain.ts'
+import { quoted } from '../shell.ts'
 
 type JsonObject = Record<string, unknown>
 
@@ -29,9 +30,10 @@ async function quickstart(url: string, { print }: Io): Promise<void> {
   }
   const { token } = await ask('Sign up', '/v1/auth/sign-up', { ...account, name: 'Ada Lovelace' })
   const store = await ask('Make a store', '/v1/user/store', { name: 'Analytical Engines' }, String(token))
+  const storeId = encodeURIComponent(String(store.id))
   await ask(
     'Create an API key. The full key is shown only in this response',
-    `/v1/user/store/${store.id}/keys`,
+    `/v1/user/store/${storeId}/keys`,
     {
       name: 'Checkout',
       type: 'PROD',
@@ -42,7 +44,7 @@ async function quickstart(url: string, { print }: Io): Promise<void> {
   )
   await ask(
     'Create a billing address. The response has it in normal form',
-    `/v1/store/${store.id}/billing`,
+    `/v1/store/${storeId}/billing`,
     {
       firstName: 'Ada',
       lastName: 'Lovelace',
@@ -69,10 +71,10 @@ async function send(
 ): Promise<JsonObject> {
   const json = JSON.stringify(body)
   print(`# ${title}`)
-  print(`curl -X POST '${base}${path}' \\`)
-  if (token) print(`  -H 'Authorization: Bearer ${token}' \\`)
+  print(`curl -X POST ${quoted(base + path)} \\`)
+  if (token) print(`  -H ${quoted(`Authorization: Bearer ${token}`)} \\`)
   print(`  -H 'Content-Type: application/json' \\`)
-  print(`  -d '${json}'`)
+  print(`  -d ${quoted(json)}`)
   const headers = { 'content-type': 'application/json', ...(token ? { authorization: `Bearer ${token}` } : {}) }
   const response = await fetch(base + path, { method: 'POST', headers, body: json }).catch(() => {
     throw new Error(

@@ -2,12 +2,13 @@
 
 import type { Me } from '@storekeeper/client'
 import type { Command } from 'commander'
+import { plain } from '../../../../src/cli/plain.ts'
 import { action, onceOptions, serviceCommand, storeCommand } from '../command.ts'
 import { CommandError, EXIT } from '../errors.ts'
 import { readHosts, writeHosts } from '../hosts.ts'
 import type { Column } from '../output.ts'
-import { plain } from '../plain.ts'
 import { type App, once, type ServiceOptions } from '../session.ts'
+import { quoted } from '../shell.ts'
 
 const FACTS: Column<Me['stores'][number]['store']>[] = [
   { title: 'id', of: ({ id }) => id },
@@ -50,8 +51,8 @@ export function addStores(program: Command, app: App): void {
     async ({ sk, out, signal }, { args: [name = ''], options }) => {
       const store = await once(app, options, (idempotencyKey) => sk.stores.create({ name }, { idempotencyKey, signal }))
       if (out.json) return out.printJson(store)
-      app.io.print(store.id)
-      app.io.say(`Created ${plain(store.name)}. To use it from now on: skp stores use ${store.id}`)
+      app.io.print(plain(store.id))
+      app.io.say(`Created ${plain(store.name)}. To use it from now on: skp stores use ${quoted(plain(store.id))}`)
     },
   )
   action<ServiceOptions>(

@@ -1,4 +1,5 @@
 import { afterEach, beforeEach, expect, test, vi } from 'vitest'
+import { textOutput } from '../../../../src/cli/io.ts'
 import { newProgress } from './progress.ts'
 
 beforeEach(() => void vi.useFakeTimers({ toFake: ['performance'] }))
@@ -6,7 +7,7 @@ afterEach(() => void vi.useRealTimers())
 
 function progressOn(isTTY: boolean) {
   const written: string[] = []
-  const progress = newProgress({ isTTY, write: (text) => written.push(text) }, 'file')
+  const progress = newProgress(textOutput(() => {}, { isTTY, write: (text) => written.push(text) }).stderr, 'file')
   const after = (ms: number) => {
     vi.advanceTimersByTime(ms)
     progress.readOne()

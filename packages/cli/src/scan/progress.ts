@@ -24,7 +24,7 @@ export function newProgress(stderr: Io['stderr'], noun: string) {
   let unread = 0
 
   const clear = () => {
-    if (lineShown) stderr.write('\r\x1b[K')
+    if (lineShown) stderr.clearLine()
     lineShown = false
   }
   const say = (line: string) => {

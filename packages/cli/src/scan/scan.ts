@@ -5,9 +5,9 @@
 import { realpathSync, statSync } from 'node:fs'
 import type { Command } from 'commander'
 import { callerPath, type Io, OutputError } from '../../../../src/cli/io.ts'
+import { plain } from '../../../../src/cli/plain.ts'
 import { helpRows, usageErrors } from '../../../../src/cli/program.ts'
 import { readKeyPrefix } from '../config.ts'
-import { plain } from '../plain.ts'
 import { reason, type ScanTarget, scanStream, scanTarget } from './files.ts'
 import { GitError, scanHistory } from './history.ts'
 import { newProgress, type Progress } from './progress.ts'
@@ -159,7 +159,6 @@ function asLine({ path, commit, object }: Where, { line, column, kind, start }: 
   return `${origin}${plain(path)}:${line}:${column}  ${kind}  ${start}…`
 }
 
-/** The name of a file may hold what a terminal would obey, also in JSON, which reads the same when it is escaped. */
 function asJson({ path, commit, object }: Where, { line, column, kind, start }: Finding): string {
-  return plain(JSON.stringify({ path, line, column, kind, start, ...(object ? { commit, object } : {}) }))
+  return JSON.stringify({ path, line, column, kind, start, ...(object ? { commit, object } : {}) })
 }
