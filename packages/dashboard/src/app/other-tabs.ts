@@ -2,7 +2,6 @@
 
 import { useEffect } from 'react'
 import { sk, withSession } from './client.ts'
-import { cover } from './cover.ts'
 import { knownUser, startAnew } from './known-user.ts'
 import { paths } from './paths.ts'
 import { onNews, signInAgain } from './session.ts'
@@ -36,8 +35,7 @@ function ask(): void {
 function leave(): void {
   if (knownUser() === null) return
   if (isSecretShown() || !hasTyped()) return startAnew({ at: paths.signInThen(location.pathname + location.search) })
-  cover()
-  signInAgain('ended').catch(() => {
+  signInAgain('signed out').catch(() => {
     // They did not come back: the page is being left.
   })
 }
