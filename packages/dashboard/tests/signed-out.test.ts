@@ -1,5 +1,6 @@
 // Signing out in one tab is meant for all of them: whoever sits at the browser next sees nothing of the person who left.
 
+import type { Page, Route } from 'playwright-core'
 import { expect } from 'vitest'
 import { shop } from '../../../tests/shop.ts'
 import { browserTest, everythingIn, forgive, LOST_ANSWER, openBrowser } from './browser.ts'
@@ -132,3 +133,81 @@ browserTest('a session that has ended leaves no way back to the page but to sign
   expect(await everythingIn(page)).not.toContain(TYPED)
   forgive(faults, /^answer: 401 /, LOST_ANSWER)
 })
+
+browserTest('an invitation is not offered to the next person after signing out in another tab', async () => {
+  const world = await shop()
+  const alice = await customer(world, 'Alice')
+  const { api, owner, store } = world
+  const invitation = { email: alice.email, role: 'OWNER' }
+  const invited = await api.post(`/v1/user/store/${store.id}/invitations`, invitation, { as: owner.token })
+  const { token } = invited.body
+  const { page, faults } = await openBrowser(world, `/invitation#token=${token}`, { as: alice })
+  await page.getByText(`You are signed in as ${alice.email}.`).waitFor()
+  await signOutElsewhere(page)
+  await page.getByText('This link is incomplete').waitFor()
+  await page.reload()
+  await page.getByText('This link is incomplete').waitFor()
+  const all = await everythingIn(page)
+  expect([all.includes(token), all.includes(alice.email)]).toEqual([false, false])
+  forgive(faults, /^answer: 401 GET /, LOST_ANSWER)
+})
+
+/** The first answer to such a request waits until the test lets it through. */
+async function holdAnswer(page: Page, url: string) {
+  let [answer, release] = [() => {}, () => {}]
+  const answered = new Promise<void>((resolve) => {
+    answer = resolve
+  })
+  const released = new Promise<void>((resolve) => {
+    release = resolve
+  })
+  const hold = async (route: Route) => {
+    const response = await route.fetch()
+    answer()
+    await released
+    await route.fulfill({ response })
+  }
+  await page.route(url, hold, { times: 1 })
+  return { answered, release }
+}
+
+/** What it returns waits until the page has heard this news of another tab. */
+async function listenFor(page: Page, news: 'known' | 'signed out') {
+  await page.evaluate(
+    `window.news = new Promise((resolve) => {
+       new BroadcastChannel('storekeeper.session').addEventListener('message', ({ data }) => data.is === '${news}' && resolve())
+     })
+     undefined`,
+  )
+  // A page that leaves has heard it.
+  return () => page.evaluate('window.news').catch(() => {})
+}
+
+for (const [what, url, isKnown] of [
+  ['had not heard who is signed in', '**/v1/user', false],
+  ['knew who is signed in', '**/assets/shell-*.js', true],
+] as const)
+  browserTest(
+    `a page that was still loading, and ${what}, does not show somebody who signs out meanwhile`,
+    async () => {
+      const { page, context, faults, alice } = await alicesPage(() => '/stores')
+      const next = await context.newPage()
+      const { answered, release } = await holdAnswer(next, url)
+      const known = await listenFor(page, 'known')
+      await next.goto('/stores', { waitUntil: 'commit' })
+      await answered
+      if (isKnown) await known()
+      const signedOut = await listenFor(next, 'signed out')
+      await signOutByMenu(page)
+      await signedOut()
+      release()
+      const signIn = next.getByRole('button', { name: 'Sign in', exact: true })
+      await signIn
+        .or(next.getByRole('button', { name: 'Account: Alice' }))
+        .first()
+        .waitFor()
+      expect(await everythingIn(next)).not.toContain(alice.email)
+      expect(new URL(next.url()).pathname).toBe('/sign-in')
+      forgive(faults, /^answer: 401 GET /, LOST_ANSWER)
+    },
+  )
