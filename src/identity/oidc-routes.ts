@@ -9,8 +9,11 @@ import { Type } from '../schema/type.ts'
 import { attemptCookie, sessionCookie } from './cookies.ts'
 import { finishSignIn, newAttempt } from './oidc.ts'
 
-/** A path of this service. Nothing in it can lead a browser to another host: not `//`, not `/\`, no control character. */
-const OWN_PATH = "^/(?![/\\\\])[\\w.~!$&'()*+,;=:@%/?-]{0,500}$"
+/**
+ * A path of this service. Nothing in it can lead a browser to another host: no `//`, no dot segment, after which another
+ * path may begin with `//`, no backslash and no control character.
+ */
+const OWN_PATH = "^(?![^?]*/(?:/|(?:\\.|%2[eE]){1,2}(?:[/?]|$)))/[\\w.~!$&'()*+,;=:@%/?-]{0,500}$"
 
 const parameter = (description: string) => Type.Optional(Type.String({ maxLength: 8_192, description }))
 

@@ -160,13 +160,19 @@ test('a provider that tells e-mail and name at its userinfo endpoint alone, or t
 test('afterwards a browser goes to a path of this service and nowhere else', async () => {
   const { api, provider } = await world()
   const ada = browser(api, provider)
-  for (const path of ['/sign-in', '/invitation', '/a/b?c=d&e=%2F', '/.//evil.example']) {
+  for (const path of ['/sign-in', '/invitation', '/a/b?c=d&e=%2F', '/a%2Fb?c=//d/../e', '/..a/b...']) {
     const reply = await ada.signIn(`?returnTo=${encodeURIComponent(path)}`)
     expect([reply.status, reply.headers.get('location')]).toEqual([303, path])
   }
   const foreign = [
     '//evil.example',
     '/\\evil.example',
+    '/a\\b',
+    '/.//evil.example',
+    '/..//evil.example/x',
+    '/%2e%2E//evil.example',
+    '/a/.%2e',
+    '/a//evil.example',
     'https://evil.example',
     '/\t/evil.example',
     '/a\r\nx: y',

@@ -151,7 +151,6 @@ export const texts = {
     endedHelp: 'Your session has ended. This page and everything you typed are still here.',
     recentTitle: 'Confirm that it is you',
     recentHelp: 'What you want to do needs a recent sign-in. It goes on when you have signed in.',
-    givenUp: 'You are signed out.',
     notConfirmed: 'Nothing was done: you did not sign in again.',
     signedIn: 'You are signed in',
     signedInHelp: 'Go back to the tab you came from: it goes on by itself. You can close this one.',

@@ -163,3 +163,15 @@ test('what was pasted: CSV with quotes and line breaks, JSON, lines of JSON, and
     partsOf([{ externalId: '1', name: 'x'.repeat(1.5e6) }, line, { externalId: '2', name: 'x'.repeat(1e6) }]),
   ).toHaveLength(2)
 })
+
+browserTest('an address of the page with a moment that is none shows the addresses of now', async () => {
+  const world = await shop()
+  const { api, owner, store } = world
+  const { body: customer } = await api.put(`/v1/user/store/${store.id}/customers/c-7`, {}, { as: owner.token })
+  const path = `/stores/${store.id}/invoicing?user=${customer.id}`
+  const { page } = await openBrowser(world, `${path}&at=constructor`, { as: owner, timezoneId: 'Asia/Tokyo' })
+  for (const at of ['constructor', '2026-02-31T25:00', '%2B275760-09-13T00:00:00Z', '']) {
+    await page.goto(`${path}&at=${at}`)
+    await page.getByText('They had none in this store until now.').waitFor()
+  }
+})

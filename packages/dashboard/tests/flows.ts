@@ -3,6 +3,7 @@
 import type { Page } from 'playwright-core'
 import { freePort } from '../../../tests/free-port.ts'
 import { apiAt, type Person, type Shop, shop } from '../../../tests/shop.ts'
+import { openBrowser } from './browser.ts'
 
 /** The shop at `localhost`: browsers have no passkeys for an IP address. */
 export function atLocalhost(world: Shop): Shop {
@@ -43,3 +44,27 @@ export async function signOutByMenu(page: Page): Promise<void> {
   await page.getByRole('menuitem', { name: 'Sign out' }).click()
   await page.getByRole('button', { name: 'Sign in', exact: true }).waitFor()
 }
+
+export async function signOutElsewhere(page: Page): Promise<Page> {
+  const tab = await page.context().newPage()
+  await tab.goto('/stores')
+  await signOutByMenu(tab)
+  return tab
+}
+
+/** Alice and Bob, both customers of the shop; she has a page open. */
+export async function alicesPage(path: (world: Shop) => string) {
+  const world = await shop()
+  const [alice, bob] = [await customer(world, 'Alice'), await customer(world, 'Bob')]
+  const opened = await openBrowser(world, path(world), { as: alice })
+  await pageOf(opened.page, 'Alice')
+  return { ...opened, world, alice, bob }
+}
+
+export async function customer(world: Shop, name: string): Promise<Person> {
+  const somebody = await world.member('CUSTOMER')
+  await world.api.patch('/v1/user', { name }, { as: somebody.token })
+  return somebody
+}
+
+export const pageOf = (page: Page, name: string) => page.getByRole('button', { name: `Account: ${name}` }).waitFor()

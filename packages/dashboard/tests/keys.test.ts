@@ -91,3 +91,14 @@ browserTest('a key is created, its secret survives a closed tab, and is nowhere 
   await next.getByRole('link', { name: 'Checkout' }).waitFor()
   expect(await next.getByRole('button', { name: 'Show it again' }).count()).toBe(0)
 })
+
+browserTest('the command that creates a key names no store but one of the reader', async () => {
+  const world = await shop()
+  const { owner, store } = world
+  const { page, faults } = await openBrowser(world, `/stores/${store.id}/keys/new`, { as: owner })
+  await page.getByText(`curl -X POST '${world.api.url}/v1/user/store/${store.id}/keys'`).waitFor()
+  await page.goto(`/stores/${store.id}';touch%20here;'/keys/new`)
+  await page.getByRole('heading', { name: 'Page not found' }).waitFor()
+  expect(await page.locator('main').innerText()).not.toContain('touch')
+  forgive(faults, /^answer: 40[04] GET /)
+})

@@ -5,26 +5,10 @@ import type { Page } from 'playwright-core'
 import { expect } from 'vitest'
 import { type Person, type Shop, shop } from '../../../tests/shop.ts'
 import { browserTest, everythingIn, forgive, LOST_ANSWER, openBrowser, signIn } from './browser.ts'
-import { fillSignIn, signOutByMenu } from './flows.ts'
+import { alicesPage, customer, fillSignIn, pageOf, signOutByMenu } from './flows.ts'
 
 const TYPED = 'Private words'
 
-/** Alice and Bob, both customers of the shop; she has a page open. */
-async function alicesPage(path: (world: Shop) => string) {
-  const world = await shop()
-  const [alice, bob] = [await customer(world, 'Alice'), await customer(world, 'Bob')]
-  const opened = await openBrowser(world, path(world), { as: alice })
-  await pageOf(opened.page, 'Alice')
-  return { ...opened, world, alice, bob }
-}
-
-async function customer(world: Shop, name: string): Promise<Person> {
-  const somebody = await world.member('CUSTOMER')
-  await world.api.patch('/v1/user', { name }, { as: somebody.token })
-  return somebody
-}
-
-const pageOf = (page: Page, name: string) => page.getByRole('button', { name: `Account: ${name}` }).waitFor()
 const userOf = async ({ api }: Shop, { token }: Person) => (await api.get('/v1/user', { as: token })).body.user
 const addressesOf = async ({ api, billing }: Shop, { token }: Person) =>
   (await api.get(billing, { as: token })).body.data
@@ -205,68 +189,6 @@ browserTest('signing out by the menu ends everything that the page does', async 
   await signOutByMenu(page)
   expect(new URL(page.url()).pathname).toBe('/sign-in')
   expect(await page.evaluate('window.isSamePage')).toBeUndefined()
-})
-
-// Signing out in one tab is meant for all of them.
-
-async function signOutElsewhere(page: Page): Promise<Page> {
-  const tab = await page.context().newPage()
-  await tab.goto('/stores')
-  await signOutByMenu(tab)
-  return tab
-}
-
-browserTest('a secret that is shown is gone when its reader signs out in another tab', async () => {
-  const world = await shop()
-  const { owner, store } = world
-  const { page, faults } = await openBrowser(world, `/stores/${store.id}/keys/new`, { as: owner })
-  await page.getByRole('textbox', { name: 'Name', exact: true }).fill('Checkout')
-  await page.getByRole('checkbox', { name: 'READ' }).check()
-  await page.getByRole('button', { name: 'Create key' }).click()
-  const secret = (await page.getByTestId('secret').textContent()) as string
-  await signOutElsewhere(page)
-  await page.waitForURL('**/sign-in**')
-  await page.getByRole('button', { name: 'Sign in', exact: true }).waitFor()
-  expect(await everythingIn(page)).not.toContain(secret)
-  forgive(faults, '401 GET /v1/user', LOST_ANSWER)
-})
-
-browserTest('a page on which nothing was typed is gone when its reader signs out in another tab', async () => {
-  const { page, faults, alice } = await alicesPage(() => '/account')
-  await page.getByText(alice.email).first().waitFor()
-  const tab = await signOutElsewhere(page)
-  await page.waitForURL('**/sign-in**')
-  expect(await everythingIn(page)).not.toContain(alice.email)
-  // Whoever signs in there is signed in here.
-  await fillSignIn(tab, alice)
-  await tab.getByRole('button', { name: 'Sign in', exact: true }).click()
-  await pageOf(page, 'Alice')
-  expect(new URL(page.url()).pathname).toBe('/account')
-  forgive(faults, '401 GET /v1/user', LOST_ANSWER)
-})
-
-browserTest('what was typed is covered after signing out in another tab, and given up with the sign-in', async () => {
-  const { page, faults } = await alicesPage(() => '/account')
-  const asked: string[] = []
-  page.on('dialog', (dialog) => {
-    asked.push(dialog.type())
-    void dialog.accept()
-  })
-  await page.getByRole('textbox', { name: 'Name' }).fill(TYPED)
-  await signOutElsewhere(page)
-  const overlay = page.getByRole('dialog', { name: 'Sign in again' })
-  await overlay.waitFor()
-  const drawn = `[...document.body.children].filter((one) => getComputedStyle(one).display !== 'none').length`
-  expect(await page.evaluate(drawn)).toBe(1)
-  expect(await page.title()).toBe('Sign in')
-  expect(await page.getByRole('textbox', { name: 'Name' }).count()).toBe(0)
-  expect(await page.locator('body').ariaSnapshot()).not.toContain('Account')
-  await page.keyboard.press('Escape')
-  await page.waitForURL('**/sign-in')
-  await page.getByRole('button', { name: 'Sign in', exact: true }).waitFor()
-  expect(await everythingIn(page)).not.toContain(TYPED)
-  expect(asked).toEqual([])
-  forgive(faults, '401 GET /v1/user', LOST_ANSWER)
 })
 
 browserTest('an invitation that somebody has opened is not offered to the next person in the tab', async () => {

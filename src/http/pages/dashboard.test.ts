@@ -30,6 +30,7 @@ test('each page of a built dashboard has a policy with a nonce of its own, and i
     expect([status, headers['cache-control']]).toEqual([200, 'no-store'])
     expect(headers['content-security-policy']).toContain(`style-src 'self' 'nonce-${nonce}';`)
     expect(headers['content-security-policy']).not.toMatch(/unsafe|\*|https?:/)
+    expect(headers['cross-origin-opener-policy']).toBe('same-origin')
     nonces.add(nonce)
   }
   expect(nonces.size).toBe(DASHBOARD_PATHS.length)

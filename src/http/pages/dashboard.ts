@@ -55,6 +55,8 @@ export function readDashboard(folder = FOLDER): Dashboard | null {
         headers: {
           'content-type': 'text/html; charset=utf-8',
           'cache-control': 'no-store',
+          // No page of another origin that opened this one, or was opened by it, can reach it.
+          'cross-origin-opener-policy': 'same-origin',
           'content-security-policy': `default-src 'none'; script-src 'self'; style-src 'self' 'nonce-${nonce}'; img-src 'self' data:; connect-src 'self'; frame-ancestors 'none'; base-uri 'none'; form-action 'self'`,
         },
         body: index.replaceAll(NONCE_PLACEHOLDER, nonce),

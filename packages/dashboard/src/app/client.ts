@@ -10,7 +10,7 @@ import {
   storekeeper,
 } from '@storekeeper/client'
 import { useEffect, useState } from 'react'
-import { fetchForUser, knowUser } from './known-user.ts'
+import { fetchForUser, heardSignOuts, knowUser } from './known-user.ts'
 import { signInAgain } from './session.ts'
 
 /** The session is in a cookie that no script can read. */
@@ -18,8 +18,9 @@ export const sk: Storekeeper = storekeeper({ url: location.origin, fetch: fetchF
 
 /** Who is signed in. From then on it is known whose page this is. */
 export async function readMe(options?: CallOptions): Promise<Me> {
+  const heard = heardSignOuts()
   const me = await sk.user.read(options)
-  knowUser(me.user.id)
+  knowUser(me.user.id, heard)
   return me
 }
 

@@ -4,19 +4,23 @@
 // A page is never handed on to the next user: a call that waits to be repeated, or a job of many calls, would act for them.
 
 import { forgetUser } from './forget-user.ts'
-import { announce, onUserChange } from './session.ts'
-import { leaveUnasked } from './unsaved.ts'
+import { announce, onNews, onUserChange, signInAgain } from './session.ts'
+import { hasTyped, isSecretShown, leaveUnasked } from './unsaved.ts'
 
 /** The first user that the page knew, for as long as it is loaded: every call is theirs. */
 let ownerId: string | null = null
 let knownId: string | null = null
 let isLeaving = false
 
-/** From the first answer of the service that says who is signed in. Other tabs are told: theirs may be somebody else's. */
-export function knowUser(id: string): void {
+/**
+ * From the first answer of the service that says who is signed in. Other tabs are told: theirs may be somebody else's.
+ * `heard`: the sign-outs that had been heard of when it was asked for.
+ */
+export function knowUser(id: string, heard: number): void {
   if (knownId === id) return
-  // Two answers that were asked for before anybody was known, and the session changed between them.
-  if (isOthersPage(id)) return startAnew()
+  // Two answers that were asked for before anybody was known, and the session changed between them; or they have signed out
+  // since the service answered.
+  if (isOthersPage(id) || heard !== signOutsHeard) return startAnew()
   ownerId = id
   knownId = id
   dropDraftsOfOthers(id)
@@ -66,6 +70,30 @@ async function isForAnother(response: Response): Promise<boolean> {
 
 /** Whether somebody who has just signed in finds the page of another user. */
 export const isOthersPage = (id: string): boolean => ownerId !== null && ownerId !== id
+
+// ---- signing out in another tab -----------------------------------------------------------------------------------------
+
+let signOutsHeard = 0
+
+/** How many sign-outs in other tabs this page has heard of. */
+export const heardSignOuts = (): number => signOutsHeard
+
+// From the first moment on: a page that is still loading may know its user already.
+onNews(({ is }) => {
+  if (is !== 'signed out') return
+  signOutsHeard++
+  if (ownerId !== null) leave()
+})
+
+/** What was typed waits for the same person, out of sight. A secret does not wait, nor does a page with nothing to lose. */
+function leave(): void {
+  if (isSecretShown() || !hasTyped()) return startAnew()
+  signInAgain('signed out').catch(() => {
+    // They did not come back: the page is being left.
+  })
+}
+
+// ---- the page is left ---------------------------------------------------------------------------------------------------
 
 type Anew = {
   /** Where the next page is; otherwise at the same address. */

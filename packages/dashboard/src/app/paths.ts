@@ -62,9 +62,12 @@ export const paths = {
   storeSettings: (storeId: string) => inStore(storeId, 'settings'),
 }
 
+/** No `//` and no dot segment, with which a browser makes another path of it, and no backslash, its other slash. */
+const OWN_PATH = /^(?![^?]*\/(?:\/|(?:\.|%2e){1,2}(?:[/?]|$)))\/[\w.~!$&'()*+,;=:@%/?-]*$/i
+
 /** A page of ours, from an address that anybody may have written: nothing in it leads to another host. */
 export function ownPath(text: string | null): string | null {
-  return text !== null && /^\/(?![/\\])[\w.~!$&'()*+,;=:@%/?-]*$/.test(text) ? text : null
+  return text !== null && OWN_PATH.test(text) ? text : null
 }
 
 /** What somebody opens a store for depends on what they may do there. */

@@ -1,10 +1,12 @@
-// Somebody has to sign in again above the page they are on: the session has ended, or what they want asks for a recent
-// sign-in. All calls that wait go on together.
+// Somebody has to sign in again above the page they are on: what they want asks for a recent sign-in, the session has
+// ended, or they have signed out in another tab, and the page is covered. All calls that wait go on together.
 
 import { useSyncExternalStore } from 'react'
-import { uncover } from './cover.ts'
+import { cover, uncover } from './cover.ts'
 
-export type Reason = 'ended' | 'recent'
+/** From the least to the gravest. */
+const REASONS = ['recent', 'ended', 'signed out'] as const
+export type Reason = (typeof REASONS)[number]
 export type Gate = { reason: Reason; opened: Promise<void>; open(): void; giveUp(error: Error): void }
 
 let gate: Gate | null = null
@@ -13,15 +15,22 @@ const listeners = new Set<() => void>()
 export function signInAgain(reason: Reason): Promise<void> {
   if (!gate) {
     const { promise, resolve, reject } = withResolvers()
-    gate = { reason, opened: promise, open: () => settle(resolve), giveUp: (error) => settle(() => reject(error)) }
+    const open = () => {
+      uncover()
+      settle(resolve)
+    }
+    gate = { reason, opened: promise, open, giveUp: (error) => settle(() => reject(error)) }
+    tell()
+  } else if (REASONS.indexOf(reason) > REASONS.indexOf(gate.reason)) {
+    gate = { ...gate, reason }
     tell()
   }
+  if (reason === 'signed out') cover()
   return gate.opened
 }
 
 function settle(how: () => void): void {
   gate = null
-  uncover()
   how()
   tell()
 }

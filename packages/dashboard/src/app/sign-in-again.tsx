@@ -1,5 +1,5 @@
 // Sign-in above the page that somebody is on. What they typed stays below it, and the call that was refused is repeated.
-// Above a page that is covered there is no way back to it but to sign in.
+// Without a session there is no way back to the page but to sign in. Above a page that is covered nothing tells whose it is.
 
 import { Stack, Text } from '@mantine/core'
 import { useCallback, useEffect } from 'react'
@@ -7,7 +7,6 @@ import { Dialog } from '../components/dialog.tsx'
 import { SignInForm } from '../pages/ways-in/sign-in-form.tsx'
 import { texts } from '../texts.ts'
 import { sk } from './client.ts'
-import { isCovered } from './cover.ts'
 import { startAnew } from './known-user.ts'
 import type { useMe } from './me.ts'
 import { paths } from './paths.ts'
@@ -43,9 +42,10 @@ function Overlay({ gate, known }: { gate: Gate; known: { id: string; email: stri
     [enter],
   )
   const recent = gate.reason === 'recent'
+  const covered = gate.reason === 'signed out'
   const close = () => {
-    if (isCovered()) startAnew({ at: paths.signIn })
-    else gate.giveUp(new Error(recent ? texts.signIn.notConfirmed : texts.signIn.givenUp))
+    if (recent) gate.giveUp(new Error(texts.signIn.notConfirmed))
+    else startAnew({ at: paths.signIn })
   }
   return (
     <Dialog
@@ -54,13 +54,15 @@ function Overlay({ gate, known }: { gate: Gate; known: { id: string; email: stri
       onClose={close}
       title={recent ? texts.signIn.recentTitle : texts.signIn.endedTitle}
       closeOnClickOutside={false}
+      closeOnEscape={recent}
     >
       <Stack>
         <Text size="sm">{recent ? texts.signIn.recentHelp : texts.signIn.endedHelp}</Text>
         <SignInForm
+          key={String(covered)}
           onSignedIn={enter}
           singleSignOn={{ returnTo: paths.signedIn, fresh: recent, inNewTab: true }}
-          email={known.email}
+          email={covered ? null : known.email}
         />
       </Stack>
     </Dialog>

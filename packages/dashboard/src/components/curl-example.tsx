@@ -3,21 +3,10 @@
 import { Code, Group, Stack, Text } from '@mantine/core'
 import { texts } from '../texts.ts'
 import { Copy } from './copy.tsx'
-
-function curlCommand(method: string, path: string, body?: object): string {
-  const url = `${location.origin}${path}`
-  const lines = [`curl -X ${method} '${url}'`, `  -H "Authorization: Bearer $STOREKEEPER_TOKEN"`]
-  if (method === 'POST') lines.push(`  -H "Idempotency-Key: $(uuidgen)"`)
-  if (body) {
-    lines.push("  -H 'Content-Type: application/json'")
-    // A quote inside single quotes: end them, an escaped quote, begin them again.
-    lines.push(`  -d '${JSON.stringify(body, null, 2).replaceAll("'", `'\\''`)}'`)
-  }
-  return lines.join(' \\\n')
-}
+import { curlCommand } from './curl-command.ts'
 
 export function CurlExample({ method, path, body }: { method: string; path: string; body?: object }) {
-  const command = curlCommand(method, path, body)
+  const command = curlCommand(method, new URL(path, location.origin), body)
   return (
     <Stack gap="xs">
       <Group justify="space-between">

@@ -2,14 +2,13 @@
 
 import { Group, Stack, Text, Title } from '@mantine/core'
 import { type ReactNode, useEffect } from 'react'
+import { setTitle } from '../app/cover.ts'
 import { texts } from '../texts.ts'
 
 type Props = { title: string; about?: ReactNode; actions?: ReactNode; children: ReactNode }
 
 export function Page({ title, about, actions, children }: Props) {
-  useEffect(() => {
-    document.title = `${title} · ${texts.app.name}`
-  }, [title])
+  useEffect(() => setTitle(`${title} · ${texts.app.name}`), [title])
   return (
     <Stack gap="lg">
       <Group justify="space-between" align="flex-start">

@@ -4,7 +4,7 @@ import { Button, NativeSelect, Select, TextInput } from '@mantine/core'
 import { useState } from 'react'
 import { useSearchParams } from 'wouter'
 import { texts } from '../../texts.ts'
-import { toLocalInput } from '../keys/key-form.ts'
+import { isMoment, toLocalInput } from '../keys/key-form.ts'
 import type { Named, Names } from './names.ts'
 import type { Filters } from './trail.ts'
 
@@ -39,7 +39,7 @@ export function EventFilters({ filters, change, names }: Props) {
     ...(type && !(type in known) ? [{ value: type, label: type }] : []),
   ]
   const moment = (name: 'from' | 'to', value: string) =>
-    change({ [name]: value && !Number.isNaN(Date.parse(value)) ? new Date(value).toISOString() : '' })
+    change({ [name]: isMoment(value) ? new Date(value).toISOString() : '' })
   return (
     <div className="filters">
       <NativeSelect
@@ -85,7 +85,7 @@ export function EventFilters({ filters, change, names }: Props) {
 }
 
 function localInput(at: string): string {
-  return at && !Number.isNaN(Date.parse(at)) ? toLocalInput(new Date(at)) : ''
+  return isMoment(at) ? toLocalInput(new Date(at)) : ''
 }
 
 type NameSelectProps = {

@@ -10,7 +10,7 @@ import { paths } from '../../app/paths.ts'
 import { Loaded } from '../../components/loaded.tsx'
 import { Page } from '../../components/page.tsx'
 import { texts } from '../../texts.ts'
-import { toLocalInput } from '../keys/key-form.ts'
+import { isMoment, toLocalInput } from '../keys/key-form.ts'
 import { AddressesAt } from './addresses-at.tsx'
 import { FindPerson } from './find-person.tsx'
 
@@ -19,7 +19,8 @@ export default function InvoicingPage() {
   const search = new URLSearchParams(useSearch())
   const [, navigate] = useLocation()
   const userId = search.get('user') ?? ''
-  const at = search.get('at') ?? ''
+  const given = search.get('at') ?? ''
+  const at = isMoment(given) ? given : ''
   const show = (asked: { userId?: string; at?: string }) => navigate(paths.invoicing(storeId, asked), { replace: true })
   return (
     <Page title={texts.nav.invoicing} about={texts.invoicing.about}>
@@ -59,7 +60,7 @@ function Moment({ at, onChange }: { at: string; onChange: (at: string) => void }
         onChange={(event) => {
           const { value } = event.currentTarget
           setText(value)
-          onChange(value ? new Date(value).toISOString() : '')
+          onChange(isMoment(value) ? new Date(value).toISOString() : '')
         }}
       />
       <Button

@@ -103,6 +103,9 @@ export function toValues(key: Key): KeyValues {
   }
 }
 
+/** Whether an address of a page, or a `datetime-local` field, names a moment. */
+export const isMoment = (text: string): boolean => /^\d{4}-\d\d-\d\dT/.test(text) && !Number.isNaN(Date.parse(text))
+
 /** The value of a `datetime-local` field for a moment, in the browser's own time zone. */
 export function toLocalInput(at: Date): string {
   const local = new Date(at.getTime() - at.getTimezoneOffset() * 60_000)

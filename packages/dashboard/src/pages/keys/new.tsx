@@ -3,6 +3,8 @@ import { useEffect, useState } from 'react'
 import { useLocation, useParams } from 'wouter'
 import { useRead } from '../../app/api.ts'
 import { sk } from '../../app/client.ts'
+import { useMembership } from '../../app/me.ts'
+import NotFound from '../../app/not-found.tsx'
 import { paths } from '../../app/paths.ts'
 import { useSecret } from '../../app/secret-provider.tsx'
 import { CurlExample } from '../../components/curl-example.tsx'
@@ -17,6 +19,11 @@ import { PermissionPicker } from './permission-picker.tsx'
 
 export default function NewKeyPage() {
   const { storeId = '' } = useParams()
+  // The command that the page shows is made of this id, which anybody may have written into a link.
+  return useMembership(storeId) ? <NewKey storeId={storeId} /> : <NotFound />
+}
+
+function NewKey({ storeId }: { storeId: string }) {
   const [, navigate] = useLocation()
   const openSecret = useSecret()
   const [error, setError] = useState<unknown>(null)
