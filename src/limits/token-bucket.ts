@@ -15,7 +15,7 @@ export type RateLimits = {
 }
 
 /** Of what is stored for retries: what one caller has to pay for together with others. */
-export type StorageLimit = {
+type StorageLimit = {
   /** Whether more may be stored: looked at before anything is spent. */
   check(): RateLimitState | null
   /** Counts what was stored, of which the size is known only then. Whoever stores more than is left waits the longer. */
