@@ -78,6 +78,8 @@ type DispatcherState = {
   unrecorded: number
   /** The last webhook a full poll came to; the next goes on behind it. */
   pollCursor: string
+  /** The last store that a fan-out looked at: the next one goes on behind it. */
+  fanOutCursor: string
   nextPollAt: number
   woken: boolean
   /** Ends the pause between two rounds. */
@@ -122,6 +124,7 @@ export function newDispatcher(
     interrupted: [],
     unrecorded: 0,
     pollCursor: '',
+    fanOutCursor: '',
     nextPollAt: 0,
     woken: false,
     resume: () => {},
@@ -190,12 +193,13 @@ async function pause(state: DispatcherState, ms: number): Promise<void> {
 async function round(state: DispatcherState): Promise<number> {
   const { db, scheduler, throttle } = state
   const due = untilPoll(state) === 0 ? await poll(state) : 0
-  const fresh = await fanOut(db, (id, already) => {
+  const fresh = await fanOut(db, state.fanOutCursor, (id, already) => {
     const isRoom = already < scheduler.freeSlots(id)
     // The queue of a fast webhook is empty again soon, and what did not fit is then found by a poll.
     if (!isRoom && scheduler.isFast(id)) state.nextPollAt = 0
     return isRoom
   })
+  state.fanOutCursor = fresh.after
   throttle.spend(fresh.made * FAN_OUT_COST)
   await enqueue(state, fresh.taken)
   return due + fresh.made

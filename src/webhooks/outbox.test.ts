@@ -2,6 +2,7 @@ import { expect, onTestFinished, test } from 'vitest'
 import { shop } from '../../tests/shop.ts'
 import { travel } from '../core/clock.ts'
 import { connect } from '../db/pool.ts'
+import { sql } from '../db/sql.ts'
 import { fanOut, leaseDue, releaseLeases } from './outbox.ts'
 
 /** Three webhooks with five messages each, and nobody who sends them. */
@@ -84,8 +85,10 @@ test('stores take turns, however much one of them has written; the oldest is nev
   await write('quiet', 1, 1)
   await write('quiet', 2, 2)
   for (let n = 1; n <= 70; n++) await write('other', n, n)
+  let cursor = ''
   const takeEvents = async () => {
-    const { taken } = await fanOut(db, () => true)
+    const { taken, after } = await fanOut(db, cursor, () => true)
+    cursor = after
     return [...new Set(taken.map(({ event_id }) => event_id))]
   }
   const first = await takeEvents()
@@ -97,3 +100,35 @@ test('stores take turns, however much one of them has written; the oldest is nev
   expect(all).toHaveLength(1072)
   expect(new Set(all).size).toBe(1072)
 })
+
+test.each(['never looked at', 'knows'])(
+  'a fan-out reads few rows, however many stores wait, of a table that the planner %s',
+  async (known) => {
+    const { db, sql: run } = await waiting()
+    await run(
+      `insert into webhook_outbox (store_id, deliveries, webhook_ids, webhook_types, event_ids)
+     select 'store_' || store, 1, '{wh_a}', '[["*"]]', array['evt_' || store || '_' || n]
+       from generate_series(1, 200) as store cross join generate_series(1, 30) as n`,
+    )
+    if (known === 'knows') await run('analyze webhook_outbox')
+    const [before, between, after] = await db.transaction(async (tx) => {
+      const rowsRead = async () => {
+        const [counts] = await tx.query<{ rows: number }>(sql`
+        select (seq_tup_read + idx_tup_fetch)::int as rows
+          from pg_stat_xact_user_tables
+         where relname = 'webhook_outbox'`)
+        return counts?.rows ?? 0
+      }
+      const counted = [await rowsRead()]
+      let cursor = ''
+      for (let n = 0; n < 2; n++) {
+        cursor = (await fanOut(tx, cursor, () => true)).after
+        counted.push(await rowsRead())
+      }
+      return counted as [number, number, number]
+    })
+    expect(between - before).toBeGreaterThan(64)
+    expect(after - before).toBeLessThan(1_000)
+    expect(await run('select count(*)::int as rows from webhook_outbox')).toEqual([{ rows: 6_000 - 128 }])
+  },
+)

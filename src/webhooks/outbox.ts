@@ -16,8 +16,8 @@ export const AFTER_DELETE_MS = HOUR
 /** One fan-out takes no more than a webhook may prefetch, so that its deliveries can be leased at once, without a poll. */
 const OUTBOX_ROWS = 64
 const OUTBOX_EVENTS = 100
-/** No more of them are looked at in one fan-out, however many one store has waiting. */
-const OUTBOX_ROWS_OF_A_STORE = 32
+/** So many stores are looked at, a few rows of each, or all rows of one. */
+const OUTBOX_STORES = 32
 
 export type Message = {
   webhook_id: string
@@ -137,43 +137,70 @@ export async function leaseDue(db: Db, { roomFor, otherwise, after, most }: Leas
   )
 }
 
+/** Stores with rows in the outbox, behind this one. */
+async function storesWaiting(db: Db, after: string): Promise<string[]> {
+  const rows = await db.query<{ store_id: string }>(sql`
+    with recursive waiting(store_id, n) as (
+      (
+        select store_id, 1
+          from webhook_outbox
+         where store_id > ${after}
+         order by store_id
+         limit 1
+      )
+       union all
+      select (select store_id from webhook_outbox where store_id > waiting.store_id order by store_id limit 1), n + 1
+        from waiting
+       where waiting.store_id is not null
+         and n < ${OUTBOX_STORES}
+    )
+    select store_id
+      from waiting
+     where store_id is not null`)
+  return rows.map(({ store_id }) => store_id)
+}
+
 /**
- * Turns a stretch of the outbox into deliveries to the webhooks that were enabled and subscribed when the event happened,
+ * Turns a part of the outbox into deliveries to the webhooks that were enabled and subscribed when the event happened,
  * even if they are disabled by now. Stores take turns, by fair queueing: first comes what is done when the fewest
- * deliveries of its store have been made, so that nobody waits for the thousands of another store. The oldest row is always
- * among them. `mayLease` says whether one more delivery of a webhook may be leased at once.
+ * deliveries of its store have been made, so that nobody waits for the thousands of another store. A few stores are looked
+ * at, those behind `after`, and the oldest row of all. `mayLease` says whether one more delivery of a webhook may be leased
+ * at once.
  */
 export async function fanOut(
   db: Db,
+  after: string,
   mayLease: (webhookId: string, already: number) => boolean,
-): Promise<{ made: number; taken: Message[] }> {
-  const waits = await db.one(sql`select id from webhook_outbox order by id limit 1`)
-  if (!waits) return { made: 0, taken: [] }
+): Promise<{ made: number; taken: Message[]; after: string }> {
+  const stores = await storesWaiting(db, after)
+  if (stores.length === 0) return after === '' ? { made: 0, taken: [], after } : fanOut(db, '', mayLease)
+  const last = stores.length < OUTBOX_STORES ? '' : (stores.at(-1) ?? '')
   return db.transaction(async (tx) => {
     const at = now()
     const wanted = await tx.query<EventPart & { webhook_id: string; enabled: boolean }>(sql`
-      with recursive waiting(store_id) as (
-        (select store_id from webhook_outbox order by store_id limit 1)
-         union all
-        select (select store_id from webhook_outbox where store_id > waiting.store_id order by store_id limit 1)
-          from waiting
-         where waiting.store_id is not null
+      with oldest as (
+        select id, store_id, deliveries
+          from webhook_outbox
+         order by id
+         limit 1
       ), candidate as (
         select first.id, first.turn
-          from waiting
+          from unnest(${stores}::text[]) as waiting(store_id)
          cross join lateral (
                  select id, sum(deliveries) over (order by id) as turn
                    from (
+                          -- In the order of the index that leads to them, and to no others.
                           select id, deliveries
                             from webhook_outbox
-                           where store_id = waiting.store_id
-                           order by id
-                           limit ${OUTBOX_ROWS_OF_A_STORE}
+                           where store_id between waiting.store_id and waiting.store_id
+                           order by store_id, id
+                           limit ${Math.ceil(OUTBOX_ROWS / stores.length)}
                         ) as theirs
                ) as first
-      ), oldest as (
-        select min(id) as id
-          from webhook_outbox
+         union all
+        select id, deliveries
+          from oldest
+         where store_id <> all(${stores})
       ), free as (
         select id, candidate.turn, cardinality(event_ids) as events
           from candidate
@@ -230,7 +257,7 @@ export async function fanOut(
       }
     })
     await addDeliveries(tx, rows)
-    return { made: rows.length, taken }
+    return { made: rows.length, taken, after: last }
   })
 }
 
