@@ -3,7 +3,8 @@ import { shop } from '../../tests/shop.ts'
 import { travel } from '../core/clock.ts'
 import { connect } from '../db/pool.ts'
 import { sql } from '../db/sql.ts'
-import { fanOut, leaseDue, releaseLeases } from './outbox.ts'
+import { fanOut } from './fan-out.ts'
+import { leaseDue, releaseLeases } from './outbox.ts'
 
 /** Three webhooks with five messages each, and nobody who sends them. */
 async function waiting() {
