@@ -61,10 +61,10 @@ export function claimedEmailOf({ email, email_verified }: Record<string, unknown
  * Seconds since 1970, as `auth_time` and `iat` are. Null for one that is ahead of us, such as milliseconds: that sign-in
  * would stay recent for ever, and that token would always be the newest. Null also for what PostgreSQL has no date for.
  */
-function parsePastTime(claim: unknown): Date | null {
+export function parsePastTime(claim: unknown, toleranceSeconds = CLOCK_TOLERANCE_SECONDS): Date | null {
   if (typeof claim !== 'number' || !(claim >= 0)) return null
   const at = now().getTime()
-  if (claim * SECOND > at + CLOCK_TOLERANCE_SECONDS * SECOND) return null
+  if (claim * SECOND > at + toleranceSeconds * SECOND) return null
   return new Date(Math.min(claim * SECOND, at))
 }
 

@@ -4,10 +4,10 @@
 
 import type { ClientError, Configuration, CustomFetch, IDToken, UserInfoResponse } from 'openid-client'
 import { type Config, isSafe } from '../config.ts'
-import { HOUR, nowMs, SECOND } from '../core/clock.ts'
+import { HOUR } from '../core/clock.ts'
 import { normalizeEmail } from '../core/email.ts'
 import { Failure, type FailureDetails, fail } from '../core/errors.ts'
-import { claimedEmailOf, displayName, isSubject } from './jwt.ts'
+import { claimedEmailOf, displayName, isSubject, parsePastTime } from './jwt.ts'
 import type { OidcClient, ProviderIdentity, SignInAttempt } from './schema.ts'
 
 type Library = typeof import('openid-client')
@@ -17,6 +17,8 @@ const FETCH_TIMEOUT_SECONDS = 5
 const MAX_RESPONSE_BYTES = 256 * 1024
 const DISCOVERY_TTL_MS = HOUR
 const RETRY_AFTER_SECONDS = 10
+/** A provider's clock may be so much ahead. A sign-in that is farther ahead says nothing about when it was. */
+const CLOCK_TOLERANCE_SECONDS = 30
 
 export const CALLBACK_PATH = '/v1/auth/oidc/callback'
 
@@ -79,8 +81,7 @@ async function redeem(
   return {
     issuer: claims.iss,
     subject: claims.sub,
-    // A provider whose clock is ahead makes nobody's sign-in last longer.
-    authenticatedAt: claims.auth_time === undefined ? null : new Date(Math.min(claims.auth_time * SECOND, nowMs())),
+    authenticatedAt: parsePastTime(claims.auth_time, CLOCK_TOLERANCE_SECONDS),
     ...profileOf(profile),
   }
 }

@@ -152,6 +152,18 @@ test('an e-mail moves only to an account whose owner is signed in to it', async 
   expect((await confirm(world, change.token, ada.as)).status).toBe(204)
 })
 
+test('a link that is opened by somebody signed in to another account confirms nothing, and still works', async () => {
+  const mail = await mailServer()
+  const world = await shop(mail.settings, FAST)
+  const stranger = await signUp(world, 'ada@example.com')
+  const { token } = await mail.mailTo(stranger.email)
+  expect((await confirm(world, token, world.owner.token)).body.code).toBe('sign_in_required')
+  const verified = () => world.sql('select email_verified_at from users where id = $1', [stranger.id])
+  expect(await verified()).toEqual([{ email_verified_at: null }])
+  expect((await confirm(world, token, stranger.as)).status).toBe(204)
+  expect(await verified()).toEqual([{ email_verified_at: expect.any(Date) }])
+})
+
 test('a reset that confirms an e-mail for the first time removes the second factor, and no other does', async () => {
   const mail = await mailServer()
   const world = await shop(mail.settings, FAST)

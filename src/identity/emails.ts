@@ -73,7 +73,9 @@ export async function confirmEmail(
       if (loser?.email_verified_at) fail('email_taken')
       const isContested = user.email !== email || loser !== undefined || (await isWantedByOthers(tx, userId, email))
       const isSignedIn = visitor?.id === userId && (await lockSession(tx, visitor))
-      if (isContested && !isSignedIn) fail('sign_in_required')
+      // Whoever has another account here, and is signed in to it, has most likely opened the link by mistake.
+      const isOthers = visitor !== null && visitor.id !== userId
+      if ((isContested || isOthers) && !isSignedIn) fail('sign_in_required')
       const actor: Actor = { kind: 'user', id: userId, ip }
       if (loser) await loseEmail(tx, instance, actor, loser.id, email)
       await giveEmail(tx, instance, user, email, isSignedIn)

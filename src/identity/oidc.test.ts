@@ -406,9 +406,17 @@ test('a recent sign-in is one at the provider: what counts is when it saw the pe
   expect((await ada.get('/v1/user')).status).toBe(200)
   travel(2 * MINUTE)
   expect((await erase()).body.code).toBe('recent_sign_in_required')
-  // A clock that is ahead makes it last no longer.
-  provider.twists = { claims: { auth_time: Math.floor(nowMs() / 1000) + 3_600 } }
-  await ada.signIn()
+  // A time that is ahead, such as one in milliseconds, says nothing about when it was.
+  const seconds = Math.floor(nowMs() / 1000)
+  for (const auth_time of [seconds + 3_600, (seconds - 5 * 86_400) * 1000]) {
+    provider.twists = { claims: { auth_time } }
+    expect((await ada.signIn()).status).toBe(303)
+    expect((await erase()).body.code).toBe('recent_sign_in_required')
+    expect((await ada.signIn('?fresh=true', PROBLEM)).body.code).toBe('recent_sign_in_required')
+  }
+  // A clock may be a little ahead, and makes it last no longer.
+  provider.twists = { claims: { auth_time: seconds + 20 } }
+  expect((await ada.signIn('?fresh=true')).status).toBe(303)
   travel(11 * MINUTE)
   expect((await erase()).body.code).toBe('recent_sign_in_required')
   provider.twists = {}

@@ -122,7 +122,7 @@ export const identityRoutes: Route[] = [
       needs: 'public',
       summary: 'Confirm an e-mail address',
       description:
-        'Takes the token of the link that is sent after signing up or changing the e-mail address. A token works once, within three days, and only the newest one is valid. If another account has the address but never confirmed it, that account loses it. If the address differs from the one your account has, or other accounts want it too, send the request with a session of the account the link was sent for: 403 `sign_in_required` otherwise, and the token stays valid.',
+        'Takes the token of the link that is sent after signing up or changing the e-mail address. A token works once, within three days, and only the newest one is valid. If another account has the address but never confirmed it, that account loses it. If the address differs from the one your account has, other accounts want it too, or you are signed in to another account, send the request with a session of the account the link was sent for: 403 `sign_in_required` otherwise, and the token stays valid.',
       body: Confirmation,
       returns: [204, null],
       errors: ['confirmation_not_found', 'email_taken', 'sign_in_required'],

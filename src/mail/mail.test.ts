@@ -214,13 +214,13 @@ test('invitations are mailed, without anything in a name that looks like a link,
   const { api, owner, store, person, sql } = world
   const ada = await person()
   await confirmed(world)
-  await api.patch(`/v1/user/store/${store.id}`, { name: 'Win at evil.example/x now' }, { as: owner.token })
+  await api.patch(`/v1/user/store/${store.id}`, { name: 'Win at evil.example/x or evil。example∕y now' }, { as: owner.token })
   const invite = () =>
     api.post(`/v1/user/store/${store.id}/invitations`, { email: ada.email, role: 'STAFF' }, { as: owner.token })
   const first = await invite()
   expect(first.body.mailed).toBe(true)
   const letter = await mail.mailTo(ada.email)
-  expect(letter.subject).toBe('You\'re invited to "Win at evil example x now"')
+  expect(letter.subject).toBe('You\'re invited to "Win at evil example x or evil example y now"')
   expect(letter.text).toContain(`https://keys.example/invitation#token=${first.body.token}`)
   expect(letter.text).toContain('as staff')
   const accepted = await api.post('/v1/user/invitations/accept', { token: letter.token }, { as: ada.token })

@@ -135,9 +135,15 @@ export function writeLetter(
   return { subject, text: `${text}\n\n-- \n${name}, ${publicUrl}\n` }
 }
 
-/** Mail programs turn "shop.example/x" into a link, so a dot, a colon, a slash or an @ inside a word becomes a space. */
+/**
+ * Mail programs turn "shop.example/x" into a link, so a dot, a colon, a slash or an @ inside a word becomes a space, and so does
+ * whatever looks like one, or is one in the name of a host.
+ */
 function quoted(words: string): string {
-  return `"${words.replace(/[.:/@\\]+(?=\S)/g, ' ').replace(/["\p{Cc}]/gu, ' ')}"`
+  return `"${words
+    .normalize('NFKC')
+    .replace(/[.:/@\\。∶∕⁄]+(?=\S)/g, ' ')
+    .replace(/["\p{Cc}]/gu, ' ')}"`
 }
 
 const TIME = new Intl.DateTimeFormat('en-GB', { dateStyle: 'long', timeStyle: 'short', timeZone: 'UTC' })

@@ -152,6 +152,17 @@ browserTest('an invitation is not offered to the next person after signing out i
   forgive(faults, /^answer: 401 GET /, LOST_ANSWER)
 })
 
+browserTest('a link for a new password is not left to the next person after signing out in another tab', async () => {
+  const world = await shop()
+  const alice = await customer(world, 'Alice')
+  const { page, faults } = await openBrowser(world, '/reset#token=skp_reset_made_up', { as: alice })
+  await page.getByRole('button', { name: 'Set password' }).waitFor()
+  await signOutElsewhere(page)
+  await page.getByRole('button', { name: 'Set password' }).waitFor({ state: 'detached' })
+  expect(await everythingIn(page)).not.toContain('skp_reset_made_up')
+  forgive(faults, /^answer: 401 GET /, LOST_ANSWER)
+})
+
 /** The first answer to such a request waits until the test lets it through. */
 async function holdAnswer(page: Page, url: string) {
   let [answer, release] = [() => {}, () => {}]

@@ -4,6 +4,7 @@
 // A page is never handed on to the next user: a call that waits to be repeated, or a job of many calls, would act for them.
 
 import { forgetUser } from './forget-user.ts'
+import { hasLinkToken } from './link-token.ts'
 import { announce, onNews, onUserChange, signInAgain } from './session.ts'
 import { hasTyped, isSecretShown, leaveUnasked } from './unsaved.ts'
 
@@ -83,6 +84,8 @@ onNews(({ is }) => {
   if (is !== 'signed out') return
   signOutsHeard++
   if (ownerId !== null) leave()
+  // A page of the ways in may not have asked who is signed in.
+  else if (hasLinkToken()) startAnew()
 })
 
 /** What was typed waits for the same person, out of sight. A secret does not wait, nor does a page with nothing to lose. */

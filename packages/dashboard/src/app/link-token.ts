@@ -29,6 +29,9 @@ export function linkToken(path: string): string | null {
   return taken?.path === path ? taken.token : null
 }
 
+/** Whether this page was opened with one. */
+export const hasLinkToken = (): boolean => taken?.path === location.pathname
+
 /** Whoever comes next to this page was not sent the link. */
 export function dropLinkToken(): void {
   taken = null

@@ -4,7 +4,7 @@ import { type InvitationPreview, isStorekeeperError, type Me, type Membership } 
 import { useEffect, useState } from 'react'
 import { Link } from 'wouter'
 import { sk } from '../../app/client.ts'
-import { startAnew } from '../../app/known-user.ts'
+import { isOthersPage, startAnew } from '../../app/known-user.ts'
 import { keepLinkToken, linkToken } from '../../app/link-token.ts'
 import { homeOf, paths } from '../../app/paths.ts'
 import { announce, userChanged } from '../../app/session.ts'
@@ -60,7 +60,8 @@ function Invitation({ token }: { token: string }) {
       setState({ is: 'accepted', membership })
     })
   /** Whoever has signed in here wants to accept. */
-  const entered = async () => {
+  const entered = async ({ id }: { id: string }) => {
+    if (isOthersPage(id)) return startAnew({ keepsLink: true })
     const me = await readSession()
     setState(me ? stateOf(me) : { is: 'cookie refused' })
     if (me) await accept()
@@ -91,7 +92,7 @@ function Invitation({ token }: { token: string }) {
           </LightButton>
         </div>
       ) : (
-        <Enter token={token} onEntered={() => void entered()} />
+        <Enter token={token} onEntered={(user) => void entered(user)} />
       )}
     </>
   )
@@ -118,7 +119,7 @@ const nameOf = ({
   id,
 }: Record<'email' | 'pendingEmail' | 'name', string | null> & { id: string }) => email ?? pendingEmail ?? name ?? id
 
-function Enter({ token, onEntered }: { token: string; onEntered: () => void }) {
+function Enter({ token, onEntered }: { token: string; onEntered: (user: { id: string }) => void }) {
   const [way, setWay] = useState<'sign-in' | 'sign-up'>('sign-in')
   return (
     <div className="light-form">

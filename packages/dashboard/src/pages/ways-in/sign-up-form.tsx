@@ -11,21 +11,21 @@ import { LightProblem } from '../../components/light-problem.tsx'
 import { texts } from '../../texts.ts'
 import { type LightField, useLightForm } from './light-form.ts'
 
-type Props = { onSignedUp: () => void | Promise<void>; invitation?: string }
+type Props = { onSignedUp: (user: { id: string }) => void | Promise<void>; invitation?: string }
 
 export function SignUpForm({ onSignedUp, invitation }: Props) {
   const { error, busy, field, submit } = useLightForm({ email: '', password: '', name: '' })
   const signUp = (event: FormEvent) => {
     event.preventDefault()
     void submit(async ({ email, password, name }) => {
-      await sk.auth.signUp({
+      const { user } = await sk.auth.signUp({
         email,
         password,
         cookie: true,
         ...(name.trim() ? { name: name.trim() } : {}),
         ...(invitation ? { invitation } : {}),
       })
-      await onSignedUp()
+      await onSignedUp(user)
     })
   }
   return (

@@ -1,6 +1,7 @@
 import { useState } from 'react'
 import { Link, useLocation } from 'wouter'
 import { useSettings } from '../../app/client.ts'
+import { isOthersPage, startAnew } from '../../app/known-user.ts'
 import { paths } from '../../app/paths.ts'
 import { texts } from '../../texts.ts'
 import { CookieRefused, Narrow } from './narrow.tsx'
@@ -18,7 +19,11 @@ export default function SignUpPage() {
   return (
     <Narrow title={texts.signIn.signUp}>
       {refused && <CookieRefused />}
-      {settings?.signUp === 'closed' ? <p>{texts.signIn.signUpClosed}</p> : <SignUpForm onSignedUp={enter} />}
+      {settings?.signUp === 'closed' ? (
+        <p>{texts.signIn.signUpClosed}</p>
+      ) : (
+        <SignUpForm onSignedUp={(user) => (isOthersPage(user.id) ? startAnew({ at: paths.stores }) : enter())} />
+      )}
       <p className="light-small">
         {texts.signIn.haveAccount} <Link href={paths.signIn}>{texts.signIn.signIn}</Link>
       </p>
