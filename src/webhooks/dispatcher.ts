@@ -18,7 +18,7 @@ import type { Db } from '../db/db.ts'
 import type { Instance } from '../instance.ts'
 import { attempt, reasonToDisable } from './attempt.ts'
 import { type Endpoint, loadEndpoints, newEndpointBatch } from './endpoints.ts'
-import { fanOut } from './fan-out.ts'
+import { type FanOutState, fanOut, newFanOutState } from './fan-out.ts'
 import { type DeliveryOutcome, leaseDue, type Message, recordOutcomes, releaseLeases } from './outbox.ts'
 import { type EndpointQueue, newScheduler, PREFETCH, type Scheduler } from './scheduler.ts'
 import type { Sender } from './sender.ts'
@@ -79,8 +79,7 @@ type DispatcherState = {
   unrecorded: number
   /** The last webhook a full poll came to; the next goes on behind it. */
   pollCursor: string
-  /** The last store that a fan-out looked at: the next one goes on behind it. */
-  fanOutCursor: string
+  fanOut: FanOutState
   nextPollAt: number
   woken: boolean
   /** Ends the pause between two rounds. */
@@ -125,7 +124,7 @@ export function newDispatcher(
     interrupted: [],
     unrecorded: 0,
     pollCursor: '',
-    fanOutCursor: '',
+    fanOut: newFanOutState(),
     nextPollAt: 0,
     woken: false,
     resume: () => {},
@@ -194,16 +193,15 @@ async function pause(state: DispatcherState, ms: number): Promise<void> {
 async function round(state: DispatcherState): Promise<number> {
   const { db, scheduler, throttle } = state
   const due = untilPoll(state) === 0 ? await poll(state) : 0
-  const fresh = await fanOut(db, state.fanOutCursor, (id, already) => {
+  const fresh = await fanOut(db, state.fanOut, (id, already) => {
     const isRoom = already < scheduler.freeSlots(id)
     // The queue of a fast webhook is empty again soon, and what did not fit is then found by a poll.
     if (!isRoom && scheduler.isFast(id)) state.nextPollAt = 0
     return isRoom
   })
-  state.fanOutCursor = fresh.after
   throttle.spend(fresh.made * FAN_OUT_COST)
-  await enqueue(state, fresh.taken)
-  return due + fresh.made
+  await enqueue(state, fresh.leased)
+  return due + fresh.rows
 }
 
 function untilPoll({ nextPollAt }: DispatcherState): number {

@@ -3,7 +3,9 @@
 import { addMs, now } from '../core/clock.ts'
 import { newId } from '../core/ids.ts'
 import type { Db } from '../db/db.ts'
+import { recordset } from '../db/recordset.ts'
 import { sql } from '../db/sql.ts'
+import type { WebhookOutboxRow } from '../db/tables.gen.ts'
 import { addDeliveries } from './deliveries.ts'
 import { bodyOf, type EventPart, LEASE_MS, type Message } from './outbox.ts'
 
@@ -12,6 +14,7 @@ const OUTBOX_ROWS = 64
 const OUTBOX_EVENTS = 100
 /** So many stores are looked at, a few rows of each, or all rows of one. */
 const OUTBOX_STORES = 32
+const MAX_REMEMBERED = 10_000
 
 /** Stores with rows in the outbox, behind this one. */
 async function storesWaiting(db: Db, after: string): Promise<string[]> {
@@ -36,82 +39,118 @@ async function storesWaiting(db: Db, after: string): Promise<string[]> {
   return rows.map(({ store_id }) => store_id)
 }
 
+/** What a node remembers from one fan-out to the next. */
+export type FanOutState = {
+  /** The store that was looked at last. */
+  after: string
+  /** By store: how many deliveries it may have got, as long as it has more waiting. */
+  served: Map<string, number>
+}
+
+export const newFanOutState = (): FanOutState => ({ after: '', served: new Map() })
+
+/** Whoever is new begins where the one begins that has got least: what others got before is no credit. */
+function countsOf({ after, served }: FanOutState, stores: string[]): number[] {
+  const isAll = after === '' && stores.length < OUTBOX_STORES
+  if (isAll) for (const id of [...served.keys()]) if (!stores.includes(id)) served.delete(id)
+  if (served.size > MAX_REMEMBERED) served.clear()
+  const known = stores.flatMap((id) => served.get(id) ?? [])
+  const least = known.length > 0 ? Math.min(...known) : 0
+  for (const id of stores) if (!served.has(id)) served.set(id, least)
+  return stores.map((id) => served.get(id) ?? least)
+}
+
+type OutboxRow = Pick<WebhookOutboxRow, 'store_id' | 'deliveries' | 'webhook_ids' | 'webhook_types' | 'event_ids'>
+
+/** First comes what is done when the fewest deliveries of its store have been made; `counts` are those made before. */
+function takeRows(tx: Db, stores: string[], counts: number[]): Promise<OutboxRow[]> {
+  return tx.query<OutboxRow>(sql`
+    with oldest as (
+      select id, store_id, deliveries
+        from webhook_outbox
+       order by id
+       limit 1
+    ), candidate as (
+      select first.id, first.turn
+        from unnest(${stores}::text[], ${counts}::float8[]) as waiting(store_id, count)
+       cross join lateral (
+               select id, waiting.count + sum(deliveries) over (order by id) as turn
+                 from (
+                        -- In the order of the index that leads to them, and to no others.
+                        select id, deliveries
+                          from webhook_outbox
+                         where store_id between waiting.store_id and waiting.store_id
+                         order by store_id, id
+                         limit ${Math.ceil(OUTBOX_ROWS / stores.length)}
+                      ) as theirs
+             ) as first
+       union all
+      select id, deliveries
+        from oldest
+       where store_id <> all(${stores})
+    ), free as (
+      select id, candidate.turn, cardinality(event_ids) as events
+        from candidate
+        join webhook_outbox using (id)
+       order by id <> (select id from oldest), candidate.turn, id
+       limit ${OUTBOX_ROWS}
+         for update of webhook_outbox skip locked
+    )
+    delete from webhook_outbox
+     where id = any(array(
+             select id
+               from (
+                      select id, sum(events) over (order by turn, id) - events as events_before
+                        from free
+                    ) as counted
+              where events_before < ${OUTBOX_EVENTS}
+                 or id = (select id from oldest)
+           ))
+ returning store_id, deliveries, webhook_ids, webhook_types, event_ids`)
+}
+
+const taken = recordset('taken', { webhook_ids: 'text[]', webhook_types: 'json', event_ids: 'text[]' })
+
 /**
  * Turns a part of the outbox into deliveries to the webhooks that were enabled and subscribed when the event happened,
- * even if they are disabled by now. Stores take turns, by fair queueing: first comes what is done when the fewest
- * deliveries of its store have been made, so that nobody waits for the thousands of another store. A few stores are looked
- * at, those behind `after`, and the oldest row of all. `mayLease` says whether one more delivery of a webhook may be leased
- * at once.
+ * even if they are disabled by now. Stores take turns, by fair queueing, so that nobody waits for the thousands of another
+ * store. A few stores are looked at, and the oldest row of all. `mayLease` says whether one more delivery of a webhook may
+ * be leased at once. `rows`: how many of the outbox are done, be it that nobody was subscribed.
  */
 export async function fanOut(
   db: Db,
-  after: string,
+  state: FanOutState,
   mayLease: (webhookId: string, already: number) => boolean,
-): Promise<{ made: number; taken: Message[]; after: string }> {
-  const stores = await storesWaiting(db, after)
-  if (stores.length === 0) return after === '' ? { made: 0, taken: [], after } : fanOut(db, '', mayLease)
-  const last = stores.length < OUTBOX_STORES ? '' : (stores.at(-1) ?? '')
+): Promise<{ rows: number; made: number; leased: Message[] }> {
+  const stores = await storesWaiting(db, state.after)
+  if (stores.length === 0 && state.after === '') return { rows: 0, made: 0, leased: [] }
+  if (stores.length === 0) {
+    state.after = ''
+    return fanOut(db, state, mayLease)
+  }
+  const counts = countsOf(state, stores)
+  state.after = stores.length < OUTBOX_STORES ? '' : (stores.at(-1) ?? '')
   return db.transaction(async (tx) => {
     const at = now()
+    const rows = await takeRows(tx, stores, counts)
+    for (const { store_id, deliveries } of rows)
+      state.served.set(store_id, (state.served.get(store_id) ?? 0) + deliveries)
     const wanted = await tx.query<EventPart & { webhook_id: string; enabled: boolean }>(sql`
-      with oldest as (
-        select id, store_id, deliveries
-          from webhook_outbox
-         order by id
-         limit 1
-      ), candidate as (
-        select first.id, first.turn
-          from unnest(${stores}::text[]) as waiting(store_id)
-         cross join lateral (
-                 select id, sum(deliveries) over (order by id) as turn
-                   from (
-                          -- In the order of the index that leads to them, and to no others.
-                          select id, deliveries
-                            from webhook_outbox
-                           where store_id between waiting.store_id and waiting.store_id
-                           order by store_id, id
-                           limit ${Math.ceil(OUTBOX_ROWS / stores.length)}
-                        ) as theirs
-               ) as first
-         union all
-        select id, deliveries
-          from oldest
-         where store_id <> all(${stores})
-      ), free as (
-        select id, candidate.turn, cardinality(event_ids) as events
-          from candidate
-          join webhook_outbox using (id)
-         order by id <> (select id from oldest), candidate.turn, id
-         limit ${OUTBOX_ROWS}
-           for update of webhook_outbox skip locked
-      ), taken as (
-        delete from webhook_outbox
-         where id = any(array(
-                 select id
-                   from (
-                          select id, sum(events) over (order by turn, id) - events as events_before
-                            from free
-                        ) as counted
-                  where events_before < ${OUTBOX_EVENTS}
-                     or id = (select id from oldest)
-               ))
-     returning webhook_ids, webhook_types, event_ids
-      )
       select webhook.id as webhook_id, webhook.enabled, event.id as event_id, event.type, event.at, event.store_id, event.actor,
              event.subject, event.data
-        from taken
+        from ${taken(rows)}
        cross join lateral unnest(taken.event_ids) as happened(event_id)
         join events event on event.id = happened.event_id
        cross join lateral unnest(taken.webhook_ids) with ordinality as subscribed(webhook_id, nth)
         join webhooks webhook on webhook.id = subscribed.webhook_id
-       where taken.webhook_types -> (subscribed.nth::int - 1) ?|
+       where taken.webhook_types::jsonb -> (subscribed.nth::int - 1) ?|
              array[event.type, split_part(event.type, '.', 1) || '.*', '*']
        order by event.id`)
     const leaseEnd = addMs(at, LEASE_MS)
     const already = new Map<string, number>()
-    const taken: Message[] = []
+    const messages: Message[] = []
     const bodies = new Map<string, string>()
-    const rows = wanted.map((event) => {
+    const made = wanted.map((event) => {
       const { webhook_id, event_id, type } = event
       const id = newId('dlv')
       const count = already.get(webhook_id) ?? 0
@@ -120,7 +159,7 @@ export async function fanOut(
         already.set(webhook_id, count + 1)
         const body = bodies.get(event_id) ?? bodyOf(event)
         bodies.set(event_id, body)
-        taken.push({ webhook_id, id, event_id, type, cause: 'EVENT', attempts: 0, taken: at, body })
+        messages.push({ webhook_id, id, event_id, type, cause: 'EVENT', attempts: 0, taken: at, body })
       }
       return {
         webhook_id,
@@ -132,7 +171,7 @@ export async function fanOut(
         created_at: at,
       }
     })
-    await addDeliveries(tx, rows)
-    return { made: rows.length, taken, after: last }
+    await addDeliveries(tx, made)
+    return { rows: rows.length, made: made.length, leased: messages }
   })
 }

@@ -3,7 +3,7 @@ import { shop } from '../../tests/shop.ts'
 import { travel } from '../core/clock.ts'
 import { connect } from '../db/pool.ts'
 import { sql } from '../db/sql.ts'
-import { fanOut } from './fan-out.ts'
+import { fanOut, newFanOutState } from './fan-out.ts'
 import { leaseDue, releaseLeases } from './outbox.ts'
 
 /** Three webhooks with five messages each, and nobody who sends them. */
@@ -79,27 +79,32 @@ test('stores take turns, however much one of them has written; the oldest is nev
   )
   await sql(
     `insert into webhooks (id, store_id, url, types, secret, secret_kid, created_by_kind, created_by_id, created_at, updated_at)
-     select 'wh_of_' || name, name, 'https://shop.example', '{*}', '', '', 'user', 'user', now(), now()
-       from unnest('{quiet,other}'::text[]) as name`,
+     select 'wh_of_' || name || n, name, 'https://shop.example', '{*}', '', '', 'user', 'user', now(), now()
+       from unnest('{quiet,quiet,quiet,quiet,other}'::text[]) with ordinality as of_store(name, n)`,
   )
   await write(busy, 1, 1000)
   await write('quiet', 1, 1)
   await write('quiet', 2, 2)
   for (let n = 1; n <= 70; n++) await write('other', n, n)
-  let cursor = ''
+  const state = newFanOutState()
   const takeEvents = async () => {
-    const { taken, after } = await fanOut(db, cursor, () => true)
-    cursor = after
-    return [...new Set(taken.map(({ event_id }) => event_id))]
+    const { leased } = await fanOut(db, state, () => true)
+    return [...new Set(leased.map(({ event_id }) => event_id))]
   }
   const first = await takeEvents()
   for (const event of ['quiet0001', 'quiet0002', 'other0001', `${busy}0001`]) expect(first).toContain(`evt_${event}`)
   expect(first.filter((id) => id.startsWith(`evt_${busy}`))).toHaveLength(100)
 
+  // One that writes as much at a time as the busy one, to more webhooks, has its turn, too, and does not wait until that one is done.
+  await write('quiet', 1001, 1300)
+  for (let n = 0; n < 5; n++) first.push(...(await takeEvents()))
+  expect(first).toContain('evt_quiet1300')
+  expect(first).not.toContain(`evt_${busy}1000`)
+
   const all = first
   for (let next = await takeEvents(); next.length > 0; next = await takeEvents()) all.push(...next)
-  expect(all).toHaveLength(1072)
-  expect(new Set(all).size).toBe(1072)
+  expect(all).toHaveLength(1372)
+  expect(new Set(all).size).toBe(1372)
 })
 
 test.each(['never looked at', 'knows'])(
@@ -121,9 +126,9 @@ test.each(['never looked at', 'knows'])(
         return counts?.rows ?? 0
       }
       const counted = [await rowsRead()]
-      let cursor = ''
+      const state = newFanOutState()
       for (let n = 0; n < 2; n++) {
-        cursor = (await fanOut(tx, cursor, () => true)).after
+        expect(await fanOut(tx, state, () => true)).toMatchObject({ rows: 64, made: 0 })
         counted.push(await rowsRead())
       }
       return counted as [number, number, number]

@@ -367,6 +367,24 @@ test('a statement that writes very many events is handed out bit by bit, all of 
   expect(new Set(subjects).size).toBe(1050)
 })
 
+test('however many events nobody is subscribed to, the next one that somebody is does not wait for more', async () => {
+  // Nobody wakes the dispatcher after the one commit, and it does not look by itself.
+  const world = await shop({ ...OPEN, alone: true }, { timings: { dispatcher: { idleMs: 3_600_000 } } })
+  const { api, owner, store, sql } = world
+  const far = await receiver()
+  const webhook = { url: far.url, types: ['key.rotated'] }
+  await api.post(`/v1/user/store/${store.id}/webhooks`, webhook, { as: owner.token })
+  await sql(
+    `insert into events (id, store_id, type, at, actor, subject, data)
+     select 'evt_many_' || lpad(n::text, 4, '0'), $1, case n when 1050 then 'key.rotated' else 'key.created' end, now(),
+            '{"kind":"user","id":"u"}', 'key_' || n, '{}'
+       from generate_series(1, 1050) as n`,
+    [store.id],
+  )
+  await api.patch(`/v1/user/store/${store.id}`, { name: 'Another' }, { as: owner.token })
+  expect((await far.messages(1)).map(({ body }) => body.subject)).toEqual(['key_1050'])
+})
+
 test('nothing arrives for what was rolled back', async () => {
   const { api, as, keys, far, sql, store, owner } = await listening(['*'])
   const event = `insert into events (id, store_id, type, at, actor, subject, data)
