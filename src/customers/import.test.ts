@@ -11,7 +11,7 @@ async function opened(settings: Parameters<typeof shop>[0] = {}) {
   const customers = `/v1/user/store/${world.store.id}/customers`
   const { body: key } = await world.api.post(
     world.keys,
-    { ...NEW_KEY, permissions: ['READ', 'MANAGE_CUSTOMERS'] },
+    { ...NEW_KEY, permissions: ['READ', 'MANAGE_CUSTOMERS', 'MANAGE_KEYS'] },
     { as: world.owner.token },
   )
   const by = { as: key.key as string }
@@ -323,7 +323,8 @@ test('imports can change all customers of a store twice a day; what is as it was
 })
 
 test('what imports by a user, or by the keys of a store, leave stored for retries is limited', async () => {
-  const { as, by, send } = await opened({ RATE_LIMIT: '20' })
+  const { api, keys, as, by, send } = await opened({ RATE_LIMIT: '20' })
+  const { body: spare } = await api.post(keys, NEW_KEY, as)
   // Each line has several faults, which are all told, and nothing else is written.
   const wrong = Array.from({ length: 500 }, (_, n) => ({ externalId: `${n}`, email: 'no', name: 1, more: 1 }))
   const once = (key: string, whose: object) => send(wrong, { ...whose, headers: { 'idempotency-key': key } })
@@ -335,6 +336,13 @@ test('what imports by a user, or by the keys of a store, leave stored for retrie
     }
     expect([reply.status, reply.body.code]).toEqual([429, 'rate_limited'])
     expect(accepted).toBeGreaterThan(0)
+    // Revoking is always possible.
+    const revoked = await api.post(
+      `${keys}/bulk`,
+      { ids: [spare.id], action: 'revoke' },
+      { ...whose, headers: { 'idempotency-key': 'revoke' } },
+    )
+    expect(revoked.status).toBe(200)
     // A retry stores nothing, nor does a request without an Idempotency-Key.
     expect((await once('0', whose)).headers.get('idempotent-replayed')).toBe('true')
     expect((await send(wrong, whose)).status).toBe(200)

@@ -140,13 +140,15 @@ export function idempotencyFor(pipeline: Pipeline, call: Call, idempotent: Idemp
   const { route } = call
   const lookups = hexLookups(idempotent)
   const storage = storageFor(pipeline, call.caller)
+  let mayStore = false
   return {
     lookups,
-    claim: async (tx) => {
+    claim: async (tx, isAlwaysPossible = false) => {
       await claim(tx, idempotent)
-      // After the claim: a retry that finds its response stores nothing.
-      const refusal = storage.refusal()
+      // After the claim: a retry that finds its response stores nothing. Once: what was begun in other transactions is ended.
+      const refusal = mayStore || isAlwaysPossible ? null : storage.refusal()
       if (refusal) throw refusal
+      mayStore = true
     },
     storageRefusal: storage.refusal,
     toStoredResponse: (answer) => {

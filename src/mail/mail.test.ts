@@ -214,7 +214,11 @@ test('invitations are mailed, without anything in a name that looks like a link,
   const { api, owner, store, person, sql } = world
   const ada = await person()
   await confirmed(world)
-  await api.patch(`/v1/user/store/${store.id}`, { name: 'Win at evil.example/x or evil。example∕y now' }, { as: owner.token })
+  await api.patch(
+    `/v1/user/store/${store.id}`,
+    { name: 'Win at evil.example/x or evil。example∕y now' },
+    { as: owner.token },
+  )
   const invite = () =>
     api.post(`/v1/user/store/${store.id}/invitations`, { email: ada.email, role: 'STAFF' }, { as: owner.token })
   const first = await invite()
