@@ -84,7 +84,10 @@ async function writeChanges(tx: Db, before: User, { name = before.name, mail = {
   return changed
 }
 
-/** The e-mail counts once it is confirmed. Giving the present one again mails another link, unless it was confirmed by somebody signed in. */
+/**
+ * The e-mail counts once it is confirmed. Giving the present one again mails another link, unless somebody who was signed in
+ * has confirmed it.
+ */
 async function changeByMail(
   tx: Db,
   instance: Instance,

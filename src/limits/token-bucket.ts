@@ -51,7 +51,7 @@ const BYTES_PER_MINUTE = 16 * 1024 * 1024
  * some 1,900, which is an estimate. So a back end at its rate limit is not refused.
  */
 const STORED_BYTES_PER_REQUEST = 2_000
-/** The same of a user or a key, who may send a tenth as many by default: a new key counts for some 1,500 bytes. */
+/** The same of a user, or of the keys of a store, who may send a tenth as many requests by default. */
 const STORED_BYTES_PER_CALLER_REQUEST = 20_000
 
 type Bucket = { tokens: number; at: number }
