@@ -176,9 +176,13 @@ async function say({ admin }: TestServer, word: string): Promise<void> {
   await client.end()
 }
 
-/** Its commit waits for a standby. */
+/** Its commit waits for a standby, or behind a heartbeat's that does: one NOTIFY commits at a time. */
 async function isWaiting({ admin }: TestServer, who: string): Promise<boolean> {
-  const waits = `select from pg_stat_activity where wait_event = 'SyncRep' and application_name = $1`
+  const waits = `
+    select
+      from pg_stat_activity
+     where (wait_event = 'SyncRep' or wait_event_type = 'Lock')
+       and application_name = $1`
   return (await admin.query(waits, [who])).rowCount === 1
 }
 
