@@ -161,7 +161,7 @@ test('a key that leaks in its last minutes changes nothing after the report was 
 })
 
 test('of what two nodes are asked for at once nothing is written after the answer that ended the session', async () => {
-  const world = await shop({ alone: true })
+  const world = await shop()
   const { api, node, owner, keys, billing, store, sql } = world
   const nodes = [api, await node()]
   const at = `/v1/user/store/${store.id}`

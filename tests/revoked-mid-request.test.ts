@@ -202,7 +202,7 @@ test('a key whose store is frozen under its hands makes, changes and rotates not
 })
 
 test('in a store that is deleted under the caller’s hands nothing is changed any more', async () => {
-  const world = await shop({ alone: true })
+  const world = await shop()
   const { api, keys, owner, sql } = world
   const victim = (await api.post(keys, NEW_KEY, { as: owner.token })).body
   const answers = await whileStoreChanges(world, 'deleted_at', () => [

@@ -183,7 +183,7 @@ test('400: a credential in the query string, on every route', async () => {
 })
 
 test('a service has a part in no store and is no user', async () => {
-  const { api, store, serviceToken } = await shop({ alone: true })
+  const { api, store, serviceToken } = await shop()
   const token = await serviceToken()
   for (const row of closed) {
     const reply = await probe(api, row, somewhere(row, { storeId: store.id }), token)
@@ -245,7 +245,7 @@ test('403: a customer of the store holds nothing, and still has a part in it; wh
 })
 
 test('an owner passes everywhere, and a key with every permission wherever no user is asked for', async () => {
-  const { api, store, owner, keys } = await shop({ alone: true })
+  const { api, store, owner, keys } = await shop()
   const all = [...BUILT_IN_PERMISSIONS]
   const { body } = await api.post(keys, { ...NEW_KEY, permissions: all }, { as: owner.token })
   for (const row of closed) {

@@ -145,7 +145,7 @@ test('28. whoever sends a byte now and then, or nothing at all, is closed in tim
     diagnostics.subscribe('http.server.request.start', hear)
     onTestFinished(() => void diagnostics.unsubscribe('http.server.request.start', hear))
   })
-  const { api, owner, keys } = await shop({ alone: true })
+  const { api, owner, keys } = await shop()
   const server = await seen
   expect(server).toMatchObject({
     headersTimeout: 10_000,

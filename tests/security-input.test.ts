@@ -354,7 +354,7 @@ test('15. bytes that are not UTF-8, half a surrogate pair, NUL: 400 in a body, 4
 })
 
 test('15. NUL in a filter: 422 and where, for whatever takes a query', async () => {
-  const world = await shop({ alone: true })
+  const world = await shop()
   const { api, owner } = world
   const fault = { pointer: '?subject', code: 'invalid_characters', detail: 'This must not contain U+0000.' }
   const asking = routes.filter((row) => row.method === 'GET' && row.query && row.needs !== 'service')

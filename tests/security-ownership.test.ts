@@ -5,7 +5,7 @@ import { newId } from '../src/core/ids.ts'
 import { NEW_ADDRESS, NEW_KEY, type Person, type Reply, type Shop, shop } from './shop.ts'
 
 test('1. what belongs to B does not exist for A, under A’s path or B’s, and stays as it is', async () => {
-  const world = await shop({ alone: true })
+  const world = await shop()
   const { api, sql } = world
   const [a, b] = [await storeOf(world, world.owner), await storeOf(world, await world.person())]
   const before = await rowsOf(sql, b.storeId)
@@ -233,7 +233,7 @@ test('6. a permission taken away between a request and its replay: the replay is
 })
 
 test('6. a deleted user’s sessions are worth nothing at once', async () => {
-  const { api, member, sql, billing } = await shop({ alone: true })
+  const { api, member, sql, billing } = await shop()
   const gone = await member('CUSTOMER')
   expect((await api.get(billing, { as: gone.token })).status).toBe(200)
   await sql('delete from users where id = $1', [gone.id])

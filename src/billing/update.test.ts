@@ -39,7 +39,7 @@ test('200: what is given changes, what is left out stays, null clears; the answe
 })
 
 test('200: an empty change, and one that says what is there already, change nothing', async () => {
-  const { api, owner, billing, sql } = await shop({ alone: true })
+  const { api, owner, billing, sql } = await shop()
   const made = await api.post(billing, NEW_ADDRESS, as(owner))
   const path = `${billing}/${made.body.id}`
   const before = await everyRow(sql)
@@ -58,7 +58,7 @@ test('200: an empty change, and one that says what is there already, change noth
 })
 
 test('422: the address that would come of it is checked as a whole, every fault at once', async () => {
-  const { api, owner, billing, sql } = await shop({ alone: true })
+  const { api, owner, billing, sql } = await shop()
   const made = await api.post(billing, NEW_ADDRESS, as(owner))
   const path = `${billing}/${made.body.id}`
   const before = await everyRow(sql)
@@ -113,7 +113,7 @@ test('422: the address that would come of it is checked as a whole, every fault 
 })
 
 test('412: If-Match guards changes and deletion against whoever was faster', async () => {
-  const { api, owner, billing, sql } = await shop({ alone: true })
+  const { api, owner, billing, sql } = await shop()
   const made = await api.post(billing, NEW_ADDRESS, as(owner))
   const path = `${billing}/${made.body.id}`
   const matching = (etag: string) => ({ as: owner.token, headers: { 'if-match': etag } })
@@ -313,7 +313,7 @@ test('a retry of the creation is answered as it was, and brings back nothing tha
 // ---- whose it is ----------------------------------------------------------------------------------------------------
 
 test('404: nobody else changes, deletes or makes default an address, and it looks as if there were none', async () => {
-  const world = await shop({ alone: true })
+  const world = await shop()
   const { api, owner, member, billing, sql } = world
   const [ada, bob] = [await member('CUSTOMER'), await member('MANAGER')]
   const { body: address } = await api.post(billing, NEW_ADDRESS, as(ada))
@@ -349,7 +349,7 @@ test('404: nobody else changes, deletes or makes default an address, and it look
 })
 
 test('404: whoever was removed changes and deletes nothing any more', async () => {
-  const { api, owner, member, store, billing, sql } = await shop({ alone: true })
+  const { api, owner, member, store, billing, sql } = await shop()
   const customer = await member('CUSTOMER')
   const { body: address } = await api.post(billing, NEW_ADDRESS, as(customer))
   await api.delete(`/v1/user/store/${store.id}/members/${customer.id}`, as(owner))

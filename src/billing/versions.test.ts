@@ -55,7 +55,7 @@ test('a version once made never changes, whatever happens to the address', async
 })
 
 test('changes that come together each make a version of their own', async () => {
-  const { api, owner, node, billing } = await shop({ alone: true })
+  const { api, owner, node, billing } = await shop()
   const apis = [api, await node()]
   const { id } = (await api.post(billing, NEW_ADDRESS, as(owner))).body
   const replies = await Promise.all(

@@ -131,7 +131,7 @@ test('a cursor belongs to its filters, and pages of a filter join without a gap'
 })
 
 test('whoever turns the pages while others write finds each event once', async () => {
-  const world = await shop({ alone: true })
+  const world = await shop()
   const { api, keys, owner, store } = world
   for (let n = 0; n < 30; n++) await api.post(keys, NEW_KEY, { as: owner.token })
   let writing = true

@@ -83,7 +83,7 @@ test('what the fast lane answers is what the framework would, byte for byte', as
 })
 
 test('the fast lane lets nobody in who is not a service', async () => {
-  const { api, owner, keys, serviceToken } = await shop({ alone: true })
+  const { api, owner, keys, serviceToken } = await shop()
   const as = await serviceToken()
   const { key } = (await api.post(keys, NEW_KEY, { as: owner.token })).body
   const ask = (headers: Record<string, string>) => api.post(PATH, { key }, { headers })

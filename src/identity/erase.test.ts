@@ -183,7 +183,7 @@ test('a store in which the user is linked is not held while their keys in anothe
 })
 
 test('a store of which the user is a manager is not held while keys that they made in another store are revoked', async () => {
-  const world = await shop({ alone: true })
+  const world = await shop()
   const { api, owner, keys } = world
   const manager = await world.member('MANAGER')
   const there = await elsewhere(world, manager, 'MANAGER')
@@ -212,7 +212,7 @@ test('a store that is busy is waited for patiently, while no other store of the 
 
 /** False when the erasure was refused. */
 async function waitsForBusyStore(): Promise<boolean> {
-  const world = await shop({ alone: true })
+  const world = await shop()
   const { api, owner, store, sql } = world
   const manager = await world.member('MANAGER')
   const [busy, last] = [await elsewhere(world, manager, 'MANAGER'), await elsewhere(world, manager, 'MANAGER')]

@@ -35,7 +35,7 @@ function told({ status, body }: Reply) {
 // ---- export ---------------------------------------------------------------------------------------------------------
 
 test('200: a user gets all that is held about them, as a file, and nothing of anybody else', async () => {
-  const world = await shop({ alone: true })
+  const world = await shop()
   const { api, store, billing, owner, member } = world
   const ada = await member('STAFF')
   await confirm(world, ada)
@@ -382,7 +382,7 @@ test('429: two at a time for each user, until they were taken or given up', asyn
 // ---- erasure --------------------------------------------------------------------------------------------------------
 
 test('200: of an erased user a row without a word is left, and they are signed out at once', async () => {
-  const world = await shop({ alone: true })
+  const world = await shop()
   const { api, billing, store, sql } = world
   const ada = await customer(world)
   const address = (await api.post(billing, NEW_ADDRESS, { as: ada.token })).body
@@ -449,7 +449,7 @@ test('200: of an erased user a row without a word is left, and they are signed o
 })
 
 test('no node shows an address of an erased user, not even one that has just met them', async () => {
-  const { api, member, billing, node } = await shop({ alone: true })
+  const { api, member, billing, node } = await shop()
   const other = await node()
   for (let round = 0; round < 3; round++) {
     const ada = await member('CUSTOMER')
@@ -464,7 +464,7 @@ test('no node shows an address of an erased user, not even one that has just met
 })
 
 test('every other node refuses an erased user within 250 ms', async () => {
-  const world = await shop({ alone: true })
+  const world = await shop()
   const { api, node, billing } = world
   const other = await node()
   for (let round = 0; round < 3; round++) {
@@ -503,7 +503,7 @@ test('401: a session that was not opened just now is not enough', async () => {
 })
 
 test('409: the last owner of a store hands it over or deletes it first; the answer names each', async () => {
-  const { api, owner, store, member, sql } = await shop({ alone: true })
+  const { api, owner, store, member, sql } = await shop()
   const as = owner.token
   const second = (await api.post('/v1/user/store', { name: 'Second' }, { as })).body
   const gone = (await api.post('/v1/user/store', { name: 'Gone' }, { as })).body
@@ -523,7 +523,7 @@ test('409: the last owner of a store hands it over or deletes it first; the answ
 })
 
 test('two owners who erase themselves at once: one of them stays', async () => {
-  const world = await shop({ alone: true })
+  const world = await shop()
   const { api, owner, store, member, sql } = world
   for (let round = 0; round < 3; round++) {
     const [a, b] = [await member('OWNER'), await member('OWNER')]
@@ -538,7 +538,7 @@ test('two owners who erase themselves at once: one of them stays', async () => {
 })
 
 test('keys that the user made go on working, or are revoked with them', async () => {
-  const { api, owner, member, keys, store, sql } = await shop({ alone: true })
+  const { api, owner, member, keys, store, sql } = await shop()
   const make = async (as: string, permissions = ['READ']) =>
     (await api.post(keys, { ...NEW_KEY, permissions }, { as })).body
   const works = async (key: string) => (await api.get(`/v1/user/store/${store.id}`, { as: key })).status === 200
@@ -625,7 +625,7 @@ test('an e-mail that was not confirmed ends and shows no invitation; a confirmed
 })
 
 test('nothing that an erased user had under way comes after them', async () => {
-  const world = await shop({ alone: true })
+  const world = await shop()
   const { api, node, store, billing, keys, sql } = world
   const other = await node()
   for (let round = 0; round < 4; round++) {
@@ -667,7 +667,7 @@ test('nothing that an erased user had under way comes after them', async () => {
 })
 
 test('a node that met them a moment ago makes nothing for an erased user', async () => {
-  const { api, node, person, sql } = await shop({ alone: true })
+  const { api, node, person, sql } = await shop()
   const other = await node()
   for (let round = 0; round < 5; round++) {
     const { token: as, id } = await person()
@@ -795,7 +795,7 @@ test('an answer remembered for a retry opens for nobody once its user is erased'
 })
 
 test('the database itself holds a user to be whole or without a word', async () => {
-  const { sql, owner, person } = await shop({ alone: true })
+  const { sql, owner, person } = await shop()
   const other = await person()
   for (const change of [
     'data_key = null',

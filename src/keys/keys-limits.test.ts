@@ -193,7 +193,7 @@ test('25 keys: newest first, page by page, by type and by status', async () => {
 })
 
 test('of very many keys a page looks at 10,000 for those that pass the filter, and the next one goes on', async () => {
-  const { api, owner, keys, store, sql } = await shop({ alone: true })
+  const { api, owner, keys, store, sql } = await shop()
   const wanted: string[] = []
   for (const place of [1, 2, 3]) {
     const { id } = (await api.post(keys, { ...NEW_KEY, name: 'wanted' }, { as: owner.token })).body
@@ -460,7 +460,7 @@ test('grantable is what the caller holds, and all of it can be given', async () 
 })
 
 test('a permission of the operator exists only where it was added', async () => {
-  const { api, owner, keys, node } = await shop({ alone: true })
+  const { api, owner, keys, node } = await shop()
   const body = { ...NEW_KEY, permissions: ['MANAGE_RETURNS'] }
   expect(faultsOf(await api.post(keys, body, { as: owner.token }))).toEqual(['#/permissions/0 unknown_permission'])
   const other = await node({ EXTRA_PERMISSIONS: 'MANAGE_RETURNS' })

@@ -59,7 +59,7 @@ describe('credits', () => {
   })
 
   test('with one left, eight at once on two nodes: exactly one is VALID, again and again', async () => {
-    const world = await shop({ alone: true })
+    const world = await shop()
     const back = await serviceClient(world)
     const other = await world.node()
     const made = await create(world, { credits: { remaining: 0 } })
@@ -172,7 +172,7 @@ describe('credits', () => {
   })
 
   test('a retry with an Idempotency-Key spends nothing, and a revoked key is told as such all the same', async () => {
-    const world = await shop({ alone: true })
+    const world = await shop()
     const { api, keys, owner } = world
     const back = await serviceClient(world)
     const other = await world.node()
@@ -256,7 +256,7 @@ describe('named rate limits', () => {
   })
 
   test('shared by owner: one window for all keys of the owner, each held to its own limit', async () => {
-    const world = await shop({ alone: true })
+    const world = await shop()
     const back = await serviceClient(world)
     const other = await world.node()
     const shared = { shared: 'owner' }

@@ -13,7 +13,7 @@ const SECRET = /^skp_prod_[0-9A-Za-z]{38}$/
 
 describe('PATCH', () => {
   test('200: each member changes alone, and what is absent stays', async () => {
-    const world = await shop({ alone: true })
+    const world = await shop()
     const made = await create(world, { metadata: { description: 'old', z: 1, a: 2 } })
     const changes = {
       name: '  Checkout and cart ',
@@ -54,7 +54,7 @@ describe('PATCH', () => {
   })
 
   test('200: what changes nothing writes nothing: no revision, no event, whatever the key is', async () => {
-    const world = await shop({ alone: true })
+    const world = await shop()
     const made = await create(world, { metadata: { a: 1 } })
     const gone = await create(world)
     await revoke(world, gone.id)
@@ -75,7 +75,7 @@ describe('PATCH', () => {
   })
 
   test('422: every fault at once, and nothing is changed', async () => {
-    const world = await shop({ alone: true })
+    const world = await shop()
     const made = await create(world)
     const before = await read(world, made.id)
     const refused = await change(world, made.id, {
@@ -153,7 +153,7 @@ describe('PATCH', () => {
   })
 
   test('403: nobody changes or rotates a key that holds more than they do, nor gives what they do not hold', async () => {
-    const world = await shop({ alone: true })
+    const world = await shop()
     const { api, keys, member, owner } = world
     const back = await serviceClient(world)
     const clerk = await member('STAFF', ['READ', 'MANAGE_KEYS'])
@@ -250,7 +250,7 @@ describe('PATCH', () => {
   })
 
   test('404: a key of another store, or of none, byte for byte the same, and the key is unchanged', async () => {
-    const world = await shop({ alone: true })
+    const world = await shop()
     const { api, keys, owner, person } = world
     const stranger = await person()
     const { body: theirs } = await api.post('/v1/user/store', { name: 'Next door' }, { as: stranger.token })
@@ -273,7 +273,7 @@ describe('PATCH', () => {
   })
 
   test('every change is told from what to what; metadata and secrets are not', async () => {
-    const world = await shop({ alone: true })
+    const world = await shop()
     const made = await create(world, { metadata: { plan: 'the-old-plan' } })
     await change(world, made.id, {
       name: 'Cart',
@@ -338,7 +338,7 @@ describe('PATCH', () => {
   })
 
   test('a key that is switched off is switched on again; what it may do changes at once', async () => {
-    const world = await shop({ alone: true })
+    const world = await shop()
     const back = await serviceClient(world)
     const made = await create(world)
     const asked = { permissions: ['WRITE'] }
@@ -414,7 +414,7 @@ describe('rotate', () => {
   })
 
   test('422 beyond 30 days; 400 for a body that is none', async () => {
-    const world = await shop({ alone: true })
+    const world = await shop()
     const made = await create(world)
     for (const [grace, fault] of [
       [-1, 'too_small'],
@@ -459,7 +459,7 @@ describe('rotate', () => {
   })
 
   test('at most two secrets ever work: rotating again ends the older at once', async () => {
-    const world = await shop({ alone: true })
+    const world = await shop()
     const back = await serviceClient(world)
     const made = await create(world)
     const secrets = [made.key]
@@ -500,7 +500,7 @@ describe('rotate', () => {
   })
 
   test('a key that is switched off may be rotated, and stays off', async () => {
-    const world = await shop({ alone: true })
+    const world = await shop()
     const back = await serviceClient(world)
     const made = await create(world)
     await change(world, made.id, { enabled: false })
@@ -512,7 +512,7 @@ describe('rotate', () => {
   })
 
   test('a key rotates itself', async () => {
-    const world = await shop({ alone: true })
+    const world = await shop()
     const { api, keys } = world
     const robot = await create(world, { permissions: ['READ', 'MANAGE_KEYS'] })
     const rotated = await api.post(`${keys}/${robot.id}/rotate`, { gracePeriodSeconds: 60 }, { as: robot.key })
@@ -574,7 +574,7 @@ describe('rotate', () => {
   })
 
   test('403: a retry shows the secret only to a caller who might still rotate the key', async () => {
-    const world = await shop({ alone: true })
+    const world = await shop()
     const { api, keys, member, owner, store } = world
     const manager = await member('MANAGER')
     const weakened = await create(world, { permissions: ['READ', 'WRITE'] })
@@ -681,7 +681,7 @@ describe('rotate', () => {
 
 describe('revoke', () => {
   test('200 with the record; again, it is the same answer', async () => {
-    const world = await shop({ alone: true })
+    const world = await shop()
     const back = await serviceClient(world)
     const { key, ...before } = await create(world)
     const revoked = await revoke(world, before.id, 'found in a public repository')
@@ -717,7 +717,7 @@ describe('revoke', () => {
   })
 
   test('412 when stale, 422 for a reason that is none, 200 without one', async () => {
-    const world = await shop({ alone: true })
+    const world = await shop()
     const made = await create(world)
     const path = `${world.keys}/${made.id}`
     const as = world.owner.token

@@ -216,7 +216,7 @@ test('`explain` spends nothing and counts nothing', async () => {
 })
 
 test('what the operator took out of the catalogue is held by no key any more', async () => {
-  const world = await shop({ alone: true })
+  const world = await shop()
   const back = await serviceClient(world)
   const generous = await world.node({ EXTRA_PERMISSIONS: 'MANAGE_RETURNS' })
   const body = { ...NEW_KEY, permissions: ['READ', 'MANAGE_RETURNS'] }
@@ -322,7 +322,7 @@ test('verifying is never remembered: an Idempotency-Key brings no old verdict ba
 // ---- what is no key -------------------------------------------------------------------------------------------------
 
 test('a key that is mistyped is refused, and costs no question to the database', async () => {
-  const world = await shop({ alone: true })
+  const world = await shop()
   const back = await serviceClient(world)
   const made = await create(world)
   const { key } = made
@@ -388,7 +388,7 @@ test('21. unknown, revoked, expired and disabled keys all cost the same: one que
 
 describe('rate limits', () => {
   test('are exact: of eight at once on two nodes the one that is left is VALID', async () => {
-    const world = await shop({ alone: true })
+    const world = await shop()
     const other = await world.node()
     const back = await serviceClient(world)
     for (let round = 0; round < 8; round++) {
@@ -442,7 +442,7 @@ describe('rate limits', () => {
   })
 
   test('only what would have been VALID is spent', async () => {
-    const world = await shop({ alone: true })
+    const world = await shop()
     const back = await serviceClient(world)
     const made = await create(world, { rateLimit: { limit: 1, windowSeconds: 3600 }, ipAllowlist: ['192.0.2.1'] })
     const ip = '192.0.2.1'

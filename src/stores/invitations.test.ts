@@ -245,7 +245,7 @@ test('404: an invitation of another store cannot be read or withdrawn', async ()
 })
 
 test('404: an invitation is worth no more than its maker still holds', async () => {
-  const world = await shop({ alone: true })
+  const world = await shop()
   const { api, owner, member, person, store, keys, sql } = world
   const [demoted, removed, narrowed, kept] = [
     await member('MANAGER'),
@@ -423,7 +423,7 @@ test('whoever cannot join a store is told so while it is being changed; one that
 // ---- what is written down -------------------------------------------------------------------------------------------
 
 test('inviting, withdrawing, accepting and joining leave one event each, in the same transaction and without the token', async () => {
-  const world = await shop({ alone: true })
+  const world = await shop()
   const { api, owner, person, store, sql } = world
   const [ada, bob] = [await person(), await person()]
   const second = (await invite(world, owner.token, ada, 'MANAGER')).body

@@ -339,7 +339,7 @@ test('409: the last owner can be neither demoted nor removed', async () => {
 })
 
 test('of two owners who demote or remove each other at once, exactly one succeeds', async () => {
-  const { api, owner, person, sql } = await shop({ alone: true })
+  const { api, owner, person, sql } = await shop()
   const second = await person()
   for (let round = 0; round < 10; round++) {
     const store = (await api.post('/v1/user/store', { name: `Round ${round}` }, { as: owner.token })).body

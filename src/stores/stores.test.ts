@@ -401,7 +401,7 @@ test('what a deleted store held is kept for 30 days and then goes, but for its e
 // ---- what is written down -------------------------------------------------------------------------------------------
 
 test('each change of a store leaves one event, written in the same transaction', async () => {
-  const { api, owner, person, sql } = await shop({ alone: true })
+  const { api, owner, person, sql } = await shop()
   const ada = await person()
   const made = (await api.post('/v1/user/store', { name: 'Engines' }, { as: ada.token })).body
   const path = `/v1/user/store/${made.id}`
