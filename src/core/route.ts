@@ -43,10 +43,10 @@ type ParamsOf<Path extends string> = Path extends `${string}:${infer Name}/${inf
 /** Stores the answer, so that a retry gets it again: see idempotency/. */
 export type Idempotency = {
   /**
-   * Throws when the request was answered before or is being answered now, or no further response may be stored for the caller,
-   * unless what they ask for is always possible.
+   * Throws when the request was answered before or is being answered now. When as much is stored for the caller as may be, it
+   * throws if the request can be refused; any other is executed, and stored without its response.
    */
-  claim(tx: Db, isAlwaysPossible?: boolean): Promise<void>
+  claim(tx: Db, canBeRefused?: boolean): Promise<void>
   /** What the stored row is found by: HMACs of the caller and their Idempotency-Key, the current server secret's first. */
   lookups: [string, ...string[]]
   /** Why no further response may be stored for the caller, or null: asked before anything is done. */

@@ -322,9 +322,11 @@ test('imports can change all customers of a store twice a day; what is as it was
   expect((await send(named('Fifth', ...abc))).body.results).toHaveLength(3)
 })
 
-test('what imports by a user, or by the keys of a store, leave stored for retries is limited', async () => {
-  const { api, keys, as, by, send } = await opened({ RATE_LIMIT: '20' })
-  const { body: spare } = await api.post(keys, NEW_KEY, as)
+test('what a user, or the keys of a store, leave stored for retries is limited', async () => {
+  const { api, keys, as, by, send, sql } = await opened({ RATE_LIMIT: '40' })
+  const spareKey = { ...NEW_KEY, permissions: ['READ'], credits: { remaining: 1 }, metadata: { a: 'x'.repeat(10_000) } }
+  const storedBytes = async () =>
+    (await sql('select sum(octet_length(sealed))::int as bytes from idempotent_responses'))[0].bytes
   // Each line has several faults, which are all told, and nothing else is written.
   const wrong = Array.from({ length: 500 }, (_, n) => ({ externalId: `${n}`, email: 'no', name: 1, more: 1 }))
   const once = (key: string, whose: object) => send(wrong, { ...whose, headers: { 'idempotency-key': key } })
@@ -336,13 +338,21 @@ test('what imports by a user, or by the keys of a store, leave stored for retrie
     }
     expect([reply.status, reply.body.code]).toEqual([429, 'rate_limited'])
     expect(accepted).toBeGreaterThan(0)
-    // Revoking is always possible.
-    const revoked = await api.post(
-      `${keys}/bulk`,
-      { ids: [spare.id], action: 'revoke' },
-      { ...whose, headers: { 'idempotency-key': 'revoke' } },
-    )
-    expect(revoked.status).toBe(200)
+    // Whatever stores little is done, and nothing twice; its response is not stored.
+    const { body: spare } = await api.post(keys, spareKey, as)
+    const before = await storedBytes()
+    for (const [path, body] of [
+      [`${keys}/${spare.id}/credits`, { add: 1 }],
+      [`${keys}/bulk`, { ids: [spare.id], action: 'revoke' }],
+    ] as const) {
+      const options = { ...whose, headers: { 'idempotency-key': path } }
+      expect((await api.post(path, body, options)).status).toBe(200)
+      expect((await api.post(path, body, options)).body).toMatchObject({
+        status: 409,
+        code: 'response_no_longer_available',
+      })
+    }
+    expect(await storedBytes()).toBe(before)
     // A retry stores nothing, nor does a request without an Idempotency-Key.
     expect((await once('0', whose)).headers.get('idempotent-replayed')).toBe('true')
     expect((await send(wrong, whose)).status).toBe(200)

@@ -51,7 +51,7 @@ export async function importCustomers(
 ): Promise<Outcome> {
   const parsed = await parseLines(instance, lines)
   return inStore(db, caller, storeId, async (tx) => {
-    await idempotency?.claim(tx)
+    await idempotency?.claim(tx, true)
     await lockStoreAndRecheck(tx, caller, storeId)
     const created = await writeLines(tx, instance, caller, storeId, parsed)
     const answer: Outcome = { body: { results: parsed.map((line) => resultOf(line, created)) } }

@@ -21,6 +21,7 @@ import {
   storedBytes,
   storeFailure,
   toStoredResponse,
+  withoutResponse,
 } from '../idempotency/idempotency.ts'
 import { readMetadata } from '../keys/read.ts'
 import { type Call, header, type Pipeline } from './context.ts'
@@ -135,27 +136,34 @@ async function runAndStoreFailure(
   }
 }
 
-/** For a handler that claims and stores in a transaction of its own, or in a batch. */
-export function idempotencyFor(pipeline: Pipeline, call: Call, idempotent: IdempotentRequest): Idempotency {
+/** What `execute` stores itself, it has as it is sent. */
+export type WireIdempotency = Idempotency & { rowOf(sent: WireResponse): StoredResponse }
+
+/** For whoever claims and stores in a transaction, or in a batch. */
+export function idempotencyFor(pipeline: Pipeline, call: Call, idempotent: IdempotentRequest): WireIdempotency {
   const { route } = call
   const lookups = hexLookups(idempotent)
   const storage = storageFor(pipeline, call.caller)
-  let mayStore = false
+  let refusal: Failure | null | undefined
+  const rowOf = (sent: WireResponse) => {
+    const row = toStoredResponse(idempotent, sent, lookups[0])
+    return storage.charged(refusal ? withoutResponse(row) : row)
+  }
   return {
     lookups,
-    claim: async (tx, isAlwaysPossible = false) => {
+    claim: async (tx, canBeRefused = false) => {
       await claim(tx, idempotent)
       // After the claim: a retry that finds its response stores nothing. Once: what was begun in other transactions is ended.
-      const refusal = mayStore || isAlwaysPossible ? null : storage.refusal()
-      if (refusal) throw refusal
-      mayStore = true
+      if (refusal === undefined) refusal = storage.refusal()
+      if (refusal && canBeRefused) throw refusal
     },
     storageRefusal: storage.refusal,
     toStoredResponse: (answer) => {
       // Kept with the answer, so that it is serialized once, though it is both stored and sent.
       answer.wire = toWire(route, answer)
-      return storage.charged(toStoredResponse(idempotent, answer.wire, lookups[0]))
+      return rowOf(answer.wire)
     },
+    rowOf,
   }
 }
 

@@ -6,11 +6,11 @@ import type { Manager } from '../core/caller.ts'
 import { isChange, type WireResponse } from '../core/route.ts'
 import type { Db } from '../db/db.ts'
 import type { Turn } from '../db/turns.ts'
-import { claim, type IdempotentRequest, storeResponse, toStoredResponse } from '../idempotency/idempotency.ts'
+import { type IdempotentRequest, storeResponse } from '../idempotency/idempotency.ts'
 import { authorizationProbe, visitorOf } from './authenticate.ts'
 import { needsRights } from './authorize.ts'
 import { type AuthCaches, type Call, header, type Pipeline } from './context.ts'
-import { idempotencyFor } from './execute-once.ts'
+import { idempotencyFor, type WireIdempotency } from './execute-once.ts'
 import type { Input } from './input.ts'
 import { startPages, toWire } from './response.ts'
 import { withhold, withholdFaults } from './withhold.ts'
@@ -41,7 +41,7 @@ export async function execute(
   }
   const wire = await (route.effect === 'own'
     ? run(pipeline.db)
-    : inTransaction(pipeline.db, call, await turnOf(pipeline.db, call, args), idempotent, run)
+    : inTransaction(pipeline.db, call, await turnOf(pipeline.db, call, args), args.idempotency, run)
   ).catch((error) => {
     // Its answer may be lost: the key may be revoked, and what was known of it must not be answered any more.
     if (incoming.params.keyId) pipeline.auth.caches.keys.invalidate(incoming.params.keyId)
@@ -84,17 +84,17 @@ function inTransaction(
   db: Db,
   { route, caller, incoming }: Call,
   turn: Turn | undefined,
-  idempotent: IdempotentRequest | null,
+  idempotency: WireIdempotency | null,
   run: (tx: Db) => Promise<WireResponse>,
 ): Promise<WireResponse> {
   // `authorize` lets only users and keys hold rights.
   const storeId = needsRights(route.needs) ? incoming.params.storeId : undefined
   const work = async (tx: Db) => {
-    if (idempotent) await claim(tx, idempotent)
+    await idempotency?.claim(tx)
     if (storeId) await lockStoreAndRecheck(tx, caller as Manager, storeId)
     const wire = await run(tx)
     if (!needsRights(route.needs) && caller?.kind === 'user' && route.recheck !== 'own') await recheckUser(tx, caller)
-    if (idempotent) await storeResponse(tx, toStoredResponse(idempotent, wire))
+    if (idempotency) await storeResponse(tx, idempotency.rowOf(wire))
     return wire
   }
   return db.transaction(work, turn)

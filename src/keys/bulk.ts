@@ -76,7 +76,7 @@ async function changeNext(
   idempotency: Idempotency | null,
   known: BulkProgress | null,
 ): Promise<Step> {
-  await idempotency?.claim(tx, bulk.action === 'revoke')
+  await idempotency?.claim(tx, bulk.action !== 'revoke')
   await lockStoreAndRecheck(tx, caller, storeId)
   const run = idempotency && {
     lookup: idempotency.lookups[0],

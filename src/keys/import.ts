@@ -37,7 +37,7 @@ export async function importKeys(
   const parsed = await parseLines(instance, await withCredits(db, caller), lines)
   const values = valuesOf(instance, storeId, parsed)
   return inStore(db, caller, storeId, async (tx) => {
-    await idempotency?.claim(tx)
+    await idempotency?.claim(tx, true)
     await lockStoreAndRecheck(tx, caller, storeId)
     const existing = await findKeys(tx, storeId, values)
     const missing = [...values.values()].filter(({ line }) => !existing.has(nameOf(line)))

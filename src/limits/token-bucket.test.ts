@@ -18,3 +18,11 @@ test('an address of IPv6 is its /64, a /48 has ten times as much, and an IPv4 ad
   expect(allowed([...many(40, () => '203.0.113.7'), ...many(40, () => '::ffff:203.0.113.7')])).toBe(60)
   expect(allowed(many(100, (n) => `fe80::${n}%eth0`))).toBe(60)
 })
+
+test('however much is stored beyond the limit, whoever stores it waits for a minute', () => {
+  vi.useFakeTimers({ toFake: ['Date'] })
+  onTestFinished(() => void vi.useRealTimers())
+  const storage = newRateLimits(1)?.storageOf('user_1')
+  for (let n = 0; n < 100; n++) storage?.charge(10_000)
+  expect(storage?.check()).toMatchObject({ allowed: false, resetSeconds: 60 })
+})

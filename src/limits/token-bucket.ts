@@ -78,9 +78,13 @@ class TokenBuckets {
     }
   }
 
-  /** Takes them even if the bucket has fewer: then nothing can be taken from it until it has filled up again. */
+  /**
+   * Takes them even if the bucket has fewer: then nothing can be taken from it until it has filled up again. It never lacks
+   * more than it holds when it is full.
+   */
   charge(name: string, cost: number): void {
-    this.#filled(name).tokens -= cost
+    const bucket = this.#filled(name)
+    bucket.tokens = Math.max(-this.#limit, bucket.tokens - cost)
   }
 
   #filled(name: string): Bucket {
