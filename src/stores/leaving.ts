@@ -95,8 +95,8 @@ export async function endMemberships(tx: Db, by: Actor, userId: string, which: S
 
 function findFormerMember(tx: Db, { storeId, userId }: MemberRef): Promise<SettledMemberRow | null> {
   return tx.one<SettledMemberRow>(sql`
-    select former.store_id, former.user_id, person.name, person.email, former.role, former.permissions, former.revision,
-           former.created_at, former.updated_at, former.ended_at as own_since
+    select former.store_id, former.user_id, person.name, person.email, person.email_verified_at, former.role,
+           former.permissions, former.revision, former.created_at, former.updated_at, former.ended_at as own_since
       from former_members former
       join users person on person.id = former.user_id
      where former.store_id = ${storeId}

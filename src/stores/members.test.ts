@@ -38,14 +38,16 @@ async function keyOf({ api, keys }: Shop, maker: Person, permissions: string[]):
 // ---- list and read --------------------------------------------------------------------------------------------------
 
 test('members are listed with what they hold, and read one by one', async () => {
-  const { api, owner, member, store } = await shop()
+  const { api, owner, member, sql, store } = await shop()
   const staff = await member('STAFF')
   const customer = await member('CUSTOMER')
+  await sql('update users set email_verified_at = now() where id = $1', [staff.id])
   const shown = (somebody: Person, name: string, role: string, permissions: string[]) => ({
     storeId: store.id,
     userId: somebody.id,
     name,
     email: somebody.email,
+    emailVerified: somebody === staff,
     role,
     permissions,
     createdAt: expect.stringMatching(RFC_3339),

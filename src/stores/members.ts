@@ -28,6 +28,7 @@ export function showMember(instance: Instance, row: MemberRow) {
     userId: row.user_id,
     name: row.name,
     email: row.email,
+    emailVerified: row.email_verified_at !== null,
     role: row.role,
     permissions: permissionsOf(instance.permissions, row.role, row.permissions),
     createdAt: row.created_at.toISOString(),
@@ -48,8 +49,8 @@ export async function listMembers(
     query,
     read: ({ after, take }) =>
       db.query<MemberRow>(sql`
-        select member.store_id, member.user_id, person.name, person.email, member.role, member.permissions,
-               member.revision, member.created_at, member.updated_at
+        select member.store_id, member.user_id, person.name, person.email, person.email_verified_at, member.role,
+               member.permissions, member.revision, member.created_at, member.updated_at
           from members member
           join users person on person.id = member.user_id
          where member.store_id = ${storeId}
@@ -156,8 +157,8 @@ export async function lockIfMember(tx: Db, ref: MemberRef): Promise<SettledMembe
 
 function findMember(db: Db, { storeId, userId }: MemberRef): Promise<SettledMemberRow | null> {
   return db.one<SettledMemberRow>(sql`
-    select member.store_id, member.user_id, person.name, person.email, member.role, member.permissions,
-           member.revision, member.created_at, member.updated_at,
+    select member.store_id, member.user_id, person.name, person.email, person.email_verified_at, member.role,
+           member.permissions, member.revision, member.created_at, member.updated_at,
            greatest(member.created_at, member.demoted_at) as own_since
       from members member
       join users person on person.id = member.user_id

@@ -70,6 +70,10 @@ export const Member = Type.Object(
     userId: UserId,
     name: Nullable(Type.String({ description: "The user's name, if they gave one." })),
     email: Nullable(Type.String({ description: "The user's e-mail address, if it is known." })),
+    emailVerified: Type.Boolean({
+      description:
+        'Whether the user confirmed the address with a link sent to it, or their identity provider verified it. Otherwise it may be somebody else’s.',
+    }),
     role: Role,
     permissions: Type.Array(Type.String(), {
       description: 'The permissions the member has: those that were set, otherwise those of the role.',
@@ -280,6 +284,6 @@ export type MemberRow = Pick<
   MembersRow,
   'store_id' | 'user_id' | 'role' | 'permissions' | 'revision' | 'created_at' | 'updated_at'
 > &
-  Pick<UsersRow, 'name' | 'email'>
+  Pick<UsersRow, 'name' | 'email' | 'email_verified_at'>
 /** `own_since`: what they made before, the store has decided over. */
 export type SettledMemberRow = MemberRow & { own_since: Date }

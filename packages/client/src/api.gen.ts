@@ -4219,6 +4219,11 @@ export interface Member {
   /** The user's e-mail address, if it is known. */
   email: string | null
   /**
+   * Whether the user confirmed the address with a link sent to it, or their identity provider verified it.
+   * Otherwise it may be somebody else’s.
+   */
+  emailVerified: boolean
+  /**
    * `OWNER`: every permission, and only owners can appoint owners. `MANAGER`: everything except `MANAGE_STORE`.
    * `STAFF`: `READ` and `WRITE`. `CUSTOMER`: only their own addresses. `GET /v1/permissions` lists what each role
    * includes.

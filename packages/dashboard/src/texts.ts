@@ -526,6 +526,7 @@ export const texts = {
     title: 'Members',
     about: 'People with a part in this store, from its owners to its customers.',
     invite: 'Invite somebody',
+    unconfirmed: (email: string) => `${email} (not confirmed)`,
     search: 'Search by name or e-mail',
     filter: 'Which members to show',
     all: 'All',

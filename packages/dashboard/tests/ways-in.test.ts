@@ -17,6 +17,7 @@ browserTest('a password is set anew, and an e-mail address confirmed, by links t
   const mails = await mailServer()
   const world = await publicShop(async () => mails.settings)
   const { api, owner, store } = world
+  const { email: unconfirmed } = await world.member('STAFF')
   const { page, faults } = await openBrowser(world, `/stores/${store.id}/members`)
   await page.waitForURL(/\/sign-in\?returnTo=/)
   await fillSignIn(page, { ...owner, password: 'a wrong one' })
@@ -55,6 +56,7 @@ browserTest('a password is set anew, and an e-mail address confirmed, by links t
   await fillSignIn(page, { ...owner, password: NEW_PASSWORD })
   await page.getByRole('button', { name: 'Sign in', exact: true }).click()
   await page.getByRole('heading', { name: 'Members' }).waitFor()
+  await page.getByText(`${unconfirmed} (not confirmed)`).waitFor()
 
   // A new e-mail address counts once it is confirmed, by somebody who is signed in to the account.
   const email = `new.${owner.email}`

@@ -16,6 +16,7 @@ import { Loaded } from '../../components/loaded.tsx'
 import { Page } from '../../components/page.tsx'
 import { Problem } from '../../components/problem.tsx'
 import { texts } from '../../texts.ts'
+import { useMemberEmail } from './email.ts'
 import { type Grant, RoleFields } from './role-fields.tsx'
 
 type Settling = { keys: 'keep' | 'revoke'; webhooks: 'keep' | 'disable' }
@@ -24,17 +25,19 @@ const KEEP: Settling = { keys: 'keep', webhooks: 'keep' }
 export default function MemberPage() {
   const { storeId = '', userId = '' } = useParams()
   const member = useRead(['members', storeId, userId], (options) => sk.store(storeId).members.read(userId, options))
+  return <Loaded query={member}>{(read) => <MemberDetail member={read} />}</Loaded>
+}
+
+function MemberDetail({ member }: { member: Member }) {
+  const email = useMemberEmail(member)
+  const { name, userId } = member
   return (
-    <Loaded query={member}>
-      {(read) => (
-        <Page title={read.name ?? read.email ?? read.userId} about={read.name ? read.email : undefined}>
-          <Stack gap="xl" maw={640}>
-            <ChangeRole key={userId} member={read} />
-            <RemoveMember member={read} />
-          </Stack>
-        </Page>
-      )}
-    </Loaded>
+    <Page title={name ?? email ?? userId} about={name ? email : undefined}>
+      <Stack gap="xl" maw={640}>
+        <ChangeRole key={userId} member={member} />
+        <RemoveMember member={member} />
+      </Stack>
+    </Page>
   )
 }
 

@@ -15,6 +15,7 @@ import { Page } from '../../components/page.tsx'
 import { Problem } from '../../components/problem.tsx'
 import { Time } from '../../components/time.tsx'
 import { texts } from '../../texts.ts'
+import { useMemberEmail } from './email.ts'
 import { InviteDialog } from './invite-dialog.tsx'
 
 const MAX_SHOWN = 200
@@ -113,7 +114,9 @@ function Members({ storeId }: { storeId: string }) {
   )
 }
 
-function MemberRow({ member: { storeId, userId, name, email, role, createdAt } }: { member: Member }) {
+function MemberRow({ member }: { member: Member }) {
+  const { storeId, userId, name, role, createdAt } = member
+  const email = useMemberEmail(member)
   return (
     <Table.Tr>
       <Table.Td>
