@@ -325,6 +325,12 @@ export type MembersRow = {
   demoted_at: Date | null
 }
 
+export type OwnersToEraseRow = {
+  store_id: string
+  owner: string
+  actor: unknown
+}
+
 export type PasskeysRow = {
   id: string
   user_id: string

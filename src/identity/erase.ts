@@ -2,8 +2,8 @@
 // name, password, second factor, sessions and links to customers of stores go. A row with an id and nothing else remains,
 // so that events, keys and the country, state and postal code of an address that an invoice points at go on making sense.
 //
-// First each store by itself forgets the user's external id and settles what they made (erase-stores.ts). Then one
-// transaction erases the user in all of them, with little to do in each. Its locks are taken in the common order: stores
+// First each store by itself settles what they made (erase-stores.ts). Then one transaction erases the user in all of them, with little
+// to do in each, and then each store by itself forgets the user's external id (erase-owners.ts). The locks of that transaction are taken in the common order: stores
 // (erase-locks.ts), members, the user, their sessions. A store in which they are nothing but a customer is not locked: whoever
 // may join could keep it from being changed while other stores are worked on. A change committed before the user is locked is
 // seen then, and the erasure starts again (`CameMeanwhile`); a change that comes later finds the user erased.
@@ -26,10 +26,10 @@ import { deleteMailsTo } from '../mail/outbox.ts'
 import { endMemberships } from '../stores/leaving.ts'
 import type { MadeInStores } from '../stores/schema.ts'
 import { type BusyStores, type Leaving, lockStores } from './erase-locks.ts'
+import { eraseNotedOwners, type NotedOwner, noteOwners } from './erase-owners.ts'
 import {
   CameMeanwhile,
   checkSettled,
-  eraseLinks,
   isBare,
   type Prepared,
   prepareStores,
@@ -59,20 +59,20 @@ export async function eraseUser(
   user: Leaving,
   cascade: Cascade,
 ): Promise<ErasedUser> {
-  const prepared: Prepared = { settled: new Set(), made: new Map(), pseudonyms: new Map() }
+  const prepared: Prepared = { settled: new Set(), made: new Map() }
   const busy: BusyStores = []
   const turn = { holder: user.id, caller: by }
   for (let tries = 1; ; tries++) {
     await prepareStores(db, instance, by, user, cascade, prepared)
     try {
-      return await db.transaction((tx) => eraseEverywhere(tx, by, user, cascade, prepared, busy), turn)
+      const work = (tx: Db) => eraseEverywhere(tx, by, user, cascade, prepared, busy)
+      const { erased, noted } = await db.transaction(work, turn)
+      await eraseNotedOwners(db, by, user, noted)
+      return erased
     } catch (error) {
       if (!(error instanceof CameMeanwhile)) throw error
       if (tries === MAX_TRIES) throw new Failure('unavailable', { retryAfterSeconds: 1 })
-      for (const id of error.storeIds) {
-        prepared.settled.delete(id)
-        prepared.pseudonyms.delete(id)
-      }
+      for (const id of error.storeIds) prepared.settled.delete(id)
     }
   }
 }
@@ -84,11 +84,11 @@ async function eraseEverywhere(
   cascade: Cascade,
   prepared: Prepared,
   busy: BusyStores,
-): Promise<ErasedUser> {
+): Promise<{ erased: ErasedUser; noted: NotedOwner[] }> {
   const { stores, confirmedEmail } = await lockAll(tx, user, busy)
   await checkSettled(tx, by, user, stores, cascade, prepared)
   const told = await storesToTell(tx, user.id)
-  await eraseLinks(tx, by, user, prepared)
+  const noted = await noteOwners(tx, by, user)
   await eraseInvitations(tx, by, user, confirmedEmail)
   await endMemberships(tx, by, user.id, sql`true`)
   await tx.query(sql`delete from sessions where user_id = ${user.id}`)
@@ -104,12 +104,12 @@ async function eraseEverywhere(
      where id = ${user.id}`)
   await forgetAnswers(tx, [user.id])
   const roles = new Map(stores.map(({ id, role }) => [id, role]))
-  const erased = (storeId: string | null): EventRow => {
+  const erasedIn = (storeId: string | null): EventRow => {
     const role = storeId === null ? undefined : roles.get(storeId)
     return newEvent(by, storeId, 'user.erased', user.id, { keys: cascade.keys, ...(role ? { role } : {}) })
   }
-  await writeEvents(tx, [...told.map(({ id }) => erased(id)), erased(null)])
-  return { ...madeIn(stores, prepared), held: await listHeld(tx, user.id) }
+  await writeEvents(tx, [...told.map(({ id }) => erasedIn(id)), erasedIn(null)])
+  return { erased: { ...madeIn(stores, prepared), held: await listHeld(tx, user.id) }, noted }
 }
 
 /** Every store that keeps something of the user: as a member, as a customer, or in addresses that invoices may point at. */
