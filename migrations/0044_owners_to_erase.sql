@@ -7,3 +7,13 @@ create table owners_to_erase (
   actor json not null,
   primary key (store_id, owner)
 );
+
+-- The external ids of users who are no longer linked: they left the store, were removed or got another role. Only an erasure reads
+-- them, because keys may still have them as their owner. An id is that of the last user who was linked to it.
+create table former_links (
+  store_id text collate "C" not null references stores on delete cascade,
+  external_id text collate "C" not null,
+  user_id text collate "C" not null references users on delete cascade,
+  primary key (store_id, external_id)
+);
+create index former_links_user_id_idx on former_links (user_id);

@@ -204,6 +204,12 @@ export type EventsRow = {
   tx: string
 }
 
+export type FormerLinksRow = {
+  store_id: string
+  external_id: string
+  user_id: string
+}
+
 export type FormerMembersRow = {
   store_id: string
   user_id: string

@@ -1,7 +1,7 @@
-// The external ids by which stores know a user, when the user is erased. Keys that have such an id as their owner get a pseudonym, and
-// a store may have thousands of these. So the transaction that erases the user only notes the ids, and then each store is worked on
-// by itself, under its own lock: an erasure that fails has changed no owner. What is left when a store is busy or the node dies,
-// maintenance does.
+// The external ids by which stores know or knew a user, when the user is erased. Keys that have such an id as their owner get
+// a pseudonym, and a store may have thousands of these. So the transaction that erases the user only notes the ids, and then each
+// store is worked on by itself, under its own lock: an erasure that fails has changed no owner. What is left when a store is
+// busy or the node dies, maintenance does.
 
 import { runInBatches } from '../db/chore.ts'
 import type { Db } from '../db/db.ts'
@@ -18,10 +18,18 @@ export type NotedOwner = Pick<OwnersToEraseRow, 'store_id' | 'owner'>
 /** In the transaction that erases the user, under the locks of the stores that have linked them. Ends these links. */
 export function noteOwners(tx: Db, by: Actor, user: Leaving): Promise<NotedOwner[]> {
   return tx.query<NotedOwner>(sql`
-    with known as (
+    with linked as (
       delete from customers
        where user_id = ${user.id}
    returning store_id, external_id
+    ), unlinked as (
+      delete from former_links
+       where user_id = ${user.id}
+   returning store_id, external_id
+    ), known as (
+      select store_id, external_id from linked
+       union
+      select store_id, external_id from unlinked
     )
     insert into owners_to_erase (store_id, owner, actor)
     select store_id, external_id, ${actorJson(by)}

@@ -405,3 +405,52 @@ test('however often the user was invited and accepted, that is worked on before 
     { withdrawn: true },
   ])
 })
+
+test('an id by which a store knew the user is erased as the owner of keys, however the link ended, unless it is another customer’s', async () => {
+  const world = await shop({ alone: true })
+  const { api, owner, store, keys, sql } = world
+  const as = { as: owner.token }
+  const path = `/v1/user/store/${store.id}`
+  const leave = (person: Person) => api.post(`/v1/store/${store.id}/leave`, {}, { as: person.token })
+  const endings: Record<string, (person: Person, name: string) => Promise<unknown>> = {
+    left: leave,
+    removed: ({ id }) => api.delete(`${path}/members/${id}`, as),
+    promoted: ({ id }) => api.patch(`${path}/members/${id}`, { role: 'STAFF' }, as),
+    // One after the other.
+    linkedTwice: async (person) => {
+      await api.patch(`${path}/members/${person.id}`, { role: 'STAFF' }, as)
+      await api.patch(`${path}/members/${person.id}`, { role: 'CUSTOMER' }, as)
+      await api.put(`${path}/customers/second`, { userId: person.id }, as)
+      await api.post(keys, { ...NEW_KEY, owner: 'second' }, as)
+      await leave(person)
+    },
+    givenAway: async (person, name) => {
+      await leave(person)
+      await api.put(`${path}/customers/${name}`, {}, as)
+    },
+    // The last one who had the id, and left too.
+    passedOn: async (person, name) => {
+      await leave(person)
+      const next = await world.member('CUSTOMER')
+      await api.put(`${path}/customers/${name}`, { userId: next.id }, as)
+      await leave(next)
+    },
+    erasedByStore: async (person, name) => {
+      await leave(person)
+      await api.put(`${path}/customers/${name}`, {}, as)
+      await api.delete(`${path}/customers/${name}`, as)
+      await api.post(keys, { ...NEW_KEY, owner: name }, as)
+    },
+  }
+  for (const [name, end] of Object.entries(endings)) {
+    const person = await world.member('CUSTOMER')
+    await api.put(`${path}/customers/${name}`, { userId: person.id }, as)
+    await api.post(keys, { ...NEW_KEY, owner: name }, as)
+    await end(person, name)
+    expect((await api.delete('/v1/user', { as: person.token })).status, name).toBe(200)
+    expect(await sql('select from former_links where user_id = $1', [person.id]), name).toEqual([])
+  }
+  const left = await sql(`select owner from api_keys where not owner ^@ 'erased-' order by id`)
+  expect(left.map((key) => key.owner)).toEqual(['givenAway', 'passedOn', 'erasedByStore'])
+  expect(await sql('select from owners_to_erase')).toEqual([])
+})

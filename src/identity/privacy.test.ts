@@ -700,7 +700,7 @@ test('a store made at the very moment is not left without its owner', async () =
 
 test('before erasure only the account is readable in the database; afterwards nothing of the user is', async () => {
   const world = await shop({ alone: true })
-  const { api, billing, sql, logs, owner, store } = world
+  const { api, billing, keys, sql, logs, owner, store } = world
   const since = await walPosition(sql)
   const name = mark()
   const email = `${mark()}@example.com`
@@ -712,6 +712,14 @@ test('before erasure only the account is readable in the database; afterwards no
   await confirm(world, user)
   await api.post(`/v1/store/${store.id}/join`, {}, { as })
   await api.post(`/v1/user/store/${store.id}/invitations`, { email, role: 'STAFF' }, { as: owner.token })
+  const [formerId, externalId] = [mark(), mark()]
+  for (const id of [formerId, externalId]) {
+    await api.put(`/v1/user/store/${store.id}/customers/${id}`, { userId: user.id }, { as: owner.token })
+    await api.post(keys, { ...NEW_KEY, owner: id }, { as: owner.token })
+    if (id === externalId) break
+    await api.post(`/v1/store/${store.id}/leave`, {}, { as })
+    await api.post(`/v1/store/${store.id}/join`, {}, { as })
+  }
   const text = Object.fromEntries(
     ['firstName', 'lastName', 'company', 'taxId', 'addressLine1', 'addressLine2', 'city'].map((field) => [
       field,
@@ -726,7 +734,7 @@ test('before erasure only the account is readable in the database; afterwards no
   expect((await api.post(billing, address, { as, headers: once })).text).toBe(first.text)
 
   const sealed = [...Object.values(text), phone, phone.slice(1)]
-  const account = { email, name, userAgent }
+  const account = { email, name, userAgent, formerId, externalId }
   const holding = (place: string) =>
     Object.entries(account).flatMap(([what, value]) => (place.includes(value) ? [what] : []))
   const readable = async () => {
@@ -738,8 +746,9 @@ test('before erasure only the account is readable in the database; afterwards no
   }
   const superuser = (await sql('select rolsuper as yes from pg_roles where rolname = current_user'))[0].yes
   // The log written ahead keeps what was readable until PostgreSQL throws it away: docs/decisions/erasure.md says so.
-  const wal = superuser ? ['email', 'name', 'userAgent'] : []
-  expect(await readable()).toEqual({ rows: ['email', 'name', 'userAgent'], log: [], wal })
+  const before = Object.keys(account)
+  const wal = superuser ? before : []
+  expect(await readable()).toEqual({ rows: before, log: [], wal })
   expect((await api.get('/v1/user/export', { as, headers })).text).toContain(text.addressLine1)
 
   expect((await api.delete('/v1/user', { as, headers })).status).toBe(200)
@@ -752,7 +761,18 @@ test('before erasure only the account is readable in the database; afterwards no
   // The very pages of the tables, not only what a query shows.
   if (superuser) {
     await sql('checkpoint')
-    for (const table of ['users', 'sessions', 'invitations', 'addresses', 'events', 'idempotent_responses']) {
+    for (const table of [
+      'users',
+      'sessions',
+      'invitations',
+      'addresses',
+      'events',
+      'idempotent_responses',
+      'customers',
+      'former_links',
+      'owners_to_erase',
+      'api_keys',
+    ]) {
       const [{ bytes }] = await sql(`select pg_read_binary_file(pg_relation_filepath($1)) as bytes`, [table])
       const pages = bytes.toString('latin1')
       expect(holding(pages), table).toEqual([])
