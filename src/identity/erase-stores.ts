@@ -16,6 +16,7 @@ import type { Instance } from '../instance.ts'
 import { WORKS_UNTIL } from '../keys/filter.ts'
 import { type Cascade, settle } from '../keys/revoke.ts'
 import type { Made } from '../stores/schema.ts'
+import { isEmailOwn } from './emails.ts'
 import { type Leaving, lockOne, namingStore, requireThere } from './erase-locks.ts'
 
 /** What was done so far, by store. */
@@ -218,7 +219,7 @@ async function forgetWithdrawnInvitations(db: Db, user: Leaving): Promise<void> 
                 where email = (select email
                                  from users
                                 where id = ${user.id}
-                                  and email_verified_at is not null
+                                  and ${isEmailOwn}
                                   and erased_at is null)
                   and accepted_by is null
                   and withdrawn_at is not null

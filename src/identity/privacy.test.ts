@@ -6,6 +6,7 @@ import { type IncomingMessage, request } from 'node:http'
 import { text } from 'node:stream/consumers'
 import { expect, onTestFinished, test, vi } from 'vitest'
 import { everyRow, filesOf, nobodyLooksBack, walPosition } from '../../tests/leftovers.ts'
+import { mailServer } from '../../tests/mail-server.ts'
 import { NEW_ADDRESS, NEW_KEY, type Person, type Reply, type Shop, shop } from '../../tests/shop.ts'
 import { newDataKey } from '../auth/data-key.ts'
 import { MINUTE, travel } from '../core/clock.ts'
@@ -23,9 +24,9 @@ async function customer({ api, store, owner, person }: Shop): Promise<Person> {
   return somebody
 }
 
-/** As if they had followed the link of the mail. */
+/** As if they had followed the link of the mail, signed in. */
 function confirm({ sql }: Pick<Shop, 'sql'>, { id }: { id: string }) {
-  return sql('update users set email_verified_at = now() where id = $1', [id])
+  return sql('update users set email_verified_at = now(), email_proven = true where id = $1', [id])
 }
 
 function told({ status, body }: Reply) {
@@ -622,6 +623,32 @@ test('an e-mail that was not confirmed ends and shows no invitation; a confirmed
   const removed = await api.delete(`/v1/user/store/${store.id}/members/${invited.user.id}`, { as: owner.token })
   expect(removed.status).toBe(200)
   expect(told(await accept(last.token, invited.token))).toEqual([404, 'invitation_not_found'])
+})
+
+test('an account whose e-mail was confirmed by somebody who was not signed in to it shows and ends no invitation to it', async () => {
+  const mail = await mailServer()
+  const world = await shop(mail.settings, { timings: { mailer: { idleMs: 50, backoffMs: [50] } } })
+  const { api, owner, store } = world
+  const email = `${mark()}@example.com`
+  const password = `a long pass phrase ${mark()}`
+  const squatter = (await api.post('/v1/auth/sign-up', { email, password })).body
+  const { token } = await mail.mailTo(email)
+  expect((await api.post('/v1/auth/confirm', { token })).status).toBe(204)
+  const invitations = `/v1/user/store/${store.id}/invitations`
+  const withdrawn = (await api.post(invitations, { email, role: 'MANAGER' }, { as: owner.token })).body
+  const open = (await api.post(invitations, { email, role: 'STAFF' }, { as: owner.token })).body
+  const seen = (await api.get('/v1/user/export', { as: squatter.token })).body
+  expect([seen.user.emailVerified, seen.invitations, seen.eventsByOthers]).toEqual([true, [], []])
+  // An account that the identity provider vouches for is its owner's.
+  const link = (issuer: string | null) =>
+    world.sql('update users set issuer = $2, subject = $2 where id = $1', [squatter.user.id, issuer])
+  await link('https://id.example')
+  const linked = (await api.get('/v1/user/export', { as: squatter.token })).body
+  expect(linked.invitations.map(({ id }: { id: string }) => id)).toEqual([open.id, withdrawn.id])
+  await link(null)
+  expect((await api.delete('/v1/user', { as: squatter.token })).status).toBe(200)
+  expect((await api.get(`${invitations}/${open.id}`, { as: owner.token })).body).toMatchObject({ id: open.id, email })
+  expect(await world.sql('select email from invitations where id = $1', [withdrawn.id])).toEqual([{ email }])
 })
 
 test('nothing that an erased user had under way comes after them', async () => {
