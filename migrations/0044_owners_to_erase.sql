@@ -17,3 +17,6 @@ create table former_links (
   primary key (store_id, external_id)
 );
 create index former_links_user_id_idx on former_links (user_id);
+
+-- The store's name when the membership ended: a former member does not learn what it is called since.
+alter table former_members add column store_name text not null default '';

@@ -219,6 +219,7 @@ export type FormerMembersRow = {
   created_at: Date
   updated_at: Date
   ended_at: Date
+  store_name: string
 }
 
 export type IdempotentResponsesRow = {

@@ -129,9 +129,9 @@ function showMembership(instance: Instance, row: MembershipRow) {
 function formerMembershipsOf(db: Db, instance: Instance, caller: UserCaller) {
   const read = (below: string) =>
     db.query<FormerMembershipRow>(sql`
-      select store.id, store.name, former.role, former.permissions, former.created_at, former.updated_at, former.ended_at
+      select former.store_id as id, former.store_name as name, former.role, former.permissions, former.created_at,
+             former.updated_at, former.ended_at
         from former_members former
-        join stores store on store.id = former.store_id
        where former.user_id = ${caller.id}
          and former.store_id < ${below}
        order by former.store_id desc

@@ -159,6 +159,24 @@ test('addresses of a store that one has left are in it too', async () => {
   expect(body.addresses).toMatchObject([{ storeId: store.id, addressLine1: NEW_ADDRESS.addressLine1 }])
 })
 
+test('the name of a store that one has left is the one that it had then', async () => {
+  const world = await shop()
+  const { api, store, owner } = world
+  const ada = await customer(world)
+  const names = async () =>
+    (await api.get('/v1/user/export', { as: ada.token })).body.formerMemberships.map(
+      ({ storeName }: { storeName: string }) => storeName,
+    )
+  const rename = (name: string) => api.patch(`/v1/user/store/${store.id}`, { name }, { as: owner.token })
+  await api.post(`/v1/store/${store.id}/leave`, {}, { as: ada.token })
+  await rename('A secret project')
+  expect(await names()).toEqual([store.name])
+  await api.post(`/v1/store/${store.id}/join`, {}, { as: ada.token })
+  await api.delete(`/v1/user/store/${store.id}/members/${ada.id}`, { as: owner.token })
+  await rename('Another')
+  expect(await names()).toEqual(['A secret project'])
+})
+
 test('what an address was is in it too, also of one that was deleted', async () => {
   const world = await shop()
   const { api, store, billing } = world

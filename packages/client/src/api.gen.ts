@@ -2851,7 +2851,7 @@ export interface Export {
   formerMemberships: Array<{
     /** The id of the store. */
     storeId: string
-    /** The name of the store. */
+    /** The name that the store had when the membership ended. Empty if it is not known. */
     storeName: string
     /** The role in the store. */
     role: 'OWNER' | 'MANAGER' | 'STAFF' | 'CUSTOMER' | (string & {})
