@@ -9,6 +9,7 @@ import type { ReportFailure } from './core/failures.ts'
 import type { Database } from './db/db.ts'
 import { newResponsePurge, newSecretPurge } from './idempotency/purge.ts'
 import { purgeChallenges } from './identity/challenge.ts'
+import { eraseOwnersLeft } from './identity/erase-owners.ts'
 import { purgeSessions } from './identity/sessions.ts'
 import { purgeFailures } from './identity/sign-in.ts'
 import type { Instance } from './instance.ts'
@@ -27,6 +28,7 @@ type Task = (db: Database) => Promise<number>
 const newTasks = (instance: Instance | null): [Task, ...Task[]] => [
   newSecretPurge(),
   endHolds,
+  eraseOwnersLeft,
   forgetErasedOwners,
   newResponsePurge(),
   purgeFailures,

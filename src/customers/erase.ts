@@ -33,6 +33,10 @@ export async function eraseCustomer(
     delete from customers
      where store_id = ${ref.storeId}
        and user_id = ${userId}`)
+  await tx.query(sql`
+    delete from former_links
+     where store_id = ${ref.storeId}
+       and external_id = ${owner}`)
   if (!linked) {
     await tx.query(sql`
       update users
@@ -46,13 +50,22 @@ export async function eraseCustomer(
 
 /**
  * With the role CUSTOMER ends the link to an external id: a store changes the addresses of its customers, not those of its
- * owners and staff, nor those of somebody who has left. It does not come back with the role.
+ * owners and staff, nor those of somebody who has left. It does not come back with the role. Their keys keep their owner until
+ * they are erased (identity/erase-owners.ts).
  */
 export async function unlinkCustomer(tx: Db, by: Actor, userId: string, storeIds: string[]): Promise<void> {
   const unlinked = await tx.query<Pick<CustomersRow, 'store_id'>>(sql`
-    delete from customers
-     where user_id = ${userId}
-       and store_id = any(${storeIds})
+    with unlinked as (
+      delete from customers
+       where user_id = ${userId}
+         and store_id = any(${storeIds})
+   returning store_id, external_id, user_id
+    )
+    insert into former_links (store_id, external_id, user_id)
+    select store_id, external_id, user_id
+      from unlinked
+        on conflict (store_id, external_id) do update
+       set user_id = excluded.user_id
  returning store_id`)
   await writeEvents(
     tx,

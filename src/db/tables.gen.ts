@@ -204,6 +204,12 @@ export type EventsRow = {
   tx: string
 }
 
+export type FormerLinksRow = {
+  store_id: string
+  external_id: string
+  user_id: string
+}
+
 export type FormerMembersRow = {
   store_id: string
   user_id: string
@@ -213,6 +219,7 @@ export type FormerMembersRow = {
   created_at: Date
   updated_at: Date
   ended_at: Date
+  store_name: string
 }
 
 export type IdempotentResponsesRow = {
@@ -323,6 +330,12 @@ export type MembersRow = {
   created_at: Date
   updated_at: Date
   demoted_at: Date | null
+}
+
+export type OwnersToEraseRow = {
+  store_id: string
+  owner: string
+  actor: unknown
 }
 
 export type PasskeysRow = {

@@ -11,7 +11,7 @@ import { waitForBusyLock, waitForFirstLock, waitForLock, waitForLocks } from '..
 /** `sessionId`: of the user who erases themselves. */
 export type Leaving = Pick<UserCaller, 'id' | 'sessionId'>
 
-const lockStore = (tx: Db, id: string) => tx.query(sql`select id from stores where id = ${id} for no key update`)
+export const lockStore = (tx: Db, id: string) => tx.query(sql`select id from stores where id = ${id} for no key update`)
 
 export async function lockOne(tx: Db, user: Leaving, storeId: string): Promise<void> {
   await waitForLock(tx, () => lockStore(tx, storeId))

@@ -10,13 +10,13 @@ import { fail } from '../core/errors.ts'
 import { permissionsOf } from '../core/permissions.ts'
 import type { Db } from '../db/db.ts'
 import { fragment, sql } from '../db/sql.ts'
-import type { CustomersRow, MembersRow, StoresRow } from '../db/tables.gen.ts'
+import type { MembersRow, StoresRow } from '../db/tables.gen.ts'
 import type { Actor } from '../events/write.ts'
 import type { Instance } from '../instance.ts'
 import { WORKS_UNTIL } from '../keys/filter.ts'
-import { eraseOwner, newPseudonym } from '../keys/owners.ts'
 import { type Cascade, settle } from '../keys/revoke.ts'
 import type { Made } from '../stores/schema.ts'
+import { isEmailOwn } from './emails.ts'
 import { type Leaving, lockOne, namingStore, requireThere } from './erase-locks.ts'
 
 /** What was done so far, by store. */
@@ -24,8 +24,6 @@ export type Prepared = {
   settled: Set<string>
   /** What the user leaves behind. */
   made: Map<string, Made>
-  /** What took the place of the user's external id. */
-  pseudonyms: Map<string, string>
 }
 
 /** Thrown when there is more to be done than the stores can be held for: these are worked on again, and any that are new. */
@@ -38,16 +36,13 @@ export class CameMeanwhile extends Error {
   }
 }
 
-/** So many keys are changed while several stores are held: as many as one store has, unless its limit was raised. */
-const FEW_KEYS = 2_000
-
 export async function prepareStores(
   db: Db,
   instance: Instance,
   by: Actor,
   user: Leaving,
   cascade: Cascade,
-  { settled, made, pseudonyms }: Prepared,
+  { settled, made }: Prepared,
 ): Promise<void> {
   const purpose = by.id === user.id ? 'erase' : undefined
   const inTurn = <T>(storeId: string, work: (tx: Db) => Promise<T>) =>
@@ -58,11 +53,6 @@ export async function prepareStores(
   requireOtherOwners(stores)
   await forgetWithdrawnInvitations(db, user)
   await forgetAcceptedInvitations(db, by, user)
-  for (const storeId of await linksWithKeys(db, user)) {
-    if (pseudonyms.has(storeId)) continue
-    const pseudonym = await inTurn(storeId, (tx) => renameLink(tx, by, user, storeId))
-    if (pseudonym) pseudonyms.set(storeId, pseudonym)
-  }
   for (const { id, bare } of stores) {
     if (bare || settled.has(id)) continue
     const here = await inTurn(id, (tx) => settleStore(tx, instance, by, user, id, cascade))
@@ -72,66 +62,6 @@ export async function prepareStores(
     const ended = made.get(id)?.serviceTokens.filter(({ revoked }) => revoked) ?? []
     made.set(id, { ...here, serviceTokens: [...here.serviceTokens, ...ended] })
   }
-}
-
-// ---- stores that have linked the user ---------------------------------------------------------------------------------
-
-async function linksWithKeys(db: Db, user: Leaving): Promise<string[]> {
-  const links = await db.query<Pick<CustomersRow, 'store_id'>>(sql`
-    select store_id
-      from customers customer
-     where user_id = ${user.id}
-       and exists (select
-                     from api_keys
-                    where api_keys.store_id = customer.store_id
-                      and api_keys.owner = customer.external_id)
-     order by store_id`)
-  return links.map(({ store_id }) => store_id)
-}
-
-/**
- * The keys get a pseudonym as their owner, and so does the link: it stays until the user is erased, and then there is
- * nothing more to do to it.
- */
-async function renameLink(tx: Db, by: Actor, user: Leaving, storeId: string): Promise<string | null> {
-  await lockOne(tx, user, storeId)
-  const link = await tx.one<Pick<CustomersRow, 'external_id'>>(sql`
-    select external_id
-      from customers
-     where store_id = ${storeId}
-       and user_id = ${user.id}`)
-  if (!link) return null
-  const pseudonym = newPseudonym()
-  await eraseOwner(tx, by, { storeId, owner: link.external_id }, 'keep', pseudonym)
-  await tx.query(sql`
-    update customers
-       set external_id = ${pseudonym}
-     where store_id = ${storeId}
-       and user_id = ${user.id}`)
-  return pseudonym
-}
-
-/** Under the locks of all stores: they forget the user's external ids, also those that came meanwhile. */
-export async function eraseLinks(tx: Db, by: Actor, user: Leaving, { pseudonyms }: Prepared): Promise<void> {
-  const links = await tx.query<Pick<CustomersRow, 'store_id' | 'external_id'>>(sql`
-    delete from customers
-     where user_id = ${user.id}
- returning store_id, external_id`)
-  const came = links
-    .filter(({ store_id, external_id }) => pseudonyms.get(store_id) !== external_id)
-    .sort((a, b) => (a.store_id < b.store_id ? -1 : 1))
-  let room = FEW_KEYS
-  for (const { store_id, external_id } of came) {
-    const keys = await tx.query(sql`
-      select id
-        from api_keys
-       where store_id = ${store_id}
-         and owner = ${external_id}
-       limit ${room + 1}`)
-    room -= keys.length
-    if (room < 0) throw new CameMeanwhile(came.map((link) => link.store_id))
-  }
-  for (const { store_id: storeId, external_id: owner } of came) await eraseOwner(tx, by, { storeId, owner }, 'keep')
 }
 
 // ---- stores of which the user is a member -----------------------------------------------------------------------------
@@ -289,7 +219,7 @@ async function forgetWithdrawnInvitations(db: Db, user: Leaving): Promise<void> 
                 where email = (select email
                                  from users
                                 where id = ${user.id}
-                                  and email_verified_at is not null
+                                  and ${isEmailOwn}
                                   and erased_at is null)
                   and accepted_by is null
                   and withdrawn_at is not null

@@ -4,6 +4,7 @@ import pg from 'pg'
 import { expect, onTestFinished, test } from 'vitest'
 import { NEW_KEY, type Person, type Shop, shop } from '../../tests/shop.ts'
 import { sql as statement } from '../db/sql.ts'
+import { eraseOwnersLeft } from './erase-owners.ts'
 
 test('whoever never was more than a customer of a store is erased without its lock; others wait for it', async () => {
   const { api, member, owner, store, service, sql } = await shop({ alone: true })
@@ -268,15 +269,14 @@ test('what the user makes in a store after it was settled is ended too, and list
   expect(await sql('select id from service_tokens where revoked_at is null')).toEqual([])
 })
 
-test('a store that links the user again, to an id with many keys, is worked on again by itself', async () => {
+test('a store that links the user meanwhile, to an id with many keys, is worked on by itself', async () => {
   const world = await shop({ alone: true })
   const { api, owner, store, keys, sql } = world
   const linked = await world.member('CUSTOMER')
-  const there = await elsewhere(world, linked, 'CUSTOMER')
+  const there = await elsewhere(world, linked, 'MANAGER')
   const as = { as: owner.token }
   const customers = `/v1/user/store/${store.id}/customers`
   await api.put(`${customers}/ada`, { userId: linked.id }, as)
-  await api.put(`${there.store}/customers/eve`, { userId: linked.id }, there.as)
   await api.post(keys, { ...NEW_KEY, owner: 'ada' }, as)
   const many = (await api.post(keys, { ...NEW_KEY, owner: 'many' }, as)).body
   const columns = await sql(
@@ -293,22 +293,68 @@ test('a store that links the user again, to an id with many keys, is worked on a
       where original.id = $1`,
     [many.id],
   )
-  const key = (await api.post(there.keys, { ...NEW_KEY, owner: 'eve' }, there.as)).body
+  const key = (await api.post(there.keys, NEW_KEY, { as: linked.token })).body
   const held = await holdKey(world, key.id)
-  const erasing = erase(world, linked)
+  const erasing = erase(world, linked, '?keys=revoke')
   await held.isWaitedFor()
-  const [{ external_id: pseudonym }] = await sql('select external_id from customers where store_id = $1', [store.id])
-  expect((await api.delete(`${customers}/${pseudonym}`, as)).status).toBe(200)
+  expect((await api.delete(`${customers}/ada`, as)).status).toBe(200)
   expect((await api.put(`${customers}/many`, { userId: linked.id }, as)).status).toBe(201)
   const heldAgain = await holdKey(world, many.id)
   await held.release()
   await heldAgain.isWaitedFor()
-  expect((await api.delete(`${there.keys}/${key.id}`, there.as)).status).toBe(200)
+  expect((await api.patch(there.store, { name: 'Not held' }, there.as)).status).toBe(200)
   expect(erasing.answered).toBe(false)
   await heldAgain.release()
   expect((await erasing.reply).status).toBe(200)
   expect(await sql('select from customers')).toEqual([])
   expect(await sql(`select distinct owner from api_keys where not owner ^@ 'erased-'`)).toEqual([])
+})
+
+test('an erasure that is refused in the end leaves the owner of keys and the link as they were', async () => {
+  const world = await shop({ alone: true })
+  const { api, owner, store, keys, sql } = world
+  const as = { as: owner.token }
+  const linked = await world.member('CUSTOMER')
+  await api.put(`/v1/user/store/${store.id}/customers/ada`, { userId: linked.id }, as)
+  const owned = (await api.post(keys, { ...NEW_KEY, owner: 'ada' }, as)).body
+  const there = await elsewhere(world, linked, 'MANAGER')
+  const made = (await api.post(there.keys, NEW_KEY, { as: linked.token })).body
+  const held = await holdKey(world, made.id)
+  const erasing = erase(world, linked, '?keys=revoke')
+  await held.isWaitedFor()
+  expect((await api.post('/v1/user/store', { name: 'Mine' }, { as: linked.token })).status).toBe(201)
+  await held.release()
+  expect((await erasing.reply).body.code).toBe('last_owner')
+  expect((await api.get(`${keys}/${owned.id}`, as)).body.owner).toBe('ada')
+  expect(await sql('select external_id, user_id from customers')).toEqual([{ external_id: 'ada', user_id: linked.id }])
+})
+
+test('the owners that a node could not erase any more are erased by maintenance, except in a store that is busy', async () => {
+  const world = await shop({ alone: true })
+  const { api, owner, store, keys, service, sql } = world
+  const as = { as: owner.token }
+  const [gone, taken] = [
+    (await api.post(keys, { ...NEW_KEY, owner: 'ada' }, as)).body,
+    (await api.post(keys, { ...NEW_KEY, owner: 'eve' }, as)).body,
+  ]
+  await api.put(`/v1/user/store/${store.id}/customers/eve`, {}, as)
+  const actor = { kind: 'user', id: 'user_gone', ip: '127.0.0.1', sessionId: null }
+  for (const name of ['ada', 'eve'])
+    await sql('insert into owners_to_erase (store_id, owner, actor) values ($1, $2, $3)', [
+      store.id,
+      name,
+      JSON.stringify(actor),
+    ])
+  const busy = await hold(world, 'stores', store.id)
+  expect(await eraseOwnersLeft(service.db)).toBe(0)
+  await busy.release()
+  await eraseOwnersLeft(service.db)
+  expect(await sql('select from owners_to_erase')).toEqual([])
+  expect((await api.get(`${keys}/${gone.id}`, as)).body.owner).toMatch(/^erased-/)
+  // Somebody has that id now.
+  expect((await api.get(`${keys}/${taken.id}`, as)).body.owner).toBe('eve')
+  const events = await sql(`select subject, actor ->> 'id' as by from events where type = 'key.updated'`)
+  expect(events).toEqual([{ subject: gone.id, by: 'user_gone' }])
 })
 
 test('whoever becomes the last owner of a store meanwhile is told so, is still there, and can ask again', async () => {
@@ -358,4 +404,53 @@ test('however often the user was invited and accepted, that is worked on before 
   expect(await sql('select withdrawn_at is not null as withdrawn from invitations where id = $1', [open])).toEqual([
     { withdrawn: true },
   ])
+})
+
+test('an id by which a store knew the user is erased as the owner of keys, however the link ended, unless it is another customer’s', async () => {
+  const world = await shop({ alone: true })
+  const { api, owner, store, keys, sql } = world
+  const as = { as: owner.token }
+  const path = `/v1/user/store/${store.id}`
+  const leave = (person: Person) => api.post(`/v1/store/${store.id}/leave`, {}, { as: person.token })
+  const endings: Record<string, (person: Person, name: string) => Promise<unknown>> = {
+    left: leave,
+    removed: ({ id }) => api.delete(`${path}/members/${id}`, as),
+    promoted: ({ id }) => api.patch(`${path}/members/${id}`, { role: 'STAFF' }, as),
+    // One after the other.
+    linkedTwice: async (person) => {
+      await api.patch(`${path}/members/${person.id}`, { role: 'STAFF' }, as)
+      await api.patch(`${path}/members/${person.id}`, { role: 'CUSTOMER' }, as)
+      await api.put(`${path}/customers/second`, { userId: person.id }, as)
+      await api.post(keys, { ...NEW_KEY, owner: 'second' }, as)
+      await leave(person)
+    },
+    givenAway: async (person, name) => {
+      await leave(person)
+      await api.put(`${path}/customers/${name}`, {}, as)
+    },
+    // The last one who had the id, and left too.
+    passedOn: async (person, name) => {
+      await leave(person)
+      const next = await world.member('CUSTOMER')
+      await api.put(`${path}/customers/${name}`, { userId: next.id }, as)
+      await leave(next)
+    },
+    erasedByStore: async (person, name) => {
+      await leave(person)
+      await api.put(`${path}/customers/${name}`, {}, as)
+      await api.delete(`${path}/customers/${name}`, as)
+      await api.post(keys, { ...NEW_KEY, owner: name }, as)
+    },
+  }
+  for (const [name, end] of Object.entries(endings)) {
+    const person = await world.member('CUSTOMER')
+    await api.put(`${path}/customers/${name}`, { userId: person.id }, as)
+    await api.post(keys, { ...NEW_KEY, owner: name }, as)
+    await end(person, name)
+    expect((await api.delete('/v1/user', { as: person.token })).status, name).toBe(200)
+    expect(await sql('select from former_links where user_id = $1', [person.id]), name).toEqual([])
+  }
+  const left = await sql(`select owner from api_keys where not owner ^@ 'erased-' order by id`)
+  expect(left.map((key) => key.owner)).toEqual(['givenAway', 'passedOn', 'erasedByStore'])
+  expect(await sql('select from owners_to_erase')).toEqual([])
 })

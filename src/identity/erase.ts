@@ -2,8 +2,8 @@
 // name, password, second factor, sessions and links to customers of stores go. A row with an id and nothing else remains,
 // so that events, keys and the country, state and postal code of an address that an invoice points at go on making sense.
 //
-// First each store by itself forgets the user's external id and settles what they made (erase-stores.ts). Then one
-// transaction erases the user in all of them, with little to do in each. Its locks are taken in the common order: stores
+// First each store by itself settles what they made (erase-stores.ts). Then one transaction erases the user in all of them, with little
+// to do in each, and then each store by itself forgets the user's external id (erase-owners.ts). The locks of that transaction are taken in the common order: stores
 // (erase-locks.ts), members, the user, their sessions. A store in which they are nothing but a customer is not locked: whoever
 // may join could keep it from being changed while other stores are worked on. A change committed before the user is locked is
 // seen then, and the erasure starts again (`CameMeanwhile`); a change that comes later finds the user erased.
@@ -25,11 +25,12 @@ import type { Cascade } from '../keys/revoke.ts'
 import { deleteMailsTo } from '../mail/outbox.ts'
 import { endMemberships } from '../stores/leaving.ts'
 import type { MadeInStores } from '../stores/schema.ts'
+import { isEmailOwn } from './emails.ts'
 import { type BusyStores, type Leaving, lockStores } from './erase-locks.ts'
+import { eraseNotedOwners, type NotedOwner, noteOwners } from './erase-owners.ts'
 import {
   CameMeanwhile,
   checkSettled,
-  eraseLinks,
   isBare,
   type Prepared,
   prepareStores,
@@ -59,20 +60,20 @@ export async function eraseUser(
   user: Leaving,
   cascade: Cascade,
 ): Promise<ErasedUser> {
-  const prepared: Prepared = { settled: new Set(), made: new Map(), pseudonyms: new Map() }
+  const prepared: Prepared = { settled: new Set(), made: new Map() }
   const busy: BusyStores = []
   const turn = { holder: user.id, caller: by }
   for (let tries = 1; ; tries++) {
     await prepareStores(db, instance, by, user, cascade, prepared)
     try {
-      return await db.transaction((tx) => eraseEverywhere(tx, by, user, cascade, prepared, busy), turn)
+      const work = (tx: Db) => eraseEverywhere(tx, by, user, cascade, prepared, busy)
+      const { erased, noted } = await db.transaction(work, turn)
+      await eraseNotedOwners(db, by, user, noted)
+      return erased
     } catch (error) {
       if (!(error instanceof CameMeanwhile)) throw error
       if (tries === MAX_TRIES) throw new Failure('unavailable', { retryAfterSeconds: 1 })
-      for (const id of error.storeIds) {
-        prepared.settled.delete(id)
-        prepared.pseudonyms.delete(id)
-      }
+      for (const id of error.storeIds) prepared.settled.delete(id)
     }
   }
 }
@@ -84,17 +85,17 @@ async function eraseEverywhere(
   cascade: Cascade,
   prepared: Prepared,
   busy: BusyStores,
-): Promise<ErasedUser> {
-  const { stores, confirmedEmail } = await lockAll(tx, user, busy)
+): Promise<{ erased: ErasedUser; noted: NotedOwner[] }> {
+  const { stores, ownEmail } = await lockAll(tx, user, busy)
   await checkSettled(tx, by, user, stores, cascade, prepared)
   const told = await storesToTell(tx, user.id)
-  await eraseLinks(tx, by, user, prepared)
-  await eraseInvitations(tx, by, user, confirmedEmail)
+  const noted = await noteOwners(tx, by, user)
+  await eraseInvitations(tx, by, user, ownEmail)
   await endMemberships(tx, by, user.id, sql`true`)
   await tx.query(sql`delete from sessions where user_id = ${user.id}`)
   await tx.query(sql`delete from user_tokens where user_id = ${user.id}`)
   await removeFactors(tx, user.id)
-  await deleteMailsTo(tx, confirmedEmail)
+  await deleteMailsTo(tx, ownEmail)
   await forgetPlaces(tx, user.id)
   await tx.query(sql`
     update users
@@ -104,12 +105,12 @@ async function eraseEverywhere(
      where id = ${user.id}`)
   await forgetAnswers(tx, [user.id])
   const roles = new Map(stores.map(({ id, role }) => [id, role]))
-  const erased = (storeId: string | null): EventRow => {
+  const erasedIn = (storeId: string | null): EventRow => {
     const role = storeId === null ? undefined : roles.get(storeId)
     return newEvent(by, storeId, 'user.erased', user.id, { keys: cascade.keys, ...(role ? { role } : {}) })
   }
-  await writeEvents(tx, [...told.map(({ id }) => erased(id)), erased(null)])
-  return { ...madeIn(stores, prepared), held: await listHeld(tx, user.id) }
+  await writeEvents(tx, [...told.map(({ id }) => erasedIn(id)), erasedIn(null)])
+  return { erased: { ...madeIn(stores, prepared), held: await listHeld(tx, user.id) }, noted }
 }
 
 /** Every store that keeps something of the user: as a member, as a customer, or in addresses that invoices may point at. */
@@ -131,11 +132,7 @@ function storesToTell(tx: Db, userId: string): Promise<Pick<StoresRow, 'id'>[]> 
  * Locks the user's stores, but for those with a bare membership, all memberships, the user and their sessions until the
  * transaction ends.
  */
-async function lockAll(
-  tx: Db,
-  user: Leaving,
-  busy: BusyStores,
-): Promise<{ stores: Store[]; confirmedEmail: string | null }> {
+async function lockAll(tx: Db, user: Leaving, busy: BusyStores): Promise<{ stores: Store[]; ownEmail: string | null }> {
   const toLock = await tx.query<Pick<MembersRow, 'store_id'>>(sql`
     select store_id from members member where user_id = ${user.id} and not (${isBare})
      union
@@ -149,8 +146,8 @@ async function lockAll(
      where user_id = ${user.id}
      order by store_id
        for update`)
-  const there = await tx.one<Pick<UsersRow, 'email' | 'email_verified_at'>>(sql`
-    select email, email_verified_at
+  const there = await tx.one<{ own_email: UsersRow['email'] }>(sql`
+    select case when ${isEmailOwn} then email end as own_email
       from users
      where id = ${user.id}
        and erased_at is null
@@ -163,7 +160,7 @@ async function lockAll(
   if (stores.some(({ id, bare }) => !memberIds.has(id) || !(bare || lockedIds.has(id)))) throw new CameMeanwhile()
   await lockSessions(tx, user)
   requireOtherOwners(stores)
-  return { stores, confirmedEmail: there.email_verified_at && there.email }
+  return { stores, ownEmail: there.own_email }
 }
 
 /** What they leave behind in the stores of which they were a member to the end. */
@@ -185,11 +182,11 @@ const FEW_INVITATIONS = 100
 
 /**
  * Open invitations to the user are withdrawn, and the e-mail is deleted from these and from those they accepted. Anybody can
- * sign up with any e-mail, so only a confirmed one makes an invitation theirs. A user of an identity provider may have had no
- * e-mail here, or another one: theirs are also found, in each store, by the addresses under which they accepted invitations
- * to it. Nearly all of it was done before the stores were locked (erase-stores.ts).
+ * sign up with any e-mail, so only one that is known to be their own makes an invitation theirs (`isEmailOwn`). A user of an
+ * identity provider may have had no e-mail here, or another one: theirs are also found, in each store, by the addresses under
+ * which they accepted invitations to it. Nearly all of it was done before the stores were locked (erase-stores.ts).
  */
-async function eraseInvitations(tx: Db, by: Actor, user: Leaving, confirmed: string | null): Promise<void> {
+async function eraseInvitations(tx: Db, by: Actor, user: Leaving, ownEmail: string | null): Promise<void> {
   const accepted = await tx.query<Pick<InvitationsRow, 'id'>>(sql`
     select id
       from invitations
@@ -210,7 +207,7 @@ async function eraseInvitations(tx: Db, by: Actor, user: Leaving, confirmed: str
        where accepted.id = any(${acceptedIds})
     ))`
   const withdrawn = [
-    ...(await withdrawInvitations(tx, by, sql`email = ${confirmed}`)),
+    ...(await withdrawInvitations(tx, by, sql`email = ${ownEmail}`)),
     ...(await withdrawInvitations(tx, by, toAcceptedAddresses)),
   ]
   await tx.query(sql`
@@ -222,6 +219,6 @@ async function eraseInvitations(tx: Db, by: Actor, user: Leaving, confirmed: str
   await tx.query(sql`
     update invitations
        set email = null
-     where email = ${confirmed}
+     where email = ${ownEmail}
        and accepted_by is null`)
 }

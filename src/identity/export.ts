@@ -17,6 +17,7 @@ import { sql } from '../db/sql.ts'
 import type { EventsRow, FormerMembersRow, InvitationsRow, MembersRow, StoresRow, UsersRow } from '../db/tables.gen.ts'
 import type { Instance } from '../instance.ts'
 import { type ExportCheck, exportSlots, idOf, PAGE, pagesOf } from '../limits/export-pages.ts'
+import { isEmailOwn } from './emails.ts'
 import { readPasskeys, showPasskey } from './passkeys.ts'
 import type { Export } from './schema.ts'
 import type { SessionRow } from './sessions.ts'
@@ -128,9 +129,9 @@ function showMembership(instance: Instance, row: MembershipRow) {
 function formerMembershipsOf(db: Db, instance: Instance, caller: UserCaller) {
   const read = (below: string) =>
     db.query<FormerMembershipRow>(sql`
-      select store.id, store.name, former.role, former.permissions, former.created_at, former.updated_at, former.ended_at
+      select former.store_id as id, former.store_name as name, former.role, former.permissions, former.created_at,
+             former.updated_at, former.ended_at
         from former_members former
-        join stores store on store.id = former.store_id
        where former.user_id = ${caller.id}
          and former.store_id < ${below}
        order by former.store_id desc
@@ -166,8 +167,8 @@ function invitationsOf(db: Db, instance: Instance, caller: UserCaller) {
 }
 
 /**
- * Those sent to the user's e-mail, if they have confirmed that it is theirs, and those they accepted. Not with an "or":
- * that would be answered by reading them all.
+ * Those sent to the user's e-mail, if it is known to be their own, and those they accepted. Not with an "or": that would be
+ * answered by reading them all.
  */
 function readInvitations(db: Db, caller: UserCaller, below: string): Promise<ExportedInvitationRow[]> {
   return db.query<ExportedInvitationRow>(sql`
@@ -178,7 +179,7 @@ function readInvitations(db: Db, caller: UserCaller, below: string): Promise<Exp
                where email = (select email
                                 from users
                                where id = ${caller.id}
-                                 and email_verified_at is not null)
+                                 and ${isEmailOwn})
                  and coalesce(accepted_by, ${caller.id}) = ${caller.id}
                  and id < ${below}
                order by id desc

@@ -6,6 +6,7 @@ import { type IncomingMessage, request } from 'node:http'
 import { text } from 'node:stream/consumers'
 import { expect, onTestFinished, test, vi } from 'vitest'
 import { everyRow, filesOf, nobodyLooksBack, walPosition } from '../../tests/leftovers.ts'
+import { mailServer } from '../../tests/mail-server.ts'
 import { NEW_ADDRESS, NEW_KEY, type Person, type Reply, type Shop, shop } from '../../tests/shop.ts'
 import { newDataKey } from '../auth/data-key.ts'
 import { MINUTE, travel } from '../core/clock.ts'
@@ -23,9 +24,9 @@ async function customer({ api, store, owner, person }: Shop): Promise<Person> {
   return somebody
 }
 
-/** As if they had followed the link of the mail. */
+/** As if they had followed the link of the mail, signed in. */
 function confirm({ sql }: Pick<Shop, 'sql'>, { id }: { id: string }) {
-  return sql('update users set email_verified_at = now() where id = $1', [id])
+  return sql('update users set email_verified_at = now(), email_proven = true where id = $1', [id])
 }
 
 function told({ status, body }: Reply) {
@@ -156,6 +157,24 @@ test('addresses of a store that one has left are in it too', async () => {
   const was = { storeId: store.id, storeName: store.name, role: 'CUSTOMER', permissions: [], endedAt: RFC_3339 }
   expect(body.formerMemberships).toEqual([{ ...was, createdAt: RFC_3339, updatedAt: RFC_3339 }])
   expect(body.addresses).toMatchObject([{ storeId: store.id, addressLine1: NEW_ADDRESS.addressLine1 }])
+})
+
+test('the name of a store that one has left is the one that it had then', async () => {
+  const world = await shop()
+  const { api, store, owner } = world
+  const ada = await customer(world)
+  const names = async () =>
+    (await api.get('/v1/user/export', { as: ada.token })).body.formerMemberships.map(
+      ({ storeName }: { storeName: string }) => storeName,
+    )
+  const rename = (name: string) => api.patch(`/v1/user/store/${store.id}`, { name }, { as: owner.token })
+  await api.post(`/v1/store/${store.id}/leave`, {}, { as: ada.token })
+  await rename('A secret project')
+  expect(await names()).toEqual([store.name])
+  await api.post(`/v1/store/${store.id}/join`, {}, { as: ada.token })
+  await api.delete(`/v1/user/store/${store.id}/members/${ada.id}`, { as: owner.token })
+  await rename('Another')
+  expect(await names()).toEqual(['A secret project'])
 })
 
 test('what an address was is in it too, also of one that was deleted', async () => {
@@ -624,6 +643,32 @@ test('an e-mail that was not confirmed ends and shows no invitation; a confirmed
   expect(told(await accept(last.token, invited.token))).toEqual([404, 'invitation_not_found'])
 })
 
+test('an account whose e-mail was confirmed by somebody who was not signed in to it shows and ends no invitation to it', async () => {
+  const mail = await mailServer()
+  const world = await shop(mail.settings, { timings: { mailer: { idleMs: 50, backoffMs: [50] } } })
+  const { api, owner, store } = world
+  const email = `${mark()}@example.com`
+  const password = `a long pass phrase ${mark()}`
+  const squatter = (await api.post('/v1/auth/sign-up', { email, password })).body
+  const { token } = await mail.mailTo(email)
+  expect((await api.post('/v1/auth/confirm', { token })).status).toBe(204)
+  const invitations = `/v1/user/store/${store.id}/invitations`
+  const withdrawn = (await api.post(invitations, { email, role: 'MANAGER' }, { as: owner.token })).body
+  const open = (await api.post(invitations, { email, role: 'STAFF' }, { as: owner.token })).body
+  const seen = (await api.get('/v1/user/export', { as: squatter.token })).body
+  expect([seen.user.emailVerified, seen.invitations, seen.eventsByOthers]).toEqual([true, [], []])
+  // An account that the identity provider vouches for is its owner's.
+  const link = (issuer: string | null) =>
+    world.sql('update users set issuer = $2, subject = $2 where id = $1', [squatter.user.id, issuer])
+  await link('https://id.example')
+  const linked = (await api.get('/v1/user/export', { as: squatter.token })).body
+  expect(linked.invitations.map(({ id }: { id: string }) => id)).toEqual([open.id, withdrawn.id])
+  await link(null)
+  expect((await api.delete('/v1/user', { as: squatter.token })).status).toBe(200)
+  expect((await api.get(`${invitations}/${open.id}`, { as: owner.token })).body).toMatchObject({ id: open.id, email })
+  expect(await world.sql('select email from invitations where id = $1', [withdrawn.id])).toEqual([{ email }])
+})
+
 test('nothing that an erased user had under way comes after them', async () => {
   const world = await shop()
   const { api, node, store, billing, keys, sql } = world
@@ -700,7 +745,7 @@ test('a store made at the very moment is not left without its owner', async () =
 
 test('before erasure only the account is readable in the database; afterwards nothing of the user is', async () => {
   const world = await shop({ alone: true })
-  const { api, billing, sql, logs, owner, store } = world
+  const { api, billing, keys, sql, logs, owner, store } = world
   const since = await walPosition(sql)
   const name = mark()
   const email = `${mark()}@example.com`
@@ -712,6 +757,14 @@ test('before erasure only the account is readable in the database; afterwards no
   await confirm(world, user)
   await api.post(`/v1/store/${store.id}/join`, {}, { as })
   await api.post(`/v1/user/store/${store.id}/invitations`, { email, role: 'STAFF' }, { as: owner.token })
+  const [formerId, externalId] = [mark(), mark()]
+  for (const id of [formerId, externalId]) {
+    await api.put(`/v1/user/store/${store.id}/customers/${id}`, { userId: user.id }, { as: owner.token })
+    await api.post(keys, { ...NEW_KEY, owner: id }, { as: owner.token })
+    if (id === externalId) break
+    await api.post(`/v1/store/${store.id}/leave`, {}, { as })
+    await api.post(`/v1/store/${store.id}/join`, {}, { as })
+  }
   const text = Object.fromEntries(
     ['firstName', 'lastName', 'company', 'taxId', 'addressLine1', 'addressLine2', 'city'].map((field) => [
       field,
@@ -726,7 +779,7 @@ test('before erasure only the account is readable in the database; afterwards no
   expect((await api.post(billing, address, { as, headers: once })).text).toBe(first.text)
 
   const sealed = [...Object.values(text), phone, phone.slice(1)]
-  const account = { email, name, userAgent }
+  const account = { email, name, userAgent, formerId, externalId }
   const holding = (place: string) =>
     Object.entries(account).flatMap(([what, value]) => (place.includes(value) ? [what] : []))
   const readable = async () => {
@@ -738,8 +791,9 @@ test('before erasure only the account is readable in the database; afterwards no
   }
   const superuser = (await sql('select rolsuper as yes from pg_roles where rolname = current_user'))[0].yes
   // The log written ahead keeps what was readable until PostgreSQL throws it away: docs/decisions/erasure.md says so.
-  const wal = superuser ? ['email', 'name', 'userAgent'] : []
-  expect(await readable()).toEqual({ rows: ['email', 'name', 'userAgent'], log: [], wal })
+  const before = Object.keys(account)
+  const wal = superuser ? before : []
+  expect(await readable()).toEqual({ rows: before, log: [], wal })
   expect((await api.get('/v1/user/export', { as, headers })).text).toContain(text.addressLine1)
 
   expect((await api.delete('/v1/user', { as, headers })).status).toBe(200)
@@ -752,7 +806,18 @@ test('before erasure only the account is readable in the database; afterwards no
   // The very pages of the tables, not only what a query shows.
   if (superuser) {
     await sql('checkpoint')
-    for (const table of ['users', 'sessions', 'invitations', 'addresses', 'events', 'idempotent_responses']) {
+    for (const table of [
+      'users',
+      'sessions',
+      'invitations',
+      'addresses',
+      'events',
+      'idempotent_responses',
+      'customers',
+      'former_links',
+      'owners_to_erase',
+      'api_keys',
+    ]) {
       const [{ bytes }] = await sql(`select pg_read_binary_file(pg_relation_filepath($1)) as bytes`, [table])
       const pages = bytes.toString('latin1')
       expect(holding(pages), table).toEqual([])

@@ -191,7 +191,7 @@ export const identityRoutes: Route[] = [
       needs: 'user',
       summary: 'Erase my account',
       description:
-        'This cannot be undone. E-mail, name, password, second factor, sessions and memberships are deleted, invitations to your confirmed e-mail address are withdrawn, and the key your addresses are encrypted under is destroyed. Of an address, only country, state and postal code are left for invoices. A version that a store has put on hold stays readable for that store until the hold ends: `held` lists these with the reason. Requires a sign-in within the last 10 minutes. The last owner of a store must hand it over or delete it first; `stores` names these stores. Keys and webhooks that you created or rotated in your stores keep working unless you say otherwise; the response lists them.',
+        'This cannot be undone. E-mail, name, password, second factor, sessions and memberships are deleted, invitations to your e-mail address are withdrawn if you confirmed it while you were signed in, and the key your addresses are encrypted under is destroyed. Of an address, only country, state and postal code are left for invoices. A version that a store has put on hold stays readable for that store until the hold ends: `held` lists these with the reason. Requires a sign-in within the last 10 minutes. The last owner of a store must hand it over or delete it first; `stores` names these stores. Keys and webhooks that you created or rotated in your stores keep working unless you say otherwise; the response lists them.',
       query: CascadeQuery,
       returns: [200, ErasedUser],
       effect: 'own',

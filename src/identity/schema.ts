@@ -236,7 +236,16 @@ export const Export = Type.Object(
     ),
     memberships: Type.Array(Type.Object(membership, closed), { description: 'The stores you are a member of.' }),
     formerMemberships: Type.Array(
-      Type.Object({ ...membership, endedAt: DateTime({ description: 'When it ended.' }) }, closed),
+      Type.Object(
+        {
+          ...membership,
+          storeName: Type.String({
+            description: 'The name that the store had when the membership ended. Empty if it is not known.',
+          }),
+          endedAt: DateTime({ description: 'When it ended.' }),
+        },
+        closed,
+      ),
       {
         description: 'Your last membership in each store that you left or were removed from.',
       },

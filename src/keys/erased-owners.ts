@@ -42,18 +42,22 @@ export async function renameOwner(tx: Db, by: Actor, storeId: string, ids: strin
  */
 export async function leaveToChore(
   tx: Db,
-  { kind, id, ip, sessionId = null }: Actor,
+  by: Actor,
   erased: { storeId: string; owner: string; pseudonym: string; at: Date; doneTo: string },
 ): Promise<void> {
   const { storeId, owner, pseudonym, at, doneTo } = erased
-  const actor = JSON.stringify({ kind, id, ip, sessionId })
   await tx.query(sql`
     insert into erased_owners (store_id, owner, pseudonym, actor, erased_at, done_to, worked_at)
-    values (${storeId}, ${owner}, ${pseudonym}, ${actor}, ${at}, ${doneTo}, ${at})
+    values (${storeId}, ${owner}, ${pseudonym}, ${actorJson(by)}, ${at}, ${doneTo}, ${at})
         on conflict (store_id, owner) do update
        set actor = excluded.actor, erased_at = excluded.erased_at, done_to = ''`)
   await tx.query(sql`
     select pg_notify(${CHANGES_CHANNEL}, ${storeId}), pg_notify(${ERASED_OWNERS_CHANNEL}, '')`)
+}
+
+/** For the events that are written later. */
+export function actorJson({ kind, id, ip, sessionId = null }: Actor): string {
+  return JSON.stringify({ kind, id, ip, sessionId })
 }
 
 type ErasedOwner = Omit<ErasedOwnersRow, 'actor' | 'worked_at'> & { actor: Actor }

@@ -32,9 +32,9 @@ export async function eraseOwner(
   by: Actor,
   ref: { storeId: string; owner: string },
   keys: Cascade['keys'],
-  pseudonym = newPseudonym(),
 ): Promise<Made['keys']> {
   const { storeId, owner } = ref
+  const pseudonym = newPseudonym()
   const at = now()
   const { newest, live, ended, hasMore } = await findOwned(tx, ref, at)
   if (newest.length === 0) return []
@@ -58,7 +58,7 @@ export async function eraseOwner(
   return readStates(tx, newest)
 }
 
-export function newPseudonym(): string {
+function newPseudonym(): string {
   return `erased-${Buffer.from(randomBytes(16)).toString('hex')}`
 }
 

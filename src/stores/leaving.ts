@@ -81,12 +81,14 @@ export async function endMemberships(tx: Db, by: Actor, userId: string, which: S
       returning store_id, user_id, role, permissions, revision, created_at, updated_at
     )
     insert into former_members as former
-           (store_id, user_id, role, permissions, revision, created_at, updated_at, ended_at)
-    select store_id, user_id, role, permissions, revision, created_at, updated_at, ${now()}::timestamptz
+           (store_id, store_name, user_id, role, permissions, revision, created_at, updated_at, ended_at)
+    select ended.store_id, store.name, ended.user_id, ended.role, ended.permissions, ended.revision, ended.created_at,
+           ended.updated_at, ${now()}::timestamptz
       from ended
+      join stores store on store.id = ended.store_id
         on conflict (store_id, user_id) do update
-       set role = excluded.role, permissions = excluded.permissions, revision = excluded.revision,
-           created_at = excluded.created_at, updated_at = excluded.updated_at, ended_at = excluded.ended_at
+       set store_name = excluded.store_name, role = excluded.role, permissions = excluded.permissions,
+           revision = excluded.revision, created_at = excluded.created_at, updated_at = excluded.updated_at, ended_at = excluded.ended_at
  returning store_id`)
   const storeIds = ended.map(({ store_id }) => store_id)
   await withdrawInvitations(tx, by, sql`created_by_id = ${userId} and store_id = any(${storeIds})`)

@@ -778,12 +778,12 @@ export interface Api {
     update(input: UserChanges, options?: ReadOptions): Promise<User>
     /**
      * Erase my account. This cannot be undone. E-mail, name, password, second factor, sessions and memberships are
-     * deleted, invitations to your confirmed e-mail address are withdrawn, and the key your addresses are encrypted
-     * under is destroyed. Of an address, only country, state and postal code are left for invoices. A version that
-     * a store has put on hold stays readable for that store until the hold ends: `held` lists these with the
-     * reason. Requires a sign-in within the last 10 minutes. The last owner of a store must hand it over or delete
-     * it first; `stores` names these stores. Keys and webhooks that you created or rotated in your stores keep
-     * working unless you say otherwise; the response lists them.
+     * deleted, invitations to your e-mail address are withdrawn if you confirmed it while you were signed in, and
+     * the key your addresses are encrypted under is destroyed. Of an address, only country, state and postal code
+     * are left for invoices. A version that a store has put on hold stays readable for that store until the hold
+     * ends: `held` lists these with the reason. Requires a sign-in within the last 10 minutes. The last owner of a
+     * store must hand it over or delete it first; `stores` names these stores. Keys and webhooks that you created
+     * or rotated in your stores keep working unless you say otherwise; the response lists them.
      *
      * For any signed-in user. Errors: `recent_sign_in_required`, `last_owner`.
      *
@@ -2851,7 +2851,7 @@ export interface Export {
   formerMemberships: Array<{
     /** The id of the store. */
     storeId: string
-    /** The name of the store. */
+    /** The name that the store had when the membership ended. Empty if it is not known. */
     storeName: string
     /** The role in the store. */
     role: 'OWNER' | 'MANAGER' | 'STAFF' | 'CUSTOMER' | (string & {})
