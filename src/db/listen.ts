@@ -6,15 +6,13 @@ import { randomBytes } from 'node:crypto'
 import { setTimeout as sleep } from 'node:timers/promises'
 import pg from 'pg'
 import { SECOND } from '../core/clock.ts'
+import { ageOf, type Moment, NEVER, thisMoment } from '../core/moment.ts'
 import type { Connection } from './db.ts'
 import { driverFor } from './primary.ts'
 
 export type Listener = {
-  /**
-   * The moment, on `performance.now()`'s clock, up to which all notifications have been received. Asking for it keeps the
-   * heartbeat going.
-   */
-  caughtUpTo(): number
+  /** The moment up to which all notifications have been received. Asking for it keeps the heartbeat going. */
+  caughtUpTo(): Moment
   /** For how many seconds a heartbeat has been waited for: 0 while each comes back, and while none is asked for. */
   lag(): number
   close(): Promise<void>
@@ -39,11 +37,11 @@ const LOCK_NOT_AVAILABLE = '55P03'
 type ListenerState = {
   heartbeatChannel: string
   closing: AbortSignal
-  caughtUpTo: number
+  caughtUpTo: Moment
   /** `caughtUpTo` was asked for since the last heartbeat. */
   isAsked: boolean
   /** Since when a heartbeat is waited for; null while none is. */
-  waitingSince: number | null
+  waitingSince: Moment | null
 }
 
 /**
@@ -57,9 +55,9 @@ export function listen(connection: Connection, handlers: Handlers, onGap: OnGap)
   const state: ListenerState = {
     heartbeatChannel: `heartbeat_${randomBytes(8).toString('hex')}`,
     closing: closing.signal,
-    caughtUpTo: Number.NEGATIVE_INFINITY,
+    caughtUpTo: NEVER,
     isAsked: true,
-    waitingSince: performance.now(),
+    waitingSince: thisMoment(),
   }
   const listening = keepListening(connection, state, handlers, onGap)
   return {
@@ -67,7 +65,7 @@ export function listen(connection: Connection, handlers: Handlers, onGap: OnGap)
       state.isAsked = true
       return state.caughtUpTo
     },
-    lag: () => (state.waitingSince === null ? 0 : (performance.now() - state.waitingSince) / SECOND),
+    lag: () => (state.waitingSince === null ? 0 : ageOf(state.waitingSince) / SECOND),
     close() {
       closing.abort()
       return listening
@@ -91,8 +89,8 @@ async function keepListening(
     })
     await listenOnce(client, state, handlers, onGap).catch(() => {})
     onGap(false)
-    state.caughtUpTo = Number.NEGATIVE_INFINITY
-    state.waitingSince ??= performance.now()
+    state.caughtUpTo = NEVER
+    state.waitingSince ??= thisMoment()
     client.end().catch(() => {})
     await sleep(RECONNECT_MS, undefined, { signal: state.closing }).catch(() => {})
   }
@@ -114,7 +112,7 @@ async function listenOnce(client: pg.Client, state: ListenerState, handlers: Han
   try {
     await client.connect()
     await client.query(LOCK_TIMEOUT)
-    let sentAt = Number.NEGATIVE_INFINITY
+    let sentAt = NEVER
     client.on('notification', ({ channel, payload = '' }) => {
       // A notification can still arrive while the connection is being given up, after the cache has been told of the gap.
       if (!isOpen) return
@@ -132,7 +130,7 @@ async function listenOnce(client: pg.Client, state: ListenerState, handlers: Han
       while (isOpen) {
         if (state.isAsked) {
           state.isAsked = false
-          sentAt = performance.now()
+          sentAt = thisMoment()
           state.waitingSince ??= sentAt
           await client.query(`notify ${state.heartbeatChannel}`).catch((error) => {
             if (!(error instanceof pg.DatabaseError && error.code === LOCK_NOT_AVAILABLE)) throw error
