@@ -7,6 +7,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import pg from 'pg'
 import { SECOND } from '../core/clock.ts'
 import { ageOf, type Moment, NEVER, thisMoment } from '../core/moment.ts'
+import { selectWithClock } from './clock-check.ts'
 import type { Connection } from './db.ts'
 import { driverFor } from './primary.ts'
 
@@ -31,7 +32,7 @@ const RECONNECT_MS = 250
  * other, also for one that waits for its standby. A heartbeat behind such a commit gives up after a second and is sent again:
  * the connection is alive, no notification was lost, and nothing has to be forgotten.
  */
-const LOCK_TIMEOUT = `set lock_timeout = '1s'`
+const LOCK_TIMEOUT = `set_config('lock_timeout', '1s', false)`
 const LOCK_NOT_AVAILABLE = '55P03'
 
 type ListenerState = {
@@ -111,7 +112,7 @@ async function listenOnce(client: pg.Client, state: ListenerState, handlers: Han
   state.closing.addEventListener('abort', stop)
   try {
     await client.connect()
-    await client.query(LOCK_TIMEOUT)
+    await selectWithClock(client, LOCK_TIMEOUT)
     let sentAt = NEVER
     client.on('notification', ({ channel, payload = '' }) => {
       // A notification can still arrive while the connection is being given up, after the cache has been told of the gap.
@@ -132,7 +133,7 @@ async function listenOnce(client: pg.Client, state: ListenerState, handlers: Han
           state.isAsked = false
           sentAt = thisMoment()
           state.waitingSince ??= sentAt
-          await client.query(`notify ${state.heartbeatChannel}`).catch((error) => {
+          await selectWithClock(client, `pg_notify('${state.heartbeatChannel}', '')`).catch((error) => {
             if (!(error instanceof pg.DatabaseError && error.code === LOCK_NOT_AVAILABLE)) throw error
             state.isAsked = true
           })

@@ -5,8 +5,10 @@ import type { Writable } from 'node:stream'
 import type { Tracer } from '@opentelemetry/api'
 import pg from 'pg'
 import { Failure } from '../core/errors.ts'
+import { ageOf, type Moment, NEVER, thisMoment } from '../core/moment.ts'
 import { findTracer } from '../core/tracing.ts'
 import { type Queues, queueFor } from './batch.ts'
+import { selectWithClock } from './clock-check.ts'
 import type { Connection, Database, Db } from './db.ts'
 import {
   connectFailure,
@@ -22,6 +24,8 @@ import { newTurns } from './turns.ts'
 import { retryWhileLocked } from './wait-for-lock.ts'
 
 const CONNECT_TIMEOUT_MS = 2_000
+/** How long a connection is used before the server behind it is checked again. */
+const CHECKED_MS = 5_000
 /** Two cores serve no more than these well, and many nodes may share one server. */
 const CONNECTIONS = 12
 /** The part for look-ups of callers and keys, and that for what verifications spend: they must not wait behind everything else. */
@@ -58,7 +62,6 @@ const SESSION_SETTINGS = {
  * beyond that (`local`, `remote_write`, `remote_apply`) is the operator's choice.
  */
 const SET_UP = `
-  select pg_is_in_recovery() as is_standby,
          ${Object.entries(SESSION_SETTINGS)
            .map(([name, value]) => `set_config('${name}', '${value}', false)`)
            .join(', ')}`
@@ -164,14 +167,30 @@ function dbOn(
   return db
 }
 
-/** Nothing is read from a standby, which may be behind: a key that was revoked long ago would still work there. */
-async function setUpSession(client: pg.ClientBase, text: string): Promise<void> {
-  const statement = { text, query_timeout: CONNECT_TIMEOUT_MS }
-  const { rows } = await client.query<{ is_standby: boolean }>(statement)
-  if (rows[0]?.is_standby) throw new StandbyServer()
+async function setUpSession(client: pg.ClientBase, settings: string): Promise<void> {
+  await checkServer(client, `${IS_STANDBY}, ${settings}`, { query_timeout: CONNECT_TIMEOUT_MS })
   client.on('notice', ({ code, message }) => {
     if (code?.startsWith(WARNING_CLASS)) warnings.set(client, message ?? code)
   })
+}
+
+const IS_STANDBY = 'pg_is_in_recovery() as is_standby'
+const checkedAt = new WeakMap<pg.ClientBase, Moment>()
+
+/**
+ * Nothing is read from a standby, which may be behind: a key that was revoked long ago would still work there. Nor is a server
+ * used whose clock is not ours (clock-check.ts).
+ */
+async function checkServer(client: pg.ClientBase, columns = IS_STANDBY, timeout = {}): Promise<void> {
+  const askedAt = thisMoment()
+  const server = await selectWithClock<{ is_standby: boolean }>(client, columns, timeout)
+  if (server.is_standby) throw new StandbyServer()
+  checkedAt.set(client, askedAt)
+}
+
+/** At once, if the time of day was set meanwhile. */
+function isDue(lastCheck: Moment): boolean {
+  return Math.max(ageOf(lastCheck), lastCheck.wall - Date.now()) > CHECKED_MS
 }
 
 /** The class of SQLSTATEs that warnings have. No statement of ours earns one, so it is about the commit. */
@@ -206,9 +225,13 @@ async function runPooled<Row>(pool: Pool, statement: Sql): Promise<Row[]> {
 }
 
 async function checkOut(pool: Pool): Promise<pg.PoolClient> {
+  let client: pg.PoolClient | undefined
   try {
-    return await pool.connect()
+    client = await pool.connect()
+    if (isDue(checkedAt.get(client) ?? NEVER)) await checkServer(client)
+    return client
   } catch (error) {
+    client?.release(true)
     pool.refused += 1
     throw connectFailure(error)
   }
