@@ -24,7 +24,7 @@ import { newTurns } from './turns.ts'
 import { retryWhileLocked } from './wait-for-lock.ts'
 
 const CONNECT_TIMEOUT_MS = 2_000
-/** How long a connection is used before the server behind it is checked again. */
+/** How long a connection is used before the server behind it is checked again, and how long a standby is not forgotten. */
 const CHECKED_MS = 5_000
 /** Two cores serve no more than these well, and many nodes may share one server. */
 const CONNECTIONS = 12
@@ -89,10 +89,11 @@ export function connect(connection: Connection, options: PoolOptions = {}): Data
   const highPriority = Math.ceil(connections * HIGH_PRIORITY_SHARE)
   const setUp = commitBeforeFlush ? SET_UP : `${SET_UP}, ${COMMIT_AFTER_FLUSH}`
   const driver = driverFor(connection)
-  const servingPool = newPool(driver, setUp, connections - 2 * highPriority)
-  const priorityPool = newPool(driver, setUp, highPriority)
+  const standby: StandbySeen = { seenAt: NEVER }
+  const servingPool = newPool(driver, standby, setUp, connections - 2 * highPriority)
+  const priorityPool = newPool(driver, standby, setUp, highPriority)
   // Whatever verifications spend is locked, and none of them waits for a stranger's lock for long (batch.ts).
-  const spendingPool = newPool(driver, `${setUp}, set_config('lock_timeout', '100ms', false)`, highPriority)
+  const spendingPool = newPool(driver, standby, `${setUp}, set_config('lock_timeout', '100ms', false)`, highPriority)
   const queues: Queues = { byBatch: new Map(), tracer }
   const [lookUps, spending] = [priorityPool, spendingPool].map((pool) => dbOn(pool, onUnavailable, queues)) as [Db, Db]
   const pools = [servingPool, priorityPool, spendingPool]
@@ -106,14 +107,20 @@ export function connect(connection: Connection, options: PoolOptions = {}): Data
       max: connections,
       refused: sum((pool) => pool.refused),
     }),
+    ledToStandby: () => ageOf(standby.seenAt) < CHECKED_MS,
     close: async () => void (await Promise.all(pools.map((pool) => pool.end()))),
   }
 }
 
+type Driver = ReturnType<typeof driverFor>
+
 /** `refused` counts how often no connection was to be had. */
 type Pool = pg.Pool & { refused: number }
 
-function newPool({ Client, settings }: ReturnType<typeof driverFor>, setUp: string, max: number): Pool {
+/** When a new connection has led to a standby, unless one has led to the primary since. */
+type StandbySeen = { seenAt: Moment }
+
+function newPool({ Client, settings }: Driver, standby: StandbySeen, setUp: string, max: number): Pool {
   const pool = new pg.Pool({
     ...settings,
     Client,
@@ -125,7 +132,7 @@ function newPool({ Client, settings }: ReturnType<typeof driverFor>, setUp: stri
     application_name: 'storekeeper',
     pipeline: true,
     types: { getTypeParser },
-    verify: (client, done) => void setUpSession(client, setUp).then(() => done(), done),
+    verify: (client, done) => void setUpSession(client, setUp, standby).then(() => done(), done),
   })
   // Without a listener, an idle client that loses its server would end the process.
   pool.on('error', () => {})
@@ -167,8 +174,14 @@ function dbOn(
   return db
 }
 
-async function setUpSession(client: pg.ClientBase, settings: string): Promise<void> {
-  await checkServer(client, `${IS_STANDBY}, ${settings}`, { query_timeout: CONNECT_TIMEOUT_MS })
+async function setUpSession(client: pg.ClientBase, settings: string, standby: StandbySeen): Promise<void> {
+  try {
+    await checkServer(client, `${IS_STANDBY}, ${settings}`, { query_timeout: CONNECT_TIMEOUT_MS })
+    standby.seenAt = NEVER
+  } catch (error) {
+    if (error instanceof StandbyServer) standby.seenAt = thisMoment()
+    throw error
+  }
   client.on('notice', ({ code, message }) => {
     if (code?.startsWith(WARNING_CLASS)) warnings.set(client, message ?? code)
   })
