@@ -8,6 +8,7 @@ import { newCallerCache } from '../src/auth/caller-cache.ts'
 import { newKeyCache } from '../src/auth/key-cache.ts'
 import { readConfig } from '../src/config.ts'
 import { newResolve } from '../src/core/dns.ts'
+import { NEVER } from '../src/core/moment.ts'
 import { ServerKeys } from '../src/crypto/keyring.ts'
 import { connect } from '../src/db/pool.ts'
 import type { Pipeline } from '../src/http/context.ts'
@@ -48,7 +49,7 @@ const keys = newKeyCache(
   db,
   keyring,
   () => null,
-  () => 0,
+  () => NEVER,
 )
 const load = newLoadShedder()
 const nothing = { readings: {}, totals: {}, databaseRole: async () => 'primary', works: [], chores: [] }

@@ -288,7 +288,7 @@ function newCaches(db: Database, instance: Instance, storage: Storage, onOwnerEr
   )
   const caches: Pipeline['auth']['caches'] = { callers: newCallerCache(), keys }
   const eventNotifier = newEventNotifier()
-  const changes = newKeyChanges(db, instance, () => notifications.caughtUpTo())
+  const changes = newKeyChanges(db, instance, () => notifications.caughtUpTo().mono)
   const onChange = (payload: string) => {
     const [id = '', storeId = id] = payload.split(' ')
     if (id.startsWith('svc_')) caches.callers.invalidate()

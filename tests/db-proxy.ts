@@ -14,6 +14,8 @@ export type DbProxy = {
   cut(): void
   /** Breaks every connection. Those made afterwards lead to another server. */
   moveTo(databaseUrl: string): void
+  /** Connections made afterwards lead to another server. Those that are open stay. */
+  leadTo(databaseUrl: string): void
   /** The start-up messages of all connections so far, as text. */
   startUps(): string[]
 }
@@ -72,6 +74,9 @@ export async function proxyTo(databaseUrl: string, delayMs = 0): Promise<DbProxy
     moveTo(databaseUrl) {
       there = new URL(databaseUrl)
       cut()
+    },
+    leadTo(databaseUrl) {
+      there = new URL(databaseUrl)
     },
     startUps: () => startUps,
   }

@@ -4,6 +4,7 @@
 import type { Caller, UserCaller } from '../core/caller.ts'
 import { addMs, ago, DAY, HOUR, now } from '../core/clock.ts'
 import { fail } from '../core/errors.ts'
+import type { Moment } from '../core/moment.ts'
 import { inCatalogueOrder, permissionsOf } from '../core/permissions.ts'
 import { sha256 } from '../crypto/tokens.ts'
 import type { Batch, Db } from '../db/db.ts'
@@ -171,7 +172,7 @@ async function cachedOrLookUp(
   cache: CallerCache<CallerRow>,
   lookup: CallerLookup,
   mayBeStale: boolean,
-): Promise<{ found: CallerRow; knownAt: number | null }> {
+): Promise<{ found: CallerRow; knownAt: Moment | null }> {
   const name = cacheKey(lookup.hash ?? lookup.user_id, lookup.store_id)
   const cached = cache.get(name)
   if (cached) return { found: cached, knownAt: null }

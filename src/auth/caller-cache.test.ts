@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises'
-import { expect, test } from 'vitest'
+import { expect, onTestFinished, test, vi } from 'vitest'
 import { hearChanges } from '../../tests/changes-heard.ts'
 import { NEW_KEY, shop } from '../../tests/shop.ts'
 import { CALLER_TTL_MS, newCallerCache } from './caller-cache.ts'
@@ -9,6 +9,21 @@ test('what is known is known for a moment', async () => {
   known.set('ada', 'an owner', known.generation())
   expect(known.get('ada')).toBe('an owner')
   await sleep(CALLER_TTL_MS + 5)
+  expect(known.get('ada')).toBeUndefined()
+})
+
+test('a caller is not known any more after the machine has slept, although `performance.now()` stood still meanwhile', () => {
+  const known = newCallerCache<string>()
+  const mono = vi.spyOn(performance, 'now').mockReturnValue(1_000)
+  const wall = vi.spyOn(Date, 'now').mockReturnValue(1_000_000)
+  onTestFinished(() => void vi.restoreAllMocks())
+  known.set('ada', 'an owner', known.generation())
+  wall.mockReturnValue(1_000_000 + CALLER_TTL_MS - 1)
+  expect(known.get('ada')).toBe('an owner')
+  wall.mockReturnValue(1_000_000 + CALLER_TTL_MS)
+  expect(known.get('ada')).toBeUndefined()
+  wall.mockReturnValue(0)
+  mono.mockReturnValue(1_000 + CALLER_TTL_MS)
   expect(known.get('ada')).toBeUndefined()
 })
 

@@ -1,12 +1,13 @@
 // A cache of authenticated callers with a TTL of 200 ms: a caller who sends many requests is not looked up for each of
 // them. A right that was taken away is refused at once by the node that made the change, which invalidates its cache,
-// and by every other node when its entries expire. That needs no message between nodes, and no clock but the process's
+// and by every other node when its entries expire. That needs no message between nodes, and no clocks but the node's
 // own.
 //
 // An expired entry stays for askers who accept old answers while there is no database (last-known.ts).
 //
 // An entry is the row as the database returned it; whether a session has expired is checked at every use.
 
+import { ageOf, type Moment, thisMoment } from '../core/moment.ts'
 import type { Known } from './last-known.ts'
 
 /** Every node must refuse within 250 ms of a change; this leaves 50 ms for the lookup itself. */
@@ -14,7 +15,7 @@ export const CALLER_TTL_MS = 200
 const MAX_CALLERS = 10_000
 
 /** The number of invalidations so far, and the time, taken before a lookup. */
-type Generation = { changes: number; at: number }
+type Generation = { changes: number; at: Moment }
 
 export type CallerCache<Found> = {
   get(name: string): Found | undefined
@@ -37,7 +38,7 @@ export function newCallerCache<Found>(): CallerCache<Found> {
   return {
     get(name) {
       const entry = entries.get(name)
-      const isCurrent = entry?.since.changes === changes && entry.since.at + CALLER_TTL_MS > performance.now()
+      const isCurrent = entry?.since.changes === changes && ageOf(entry.since.at) < CALLER_TTL_MS
       return isCurrent ? entry.found : undefined
     },
     lastKnown(name) {
@@ -47,7 +48,7 @@ export function newCallerCache<Found>(): CallerCache<Found> {
     forget: (name) => void entries.delete(name),
     needsRefresh(name) {
       const entry = entries.get(name)
-      if (!entry || entry.old || performance.now() - entry.since.at < CALLER_TTL_MS / 2) return false
+      if (!entry || entry.old || ageOf(entry.since.at) < CALLER_TTL_MS / 2) return false
       entry.old = true
       return true
     },
@@ -56,7 +57,7 @@ export function newCallerCache<Found>(): CallerCache<Found> {
       if (entries.size >= MAX_CALLERS) entries.clear()
       entries.set(name, { found, since, old: false })
     },
-    generation: () => ({ changes, at: performance.now() }),
+    generation: () => ({ changes, at: thisMoment() }),
     invalidate(id) {
       changes += 1
       if (!id?.startsWith('key_')) entries.clear()

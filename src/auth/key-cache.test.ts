@@ -5,6 +5,7 @@ import { hearChanges } from '../../tests/changes-heard.ts'
 import { serviceClient } from '../../tests/service-client.ts'
 import { type Api, NEW_KEY, type Shop, shop } from '../../tests/shop.ts'
 import { HOUR, now, travel } from '../core/clock.ts'
+import { NEVER, thisMoment } from '../core/moment.ts'
 import { ServerKeys } from '../crypto/keyring.ts'
 import type { Db } from '../db/db.ts'
 import { writeSettings } from '../keys/columns.ts'
@@ -37,6 +38,24 @@ describe('in memory', () => {
     }
     expect(asked()).toBe(2)
     vi.advanceTimersByTime(1500)
+    await keys.find('one')
+    expect(asked()).toBe(3)
+  })
+
+  test('the time for which the machine slept counts, although `performance.now()` stood still meanwhile', async () => {
+    const { keys, asked, beat } = memory()
+    await keys.find('one')
+    beat()
+    const wall = vi.spyOn(Date, 'now').mockReturnValue(Date.now() + 8_000)
+    onTestFinished(() => wall.mockRestore())
+    await keys.find('one')
+    expect(asked()).toBe(2)
+    // A clock that is set back makes nothing younger, and keeps nobody from relying on what is new.
+    wall.mockReturnValue(Date.now() - HOUR)
+    vi.advanceTimersByTime(1_499)
+    await keys.find('one')
+    expect(asked()).toBe(2)
+    vi.advanceTimersByTime(1)
     await keys.find('one')
     expect(asked()).toBe(3)
   })
@@ -178,7 +197,7 @@ function memory({ maxBytes }: { maxBytes?: number } = {}) {
   /** What the database says of a token; of any other, that it is a good key. */
   const rows = new Map<string, Answered>()
   let asked = 0
-  let heardUpTo = Number.NEGATIVE_INFINITY
+  let heardUpTo = NEVER
   let held: Promise<void> | null = null
   const waiting: string[] = []
   const db = {
@@ -210,7 +229,7 @@ function memory({ maxBytes }: { maxBytes?: number } = {}) {
     rows,
     asked: () => asked,
     beat: () => {
-      heardUpTo = performance.now()
+      heardUpTo = thisMoment()
     },
     /** From now on answers wait until the returned function is called. */
     hold: () => {

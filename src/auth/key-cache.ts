@@ -17,6 +17,7 @@
 // The cache holds the database's row. Whether a key or a secret has expired is checked at each use. Only keys that work
 // are cached: a stranger cannot fill the memory, and a new key works at once.
 
+import { ageOf, laterOf, type Moment, NEVER, thisMoment } from '../core/moment.ts'
 import { hashImportedKey } from '../crypto/key-hash.ts'
 import type { Keyring } from '../crypto/keyring.ts'
 import { type KeyForm, sha256 } from '../crypto/tokens.ts'
@@ -41,8 +42,8 @@ export type KeyCache = {
    * a key that was imported into it: such a key is only ever verified.
    */
   find(token: string, stores?: readonly string[] | null): Promise<CachedKey | null> | CachedKey | null
-  /** What `find` has in memory, and up to which moment of `performance.now()`'s clock it is certainly true. */
-  peek(token: string, stores: readonly string[] | null): { key: CachedKey; trueUpTo: number } | null
+  /** What `find` has in memory, and up to which moment it is certainly true. */
+  peek(token: string, stores: readonly string[] | null): { key: CachedKey; trueUpTo: Moment } | null
   /** The key as this node knew it last, however long ago: only for askers who accept that (last-known.ts). */
   lastKnown(token: string, stores: readonly string[] | null): Known<CachedKey> | null
   /** Notifications were lost: evicts all keys. */
@@ -55,13 +56,13 @@ export type KeyCache = {
   misses(): number
 }
 
-type Entry = { key: CachedKey; lookedUpAt: number; bytes: number }
+type Entry = { key: CachedKey; lookedUpAt: Moment; bytes: number }
 
 /** Tokens stand here by their hash, so that no secret stays in memory longer than its request. */
 type CacheState = {
   db: Db
   keyring: Keyring
-  notifiedUpTo: () => number
+  notifiedUpTo: () => Moment
   maxBytes: number
   entries: Map<string, Entry>
   /** The token hashes under which each key, and each store's keys, are cached. */
@@ -75,7 +76,7 @@ type CacheState = {
   changedAt: Map<string, number>
   allChangedAt: number
   /** Whether there are imported keys, since when that is known, and the question under way. */
-  imported: { exist: boolean; knownAt: number; asked: Promise<boolean> | null }
+  imported: { exist: boolean; knownAt: Moment; asked: Promise<boolean> | null }
   lastKnown: LastKnown<CachedKey>
   hits: number
   misses: number
@@ -86,7 +87,7 @@ export function newKeyCache(
   db: Db,
   keyring: Keyring,
   formOf: (token: string) => KeyForm | null,
-  notifiedUpTo: () => number,
+  notifiedUpTo: () => Moment,
   maxBytes = MAX_BYTES,
 ): KeyCache {
   const state: CacheState = {
@@ -102,7 +103,7 @@ export function newKeyCache(
     changes: 0,
     changedAt: new Map(),
     allChangedAt: 0,
-    imported: { exist: false, knownAt: Number.NEGATIVE_INFINITY, asked: null },
+    imported: { exist: false, knownAt: NEVER, asked: null },
     lastKnown: newLastKnown(),
     hits: 0,
     misses: 0,
@@ -134,7 +135,7 @@ export function newKeyCache(
     },
     onGap() {
       for (const [hash, { key, lookedUpAt }] of state.entries)
-        state.lastKnown.keep(hash, { found: key, trueUpTo: Math.max(lookedUpAt, state.notifiedUpTo()) })
+        state.lastKnown.keep(hash, { found: key, trueUpTo: laterOf(lookedUpAt, state.notifiedUpTo()) })
       evictAll(state)
     },
     invalidate: (id) => invalidate(state, id),
@@ -158,14 +159,14 @@ function findKnown(state: CacheState, hash: string): CachedKey | Promise<CachedK
 
 function get(state: CacheState, hash: string): CachedKey | undefined {
   const entry = state.entries.get(hash)
-  const isTrusted = entry && performance.now() - Math.max(entry.lookedUpAt, state.notifiedUpTo()) < TRUSTED_MS
+  const isTrusted = entry && ageOf(laterOf(entry.lookedUpAt, state.notifiedUpTo())) < TRUSTED_MS
   return isTrusted && !refusalOf(entry.key) ? entry.key : undefined
 }
 
 function peek(state: CacheState, hash: string, stores: readonly string[] | null) {
   const [storeId] = stores ?? []
   const entry = state.entries.get(hash) ?? state.entries.get(`${storeId} ${hash}`)
-  return entry ? { key: entry.key, trueUpTo: Math.max(entry.lookedUpAt, state.notifiedUpTo()) } : null
+  return entry ? { key: entry.key, trueUpTo: laterOf(entry.lookedUpAt, state.notifiedUpTo()) } : null
 }
 
 function loadShared(
@@ -190,7 +191,7 @@ async function load(
   lookUp: () => Promise<CachedKey | null>,
 ): Promise<CachedKey | null> {
   const since = state.changes
-  const lookedUpAt = performance.now()
+  const lookedUpAt = thisMoment()
   const key = await lookUp()
   state.lastKnown.forget(hash)
   if (!key || refusalOf(key)) evict(state, hash)
@@ -211,7 +212,7 @@ function findImported(state: CacheState, sha256: string, storeId: string) {
       lookUpHash(state.db, state.keyring, (keys) => hashImportedKey(keys, storeId, Buffer.from(sha256, 'base64'))),
     )
   const { exist, knownAt } = state.imported
-  if (performance.now() - knownAt < IMPORTED_TRUSTED_MS) return exist ? load() : null
+  if (ageOf(knownAt) < IMPORTED_TRUSTED_MS) return exist ? load() : null
   return importedExist(state).then((exist) => (exist ? load() : null))
 }
 
@@ -219,7 +220,7 @@ function findImported(state: CacheState, sha256: string, storeId: string) {
 function importedExist(state: CacheState): Promise<boolean> {
   const { imported } = state
   if (imported.asked !== null) return imported.asked
-  const [since, knownAt] = [state.changes, performance.now()]
+  const [since, knownAt] = [state.changes, thisMoment()]
   const asked = state.db
     .one<{ exist: boolean }>(sql`
       select exists (select from api_keys where imported_hash = hash or imported_hash = previous_hash) as exist
@@ -272,7 +273,7 @@ function evictAll(state: CacheState): void {
 function countChange(state: CacheState): void {
   state.changes += 1
   state.shared.clear()
-  Object.assign(state.imported, { knownAt: Number.NEGATIVE_INFINITY, asked: null })
+  Object.assign(state.imported, { knownAt: NEVER, asked: null })
 }
 
 function invalidate(state: CacheState, id?: string): void {

@@ -3,14 +3,14 @@
 
 import { setTimeout as sleep } from 'node:timers/promises'
 import { Failure, fail } from '../core/errors.ts'
+import { ageOf, type Moment, NEVER, thisMoment } from '../core/moment.ts'
 
 /** The oldest answer that anyone may accept (keys/schema.ts). */
 const MAX_STALE_MS = 60_000
 /** Who accepts an old answer waits no longer than this for a new one: like /readyz. */
 const PATIENCE_MS = 1_000
 
-/** `trueUpTo` is a moment of `performance.now()`'s clock. */
-export type Known<Found> = { found: Found; trueUpTo: number }
+export type Known<Found> = { found: Found; trueUpTo: Moment }
 
 export type LastKnown<Found> = {
   keep(name: string, known: Known<Found>): void
@@ -26,15 +26,15 @@ export function newLastKnown<Found extends { id: string; store_id: string }>(): 
   /** Changes are numbered: of each id the last one. */
   const changedAt = new Map<string, number>()
   let change = 0
-  let lastKeptAt = 0
+  let lastKeptAt = NEVER
   const clear = () => {
     kept.clear()
     changedAt.clear()
   }
   return {
     keep(name, known) {
-      lastKeptAt = performance.now()
-      if (lastKeptAt - known.trueUpTo < MAX_STALE_MS) kept.set(name, { ...known, change })
+      lastKeptAt = thisMoment()
+      if (ageOf(known.trueUpTo) < MAX_STALE_MS) kept.set(name, { ...known, change })
     },
     get(name) {
       const known = kept.get(name)
@@ -44,7 +44,7 @@ export function newLastKnown<Found extends { id: string; store_id: string }>(): 
     forget(name) {
       kept.delete(name)
       // The database is there again, and nobody may ask for what is left.
-      if (kept.size > 0 && performance.now() - lastKeptAt > MAX_STALE_MS) clear()
+      if (kept.size > 0 && ageOf(lastKeptAt) > MAX_STALE_MS) clear()
     },
     changed(id) {
       if (id === undefined) clear()

@@ -1,5 +1,6 @@
 // The caller of a request: a user, an API key, a service, or none.
 
+import type { Moment } from './moment.ts'
 import type { Permission, Role } from './permissions.ts'
 
 export type UserCaller = {
@@ -54,10 +55,10 @@ export type ServiceCaller = {
   /** The owner who issued it for their store. Null: the operator. */
   createdBy: string | null
   /**
-   * The database did not answer, and the token is taken for what it was at this moment of `performance.now()`'s clock. Only
-   * on routes that answer from memory while there is no database. Null: it works now.
+   * The database did not answer, and the token is taken for what it was at this moment. Only on routes that answer from
+   * memory while there is no database. Null: it works now.
    */
-  knownAt: number | null
+  knownAt: Moment | null
   ip: string
 }
 

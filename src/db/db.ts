@@ -26,6 +26,8 @@ export type Database = Db & {
   /** The number of requests that wait for a connection: load shedding reads it. */
   waiting(): number
   connections(): ConnectionCounts
+  /** Whether new connections lead to a standby, though those that are open may still work. */
+  ledToStandby(): boolean
   close(): Promise<void>
 }
 

@@ -1,6 +1,7 @@
 // Errors of the database, told apart by one question: can anything have been written?
 
 import pg from 'pg'
+import { SECOND } from '../core/clock.ts'
 import { Failure } from '../core/errors.ts'
 
 const RETRY_AFTER_SECONDS = 1
@@ -27,6 +28,13 @@ export class StandbyServer extends Error {
 export class SeveralPrimaries extends Error {
   constructor() {
     super('several servers say that they are the primary')
+  }
+}
+
+/** Either this node's clock is wrong, or the server's: see clock-check.ts. */
+export class ClocksDiffer extends Error {
+  constructor(differenceMs: number) {
+    super(`the clock of this node and that of the database differ by ${Math.round(differenceMs / SECOND)} seconds`)
   }
 }
 
@@ -66,6 +74,7 @@ export function describeOutage(error: unknown): string {
   const cause = error instanceof Failure ? error.cause : error
   if (cause instanceof StandbyServer) return 'the database is a standby'
   if (cause instanceof SeveralPrimaries) return 'several databases say that they are the primary'
+  if (cause instanceof ClocksDiffer) return cause.message
   if (!isDatabaseError(cause)) return 'the database does not answer'
   return cause.code === READ_ONLY ? 'the database is read-only' : `the database refuses to serve (${cause.code})`
 }

@@ -131,7 +131,7 @@ test('a commit whose wait for the standby was ended is a lost answer, and a hear
     () => void (gaps += 1),
   )
   onTestFinished(() => listener.close())
-  await until(async () => listener.caughtUpTo() > 0)
+  await until(async () => listener.caughtUpTo().mono > 0)
   expect(gaps).toBe(1)
   await waitFor('nobody')
   const said = say(primary, 'said')
@@ -141,11 +141,11 @@ test('a commit whose wait for the standby was ended is a lost answer, and a hear
     listener.caughtUpTo()
     await sleep(50)
   }
-  const before = listener.caughtUpTo()
+  const before = listener.caughtUpTo().mono
   expect([before < performance.now() - 3_000, gaps, words]).toEqual([true, 1, []])
   await waitFor('*')
   await said
-  await until(async () => listener.caughtUpTo() > before + 3_000)
+  await until(async () => listener.caughtUpTo().mono > before + 3_000)
   expect(gaps).toBe(1)
   expect(words).toEqual(['said'])
 })

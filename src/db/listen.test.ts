@@ -16,7 +16,7 @@ test('words come in the order in which they were said, and what has been heard i
   for (let n = 0; n < 200; n++) {
     await say(String(n))
     saidAt.push(performance.now())
-    const upTo = listener.caughtUpTo()
+    const upTo = listener.caughtUpTo().mono
     // Whoever has heard up to a moment has heard all that was said before it.
     expect(words.length).toBeGreaterThanOrEqual(saidAt.filter((at) => at < upTo).length)
     await sleep(3)
@@ -29,11 +29,11 @@ test('the heart beats only while somebody relies on it', async () => {
   const { url } = await world()
   const { listener } = listening(url)
   const first = await beating(listener)
-  await until(() => listener.caughtUpTo() > first)
+  await until(() => listener.caughtUpTo().mono > first)
   await sleep(1500) // the beat that was asked for last has come back
-  const before = listener.caughtUpTo()
+  const before = listener.caughtUpTo().mono
   expect(before).toBeLessThan(performance.now() - 250)
-  await until(() => listener.caughtUpTo() > before)
+  await until(() => listener.caughtUpTo().mono > before)
 })
 
 test('a word that was not committed is not said', async () => {
@@ -59,7 +59,7 @@ test('when the connection is lost nothing counts as heard, and it is there again
     await kill()
     // Once when it is lost, once when it is there again: what was kept in between must not live on.
     await until(() => missed() > before)
-    expect(listener.caughtUpTo()).toBe(NEVER)
+    expect(listener.caughtUpTo().mono).toBe(NEVER)
     expect(listener.lag()).toBeGreaterThan(0)
     await until(() => missed() > before + 1)
     await beating(listener)
@@ -82,11 +82,11 @@ test('a connection that is silent stops counting at once, and is given up', asyn
   const muted = performance.now()
   const elapsed = startTicking()
   while (missed() === before) {
-    expect(listener.caughtUpTo()).toBeLessThanOrEqual(muted)
+    expect(listener.caughtUpTo().mono).toBeLessThanOrEqual(muted)
     expect(elapsed()).toBeLessThan(4000)
     await sleep(20)
   }
-  expect(listener.caughtUpTo()).toBe(NEVER)
+  expect(listener.caughtUpTo().mono).toBe(NEVER)
   expect(listener.lag()).toBeGreaterThan(1)
   wire.cut()
   // A heartbeat proves that the new connection is alive, though nobody has asked for one.
@@ -141,8 +141,8 @@ function listening(url: string) {
 
 /** Waits until a beat has come back, and tells up to when. */
 async function beating(listener: Listener): Promise<number> {
-  await until(() => listener.caughtUpTo() > NEVER)
-  return listener.caughtUpTo()
+  await until(() => listener.caughtUpTo().mono > NEVER)
+  return listener.caughtUpTo().mono
 }
 
 async function until(isTrue: () => boolean | Promise<boolean>): Promise<void> {

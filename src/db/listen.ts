@@ -6,15 +6,14 @@ import { randomBytes } from 'node:crypto'
 import { setTimeout as sleep } from 'node:timers/promises'
 import pg from 'pg'
 import { SECOND } from '../core/clock.ts'
+import { ageOf, type Moment, NEVER, thisMoment } from '../core/moment.ts'
+import { selectWithClock } from './clock-check.ts'
 import type { Connection } from './db.ts'
 import { driverFor } from './primary.ts'
 
 export type Listener = {
-  /**
-   * The moment, on `performance.now()`'s clock, up to which all notifications have been received. Asking for it keeps the
-   * heartbeat going.
-   */
-  caughtUpTo(): number
+  /** The moment up to which all notifications have been received. Asking for it keeps the heartbeat going. */
+  caughtUpTo(): Moment
   /** For how many seconds a heartbeat has been waited for: 0 while each comes back, and while none is asked for. */
   lag(): number
   close(): Promise<void>
@@ -33,17 +32,17 @@ const RECONNECT_MS = 250
  * other, also for one that waits for its standby. A heartbeat behind such a commit gives up after a second and is sent again:
  * the connection is alive, no notification was lost, and nothing has to be forgotten.
  */
-const LOCK_TIMEOUT = `set lock_timeout = '1s'`
+const LOCK_TIMEOUT = `set_config('lock_timeout', '1s', false)`
 const LOCK_NOT_AVAILABLE = '55P03'
 
 type ListenerState = {
   heartbeatChannel: string
   closing: AbortSignal
-  caughtUpTo: number
+  caughtUpTo: Moment
   /** `caughtUpTo` was asked for since the last heartbeat. */
   isAsked: boolean
   /** Since when a heartbeat is waited for; null while none is. */
-  waitingSince: number | null
+  waitingSince: Moment | null
 }
 
 /**
@@ -57,9 +56,9 @@ export function listen(connection: Connection, handlers: Handlers, onGap: OnGap)
   const state: ListenerState = {
     heartbeatChannel: `heartbeat_${randomBytes(8).toString('hex')}`,
     closing: closing.signal,
-    caughtUpTo: Number.NEGATIVE_INFINITY,
+    caughtUpTo: NEVER,
     isAsked: true,
-    waitingSince: performance.now(),
+    waitingSince: thisMoment(),
   }
   const listening = keepListening(connection, state, handlers, onGap)
   return {
@@ -67,7 +66,7 @@ export function listen(connection: Connection, handlers: Handlers, onGap: OnGap)
       state.isAsked = true
       return state.caughtUpTo
     },
-    lag: () => (state.waitingSince === null ? 0 : (performance.now() - state.waitingSince) / SECOND),
+    lag: () => (state.waitingSince === null ? 0 : ageOf(state.waitingSince) / SECOND),
     close() {
       closing.abort()
       return listening
@@ -91,8 +90,8 @@ async function keepListening(
     })
     await listenOnce(client, state, handlers, onGap).catch(() => {})
     onGap(false)
-    state.caughtUpTo = Number.NEGATIVE_INFINITY
-    state.waitingSince ??= performance.now()
+    state.caughtUpTo = NEVER
+    state.waitingSince ??= thisMoment()
     client.end().catch(() => {})
     await sleep(RECONNECT_MS, undefined, { signal: state.closing }).catch(() => {})
   }
@@ -113,8 +112,8 @@ async function listenOnce(client: pg.Client, state: ListenerState, handlers: Han
   state.closing.addEventListener('abort', stop)
   try {
     await client.connect()
-    await client.query(LOCK_TIMEOUT)
-    let sentAt = Number.NEGATIVE_INFINITY
+    await selectWithClock(client, LOCK_TIMEOUT)
+    let sentAt = NEVER
     client.on('notification', ({ channel, payload = '' }) => {
       // A notification can still arrive while the connection is being given up, after the cache has been told of the gap.
       if (!isOpen) return
@@ -132,9 +131,9 @@ async function listenOnce(client: pg.Client, state: ListenerState, handlers: Han
       while (isOpen) {
         if (state.isAsked) {
           state.isAsked = false
-          sentAt = performance.now()
+          sentAt = thisMoment()
           state.waitingSince ??= sentAt
-          await client.query(`notify ${state.heartbeatChannel}`).catch((error) => {
+          await selectWithClock(client, `pg_notify('${state.heartbeatChannel}', '')`).catch((error) => {
             if (!(error instanceof pg.DatabaseError && error.code === LOCK_NOT_AVAILABLE)) throw error
             state.isAsked = true
           })

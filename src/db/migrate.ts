@@ -10,6 +10,7 @@ import { createHash } from 'node:crypto'
 import { readdirSync, readFileSync } from 'node:fs'
 import { setTimeout as sleep } from 'node:timers/promises'
 import type pg from 'pg'
+import { selectWithClock } from './clock-check.ts'
 import type { Connection } from './db.ts'
 import { openSession } from './session.ts'
 
@@ -71,17 +72,16 @@ export async function acquireLock(client: pg.Client): Promise<void> {
 
 type ServerState = { version: number; fsync: string; full_page_writes: string; is_standby: boolean; read_only: string }
 
-/** Refuses a server that is too old, that takes no writes, or that could lose committed transactions in a crash. */
+/** Refuses a server that is too old, has another time, takes no writes, or could lose committed transactions in a crash. */
 export async function refuseUnsafe(client: pg.Client): Promise<void> {
-  const { rows } = await client.query<ServerState>(
-    `select current_setting('server_version_num')::int as version,
-            current_setting('fsync') as fsync,
-            current_setting('full_page_writes') as full_page_writes,
-            pg_is_in_recovery() as is_standby,
-            current_setting('transaction_read_only') as read_only`,
+  const server = await selectWithClock<ServerState>(
+    client,
+    `current_setting('server_version_num')::int as version,
+     current_setting('fsync') as fsync,
+     current_setting('full_page_writes') as full_page_writes,
+     pg_is_in_recovery() as is_standby,
+     current_setting('transaction_read_only') as read_only`,
   )
-  const [server] = rows
-  if (!server) throw new Error('The database did not report its version.')
   if (server.version < 140_000)
     throw new Error(`PostgreSQL 14 or later is required; this is version ${Math.floor(server.version / 10_000)}.`)
   if (server.is_standby)

@@ -5,7 +5,7 @@ import { randomBytes } from 'node:crypto'
 import { setTimeout as sleep } from 'node:timers/promises'
 import pg from 'pg'
 import pino from 'pino'
-import { expect, onTestFinished, test } from 'vitest'
+import { expect, onTestFinished, test, vi } from 'vitest'
 import { proxyTo } from '../../tests/db-proxy.ts'
 import { PASSWORD } from '../../tests/password.ts'
 import { type Api, apiAt, NEW_KEY, type Reply } from '../../tests/shop.ts'
@@ -13,8 +13,11 @@ import { primaryAndStandby, type TestServer } from '../../tests/standby.ts'
 import { readConfig } from '../config.ts'
 import { newId } from '../core/ids.ts'
 import { mintToken, sha256 } from '../crypto/tokens.ts'
+import { readiness } from '../http/pages/health.ts'
 import { startService } from '../service.ts'
 import { migrate } from './migrate.ts'
+import { connect } from './pool.ts'
+import { sql } from './sql.ts'
 
 const RETRY = [503, 'unavailable', '1']
 const summary = ({ status, body, headers }: Reply) => [status, body?.code, headers.get('retry-after')]
@@ -62,6 +65,23 @@ test('a standby, a read-only primary and a refused login are 503, and a revoked 
   await until(async () => (await ready(wired))[0] === 200)
   expect((await verdict(wired, revoked.key)).body.code).toBe('REVOKED')
   expect(await requests(wired, keys, kept.id, as)).toEqual(SERVED)
+
+  // New connections lead to the standby, while one that is open stays with the primary.
+  const db = connect({ connectionString: wire.url })
+  onTestFinished(() => db.close())
+  const two = () => Promise.allSettled([1, 2].map(() => db.one(sql`select pg_sleep(0.2)`)))
+  const readyOn = async () => JSON.parse(String((await readiness(db, false)).body)).status
+  expect(await readyOn()).toBe('ready')
+  // However long this takes, it counts as a moment.
+  vi.useFakeTimers({ toFake: ['performance', 'Date'] })
+  onTestFinished(() => void vi.useRealTimers())
+  wire.leadTo(standby.url('shop', 'shop'))
+  expect((await two()).map(({ status }) => status).sort()).toEqual(['fulfilled', 'rejected'])
+  expect(await readyOn()).toBe('the database is a standby')
+  vi.useRealTimers()
+  wire.leadTo(primary.url('shop', 'shop'))
+  expect((await two()).map(({ status }) => status)).toEqual(['fulfilled', 'fulfilled'])
+  expect(await readyOn()).toBe('ready')
 
   // A primary that takes no writes.
   const set = async (value: 'on' | 'off') => {

@@ -53,7 +53,7 @@ test('a pooler in session mode takes our connections: the start-up message holds
   expect(await db.one(sql`select current_setting('enable_seqscan') as it`)).toEqual({ it: 'off' })
   const listener = listen({ connectionString: wire.url }, {}, () => {})
   onTestFinished(() => listener.close())
-  await expect.poll(() => listener.caughtUpTo()).toBeGreaterThan(0)
+  await expect.poll(() => listener.caughtUpTo().mono).toBeGreaterThan(0)
   for (const message of wire.startUps()) {
     const names = message
       .slice(8)

@@ -5,8 +5,10 @@ import type { Writable } from 'node:stream'
 import type { Tracer } from '@opentelemetry/api'
 import pg from 'pg'
 import { Failure } from '../core/errors.ts'
+import { ageOf, type Moment, NEVER, thisMoment } from '../core/moment.ts'
 import { findTracer } from '../core/tracing.ts'
 import { type Queues, queueFor } from './batch.ts'
+import { selectWithClock } from './clock-check.ts'
 import type { Connection, Database, Db } from './db.ts'
 import {
   connectFailure,
@@ -22,6 +24,8 @@ import { newTurns } from './turns.ts'
 import { retryWhileLocked } from './wait-for-lock.ts'
 
 const CONNECT_TIMEOUT_MS = 2_000
+/** How long a connection is used before the server behind it is checked again, and how long a standby is not forgotten. */
+const CHECKED_MS = 5_000
 /** Two cores serve no more than these well, and many nodes may share one server. */
 const CONNECTIONS = 12
 /** The part for look-ups of callers and keys, and that for what verifications spend: they must not wait behind everything else. */
@@ -58,7 +62,6 @@ const SESSION_SETTINGS = {
  * beyond that (`local`, `remote_write`, `remote_apply`) is the operator's choice.
  */
 const SET_UP = `
-  select pg_is_in_recovery() as is_standby,
          ${Object.entries(SESSION_SETTINGS)
            .map(([name, value]) => `set_config('${name}', '${value}', false)`)
            .join(', ')}`
@@ -86,10 +89,11 @@ export function connect(connection: Connection, options: PoolOptions = {}): Data
   const highPriority = Math.ceil(connections * HIGH_PRIORITY_SHARE)
   const setUp = commitBeforeFlush ? SET_UP : `${SET_UP}, ${COMMIT_AFTER_FLUSH}`
   const driver = driverFor(connection)
-  const servingPool = newPool(driver, setUp, connections - 2 * highPriority)
-  const priorityPool = newPool(driver, setUp, highPriority)
+  const standby: StandbySeen = { seenAt: NEVER }
+  const servingPool = newPool(driver, standby, setUp, connections - 2 * highPriority)
+  const priorityPool = newPool(driver, standby, setUp, highPriority)
   // Whatever verifications spend is locked, and none of them waits for a stranger's lock for long (batch.ts).
-  const spendingPool = newPool(driver, `${setUp}, set_config('lock_timeout', '100ms', false)`, highPriority)
+  const spendingPool = newPool(driver, standby, `${setUp}, set_config('lock_timeout', '100ms', false)`, highPriority)
   const queues: Queues = { byBatch: new Map(), tracer }
   const [lookUps, spending] = [priorityPool, spendingPool].map((pool) => dbOn(pool, onUnavailable, queues)) as [Db, Db]
   const pools = [servingPool, priorityPool, spendingPool]
@@ -103,14 +107,20 @@ export function connect(connection: Connection, options: PoolOptions = {}): Data
       max: connections,
       refused: sum((pool) => pool.refused),
     }),
+    ledToStandby: () => ageOf(standby.seenAt) < CHECKED_MS,
     close: async () => void (await Promise.all(pools.map((pool) => pool.end()))),
   }
 }
 
+type Driver = ReturnType<typeof driverFor>
+
 /** `refused` counts how often no connection was to be had. */
 type Pool = pg.Pool & { refused: number }
 
-function newPool({ Client, settings }: ReturnType<typeof driverFor>, setUp: string, max: number): Pool {
+/** When a new connection has led to a standby, unless one has led to the primary since. */
+type StandbySeen = { seenAt: Moment }
+
+function newPool({ Client, settings }: Driver, standby: StandbySeen, setUp: string, max: number): Pool {
   const pool = new pg.Pool({
     ...settings,
     Client,
@@ -122,7 +132,7 @@ function newPool({ Client, settings }: ReturnType<typeof driverFor>, setUp: stri
     application_name: 'storekeeper',
     pipeline: true,
     types: { getTypeParser },
-    verify: (client, done) => void setUpSession(client, setUp).then(() => done(), done),
+    verify: (client, done) => void setUpSession(client, setUp, standby).then(() => done(), done),
   })
   // Without a listener, an idle client that loses its server would end the process.
   pool.on('error', () => {})
@@ -164,14 +174,36 @@ function dbOn(
   return db
 }
 
-/** Nothing is read from a standby, which may be behind: a key that was revoked long ago would still work there. */
-async function setUpSession(client: pg.ClientBase, text: string): Promise<void> {
-  const statement = { text, query_timeout: CONNECT_TIMEOUT_MS }
-  const { rows } = await client.query<{ is_standby: boolean }>(statement)
-  if (rows[0]?.is_standby) throw new StandbyServer()
+async function setUpSession(client: pg.ClientBase, settings: string, standby: StandbySeen): Promise<void> {
+  try {
+    await checkServer(client, `${IS_STANDBY}, ${settings}`, { query_timeout: CONNECT_TIMEOUT_MS })
+    standby.seenAt = NEVER
+  } catch (error) {
+    if (error instanceof StandbyServer) standby.seenAt = thisMoment()
+    throw error
+  }
   client.on('notice', ({ code, message }) => {
     if (code?.startsWith(WARNING_CLASS)) warnings.set(client, message ?? code)
   })
+}
+
+const IS_STANDBY = 'pg_is_in_recovery() as is_standby'
+const checkedAt = new WeakMap<pg.ClientBase, Moment>()
+
+/**
+ * Nothing is read from a standby, which may be behind: a key that was revoked long ago would still work there. Nor is a server
+ * used whose clock is not ours (clock-check.ts).
+ */
+async function checkServer(client: pg.ClientBase, columns = IS_STANDBY, timeout = {}): Promise<void> {
+  const askedAt = thisMoment()
+  const server = await selectWithClock<{ is_standby: boolean }>(client, columns, timeout)
+  if (server.is_standby) throw new StandbyServer()
+  checkedAt.set(client, askedAt)
+}
+
+/** At once, if the time of day was set meanwhile. */
+function isDue(lastCheck: Moment): boolean {
+  return Math.max(ageOf(lastCheck), lastCheck.wall - Date.now()) > CHECKED_MS
 }
 
 /** The class of SQLSTATEs that warnings have. No statement of ours earns one, so it is about the commit. */
@@ -206,9 +238,13 @@ async function runPooled<Row>(pool: Pool, statement: Sql): Promise<Row[]> {
 }
 
 async function checkOut(pool: Pool): Promise<pg.PoolClient> {
+  let client: pg.PoolClient | undefined
   try {
-    return await pool.connect()
+    client = await pool.connect()
+    if (isDue(checkedAt.get(client) ?? NEVER)) await checkServer(client)
+    return client
   } catch (error) {
+    client?.release(true)
     pool.refused += 1
     throw connectFailure(error)
   }

@@ -7,6 +7,7 @@ import { type Credential, readCredential, refuseCredentialInQuery } from '../aut
 import type { Caller, UserCaller } from '../core/caller.ts'
 import { type ErrorCode, Failure, fail } from '../core/errors.ts'
 import { isId } from '../core/ids.ts'
+import { NEVER } from '../core/moment.ts'
 import type { Route } from '../core/route.ts'
 import type { AuthorizationProbe } from '../events/schema.ts'
 import { authorize } from './authorize.ts'
@@ -129,6 +130,6 @@ const NO_CACHE: CallerCache<CallerRow> = {
   forget() {},
   needsRefresh: () => false,
   set() {},
-  generation: () => ({ changes: 0, at: 0 }),
+  generation: () => ({ changes: 0, at: NEVER }),
   invalidate() {},
 }

@@ -3,6 +3,7 @@
 import type { Static, TSchema } from 'typebox'
 import type { KeyCaller } from '../core/caller.ts'
 import { KEY_TOKEN_KINDS, KEY_TYPE_NAMES } from '../core/key-types.ts'
+import type { Moment } from '../core/moment.ts'
 import { pageOf } from '../core/pagination.ts'
 import type { Permission } from '../core/permissions.ts'
 import type { StoredResponse } from '../core/stored-response.ts'
@@ -680,7 +681,7 @@ export type Question = Pick<
   /** The service that asks. */
   serviceId: string
   /** Of a service that the database could not be asked about: when its token was last known to work (core/caller.ts). */
-  askerKnownAt?: number | null
+  askerKnownAt?: Moment | null
 }
 
 /** An Idempotency-Key: claimed before anything is spent, and the verdict stored with what is spent. */

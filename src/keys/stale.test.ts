@@ -1,7 +1,7 @@
 // `maxStaleSeconds`: what a node answers while it has no database to ask.
 
 import { setTimeout as sleep } from 'node:timers/promises'
-import { expect, test } from 'vitest'
+import { expect, onTestFinished, test, vi } from 'vitest'
 import { proxyTo } from '../../tests/db-proxy.ts'
 import { serviceClient } from '../../tests/service-client.ts'
 import { NEW_KEY, type Reply, shop } from '../../tests/shop.ts'
@@ -85,6 +85,12 @@ test('while there is no database, whoever accepts an old answer gets one, and no
   expect([...shown(old), Date.parse(old.body.asOf) < revokedAt]).toEqual(['VALID', true, true])
   await sleep(1_100)
   expect(shown(await verify(plain.key, { maxStaleSeconds: 1 }))).toEqual([503, false])
+  expect(shown(await verify(plain.key))).toEqual(['VALID', true])
+  // The machine has slept for a minute, and `performance.now()` stood still meanwhile.
+  const wall = vi.spyOn(Date, 'now').mockReturnValue(Date.now() + 61_000)
+  onTestFinished(() => wall.mockRestore())
+  expect(shown(await verify(plain.key))).toEqual([503, false])
+  wall.mockRestore()
   expect(shown(await verify(plain.key))).toEqual(['VALID', true])
 
   wire.moveTo(world.databaseUrl)

@@ -5,8 +5,9 @@
 import type { CachedKey } from '../auth/cached-key.ts'
 import type { KeyCache } from '../auth/key-cache.ts'
 import { isUnavailable, withPatience } from '../auth/last-known.ts'
-import { nowMs } from '../core/clock.ts'
+import { ago, nowMs } from '../core/clock.ts'
 import { Failure, fail } from '../core/errors.ts'
+import { ageOf, NEVER, thisMoment } from '../core/moment.ts'
 import type { Permission } from '../core/permissions.ts'
 import { keyFormOf } from '../crypto/tokens.ts'
 import type { Db } from '../db/db.ts'
@@ -98,7 +99,7 @@ type FoundKey = { key: CachedKey | null; asOf: string | null }
 
 /** A promise only if the database is asked: most keys are in memory, and each promise costs a microsecond. */
 function findKey(keys: KeyCache, question: Question): FoundKey | Promise<FoundKey> {
-  if (typeof question.askerKnownAt === 'number') return lastKnownKey(keys, question, null)
+  if (question.askerKnownAt) return lastKnownKey(keys, question, null)
   const found = keys.find(question.key, question.stores)
   return found instanceof Promise ? lookUpKey(keys, question, found) : { key: found, asOf: null }
 }
@@ -115,10 +116,10 @@ async function lookUpKey(keys: KeyCache, question: Question, lookUp: Promise<Cac
 function lastKnownKey(keys: KeyCache, question: Question, failure: unknown): FoundKey {
   const { key: token, stores, maxStaleSeconds = 0, askerKnownAt = null } = question
   const known = keys.lastKnown(token, stores)
-  const asOf = Math.min(known?.trueUpTo ?? Number.NEGATIVE_INFINITY, askerKnownAt ?? Number.POSITIVE_INFINITY)
-  if (!known || spendsSomething(known.found) || performance.now() - asOf > maxStaleSeconds * 1_000)
+  const ageMs = Math.max(ageOf(known?.trueUpTo ?? NEVER), askerKnownAt ? ageOf(askerKnownAt) : 0)
+  if (!known || spendsSomething(known.found) || ageMs > maxStaleSeconds * 1_000)
     throw failure ?? new Failure('unavailable', { retryAfterSeconds: 1 })
-  return { key: known.found, asOf: new Date(nowMs() - (performance.now() - asOf)).toISOString() }
+  return { key: known.found, asOf: ago(ageMs).toISOString() }
 }
 
 async function verify(parts: Parts, question: Question, once: SpendOnce | null): Promise<Verified> {
@@ -146,14 +147,14 @@ async function verify(parts: Parts, question: Question, once: SpendOnce | null):
 
 /** The key may have changed while its purchase waited for a lock. What was spent stays spent. */
 function newConclude(parts: Parts, question: Question, key: CachedKey): Conclude {
-  const began = performance.now()
+  const began = thisMoment()
   const concludeOn = (now: CachedKey, code: Outcome, left: Receipt['left']): Concluded => ({
     key: now,
     code,
     verdict: withUnknown(parts, question, verdictOn(parts.instance, now, code), left),
   })
   return ({ code, left }) =>
-    code === 'VALID' && performance.now() - began > LONG_WAIT_MS
+    code === 'VALID' && ageOf(began) > LONG_WAIT_MS
       ? lookAgain(parts, question, key).then((again) => concludeOn(again.key, again.code, left))
       : concludeOn(key, code, left)
 }
@@ -186,7 +187,7 @@ async function lease(
   return {
     verdict,
     lease: {
-      ageMs: Math.max(0, Math.ceil(receivedAt - known.trueUpTo)),
+      ageMs: Math.max(0, Math.ceil(ageOf(known.trueUpTo) - (performance.now() - receivedAt))),
       validForMs: Number.isFinite(valid_until) ? Math.max(0, Math.floor(valid_until - nowMs())) : null,
       secret,
       byAddress: ip_allowlist !== null,
@@ -196,7 +197,7 @@ async function lease(
 
 async function explain(parts: Parts, question: Question): Promise<Verified> {
   const { db, instance, keys } = parts
-  if (typeof question.askerKnownAt === 'number') fail('unavailable', { retryAfterSeconds: 1 })
+  if (question.askerKnownAt) fail('unavailable', { retryAfterSeconds: 1 })
   const key = await keys.find(question.key, question.stores)
   if (!key) return { kept: NOT_FOUND, more: { checks: [unknownKey(instance, question)] } }
   const purchase = purchaseFor(key, question)

@@ -1,7 +1,7 @@
 // For load balancers and the like: whether the process is alive, and whether it can serve.
 
 import type { Database } from '../../db/db.ts'
-import { describeOutage } from '../../db/errors.ts'
+import { describeOutage, StandbyServer } from '../../db/errors.ts'
 import { sql } from '../../db/sql.ts'
 import type { Rendered } from './layout.ts'
 
@@ -32,6 +32,9 @@ async function findOutage(db: Database): Promise<string | null> {
     .one<{ read_only: boolean }>(
       sql`select require_primary(), current_setting('transaction_read_only') = 'on' as read_only`,
     )
-    .then((server) => (server?.read_only ? 'the database is read-only' : null), describeOutage)
+    .then((server) => {
+      if (db.ledToStandby()) return describeOutage(new StandbyServer())
+      return server?.read_only ? 'the database is read-only' : null
+    }, describeOutage)
   return Promise.race([answer, timeout])
 }
