@@ -24,8 +24,10 @@ import { newTurns } from './turns.ts'
 import { retryWhileLocked } from './wait-for-lock.ts'
 
 const CONNECT_TIMEOUT_MS = 2_000
-/** How long a connection is used before the server behind it is checked again, and how long a standby is not forgotten. */
-const CHECKED_MS = 5_000
+/** How far this node's time of day may move against the clock that nobody sets before a server is checked again. */
+const MAX_CLOCK_SHIFT_MS = 5_000
+/** How long a standby is not forgotten. */
+const STANDBY_SEEN_MS = 5_000
 /** Two cores serve no more than these well, and many nodes may share one server. */
 const CONNECTIONS = 12
 /** The part for look-ups of callers and keys, and that for what verifications spend: they must not wait behind everything else. */
@@ -107,7 +109,7 @@ export function connect(connection: Connection, options: PoolOptions = {}): Data
       max: connections,
       refused: sum((pool) => pool.refused),
     }),
-    ledToStandby: () => ageOf(standby.seenAt) < CHECKED_MS,
+    ledToStandby: () => ageOf(standby.seenAt) < STANDBY_SEEN_MS,
     close: async () => void (await Promise.all(pools.map((pool) => pool.end()))),
   }
 }
@@ -201,9 +203,9 @@ async function checkServer(client: pg.ClientBase, columns = IS_STANDBY, timeout 
   checkedAt.set(client, askedAt)
 }
 
-/** At once, if the time of day was set meanwhile. */
-function isDue(lastCheck: Moment): boolean {
-  return Math.max(ageOf(lastCheck), lastCheck.wall - Date.now()) > CHECKED_MS
+/** Whether this node's clock was set since, or its machine has slept. */
+function isClockShifted({ mono, wall }: Moment): boolean {
+  return Math.abs(Date.now() - wall - (performance.now() - mono)) > MAX_CLOCK_SHIFT_MS
 }
 
 /** The class of SQLSTATEs that warnings have. No statement of ours earns one, so it is about the commit. */
@@ -241,7 +243,8 @@ async function checkOut(pool: Pool): Promise<pg.PoolClient> {
   let client: pg.PoolClient | undefined
   try {
     client = await pool.connect()
-    if (isDue(checkedAt.get(client) ?? NEVER)) await checkServer(client)
+    const lastCheck = checkedAt.get(client)
+    if (lastCheck && isClockShifted(lastCheck)) await checkServer(client)
     return client
   } catch (error) {
     client?.release(true)
