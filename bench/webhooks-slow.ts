@@ -24,6 +24,8 @@ type Case = {
   webhooks: number
   answer: Delay
   keys: number
+  /** So many keys are imported into each of their stores, by one request. */
+  imported?: number
   /** Messages that wait in the table from the beginning, in all. */
   backlog?: number
   nodes?: number
@@ -37,6 +39,7 @@ const CASES: Case[] = [
   { name: '1,000 that never answer', webhooks: 1_000, answer: 'never', keys: 5 },
   { name: '2,000 that never answer', webhooks: 2_000, answer: 'never', keys: 5 },
   { name: '100 every second after 1.95 s', webhooks: 100, answer: 'every second after 1,950 ms', keys: 20 },
+  { name: '800 that answer at once, 1,000 keys imported', webhooks: 800, answer: 0, keys: 0, imported: 1_000 },
   { name: '20 that answer after 0.3 s, 20,000 again', webhooks: 20, answer: 300, keys: 0, backlog: 20_000 },
   { name: '20 that never answer, 20,000 again', webhooks: 20, answer: 'never', keys: 0, backlog: 20_000 },
   { name: 'two nodes: 200 after 1.9 s, 20 keys in each store', webhooks: 200, answer: 1_900, keys: 20, nodes: 2 },
@@ -129,7 +132,7 @@ async function measure(checkout: string, one: Case): Promise<Figures> {
   await sleep(1_000)
   slowMessages = 0
   if (one.backlog) await addBacklog(one.backlog / one.webhooks)
-  const others = makeKeys(node, stores, one.keys)
+  const others = one.imported ? importAll(node, stores, one.imported) : makeKeys(node, stores, one.keys)
   const before = { cpu: cpuMs(node.pid), db: world.cpuMs() }
   const times = await probeFor(nodes, probe)
   await others
@@ -174,6 +177,30 @@ async function makeKeys(node: Running, stores: Members[], count: number): Promis
 async function makeKey(node: Running, members: Members): Promise<string> {
   const wanted = { name: 'Checkout', type: 'DEV', permissions: ['READ'] }
   return (await post(node, members, 'keys', wanted)).id
+}
+
+/** Ten at a time: an address may have no more under way. */
+async function importAll(node: Running, stores: Members[], count: number): Promise<void> {
+  const left = [...stores]
+  const importNext = async (): Promise<void> => {
+    const members = left.pop()
+    if (!members) return
+    await importKeys(node, members, count)
+    await importNext()
+  }
+  await Promise.all(Array.from({ length: 10 }, importNext))
+}
+
+async function importKeys({ url }: Running, { storeId, tokens }: Members, count: number): Promise<void> {
+  const settings = { name: 'Imported', type: 'DEV', permissions: ['READ'] }
+  const keys = Array.from({ length: count }, () => ({ value: `old_${crypto.randomUUID()}`, ...settings }))
+  const response = await fetch(`${url}/v1/user/store/${storeId}/keys/import`, {
+    method: 'POST',
+    headers: { 'content-type': 'application/json', authorization: `Bearer ${tokens[0]}` },
+    body: JSON.stringify({ keys }),
+  })
+  if (response.status !== 200) throw new Error(await response.text())
+  await response.body?.cancel()
 }
 
 async function listen(node: Running, members: Members, path: string): Promise<void> {

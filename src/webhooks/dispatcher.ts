@@ -36,15 +36,13 @@ export type Dispatcher = {
 const MAX_LEASED = 2_000
 /** With this many outcomes not yet recorded no request is started. */
 const MAX_UNRECORDED = 1_000
-/** What turning an event into a delivery costs, when sending one is 1. */
-const FAN_OUT_COST = 0.25
 /** A poll that found nothing is followed by this many times its own duration without one. */
 const REST_FACTOR = 10
 
 export type DispatcherTimings = {
   /** Between rounds when nobody wakes the dispatcher. */
   idleMs: number
-  /** Between rounds when there is no room for more messages, or no budget to send them. */
+  /** Between rounds when there is no room for more messages, or no budget to make or send them. */
   fullMs: number
   /** Between rounds at least. */
   roundMs: number
@@ -103,7 +101,7 @@ export function newDispatcher(
   const scheduler = newScheduler({
     send: (queue, message) => sendAndRecord(state, queue, message),
     release: (messages) => void releaseLeases(db, messages),
-    mayStart: () => state.unrecorded < MAX_UNRECORDED && throttle.hasBudget() && !closing.signal.aborted,
+    mayStart: () => state.unrecorded < MAX_UNRECORDED && throttle.hasBudget('send') && !closing.signal.aborted,
     // Private hosts are reached in development only, and bounded by nothing.
     hostOf: ({ hostname }) =>
       hostname === null || instance.webhooks.allowPrivate ? null : (sender.addressOf(hostname) ?? hostname),
@@ -159,12 +157,13 @@ async function close(state: DispatcherState, running: Promise<void>, patienceMs:
 async function run(state: DispatcherState): Promise<void> {
   const { closing, scheduler, throttle, timings } = state
   while (!closing.signal.aborted) {
-    const hasRoom = throttle.hasBudget() && !scheduler.isFull()
+    const hasRoom = throttle.hasBudget('fan-out') && !scheduler.isFull()
+    const maySend = throttle.hasBudget('send')
     const skipsPoll = untilPoll(state) > 0
     const found = hasRoom ? await tryRound(state) : 0
     if (found === 0) await sleep(timings.roundMs, undefined, closing).catch(() => {})
     const idleMs = skipsPoll ? Math.min(untilPoll(state), timings.idleMs) : timings.idleMs
-    await pause(state, found > 0 ? timings.roundMs : hasRoom ? idleMs : timings.fullMs)
+    await pause(state, found > 0 ? timings.roundMs : hasRoom && maySend ? idleMs : timings.fullMs)
   }
 }
 
@@ -192,14 +191,14 @@ async function pause(state: DispatcherState, ms: number): Promise<void> {
 
 async function round(state: DispatcherState): Promise<number> {
   const { db, scheduler, throttle } = state
-  const due = untilPoll(state) === 0 ? await poll(state) : 0
+  const due = untilPoll(state) === 0 && throttle.hasBudget('send') ? await poll(state) : 0
   const fresh = await fanOut(db, state.fanOut, (id, already) => {
     const isRoom = already < scheduler.freeSlots(id)
     // The queue of a fast webhook is empty again soon, and what did not fit is then found by a poll.
     if (!isRoom && scheduler.isFast(id)) state.nextPollAt = 0
     return isRoom
   })
-  throttle.spend(fresh.made * FAN_OUT_COST)
+  throttle.spend('fan-out', fresh.made)
   await enqueue(state, fresh.leased)
   return due + fresh.rows
 }
@@ -272,7 +271,7 @@ async function release(
 
 /** The webhook's next message does not wait until the outcome of this one is recorded. */
 async function sendAndRecord(state: DispatcherState, queue: EndpointQueue, message: Message): Promise<void> {
-  state.throttle.spend(1)
+  state.throttle.spend('send', 1)
   const sent = await send(state, queue, message)
   if (sent) void record(state, queue, sent.endpoint, sent.outcome)
 }

@@ -9,9 +9,11 @@ import type { WebhookOutboxRow } from '../db/tables.gen.ts'
 import { addDeliveries } from './deliveries.ts'
 import { bodyOf, type EventPart, LEASE_MS, type Message } from './outbox.ts'
 
-/** One fan-out takes no more than a webhook may prefetch, so that its deliveries can be leased at once, without a poll. */
+/** Rows that one fan-out takes; among them at least half are by turns of the stores. */
 const OUTBOX_ROWS = 64
-const OUTBOX_EVENTS = 100
+const SMALL_ROWS = OUTBOX_ROWS / 2
+/** One fan-out stops after so many deliveries of small rows, and as many of others: a webhook may prefetch as many. */
+const OUTBOX_DELIVERIES = 100
 /** So many stores are looked at, a few rows of each, or all rows of one. */
 const OUTBOX_STORES = 32
 const MAX_REMEMBERED = 10_000
@@ -62,16 +64,19 @@ function countsOf({ after, served }: FanOutState, stores: string[]): number[] {
 
 type OutboxRow = Pick<WebhookOutboxRow, 'store_id' | 'deliveries' | 'webhook_ids' | 'webhook_types' | 'event_ids'>
 
-/** First comes what is done when the fewest deliveries of its store have been made; `counts` are those made before. */
+/**
+ * The oldest row, the oldest of the small rows, and rows by turns of the stores: of these, first comes what is done when the
+ * fewest deliveries of its store have been made; `counts` are those made before.
+ */
 function takeRows(tx: Db, stores: string[], counts: number[]): Promise<OutboxRow[]> {
   return tx.query<OutboxRow>(sql`
     with oldest as (
-      select id, store_id, deliveries
+      select id
         from webhook_outbox
        order by id
        limit 1
     ), candidate as (
-      select first.id, first.turn
+      select first.id, first.turn, false as is_small
         from unnest(${stores}::text[], ${counts}::float8[]) as waiting(store_id, count)
        cross join lateral (
                select id, waiting.count + sum(deliveries) over (order by id) as turn
@@ -85,14 +90,26 @@ function takeRows(tx: Db, stores: string[], counts: number[]): Promise<OutboxRow
                       ) as theirs
              ) as first
        union all
-      select id, deliveries
+      select id, 0, true
+        from (
+               select id
+                 from webhook_outbox
+                where deliveries <= 50 -- as the index says
+                order by id
+                limit ${SMALL_ROWS}
+             ) as small
+       union all
+      select id, 0, false
         from oldest
-       where store_id <> all(${stores})
-    ), free as (
-      select id, candidate.turn, cardinality(event_ids) as events
+    ), ranked as (
+      select id, min(turn) as turn, bool_or(is_small) as is_small
         from candidate
+       group by id
+    ), free as (
+      select id, turn, is_small, deliveries
+        from ranked
         join webhook_outbox using (id)
-       order by id <> (select id from oldest), candidate.turn, id
+       order by not is_small, turn, id
        limit ${OUTBOX_ROWS}
          for update of webhook_outbox skip locked
     )
@@ -100,11 +117,10 @@ function takeRows(tx: Db, stores: string[], counts: number[]): Promise<OutboxRow
      where id = any(array(
              select id
                from (
-                      select id, sum(events) over (order by turn, id) - events as events_before
+                      select id, sum(deliveries) over (partition by is_small order by turn, id) - deliveries as made_before
                         from free
                     ) as counted
-              where events_before < ${OUTBOX_EVENTS}
-                 or id = (select id from oldest)
+              where made_before < ${OUTBOX_DELIVERIES}
            ))
  returning store_id, deliveries, webhook_ids, webhook_types, event_ids`)
 }
@@ -114,8 +130,9 @@ const taken = recordset('taken', { webhook_ids: 'text[]', webhook_types: 'json',
 /**
  * Turns a part of the outbox into deliveries to the webhooks that were enabled and subscribed when the event happened,
  * even if they are disabled by now. Stores take turns, by fair queueing, so that nobody waits for the thousands of another
- * store. A few stores are looked at, and the oldest row of all. `mayLease` says whether one more delivery of a webhook may
- * be leased at once. `rows`: how many of the outbox are done, be it that nobody was subscribed.
+ * store. A few stores are looked at. Rows of a few deliveries have a share of their own, so that nobody waits for the
+ * thousands of however many stores. `mayLease` says whether one more delivery of a webhook may be leased at once. `rows`:
+ * how many of the outbox are done, be it that nobody was subscribed.
  */
 export async function fanOut(
   db: Db,
