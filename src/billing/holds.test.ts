@@ -52,8 +52,13 @@ test('a version on hold outlives the erasure of its user, who is told; the other
   const late = await api.post(`${path}/2/hold`, { reason: 'Too late', until }, by)
   expect([late.status, late.body.code]).toEqual([409, 'version_erased'])
 
-  // A hold is replaced also then, and ends when it is told to.
-  const sooner = { reason: 'Shorter', until: inDays(1) }
+  // The hold is as they were told: it can end sooner, and does when it is told to, but neither later nor for another reason.
+  for (const changed of [{ until: inDays(3_651) }, { reason: 'Another' }, { reason: 'Another', until: inDays(1) }]) {
+    const refused = await api.post(`${path}/1/hold`, { reason: 'Invoice 42', until, ...changed }, as)
+    expect([refused.status, refused.body.code], JSON.stringify(changed)).toEqual([409, 'version_erased'])
+  }
+  expect((await api.get(`${path}/1`, by)).body).toEqual(held.body)
+  const sooner = { reason: 'Invoice 42', until: inDays(1) }
   expect((await api.post(`${path}/1/hold`, sooner, as)).body).toMatchObject({
     hold: { ...sooner, by: { kind: 'user' } },
     address: { city: 'Cupertino' },

@@ -43,7 +43,10 @@ export function parseHold({ reason = '', until }: Partial<NewHold>, faults: Faul
   return { reason, until: end }
 }
 
-/** Puts a version on hold, or replaces the hold that it has. */
+/**
+ * Puts a version on hold, or replaces the hold that it has. Once the user is erased, a hold can only be shortened: they were
+ * told until when, and why.
+ */
 export async function holdVersion(
   tx: Db,
   instance: Instance,
@@ -59,7 +62,9 @@ export async function holdVersion(
      where id = ${user_id}
        for key share`)
   const version = await findVersion(tx, null, ref)
+  const isErased = dataKeyOf(instance, [version]) === null
   if (version.hold_id === null) await insertHold(tx, instance.keyring, caller, version, spec)
+  else if (isErased && (spec.until > version.until || spec.reason !== version.reason)) fail('version_erased')
   else
     await tx.query(sql`
       update address_holds

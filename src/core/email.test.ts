@@ -17,6 +17,13 @@ test('an address has one form', () => {
     expect(normalizeEmail(`ada${hidden}@example.com`)).toBeNull()
 })
 
+test('what is no address is not cut to one', () => {
+  for (const domain of ['example.com/evil.org', 'example.com#x', 'example.com?x', 'example.com\\x', 'example.com:25'])
+    expect(normalizeEmail(`ada@${domain}`), domain).toBeNull()
+  for (const domain of ['ex%61mple.com', 'exam\tple.com', 'example.com／evil.org', 'exam ple.com'])
+    expect(normalizeEmail(`ada@${domain}`), domain).toBeNull()
+})
+
 test('the part before the @ is of one script', () => {
   const own = [
     'ada+shop_1@example.com',

@@ -6,6 +6,8 @@ import { domainToASCII } from 'node:url'
 import type { Fault } from './errors.ts'
 
 const LOCAL = /^[^\s@\p{Cc}\p{Cf}\p{Default_Ignorable_Code_Point}<>()[\]\\,;:"]{1,64}$/u
+/** What would end the host of a URL, or hide a character: `domainToASCII` reads its text as one. */
+const NO_DOMAIN = /[\s\p{Cc}/\\?#%:@]/u
 const DOMAIN = /^(?=.{1,189}$)([a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?\.)+[a-z][a-z0-9-]{0,61}[a-z0-9]$/
 
 /** The scripts in everyday use (UAX 31, table 5). Japanese and Korean are written with several. */
@@ -47,7 +49,8 @@ function readEmail(text: string): { email: string } | { fault: 'form' | 'scripts
   const plain = text.normalize('NFKC').trim()
   const at = plain.lastIndexOf('@')
   const local = plain.slice(0, at).trim().toLowerCase().normalize('NFKC')
-  const domain = domainToASCII(plain.slice(at + 1).trim())
+  const after = plain.slice(at + 1).trim()
+  const domain = NO_DOMAIN.test(after) ? '' : domainToASCII(after)
   if (at < 1 || !LOCAL.test(local) || local.startsWith('.') || local.endsWith('.') || local.includes('..'))
     return { fault: 'form' }
   if (!DOMAIN.test(domain)) return { fault: 'form' }

@@ -299,7 +299,7 @@ export const ERRORS = {
   version_erased: {
     status: 409,
     title: 'The version was erased',
-    help: 'Its user was erased before it was put on hold: only country, state and postal code are left, and the rest cannot be recovered.',
+    help: 'Its user was erased. Without a hold only country, state and postal code are left, and the rest cannot be recovered. A hold that it has can be released, or shortened with the same `reason`.',
   },
   already_linked: {
     status: 409,

@@ -12,17 +12,11 @@ import { now } from '../core/clock.ts'
 import { fail } from '../core/errors.ts'
 import type { Db } from '../db/db.ts'
 import { violatedConstraint } from '../db/errors.ts'
-import { fragment, sql } from '../db/sql.ts'
+import { sql } from '../db/sql.ts'
 import type { UsersRow } from '../db/tables.gen.ts'
 import { type Actor, newEvent, writeEvents } from '../events/write.ts'
 import type { Instance } from '../instance.ts'
 import { queueMails } from '../mail/outbox.ts'
-
-/**
- * Of a row of users: whether the e-mail is known to be the user's own, so that what others sent to it is theirs to see and to end.
- * The provider has verified it, or somebody who was signed in to the account has confirmed it. Without mail nobody can confirm.
- */
-export const isEmailOwn = fragment('email_verified_at is not null and (email_proven or issuer is not null)')
 
 /** Fails when another account has confirmed the e-mail; tells whether one has it without having confirmed it. */
 export async function checkEmailFree(tx: Db, email: string): Promise<{ isClaimed: boolean }> {

@@ -22,6 +22,12 @@ export function noteOwners(tx: Db, by: Actor, user: Leaving): Promise<NotedOwner
       delete from customers
        where user_id = ${user.id}
    returning store_id, external_id
+    ), replaced as (
+      -- Of users who were linked before: an id is that of the last one.
+      delete from former_links
+       using linked
+       where former_links.store_id = linked.store_id
+         and former_links.external_id = linked.external_id
     ), unlinked as (
       delete from former_links
        where user_id = ${user.id}

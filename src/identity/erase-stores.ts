@@ -4,6 +4,7 @@
 //
 // What comes after that, until the user is erased, is little, or else the stores are worked on again (`CameMeanwhile`).
 
+import { isEmailOwn } from '../auth/email-own.ts'
 import { withdrawInvitations } from '../auth/withdraw-invitations.ts'
 import { now } from '../core/clock.ts'
 import { fail } from '../core/errors.ts'
@@ -16,7 +17,6 @@ import type { Instance } from '../instance.ts'
 import { WORKS_UNTIL } from '../keys/filter.ts'
 import { type Cascade, settle } from '../keys/revoke.ts'
 import type { Made } from '../stores/schema.ts'
-import { isEmailOwn } from './emails.ts'
 import { type Leaving, lockOne, namingStore, requireThere } from './erase-locks.ts'
 
 /** What was done so far, by store. */

@@ -435,6 +435,14 @@ test('an id by which a store knew the user is erased as the owner of keys, howev
       await api.put(`${path}/customers/${name}`, { userId: next.id }, as)
       await leave(next)
     },
+    // The last one who had the id, and was erased; then the store gave it to somebody without a record.
+    endedWithAnother: async (person, name) => {
+      await leave(person)
+      const next = await world.member('CUSTOMER')
+      await api.put(`${path}/customers/${name}`, { userId: next.id }, as)
+      expect((await api.delete('/v1/user', { as: next.token })).status).toBe(200)
+      await api.post(keys, { ...NEW_KEY, owner: name }, as)
+    },
     erasedByStore: async (person, name) => {
       await leave(person)
       await api.put(`${path}/customers/${name}`, {}, as)
@@ -451,6 +459,6 @@ test('an id by which a store knew the user is erased as the owner of keys, howev
     expect(await sql('select from former_links where user_id = $1', [person.id]), name).toEqual([])
   }
   const left = await sql(`select owner from api_keys where not owner ^@ 'erased-' order by id`)
-  expect(left.map((key) => key.owner)).toEqual(['givenAway', 'passedOn', 'erasedByStore'])
+  expect(left.map((key) => key.owner)).toEqual(['givenAway', 'passedOn', 'endedWithAnother', 'erasedByStore'])
   expect(await sql('select from owners_to_erase')).toEqual([])
 })

@@ -8,6 +8,7 @@
 // may join could keep it from being changed while other stores are worked on. A change committed before the user is locked is
 // seen then, and the erasure starts again (`CameMeanwhile`); a change that comes later finds the user erased.
 
+import { isEmailOwn } from '../auth/email-own.ts'
 import { checkRecentSignIn } from '../auth/recent-sign-in.ts'
 import { CallerChanged } from '../auth/recheck.ts'
 import { withdrawInvitations } from '../auth/withdraw-invitations.ts'
@@ -25,7 +26,6 @@ import type { Cascade } from '../keys/revoke.ts'
 import { deleteMailsTo } from '../mail/outbox.ts'
 import { endMemberships } from '../stores/leaving.ts'
 import type { MadeInStores } from '../stores/schema.ts'
-import { isEmailOwn } from './emails.ts'
 import { type BusyStores, type Leaving, lockStores } from './erase-locks.ts'
 import { eraseNotedOwners, type NotedOwner, noteOwners } from './erase-owners.ts'
 import {

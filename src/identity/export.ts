@@ -5,6 +5,7 @@
 // Data may change between two pages. A record that moves meanwhile (a deleted address becomes a version, a default
 // becomes a former default) moves to a list that is read later: it may appear twice, and is never missed.
 
+import { isEmailOwn } from '../auth/email-own.ts'
 import { exportAddresses, exportDefaults, exportHolds, exportVersions } from '../billing/export.ts'
 import type { UserCaller } from '../core/caller.ts'
 import { now } from '../core/clock.ts'
@@ -17,7 +18,6 @@ import { sql } from '../db/sql.ts'
 import type { EventsRow, FormerMembersRow, InvitationsRow, MembersRow, StoresRow, UsersRow } from '../db/tables.gen.ts'
 import type { Instance } from '../instance.ts'
 import { type ExportCheck, exportSlots, idOf, PAGE, pagesOf } from '../limits/export-pages.ts'
-import { isEmailOwn } from './emails.ts'
 import { readPasskeys, showPasskey } from './passkeys.ts'
 import type { Export } from './schema.ts'
 import type { SessionRow } from './sessions.ts'

@@ -591,6 +591,27 @@ test('by a session of single sign-on, too, a person accepts invitations to the e
   expect(await accept(claims, spare)).toBe('invitation_mismatch')
 })
 
+test('who is removed does not come back by an invitation to an e-mail that the provider claimed in another session', async () => {
+  const { api, owner, store, provider } = await world()
+  const inStore = `/v1/user/store/${store.id}`
+  const invite = async (email: string) =>
+    (await api.post(`${inStore}/invitations`, { email, role: 'STAFF' }, { as: owner.token })).body.token
+  const signIn = async (email: string) => {
+    provider.person = { sub: 'ada', email, email_verified: true }
+    const tab = browser(api, provider)
+    await tab.signIn()
+    return tab.cookies.get(SESSION) as string
+  }
+  const accept = (as: string, token: string) => api.post('/v1/user/invitations/accept', { token }, { as })
+  const before = await signIn('maiden@example.com')
+  const after = await signIn('married@example.com')
+  expect((await accept(after, await invite('married@example.com'))).status).toBe(200)
+  const open = await invite('maiden@example.com')
+  const { id } = (await api.get('/v1/user', { as: after })).body.user
+  expect((await api.delete(`${inStore}/members/${id}`, { as: owner.token })).status).toBe(200)
+  expect((await accept(before, open)).body.code).toBe('invitation_not_found')
+})
+
 test('a disabled user is refused, and so is an account that would be joined', async () => {
   const w = await world()
   const { api, person, sql, provider } = w

@@ -1,6 +1,7 @@
 // How a membership ends: by removal, by leaving, and by the user's erasure (identity/erase.ts). Whoever was a member stays
 // known as a former one, so that what they made can still be settled.
 
+import { isEmailOwn } from '../auth/email-own.ts'
 import { withdrawInvitations } from '../auth/withdraw-invitations.ts'
 import type { Manager, UserCaller } from '../core/caller.ts'
 import { now } from '../core/clock.ts'
@@ -54,7 +55,9 @@ export async function removeMember(
       newEvent(caller, ref.storeId, 'member.removed', ref.userId, { role: member.role, keys: options.keys }),
     ])
   }
-  return { body: { member: showMember(instance, member ?? { ...row, name: null, email: null }), ...made } }
+  return {
+    body: { member: showMember(instance, member ?? { ...row, name: null, email: null, is_email_own: false }), ...made },
+  }
 }
 
 /** Any member may leave, except for the last owner. */
@@ -97,7 +100,7 @@ export async function endMemberships(tx: Db, by: Actor, userId: string, which: S
 
 function findFormerMember(tx: Db, { storeId, userId }: MemberRef): Promise<SettledMemberRow | null> {
   return tx.one<SettledMemberRow>(sql`
-    select former.store_id, former.user_id, person.name, person.email, person.email_verified_at, former.role,
+    select former.store_id, former.user_id, person.name, person.email, ${isEmailOwn} as is_email_own, former.role,
            former.permissions, former.revision, former.created_at, former.updated_at, former.ended_at as own_since
       from former_members former
       join users person on person.id = former.user_id

@@ -2,6 +2,7 @@
 // more, and a store never loses its last owner.
 
 import { checkBounds } from '../auth/bounds.ts'
+import { isEmailOwn } from '../auth/email-own.ts'
 import { withdrawInvitations } from '../auth/withdraw-invitations.ts'
 import { heldPermissions, type Manager } from '../core/caller.ts'
 import { now } from '../core/clock.ts'
@@ -28,7 +29,7 @@ export function showMember(instance: Instance, row: MemberRow) {
     userId: row.user_id,
     name: row.name,
     email: row.email,
-    emailVerified: row.email_verified_at !== null,
+    emailVerified: row.is_email_own,
     role: row.role,
     permissions: permissionsOf(instance.permissions, row.role, row.permissions),
     createdAt: row.created_at.toISOString(),
@@ -49,7 +50,7 @@ export async function listMembers(
     query,
     read: ({ after, take }) =>
       db.query<MemberRow>(sql`
-        select member.store_id, member.user_id, person.name, person.email, person.email_verified_at, member.role,
+        select member.store_id, member.user_id, person.name, person.email, ${isEmailOwn} as is_email_own, member.role,
                member.permissions, member.revision, member.created_at, member.updated_at
           from members member
           join users person on person.id = member.user_id
@@ -157,7 +158,7 @@ export async function lockIfMember(tx: Db, ref: MemberRef): Promise<SettledMembe
 
 function findMember(db: Db, { storeId, userId }: MemberRef): Promise<SettledMemberRow | null> {
   return db.one<SettledMemberRow>(sql`
-    select member.store_id, member.user_id, person.name, person.email, person.email_verified_at, member.role,
+    select member.store_id, member.user_id, person.name, person.email, ${isEmailOwn} as is_email_own, member.role,
            member.permissions, member.revision, member.created_at, member.updated_at,
            greatest(member.created_at, member.demoted_at) as own_since
       from members member
@@ -214,7 +215,8 @@ export function settleMember(
 
 /**
  * A member who is demoted or removed does not come back by an invitation that was still open. A user of an identity
- * provider has no e-mail here: theirs are found by the addresses under which they accepted invitations to this store.
+ * provider may have no e-mail here, or another one by now: theirs are found by the addresses that the provider claimed when
+ * they signed in, and under which they accepted invitations to this store.
  */
 export async function withdrawInvitationsTo(
   tx: Db,
@@ -222,16 +224,21 @@ export async function withdrawInvitationsTo(
   member: Pick<MemberRow, 'store_id' | 'user_id' | 'email'>,
 ): Promise<void> {
   // In two steps: by its store alone, all invitations of the store would be read.
-  const accepted = await tx.query<Pick<InvitationsRow, 'email'>>(sql`
+  const others = await tx.query<Pick<InvitationsRow, 'email'>>(sql`
     with accepted as materialized (
       select email, store_id
         from invitations
        where accepted_by = ${member.user_id}
     )
-    select distinct email
+    select email
       from accepted
-     where store_id = ${member.store_id}`)
+     where store_id = ${member.store_id}
+     union
+    select claimed_email
+      from sessions
+     where user_id = ${member.user_id}
+       and claimed_email is not null`)
   // One by one: with an array all invitations of the store would be read.
-  for (const email of new Set([member.email, ...accepted.map((row) => row.email)]))
+  for (const email of new Set([member.email, ...others.map((row) => row.email)]))
     await withdrawInvitations(tx, caller, sql`email = ${email} and store_id = ${member.store_id}`)
 }

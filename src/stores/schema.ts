@@ -72,7 +72,7 @@ export const Member = Type.Object(
     email: Nullable(Type.String({ description: "The user's e-mail address, if it is known." })),
     emailVerified: Type.Boolean({
       description:
-        'Whether the user confirmed the address with a link sent to it, or their identity provider verified it. Otherwise it may be somebody else’s.',
+        'Whether the user, signed in, confirmed the address with a link sent to it, or their identity provider verified it. Otherwise it may be somebody else’s.',
     }),
     role: Role,
     permissions: Type.Array(Type.String(), {
@@ -284,6 +284,6 @@ export type MemberRow = Pick<
   MembersRow,
   'store_id' | 'user_id' | 'role' | 'permissions' | 'revision' | 'created_at' | 'updated_at'
 > &
-  Pick<UsersRow, 'name' | 'email' | 'email_verified_at'>
+  Pick<UsersRow, 'name' | 'email'> & { is_email_own: boolean }
 /** `own_since`: what they made before, the store has decided over. */
 export type SettledMemberRow = MemberRow & { own_since: Date }

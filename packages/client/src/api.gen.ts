@@ -4219,8 +4219,8 @@ export interface Member {
   /** The user's e-mail address, if it is known. */
   email: string | null
   /**
-   * Whether the user confirmed the address with a link sent to it, or their identity provider verified it.
-   * Otherwise it may be somebody else’s.
+   * Whether the user, signed in, confirmed the address with a link sent to it, or their identity provider
+   * verified it. Otherwise it may be somebody else’s.
    */
   emailVerified: boolean
   /**
