@@ -158,7 +158,7 @@ async function run(state: DispatcherState): Promise<void> {
   const { closing, scheduler, throttle, timings } = state
   while (!closing.signal.aborted) {
     const hasRoom = throttle.hasBudget('fan-out') && !scheduler.isFull()
-    const maySend = throttle.hasBudget('send')
+    const maySend = throttle.hasBudget('send') && !scheduler.isHalfFull()
     const skipsPoll = untilPoll(state) > 0
     const found = hasRoom ? await tryRound(state) : 0
     if (found === 0) await sleep(timings.roundMs, undefined, closing).catch(() => {})
@@ -191,9 +191,10 @@ async function pause(state: DispatcherState, ms: number): Promise<void> {
 
 async function round(state: DispatcherState): Promise<number> {
   const { db, scheduler, throttle } = state
-  const due = untilPoll(state) === 0 && throttle.hasBudget('send') ? await poll(state) : 0
-  const fresh = await fanOut(db, state.fanOut, (id, already) => {
-    const isRoom = already < scheduler.freeSlots(id)
+  const mayPoll = untilPoll(state) === 0 && throttle.hasBudget('send') && !scheduler.isHalfFull()
+  const due = mayPoll ? await poll(state) : 0
+  const fresh = await fanOut(db, state.fanOut, ({ id, account }, already) => {
+    const isRoom = already < scheduler.freeSlots(id, account)
     // The queue of a fast webhook is empty again soon, and what did not fit is then found by a poll.
     if (!isRoom && scheduler.isFast(id)) state.nextPollAt = 0
     return isRoom
@@ -233,7 +234,7 @@ async function enqueue({ db, instance, scheduler }: DispatcherState, messages: M
     const queue = scheduler.queueOf(id)
     setEndpoint(queue, Promise.resolve(endpoint))
     queue.hostname = new URL(endpoint.url).hostname
-    queue.account = endpoint.account
+    scheduler.setAccount(queue, endpoint.account)
   }
   for (const message of messages)
     if (endpoints.has(message.webhook_id)) scheduler.put(scheduler.queueOf(message.webhook_id), message)

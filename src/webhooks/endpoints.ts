@@ -12,7 +12,10 @@ export type Endpoint = {
   secrets: Buffer[]
   failingSince: Date | null
   revision: number
-  /** Whom the store's messages count for: of its owners, the one whose account is the oldest. */
+  /**
+   * Whom the store's messages count for: of its owners, the one whose account is the oldest. A deleted store may have lost
+   * its owners: such stores count together. The trigger that writes the outbox says the same.
+   */
   account: string
 }
 
@@ -28,11 +31,18 @@ export async function loadEndpoints(db: Db, instance: Instance, ids: string[]): 
     previous_expires_at: Date | null
     failing_since: Date | null
     revision: number
-    account: string | null
+    account: string
   }>(sql`
     select webhook.id, webhook.url, webhook.secret, webhook.secret_kid, webhook.previous_secret,
            webhook.previous_secret_kid, webhook.previous_expires_at, webhook.failing_since, webhook.revision,
-           (select user_id from members where store_id = webhook.store_id and role = 'OWNER' order by user_id limit 1) as account
+           coalesce((
+             select user_id
+               from members
+              where store_id = webhook.store_id
+                and role = 'OWNER'
+              order by user_id
+              limit 1
+           ), '-') as account
       from webhooks webhook
      where webhook.id = any(${ids})
        and webhook.enabled
@@ -46,8 +56,7 @@ export async function loadEndpoints(db: Db, instance: Instance, ids: string[]): 
         .map((secret) => openSecret(instance.keyring, row.id, secret))
         .filter((bytes) => bytes !== null)
       const { url, failing_since: failingSince, revision } = row
-      // A deleted store may have lost its owners. Such stores count together.
-      return [row.id, { url, secrets, failingSince, revision, account: row.account ?? '' }]
+      return [row.id, { url, secrets, failingSince, revision, account: row.account }]
     }),
   )
 }

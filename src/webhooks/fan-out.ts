@@ -9,66 +9,66 @@ import type { WebhookOutboxRow } from '../db/tables.gen.ts'
 import { addDeliveries } from './deliveries.ts'
 import { bodyOf, type EventPart, LEASE_MS, type Message } from './outbox.ts'
 
-/** Rows that one fan-out takes; among them at least half are by turns of the stores. */
+/** Rows that one fan-out takes; among them at least a half are by turns of the accounts. */
 const OUTBOX_ROWS = 64
 const SMALL_ROWS = OUTBOX_ROWS / 2
-/** One fan-out stops after so many deliveries of small rows, and as many of others: a webhook may prefetch as many. */
+/** One fan-out stops after so many deliveries of small rows, and after as many by turns. */
 const OUTBOX_DELIVERIES = 100
-/** So many stores are looked at, a few rows of each, or all rows of one. */
-const OUTBOX_STORES = 32
+/** So many accounts are looked at, a few rows of each, or all rows of one. */
+const OUTBOX_ACCOUNTS = 32
 const MAX_REMEMBERED = 10_000
 
-/** Stores with rows in the outbox, behind this one. */
-async function storesWaiting(db: Db, after: string): Promise<string[]> {
-  const rows = await db.query<{ store_id: string }>(sql`
-    with recursive waiting(store_id, n) as (
+/** Accounts with rows in the outbox, behind this one. */
+async function accountsWaiting(db: Db, after: string): Promise<string[]> {
+  const rows = await db.query<{ account: string }>(sql`
+    with recursive waiting(account, n) as (
       (
-        select store_id, 1
+        select account, 1
           from webhook_outbox
-         where store_id > ${after}
-         order by store_id
+         where account > ${after}
+         order by account
          limit 1
       )
        union all
-      select (select store_id from webhook_outbox where store_id > waiting.store_id order by store_id limit 1), n + 1
+      select (select account from webhook_outbox where account > waiting.account order by account limit 1), n + 1
         from waiting
-       where waiting.store_id is not null
-         and n < ${OUTBOX_STORES}
+       where waiting.account is not null
+         and n < ${OUTBOX_ACCOUNTS}
     )
-    select store_id
+    select account
       from waiting
-     where store_id is not null`)
-  return rows.map(({ store_id }) => store_id)
+     where account is not null`)
+  return rows.map(({ account }) => account)
 }
 
 /** What a node remembers from one fan-out to the next. */
 export type FanOutState = {
-  /** The store that was looked at last. */
+  /** The account that was looked at last. */
   after: string
-  /** By store: how many deliveries it may have got, as long as it has more waiting. */
+  /** By account: how many deliveries it may have got, as long as it has more waiting. */
   served: Map<string, number>
 }
 
 export const newFanOutState = (): FanOutState => ({ after: '', served: new Map() })
 
 /** Whoever is new begins where the one begins that has got least: what others got before is no credit. */
-function countsOf({ after, served }: FanOutState, stores: string[]): number[] {
-  const isAll = after === '' && stores.length < OUTBOX_STORES
-  if (isAll) for (const id of [...served.keys()]) if (!stores.includes(id)) served.delete(id)
+function countsOf({ after, served }: FanOutState, accounts: string[]): number[] {
+  const isAll = after === '' && accounts.length < OUTBOX_ACCOUNTS
+  if (isAll) for (const id of [...served.keys()]) if (!accounts.includes(id)) served.delete(id)
   if (served.size > MAX_REMEMBERED) served.clear()
-  const known = stores.flatMap((id) => served.get(id) ?? [])
+  const known = accounts.flatMap((id) => served.get(id) ?? [])
   const least = known.length > 0 ? Math.min(...known) : 0
-  for (const id of stores) if (!served.has(id)) served.set(id, least)
-  return stores.map((id) => served.get(id) ?? least)
+  for (const id of accounts) if (!served.has(id)) served.set(id, least)
+  return accounts.map((id) => served.get(id) ?? least)
 }
 
-type OutboxRow = Pick<WebhookOutboxRow, 'store_id' | 'deliveries' | 'webhook_ids' | 'webhook_types' | 'event_ids'>
+type OutboxRow = Pick<WebhookOutboxRow, 'account' | 'deliveries' | 'webhook_ids' | 'webhook_types' | 'event_ids'>
 
 /**
- * The oldest row, the oldest of the small rows, and rows by turns of the stores: of these, first comes what is done when the
- * fewest deliveries of its store have been made; `counts` are those made before.
+ * The oldest row, the oldest of the small rows, and rows by turns of the accounts: of these, first comes what is done when the
+ * fewest deliveries of its account have been made; `counts` are those made before.
  */
-function takeRows(tx: Db, stores: string[], counts: number[]): Promise<OutboxRow[]> {
+function takeRows(tx: Db, accounts: string[], counts: number[]): Promise<OutboxRow[]> {
   return tx.query<OutboxRow>(sql`
     with oldest as (
       select id
@@ -76,21 +76,21 @@ function takeRows(tx: Db, stores: string[], counts: number[]): Promise<OutboxRow
        order by id
        limit 1
     ), candidate as (
-      select first.id, first.turn, false as is_small
-        from unnest(${stores}::text[], ${counts}::float8[]) as waiting(store_id, count)
+      select first.id, first.turn, 2 as kind
+        from unnest(${accounts}::text[], ${counts}::float8[]) as waiting(account, count)
        cross join lateral (
                select id, waiting.count + sum(deliveries) over (order by id) as turn
                  from (
                         -- In the order of the index that leads to them, and to no others.
                         select id, deliveries
                           from webhook_outbox
-                         where store_id between waiting.store_id and waiting.store_id
-                         order by store_id, id
-                         limit ${Math.ceil(OUTBOX_ROWS / stores.length)}
+                         where account between waiting.account and waiting.account
+                         order by account, id
+                         limit ${Math.ceil(OUTBOX_ROWS / accounts.length)}
                       ) as theirs
              ) as first
        union all
-      select id, 0, true
+      select id, 0, 1
         from (
                select id
                  from webhook_outbox
@@ -99,17 +99,17 @@ function takeRows(tx: Db, stores: string[], counts: number[]): Promise<OutboxRow
                 limit ${SMALL_ROWS}
              ) as small
        union all
-      select id, 0, false
+      select id, 0, 0
         from oldest
     ), ranked as (
-      select id, min(turn) as turn, bool_or(is_small) as is_small
+      select id, min(turn) as turn, min(kind) as kind
         from candidate
        group by id
     ), free as (
-      select id, turn, is_small, deliveries
+      select id, turn, kind, deliveries
         from ranked
         join webhook_outbox using (id)
-       order by not is_small, turn, id
+       order by kind, turn, id
        limit ${OUTBOX_ROWS}
          for update of webhook_outbox skip locked
     )
@@ -117,43 +117,47 @@ function takeRows(tx: Db, stores: string[], counts: number[]): Promise<OutboxRow
      where id = any(array(
              select id
                from (
-                      select id, sum(deliveries) over (partition by is_small order by turn, id) - deliveries as made_before
+                      select id, sum(deliveries) over (partition by kind order by turn, id) - deliveries as made_before
                         from free
                     ) as counted
               where made_before < ${OUTBOX_DELIVERIES}
            ))
- returning store_id, deliveries, webhook_ids, webhook_types, event_ids`)
+ returning account, deliveries, webhook_ids, webhook_types, event_ids`)
 }
 
-const taken = recordset('taken', { webhook_ids: 'text[]', webhook_types: 'json', event_ids: 'text[]' })
+const taken = recordset('taken', {
+  account: 'text',
+  webhook_ids: 'text[]',
+  webhook_types: 'json',
+  event_ids: 'text[]',
+})
 
 /**
  * Turns a part of the outbox into deliveries to the webhooks that were enabled and subscribed when the event happened,
- * even if they are disabled by now. Stores take turns, by fair queueing, so that nobody waits for the thousands of another
- * store. A few stores are looked at. Rows of a few deliveries have a share of their own, so that nobody waits for the
- * thousands of however many stores. `mayLease` says whether one more delivery of a webhook may be leased at once. `rows`:
- * how many of the outbox are done, be it that nobody was subscribed.
+ * even if they are disabled by now. Accounts take turns, by fair queueing, so that nobody waits for the thousands of
+ * another, however many stores that one has. Rows of a few deliveries have a share of their own, so that no store waits
+ * for the thousands of another store of its account. `mayLease` says whether one more delivery of a webhook may be leased
+ * at once. `rows`: how many of the outbox are done, be it that nobody was subscribed.
  */
 export async function fanOut(
   db: Db,
   state: FanOutState,
-  mayLease: (webhookId: string, already: number) => boolean,
+  mayLease: (webhook: { id: string; account: string }, already: number) => boolean,
 ): Promise<{ rows: number; made: number; leased: Message[] }> {
-  const stores = await storesWaiting(db, state.after)
-  if (stores.length === 0 && state.after === '') return { rows: 0, made: 0, leased: [] }
-  if (stores.length === 0) {
+  const accounts = await accountsWaiting(db, state.after)
+  if (accounts.length === 0 && state.after === '') return { rows: 0, made: 0, leased: [] }
+  if (accounts.length === 0) {
     state.after = ''
     return fanOut(db, state, mayLease)
   }
-  const counts = countsOf(state, stores)
-  state.after = stores.length < OUTBOX_STORES ? '' : (stores.at(-1) ?? '')
+  const counts = countsOf(state, accounts)
+  state.after = accounts.length < OUTBOX_ACCOUNTS ? '' : (accounts.at(-1) ?? '')
   return db.transaction(async (tx) => {
     const at = now()
-    const rows = await takeRows(tx, stores, counts)
-    for (const { store_id, deliveries } of rows)
-      state.served.set(store_id, (state.served.get(store_id) ?? 0) + deliveries)
-    const wanted = await tx.query<EventPart & { webhook_id: string; enabled: boolean }>(sql`
-      select webhook.id as webhook_id, webhook.enabled, event.id as event_id, event.type, event.at, event.store_id, event.actor,
+    const rows = await takeRows(tx, accounts, counts)
+    for (const { account, deliveries } of rows) state.served.set(account, (state.served.get(account) ?? 0) + deliveries)
+    const wanted = await tx.query<EventPart & { webhook_id: string; enabled: boolean; account: string }>(sql`
+      select webhook.id as webhook_id, webhook.enabled, taken.account, event.id as event_id, event.type, event.at, event.store_id, event.actor,
              event.subject, event.data
         from ${taken(rows)}
        cross join lateral unnest(taken.event_ids) as happened(event_id)
@@ -171,7 +175,7 @@ export async function fanOut(
       const { webhook_id, event_id, type } = event
       const id = newId('dlv')
       const count = already.get(webhook_id) ?? 0
-      const leased = event.enabled && mayLease(webhook_id, count)
+      const leased = event.enabled && mayLease({ id: webhook_id, account: event.account }, count)
       if (leased) {
         already.set(webhook_id, count + 1)
         const body = bodies.get(event_id) ?? bodyOf(event)

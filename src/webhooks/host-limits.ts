@@ -3,34 +3,29 @@
 // bound waits, and holds up no other host. A host is the address that its name led to, as soon as that is known: many
 // names for one address are one host.
 //
-// Receivers of many stores may be at one host, so accounts take turns there, and the webhooks of an account within its
-// turns: whoever has two thousand webhooks is sent no more than whoever has one. Turns alone share out the tokens, but not
-// the places, which slow requests keep: accounts with less than a quarter of the places come before others, and the last
-// quarter is theirs.
+// Receivers of many stores may be at one host, so accounts take turns there (waitlist.ts). Turns alone share out the tokens,
+// but not the places, which slow requests keep: accounts with less than a quarter of the places come before others, and the
+// last quarter is theirs.
 
 import { SECOND } from '../core/clock.ts'
+import { type OfAccount, Waitlist } from './waitlist.ts'
 
 export type HostLimits = { abreast: number; perSecond: number }
 export const HOST_LIMITS: HostLimits = { abreast: 50, perSecond: 50 }
 /** Of a host's limits, what an account can count on while others use the host, too. */
 const SHARE = 1 / 4
 
-/** `account` is the one that a webhook's store counts for. */
-type Queue = { account: string }
-
-type Host<Q> = {
+type Host<Q extends OfAccount> = {
   inFlight: number
   inFlightOf: Map<string, number>
   tokens: number
   at: number
-  /** The queues that wait, of each account; accounts and queues in the order of their turns. */
-  waitlist: Map<string, Set<Q>>
-  waiting: number
+  waitlist: Waitlist<Q>
   isAdmitting: boolean
   timer?: NodeJS.Timeout
 }
 
-export type HostGate<Q extends Queue> = {
+export type HostGate<Q extends OfAccount> = {
   /** Whether a request to this host may start. If not, the queue is passed to `onRoom` when its turn has come. */
   hasRoom(host: string, queue: Q): boolean
   /** To be called when a request starts; the result, when it is over. */
@@ -44,7 +39,7 @@ export type HostGate<Q extends Queue> = {
 /** Hosts beyond this number are forgotten once they are idle. */
 const MAX_HOSTS = 10_000
 
-export function newHostGate<Q extends Queue>(
+export function newHostGate<Q extends OfAccount>(
   { abreast, perSecond }: HostLimits,
   onRoom: (queue: Q) => void,
 ): HostGate<Q> {
@@ -60,7 +55,7 @@ export function newHostGate<Q extends Queue>(
   const isBelowShare = (host: Host<Q>, account: string) => (host.inFlightOf.get(account) ?? 0) < share
   /** At most three accounts have their share, so this looks at four at most. */
   const nextBelowShare = (host: Host<Q>) => {
-    for (const account of host.waitlist.keys()) if (isBelowShare(host, account)) return account
+    for (const account of host.waitlist.accounts()) if (isBelowShare(host, account)) return account
     return undefined
   }
   const isOpenTo = (host: Host<Q>, account: string) => {
@@ -73,10 +68,10 @@ export function newHostGate<Q extends Queue>(
     if (host.isAdmitting) return
     host.isAdmitting = true
     refill(host, perSecond)
-    const nextAccount = () => nextBelowShare(host) ?? host.waitlist.keys().next().value
+    const nextAccount = () => nextBelowShare(host) ?? host.waitlist.next()
     let account = nextAccount()
     while (account !== undefined && isOpenTo(host, account)) {
-      onRoom(takeNext(host, account))
+      onRoom(host.waitlist.take(account) as Q) // it waits
       account = nextAccount()
     }
     host.isAdmitting = false
@@ -93,7 +88,7 @@ export function newHostGate<Q extends Queue>(
       // Whoever waits comes before a queue that comes now.
       admit(host)
       if (isOpenTo(host, queue.account)) return true
-      wait(host, queue)
+      host.waitlist.add(queue)
       admit(host)
       return false
     },
@@ -110,43 +105,26 @@ export function newHostGate<Q extends Queue>(
         admit(host)
       }
     },
-    waiting: (name) => hosts.get(name)?.waiting ?? 0,
+    waiting: (name) => hosts.get(name)?.waitlist.size ?? 0,
     isCrowded(name, { account }) {
       const host = hosts.get(name)
-      if (!host || host.waiting < perSecond) return false
-      return (host.waitlist.get(account)?.size ?? 0) >= perSecond * SHARE
+      if (!host || host.waitlist.size < perSecond) return false
+      return host.waitlist.sizeOf(account) >= perSecond * SHARE
     },
   }
 }
 
-function newHost<Q>(tokens: number): Host<Q> {
+function newHost<Q extends OfAccount>(tokens: number): Host<Q> {
   const at = performance.now()
-  return { inFlight: 0, inFlightOf: new Map(), tokens, at, waitlist: new Map(), waiting: 0, isAdmitting: false }
+  return { inFlight: 0, inFlightOf: new Map(), tokens, at, waitlist: new Waitlist<Q>(), isAdmitting: false }
 }
 
-function wait<Q extends Queue>(host: Host<Q>, queue: Q): void {
-  const queues = host.waitlist.get(queue.account) ?? new Set()
-  host.waiting += queues.has(queue) ? 0 : 1
-  host.waitlist.set(queue.account, queues.add(queue))
-}
-
-/** The next queue of this account, which is last among the accounts then. */
-function takeNext<Q>(host: Host<Q>, account: string): Q {
-  const queues = host.waitlist.get(account) as Set<Q> // it waits
-  const [queue] = queues as Set<Q> & Iterable<Q>
-  queues.delete(queue as Q)
-  host.waiting -= 1
-  host.waitlist.delete(account)
-  if (queues.size > 0) host.waitlist.set(account, queues)
-  return queue as Q
-}
-
-function refill(host: Host<unknown>, perSecond: number): void {
+function refill(host: { tokens: number; at: number }, perSecond: number): void {
   const at = performance.now()
   host.tokens = Math.min(perSecond, host.tokens + ((at - host.at) * perSecond) / SECOND)
   host.at = at
 }
 
-function forgetIdle(hosts: Map<string, Host<unknown>>): void {
-  for (const [name, host] of hosts) if (host.inFlight === 0 && host.waiting === 0) hosts.delete(name)
+function forgetIdle<Q extends OfAccount>(hosts: Map<string, Host<Q>>): void {
+  for (const [name, host] of hosts) if (host.inFlight === 0 && host.waitlist.size === 0) hosts.delete(name)
 }

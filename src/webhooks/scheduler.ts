@@ -1,12 +1,14 @@
-// Which message is sent next. Each webhook has a queue of its own, and queues take turns, one message at a time. A request
-// starts in the fastest tier; when it takes longer than that tier allows it moves to the next, and its webhook starts there
-// for the next half minute. So however many webhooks are slow, the fast ones wait only for each other, and those that take
+// Which message is sent next. Each webhook has a queue of its own. Accounts take turns, and the queues of an account within its
+// turns (waitlist.ts), one message at a time. A request starts in the fastest tier; when it takes longer than that tier allows
+// it moves to the next, and its webhook starts there for the next half minute. So however many webhooks are slow, the fast ones wait only for each other, and those that take
 // a second do not wait for those that never answer (docs/decisions/webhooks.md: two tiers were tried).
 
 import { addMs, now, SECOND } from '../core/clock.ts'
 import type { Endpoint } from './endpoints.ts'
 import { HOST_LIMITS, type HostGate, type HostLimits, newHostGate } from './host-limits.ts'
+import { type MessageMemory, newMessageMemory } from './message-memory.ts'
 import { type Message, START_WITHIN_MS } from './outbox.ts'
+import { Waitlist } from './waitlist.ts'
 
 /**
  * How long a request counts in a tier, how many requests there may be in it, how many of them to one webhook that answered
@@ -21,11 +23,10 @@ const TIERS = [
 const SLOW_FOR_MS = 30 * SECOND
 /** Of a webhook that has not answered well no more messages than this wait in memory. */
 export const PREFETCH = 8
-/** With this many messages in memory, or characters of them, nothing more is leased. */
-const MAX_WAITING = 10_000
-const MAX_WAITING_CHARACTERS = 32_000_000
 /** Once this many messages wait in memory, of all webhooks, no webhook prefetches more than PREFETCH. */
 const MANY_WAITING = 2_000
+/** Accounts of so many webhooks are remembered. */
+const MAX_REMEMBERED = 50_000
 
 export type EndpointQueue = {
   id: string
@@ -45,7 +46,7 @@ export type EndpointQueue = {
 }
 
 /** A queue that found no capacity stands in the waitlist, and is admitted for one message at a time. */
-type SpeedTier = (typeof TIERS)[number] & { index: number; inFlight: number; waitlist: Set<EndpointQueue> }
+type SpeedTier = (typeof TIERS)[number] & { index: number; inFlight: number; waitlist: Waitlist<EndpointQueue> }
 
 type Request = {
   queue: EndpointQueue
@@ -61,8 +62,9 @@ type SchedulerState = {
   fastest: SpeedTier
   /** Webhooks that start in another tier, and until when; the first is the next whose messages are leased. */
   slow: Map<string, { tier: SpeedTier; until: number }>
-  waiting: number
-  waitingCharacters: number
+  memory: MessageMemory
+  /** By webhook, also while it has no queue. */
+  accounts: Map<string, string>
   hosts: HostGate<EndpointQueue>
 }
 
@@ -81,6 +83,8 @@ type Hooks = {
 export type Scheduler = {
   /** The queue of a webhook, made if there is none. */
   queueOf(id: string): EndpointQueue
+  /** Whom the webhook's messages count for; to be called before they are put in. */
+  setAccount(queue: EndpointQueue, account: string): void
   put(queue: EndpointQueue, message: Message): void
   /** Removes and returns the waiting messages of one queue, or of all. */
   clear(queue: EndpointQueue): Message[]
@@ -89,34 +93,40 @@ export type Scheduler = {
   pump(queue: EndpointQueue): void
   /** To be called when `mayStart` has become true again. */
   pumpAll(): void
-  /** How many more messages of a webhook may be leased; none when its tier, other than the fastest, is full. */
-  freeSlots(id: string): number
+  /**
+   * How many more messages of a webhook may be leased: none when its account has its share of the memory, or waits already for
+   * a tier, other than the fastest, that is full.
+   */
+  freeSlots(id: string, account?: string): number
   /** The same for every known webhook. Where more webhooks are slow than their tier has capacity, they take turns. */
   freeSlotsOfAll(): Record<string, number>
   isFast(id: string): boolean
+  /** Nothing more is leased. */
   isFull(): boolean
+  /** Nothing more is leased but what was made just now. */
+  isHalfFull(): boolean
   waiting(): number
   inFlight(): number
 }
 
 export function newScheduler(hooks: Hooks, hostLimits: HostLimits = HOST_LIMITS): Scheduler {
-  const tiers = TIERS.map((tier, index) => ({ ...tier, index, inFlight: 0, waitlist: new Set<EndpointQueue>() }))
+  const tiers = TIERS.map((tier, index) => ({ ...tier, index, inFlight: 0, waitlist: new Waitlist<EndpointQueue>() }))
   const state: SchedulerState = {
     hooks,
     queues: new Map(),
     tiers,
     fastest: tiers[0] as SpeedTier, // TIERS is not empty
     slow: new Map(),
-    waiting: 0,
-    waitingCharacters: 0,
+    memory: newMessageMemory(),
+    accounts: new Map(),
     hosts: newHostGate(hostLimits, (queue) => pump(state, queue)),
   }
   return {
     queueOf: (id) => queueOf(state, id),
+    setAccount: (queue, account) => setAccount(state, queue, account),
     put(queue, message) {
       queue.waiting.push(message)
-      state.waiting += 1
-      state.waitingCharacters += message.body.length
+      state.memory.add(queue.account, message)
     },
     clear: (queue) => remove(state, queue, 0),
     clearAll: () => [...state.queues.values()].flatMap((queue) => remove(state, queue, 0)),
@@ -124,11 +134,12 @@ export function newScheduler(hooks: Hooks, hostLimits: HostLimits = HOST_LIMITS)
     pumpAll() {
       for (const tier of tiers) admit(state, tier)
     },
-    freeSlots: (id) => freeSlots(state, id),
+    freeSlots: (id, account) => freeSlots(state, id, account),
     freeSlotsOfAll: () => freeSlotsOfAll(state),
     isFast: (id) => tierOf(state, id) === state.fastest && queuesAtHost(state, state.queues.get(id)) === 0,
-    waiting: () => state.waiting,
-    isFull: () => state.waiting >= MAX_WAITING || state.waitingCharacters >= MAX_WAITING_CHARACTERS,
+    waiting: state.memory.messages,
+    isFull: state.memory.isFull,
+    isHalfFull: state.memory.isHalfFull,
     inFlight: () => tiers.reduce((sum, { inFlight }) => sum + inFlight, 0),
   }
 }
@@ -146,9 +157,17 @@ function queueOf({ queues }: SchedulerState, id: string): EndpointQueue {
 
 function remove(state: SchedulerState, queue: EndpointQueue, from: number, count = queue.waiting.length): Message[] {
   const removed = queue.waiting.splice(from, count)
-  state.waiting -= removed.length
-  for (const { body } of removed) state.waitingCharacters -= body.length
+  state.memory.remove(queue.account, removed)
   return removed
+}
+
+function setAccount({ accounts, memory }: SchedulerState, queue: EndpointQueue, account: string): void {
+  if (accounts.size >= MAX_REMEMBERED) accounts.clear()
+  accounts.set(queue.id, account)
+  if (queue.account === account) return
+  memory.remove(queue.account, queue.waiting)
+  queue.account = account
+  for (const message of queue.waiting) memory.add(account, message)
 }
 
 // ---- turns ------------------------------------------------------------------------------------------------------------
@@ -185,11 +204,12 @@ function pump(state: SchedulerState, queue: EndpointQueue): void {
 
 /** Lets the queues of the waitlist in, one message each. */
 function admit(state: SchedulerState, tier: SpeedTier): void {
-  for (const queue of tier.waitlist) {
+  const { waitlist } = tier
+  for (let account = waitlist.next(); account !== undefined; account = waitlist.next()) {
     if (!hasCapacity(state, tier)) return
-    tier.waitlist.delete(queue)
+    const queue = waitlist.take(account) as EndpointQueue // it waits
     if (wantsToSend(state, queue) && tierOf(state, queue.id) === tier) startNext(state, queue, tier)
-    if (wantsToSend(state, queue) && tierOf(state, queue.id) === tier) tier.waitlist.add(queue)
+    if (wantsToSend(state, queue) && tierOf(state, queue.id) === tier) waitlist.add(queue)
     else pump(state, queue)
   }
 }
@@ -249,14 +269,19 @@ function isStale(message: Message): boolean {
 
 // ---- leasing ----------------------------------------------------------------------------------------------------------
 
-function freeSlots(state: SchedulerState, id: string): number {
+function freeSlots(state: SchedulerState, id: string, account = accountOf(state, id)): number {
   const [tier, queue] = [tierOf(state, id), state.queues.get(id)]
-  if (tier !== state.fastest && capacityLeft(tier) <= 0) return 0
+  if (!state.memory.hasRoom(account)) return 0
+  if (tier !== state.fastest && capacityLeft(tier) <= 0 && tier.waitlist.sizeOf(account) > 0) return 0
   const host = queue ? state.hooks.hostOf(queue) : null
   if (queue && host !== null && state.hosts.isCrowded(host, queue)) return 0
-  const mayHaveMany = queue?.isGood && state.waiting < MANY_WAITING && queuesAtHost(state, queue) === 0
+  const mayHaveMany = queue?.isGood && state.memory.messages() < MANY_WAITING && queuesAtHost(state, queue) === 0
   const prefetch = mayHaveMany ? tier.prefetch : Math.min(PREFETCH, tier.prefetch)
   return Math.max(0, prefetch - (queue?.waiting.length ?? 0))
+}
+
+function accountOf({ accounts }: SchedulerState, id: string): string {
+  return accounts.get(id) ?? id
 }
 
 /** How many queues wait for the host of this one. */
@@ -271,14 +296,18 @@ function capacityLeft({ capacity, inFlight, waitlist }: SpeedTier): number {
 
 function freeSlotsOfAll(state: SchedulerState): Record<string, number> {
   const slots: Record<string, number> = {}
+  for (const [id, account] of state.accounts) if (!state.memory.hasRoom(account)) slots[id] = 0
   for (const id of state.queues.keys()) slots[id] = freeSlots(state, id)
   const left = state.tiers.map(capacityLeft)
+  const given = new Set<string>()
   for (const [id, entry] of [...state.slow]) {
     const tier = tierOf(state, id)
     if (tier === state.fastest) continue
-    const isLeft = (left[tier.index] as number) > 0 // one for each tier
+    const account = accountOf(state, id)
+    const isLeft = (left[tier.index] as number) > 0 || !given.has(account) // there is one for each tier
     slots[id] = isLeft ? freeSlots(state, id) : 0
     if (slots[id] === 0) continue
+    given.add(account)
     left[tier.index] = (left[tier.index] as number) - 1
     // To the end: the others come first the next time.
     state.slow.delete(id)
