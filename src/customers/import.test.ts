@@ -352,6 +352,10 @@ test('what a user, or the keys of a store, leave stored for retries is limited',
         code: 'response_no_longer_available',
       })
     }
+    // A request that fails says why, and can be sent again.
+    const failing = { ...whose, headers: { 'idempotency-key': 'failing' } }
+    expect((await api.post(`${keys}/${spare.id}/credits`, { add: 0 }, failing)).body.code).toBe('invalid_input')
+    expect((await api.post(`${keys}/${spare.id}/credits`, { add: 1 }, failing)).body.code).toBe('key_revoked')
     expect(await storedBytes()).toBe(before)
     // A retry stores nothing, nor does a request without an Idempotency-Key.
     expect((await once('0', whose)).headers.get('idempotent-replayed')).toBe('true')

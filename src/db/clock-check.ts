@@ -7,7 +7,10 @@ import type pg from 'pg'
 import { MINUTE } from '../core/clock.ts'
 import { ClocksDiffer } from './errors.ts'
 
-/** Those promises are about hours and days: less than this breaks none of them, and no clock that is kept is as wrong. */
+/**
+ * Those promises are about hours and days: less than this breaks none of them, and no clock that is kept is as wrong. Leases of
+ * webhook messages and mails are shorter: with a difference of more than a few seconds, some may be sent twice.
+ */
 const MAX_CLOCK_DIFFERENCE_MS = MINUTE
 
 /** Selects these columns, and fails if the clocks differ. The time that the question and its answer take is no difference. */

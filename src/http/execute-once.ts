@@ -113,7 +113,10 @@ function toIdempotent({ instance }: Pipeline, { route, incoming, caller, credent
   }
 }
 
-/** A failure that would come again is stored like a success, though nothing else is written with it. */
+/**
+ * A failure that would come again is stored like a success, though nothing else is written with it; beyond what may be stored
+ * for the caller, it is only told.
+ */
 async function runAndStoreFailure(
   pipeline: Pipeline,
   call: Call,
@@ -129,8 +132,7 @@ async function runAndStoreFailure(
     if (!(error instanceof Failure) || !isReplayable(error.code)) throw error
     const problem = renderProblem(error, incoming.requestId, incoming.path)
     const storage = storageFor(pipeline, call.caller)
-    const refusal = storage.refusal()
-    if (refusal) throw refusal
+    if (storage.refusal()) return problem
     await storeFailure(db, idempotent, storage.charged(toStoredResponse(idempotent, problem)))
     return problem
   }
