@@ -1,6 +1,6 @@
 -- Accounts take turns when events are turned into deliveries, not stores: of a store's owners, the one whose account is the oldest.
 -- A row becomes about 100 deliveries, whether they are 100 events for one webhook or 5 events for 20. An index leads to
--- the small rows without passing by the large ones.
+-- the small rows without passing by the large ones. (Nodes of the previous version still read store_id.)
 alter table webhook_outbox add column account text collate "C";
 update webhook_outbox
    set account = coalesce((
@@ -13,14 +13,13 @@ update webhook_outbox
        ), '-');
 alter table webhook_outbox alter column account set not null;
 drop index webhook_outbox_store_id_idx;
-alter table webhook_outbox drop column store_id;
 create index webhook_outbox_account_idx on webhook_outbox (account, id);
 create index webhook_outbox_small_idx on webhook_outbox (id) where deliveries <= 50;
 
 create or replace function write_webhook_outbox() returns trigger language plpgsql as $$
 begin
-  insert into webhook_outbox (account, deliveries, webhook_ids, webhook_types, event_ids)
-  select coalesce((
+  insert into webhook_outbox (store_id, account, deliveries, webhook_ids, webhook_types, event_ids)
+  select happened.store_id, coalesce((
            select user_id
              from members
             where members.store_id = happened.store_id

@@ -518,6 +518,7 @@ export type WebhookOutboxRow = {
   webhook_ids: string[]
   webhook_types: unknown
   event_ids: string[]
+  store_id: string
   deliveries: number
   account: string
 }

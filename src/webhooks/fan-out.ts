@@ -65,18 +65,13 @@ function countsOf({ after, served }: FanOutState, accounts: string[]): number[] 
 type OutboxRow = Pick<WebhookOutboxRow, 'account' | 'deliveries' | 'webhook_ids' | 'webhook_types' | 'event_ids'>
 
 /**
- * The oldest row, the oldest of the small rows, and rows by turns of the accounts: of these, first comes what is done when the
- * fewest deliveries of its account have been made; `counts` are those made before.
+ * The oldest of the small rows, and rows by turns of the accounts: of these, first comes what is done when the fewest
+ * deliveries of its account have been made; `counts` are those made before.
  */
 function takeRows(tx: Db, accounts: string[], counts: number[]): Promise<OutboxRow[]> {
   return tx.query<OutboxRow>(sql`
-    with oldest as (
-      select id
-        from webhook_outbox
-       order by id
-       limit 1
-    ), candidate as (
-      select first.id, first.turn, 2 as kind
+    with candidate as (
+      select first.id, first.turn, false as is_small
         from unnest(${accounts}::text[], ${counts}::float8[]) as waiting(account, count)
        cross join lateral (
                select id, waiting.count + sum(deliveries) over (order by id) as turn
@@ -90,7 +85,7 @@ function takeRows(tx: Db, accounts: string[], counts: number[]): Promise<OutboxR
                       ) as theirs
              ) as first
        union all
-      select id, 0, 1
+      select id, 0, true
         from (
                select id
                  from webhook_outbox
@@ -98,18 +93,15 @@ function takeRows(tx: Db, accounts: string[], counts: number[]): Promise<OutboxR
                 order by id
                 limit ${SMALL_ROWS}
              ) as small
-       union all
-      select id, 0, 0
-        from oldest
     ), ranked as (
-      select id, min(turn) as turn, min(kind) as kind
+      select id, min(turn) as turn, bool_or(is_small) as is_small
         from candidate
        group by id
     ), free as (
-      select id, turn, kind, deliveries
+      select id, turn, is_small, deliveries
         from ranked
         join webhook_outbox using (id)
-       order by kind, turn, id
+       order by not is_small, turn, id
        limit ${OUTBOX_ROWS}
          for update of webhook_outbox skip locked
     )
@@ -117,7 +109,7 @@ function takeRows(tx: Db, accounts: string[], counts: number[]): Promise<OutboxR
      where id = any(array(
              select id
                from (
-                      select id, sum(deliveries) over (partition by kind order by turn, id) - deliveries as made_before
+                      select id, sum(deliveries) over (partition by is_small order by turn, id) - deliveries as made_before
                         from free
                     ) as counted
               where made_before < ${OUTBOX_DELIVERIES}
