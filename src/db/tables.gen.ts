@@ -220,6 +220,7 @@ export type FormerMembersRow = {
   updated_at: Date
   ended_at: Date
   store_name: string
+  removed_at: Date | null
 }
 
 export type IdempotentResponsesRow = {

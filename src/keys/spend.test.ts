@@ -486,7 +486,7 @@ test('what the tokens of an account and of a store can have stored is limited, a
   const left = async () => (await api.get(`${keys}/${made.id}`, { as: owner.token })).body.credits.remaining
   expect(await left()).toBe(1_000 - spent)
   // Neither a failure is stored, nor more by a token that another owner has issued for the store.
-  expect((await ask(tokens[2], 'c', { key: made.key, unknown: 1 })).body.code).toBe('rate_limited')
+  expect((await ask(tokens[2], 'c', { key: made.key, unknown: 1 })).body.code).toBe('invalid_input')
   expect((await ask(ofSecondOwner, 'd')).body.code).toBe('rate_limited')
   // A retry stores nothing, nor does a request without an Idempotency-Key, and the operator's tokens have no limit.
   expect((await ask(tokens[1], 'b-10', long)).headers.get('idempotent-replayed')).toBe('true')

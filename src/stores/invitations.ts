@@ -207,6 +207,7 @@ export async function acceptInvitation(
   // Again, under the store's lock, under which invitations end and their makers lose their rights.
   const row = await findInvitation(tx, token)
   if (!row || !(await isWorthSomething(tx, instance, row))) return fail('invitation_not_found')
+  if (await wasRemovedSince(tx, caller, row)) return fail('invitation_not_found')
   const permissions = permissionsOf(instance.permissions, row.role, row.permissions)
   const at = now()
   // A customer who is invited to a role moves up; a member with a role keeps it.
@@ -243,6 +244,28 @@ export async function acceptInvitation(
       createdAt: member.created_at.toISOString(),
     },
   }
+}
+
+/** Whether they were removed or demoted after the invitation was made, whichever address it was sent to. */
+async function wasRemovedSince(
+  tx: Db,
+  caller: UserCaller,
+  { store_id, created_at }: Pick<InvitationsRow, 'store_id' | 'created_at'>,
+): Promise<boolean> {
+  const removed = await tx.one(sql`
+    select user_id
+      from former_members
+     where store_id = ${store_id}
+       and user_id = ${caller.id}
+       and removed_at >= ${created_at}
+     union all
+    select user_id
+      from members
+     where store_id = ${store_id}
+       and user_id = ${caller.id}
+       and demoted_at >= ${created_at}
+     limit 1`)
+  return removed !== null
 }
 
 /**

@@ -55,6 +55,11 @@ export async function removeMember(
       newEvent(caller, ref.storeId, 'member.removed', ref.userId, { role: member.role, keys: options.keys }),
     ])
   }
+  await tx.query(sql`
+    update former_members
+       set removed_at = ${now()}
+     where store_id = ${ref.storeId}
+       and user_id = ${ref.userId}`)
   return {
     body: { member: showMember(instance, member ?? { ...row, name: null, email: null, is_email_own: false }), ...made },
   }
@@ -81,17 +86,18 @@ export async function endMemberships(tx: Db, by: Actor, userId: string, which: S
       delete from members
        where user_id = ${userId}
          and ${which}
-      returning store_id, user_id, role, permissions, revision, created_at, updated_at
+      returning store_id, user_id, role, permissions, revision, created_at, updated_at, demoted_at
     )
     insert into former_members as former
-           (store_id, store_name, user_id, role, permissions, revision, created_at, updated_at, ended_at)
+           (store_id, store_name, user_id, role, permissions, revision, created_at, updated_at, ended_at, removed_at)
     select ended.store_id, store.name, ended.user_id, ended.role, ended.permissions, ended.revision, ended.created_at,
-           ended.updated_at, ${now()}::timestamptz
+           ended.updated_at, ${now()}::timestamptz, ended.demoted_at
       from ended
       join stores store on store.id = ended.store_id
         on conflict (store_id, user_id) do update
        set store_name = excluded.store_name, role = excluded.role, permissions = excluded.permissions,
-           revision = excluded.revision, created_at = excluded.created_at, updated_at = excluded.updated_at, ended_at = excluded.ended_at
+           revision = excluded.revision, created_at = excluded.created_at, updated_at = excluded.updated_at, ended_at = excluded.ended_at,
+           removed_at = greatest(former.removed_at, excluded.removed_at)
  returning store_id`)
   const storeIds = ended.map(({ store_id }) => store_id)
   await withdrawInvitations(tx, by, sql`created_by_id = ${userId} and store_id = any(${storeIds})`)

@@ -214,9 +214,8 @@ export function settleMember(
 }
 
 /**
- * A member who is demoted or removed does not come back by an invitation that was still open. A user of an identity
- * provider may have no e-mail here, or another one by now: theirs are found by the addresses that the provider claimed when
- * they signed in, and under which they accepted invitations to this store.
+ * A member who is demoted or removed does not come back by an invitation that was still open: those to their e-mail, and to
+ * the addresses under which they accepted invitations to this store, end. By any other they are refused (invitations.ts).
  */
 export async function withdrawInvitationsTo(
   tx: Db,
@@ -224,21 +223,16 @@ export async function withdrawInvitationsTo(
   member: Pick<MemberRow, 'store_id' | 'user_id' | 'email'>,
 ): Promise<void> {
   // In two steps: by its store alone, all invitations of the store would be read.
-  const others = await tx.query<Pick<InvitationsRow, 'email'>>(sql`
+  const accepted = await tx.query<Pick<InvitationsRow, 'email'>>(sql`
     with accepted as materialized (
       select email, store_id
         from invitations
        where accepted_by = ${member.user_id}
     )
-    select email
+    select distinct email
       from accepted
-     where store_id = ${member.store_id}
-     union
-    select claimed_email
-      from sessions
-     where user_id = ${member.user_id}
-       and claimed_email is not null`)
+     where store_id = ${member.store_id}`)
   // One by one: with an array all invitations of the store would be read.
-  for (const email of new Set([member.email, ...others.map((row) => row.email)]))
+  for (const email of new Set([member.email, ...accepted.map((row) => row.email)]))
     await withdrawInvitations(tx, caller, sql`email = ${email} and store_id = ${member.store_id}`)
 }

@@ -32,8 +32,8 @@ export type Dispatcher = {
   close(patienceMs: number): Promise<void>
 }
 
-/** A poll leases no more than this. */
-const MAX_LEASED = 2_000
+/** A poll leases no more than this: what was made just now waits for it. */
+const MAX_LEASED = 500
 /** With this many outcomes not yet recorded no request is started. */
 const MAX_UNRECORDED = 1_000
 /** A poll that found nothing is followed by this many times its own duration without one. */

@@ -14,8 +14,8 @@ const OUTBOX_ROWS = 64
 const SMALL_ROWS = OUTBOX_ROWS / 2
 /** One fan-out stops after so many deliveries of small rows, and after as many by turns. */
 const OUTBOX_DELIVERIES = 100
-/** So many accounts are looked at, a few rows of each, or all rows of one. */
-const OUTBOX_ACCOUNTS = 32
+/** So many accounts are looked at, a row of each, or all rows of one. */
+const OUTBOX_ACCOUNTS = 128
 const MAX_REMEMBERED = 10_000
 
 /** Accounts with rows in the outbox, behind this one. */
@@ -94,7 +94,7 @@ function takeRows(tx: Db, accounts: string[], counts: number[]): Promise<OutboxR
                 limit ${SMALL_ROWS}
              ) as small
     ), ranked as (
-      select id, min(turn) as turn, bool_or(is_small) as is_small
+      select id, max(turn) as turn, bool_and(is_small) as is_small
         from candidate
        group by id
     ), free as (

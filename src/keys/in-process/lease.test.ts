@@ -112,9 +112,11 @@ test('who shares a lookup that was under way gets a verdict as old as its beginn
   const arrivedBy = performance.now()
   await holding.release()
   const [own, shared] = [await first, await second]
-  expect([own.code, own.lease.ageMs, shared.code]).toEqual(['VALID', 0, 'VALID'])
+  expect([own.code, shared.code]).toEqual(['VALID', 'VALID'])
+  // By the time of day, which is read in whole milliseconds, an age may be one too much.
+  expect(own.lease.ageMs).toBeLessThanOrEqual(1)
   expect(shared.lease.ageMs).toBeGreaterThanOrEqual(300)
-  expect(shared.lease.ageMs).toBeLessThanOrEqual(Math.ceil(arrivedBy - began))
+  expect(shared.lease.ageMs).toBeLessThanOrEqual(Math.ceil(arrivedBy - began) + 1)
 })
 
 test('a key that changed while it was looked up is not leased', async () => {
