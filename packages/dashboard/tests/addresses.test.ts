@@ -112,6 +112,9 @@ browserTest('a change of country keeps what was typed, and clears only a state t
   await expect.poll(() => page.getByRole('combobox', { name: 'State' }).inputValue()).toBe('CA')
   expect(await page.getByText('is not in').count()).toBe(0)
 
+  // What is said late moves the buttons: a click that began before would be lost.
+  await page.getByText('This is not a ZIP code of the United States.').waitFor()
+
   // A draft is there when one comes back, and nowhere but in memory.
   await page.getByRole('link', { name: 'Cancel' }).click()
   await page.getByRole('link', { name: 'New address' }).first().click()
