@@ -21,12 +21,15 @@ const PROCESS = [
   'tests/scan.test.ts',
   'tests/client-package.test.ts',
 ]
+/** It moves all clocks of its process by minutes: no service may run beside it. */
+const CLOCKS = ['src/webhooks/scheduler.test.ts']
+const ALONE = [...PROCESS, ...CLOCKS]
 const files = ['src', 'tests', 'packages']
   .filter((folder) => existsSync(folder))
   .flatMap((folder) => readdirSync(folder, { recursive: true, encoding: 'utf8' }).map((file) => join(folder, file)))
   .filter((file) => file.endsWith('.test.ts') && !file.includes('node_modules'))
 const isBrowser = (file: string) => file.startsWith('packages/dashboard/tests/')
-const others = files.filter((file) => !PROCESS.includes(file) && !isBrowser(file))
+const others = files.filter((file) => !ALONE.includes(file) && !isBrowser(file))
 const needsDatabase = (file: string) => /\/shop\.ts'/.test(readFileSync(file, 'utf8'))
 
 /** Begun first, since they take longest: whatever comes last is short, and no core is left idle at the end. */
@@ -65,7 +68,7 @@ const shared = (name: string, include: string[], globalSetup: string[]) => ({
 })
 const DATABASE = ['tests/setup.ts']
 const DATABASE_AND_DASHBOARD = [...DATABASE, 'packages/dashboard/tests/setup.ts']
-const processes = { extends: true as const, test: { name: 'process', include: PROCESS } }
+const processes = { extends: true as const, test: { name: 'process', include: ALONE } }
 const together = [shared('together', [...others, ...files.filter(isBrowser)], DATABASE_AND_DASHBOARD), processes]
 const apart = [
   shared(
