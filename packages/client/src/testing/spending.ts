@@ -29,7 +29,7 @@ export function spend(
   if (limits.length === 0 && !credits) return null
   if (credits && key.credits?.refill) refillIfDue(credits, key.credits.refill, at)
   const states = limits.map((limit) => ({ limit, window: windowAt(windows, limit, at) }))
-  const exceeded = states.filter(({ limit, window }) => window.used + limit.cost > limit.limit)
+  const exceeded = states.filter(({ limit, window }) => limit.cost > 0 && window.used + limit.cost > limit.limit)
   const isShort = credits !== null && credits.remaining < cost
   const code = isShort ? 'USAGE_EXCEEDED' : exceeded.length > 0 ? 'RATE_LIMITED' : 'VALID'
   // A key that has `rateLimit` and nothing else counts what is refused, too.
