@@ -163,6 +163,16 @@ function sharedWorld(): Promise<World> {
   return shared
 }
 
+/**
+ * Before a test moves the clocks of its process, or its timers: the service that the worker shares runs in the same process,
+ * and would be left with timers that never fire and with moments that have not come yet. The next test gets a new one.
+ */
+export async function closeSharedService(): Promise<void> {
+  const world = await shared
+  shared = undefined
+  await world?.close()
+}
+
 async function openShop(world: World): Promise<Shop> {
   const { databaseUrl, serverSecret, service, look, lines } = world
   const api = apiAt(service.url)

@@ -1,8 +1,8 @@
 // A node whose clock and the database's differ: what is kept for hours or days by one of them would be gone by the other.
 
-import { expect, onTestFinished, test, vi } from 'vitest'
+import { beforeAll, expect, onTestFinished, test, vi } from 'vitest'
 import { serviceClient } from '../../tests/service-client.ts'
-import { NEW_KEY, newDatabase, type Reply, shop } from '../../tests/shop.ts'
+import { closeSharedService, NEW_KEY, newDatabase, type Reply, shop } from '../../tests/shop.ts'
 import { DAY, HOUR, MINUTE, SECOND } from '../core/clock.ts'
 import { purgeStores } from '../stores/purge.ts'
 import { listen } from './listen.ts'
@@ -13,6 +13,8 @@ import { sql } from './sql.ts'
 const RETRY = [503, 'unavailable', '1']
 const DIFFER = /^the clock of this node and that of the database differ by \d+ seconds$/
 const summary = ({ status, body, headers }: Reply) => [status, body?.code, headers.get('retry-after')]
+
+beforeAll(closeSharedService)
 
 test('a node whose clock jumps serves nothing and purges nothing until it is right again', async () => {
   const world = await shop({ alone: true })

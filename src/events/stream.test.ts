@@ -5,7 +5,7 @@ import net from 'node:net'
 import { setTimeout as sleep } from 'node:timers/promises'
 import pg from 'pg'
 import { expect, onTestFinished, test, vi } from 'vitest'
-import { type Api, NEW_KEY, type Shop, shop } from '../../tests/shop.ts'
+import { type Api, closeSharedService, NEW_KEY, type Shop, shop } from '../../tests/shop.ts'
 import { startTicking } from '../../tests/ticks.ts'
 import { newId } from '../core/ids.ts'
 import { readHead } from './log.ts'
@@ -239,6 +239,7 @@ test('a quiet stream hears a heartbeat, asks the database nothing about events, 
 })
 
 test('while nothing happens a comment comes at least every 15 seconds', async () => {
+  await closeSharedService()
   vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout', 'performance'] })
   onTestFinished(() => void vi.useRealTimers())
   const channel = { storeId: 'store', streams: 1, notifications: 0, seen: 0, wake: new Set<() => void>() }

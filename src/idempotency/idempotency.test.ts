@@ -18,6 +18,7 @@ import {
 } from '../../tests/retries.ts'
 import {
   type Api,
+  closeSharedService,
   NEW_ADDRESS,
   NEW_KEY,
   type Person,
@@ -401,6 +402,7 @@ test('a secret that was missed is destroyed within the next hour', async () => {
   await destroySecrets(service.db)
   await purgeResponses(service.db)
   expect(await holdsSecret()).toBe(true)
+  await closeSharedService()
   const clock = vi.spyOn(performance, 'now').mockReturnValue(performance.now() + HOUR)
   onTestFinished(() => clock.mockRestore())
   await purgeResponses(service.db)

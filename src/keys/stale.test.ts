@@ -4,7 +4,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { expect, onTestFinished, test, vi } from 'vitest'
 import { proxyTo } from '../../tests/db-proxy.ts'
 import { serviceClient } from '../../tests/service-client.ts'
-import { NEW_KEY, type Reply, shop } from '../../tests/shop.ts'
+import { closeSharedService, NEW_KEY, type Reply, shop } from '../../tests/shop.ts'
 
 const NOWHERE = 'postgres://nobody@127.0.0.1:1/nothing'
 const STALE = { maxStaleSeconds: 30 }
@@ -87,6 +87,7 @@ test('while there is no database, whoever accepts an old answer gets one, and no
   expect(shown(await verify(plain.key, { maxStaleSeconds: 1 }))).toEqual([503, false])
   expect(shown(await verify(plain.key))).toEqual(['VALID', true])
   // The machine has slept for a minute, and `performance.now()` stood still meanwhile.
+  await closeSharedService()
   const wall = vi.spyOn(Date, 'now').mockReturnValue(Date.now() + 61_000)
   onTestFinished(() => wall.mockRestore())
   expect(shown(await verify(plain.key))).toEqual([503, false])
