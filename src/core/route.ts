@@ -140,6 +140,8 @@ type TurnArgs<Path extends string, N extends Needs, Body> = Pick<
   'db' | 'caller' | 'params' | 'body'
 >
 
+type CeilingArgs<N extends Needs, Body> = Pick<HandlerArgs<string, N, unknown, Body>, 'instance' | 'caller' | 'body'>
+
 /** The store in whose line a change waits, and for which purpose. */
 export type StoreTurn = Pick<Turn, 'holder' | 'purpose'>
 
@@ -185,6 +187,11 @@ export type RouteFacts<Path extends string, N extends Needs, Query extends TObje
   storedWithoutMetadata?: true
   /** The handler needs a recent sign-in (auth/recent-sign-in.ts), and so does a retry that gets its answer again. */
   recentSignIn?: true
+  /**
+   * Fails when what is asked for outreaches the caller. It comes before the transaction, so that a retry, too, gets its answer
+   * again only from whoever may still ask for it; rights that change meanwhile are noticed by the recheck.
+   */
+  ceiling?: (args: CeilingArgs<N, Value>) => void
   /** The answer is public: any cache may keep it for this long, then revalidate it with If-None-Match. */
   cacheSeconds?: number
   /** The body as the docs show it, where the handler checks a part of it that `body` leaves open. */
@@ -236,10 +243,14 @@ export type RouteFacts<Path extends string, N extends Needs, Query extends TObje
   example?: { body?: Static<Body>; query?: string }
 }
 
-export type Route = Omit<RouteFacts<string, Needs, TObject, TSchema, unknown>, 'parse' | 'checkQuery' | 'storeTurn'> & {
+export type Route = Omit<
+  RouteFacts<string, Needs, TObject, TSchema, unknown>,
+  'parse' | 'checkQuery' | 'storeTurn' | 'ceiling'
+> & {
   checkQuery?: (query: object, faults: Fault[]) => void
   parse?: (body: object, instance: Instance, faults: Fault[]) => unknown
   storeTurn?: (args: TurnArgs<string, Needs, unknown>) => Promise<StoreTurn | null>
+  ceiling?: (args: CeilingArgs<Needs, unknown>) => void
   handle: (args: HandlerArgs<string, Needs, unknown, unknown>) => Promise<Answer<unknown>>
 }
 

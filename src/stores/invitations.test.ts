@@ -170,6 +170,47 @@ test('404: an invitation works once', async () => {
   }
 })
 
+test('403: the token is not shown again to a maker who may no longer give what it brings', async () => {
+  const world = await shop()
+  const { api, owner, store, member, person } = world
+  const manager = await member('MANAGER')
+  const body = { email: (await person()).email, role: 'STAFF', permissions: ['READ'] }
+  const again = () =>
+    api.post(`/v1/user/store/${store.id}/invitations`, body, {
+      as: manager.token,
+      headers: { 'idempotency-key': 'invited-once' },
+    })
+  const made = await again()
+  expect([made.status, (await again()).text]).toEqual([201, made.text])
+  const path = `/v1/user/store/${store.id}/members/${manager.id}`
+  await api.patch(path, { permissions: ['MANAGE_MEMBERS'] }, { as: owner.token })
+  const refused = await again()
+  expect([refused.status, refused.body.code, refused.text.includes(made.body.token)]).toEqual([
+    403,
+    'cannot_grant',
+    false,
+  ])
+  await api.patch(path, { permissions: ['MANAGE_MEMBERS', 'READ'] }, { as: owner.token })
+  expect((await again()).text).toBe(made.text)
+})
+
+test('404: whoever is removed accepts no invitation from before, also one that a node with a faster clock has made', async () => {
+  const world = await shop()
+  const { api, owner, store, member, sql } = world
+  for (const change of ['remove', 'demote'] as const) {
+    const manager = await member('MANAGER')
+    const second = { ...manager, email: `second-${manager.email}` }
+    const { id, token } = (await invite(world, owner.token, second, 'MANAGER')).body
+    await sql(`update invitations set created_at = created_at + interval '45 seconds' where id = $1`, [id])
+    const path = `/v1/user/store/${store.id}/members/${manager.id}`
+    if (change === 'remove') await api.delete(path, { as: owner.token })
+    else await api.patch(path, { role: 'CUSTOMER' }, { as: owner.token })
+    await sql('update users set email = $2 where id = $1', [manager.id, second.email])
+    await world.everywhere()
+    await expectNoInvitation(await accept(world, token, second))
+  }
+})
+
 test('of an invitation accepted many times at once, one works', async () => {
   const world = await shop({ alone: true })
   const { person, node, sql } = world

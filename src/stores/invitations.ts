@@ -62,18 +62,26 @@ function showInvitation(instance: Instance, row: InvitationRow) {
 }
 type InvitationView = ReturnType<typeof showInvitation>
 
+/** Fails when the invitation would bring more than the caller may give. */
+export function checkInvitation(instance: Instance, caller: Manager, spec: InvitationSpec): void {
+  const { role } = spec
+  const permissions = permissionsOf(instance.permissions, role, ownPermissions(instance, spec))
+  checkGrant(caller, permissions, role)
+  checkBounds(caller, { member: { role, permissions }, before: null })
+}
+
+function ownPermissions({ permissions }: Instance, { role, change }: InvitationSpec): Permission[] | null {
+  return applyPermissions(permissions, permissionsOf(permissions, role, null), change)
+}
+
 export async function invite(
   tx: Db,
   instance: Instance,
   caller: Manager,
   storeId: string,
-  { change, ...wanted }: InvitationSpec,
+  spec: InvitationSpec,
 ): Promise<Answer<InvitationView & { token: string; mailed: boolean }>> {
-  const brought = permissionsOf(instance.permissions, wanted.role, null)
-  const own = applyPermissions(instance.permissions, brought, change)
-  const permissions = permissionsOf(instance.permissions, wanted.role, own)
-  checkGrant(caller, permissions, wanted.role)
-  checkBounds(caller, { member: { role: wanted.role, permissions }, before: null })
+  const { change: _, ...wanted } = spec
   // One open invitation for each address: the newest is the one that counts.
   await withdrawInvitations(tx, caller, sql`email = ${wanted.email} and store_id = ${storeId}`)
   await checkRoom(tx, instance, storeId)
@@ -83,7 +91,7 @@ export async function invite(
     id: newId('inv'),
     store_id: storeId,
     ...wanted,
-    permissions: own,
+    permissions: ownPermissions(instance, spec),
     created_by_kind: by.kind,
     created_by_id: by.id,
     created_by_secret_no: caller.kind === 'key' ? caller.secretNo : null,

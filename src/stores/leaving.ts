@@ -15,6 +15,7 @@ import { type Actor, newEvent, writeEvents } from '../events/write.ts'
 import type { Instance } from '../instance.ts'
 import type { Cascade } from '../keys/revoke.ts'
 import {
+  afterInvitations,
   type ChangedMember,
   checkCascade,
   checkRank,
@@ -57,7 +58,7 @@ export async function removeMember(
   }
   await tx.query(sql`
     update former_members
-       set removed_at = ${now()}
+       set removed_at = ${afterInvitations(ref.storeId, now())}
      where store_id = ${ref.storeId}
        and user_id = ${ref.userId}`)
   return {

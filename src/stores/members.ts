@@ -14,7 +14,7 @@ import { missingPermissions, permissionsOf, type Role } from '../core/permission
 import type { Answer } from '../core/route.ts'
 import { unlinkCustomer } from '../customers/erase.ts'
 import type { Db } from '../db/db.ts'
-import { sql } from '../db/sql.ts'
+import { type Sql, sql } from '../db/sql.ts'
 import type { InvitationsRow } from '../db/tables.gen.ts'
 import { newEvent, writeEvents } from '../events/write.ts'
 import type { Instance } from '../instance.ts'
@@ -120,7 +120,8 @@ export async function updateMember(
       update members
          set role = ${after.role}, permissions = ${after.permissions}, revision = ${after.revision},
              updated_at = ${after.updated_at},
-             demoted_at = case when ${demoted && caller.id !== ref.userId} then ${after.updated_at} else demoted_at end
+             demoted_at = case when ${demoted && caller.id !== ref.userId} 
+                               then ${afterInvitations(ref.storeId, after.updated_at)} else demoted_at end
        where store_id = ${ref.storeId}
          and user_id = ${ref.userId}`)
     if (after.role !== 'CUSTOMER') await unlinkCustomer(tx, caller, ref.userId, [ref.storeId])
@@ -135,6 +136,18 @@ export async function updateMember(
   // Saying again what is so already settles them again: somebody was demoted with `keep`, and that is corrected.
   const made = await settleMember(tx, caller, before, demoted || same ? options : { keys: 'keep', webhooks: 'keep' })
   return { body: { member: showMember(instance, after), ...made }, etag: etagOf(after.revision) }
+}
+
+/** This moment, or that of the newest open invitation: the store's lock tells which came first, and clocks of nodes differ. */
+export function afterInvitations(storeId: string, at: Date): Sql {
+  return sql`
+    greatest(${at}::timestamptz, (
+      select max(created_at)
+        from invitations
+       where store_id = ${storeId}
+         and accepted_at is null
+         and withdrawn_at is null
+         and expires_at > ${at}))`
 }
 
 /**

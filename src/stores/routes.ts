@@ -9,6 +9,7 @@ import { Type } from '../schema/type.ts'
 import { parseMemberChanges, parseNewInvitation } from './input.ts'
 import {
   acceptInvitation,
+  checkInvitation,
   invite,
   joinStore,
   listInvitations,
@@ -230,6 +231,7 @@ export const storeRoutes: Route[] = [
       returns: [201, InvitationWithToken],
       errors: ['cannot_grant', 'limit_exceeded', 'secret_no_longer_available'],
       revealsSecret: true,
+      ceiling: ({ instance, caller, body }) => checkInvitation(instance, caller, body),
       example: { body: { email: 'charles@example.com', role: 'STAFF' } },
     },
     ({ db, instance, caller, params, body }) => invite(db, instance, caller, params.storeId, body),

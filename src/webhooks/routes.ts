@@ -1,5 +1,6 @@
 // The routes of webhooks.
 
+import { checkBounds } from '../auth/bounds.ts'
 import { PageQuery } from '../core/pagination.ts'
 import { type Route, route } from '../core/route.ts'
 import { OneOf } from '../schema/fields.ts'
@@ -136,6 +137,7 @@ export const webhookRoutes: Route[] = [
       etag: true,
       errors: ['webhook_not_found', 'cannot_grant', 'secret_no_longer_available'],
       revealsSecret: true,
+      ceiling: ({ caller }) => checkBounds(caller, 'webhook'),
       access: 'unchanged',
       example: { body: { gracePeriodSeconds: 3600 } },
     },

@@ -74,6 +74,32 @@ browserTest('a shopper adds a Brazilian and a Japanese address, each in the form
   await expect.poll(() => page.getByRole('article').count()).toBe(1)
 })
 
+browserTest('nothing moves away under a click: what is said of the field that it leaves is said after it', async () => {
+  const world = await shop()
+  const { page, faults } = await openBrowser(world, `/stores/${world.store.id}/addresses/new`, {
+    as: world.owner,
+    locale: 'en-US',
+  })
+  const said = page.getByText('This is not a ZIP code of the United States.')
+  const checked = page.waitForResponse((response) => /"postalCode":"1"/.test(response.request().postData() ?? ''))
+  await field(page, 'ZIP code').fill('1')
+  await checked
+  const save = page.getByRole('button', { name: 'Save address' })
+  await save.hover()
+  // A button that is pressed moves a little itself.
+  const place = () => save.locator('..').evaluate((group) => group.getBoundingClientRect().top)
+  const before = await place()
+  await page.mouse.down()
+  await page.waitForFunction('document.activeElement.name !== "postalCode"')
+  await page.evaluate('new Promise((resolve) => requestAnimationFrame(() => requestAnimationFrame(resolve)))')
+  expect([await place(), await said.count()]).toEqual([before, 0])
+  const sent = page.waitForResponse((response) => response.status() === 422)
+  await page.mouse.up()
+  await Promise.all([sent, said.waitFor()])
+  expect(await place()).toBeGreaterThan(before)
+  forgive(faults, '422 POST /v1/store/*/billing')
+})
+
 browserTest('a change of country keeps what was typed, and clears only a state that is not there', async () => {
   const world = await shop()
   const { page, faults } = await openBrowser(world, `/stores/${world.store.id}/addresses/new`, {

@@ -1,7 +1,8 @@
 // What the service says of an address while it is being typed. It is asked when somebody pauses, an older question ends
-// when there is a newer one, and a fault is shown once its field has been left.
+// when there is a newer one, and a fault is shown once its field has been left. While a button of the mouse is down nothing is
+// said anew: a line that appears moves what is below it, and whoever is clicking there would miss it.
 
-import { useDebouncedValue } from '@mantine/hooks'
+import { useDebouncedValue, useWindowEvent } from '@mantine/hooks'
 import type { CheckedAddress } from '@storekeeper/client'
 import { useEffect, useRef, useState } from 'react'
 import { useRead } from '../../app/api.ts'
@@ -35,11 +36,24 @@ export function useCheck(book: AddressBook, values: AddressValues, left: Readonl
   // The last answer stays until there is a newer one, so that nothing flickers.
   const last = useRef<Answer | undefined>(undefined)
   if (data) last.current = data
-  const answer = last.current
+  const shown = useStillWhilePressed({ answer: last.current, left })
   return {
-    formatted: answer?.checked.preview?.formatted ?? [],
-    notesOf: (field: Field): Notes => (answer ? notesOf(answer, values, left, field) : NOTHING),
+    formatted: last.current?.checked.preview?.formatted ?? [],
+    notesOf: (field: Field): Notes => (shown.answer ? notesOf(shown.answer, values, shown.left, field) : NOTHING),
   }
+}
+
+/** The value from before a button of the mouse was pressed, or a finger put down, until it has become a click. */
+function useStillWhilePressed<T>(value: T): T {
+  const [isPressed, setPressed] = useState(false)
+  // The click comes after the release, before the next task.
+  const release = () => setTimeout(() => setPressed(false))
+  useWindowEvent('pointerdown', () => setPressed(true), true)
+  useWindowEvent('pointerup', release, true)
+  useWindowEvent('pointercancel', release, true)
+  const shown = useRef(value)
+  if (!isPressed) shown.current = value
+  return shown.current
 }
 
 const NOTHING: Notes = { fault: null, warnings: [], normal: null }
