@@ -138,16 +138,16 @@ export async function updateMember(
   return { body: { member: showMember(instance, after), ...made }, etag: etagOf(after.revision) }
 }
 
-/** This moment, or that of the newest open invitation: the store's lock tells which came first, and clocks of nodes differ. */
+/** This moment, or that of the store's newest invitation: the store's lock tells which came first, and clocks of nodes differ. */
 export function afterInvitations(storeId: string, at: Date): Sql {
+  // Ids go by the time of the node that makes them.
   return sql`
     greatest(${at}::timestamptz, (
-      select max(created_at)
+      select created_at
         from invitations
        where store_id = ${storeId}
-         and accepted_at is null
-         and withdrawn_at is null
-         and expires_at > ${at}))`
+       order by id desc
+       limit 1))`
 }
 
 /**

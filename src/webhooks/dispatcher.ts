@@ -38,6 +38,8 @@ const MAX_LEASED = 500
 const MAX_UNRECORDED = 1_000
 /** A poll that found nothing is followed by this many times its own duration without one. */
 const REST_FACTOR = 10
+/** Between polls on a crowded node at least. */
+const CROWDED_REST_MS = 250
 
 export type DispatcherTimings = {
   /** Between rounds when nobody wakes the dispatcher. */
@@ -75,10 +77,9 @@ type DispatcherState = {
   /** Messages whose requests were broken off by closing. */
   interrupted: Message[]
   unrecorded: number
-  /** The last webhook a full poll came to; the next goes on behind it. */
-  pollCursor: string
   fanOut: FanOutState
   nextPollAt: number
+  nextCrowdedPollAt: number
   woken: boolean
   /** Ends the pause between two rounds. */
   resume: () => void
@@ -121,9 +122,9 @@ export function newDispatcher(
     closing,
     interrupted: [],
     unrecorded: 0,
-    pollCursor: '',
     fanOut: newFanOutState(),
     nextPollAt: 0,
+    nextCrowdedPollAt: 0,
     woken: false,
     resume: () => {},
   }
@@ -157,13 +158,12 @@ async function close(state: DispatcherState, running: Promise<void>, patienceMs:
 async function run(state: DispatcherState): Promise<void> {
   const { closing, scheduler, throttle, timings } = state
   while (!closing.signal.aborted) {
-    const hasRoom = throttle.hasBudget('fan-out') && !scheduler.isFull()
-    const maySend = throttle.hasBudget('send') && !scheduler.isHalfFull()
     const skipsPoll = untilPoll(state) > 0
-    const found = hasRoom ? await tryRound(state) : 0
+    const found = scheduler.isFull() ? 0 : await tryRound(state)
     if (found === 0) await sleep(timings.roundMs, undefined, closing).catch(() => {})
     const idleMs = skipsPoll ? Math.min(untilPoll(state), timings.idleMs) : timings.idleMs
-    await pause(state, found > 0 ? timings.roundMs : hasRoom && maySend ? idleMs : timings.fullMs)
+    const isHeldUp = isCrowded(state) || !throttle.hasBudget('fan-out')
+    await pause(state, found > 0 ? timings.roundMs : isHeldUp ? timings.fullMs : idleMs)
   }
 }
 
@@ -190,40 +190,54 @@ async function pause(state: DispatcherState, ms: number): Promise<void> {
 }
 
 async function round(state: DispatcherState): Promise<number> {
+  const due = await pollIfDue(state)
+  return due + (state.throttle.hasBudget('fan-out') ? await makeDeliveries(state) : 0)
+}
+
+async function makeDeliveries(state: DispatcherState): Promise<number> {
   const { db, scheduler, throttle } = state
-  const mayPoll = untilPoll(state) === 0 && throttle.hasBudget('send') && !scheduler.isHalfFull()
-  const due = mayPoll ? await poll(state) : 0
-  const fresh = await fanOut(db, state.fanOut, ({ id, account }, already) => {
+  const { rows, made, leased } = await fanOut(db, state.fanOut, ({ id, account }, already) => {
     const isRoom = already < scheduler.freeSlots(id, account)
     // The queue of a fast webhook is empty again soon, and what did not fit is then found by a poll.
     if (!isRoom && scheduler.isFast(id)) state.nextPollAt = 0
     return isRoom
   })
-  throttle.spend('fan-out', fresh.made)
-  await enqueue(state, fresh.leased)
-  return due + fresh.rows
+  throttle.spend('fan-out', made)
+  await enqueue(state, leased)
+  return rows
 }
 
 function untilPoll({ nextPollAt }: DispatcherState): number {
   return Math.max(0, nextPollAt - performance.now())
 }
 
-/** A poll passes by every webhook that has something pending. So when nothing was due it is not repeated at once. */
-async function poll(state: DispatcherState): Promise<number> {
-  const { db, scheduler, timings } = state
+/** Nothing may be sent at the moment, or much waits in memory already. */
+function isCrowded({ scheduler, throttle }: DispatcherState): boolean {
+  return !throttle.hasBudget('send') || scheduler.isHalfFull()
+}
+
+/**
+ * A poll passes by every webhook that has something pending. So when nothing was due it is not repeated at once. On a crowded
+ * node only accounts are polled for of which little or nothing waits in memory: what others have there keeps nobody's
+ * messages in the table.
+ */
+async function pollIfDue(state: DispatcherState): Promise<number> {
+  const { scheduler, timings } = state
   const began = performance.now()
-  const roomFor = scheduler.freeSlotsOfAll()
-  const due = await leaseDue(db, { roomFor, otherwise: PREFETCH, after: state.pollCursor, most: MAX_LEASED })
+  if (began < state.nextPollAt) return 0
+  const crowded = isCrowded(state)
+  if (crowded && began < state.nextCrowdedPollAt) return 0
+  const due = await poll(state, crowded ? scheduler.busyAccounts() : [])
   const rest = Math.min((performance.now() - began) * REST_FACTOR, timings.maxRestMs)
-  state.nextPollAt = due.length > 0 ? 0 : began + rest
+  state.nextPollAt = due > 0 ? 0 : began + rest
+  state.nextCrowdedPollAt = began + Math.max(rest, CROWDED_REST_MS)
+  return due
+}
+
+async function poll(state: DispatcherState, withoutAccounts: string[]): Promise<number> {
+  const roomFor = state.scheduler.freeSlotsOfAll()
+  const due = await leaseDue(state.db, { roomFor, otherwise: PREFETCH, withoutAccounts, most: MAX_LEASED })
   await enqueue(state, due)
-  // Where one poll ends the next goes on, so that no webhook is left out because of its id.
-  const before = state.pollCursor
-  state.pollCursor = due.length < MAX_LEASED ? '' : due.map(({ webhook_id }) => webhook_id).reduce(greater, '')
-  if (before > state.pollCursor) {
-    state.nextPollAt = 0
-    wake(state)
-  }
   return due.length
 }
 
@@ -243,10 +257,6 @@ async function enqueue({ db, instance, scheduler }: DispatcherState, messages: M
     db,
     messages.filter(({ webhook_id }) => !endpoints.has(webhook_id)),
   )
-}
-
-function greater(one: string, other: string): string {
-  return one > other ? one : other
 }
 
 // ---- sending ----------------------------------------------------------------------------------------------------------

@@ -4,6 +4,7 @@ import { ago, now } from '../core/clock.ts'
 import type { Batch, Db } from '../db/db.ts'
 import { sql } from '../db/sql.ts'
 import type { Instance } from '../instance.ts'
+import { accountOfWebhook } from './account.ts'
 import { AFTER_DELETE_MS } from './outbox.ts'
 import { openSecret } from './signature.ts'
 
@@ -12,10 +13,7 @@ export type Endpoint = {
   secrets: Buffer[]
   failingSince: Date | null
   revision: number
-  /**
-   * Whom the store's messages count for: of its owners, the one whose account is the oldest. A deleted store may have lost
-   * its owners: such stores count together. The trigger that writes the outbox says the same.
-   */
+  /** Whom its messages count for (account.ts). */
   account: string
 }
 
@@ -35,14 +33,7 @@ export async function loadEndpoints(db: Db, instance: Instance, ids: string[]): 
   }>(sql`
     select webhook.id, webhook.url, webhook.secret, webhook.secret_kid, webhook.previous_secret,
            webhook.previous_secret_kid, webhook.previous_expires_at, webhook.failing_since, webhook.revision,
-           coalesce((
-             select user_id
-               from members
-              where store_id = webhook.store_id
-                and role = 'OWNER'
-              order by user_id
-              limit 1
-           ), '-') as account
+           ${accountOfWebhook} as account
       from webhooks webhook
      where webhook.id = any(${ids})
        and webhook.enabled

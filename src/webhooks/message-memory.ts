@@ -12,6 +12,8 @@ export type MessageMemory = {
   add(account: string, message: Message): void
   remove(account: string, messages: Message[]): void
   messages(): number
+  /** The accounts of which at least so many messages wait. */
+  accountsWith(messages: number): string[]
   /** Whether another message of this account may be leased. */
   hasRoom(account: string): boolean
   isFull(): boolean
@@ -37,6 +39,7 @@ export function newMessageMemory(): MessageMemory {
       for (const { body } of messages) change(account, -1, -body.length)
     },
     messages: () => all.messages,
+    accountsWith: (messages) => [...byAccount].flatMap(([account, own]) => (own.messages >= messages ? [account] : [])),
     hasRoom(account) {
       const own = byAccount.get(account)
       if (!own) return true

@@ -32,21 +32,53 @@ const named = (messages: { webhook_id: string; id: string }[]) =>
 
 test('of each webhook as many as there is room for, the longest due first, and none twice', async () => {
   const { db } = await waiting()
-  const taking = { roomFor: { wh_a: 0, wh_b: 3 }, otherwise: 1, after: '', most: 100 }
+  const taking = { roomFor: { wh_a: 0, wh_b: 3 }, otherwise: 1, most: 100 }
   expect(named(await leaseDue(db, taking))).toEqual(['wh_b dlv_3', 'wh_b dlv_4', 'wh_b dlv_5', 'wh_c dlv_5'])
   expect(named(await leaseDue(db, taking))).toEqual(['wh_b dlv_1', 'wh_b dlv_2', 'wh_c dlv_4'])
 })
 
-test('a round that was full goes on behind the last webhook it came to', async () => {
-  const { db } = await waiting()
-  const taking = { roomFor: {}, otherwise: 2, most: 3 }
-  expect(named(await leaseDue(db, { ...taking, after: '' }))).toEqual(['wh_a dlv_4', 'wh_a dlv_5', 'wh_b dlv_5'])
-  expect(named(await leaseDue(db, { ...taking, after: 'wh_b' }))).toEqual(['wh_c dlv_4', 'wh_c dlv_5'])
+test('where more is due than may be leased accounts take turns, and accounts that have enough are left out', async () => {
+  const { db, sql, people } = await waiting()
+  const [{ store_id: busy, user_id: owner }] = (await sql(`select store_id, user_id from members`)) as [
+    Record<string, string>,
+  ]
+  // The store of somebody else, whose only webhook comes last in any order of names.
+  await sql(
+    `insert into stores
+     select another.*
+       from stores cross join jsonb_populate_record(stores, '{"id": "other"}') as another
+      where stores.id = $1`,
+    [busy],
+  )
+  await sql(
+    `insert into members
+     select another.*
+       from members
+      cross join jsonb_populate_record(members, jsonb_build_object('store_id', 'other', 'user_id', $2::text)) as another
+      where members.store_id = $1`,
+    [busy, people[0]?.id],
+  )
+  await sql(`update webhooks set store_id = 'other' where id = 'wh_c'`)
+  const webhooks = (leased: { webhook_id: string }[]) => [...new Set(leased.map(({ webhook_id }) => webhook_id))].sort()
+  const limits = { roomFor: {}, otherwise: 1, most: 2 }
+  const taken = []
+  for (let n = 0; n < 5; n++) {
+    const leased = await leaseDue(db, limits)
+    expect(webhooks(leased)).toEqual([expect.stringMatching(/wh_[ab]/), 'wh_c'])
+    taken.push(...leased)
+  }
+  for (let leased = await leaseDue(db, limits); leased.length > 0; leased = await leaseDue(db, limits))
+    taken.push(...leased)
+  expect(new Set(named(taken)).size).toBe(15)
+
+  await releaseLeases(db, taken)
+  const others = { ...limits, withoutAccounts: [owner as string], most: 100 }
+  expect(webhooks(await leaseDue(db, others))).toEqual(['wh_c'])
 })
 
 test('what is let go is due at once, unless it is over', async () => {
   const { db, sql } = await waiting()
-  const taking = { roomFor: { wh_a: 5 }, otherwise: 0, after: '', most: 100 }
+  const taking = { roomFor: { wh_a: 5 }, otherwise: 0, most: 100 }
   const taken = await leaseDue(db, taking)
   expect(taken).toHaveLength(5)
   await sql(`update webhook_deliveries set status = 'DELIVERED', next_attempt_at = null where id = 'dlv_1'`)

@@ -4,6 +4,7 @@
 import { addMs, HOUR, now, SECOND } from '../core/clock.ts'
 import type { Batch, Db } from '../db/db.ts'
 import { sql } from '../db/sql.ts'
+import { accountOfWebhook } from './account.ts'
 import { TEST_TYPE } from './deliveries.ts'
 import type { Cause, DeliveryStatus } from './schema.ts'
 
@@ -55,57 +56,73 @@ type LeaseLimits = {
   /** How many deliveries may be leased of each of these webhooks, and of any other. */
   roomFor: Record<string, number>
   otherwise: number
-  /** Only of webhooks whose id comes after this one. */
-  after: string
+  /** Nothing is leased of these accounts. */
+  withoutAccounts?: string[]
   most: number
 }
 
 /**
  * Leases deliveries that are due, a few of each webhook: the recursion hops from one webhook with something pending to the
  * next, so that the ten thousand messages of one webhook that is down are never read to find the one message of another.
+ * Accounts take turns, a webhook of each, in any order: where there is more than may be leased, chance leaves nobody out
+ * for long, however the webhooks are called and however much each of them has.
  */
-export async function leaseDue(db: Db, { roomFor, otherwise, after, most }: LeaseLimits): Promise<Message[]> {
+export async function leaseDue(
+  db: Db,
+  { roomFor, otherwise, withoutAccounts = [], most }: LeaseLimits,
+): Promise<Message[]> {
   const at = now()
   const rows = await db.query<
     EventPart & Omit<Message, 'taken' | 'body'> & { event_there: boolean; created_at: Date }
   >(sql`
-    with recursive pending(webhook_id) as (
+    with recursive pending(webhook_id, next_attempt_at) as (
       (
-        select webhook_id
+        select webhook_id, next_attempt_at
           from webhook_deliveries
          where status = 'PENDING'
-           and webhook_id > ${after}
          order by webhook_id, next_attempt_at
          limit 1
       )
        union all
-      select (
-               select delivery.webhook_id
-                 from webhook_deliveries delivery
-                where delivery.status = 'PENDING'
-                  and delivery.webhook_id > pending.webhook_id
-                order by delivery.webhook_id, delivery.next_attempt_at
-                limit 1
-             )
+      select next.webhook_id, next.next_attempt_at
         from pending
-       where pending.webhook_id is not null
-    ), due as materialized (
-      select delivery.row_id, webhook.store_id
+       cross join lateral (
+               select webhook_id, next_attempt_at
+                 from webhook_deliveries
+                where status = 'PENDING'
+                  and webhook_id > pending.webhook_id
+                order by webhook_id, next_attempt_at
+                limit 1
+             ) as next
+    ), ready as materialized (
+      select pending.webhook_id, webhook.store_id, ${accountOfWebhook} as account,
+             coalesce((${JSON.stringify(roomFor)}::jsonb ->> pending.webhook_id)::int, ${otherwise}) as room
         from pending
         join webhooks webhook on webhook.id = pending.webhook_id
+       where pending.next_attempt_at <= ${at}
+         and webhook.enabled
+         and coalesce((select deleted_at from stores where id = webhook.store_id), 'infinity') >
+             ${addMs(at, -AFTER_DELETE_MS)}
+    ), turns as (
+      select webhook_id, store_id, room, row_number() over (partition by account order by random()) as turn
+        from ready
+       where room > 0
+         and account <> all(${withoutAccounts})
+       order by turn, random()
+       limit ${most}
+    ), due as materialized (
+      select delivery.row_id, turns.store_id
+        from turns
        cross join lateral (
                select ctid as row_id
                  from webhook_deliveries
-                where webhook_id = pending.webhook_id
+                where webhook_id = turns.webhook_id
                   and status = 'PENDING'
                   and next_attempt_at <= ${at}
                 order by next_attempt_at
-                limit coalesce((${JSON.stringify(roomFor)}::jsonb ->> pending.webhook_id)::int, ${otherwise})
+                limit turns.room
                   for update skip locked
              ) as delivery
-       where webhook.enabled
-         and coalesce((select deleted_at from stores where id = webhook.store_id), 'infinity') >
-             ${addMs(at, -AFTER_DELETE_MS)}
        limit ${most}
     ), taken as (
       update webhook_deliveries delivery

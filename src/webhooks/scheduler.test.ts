@@ -7,17 +7,18 @@ beforeEach(() => void vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout', 
 afterEach(() => void vi.useRealTimers())
 
 /** Each webhook answers after as many milliseconds as its name says. The name may say its host and, before it, its account. */
-function stand() {
+function stand(budget = { left: Number.POSITIVE_INFINITY }) {
   const begun: string[] = []
   const left: string[] = []
   const scheduler = newScheduler({
     async send(queue, message) {
       begun.push(`${queue.id}/${message.id}`)
+      budget.left -= 1
       await new Promise((resolve) => setTimeout(resolve, Number(queue.id.split(' ')[0])))
       queue.isGood = true
     },
     release: (messages) => void left.push(...messages.map(({ webhook_id, id }) => `${webhook_id}/${id}`)),
-    mayStart: () => true,
+    mayStart: () => budget.left > 0,
     hostOf: ({ id }) => /@(.*)/.exec(id)?.[1] ?? null,
     onEmpty: () => {},
   })
@@ -55,6 +56,23 @@ test('a thousand that never answer are passed in a quarter of a second for each 
   for (let n = 0; n < 1_000; n++) put(`99999999 ${n}`, 1)
   put('10', 1)
   expect(countOf('10')).toBe(4)
+})
+
+test('where only a few requests may start at a time, those that take a second do not wait for all the fast ones', async () => {
+  const budget = { left: Number.POSITIVE_INFINITY }
+  const { scheduler, put, countOf, pass } = stand(budget)
+  put('1000', 1)
+  await pass(1_000)
+  budget.left = 0
+  for (let n = 0; n < 100; n++) put(`10 ${n} of eve`, 8)
+  put('1000', 3)
+  for (let n = 0; n < 5; n++) {
+    budget.left = 10
+    scheduler.pumpAll()
+    await pass(100)
+  }
+  expect(countOf('1000')).toBeGreaterThan(1)
+  expect(countOf('10 0 of eve')).toBeGreaterThan(0)
 })
 
 test('accounts take turns: whoever has one webhook does not wait for the thousand of another', async () => {

@@ -60,6 +60,8 @@ type SchedulerState = {
   queues: Map<string, EndpointQueue>
   tiers: SpeedTier[]
   fastest: SpeedTier
+  /** The tiers in the order in which they may start requests the next time. */
+  turns: SpeedTier[]
   /** Webhooks that start in another tier, and until when; the first is the next whose messages are leased. */
   slow: Map<string, { tier: SpeedTier; until: number }>
   memory: MessageMemory
@@ -91,7 +93,7 @@ export type Scheduler = {
   clearAll(): Message[]
   /** Starts whatever may start now. */
   pump(queue: EndpointQueue): void
-  /** To be called when `mayStart` has become true again. */
+  /** To be called when `mayStart` has become true again. Where that allows only a few requests, the tiers take turns. */
   pumpAll(): void
   /**
    * How many more messages of a webhook may be leased: none when its account has its share of the memory, or waits already for
@@ -101,6 +103,8 @@ export type Scheduler = {
   /** The same for every known webhook. Where more webhooks are slow than their tier has capacity, they take turns. */
   freeSlotsOfAll(): Record<string, number>
   isFast(id: string): boolean
+  /** The accounts of which as much waits in memory as one webhook may have there at least. */
+  busyAccounts(): string[]
   /** Nothing more is leased. */
   isFull(): boolean
   /** Nothing more is leased but what was made just now. */
@@ -116,6 +120,7 @@ export function newScheduler(hooks: Hooks, hostLimits: HostLimits = HOST_LIMITS)
     queues: new Map(),
     tiers,
     fastest: tiers[0] as SpeedTier, // TIERS is not empty
+    turns: [...tiers],
     slow: new Map(),
     memory: newMessageMemory(),
     accounts: new Map(),
@@ -132,11 +137,13 @@ export function newScheduler(hooks: Hooks, hostLimits: HostLimits = HOST_LIMITS)
     clearAll: () => [...state.queues.values()].flatMap((queue) => remove(state, queue, 0)),
     pump: (queue) => pump(state, queue),
     pumpAll() {
-      for (const tier of tiers) admit(state, tier)
+      for (const tier of state.turns) admit(state, tier)
+      state.turns.push(...state.turns.splice(0, 1))
     },
     freeSlots: (id, account) => freeSlots(state, id, account),
     freeSlotsOfAll: () => freeSlotsOfAll(state),
     isFast: (id) => tierOf(state, id) === state.fastest && queuesAtHost(state, state.queues.get(id)) === 0,
+    busyAccounts: () => state.memory.accountsWith(PREFETCH),
     waiting: state.memory.messages,
     isFull: state.memory.isFull,
     isHalfFull: state.memory.isHalfFull,
