@@ -77,7 +77,10 @@ test('changes of a store, and of keys that wait for one which somebody else hold
   const rename = () => api.patch(`/v1/user/store/${store.id}`, { name: 'Renamed' }, as)
   expect(await inLine('stores', store.id, create, rename)).toEqual([201, 200])
   const elsewhere = await world.node()
-  expect(await inLine('stores', store.id, create, () => elsewhere.post(keys, NEW_KEY, as))).toEqual([201, 201])
+  const createElsewhere = () => elsewhere.post(keys, NEW_KEY, as)
+  // A node's first request may take longer than the other waits for the lock.
+  expect((await createElsewhere()).status).toBe(201)
+  expect(await inLine('stores', store.id, create, createElsewhere)).toEqual([201, 201])
 
   const manager = await member('MANAGER')
   const { id: keyId } = (await api.post(keys, NEW_KEY, { as: manager.token })).body

@@ -4,7 +4,7 @@ import { ago, now } from '../core/clock.ts'
 import type { Batch, Db } from '../db/db.ts'
 import { sql } from '../db/sql.ts'
 import type { Instance } from '../instance.ts'
-import { accountOfWebhook } from './account.ts'
+import { accountOf } from './account.ts'
 import { AFTER_DELETE_MS } from './outbox.ts'
 import { openSecret } from './signature.ts'
 
@@ -33,7 +33,7 @@ export async function loadEndpoints(db: Db, instance: Instance, ids: string[]): 
   }>(sql`
     select webhook.id, webhook.url, webhook.secret, webhook.secret_kid, webhook.previous_secret,
            webhook.previous_secret_kid, webhook.previous_expires_at, webhook.failing_since, webhook.revision,
-           ${accountOfWebhook} as account
+           ${accountOf('webhook.store_id')} as account
       from webhooks webhook
      where webhook.id = any(${ids})
        and webhook.enabled

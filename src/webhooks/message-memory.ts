@@ -12,6 +12,7 @@ export type MessageMemory = {
   add(account: string, message: Message): void
   remove(account: string, messages: Message[]): void
   messages(): number
+  messagesOf(account: string): number
   /** The accounts of which at least so many messages wait. */
   accountsWith(messages: number): string[]
   /** Whether another message of this account may be leased. */
@@ -39,6 +40,7 @@ export function newMessageMemory(): MessageMemory {
       for (const { body } of messages) change(account, -1, -body.length)
     },
     messages: () => all.messages,
+    messagesOf: (account) => byAccount.get(account)?.messages ?? 0,
     accountsWith: (messages) => [...byAccount].flatMap(([account, own]) => (own.messages >= messages ? [account] : [])),
     hasRoom(account) {
       const own = byAccount.get(account)

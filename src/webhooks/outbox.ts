@@ -4,7 +4,7 @@
 import { addMs, HOUR, now, SECOND } from '../core/clock.ts'
 import type { Batch, Db } from '../db/db.ts'
 import { sql } from '../db/sql.ts'
-import { accountOfWebhook } from './account.ts'
+import { accountOf } from './account.ts'
 import { TEST_TYPE } from './deliveries.ts'
 import type { Cause, DeliveryStatus } from './schema.ts'
 
@@ -95,17 +95,20 @@ export async function leaseDue(
                 limit 1
              ) as next
     ), ready as materialized (
-      select pending.webhook_id, webhook.store_id, ${accountOfWebhook} as account,
+      select pending.webhook_id, webhook.store_id,
              coalesce((${JSON.stringify(roomFor)}::jsonb ->> pending.webhook_id)::int, ${otherwise}) as room
         from pending
         join webhooks webhook on webhook.id = pending.webhook_id
        where pending.next_attempt_at <= ${at}
          and webhook.enabled
-         and coalesce((select deleted_at from stores where id = webhook.store_id), 'infinity') >
-             ${addMs(at, -AFTER_DELETE_MS)}
+    ), stores_ready as materialized (
+      select store_id, ${accountOf('listed.store_id')} as account
+        from (select distinct store_id from ready where room > 0) as listed
+       where coalesce((select deleted_at from stores where id = store_id), 'infinity') > ${addMs(at, -AFTER_DELETE_MS)}
     ), turns as (
       select webhook_id, store_id, room, row_number() over (partition by account order by random()) as turn
         from ready
+        join stores_ready using (store_id)
        where room > 0
          and account <> all(${withoutAccounts})
        order by turn, random()

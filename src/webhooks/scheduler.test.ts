@@ -88,7 +88,7 @@ test('accounts take turns: whoever has one webhook does not wait for the thousan
   expect(countOf('10 of ada')).toBe(3)
   // Eve has as much in memory as is left, so there is room for what others have.
   expect([scheduler.freeSlots('180 0 of eve'), scheduler.freeSlots('180 new', 'eve')]).toEqual([0, 0])
-  expect([scheduler.freeSlots('10 of ada'), scheduler.isHalfFull(), scheduler.isFull()]).toEqual([8, true, false])
+  expect([scheduler.freeSlots('10 of ada'), scheduler.isHalfFull(), scheduler.isFull()]).toEqual([100, true, false])
   expect(scheduler.freeSlotsOfAll()).toMatchObject({ '180 0 of eve': 0 })
 })
 
@@ -154,7 +154,7 @@ test('what could not be begun within ten seconds is let go', async () => {
   expect([begun, left, scheduler.waiting()]).toEqual([['12000/1'], ['12000/2'], 0])
 })
 
-test('for one that answers at once there is room for two hundred, and for eight while two thousand wait', async () => {
+test('for one that answers at once there is room for two hundred, and while two thousand wait for a hundred of its account', async () => {
   const { scheduler, put, pass } = stand()
   put('1', 1)
   expect([scheduler.freeSlots('1'), scheduler.freeSlots('never seen')]).toEqual([8, 8])
@@ -163,7 +163,7 @@ test('for one that answers at once there is room for two hundred, and for eight 
   expect([scheduler.freeSlots('100'), scheduler.freeSlotsOfAll()]).toEqual([200, { 100: 200 }])
   put('100 other', 2_100)
   expect([scheduler.freeSlots('100'), scheduler.freeSlots('100 other'), scheduler.freeSlots('never seen')]).toEqual([
-    8, 0, 8,
+    100, 0, 8,
   ])
 })
 

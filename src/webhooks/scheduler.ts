@@ -23,8 +23,9 @@ const TIERS = [
 const SLOW_FOR_MS = 30 * SECOND
 /** Of a webhook that has not answered well no more messages than this wait in memory. */
 export const PREFETCH = 8
-/** Once this many messages wait in memory, of all webhooks, no webhook prefetches more than PREFETCH. */
+/** Once this many messages wait in memory, a webhook prefetches more than PREFETCH only while its account has fewer than this. */
 const MANY_WAITING = 2_000
+const FEW_OF_ACCOUNT = 100
 /** Accounts of so many webhooks are remembered. */
 const MAX_REMEMBERED = 50_000
 
@@ -282,9 +283,14 @@ function freeSlots(state: SchedulerState, id: string, account = accountOf(state,
   if (tier !== state.fastest && capacityLeft(tier) <= 0 && tier.waitlist.sizeOf(account) > 0) return 0
   const host = queue ? state.hooks.hostOf(queue) : null
   if (queue && host !== null && state.hosts.isCrowded(host, queue)) return 0
-  const mayHaveMany = queue?.isGood && state.memory.messages() < MANY_WAITING && queuesAtHost(state, queue) === 0
-  const prefetch = mayHaveMany ? tier.prefetch : Math.min(PREFETCH, tier.prefetch)
-  return Math.max(0, prefetch - (queue?.waiting.length ?? 0))
+  const mayHaveMany = queue?.isGood && queuesAtHost(state, queue) === 0
+  const most = mayHaveMany ? roomForMany(state, account) : PREFETCH
+  return Math.max(0, Math.min(most, tier.prefetch) - (queue?.waiting.length ?? 0))
+}
+
+function roomForMany({ memory }: SchedulerState, account: string): number {
+  if (memory.messages() < MANY_WAITING) return Number.POSITIVE_INFINITY
+  return Math.max(PREFETCH, FEW_OF_ACCOUNT - memory.messagesOf(account))
 }
 
 function accountOf({ accounts }: SchedulerState, id: string): string {
