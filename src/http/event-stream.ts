@@ -1,5 +1,6 @@
 // Server-sent events: text is written as it is produced, and no faster than the client reads. A client that reads too
-// slowly is disconnected, and comes back. The streams of a node, a store and a caller are limited in number.
+// slowly is disconnected, and comes back. The streams of a node, a store and a caller are limited in number. On a node that is
+// full, a store with fewer streams takes a seat of the one with the most.
 
 import type { ServerResponse } from 'node:http'
 import type { Caller } from '../core/caller.ts'
@@ -28,40 +29,54 @@ export type EventStreams = {
 
 export type OpenStream = { closing: AbortController; slowMs: number; done(): void }
 
+/** Those that are open, of each store, the oldest first; those about many stores count for their callers. */
+type StreamsOf = Map<string, Set<OpenStream>>
+
 export function newEventStreams(slowMs = SLOW_MS, seats = EVENT_SEATS): EventStreams {
   const ofCaller = `You have ${seats.ofCaller} streams open on this node. Close one first.`
   const limiter = newConcurrencyLimiter(seats.ofNode)
-  const open = new Set<AbortController>()
+  const open: StreamsOf = new Map()
   let stopping = false
   return {
     admit(callerId, storeId) {
       if (stopping) fail('unavailable', { retryAfterSeconds: 1 })
-      // A store with as many seats as are free gets no more, so whoever fills a node from many stores leaves some to others:
-      // at the latest when the streams that were there before have ended.
-      const max = Math.min(seats.ofStore, Math.max(1, seats.ofNode - limiter.inUse()))
-      const full = `The store can have ${max} streams on this node now. Close one first, or let readers share one.`
-      const slot = limiter.acquire([
+      const holder = storeId ?? callerId
+      const own = open.get(holder) ?? new Set()
+      const full = `The store can have ${seats.ofStore} streams on this node. Close one first, or let readers share one.`
+      const holders = [
         { id: callerId, max: seats.ofCaller, full: ofCaller },
-        ...(storeId === null ? [] : [{ id: storeId, max, full }]),
-      ])
-      const closing = new AbortController()
-      open.add(closing)
-      return {
-        closing,
+        ...(storeId === null ? [] : [{ id: storeId, max: seats.ofStore, full }]),
+      ]
+      if (limiter.inUse() >= seats.ofNode && limiter.mayHold(holders)) endOneOfMost(open, own.size)
+      const slot = limiter.acquire(holders)
+      const stream = {
+        closing: new AbortController(),
         slowMs,
         done() {
-          if (!open.delete(closing)) return
+          if (!own.delete(stream)) return
+          if (own.size === 0 && open.get(holder) === own) open.delete(holder)
           slot.release()
-          closing.abort()
+          stream.closing.abort()
         },
       }
+      open.set(holder, own.add(stream))
+      return stream
     },
     open: limiter.inUse,
     close() {
       stopping = true
-      for (const closing of open) closing.abort()
+      for (const streams of open.values()) for (const { closing } of streams) closing.abort()
     },
   }
+}
+
+/** Ends the oldest stream of the store that has the most, if the one who comes would still have fewer. */
+function endOneOfMost(open: StreamsOf, own: number): void {
+  let most: Set<OpenStream> | undefined
+  for (const streams of open.values()) if (streams.size > (most?.size ?? 0)) most = streams
+  if (!most || most.size <= own + 1) return
+  const [oldest] = most
+  oldest?.done()
 }
 
 export async function pipeEvents(

@@ -19,6 +19,8 @@ type Slot = {
 export type ConcurrencyLimiter = {
   /** Throws when the node's or a holder's slots are all in use. */
   acquire(holders: SlotHolder[]): Slot
+  /** Whether each holder has a slot of its own left. */
+  mayHold(holders: SlotHolder[]): boolean
   inUse(): number
 }
 
@@ -36,10 +38,12 @@ export function newConcurrencyLimiter(maxPerNode: number, evictAfterMs = Number.
       else held.set(id, own)
     }
   }
+  const hasAll = ({ id, max }: SlotHolder) => (held.get(id) ?? 0) >= max
   return {
+    mayHold: (holders) => !holders.some(hasAll),
     acquire(holders) {
-      for (const { id, max, full } of holders)
-        if ((held.get(id) ?? 0) >= max) fail('rate_limited', { retryAfterSeconds: 5, detail: full })
+      const full = holders.find(hasAll)
+      if (full) fail('rate_limited', { retryAfterSeconds: 5, detail: full.full })
       if (slots.size >= maxPerNode) evictSlowest(slots, evictAfterMs)
       const slot = newSlot(() => {
         if (slots.delete(slot)) count(holders, -1)

@@ -34,6 +34,8 @@ export type Dispatcher = {
 
 /** A poll leases no more than this: what was made just now waits for it. */
 const MAX_LEASED = 500
+/** A poll passes by this many webhooks that have something pending, due or not, and the next one goes on behind them. */
+const MAX_HOPS = 5_000
 /** With this many outcomes not yet recorded no request is started. */
 const MAX_UNRECORDED = 1_000
 /** A poll that found nothing is followed by this many times its own duration without one. */
@@ -78,6 +80,8 @@ type DispatcherState = {
   interrupted: Message[]
   unrecorded: number
   fanOut: FanOutState
+  /** Where the next poll goes on; empty when it begins anew. */
+  pollCursor: string
   nextPollAt: number
   nextCrowdedPollAt: number
   woken: boolean
@@ -123,6 +127,7 @@ export function newDispatcher(
     interrupted: [],
     unrecorded: 0,
     fanOut: newFanOutState(),
+    pollCursor: '',
     nextPollAt: 0,
     nextCrowdedPollAt: 0,
     woken: false,
@@ -161,7 +166,7 @@ async function run(state: DispatcherState): Promise<void> {
     const skipsPoll = untilPoll(state) > 0
     const found = scheduler.isFull() ? 0 : await tryRound(state)
     if (found === 0) await sleep(timings.roundMs, undefined, closing).catch(() => {})
-    const idleMs = skipsPoll ? Math.min(untilPoll(state), timings.idleMs) : timings.idleMs
+    const idleMs = skipsPoll || state.pollCursor !== '' ? Math.min(untilPoll(state), timings.idleMs) : timings.idleMs
     const isHeldUp = isCrowded(state) || !throttle.hasBudget('fan-out')
     await pause(state, found > 0 ? timings.roundMs : isHeldUp ? timings.fullMs : idleMs)
   }
@@ -217,9 +222,9 @@ function isCrowded({ scheduler, throttle }: DispatcherState): boolean {
 }
 
 /**
- * A poll passes by every webhook that has something pending. So when nothing was due it is not repeated at once. On a crowded
- * node only accounts are polled for of which little or nothing waits in memory: what others have there keeps nobody's
- * messages in the table.
+ * A poll passes by webhooks that have something pending, due or not. So when nothing was due it is not repeated at once, and
+ * otherwise after a pause as long as it took. On a crowded node only accounts are polled for of which little or nothing
+ * waits in memory: what others have there keeps nobody's messages in the table.
  */
 async function pollIfDue(state: DispatcherState): Promise<number> {
   const { scheduler, timings } = state
@@ -228,17 +233,25 @@ async function pollIfDue(state: DispatcherState): Promise<number> {
   const crowded = isCrowded(state)
   if (crowded && began < state.nextCrowdedPollAt) return 0
   const due = await poll(state, crowded ? scheduler.busyAccounts() : [])
-  const rest = Math.min((performance.now() - began) * REST_FACTOR, timings.maxRestMs)
-  state.nextPollAt = due > 0 ? 0 : began + rest
+  const tookMs = performance.now() - began
+  const rest = Math.min(tookMs * REST_FACTOR, timings.maxRestMs)
+  state.nextPollAt = began + (due > 0 || state.pollCursor !== '' ? 2 * tookMs : rest)
   state.nextCrowdedPollAt = began + Math.max(rest, CROWDED_REST_MS)
   return due
 }
 
 async function poll(state: DispatcherState, withoutAccounts: string[]): Promise<number> {
-  const roomFor = state.scheduler.freeSlotsOfAll()
-  const due = await leaseDue(state.db, { roomFor, otherwise: PREFETCH, withoutAccounts, most: MAX_LEASED })
-  await enqueue(state, due)
-  return due.length
+  const { messages, next } = await leaseDue(state.db, {
+    roomFor: state.scheduler.freeSlotsOfAll(),
+    otherwise: PREFETCH,
+    withoutAccounts,
+    most: MAX_LEASED,
+    after: state.pollCursor,
+    hops: MAX_HOPS,
+  })
+  state.pollCursor = next
+  await enqueue(state, messages)
+  return messages.length
 }
 
 async function enqueue({ db, instance, scheduler }: DispatcherState, messages: Message[]): Promise<void> {

@@ -4,7 +4,7 @@ import { travel } from '../core/clock.ts'
 import { connect } from '../db/pool.ts'
 import { sql } from '../db/sql.ts'
 import { fanOut, newFanOutState } from './fan-out.ts'
-import { leaseDue, releaseLeases } from './outbox.ts'
+import { leaseDue as lease, releaseLeases } from './outbox.ts'
 
 /** Three webhooks with five messages each, and nobody who sends them. */
 async function waiting() {
@@ -26,6 +26,10 @@ async function waiting() {
   onTestFinished(() => db.close())
   return { db, sql, people }
 }
+
+type Limits = Pick<Parameters<typeof lease>[1], 'roomFor' | 'otherwise' | 'withoutAccounts' | 'most'>
+const leaseDue = async (db: Parameters<typeof lease>[0], limits: Limits) =>
+  (await lease(db, { ...limits, after: '', hops: 100 })).messages
 
 const named = (messages: { webhook_id: string; id: string }[]) =>
   messages.map(({ webhook_id, id }) => `${webhook_id} ${id}`).sort()
@@ -74,6 +78,18 @@ test('where more is due than may be leased accounts take turns, and accounts tha
   await releaseLeases(db, taken)
   const others = { ...limits, withoutAccounts: [owner as string], most: 100 }
   expect(webhooks(await leaseDue(db, others))).toEqual(['wh_c'])
+})
+
+test('a poll passes by a limited number of webhooks, and the next one goes on behind them', async () => {
+  const { db } = await waiting()
+  const limits = { roomFor: {}, otherwise: 1, most: 100, hops: 2 }
+  const first = await lease(db, { ...limits, after: '' })
+  expect([named(first.messages), first.next]).toEqual([['wh_a dlv_5', 'wh_b dlv_5'], 'wh_b'])
+  const second = await lease(db, { ...limits, after: first.next })
+  expect([named(second.messages), second.next]).toEqual([['wh_c dlv_5'], ''])
+  // Also where nothing is due.
+  expect(await lease(db, { ...limits, otherwise: 0, after: '' })).toEqual({ messages: [], next: 'wh_b' })
+  expect(await lease(db, { ...limits, after: 'wh_c' })).toEqual({ messages: [], next: '' })
 })
 
 test('what is let go is due at once, unless it is over', async () => {

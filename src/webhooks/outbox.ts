@@ -59,32 +59,40 @@ type LeaseLimits = {
   /** Nothing is leased of these accounts. */
   withoutAccounts?: string[]
   most: number
+  /** Webhooks with something pending are passed by in the order of their ids, from behind this one, and so many at most. */
+  after: string
+  hops: number
 }
+
+/** `next` is where to go on, and empty when the last webhook was passed. */
+type Leased = { messages: Message[]; next: string }
 
 /**
  * Leases deliveries that are due, a few of each webhook: the recursion hops from one webhook with something pending to the
  * next, so that the ten thousand messages of one webhook that is down are never read to find the one message of another.
+ * However many webhooks have something pending that is not due for days, a statement passes by a limited number of them.
  * Accounts take turns, a webhook of each, in any order: where there is more than may be leased, chance leaves nobody out
  * for long, however the webhooks are called and however much each of them has.
  */
 export async function leaseDue(
   db: Db,
-  { roomFor, otherwise, withoutAccounts = [], most }: LeaseLimits,
-): Promise<Message[]> {
+  { roomFor, otherwise, withoutAccounts = [], most, after, hops }: LeaseLimits,
+): Promise<Leased> {
   const at = now()
   const rows = await db.query<
-    EventPart & Omit<Message, 'taken' | 'body'> & { event_there: boolean; created_at: Date }
+    EventPart & Omit<Message, 'taken' | 'body'> & { event_there: boolean; created_at: Date; next: string }
   >(sql`
-    with recursive pending(webhook_id, next_attempt_at) as (
+    with recursive pending(webhook_id, next_attempt_at, hop) as (
       (
-        select webhook_id, next_attempt_at
+        select webhook_id, next_attempt_at, 1
           from webhook_deliveries
          where status = 'PENDING'
+           and webhook_id > ${after}
          order by webhook_id, next_attempt_at
          limit 1
       )
        union all
-      select next.webhook_id, next.next_attempt_at
+      select next.webhook_id, next.next_attempt_at, pending.hop + 1
         from pending
        cross join lateral (
                select webhook_id, next_attempt_at
@@ -94,6 +102,7 @@ export async function leaseDue(
                 order by webhook_id, next_attempt_at
                 limit 1
              ) as next
+       where pending.hop < ${hops}
     ), ready as materialized (
       select pending.webhook_id, webhook.store_id,
              coalesce((${JSON.stringify(roomFor)}::jsonb ->> pending.webhook_id)::int, ${otherwise}) as room
@@ -135,20 +144,20 @@ export async function leaseDue(
    returning delivery.webhook_id, delivery.id, delivery.event_id, delivery.type, delivery.cause, delivery.attempts,
              delivery.created_at, due.store_id
     )
-    select taken.*, event.id is not null as event_there, event.at, event.actor,
+    select passed.next, taken.*, event.id is not null as event_there, event.at, event.actor,
            coalesce(event.subject, taken.webhook_id) as subject, coalesce(event.data, '{}') as data
-      from taken
+      from (select coalesce(max(webhook_id) filter (where hop = ${hops}), '') as next from pending) as passed
+      left join taken on true
       left join events event on event.id = taken.event_id
      order by taken.id`)
-  return (
-    rows
-      // Events are never deleted before their deliveries, so only a test message has none.
-      .filter((row) => row.event_there || row.type === TEST_TYPE)
-      .map(({ webhook_id, id, event_id, type, cause, attempts, ...row }) => {
-        const event = { ...row, event_id, type, at: row.at ?? row.created_at }
-        return { webhook_id, id, event_id, type, cause, attempts, taken: at, body: bodyOf(event) }
-      })
-  )
+  const messages = rows
+    // Events are never deleted before their deliveries, so only a test message has none.
+    .filter((row) => row.event_there || row.type === TEST_TYPE)
+    .map(({ webhook_id, id, event_id, type, cause, attempts, ...row }) => {
+      const event = { ...row, event_id, type, at: row.at ?? row.created_at }
+      return { webhook_id, id, event_id, type, cause, attempts, taken: at, body: bodyOf(event) }
+    })
+  return { messages, next: rows[0]?.next ?? '' }
 }
 
 /** The deliveries are due again at once, unless the lease has ended and another node has them. */

@@ -75,6 +75,18 @@ test('where only a few requests may start at a time, those that take a second do
   expect(countOf('10 0 of eve')).toBeGreaterThan(0)
 })
 
+test('however many webhooks of one account never answer, one of another that takes seconds gets a place', async () => {
+  const { put, countOf, pass } = stand()
+  for (let n = 0; n < 700; n++) put(`99999999 ${n} of eve`, 1)
+  await pass(6_000)
+  put('2500 of ada', 2)
+  await pass(2_500)
+  expect(countOf('2500 of ada')).toBe(2)
+  await pass(2_500)
+  put('2500 of ada', 1)
+  expect(countOf('2500 of ada')).toBe(3)
+})
+
 test('accounts take turns: whoever has one webhook does not wait for the thousand of another', async () => {
   const { scheduler, put, countOf, pass } = stand()
   for (let n = 0; n < 1_000; n++) put(`180 ${n} of eve`, 8)

@@ -8,18 +8,8 @@ import type { Endpoint } from './endpoints.ts'
 import { HOST_LIMITS, type HostGate, type HostLimits, newHostGate } from './host-limits.ts'
 import { type MessageMemory, newMessageMemory } from './message-memory.ts'
 import { type Message, START_WITHIN_MS } from './outbox.ts'
-import { Waitlist } from './waitlist.ts'
+import { enter, hasRoom, leave, newTiers, nextWithRoom, type Tier } from './tiers.ts'
 
-/**
- * How long a request counts in a tier, how many requests there may be in it, how many of them to one webhook that answered
- * well the last time (to any other, one), and how many more of its messages wait in memory. A request that waits for its
- * answer costs a connection and little more.
- */
-const TIERS = [
-  { untilMs: 250, capacity: 200, perEndpoint: 4, prefetch: 200 },
-  { untilMs: 2_000, capacity: 500, perEndpoint: 4, prefetch: 8 },
-  { untilMs: Number.POSITIVE_INFINITY, capacity: 500, perEndpoint: 1, prefetch: 1 },
-] as const
 const SLOW_FOR_MS = 30 * SECOND
 /** Of a webhook that has not answered well no more messages than this wait in memory. */
 export const PREFETCH = 8
@@ -46,11 +36,12 @@ export type EndpointQueue = {
   loadedAt: number
 }
 
-/** A queue that found no capacity stands in the waitlist, and is admitted for one message at a time. */
-type SpeedTier = (typeof TIERS)[number] & { index: number; inFlight: number; waitlist: Waitlist<EndpointQueue> }
+type SpeedTier = Tier<EndpointQueue>
 
 type Request = {
   queue: EndpointQueue
+  /** Of the queue when the request began. */
+  account: string
   tier: SpeedTier
   began: number
   timer?: NodeJS.Timeout
@@ -115,7 +106,7 @@ export type Scheduler = {
 }
 
 export function newScheduler(hooks: Hooks, hostLimits: HostLimits = HOST_LIMITS): Scheduler {
-  const tiers = TIERS.map((tier, index) => ({ ...tier, index, inFlight: 0, waitlist: new Waitlist<EndpointQueue>() }))
+  const tiers = newTiers<EndpointQueue>()
   const state: SchedulerState = {
     hooks,
     queues: new Map(),
@@ -195,15 +186,15 @@ function wantsToSend(state: SchedulerState, queue: EndpointQueue): boolean {
   return host === null || state.hosts.hasRoom(host, queue)
 }
 
-function hasCapacity({ hooks }: SchedulerState, tier: SpeedTier): boolean {
-  return tier.inFlight < tier.capacity && hooks.mayStart()
+function hasCapacity({ hooks }: SchedulerState, tier: SpeedTier, account: string): boolean {
+  return hasRoom(tier, account) && hooks.mayStart()
 }
 
 /** A queue that comes while others are in the waitlist finds the tier full, and stands behind them. */
 function pump(state: SchedulerState, queue: EndpointQueue): void {
   while (wantsToSend(state, queue)) {
     const tier = tierOf(state, queue.id)
-    if (!hasCapacity(state, tier)) return void tier.waitlist.add(queue)
+    if (!hasCapacity(state, tier, queue.account)) return void tier.waitlist.add(queue)
     startNext(state, queue, tier)
   }
   const isOver = queue.waiting.length === 0 && queue.inFlight === 0 && !queue.refused
@@ -213,8 +204,8 @@ function pump(state: SchedulerState, queue: EndpointQueue): void {
 /** Lets the queues of the waitlist in, one message each. */
 function admit(state: SchedulerState, tier: SpeedTier): void {
   const { waitlist } = tier
-  for (let account = waitlist.next(); account !== undefined; account = waitlist.next()) {
-    if (!hasCapacity(state, tier)) return
+  const next = () => (state.hooks.mayStart() ? nextWithRoom(tier) : undefined)
+  for (let account = next(); account !== undefined; account = next()) {
     const queue = waitlist.take(account) as EndpointQueue // it waits
     if (wantsToSend(state, queue) && tierOf(state, queue.id) === tier) startNext(state, queue, tier)
     if (wantsToSend(state, queue) && tierOf(state, queue.id) === tier) waitlist.add(queue)
@@ -232,14 +223,14 @@ function startNext(state: SchedulerState, queue: EndpointQueue, tier: SpeedTier)
 
 async function start(state: SchedulerState, queue: EndpointQueue, message: Message, tier: SpeedTier): Promise<void> {
   const host = state.hooks.hostOf(queue)
-  const request: Request = { queue, tier, began: performance.now() }
+  const request: Request = { queue, account: queue.account, tier, began: performance.now() }
   queue.inFlight += 1
   const leaveHost = host === null ? null : state.hosts.enter(host, queue)
   enterTier(state, request, tier)
   await state.hooks.send(queue, message)
   clearTimeout(request.timer)
   queue.inFlight -= 1
-  request.tier.inFlight -= 1
+  leave(request.tier, request.account)
   leaveHost?.()
   const tookMs = performance.now() - request.began
   markSlow(state, queue, state.tiers.find(({ untilMs }) => tookMs < untilMs) as SpeedTier) // the last has no end
@@ -250,7 +241,7 @@ async function start(state: SchedulerState, queue: EndpointQueue, message: Messa
 
 function enterTier(state: SchedulerState, request: Request, tier: SpeedTier): void {
   request.tier = tier
-  tier.inFlight += 1
+  enter(tier, request.account)
   const next = state.tiers[tier.index + 1]
   const leftMs = tier.untilMs - (performance.now() - request.began)
   if (next) request.timer = setTimeout(moveToTier, leftMs, state, request, next)
@@ -258,7 +249,7 @@ function enterTier(state: SchedulerState, request: Request, tier: SpeedTier): vo
 
 function moveToTier(state: SchedulerState, request: Request, next: SpeedTier): void {
   const before = request.tier
-  before.inFlight -= 1
+  leave(before, request.account)
   enterTier(state, request, next)
   markSlow(state, request.queue, next)
   admit(state, before)

@@ -93,6 +93,20 @@ browserTest('a password is set anew, and an e-mail address confirmed, by links t
   await page.getByText('This link is incomplete.').waitFor()
 })
 
+browserTest('a link that was opened and left is of no use to whoever comes to that page next', async () => {
+  const world = await shop()
+  const { page } = await openBrowser(world, '/reset#token=skp_reset_not_for_whoever_comes_next')
+  const password = page.getByLabel(/^New password/)
+  await password.waitFor()
+  await page.reload()
+  await password.waitFor()
+  await page.goto('/docs')
+  await page.goto('/reset')
+  await page.getByText('This service does not send e-mail.').waitFor()
+  expect(await password.count()).toBe(0)
+  expect(await page.evaluate('JSON.stringify({ ...sessionStorage })')).not.toContain('token')
+})
+
 async function shopWithProvider(): Promise<
   Shop & { provider: OpenidProvider; invite(email: string): Promise<string> }
 > {
