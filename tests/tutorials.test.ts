@@ -55,7 +55,7 @@ test.skipIf(!hasShell)('the tutorials and the guide to identity providers do wha
   const { api } = await shop({ ...settings, RATE_LIMIT: '600' })
   for (const { path, page } of pages) {
     expect(page, path).toContain(SERVICE)
-    await follow(path, blocksOf(moved(page).replaceAll(SERVICE, api.url).replaceAll(CLONE, process.cwd())))
+    await follow(path, blocksOf(moved(page.replaceAll(SERVICE, api.url)).replaceAll(CLONE, process.cwd())))
   }
 })
 
