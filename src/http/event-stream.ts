@@ -29,8 +29,8 @@ export type EventStreams = {
 
 export type OpenStream = { closing: AbortController; slowMs: number; done(): void }
 
-/** Those that are open, of each store, the oldest first; those about many stores count for their callers. */
-type StreamsOf = Map<string, Set<OpenStream>>
+/** Those that are open, of each store, the oldest first; null: those about many stores, which nobody takes a seat of. */
+type StreamsOf = Map<string | null, Set<OpenStream>>
 
 export function newEventStreams(slowMs = SLOW_MS, seats = EVENT_SEATS): EventStreams {
   const ofCaller = `You have ${seats.ofCaller} streams open on this node. Close one first.`
@@ -40,26 +40,26 @@ export function newEventStreams(slowMs = SLOW_MS, seats = EVENT_SEATS): EventStr
   return {
     admit(callerId, storeId) {
       if (stopping) fail('unavailable', { retryAfterSeconds: 1 })
-      const holder = storeId ?? callerId
-      const own = open.get(holder) ?? new Set()
+      const own = open.get(storeId) ?? new Set()
       const full = `The store can have ${seats.ofStore} streams on this node. Close one first, or let readers share one.`
       const holders = [
         { id: callerId, max: seats.ofCaller, full: ofCaller },
         ...(storeId === null ? [] : [{ id: storeId, max: seats.ofStore, full }]),
       ]
-      if (limiter.inUse() >= seats.ofNode && limiter.mayHold(holders)) endOneOfMost(open, own.size)
+      if (limiter.inUse() >= seats.ofNode && limiter.mayHold(holders))
+        endOneOfMost(open, storeId === null ? 0 : own.size)
       const slot = limiter.acquire(holders)
       const stream = {
         closing: new AbortController(),
         slowMs,
         done() {
           if (!own.delete(stream)) return
-          if (own.size === 0 && open.get(holder) === own) open.delete(holder)
+          if (own.size === 0) open.delete(storeId)
           slot.release()
           stream.closing.abort()
         },
       }
-      open.set(holder, own.add(stream))
+      open.set(storeId, own.add(stream))
       return stream
     },
     open: limiter.inUse,
@@ -70,10 +70,13 @@ export function newEventStreams(slowMs = SLOW_MS, seats = EVENT_SEATS): EventStr
   }
 }
 
-/** Ends the oldest stream of the store that has the most, if the one who comes would still have fewer. */
+/**
+ * Ends the oldest stream of the store that has the most, if the one who comes would still have fewer. Not those about many
+ * stores: the operator issues their tokens, and they must not have fewer seats the more stores a tenant has.
+ */
 function endOneOfMost(open: StreamsOf, own: number): void {
   let most: Set<OpenStream> | undefined
-  for (const streams of open.values()) if (streams.size > (most?.size ?? 0)) most = streams
+  for (const [storeId, streams] of open) if (storeId !== null && streams.size > (most?.size ?? 0)) most = streams
   if (!most || most.size <= own + 1) return
   const [oldest] = most
   oldest?.done()

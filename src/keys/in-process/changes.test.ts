@@ -223,10 +223,13 @@ test('whoever fills a node from many stores, with many tokens in each, loses sea
   })
   expect([taken[0]?.length, seats.open()]).toEqual([2_000, 5_000])
   const isOpen = ({ stream }: { stream: OpenStream }) => !stream.closing.signal.aborted
+  // What the operator's back ends follow, about all stores.
+  const all = Array.from({ length: 1_000 }, () => ({ stream: seats.admit('svc_all', null) }))
   const others = Array.from({ length: 20 }, (_, n) => admit('store_other', n)).flat()
   expect([others.filter(isOpen).length, seats.open()]).toEqual([20, 5_000])
   // Those who lost one come back at once, and take it from each other.
   for (const { storeId } of taken.flat()) admit(storeId, 0)
+  expect(all.filter(isOpen)).toHaveLength(1_000)
   expect([others.filter(isOpen).length, seats.open()]).toEqual([20, 5_000])
   const [mine] = others
   mine?.stream.done()
