@@ -95,7 +95,7 @@ const SETTINGS = {
   ),
   MAX_STORES_PER_USER: setting(
     '100',
-    'The maximum number of stores a user can own. A deleted store counts for another day.',
+    'A user who owns this many stores cannot create or restore another. Stores that were handed over to them count, and so does a deleted store, for another day.',
     integer(1, 1_000_000),
   ),
   MAX_INVITATIONS_PER_STORE: setting(

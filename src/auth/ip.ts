@@ -5,8 +5,17 @@ import ipaddr from 'ipaddr.js'
 /** Four numbers without leading zeros: some take "010" for eight. */
 const IPV4 = /^(0|[1-9]\d{0,2})(\.(0|[1-9]\d{0,2})){3}\//
 
+/** Of "::192.0.2.1", which ipaddr.js takes for "::ffff:192.0.2.1", the form that it reads as what it is. */
+function inHex(text: string): string {
+  return text.replace(/^::(\d{1,3})\.(\d{1,3})\.(\d{1,3})\.(\d{1,3})(?![\d.])/, (_, ...bytes: string[]) => {
+    const [a, b, c, d] = bytes.map(Number) as [number, number, number, number]
+    return `::${(a * 256 + b).toString(16)}:${(c * 256 + d).toString(16)}`
+  })
+}
+
 /** The range in its normal form ("192.0.2.7/24" is 192.0.2.0/24, a lone address is a range of one), or null. */
-export function parseRange(text: string): string | null {
+export function parseRange(given: string): string | null {
+  const text = inHex(given)
   const mapped = /^::ffff:(\d[\d.]+)(?:\/(9[6-9]|1[01]\d|12[0-8]))?$/i.exec(text)
   if (mapped) return parseRange(`${mapped[1]}/${Number(mapped[2] ?? 128) - 96}`)
   const whole = text.includes('/') ? text : `${text}/${ipaddr.IPv4.isValid(text) ? 32 : 128}`
@@ -34,7 +43,7 @@ export function isIp(text: string): boolean {
 
 export function isIpAllowed(ranges: readonly string[], ip: string): boolean {
   if (!ipaddr.isValid(ip)) return false
-  const address = ipaddr.process(ip)
+  const address = ipaddr.process(inHex(ip))
   return ranges.some((range) => {
     const [network, bits] = ipaddr.parseCIDR(range)
     return network.kind() === address.kind() && address.match(network, bits)
@@ -52,7 +61,7 @@ export type Network = { place: string; site: string | null }
 
 /** An IPv4 address is its own network; of an IPv6 address anyone holds a /64 at least. */
 export function networkOf(ip: string): Network {
-  const text = ip.split('%', 1)[0] as string
+  const text = inHex(ip.split('%', 1)[0] as string)
   if (!ipaddr.isValid(text)) return { place: ip, site: null }
   const address = ipaddr.process(text)
   if (address.kind() === 'ipv4') return { place: address.toString(), site: null }

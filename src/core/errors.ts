@@ -319,7 +319,7 @@ export const ERRORS = {
   response_no_longer_available: {
     status: 409,
     title: 'Response no longer available',
-    help: 'The request succeeded the first time, and nothing was done again. Its response named a customer who has been erased since ("resource" is the key that it was about), or was not stored, since as much is stored for you as may be.',
+    help: 'The request succeeded the first time, and nothing was done again. Its response named a customer who has been erased since ("resource" is the key that it was about), or a store in which you no longer are, or it was not stored, since as much is stored for you as may be.',
   },
   precondition_failed: {
     status: 412,

@@ -140,7 +140,11 @@ type TurnArgs<Path extends string, N extends Needs, Body> = Pick<
   'db' | 'caller' | 'params' | 'body'
 >
 
-type CeilingArgs<N extends Needs, Body> = Pick<HandlerArgs<string, N, unknown, Body>, 'instance' | 'caller' | 'body'>
+/** What is known of a retry that is about to get the response of the first request again. */
+type ReplayArgs<Path extends string, N extends Needs> = Pick<
+  HandlerArgs<Path, N, unknown, unknown>,
+  'db' | 'instance' | 'caller' | 'params'
+> & { sent: WireResponse }
 
 /** The store in whose line a change waits, and for which purpose. */
 export type StoreTurn = Pick<Turn, 'holder' | 'purpose'>
@@ -188,10 +192,10 @@ export type RouteFacts<Path extends string, N extends Needs, Query extends TObje
   /** The handler needs a recent sign-in (auth/recent-sign-in.ts), and so does a retry that gets its answer again. */
   recentSignIn?: true
   /**
-   * Fails when what is asked for outreaches the caller. It comes before the transaction, so that a retry, too, gets its answer
-   * again only from whoever may still ask for it; rights that change meanwhile are noticed by the recheck.
+   * Fails when the caller, as they are now, may not have the response that they got before: called before a retry gets it
+   * again. It locks nothing, since the stored response is locked.
    */
-  ceiling?: (args: CeilingArgs<N, Value>) => void
+  checkReplay?: (args: ReplayArgs<Path, N>) => Promise<void> | void
   /** The answer is public: any cache may keep it for this long, then revalidate it with If-None-Match. */
   cacheSeconds?: number
   /** The body as the docs show it, where the handler checks a part of it that `body` leaves open. */
@@ -245,12 +249,12 @@ export type RouteFacts<Path extends string, N extends Needs, Query extends TObje
 
 export type Route = Omit<
   RouteFacts<string, Needs, TObject, TSchema, unknown>,
-  'parse' | 'checkQuery' | 'storeTurn' | 'ceiling'
+  'parse' | 'checkQuery' | 'storeTurn' | 'checkReplay'
 > & {
   checkQuery?: (query: object, faults: Fault[]) => void
   parse?: (body: object, instance: Instance, faults: Fault[]) => unknown
   storeTurn?: (args: TurnArgs<string, Needs, unknown>) => Promise<StoreTurn | null>
-  ceiling?: (args: CeilingArgs<Needs, unknown>) => void
+  checkReplay?: (args: ReplayArgs<string, Needs>) => Promise<void> | void
   handle: (args: HandlerArgs<string, Needs, unknown, unknown>) => Promise<Answer<unknown>>
 }
 

@@ -5,7 +5,7 @@ import { checkRecentSignIn } from '../auth/recent-sign-in.ts'
 import { CallerChanged } from '../auth/recheck.ts'
 import type { Caller, KeyCaller, UserCaller } from '../core/caller.ts'
 import { Failure, fail } from '../core/errors.ts'
-import { type Idempotency, isChange, type Route, type WireResponse } from '../core/route.ts'
+import { type Idempotency, isChange, type WireResponse } from '../core/route.ts'
 import type { StoredResponse } from '../core/stored-response.ts'
 import type { Db } from '../db/db.ts'
 import {
@@ -28,6 +28,7 @@ import { type Call, header, type Pipeline } from './context.ts'
 import type { IdempotentOutcome } from './metric-table.ts'
 import { renderProblem } from './problem.ts'
 import { toWire, withMetadata } from './response.ts'
+import { withholdAgain } from './withhold.ts'
 
 /** A stored response that is found too old to be replayed is deleted, and the request tried again: once is enough. */
 const MAX_TRIES = 5
@@ -65,7 +66,7 @@ async function executeOrReplay(
   if (isChange(call.route) && call.caller?.kind === 'key' && call.caller.secretReplaced) {
     // A key that has rotated itself, and lost the answer, may still ask for it again.
     const isItself = call.incoming.params.keyId === call.caller.id
-    return (isItself && idempotent && (await replayed(pipeline.db, call.route, idempotent))) || fail('replaced_secret')
+    return (isItself && idempotent && (await replayed(pipeline, call, idempotent))) || fail('replaced_secret')
   }
   if (!idempotent) return run(null)
   for (let tries = 0; tries < MAX_TRIES; tries++) {
@@ -73,18 +74,27 @@ async function executeOrReplay(
       return await runAndStoreFailure(pipeline, call, idempotent, run)
     } catch (error) {
       if (!(error instanceof AlreadyAnswered)) throw error
-      if (call.route.recentSignIn && call.caller?.kind === 'user') await checkRecentSignIn(pipeline.db, call.caller)
-      const stored = await replayed(pipeline.db, call.route, idempotent)
+      const stored = await replayed(pipeline, call, idempotent)
       if (stored) return stored
     }
   }
   return fail('unavailable', { retryAfterSeconds: 1 })
 }
 
-async function replayed(db: Db, route: Route, idempotent: IdempotentRequest): Promise<WireResponse | null> {
-  const stored = await replay(db, idempotent)
+/** A retry gets the response again only while its caller may have it: rights may have changed since the first request. */
+async function replayed(
+  { db, instance }: Pipeline,
+  { route, incoming, caller }: Call,
+  idempotent: IdempotentRequest,
+): Promise<WireResponse | null> {
+  if (route.recentSignIn && caller?.kind === 'user') await checkRecentSignIn(db, caller)
+  const stored = await replay(db, idempotent, async (tx, sent) => {
+    await route.checkReplay?.({ db: tx, instance, caller: caller as never, params: incoming.params, sent })
+  })
   if (!stored) return null
-  const body = route.storedWithoutMetadata ? await bodyWithMetadata(db, stored) : stored.body
+  const body = route.storedWithoutMetadata
+    ? await bodyWithMetadata(db, stored)
+    : withholdAgain(route, caller, incoming.body, stored)
   return { ...stored, body, headers: { ...stored.headers, 'idempotent-replayed': 'true' } }
 }
 

@@ -39,7 +39,6 @@ export async function execute(
     if (route.effect === 'own') pipeline.onChange()
     return wire
   }
-  route.ceiling?.(args)
   const wire = await (route.effect === 'own'
     ? run(pipeline.db)
     : inTransaction(pipeline.db, call, await turnOf(pipeline.db, call, args), args.idempotency, run)

@@ -4,7 +4,7 @@
 
 import { type Caller, heldPermissions } from '../core/caller.ts'
 import { Failure, type Fault } from '../core/errors.ts'
-import type { Answer, Route } from '../core/route.ts'
+import type { Answer, Route, WireResponse } from '../core/route.ts'
 import { FAULTS } from './pages/faults.ts'
 import { serialize } from './response.ts'
 
@@ -18,7 +18,23 @@ export function withhold(
   const { readableWith: rule, returns, mayCreate } = route
   const [, schema] = returns
   if (!rule || !schema || mayRead(route, caller) || (mayCreate && answer.resource)) return undefined
-  const body = JSON.parse(serialize(schema, answer.body)) as Record<string, unknown>
+  return withoutUnreadable(rule, sent, serialize(schema, answer.body))
+}
+
+/** The body of a stored response, for a caller who may have lost the permission to read it since. */
+export function withholdAgain(
+  route: Route,
+  caller: Caller | null,
+  sent: Buffer,
+  { status, body }: WireResponse,
+): string {
+  const { readableWith: rule } = route
+  if (!rule || status >= 300 || mayRead(route, caller)) return body
+  return withoutUnreadable(rule, JSON.parse(sent.toString()), body)
+}
+
+function withoutUnreadable(rule: NonNullable<Route['readableWith']>, sent: unknown, text: string): string {
+  const body = JSON.parse(text) as Record<string, unknown>
   const names = new Set([...rule.identifiedBy, ...namesOf(sent)])
   const pick = (record: unknown) =>
     Object.fromEntries(Object.entries(record as object).filter(([name]) => names.has(name)))

@@ -216,8 +216,15 @@ const namesErased = fragment(`
             join erased_owners erased on ${isErasedOwner('key')}
            where key.id = idempotent_responses.resource_id)`)
 
-/** The stored response, or null when it is too old and the request may run again. */
-export function replay(db: Db, request: IdempotentRequest): Promise<WireResponse | null> {
+/**
+ * The stored response, or null when it is too old and the request may run again. `check` fails when the caller may no longer
+ * have it.
+ */
+export function replay(
+  db: Db,
+  request: IdempotentRequest,
+  check: (tx: Db, sent: WireResponse) => Promise<void>,
+): Promise<WireResponse | null> {
   return db.transaction(async (tx) => {
     const row = await tx.one<IdempotentResponsesRow & { names_erased: boolean }>(sql`
       select lookup, fingerprint, reveals_secret, status, resource_id, kid, salt, sealed, replays, created_at,
@@ -235,6 +242,7 @@ export function replay(db: Db, request: IdempotentRequest): Promise<WireResponse
     const sent = row.names_erased ? null : unsealResponse(keys, request, row)
     const gone = row.reveals_secret ? 'secret_no_longer_available' : 'response_no_longer_available'
     if (!sent) return fail(gone, { members: { resource: { id: row.resource_id } } })
+    if (sent.status < 300) await check(tx, sent)
     // Counted only when the secret was shown: a replay that another session of the user could not open does not count.
     if (row.reveals_secret)
       await tx.query(sql`update idempotent_responses set replays = replays + 1 where lookup = ${row.lookup}`)

@@ -174,6 +174,15 @@ const lockedColumns = columnList([
   'expires_before_leak',
 ])
 
+/** The same columns, where nothing is changed. */
+export function readUnlocked(db: Db, ref: KeyRef): Promise<LockedKey | null> {
+  return db.one<LockedKey>(sql`
+    select ${lockedColumns}
+      from api_keys
+     where id = ${ref.keyId}
+       and store_id = ${ref.storeId}`)
+}
+
 export async function lockKey(tx: Db, ref: KeyRef): Promise<LockedKey> {
   const row = await tx.one<LockedKey>(sql`
     select ${lockedColumns}

@@ -1,6 +1,5 @@
 // A new secret for a key, which stays the same key. The secret before it works on until the grace is over.
 
-import { checkBounds } from '../auth/bounds.ts'
 import { inStore, lockStoreAndRecheck } from '../auth/recheck.ts'
 import type { Manager } from '../core/caller.ts'
 import { addMs, now, SECOND } from '../core/clock.ts'
@@ -15,12 +14,11 @@ import type { Instance } from '../instance.ts'
 import { countToday } from '../limits/count-today.ts'
 import { type KeyRow, showKey } from './columns.ts'
 import { mintSecret } from './create.ts'
-import { withCredits } from './credits.ts'
 import { lastNoticeDue } from './expiry-notices.ts'
 import { type KeySecret, reserveOf } from './insert.ts'
 import { type KeyRef, type LockedKey, lockKey, resourceOf } from './read.ts'
 import type { Key } from './schema.ts'
-import { checkHoldsAll, isItself, lastingBounds, refuseEnded } from './update.ts'
+import { checkTakesSecret, refuseEnded } from './update.ts'
 import { foldOldSecrets } from './usage-retention.ts'
 
 type RotationRequest = { gracePeriodSeconds: number; cameIn: Date; ifMatch: string | null }
@@ -44,23 +42,19 @@ export async function rotateKey(
 ): Promise<Answer<Key & { key: string }>> {
   // Rounded down: a request that came in right after the answer to the last rotation does not overlap with it.
   const waitedMs = Math.max(0, now().getTime() - rotation.cameIn.getTime() - 1)
-  const seen = await db.one<Pick<LockedKey, 'secret_no' | 'permissions'> & { overlaps: boolean }>(sql`
-    select secret_no, permissions,
+  const seen = await db.one<Pick<LockedKey, 'secret_no'> & { overlaps: boolean }>(sql`
+    select secret_no,
            coalesce(rotation_done_at > clock_timestamp() - ${waitedMs} * interval '1 ms', false) as overlaps
       from api_keys
      where id = ${ref.keyId}
        and store_id = ${ref.storeId}`)
   if (!seen) fail('key_not_found')
-  // Before an earlier answer is looked for: a retry gets the secret only while its caller might still rotate the key.
-  checkHoldsAll(caller, seen.permissions)
   const answer = await inStore(db, caller, ref.storeId, async (tx) => {
     await idempotency?.claim(tx)
     await lockStoreAndRecheck(tx, caller, ref.storeId)
     const before = await lockKey(tx, ref)
     refuseEnded(before)
-    checkHoldsAll(caller, before.permissions)
-    // The new secret has all that the key has. A key may take its own.
-    if (!isItself(caller, ref.keyId)) checkBounds(await withCredits(tx, caller), { key: lastingBounds(before) })
+    await checkTakesSecret(tx, caller, before)
     if (before.secret_no !== seen.secret_no || seen.overlaps) fail('rotation_conflict')
     checkIfMatch(rotation.ifMatch, before.revision)
     const max = instance.maxRotationsPerDay + reserveOf(instance, caller)

@@ -61,7 +61,7 @@ import {
   Verification,
 } from './schema.ts'
 import { spendOnce } from './spend.ts'
-import { updateKey } from './update.ts'
+import { checkSecretReplay, updateKey } from './update.ts'
 import { readAdvice, readOwnerUsage, readStoreUsage, readUsage } from './usage-report.ts'
 import { introspect, showIntrospected } from './verify.ts'
 
@@ -95,6 +95,7 @@ export const keyRoutes: Route[] = [
       etag: true,
       errors: ['cannot_grant', 'limit_exceeded', 'secret_no_longer_available'],
       revealsSecret: true,
+      checkReplay: checkSecretReplay,
       effect: 'own',
       access: 'unchanged',
       example: {
@@ -264,6 +265,7 @@ export const keyRoutes: Route[] = [
         'secret_no_longer_available',
       ],
       revealsSecret: true,
+      checkReplay: checkSecretReplay,
       effect: 'own',
       example: { body: { gracePeriodSeconds: 86_400 } },
     },

@@ -8,7 +8,7 @@ import { fail } from '../core/errors.ts'
 import { checkIfMatch, etagOf } from '../core/etag.ts'
 import { checkGrant, isOwner } from '../core/grant.ts'
 import { missingPermissions, type Permission } from '../core/permissions.ts'
-import type { Answer } from '../core/route.ts'
+import type { Answer, WireResponse } from '../core/route.ts'
 import type { Db } from '../db/db.ts'
 import { columnList, recordset } from '../db/recordset.ts'
 import { sql } from '../db/sql.ts'
@@ -27,7 +27,7 @@ import {
 import { completeCredits, withCredits, writeCredits } from './credits.ts'
 import { lastNoticeDue } from './expiry-notices.ts'
 import { checkTogether } from './input.ts'
-import { type KeyRef, type LockedKey, lockKey } from './read.ts'
+import { type KeyRef, type LockedKey, lockKey, readUnlocked } from './read.ts'
 import type { Key } from './schema.ts'
 
 const changeableColumns = Object.keys(CHANGEABLE_COLUMNS) as (keyof typeof CHANGEABLE_COLUMNS)[]
@@ -179,3 +179,17 @@ export function checkHoldsAll(caller: Manager, permissions: readonly Permission[
       members: { permissions: lacking },
     })
 }
+
+/** The caller gets the key's secret, and with it all that the key has. A key may take its own. */
+export async function checkTakesSecret(db: Db, caller: Manager, key: LockedKey): Promise<void> {
+  checkHoldsAll(caller, key.permissions)
+  if (!isItself(caller, key.id)) checkBounds(await withCredits(db, caller), { key: lastingBounds(key) })
+}
+
+/** The same before a retry shows a secret again: the key may have got more since then, or the caller less. */
+export async function checkSecretReplay({ db, caller, params, sent }: SecretReplay): Promise<void> {
+  const key = await readUnlocked(db, { storeId: params.storeId, keyId: sent.resourceId ?? '' })
+  await checkTakesSecret(db, caller, key ?? fail('key_not_found'))
+}
+
+type SecretReplay = { db: Db; caller: Manager; params: { storeId: string }; sent: WireResponse }

@@ -119,9 +119,7 @@ export async function updateMember(
     await tx.query(sql`
       update members
          set role = ${after.role}, permissions = ${after.permissions}, revision = ${after.revision},
-             updated_at = ${after.updated_at},
-             demoted_at = case when ${demoted && caller.id !== ref.userId} 
-                               then ${afterInvitations(ref.storeId, after.updated_at)} else demoted_at end
+             updated_at = ${after.updated_at}
        where store_id = ${ref.storeId}
          and user_id = ${ref.userId}`)
     if (after.role !== 'CUSTOMER') await unlinkCustomer(tx, caller, ref.userId, [ref.storeId])
@@ -132,10 +130,24 @@ export async function updateMember(
       }),
     ])
   }
-  if (demoted) await withdrawInvitationsTo(tx, caller, before)
-  // Saying again what is so already settles them again: somebody was demoted with `keep`, and that is corrected.
-  const made = await settleMember(tx, caller, before, demoted || same ? options : { keys: 'keep', webhooks: 'keep' })
+  // Saying again what is so already settles them again: somebody was demoted with `keep`, or by themselves, and that is
+  // corrected.
+  const settles = demoted || (same && (options.keys === 'revoke' || options.webhooks === 'disable'))
+  if (settles) {
+    await withdrawInvitationsTo(tx, caller, before)
+    if (caller.id !== ref.userId) await markDemoted(tx, ref)
+  }
+  const made = await settleMember(tx, caller, before, settles ? options : { keys: 'keep', webhooks: 'keep' })
   return { body: { member: showMember(instance, after), ...made }, etag: etagOf(after.revision) }
+}
+
+/** From now on they accept no invitation from before. */
+async function markDemoted(tx: Db, { storeId, userId }: MemberRef): Promise<void> {
+  await tx.query(sql`
+    update members
+       set demoted_at = ${afterInvitations(storeId, now())}
+     where store_id = ${storeId}
+       and user_id = ${userId}`)
 }
 
 /** This moment, or that of the store's newest invitation: the store's lock tells which came first, and clocks of nodes differ. */
@@ -228,7 +240,7 @@ export function settleMember(
 
 /**
  * A member who is demoted or removed does not come back by an invitation that was still open: those to their e-mail, and to
- * the addresses under which they accepted invitations to this store, end. By any other they are refused (invitations.ts).
+ * the addresses under which they accepted invitations to this store, end. By any other they are refused (joining.ts).
  */
 export async function withdrawInvitationsTo(
   tx: Db,

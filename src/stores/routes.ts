@@ -8,15 +8,14 @@ import { Line, OneOf } from '../schema/fields.ts'
 import { Type } from '../schema/type.ts'
 import { parseMemberChanges, parseNewInvitation } from './input.ts'
 import {
-  acceptInvitation,
   checkInvitation,
   invite,
-  joinStore,
   listInvitations,
   previewInvitation,
   readInvitation,
   withdrawInvitation,
 } from './invitations.ts'
+import { acceptInvitation, checkStillMember, joinStore } from './joining.ts'
 import { leaveStore, removeMember } from './leaving.ts'
 import { listMembers, readMember, updateMember } from './members.ts'
 import {
@@ -231,7 +230,7 @@ export const storeRoutes: Route[] = [
       returns: [201, InvitationWithToken],
       errors: ['cannot_grant', 'limit_exceeded', 'secret_no_longer_available'],
       revealsSecret: true,
-      ceiling: ({ instance, caller, body }) => checkInvitation(instance, caller, body),
+      checkReplay: ({ caller, sent }) => checkInvitation(caller, JSON.parse(sent.body)),
       example: { body: { email: 'charles@example.com', role: 'STAFF' } },
     },
     ({ db, instance, caller, params, body }) => invite(db, instance, caller, params.storeId, body),
@@ -306,7 +305,8 @@ export const storeRoutes: Route[] = [
       body: Acceptance,
       returns: [200, Membership],
       recheck: 'own',
-      errors: ['invitation_not_found', 'invitation_mismatch', 'already_member'],
+      errors: ['invitation_not_found', 'invitation_mismatch', 'already_member', 'response_no_longer_available'],
+      checkReplay: checkStillMember,
       storeTurn: turnToAccept,
       example: { body: { token: 'skp_inv_…' } },
     },
@@ -322,7 +322,8 @@ export const storeRoutes: Route[] = [
       description:
         'Makes you a customer of a store whose `registration` is `OPEN`. Any other store looks as if it did not exist.',
       returns: [201, Membership],
-      errors: ['store_not_found', 'already_member'],
+      errors: ['store_not_found', 'already_member', 'response_no_longer_available'],
+      checkReplay: checkStillMember,
       storeTurn: turnToJoin,
     },
     ({ db, caller, params }) => joinStore(db, caller, params.storeId),

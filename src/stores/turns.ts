@@ -7,7 +7,8 @@ import { ago } from '../core/clock.ts'
 import type { StoreTurn } from '../core/route.ts'
 import type { Db } from '../db/db.ts'
 import { sql } from '../db/sql.ts'
-import { emailToInvite, findInvitation } from './invitations.ts'
+import { findInvitation } from './invitations.ts'
+import { emailToInvite } from './joining.ts'
 import { RETENTION_MS } from './stores.ts'
 
 type Asked = { db: Db; caller: UserCaller; params: { storeId: string } }

@@ -19,7 +19,7 @@ import type { Instance } from '../instance.ts'
 import { attempt, reasonToDisable } from './attempt.ts'
 import { type Endpoint, loadEndpoints, newEndpointBatch } from './endpoints.ts'
 import { type FanOutState, fanOut, newFanOutState } from './fan-out.ts'
-import { type DeliveryOutcome, leaseDue, type Message, recordOutcomes, releaseLeases } from './outbox.ts'
+import { type DeliveryOutcome, leaseDue, type Message, recordWithRetries, releaseLeases } from './outbox.ts'
 import { type EndpointQueue, newScheduler, PREFETCH, type Scheduler } from './scheduler.ts'
 import type { Sender } from './sender.ts'
 import { newThrottle, type Throttle } from './throttle.ts'
@@ -329,7 +329,7 @@ async function record(
 ): Promise<void> {
   const { db, scheduler } = state
   state.unrecorded += 1
-  await recordWithRetries(state, outcome)
+  await recordWithRetries(db, outcome, state.closing)
   const reason = reasonToDisable(endpoint, outcome)
   if (reason) {
     await disableAfterFailure(db, queue.id, endpoint.revision, reason).catch(() => {})
@@ -339,16 +339,4 @@ async function record(
   }
   state.unrecorded -= 1
   if (state.unrecorded === MAX_UNRECORDED - 1) scheduler.pumpAll()
-}
-
-/** For as long as the lease lasts. An outcome that could not be recorded means that the message is sent once more. */
-async function recordWithRetries({ db, closing }: DispatcherState, outcome: DeliveryOutcome): Promise<void> {
-  for (let tries = 1; tries <= 5 && !closing.signal.aborted; tries++) {
-    try {
-      return await db.batched(recordOutcomes, outcome)
-    } catch {
-      await sleep(250 * tries, undefined, closing).catch(() => {})
-    }
-  }
-  await db.batched(recordOutcomes, outcome).catch(() => {})
 }

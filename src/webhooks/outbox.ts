@@ -1,6 +1,7 @@
 // The tables behind the dispatcher: deliveries that are due are leased, and their outcomes are recorded. (fan-out.ts makes
 // them out of what waits in the outbox.)
 
+import { setTimeout as sleep } from 'node:timers/promises'
 import { addMs, HOUR, now, SECOND } from '../core/clock.ts'
 import type { Batch, Db } from '../db/db.ts'
 import { sql } from '../db/sql.ts'
@@ -204,7 +205,7 @@ export type DeliveryOutcome = {
  * PostgreSQL the choice to read all that is pending instead, and a plan made while that was little is kept when it has
  * become much.
  */
-export const recordOutcomes: Batch<DeliveryOutcome, void> = async (db, outcomes) => {
+const recordOutcomes: Batch<DeliveryOutcome, void> = async (db, outcomes) => {
   const all = outcomes.map(webhookOf)
   const delivered = outcomes.filter(({ status }) => status === 'DELIVERED').map(webhookOf)
   const isMeant = sql`
@@ -240,6 +241,18 @@ export const recordOutcomes: Batch<DeliveryOutcome, void> = async (db, outcomes)
 }
 
 const webhookOf = (outcome: DeliveryOutcome) => outcome.webhook_id
+
+/** For as long as the lease lasts. An outcome that could not be recorded means that the message is sent once more. */
+export async function recordWithRetries(db: Db, outcome: DeliveryOutcome, closing: AbortController): Promise<void> {
+  for (let tries = 1; tries <= 5 && !closing.signal.aborted; tries++) {
+    try {
+      return await db.batched(recordOutcomes, outcome)
+    } catch {
+      await sleep(250 * tries, undefined, closing).catch(() => {})
+    }
+  }
+  await db.batched(recordOutcomes, outcome).catch(() => {})
+}
 
 const MAX_DEPTH = 10_000
 

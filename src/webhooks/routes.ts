@@ -137,7 +137,7 @@ export const webhookRoutes: Route[] = [
       etag: true,
       errors: ['webhook_not_found', 'cannot_grant', 'secret_no_longer_available'],
       revealsSecret: true,
-      ceiling: ({ caller }) => checkBounds(caller, 'webhook'),
+      checkReplay: ({ caller }) => checkBounds(caller, 'webhook'),
       access: 'unchanged',
       example: { body: { gracePeriodSeconds: 3600 } },
     },

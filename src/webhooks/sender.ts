@@ -21,7 +21,7 @@ export type DeliveryError = (typeof DELIVERY_ERRORS)[number]
 export type Sender = {
   /** Null when the request was broken off by `close`, which says nothing about the receiver. */
   post(url: string, headers: Record<string, string>, body: string): Promise<Reply | { error: DeliveryError } | null>
-  /** Where connections to this host last led: an address, or the /64 of one of IPv6. */
+  /** Where this host was last looked for, whether or not anything answered there: an address, or the /64 of one of IPv6. */
   addressOf(hostname: string): string | undefined
   /** Breaks off the requests in flight. */
   close(): Promise<void>
@@ -41,12 +41,12 @@ export function newSender(resolve: Resolve, allowPrivate: boolean, timeoutMs = R
   const inFlight = new Set<AbortController>()
   let closing = false
   const addresses = new Map<string, string>()
-  const onConnect = (hostname: string, address: string) => {
+  const onAddress = (hostname: string, address: string) => {
     if (addresses.size >= MAX_ADDRESSES) addresses.clear()
     addresses.set(hostname, networkOf(address).place)
   }
   const agent = new Agent({
-    connect: guardedConnector(resolve, (address) => allowPrivate || isPublic(address), onConnect),
+    connect: guardedConnector(resolve, (address) => allowPrivate || isPublic(address), onAddress),
     keepAliveTimeout: 10_000,
     maxHeaderSize: 16 * 1024,
   })
@@ -93,7 +93,7 @@ export function newSender(resolve: Resolve, allowPrivate: boolean, timeoutMs = R
 function guardedConnector(
   resolve: Resolve,
   mayReach: (address: string) => boolean,
-  onConnect: (hostname: string, address: string) => void,
+  onAddress: (hostname: string, address: string) => void,
 ): buildConnector.connector {
   const lookup: LookupFunction = (hostname, options, done) => {
     resolve(hostname).then(
@@ -104,6 +104,7 @@ function guardedConnector(
         const fitting = wanted.filter(({ family }) => !options.family || options.family === family)
         const [first] = fitting
         if (!first) return done(Object.assign(new Error('no address'), { code: 'ENOTFOUND' }), '')
+        onAddress(hostname, first.address)
         return options.all ? done(null, fitting) : done(null, first.address, first.family)
       },
       (error) => done(error, ''),
@@ -117,7 +118,7 @@ function guardedConnector(
     connect(options, (...[error, socket]) => {
       if (error) return done(error, null)
       if (socket.remoteAddress !== undefined && mayReach(socket.remoteAddress)) {
-        onConnect(options.hostname, socket.remoteAddress)
+        onAddress(options.hostname, socket.remoteAddress)
         return done(null, socket)
       }
       socket.destroy()

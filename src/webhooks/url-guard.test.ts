@@ -216,6 +216,16 @@ test('many names for one address are one host', async () => {
   expect(names.map(sender.addressOf)).toEqual(['127.0.0.1', '127.0.0.1'])
 })
 
+test('many names for one address are one host, though nothing there speaks TLS, or answers at all', async () => {
+  const { url } = await receiver()
+  const sender = newSender(async () => ['127.0.0.1'], true)
+  onTestFinished(() => sender.close())
+  const { port } = new URL(url)
+  expect(await sender.post(`https://one.example:${port}/`, {}, '{}')).toEqual({ error: 'tls_failed' })
+  expect(await sender.post('http://two.example:1/', {}, '{}')).toEqual({ error: 'connection_failed' })
+  expect(['one.example', 'two.example'].map(sender.addressOf)).toEqual(['127.0.0.1', '127.0.0.1'])
+})
+
 test('35. an answer without end is cut off, one that drips or never comes runs out of time', async () => {
   const [patient, hasty] = [newSender(async () => ['127.0.0.1'], true), newSender(async () => ['127.0.0.1'], true, 500)]
   onTestFinished(() => patient.close())

@@ -220,6 +220,7 @@ export async function rotateWebhook(
   ref: WebhookRef,
   gracePeriodSeconds: number,
 ): Promise<Answer<Webhook & { secret: string }>> {
+  checkBounds(caller, 'webhook')
   const before = await lockWebhook(tx, ref)
   const at = now()
   const { secret, kept } = mintSigningSecret(instance.keyring, ref.webhookId)

@@ -622,7 +622,7 @@ export interface Api {
      * Join a store. Makes you a customer of a store whose `registration` is `OPEN`. Any other store looks as if it
      * did not exist.
      *
-     * For any signed-in user. Errors: `store_not_found`, `already_member`.
+     * For any signed-in user. Errors: `store_not_found`, `already_member`, `response_no_longer_available`.
      *
      * `POST /v1/store/:storeId/join`
      */
@@ -652,7 +652,8 @@ export interface Api {
      * Accept an invitation. An invitation can be accepted once, by the user with the invited e-mail address. A
      * customer who accepts an invitation to a higher role gets that role.
      *
-     * For any signed-in user. Errors: `invitation_not_found`, `invitation_mismatch`, `already_member`.
+     * For any signed-in user. Errors: `invitation_not_found`, `invitation_mismatch`, `already_member`,
+     * `response_no_longer_available`.
      *
      * `POST /v1/user/invitations/accept`
      */
