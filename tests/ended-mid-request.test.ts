@@ -9,6 +9,7 @@ import { newId } from '../src/core/ids.ts'
 import { BUILT_IN_PERMISSIONS } from '../src/core/permissions.ts'
 import { isChange, type Route } from '../src/core/route.ts'
 import { routes } from '../src/routes.ts'
+import { identityProvider } from './identity-provider.ts'
 import { newSession } from './sessions.ts'
 import { NEW_ADDRESS, NEW_KEY, type Reply, type Shop, shop } from './shop.ts'
 
@@ -117,6 +118,35 @@ test('a session that is ended under the caller’s hands changes nothing more, o
   // Every change has an event.
   expect(await sql('select count(*)::int from events')).toEqual([before])
   expect((await api.get('/v1/user', { as: owner.token })).status).toBe(200)
+})
+
+test('a user of an identity provider who is disabled, or separated from it, changes nothing more, on every route', async () => {
+  const provider = await identityProvider()
+  const world = await shop(provider.settings)
+  const { api, owner, sql } = world
+  const ids = await things(world)
+  const client = await connect(world)
+  const endings = ['disabled_at = now()', 'issuer = null, subject = null']
+  /** Whoever is separated from the provider is somebody new to the service, and may do what needs no right. */
+  const endingOf = (row: Route, n: number) => endings[isPermission(row) ? n % 2 : 0]
+  const eventsOf = () => sql(`select type from events where actor ->> 'id' = $1`, [owner.id])
+  const before = await eventsOf()
+  // Their account has no session any more that they could end.
+  const ends = ['auth.signOut', 'sessions.end', 'sessions.endOthers']
+  const others = changes.filter(({ needs, id }) => needs !== 'service' && !ends.includes(id))
+  for (const [n, row] of others.entries()) {
+    const subject = `owner-${n}`
+    const linked = [owner.id, provider.settings.JWT_ISSUER, subject]
+    await sql('update users set disabled_at = null, issuer = $2, subject = $3 where id = $1', linked)
+    const as = await provider.token(subject)
+    // This node knows them.
+    expect((await api.get('/v1/user', { as })).body.user.id).toBe(owner.id)
+    const { path, body } = requestFor(row, ids, world)
+    const ending = `update users set ${endingOf(row, n)} where id = '${owner.id}'`
+    const reply = await whileEnding(world, client, ending, () => api.ask(row.method, path, body, { as }))
+    expect([nameOf(row), reply.status >= 400], reply.text).toEqual([nameOf(row), true])
+  }
+  expect(await eventsOf()).toEqual(before)
 })
 
 test('a key that is revoked or leaks under its holder’s hands changes nothing more, on every route', async () => {

@@ -4,12 +4,13 @@
 //
 // A member is recognized by `xmin`, the transaction that wrote the row, and a key by its revision and whether its secret has
 // leaked; all of these change only under the lock of their store, so it suffices to hold that. Ending a session deletes its
-// row, which waits for those who hold the row `for key share`; writing its last use does not. The order of locks is in
-// docs/internals.md.
+// row, which waits for those who hold the row `for key share`; writing its last use does not. A user of an identity provider
+// has no session here: their account is locked instead. The order of locks is in docs/internals.md.
 
 import type { Caller, Manager, UserCaller } from '../core/caller.ts'
 import type { Db } from '../db/db.ts'
 import { sql } from '../db/sql.ts'
+import type { UsersRow } from '../db/tables.gen.ts'
 import type { Turn } from '../db/turns.ts'
 import { waitForLock, waitInPerson } from '../db/wait-for-lock.ts'
 
@@ -71,11 +72,28 @@ export async function recheckUser(tx: Db, caller: UserCaller): Promise<void> {
 
 /** Whether the session that the request is made with still exists; it does until the transaction ends. */
 export async function lockSession(tx: Db, caller: Caller): Promise<boolean> {
-  if (caller.kind !== 'user' || caller.sessionId === null) return true
+  if (caller.kind !== 'user') return true
+  if (caller.sessionId === null) return (await lockFederated(tx, [caller.id])).length > 0
   const session = await tx.one(sql`
     select id
       from sessions
      where id = ${caller.sessionId}
        for key share`)
   return session !== null
+}
+
+/**
+ * Of these users of an identity provider, those who are neither erased, disabled nor separated from it, until the transaction
+ * ends: `for share`, because none of these changes the key of the row.
+ */
+export function lockFederated(tx: Db, userIds: string[]): Promise<Pick<UsersRow, 'id'>[]> {
+  return tx.query<Pick<UsersRow, 'id'>>(sql`
+    select id
+      from users
+     where id = any(${userIds})
+       and issuer is not null
+       and erased_at is null
+       and disabled_at is null
+     order by id
+       for share`)
 }

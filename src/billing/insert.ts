@@ -6,6 +6,7 @@
 // Many requests share one transaction, and each is answered as if they had come one after the other.
 
 import { unwrapDataKey } from '../auth/data-key.ts'
+import { lockFederated } from '../auth/recheck.ts'
 import { creatorOf, type Manager } from '../core/caller.ts'
 import { now } from '../core/clock.ts'
 import { newId } from '../core/ids.ts'
@@ -43,6 +44,7 @@ export function newInsert(
     onBehalf,
     changedBy: onBehalf ? creatorOf(caller) : null,
     sessionId: caller.kind === 'user' ? caller.sessionId : null,
+    federatedId: caller.kind === 'user' && caller.sessionId === null ? caller.id : null,
     event: newEvent(caller, storeId, 'address.created', row.id, { country: row.country }),
     wantsDefault: spec.isDefault,
     lookup: null,
@@ -57,6 +59,8 @@ export type Insert = {
   /** Null: the user whose address it is. */
   changedBy: { kind: string; id: string } | null
   sessionId: string | null
+  /** The caller, if they are a user of an identity provider, who have no session here. */
+  federatedId: string | null
   event: EventRow
   wantsDefault: boolean
   lookup: string | null
@@ -86,7 +90,7 @@ insertAddresses.holderOf = ({ row }) => row.store_id
 type LockedState = {
   /** The store exists and the user is a member of it, or a customer where the store keeps their addresses. */
   active: boolean
-  /** The caller's session was ended meanwhile. */
+  /** The caller's session was ended meanwhile, or their account disabled. */
   session_ended: boolean
   /** How many addresses the user has there. */
   kept: number
@@ -122,6 +126,8 @@ async function lockStates(tx: Db, inserts: Insert[]): Promise<LockedState[]> {
      where id = any (array(select session_id from json_to_recordset(${wanted}) as wanted(session_id text)))
      order by id
        for key share`)
+  const federatedIds = inserts.flatMap(({ federatedId }) => federatedId ?? [])
+  const federated = federatedIds.length === 0 ? [] : lockFederated(tx, federatedIds)
   // Read under the locks: this statement is sent together with those before it, and begins when they have ended.
   // Each column is a scalar subquery: as joins, or as "exists", they were answered by reading whole tables.
   const found = tx.query<LockedState>(sql`
@@ -157,8 +163,11 @@ async function lockStates(tx: Db, inserts: Insert[]): Promise<LockedState[]> {
                       as (store_id text, user_id text, on_behalf boolean, session_id text, lookup text))
            with ordinality as wanted(store_id, user_id, on_behalf, session_id, lookup, n)
      order by wanted.n`)
-  const [, , states] = await Promise.all([locked, sessions, found])
-  return states
+  const [, , accounts, states] = await Promise.all([locked, sessions, federated, found])
+  const isGone = ({ federatedId }: Insert) => federatedId !== null && !accounts.some(({ id }) => id === federatedId)
+  return states.map((state, n) => {
+    return { ...state, session_ended: state.session_ended || isGone(inserts[n] as Insert) }
+  })
 }
 
 type Decision = {

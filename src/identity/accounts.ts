@@ -81,6 +81,7 @@ export async function changePassword(
          set password_hash = ${passwordHash}, updated_at = ${now()}
        where id = ${caller.id}
          and password_hash = ${stored}
+         and disabled_at is null
    returning id`)
     if (changed.length === 0) {
       // The change that came first may have been this same request, sent twice.

@@ -184,6 +184,23 @@ async function writeKeys(tx: Db, rows: InsertRow[]): Promise<KeyOutcome[]> {
              ))
        order by id
          for key share
+    ), federated as (
+      -- Users of an identity provider have no session here: see auth/recheck.ts.
+      select id
+        from users
+       where id = any (array(
+               select request.created_by_id
+                 from request
+                 join member_creator
+                   on member_creator.store_id = request.store_id
+                  and member_creator.id = request.created_by_id
+                where request.session_id is null
+             ))
+         and issuer is not null
+         and erased_at is null
+         and disabled_at is null
+       order by id
+         for share
     ), key_creator as (
       -- "for share" reads the newest version of the row; "for key share" would read the one this statement began with.
       select key.store_id, key.id, key.revision::text as version, key.leaked_secret_no
@@ -201,7 +218,8 @@ async function writeKeys(tx: Db, rows: InsertRow[]): Promise<KeyOutcome[]> {
       select request.*, store.id is not null as store_exists,
              creator.id is not null
                and (creator.leaked_secret_no is null or creator.leaked_secret_no < request.creator_secret_no)
-               and (request.session_id is null or session.id is not null) as creator_unchanged,
+               and (request.created_by_kind = 'key' or session.id is not null or federated.id is not null)
+               as creator_unchanged,
              store.live_keys + row_number() over in_store <= request.max_keys as fits_live,
              case when store.keys_made_since >= request.today then store.keys_made else 0 end
                + row_number() over in_store <= request.max_new_keys as fits_today
@@ -212,6 +230,9 @@ async function writeKeys(tx: Db, rows: InsertRow[]): Promise<KeyOutcome[]> {
               and creator.id = request.created_by_id
               and creator.version = request.creator_version
         left join session on session.id = request.session_id
+        left join federated
+               on federated.id = request.created_by_id
+              and request.session_id is null
       window in_store as (partition by request.store_id order by request.n)
     ), claimed as (
       insert into idempotent_responses

@@ -204,6 +204,17 @@ test('404: whoever has demoted themselves first is settled by saying it again, a
   }
 })
 
+test('404: an invitation is worth nothing while the account of its maker is disabled', async () => {
+  const world = await shop()
+  const { member, person, sql } = world
+  const [manager, ada] = [await member('MANAGER'), await person()]
+  const { token } = (await invite(world, manager.token, ada, 'STAFF')).body
+  await sql('update users set disabled_at = now() where id = $1', [manager.id])
+  await expectNoInvitation(await accept(world, token, ada))
+  await sql('update users set disabled_at = null where id = $1', [manager.id])
+  expect((await accept(world, token, ada)).status).toBe(200)
+})
+
 test('of an invitation accepted many times at once, one works', async () => {
   const world = await shop({ alone: true })
   const { person, node, sql } = world

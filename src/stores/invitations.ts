@@ -236,10 +236,11 @@ async function heldByKey(db: Db, row: InvitationRow, wanted: Permission[]): Prom
 
 async function heldByMember(db: Db, instance: Instance, row: InvitationRow): Promise<Permission[]> {
   const member = await db.one<Pick<MembersRow, 'role' | 'permissions'>>(sql`
-    select role, permissions
-      from members
-     where store_id = ${row.store_id}
-       and user_id = ${row.created_by_id}`)
+    select member.role, member.permissions
+      from members member
+      join users person on person.id = member.user_id and person.disabled_at is null
+     where member.store_id = ${row.store_id}
+       and member.user_id = ${row.created_by_id}`)
   if (!member || (row.role === 'OWNER' && member.role !== 'OWNER')) return []
   return permissionsOf(instance.permissions, member.role, member.permissions)
 }
