@@ -21,16 +21,21 @@ const PROCESS = [
   'tests/scan.test.ts',
   'tests/client-package.test.ts',
 ]
-/** It moves all clocks of its process by minutes: no service may run beside it. */
-const CLOCKS = ['src/webhooks/scheduler.test.ts']
-const ALONE = [...PROCESS, ...CLOCKS]
 const files = ['src', 'tests', 'packages']
   .filter((folder) => existsSync(folder))
   .flatMap((folder) => readdirSync(folder, { recursive: true, encoding: 'utf8' }).map((file) => join(folder, file)))
   .filter((file) => file.endsWith('.test.ts') && !file.includes('node_modules'))
+const textOf = (file: string) => readFileSync(file, 'utf8')
 const isBrowser = (file: string) => file.startsWith('packages/dashboard/tests/')
+const needsDatabase = (file: string) => /\/shop\.ts'/.test(textOf(file))
+/**
+ * Those that move the timers of their process: no service may run beside them. A test that needs the database closes the one
+ * that its worker shares first (`closeSharedService`).
+ */
+const movesTimers = (file: string) =>
+  /useFakeTimers\((?!\{ toFake: \['Date'\])/.test(textOf(file)) && !needsDatabase(file)
+const ALONE = [...PROCESS, ...files.filter(movesTimers)]
 const others = files.filter((file) => !ALONE.includes(file) && !isBrowser(file))
-const needsDatabase = (file: string) => /\/shop\.ts'/.test(readFileSync(file, 'utf8'))
 
 /** Begun first, since they take longest: whatever comes last is short, and no core is left idle at the end. */
 const LONGEST = [

@@ -3,6 +3,7 @@
 
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Logger } from 'pino'
+import { newAccountLookup } from './auth/account.ts'
 import { newCallerCache } from './auth/caller-cache.ts'
 import { newGithubSignatureCheck } from './auth/github-signature.ts'
 import { jwtCheckFrom } from './auth/jwt.ts'
@@ -237,6 +238,7 @@ async function newPipeline(
     metrics,
     spans: newRequestSpans(),
     log,
+    accountOf: newAccountLookup(db),
     draining: () => state.draining,
     onChange,
   }

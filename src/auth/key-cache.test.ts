@@ -1,9 +1,9 @@
 import { randomBytes } from 'node:crypto'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { afterEach, beforeEach, describe, expect, onTestFinished, test, vi } from 'vitest'
+import { afterEach, beforeAll, beforeEach, describe, expect, onTestFinished, test, vi } from 'vitest'
 import { hearChanges } from '../../tests/changes-heard.ts'
 import { serviceClient } from '../../tests/service-client.ts'
-import { type Api, NEW_KEY, type Shop, shop } from '../../tests/shop.ts'
+import { type Api, closeSharedService, NEW_KEY, type Shop, shop } from '../../tests/shop.ts'
 import { HOUR, now, travel } from '../core/clock.ts'
 import { NEVER, thisMoment } from '../core/moment.ts'
 import { ServerKeys } from '../crypto/keyring.ts'
@@ -16,6 +16,7 @@ import { newKeyCache } from './key-cache.ts'
 // ---- what is kept, and for how long, by a clock that we hold ---------------------------------------------------------
 
 describe('in memory', () => {
+  beforeAll(closeSharedService)
   beforeEach(() => void vi.useFakeTimers({ toFake: ['performance'] }))
   afterEach(() => {
     vi.useRealTimers()

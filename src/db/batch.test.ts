@@ -1,8 +1,8 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import pg from 'pg'
-import { expect, onTestFinished, test, vi } from 'vitest'
+import { beforeAll, expect, onTestFinished, test, vi } from 'vitest'
 import { proxyTo } from '../../tests/db-proxy.ts'
-import { newDatabase } from '../../tests/shop.ts'
+import { closeSharedService, newDatabase } from '../../tests/shop.ts'
 import { Failure } from '../core/errors.ts'
 import type { Batch, Database, Db } from './db.ts'
 import { connect } from './pool.ts'
@@ -341,6 +341,9 @@ async function world() {
 function turn(): Promise<void> {
   return new Promise((resolve) => setImmediate(resolve))
 }
+
+// Tests stop the clock of their process (`stopClock`).
+beforeAll(closeSharedService)
 
 function opened(connectionString: string): Database {
   const db = connect({ connectionString })

@@ -8,7 +8,7 @@ import pino from 'pino'
 import { expect, onTestFinished, test, vi } from 'vitest'
 import { proxyTo } from '../../tests/db-proxy.ts'
 import { PASSWORD } from '../../tests/password.ts'
-import { type Api, apiAt, NEW_KEY, type Reply } from '../../tests/shop.ts'
+import { type Api, apiAt, closeSharedService, NEW_KEY, type Reply } from '../../tests/shop.ts'
 import { primaryAndStandby, type TestServer } from '../../tests/standby.ts'
 import { readConfig } from '../config.ts'
 import { newId } from '../core/ids.ts'
@@ -73,6 +73,7 @@ test('a standby, a read-only primary and a refused login are 503, and a revoked 
   const readyOn = async () => JSON.parse(String((await readiness(db, false)).body)).status
   expect(await readyOn()).toBe('ready')
   // However long this takes, it counts as a moment.
+  await closeSharedService()
   vi.useFakeTimers({ toFake: ['performance', 'Date'] })
   onTestFinished(() => void vi.useRealTimers())
   wire.leadTo(standby.url('shop', 'shop'))

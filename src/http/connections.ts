@@ -1,12 +1,13 @@
 // The open connections, by the address they come from. A node has room for so many; when it is nearly full, the address
 // with the most idle connections loses the one that has been idle the longest. So nobody can hold all of them, and an
-// address with many busy ones, a proxy say, keeps them.
+// address with many busy ones, a proxy say, keeps them. Streams, which are busy for as long as they last, have four fifths of
+// them at most (event-stream.ts).
 
 import type { IncomingMessage } from 'node:http'
 import type { Server, Socket } from 'node:net'
 import { networkOf } from '../auth/ip.ts'
 
-const MAX_CONNECTIONS = 10_000
+export const MAX_CONNECTIONS = 10_000
 /** Above this share of them, a new connection takes the place of an idle one. */
 const CROWDED = 0.9
 

@@ -2,6 +2,7 @@
 // framework is named in server.ts alone, so a request has a type of its own here.
 
 import type { Logger } from 'pino'
+import type { AccountLookup } from '../auth/account.ts'
 import type { CallerRow } from '../auth/authenticate.ts'
 import type { CallerCache } from '../auth/caller-cache.ts'
 import type { Credential } from '../auth/credential.ts'
@@ -38,6 +39,7 @@ export type Pipeline = {
   /** Null without an SDK for traces. */
   spans: RequestSpans | null
   log: Logger
+  accountOf: AccountLookup
   /** Whether the service is stopping: answers then close their connections. */
   draining(): boolean
   /** Called after every change: wakes the webhook dispatcher. */

@@ -1,6 +1,6 @@
 // Server-sent events: text is written as it is produced, and no faster than the client reads. A client that reads too
 // slowly is disconnected, and comes back. The streams of a node, a store and a caller are limited in number. On a node that is
-// full, a store with fewer streams takes a seat of the one with the most.
+// full, an account with fewer streams takes a seat of the one with the most.
 
 import type { ServerResponse } from 'node:http'
 import type { Caller } from '../core/caller.ts'
@@ -8,12 +8,14 @@ import { SECOND } from '../core/clock.ts'
 import { fail } from '../core/errors.ts'
 import type { Stream } from '../core/route.ts'
 import { newConcurrencyLimiter } from '../limits/concurrency.ts'
+import { MAX_CONNECTIONS } from './connections.ts'
 
-/** How many streams may be open at a time. */
+/** How many streams may be open at a time. Of a node's connections (connections.ts), a fifth is left for everything else. */
 type Seats = { ofNode: number; ofCaller: number; ofStore: number }
-const EVENT_SEATS: Seats = { ofNode: 5_000, ofCaller: 100, ofStore: 200 }
+const SEATS_OF_NODE = 0.4 * MAX_CONNECTIONS
+const EVENT_SEATS: Seats = { ofNode: SEATS_OF_NODE, ofCaller: 100, ofStore: 200 }
 /** Each process of a back end follows the changes of keys, and all of them may have the same token. */
-export const CHANGE_SEATS: Seats = { ofNode: 5_000, ofCaller: 2_000, ofStore: 2_000 }
+export const CHANGE_SEATS: Seats = { ofNode: SEATS_OF_NODE, ofCaller: 2_000, ofStore: 2_000 }
 /** A client must read what was written within this time. */
 const SLOW_MS = 10 * SECOND
 /** When a stream ends, its last text has this long to be sent. */
@@ -21,65 +23,53 @@ const END_MS = SECOND
 
 export type EventStreams = {
   /** Throws when there are too many streams, or the service is stopping. */
-  admit(callerId: string, storeId: string | null): OpenStream
+  admit(holder: StreamHolder): OpenStream
   open(): number
   /** Ends all streams. */
   close(): void
 }
 
-export type OpenStream = { closing: AbortController; slowMs: number; done(): void }
+/** Whose seat a stream takes. `store` is null for streams about many stores. */
+type StreamHolder = { callerId: string; store: { id: string; account: string } | null }
 
-/** Those that are open, of each store, the oldest first; null: those about many stores, which nobody takes a seat of. */
-type StreamsOf = Map<string | null, Set<OpenStream>>
+export type OpenStream = { closing: AbortController; slowMs: number; done(): void }
 
 export function newEventStreams(slowMs = SLOW_MS, seats = EVENT_SEATS): EventStreams {
   const ofCaller = `You have ${seats.ofCaller} streams open on this node. Close one first.`
   const limiter = newConcurrencyLimiter(seats.ofNode)
-  const open: StreamsOf = new Map()
+  const streams = new Set<OpenStream>()
   let stopping = false
   return {
-    admit(callerId, storeId) {
+    admit({ callerId, store }) {
       if (stopping) fail('unavailable', { retryAfterSeconds: 1 })
-      const own = open.get(storeId) ?? new Set()
       const full = `The store can have ${seats.ofStore} streams on this node. Close one first, or let readers share one.`
-      const holders = [
-        { id: callerId, max: seats.ofCaller, full: ofCaller },
-        ...(storeId === null ? [] : [{ id: storeId, max: seats.ofStore, full }]),
-      ]
-      if (limiter.inUse() >= seats.ofNode && limiter.mayHold(holders))
-        endOneOfMost(open, storeId === null ? 0 : own.size)
-      const slot = limiter.acquire(holders)
+      const slot = limiter.acquire({
+        holders: [
+          { id: callerId, max: seats.ofCaller, full: ofCaller },
+          ...(store ? [{ id: store.id, max: seats.ofStore, full }] : []),
+        ],
+        // Nobody takes a seat of streams about many stores: the operator issues their tokens.
+        account: store && store.account,
+        onEvicted: () => stream.done(),
+      })
       const stream = {
         closing: new AbortController(),
         slowMs,
         done() {
-          if (!own.delete(stream)) return
-          if (own.size === 0) open.delete(storeId)
+          if (!streams.delete(stream)) return
           slot.release()
           stream.closing.abort()
         },
       }
-      open.set(storeId, own.add(stream))
+      streams.add(stream)
       return stream
     },
     open: limiter.inUse,
     close() {
       stopping = true
-      for (const streams of open.values()) for (const { closing } of streams) closing.abort()
+      for (const { closing } of streams) closing.abort()
     },
   }
-}
-
-/**
- * Ends the oldest stream of the store that has the most, if the one who comes would still have fewer. Not those about many
- * stores: the operator issues their tokens, and they must not have fewer seats the more stores a tenant has.
- */
-function endOneOfMost(open: StreamsOf, own: number): void {
-  let most: Set<OpenStream> | undefined
-  for (const [storeId, streams] of open) if (storeId !== null && streams.size > (most?.size ?? 0)) most = streams
-  if (!most || most.size <= own + 1) return
-  const [oldest] = most
-  oldest?.done()
 }
 
 export async function pipeEvents(

@@ -29,8 +29,7 @@ export async function execute(
       throw withholdFaults(route, caller, input.faults, error)
     })
     changed = answer.changedKeys ?? changed
-    if (route.answer === 'paged')
-      return startPages(pipeline.limits.longAnswers, route, answer, caller?.id ?? incoming.ip)
+    if (route.answer === 'paged') return startPages(pipeline, call, answer)
     return answer.wire ?? toWire(route, answer, withhold(route, caller, input.body, answer))
   }
   if (!isChange(route)) {

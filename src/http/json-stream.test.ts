@@ -1,7 +1,7 @@
 import { once } from 'node:events'
 import { text } from 'node:stream/consumers'
 import { setImmediate as turn } from 'node:timers/promises'
-import { expect, onTestFinished, test, vi } from 'vitest'
+import { expect, test } from 'vitest'
 import type { Chunks } from '../core/route.ts'
 import { Type } from '../schema/type.ts'
 import { jsonChunks, newLongAnswers, start, toReadable } from './json-stream.ts'
@@ -18,9 +18,11 @@ function bodyOf(some: AsyncGenerator<object[]>) {
   return { at: 'now', none: pages(), some, more: pages([], [{ n: 4 }]), last: '"' }
 }
 
+const by = (callerId: string, account = callerId) => ({ callerId, account })
+
 test('the pieces make the body that the schema would write, and nothing that it does not list', async () => {
   const some = pages([{ n: 1, secret: 'x' }, { n: 2 }], [], [{ n: 3 }])
-  const { first, rest } = await start(newLongAnswers(), 'a', jsonChunks(Body, bodyOf(some), serialize))
+  const { first, rest } = await start(newLongAnswers(), by('a'), jsonChunks(Body, bodyOf(some), serialize))
   expect(first).toBe('{"at":"now","none":[],"some":[{"n":1},{"n":2}')
   expect(JSON.parse(await text(toReadable(first, rest)))).toEqual({
     at: 'now',
@@ -36,7 +38,7 @@ test('a page is read when there is room for it, not before', async () => {
   async function* endless(): Chunks {
     for (;;) yield `${++read}`.padEnd(100_000)
   }
-  const { first, rest } = await start(newLongAnswers(), 'b', endless())
+  const { first, rest } = await start(newLongAnswers(), by('b'), endless())
   const stream = toReadable(first, rest)
   for (let n = 0; n < 20; n++) await turn()
   expect(read).toBe(1)
@@ -57,7 +59,7 @@ test('whoever does not take it is cut off, and counts no more', async () => {
   }
   const limiter = newLongAnswers()
   for (let n = 1; n <= 3; n++) {
-    const { first, rest } = await start(limiter, 'c', endless())
+    const { first, rest } = await start(limiter, by('c'), endless())
     const [error] = await once(toReadable(first, rest, 5), 'error')
     expect([error.code, ended]).toEqual(['request_timeout', n])
   }
@@ -71,35 +73,59 @@ test('so many for one caller, so many on a node; one whose first page fails is n
     throw new Error('no page')
   }
   const limiter = newLongAnswers()
-  for (let n = 0; n < 3; n++) await expect(start(limiter, 'd', broken())).rejects.toThrow('no page')
-  const open = [await start(limiter, 'd', endless()), await start(limiter, 'd', endless())]
-  await expect(start(limiter, 'd', endless())).rejects.toMatchObject({ code: 'rate_limited' })
-  for (let n = 0; n < 48; n++) open.push(await start(limiter, `e${n}`, endless()))
-  await expect(start(limiter, 'f', endless())).rejects.toMatchObject({ code: 'overloaded' })
+  for (let n = 0; n < 3; n++) await expect(start(limiter, by('d'), broken())).rejects.toThrow('no page')
+  const open = [await start(limiter, by('d'), endless()), await start(limiter, by('d'), endless())]
+  await expect(start(limiter, by('d'), endless())).rejects.toMatchObject({ code: 'rate_limited' })
+  for (let n = 0; n < 48; n++) open.push(await start(limiter, by(`e${n}`), endless()))
+  await expect(start(limiter, by('f'), endless())).rejects.toMatchObject({ code: 'overloaded' })
   for (const { rest } of open) await rest.return()
-  const { rest } = await start(limiter, 'd', endless())
+  const { rest } = await start(limiter, by('d'), endless())
   await rest.return()
 })
 
 test('slow readers keep nobody else from theirs: on a full node the slowest is cut off', async () => {
-  vi.useFakeTimers({ toFake: ['performance'] })
-  onTestFinished(() => void vi.useRealTimers())
+  let ms = 0
   async function* endless(): Chunks {
     for (;;) yield 'x'
   }
-  const limiter = newLongAnswers()
+  const limiter = newLongAnswers(() => ms)
   const open = []
-  for (let n = 0; n < 50; n++) open.push(await start(limiter, `g${n}`, endless()))
+  for (let n = 0; n < 50; n++) open.push(await start(limiter, by(`g${n}`), endless()))
   const [slowest, ...others] = open
-  vi.advanceTimersByTime(6_000)
+  ms += 2_000
   for (const { rest } of others) await rest.next()
-  await expect(start(limiter, 'h', endless())).rejects.toMatchObject({ code: 'overloaded' })
-  vi.advanceTimersByTime(5_000)
+  await expect(start(limiter, by('h'), endless())).rejects.toMatchObject({ code: 'overloaded' })
+  ms += 1_500
   for (const { rest } of others) await rest.next()
-  const late = await start(limiter, 'h', endless())
+  const late = await start(limiter, by('h'), endless())
   expect(limiter.inUse()).toBe(50)
   await expect(slowest?.rest.next()).rejects.toMatchObject({ code: 'overloaded' })
   expect((await others[0]?.rest.next())?.done).toBe(false)
   for (const { rest } of [...open, late]) await rest.return()
+  expect(limiter.inUse()).toBe(0)
+})
+
+test('an account with many keys has a few of a full node, and slow ones among them lose their slot to an account with none', async () => {
+  let ms = 0
+  async function* endless(): Chunks {
+    for (;;) yield 'x'
+  }
+  const limiter = newLongAnswers(() => ms)
+  const open: Chunks[] = []
+  const ask = async (callerId: string, account: string) =>
+    void open.push((await start(limiter, by(callerId, account), endless())).rest)
+  for (let n = 0; n < 6; n++) await ask(`key_${n}`, 'ada')
+  await expect(ask('key_6', 'ada')).rejects.toMatchObject({ code: 'rate_limited' })
+  // Beside what its keys are sent, its owner is sent something, too.
+  await ask('ada', 'ada')
+  for (let n = 0; n < 43; n++) await ask(`key_of_${n}`, `account_${n}`)
+  expect(limiter.inUse()).toBe(50)
+  await expect(ask('bob', 'bob')).rejects.toMatchObject({ code: 'overloaded' })
+  ms += 1_000
+  await ask('bob', 'bob')
+  expect(limiter.inUse()).toBe(50)
+  await expect(open[0]?.next()).rejects.toMatchObject({ code: 'overloaded' })
+  expect((await open[1]?.next())?.done).toBe(false)
+  for (const rest of open) await rest.return()
   expect(limiter.inUse()).toBe(0)
 })

@@ -11,10 +11,14 @@ import { type ConcurrencyLimiter, newConcurrencyLimiter } from '../limits/concur
 /** Each answer holds a page in memory, of half a megabyte at most. */
 const MAX_PER_NODE = 50
 const MAX_PER_CALLER = 2
+const MAX_PER_ACCOUNT = 6
 /** A client must read a chunk within this time. */
 const SLOW_MS = 10 * SECOND
-/** While all slots are in use, an answer that has waited this long for its client, in all, gives its slot to another. */
-const EVICT_AFTER_MS = 10 * SECOND
+/** While all slots are in use, an answer that has waited this long for its client gives its slot to another. */
+const EVICTION = { ofMostMs: SECOND, ofAnyMs: 3 * SECOND }
+
+/** `account`: whom it counts for, too. */
+type Holder = { callerId: string; account: string }
 
 type Serialize = (schema: TSchema, value: unknown) => string
 
@@ -45,30 +49,40 @@ function isPaged(value: unknown): value is AsyncIterable<unknown[]> {
   return typeof value === 'object' && value !== null && Symbol.asyncIterator in value
 }
 
-export function newLongAnswers(): ConcurrencyLimiter {
-  return newConcurrencyLimiter(MAX_PER_NODE, EVICT_AFTER_MS)
+export function newLongAnswers(clock?: () => number): ConcurrencyLimiter {
+  return newConcurrencyLimiter(MAX_PER_NODE, EVICTION, clock)
 }
 
 /** Waits for the first chunk. The answer holds its slot until `rest` ends or its `return()` is called. */
 export async function start(
   limiter: ConcurrencyLimiter,
-  callerId: string,
+  holder: Holder,
   chunks: Chunks,
 ): Promise<{ first: string; rest: Chunks }> {
-  const rest = withSlot(limiter, callerId, chunks)
+  const rest = withSlot(limiter, holder, chunks)
   const { value } = await rest.next()
   return { first: value ?? '', rest }
 }
 
-async function* withSlot(limiter: ConcurrencyLimiter, callerId: string, chunks: Chunks): Chunks {
-  const full = `You are being sent ${MAX_PER_CALLER} long answers already. Let one of them end first.`
-  const slot = limiter.acquire([{ id: callerId, max: MAX_PER_CALLER, full }])
+const FULL = `You are being sent ${MAX_PER_CALLER} long answers already. Let one of them end first.`
+const ACCOUNT_FULL = `The keys of your account are being sent ${MAX_PER_ACCOUNT} long answers already. Let one of them end first.`
+
+async function* withSlot(limiter: ConcurrencyLimiter, { callerId, account }: Holder, chunks: Chunks): Chunks {
+  let evicted = false
+  const slot = limiter.acquire({
+    holders: [
+      { id: callerId, max: MAX_PER_CALLER, full: FULL },
+      ...(account === callerId ? [] : [{ id: `keys of ${account}`, max: MAX_PER_ACCOUNT, full: ACCOUNT_FULL }]),
+    ],
+    account,
+    onEvicted: () => void (evicted = true),
+  })
   try {
     for await (const chunk of chunks) {
       slot.waiting(true)
       yield chunk
       slot.waiting(false)
-      if (slot.evicted) throw new Failure('overloaded')
+      if (evicted) throw new Failure('overloaded')
     }
   } finally {
     slot.release()

@@ -41,9 +41,10 @@ export async function takeTurn(
   // A key acts for those who own its store: a user can have many stores, and a store many keys.
   const accounts =
     caller?.kind === 'key' ? await readOwnerIds(db, caller.storeId, MAX_OWNERS) : [caller?.id ?? incoming.ip]
-  return limits.longWork.turns.acquire([
+  const holders = [
     ...(storeId === undefined ? [] : [{ id: storeId, max: MAX_OF_STORE, full: STORE_BUSY }]),
     ...accounts.map((id) => ({ id, max: MAX_OF_ACCOUNT, full: ACCOUNT_BUSY })),
     { id: networkOf(incoming.ip).place, max: MAX_OF_ADDRESS, full: ADDRESS_BUSY },
-  ])
+  ]
+  return limits.longWork.turns.acquire({ holders, account: null })
 }

@@ -7,8 +7,8 @@ import type { Caller } from '../core/caller.ts'
 import { DAY, fromNow } from '../core/clock.ts'
 import { matchesIfNoneMatch } from '../core/etag.ts'
 import type { Answer, ResponseHeaders, Route, WireResponse } from '../core/route.ts'
-import type { ConcurrencyLimiter } from '../limits/concurrency.ts'
-import { type Call, header, type Incoming, type Outgoing } from './context.ts'
+import { type Call, header, type Incoming, type Outgoing, type Pipeline } from './context.ts'
+import { holderOf } from './holders.ts'
 import { jsonChunks, start } from './json-stream.ts'
 
 /** Sent with every answer. The API shows nothing in a browser; the pages loosen the policy for themselves. */
@@ -73,15 +73,15 @@ export function withMetadata(frame: string, metadata: string[] | undefined): str
 const STREAM_HEADERS = { 'content-type': 'text/event-stream', 'x-accel-buffering': 'no' }
 
 /** Waits for the first chunk of a paged answer: a failure until then is answered like any other. */
-export async function startPages(
-  limiter: ConcurrencyLimiter,
-  route: Route,
-  answer: Answer<unknown>,
-  callerId: string,
-): Promise<WireResponse> {
+export async function startPages(pipeline: Pipeline, call: Call, answer: Answer<unknown>): Promise<WireResponse> {
+  const { route } = call
   // A row with `answer: 'paged'` returns an object, whose lists are the pages.
   const [schema, body] = [route.returns[1] as TObject, answer.body as Record<string, unknown>]
-  const { first, rest } = await start(limiter, callerId, jsonChunks(schema, body, serialize))
+  const { first, rest } = await start(
+    pipeline.limits.longAnswers,
+    await holderOf(pipeline, call),
+    jsonChunks(schema, body, serialize),
+  )
   return { ...toWire(route, answer, first), rest }
 }
 

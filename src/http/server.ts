@@ -19,8 +19,9 @@ import { type IsProxy, newIsProxy, placeOfClient, type TrustProxy } from './clie
 import { answerClientError, checkHead, failureOf, frameworkFailure, MAX_HEADERS } from './client-errors.ts'
 import { type Connections, trackConnections } from './connections.ts'
 import type { Incoming, Outgoing, Pipeline } from './context.ts'
-import { pipeEvents, storeOfStream } from './event-stream.ts'
+import { pipeEvents } from './event-stream.ts'
 import { type FastPath, newFastVerify } from './fast-verify.ts'
+import { admitStream } from './holders.ts'
 import { MAX_BODY_BYTES } from './input.ts'
 import { toReadable } from './json-stream.ts'
 import { admitLargeBody } from './large-body.ts'
@@ -242,23 +243,23 @@ function toIncoming(route: Route, request: FastifyRequest): Incoming {
 }
 
 /** An open stream does not count as a request in flight: it may last for hours, and is mostly idle. */
-function sendStream(
-  { limits, spans }: Pipeline,
+async function sendStream(
+  pipeline: Pipeline,
   route: Route,
   request: FastifyRequest,
   reply: FastifyReply,
   outgoing: Outgoing,
   stream: Stream,
-): FastifyReply {
+): Promise<FastifyReply> {
+  const open = await admitStream(pipeline, route, request.params, outgoing, clientIp(request))
   // The caller has disconnected, and the load shedder has released the request already.
+  if (reply.raw.destroyed) open.done()
   if (reply.raw.destroyed) return reply.hijack()
-  const seats = route.answer === 'changes' ? limits.changeStreams : limits.streams
-  const open = seats.admit(outgoing.caller?.id ?? clientIp(request), storeOfStream(request.params, outgoing.caller))
   releaseEarly(reply.raw)
   request.beganMs = reply.elapsedTime
   reply.hijack()
   reply.raw.writeHead(outgoing.status, { ...reply.getHeaders(), ...outgoing.headers } as OutgoingHttpHeaders)
-  spans?.end(request.raw, reply.raw)
+  pipeline.spans?.end(request.raw, reply.raw)
   // A failure from here on closes the stream: an answer begun with 200 cannot become a problem any more.
   if (request.method === 'HEAD') {
     open.done()

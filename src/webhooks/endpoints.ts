@@ -1,10 +1,10 @@
 // What is needed to send to a webhook: its URL and its secrets, read for many webhooks in one statement.
 
+import { accountOf } from '../auth/account.ts'
 import { ago, now } from '../core/clock.ts'
 import type { Batch, Db } from '../db/db.ts'
 import { sql } from '../db/sql.ts'
 import type { Instance } from '../instance.ts'
-import { accountOf } from './account.ts'
 import { AFTER_DELETE_MS } from './outbox.ts'
 import { openSecret } from './signature.ts'
 
@@ -13,7 +13,7 @@ export type Endpoint = {
   secrets: Buffer[]
   failingSince: Date | null
   revision: number
-  /** Whom its messages count for (account.ts). */
+  /** Whom its messages count for (auth/account.ts). */
   account: string
 }
 

@@ -2,10 +2,10 @@
 // them out of what waits in the outbox.)
 
 import { setTimeout as sleep } from 'node:timers/promises'
+import { accountOf } from '../auth/account.ts'
 import { addMs, HOUR, now, SECOND } from '../core/clock.ts'
 import type { Batch, Db } from '../db/db.ts'
 import { sql } from '../db/sql.ts'
-import { accountOf } from './account.ts'
 import { TEST_TYPE } from './deliveries.ts'
 import type { Cause, DeliveryStatus } from './schema.ts'
 

@@ -7,14 +7,14 @@ beforeEach(() => void vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout', 
 afterEach(() => void vi.useRealTimers())
 
 /** Each webhook answers after as many milliseconds as its name says. The name may say its host and, before it, its account. */
-function stand(budget = { left: Number.POSITIVE_INFINITY }) {
+function stand(budget = { left: Number.POSITIVE_INFINITY }, takes = (id: string) => Number(id.split(' ')[0])) {
   const begun: string[] = []
   const left: string[] = []
   const scheduler = newScheduler({
     async send(queue, message) {
       begun.push(`${queue.id}/${message.id}`)
       budget.left -= 1
-      await new Promise((resolve) => setTimeout(resolve, Number(queue.id.split(' ')[0])))
+      await new Promise((resolve) => setTimeout(resolve, takes(queue.id)))
       queue.isGood = true
     },
     release: (messages) => void left.push(...messages.map(({ webhook_id, id }) => `${webhook_id}/${id}`)),
@@ -131,7 +131,7 @@ test('those that take almost two seconds wait among themselves, in turns', async
   expect([scheduler.isFast('10'), scheduler.isFast('1900 0')]).toEqual([true, false])
 })
 
-test('who was slow is so for half a minute, and keeps little at hand', async () => {
+test('who was slow is so for two minutes, and keeps little at hand', async () => {
   const { scheduler, put, left, pass } = stand()
   put('3000', 6)
   await pass(250)
@@ -141,10 +141,33 @@ test('who was slow is so for half a minute, and keeps little at hand', async () 
   expect(left).toEqual(['3000/3', '3000/4', '3000/5', '3000/6'])
   await pass(4_000)
   expect(scheduler.inFlight()).toBe(0)
-  await pass(29_999)
+  await pass(119_999)
   expect(scheduler.isFast('3000')).toBe(false)
   await pass(1)
   expect(scheduler.isFast('3000')).toBe(true)
+})
+
+test('who was slow and has answered fast is slow no more', async () => {
+  let tookMs = 3_000
+  const { scheduler, put, pass } = stand(undefined, () => tookMs)
+  put('shop', 1)
+  await pass(3_000)
+  expect(scheduler.isFast('shop')).toBe(false)
+  tookMs = 100
+  put('shop', 1)
+  await pass(100)
+  expect(scheduler.isFast('shop')).toBe(true)
+})
+
+test('a slow one has its place, however many more than there is room for another account has become slow with', async () => {
+  const { scheduler, put, countOf, pass } = stand()
+  put('3000 of ada', 1)
+  await pass(3_000)
+  for (let n = 0; n < 1_500; n++) put(`15000 ${n} of eve`, 1)
+  await pass(4_000)
+  expect(scheduler.inFlight()).toBe(1_500)
+  put('3000 of ada', 1)
+  expect(countOf('3000 of ada')).toBe(2)
 })
 
 test('who wants no more is not forgotten because nothing waits', async () => {

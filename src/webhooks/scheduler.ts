@@ -1,16 +1,18 @@
 // Which message is sent next. Each webhook has a queue of its own. Accounts take turns, and the queues of an account within its
 // turns (waitlist.ts), one message at a time. A request starts in the fastest tier; when it takes longer than that tier allows
-// it moves to the next, and its webhook starts there for the next half minute. So however many webhooks are slow, the fast ones wait only for each other, and those that take
-// a second do not wait for those that never answer (docs/decisions/webhooks.md: two tiers were tried).
+// it moves to the next, and its webhook starts there for the next two minutes, or until it has answered fast. So however many
+// webhooks are slow, the fast ones wait only for each other, and those that take a second do not wait for those that never
+// answer (docs/decisions/webhooks.md: two tiers were tried).
 
-import { addMs, now, SECOND } from '../core/clock.ts'
+import { addMs, MINUTE, now } from '../core/clock.ts'
 import type { Endpoint } from './endpoints.ts'
 import { HOST_LIMITS, type HostGate, type HostLimits, newHostGate } from './host-limits.ts'
 import { type MessageMemory, newMessageMemory } from './message-memory.ts'
 import { type Message, START_WITHIN_MS } from './outbox.ts'
 import { enter, hasRoom, leave, newTiers, nextWithRoom, type Tier } from './tiers.ts'
 
-const SLOW_FOR_MS = 30 * SECOND
+/** Longer than 2,000 webhooks that never answer take for a turn each: they start in the fastest tier once only. */
+const SLOW_FOR_MS = 2 * MINUTE
 /** Of a webhook that has not answered well no more messages than this wait in memory. */
 export const PREFETCH = 8
 /** Once this many messages wait in memory, a webhook prefetches more than PREFETCH only while its account has fewer than this. */
@@ -257,6 +259,7 @@ function moveToTier(state: SchedulerState, request: Request, next: SpeedTier): v
 
 /** Unless it starts in a slower tier already, the webhook starts in this one, and keeps in memory what is allowed there. */
 function markSlow(state: SchedulerState, queue: EndpointQueue, tier: SpeedTier): void {
+  if (tier === state.fastest) state.slow.delete(queue.id)
   if (tier.index < Math.max(1, tierOf(state, queue.id).index)) return
   state.slow.set(queue.id, { tier, until: performance.now() + SLOW_FOR_MS })
   state.hooks.release(remove(state, queue, tier.prefetch))

@@ -43,7 +43,7 @@ export function leave<Q extends OfAccount>(tier: Tier<Q>, account: string): void
 
 export function hasRoom<Q extends OfAccount>(tier: Tier<Q>, account: string): boolean {
   if (tier.inFlight < tier.capacity) return true
-  return tier.index > 0 && tier.inFlight < 2 * tier.capacity && !tier.inFlightOf.has(account)
+  return tier.index > 0 && tier.inFlightOf.size < tier.capacity && !tier.inFlightOf.has(account)
 }
 
 /** The next account in the waitlist that there is room for. */

@@ -186,9 +186,11 @@ test('these streams have seats of their own', async () => {
   expect(streams.map(({ status }) => status)).toEqual(streams.map(() => 200))
   for (const stream of streams) stream.leave()
   const seats = newEventStreams(undefined, CHANGE_SEATS)
-  for (let n = 0; n < 2_000; n++) seats.admit('svc_1', null)
-  expect(() => seats.admit('svc_1', null)).toThrow(expect.objectContaining({ code: 'rate_limited' }))
-  expect(seats.admit('svc_2', null).closing.signal.aborted).toBe(false)
+  for (let n = 0; n < 2_000; n++) seats.admit({ callerId: 'svc_1', store: null })
+  expect(() => seats.admit({ callerId: 'svc_1', store: null })).toThrow(
+    expect.objectContaining({ code: 'rate_limited' }),
+  )
+  expect(seats.admit({ callerId: 'svc_2', store: null }).closing.signal.aborted).toBe(false)
 })
 
 test('the service tokens of one store share its seats, and the operator’s tokens have their own', () => {
@@ -201,39 +203,43 @@ test('the service tokens of one store share its seats, and the operator’s toke
   ]
   for (const [params, storeIds, store] of cases) expect(storeOfStream(params, { ...service, storeIds })).toBe(store)
   const seats = newEventStreams(undefined, CHANGE_SEATS)
-  for (let n = 0; n < 2_000; n++) seats.admit(`svc_${n % 3}`, 'store_1')
-  expect(() => seats.admit('svc_3', 'store_1')).toThrow(expect.objectContaining({ code: 'rate_limited' }))
-  expect(seats.admit('svc_4', 'store_2').closing.signal.aborted).toBe(false)
+  const admit = (callerId: string, id: string) => seats.admit({ callerId, store: { id, account: 'ada' } })
+  for (let n = 0; n < 2_000; n++) admit(`svc_${n % 3}`, 'store_1')
+  expect(() => admit('svc_3', 'store_1')).toThrow(expect.objectContaining({ code: 'rate_limited' }))
+  expect(admit('svc_4', 'store_2').closing.signal.aborted).toBe(false)
 })
 
-test('whoever fills a node from many stores, with many tokens in each, loses seats to others', () => {
+test('an account that fills a node, from many stores and with many tokens in each, loses seats to others', () => {
   const seats = newEventStreams(undefined, CHANGE_SEATS)
-  const stores = Array.from({ length: 100 }, (_, n) => `store_${n}`)
-  const admit = (storeId: string, n: number) => {
+  const admit = (account: string, storeId: string, n: number) => {
     try {
-      return [{ storeId, stream: seats.admit(`svc_${storeId}_${n % 20}`, storeId) }]
+      const stream = seats.admit({ callerId: `svc_${storeId}_${n % 20}`, store: { id: storeId, account } })
+      return [{ storeId, stream }]
     } catch {
       return []
     }
   }
-  const taken = stores.map((storeId) => {
-    const streams = []
-    for (let next = admit(storeId, 0); next.length > 0; next = admit(storeId, streams.length)) streams.push(...next)
-    return streams
-  })
-  expect([taken[0]?.length, seats.open()]).toEqual([2_000, 5_000])
   const isOpen = ({ stream }: { stream: OpenStream }) => !stream.closing.signal.aborted
-  // What the operator's back ends follow, about all stores.
-  const all = Array.from({ length: 1_000 }, () => ({ stream: seats.admit('svc_all', null) }))
-  const others = Array.from({ length: 20 }, (_, n) => admit('store_other', n)).flat()
-  expect([others.filter(isOpen).length, seats.open()]).toEqual([20, 5_000])
-  // Those who lost one come back at once, and take it from each other.
-  for (const { storeId } of taken.flat()) admit(storeId, 0)
-  expect(all.filter(isOpen)).toHaveLength(1_000)
-  expect([others.filter(isOpen).length, seats.open()]).toEqual([20, 5_000])
-  const [mine] = others
-  mine?.stream.done()
-  expect(seats.open()).toBe(4_999)
+  // Another account has more streams than any of its stores.
+  const others = Array.from({ length: 150 }, (_, n) => admit('bob', 'store_bob', n)).flat()
+  // Of 100 stores some have 2,000 streams, or all have 39.
+  const fill = (ofStore: number) =>
+    Array.from({ length: 100 }, (_, store) =>
+      Array.from({ length: ofStore }, (_, n) => admit('ada', `store_${store}`, n)).flat(),
+    )
+  for (const ofStore of [39, 2_000]) {
+    const taken = fill(ofStore).flat()
+    expect([others.filter(isOpen).length, seats.open()]).toEqual([150, ofStore === 39 ? 3_900 + 150 - 50 : 4_000])
+    // What the operator's back ends follow, about all stores.
+    const all = Array.from({ length: 1_000 }, () => ({ stream: seats.admit({ callerId: 'svc_all', store: null }) }))
+    const new_ = Array.from({ length: 20 }, (_, n) => admit('carl', 'store_carl', n)).flat()
+    expect([new_.filter(isOpen).length, seats.open()]).toEqual([20, 4_000])
+    // Those who lost one come back at once, and take it from each other.
+    for (const { storeId } of taken) admit('ada', storeId, 0)
+    expect([all, others, new_].map((streams) => streams.filter(isOpen).length)).toEqual([1_000, 150, 20])
+    for (const { stream } of [...taken, ...all, ...new_]) stream.done()
+  }
+  expect(seats.open()).toBe(150)
 })
 
 // ---- the hub alone --------------------------------------------------------------------------------------------------

@@ -1,0 +1,26 @@
+// Whose slots an answer takes that takes long, such as a stream or an export (limits/concurrency.ts).
+
+import type { Route } from '../core/route.ts'
+import type { Call, Outgoing, Pipeline } from './context.ts'
+import { type OpenStream, storeOfStream } from './event-stream.ts'
+
+export async function admitStream(
+  { limits, accountOf }: Pipeline,
+  { answer }: Route,
+  params: unknown,
+  { caller }: Outgoing,
+  ip: string,
+): Promise<OpenStream> {
+  const seats = answer === 'changes' ? limits.changeStreams : limits.streams
+  const id = storeOfStream(params, caller)
+  return seats.admit({ callerId: caller?.id ?? ip, store: id === null ? null : { id, account: await accountOf(id) } })
+}
+
+/** A key acts for the account that owns its store: a store can have many keys, and an account many stores. */
+export async function holderOf(
+  { accountOf }: Pipeline,
+  { caller, incoming }: Pick<Call, 'caller' | 'incoming'>,
+): Promise<{ callerId: string; account: string }> {
+  const callerId = caller?.id ?? incoming.ip
+  return { callerId, account: caller?.kind === 'key' ? await accountOf(caller.storeId) : callerId }
+}
