@@ -4,9 +4,11 @@ import { setNonce } from 'get-nonce'
 import { createRoot } from 'react-dom/client'
 import { App, preloadPage } from './app/app.tsx'
 import { takeLinkToken } from './app/link-token.ts'
+import { dropExpiredNotes } from './app/notes.ts'
 import { cssVariables, theme } from './theme.ts'
 
 takeLinkToken()
+dropExpiredNotes()
 
 /** Of this answer's policy. Dialogs write their style through `get-nonce`, everything else through the provider. */
 const nonce = document.querySelector<HTMLMetaElement>('meta[property=csp-nonce]')?.nonce ?? ''

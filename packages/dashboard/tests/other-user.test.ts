@@ -154,6 +154,29 @@ browserTest('the same person signing in in another tab keeps what was typed', as
   forgive(faults, '401 GET /v1/user')
 })
 
+browserTest('a link for a new password is not left to somebody who signs in in another tab', async () => {
+  const world = await shop()
+  const { page, context } = await openBrowser(world, '/reset')
+  const tab = await context.newPage()
+  const expectDropped = async (enter: () => Promise<void>) => {
+    await page.goto('/reset#token=skp_reset_made_up')
+    await page.getByRole('button', { name: 'Set password' }).waitFor()
+    await enter()
+    await page.getByText('This service does not send e-mail.').waitFor()
+    await page.reload()
+    await page.getByText('This service does not send e-mail.').waitFor()
+    expect(await everythingIn(page)).not.toContain('skp_reset_made_up')
+  }
+  await tab.goto('/sign-in')
+  await fillSignIn(tab, await customer(world, 'Bob'))
+  await expectDropped(() => tab.getByRole('button', { name: 'Sign in', exact: true }).click())
+  await pageOf(tab, 'Bob')
+  await signOutByMenu(tab)
+  await tab.goto('/sign-up')
+  await fillSignIn(tab, { email: `new.${world.owner.email}`, password: 'seven bicycles under one umbrella' })
+  await expectDropped(() => tab.getByRole('button', { name: 'Create an account' }).click())
+})
+
 // The same tab, without a page load that somebody asked for.
 
 browserTest('a save that waits to be repeated is not sent for the next person in the tab', async () => {
@@ -205,5 +228,13 @@ browserTest('an invitation that somebody has opened is not offered to the next p
   await accept.click()
   await page.getByText('This link is incomplete').waitFor()
   expect(await everythingIn(page)).not.toContain(token)
+
+  // Nor when a page in another tab says who is signed in now.
+  await signIn(context, api.url, alice)
+  await page.goto(`/invitation#token=${token}`)
+  await page.getByText(`You are signed in as ${alice.email}.`).waitFor()
+  await signIn(context, api.url, bob)
+  await (await context.newPage()).goto('/stores')
+  await page.getByText('This link is incomplete').waitFor()
   forgive(faults, '409 POST /v1/user/invitations/accept')
 })

@@ -188,6 +188,38 @@ browserTest('after a new sign-in, the page says that the key exists, and rotates
   forgive(faults, '409 POST /v1/user/store/*/keys')
 })
 
+browserTest('a secret that was never confirmed leaves nothing in the browser after an hour', async () => {
+  const world = await shop()
+  const { page } = await created(world)
+  const noted = () => page.evaluate<string | null>(`localStorage.getItem('storekeeper.unconfirmed')`)
+  await page.keyboard.press('Escape')
+  await page.clock.install()
+  await page.reload()
+  const again = page.getByRole('button', { name: /^Show it again/ })
+  await again.waitFor()
+  const note = (await noted()) as string
+  await page.clock.fastForward('59:00')
+  expect(await noted()).toBe(note)
+  await page.clock.fastForward('02:00')
+  await expect.poll(noted).toBe(null)
+  await expect.poll(() => again.count()).toBe(0)
+
+  // Nobody had a page open when the hour was over.
+  const leaveNote = () => page.evaluate(`localStorage.setItem('storekeeper.unconfirmed', ${JSON.stringify(note)})`)
+  await signOutByMenu(page)
+  await leaveNote()
+  await page.goto('/sign-in')
+  await expect.poll(noted).toBe(null)
+  await leaveNote()
+  await fillSignIn(page, world.owner)
+  await page.getByRole('button', { name: 'Sign in', exact: true }).click()
+  await page.getByRole('button', { name: /^Account/ }).waitFor()
+  await expect.poll(noted).toBe(null)
+  await leaveNote()
+  await signOutByMenu(page)
+  await expect.poll(noted).toBe(null)
+})
+
 browserTest('the link of an invitation is offered again until the invitation was accepted', async () => {
   const world = await shop()
   const { api, owner, person, store } = world

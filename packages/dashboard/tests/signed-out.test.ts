@@ -163,6 +163,46 @@ browserTest('a link for a new password is not left to the next person after sign
   forgive(faults, /^answer: 401 GET /, LOST_ANSWER)
 })
 
+const storesIn = (page: Page) => page.evaluate(`localStorage.getItem('storekeeper.stores')`)
+
+browserTest('which store was open is forgotten when its reader signs out, also in another tab', async () => {
+  const { page, faults, alice, world } = await alicesPage(({ store }) => `/stores/${store.id}/addresses`)
+  await expect.poll(() => storesIn(page)).toContain(world.store.id)
+  const tab = await signOutElsewhere(page)
+  await page.waitForURL('**/sign-in?**')
+  await page.getByRole('button', { name: 'Sign in', exact: true }).waitFor()
+  expect(await storesIn(page)).toBe(null)
+
+  await fillSignIn(tab, alice)
+  await tab.getByRole('button', { name: 'Sign in', exact: true }).click()
+  await pageOf(page, 'Alice')
+  await expect.poll(() => storesIn(page)).toContain(world.store.id)
+  await tab.close()
+  await signOutByMenu(page)
+  await page.goto(`/stores/${world.store.id}/addresses`)
+  await page.waitForURL('**/sign-in?**')
+  await page.getByRole('button', { name: 'Sign in', exact: true }).waitFor()
+  expect(await storesIn(page)).toBe(null)
+  forgive(faults, /^answer: 401 GET /, LOST_ANSWER)
+})
+
+browserTest('the way back to a store, below what is covered, does not note the store again', async () => {
+  const { page, faults, alice, world } = await alicesPage(({ store }) => `/stores/${store.id}/addresses`)
+  await page.getByRole('button', { name: /^Account/ }).click()
+  await page.getByRole('menuitem', { name: 'Account' }).click()
+  await page.getByRole('textbox', { name: 'Name' }).fill(TYPED)
+  await signOutElsewhere(page)
+  const overlay = page.getByRole('dialog', { name: 'Sign in again' })
+  await overlay.waitFor()
+  await page.goBack()
+  await page.locator('h1', { hasText: 'My addresses' }).waitFor({ state: 'attached' })
+  expect(await storesIn(page)).toBe(null)
+  await fillSignIn(page, alice)
+  await overlay.getByRole('button', { name: 'Sign in', exact: true }).click()
+  await expect.poll(() => storesIn(page)).toContain(world.store.id)
+  forgive(faults, /^answer: 401 GET /, LOST_ANSWER)
+})
+
 /** The first answer to such a request waits until the test lets it through. */
 async function holdAnswer(page: Page, url: string) {
   let [answer, release] = [() => {}, () => {}]

@@ -6,7 +6,7 @@ import { mailServer } from '../../../tests/mail-server.ts'
 import { type OpenidProvider, openidProvider } from '../../../tests/openid-provider.ts'
 import { type Shop, shop } from '../../../tests/shop.ts'
 import { browserTest, everythingIn, forgive, openBrowser } from './browser.ts'
-import { fillSignIn, publicShop } from './flows.ts'
+import { customer, fillSignIn, pageOf, publicShop } from './flows.ts'
 import { expectAccessible } from './looks.ts'
 
 const NEW_PASSWORD = 'seven bicycles under one umbrella'
@@ -105,6 +105,48 @@ browserTest('a link that was opened and left is of no use to whoever comes to th
   await page.getByText('This service does not send e-mail.').waitFor()
   expect(await password.count()).toBe(0)
   expect(await page.evaluate('JSON.stringify({ ...sessionStorage })')).not.toContain('token')
+})
+
+browserTest('a link is of no use to whoever signs in after its page was left, and goes back to it', async () => {
+  const world = await shop()
+  const { page } = await openBrowser(world, '/reset#token=skp_reset_not_for_whoever_comes_next')
+  const password = page.getByLabel(/^New password/)
+  await password.waitFor()
+  await page.getByRole('link', { name: 'Back to sign-in' }).click()
+  await fillSignIn(page, await customer(world, 'Bob'))
+  await page.getByRole('button', { name: 'Sign in', exact: true }).click()
+  await pageOf(page, 'Bob')
+  await page.goBack()
+  const ask = page.getByText('This service does not send e-mail.')
+  await ask.or(password).waitFor()
+  expect([new URL(page.url()).pathname, await password.count()]).toEqual(['/reset', 0])
+  await page.reload()
+  await ask.waitFor()
+})
+
+browserTest('a link that confirms or invites has to be opened again once its page was left', async () => {
+  const world = await shop()
+  const { api, owner, store } = world
+  const invitation = { email: `new.${owner.email}`, role: 'STAFF' }
+  const invited = await api.post(`/v1/user/store/${store.id}/invitations`, invitation, { as: owner.token })
+  const { page, faults } = await openBrowser(world, `/invitation#token=${invited.body.token}`)
+  const incomplete = page.getByText('This link is incomplete')
+  await page.getByRole('link', { name: 'Forgot your password?' }).click()
+  await page.getByText('This service does not send e-mail.').waitFor()
+  await page.goBack()
+  await incomplete.or(page.getByText('You are invited to The shop')).waitFor()
+  expect(await incomplete.count()).toBe(1)
+
+  await page.goto('/confirm#token=skp_confirm_made_up')
+  const confirm = page.getByRole('button', { name: 'Confirm address' })
+  await confirm.waitFor()
+  // As a link of the dashboard does.
+  await page.evaluate(`history.pushState(null, '', '/sign-in')`)
+  await page.getByRole('button', { name: 'Sign in', exact: true }).waitFor()
+  await page.goBack()
+  await incomplete.or(confirm).waitFor()
+  expect(await incomplete.count()).toBe(1)
+  forgive(faults, '401 GET /v1/user')
 })
 
 async function shopWithProvider(): Promise<
@@ -220,6 +262,29 @@ browserTest('the identity provider signs in for an invitation, and again in a ta
   expect(await dialog.count()).toBe(0)
   forgive(grace.faults, '401 GET /v1/user', '401 POST /v1/user/store')
   forgive(grace.faults, new RegExp(`^request: ${provider.issuer}/authorize`))
+})
+
+browserTest('an invitation waits ten minutes for somebody who is at the identity provider', async () => {
+  const world = await shopWithProvider()
+  const { page, faults } = await openBrowser(world, await world.invite('grace@example.com'))
+  const opened = Date.now()
+  // The provider asks, and nobody answers.
+  await page.route('**/v1/auth/oidc/start?**', (route) => route.fulfill({ body: 'Who are you?' }))
+  const invited = page.getByText('You are invited to The shop as staff.')
+  const incomplete = page.getByText('This link is incomplete')
+  const comeBackIn = async (minute: number) => {
+    await page.getByRole('link', { name: 'Continue with single sign-on' }).click()
+    await page.getByText('Who are you?').waitFor()
+    await page.clock.setFixedTime(opened + minute * 60_000)
+    await page.goto('/invitation')
+    await invited.or(incomplete).waitFor()
+  }
+  await comeBackIn(9)
+  expect(await invited.count()).toBe(1)
+  await comeBackIn(20)
+  expect(await incomplete.count()).toBe(1)
+  expect(await page.evaluate('sessionStorage.length')).toBe(0)
+  forgive(faults, '401 GET /v1/user')
 })
 
 browserTest('a session that ends while somebody types loses nothing, and the call is repeated once', async () => {

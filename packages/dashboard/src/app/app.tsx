@@ -1,10 +1,11 @@
 // Which page belongs to which address. Each page is loaded when it is first opened; those behind the sign-in come with the
 // shell.
 
-import { useState } from 'react'
+import { useEffect, useState } from 'react'
 import { matchRoute, Route, Switch, useLocation, useRouter } from 'wouter'
 import { lazy } from '../components/lazy.tsx'
 import { Shell } from './lazy-shell.ts'
+import { dropLinkToken, hasLinkToken } from './link-token.ts'
 import { PAGES } from './pages.ts'
 
 const WAYS_IN = {
@@ -29,6 +30,7 @@ export function preloadPage(path: string): void {
 
 export function App() {
   usePreload()
+  useLinkTokenHere()
   return (
     <Switch>
       {Object.entries(WAYS_IN).map(([path, page]) => (
@@ -37,6 +39,14 @@ export function App() {
       <Route component={Shell} />
     </Switch>
   )
+}
+
+/** The token of a mailed link ends when its page is left for another one. */
+function useLinkTokenHere(): void {
+  const [location] = useLocation()
+  useEffect(() => {
+    if (!hasLinkToken()) dropLinkToken()
+  }, [location])
 }
 
 /** The script of a page behind the sign-in comes with the shell, not after it. */

@@ -39,12 +39,14 @@ import { Loaded } from '../components/loaded.tsx'
 import { Mark } from '../components/mark.tsx'
 import { Time } from '../components/time.tsx'
 import { texts } from '../texts.ts'
+import { knownUser } from './known-user.ts'
 import { recentStores, rememberStore } from './last-store.ts'
 import { LeaveGuard } from './leave-guard.tsx'
 import { type Membership, useMay, useMe } from './me.ts'
 import { paths } from './paths.ts'
 import { SearchButton } from './search-button.tsx'
 import { SecretProvider } from './secret-provider.tsx'
+import { useGate } from './session.ts'
 import { signOut } from './sign-out.ts'
 
 type PageLink = { path: string; label: string; icon: ComponentType<{ size?: number }>; needs?: string }
@@ -73,9 +75,12 @@ export function Frame({ children }: { children: ReactNode }) {
   const storeId = /^\/stores\/(store_[^/]+)/.exec(location)?.[1]
   const may = useMay(storeId ?? '')
   const pages = storeId ? storePages(storeId).filter(({ needs }) => needs === undefined || may(needs)) : []
+  const gate = useGate()
+  // Not below a form that asks for a new sign-in, nor for somebody who has signed out since the service named them.
+  const isSignedIn = me.data !== undefined && gate === null && knownUser() !== null
   useEffect(() => {
-    if (storeId) rememberStore(storeId)
-  }, [storeId])
+    if (storeId && isSignedIn) rememberStore(storeId)
+  }, [storeId, isSignedIn])
   return (
     <AppShell
       header={{ height: 56 }}

@@ -72,7 +72,7 @@ async function isForAnother(response: Response): Promise<boolean> {
 /** Whether somebody who has just signed in finds the page of another user. */
 export const isOthersPage = (id: string): boolean => ownerId !== null && ownerId !== id
 
-// ---- signing out in another tab -----------------------------------------------------------------------------------------
+// ---- signing in or out in another tab -----------------------------------------------------------------------------------
 
 let signOutsHeard = 0
 
@@ -80,12 +80,13 @@ let signOutsHeard = 0
 export const heardSignOuts = (): number => signOutsHeard
 
 // From the first moment on: a page that is still loading may know its user already.
-onNews(({ is }) => {
-  if (is !== 'signed out') return
-  signOutsHeard++
-  if (ownerId !== null) leave()
-  // A page of the ways in may not have asked who is signed in.
-  else if (hasLinkToken()) startAnew()
+onNews((news) => {
+  if (news.is === 'signed out') {
+    signOutsHeard++
+    if (ownerId !== null) return leave()
+  }
+  // A page that was opened by a mailed link may not have asked who is signed in. The link is not for whoever comes next.
+  if (hasLinkToken() && (news.is !== 'known' || isOthersPage(news.userId))) startAnew()
 })
 
 /** What was typed waits for the same person, out of sight. A secret does not wait, nor does a page with nothing to lose. */

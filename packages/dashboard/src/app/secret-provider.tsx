@@ -11,9 +11,10 @@ import { fromNow } from '../components/time.tsx'
 import { texts } from '../texts.ts'
 import { withSession } from './client.ts'
 import { useMe } from './me.ts'
+import { notes } from './notes.ts'
 import { paths } from './paths.ts'
 import { queryClient } from './query.ts'
-import { MAX_SHOWN, madeWithoutSecret, type Note, notes, reveal, type SecretCall } from './secrets.ts'
+import { MAX_SHOWN, madeWithoutSecret, type Note, reveal, type SecretCall } from './secrets.ts'
 
 /** Resolves with the id of what was made once the dialog is closed; rejects when the service refused. */
 type OpenSecret = (call: SecretCall) => Promise<string>

@@ -1,7 +1,7 @@
 // Secrets that the service shows once. Before such a call is sent, this browser notes what will bring its answer again: the
 // Idempotency-Key and the input, never the secret. For an hour the service repeats the answer to the same session, so a
-// secret survives a closed tab, a crash and an answer that was lost. The note is gone when somebody says they have saved
-// the secret.
+// secret survives a closed tab, a crash and an answer that was lost. The note (notes.ts) is gone when somebody says they have
+// saved the secret.
 
 import { type CallOptions, isStorekeeperError } from '@storekeeper/client'
 import { sk } from './client.ts'
@@ -51,8 +51,7 @@ const OPERATIONS = {
   },
 } satisfies Record<string, (call: SecretCall, options: CallOptions) => Promise<Revealed>>
 
-/** The service repeats an answer with a secret for an hour, five times. */
-const REPLAY_MS = 60 * 60 * 1000
+/** The service repeats an answer with a secret five times. */
 export const MAX_SHOWN = 5
 
 /** Sends it, or asks for the same answer again. */
@@ -66,49 +65,4 @@ export function madeWithoutSecret(error: unknown): string | null {
   if (!isStorekeeperError(error, 'secret_no_longer_available')) return null
   const { resource } = error.details as { resource?: { id?: string } | string }
   return (typeof resource === 'string' ? resource.split('/').at(-1) : resource?.id) ?? ''
-}
-
-// ---- the notes ------------------------------------------------------------------------------------------------------
-
-const NAME = 'storekeeper.unconfirmed'
-const listeners = new Set<() => void>()
-let cached: { text: string; notes: Note[] } = { text: '[]', notes: [] }
-
-function all(): Note[] {
-  const text = localStorage.getItem(NAME) ?? '[]'
-  if (text !== cached.text) cached = { text, notes: parse(text) }
-  return cached.notes
-}
-
-function parse(text: string): Note[] {
-  try {
-    return (JSON.parse(text) as Note[]).filter(({ madeAt }) => Date.now() - madeAt < REPLAY_MS)
-  } catch {
-    return []
-  }
-}
-
-function write(notes: Note[]): void {
-  if (notes.length === 0) localStorage.removeItem(NAME)
-  else localStorage.setItem(NAME, JSON.stringify(notes))
-  for (const listener of listeners) listener()
-}
-
-export const notes = {
-  all,
-  add: (note: Note) => write([...all(), note]),
-  update: (note: Note) => write(all().map((one) => (one.idempotencyKey === note.idempotencyKey ? note : one))),
-  remove: ({ idempotencyKey }: Note) => write(all().filter((one) => one.idempotencyKey !== idempotencyKey)),
-  /** What was made is gone, so its secret is of no use. */
-  forget: (madeId: string) => write(all().filter((one) => one.madeId !== madeId)),
-  clear: () => write([]),
-  /** Also told of what other tabs note. */
-  subscribe(listener: () => void): () => void {
-    listeners.add(listener)
-    addEventListener('storage', listener)
-    return () => {
-      listeners.delete(listener)
-      removeEventListener('storage', listener)
-    }
-  },
 }

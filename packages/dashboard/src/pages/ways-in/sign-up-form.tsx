@@ -5,6 +5,7 @@ import type { FormEvent } from 'react'
 import { Link } from 'wouter'
 import { sk } from '../../app/client.ts'
 import { paths } from '../../app/paths.ts'
+import { announce } from '../../app/session.ts'
 import { focusOnMount } from '../../components/focus.ts'
 import { Field, LightButton, SecretField } from '../../components/light.tsx'
 import { LightProblem } from '../../components/light-problem.tsx'
@@ -25,6 +26,7 @@ export function SignUpForm({ onSignedUp, invitation }: Props) {
         ...(name.trim() ? { name: name.trim() } : {}),
         ...(invitation ? { invitation } : {}),
       })
+      announce({ is: 'signed in' })
       await onSignedUp(user)
     })
   }
