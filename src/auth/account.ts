@@ -24,18 +24,28 @@ export type AccountLookup = (storeId: string) => Promise<string>
 
 const MAX_REMEMBERED = 10_000
 
-/** Remembers what it found for a minute: owners seldom change, and what an account holds too much of, it soon gives back. */
-export function newAccountLookup(db: Db): AccountLookup {
+/**
+ * Remembers what it found, and looks again after a minute, while nobody waits: owners seldom change. A store that cannot be
+ * looked up counts for itself.
+ */
+export function newAccountLookup(db: Pick<Db, 'one'>, clock = () => performance.now()): AccountLookup {
   const remembered = new Map<string, { account: string; until: number }>()
-  return async (storeId) => {
-    const known = remembered.get(storeId)
-    if (known && known.until > performance.now()) return known.account
+  const look = async (storeId: string) => {
     const found = await db.one<{ account: string }>(sql`
       select ${accountOf('asked.store_id')} as account
         from (select ${storeId}::text as store_id) as asked`)
     const account = found?.account ?? '-'
     if (remembered.size >= MAX_REMEMBERED) remembered.clear()
-    remembered.set(storeId, { account, until: performance.now() + MINUTE })
+    remembered.set(storeId, { account, until: clock() + MINUTE })
     return account
+  }
+  return async (storeId) => {
+    const known = remembered.get(storeId)
+    if (!known) return look(storeId).catch(() => storeId)
+    if (known.until <= clock()) {
+      known.until = clock() + MINUTE
+      void look(storeId).catch(() => {})
+    }
+    return known.account
   }
 }
