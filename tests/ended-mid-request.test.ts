@@ -120,6 +120,31 @@ test('a session that is ended under the caller’s hands changes nothing more, o
   expect((await api.get('/v1/user', { as: owner.token })).status).toBe(200)
 })
 
+test('a session ends without waiting for an import or a bulk change under it, of which nothing is written then', async () => {
+  const world = await shop({ alone: true })
+  const { api, owner, store, keys, sql } = world
+  const at = `/v1/user/store/${store.id}`
+  const key = await api.post(keys, NEW_KEY, { as: owner.token })
+  await api.put(`${at}/customers/c1`, { name: 'Ada' }, { as: owner.token })
+  const client = await connect(world)
+  const [before] = await sql(`select count(*)::int from events where type <> 'session.ended'`)
+  const works = [
+    [`${at}/customers/import`, { customers: [{ externalId: 'c1', name: 'Grace' }] }],
+    [`${keys}/import`, { keys: [{ ...NEW_KEY, value: 'imported-0123456789' }] }],
+    [`${keys}/bulk`, { action: 'disable', ids: [key.body.id] }],
+  ] as const
+  for (const [path, body] of works) {
+    const session = await newSession(world, owner.id)
+    await client.query('begin; lock table customers, users, api_keys in share row exclusive mode')
+    const asked = api.post(path, body, { as: session.token })
+    while ((await sql(WAITING)).length === 0) await sleep(5)
+    expect([path, (await api.delete('/v1/user/sessions', { as: owner.token })).status]).toEqual([path, 204])
+    await client.query('rollback')
+    expect([path, (await asked).status]).toEqual([path, 401])
+  }
+  expect(await sql(`select count(*)::int from events where type <> 'session.ended'`)).toEqual([before])
+})
+
 test('a user of an identity provider who is disabled, or separated from it, changes nothing more, on every route', async () => {
   const provider = await identityProvider()
   const world = await shop(provider.settings)

@@ -23,7 +23,22 @@ export function inStore<T>(db: Db, caller: Turn['caller'], storeId: string, work
 }
 
 /** Keeps the caller's rights as they are until the transaction ends. */
-export async function lockStoreAndRecheck(tx: Db, caller: Manager, storeId: string): Promise<void> {
+export function lockStoreAndRecheck(tx: Db, caller: Manager, storeId: string): Promise<void> {
+  return recheck(tx, caller, storeId, () => lockSession(tx, caller))
+}
+
+/**
+ * The same for work that takes long, such as an import. Whoever ends the session must not wait for it, or find another one begun
+ * before it has ended: so the session is locked when the work is done.
+ */
+export async function workInStore<T>(tx: Db, caller: Manager, storeId: string, work: () => Promise<T>): Promise<T> {
+  await recheck(tx, caller, storeId, async () => true)
+  const result = await work()
+  if (!(await lockSession(tx, caller))) throw new CallerChanged()
+  return result
+}
+
+async function recheck(tx: Db, caller: Manager, storeId: string, checkSession: () => Promise<boolean>): Promise<void> {
   // One round trip: each statement begins when the one before it has ended, and so sees what it waited for.
   const lock = () =>
     Promise.all([
@@ -46,7 +61,7 @@ export async function lockStoreAndRecheck(tx: Db, caller: Manager, storeId: stri
            where store_id = ${storeId}
              and user_id = ${caller.id}
              and xmin::text = ${caller.member?.version ?? null}`),
-      lockSession(tx, caller),
+      checkSession(),
     ])
   const [store, record, session] = await (caller.kind === 'user' ? waitInPerson : waitForLock)(tx, lock)
   if (!store || (caller.kind === 'key' && store.frozen) || !record || !session) throw new CallerChanged()

@@ -3,7 +3,7 @@
 // in its normal form, is not added again: the same import sent twice changes nothing.
 
 import { unwrapDataKey } from '../auth/data-key.ts'
-import { inStore, lockStoreAndRecheck } from '../auth/recheck.ts'
+import { inStore, workInStore } from '../auth/recheck.ts'
 import { type AddressSpec, type Insert, insertAddresses, newInsert } from '../billing/insert.ts'
 import type { AddressOwner } from '../billing/owner.ts'
 import { ADDRESS_LENGTHS, type NormalAddress } from '../billing/schema.ts'
@@ -41,6 +41,9 @@ const DAY_LIMIT_REACHED =
 
 type Outcome = Answer<{ results: ImportResult[] }>
 
+/** The session is looked at when all is written (`workInStore`). */
+const RECHECKED = { sessionId: null, federatedId: null }
+
 export async function importCustomers(
   db: Db,
   instance: Instance,
@@ -52,8 +55,7 @@ export async function importCustomers(
   const parsed = await parseLines(instance, lines)
   return inStore(db, caller, storeId, async (tx) => {
     await idempotency?.claim(tx, true)
-    await lockStoreAndRecheck(tx, caller, storeId)
-    const created = await writeLines(tx, instance, caller, storeId, parsed)
+    const created = await workInStore(tx, caller, storeId, () => writeLines(tx, instance, caller, storeId, parsed))
     const answer: Outcome = { body: { results: parsed.map((line) => resultOf(line, created)) } }
     if (idempotency) await storeResponse(tx, idempotency.toStoredResponse(answer))
     return answer
@@ -230,7 +232,7 @@ async function writeAddresses(
     const owner: AddressOwner = { user: wrappedKeyOf(row), path: pathOf(row), onBehalf: true }
     for (const spec of specs) {
       await pause()
-      batch.push({ ...newInsert(instance, caller, owner, storeId, spec), ignoresVersionLimit: true })
+      batch.push({ ...newInsert(instance, caller, owner, storeId, spec), ...RECHECKED, ignoresVersionLimit: true })
     }
     if (batch.length >= ADDRESSES_AT_ONCE) await write()
   }

@@ -2,7 +2,7 @@
 // a transaction of its own: whatever interrupts the request, every key was changed with its event, or not at all. Before
 // each hundred the caller is looked at again, so nothing is changed after the answer that took their rights away.
 
-import { CallerChanged, inStore, lockStoreAndRecheck } from '../auth/recheck.ts'
+import { CallerChanged, inStore, workInStore } from '../auth/recheck.ts'
 import type { Manager } from '../core/caller.ts'
 import { now } from '../core/clock.ts'
 import { ERRORS, type ErrorCode, Failure } from '../core/errors.ts'
@@ -45,9 +45,12 @@ export async function changeKeys(
   try {
     for (;;) {
       const known: BulkProgress | null = progress
-      const step: Step = await inStore(db, caller, storeId, (tx) =>
-        changeNext(tx, instance, caller, storeId, bulk, idempotency, known),
-      )
+      const step: Step = await inStore(db, caller, storeId, async (tx) => {
+        await idempotency?.claim(tx, bulk.action !== 'revoke')
+        return workInStore(tx, caller, storeId, () =>
+          changeNext(tx, instance, caller, storeId, bulk, idempotency, known),
+        )
+      })
       if (step.answer) return step.answer
       progress = step.progress
     }
@@ -76,8 +79,6 @@ async function changeNext(
   idempotency: Idempotency | null,
   known: BulkProgress | null,
 ): Promise<Step> {
-  await idempotency?.claim(tx, bulk.action !== 'revoke')
-  await lockStoreAndRecheck(tx, caller, storeId)
   const run = idempotency && {
     lookup: idempotency.lookups[0],
     storeId,

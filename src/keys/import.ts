@@ -4,7 +4,7 @@
 // A value is a key of a store once and for all: sent again it `exists`, also when its key was revoked, or rotated since.
 // The lock of the store keeps two imports of the same value apart.
 
-import { inStore, lockStoreAndRecheck } from '../auth/recheck.ts'
+import { inStore, workInStore } from '../auth/recheck.ts'
 import type { Manager } from '../core/caller.ts'
 import { limitFaults } from '../core/errors.ts'
 import type { Answer, Idempotency } from '../core/route.ts'
@@ -38,10 +38,11 @@ export async function importKeys(
   const values = valuesOf(instance, storeId, parsed)
   return inStore(db, caller, storeId, async (tx) => {
     await idempotency?.claim(tx, true)
-    await lockStoreAndRecheck(tx, caller, storeId)
-    const existing = await findKeys(tx, storeId, values)
-    const missing = [...values.values()].filter(({ line }) => !existing.has(nameOf(line)))
-    const { created, limit } = await createKeys(tx, instance, caller, storeId, missing)
+    const { existing, created, limit } = await workInStore(tx, caller, storeId, async () => {
+      const existing = await findKeys(tx, storeId, values)
+      const missing = [...values.values()].filter(({ line }) => !existing.has(nameOf(line)))
+      return { existing, ...(await createKeys(tx, instance, caller, storeId, missing)) }
+    })
     const results = parsed.map((line): KeyImportResult => {
       const { n: index, faults } = line
       if (faults.length > 0) return { index, status: 'failed', errors: limitFaults(faults) }
@@ -98,7 +99,9 @@ async function createKeys(
     const secret = { start: line.start, hash: hashes[0] as string, kid }
     const row = { ...newKeyRow(caller, storeId, line.spec, secret), enabled: line.enabled, imported: true }
     const event = keyCreated(caller, showKey(row, row.created_at))
-    return { name: nameOf(line), id: row.id, insert: toInsertRow(instance, caller, row, secret, event, undefined) }
+    const insert = toInsertRow(instance, caller, row, secret, event, undefined)
+    // The session is looked at when all is written (`workInStore`).
+    return { name: nameOf(line), id: row.id, insert: { ...insert, session_id: null, rechecked: true } }
   })
   const created = new Map<string, string>()
   let limit = LIMIT_REACHED

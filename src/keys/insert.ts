@@ -41,6 +41,7 @@ const REQUEST_COLUMNS = {
   creator_version: 'text',
   creator_secret_no: 'int',
   session_id: 'text',
+  rechecked: 'boolean',
   event_id: 'text',
   event_actor: 'json',
   event_data: 'json',
@@ -195,6 +196,7 @@ async function writeKeys(tx: Db, rows: InsertRow[]): Promise<KeyOutcome[]> {
                    on member_creator.store_id = request.store_id
                   and member_creator.id = request.created_by_id
                 where request.session_id is null
+                  and request.rechecked is not true
              ))
          and issuer is not null
          and erased_at is null
@@ -218,8 +220,8 @@ async function writeKeys(tx: Db, rows: InsertRow[]): Promise<KeyOutcome[]> {
       select request.*, store.id is not null as store_exists,
              creator.id is not null
                and (creator.leaked_secret_no is null or creator.leaked_secret_no < request.creator_secret_no)
-               and (request.created_by_kind = 'key' or session.id is not null or federated.id is not null)
-               as creator_unchanged,
+               and (request.created_by_kind = 'key' or request.rechecked or session.id is not null
+                    or federated.id is not null) is true as creator_unchanged,
              store.live_keys + row_number() over in_store <= request.max_keys as fits_live,
              case when store.keys_made_since >= request.today then store.keys_made else 0 end
                + row_number() over in_store <= request.max_new_keys as fits_today

@@ -18,7 +18,7 @@ import { lastNoticeDue } from './expiry-notices.ts'
 import { type KeySecret, reserveOf } from './insert.ts'
 import { type KeyRef, type LockedKey, lockKey, resourceOf } from './read.ts'
 import type { Key } from './schema.ts'
-import { checkTakesSecret, refuseEnded } from './update.ts'
+import { checkHoldsAll, checkTakesSecret, refuseEnded } from './update.ts'
 import { foldOldSecrets } from './usage-retention.ts'
 
 type RotationRequest = { gracePeriodSeconds: number; cameIn: Date; ifMatch: string | null }
@@ -53,6 +53,7 @@ export async function rotateKey(
     await idempotency?.claim(tx)
     await lockStoreAndRecheck(tx, caller, ref.storeId)
     const before = await lockKey(tx, ref)
+    checkHoldsAll(caller, before.permissions)
     refuseEnded(before)
     await checkTakesSecret(tx, caller, before)
     if (before.secret_no !== seen.secret_no || seen.overlaps) fail('rotation_conflict')
