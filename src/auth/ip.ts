@@ -38,7 +38,9 @@ export function rangeWithin(ranges: readonly string[], range: string): boolean {
 }
 
 export function isIp(text: string): boolean {
-  return ipaddr.isValid(text) && (text.includes(':') || IPV4.test(`${text}/`))
+  const last = text.slice(text.lastIndexOf(':') + 1)
+  const isWhole = text.includes(':') && !last.includes('.')
+  return ipaddr.isValid(text) && (isWhole || IPV4.test(`${last}/`))
 }
 
 export function isIpAllowed(ranges: readonly string[], ip: string): boolean {

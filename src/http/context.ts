@@ -23,6 +23,7 @@ import type { LargeBodies } from '../limits/large-bodies.ts'
 import type { LoadShedder } from '../limits/load-shedding.ts'
 import type { RateLimits, ServiceRateLimit } from '../limits/token-bucket.ts'
 import type { EventStreams } from './event-stream.ts'
+import type { LongAnswers } from './json-stream.ts'
 import type { Metrics } from './metrics.ts'
 import type { RequestSpans } from './request-spans.ts'
 
@@ -64,7 +65,7 @@ type Limits = {
   load: LoadShedder
   streams: EventStreams
   changeStreams: EventStreams
-  longAnswers: ConcurrencyLimiter
+  longAnswers: LongAnswers
   longWork: LongWork
 }
 

@@ -105,3 +105,19 @@ test('409: whoever has come to a store, and is there no more, is not told of it 
     expect([told(refused), refused.text.includes(store.name)]).toEqual(['409 response_no_longer_available', false])
   }
 })
+
+test('409: whoever has made a store, and is there no more or has deleted it, is not told of it again', async () => {
+  const { api, person } = await shop()
+  const [ada, bob] = [await person(), await person()]
+  const again = (as: string, key: string) =>
+    api.post('/v1/user/store', { name: 'Engines' }, { as, headers: { 'idempotency-key': key } })
+  const [left, deleted] = [await again(ada.token, 'left'), await again(ada.token, 'deleted')]
+  expect((await again(ada.token, 'left')).text).toBe(left.text)
+  const at = `/v1/user/store/${left.body.id}`
+  const invited = await api.post(`${at}/invitations`, { email: bob.email, role: 'OWNER' }, { as: ada.token })
+  await api.post('/v1/user/invitations/accept', { token: invited.body.token }, { as: bob.token })
+  expect(told(await api.delete(`${at}/members/${ada.id}`, { as: bob.token }))).toBe('200')
+  expect(told(await api.delete(`/v1/user/store/${deleted.body.id}`, { as: ada.token }))).toBe('204')
+  for (const key of ['left', 'deleted'])
+    expect(told(await again(ada.token, key)), key).toBe('409 response_no_longer_available')
+})

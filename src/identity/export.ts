@@ -17,7 +17,7 @@ import type { Db } from '../db/db.ts'
 import { sql } from '../db/sql.ts'
 import type { EventsRow, FormerMembersRow, InvitationsRow, MembersRow, StoresRow, UsersRow } from '../db/tables.gen.ts'
 import type { Instance } from '../instance.ts'
-import { type ExportCheck, exportSlots, idOf, PAGE, pagesOf } from '../limits/export-pages.ts'
+import { type ExportCheck, idOf, PAGE, pagesOf } from '../limits/export-pages.ts'
 import { readPasskeys, showPasskey } from './passkeys.ts'
 import type { Export } from './schema.ts'
 import type { SessionRow } from './sessions.ts'
@@ -246,13 +246,11 @@ async function* eventsByOthers(db: Db, caller: UserCaller) {
 
 /** An invitation has at most two events by others, so the events of a page of invitations are few.  */
 function eventsOfInvitations(db: Db, caller: UserCaller, ids: string[]): Promise<ForeignEventRow[]> {
-  return exportSlots(() =>
-    db.query<ForeignEventRow>(sql`
-      select id, store_id, type, at, subject, actor ->> 'kind' as kind, data
-        from events
-       where subject = any(${ids})
-         and subject ^@ 'inv_'
-         and actor ->> 'id' <> ${caller.id}
-       order by id desc`),
-  )
+  return db.query<ForeignEventRow>(sql`
+    select id, store_id, type, at, subject, actor ->> 'kind' as kind, data
+      from events
+     where subject = any(${ids})
+       and subject ^@ 'inv_'
+       and actor ->> 'id' <> ${caller.id}
+     order by id desc`)
 }

@@ -1,12 +1,7 @@
-// How the lists of an export are read: a page at a time, a few pages at once on a node, and before each page the export
-// asks whether it may still go on.
-
-import { newSemaphore } from '../core/semaphore.ts'
+// How the lists of an export are read: a page at a time, and before each page the export asks whether it may still go on.
+// (How many pages are read at once on a node is decided in http/json-stream.ts.)
 
 export const PAGE = 500
-
-/** Two pages are read at a time on a node. The number of concurrent exports stays far below the waiting limit. */
-export const exportSlots = newSemaphore(2, 1_000)
 
 /** Fails when the export may not go on: its caller has signed out, or the person it is about was erased. */
 export type ExportCheck = () => Promise<void>
@@ -19,10 +14,8 @@ export async function* pagesOf<Row, Item>(
   show: (row: Row) => Item,
 ): AsyncGenerator<Item[]> {
   for (let below = LAST; ; ) {
-    const rows = await exportSlots(async () => {
-      await check()
-      return read(below)
-    })
+    await check()
+    const rows = await read(below)
     yield rows.map(show)
     const last = rows.at(-1)
     if (!last || rows.length < PAGE) return

@@ -119,14 +119,16 @@ async function checkFederated(tx: Db, caller: UserCaller): Promise<void> {
 /** The only e-mail whose invitations they accept: what the provider claims now, before what was taken over from it earlier. */
 export const emailToInvite = ({ claimedEmail, email }: UserCaller): string | null => claimedEmail ?? email
 
-/** Whoever is not in the store any more does not get again what they were told of it when they came. */
+/** Whoever is not in the store any more does not get again what they were told of it. */
 export async function checkStillMember({ db, caller, sent }: { db: Db; caller: UserCaller; sent: WireResponse }) {
-  const { store } = JSON.parse(sent.body) as Membership
+  const told = JSON.parse(sent.body) as Membership | StoreView
+  const store = 'store' in told ? told.store : told
   const member = await db.one(sql`
-    select user_id
-      from members
-     where store_id = ${store.id}
-       and user_id = ${caller.id}`)
+    select member.user_id
+      from members member
+      join stores store on store.id = member.store_id and store.deleted_at is null
+     where member.store_id = ${store.id}
+       and member.user_id = ${caller.id}`)
   if (!member) fail('response_no_longer_available', { members: { resource: { id: store.id } } })
 }
 

@@ -3,12 +3,12 @@
 // bound waits, and holds up no other host. A host is the address that its name led to, as soon as that is known: many
 // names for one address are one host.
 //
-// Receivers of many stores may be at one host, so accounts take turns there (waitlist.ts). Turns alone share out the tokens,
+// Receivers of many stores may be at one host, so accounts take turns there (limits/waitlist.ts). Turns alone share out the tokens,
 // but not the places, which slow requests keep: accounts with less than a quarter of the places come before others, and the
 // last quarter is theirs.
 
 import { SECOND } from '../core/clock.ts'
-import { type OfAccount, Waitlist } from './waitlist.ts'
+import { type OfAccount, Waitlist } from '../limits/waitlist.ts'
 
 export type HostLimits = { abreast: number; perSecond: number }
 export const HOST_LIMITS: HostLimits = { abreast: 50, perSecond: 50 }

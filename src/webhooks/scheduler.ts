@@ -1,5 +1,5 @@
 // Which message is sent next. Each webhook has a queue of its own. Accounts take turns, and the queues of an account within its
-// turns (waitlist.ts), one message at a time. A request starts in the fastest tier; when it takes longer than that tier allows
+// turns (limits/waitlist.ts), one message at a time. A request starts in the fastest tier; when it takes longer than that tier allows
 // it moves to the next, and its webhook starts there for the next two minutes, or until it has answered fast. So however many
 // webhooks are slow, the fast ones wait only for each other, and those that take a second do not wait for those that never
 // answer (docs/decisions/webhooks.md: two tiers were tried).

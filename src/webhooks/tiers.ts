@@ -2,7 +2,7 @@
 // room or not. So whoever has many webhooks that never answer can fill a slower tier, for as long as these wait for answers:
 // an account that has no request there gets a place all the same.
 
-import { type OfAccount, Waitlist } from './waitlist.ts'
+import { type OfAccount, Waitlist } from '../limits/waitlist.ts'
 
 /**
  * How long a request counts in a tier, how many requests there may be in it, how many of them to one webhook that answered

@@ -566,7 +566,7 @@ export interface Api {
     /**
      * Create a store. You become its owner.
      *
-     * For any signed-in user. Errors: `limit_exceeded`.
+     * For any signed-in user. Errors: `limit_exceeded`, `response_no_longer_available`.
      *
      * `POST /v1/user/store`
      */
@@ -613,7 +613,8 @@ export interface Api {
      * webhooks and addresses. Requires a sign-in within the last 10 minutes. Webhook messages that were still
      * waiting an hour after the deletion are not sent.
      *
-     * For any signed-in user. Errors: `store_not_found`, `recent_sign_in_required`, `limit_exceeded`.
+     * For any signed-in user. Errors: `store_not_found`, `recent_sign_in_required`, `limit_exceeded`,
+     * `response_no_longer_available`.
      *
      * `POST /v1/user/store/:storeId/restore`
      */

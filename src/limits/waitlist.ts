@@ -1,7 +1,7 @@
-// Queues that wait for their turn. Accounts take turns, and the queues of an account within its turns: whoever has two
-// thousand webhooks is sent no more than whoever has one.
+// Who waits for their turn, such as the queues of webhooks. Accounts take turns, and the queues of an account within its turns:
+// whoever has two thousand webhooks is sent no more than whoever has one.
 
-/** `account` is the one that a webhook's store counts for. */
+/** `account` is the one that a store counts for (auth/account.ts). */
 export type OfAccount = { account: string }
 
 export class Waitlist<Q extends OfAccount> {
@@ -25,6 +25,17 @@ export class Waitlist<Q extends OfAccount> {
     const queues = this.#queues.get(queue.account) ?? new Set()
     this.#size += queues.has(queue) ? 0 : 1
     this.#queues.set(queue.account, queues.add(queue))
+  }
+
+  remove(queue: Q): void {
+    const queues = this.#queues.get(queue.account)
+    if (!queues?.delete(queue)) return
+    this.#size -= 1
+    if (queues.size === 0) this.#queues.delete(queue.account)
+  }
+
+  newestOf(account: string): Q | undefined {
+    return [...(this.#queues.get(account) ?? [])].at(-1)
   }
 
   /** The account whose turn it is. */

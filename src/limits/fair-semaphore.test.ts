@@ -1,0 +1,51 @@
+import { setImmediate as turn } from 'node:timers/promises'
+import { expect, test } from 'vitest'
+import { newFairSemaphore } from './fair-semaphore.ts'
+
+function stand(bounds: Partial<Parameters<typeof newFairSemaphore>[0]> = {}) {
+  const semaphore = newFairSemaphore({ inside: 1, waiting: 100, waitMs: 60_000, ...bounds })
+  const log: string[] = []
+  const enter = (account: string) =>
+    semaphore.enter(account).then(
+      async (leave) => {
+        log.push(account)
+        await turn()
+        leave()
+        // A second time counts for nothing.
+        leave()
+      },
+      ({ code }) => void log.push(`${account}: ${code}`),
+    )
+  return { semaphore, log, enter }
+}
+
+test('a few at a time, and of those that wait one of each account after the other', async () => {
+  const { semaphore, log, enter } = stand()
+  await Promise.all(['ada', 'ada', 'ada', 'ada', 'bob', 'carl', 'bob'].map(enter))
+  expect(log).toEqual(['ada', 'ada', 'bob', 'carl', 'ada', 'bob', 'ada'])
+  expect(semaphore.waiting()).toBe(0)
+  await enter('dora')
+  expect(log.at(-1)).toBe('dora')
+})
+
+test('when too many wait, the account that has most waiting is refused', async () => {
+  const { log, enter } = stand({ waiting: 3 })
+  await Promise.all(['ada', 'ada', 'ada', 'ada', 'ada', 'bob', 'carl', 'dora'].map(enter))
+  expect(log.filter((line) => line.includes(':'))).toEqual([
+    'ada: overloaded',
+    'ada: overloaded',
+    'ada: overloaded',
+    'dora: overloaded',
+  ])
+  expect(log.filter((line) => !line.includes(':'))).toEqual(['ada', 'ada', 'bob', 'carl'])
+})
+
+test('whoever has waited too long is refused, and takes nobody’s turn', async () => {
+  const { semaphore, log, enter } = stand({ waitMs: 10 })
+  const leave = await semaphore.enter('ada')
+  await enter('bob')
+  expect([log, semaphore.waiting()]).toEqual([['bob: overloaded'], 0])
+  leave()
+  await enter('carl')
+  expect(log).toEqual(['bob: overloaded', 'carl'])
+})
