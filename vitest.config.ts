@@ -33,7 +33,7 @@ const needsDatabase = (file: string) => /\/shop\.ts'/.test(textOf(file))
  * that its worker shares first (`closeSharedService`).
  */
 const movesTimers = (file: string) =>
-  /useFakeTimers\((?!\{ toFake: \['Date'\])/.test(textOf(file)) && !needsDatabase(file)
+  /stopClock|useFakeTimers\((?!\{ toFake: \['Date'\])/.test(textOf(file)) && !needsDatabase(file)
 const ALONE = [...PROCESS, ...files.filter(movesTimers)]
 const others = files.filter((file) => !ALONE.includes(file) && !isBrowser(file))
 

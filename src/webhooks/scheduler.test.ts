@@ -1,10 +1,14 @@
-import { afterEach, beforeEach, expect, test, vi } from 'vitest'
+import { afterEach, beforeEach, expect, test } from 'vitest'
+import { stopClock } from '../../tests/stopped-clock.ts'
 import { now } from '../core/clock.ts'
 import type { Message } from './outbox.ts'
 import { newScheduler } from './scheduler.ts'
 
-beforeEach(() => void vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout', 'performance', 'Date'] }))
-afterEach(() => void vi.useRealTimers())
+let clock: ReturnType<typeof stopClock>
+beforeEach(() => {
+  clock = stopClock()
+})
+afterEach(() => clock.goOn())
 
 /** Each webhook answers after as many milliseconds as its name says. The name may say its host and, before it, its account. */
 function stand(budget = { left: Number.POSITIVE_INFINITY }, takes = (id: string) => Number(id.split(' ')[0])) {
@@ -30,7 +34,7 @@ function stand(budget = { left: Number.POSITIVE_INFINITY }, takes = (id: string)
     scheduler.pump(queue)
   }
   const countOf = (id: string) => begun.filter((one) => one.startsWith(`${id}/`)).length
-  return { scheduler, put, begun, left, countOf, pass: (ms: number) => vi.advanceTimersByTimeAsync(ms) }
+  return { scheduler, put, begun, left, countOf, pass: clock.pass }
 }
 
 test('one at a time until it has answered well, then four abreast', async () => {
