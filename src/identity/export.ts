@@ -47,7 +47,7 @@ export async function exportUser(db: Db, instance: Instance, caller: UserCaller)
   }
 }
 
-/** During a long export the user may have signed out or been erased: then it ends. */
+/** During a long export the user may have signed out, or been erased or disabled: then it ends. */
 function checkOf(db: Db, caller: UserCaller): ExportCheck {
   return async () => {
     const there = await db.one(sql`
@@ -55,7 +55,9 @@ function checkOf(db: Db, caller: UserCaller): ExportCheck {
         from users
        where id = ${caller.id}
          and erased_at is null
-         and (${caller.sessionId}::text is null or exists (select from sessions where id = ${caller.sessionId}))`)
+         and disabled_at is null
+         and case when ${caller.sessionId}::text is null then issuer is not null
+                  else exists (select from sessions where id = ${caller.sessionId}) end`)
     if (!there) fail('invalid_token')
   }
 }

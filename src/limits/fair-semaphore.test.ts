@@ -28,16 +28,31 @@ test('a few at a time, and of those that wait one of each account after the othe
   expect(log.at(-1)).toBe('dora')
 })
 
-test('when too many wait, the account that has most waiting is refused', async () => {
+test('whoever has none under way comes before those who have', async () => {
+  const { semaphore, log, enter } = stand({ inside: 3, waiting: 2 })
+  const leave = await Promise.all(['ada', 'ada', 'bob'].map(semaphore.enter))
+  const waiting = ['ada', 'bob', 'carl'].map(enter)
+  await turn()
+  // For carl, who has less than they, one of ada's is refused.
+  expect(log).toEqual(['ada: overloaded'])
+  leave[0]?.()
+  await turn()
+  expect(log).toEqual(['ada: overloaded', 'carl'])
+  for (const one of leave) one()
+  await Promise.all(waiting)
+  expect(log).toEqual(['ada: overloaded', 'carl', 'bob'])
+})
+
+test('when too many wait, the account that has most under way and waiting is refused', async () => {
   const { log, enter } = stand({ waiting: 3 })
   await Promise.all(['ada', 'ada', 'ada', 'ada', 'ada', 'bob', 'carl', 'dora'].map(enter))
   expect(log.filter((line) => line.includes(':'))).toEqual([
     'ada: overloaded',
     'ada: overloaded',
     'ada: overloaded',
-    'dora: overloaded',
+    'ada: overloaded',
   ])
-  expect(log.filter((line) => !line.includes(':'))).toEqual(['ada', 'ada', 'bob', 'carl'])
+  expect(log.filter((line) => !line.includes(':'))).toEqual(['ada', 'bob', 'carl', 'dora'])
 })
 
 test('whoever has waited too long is refused, and takes nobody’s turn', async () => {

@@ -1,4 +1,5 @@
-// A few at a time, and of those that wait, one of each account after the other.
+// A few at a time, and of those that wait, first one of an account with the fewest under way, and otherwise one of each account
+// after the other.
 
 import { Failure } from '../core/errors.ts'
 import { type OfAccount, Waitlist } from './waitlist.ts'
@@ -15,7 +16,27 @@ type Waiting = OfAccount & { begin(): void; refuse(): void }
 
 export function newFairSemaphore(max: Bounds): FairSemaphore {
   const waitlist = new Waitlist<Waiting>()
+  const insideOf = new Map<string, number>()
   let inside = 0
+  const count = (account: string, change: 1 | -1) => {
+    const own = (insideOf.get(account) ?? 0) + change
+    if (own === 0) insideOf.delete(account)
+    else insideOf.set(account, own)
+    inside += change
+  }
+  const has = (account: string) => insideOf.get(account) ?? 0
+  const nextAccount = () => {
+    let fewest = waitlist.next()
+    for (const account of waitlist.accounts()) if (fewest === undefined || has(account) < has(fewest)) fewest = account
+    return fewest
+  }
+  /** Of the account that has most under way and waiting, which is the one that comes if it has as many. */
+  const newestOfMost = (own: string) => {
+    const all = (account: string) => has(account) + waitlist.sizeOf(account)
+    let most = own
+    for (const account of waitlist.accounts()) if (all(account) > all(most)) most = account
+    return waitlist.newestOf(most)
+  }
   const wait = (account: string) =>
     new Promise<void>((resolve, reject) => {
       const timer = setTimeout(() => waiting.refuse(), max.waitMs)
@@ -30,30 +51,25 @@ export function newFairSemaphore(max: Bounds): FairSemaphore {
         refuse: () => end(() => reject(new Failure('overloaded', { retryAfterSeconds: 5 }))),
       }
       waitlist.add(waiting)
-      if (waitlist.size > max.waiting) oneOfMost(waitlist, account)?.refuse()
+      if (waitlist.size > max.waiting) newestOfMost(account)?.refuse()
     })
-  const letNextIn = () => {
-    const account = waitlist.next()
-    if (account === undefined) inside -= 1
-    else waitlist.take(account)?.begin()
+  const leave = (account: string) => {
+    count(account, -1)
+    const next = nextAccount()
+    if (next === undefined) return
+    count(next, 1)
+    waitlist.take(next)?.begin()
   }
   return {
     async enter(account) {
-      if (inside < max.inside) inside += 1
+      if (inside < max.inside) count(account, 1)
       else await wait(account)
       let isInside = true
       return () => {
-        if (isInside) letNextIn()
+        if (isInside) leave(account)
         isInside = false
       }
     },
     waiting: () => waitlist.size,
   }
-}
-
-/** Of the account that has most waiting, which is the one that comes if it has as many. */
-function oneOfMost(waitlist: Waitlist<Waiting>, own: string): Waiting | undefined {
-  let most = own
-  for (const account of waitlist.accounts()) if (waitlist.sizeOf(account) > waitlist.sizeOf(most)) most = account
-  return waitlist.newestOf(most)
 }
