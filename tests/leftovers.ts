@@ -66,17 +66,32 @@ export async function filesOf(sql: Shop['sql'], since: string): Promise<Record<s
   )
   const [{ first }] = await sql('select pg_walfile_name($1::pg_lsn) as first', [since])
   expect(segments[0]?.name).toBe(first)
-  const wal: string[] = []
+  const wal: Buffer[] = []
   for (const { name } of segments) {
     const [{ bytes }] = await sql(`select pg_read_binary_file('pg_wal/' || $1, 0, $2, true) as bytes`, [
       name,
       SEGMENT_BYTES,
     ])
-    wal.push((bytes ?? Buffer.alloc(0)).toString('utf8'))
+    wal.push(...withoutPageHeaders(bytes ?? Buffer.alloc(0)))
   }
   const [{ log }] = await sql(
     `select pg_read_file(current_setting('data_directory') || '/../postgres.log', 0, $1, true) as log`,
     [SEGMENT_BYTES],
   )
-  return { 'the write-ahead log': wal.join(''), ...(log === null ? {} : { 'the log of PostgreSQL': log as string }) }
+  return {
+    'the write-ahead log': Buffer.concat(wal).toString(),
+    ...(log === null ? {} : { 'the log of PostgreSQL': log as string }),
+  }
+}
+
+const WAL_PAGE_BYTES = 8_192
+const WAL_HEADER_BYTES = { ofSegment: 40, ofPage: 24 }
+
+/** A record of the write-ahead log goes on behind the header of the next page: without these, what it holds is in one piece. */
+function withoutPageHeaders(segment: Buffer): Buffer[] {
+  return Array.from({ length: Math.ceil(segment.length / WAL_PAGE_BYTES) }, (_, n) => {
+    const from = n * WAL_PAGE_BYTES
+    const header = n === 0 ? WAL_HEADER_BYTES.ofSegment : WAL_HEADER_BYTES.ofPage
+    return segment.subarray(from + header, from + WAL_PAGE_BYTES)
+  })
 }
