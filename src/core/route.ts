@@ -143,7 +143,7 @@ type TurnArgs<Path extends string, N extends Needs, Body> = Pick<
 /** What is known of a retry that is about to get the response of the first request again. */
 type ReplayArgs<Path extends string, N extends Needs> = Pick<
   HandlerArgs<Path, N, unknown, unknown>,
-  'db' | 'instance' | 'caller' | 'params'
+  'db' | 'caller' | 'params'
 > & { sent: WireResponse }
 
 /** The store in whose line a change waits, and for which purpose. */

@@ -83,13 +83,13 @@ async function executeOrReplay(
 
 /** A retry gets the response again only while its caller may have it: rights may have changed since the first request. */
 async function replayed(
-  { db, instance }: Pipeline,
+  { db }: Pipeline,
   { route, incoming, caller }: Call,
   idempotent: IdempotentRequest,
 ): Promise<WireResponse | null> {
   if (route.recentSignIn && caller?.kind === 'user') await checkRecentSignIn(db, caller)
   const stored = await replay(db, idempotent, async (tx, sent) => {
-    await route.checkReplay?.({ db: tx, instance, caller: caller as never, params: incoming.params, sent })
+    await route.checkReplay?.({ db: tx, caller: caller as never, params: incoming.params, sent })
   })
   if (!stored) return null
   const body = route.storedWithoutMetadata

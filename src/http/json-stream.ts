@@ -94,7 +94,7 @@ async function* inTurn({ holders, answers, pages, patienceMs }: LongAnswers, hol
       { id: callerId, max: MAX_PER_CALLER, full: FULL },
       ...(account === callerId ? [] : [{ id: `keys of ${account}`, max: MAX_PER_ACCOUNT, full: ACCOUNT_FULL }]),
     ],
-    account,
+    account: null,
   })
   let leave = () => {}
   let isOver = false
