@@ -6,7 +6,7 @@ import ipaddr from 'ipaddr.js'
 const IPV4 = /^(0|[1-9]\d{0,2})(\.(0|[1-9]\d{0,2})){3}\//
 
 /** Of "::192.0.2.1", which ipaddr.js takes for "::ffff:192.0.2.1", the form that it reads as what it is. */
-function inHex(text: string): string {
+export function inHex(text: string): string {
   return text.replace(/^::(\d{1,3})\.(\d{1,3})\.(\d{1,3})\.(\d{1,3})(?![\d.])/, (_, ...bytes: string[]) => {
     const [a, b, c, d] = bytes.map(Number) as [number, number, number, number]
     return `::${(a * 256 + b).toString(16)}:${(c * 256 + d).toString(16)}`

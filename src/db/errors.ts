@@ -16,6 +16,7 @@ const ROLLED_BACK = /^40|^(55P03|57014)$/
 const READ_ONLY = '25006'
 const STATEMENT_TIMEOUT = '57014'
 const LOCK_TIMEOUT = '55P03'
+const ABORTED_TRANSACTION = '25P02'
 
 /** A connection that was opened to a server that is no primary, and is closed again. */
 export class StandbyServer extends Error {
@@ -91,6 +92,11 @@ export function isStatementTimeout(error: unknown): boolean {
 
 export function isLockTimeout(error: unknown): boolean {
   return error instanceof Failure && outageCode(error) === LOCK_TIMEOUT
+}
+
+/** The statement was not looked at, because one before it in the same transaction was refused. */
+export function isInAbortedTransaction(error: unknown): boolean {
+  return isDatabaseError(error) && error.code === ABORTED_TRANSACTION
 }
 
 /** The SQLSTATE of a failure, for the metrics; `none` where the server did not answer. */

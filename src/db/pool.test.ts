@@ -95,6 +95,17 @@ test('a transaction is all of it or nothing, and one inside another simply joins
   expect(await kept()).toEqual([1, 2])
 })
 
+test('a statement that nobody waits for until the commit says why it was refused, also when one after it is awaited', async () => {
+  const { db, kept } = await world()
+  const refused = db.transaction(async (tx) => {
+    tx.withCommit(sql`insert into numbers values (1)`)
+    tx.withCommit(sql`select pg_cancel_backend(pg_backend_pid())`)
+    await tx.query(sql`insert into numbers values (2)`)
+  })
+  await expect(refused).rejects.toMatchObject({ code: 'unavailable', cause: { code: '57014' } })
+  expect(await kept()).toEqual([])
+})
+
 test('a statement that is refused says why, and ends its transaction', async () => {
   const { db, kept } = await world()
   await db.query(sql`insert into numbers values (1)`)

@@ -14,6 +14,7 @@ import {
   connectFailure,
   databaseFailure,
   endsConnection,
+  isInAbortedTransaction,
   outageCode,
   StandbyServer,
   UnconfirmedCommit,
@@ -287,11 +288,12 @@ async function transaction<T>(pool: Pool, work: (tx: Db) => Promise<T>): Promise
     await Promise.all([...pending, send(COMMIT)])
     return result
   } catch (error) {
-    isBroken = endsConnection(error)
+    const reason = isInAbortedTransaction(error) ? ((await firstRejection(pending)) ?? error) : error
+    isBroken = endsConnection(reason)
     await client.query('rollback').catch(() => {
       isBroken = true
     })
-    throw error
+    throw reason
   } finally {
     client.release(isBroken)
   }
@@ -319,6 +321,12 @@ function corkTurn(client: pg.ClientBase): void {
 function deferRejection<T>(promise: Promise<T>): Promise<T> {
   promise.catch(() => {})
   return promise
+}
+
+/** Null when none of them was rejected. */
+async function firstRejection(promises: Promise<unknown>[]): Promise<unknown> {
+  const settled = await Promise.allSettled(promises)
+  return settled.find((it) => it.status === 'rejected')?.reason ?? null
 }
 
 const BEGIN = sql`begin`

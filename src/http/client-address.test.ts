@@ -23,6 +23,8 @@ test('the client is whom the last trusted proxy names, and what it writes itself
     expect(place(trustProxy, '127.0.0.1')).toBe('127.0.0.1')
   }
   expect(place(['10.0.0.0/8'], '203.0.113.9', '192.0.2.1')).toBe('203.0.113.9')
+  expect(place(['127.0.0.1', '10.0.0.0/8'], '127.0.0.1', '192.0.2.1, 10.0.0.1')).toBe('192.0.2.1')
+  expect(place(['127.0.0.1', '10.0.0.0/8'], '127.0.0.1', '192.0.2.1, ::10.0.0.1')).toBe('::/64')
   expect(newIsProxy(false)).toBeNull()
 })
 

@@ -2,17 +2,19 @@
 
 import type { IncomingMessage } from 'node:http'
 import proxyAddr from '@fastify/proxy-addr'
-import { networkOf, withoutPort } from '../auth/ip.ts'
+import { inHex, networkOf, withoutPort } from '../auth/ip.ts'
 
 export type TrustProxy = false | number | string[]
 
-/** Whether the address, so many steps before this node, is that of a proxy. */
-export type IsProxy = (address: string, step: number) => boolean
+/** Whether the address, so many steps before this node, is that of a proxy. A connection that was reset has none. */
+export type IsProxy = (address: string | undefined, step: number) => boolean
 
 /** Null when there is none. A number says how many proxies stand in front: the address before them is the client's. */
 export function newIsProxy(trustProxy: TrustProxy): IsProxy | null {
   if (trustProxy === false) return null
-  return typeof trustProxy === 'number' ? (_address, step) => step < trustProxy : proxyAddr.compile(trustProxy)
+  if (typeof trustProxy === 'number') return (_address, step) => step < trustProxy
+  const isListed = proxyAddr.compile(trustProxy)
+  return (address, step) => isListed(inHex(address ?? ''), step)
 }
 
 /**
