@@ -2,7 +2,7 @@
 // those of concurrent requests, and cached for a moment (caller-cache.ts).
 
 import type { Caller, UserCaller } from '../core/caller.ts'
-import { addMs, ago, DAY, HOUR, now } from '../core/clock.ts'
+import { addMs, ago, DAY, MINUTE, now } from '../core/clock.ts'
 import { fail } from '../core/errors.ts'
 import type { Moment } from '../core/moment.ts'
 import { inCatalogueOrder, permissionsOf } from '../core/permissions.ts'
@@ -25,8 +25,11 @@ import { isUnavailable, withPatience } from './last-known.ts'
 
 /** A session expires after this time without use; its row also has an absolute expiry. */
 export const SESSION_IDLE_MS = 30 * DAY
-/** The last use of a session is written at most this often: a write for each request would buy nothing. */
-const SESSION_TOUCH_MS = HOUR
+/**
+ * The last use of a session is written at most this often: a write for each request would buy nothing. But it also tells
+ * which session gives way when an account has too many, and that must not be one in use.
+ */
+const SESSION_TOUCH_MS = 5 * MINUTE
 
 type CallerLookup = {
   /** SHA-256 of a session or service token. */
@@ -285,7 +288,7 @@ function isSessionAlive(found: CallerRow): boolean {
   return now() < found.session_expires_at && now() < addMs(found.session_used_at, SESSION_IDLE_MS)
 }
 
-/** Not awaited: a lost write costs at most an hour of the thirty days. */
+/** Not awaited: a lost write costs at most five minutes of the thirty days. */
 function touchSession(db: Db, found: CallerRow): void {
   if (now() < addMs(found.session_used_at, SESSION_TOUCH_MS)) return
   found.session_used_at = now()

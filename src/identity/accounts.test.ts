@@ -2,6 +2,7 @@ import { expect, onTestFinished, test, vi } from 'vitest'
 import { type Api, type Reply, shop } from '../../tests/shop.ts'
 import { DAY, HOUR, MINUTE, SECOND, travel } from '../core/clock.ts'
 import { newId } from '../core/ids.ts'
+import type { Session } from './schema.ts'
 
 const ADA = { email: 'ada@example.com', password: 'correct horse battery staple' }
 const WRONG = 'not the pass phrase at all'
@@ -471,6 +472,23 @@ test('a session ends after 30 days without use', async () => {
   travel(30 * DAY + HOUR)
   const over = await api.get('/v1/user', { as: ada.token })
   expect([over.status, over.body.code]).toEqual([401, 'invalid_token'])
+})
+
+test('the last use of a session is known to five minutes, by which the one that was idle longest gives way', async () => {
+  const { api, person } = await shop({ MAX_SESSIONS_PER_USER: '2' })
+  const ada = await person()
+  travel(MINUTE)
+  const unused = (await signIn(api, ada.email, ada.password)).body.token
+  travel(5 * MINUTE)
+  const usedLaterBy = async () => {
+    const sessions: Session[] = (await api.get('/v1/user/sessions', { as: ada.token })).body.data
+    const lastUse = (isCurrent: boolean) =>
+      Date.parse(sessions.find(({ current }) => current === isCurrent)?.lastUsedAt ?? '')
+    return lastUse(true) - lastUse(false)
+  }
+  await expect.poll(usedLaterBy).toBeGreaterThanOrEqual(5 * MINUTE)
+  await signIn(api, ada.email, ada.password)
+  expect(await Promise.all([ada.token, unused].map((token) => worksFor(api, token)))).toEqual([200, 401])
 })
 
 test('a session ends after 90 days, however much it is used', async () => {

@@ -125,7 +125,7 @@ const Session = Type.Object(
     userAgent: Nullable(Type.String({ description: 'The `User-Agent` of the browser or program that signed in.' })),
     ip: Nullable(Type.String({ description: 'The IP address the user signed in from.' })),
     createdAt: DateTime({ description: 'When the user signed in.' }),
-    lastUsedAt: Type.String({ format: 'date-time', description: 'When it was last used, to the hour.' }),
+    lastUsedAt: Type.String({ format: 'date-time', description: 'When it was last used, to five minutes.' }),
     expiresAt: DateTime({ description: 'When the session expires.' }),
   },
   { title: 'Session', description: 'A session of a signed-in user.', additionalProperties: false },

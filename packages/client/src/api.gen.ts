@@ -2829,7 +2829,7 @@ export interface Export {
     ip: string | null
     /** When the user signed in. */
     createdAt: string
-    /** When it was last used, to the hour. */
+    /** When it was last used, to five minutes. */
     lastUsedAt: string
     /** When the session expires. */
     expiresAt: string
@@ -4962,7 +4962,7 @@ export interface Session {
   ip: string | null
   /** When the user signed in. */
   createdAt: string
-  /** When it was last used, to the hour. */
+  /** When it was last used, to five minutes. */
   lastUsedAt: string
   /** When the session expires. */
   expiresAt: string
