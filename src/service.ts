@@ -8,6 +8,7 @@ import { newCallerCache } from './auth/caller-cache.ts'
 import { newGithubSignatureCheck } from './auth/github-signature.ts'
 import { jwtCheckFrom } from './auth/jwt.ts'
 import { newKeyCache } from './auth/key-cache.ts'
+import { isUnavailable } from './auth/last-known.ts'
 import { newOidcClient } from './auth/oidc.ts'
 import { type Background, type BackgroundTimings, startBackground } from './background.ts'
 import type { Config } from './config.ts'
@@ -16,6 +17,7 @@ import { newResolve, type Resolve, resolveLocally } from './core/dns.ts'
 import { keyFormOf } from './crypto/tokens.ts'
 import type { Database } from './db/db.ts'
 import type { Say } from './db/embedded/embedded.ts'
+import { describeOutage } from './db/errors.ts'
 import { listen } from './db/listen.ts'
 import { migrate } from './db/migrate.ts'
 import { warnOfOldServer } from './db/minor-version.ts'
@@ -111,10 +113,27 @@ async function prepareDatabase(
 ): Promise<void> {
   const db = connect(connection, timings)
   try {
-    await checkServerSecret(db, keyring, secretDir)
-    await sealAfterRestore(db, say)
+    await untilAvailable(() => checkServerSecret(db, keyring, secretDir))
+    await untilAvailable(() => sealAfterRestore(db, say))
   } finally {
     await db.close()
+  }
+}
+
+const START_PATIENCE_MS = 30 * SECOND
+
+/** A busy server, as it is when many nodes start together, keeps a node waiting and does not stop it. */
+async function untilAvailable(work: () => Promise<void>): Promise<void> {
+  const giveUpAt = performance.now() + START_PATIENCE_MS
+  for (;;) {
+    try {
+      return await work()
+    } catch (error) {
+      if (!isUnavailable(error)) throw error
+      if (performance.now() > giveUpAt)
+        throw new Error(`The start was given up: ${describeOutage(error)}.`, { cause: error })
+      await sleep(SECOND)
+    }
   }
 }
 

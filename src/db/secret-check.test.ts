@@ -4,6 +4,7 @@ import { randomBytes } from 'node:crypto'
 import { chmodSync, mkdtempSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import pg from 'pg'
 import pino from 'pino'
 import { expect, onTestFinished, test } from 'vitest'
 import { call } from '../../tests/command.ts'
@@ -15,6 +16,7 @@ import { Secret } from '../crypto/secret.ts'
 import { startService } from '../service.ts'
 import { connect } from './pool.ts'
 import { checkServerSecret } from './secret-check.ts'
+import { sql } from './sql.ts'
 
 const log = pino({ level: 'silent' })
 const newSecret = () => randomBytes(32).toString('base64')
@@ -23,6 +25,33 @@ const keyringOf = (secret: string, previous: string | null = null) =>
 
 const WRONG = 'SERVER_SECRET is not the secret that this database is used with.'
 const MISSING = 'SERVER_SECRET_PREVIOUS is missing or wrong'
+
+test('a node that starts while its check is kept waiting asks again, and starts in the end', async () => {
+  const url = await newDatabase()
+  const db = connect({ connectionString: url })
+  onTestFinished(() => db.close())
+  const waiting = async () => {
+    const [first] = await db.query<{ pid: number }>(sql`
+      select pid
+        from pg_stat_activity
+       where datname = current_database()
+         and wait_event_type = 'Lock'
+         and query like 'lock table server_secret_checks%'`)
+    return first?.pid
+  }
+  const env = { DATABASE_URL: url, SERVER_SECRET: newSecret(), PORT: '0' }
+  const other = new pg.Client({ connectionString: url })
+  await other.connect()
+  onTestFinished(() => other.end())
+  await other.query('begin; lock table server_secret_checks in share row exclusive mode')
+  const starting = startService(readConfig(env), log, () => {})
+  onTestFinished(async () => (await starting).close(0))
+  await expect.poll(waiting).toBeDefined()
+  await expect.poll(waiting).toBeUndefined()
+  await expect.poll(waiting).toBeDefined()
+  await other.query('commit')
+  expect((await fetch(`${(await starting).url}/readyz`)).status).toBe(200)
+})
 
 test('a node with another secret than the database does not start, in each step of a change of the secret', async () => {
   const { api, owner, keys, databaseUrl, serverSecret: a, sql } = await shop({ alone: true })
