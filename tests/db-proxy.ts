@@ -16,26 +16,42 @@ export type DbProxy = {
   moveTo(databaseUrl: string): void
   /** Connections made afterwards lead to another server. Those that are open stay. */
   leadTo(databaseUrl: string): void
+  /** The next connection of a pool is lost just as it is made: the server's farewell comes with its readiness. */
+  loseNext(): void
   /** The start-up messages of all connections so far, as text. */
   startUps(): string[]
 }
+
+const READY_FOR_QUERY = Buffer.from([0x5a, 0, 0, 0, 5])
+const FAREWELL = 'SFATAL\0VFATAL\0C57P01\0Mterminating connection due to administrator command\0\0'
+const TERMINATED = Buffer.from(`E\0\0\0${String.fromCharCode(FAREWELL.length + 4)}${FAREWELL}`, 'latin1')
 
 /** With a delay, each answer comes so much later. */
 export async function proxyTo(databaseUrl: string, delayMs = 0): Promise<DbProxy> {
   let there = new URL(databaseUrl)
   const startUps: string[] = []
+  const startUpOf = new WeakMap<net.Socket, Buffer>()
   const near = new Set<net.Socket>()
   let muted = false
   let awaited: { text: string; come: () => void } | null = null
+  let losesNext = false
   const server = net.createServer((socket) => {
     near.add(socket)
     const far = net.connect(placeOf(there))
-    socket.once('data', (bytes) => startUps.push(bytes.toString('latin1')))
+    socket.once('data', (bytes) => {
+      startUps.push(bytes.toString('latin1'))
+      startUpOf.set(socket, bytes)
+    })
     socket.on('data', (bytes) => {
       if (awaited && bytes.includes(awaited.text)) awaited.come()
       far.write(bytes)
     })
-    const answer = (bytes: Buffer) => muted || socket.write(bytes)
+    const answer = (bytes: Buffer) => {
+      const isLost = losesNext && startUpOf.get(socket)?.includes('application_name\0storekeeper\0') && bytes.includes(READY_FOR_QUERY)
+      if (isLost) losesNext = false
+      if (isLost) socket.end(Buffer.concat([bytes, TERMINATED]))
+      else if (!muted) socket.write(bytes)
+    }
     far.on('data', (bytes) => (delayMs > 0 ? setTimeout(answer, delayMs, bytes) : answer(bytes)))
     for (const [end, other] of [
       [socket, far],
@@ -74,6 +90,9 @@ export async function proxyTo(databaseUrl: string, delayMs = 0): Promise<DbProxy
     moveTo(databaseUrl) {
       there = new URL(databaseUrl)
       cut()
+    },
+    loseNext() {
+      losesNext = true
     },
     leadTo(databaseUrl) {
       there = new URL(databaseUrl)

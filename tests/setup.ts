@@ -31,7 +31,7 @@ export default async function setup(project: TestProject): Promise<() => Promise
   await migrate({ connectionString: server.url.replace('DATABASE', template) })
   project.provide('databaseUrl', server.url)
   project.provide('template', template)
-  project.provide('passwordHash', await hashPassword(PASSWORD))
+  project.provide('passwordHash', await hashPassword({ ip: '127.0.0.1' }, PASSWORD))
   return async () => {
     if (process.env.DATABASE_URL) await dropAll(admin, template)
     await admin.end()

@@ -1,3 +1,4 @@
+import { once } from 'node:events'
 import net from 'node:net'
 import pg from 'pg'
 import { expect, onTestFinished, test } from 'vitest'
@@ -238,3 +239,49 @@ async function until(condition: () => Promise<boolean>): Promise<void> {
     if (await condition()) return
   throw new Error('It did not happen.')
 }
+
+test('a connection that is lost just as it is made is given up, of one host and of several', async () => {
+  const wire = await proxyTo(await newDatabase())
+  const { port, pathname, username } = new URL(wire.url)
+  const nobody = net.createServer().listen(0, '127.0.0.1')
+  await once(nobody, 'listening')
+  const { port: unused } = nobody.address() as net.AddressInfo
+  nobody.close()
+  const several = `postgres://${username}@127.0.0.1${pathname}?host=127.0.0.1,127.0.0.1&port=${port},${unused}`
+  for (const connectionString of [wire.url, several]) {
+    const db = connect({ connectionString })
+    wire.loseNext()
+    const lost = await db.query(sql`select 1`).catch((error: unknown) => error)
+    expect(lost).toMatchObject({ code: 'unavailable' })
+    expect(await db.one(sql`select 1 as it`)).toEqual({ it: 1 })
+    await db.close()
+  }
+})
+
+test('a login that fails on this side leaves no connection open', async () => {
+  const sockets = new Set<net.Socket>()
+  let came = 0
+  // Asks each for a password by SCRAM, which the driver has none for.
+  const server = net.createServer((socket) => {
+    came += 1
+    sockets.add(socket)
+    socket.on('error', () => {})
+    socket.on('close', () => sockets.delete(socket))
+    const ask = (step: 10 | 11, text: string) =>
+      socket.write(
+        Buffer.from(`R\0\0\0${String.fromCharCode(8 + text.length)}\0\0\0${String.fromCharCode(step)}${text}`),
+      )
+    socket.once('data', () => {
+      ask(10, 'SCRAM-SHA-256\0\0')
+      socket.once('data', () => ask(11, 'r=nonce,s=salt,i=4096'))
+    })
+  })
+  server.listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  onTestFinished(() => void server.close())
+  const { port } = server.address() as net.AddressInfo
+  const db = connect({ connectionString: `postgres://nobody@127.0.0.1:${port}/none` })
+  for (let n = 0; n < 3; n++) await expect(db.query(sql`select 1`)).rejects.toMatchObject({ code: 'unavailable' })
+  await expect.poll(() => [came, sockets.size]).toEqual([3, 0])
+  await db.close()
+})

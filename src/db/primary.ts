@@ -31,14 +31,42 @@ export function driverFor(connection: Connection): { Client: typeof pg.Client; s
   if (!('connectionString' in connection)) return { Client: pg.Client, settings: { ...connection, ...alive } }
   const urls = urlsOfHosts(connection.connectionString)
   const settings = { connectionString: urls[0], ...alive }
-  return { Client: urls.length === 1 ? pg.Client : clientOfPrimary(urls), settings }
+  return { Client: urls.length === 1 ? ServerClient : clientOfPrimary(urls), settings }
+}
+
+/**
+ * The driver leaves a connection open when the login fails on this side, such as for want of a password: the server would keep it
+ * for a minute.
+ */
+class ServerClient extends pg.Client {
+  override connect(): Promise<this>
+  override connect(callback: (error: Error) => void): void
+  override connect(callback?: (error: Error) => void) {
+    const closeIf = (error: unknown) => {
+      if (error) streamOf(this).destroy()
+    }
+    if (callback)
+      return super.connect((error: Error) => {
+        closeIf(error)
+        callback(error)
+      })
+    const connected = super.connect()
+    connected.catch(closeIf)
+    return connected
+  }
 }
 
 function clientOfPrimary(urls: string[]): typeof pg.Client {
   const name = urls.join(' ')
   const watch = watches.get(name) ?? new PrimaryWatch(urls)
   watches.set(name, watch)
-  class PrimaryClient extends pg.Client {
+  class PrimaryClient extends ServerClient {
+    constructor(config?: string | pg.ClientConfig) {
+      super(config)
+      // Its user listens once it is connected, which here is a moment later: an error in between would end the process.
+      this.on('error', () => {})
+    }
+
     override connect(): Promise<this>
     override connect(callback: (error: Error) => void): void
     override connect(callback?: (error: Error) => void) {

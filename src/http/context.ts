@@ -12,13 +12,13 @@ import type { KeyCache } from '../auth/key-cache.ts'
 import type { OidcClient } from '../auth/schema.ts'
 import type { Caller } from '../core/caller.ts'
 import type { Route, WireResponse } from '../core/route.ts'
-import type { Semaphore } from '../core/semaphore.ts'
 import type { Database } from '../db/db.ts'
 import type { EventFeed } from '../events/schema.ts'
 import type { Instance } from '../instance.ts'
 import type { KeyChanges, UsageReports } from '../keys/in-process/schema.ts'
 import type { Verifier } from '../keys/schema.ts'
 import type { ConcurrencyLimiter } from '../limits/concurrency.ts'
+import type { FairSemaphore } from '../limits/fair-semaphore.ts'
 import type { LargeBodies } from '../limits/large-bodies.ts'
 import type { LoadShedder } from '../limits/load-shedding.ts'
 import type { RateLimits, ServiceRateLimit } from '../limits/token-bucket.ts'
@@ -74,7 +74,7 @@ export type LongWork = {
   /** Of stores and accounts, until the work is done. */
   turns: ConcurrencyLimiter
   /** Of the node, from before the body is parsed. */
-  run: Semaphore
+  running: FairSemaphore
   /** Of the node, from before a large body is read until the work with it is done. */
   bodies: LargeBodies
 }

@@ -1,10 +1,12 @@
 // Imports and bulk changes keep a core busy for a tenth of a second and more. A store has one of them under way and an account
 // two, with whichever of its keys and stores, and an address a few; a node works on some of them, and the others wait. So
-// nobody has all of a node.
+// nobody has all of a node. What keys have under way is counted apart from people's: whoever has a leaked key must not keep
+// people from revoking keys.
 
 import { networkOf } from '../auth/ip.ts'
-import { newSemaphore } from '../core/semaphore.ts'
+import { MINUTE } from '../core/clock.ts'
 import { newConcurrencyLimiter } from '../limits/concurrency.ts'
+import { newFairSemaphore } from '../limits/fair-semaphore.ts'
 import { newLargeBodies } from '../limits/large-bodies.ts'
 import { readOwnerIds } from '../stores/members.ts'
 import type { Call, LongWork, Pipeline } from './context.ts'
@@ -22,12 +24,13 @@ const STORE_BUSY = 'Another import or bulk change in this store is under way on 
 const ACCOUNT_BUSY = `You have ${MAX_OF_ACCOUNT} imports or bulk changes under way on this node. Wait until one has ended.`
 const ADDRESS_BUSY = `Your address has ${MAX_OF_ADDRESS} imports or bulk changes under way on this node. Wait until one has ended.`
 
-export type Turn = { release(): void }
+/** `account`: whose turn it is among those that wait to run. */
+export type Turn = { account: string; release(): void }
 
 export function newLongWork(): LongWork {
   return {
     turns: newConcurrencyLimiter(Number.POSITIVE_INFINITY),
-    run: newSemaphore(MAX_RUNNING, MAX_WAITING),
+    running: newFairSemaphore({ inside: MAX_RUNNING, waiting: MAX_WAITING, waitMs: MINUTE }),
     bodies: newLargeBodies(),
   }
 }
@@ -38,13 +41,16 @@ export async function takeTurn(
   { caller, incoming }: Pick<Call, 'caller' | 'incoming'>,
 ): Promise<Turn> {
   const { storeId } = incoming.params
+  const { place } = networkOf(incoming.ip)
   // A key acts for those who own its store: a user can have many stores, and a store many keys.
-  const accounts =
-    caller?.kind === 'key' ? await readOwnerIds(db, caller.storeId, MAX_OWNERS) : [caller?.id ?? incoming.ip]
+  const isKey = caller?.kind === 'key'
+  const accounts = isKey ? await readOwnerIds(db, caller.storeId, MAX_OWNERS) : [caller?.id ?? incoming.ip]
+  const counted = (id: string) => (isKey ? `keys of ${id}` : id)
   const holders = [
-    ...(storeId === undefined ? [] : [{ id: storeId, max: MAX_OF_STORE, full: STORE_BUSY }]),
-    ...accounts.map((id) => ({ id, max: MAX_OF_ACCOUNT, full: ACCOUNT_BUSY })),
-    { id: networkOf(incoming.ip).place, max: MAX_OF_ADDRESS, full: ADDRESS_BUSY },
+    ...(storeId === undefined ? [] : [{ id: counted(storeId), max: MAX_OF_STORE, full: STORE_BUSY }]),
+    ...accounts.map((id) => ({ id: counted(id), max: MAX_OF_ACCOUNT, full: ACCOUNT_BUSY })),
+    { id: place, max: MAX_OF_ADDRESS, full: ADDRESS_BUSY },
   ]
-  return limits.longWork.turns.acquire({ holders, account: null })
+  const { release } = limits.longWork.turns.acquire({ holders, account: null })
+  return { account: accounts[0] ?? place, release }
 }

@@ -83,7 +83,8 @@ async function inTurn<T>(pipeline: Pipeline, call: Call, taken: Turn | null, run
   if (!call.route.oneAtATime) return run()
   const turn = taken ?? (await takeTurn(pipeline, call))
   try {
-    return await pipeline.limits.longWork.run(run)
+    const leave = await pipeline.limits.longWork.running.enter(turn.account)
+    return await run().finally(leave)
   } finally {
     if (turn !== taken) turn.release()
   }

@@ -285,6 +285,23 @@ test('429: thirty tries at once, from thirty addresses over two nodes, are ten t
   expect(answers.every(({ status, headers }) => status !== 429 || Number(headers.get('retry-after')) > 0)).toBe(true)
 })
 
+test('whoever asks for many passwords to be hashed keeps nobody waiting for all of them', async () => {
+  const { api, person } = await shop({ TRUST_PROXY: '1' })
+  const ada = await person()
+  let answered = 0
+  const flood = Array.from({ length: 80 }, async (_, n) => {
+    const account = { ...ADA, email: `mallory${n}@example.com` }
+    const { status } = await api.post('/v1/auth/sign-up', account, { headers: { 'x-forwarded-for': '203.0.113.9' } })
+    answered += 1
+    return status
+  })
+  await expect.poll(() => answered).toBeGreaterThan(0)
+  const before = answered
+  expect((await signIn(api, ada.email, ada.password, '203.0.113.7')).status).toBe(200)
+  expect(answered - before).toBeLessThan(40)
+  expect(await Promise.all(flood)).toEqual(Array(80).fill(201))
+})
+
 test('429: an account is guarded against tries from everywhere', async () => {
   const { api } = await shop({ TRUST_PROXY: '1' })
   await signUp(api, ADA)

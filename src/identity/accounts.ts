@@ -31,7 +31,7 @@ export type NewAccount = { email: string; password: string; name: string | null;
 
 export async function signUp(db: Db, instance: Instance, account: NewAccount, from: ClientOrigin): Promise<NewSession> {
   if (instance.signUp === 'closed') await checkInvitation(db, instance, account)
-  const passwordHash = await hashPassword(account.password)
+  const passwordHash = await hashPassword(from, account.password)
   const id = newId('user')
   const dataKey = newDataKey(instance.keyring, id)
   const at = now()
@@ -73,7 +73,7 @@ export async function changePassword(
   checkPassword(change.newPassword, caller.email ?? '', '#/newPassword', faults)
   if (faults.length > 0) failInput(faults)
   const stored = await checkCurrentPassword(db, instance, caller, change.currentPassword, idempotency)
-  const passwordHash = await hashPassword(change.newPassword)
+  const passwordHash = await hashPassword({ userId: caller.id }, change.newPassword)
   await db.transaction(async (tx) => {
     // Of two concurrent changes one wins: for the other the current password is no longer right.
     const changed = await tx.query(sql`

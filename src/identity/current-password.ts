@@ -7,7 +7,7 @@ import type { Db } from '../db/db.ts'
 import { sql } from '../db/sql.ts'
 import type { UsersRow } from '../db/tables.gen.ts'
 import type { Instance } from '../instance.ts'
-import { passwordSlots } from './passwords.ts'
+import { inPasswordTurn } from './passwords.ts'
 import { attemptPassword, failAttempt } from './sign-in.ts'
 
 /** Fails unless the password is right. The hash that it was compared with. */
@@ -19,7 +19,7 @@ export async function checkCurrentPassword(
   idempotency: Idempotency | null,
 ): Promise<string> {
   // A failed attempt must stay committed, so it is not counted inside the transaction that it would roll back.
-  const { outcome, stored } = await passwordSlots(() =>
+  const { outcome, stored } = await inPasswordTurn({ userId: caller.id }, () =>
     db.transaction(async (tx) => {
       await idempotency?.claim(tx)
       const user = await tx.one<Pick<UsersRow, 'password_hash'>>(sql`

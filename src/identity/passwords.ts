@@ -1,17 +1,27 @@
 // Passwords: argon2id with m=19456 KiB, t=2, p=1. A hash takes some 30 ms of a core and 19 MB, so only a few are made
-// at once and the rest wait; above a bound requests are refused with 503.
+// at once and the rest wait; above a bound requests are refused with 503. Accounts and places take turns, so that nobody
+// waits for all that another has asked for.
 
 import { hash, verify } from '@node-rs/argon2'
+import { networkOf } from '../auth/ip.ts'
+import { SECOND } from '../core/clock.ts'
 import type { Fault } from '../core/errors.ts'
-import { newSemaphore } from '../core/semaphore.ts'
 import { randomBytes } from '../crypto/random.ts'
+import { newFairSemaphore } from '../limits/fair-semaphore.ts'
 
 const COST = { memoryCost: 19_456, timeCost: 2, parallelism: 1 }
-const AT_ONCE = 4
-const MAX_WAITING = 200
+const slots = newFairSemaphore({ inside: 4, waiting: 200, waitMs: 30 * SECOND })
 
-export function hashPassword(password: string): Promise<string> {
-  return passwordSlots(() => hash(password.normalize('NFC'), COST))
+/** Whose turn it is: that of a user who is signed in, or of the place that somebody else comes from. */
+export type PasswordTurn = { userId: string } | { ip: string }
+
+export async function inPasswordTurn<T>(turn: PasswordTurn, work: () => Promise<T>): Promise<T> {
+  const leave = await slots.enter('userId' in turn ? turn.userId : networkOf(turn.ip).place)
+  return work().finally(leave)
+}
+
+export function hashPassword(turn: PasswordTurn, password: string): Promise<string> {
+  return inPasswordTurn(turn, () => hash(password.normalize('NFC'), COST))
 }
 
 /** Takes as long for a user who does not exist: then the password is compared with a random hash. */
@@ -22,8 +32,6 @@ export async function passwordMatches(stored: string | null, password: string): 
   return matches && stored !== null
 }
 let decoy: Promise<string> | undefined
-
-export const passwordSlots = newSemaphore(AT_ONCE, MAX_WAITING)
 
 /** Words that the commonest long passwords are built from. */
 const COMMON =

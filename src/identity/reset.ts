@@ -53,7 +53,7 @@ export async function resetPassword(
   const faults: Fault[] = []
   checkPassword(newPassword, user?.email ?? '', '#/newPassword', faults)
   if (faults.length > 0) failInput(faults)
-  const passwordHash = await hashPassword(newPassword)
+  const passwordHash = await hashPassword(from, newPassword)
   await db.transaction(async (tx) => {
     // First, since a statement that both waits for a row and changes it may deadlock (keys/insert.ts).
     const before = await tx.one<Pick<UsersRow, 'email_proven' | 'confirm_again_since'>>(sql`

@@ -11,7 +11,7 @@ import type { UsersRow } from '../db/tables.gen.ts'
 import type { Instance } from '../instance.ts'
 import { ATTEMPTS_INTERVAL, type Attempt, attemptClock, failTooMany, limitAttempts } from '../limits/attempts.ts'
 import { queueMailsTo } from '../mail/outbox.ts'
-import { passwordMatches, passwordSlots } from './passwords.ts'
+import { inPasswordTurn, passwordMatches } from './passwords.ts'
 import { forgetPlaces, HAS_PLACES, isKnownPlace } from './places.ts'
 import type { SignInMethod } from './schema.ts'
 import { requireSecondFactor } from './second-step.ts'
@@ -27,7 +27,7 @@ export async function signIn(
   from: ClientOrigin,
 ): Promise<NewSession> {
   const email = normalizeEmail(given.email) ?? given.email
-  const tried = await passwordSlots(() =>
+  const tried = await inPasswordTurn(from, () =>
     db.transaction(async (tx) => {
       const user = await tx.one<SignInRow & { known_place: boolean }>(sql`
         select id, ${isKnownPlace(instance, from.ip)} as known_place,

@@ -6,7 +6,7 @@
 const MAX_WAIT_MS = 250
 /**
  * So many are admitted whatever the estimate says: after a quiet time it knows nothing, and a few hundred requests may well
- * wait for something that others do not need, such as the check of a password (newSemaphore) or the lock of one store.
+ * wait for something that others do not need, such as the check of a password or the lock of one store.
  */
 const MIN_IN_FLIGHT = 300
 const MAX_IN_FLIGHT = 2_000
