@@ -35,6 +35,7 @@ import { newLongWork } from './http/long-work.ts'
 import { METRICS_TYPE, type Metrics, newMetrics } from './http/metrics.ts'
 import { newMetricsServer } from './http/pages/metrics.ts'
 import { buildPages } from './http/pages/pages.ts'
+import { newReadSlots } from './http/read-slots.ts'
 import { newRequestSpans } from './http/request-spans.ts'
 import { buildServer } from './http/server.ts'
 import { closeConnections, stopListening } from './http/server-shutdown.ts'
@@ -245,6 +246,7 @@ async function newPipeline(
       rate: newRateLimits(config.RATE_LIMIT),
       services: newServiceRateLimit(config.SERVICE_TOKEN_RATE_LIMIT),
       load,
+      reads: newReadSlots(db.connections().serving),
       streams,
       changeStreams,
       longAnswers: newLongAnswers(),
@@ -257,7 +259,7 @@ async function newPipeline(
     metrics,
     spans: newRequestSpans(),
     log,
-    accountOf: newAccountLookup(db),
+    accountOf: newAccountLookup(db.lookUps),
     draining: () => state.draining,
     onChange,
   }

@@ -47,7 +47,10 @@ export async function proxyTo(databaseUrl: string, delayMs = 0): Promise<DbProxy
       far.write(bytes)
     })
     const answer = (bytes: Buffer) => {
-      const isLost = losesNext && startUpOf.get(socket)?.includes('application_name\0storekeeper\0') && bytes.includes(READY_FOR_QUERY)
+      const isLost =
+        losesNext &&
+        startUpOf.get(socket)?.includes('application_name\0storekeeper\0') &&
+        bytes.includes(READY_FOR_QUERY)
       if (isLost) losesNext = false
       if (isLost) socket.end(Buffer.concat([bytes, TERMINATED]))
       else if (!muted) socket.write(bytes)

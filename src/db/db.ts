@@ -23,6 +23,8 @@ export type Db = {
 }
 
 export type Database = Db & {
+  /** Over the connections for look-ups, which do not wait behind everything else. */
+  lookUps: Db
   /** The number of requests that wait for a connection: load shedding reads it. */
   waiting(): number
   connections(): ConnectionCounts
@@ -31,8 +33,11 @@ export type Database = Db & {
   close(): Promise<void>
 }
 
-/** `refused`: how often none was to be had, because the server refused or all were busy for too long. */
-type ConnectionCounts = { open: number; idle: number; max: number; refused: number }
+/**
+ * `serving`: of `max`, those that are not for look-ups and verification. `refused`: how often none was to be had, because the
+ * server refused or all were busy for too long.
+ */
+type ConnectionCounts = { open: number; idle: number; max: number; serving: number; refused: number }
 
 /** Takes many rows, returns as many results in the same order. */
 export type Batch<In, Out> = ((db: Db, rows: In[]) => Promise<Out[]>) & {

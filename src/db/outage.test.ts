@@ -72,6 +72,7 @@ test('a standby, a read-only primary and a refused login are 503, and a revoked 
   const two = () => Promise.allSettled([1, 2].map(() => db.one(sql`select pg_sleep(0.2)`)))
   const readyOn = async () => JSON.parse(String((await readiness(db, false)).body)).status
   expect(await readyOn()).toBe('ready')
+  await db.one(sql`select 1`)
   // However long this takes, it counts as a moment.
   await closeSharedService()
   vi.useFakeTimers({ toFake: ['performance', 'Date'] })

@@ -209,7 +209,7 @@ test('whoever finds every connection taken waits, is counted, and is told so in 
   expect(db.waiting()).toBe(1)
   await expect(late).rejects.toMatchObject({ code: 'unavailable' })
   expect(db.waiting()).toBe(0)
-  expect(db.connections()).toEqual({ open: 8, idle: 0, max: 12, refused: 1 })
+  expect(db.connections()).toEqual({ open: 8, idle: 0, max: 12, serving: 8, refused: 1 })
   const early = db.one(sql`select 1 as n`)
   release()
   await Promise.all(busy)

@@ -93,7 +93,8 @@ export function connect(connection: Connection, options: PoolOptions = {}): Data
   const setUp = commitBeforeFlush ? SET_UP : `${SET_UP}, ${COMMIT_AFTER_FLUSH}`
   const driver = driverFor(connection)
   const standby: StandbySeen = { seenAt: NEVER }
-  const servingPool = newPool(driver, standby, setUp, connections - 2 * highPriority)
+  const serving = connections - 2 * highPriority
+  const servingPool = newPool(driver, standby, setUp, serving)
   const priorityPool = newPool(driver, standby, setUp, highPriority)
   // Whatever verifications spend is locked, and none of them waits for a stranger's lock for long (batch.ts).
   const spendingPool = newPool(driver, standby, `${setUp}, set_config('lock_timeout', '100ms', false)`, highPriority)
@@ -103,11 +104,13 @@ export function connect(connection: Connection, options: PoolOptions = {}): Data
   const sum = (of: (pool: Pool) => number) => pools.reduce((total, pool) => total + of(pool), 0)
   return {
     ...dbOn(servingPool, onUnavailable, queues, { lookUps, spending }),
+    lookUps,
     waiting: () => sum((pool) => pool.waitingCount),
     connections: () => ({
       open: sum((pool) => pool.totalCount),
       idle: sum((pool) => pool.idleCount),
       max: connections,
+      serving,
       refused: sum((pool) => pool.refused),
     }),
     ledToStandby: () => ageOf(standby.seenAt) < STANDBY_SEEN_MS,

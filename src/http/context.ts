@@ -63,6 +63,7 @@ type Limits = {
   rate: RateLimits | null
   services: ServiceRateLimit
   load: LoadShedder
+  reads: FairSemaphore
   streams: EventStreams
   changeStreams: EventStreams
   longAnswers: LongAnswers

@@ -12,6 +12,7 @@ import { needsRights } from './authorize.ts'
 import { type AuthCaches, type Call, header, type Pipeline } from './context.ts'
 import { idempotencyFor, type WireIdempotency } from './execute-once.ts'
 import type { Input } from './input.ts'
+import { inReadSlot } from './read-slots.ts'
 import { startPages, toWire } from './response.ts'
 import { withhold, withholdFaults } from './withhold.ts'
 
@@ -33,7 +34,7 @@ export async function execute(
     return answer.wire ?? toWire(route, answer, withhold(route, caller, input.body, answer))
   }
   if (!isChange(route)) {
-    const wire = await run(pipeline.db)
+    const wire = await inReadSlot(pipeline, call, () => run(pipeline.db))
     // A browser that comes back from its provider signs in by a GET.
     if (route.effect === 'own') pipeline.onChange()
     return wire

@@ -11,7 +11,9 @@ export type FairSemaphore = {
   waiting(): number
 }
 
-type Bounds = { inside: number; waiting: number; waitMs: number }
+type Bounds = { inside: number; waiting: number; waitMs: number; retryAfterSeconds?: number }
+const RETRY_AFTER_SECONDS = 5
+
 type Waiting = OfAccount & { begin(): void; refuse(): void }
 
 export function newFairSemaphore(max: Bounds): FairSemaphore {
@@ -48,7 +50,10 @@ export function newFairSemaphore(max: Bounds): FairSemaphore {
       const waiting = {
         account,
         begin: () => end(resolve),
-        refuse: () => end(() => reject(new Failure('overloaded', { retryAfterSeconds: 5 }))),
+        refuse: () =>
+          end(() =>
+            reject(new Failure('overloaded', { retryAfterSeconds: max.retryAfterSeconds ?? RETRY_AFTER_SECONDS })),
+          ),
       }
       waitlist.add(waiting)
       if (waitlist.size > max.waiting) newestOfMost(account)?.refuse()

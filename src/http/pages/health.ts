@@ -28,7 +28,7 @@ async function findOutage(db: Database): Promise<string | null> {
   const timeout = new Promise<string>((resolve) =>
     setTimeout(resolve, READY_TIMEOUT_MS, 'the database does not answer').unref(),
   )
-  const answer = db
+  const answer = db.lookUps
     .one<{ read_only: boolean }>(
       sql`select require_primary(), current_setting('transaction_read_only') = 'on' as read_only`,
     )
