@@ -224,6 +224,44 @@ test('what somebody did in a week is asked for by actor, from and to', async () 
   ])
 })
 
+test('with several filters a page looks at 5,000 events, and the next one goes on', async () => {
+  const world = await shop({ alone: true })
+  const { api, keys, owner, store, sql, service } = world
+  const made: string[] = []
+  const began = fromNow(0).toISOString()
+  for (const round of [1, 2, 3]) {
+    made.unshift((await api.post(keys, NEW_KEY, { as: owner.token })).body.id)
+    await sealAll(service.db)
+    if (round === 3) break
+    await sql(
+      `insert into events (id, store_id, type, at, actor, subject, data)
+       select 'evt_' || $3 || lpad(n::text, 25, '0'), $1::text, 'store.updated', now(),
+              json_build_object('kind', 'user', 'id', $2::text, 'credential', null, 'ip', null), $1, '{}'
+         from generate_series(1, 6000) as n`,
+      [store.id, owner.id, String(round)],
+    )
+    await sealAll(service.db)
+  }
+  const subjects = async (query: string) => {
+    const ids = await crawl(world, query)
+    return Promise.all(
+      ids.map(async (id) => (await api.get(`${events(store.id)}/${id}`, { as: owner.token })).body.subject),
+    )
+  }
+  for (const filters of [
+    `actor=${owner.id}&type=key.created`,
+    `actor=${owner.id}&type=key.created,key.revoked&from=${began}`,
+    `type=key.created&from=${began}`,
+    `type=key.created,key.revoked,store.frozen&from=${began}`,
+  ])
+    for (const limit of [1, 20]) expect(await subjects(`${filters}&limit=${limit}`)).toEqual(made)
+  expect(await subjects(`subject=${store.id}&type=key.created`)).toEqual([])
+  expect(await subjects(`actor=${owner.id}&subject=${made[1]}`)).toEqual([made[1]])
+  expect(await subjects(`type=store.updated&from=${began}&to=${began}`)).toEqual([])
+  const { body } = await api.get(`${events(store.id)}?actor=${owner.id}&type=key.created`, { as: owner.token })
+  expect([body.data.length, typeof body.nextCursor]).toEqual([1, 'string'])
+})
+
 test('what is sealed while a page with an end is read is in it', async () => {
   const world = await shop({ alone: true }, { timings: { sealPauseMs: HOUR } })
   const { api, keys, owner, service, store } = world

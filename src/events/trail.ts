@@ -1,6 +1,10 @@
 // The audit trail of a store, a page at a time, newest first: events that have no position yet, which they get within
 // seconds of their commit, then the sealed ones by position. Whatever is sealed or written while a reader turns the pages,
 // nothing that was there at the first page is missed, and nothing comes twice.
+//
+// One filter, or several types, are found by an index. Of what one filter finds, others may let nothing through: for a page
+// no more than LOOKED_AT events are looked at. It may hold fewer than there is room for then, or none, and the next page goes on
+// from there.
 
 import { setTimeout as sleep } from 'node:timers/promises'
 import { addMs, MINUTE } from '../core/clock.ts'
@@ -14,6 +18,8 @@ import type { Instance } from '../instance.ts'
 import { parseDateTime } from '../schema/fields.ts'
 import { type SealedEventRow, toEvent } from './log.ts'
 import { type Event, type EventType, TYPES_IN_STORES } from './schema.ts'
+
+const LOOKED_AT = 5_000
 
 export type Filters = { type?: string; subject?: string; actor?: string; from?: string; to?: string }
 
@@ -52,6 +58,7 @@ export function listEvents(
     from: from === undefined ? null : parseDateTime(from),
     to: to === undefined ? null : parseDateTime(to),
   }
+  let lookedTo: string | null = null
   return listPage({
     keyring: instance.keyring,
     list: ['events', storeId, type, query.subject, query.actor, from, to],
@@ -59,7 +66,9 @@ export function listEvents(
     start: NEWEST,
     read: async ({ after, take }) => {
       const place = toPlace(after)
-      const bounds = await positionsWithin(db, wanted)
+      const within = await positionsWithin(db, wanted)
+      lookedTo = await lastLookedAt(db, wanted, endOf(place, within), within)
+      const bounds = lookedTo === null ? within : { ...within, first: lookedTo }
       return db.query<TrailRow>(sql`
         select *
           from ((${pendingEvents(wanted, place, take)}) union all (${sealedEvents(wanted, place, bounds, take)})) as page
@@ -68,6 +77,7 @@ export function listEvents(
     },
     positionOf: ({ tx, seq, id, head, oldest }) => (tx === null ? String(seq) : [head, oldest, tx, id].join(' ')),
     show: showEvent,
+    lookedTo: async () => lookedTo,
   })
 }
 
@@ -200,7 +210,44 @@ function inIndexOrder({ storeId, subject, actor }: Wanted): Sql {
   if (subject === null && actor === null) return sql`seal.chain = ${storeId}`
   if (subject === null) return sql`seal.chain = ${storeId} and seal.actor = ${actor}`
   if (actor === null) return sql`seal.chain = ${storeId} and seal.subject = ${subject}`
-  return sql`seal.chain = ${storeId} and seal.subject = ${subject} and seal.actor = ${actor}`
+  // The index of subjects leads, by which lastLookedAt counts.
+  return sql`seal.chain = ${storeId} and seal.subject = ${subject} and seal.actor || '' = ${actor}`
+}
+
+/** The position of the last of those that are looked at; null when all are, or when what is looked at is what is wanted. */
+async function lastLookedAt(db: Db, wanted: Wanted, end: string, bounds: Positions): Promise<string | null> {
+  const { storeId, types, subject, actor, from, to } = wanted
+  const isTimed = from !== null || to !== null
+  const filters = [subject, actor, types].filter((filter) => filter !== null).length
+  if (!isTimed && filters < 2) return null
+  if (subject !== null || actor !== null || types === null) {
+    const last = await db.one<Pick<EventSealsRow, 'seq'>>(sql`
+      select seal.seq
+        from event_seals seal
+       where ${subject !== null && actor !== null ? inIndexOrder({ ...wanted, actor: null }) : inIndexOrder(wanted)}
+         and seal.seq < ${end}
+         ${notBefore(bounds)}
+       order by seal.seq desc
+      offset ${LOOKED_AT - 1}
+       limit 1`)
+    return last?.seq ?? null
+  }
+  // As many of each type.
+  const last = await db.one<{ seq: string | null }>(sql`
+    select max(found.seq)::text as seq
+      from unnest(${types}::text[]) as wanted(type)
+     cross join lateral (
+             select seal.seq
+               from event_seals seal
+              where seal.chain = ${storeId}
+                and seal.type = wanted.type
+                and seal.seq < ${end}
+                ${notBefore(bounds)}
+              order by seal.seq desc
+             offset ${Math.ceil(LOOKED_AT / types.length) - 1}
+              limit 1
+           ) as found`)
+  return last?.seq ?? null
 }
 
 function endOf(place: Place, { below }: Positions): string {

@@ -3,7 +3,7 @@
 import { addMs, ago, DAY, MINUTE, now } from '../core/clock.ts'
 import { fail } from '../core/errors.ts'
 import { newId } from '../core/ids.ts'
-import { listPage, type Page, type PageParams } from '../core/pagination.ts'
+import { listPage, type Page, type PageParams, type PageWindow } from '../core/pagination.ts'
 import type { Answer } from '../core/route.ts'
 import { runInBatches } from '../db/chore.ts'
 import type { Db } from '../db/db.ts'
@@ -12,6 +12,9 @@ import type { Instance } from '../instance.ts'
 import type { Span } from './input.ts'
 import { type Cause, type Delivery, type DeliveryRow, type DeliveryStatus, showDelivery } from './schema.ts'
 import { findWebhook, type WebhookRef } from './webhooks.ts'
+
+/** For a page of those with one status no more deliveries than this are looked at: the next page goes on from there. */
+const LOOKED_AT = 5_000
 
 export type DeliveryRef = WebhookRef & { deliveryId: string }
 
@@ -26,6 +29,21 @@ export async function listDeliveries(
   query: PageParams & { status?: DeliveryStatus },
 ): Promise<Page<Delivery>> {
   await findWebhook(db, ref)
+  const newest = (after: string) => sql`
+    select ${columns}
+      from webhook_deliveries
+     where webhook_id = ${ref.webhookId}
+       and id < ${after}
+     order by id desc
+     limit ${LOOKED_AT}`
+  const lookedTo = async ({ after }: PageWindow, rows: DeliveryRow[]) => {
+    const last = await db.one<{ id: string }>(
+      sql`select id from (${newest(after)}) as delivery offset ${LOOKED_AT - 1}`,
+    )
+    // New ones may have moved the place, but not to before one that is shown.
+    const lastShown = rows.at(-1)?.id
+    return last && lastShown && lastShown < last.id ? lastShown : (last?.id ?? null)
+  }
   return listPage({
     keyring: instance.keyring,
     list: ['deliveries', ref.webhookId, query.status],
@@ -33,14 +51,13 @@ export async function listDeliveries(
     read: ({ after, take }) =>
       db.query<DeliveryRow>(sql`
         select ${columns}
-          from webhook_deliveries
-         where webhook_id = ${ref.webhookId}
-           and id < ${after}
-           and (${query.status ?? null}::text is null or status = ${query.status ?? null})
+          from (${newest(after)}) as delivery
+         where ${query.status ?? null}::text is null or status = ${query.status ?? null}
          order by id desc
          limit ${take}`),
     positionOf: (row) => row.id,
     show: showDelivery,
+    ...(query.status === undefined ? {} : { lookedTo }),
   })
 }
 

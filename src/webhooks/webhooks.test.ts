@@ -773,6 +773,24 @@ test('409: nothing is sent again to a webhook that ten thousand messages wait fo
   }
 })
 
+test('for a page of those with one status 5,000 deliveries are looked at, and the next one goes on', async () => {
+  const { api, as, deliveries, webhook, sql } = await listening()
+  await sql(
+    `insert into webhook_deliveries (webhook_id, id, event_id, type, cause, status, created_at)
+     select $1, 'dlv_' || lpad(n::text, 26, '0'), 'evt_' || n, 'key.created', 'EVENT',
+            case when n in (1, 4000, 11990) then 'FAILED' else 'DELIVERED' end, now()
+       from generate_series(1, 12000) as n`,
+    [webhook.id],
+  )
+  const found: string[][] = []
+  for (let cursor: string | null = ''; cursor !== null; ) {
+    const page = await api.get(`${deliveries}?status=FAILED${cursor && `&cursor=${cursor}`}`, { as })
+    found.push(page.body.data.map(({ eventId }: { eventId: string }) => eventId))
+    cursor = page.body.nextCursor
+  }
+  expect(found).toEqual([['evt_11990'], ['evt_4000'], ['evt_1']])
+})
+
 test('what is older than 30 days is swept up, and what a deleted webhook left, however much it is', async () => {
   const { service, sql, webhook, api, as, keys, deliveries, far } = await listening()
   await api.post(keys, NEW_KEY, { as })

@@ -3,6 +3,7 @@
 import type { Event } from '@storekeeper/client'
 import { useCallback, useEffect, useReducer, useState } from 'react'
 import { sk, withSession } from '../../app/client.ts'
+import { nextFound } from '../../app/found-page.ts'
 import { followTogether } from './shared-stream.ts'
 
 const PAGE = 50
@@ -84,7 +85,7 @@ export function useTrail(storeId: string, userId: string, filters: Filters) {
     if (!cursor) return
     const list = sk.store(storeId).events.list({ ...(JSON.parse(text) as Filters), limit: PAGE })
     try {
-      const { data, nextCursor } = await withSession(() => list.page({ cursor }))
+      const { data, nextCursor } = await withSession(() => nextFound(list, cursor))
       dispatch({ is: 'older', events: data, cursor: nextCursor })
     } catch (error) {
       dispatch({ is: 'failed', error })
@@ -110,7 +111,7 @@ function follow(storeId: string, userId: string, filters: Filters, dispatch: (ac
   const read = async () => {
     // What is sealed now comes before everything that the page below does not have yet.
     newest = await newestSealed(list({ limit: 10 }))
-    const { data, nextCursor } = await list({ ...filters, limit: PAGE }).page()
+    const { data, nextCursor } = await nextFound(list({ ...filters, limit: PAGE }))
     dispatch({ is: 'read', events: data, cursor: nextCursor })
     hasRead = true
     came(early)

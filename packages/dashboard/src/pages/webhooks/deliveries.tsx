@@ -5,6 +5,7 @@ import type { Delivery, Webhook } from '@storekeeper/client'
 import { useState } from 'react'
 import { useRead, useWrite } from '../../app/api.ts'
 import { sk } from '../../app/client.ts'
+import { nextFound } from '../../app/found-page.ts'
 import { Dialog } from '../../components/dialog.tsx'
 import { Empty } from '../../components/empty.tsx'
 import { Loaded } from '../../components/loaded.tsx'
@@ -20,11 +21,10 @@ export function Deliveries({ webhook: { storeId, id } }: { webhook: Webhook }) {
   const [opened, setOpened] = useState<Delivery | null>(null)
   const deliveries = useRead(
     ['deliveries', storeId, id, status],
-    (options) =>
-      sk
-        .store(storeId)
-        .deliveries.list(id, status ? { status } : {}, options)
-        .toArray({ max: 100 }),
+    async (options) => {
+      const list = sk.store(storeId).deliveries.list(id, { ...(status && { status }), limit: 100 }, options)
+      return (await nextFound(list)).data
+    },
     { refetchInterval: 5_000 },
   )
   return (
