@@ -8,7 +8,6 @@ import { newCallerCache } from './auth/caller-cache.ts'
 import { newGithubSignatureCheck } from './auth/github-signature.ts'
 import { jwtCheckFrom } from './auth/jwt.ts'
 import { newKeyCache } from './auth/key-cache.ts'
-import { isUnavailable } from './auth/last-known.ts'
 import { newOidcClient } from './auth/oidc.ts'
 import { type Background, type BackgroundTimings, startBackground } from './background.ts'
 import type { Config } from './config.ts'
@@ -17,15 +16,12 @@ import { newResolve, type Resolve, resolveLocally } from './core/dns.ts'
 import { keyFormOf } from './crypto/tokens.ts'
 import type { Database } from './db/db.ts'
 import type { Say } from './db/embedded/embedded.ts'
-import { describeOutage } from './db/errors.ts'
 import { listen } from './db/listen.ts'
 import { migrate } from './db/migrate.ts'
 import { warnOfOldServer } from './db/minor-version.ts'
 import { connect } from './db/pool.ts'
-import { checkServerSecret } from './db/secret-check.ts'
 import { EVENTS_CHANNEL, newEventNotifier } from './events/log.ts'
 import type { FeedTimings } from './events/schema.ts'
-import { sealAfterRestore } from './events/seal.ts'
 import { newEventFeed } from './events/stream.ts'
 import type { Pipeline } from './http/context.ts'
 import { CHANGE_SEATS, newEventStreams } from './http/event-stream.ts'
@@ -48,6 +44,7 @@ import { newVerifier } from './keys/verify.ts'
 import { newLoadShedder } from './limits/load-shedding.ts'
 import { newRateLimits, newServiceRateLimit } from './limits/token-bucket.ts'
 import { measurable } from './measurable.ts'
+import { prepareDatabase } from './prepare-database.ts'
 import { routes } from './routes.ts'
 import { openStorage, type Storage } from './storage.ts'
 
@@ -103,38 +100,6 @@ export async function startService(
   } catch (error) {
     await storage.close()
     throw error
-  }
-}
-
-/** Must finish before the first write: the secret must be the database's, and restored events are sealed before new ones. */
-async function prepareDatabase(
-  { connection, keyring, secretDir }: Storage,
-  say: Say,
-  timings: Partial<Timings>,
-): Promise<void> {
-  const db = connect(connection, timings)
-  try {
-    await untilAvailable(() => checkServerSecret(db, keyring, secretDir))
-    await untilAvailable(() => sealAfterRestore(db, say))
-  } finally {
-    await db.close()
-  }
-}
-
-const START_PATIENCE_MS = 30 * SECOND
-
-/** A busy server, as it is when many nodes start together, keeps a node waiting and does not stop it. */
-async function untilAvailable(work: () => Promise<void>): Promise<void> {
-  const giveUpAt = performance.now() + START_PATIENCE_MS
-  for (;;) {
-    try {
-      return await work()
-    } catch (error) {
-      if (!isUnavailable(error)) throw error
-      if (performance.now() > giveUpAt)
-        throw new Error(`The start was given up: ${describeOutage(error)}.`, { cause: error })
-      await sleep(SECOND)
-    }
   }
 }
 
@@ -210,7 +175,8 @@ function newParts(config: Config, storage: Storage, resolve: Resolve, timings: P
   const instance = newInstance(config, storage.keyring, resolve)
   const onOwnerErased = () => state.background?.maintenance.ownerErased()
   const { caches, eventNotifier, changes, notifications } = newCaches(db, instance, storage, onOwnerErased)
-  const feed = newEventFeed(db, eventNotifier, timings.feed)
+  const accountOf = newAccountLookup(db.lookUps)
+  const feed = newEventFeed(db, eventNotifier, accountOf, timings.feed)
   const usage = newUsage(db, instance.keyring, timings.usageFlushMs)
   const reports = newUsageReports(db, instance)
   const load = newLoadShedder()
@@ -221,7 +187,8 @@ function newParts(config: Config, storage: Storage, resolve: Resolve, timings: P
   const metrics = newMetrics(
     measurable({ db, load, streams, changeStreams, keys, notifications, changes, reports, sealer }),
   )
-  return { db, instance, caches, changes, notifications, feed, usage, reports, load, streams, changeStreams, metrics }
+  const served = { feed, changes, usage, reports, streams, changeStreams }
+  return { db, instance, caches, notifications, accountOf, load, metrics, ...served }
 }
 
 async function newPipeline(
@@ -231,7 +198,8 @@ async function newPipeline(
   state: State,
   onChange: () => void,
 ): Promise<Pipeline> {
-  const { db, instance, caches, changes, feed, usage, reports, load, streams, changeStreams, metrics } = parts
+  const { db, instance, caches, changes, feed, usage, reports, load, streams, changeStreams, metrics, accountOf } =
+    parts
   return {
     db,
     instance,
@@ -259,7 +227,7 @@ async function newPipeline(
     metrics,
     spans: newRequestSpans(),
     log,
-    accountOf: newAccountLookup(db.lookUps),
+    accountOf,
     draining: () => state.draining,
     onChange,
   }

@@ -5,14 +5,15 @@
 //   2  limits, idempotency, events, auth, mail, backup
 //   3  the resources, in an order of their own: identity → stores → customers → keys → billing, webhooks, service-tokens
 //   4  http; routes.ts, the list of all routes, lies between it and the resources
-//   5  the wiring (main, service, background, maintenance, measurable, storage), the cluster and the commands
+//   5  the wiring (main, service, background, maintenance, measurable, prepare-database, storage), the
+//      cluster and the commands
 
 import { readdirSync, readFileSync } from 'node:fs'
 import { dirname, join, normalize } from 'node:path'
 import { expect, test } from 'vitest'
 
 const FLOORS: [RegExp, number][] = [
-  [/^(main|service|background|maintenance|measurable|storage)\.ts$|^(cli|cluster)\//, 5],
+  [/^(main|service|background|maintenance|measurable|prepare-database|storage)\.ts$|^(cli|cluster)\//, 5],
   [/\/schema\.ts$/, 0],
   [/^core\/route\.ts$|\/columns\.ts$/, 1.5],
   [/^http\//, 4],

@@ -298,7 +298,8 @@ export type EventFeed = {
   timings: FeedTimings
   join(storeId: string): Channel
   leave(channel: Channel): void
-  read(storeId: string, after: number): Promise<SealedEvent[]>
+  /** `isBehind`: more than a page is missing. */
+  read(storeId: string, after: number, isBehind: boolean): Promise<SealedEvent[]>
   close(): void
 }
 

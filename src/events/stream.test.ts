@@ -8,9 +8,10 @@ import { expect, onTestFinished, test, vi } from 'vitest'
 import { type Api, closeSharedService, NEW_KEY, type Shop, shop } from '../../tests/shop.ts'
 import { startTicking } from '../../tests/ticks.ts'
 import { newId } from '../core/ids.ts'
-import { readHead } from './log.ts'
+import type { Sql } from '../db/sql.ts'
+import { type EventNotifier, readHead } from './log.ts'
 import type { EventFeed } from './schema.ts'
-import { FEED_TIMINGS, streamEvents } from './stream.ts'
+import { FEED_TIMINGS, newEventFeed, streamEvents } from './stream.ts'
 
 /** Who holds this lock seals; the others leave it to them. */
 const SEALING = 7_320_001
@@ -437,3 +438,27 @@ async function deaf({ api, owner, store }: Shop, after: string) {
   const open = async () => Number(/^storekeeper_event_streams (\d+)/m.exec((await api.get('/metrics')).text)?.[1])
   return { open }
 }
+
+test('streams that are far behind take turns by account, and one that is not does not wait for them', async () => {
+  const begun: string[] = []
+  const ends: (() => void)[] = []
+  const query = (statement: Sql) => {
+    begun.push(['a1', 'a2', 'b', 'c'].find((storeId) => statement.values.includes(storeId)) as string)
+    return new Promise<never[]>((resolve) => ends.push(() => resolve([])))
+  }
+  const notifier = { subscribe: () => () => {} } as Partial<EventNotifier> as EventNotifier
+  const feed = newEventFeed({ query } as never, notifier, async (storeId) => storeId.slice(0, 1))
+  onTestFinished(() => feed.close())
+  const reads = [1, 2, 3, 4].map((after) => feed.read(after % 2 ? 'a1' : 'a2', after, true))
+  await vi.waitFor(() => expect(begun).toEqual(['a1', 'a2']))
+  reads.push(feed.read('b', 1, true), feed.read('c', 1, false))
+  await vi.waitFor(() => expect(begun).toEqual(['a1', 'a2', 'c']))
+  // The first that ends makes room for the one whose account has none under way.
+  ends[0]?.()
+  await vi.waitFor(() => expect(begun).toEqual(['a1', 'a2', 'c', 'b']))
+  while (begun.length < 6 || ends.length > 0) {
+    ends.shift()?.()
+    await new Promise(setImmediate)
+  }
+  expect(await Promise.all(reads)).toEqual(Array(6).fill([]))
+})

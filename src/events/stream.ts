@@ -5,14 +5,19 @@
 //
 // A stream reads the next page only when the last one was sent, so a slow reader holds one page at most; http/ cuts off
 // readers that take too long. Authorization is checked again before anything is sent, and every few seconds in between.
+// Whoever is further behind than a page takes turns with others who are, since a filter may let nothing of it through.
 
-import { SECOND } from '../core/clock.ts'
+import type { AccountLookup } from '../auth/account.ts'
+import { MINUTE, SECOND } from '../core/clock.ts'
 import type { Db } from '../db/db.ts'
 import { sql } from '../db/sql.ts'
+import { newFairSemaphore } from '../limits/fair-semaphore.ts'
 import { type EventNotifier, readSealed } from './log.ts'
 import type { AuthorizationProbe, Channel, EventFeed, FeedTimings, SealedEvent } from './schema.ts'
 
 const PAGE = 100
+/** For streams that catch up: how many of their pages are read at a time. */
+const CATCHING_UP = { inside: 2, waiting: Number.POSITIVE_INFINITY, waitMs: MINUTE }
 
 export const FEED_TIMINGS: FeedTimings = {
   pollMs: 2 * SECOND,
@@ -25,10 +30,20 @@ export const FEED_TIMINGS: FeedTimings = {
 const RETRY_MS = { least: 1_000, spread: 3_000 }
 
 /** One for each node. */
-export function newEventFeed(db: Db, eventNotifier: EventNotifier, given: Partial<FeedTimings> = {}): EventFeed {
+export function newEventFeed(
+  db: Db,
+  eventNotifier: EventNotifier,
+  accountOf: AccountLookup,
+  given: Partial<FeedTimings> = {},
+): EventFeed {
   const timings = { ...FEED_TIMINGS, ...given }
   const channels = new Map<string, Channel>()
   const reading = new Map<string, Promise<SealedEvent[]>>()
+  const catchingUp = newFairSemaphore(CATCHING_UP)
+  const readInTurn = async (storeId: string, after: number) => {
+    const leave = await catchingUp.enter(await accountOf(storeId))
+    return readSealed(db, storeId, after, PAGE).finally(leave)
+  }
   const wake = (channel: Channel) => {
     channel.notifications += 1
     for (const waiting of channel.wake) waiting()
@@ -62,11 +77,12 @@ export function newEventFeed(db: Db, eventNotifier: EventNotifier, given: Partia
       channel.streams -= 1
       if (channel.streams === 0) channels.delete(channel.storeId)
     },
-    read(storeId, after) {
+    read(storeId, after, isBehind) {
       const name = `${storeId} ${after}`
       const shared = reading.get(name)
       if (shared !== undefined) return shared
-      const read = readSealed(db, storeId, after, PAGE).finally(() => reading.delete(name))
+      const page = isBehind ? readInTurn(storeId, after) : readSealed(db, storeId, after, PAGE)
+      const read = page.finally(() => reading.delete(name))
       reading.set(name, read)
       return read
     },
@@ -98,12 +114,14 @@ export async function* streamEvents(feed: EventFeed, subscription: Subscription)
   const latestMs = timings.heartbeatMs - timings.recheckMs - timings.batchMs
   const channel = feed.join(storeId)
   let { after } = subscription
+  let isBehind = false
   let sentAt = performance.now()
   try {
     yield `retry: ${Math.round(RETRY_MS.least + Math.random() * RETRY_MS.spread)}\n\n`
     while (!closing.aborted) {
       const seen = channel.notifications
-      const events = await feed.read(storeId, after)
+      const events = await feed.read(storeId, after, isBehind)
+      isBehind = events.length === PAGE
       const last = events.at(-1)
       if (last) {
         if ((await stillAuthorized()) !== 'yes') return
