@@ -1,4 +1,5 @@
-import { expect, test } from 'vitest'
+import pg from 'pg'
+import { expect, onTestFinished, test } from 'vitest'
 import { NEW_ADDRESS, NEW_KEY, type Person, type Reply, type Shop, shop } from '../../tests/shop.ts'
 import { DAY, MINUTE, SECOND, travel } from '../core/clock.ts'
 import { newId } from '../core/ids.ts'
@@ -246,6 +247,21 @@ test('403: an invitation is for the one who was invited, and stays theirs', asyn
   ])
   expect((await world.api.get('/v1/user', { as: eve.token })).body.stores).toEqual([])
   expect((await accept(world, token, ada)).status).toBe(200)
+})
+
+test('403: whoever has lost the e-mail does not accept its invitation, though a node has known them by it a moment ago', async () => {
+  const world = await shop()
+  const { api, person, sql, databaseUrl } = world
+  const mallory = await person()
+  const token = await tokenFor(world, mallory)
+  const elsewhere = new pg.Client({ connectionString: databaseUrl })
+  await elsewhere.connect()
+  onTestFinished(() => elsewhere.end())
+  expect((await api.get('/v1/user', { as: mallory.token })).status).toBe(200)
+  await elsewhere.query('update users set email = $2 where id = $1', [mallory.id, `lost-${mallory.email}`])
+  const { status, body } = await accept(world, token, mallory)
+  expect([status, body.code]).toEqual([403, 'invitation_mismatch'])
+  expect(await sql('select role from members where user_id = $1', [mallory.id])).toEqual([])
 })
 
 test('404: an invitation ends after 7 days', async () => {

@@ -1,6 +1,6 @@
 // How users become members of a store: by an invitation with a token that works once, or by joining an open store.
 
-import { recheckUser } from '../auth/recheck.ts'
+import { CallerChanged, recheckUser } from '../auth/recheck.ts'
 import type { UserCaller } from '../core/caller.ts'
 import { now } from '../core/clock.ts'
 import { Failure, fail } from '../core/errors.ts'
@@ -53,6 +53,7 @@ export async function acceptInvitation(
  returning created_at`)
   if (!member) return fail('already_member')
   await recheckUser(tx, caller)
+  await recheckEmail(tx, caller)
   // Last, in the order of locks: an invitation is also withdrawn without the store's lock, when a session is ended.
   const accepted = await tx.query(sql`
     update invitations
@@ -114,6 +115,16 @@ async function checkFederated(tx: Db, caller: UserCaller): Promise<void> {
     fail('invitation_mismatch', {
       detail: 'Your account has no e-mail address. Confirm the address the invitation was sent to, then accept it.',
     })
+}
+
+/** After recheckUser, whose lock keeps the e-mail: for a moment a node may know them by one that is somebody else's by now. */
+async function recheckEmail(tx: Db, caller: UserCaller): Promise<void> {
+  const user = await tx.one(sql`
+    select id
+      from users
+     where id = ${caller.id}
+       and email is not distinct from ${caller.email}`)
+  if (!user) throw new CallerChanged()
 }
 
 /** The only e-mail whose invitations they accept: what the provider claims now, before what was taken over from it earlier. */
