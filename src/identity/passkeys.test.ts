@@ -83,7 +83,7 @@ test('a passkey is registered with a name, listed, and removed', async () => {
   expect(events[0].data).toEqual({ method: 'passkey', passkeyId: made.body.id })
 })
 
-test('the recovery codes that come with a first passkey are shown again after a recent sign-in only', async () => {
+test('the recovery codes that come with a first passkey are shown again after a recent sign-in only, and while it is there', async () => {
   // Alone, because its clock is moved.
   const world = await shop({ alone: true })
   const { api, owner } = world
@@ -95,6 +95,18 @@ test('the recovery codes that come with a first passkey are shown again after a 
   expect([made.status, made.body.recoveryCodes.length]).toEqual([201, 10])
   const again = await addOnce()
   expect([again.status, again.headers.get('idempotent-replayed'), again.body]).toEqual([201, 'true', made.body])
+  const other = await shop({ alone: true })
+  const phone = newAuthenticator().register(await optionsFor(other, other.owner.token))
+  const addOther = () =>
+    other.api.post(
+      '/v1/user/passkeys',
+      { name: 'My phone', credential: phone },
+      { as: other.owner.token, headers: { 'idempotency-key': 'my-phone' } },
+    )
+  const { id } = (await addOther()).body
+  expect((await other.api.delete(`/v1/user/passkeys/${id}`, { as: other.owner.token })).status).toBe(204)
+  const gone = await addOther()
+  expect([gone.status, gone.body.code]).toEqual([409, 'secret_no_longer_available'])
   travel(11 * MINUTE)
   const late = await addOnce()
   expect([late.status, late.body.code]).toEqual([403, 'recent_sign_in_required'])

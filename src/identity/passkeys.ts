@@ -11,6 +11,7 @@ import { seal, unseal } from '../crypto/seal.ts'
 import type { Db } from '../db/db.ts'
 import { sql } from '../db/sql.ts'
 import type { PasskeysRow } from '../db/tables.gen.ts'
+import { destroyReplayableSecrets } from '../idempotency/idempotency.ts'
 import type { Instance } from '../instance.ts'
 import { newChallenge, openChallenge, spendChallenge } from './challenge.ts'
 import { checkHasPassword, disableFactor, enableFactor, lockFactors } from './factor-changes.ts'
@@ -134,6 +135,7 @@ export async function removePasskey(tx: Db, instance: Instance, caller: UserCall
        and user_id = ${caller.id}
  returning id`)
   if (removed.length === 0) fail('passkey_not_found')
+  await destroyReplayableSecrets(tx, [passkeyId])
   await disableFactor(tx, instance, caller, { method: 'passkey', passkeyId })
 }
 
