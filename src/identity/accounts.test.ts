@@ -22,6 +22,14 @@ function signIn(api: Api, email: string, password: string, from?: string): Promi
   return api.post('/v1/auth/sign-in', { email, password }, from ? { headers: { 'x-forwarded-for': from } } : {})
 }
 
+/** On a busy machine a try may have waited too long for those before it: 503, and nothing was tried. */
+async function untilTried(ask: () => Promise<Reply>): Promise<Reply> {
+  for (;;) {
+    const answer = await ask()
+    if (answer.status !== 503) return answer
+  }
+}
+
 async function worksFor(api: Api, token: string): Promise<number> {
   return (await api.get('/v1/user', { as: token })).status
 }
@@ -278,7 +286,9 @@ test('429: thirty tries at once, from thirty addresses over two nodes, are ten t
   await signUp(api, ADA)
   const nodes = [api, await node()] as const
   const answers = await Promise.all(
-    Array.from({ length: 30 }, (_, n) => signIn(nodes[n % 2] as Api, ADA.email, WRONG, `203.0.113.${n}`)),
+    Array.from({ length: 30 }, (_, n) =>
+      untilTried(() => signIn(nodes[n % 2] as Api, ADA.email, WRONG, `203.0.113.${n}`)),
+    ),
   )
   const statuses = answers.map((answer) => answer.status).sort()
   expect(statuses).toEqual([...Array(10).fill(401), ...Array(20).fill(429)])
@@ -324,7 +334,9 @@ test('429: an address that tries many e-mails has to wait, and others do not', a
 
 test('429: thirty e-mails tried at once from one address are ten tries', async () => {
   const { api } = await shop({ alone: true })
-  const answers = await Promise.all(Array.from({ length: 30 }, (_, n) => signIn(api, `n${n}@example.com`, WRONG)))
+  const answers = await Promise.all(
+    Array.from({ length: 30 }, (_, n) => untilTried(() => signIn(api, `n${n}@example.com`, WRONG))),
+  )
   const statuses = answers.map((answer) => answer.status).sort()
   expect(statuses).toEqual([...Array(10).fill(401), ...Array(20).fill(429)])
 })
