@@ -1,5 +1,6 @@
 import { once } from 'node:events'
 import net from 'node:net'
+import { setTimeout as sleep } from 'node:timers/promises'
 import pg from 'pg'
 import { expect, onTestFinished, test } from 'vitest'
 import { proxyTo } from '../../tests/db-proxy.ts'
@@ -256,6 +257,22 @@ test('a connection that is lost just as it is made is given up, of one host and 
     expect(await db.one(sql`select 1 as it`)).toEqual({ it: 1 })
     await db.close()
   }
+})
+
+test('a connection that is ready when whoever asked for it has waited too long is not lost', async () => {
+  const wire = await proxyTo(await newDatabase(), 450)
+  // One that serves.
+  const db = connect({ connectionString: wire.url }, { connections: 3 })
+  onTestFinished(() => db.close())
+  wire.mute()
+  const first = db.query(sql`select 1`).catch((error: unknown) => error)
+  await sleep(300)
+  // It waits for the connection of the first, and 1.2 s later, when that is cut, has one made that takes 0.9 s.
+  const second = db.query(sql`select 1`).catch((error: unknown) => error)
+  await sleep(1_200)
+  wire.cut()
+  await Promise.all([first, second])
+  await expect.poll(() => db.one(sql`select 1 as it`).catch(() => null)).toEqual({ it: 1 })
 })
 
 test('a login that fails on this side leaves no connection open', async () => {

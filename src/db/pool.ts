@@ -121,7 +121,7 @@ export function connect(connection: Connection, options: PoolOptions = {}): Data
 type Driver = ReturnType<typeof driverFor>
 
 /** `refused` counts how often no connection was to be had. */
-type Pool = pg.Pool & { refused: number }
+type Pool = pg.Pool & { refused: number; setUp(client: pg.ClientBase): Promise<void> }
 
 /** When a new connection has led to a standby, unless one has led to the primary since. */
 type StandbySeen = { seenAt: Moment }
@@ -138,12 +138,21 @@ function newPool({ Client, settings }: Driver, standby: StandbySeen, setUp: stri
     application_name: 'storekeeper',
     pipeline: true,
     types: { getTypeParser },
-    verify: (client, done) => void setUpSession(client, setUp, standby).then(() => done(), done),
   })
   // Without a listener, an idle client that loses its server would end the process.
   pool.on('error', () => {})
   pool.on('connect', (client) => client.on('error', () => {}))
-  return Object.assign(pool, { refused: 0 })
+  const isSetUp = new WeakSet<pg.ClientBase>()
+  return Object.assign(pool, {
+    refused: 0,
+    // By whoever gets the connection first, and not by the pool's own `verify`: if they have waited for too long meanwhile, the
+    // pool gives the connection to nobody, and never takes it back.
+    setUp: async (client: pg.ClientBase) => {
+      if (isSetUp.has(client)) return
+      await setUpSession(client, setUp, standby)
+      isSetUp.add(client)
+    },
+  })
 }
 
 /** Batches of high priority are sent over connections of their own: those that lock something over `spending`. */
@@ -247,6 +256,7 @@ async function checkOut(pool: Pool): Promise<pg.PoolClient> {
   let client: pg.PoolClient | undefined
   try {
     client = await pool.connect()
+    await pool.setUp(client)
     const lastCheck = checkedAt.get(client)
     if (lastCheck && isClockShifted(lastCheck)) await checkServer(client)
     return client

@@ -10,7 +10,7 @@ import { startTicking } from '../../tests/ticks.ts'
 import { newId } from '../core/ids.ts'
 import type { Sql } from '../db/sql.ts'
 import { type EventNotifier, readHead } from './log.ts'
-import type { EventFeed } from './schema.ts'
+import type { EventFeed, SealedEvent } from './schema.ts'
 import { FEED_TIMINGS, newEventFeed, streamEvents } from './stream.ts'
 
 /** Who holds this lock seals; the others leave it to them. */
@@ -461,4 +461,40 @@ test('streams that are far behind take turns by account, and one that is not doe
     await new Promise(setImmediate)
   }
   expect(await Promise.all(reads)).toEqual(Array(6).fill([]))
+})
+
+test('a reader who catches up with nothing that is wanted hears how far it has come, and a beat while it waits', async () => {
+  const page = (after: number) =>
+    Array.from({ length: 100 }, (_, n) => ({ id: `evt_${after + n + 1}`, seq: after + n + 1 }))
+  let letGo = () => {}
+  const read = (_storeId: string, after: number): Promise<SealedEvent[]> => {
+    if (after < 200) return Promise.resolve(page(after) as never)
+    return new Promise((resolve) => {
+      letGo = () => resolve([])
+    })
+  }
+  const channel = { storeId: 's', streams: 1, notifications: 0, seen: 0, wake: new Set<() => void>() }
+  const timings = { ...FEED_TIMINGS, heartbeatMs: 0, recheckMs: 0, batchMs: 0 }
+  const feed: EventFeed = { timings, join: () => channel, leave: () => {}, close: () => {}, read }
+  // Nothing else may run by this clock.
+  await closeSharedService()
+  let elapsed = 0
+  const clock = vi.spyOn(performance, 'now').mockImplementation(() => (elapsed += 1_000))
+  onTestFinished(() => void clock.mockRestore())
+  const closing = new AbortController()
+  const stream = streamEvents(feed, {
+    storeId: 's',
+    after: 0,
+    wants: () => false,
+    stillAuthorized: async () => 'yes',
+    closing: closing.signal,
+  })
+  const next = async () => (await stream.next()).value as string
+  expect(await next()).toMatch(/^retry: /)
+  const heard: string[] = []
+  while (!heard.includes(':\n\n')) heard.push(await next())
+  expect(heard.filter((text) => text !== ':\n\n')).toContain('id: evt_200\n\n')
+  closing.abort()
+  letGo()
+  expect((await stream.next()).done).toBe(true)
 })

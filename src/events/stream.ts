@@ -7,6 +7,7 @@
 // readers that take too long. Authorization is checked again before anything is sent, and every few seconds in between.
 // Whoever is further behind than a page takes turns with others who are, since a filter may let nothing of it through.
 
+import { setTimeout as sleep } from 'node:timers/promises'
 import type { AccountLookup } from '../auth/account.ts'
 import { MINUTE, SECOND } from '../core/clock.ts'
 import type { Db } from '../db/db.ts'
@@ -25,6 +26,9 @@ export const FEED_TIMINGS: FeedTimings = {
   batchMs: SECOND / 4,
   heartbeatMs: 15 * SECOND,
 }
+
+/** While a reader catches up and nothing that it wants comes. */
+const PROGRESS_MS = 2 * SECOND
 
 /** How long a reader waits before it reconnects, spread so that they do not all reconnect at once. */
 const RETRY_MS = { least: 1_000, spread: 3_000 }
@@ -120,15 +124,21 @@ export async function* streamEvents(feed: EventFeed, subscription: Subscription)
     yield `retry: ${Math.round(RETRY_MS.least + Math.random() * RETRY_MS.spread)}\n\n`
     while (!closing.aborted) {
       const seen = channel.notifications
-      const events = await feed.read(storeId, after, isBehind)
+      const reading = feed.read(storeId, after, isBehind)
+      while (!(await settlesWithin(reading, sentAt + latestMs - performance.now()))) {
+        yield ':\n\n'
+        sentAt = performance.now()
+      }
+      const events = await reading
       isBehind = events.length === PAGE
       const last = events.at(-1)
       if (last) {
         if ((await stillAuthorized()) !== 'yes') return
         after = last.seq
         const text = events.filter(wants).map(asMessage).join('')
-        if (text !== '') {
-          yield text
+        // Without an event that is wanted the reader is told how far it has come: it may be cut off and resume.
+        if (text !== '' || performance.now() - sentAt >= PROGRESS_MS) {
+          yield text === '' ? `id: ${last.id}\n\n` : text
           sentAt = performance.now()
         }
         continue
@@ -144,6 +154,17 @@ export async function* streamEvents(feed: EventFeed, subscription: Subscription)
   } finally {
     feed.leave(channel)
   }
+}
+
+/** False when the time is over before. */
+async function settlesWithin(promise: Promise<unknown>, ms: number): Promise<boolean> {
+  const timer = new AbortController()
+  const late = sleep(Math.max(0, ms), false, { signal: timer.signal })
+  const settled = promise.then(
+    () => true,
+    () => true,
+  )
+  return Promise.race([settled, late]).finally(() => timer.abort())
 }
 
 /** Until a notification comes, or it is time to check the authorization again. */

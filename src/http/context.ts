@@ -25,6 +25,7 @@ import type { RateLimits, ServiceRateLimit } from '../limits/token-bucket.ts'
 import type { EventStreams } from './event-stream.ts'
 import type { LongAnswers } from './json-stream.ts'
 import type { Metrics } from './metrics.ts'
+import type { ReadSlots } from './read-slots.ts'
 import type { RequestSpans } from './request-spans.ts'
 
 export type Pipeline = {
@@ -63,7 +64,7 @@ type Limits = {
   rate: RateLimits | null
   services: ServiceRateLimit
   load: LoadShedder
-  reads: FairSemaphore
+  reads: ReadSlots
   streams: EventStreams
   changeStreams: EventStreams
   longAnswers: LongAnswers

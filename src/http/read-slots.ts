@@ -1,9 +1,10 @@
-// Reads take turns: of those that wait for the database, first one of an account that has the fewest under way. A page of a
-// hundred keys with all the metadata they may have takes ten times as long as a small one, and whoever asks for many of those
-// must not keep others waiting. Some connections are left for changes.
+// Reads take turns: of those that wait for the database, first one of an account that has the fewest under way; people are not
+// kept waiting by their stores' keys. Some connections are left for changes. Large answers, such as a hundred keys with all the
+// metadata they may have, keep a core busy: of these a few are read at a time, so that others get their turns in between.
 
 import { networkOf } from '../auth/ip.ts'
 import { SECOND } from '../core/clock.ts'
+import type { WireResponse } from '../core/route.ts'
 import { type FairSemaphore, newFairSemaphore } from '../limits/fair-semaphore.ts'
 import type { Call, Pipeline } from './context.ts'
 import { holderOf } from './holders.ts'
@@ -12,18 +13,76 @@ const LEFT_FOR_CHANGES = 2
 /** Fewer than load shedding always admits: reads that wait keep no other request out. */
 const MAX_WAITING = 250
 const WAIT_MS = 2 * SECOND
+const LARGE_AT_ONCE = 2
+const LARGE = 200_000
+/** An answer is taken for large when the account got a large one from the same route so long ago. */
+const LARGE_FOR_MS = 10 * SECOND
+const MAX_REMEMBERED = 10_000
+
+export type ReadSlots = {
+  all: FairSemaphore
+  large: FairSemaphore
+  /** When the last large answer was given, by route and account. */
+  lastLarge: Map<string, number>
+}
 
 /** `connections`: those that serve requests. */
-export function newReadSlots(connections: number): FairSemaphore {
-  const inside = Math.max(1, connections - LEFT_FOR_CHANGES)
-  return newFairSemaphore({ inside, waiting: MAX_WAITING, waitMs: WAIT_MS, retryAfterSeconds: 1 })
+export function newReadSlots(connections: number): ReadSlots {
+  const bounds = { waiting: MAX_WAITING, waitMs: WAIT_MS, retryAfterSeconds: 1 }
+  return {
+    all: newFairSemaphore({ inside: Math.max(1, connections - LEFT_FOR_CHANGES), ...bounds }),
+    large: newFairSemaphore({ inside: LARGE_AT_ONCE, ...bounds }),
+    lastLarge: new Map(),
+  }
 }
 
 /** Answers of any length have turns of their own (json-stream.ts), and so have streams (event-stream.ts). */
-export async function inReadSlot<T>(pipeline: Pipeline, call: Call, read: () => Promise<T>): Promise<T> {
-  const { route, caller, incoming } = call
+export async function inReadSlot(
+  pipeline: Pipeline,
+  call: Call,
+  read: () => Promise<WireResponse>,
+): Promise<WireResponse> {
+  const { route } = call
   if (route.method !== 'GET' || route.effect || route.answer) return read()
-  const account = caller ? (await holderOf(pipeline, call)).account : networkOf(incoming.ip).place
-  const leave = await pipeline.limits.reads.enter(account)
-  return read().finally(leave)
+  const { reads } = pipeline.limits
+  const account = await accountOf(pipeline, call)
+  const name = `${route.id} ${account}`
+  const leave = await enter(reads, account, name)
+  try {
+    const wire = await read()
+    if (wire.body.length > LARGE) noteLarge(reads, name)
+    return wire
+  } finally {
+    leave()
+  }
+}
+
+async function accountOf(pipeline: Pipeline, { caller, incoming }: Call): Promise<string> {
+  if (!caller) return networkOf(incoming.ip).place
+  const { account } = await holderOf(pipeline, { caller, incoming })
+  return caller.kind === 'key' ? `keys of ${account}` : account
+}
+
+/** The first large answer shows while others of the account already wait: so it is looked at when their turn has come. */
+async function enter({ all, large, lastLarge }: ReadSlots, account: string, name: string): Promise<() => void> {
+  const leave = await all.enter(account)
+  const isLarge = performance.now() - (lastLarge.get(name) ?? Number.NEGATIVE_INFINITY) < LARGE_FOR_MS
+  if (!isLarge) return leave
+  leave()
+  const leaveLarge = await large.enter(account)
+  try {
+    const leaveAll = await all.enter(account)
+    return () => {
+      leaveAll()
+      leaveLarge()
+    }
+  } catch (error) {
+    leaveLarge()
+    throw error
+  }
+}
+
+function noteLarge({ lastLarge }: ReadSlots, name: string): void {
+  if (lastLarge.size >= MAX_REMEMBERED) lastLarge.clear()
+  lastLarge.set(name, performance.now())
 }

@@ -12,12 +12,18 @@ import { newFairSemaphore } from '../limits/fair-semaphore.ts'
 const COST = { memoryCost: 19_456, timeCost: 2, parallelism: 1 }
 const slots = newFairSemaphore({ inside: 4, waiting: 200, waitMs: 30 * SECOND })
 
-/** Whose turn it is: that of a user who is signed in, or of the place that somebody else comes from. */
+/** Whose turn it is: that of a user who is signed in, or of the site that somebody else comes from. */
 export type PasswordTurn = { userId: string } | { ip: string }
 
 export async function inPasswordTurn<T>(turn: PasswordTurn, work: () => Promise<T>): Promise<T> {
-  const leave = await slots.enter('userId' in turn ? turn.userId : networkOf(turn.ip).place)
+  const leave = await slots.enter('userId' in turn ? turn.userId : siteOf(turn.ip))
   return work().finally(leave)
+}
+
+/** Whoever holds a /48 of IPv6 has thousands of networks, and one turn. */
+function siteOf(ip: string): string {
+  const { place, site } = networkOf(ip)
+  return site ?? place
 }
 
 export function hashPassword(turn: PasswordTurn, password: string): Promise<string> {

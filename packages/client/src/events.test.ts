@@ -132,6 +132,7 @@ test('server-sent events are read as the standard says, wherever the bytes are c
     { kind: 'event', event: 'message', id: '1', data: 'a\nb' },
     { kind: 'event', event: 'beat', id: '1', data: 'ä€' },
     { kind: 'event', event: 'message', id: '1', data: '' },
+    { kind: 'id', id: '2' },
     { kind: 'event', event: 'message', id: '', data: 'no id' },
   ]
   const bytes = new TextEncoder().encode(text)

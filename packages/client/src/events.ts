@@ -74,6 +74,7 @@ async function* readStream(
       heard()
       state.failures = 0
       if (frame.kind === 'retry') state.retryMs = Math.min(frame.ms, MOST_WAIT_MS)
+      if (frame.kind === 'id') state.lastId = frame.id || state.lastId
       if (frame.kind !== 'event') continue
       // While the reader is busy with this one, silence is the reader's own.
       clearTimeout(timer)

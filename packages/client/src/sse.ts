@@ -2,7 +2,11 @@
 
 export type ServerSentEvent =
   /** Any line came, a comment too: the connection lives. */
-  { kind: 'beat' } | { kind: 'retry'; ms: number } | { kind: 'event'; event: string; id: string; data: string }
+  | { kind: 'beat' }
+  | { kind: 'retry'; ms: number }
+  /** Without data: how far the stream has come. */
+  | { kind: 'id'; id: string }
+  | { kind: 'event'; event: string; id: string; data: string }
 
 /** Yields after each chunk at least once, so that a reader knows when bytes came. An event that is cut off is not told. */
 export async function* readEvents(body: ReadableStream<Uint8Array>): AsyncGenerator<ServerSentEvent, void, undefined> {
@@ -10,6 +14,7 @@ export async function* readEvents(body: ReadableStream<Uint8Array>): AsyncGenera
   const decoder = new TextDecoder()
   let [text, id, event] = ['', '', '']
   let data: string[] = []
+  let hasId = false
   try {
     for (;;) {
       const { done, value } = await reader.read()
@@ -22,6 +27,8 @@ export async function* readEvents(body: ReadableStream<Uint8Array>): AsyncGenera
       for (const line of lines) {
         if (line === '') {
           if (data.length > 0) yield { kind: 'event', event: event || 'message', id, data: data.join('\n') }
+          else if (hasId) yield { kind: 'id', id }
+          hasId = false
           event = ''
           data = []
           continue
@@ -29,7 +36,7 @@ export async function* readEvents(body: ReadableStream<Uint8Array>): AsyncGenera
         const [, name, value = ''] = /^([^:]*)(?:: ?(.*))?$/s.exec(line) as unknown as [string, string, string?]
         if (name === 'data') data.push(value)
         else if (name === 'event') event = value
-        else if (name === 'id' && !value.includes('\0')) id = value
+        else if (name === 'id' && !value.includes('\0')) [id, hasId] = [value, true]
         else if (name === 'retry' && /^\d+$/.test(value)) yield { kind: 'retry', ms: Number(value) }
       }
     }
