@@ -25,7 +25,6 @@ import type { RateLimits, ServiceRateLimit } from '../limits/token-bucket.ts'
 import type { EventStreams } from './event-stream.ts'
 import type { LongAnswers } from './json-stream.ts'
 import type { Metrics } from './metrics.ts'
-import type { ReadSlots } from './read-slots.ts'
 import type { RequestSpans } from './request-spans.ts'
 
 export type Pipeline = {
@@ -69,6 +68,14 @@ type Limits = {
   changeStreams: EventStreams
   longAnswers: LongAnswers
   longWork: LongWork
+}
+
+/** Of reads (read-slots.ts). */
+export type ReadSlots = {
+  all: FairSemaphore
+  large: FairSemaphore
+  /** When the last large answer was given, by route and account. */
+  lastLarge: Map<string, number>
 }
 
 /** For rows with `oneAtATime` (long-work.ts). */

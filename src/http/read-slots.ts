@@ -5,8 +5,8 @@
 import { networkOf } from '../auth/ip.ts'
 import { SECOND } from '../core/clock.ts'
 import type { WireResponse } from '../core/route.ts'
-import { type FairSemaphore, newFairSemaphore } from '../limits/fair-semaphore.ts'
-import type { Call, Pipeline } from './context.ts'
+import { newFairSemaphore } from '../limits/fair-semaphore.ts'
+import type { Call, Pipeline, ReadSlots } from './context.ts'
 import { holderOf } from './holders.ts'
 
 const LEFT_FOR_CHANGES = 2
@@ -18,13 +18,6 @@ const LARGE = 200_000
 /** An answer is taken for large when the account got a large one from the same route so long ago. */
 const LARGE_FOR_MS = 10 * SECOND
 const MAX_REMEMBERED = 10_000
-
-export type ReadSlots = {
-  all: FairSemaphore
-  large: FairSemaphore
-  /** When the last large answer was given, by route and account. */
-  lastLarge: Map<string, number>
-}
 
 /** `connections`: those that serve requests. */
 export function newReadSlots(connections: number): ReadSlots {
