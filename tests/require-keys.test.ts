@@ -70,7 +70,10 @@ test('the example for each framework lets in a key, and refuses it once it is re
     (await ask(url, token ? { authorization: `Bearer ${token}` } : {})).status
   for (const { name, url, child } of servers) {
     await expect
-      .poll(() => (child.exitCode === null ? statusOf(url, '').catch(() => 0) : 'ended'), { interval: 100 })
+      .poll(() => (child.exitCode === null ? statusOf(url, '').catch(String) : 'ended'), {
+        interval: 100,
+        message: name,
+      })
       .toBe(401)
     expect([name, (await ask(url, { authorization: `Bearer ${key}` })).body]).toEqual([
       name,

@@ -2,14 +2,14 @@
 // is migrated once, and every other is a copy of it. The embedded one commits without waiting for its disk: what has to
 // outlive a crash is tested where the service is a process with a server of its own.
 
-import { chmodSync, mkdtempSync, rmSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { chmodSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
 import pg from 'pg'
 import type { TestProject } from 'vitest/node'
 import { startEmbedded } from '../src/db/embedded/embedded.ts'
 import { migrate } from '../src/db/migrate.ts'
 import { hashPassword } from '../src/identity/passwords.ts'
+import { runFolder } from './memory-disk.ts'
 import { PASSWORD } from './password.ts'
 
 declare module 'vitest' {
@@ -57,7 +57,7 @@ function given(url: string): Server {
 }
 
 async function embedded(): Promise<Server> {
-  const folder = mkdtempSync(join(tmpdir(), 'storekeeper-test-'))
+  const folder = runFolder()
   chmodSync(folder, 0o755) // else root's PostgreSQL, which runs as another user, would have to live elsewhere
   const data = join(folder, 'data')
   const first = await startEmbedded(data, () => {})

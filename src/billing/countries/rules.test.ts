@@ -1,9 +1,9 @@
 import { spawnSync } from 'node:child_process'
-import { mkdtempSync, readFileSync, statSync, writeFileSync } from 'node:fs'
+import { mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import { describe, expect, test } from 'vitest'
+import { describe, expect, onTestFinished, test } from 'vitest'
 import { ada } from '../../../tests/addresses.ts'
 import { normalizeAddress } from '../address/normalize.ts'
 import { rulesOf } from './countries.ts'
@@ -29,7 +29,9 @@ describe('rules.json', () => {
     old.FR.require = 'AC'
     delete old.HU.postal.strip
     old.AT.states = old.AT.states.replace(/^1;[^|]*\|/, '').replace('9;Wien', '9;Vindobona')
-    const file = join(mkdtempSync(join(tmpdir(), 'rules-')), 'old.json')
+    const folder = mkdtempSync(join(tmpdir(), 'rules-'))
+    onTestFinished(() => rmSync(folder, { recursive: true }))
+    const file = join(folder, 'old.json')
     writeFileSync(file, JSON.stringify(old))
     expect(make('--against', file)).toEqual({
       status: 1,
