@@ -35,7 +35,7 @@ const replaced = (service: Started, old: number[]) => {
 }
 
 /** The lines of the log that are there, while more may be on their way. */
-const logged = (service: Started, msg: string): Record<string, unknown>[] =>
+const logged = (service: Pick<Started, 'out'>, msg: string): Record<string, unknown>[] =>
   service
     .out()
     .split('\n')
@@ -118,6 +118,21 @@ test('SIGHUP replaces the workers one by one, and no request notices', { timeout
   service.signalGroup('SIGINT')
   expect((await service.ended()).code).toBe(0)
   expect(family.filter(isAlive)).toEqual([])
+})
+
+test('a worker that is killed while it starts is started again, and the node serves meanwhile', {
+  timeout: LONG,
+}, async () => {
+  const service = launch({ data: await preparedData(), env: WORKERS })
+  // The second is forked when the first serves.
+  await until(async () => familyOf(service.pid).length === 2)
+  kill(Math.max(...familyOf(service.pid)))
+  await until(async () => logged(service, 'listening').length === 1)
+  expect(logged(service, 'a worker could not start, and is tried again')).toHaveLength(1)
+  const [{ url } = {}] = logged(service, 'listening') as { url?: string }[]
+  await until(async () => (await metricsOf(url as string)).workers === 2)
+  service.signal('SIGTERM')
+  expect(await service.ended()).toEqual({ code: 0, signal: null })
 })
 
 test('without their primary workers end, and the next start takes the database over; what keeps them from starting is said once', {

@@ -95,7 +95,7 @@ export async function startCluster(config: Config, log: Logger, say: Say, script
     // The first one may have to migrate the database.
     const { url } = await start(state)
     await warnOfOldServer(connection, say)
-    await Promise.all(Array.from({ length: config.WORKERS - 1 }, () => start(state)))
+    await Promise.all(Array.from({ length: config.WORKERS - 1 }, () => startOrRetry(state)))
     process.on('SIGHUP', onHangUp)
     keepSpare(state)
     return { url: url as string, close }
@@ -116,6 +116,34 @@ async function start(state: ClusterState): Promise<Member> {
   if (member.url === null) throw new Error(member.fault ?? 'a worker ended before it was ready')
   return member
 }
+
+/** Beside workers that serve: whoever cannot start is tried again, and nobody waits for it. */
+async function startOrRetry(state: ClusterState): Promise<void> {
+  try {
+    await start(state)
+  } catch (error) {
+    logRetry(state, error)
+    void startInPlace(state)
+  }
+}
+
+/** In place of a worker that is missing: tried until it serves. */
+async function startInPlace(state: ClusterState): Promise<void> {
+  const began = performance.now()
+  while (!state.isClosing) {
+    try {
+      const { worker } = await start(state)
+      state.log.info({ worker: worker.id, ms: Math.round(performance.now() - began) }, 'a worker was replaced')
+      return keepSpare(state)
+    } catch (error) {
+      logRetry(state, error)
+      await sleep(RETRY_MS)
+    }
+  }
+}
+
+const logRetry = ({ log }: ClusterState, error: unknown) =>
+  log.error({ reason: (error as Error).message }, 'a worker could not start, and is tried again')
 
 function fork(state: ClusterState): Member {
   const worker = cluster.fork()
@@ -169,18 +197,8 @@ async function onExit(state: ClusterState, member: Member, reason: number | stri
   appointLead(state)
   state.metrics.end(member.worker.id)
   if (member.isEnding || state.isClosing || member.url === null) return
-  const began = performance.now()
   state.log.error({ worker: member.worker.id, reason }, 'a worker ended')
-  while (!state.isClosing) {
-    try {
-      const { worker } = await start(state)
-      state.log.info({ worker: worker.id, ms: Math.round(performance.now() - began) }, 'a worker was replaced')
-      return keepSpare(state)
-    } catch (error) {
-      state.log.error({ reason: (error as Error).message }, 'a worker could not start, and is tried again')
-      await sleep(RETRY_MS)
-    }
-  }
+  await startInPlace(state)
 }
 
 function appointLead(state: ClusterState): void {

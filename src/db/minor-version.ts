@@ -13,21 +13,28 @@ const LATEST: Record<number, { minor: number; since: string }> = {
 }
 const OLDEST_MAINTAINED = Math.min(...Object.keys(LATEST).map(Number))
 
-/** Says so if the server is behind. An embedded one cannot be updated by itself: it comes with a release. */
+/**
+ * Says so if the server is behind. An embedded one cannot be updated by itself: it comes with a release. Where the version
+ * cannot be read nothing is said: a node does not end for want of a warning.
+ */
 export async function warnOfOldServer(connection: Connection, say: (line: string) => void): Promise<void> {
+  const fault = faultOfVersion(await readVersion(connection).catch(() => Number.POSITIVE_INFINITY))
+  if (fault === null) return
+  const isEmbedded = !('connectionString' in connection)
+  say(
+    isEmbedded
+      ? `WARNING: The embedded ${fault} It has no TCP port, and no newer build is part of this release: docs/security.md says when to use a PostgreSQL of your own.`
+      : `WARNING: ${fault} Update the database server.`,
+  )
+}
+
+async function readVersion(connection: Connection): Promise<number> {
   const client = await openSession(connection, 'migrate')
   try {
     const { rows } = await client.query<{ version: number }>(
       `select current_setting('server_version_num')::int as version`,
     )
-    const fault = faultOfVersion(rows[0]?.version ?? 0)
-    if (fault === null) return
-    const isEmbedded = !('connectionString' in connection)
-    say(
-      isEmbedded
-        ? `WARNING: The embedded ${fault} It has no TCP port, and no newer build is part of this release: docs/security.md says when to use a PostgreSQL of your own.`
-        : `WARNING: ${fault} Update the database server.`,
-    )
+    return rows[0]?.version ?? 0
   } finally {
     await client.end()
   }

@@ -1,10 +1,32 @@
 // One connection of its own, for work that is no request: migrations, backups, restores.
 
+import { setTimeout as sleep } from 'node:timers/promises'
 import type pg from 'pg'
+import { SECOND } from '../core/clock.ts'
 import type { Connection } from './db.ts'
 import { driverFor } from './primary.ts'
 
+const PATIENCE_MS = 30 * SECOND
+/** No connection is free, as when many nodes start together; or the server is still starting. */
+const SOON_BETTER = new Set(['53300', '57P03'])
+
+/** A server that will soon have a connection for us is asked again. */
 export async function openSession(connection: Connection, purpose: string): Promise<pg.Client> {
+  const giveUpAt = performance.now() + PATIENCE_MS
+  for (;;) {
+    try {
+      return await connectOnce(connection, purpose)
+    } catch (error) {
+      if (!SOON_BETTER.has((error as { code?: string }).code ?? '') || performance.now() > giveUpAt) {
+        const where = 'connectionString' in connection ? 'that DATABASE_URL names ' : ''
+        throw new Error(`The database ${where}could not be reached: ${(error as Error).message}`, { cause: error })
+      }
+      await sleep(SECOND)
+    }
+  }
+}
+
+async function connectOnce(connection: Connection, purpose: string): Promise<pg.Client> {
   const { Client, settings } = driverFor(connection)
   const client = new Client({
     ...settings,
@@ -12,13 +34,8 @@ export async function openSession(connection: Connection, purpose: string): Prom
     application_name: `storekeeper ${purpose}`,
   })
   client.on('error', () => {})
-  try {
-    await client.connect()
-    return client
-  } catch (error) {
-    const where = 'connectionString' in connection ? 'that DATABASE_URL names ' : ''
-    throw new Error(`The database ${where}could not be reached: ${(error as Error).message}`, { cause: error })
-  }
+  await client.connect()
+  return client
 }
 
 /** Text that means the same on every server, and time for transactions that last. */

@@ -57,8 +57,21 @@ export async function openBrowser(
   context.on('page', (page) => watch(page, api.url, faults))
   onTestFinished(() => expect(faults).toEqual([]))
   const page = await context.newPage()
+  onTestFinished(async ({ task }) => {
+    if (task.result?.state === 'fail') for (const failed of context.pages()) console.error(await shownBy(failed))
+  })
   await page.goto(path)
   return { page, context, faults }
+}
+
+/** What can be read on a page when its test has failed, with what was typed. */
+async function shownBy(page: Page): Promise<string> {
+  const shown = page.evaluate<string>(
+    `[document.body.innerText, ...[...document.querySelectorAll('input, textarea')].map(({ name, id, value }) =>
+      (name || id) + ': ' + value)].join('\\n')`,
+  )
+  const nothing = new Promise<string>((resolve) => setTimeout(resolve, 5_000, 'does not answer').unref())
+  return `${page.url()}\n${await Promise.race([shown, nothing]).catch(String)}`
 }
 
 /** As the service sets it, without the cost of a password. */
