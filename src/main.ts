@@ -54,6 +54,8 @@ try {
 }
 
 async function run(config: Config, log: Logger, stopMs: number, flush: () => void): Promise<void> {
+  // It replaces workers. While the primary starts or stops nobody would listen to it, and it would end the process.
+  if (config.WORKERS > 1) process.on('SIGHUP', () => {})
   const starting = start(config, log, stopMs)
   const grace = closeWithGrace(
     { delay: stopMs, logger: false, skip: config.WORKERS > 1 ? [...OWN_SIGNALS, 'SIGHUP'] : [...OWN_SIGNALS] },

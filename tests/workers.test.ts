@@ -23,7 +23,7 @@ async function metricsOf(url: string): Promise<{ requests: number; workers: numb
 }
 
 /** Those that serve: a spare process waits beside them. */
-const workersOf = ({ pid }: Started): number[] =>
+const workersOf = ({ pid }: Pick<Started, 'pid'>): number[] =>
   listProcesses()
     .filter((each) => each.parent === pid && each.command.startsWith('storekeeper worker'))
     .map((each) => each.pid)
@@ -113,6 +113,14 @@ test('SIGHUP replaces the workers one by one, and no request notices', { timeout
   report('SIGHUP', { times: STRENGTH.replacements, ...counts, ...books })
   expect(counts).toMatchObject({ interrupted: 0, unexpected: [] })
   expect(books).toEqual({ acknowledged: counts.acknowledged, lost: 0, doubled: 0, wrongDefaults: 0 })
+  // One that is killed before its turn is replaced once.
+  const old = workersOf(service)
+  service.signal('SIGHUP')
+  await until(async () => logged(service, 'replacing workers').length > STRENGTH.replacements)
+  kill(old.at(-1) as number)
+  await until(async () => logged(service, 'workers replaced').length > STRENGTH.replacements)
+  // And the spare.
+  await until(async () => replaced(service, old) && familyOf(service.pid).length === 3)
   // At a terminal everyone hears Ctrl-C.
   const family = familyOf(service.pid)
   service.signalGroup('SIGINT')
@@ -123,15 +131,26 @@ test('SIGHUP replaces the workers one by one, and no request notices', { timeout
 test('a worker that is killed while it starts is started again, and the node serves meanwhile', {
   timeout: LONG,
 }, async () => {
-  const service = launch({ data: await preparedData(), env: WORKERS })
+  const service = launch({ data: await preparedData(), env: { ...WORKERS, SHUTDOWN_DELAY: '2' } })
   // The second is forked when the first serves.
   await until(async () => familyOf(service.pid).length === 2)
   kill(Math.max(...familyOf(service.pid)))
+  // There is nothing to replace yet, and nobody to be ended by it.
+  service.signal('SIGHUP')
   await until(async () => logged(service, 'listening').length === 1)
   expect(logged(service, 'a worker could not start, and is tried again')).toHaveLength(1)
   const [{ url } = {}] = logged(service, 'listening') as { url?: string }[]
   await until(async () => (await metricsOf(url as string)).workers === 2)
-  service.signal('SIGTERM')
+
+  // One that is told to stop by itself goes when another serves.
+  const told = workersOf(service)[0] as number
+  process.kill(told, 'SIGTERM')
+  await until(async () => !isAlive(told))
+  expect(workersOf(service)).toHaveLength(2)
+  // A supervisor may tell all processes at once: they stop as if it had told the primary alone.
+  service.signalGroup('SIGTERM')
+  await until(async () => (await apiAt(url as string).get('/readyz')).text.includes('stopping'))
+  service.signal('SIGHUP')
   expect(await service.ended()).toEqual({ code: 0, signal: null })
 })
 

@@ -22,6 +22,10 @@ export type ToPrimary =
   | { kind: 'ready'; url: string }
   | { kind: 'failed'; message: string }
   | { kind: 'wake' }
+  /** By a signal, which a whole group of processes may have got. */
+  | { kind: 'told to stop' }
+  /** It has failed, and ends once it has answered what it has begun. */
+  | { kind: 'ending' }
   /** Without a request it is the last word of a worker that ends. */
   | { kind: 'measured'; request: number | null; metrics: Measured }
   | { kind: 'metrics'; request: number }

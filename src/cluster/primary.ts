@@ -24,6 +24,8 @@ import { endOf } from './worker-end.ts'
 const MEASURE_MS = SECOND
 /** Between two tries to start a worker in place of one that has ended, when starting fails. */
 const RETRY_MS = SECOND
+/** After the end of a spare: nobody waits for the next one. */
+const SPARE_RETRY_MS = 10 * SECOND
 
 type Member = {
   worker: Worker
@@ -54,6 +56,8 @@ type ClusterState = {
   log: Logger
   isClosing: boolean
   isReplacing: boolean
+  /** SIGHUP came while workers were being replaced: they may have loaded what has changed again since. */
+  isAskedAgain: boolean
 }
 
 /** `script` is what a worker runs, `stopMs` how long it has to end by itself. */
@@ -75,6 +79,7 @@ export async function startCluster(config: Config, log: Logger, say: Say, script
     log,
     isClosing: false,
     isReplacing: false,
+    isAskedAgain: false,
   }
   const read = async () => ({ type: METRICS_TYPE, text: await readMetrics(state) })
   const metricsServer = newMetricsServer(
@@ -183,6 +188,8 @@ function hear(state: ClusterState, member: Member, message: ToPrimary): void {
     appointLead(state)
   } else if (message.kind === 'failed') member.fault = message.message
   else if (message.kind === 'wake') send(state.lead, { kind: 'wake' })
+  else if (message.kind === 'told to stop') void replaceOne(state, member)
+  else if (message.kind === 'ending') void takeOver(state, member)
   else if (message.kind === 'measured') {
     // After its end it would be counted twice.
     if (state.members.has(member)) state.metrics.report(id, message.metrics)
@@ -191,13 +198,30 @@ function hear(state: ClusterState, member: Member, message: ToPrimary): void {
 }
 
 async function onExit(state: ClusterState, member: Member, reason: number | string): Promise<void> {
+  const wasSpare = state.spare === member
   state.members.delete(member)
-  if (state.spare === member) state.spare = null
+  if (wasSpare) state.spare = null
   if (state.lead === member) state.lead = null
   appointLead(state)
   state.metrics.end(member.worker.id)
-  if (member.isEnding || state.isClosing || member.url === null) return
+  if (member.isEnding || state.isClosing) return
+  if (wasSpare) {
+    state.log.warn({ worker: member.worker.id, reason }, 'the spare worker ended')
+    await sleep(SPARE_RETRY_MS)
+    return keepSpare(state)
+  }
+  // Whoever started it tries again.
+  if (member.url === null) return
   state.log.error({ worker: member.worker.id, reason }, 'a worker ended')
+  await startInPlace(state)
+}
+
+/** A worker has failed, and finishes what it has begun. */
+async function takeOver(state: ClusterState, member: Member): Promise<void> {
+  if (member.isEnding || state.isClosing) return
+  member.isEnding = true
+  if (state.lead === member) state.lead = null
+  appointLead(state)
   await startInPlace(state)
 }
 
@@ -209,24 +233,52 @@ function appointLead(state: ClusterState): void {
 
 /** Each worker goes when the one in its place serves. If that cannot start, the others stay as they are. */
 async function replaceAll(state: ClusterState): Promise<void> {
+  if (state.isReplacing) state.isAskedAgain = true
   if (state.isReplacing || state.isClosing) return
   state.isReplacing = true
   try {
-    const old = [...state.members].filter(({ url, isEnding }) => url !== null && !isEnding)
-    state.log.info({ workers: old.length }, 'replacing workers')
-    // It has loaded the build that is to be replaced.
-    await dismissSpare(state)
-    for (const member of old) {
-      if (state.isClosing) return
-      await start(state)
-      await stop(state, member, true)
-    }
-    state.log.info({ workers: old.length }, 'workers replaced')
+    do {
+      state.isAskedAgain = false
+      // Also those that are starting, and the spare: they have loaded the build that is to be replaced.
+      const dismissed = dismissSpare(state)
+      const old = [...state.members].filter(({ isEnding }) => !isEnding)
+      await dismissed
+      state.log.info({ workers: old.length }, 'replacing workers')
+      for (const member of old) await replace(state, member)
+      state.log.info({ workers: old.length }, 'workers replaced')
+    } while (state.isAskedAgain)
   } catch (error) {
     state.log.error({ reason: (error as Error).message }, 'a new worker could not start: the old ones stay')
   } finally {
     state.isReplacing = false
     keepSpare(state)
+  }
+}
+
+async function replace(state: ClusterState, member: Member): Promise<void> {
+  // In place of one that has ended another was started.
+  if (state.isClosing || member.isEnding || !state.members.has(member)) return
+  // Whoever started it tries again.
+  if (member.url === null) return stop(state, member, true)
+  // Should it end by itself from now on, nobody else takes its place.
+  member.isEnding = true
+  try {
+    await start(state)
+  } catch (error) {
+    member.isEnding = false
+    if (!state.members.has(member)) void startInPlace(state)
+    throw error
+  }
+  await stop(state, member, true)
+}
+
+/** Somebody has told this worker to stop, and not the whole machine: that would have told its primary too. */
+async function replaceOne(state: ClusterState, member: Member): Promise<void> {
+  try {
+    await replace(state, member)
+    keepSpare(state)
+  } catch (error) {
+    state.log.error({ reason: (error as Error).message }, 'a new worker could not start: the old one stays')
   }
 }
 

@@ -10,7 +10,8 @@ import { type Service, startService } from '../service.ts'
 import { joinedStorage } from '../storage.ts'
 import type { ToPrimary, ToWorker } from './messages.ts'
 
-const TERMINAL_SIGNALS = ['SIGINT', 'SIGHUP'] as const
+/** Those that a whole group of processes gets, from a terminal or from a supervisor. */
+const GROUP_SIGNALS = ['SIGINT', 'SIGHUP', 'SIGTERM'] as const
 
 /** `stopMs`: how long an orderly end may take. `flush` writes what is left of the log. */
 export async function runWorker(
@@ -20,8 +21,8 @@ export async function runWorker(
   stopMs: number,
   flush: () => void,
 ): Promise<void> {
-  // A terminal sends these to all processes, also to the primary, which then tells its workers.
-  for (const signal of TERMINAL_SIGNALS) process.on(signal, () => {})
+  // The primary gets them too, and then tells its workers.
+  for (const signal of GROUP_SIGNALS) process.on(signal, () => {})
   const started = once(process, 'message')
   tell({ kind: 'listening' })
   const [{ connection }] = (await started) as [Extract<ToWorker, { kind: 'start' }>]
@@ -50,8 +51,12 @@ function obey(
   flush: () => void,
 ): void {
   let isReplaced = true
-  const grace = closeWithGrace({ delay: stopMs, logger: false, skip: [...TERMINAL_SIGNALS] }, async ({ err }) => {
-    if (err) log.fatal({ err: { name: err.name, stack: err.stack } }, 'worker stopping on an error')
+  process.on('SIGTERM', () => tell({ kind: 'told to stop' }))
+  const grace = closeWithGrace({ delay: stopMs, logger: false, skip: [...GROUP_SIGNALS] }, async ({ err }) => {
+    if (err) {
+      log.fatal({ err: { name: err.name, stack: err.stack } }, 'worker stopping on an error')
+      tell({ kind: 'ending' })
+    }
     await (isReplaced ? service.retire() : service.close())
     await reportMetrics(service, null)
     flush()

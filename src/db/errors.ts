@@ -17,6 +17,8 @@ const READ_ONLY = '25006'
 const STATEMENT_TIMEOUT = '57014'
 const LOCK_TIMEOUT = '55P03'
 const ABORTED_TRANSACTION = '25P02'
+/** No connection is free, as when many nodes start together; or the server is still starting. */
+const SOON_BETTER = ['53300', '57P03']
 
 /** A connection that was opened to a server that is no primary, and is closed again. */
 export class StandbyServer extends Error {
@@ -97,6 +99,11 @@ export function isLockTimeout(error: unknown): boolean {
 /** The statement was not looked at, because one before it in the same transaction was refused. */
 export function isInAbortedTransaction(error: unknown): boolean {
   return isDatabaseError(error) && error.code === ABORTED_TRANSACTION
+}
+
+/** Whether a server that refuses a connection will soon have one. */
+export function isSoonBetter(error: unknown): boolean {
+  return isDatabaseError(error) && SOON_BETTER.includes(error.code)
 }
 
 /** The SQLSTATE of a failure, for the metrics; `none` where the server did not answer. */

@@ -1,6 +1,8 @@
 // The latest minor version of each PostgreSQL that was known when this was released. Minor versions only mend faults, many of
 // them of security, so a server that is behind is named at the start, and served all the same.
 
+import type pg from 'pg'
+import { SECOND } from '../core/clock.ts'
 import type { Connection } from './db.ts'
 import { openSession } from './session.ts'
 
@@ -11,6 +13,7 @@ const LATEST: Record<number, { minor: number; since: string }> = {
   17: { minor: 11, since: 'August 2026' },
   18: { minor: 6, since: 'August 2026' },
 }
+const READ_MS = 2 * SECOND
 const OLDEST_MAINTAINED = Math.min(...Object.keys(LATEST).map(Number))
 
 /**
@@ -29,14 +32,15 @@ export async function warnOfOldServer(connection: Connection, say: (line: string
 }
 
 async function readVersion(connection: Connection): Promise<number> {
-  const client = await openSession(connection, 'migrate')
+  const client = await openSession(connection, 'migrate', 0)
   try {
-    const { rows } = await client.query<{ version: number }>(
-      `select current_setting('server_version_num')::int as version`,
-    )
+    const { rows } = await client.query<{ version: number }>({
+      text: `select current_setting('server_version_num')::int as version`,
+      query_timeout: READ_MS,
+    } as pg.QueryConfig)
     return rows[0]?.version ?? 0
   } finally {
-    await client.end()
+    client.end().catch(() => {})
   }
 }
 

@@ -100,11 +100,13 @@ export function connect(connection: Connection, options: PoolOptions = {}): Data
   const spendingPool = newPool(driver, standby, `${setUp}, set_config('lock_timeout', '100ms', false)`, highPriority)
   const queues: Queues = { byBatch: new Map(), tracer }
   const [lookUps, spending] = [priorityPool, spendingPool].map((pool) => dbOn(pool, onUnavailable, queues)) as [Db, Db]
+  const servingDb = dbOn(servingPool, onUnavailable, queues, { lookUps, spending })
   const pools = [servingPool, priorityPool, spendingPool]
   const sum = (of: (pool: Pool) => number) => pools.reduce((total, pool) => total + of(pool), 0)
   return {
-    ...dbOn(servingPool, onUnavailable, queues, { lookUps, spending }),
+    ...servingDb,
     lookUps,
+    forHealth: () => (servingPool.totalCount === 0 ? servingDb : lookUps),
     waiting: () => sum((pool) => pool.waitingCount),
     connections: () => ({
       open: sum((pool) => pool.totalCount),

@@ -10,7 +10,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import pg from 'pg'
 import { urlsOfHosts } from '../core/database-url.ts'
 import type { Connection } from './db.ts'
-import { SeveralPrimaries, StandbyServer } from './errors.ts'
+import { isSoonBetter, SeveralPrimaries, StandbyServer } from './errors.ts'
 
 const ASK_TIMEOUT_MS = 2_000
 /** How long a new connection waits for the other hosts when one is the primary: most that are up answer at the same time. */
@@ -194,8 +194,8 @@ function askAll(urls: string[]): { soon: Promise<Primary>; whole: Promise<Primar
     const [found, another] = primaries
     if (found && another) throw new SeveralPrimaries()
     if (found) return { server: found[0], place: found[1] }
-    // A standby that answers says more than a host that does not.
-    throw reasons.find((reason) => reason instanceof StandbyServer) ?? reasons[0]
+    // A server that is full or starting may be the primary; a standby that answers says more than a host that does not.
+    throw reasons.find(isSoonBetter) ?? reasons.find((reason) => reason instanceof StandbyServer) ?? reasons[0]
   }
   const all = Promise.allSettled(asked)
   const first = Promise.any(asked).then(

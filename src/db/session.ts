@@ -4,20 +4,22 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import type pg from 'pg'
 import { SECOND } from '../core/clock.ts'
 import type { Connection } from './db.ts'
+import { isSoonBetter } from './errors.ts'
 import { driverFor } from './primary.ts'
 
 const PATIENCE_MS = 30 * SECOND
-/** No connection is free, as when many nodes start together; or the server is still starting. */
-const SOON_BETTER = new Set(['53300', '57P03'])
-
-/** A server that will soon have a connection for us is asked again. */
-export async function openSession(connection: Connection, purpose: string): Promise<pg.Client> {
-  const giveUpAt = performance.now() + PATIENCE_MS
+/** A server that will soon have a connection for us is asked again, for as long as `patienceMs`. */
+export async function openSession(
+  connection: Connection,
+  purpose: string,
+  patienceMs = PATIENCE_MS,
+): Promise<pg.Client> {
+  const giveUpAt = performance.now() + patienceMs
   for (;;) {
     try {
       return await connectOnce(connection, purpose)
     } catch (error) {
-      if (!SOON_BETTER.has((error as { code?: string }).code ?? '') || performance.now() > giveUpAt) {
+      if (!isSoonBetter(error) || performance.now() > giveUpAt) {
         const where = 'connectionString' in connection ? 'that DATABASE_URL names ' : ''
         throw new Error(`The database ${where}could not be reached: ${(error as Error).message}`, { cause: error })
       }

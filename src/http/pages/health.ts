@@ -23,12 +23,21 @@ function health(status: number, word: string): Rendered {
   return { status, headers, body: JSON.stringify({ status: word }) }
 }
 
-/** Null for a database that can be read and written. */
-async function findOutage(db: Database): Promise<string | null> {
+const asking = new WeakMap<Database, Promise<string | null>>()
+
+/** Null for a database that can be read and written. Those who ask at the same time ask together: nobody's look-ups wait for them. */
+function findOutage(db: Database): Promise<string | null> {
+  const asked = asking.get(db) ?? askServer(db).finally(() => asking.delete(db))
+  asking.set(db, asked)
+  return asked
+}
+
+async function askServer(db: Database): Promise<string | null> {
   const timeout = new Promise<string>((resolve) =>
     setTimeout(resolve, READY_TIMEOUT_MS, 'the database does not answer').unref(),
   )
-  const answer = db.lookUps
+  const answer = db
+    .forHealth()
     .one<{ read_only: boolean }>(
       sql`select require_primary(), current_setting('transaction_read_only') = 'on' as read_only`,
     )
