@@ -111,6 +111,7 @@ test.each(['no statistics tell of', 'statistics tell of'])(
       'list deliveries': (api, folk, n) => api.get(`${deliveries}?limit=5`, as(folk, n)),
       'who am I': (api, folk, n) => api.get('/v1/user', as(folk, n)),
       'export all about me': (api, folk, n) => api.get('/v1/user/export', as(folk, n)),
+      'list invitations': (api, folk, n) => api.get(`/v1/user/store/${store.id}/invitations`, as(folk, n)),
       invite: (api, folk, n) =>
         api.post(`/v1/user/store/${store.id}/invitations`, { email: `${n}@example.com`, role: 'STAFF' }, as(folk, n)),
       'remove a member': (api, folk, n) =>

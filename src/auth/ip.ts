@@ -70,3 +70,9 @@ export function networkOf(ip: string): Network {
   const network = (bits: number) => `${ipaddr.IPv6.networkAddressFromCIDR(`${address.toString()}/${bits}`)}/${bits}`
   return { place: network(64), site: network(48) }
 }
+
+/** Whose turn it is among strangers: whoever holds a /48 of IPv6 has thousands of networks, and one turn. */
+export function siteOf(ip: string): string {
+  const { place, site } = networkOf(ip)
+  return site ?? place
+}

@@ -71,6 +71,15 @@ export async function listPage<Row, Item>(paged: PagedList<Row, Item>): Promise<
   return place === null ? page : { ...page, nextCursor: writeCursor(keyring, list, place) }
 }
 
+/**
+ * Where the next page begins: after the last row that was looked at, if there are more. Rows that have come since the page was
+ * read have moved that place, but not to before a row that it shows.
+ */
+export function placeLookedTo(lastLookedAt: string | undefined, lastShown: string | undefined): string | null {
+  if (lastLookedAt === undefined) return null
+  return lastShown !== undefined && lastShown < lastLookedAt ? lastShown : lastLookedAt
+}
+
 export function pageWindow(
   keyring: Keyring,
   list: readonly (string | undefined)[],

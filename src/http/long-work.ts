@@ -3,7 +3,7 @@
 // nobody has all of a node. What keys have under way is counted apart from people's: whoever has a leaked key must not keep
 // people from revoking keys.
 
-import { networkOf } from '../auth/ip.ts'
+import { siteOf } from '../auth/ip.ts'
 import { MINUTE } from '../core/clock.ts'
 import { newConcurrencyLimiter } from '../limits/concurrency.ts'
 import { newFairSemaphore } from '../limits/fair-semaphore.ts'
@@ -30,7 +30,7 @@ export type Turn = { account: string; release(): void }
 export function newLongWork(): LongWork {
   return {
     turns: newConcurrencyLimiter(Number.POSITIVE_INFINITY),
-    running: newFairSemaphore({ inside: MAX_RUNNING, waiting: MAX_WAITING, waitMs: MINUTE }),
+    running: newFairSemaphore({ inside: MAX_RUNNING, forOthers: 1, waiting: MAX_WAITING, waitMs: MINUTE }),
     bodies: newLargeBodies(),
   }
 }
@@ -41,16 +41,16 @@ export async function takeTurn(
   { caller, incoming }: Pick<Call, 'caller' | 'incoming'>,
 ): Promise<Turn> {
   const { storeId } = incoming.params
-  const { place } = networkOf(incoming.ip)
+  const site = siteOf(incoming.ip)
   // A key acts for those who own its store: a user can have many stores, and a store many keys.
   const isKey = caller?.kind === 'key'
-  const accounts = isKey ? await readOwnerIds(db, caller.storeId, MAX_OWNERS) : [caller?.id ?? incoming.ip]
+  const accounts = isKey ? await readOwnerIds(db, caller.storeId, MAX_OWNERS) : [caller?.id ?? site]
   const counted = (id: string) => (isKey ? `keys of ${id}` : id)
   const holders = [
     ...(storeId === undefined ? [] : [{ id: counted(storeId), max: MAX_OF_STORE, full: STORE_BUSY }]),
     ...accounts.map((id) => ({ id: counted(id), max: MAX_OF_ACCOUNT, full: ACCOUNT_BUSY })),
-    { id: place, max: MAX_OF_ADDRESS, full: ADDRESS_BUSY },
+    { id: site, max: MAX_OF_ADDRESS, full: ADDRESS_BUSY },
   ]
   const { release } = limits.longWork.turns.acquire({ holders, account: null })
-  return { account: accounts[0] ?? place, release }
+  return { account: accounts[0] === undefined ? site : counted(accounts[0]), release }
 }

@@ -1,30 +1,37 @@
 // Reads take turns: of those that wait for the database, first one of an account that has the fewest under way; people are not
-// kept waiting by their stores' keys. Some connections are left for changes. Large answers, such as a hundred keys with all the
-// metadata they may have, keep a core busy: of these a few are read at a time, so that others get their turns in between.
+// kept waiting by their stores' keys. Some connections are left for changes, and some for accounts that read nothing else. Large
+// answers, such as a hundred keys with all the metadata they may have, and slow ones keep a core busy: of these a few are read at
+// a time, so that others get their turns in between.
 
-import { networkOf } from '../auth/ip.ts'
+import { siteOf } from '../auth/ip.ts'
 import { SECOND } from '../core/clock.ts'
 import type { WireResponse } from '../core/route.ts'
+import { isStatementTimeout } from '../db/errors.ts'
 import { newFairSemaphore } from '../limits/fair-semaphore.ts'
 import type { Call, Pipeline, ReadSlots } from './context.ts'
 import { holderOf } from './holders.ts'
 
 const LEFT_FOR_CHANGES = 2
-/** Fewer than load shedding always admits: reads that wait keep no other request out. */
-const MAX_WAITING = 250
+/** With those for large answers fewer than load shedding always admits: reads that wait keep no other request out. */
+const MAX_WAITING = 150
+const MAX_LARGE_WAITING = 100
 const WAIT_MS = 2 * SECOND
+const LARGE_WAIT_MS = 5 * SECOND
 const LARGE_AT_ONCE = 2
 const LARGE = 200_000
-/** An answer is taken for large when the account got a large one from the same route so long ago. */
+const SLOW_MS = SECOND
+/** An answer is taken for large when the account got a large or slow one from the same route so long ago. */
 const LARGE_FOR_MS = 10 * SECOND
 const MAX_REMEMBERED = 10_000
 
 /** `connections`: those that serve requests. */
 export function newReadSlots(connections: number): ReadSlots {
-  const bounds = { waiting: MAX_WAITING, waitMs: WAIT_MS, retryAfterSeconds: 1 }
+  const inside = Math.max(1, connections - LEFT_FOR_CHANGES)
+  const forOthers = Math.floor(inside / 3)
+  const large = { inside: LARGE_AT_ONCE, forOthers: 1, waiting: MAX_LARGE_WAITING, waitMs: LARGE_WAIT_MS }
   return {
-    all: newFairSemaphore({ inside: Math.max(1, connections - LEFT_FOR_CHANGES), ...bounds }),
-    large: newFairSemaphore({ inside: LARGE_AT_ONCE, ...bounds }),
+    all: newFairSemaphore({ inside, forOthers, waiting: MAX_WAITING, waitMs: WAIT_MS, retryAfterSeconds: 1 }),
+    large: newFairSemaphore({ ...large, retryAfterSeconds: 1 }),
     lastLarge: new Map(),
   }
 }
@@ -41,17 +48,21 @@ export async function inReadSlot(
   const account = await accountOf(pipeline, call)
   const name = `${route.id} ${account}`
   const leave = await enter(reads, account, name)
+  const began = performance.now()
   try {
     const wire = await read()
-    if (wire.body.length > LARGE) noteLarge(reads, name)
+    if (wire.body.length > LARGE || performance.now() - began > SLOW_MS) noteLarge(reads, name)
     return wire
+  } catch (error) {
+    if (isStatementTimeout(error)) noteLarge(reads, name)
+    throw error
   } finally {
     leave()
   }
 }
 
 async function accountOf(pipeline: Pipeline, { caller, incoming }: Call): Promise<string> {
-  if (!caller) return networkOf(incoming.ip).place
+  if (!caller) return siteOf(incoming.ip)
   const { account } = await holderOf(pipeline, { caller, incoming })
   return caller.kind === 'key' ? `keys of ${account}` : account
 }

@@ -3,14 +3,14 @@
 // waits for all that another has asked for.
 
 import { hash, verify } from '@node-rs/argon2'
-import { networkOf } from '../auth/ip.ts'
+import { siteOf } from '../auth/ip.ts'
 import { SECOND } from '../core/clock.ts'
 import type { Fault } from '../core/errors.ts'
 import { randomBytes } from '../crypto/random.ts'
 import { newFairSemaphore } from '../limits/fair-semaphore.ts'
 
 const COST = { memoryCost: 19_456, timeCost: 2, parallelism: 1 }
-const slots = newFairSemaphore({ inside: 4, waiting: 200, waitMs: 30 * SECOND })
+const slots = newFairSemaphore({ inside: 4, forOthers: 1, waiting: 200, waitMs: 30 * SECOND })
 
 /** Whose turn it is: that of a user who is signed in, or of the site that somebody else comes from. */
 export type PasswordTurn = { userId: string } | { ip: string }
@@ -18,12 +18,6 @@ export type PasswordTurn = { userId: string } | { ip: string }
 export async function inPasswordTurn<T>(turn: PasswordTurn, work: () => Promise<T>): Promise<T> {
   const leave = await slots.enter('userId' in turn ? turn.userId : siteOf(turn.ip))
   return work().finally(leave)
-}
-
-/** Whoever holds a /48 of IPv6 has thousands of networks, and one turn. */
-function siteOf(ip: string): string {
-  const { place, site } = networkOf(ip)
-  return site ?? place
 }
 
 export function hashPassword(turn: PasswordTurn, password: string): Promise<string> {

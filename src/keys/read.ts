@@ -5,7 +5,7 @@ import { now } from '../core/clock.ts'
 import { fail } from '../core/errors.ts'
 import { etagOf } from '../core/etag.ts'
 import { KEY_TYPE_NAMES, type KeyType } from '../core/key-types.ts'
-import { listPage, type Page, type PageParams } from '../core/pagination.ts'
+import { listPage, type Page, type PageParams, placeLookedTo } from '../core/pagination.ts'
 import type { Permission } from '../core/permissions.ts'
 import type { Answer } from '../core/route.ts'
 import type { Db } from '../db/db.ts'
@@ -91,7 +91,6 @@ function newest(storeId: string, after: string, ofOwner: Sql): Sql {
      limit ${LOOKED_AT}`
 }
 
-/** Keys that were created since the page was read have moved the place, but not to before a key that it shows. */
 async function lookedTo(
   db: Db,
   storeId: string,
@@ -103,8 +102,7 @@ async function lookedTo(
     select id
       from (${newest(storeId, after, ofOwner)}) as key
     offset ${LOOKED_AT - 1}`)
-  const lastShown = shown.at(-1)?.id
-  return last && lastShown && lastShown < last.id ? lastShown : (last?.id ?? null)
+  return placeLookedTo(last?.id, shown.at(-1)?.id)
 }
 
 export async function readKey(db: Db, storeId: string, keyId: string): Promise<Answer<Key>> {

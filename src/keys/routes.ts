@@ -352,7 +352,7 @@ export const keyRoutes: Route[] = [
       needs: 'MANAGE_KEYS',
       summary: 'Read the usage of all keys',
       description:
-        'The usage of every key of the store that was used in the period, newest key first, one page of keys at a time.',
+        'The usage of every key of the store that was used in the period, newest key first, one page of keys at a time. Each page looks at up to 2,000 keys, so it can be empty and still have a `nextCursor`.',
       query: Type.Object({ ...usageQuery, ...PageQuery }, { additionalProperties: false }),
       returns: [200, StoreUsage],
       example: { query: 'interval=day&limit=10' },

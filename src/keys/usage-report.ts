@@ -3,9 +3,9 @@
 import { addMs, ago, DAY, HOUR, now } from '../core/clock.ts'
 import { type Fault, fail, failInput } from '../core/errors.ts'
 import { groupBy } from '../core/group-by.ts'
-import { listPage, type PageParams } from '../core/pagination.ts'
+import { listPage, type PageParams, placeLookedTo } from '../core/pagination.ts'
 import type { Db } from '../db/db.ts'
-import { sql } from '../db/sql.ts'
+import { type Sql, sql } from '../db/sql.ts'
 import type { ApiKeysRow, KeyPermissionUseRow, KeySourcesRow, KeyUsageRow } from '../db/tables.gen.ts'
 import type { Instance } from '../instance.ts'
 import { parseDateTime } from '../schema/fields.ts'
@@ -40,39 +40,31 @@ function showSpan({ from, to, interval }: Span) {
 type CountRow = Pick<KeyUsageRow, 'key_id' | 'at' | 'outcome' | 'count'>
 type SecretCountRow = Pick<KeyUsageRow, 'secret_no' | 'outcome' | 'count'>
 
-function readCounts(db: Db, keyIds: string[], { from, to, interval }: Span): Promise<CountRow[]> {
+/** Hours become days when they are old. One after the other: so each is a part of the index, from its first row to its last. */
+function usageOf(keyId: Sql, { from, to, interval }: Span): Sql {
+  const inSpan = sql`key_usage.key_id = ${keyId} and at >= ${from} and at < ${to}`
+  return sql`
+    select at, outcome, secret_no, count from key_usage where ${inSpan} and grain = 'hour'
+     union all
+    select at, outcome, secret_no, count from key_usage where ${inSpan} and grain = 'day' and ${interval} = 'day'`
+}
+
+function readCounts(db: Db, keyIds: string[], span: Span): Promise<CountRow[]> {
   return db.query<CountRow>(sql`
-    select asked.key_id, date_trunc(${interval}, used.at) as at, used.outcome, sum(used.count) as count
+    select asked.key_id, date_trunc(${span.interval}, used.at) as at, used.outcome, sum(used.count) as count
       from unnest(${keyIds}::text[]) as asked(key_id)
       -- A lateral join, key by key: a plain one may read all uses of that time, those of other keys too.
-     cross join lateral (
-             select at, outcome, count
-               from key_usage
-              where key_usage.key_id = asked.key_id
-                and (grain = 'hour' or ${interval} = 'day')
-                and at >= ${from}
-                and at < ${to}
-             offset 0
-           ) as used
+     cross join lateral (${usageOf(sql`asked.key_id`, span)}) as used
      group by 1, 2, 3
      order by 1, 2, 3`)
 }
 
 /** Of the secrets that are shown: the current and the previous one. */
-function readSecretCounts(
-  db: Db,
-  keyId: string,
-  secretNo: number,
-  { from, to, interval }: Span,
-): Promise<SecretCountRow[]> {
+function readSecretCounts(db: Db, keyId: string, secretNo: number, span: Span): Promise<SecretCountRow[]> {
   return db.query<SecretCountRow>(sql`
     select secret_no, outcome, sum(count) as count
-      from key_usage
-     where key_id = ${keyId}
-       and (grain = 'hour' or ${interval} = 'day')
-       and at >= ${from}
-       and at < ${to}
-       and secret_no in (${secretNo}, ${secretNo - 1})
+      from (${usageOf(sql`${keyId}`, span)}) as used
+     where secret_no in (${secretNo}, ${secretNo - 1})
      group by 1, 2
      order by 1, 2`)
 }
@@ -134,6 +126,19 @@ async function readUsageIn(tx: Db, ref: { storeId: string; keyId: string }, span
   }
 }
 
+/** So many keys are looked at for a page, however few of them were used. */
+const LOOKED_AT = 2_000
+
+function newest(storeId: string, after: string): Sql {
+  return sql`
+    select id
+      from api_keys
+     where store_id = ${storeId}
+       and id < ${after}
+     order by id desc
+     limit ${LOOKED_AT}`
+}
+
 /** The use of every key of the store that was used in that time, newest key first. */
 export async function readStoreUsage(db: Db, instance: Instance, storeId: string, query: UsageQuery & PageParams) {
   const span = parseSpan(query)
@@ -144,23 +149,19 @@ export async function readStoreUsage(db: Db, instance: Instance, storeId: string
     read: ({ after, take }) =>
       db.query<Pick<ApiKeysRow, 'id'>>(sql`
         select key.id
-          from api_keys key
+          from (${newest(storeId, after)}) as key
           -- A lateral join, key by key: "exists" would be answered by all uses of that time, those of other stores too.
-         cross join lateral (
-                 select
-                   from key_usage
-                  where key_id = key.id
-                    and (grain = 'hour' or ${span.interval} = 'day')
-                    and at >= ${span.from}
-                    and at < ${span.to}
-                  limit 1
-               ) as used
-         where key.store_id = ${storeId}
-           and key.id < ${after}
+         cross join lateral (select from (${usageOf(sql`key.id`, span)}) as any_use limit 1) as used
          order by key.id desc
          limit ${take}`),
     positionOf: (row) => row.id,
     show: (row) => row.id,
+    lookedTo: async ({ after }, shown) => {
+      const last = await db.one<Pick<ApiKeysRow, 'id'>>(
+        sql`select id from (${newest(storeId, after)}) as key offset ${LOOKED_AT - 1}`,
+      )
+      return placeLookedTo(last?.id, shown.at(-1)?.id)
+    },
   })
   const rows = await readCounts(db, page.data, span)
   const byKey = groupBy(rows, ({ key_id }) => key_id)
@@ -175,11 +176,7 @@ export async function readOwnerUsage(db: Db, ref: { storeId: string; owner: stri
   const rows = await db.query<Pick<CountRow, 'at' | 'outcome' | 'count'>>(sql`
     select date_trunc(${span.interval}, used.at) as at, used.outcome, sum(used.count) as count
       from api_keys
-      join key_usage used
-        on used.key_id = api_keys.id
-       and (used.grain = 'hour' or ${span.interval} = 'day')
-       and used.at >= ${span.from}
-       and used.at < ${span.to}
+     cross join lateral (${usageOf(sql`api_keys.id`, span)}) as used
      where api_keys.store_id = ${ref.storeId}
        and ${ownedBy(owner)}
      group by 1, 2

@@ -80,6 +80,34 @@ test('use is counted by the hour and by the day, by outcome; and a node that sto
   expect((await usage(`from=${from}&to=${to}`, idle.id)).data).toEqual([])
 })
 
+test('keys that were used are found among thousands that were not, a part of whom is looked at for each page', async () => {
+  const world = await shop()
+  const { api, keys, owner, store } = world
+  const used = await create(world)
+  await world.sql(
+    `insert into key_usage (key_id, grain, at, outcome, secret_no, count) values ($1, 'hour', date_trunc('hour', now()), 'VALID', 1, 7)`,
+    [used.id],
+  )
+  await world.sql(
+    `insert into api_keys (id, store_id, name, type, permissions, metadata, start, hash, hash_kid, created_by_kind, created_by_id,
+                           created_at, updated_at, revoked_at)
+     select 'key_9' || lpad(n::text, 25, '0'), $2, name, type, permissions, metadata, start, sha256((id || n)::bytea), hash_kid,
+            created_by_kind, created_by_id, now(), now(), now()
+       from api_keys cross join generate_series(1, 2000) as n
+      where id = $1`,
+    [used.id, store.id],
+  )
+  const read = async (cursor: string | null) => {
+    const { body } = await api.get(`${keys}/usage?interval=day${cursor ? `&cursor=${cursor}` : ''}`, {
+      as: owner.token,
+    })
+    return { found: body.data.map(({ keyId }: { keyId: string }) => keyId), nextCursor: body.nextCursor }
+  }
+  const first = await read(null)
+  expect(first).toEqual({ found: [], nextCursor: expect.any(String) })
+  expect(await read(first.nextCursor)).toEqual({ found: [used.id], nextCursor: null })
+})
+
 test('422: a span must have a length, and not too great a one', async () => {
   const world = await shop()
   const { api, keys, owner } = world

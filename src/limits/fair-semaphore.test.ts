@@ -43,6 +43,24 @@ test('whoever has none under way comes before those who have', async () => {
   expect(log).toEqual(['ada: overloaded', 'carl', 'bob'])
 })
 
+test('some places are left for whoever has nothing under way', async () => {
+  const { semaphore, log, enter } = stand({ inside: 3, forOthers: 1 })
+  const [first, second] = await Promise.all(['ada', 'ada'].map(semaphore.enter))
+  const third = enter('ada')
+  await turn()
+  expect([log, semaphore.waiting()]).toEqual([[], 1])
+  await enter('bob')
+  expect([log, semaphore.waiting()]).toEqual([['bob'], 1])
+  const leaveCarl = await semaphore.enter('carl')
+  first?.()
+  await turn()
+  expect(log).toEqual(['bob'])
+  leaveCarl()
+  await third
+  expect(log).toEqual(['bob', 'ada'])
+  second?.()
+})
+
 test('when too many wait, the account that has most under way and waiting is refused', async () => {
   const { log, enter } = stand({ waiting: 3 })
   await Promise.all(['ada', 'ada', 'ada', 'ada', 'ada', 'bob', 'carl', 'dora'].map(enter))

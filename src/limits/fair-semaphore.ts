@@ -1,5 +1,6 @@
 // A few at a time, and of those that wait, first one of an account with the fewest under way, and otherwise one of each account
-// after the other.
+// after the other. Some places can be left for accounts that have nothing under way: then nobody has all of them for as long as
+// their slowest takes.
 
 import { Failure } from '../core/errors.ts'
 import { type OfAccount, Waitlist } from './waitlist.ts'
@@ -11,7 +12,8 @@ export type FairSemaphore = {
   waiting(): number
 }
 
-type Bounds = { inside: number; waiting: number; waitMs: number; retryAfterSeconds?: number }
+/** `forOthers`: of the places inside, those that an account with something under way does not get. */
+type Bounds = { inside: number; forOthers?: number; waiting: number; waitMs: number; retryAfterSeconds?: number }
 const RETRY_AFTER_SECONDS = 5
 
 type Waiting = OfAccount & { begin(): void; refuse(): void }
@@ -27,6 +29,7 @@ export function newFairSemaphore(max: Bounds): FairSemaphore {
     inside += change
   }
   const has = (account: string) => insideOf.get(account) ?? 0
+  const mayEnter = (account: string) => inside < max.inside - (has(account) === 0 ? 0 : (max.forOthers ?? 0))
   const nextAccount = () => {
     let fewest = waitlist.next()
     for (const account of waitlist.accounts()) if (fewest === undefined || has(account) < has(fewest)) fewest = account
@@ -61,13 +64,13 @@ export function newFairSemaphore(max: Bounds): FairSemaphore {
   const leave = (account: string) => {
     count(account, -1)
     const next = nextAccount()
-    if (next === undefined) return
+    if (next === undefined || !mayEnter(next)) return
     count(next, 1)
     waitlist.take(next)?.begin()
   }
   return {
     async enter(account) {
-      if (inside < max.inside) count(account, 1)
+      if (mayEnter(account)) count(account, 1)
       else await wait(account)
       let isInside = true
       return () => {

@@ -115,15 +115,16 @@ export async function invite(
   }
 }
 
+/** As in invitations_open_until_idx. Null of one that was accepted or withdrawn. */
+const openUntil = sql`case when accepted_at is null and withdrawn_at is null then expires_at end`
+
 /** Under the store's lock. */
 async function checkRoom(tx: Db, { maxInvitationsPerStore: max }: Instance, storeId: string): Promise<void> {
   const open = await tx.query(sql`
     select id
       from invitations
      where store_id = ${storeId}
-       and accepted_at is null
-       and withdrawn_at is null
-       and expires_at > ${now()}
+       and ${openUntil} > ${now()}
      limit ${max}`)
   if (open.length >= max)
     fail('limit_exceeded', {
@@ -143,13 +144,14 @@ export async function listInvitations(
     query,
     read: ({ after, take }) =>
       db.query<InvitationRow>(sql`
-        select ${columns}
-          from invitations
-         where store_id = ${storeId}
-           and accepted_at is null
-           and withdrawn_at is null
-           and expires_at > ${now()}
-           and id < ${after}
+        select *
+          -- All that are open, by their index, and none of the others: "offset 0" keeps the order out of it.
+          from (select ${columns}
+                  from invitations
+                 where store_id = ${storeId}
+                   and ${openUntil} > ${now()}
+                offset 0) as open
+         where id < ${after}
          order by id desc
          limit ${take}`),
     positionOf: (row) => row.id,

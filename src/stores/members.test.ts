@@ -80,6 +80,33 @@ test('members are listed with what they hold, and read one by one', async () => 
   expect([carried.status, carried.body.code]).toEqual([400, 'invalid_cursor'])
 })
 
+test('somebody is found by name among thousands, a part of whom is looked at for each page', async () => {
+  const { api, owner, sql, store } = await shop()
+  await sql('update users set name = $2 where id = $1', [owner.id, 'Ada of the first day'])
+  await sql(
+    `with made as (
+       insert into users (id, email, name, password_hash, data_key, data_key_kid, created_at, updated_at)
+       select 'user_9' || lpad(n::text, 25, '0'), $2 || n || '@example.com', 'Crowd', '', data_key, data_key_kid, now(), now()
+         from users cross join generate_series(1, 5000) as n
+        where id = $1
+       returning id
+     )
+     insert into members (store_id, user_id, role, created_at, updated_at)
+     select $3, id, 'CUSTOMER', now(), now() from made`,
+    [owner.id, store.id, store.id],
+  )
+  const find = async (cursor: string | null, q = 'first day') => {
+    const { body } = await api.get(`${membersOf(store)}?q=${q}${cursor ? `&cursor=${cursor}` : ''}`, {
+      as: owner.token,
+    })
+    return { found: body.data.map(({ userId }: { userId: string }) => userId), nextCursor: body.nextCursor }
+  }
+  const first = await find(null)
+  expect(first).toEqual({ found: [], nextCursor: expect.any(String) })
+  expect(await find(first.nextCursor)).toEqual({ found: [owner.id], nextCursor: null })
+  expect((await find(null, 'crowd')).found).toHaveLength(20)
+})
+
 test('404: somebody who is no member looks like nobody', async () => {
   const { api, owner, person, store } = await shop()
   const stranger = await person()

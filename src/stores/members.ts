@@ -9,7 +9,7 @@ import { now } from '../core/clock.ts'
 import { fail, failInput } from '../core/errors.ts'
 import { checkIfMatch, etagOf } from '../core/etag.ts'
 import { checkGrant, checkHolds, isOwner, OWNER_HOLDS_ALL } from '../core/grant.ts'
-import { listPage, type Page, type PageParams } from '../core/pagination.ts'
+import { listPage, type Page, type PageParams, placeLookedTo } from '../core/pagination.ts'
 import { missingPermissions, permissionsOf, type Role } from '../core/permissions.ts'
 import type { Answer } from '../core/route.ts'
 import { unlinkCustomer } from '../customers/erase.ts'
@@ -38,12 +38,24 @@ export function showMember(instance: Instance, row: MemberRow) {
 }
 type MemberView = ReturnType<typeof showMember>
 
+/** So many members are looked at for a page, however few of them are called so. */
+const LOOKED_AT = 5_000
+
 export async function listMembers(
   db: Db,
   instance: Instance,
   storeId: string,
   query: PageParams & { role?: Role; q?: string },
 ): Promise<Page<MemberView>> {
+  const q = query.q ?? null
+  const newest = (after: string) => sql`
+    select *
+      from members
+     where store_id = ${storeId}
+       and user_id < ${after}
+       ${query.role === undefined ? sql`` : sql`and role = ${query.role}`}
+     order by user_id desc
+     limit ${LOOKED_AT}`
   return listPage({
     keyring: instance.keyring,
     list: ['members', storeId, query.role, query.q],
@@ -52,17 +64,22 @@ export async function listMembers(
       db.query<MemberRow>(sql`
         select member.store_id, member.user_id, person.name, person.email, ${isEmailOwn} as is_email_own, member.role,
                member.permissions, member.revision, member.created_at, member.updated_at
-          from members member
+          from (${newest(after)}) as member
           join users person on person.id = member.user_id
-         where member.store_id = ${storeId}
-           and member.user_id < ${after}
-           ${query.role === undefined ? sql`` : sql`and member.role = ${query.role}`}
-           and (${query.q ?? null}::text is null or strpos(lower(person.name), lower(${query.q ?? null})) > 0
-                or strpos(lower(person.email), lower(${query.q ?? null})) > 0)
+         where ${q}::text is null
+            or strpos(lower(person.name), lower(${q})) > 0
+            or strpos(lower(person.email), lower(${q})) > 0
          order by member.user_id desc
          limit ${take}`),
     positionOf: (row) => row.user_id,
     show: (row) => showMember(instance, row),
+    lookedTo: async ({ after }, shown) => {
+      if (q === null) return null
+      const last = await db.one<Pick<MemberRow, 'user_id'>>(
+        sql`select user_id from (${newest(after)}) as member offset ${LOOKED_AT - 1}`,
+      )
+      return placeLookedTo(last?.user_id, shown.at(-1)?.user_id)
+    },
   })
 }
 

@@ -1076,7 +1076,8 @@ export interface StoreApi {
     unfreeze(options?: KeyedOptions): Promise<Affected>
     /**
      * Read the usage of all keys. The usage of every key of the store that was used in the period, newest key
-     * first, one page of keys at a time.
+     * first, one page of keys at a time. Each page looks at up to 2,000 keys, so it can be empty and still have a
+     * `nextCursor`.
      *
      * Requires the permission `MANAGE_KEYS` in the store.
      *

@@ -879,6 +879,9 @@ export const texts = {
     deliveries: 'Messages',
     filter: 'Which messages to show',
     statuses: { PENDING: 'Waiting', DELIVERED: 'Delivered', FAILED: 'Failed' },
+    noneYet: 'None among the newest messages',
+    noneYetHelp: 'There are older messages that were not looked at.',
+    lookFurther: 'Look at older messages',
     nothingSent: 'No messages yet',
     nothingSentHelp:
       'Each event that this webhook wants to hear of becomes a message. A test shows whether your receiver works.',

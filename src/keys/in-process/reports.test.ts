@@ -103,6 +103,12 @@ test('a secret is reported for a day after it stopped working; those before the 
   expect(await reportAll()).toEqual([previous, current])
   travel(HOUR)
   expect(await reportAll()).toEqual([current])
+  // And so it is with the key itself.
+  await api.delete(`${keys}/${id}`, { as: owner.token })
+  travel(DAY - 60_000)
+  expect(await reportAll()).toEqual([current])
+  travel(2 * 60_000)
+  expect(await reportAll()).toEqual([])
 })
 
 test('reports have bounds', async () => {

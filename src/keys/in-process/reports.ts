@@ -173,12 +173,15 @@ async function forgetOldest(tx: Db, serviceIds: string[]): Promise<void> {
 }
 
 type Count = ReceivedReport['counts'][number]
-type ReportedKey = Pick<ApiKeysRow, 'id' | 'store_id' | 'secret_no' | 'rotated_at' | 'previous_expires_at'>
+type ReportedKey = Pick<
+  ApiKeysRow,
+  'id' | 'store_id' | 'secret_no' | 'rotated_at' | 'previous_expires_at' | 'revoked_at' | 'expires_at'
+>
 
 async function readKeys(tx: Db, reports: ReceivedReport[]): Promise<Map<string, ReportedKey>> {
   const ids = [...new Set(reports.flatMap(({ counts }) => counts.map(({ keyId }) => keyId)))]
   const keys = await tx.query<ReportedKey>(sql`
-    select id, store_id, secret_no, rotated_at, previous_expires_at
+    select id, store_id, secret_no, rotated_at, previous_expires_at, revoked_at, expires_at
       from api_keys
      where id = any(${ids})`)
   return new Map(keys.map((key) => [key.id, key]))
@@ -200,10 +203,12 @@ async function findLocked(tx: Db, keys: Map<string, ReportedKey>, reports: Recei
  * A report tells of the last day, and may itself have waited for a part of it. A secret that had stopped working before
  * that was not used: the previous one works until its grace is over, an older one until the last rotation at most.
  */
-function mayHaveUsed({ secret_no, rotated_at, previous_expires_at }: ReportedKey, secret: number, at: Date): boolean {
-  if (secret >= secret_no) return secret === secret_no
-  const ended = secret === secret_no - 1 ? (previous_expires_at ?? rotated_at) : rotated_at
-  return ended === null || at.getTime() - ended.getTime() < DAY
+function mayHaveUsed(key: ReportedKey, secret: number, at: Date): boolean {
+  const { secret_no, rotated_at, previous_expires_at, revoked_at, expires_at } = key
+  if (secret > secret_no) return false
+  const secretEnd =
+    secret === secret_no ? null : secret === secret_no - 1 ? (previous_expires_at ?? rotated_at) : rotated_at
+  return [secretEnd, revoked_at, expires_at].every((end) => end === null || at.getTime() - end.getTime() < DAY)
 }
 
 /**

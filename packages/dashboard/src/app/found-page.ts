@@ -11,3 +11,16 @@ export async function nextFound<Item>(list: List<Item>, cursor?: string): Promis
     page = await list.page({ cursor: page.nextCursor })
   return page
 }
+
+/** Up to so many, the newest first, unless too many pages are empty. */
+export async function findSome<Item>(list: List<Item>, max: number): Promise<Item[]> {
+  const found: Item[] = []
+  let cursor: string | null | undefined
+  for (let empty = 0; empty < MAX_EMPTY && found.length < max && cursor !== null; ) {
+    const page = await list.page({ cursor })
+    found.push(...page.data)
+    if (page.data.length === 0) empty += 1
+    cursor = page.nextCursor
+  }
+  return found.slice(0, max)
+}

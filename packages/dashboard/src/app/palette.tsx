@@ -9,6 +9,7 @@ import { Dialog } from '../components/dialog.tsx'
 import { texts } from '../texts.ts'
 import { useRead } from './api.ts'
 import { sk } from './client.ts'
+import { findSome } from './found-page.ts'
 import { type Membership, useMay } from './me.ts'
 import { ACCOUNT_PAGES, homeOf, paths } from './paths.ts'
 import { askedBefore } from './unsaved.ts'
@@ -132,7 +133,7 @@ function generalPages(): Target[] {
 function useKeys(storeId = '', wanted: string): Target[] {
   const { data = [] } = useRead(
     ['keys', storeId, 'found', wanted],
-    (options) => sk.store(storeId).keys.list({ q: wanted, limit: MAX_FOUND }, options).toArray({ max: MAX_FOUND }),
+    (options) => findSome(sk.store(storeId).keys.list({ q: wanted, limit: MAX_FOUND }, options), MAX_FOUND),
     { enabled: useMay(storeId)('MANAGE_KEYS') && wanted !== '' },
   )
   return data.map(({ id, name, start }) => ({ path: paths.key(storeId, id), label: name, note: `${start}…` }))
@@ -141,7 +142,7 @@ function useKeys(storeId = '', wanted: string): Target[] {
 function useMembers(storeId = '', wanted: string): Target[] {
   const { data = [] } = useRead(
     ['members', storeId, 'found', wanted],
-    (options) => sk.store(storeId).members.list({ q: wanted, limit: MAX_FOUND }, options).toArray({ max: MAX_FOUND }),
+    (options) => findSome(sk.store(storeId).members.list({ q: wanted, limit: MAX_FOUND }, options), MAX_FOUND),
     { enabled: useMay(storeId)('READ') && wanted !== '' },
   )
   return data.map(({ userId, name, email }) => ({

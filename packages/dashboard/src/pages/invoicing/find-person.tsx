@@ -7,6 +7,7 @@ import { Boxes, Search, User } from 'lucide-react'
 import { useState } from 'react'
 import { useRead } from '../../app/api.ts'
 import { sk } from '../../app/client.ts'
+import { findSome } from '../../app/found-page.ts'
 import { Loaded } from '../../components/loaded.tsx'
 import { texts } from '../../texts.ts'
 
@@ -81,7 +82,7 @@ async function findPeople(storeId: string, q: string, options: Options): Promise
   const asked = q === '' ? {} : { q }
   const byId = /^user_\w+$/.test(q)
   const [members, customers] = await Promise.all([
-    byId ? [] : store.members.list(asked, options).toArray({ max: MAX_FOUND }),
+    byId ? [] : findSome(store.members.list(asked, options), MAX_FOUND),
     store.customers.list(byId ? { id: q } : asked, options).toArray({ max: MAX_FOUND }),
   ])
   const found: Found[] = [

@@ -6,6 +6,7 @@ import { useState } from 'react'
 import { Link, useParams } from 'wouter'
 import { useRead, useWrite } from '../../app/api.ts'
 import { sk } from '../../app/client.ts'
+import { findSome } from '../../app/found-page.ts'
 import { useMay } from '../../app/me.ts'
 import { notes } from '../../app/notes.ts'
 import { paths } from '../../app/paths.ts'
@@ -55,10 +56,10 @@ function Members({ storeId }: { storeId: string }) {
   const members = useRead(
     ['members', storeId, role, q],
     (options) =>
-      sk
-        .store(storeId)
-        .members.list({ ...(role ? { role: role as 'OWNER' } : {}), ...(q ? { q } : {}) }, options)
-        .toArray({ max: MAX_SHOWN }),
+      findSome(
+        sk.store(storeId).members.list({ ...(role ? { role: role as 'OWNER' } : {}), ...(q ? { q } : {}) }, options),
+        MAX_SHOWN,
+      ),
     READ_AGAIN,
   )
   return (

@@ -17,15 +17,13 @@ const COLORS: Record<string, string> = { PENDING: 'blue', DELIVERED: 'green', FA
 type Filter = '' | 'PENDING' | 'DELIVERED' | 'FAILED'
 
 export function Deliveries({ webhook: { storeId, id } }: { webhook: Webhook }) {
-  const [status, setStatus] = useState<Filter>('')
+  const [{ status, from }, setShown] = useState<{ status: Filter; from?: string }>({ status: '' })
   const [opened, setOpened] = useState<Delivery | null>(null)
   const deliveries = useRead(
-    ['deliveries', storeId, id, status],
-    async (options) => {
-      const list = sk.store(storeId).deliveries.list(id, { ...(status && { status }), limit: 100 }, options)
-      return (await nextFound(list)).data
-    },
-    { refetchInterval: 5_000 },
+    ['deliveries', storeId, id, status, from],
+    (options) =>
+      nextFound(sk.store(storeId).deliveries.list(id, { ...(status && { status }), limit: 100 }, options), from),
+    { refetchInterval: status ? 20_000 : 5_000 },
   )
   return (
     <Stack>
@@ -37,7 +35,7 @@ export function Deliveries({ webhook: { storeId, id } }: { webhook: Webhook }) {
           size="xs"
           aria-label={texts.webhooks.filter}
           value={status}
-          onChange={(value) => setStatus(value as Filter)}
+          onChange={(value) => setShown({ status: value as Filter })}
           data={[
             { value: '', label: texts.members.all },
             ...Object.entries(texts.webhooks.statuses).map(([value, label]) => ({ value, label })),
@@ -45,14 +43,25 @@ export function Deliveries({ webhook: { storeId, id } }: { webhook: Webhook }) {
         />
       </Group>
       <Loaded query={deliveries}>
-        {(all) =>
-          all.length === 0 ? (
+        {({ data, nextCursor }) =>
+          data.length === 0 && nextCursor !== null ? (
+            <Empty
+              title={texts.webhooks.noneYet}
+              action={
+                <Button variant="default" onClick={() => setShown({ status, from: nextCursor })}>
+                  {texts.webhooks.lookFurther}
+                </Button>
+              }
+            >
+              {texts.webhooks.noneYetHelp}
+            </Empty>
+          ) : data.length === 0 ? (
             <Empty title={texts.webhooks.nothingSent}>{texts.webhooks.nothingSentHelp}</Empty>
           ) : (
             <div className="rows">
               <Table className="stacks">
                 <Table.Tbody>
-                  {all.map((delivery) => (
+                  {data.map((delivery) => (
                     <Row key={delivery.id} delivery={delivery} onOpen={() => setOpened(delivery)} />
                   ))}
                 </Table.Tbody>
