@@ -99,11 +99,12 @@ export function changeMember(draft: Draft, operation: Named<'change member'>): R
   if (refused !== null) return refused
   change(world.people, person, rights)
   const isDemoted = !covers(after, before) || (stopsOwning && on('an owner who is one no more is demoted'))
-  if (isDemoted) withdrawInvitationsTo(draft, person)
-  const isAgain = areSame(member, rights) && on('whoever settles a member again means it')
-  if (isDemoted || isAgain) settle(draft, { person, itself: isItself(by, person) }, cascade)
-  const isDecided =
-    isDemoted && !isItself(by, person) && on('nobody ends by going what was kept when they were demoted')
+  const endsSomething = cascade.keys === 'revoke' || cascade.webhooks === 'disable'
+  const isAgain = areSame(member, rights) && endsSomething && on('whoever settles a member again means it')
+  if (!isDemoted && !isAgain) return null
+  withdrawInvitationsTo(draft, person)
+  settle(draft, { person, itself: isItself(by, person) }, cascade)
+  const isDecided = !isItself(by, person) && on('nobody ends by going what was kept when they were demoted')
   if (isDecided) change(world.people, person, { since: world.n })
   return null
 }
