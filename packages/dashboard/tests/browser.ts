@@ -5,6 +5,7 @@ import { type Browser, type BrowserContext, type BrowserContextOptions, chromium
 import { expect, onTestFinished, test } from 'vitest'
 import type { Person, Shop } from '../../../tests/shop.ts'
 import { CHROMIUM, CHROMIUM_ARGS, NO_CHROMIUM } from './chromium.ts'
+import { schemeByName } from './looks.ts'
 
 /** A test in the browser. Without a Chromium it is skipped by name; in CI it fails, so that nothing is skipped unseen. */
 export const browserTest = CHROMIUM || process.env.CI ? test : test.skip
@@ -40,6 +41,7 @@ export async function openBrowser(
   const context = await (await launch()).newContext({
     baseURL: api.url,
     viewport: { width: 1280, height: 800 },
+    colorScheme: schemeByName(expect.getState().currentTestName ?? ''),
     // Nobody waits for dialogs that fade in.
     reducedMotion: 'reduce',
     ...options,

@@ -8,41 +8,49 @@ const AXE = readFileSync(new URL(import.meta.resolve('axe-core/axe.min.js')), 'u
 
 type Violation = { id: string; nodes: { html: string; failureSummary: string }[] }
 
+const SCHEMES = ['light', 'dark'] as const
+type Scheme = (typeof SCHEMES)[number]
+
+const WCAG_2_2_AA = { type: 'tag', values: ['wcag2a', 'wcag2aa', 'wcag21a', 'wcag21aa', 'wcag22aa'] }
 /** What depends on colours; a page is otherwise the same in both schemes. */
-const COLOUR_RULES = ['color-contrast', 'link-in-text-block']
-const RUN_ONLY = {
-  dark: { type: 'rule', values: COLOUR_RULES },
-  light: { type: 'tag', values: ['wcag2a', 'wcag2aa', 'wcag21a', 'wcag21aa', 'wcag22aa'] },
-}
+const COLOUR_RULES = { type: 'rule', values: ['color-contrast', 'link-in-text-block'] }
 
-/**
- * Faults of WCAG 2.2 AA on the page as it is now, in the light and in the dark; of an open dialog alone, since what is behind
- * it cannot be used meanwhile.
- */
+/** Faults of WCAG 2.2 AA on the page as it is now, in the light and in the dark. */
 export async function accessibilityFaults(page: Page): Promise<string[]> {
-  const faults: string[] = []
-  if (!(await page.evaluate('"axe" in window'))) await page.evaluate(AXE)
   // The scheme that the page is in comes first: a change of it is a new style for every element.
-  const isDark = (await page.evaluate('document.documentElement.dataset.mantineColorScheme')) === 'dark'
-  for (const colorScheme of isDark ? (['dark', 'light'] as const) : (['light', 'dark'] as const)) {
-    await page.emulateMedia({ colorScheme, reducedMotion: 'reduce' })
-    await page.evaluate(settled(`document.documentElement.dataset.mantineColorScheme === '${colorScheme}'`))
-    const violations = await page.evaluate<Violation[]>(
-      `axe.run([...document.querySelectorAll('[role=dialog]')].find((dialog) => dialog.checkVisibility()) ?? document, {
-         runOnly: ${JSON.stringify(RUN_ONLY[colorScheme])},
-         resultTypes: ['violations'],
-         preload: false,
-       }).then(({ violations }) => violations)`,
-    )
-    for (const { id, nodes } of violations)
-      for (const { html, failureSummary } of nodes) faults.push(`${colorScheme}: ${id}: ${html} ${failureSummary}`)
-  }
-  return faults
+  const first = await schemeOf(page)
+  const faults = await faultsIn(page, first, WCAG_2_2_AA)
+  const second = first === 'dark' ? 'light' : 'dark'
+  await page.emulateMedia({ colorScheme: second, reducedMotion: 'reduce' })
+  await page.evaluate(settled(`document.documentElement.dataset.mantineColorScheme === '${second}'`))
+  return [...faults, ...(await faultsIn(page, second, COLOUR_RULES))]
 }
 
+/** In the scheme that the page is in; half of the tests are in the dark (browser.ts). */
 export async function expectAccessible(page: Page): Promise<void> {
-  expect(await accessibilityFaults(page)).toEqual([])
+  await page.evaluate(settled('true'))
+  expect(await faultsIn(page, await schemeOf(page), WCAG_2_2_AA)).toEqual([])
 }
+
+const schemeOf = (page: Page) => page.evaluate<Scheme>('document.documentElement.dataset.mantineColorScheme')
+
+/** Of an open dialog alone, since what is behind it cannot be used meanwhile. */
+async function faultsIn(page: Page, scheme: Scheme, runOnly: object): Promise<string[]> {
+  if (!(await page.evaluate('"axe" in window'))) await page.evaluate(AXE)
+  const violations = await page.evaluate<Violation[]>(
+    `axe.run([...document.querySelectorAll('[role=dialog]')].find((dialog) => dialog.checkVisibility()) ?? document, {
+       runOnly: ${JSON.stringify(runOnly)},
+       resultTypes: ['violations'],
+       preload: false,
+     }).then(({ violations }) => violations)`,
+  )
+  return violations.flatMap(({ id, nodes }) =>
+    nodes.map(({ html, failureSummary }) => `${scheme}: ${id}: ${html} ${failureSummary}`),
+  )
+}
+
+/** The scheme that a test is in by its name: what no page looks like at first, a fault or a full list, is so seen in both. */
+export const schemeByName = (name: string): Scheme => SCHEMES[name.length % 2] as Scheme
 
 /** Colours are handed down from element to element, a frame each: waits until what is asked is true and nothing changes. */
 const settled = (condition: string) => `(async () => {
