@@ -34,9 +34,9 @@ const SETTINGS = {
     optional(databaseUrl),
   ),
   DATABASE_CONNECTIONS: setting(
-    '12',
-    'Connections to the database at most, divided among the workers; each has at least 3. One more for each worker waits for notifications.',
-    integer(3, 10_000),
+    'auto',
+    'Connections to the database at most, divided among the workers: at least 4 for each. `auto` is 12, and 6 for each worker if that is more. One more for each worker waits for notifications.',
+    (text) => (text === 'auto' ? null : integer(4, 10_000)(text)),
   ),
   SERVER_SECRET: setting(
     '',
@@ -224,8 +224,19 @@ export function readConfig(env: Record<string, string | undefined>): Config {
   return config
 }
 
+/** Of each worker: with fewer, one long request would keep all others of the worker waiting. */
+const MIN_CONNECTIONS = 4
+
+export function connectionsOfWorker({ DATABASE_CONNECTIONS: all, WORKERS: workers }: Config): number {
+  return Math.floor((all ?? Math.max(12, 6 * workers)) / workers)
+}
+
 function contradictions(config: Config): string[] {
   const faults: string[] = []
+  if (connectionsOfWorker(config) < MIN_CONNECTIONS)
+    faults.push(
+      `DATABASE_CONNECTIONS is too low for WORKERS=${config.WORKERS}: each worker needs at least ${MIN_CONNECTIONS}, so ${MIN_CONNECTIONS * config.WORKERS} in all`,
+    )
   if (config.DATABASE_URL && config.SERVER_SECRET === null)
     faults.push(
       'SERVER_SECRET is required with DATABASE_URL, so that every node uses the same one. Create one with: openssl rand -base64 32',

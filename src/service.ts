@@ -10,7 +10,7 @@ import { jwtCheckFrom } from './auth/jwt.ts'
 import { newKeyCache } from './auth/key-cache.ts'
 import { newOidcClient } from './auth/oidc.ts'
 import { type Background, type BackgroundTimings, startBackground } from './background.ts'
-import type { Config } from './config.ts'
+import { type Config, connectionsOfWorker } from './config.ts'
 import { SECOND } from './core/clock.ts'
 import { newResolve, type Resolve, resolveLocally } from './core/dns.ts'
 import { keyFormOf } from './crypto/tokens.ts'
@@ -169,7 +169,7 @@ type Parts = ReturnType<typeof newParts>
 function newParts(config: Config, storage: Storage, resolve: Resolve, timings: Partial<Timings>, state: State) {
   const db = connect(storage.connection, {
     ...timings,
-    connections: connectionsOf(config),
+    connections: connectionsOfWorker(config),
     onUnavailable: (code) => metrics.databaseUnavailable(code),
   })
   const instance = newInstance(config, storage.keyring, resolve)
@@ -218,7 +218,7 @@ async function newPipeline(
       streams,
       changeStreams,
       longAnswers: newLongAnswers(),
-      longWork: newLongWork(),
+      longWork: newLongWork(db.connections().serving),
     },
     verifier: newVerifier(db, instance, caches.keys, usage, metrics.verified),
     feed,
@@ -303,11 +303,6 @@ const BACKLOG = 4_096
 const DRAIN_TIMEOUT_MS = SECOND
 /** A worker that another has replaced is in no hurry. */
 const RETIRE_PATIENCE_MS = 5 * SECOND
-const MIN_CONNECTIONS = 3
-
-function connectionsOf({ DATABASE_CONNECTIONS: all, WORKERS: workers }: Config): number {
-  return Math.max(MIN_CONNECTIONS, Math.floor(all / workers))
-}
 
 function once(work: (patienceMs?: number) => Promise<void>): Service['close'] {
   let done: Promise<void> | undefined

@@ -1,7 +1,7 @@
 // The storage of a service: its database, and the server secret. Embedded, both are in DATA_DIR; with DATABASE_URL both
 // come from the settings.
 
-import type { Config } from './config.ts'
+import { type Config, connectionsOfWorker } from './config.ts'
 import { type Keyring, newKeyring } from './crypto/keyring.ts'
 import { readOrCreateSecret, readPreviousSecret, secretFileExists } from './crypto/secret-file.ts'
 import type { Connection } from './db/db.ts'
@@ -19,7 +19,9 @@ export type Storage = {
 
 /** For the service itself, and for commands that must run alone: one process for each data directory. */
 export function openStorage(config: Config, say: Say): Promise<Storage> {
-  return storage(config, () => startEmbedded(config.DATA_DIR, say))
+  // Each worker has one more, which listens.
+  const connections = (connectionsOfWorker(config) + 1) * config.WORKERS
+  return storage(config, () => startEmbedded(config.DATA_DIR, say, undefined, connections))
 }
 
 /** For a restore: alone, and with the secret of the database that is restored, so that none is created. */

@@ -147,6 +147,9 @@ type ReplayArgs<Path extends string, N extends Needs> = Pick<
 > & { sent: WireResponse }
 
 /** The store in whose line a change waits, and for which purpose. */
+/** What keeps a core busy, of which a node does a few at a time; each kind has its own line. */
+export type LongWorkKind = 'import' | 'bulk change'
+
 export type StoreTurn = Pick<Turn, 'holder' | 'purpose'>
 
 export type SuccessStatus = 200 | 201 | 202 | 204 | 303
@@ -202,8 +205,8 @@ export type RouteFacts<Path extends string, N extends Needs, Query extends TObje
   documentedBody?: TSchema
   /** More than other bodies may have, for callers who may call this: nobody else's body is read. */
   maxBodyBytes?: number
-  /** It keeps a core busy: one at a time for each store, two for each account, and a few on a node (http/long-work.ts). */
-  oneAtATime?: true
+  /** It keeps a core busy: one of a kind at a time for each store, two for each account, and a few on a node (http/long-work.ts). */
+  oneAtATime?: LongWorkKind
   /** The bytes of its body are limited for each account whose service tokens call it (limits/token-bucket.ts). */
   meteredBody?: true
   /** A missing body counts as `{}`. */

@@ -10,7 +10,7 @@ import type { Instance } from '../instance.ts'
 import { below, faultsOfLine, newPause, type Pause } from '../schema/lines.ts'
 import { parseCustomerChanges } from './customers.ts'
 import { parseCustomerId } from './external-id.ts'
-import { type CustomerChanges, CustomerLine } from './schema.ts'
+import { type CustomerChanges, CustomerLine, MAX_IMPORTED_ADDRESSES } from './schema.ts'
 
 /** A line that can be imported, unless there are faults. */
 export type ParsedLine = {
@@ -20,6 +20,13 @@ export type ParsedLine = {
   faults: Fault[]
   changes: CustomerChanges
   addresses: AddressSpec[]
+}
+
+export function checkAddressCount(lines: unknown[], faults: Fault[]): void {
+  const counts = lines.map((line) => (isObject(line) && Array.isArray(line.addresses) ? line.addresses.length : 0))
+  if (counts.reduce((sum, count) => sum + count, 0) <= MAX_IMPORTED_ADDRESSES) return
+  const detail = `One import can bring at most ${MAX_IMPORTED_ADDRESSES} addresses, of all customers together. Send several.`
+  faults.push({ pointer: '#/customers', code: 'too_long', detail })
 }
 
 export async function parseLines(instance: Instance, lines: unknown[]): Promise<ParsedLine[]> {

@@ -185,6 +185,10 @@ test('1,000 lines are taken, a retry is answered the same, and 1,001 are refused
     code: 'required',
   })
   expect((await send([])).body).toEqual({ results: [] })
+  const crowd = Array.from({ length: 101 }, (_, n) => ({ externalId: `${n}`, addresses: Array(50).fill({}) }))
+  const { status, body } = await send(crowd)
+  expect([status, body.errors]).toMatchObject([422, [{ pointer: '#/customers', code: 'too_long' }]])
+  expect((await send(crowd.slice(0, 100))).status).toBe(200)
 })
 
 test('2 MiB are read from those who may import, and from nobody else; elsewhere 64 KiB stay the limit', async () => {
@@ -252,7 +256,7 @@ test('429: one import at a time for the keys or people of a store and two for an
     expect(told(await api.post(`${customers}/import`, lines, who))).toEqual([
       429,
       'rate_limited',
-      'Another import or bulk change in this store is under way on this node. Send one at a time.',
+      'Another import in this store is under way on this node. Send one at a time.',
       '5',
     ])
   expect((await third.run()).status).toBe(200)
@@ -261,7 +265,7 @@ test('429: one import at a time for the keys or people of a store and two for an
   expect(told(await third.run())).toEqual([
     429,
     'rate_limited',
-    'You have 2 imports or bulk changes under way on this node. Wait until one has ended.',
+    'You have 2 imports under way on this node. Wait until one has ended.',
     '5',
   ])
   // A node works on four. The fifth waits for its turn and is not refused.

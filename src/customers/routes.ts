@@ -11,6 +11,7 @@ import { listCustomers, parseCustomerChanges, putCustomer, readCustomer } from '
 import { eraseCustomer } from './erase.ts'
 import { exportCustomer } from './export.ts'
 import { importCustomers } from './import.ts'
+import { checkAddressCount } from './import-lines.ts'
 import {
   Customer,
   CustomerChanges,
@@ -65,11 +66,15 @@ export const customerRoutes: Route[] = [
       needs: 'MANAGE_CUSTOMERS',
       summary: 'Import customers',
       description:
-        'Takes up to 1,000 customers in a body of up to 2 MiB. Each succeeds or fails on its own: new customers are created, existing ones are changed as with PUT, and addresses a customer does not have yet are added. Sending the same import again changes nothing. Imported addresses do not count towards the daily limit on versions. Imports can change all customers that the store may have twice a day (UTC): beyond that, 429. One import or bulk change at a time per store, and two per account: another one gets 429.',
+        'Takes up to 1,000 customers, with up to 5,000 addresses in all, in a body of up to 2 MiB. Each succeeds or fails on its own: new customers are created, existing ones are changed as with PUT, and addresses a customer does not have yet are added. Sending the same import again changes nothing. Imported addresses do not count towards the daily limit on versions. Imports can change all customers that the store may have twice a day (UTC): beyond that, 429. One import at a time per store, and two per account: another one gets 429.',
       body: Import,
       documentedBody: DocumentedImport,
+      parse: ({ customers = [] }, _instance, faults) => {
+        checkAddressCount(customers, faults)
+        return customers
+      },
       maxBodyBytes: MAX_IMPORT_BYTES,
-      oneAtATime: true,
+      oneAtATime: 'import',
       returns: [200, ImportResults],
       effect: 'own',
       access: 'unchanged',
@@ -78,7 +83,7 @@ export const customerRoutes: Route[] = [
       },
     },
     ({ db, instance, caller, params, body, idempotency }) =>
-      importCustomers(db, instance, caller, params.storeId, body.customers, idempotency),
+      importCustomers(db, instance, caller, params.storeId, body, idempotency),
   ),
   route(
     {

@@ -68,6 +68,8 @@ export type CustomerChanges = Static<typeof CustomerChanges>
 // ---- importing --------------------------------------------------------------------------------------------------------
 
 const MAX_LINES = 1_000
+/** Of one import. Checking and sealing them keeps a core busy for most of a second. */
+export const MAX_IMPORTED_ADDRESSES = 5_000
 
 export const CustomerLine = Type.Object(
   {

@@ -22,7 +22,7 @@ import {
 import { driverFor } from './primary.ts'
 import { type Sql, sql } from './sql.ts'
 import { newTurns } from './turns.ts'
-import { retryWhileLocked } from './wait-for-lock.ts'
+import { retryWhileLocked, shareConnections } from './wait-for-lock.ts'
 
 const CONNECT_TIMEOUT_MS = 2_000
 /** How far this node's time of day may move against the clock that nobody sets before a server is checked again. */
@@ -94,6 +94,7 @@ export function connect(connection: Connection, options: PoolOptions = {}): Data
   const driver = driverFor(connection)
   const standby: StandbySeen = { seenAt: NEVER }
   const serving = connections - 2 * highPriority
+  shareConnections(serving)
   const servingPool = newPool(driver, standby, setUp, serving)
   const priorityPool = newPool(driver, standby, setUp, highPriority)
   // Whatever verifications spend is locked, and none of them waits for a stranger's lock for long (batch.ts).

@@ -9,11 +9,18 @@ import type { Db } from './db.ts'
 import { isLockTimeout } from './errors.ts'
 import { sql } from './sql.ts'
 
-/** Out of eight connections, two of which are left to those who wait for nothing. */
-const MAX_PATIENT_IN_PERSON = 3
-const MAX_PATIENT = 2
-/** From so many on, further ones hardly wait at all. */
-const MAX_WAITING = 5
+/** Out of eight connections, two of which are left to those who wait for nothing; out of fewer, in proportion. */
+const OF_EIGHT = { patientInPerson: 3, patient: 2, waiting: 5 }
+/** `waiting`: from so many on, further ones hardly wait at all. */
+let max = OF_EIGHT
+
+/** Told when the connections are opened: all services of a process have as many. */
+export function shareConnections(serving: number): void {
+  const share = (count: number) => Math.max(1, Math.floor((count * Math.min(serving, 8)) / 8))
+  const { patientInPerson, patient, waiting } = OF_EIGHT
+  max = { patientInPerson: share(patientInPerson), patient: share(patient), waiting: share(waiting) }
+}
+
 const PATIENCE_MS = 2_000
 const BRIEF_MS = 50
 const EACH_OF_MANY_MS = 10
@@ -29,7 +36,7 @@ let waitingInPerson = 0
 
 /** Sends statements that lock a store, the first of the transaction that may wait for anybody. */
 export async function waitForLock<T>(tx: Db, lock: () => Promise<T>): Promise<T> {
-  return waitAtMost(tx, waiting < MAX_PATIENT ? PATIENCE_MS : briefly(), lock)
+  return waitAtMost(tx, waiting < max.patient ? PATIENCE_MS : briefly(), lock)
 }
 
 /**
@@ -37,7 +44,7 @@ export async function waitForLock<T>(tx: Db, lock: () => Promise<T>): Promise<T>
  * which anybody may have many, turn their wait into glances.
  */
 export async function waitInPerson<T>(tx: Db, lock: () => Promise<T>): Promise<T> {
-  const isPatient = waitingInPerson < MAX_PATIENT_IN_PERSON
+  const isPatient = waitingInPerson < max.patientInPerson
   waitingInPerson += 1
   try {
     return await waitAtMost(tx, isPatient ? PATIENCE_MS : briefly(), lock)
@@ -75,7 +82,7 @@ export async function waitForFirstLock<T>(tx: Db, lock: () => Promise<T>): Promi
   }
 }
 
-const briefly = () => (waiting < MAX_WAITING ? BRIEF_MS : GLANCE_MS)
+const briefly = () => (waiting < max.waiting ? BRIEF_MS : GLANCE_MS)
 
 async function waitAtMost<T>(tx: Db, ms: number, lock: () => Promise<T>): Promise<T> {
   waiting += 1

@@ -11,7 +11,7 @@ import type { JwtCheck } from '../auth/jwt.ts'
 import type { KeyCache } from '../auth/key-cache.ts'
 import type { OidcClient } from '../auth/schema.ts'
 import type { Caller } from '../core/caller.ts'
-import type { Route, WireResponse } from '../core/route.ts'
+import type { LongWorkKind, Route, WireResponse } from '../core/route.ts'
 import type { Database } from '../db/db.ts'
 import type { EventFeed } from '../events/schema.ts'
 import type { Instance } from '../instance.ts'
@@ -74,18 +74,20 @@ type Limits = {
 export type ReadSlots = {
   all: FairSemaphore
   large: FairSemaphore
-  /** When the last large answer was given, by route and account. */
-  lastLarge: Map<string, number>
+  /** By route and account, what is known of those whose answers were large or slow: a moment on `performance.now()`'s clock. */
+  known: Map<string, { noted: number; until: number }>
 }
 
 /** For rows with `oneAtATime` (long-work.ts). */
-export type LongWork = {
+export type LongWork = Record<LongWorkKind, LongWorkLine> & {
+  /** Of the node, from before a large body is read until the work with it is done. */
+  bodies: LargeBodies
+}
+export type LongWorkLine = {
   /** Of stores and accounts, until the work is done. */
   turns: ConcurrencyLimiter
   /** Of the node, from before the body is parsed. */
   running: FairSemaphore
-  /** Of the node, from before a large body is read until the work with it is done. */
-  bodies: LargeBodies
 }
 
 export type Incoming = {

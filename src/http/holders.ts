@@ -24,3 +24,12 @@ export async function holderOf(
   const callerId = caller?.id ?? incoming.ip
   return { callerId, account: caller?.kind === 'key' ? await accountOf(caller.storeId) : callerId }
 }
+
+const KEYS_OF = 'keys of '
+
+/** Keys take turns as an account of their own: people are not kept waiting by the keys of their stores. */
+export const keysOf = (account: string): string => KEYS_OF + account
+
+/** For what is left to others: somebody and the keys of their stores are one tenant. */
+export const tenantOf = (account: string): string =>
+  account.startsWith(KEYS_OF) ? account.slice(KEYS_OF.length) : account

@@ -19,7 +19,7 @@ type Work = (response: ServerResponse) => Promise<unknown>
 
 /** A node with room for one body, which does the `work` once a body is there. */
 async function node(work: Work) {
-  const longWork = { ...newLongWork(), bodies: newLargeBodies(BODY.length) }
+  const longWork = { ...newLongWork(8), bodies: newLargeBodies(BODY.length) }
   const pipeline = { limits: { rate: null, longWork } } as unknown as Pipeline
   const letGo = vi.fn<() => void>()
   const codes: string[] = []
@@ -52,7 +52,7 @@ async function node(work: Work) {
     await vi.waitFor(() => expect(codes.length).toBe(before + 1), 30_000)
     return { socket, code: codes.at(-1) }
   }
-  const state = () => ({ turns: longWork.turns.inUse(), letGo: letGo.mock.calls.length })
+  const state = () => ({ turns: longWork.import.turns.inUse(), letGo: letGo.mock.calls.length })
   const becomes = (wanted: ReturnType<typeof state>) => vi.waitFor(() => expect(state()).toEqual(wanted), 30_000)
   return { send, state, becomes, responses }
 }

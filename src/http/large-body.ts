@@ -33,7 +33,7 @@ export async function admitLargeBody(
   checkRate(rateLimit)
   if (refusal) throw refusal
   authorize(pipeline.verifier, route, caller, incoming.params)
-  const turn = await takeTurn(pipeline, { caller, incoming })
+  const turn = await takeTurn(pipeline, 'import', { caller, incoming })
   const body = holdBytes(pipeline, turn, bytes, response)
   response.req.once('end', body.arrived)
   const during = untilOver(response, () => {

@@ -80,10 +80,11 @@ async function tryToHandle(
  * A turn that was taken for a large body ends with that body (large-body.ts).
  */
 async function inTurn<T>(pipeline: Pipeline, call: Call, taken: Turn | null, run: () => Promise<T>): Promise<T> {
-  if (!call.route.oneAtATime) return run()
-  const turn = taken ?? (await takeTurn(pipeline, call))
+  const { oneAtATime: kind } = call.route
+  if (!kind) return run()
+  const turn = taken ?? (await takeTurn(pipeline, kind, call))
   try {
-    const leave = await pipeline.limits.longWork.running.enter(turn.account)
+    const leave = await turn.begin()
     return await run().finally(leave)
   } finally {
     if (turn !== taken) turn.release()

@@ -4,35 +4,41 @@
 // a time, so that others get their turns in between.
 
 import { siteOf } from '../auth/ip.ts'
-import { SECOND } from '../core/clock.ts'
+import { MINUTE, SECOND } from '../core/clock.ts'
 import type { WireResponse } from '../core/route.ts'
 import { isStatementTimeout } from '../db/errors.ts'
 import { newFairSemaphore } from '../limits/fair-semaphore.ts'
 import type { Call, Pipeline, ReadSlots } from './context.ts'
-import { holderOf } from './holders.ts'
+import { holderOf, keysOf, tenantOf } from './holders.ts'
 
-const LEFT_FOR_CHANGES = 2
+const SHARE_OF_CHANGES = 1 / 4
 /** With those for large answers fewer than load shedding always admits: reads that wait keep no other request out. */
 const MAX_WAITING = 150
 const MAX_LARGE_WAITING = 100
 const WAIT_MS = 2 * SECOND
-const LARGE_WAIT_MS = 5 * SECOND
+/** Longer than a statement may take: who holds the other places has ended by then. */
+const LARGE_WAIT_MS = 10 * SECOND
 const LARGE_AT_ONCE = 2
 const LARGE = 200_000
 const SLOW_MS = SECOND
-/** An answer is taken for large when the account got a large or slow one from the same route so long ago. */
-const LARGE_FOR_MS = 10 * SECOND
+/**
+ * An answer is taken for large when the account got a large or slow one from the same route so long ago. Once may be chance, or a
+ * busy machine; twice within ten minutes is remembered for longer, so that nobody comes in bursts that nothing is known of.
+ */
+const KNOWN_FOR_MS = 10 * SECOND
+const KNOWN_AGAIN_FOR_MS = 2 * MINUTE
+const AGAIN_WITHIN_MS = 10 * MINUTE
 const MAX_REMEMBERED = 10_000
 
 /** `connections`: those that serve requests. */
 export function newReadSlots(connections: number): ReadSlots {
-  const inside = Math.max(1, connections - LEFT_FOR_CHANGES)
+  const inside = Math.max(1, connections - Math.max(1, Math.floor(connections * SHARE_OF_CHANGES)))
   const forOthers = Math.floor(inside / 3)
-  const large = { inside: LARGE_AT_ONCE, forOthers: 1, waiting: MAX_LARGE_WAITING, waitMs: LARGE_WAIT_MS }
+  const large = { inside: LARGE_AT_ONCE, forOthers: 1, tenantOf, waiting: MAX_LARGE_WAITING, waitMs: LARGE_WAIT_MS }
   return {
-    all: newFairSemaphore({ inside, forOthers, waiting: MAX_WAITING, waitMs: WAIT_MS, retryAfterSeconds: 1 }),
+    all: newFairSemaphore({ inside, forOthers, tenantOf, waiting: MAX_WAITING, waitMs: WAIT_MS, retryAfterSeconds: 1 }),
     large: newFairSemaphore({ ...large, retryAfterSeconds: 1 }),
-    lastLarge: new Map(),
+    known: new Map(),
   }
 }
 
@@ -48,15 +54,17 @@ export async function inReadSlot(
   const account = await accountOf(pipeline, call)
   const name = `${route.id} ${account}`
   const leave = await enter(reads, account, name)
-  const began = performance.now()
+  // While it runs: others like it are not begun until it ends.
+  const slow = setTimeout(() => noteLarge(reads, name), SLOW_MS)
   try {
     const wire = await read()
-    if (wire.body.length > LARGE || performance.now() - began > SLOW_MS) noteLarge(reads, name)
+    if (wire.body.length > LARGE) noteLarge(reads, name)
     return wire
   } catch (error) {
     if (isStatementTimeout(error)) noteLarge(reads, name)
     throw error
   } finally {
+    clearTimeout(slow)
     leave()
   }
 }
@@ -64,14 +72,13 @@ export async function inReadSlot(
 async function accountOf(pipeline: Pipeline, { caller, incoming }: Call): Promise<string> {
   if (!caller) return siteOf(incoming.ip)
   const { account } = await holderOf(pipeline, { caller, incoming })
-  return caller.kind === 'key' ? `keys of ${account}` : account
+  return caller.kind === 'key' ? keysOf(account) : account
 }
 
 /** The first large answer shows while others of the account already wait: so it is looked at when their turn has come. */
-async function enter({ all, large, lastLarge }: ReadSlots, account: string, name: string): Promise<() => void> {
+async function enter({ all, large, known }: ReadSlots, account: string, name: string): Promise<() => void> {
   const leave = await all.enter(account)
-  const isLarge = performance.now() - (lastLarge.get(name) ?? Number.NEGATIVE_INFINITY) < LARGE_FOR_MS
-  if (!isLarge) return leave
+  if (performance.now() >= (known.get(name)?.until ?? 0)) return leave
   leave()
   const leaveLarge = await large.enter(account)
   try {
@@ -86,7 +93,10 @@ async function enter({ all, large, lastLarge }: ReadSlots, account: string, name
   }
 }
 
-function noteLarge({ lastLarge }: ReadSlots, name: string): void {
-  if (lastLarge.size >= MAX_REMEMBERED) lastLarge.clear()
-  lastLarge.set(name, performance.now())
+function noteLarge({ known }: ReadSlots, name: string): void {
+  const noted = performance.now()
+  const before = known.get(name)
+  const isAgain = before !== undefined && noted - before.noted < AGAIN_WITHIN_MS
+  if (known.size >= MAX_REMEMBERED) known.clear()
+  known.set(name, { noted, until: noted + (isAgain ? KNOWN_AGAIN_FOR_MS : KNOWN_FOR_MS) })
 }

@@ -118,11 +118,11 @@ export const keyRoutes: Route[] = [
       needs: 'MANAGE_KEYS',
       summary: 'Import keys',
       description:
-        'Takes up to 1,000 keys that were created elsewhere, in a body of up to 2 MiB: their values, or the SHA-256 of them, with the settings of a new key. Each succeeds or fails on its own. Sending the same import again changes nothing: a value that the store has, or had, `exists`. Holders keep using the values they have; every node finds them within 2 seconds, for verifying in this store only. An imported key can call this API once it is rotated. One import or bulk change at a time per store, and two per account: another one gets 429.',
+        'Takes up to 1,000 keys that were created elsewhere, in a body of up to 2 MiB: their values, or the SHA-256 of them, with the settings of a new key. Each succeeds or fails on its own. Sending the same import again changes nothing: a value that the store has, or had, `exists`. Holders keep using the values they have; every node finds them within 2 seconds, for verifying in this store only. An imported key can call this API once it is rotated. One import at a time per store, and two per account: another one gets 429.',
       body: KeyImport,
       documentedBody: DocumentedKeyImport,
       maxBodyBytes: MAX_IMPORT_BYTES,
-      oneAtATime: true,
+      oneAtATime: 'import',
       returns: [200, KeyImportResults],
       effect: 'own',
       example: {
@@ -317,10 +317,10 @@ export const keyRoutes: Route[] = [
       needs: 'MANAGE_KEYS',
       summary: 'Change many keys',
       description:
-        'Revokes, disables, enables or expires up to 1,000 keys, and answers for each. Each key has its own event, and fails on its own if you could not change it alone: one that has more permissions than you fails with `cannot_grant`, the key you use with `own_key`, though it can revoke itself; it comes last. The keys are changed a hundred at a time. A request that is interrupted leaves every key either changed or not: send it again with the same `Idempotency-Key`, and it continues where it stopped and answers for all. `owner` and `filter` match only keys that the action would change, so when `more` is `true`, the same request with a new `Idempotency-Key` takes the next ones. One import or bulk change at a time per store, and two per account: another one gets 429.',
+        'Revokes, disables, enables or expires up to 1,000 keys, and answers for each. Each key has its own event, and fails on its own if you could not change it alone: one that has more permissions than you fails with `cannot_grant`, the key you use with `own_key`, though it can revoke itself; it comes last. The keys are changed a hundred at a time. A request that is interrupted leaves every key either changed or not: send it again with the same `Idempotency-Key`, and it continues where it stopped and answers for all. `owner` and `filter` match only keys that the action would change, so when `more` is `true`, the same request with a new `Idempotency-Key` takes the next ones. One bulk change at a time per store, and two per account: another one gets 429.',
       body: BulkChange,
       parse: parseBulk,
-      oneAtATime: true,
+      oneAtATime: 'bulk change',
       returns: [200, BulkResults],
       effect: 'own',
       example: { body: { filter: { type: 'DEV', unusedSince: '2026-01-31T12:00:00Z' }, action: 'disable' } },

@@ -61,6 +61,27 @@ test('some places are left for whoever has nothing under way', async () => {
   second?.()
 })
 
+test('somebody and the keys of their stores are one tenant, for whom no place is left', async () => {
+  const { semaphore, log, enter } = stand({
+    inside: 3,
+    forOthers: 1,
+    tenantOf: (account) => account.replace('keys of ', ''),
+  })
+  const [first, second] = await Promise.all(['ada', 'ada'].map(semaphore.enter))
+  const keys = enter('keys of ada')
+  await turn()
+  expect([log, semaphore.waiting()]).toEqual([[], 1])
+  const leaveBob = await semaphore.enter('bob')
+  const carl = enter('carl')
+  first?.()
+  await carl
+  expect(log).toEqual(['carl'])
+  leaveBob()
+  await keys
+  expect(log).toEqual(['carl', 'keys of ada'])
+  second?.()
+})
+
 test('when too many wait, the account that has most under way and waiting is refused', async () => {
   const { log, enter } = stand({ waiting: 3 })
   await Promise.all(['ada', 'ada', 'ada', 'ada', 'ada', 'bob', 'carl', 'dora'].map(enter))

@@ -1,6 +1,6 @@
 // A few at a time, and of those that wait, first one of an account with the fewest under way, and otherwise one of each account
-// after the other. Some places can be left for accounts that have nothing under way: then nobody has all of them for as long as
-// their slowest takes.
+// after the other. Some places can be left for tenants that have nothing under way: then nobody has all of them for as long as
+// their slowest takes. A tenant is an account, or several that one person stands behind.
 
 import { Failure } from '../core/errors.ts'
 import { type OfAccount, Waitlist } from './waitlist.ts'
@@ -12,28 +12,40 @@ export type FairSemaphore = {
   waiting(): number
 }
 
-/** `forOthers`: of the places inside, those that an account with something under way does not get. */
-type Bounds = { inside: number; forOthers?: number; waiting: number; waitMs: number; retryAfterSeconds?: number }
+type Bounds = {
+  inside: number
+  /** Of the places inside, those that a tenant with something under way does not get. */
+  forOthers?: number
+  /** Who stands behind an account: itself, unless said. */
+  tenantOf?: (account: string) => string
+  waiting: number
+  waitMs: number
+  retryAfterSeconds?: number
+}
 const RETRY_AFTER_SECONDS = 5
 
 type Waiting = OfAccount & { begin(): void; refuse(): void }
 
 export function newFairSemaphore(max: Bounds): FairSemaphore {
   const waitlist = new Waitlist<Waiting>()
-  const insideOf = new Map<string, number>()
+  const { forOthers = 0, tenantOf = (account: string) => account } = max
+  const [ofAccount, ofTenant] = [newCounts(), newCounts()]
   let inside = 0
   const count = (account: string, change: 1 | -1) => {
-    const own = (insideOf.get(account) ?? 0) + change
-    if (own === 0) insideOf.delete(account)
-    else insideOf.set(account, own)
+    ofAccount.add(account, change)
+    ofTenant.add(tenantOf(account), change)
     inside += change
   }
-  const has = (account: string) => insideOf.get(account) ?? 0
-  const mayEnter = (account: string) => inside < max.inside - (has(account) === 0 ? 0 : (max.forOthers ?? 0))
+  const has = ofAccount.get
+  const hasNone = (account: string) => ofTenant.get(tenantOf(account)) === 0
+  const mayEnter = (account: string) => inside < max.inside - (hasNone(account) ? 0 : forOthers)
+  /** When that one may not enter, none may. */
   const nextAccount = () => {
-    let fewest = waitlist.next()
-    for (const account of waitlist.accounts()) if (fewest === undefined || has(account) < has(fewest)) fewest = account
-    return fewest
+    const comesBefore = (one: string, other: string) =>
+      hasNone(one) === hasNone(other) ? has(one) < has(other) : hasNone(one)
+    let next = waitlist.next()
+    for (const account of waitlist.accounts()) if (next === undefined || comesBefore(account, next)) next = account
+    return next
   }
   /** Of the account that has most under way and waiting, which is the one that comes if it has as many. */
   const newestOfMost = (own: string) => {
@@ -79,5 +91,17 @@ export function newFairSemaphore(max: Bounds): FairSemaphore {
       }
     },
     waiting: () => waitlist.size,
+  }
+}
+
+function newCounts() {
+  const counts = new Map<string, number>()
+  return {
+    get: (name: string) => counts.get(name) ?? 0,
+    add(name: string, change: 1 | -1) {
+      const count = (counts.get(name) ?? 0) + change
+      if (count === 0) counts.delete(name)
+      else counts.set(name, count)
+    },
   }
 }

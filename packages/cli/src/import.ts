@@ -14,8 +14,8 @@ import { count, newProgress } from './progress.ts'
 import type { App, Session } from './session.ts'
 import { parseCount } from './values.ts'
 
-/** Of one request: fewer than the service takes, so that progress shows, and bytes well below its bound. */
-const [MAX_LINES, MAX_BYTES] = [200, 1024 * 1024]
+/** Of one request: fewer than the service takes, also with 50 addresses in each line, so that progress shows. */
+const [MAX_LINES, MAX_BYTES] = [100, 1024 * 1024]
 const TIMEOUT_MS = 60_000
 
 export type ImportOptions = { skip?: number; json?: true }

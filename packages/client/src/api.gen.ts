@@ -964,8 +964,7 @@ export interface StoreApi {
      * the SHA-256 of them, with the settings of a new key. Each succeeds or fails on its own. Sending the same
      * import again changes nothing: a value that the store has, or had, `exists`. Holders keep using the values
      * they have; every node finds them within 2 seconds, for verifying in this store only. An imported key can call
-     * this API once it is rotated. One import or bulk change at a time per store, and two per account: another one
-     * gets 429.
+     * this API once it is rotated. One import at a time per store, and two per account: another one gets 429.
      *
      * Requires the permission `MANAGE_KEYS` in the store.
      *
@@ -1049,8 +1048,8 @@ export interface StoreApi {
      * keys are changed a hundred at a time. A request that is interrupted leaves every key either changed or not:
      * send it again with the same `Idempotency-Key`, and it continues where it stopped and answers for all. `owner`
      * and `filter` match only keys that the action would change, so when `more` is `true`, the same request with a
-     * new `Idempotency-Key` takes the next ones. One import or bulk change at a time per store, and two per
-     * account: another one gets 429.
+     * new `Idempotency-Key` takes the next ones. One bulk change at a time per store, and two per account: another
+     * one gets 429.
      *
      * Requires the permission `MANAGE_KEYS` in the store.
      *
@@ -1267,11 +1266,12 @@ export interface StoreApi {
      */
     list(query?: CustomersListQuery, options?: ReadOptions): List<Customers['data'][number], Customers>
     /**
-     * Import customers. Takes up to 1,000 customers in a body of up to 2 MiB. Each succeeds or fails on its own:
-     * new customers are created, existing ones are changed as with PUT, and addresses a customer does not have yet
-     * are added. Sending the same import again changes nothing. Imported addresses do not count towards the daily
-     * limit on versions. Imports can change all customers that the store may have twice a day (UTC): beyond that,
-     * 429. One import or bulk change at a time per store, and two per account: another one gets 429.
+     * Import customers. Takes up to 1,000 customers, with up to 5,000 addresses in all, in a body of up to 2 MiB.
+     * Each succeeds or fails on its own: new customers are created, existing ones are changed as with PUT, and
+     * addresses a customer does not have yet are added. Sending the same import again changes nothing. Imported
+     * addresses do not count towards the daily limit on versions. Imports can change all customers that the store
+     * may have twice a day (UTC): beyond that, 429. One import at a time per store, and two per account: another
+     * one gets 429.
      *
      * Requires the permission `MANAGE_CUSTOMERS` in the store.
      *

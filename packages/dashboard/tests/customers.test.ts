@@ -159,6 +159,8 @@ test('what was pasted: CSV with quotes and line breaks, JSON, lines of JSON, and
   expect(() => parseImport('[1]')).toThrow('externalId')
   const many = Array.from({ length: 2_500 }, (_, n) => ({ externalId: String(n) }))
   expect(partsOf(many).map(({ length }) => length)).toEqual([1000, 1000, 500])
+  const crowd = many.map(({ externalId }) => ({ externalId, addresses: Array(10).fill({ country: 'US' }) }))
+  expect(partsOf(crowd).map(({ length }) => length)).toEqual([500, 500, 500, 500, 500])
   expect(
     partsOf([{ externalId: '1', name: 'x'.repeat(1.5e6) }, line, { externalId: '2', name: 'x'.repeat(1e6) }]),
   ).toHaveLength(2)

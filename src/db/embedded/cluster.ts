@@ -25,6 +25,8 @@ export type Cluster = {
   bin: string
   /** The user to run PostgreSQL as, when this process is root's. */
   user: SystemUser | undefined
+  /** That the service has, when it has said so. */
+  connections?: number
 }
 
 /** Only a name: there is no TCP port, but PostgreSQL calls its socket `.s.PGSQL.<port>`. */

@@ -31,8 +31,13 @@ export class AlreadyRunning extends Error {
 export type Say = (line: string) => void
 
 /** Starts (the first time: creates) the PostgreSQL in `dataDir`, for the one service that may run on it. */
-export async function startEmbedded(dataDir: string, say: Say, installation = findInstallation()): Promise<Embedded> {
-  const cluster = await openCluster(dataDir, say, installation)
+export async function startEmbedded(
+  dataDir: string,
+  say: Say,
+  installation = findInstallation(),
+  connections = 0,
+): Promise<Embedded> {
+  const cluster = { ...(await openCluster(dataDir, say, installation)), connections }
   let session = await join(cluster, say, 'service')
   let leaving: Promise<void> | undefined
   let rejoining: Promise<void> | undefined

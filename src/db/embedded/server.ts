@@ -23,6 +23,9 @@ const TUNING = {
   timezone: 'UTC',
 }
 
+/** For whoever looks in beside the service: commands of the operator, a backup, a person with psql. */
+const OTHER_CONNECTIONS = 20
+
 /** These override that file: the server is reached by its socket alone, and no user's data gets into the log. */
 const FIXED = {
   listen_addresses: '',
@@ -91,12 +94,22 @@ export type Launch = {
   failure(): Promise<string>
 }
 
+/** A service with many workers needs more connections than that file allows; with few, the file counts. */
+function room({ connections = 0 }: Cluster): Record<string, string> {
+  const needed = connections + OTHER_CONNECTIONS
+  return needed > Number(TUNING.max_connections) ? { max_connections: String(needed) } : {}
+}
+
 /** In a session of its own, so that Ctrl-C at the terminal reaches the service alone. */
 export async function launchServer(cluster: Cluster): Promise<Launch> {
   await dropStaleLocks(cluster)
   const log = await openLog(cluster)
   const { size } = await log.stat()
-  const settings = { ...FIXED, unix_socket_directories: `"${cluster.socketDir.replaceAll('"', '""')}"` }
+  const settings = {
+    ...FIXED,
+    ...room(cluster),
+    unix_socket_directories: `"${cluster.socketDir.replaceAll('"', '""')}"`,
+  }
   const args = Object.entries(settings).flatMap(([name, value]) => ['-c', `${name}=${value}`])
   const server = spawn(join(cluster.bin, 'postgres'), ['-D', cluster.pgdata, ...args], {
     ...(cluster.user && { uid: cluster.user.uid, gid: cluster.user.gid }),

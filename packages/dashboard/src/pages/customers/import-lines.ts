@@ -90,21 +90,26 @@ function csvRows(text: string): string[][] {
 }
 
 const MAX_LINES = 1_000
+const MAX_ADDRESSES = 5_000
 /** The service takes 2 MiB; what is around the lines needs a little. */
 const MAX_BYTES = 1.9 * 1024 * 1024
 
 /** In parts that the service takes at once. */
 export function partsOf(lines: CustomerLine[]): CustomerLine[][] {
   const parts: CustomerLine[][] = []
-  let bytes = Number.POSITIVE_INFINITY
+  let [bytes, addresses] = [Number.POSITIVE_INFINITY, 0]
   for (const line of lines) {
+    const added = line.addresses?.length ?? 0
     const size = new TextEncoder().encode(JSON.stringify(line)).length + 1
-    if (bytes + size > MAX_BYTES || (parts.at(-1)?.length ?? 0) >= MAX_LINES) {
+    const isFull = (parts.at(-1)?.length ?? 0) >= MAX_LINES || addresses + added > MAX_ADDRESSES
+    if (isFull || bytes + size > MAX_BYTES) {
       parts.push([])
       bytes = 0
+      addresses = 0
     }
     parts.at(-1)?.push(line)
     bytes += size
+    addresses += added
   }
   return parts
 }
