@@ -276,9 +276,11 @@ async function replace(state: ClusterState, member: Member): Promise<void> {
 async function replaceOne(state: ClusterState, member: Member): Promise<void> {
   try {
     await replace(state, member)
-    keepSpare(state)
   } catch (error) {
     state.log.error({ reason: (error as Error).message }, 'a new worker could not start: the old one stays')
+  } finally {
+    // The one that could not start was it.
+    keepSpare(state)
   }
 }
 

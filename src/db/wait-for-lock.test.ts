@@ -19,6 +19,19 @@ function hold(db: Db, wait: typeof waitForLock, count: number) {
   return { releases, held }
 }
 
+test('with four connections, as a worker has them, one waits patiently, and one person with rights', async () => {
+  const db = connect({ connectionString: await newDatabase() }, { connections: 6 })
+  expect(db.connections().serving).toBe(4)
+  const look = (wait: typeof waitForLock) => db.transaction((tx) => wait(tx, () => patience(tx)))
+  const other = hold(db, waitForLock, 1)
+  await expect.poll(() => look(waitForLock)).toBe('50ms')
+  expect(await look(waitInPerson)).toBe('2s')
+  const person = hold(db, waitInPerson, 1)
+  await expect.poll(() => look(waitInPerson)).toBe('2ms')
+  for (const release of [...other.releases, ...person.releases]) release()
+  await Promise.all([...other.held, ...person.held])
+})
+
 test('two wait patiently; whoever comes then waits for a moment, and patiently for what comes after', async () => {
   const db = connect({ connectionString: await newDatabase() })
   const look = () => db.transaction(async (tx) => [await waitForLock(tx, () => patience(tx)), await patience(tx)])

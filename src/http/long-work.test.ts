@@ -3,9 +3,9 @@ import type { LongWorkKind } from '../core/route.ts'
 import type { Call, Pipeline } from './context.ts'
 import { newLongWork, takeTurn } from './long-work.ts'
 
-function stand() {
+function stand(connections = 8) {
   const db = { query: async () => [{ user_id: 'user_1' }] }
-  const pipeline = { db, limits: { longWork: newLongWork(8) } } as unknown as Pipeline
+  const pipeline = { db, limits: { longWork: newLongWork(connections) } } as unknown as Pipeline
   return async (kind: LongWorkKind, caller: object, storeId: string) => {
     const call = { caller, incoming: { params: { storeId }, ip: '192.0.2.1' } } as unknown as Call
     const turn = await takeTurn(pipeline, kind, call)
@@ -35,6 +35,14 @@ test('in the line of imports a person does not wait behind the keys of their sto
   for (const one of [second, third]) one.end()
   await new Promise(setImmediate)
   expect(fourth.hasBegun()).toBe(true)
+})
+
+test('of four connections, as a worker has them, imports have two and bulk changes one', async () => {
+  const take = stand(4)
+  const imports = await Promise.all([1, 2, 3].map((n) => take('import', user(n), `store_${n}`)))
+  expect(imports.map(({ hasBegun }) => hasBegun())).toEqual([true, true, false])
+  const changes = await Promise.all([1, 2].map((n) => take('bulk change', user(n), `store_${n}`)))
+  expect(changes.map(({ hasBegun }) => hasBegun())).toEqual([true, false])
 })
 
 test('whoever revokes keys in bulk does not wait for imports, into the same store either', async () => {
