@@ -1,7 +1,7 @@
 // npm run bench:neighbours: what one account waits for while others ask for much of the same node: large lists, lists of events
-// with filters that nothing passes, streams of events from the beginning, new passwords. Milliseconds of its own requests, one
-// after the other. CHECKOUTS (default '.'): folders of checkouts to compare, separated by commas; they take turns.
-// SECONDS (default 10) for each measurement, ONLY: a part of the names of the cases to run.
+// with filters that nothing passes, streams of events from the beginning, new passwords, imports. Milliseconds of its own
+// requests, one after the other. CHECKOUTS (default '.'): folders of checkouts to compare, separated by commas; they take turns.
+// SECONDS (default 10) for each measurement, ONLY: a part of the names of the cases to run, WORKERS (default 1) of the node.
 
 import { Agent, request as httpRequest } from 'node:http'
 import { setTimeout as sleep } from 'node:timers/promises'
@@ -10,6 +10,7 @@ import { median, newKeys, newMembers, newServiceToken, newWorld, type Running, r
 const CHECKOUTS = (process.env.CHECKOUTS ?? '.').split(',')
 const SECONDS = Number(process.env.SECONDS ?? 10)
 const ONLY = process.env.ONLY ?? ''
+const WORKERS = process.env.WORKERS ?? '1'
 const EVENTS = 100_000
 const PASSWORD = 'correct horse battery staple'
 
@@ -112,6 +113,34 @@ const CASES: Record<string, Flood> = {
     const body = { currentPassword: PASSWORD, newPassword: PASSWORD }
     return lanes(190, () => ask(`${node.url}/v1/user/password`, { method: 'POST', as: token, body }))
   },
+  'two accounts with four stores each, an import into every store after the other': async (node) => {
+    const stores = await Promise.all(Array.from({ length: 8 }, () => newMembers(world, 1)))
+    const owners = [stores[0], stores[4]].map((store) => store?.tokens[0] as string)
+    for (const [n, { storeId }] of stores.entries()) {
+      const me = JSON.parse((await ask(`${node.url}/v1/user`, { as: owners[Math.floor(n / 4)] as string })).text)
+      await world.sql('delete from members where store_id = $1', [storeId])
+      await world.sql(
+        `insert into members (store_id, user_id, role, created_at, updated_at) values ($1, $2, 'OWNER', now(), now())`,
+        [storeId, me.user.id],
+      )
+    }
+    return lanes(8, async (lane) => {
+      const url = `${node.url}/v1/user/store/${stores[lane]?.storeId}/customers/import`
+      const { status } = await ask(url, {
+        method: 'POST',
+        as: owners[Math.floor(lane / 4)] as string,
+        body: newImport(),
+      })
+      if (status !== 200) await sleep(200)
+    })
+  },
+}
+
+/** 2,000 addresses of customers that the store does not have yet. */
+function newImport(): object {
+  const address = { company: 'C', addressLine1: '1 Main St', city: 'Dubai', state: 'DU', country: 'AE' }
+  const addresses = Array.from({ length: 40 }, (_, n) => ({ ...address, addressLine2: `Unit ${n}` }))
+  return { customers: Array.from({ length: 50 }, () => ({ externalId: crypto.randomUUID(), addresses })) }
 }
 
 /** Of each request the median and the longest time in milliseconds, and how many were refused. */
@@ -123,10 +152,21 @@ async function probe(node: Running): Promise<Record<string, string>> {
   await ask(`${node.url}/v1/auth/sign-up`, { method: 'POST', body: account })
   const service = await newServiceToken(world, storeId)
   const keys = `${node.url}/v1/user/store/${storeId}/keys`
+  // In another store, since changes of one wait for each other.
+  const other = await newMembers(world, 1)
+  const [bulk, busy] = [`${node.url}/v1/user/store/${other.storeId}`, other.tokens[0] as string]
   const body = { name: 'Checkout', type: 'DEV', permissions: ['READ'] }
   const requests: Record<string, () => Promise<{ status: number }>> = {
     'create key': () => ask(keys, { method: 'POST', as, body }),
     'list keys': () => ask(`${keys}?limit=1`, { as }),
+    'revoke in bulk': () =>
+      ask(`${bulk}/keys/bulk`, { method: 'POST', as: busy, body: { owner: 'nobody', action: 'revoke' } }),
+    'import a customer': () =>
+      ask(`${bulk}/customers/import`, {
+        method: 'POST',
+        as: busy,
+        body: { customers: [{ externalId: crypto.randomUUID() }] },
+      }),
     verify: () => ask(`${node.url}/v1/keys/verify`, { method: 'POST', as: service, body: { key } }),
     'sign in': () => ask(`${node.url}/v1/auth/sign-in`, { method: 'POST', body: account }),
     '/readyz': () => ask(`${node.url}/readyz`, {}),
@@ -151,7 +191,7 @@ async function probe(node: Running): Promise<Record<string, string>> {
 const results: Record<string, string>[] = []
 for (const [name, flood] of Object.entries(CASES).filter(([name]) => name.includes(ONLY)))
   for (const checkout of CHECKOUTS) {
-    const node = await runOurs(world, {}, checkout)
+    const node = await runOurs(world, { WORKERS }, checkout)
     await probe(node)
     results.push({ case: name, checkout, flood: 'none', ...(await probe(node)) })
     const stop = await flood(node)
