@@ -19,6 +19,8 @@ type Twists = {
   callback?: Record<string, string | undefined>
   /** Tells e-mail and name at the userinfo endpoint alone. */
   thinToken?: boolean
+  /** Takes a code as often as it is sent. */
+  keepsCodes?: boolean
   metadata?: Claims
   /** Answers every request, or those of one path, by itself. */
   answer?: (path: string, response: ServerResponse) => boolean
@@ -107,7 +109,7 @@ export async function openidProvider(publicUrl: string): Promise<OpenidProvider>
 
   async function token(request: IncomingMessage, form: URLSearchParams, response: ServerResponse): Promise<void> {
     const grant = grants.get(form.get('code') ?? '')
-    grants.delete(form.get('code') ?? '')
+    if (!provider.twists.keepsCodes) grants.delete(form.get('code') ?? '')
     const [id, secret] = provider.twists.metadata?.token_endpoint_auth_methods_supported
       ? [form.get('client_id'), form.get('client_secret')]
       : clientOf(request)

@@ -60,8 +60,11 @@ function sealingKey(keys: ServerKeys, kind: Kind): Buffer {
   return keys.hmac('challenge', kind)
 }
 
-/** Of two concurrent requests one spends the challenge. */
-export async function spendChallenge(tx: Db, { text, expiresAt }: Challenge<Kind>): Promise<boolean> {
+/** Of two concurrent requests one spends the challenge, or whatever else works once and has an end. */
+export async function spendChallenge(
+  tx: Pick<Db, 'query'>,
+  { text, expiresAt }: Pick<Challenge<Kind>, 'text' | 'expiresAt'>,
+): Promise<boolean> {
   const spent = await tx.query(sql`
     insert into spent_challenges (hash, expires_at)
     values (${sha256(text)}, ${expiresAt})

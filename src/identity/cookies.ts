@@ -17,7 +17,7 @@ export function sessionCookie(session: NewSession | null): string {
 }
 
 /** How long a person may take at the provider. */
-const ATTEMPT_MS = 10 * MINUTE
+export const ATTEMPT_MS = 10 * MINUTE
 const PURPOSE = 'oidc-attempt'
 
 /**

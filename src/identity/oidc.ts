@@ -15,7 +15,8 @@ import type { UsersRow } from '../db/tables.gen.ts'
 import { type Actor, newEvent, writeEvents } from '../events/write.ts'
 import type { Instance } from '../instance.ts'
 import { queueMailsTo } from '../mail/outbox.ts'
-import { attemptCookie, readAttempt } from './cookies.ts'
+import { spendChallenge } from './challenge.ts'
+import { ATTEMPT_MS, attemptCookie, readAttempt } from './cookies.ts'
 import { hasFactor, readFactors } from './factors.ts'
 import { forgetPlaces, isKnownPlace } from './places.ts'
 import { endAllSessions } from './reset.ts'
@@ -43,6 +44,9 @@ export async function finishSignIn(
   // Another tab may have begun a sign-in of its own, which stays possible.
   if (attempt === null || response.get('state') !== attempt.state) return fail('sign_in_incomplete')
   try {
+    // Not every provider refuses a code that it has seen before.
+    const expiresAt = new Date(attempt.startedAt + ATTEMPT_MS)
+    if (!(await spendChallenge(db, { text: attempt.state, expiresAt }))) fail('sign_in_incomplete')
     const identity = await oidc.identify(response, attempt)
     if (attempt.fresh) checkFresh(identity, attempt)
     return { session: await signInAs(db, instance, identity, from), returnTo: attempt.returnTo }
