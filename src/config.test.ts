@@ -7,12 +7,12 @@ test.each([
   [{ WORKERS: '4' }, 6],
   [{ WORKERS: '16' }, 6],
   [{ WORKERS: '4', DATABASE_CONNECTIONS: '48' }, 12],
-  [{ WORKERS: '3', DATABASE_CONNECTIONS: '14' }, 4],
+  [{ WORKERS: '3', DATABASE_CONNECTIONS: '20' }, 6],
 ])('with %j each worker has %i connections to the database', (env, connections) => {
   expect(connectionsOfWorker(readConfig(env))).toBe(connections)
 })
 
-test('fewer than four connections for each worker stop the start', () => {
+test('fewer than six connections for each worker stop the start', () => {
   const refusal = (env: Record<string, string>) => {
     try {
       readConfig(env)
@@ -21,8 +21,8 @@ test('fewer than four connections for each worker stop the start', () => {
     }
     return []
   }
-  expect(refusal({ WORKERS: '4', DATABASE_CONNECTIONS: '15' })).toEqual([
-    'DATABASE_CONNECTIONS is too low for WORKERS=4: each worker needs at least 4, so 16 in all',
+  expect(refusal({ WORKERS: '4', DATABASE_CONNECTIONS: '23' })).toEqual([
+    'DATABASE_CONNECTIONS is too low for WORKERS=4: each worker needs at least 6, so 24 in all',
   ])
-  expect(refusal({ DATABASE_CONNECTIONS: '3' })[0]).toMatch(/^DATABASE_CONNECTIONS /)
+  expect(refusal({ DATABASE_CONNECTIONS: '5' })[0]).toMatch(/^DATABASE_CONNECTIONS /)
 })

@@ -35,8 +35,8 @@ const SETTINGS = {
   ),
   DATABASE_CONNECTIONS: setting(
     'auto',
-    'Connections to the database at most, divided among the workers: at least 4 for each. `auto` is 12, and 6 for each worker if that is more. One more for each worker waits for notifications.',
-    (text) => (text === 'auto' ? null : integer(4, 10_000)(text)),
+    'Connections to the database at most, divided among the workers: at least 6 for each. `auto` is 12, and 6 for each worker if that is more. One more for each worker waits for notifications.',
+    (text) => (text === 'auto' ? null : integer(6, 10_000)(text)),
   ),
   SERVER_SECRET: setting(
     '',
@@ -225,7 +225,7 @@ export function readConfig(env: Record<string, string | undefined>): Config {
 }
 
 /** Of each worker: with fewer, one long request would keep all others of the worker waiting. */
-const MIN_CONNECTIONS = 4
+const MIN_CONNECTIONS = 6
 
 export function connectionsOfWorker({ DATABASE_CONNECTIONS: all, WORKERS: workers }: Config): number {
   return Math.floor((all ?? Math.max(12, 6 * workers)) / workers)

@@ -55,8 +55,9 @@ type ClusterState = {
   stopMs: number
   log: Logger
   isClosing: boolean
+  /** Workers are replaced, or started beside the first one. */
   isReplacing: boolean
-  /** SIGHUP came while workers were being replaced: they may have loaded what has changed again since. */
+  /** SIGHUP came meanwhile: they may have loaded what has changed again since. */
   isAskedAgain: boolean
 }
 
@@ -100,9 +101,14 @@ export async function startCluster(config: Config, log: Logger, say: Say, script
     // The first one may have to migrate the database.
     const { url } = await start(state)
     await warnOfOldServer(connection, say)
-    await Promise.all(Array.from({ length: config.WORKERS - 1 }, () => startOrRetry(state)))
+    // Nobody waits for the others: the machine serves, and can be told to stop.
     process.on('SIGHUP', onHangUp)
-    keepSpare(state)
+    state.isReplacing = true
+    void Promise.all(Array.from({ length: config.WORKERS - 1 }, () => startOrRetry(state))).then(() => {
+      state.isReplacing = false
+      if (state.isAskedAgain) void replaceAll(state)
+      else keepSpare(state)
+    })
     return { url: url as string, close }
   } catch (error) {
     await close()
@@ -147,8 +153,9 @@ async function startInPlace(state: ClusterState): Promise<void> {
   }
 }
 
-const logRetry = ({ log }: ClusterState, error: unknown) =>
-  log.error({ reason: (error as Error).message }, 'a worker could not start, and is tried again')
+function logRetry({ log, isClosing }: ClusterState, error: unknown): void {
+  if (!isClosing) log.error({ reason: (error as Error).message }, 'a worker could not start, and is tried again')
+}
 
 function fork(state: ClusterState): Member {
   const worker = cluster.fork()

@@ -17,9 +17,9 @@ const MAX_OF_STORE = 1
 const MAX_OF_ACCOUNT = 2
 /** Half of those that run and wait: the others are left to other addresses. */
 const MAX_OF_ADDRESS = 12
-/** Each has a connection to the database while it writes. Together they leave a quarter of these to other requests. */
+/** Each has a connection to the database while it writes: an import once for long, a bulk change now and then. */
 const IMPORTS = { share: 1 / 2, max: 4 }
-const BULK_CHANGES = { share: 1 / 4, max: 2 }
+const BULK_CHANGES = { share: 1 / 2, max: 2 }
 const MAX_WAITING = 20
 /** How many of a store's owners are looked at. */
 const MAX_OWNERS = 20

@@ -22,7 +22,7 @@ function stand(bounds: Partial<Parameters<typeof newFairSemaphore>[0]> = {}) {
 test('a few at a time, and of those that wait one of each account after the other', async () => {
   const { semaphore, log, enter } = stand()
   await Promise.all(['ada', 'ada', 'ada', 'ada', 'bob', 'carl', 'bob'].map(enter))
-  expect(log).toEqual(['ada', 'ada', 'bob', 'carl', 'ada', 'bob', 'ada'])
+  expect(log).toEqual(['ada', 'bob', 'carl', 'ada', 'bob', 'ada', 'ada'])
   expect(semaphore.waiting()).toBe(0)
   await enter('dora')
   expect(log.at(-1)).toBe('dora')
@@ -80,6 +80,17 @@ test('somebody and the keys of their stores are one tenant, for whom no place is
   await keys
   expect(log).toEqual(['carl', 'keys of ada'])
   second?.()
+})
+
+test('whoever waits comes before tenants who have just had their turn, with however many accounts', async () => {
+  const { semaphore, log, enter } = stand({ tenantOf: (account) => account.replace('keys of ', '') })
+  const leave = await semaphore.enter('ada')
+  const busy = ['ada', 'keys of ada', 'bob', 'keys of bob']
+  const waiting = [...busy, ...busy, 'carl'].map(enter)
+  leave()
+  await Promise.all(waiting)
+  expect(log.slice(0, 3)).toEqual(['bob', 'carl', 'ada'])
+  expect(log.indexOf('keys of ada')).toBeLessThan(log.lastIndexOf('ada'))
 })
 
 test('when too many wait, the account that has most under way and waiting is refused', async () => {

@@ -1,5 +1,5 @@
-// A few at a time, and of those that wait, first one of an account with the fewest under way, and otherwise one of each account
-// after the other. Some places can be left for tenants that have nothing under way: then nobody has all of them for as long as
+// A few at a time, and of those that wait, first one of a tenant with nothing under way, then of an account with the fewest, and
+// among equals of the tenant whose last turn was the longest ago. Some places can be left for tenants that have nothing under way: then nobody has all of them for as long as
 // their slowest takes. A tenant is an account, or several that one person stands behind.
 
 import { Failure } from '../core/errors.ts'
@@ -23,6 +23,7 @@ type Bounds = {
   retryAfterSeconds?: number
 }
 const RETRY_AFTER_SECONDS = 5
+const MAX_REMEMBERED = 10_000
 
 type Waiting = OfAccount & { begin(): void; refuse(): void }
 
@@ -30,19 +31,31 @@ export function newFairSemaphore(max: Bounds): FairSemaphore {
   const waitlist = new Waitlist<Waiting>()
   const { forOthers = 0, tenantOf = (account: string) => account } = max
   const [ofAccount, ofTenant] = [newCounts(), newCounts()]
+  /** By tenant, the number of its last turn. */
+  const lastTurnOf = new Map<string, number>()
+  let turns = 0
   let inside = 0
   const count = (account: string, change: 1 | -1) => {
     ofAccount.add(account, change)
     ofTenant.add(tenantOf(account), change)
     inside += change
   }
+  const begin = (account: string) => {
+    count(account, 1)
+    if (lastTurnOf.size >= MAX_REMEMBERED) lastTurnOf.clear()
+    turns += 1
+    lastTurnOf.set(tenantOf(account), turns)
+  }
+  const lastTurn = (account: string) => lastTurnOf.get(tenantOf(account)) ?? 0
   const has = ofAccount.get
   const hasNone = (account: string) => ofTenant.get(tenantOf(account)) === 0
   const mayEnter = (account: string) => inside < max.inside - (hasNone(account) ? 0 : forOthers)
   /** When that one may not enter, none may. */
   const nextAccount = () => {
-    const comesBefore = (one: string, other: string) =>
-      hasNone(one) === hasNone(other) ? has(one) < has(other) : hasNone(one)
+    const comesBefore = (one: string, other: string) => {
+      if (hasNone(one) !== hasNone(other)) return hasNone(one)
+      return has(one) === has(other) ? lastTurn(one) < lastTurn(other) : has(one) < has(other)
+    }
     let next = waitlist.next()
     for (const account of waitlist.accounts()) if (next === undefined || comesBefore(account, next)) next = account
     return next
@@ -77,12 +90,12 @@ export function newFairSemaphore(max: Bounds): FairSemaphore {
     count(account, -1)
     const next = nextAccount()
     if (next === undefined || !mayEnter(next)) return
-    count(next, 1)
+    begin(next)
     waitlist.take(next)?.begin()
   }
   return {
     async enter(account) {
-      if (mayEnter(account)) count(account, 1)
+      if (mayEnter(account)) begin(account)
       else await wait(account)
       let isInside = true
       return () => {
