@@ -31,14 +31,21 @@ const FLOORS: [RegExp, number][] = [
 
 type Arrow = { from: string; to: string }
 
-const files = readdirSync('src', { recursive: true, encoding: 'utf8' })
-  .filter((file) => file.endsWith('.ts') && !file.endsWith('.test.ts'))
-  .map((from) => ({ from, source: readFileSync(join('src', from), 'utf8') }))
-const arrows = files.flatMap(({ from, source }) =>
-  importsOf(source)
-    .filter((to) => to.startsWith('.') && to.endsWith('.ts'))
-    .map((to) => ({ from, to: normalize(join(dirname(from), to)) })),
-)
+/** The source files below a folder, tests left out, and what they import of their own folder. */
+function filesBelow(folder: string): { from: string; source: string }[] {
+  return readdirSync(folder, { recursive: true, encoding: 'utf8' })
+    .filter((file) => /(?<!\.test)\.tsx?$/.test(file))
+    .map((from) => ({ from, source: readFileSync(join(folder, from), 'utf8') }))
+}
+const arrowsAmong = (sources: { from: string; source: string }[]): Arrow[] =>
+  sources.flatMap(({ from, source }) =>
+    importsOf(source)
+      .filter((to) => /^\..*\.tsx?$/.test(to))
+      .map((to) => ({ from, to: normalize(join(dirname(from), to)) })),
+  )
+
+const files = filesBelow('src')
+const arrows = arrowsAmong(files)
 
 /** Everything a file names, `import type` included. */
 function importsOf(source: string): string[] {
@@ -89,6 +96,11 @@ test('no import climbs, types included', () => {
 
 test('no files import one another in a circle, types included', () => {
   expect(findCircle(arrows)).toBeNull()
+  for (const name of readdirSync('packages')) {
+    const within = arrowsAmong(filesBelow(join('packages', name, 'src')))
+    expect(within.length, name).toBeGreaterThan(20)
+    expect(findCircle(within), name).toBeNull()
+  }
 })
 
 test('the framework is named in http/server.ts alone, the driver in db alone', () => {

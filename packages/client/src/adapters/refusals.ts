@@ -1,9 +1,8 @@
 // The responses to requests that are refused: problem documents (RFC 9457) with the challenges of RFC 6750, and the
 // headers that a caller who is let in gets.
 
-import type { RefusedVerdict, Verdict } from '../api.gen.ts'
+import type { RefusedVerdict, Verdict, Verification } from '../api.gen.ts'
 import { isStorekeeperError } from '../error.ts'
-import type { Policy } from './policy.ts'
 
 export type Refusal = {
   ok: false
@@ -16,7 +15,12 @@ export type Refusal = {
 }
 
 type Code = keyof typeof KINDS
-type Demands = Pick<Policy<never>, 'permissions' | 'anyPermissions' | 'types' | 'header' | 'tell'>
+/** What of a policy a refusal speaks of. */
+type Demands = Pick<Verification, 'anyPermissions' | 'types'> & {
+  permissions: readonly string[]
+  header: string | null
+  tell?: boolean | undefined
+}
 
 const INVALID = 'The API key is not valid: it is unknown, expired, disabled or revoked.'
 
