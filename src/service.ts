@@ -23,6 +23,7 @@ import { connect } from './db/pool.ts'
 import { EVENTS_CHANNEL, newEventNotifier } from './events/log.ts'
 import type { FeedTimings } from './events/schema.ts'
 import { newEventFeed } from './events/stream.ts'
+import { newConnectionSlots } from './http/connection-slots.ts'
 import type { Pipeline } from './http/context.ts'
 import { CHANGE_SEATS, newEventStreams } from './http/event-stream.ts'
 import { invalidate } from './http/execute.ts'
@@ -31,7 +32,7 @@ import { newLongWork } from './http/long-work.ts'
 import { METRICS_TYPE, type Metrics, newMetrics } from './http/metrics.ts'
 import { newMetricsServer } from './http/pages/metrics.ts'
 import { buildPages } from './http/pages/pages.ts'
-import { newReadSlots } from './http/read-slots.ts'
+import { newLargeReads } from './http/read-slots.ts'
 import { newRequestSpans } from './http/request-spans.ts'
 import { buildServer } from './http/server.ts'
 import { closeConnections, stopListening } from './http/server-shutdown.ts'
@@ -214,7 +215,8 @@ async function newPipeline(
       rate: newRateLimits(config.RATE_LIMIT),
       services: newServiceRateLimit(config.SERVICE_TOKEN_RATE_LIMIT),
       load,
-      reads: newReadSlots(db.connections().serving),
+      slots: newConnectionSlots(db.connections().serving),
+      largeReads: newLargeReads(),
       streams,
       changeStreams,
       longAnswers: newLongAnswers(),

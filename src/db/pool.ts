@@ -21,7 +21,7 @@ import {
 } from './errors.ts'
 import { driverFor } from './primary.ts'
 import { type Sql, sql } from './sql.ts'
-import { newTurns } from './turns.ts'
+import { newTurns, type Turn } from './turns.ts'
 import { retryWhileLocked, shareConnections } from './wait-for-lock.ts'
 
 const CONNECT_TIMEOUT_MS = 2_000
@@ -179,7 +179,7 @@ function dbOn(
     one: async <Row>(statement: Sql) => (await db.query<Row>(statement))[0] ?? null,
     transaction: (work, turn) => {
       const run = () => counted(transaction(pool, work))
-      return turn === undefined ? run() : inTurn(turn, () => retryWhileLocked(run))
+      return turn === undefined ? run() : inTurn(turn, () => retryWhileLocked(() => entered(turn, run)))
     },
     withCommit: () => {
       throw new Error('There is no transaction whose commit this statement could be sent with')
@@ -190,6 +190,16 @@ function dbOn(
     },
   }
   return db
+}
+
+/** Inside what the turn enters before it takes a connection. */
+async function entered<T>({ enter }: Turn, run: () => Promise<T>): Promise<T> {
+  const leave = await enter?.()
+  try {
+    return await run()
+  } finally {
+    leave?.()
+  }
 }
 
 async function setUpSession(client: pg.ClientBase, settings: string, standby: StandbySeen): Promise<void> {

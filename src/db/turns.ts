@@ -41,8 +41,16 @@ const WAIT_MS = 2_000
 /** What somebody without rights in a store does who needs its lock: erase themselves, or visit. */
 type Purpose = 'erase' | 'leave' | 'accept' | 'join'
 
-/** The holder is what the lock is shared by, such as a store. Without a purpose, the caller manages it. */
-export type Turn = { holder: string; caller: { kind: string; id: string }; purpose?: Purpose | undefined }
+/**
+ * The holder is what the lock is shared by, such as a store. Without a purpose, the caller manages it. `enter` waits for whatever
+ * else the work needs before it takes a connection, and resolves with the function that gives it back.
+ */
+export type Turn = {
+  holder: string
+  caller: { kind: string; id: string }
+  purpose?: Purpose | undefined
+  enter?: (() => Promise<() => void>) | undefined
+}
 
 /** Runs the work when it is the caller's turn. */
 export type Turns = <T>(turn: Turn, work: () => Promise<T>) => Promise<T>

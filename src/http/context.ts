@@ -63,17 +63,18 @@ type Limits = {
   rate: RateLimits | null
   services: ServiceRateLimit
   load: LoadShedder
-  reads: ReadSlots
+  /** For what is read and what is changed (connection-slots.ts). */
+  slots: FairSemaphore
+  largeReads: LargeReads
   streams: EventStreams
   changeStreams: EventStreams
   longAnswers: LongAnswers
   longWork: LongWork
 }
 
-/** Of reads (read-slots.ts). */
-export type ReadSlots = {
-  all: FairSemaphore
-  large: FairSemaphore
+/** Of reads with large answers, and slow ones (read-slots.ts). */
+export type LargeReads = {
+  slots: FairSemaphore
   /** By route and account, what is known of those whose answers were large or slow: a moment on `performance.now()`'s clock. */
   known: Map<string, { noted: number; until: number }>
 }

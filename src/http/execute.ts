@@ -9,6 +9,7 @@ import type { Turn } from '../db/turns.ts'
 import { type IdempotentRequest, storeResponse } from '../idempotency/idempotency.ts'
 import { authorizationProbe, visitorOf } from './authenticate.ts'
 import { needsRights } from './authorize.ts'
+import { inChangeSlots } from './connection-slots.ts'
 import { type AuthCaches, type Call, header, type Pipeline } from './context.ts'
 import { idempotencyFor, type WireIdempotency } from './execute-once.ts'
 import type { Input } from './input.ts'
@@ -39,9 +40,10 @@ export async function execute(
     if (route.effect === 'own') pipeline.onChange()
     return wire
   }
+  const db = await inChangeSlots(pipeline, call)
   const wire = await (route.effect === 'own'
-    ? run(pipeline.db)
-    : inTransaction(pipeline.db, call, await turnOf(pipeline.db, call, args), args.idempotency, run)
+    ? run(db)
+    : inTransaction(db, call, await turnOf(db, call, args), args.idempotency, run)
   ).catch((error) => {
     // Its answer may be lost: the key may be revoked, and what was known of it must not be answered any more.
     if (incoming.params.keyId) pipeline.auth.caches.keys.invalidate(incoming.params.keyId)

@@ -26,10 +26,15 @@ export async function holderOf(
 }
 
 const KEYS_OF = 'keys of '
+const CHANGES_OF = 'changes of '
 
 /** Keys take turns as an account of their own: people are not kept waiting by the keys of their stores. */
 export const keysOf = (account: string): string => KEYS_OF + account
 
-/** For what is left to others: somebody and the keys of their stores are one tenant. */
-export const tenantOf = (account: string): string =>
-  account.startsWith(KEYS_OF) ? account.slice(KEYS_OF.length) : account
+/** So do changes: they are not kept waiting by reads. */
+export const changesOf = (account: string): string => CHANGES_OF + account
+
+/** For what is left to others: somebody and the keys of their stores are one tenant, whatever they ask for. */
+export const tenantOf = (account: string): string => withoutPrefix(withoutPrefix(account, CHANGES_OF), KEYS_OF)
+
+const withoutPrefix = (text: string, prefix: string) => (text.startsWith(prefix) ? text.slice(prefix.length) : text)

@@ -1,18 +1,31 @@
 import { expect, test, vi } from 'vitest'
 import type { WireResponse } from '../core/route.ts'
+import { newConnectionSlots } from './connection-slots.ts'
 import type { Call, Pipeline } from './context.ts'
-import { inReadSlot, newReadSlots } from './read-slots.ts'
+import { inReadSlot, newLargeReads } from './read-slots.ts'
 
 const CONNECTIONS = 8
 
 /** Reads that each run until they are let go. */
 function stand() {
   vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout', 'performance'] })
-  const pipeline = { limits: { reads: newReadSlots(CONNECTIONS) } } as unknown as Pipeline
+  let shortestMs = 0
+  const shortest = async () => {
+    vi.advanceTimersByTime(shortestMs)
+    return []
+  }
+  const pipeline = {
+    limits: { slots: newConnectionSlots(CONNECTIONS), largeReads: newLargeReads() },
+    db: { lookUps: { query: shortest } },
+  } as unknown as Pipeline
   const running: { ip: string; letGo: () => void }[] = []
   const all: Promise<unknown>[] = []
   return {
     running: () => running.map(({ ip }) => ip),
+    /** How long the shortest statement takes. */
+    slowDown(ms: number) {
+      shortestMs = ms
+    },
     async begin(...ips: string[]) {
       for (const ip of ips) {
         const call = { route: { method: 'GET', id: 'slow' }, caller: null, incoming: { ip } } as unknown as Call
@@ -40,6 +53,7 @@ test('a read that has run for a second counts as slow while it runs: of others l
   const { running, begin, letGoOfAll } = stand()
   await begin(ADA)
   vi.advanceTimersByTime(1_000)
+  await settled()
   await begin(ADA, ADA, ADA)
   expect(running()).toEqual([ADA, ADA])
   await begin(BOB, CARL)
@@ -51,7 +65,9 @@ test('slow reads that come again are remembered for two minutes, and a single on
   const { running, begin, letGoOfAll } = stand()
   const slowRead = async (...ips: string[]) => {
     await begin(...ips)
-    vi.advanceTimersByTime(1_500)
+    vi.advanceTimersByTime(1_000)
+    await settled()
+    vi.advanceTimersByTime(500)
     await letGoOfAll()
   }
   await slowRead(ADA)
@@ -67,5 +83,16 @@ test('slow reads that come again are remembered for two minutes, and a single on
   vi.advanceTimersByTime(20_000)
   await begin(ADA, ADA)
   expect(running()).toEqual([ADA, ADA])
+  await letGoOfAll()
+})
+
+test('where everything is slow, no read counts as slow', async () => {
+  const { running, begin, slowDown, letGoOfAll } = stand()
+  slowDown(100)
+  await begin(ADA)
+  vi.advanceTimersByTime(1_000)
+  await settled()
+  await begin(ADA, ADA, ADA)
+  expect(running()).toEqual([ADA, ADA, ADA, ADA])
   await letGoOfAll()
 })

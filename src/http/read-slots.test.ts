@@ -3,8 +3,9 @@ import { expect, onTestFinished, test, vi } from 'vitest'
 import { shop } from '../../tests/shop.ts'
 import type { WireResponse } from '../core/route.ts'
 import { databaseFailure } from '../db/errors.ts'
+import { newConnectionSlots } from './connection-slots.ts'
 import type { Call, Pipeline } from './context.ts'
-import { inReadSlot, newReadSlots } from './read-slots.ts'
+import { inReadSlot, newLargeReads } from './read-slots.ts'
 
 test('whoever reads much, however slowly, keeps nobody else waiting', async () => {
   const { api, owner, store, keys, person, service } = await shop({ alone: true })
@@ -29,9 +30,9 @@ test('whoever reads much, however slowly, keeps nobody else waiting', async () =
     read += 1
     return status
   })
-  // Two connections are left for changes, and a third of the others for accounts that read nothing else.
+  // One connection is left to the node itself, and a third of the others to accounts that have nothing under way.
   const { serving } = service.db.connections()
-  await expect.poll(() => held.length).toBe(serving - 2 - Math.floor((serving - 2) / 3))
+  await expect.poll(() => held.length).toBe(serving - 1 - Math.floor((serving - 1) / 3))
   expect((await api.get(`/v1/user/store/${id}/keys`, { as: other.token })).status).toBe(200)
   expect(read).toBe(0)
   letGoOfAll()
@@ -54,7 +55,7 @@ test('a node is ready though everything that serves requests is busy', async () 
 })
 
 test('of reads that take long a node has two under way, of two accounts', async () => {
-  const pipeline = { limits: { reads: newReadSlots(8) } } as unknown as Pipeline
+  const pipeline = { limits: { slots: newConnectionSlots(8), largeReads: newLargeReads() } } as unknown as Pipeline
   const read = (ip: string, work: () => Promise<WireResponse>) =>
     inReadSlot(
       pipeline,

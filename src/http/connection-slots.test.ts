@@ -1,0 +1,85 @@
+import { expect, onTestFinished, test, vi } from 'vitest'
+import { NEW_ADDRESS, NEW_KEY, type Shop, shop } from '../../tests/shop.ts'
+import type { Db } from '../db/db.ts'
+import type { Turn } from '../db/turns.ts'
+import { newConnectionSlots } from './connection-slots.ts'
+import { changesOf, keysOf } from './holders.ts'
+
+/** Changes that lock one of these stores keep their connection until they are let go. */
+function holdChanges({ service }: Shop, stores: string[]) {
+  const held: (() => void)[] = []
+  let isOpen = false
+  const transaction = service.db.transaction.bind(service.db)
+  const gate = vi.spyOn(service.db, 'transaction').mockImplementation((work, turn?: Turn) => {
+    const slowly = async (tx: Db) => {
+      const result = await work(tx)
+      if (!isOpen) await new Promise<void>((letGo) => held.push(letGo))
+      return result
+    }
+    return transaction(stores.includes(turn?.holder ?? '') ? slowly : work, turn)
+  })
+  const letGoOfAll = () => {
+    gate.mockRestore()
+    isOpen = true
+    for (const letGo of held) letGo()
+  }
+  onTestFinished(letGoOfAll)
+  return { held, letGoOfAll }
+}
+
+test('whoever changes many stores, however slowly, also with keys, keeps nobody else from reading or changing anything', async () => {
+  const world = await shop({ alone: true })
+  const { api, owner, person, service } = world
+  const other = await person()
+  const { id } = (await api.post('/v1/user/store', { name: 'Next door' }, { as: other.token })).body
+  const stores: { id: string; key: string }[] = []
+  for (let n = 0; n < 12; n++) {
+    const store = (await api.post('/v1/user/store', { name: `Shop ${n}` }, { as: owner.token })).body
+    const permissions = ['READ', 'MANAGE_STORE']
+    const { key } = (
+      await api.post(`/v1/user/store/${store.id}/keys`, { ...NEW_KEY, permissions }, { as: owner.token })
+    ).body
+    stores.push({ id: store.id, key })
+  }
+  const { held, letGoOfAll } = holdChanges(
+    world,
+    stores.map((store) => store.id),
+  )
+  const changes = stores.map((store, n) =>
+    api.patch(`/v1/user/store/${store.id}`, { name: 'Renamed' }, { as: n % 2 === 0 ? owner.token : store.key }),
+  )
+  // One connection is left to the node itself, and a third of the others to accounts that have nothing under way.
+  const { serving } = service.db.connections()
+  await expect.poll(() => held.length).toBe(serving - 1 - Math.floor((serving - 1) / 3))
+  const as = { as: other.token }
+  const answers = [
+    await api.get('/v1/user', as),
+    await api.patch(`/v1/user/store/${id}`, { name: 'Still here' }, as),
+    await api.get(`/v1/user/store/${id}/keys`, as),
+    await api.post(`/v1/user/store/${id}/keys`, NEW_KEY, as),
+    await api.post(`/v1/store/${id}/billing`, NEW_ADDRESS, as),
+  ]
+  expect(answers.map(({ status }) => status)).toEqual([200, 200, 200, 201, 201])
+  letGoOfAll()
+  // Some have waited for too long meanwhile.
+  for (const { status } of await Promise.all(changes)) expect([200, 503]).toContain(status)
+})
+
+test('of what one account waits for, neither changes nor its stores’ keys wait behind reads', async () => {
+  const { enter } = newConnectionSlots(8)
+  const begun: string[] = []
+  const begin = async (account: string) => {
+    const leave = await enter(account)
+    begun.push(account)
+    return leave
+  }
+  const reads = await Promise.all(Array.from({ length: 5 }, () => begin('ada')))
+  const waiting = ['ada', keysOf('ada'), changesOf(keysOf('ada')), changesOf('ada')].map(begin)
+  const leaves = [...reads]
+  for (let n = 1; n <= waiting.length; n++) {
+    leaves.shift()?.()
+    await expect.poll(() => begun.length).toBe(5 + n)
+  }
+  expect(begun.at(-1)).toBe('ada')
+  for (const leave of [...leaves, ...(await Promise.all(waiting))]) leave()
+})
