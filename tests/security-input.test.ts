@@ -56,18 +56,22 @@ test('9. another type than the one that is meant: 422, on every member of every 
   ]
   let asked = 0
   for (const row of withBody)
-    for (const [member, schema] of Object.entries(propertiesOf(row)))
-      for (const [type, value] of samples) {
-        if ([schema.type].flat().includes(type) || schema.enum?.includes(value as never)) continue
-        asked += 1
-        const reply = await send(world, row, { ...validFor(row), [member]: value })
-        const what = `${nameOf(row)} ${member}: ${JSON.stringify(value)}`
-        expect(reply.status, what).toBe(refusal(row))
-        expect(pointersOf(reply), what).toHaveProperty(
-          [`#/${member}`],
-          schema.enum ? expect.any(String) : 'invalid_type',
-        )
-      }
+    for (const [type, value] of samples) {
+      const wrong = Object.entries(propertiesOf(row)).filter(
+        ([, schema]) => ![schema.type].flat().includes(type) && !schema.enum?.includes(value as never),
+      )
+      if (wrong.length === 0) continue
+      asked += wrong.length
+      // Every fault is told at once, so that of each member, whatever the others are.
+      const reply = await send(world, row, {
+        ...validFor(row),
+        ...Object.fromEntries(wrong.map(([name]) => [name, value])),
+      })
+      const what = `${nameOf(row)}: ${JSON.stringify(value)}`
+      expect(reply.status, what).toBe(refusal(row))
+      const meant = wrong.map(([name, schema]) => [`#/${name}`, schema.enum ? expect.any(String) : 'invalid_type'])
+      expect(pointersOf(reply), what).toMatchObject(Object.fromEntries(meant))
+    }
   expect(asked).toBeGreaterThan(100)
   for (const row of withBody)
     for (const whole of [[], [{}], 'x', 1, null, true])
@@ -540,10 +544,18 @@ test('18. 50 kB of anything, against every text of every body: refused, under 50
     times: `2027-01-01T00:00:00.${'0'.repeat(50_000)}Z`,
   }
   const plain = await costOfPlain(world.api, world.keys, world.owner.token)
+  const seen = new Set<string>()
+  let turn = 0
   for (const row of withBody)
     for (const [member, schema] of Object.entries(propertiesOf(row))) {
       if (![schema.type].flat().includes('string')) continue
-      for (const [what, text] of Object.entries(long)) {
+      // Where another body has the very same member, these are checked alike: every third text is enough, in turn.
+      const shape = `${member} ${JSON.stringify(schema)}`
+      const isKnown = seen.has(shape)
+      seen.add(shape)
+      turn += 1
+      const tried = Object.entries(long).filter((_, n) => !isKnown || n % 3 === turn % 3)
+      for (const [what, text] of tried) {
         if (what === 'spaces' && member === 'name') continue // Trimmed, it is a name of one letter.
         const ms = await quickest(async () => {
           const reply = await send(world, row, { ...validFor(row), [member]: text })
