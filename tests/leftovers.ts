@@ -60,19 +60,27 @@ export async function filesOf(sql: Shop['sql'], since: string): Promise<Record<s
   if (!(await isSuperuser(sql))) return {}
   // A commit that waits for its disk writes out all that is still in memory; one that has written nothing does not wait.
   await sql(`begin; set local synchronous_commit = on; select pg_logical_emit_message(true, 'flush', ''); commit`)
+  // Of the first file what was written since, from the beginning of its page; of the last what is written by now.
   const segments = await sql(
-    `select name from pg_ls_waldir() where name >= pg_walfile_name($1::pg_lsn) and name <= pg_walfile_name(pg_current_wal_lsn()) order by name`,
-    [since],
+    `select name, first.file_name as first, case name when first.file_name then first.file_offset else 0 end as begin,
+            case when name = last.file_name and last.file_offset > 0 then last.file_offset else $2 end as end
+       from pg_walfile_name_offset($1::pg_lsn) as first
+      cross join pg_walfile_name_offset(pg_current_wal_lsn()) as last
+      cross join pg_ls_waldir()
+      where name >= first.file_name and name <= last.file_name
+      order by name`,
+    [since, SEGMENT_BYTES],
   )
-  const [{ first }] = await sql('select pg_walfile_name($1::pg_lsn) as first', [since])
-  expect(segments[0]?.name).toBe(first)
+  expect(segments[0]?.name).toBe(segments[0]?.first)
   const wal: Buffer[] = []
-  for (const { name } of segments) {
-    const [{ bytes }] = await sql(`select pg_read_binary_file('pg_wal/' || $1, 0, $2, true) as bytes`, [
+  for (const { name, begin, end } of segments) {
+    const from = begin - (begin % WAL_PAGE_BYTES)
+    const [{ bytes }] = await sql(`select pg_read_binary_file('pg_wal/' || $1, $2, $3, true) as bytes`, [
       name,
-      SEGMENT_BYTES,
+      from,
+      end - from,
     ])
-    wal.push(...withoutPageHeaders(bytes ?? Buffer.alloc(0)))
+    wal.push(...withoutPageHeaders(bytes ?? Buffer.alloc(0), from))
   }
   const [{ log }] = await sql(
     `select pg_read_file(current_setting('data_directory') || '/../postgres.log', 0, $1, true) as log`,
@@ -88,10 +96,10 @@ const WAL_PAGE_BYTES = 8_192
 const WAL_HEADER_BYTES = { ofSegment: 40, ofPage: 24 }
 
 /** A record of the write-ahead log goes on behind the header of the next page: without these, what it holds is in one piece. */
-function withoutPageHeaders(segment: Buffer): Buffer[] {
-  return Array.from({ length: Math.ceil(segment.length / WAL_PAGE_BYTES) }, (_, n) => {
+function withoutPageHeaders(pages: Buffer, offset: number): Buffer[] {
+  return Array.from({ length: Math.ceil(pages.length / WAL_PAGE_BYTES) }, (_, n) => {
     const from = n * WAL_PAGE_BYTES
-    const header = n === 0 ? WAL_HEADER_BYTES.ofSegment : WAL_HEADER_BYTES.ofPage
-    return segment.subarray(from + header, from + WAL_PAGE_BYTES)
+    const header = offset + from === 0 ? WAL_HEADER_BYTES.ofSegment : WAL_HEADER_BYTES.ofPage
+    return pages.subarray(from + header, from + WAL_PAGE_BYTES)
   })
 }
