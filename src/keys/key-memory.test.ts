@@ -1,3 +1,4 @@
+import { request } from 'undici'
 import { expect, test } from 'vitest'
 import { heapMb } from '../../tests/heap.ts'
 import { type Shop, shop } from '../../tests/shop.ts'
@@ -17,17 +18,18 @@ test('a node keeps metadata as text: 5,000 keys with the worst of it cost less t
   const ask = await newAsker(world)
   await ask(await insertKeys(world, 100, WORST))
   const keys = await insertKeys(world, KEYS, WORST)
-  // The least of three: what else this process keeps meanwhile only adds to it.
+  const before = heapMb()
+  const parsed = Array.from({ length: KEYS / 10 }, () => JSON.parse(JSON.stringify(WORST)))
+  const ofParsed = (heapMb() - before) * (KEYS / parsed.length)
+  const enough = Math.min((COUNTED_MB * 100) / 75, ofParsed / 5)
+  // The least of three, or the first that is little enough: what else this process keeps meanwhile only adds to it.
   let kept = Number.POSITIVE_INFINITY
-  for (let round = 0; round < 3; round++) {
+  for (let round = 0; round < 3 && kept >= enough; round++) {
     world.service.dropCaches()
     const before = heapMb()
     await ask(keys)
     kept = Math.min(kept, heapMb() - before)
   }
-  const before = heapMb()
-  const parsed = Array.from({ length: KEYS / 10 }, () => JSON.parse(JSON.stringify(WORST)))
-  const ofParsed = (heapMb() - before) * (KEYS / parsed.length)
   expect(kept).toBeLessThan((COUNTED_MB * 100) / 75)
   expect(kept).toBeLessThan(ofParsed / 5)
 })
@@ -52,7 +54,7 @@ test('a page of keys with the worst metadata costs hardly more than one with as 
   const worst = await least()
   const shown = JSON.parse((await list()).text)
   expect(shown.data).toHaveLength(100)
-  for (const key of shown.data) expect(key).toMatchObject({ name, metadata: WORST })
+  for (const key of shown.data) expect([key.name, JSON.stringify(key.metadata)]).toEqual([name, JSON.stringify(WORST)])
   const [{ id }] = shown.data
   expect((await api.get(`${keys}/${id}`, { as: owner.token })).body).toEqual(shown.data[0])
   expect((await api.get('/v1/key', { as: tokens[0] as string })).body.metadata).toEqual(WORST)
@@ -83,14 +85,14 @@ async function newAsker({ api, serviceToken }: Shop): Promise<(keys: string[]) =
     const queue = [...keys]
     const work = async () => {
       for (let key = queue.pop(); key; key = queue.pop()) {
-        const reply = await fetch(`${api.url}/v1/keys/verify`, {
+        const reply = await request(`${api.url}/v1/keys/verify`, {
           method: 'POST',
           headers,
           body: JSON.stringify({ key }),
         })
-        const text = await reply.text()
+        const text = await reply.body.text()
         // On a busy machine the node may refuse some: these ask again.
-        if (reply.status === 503) queue.push(key)
+        if (reply.statusCode === 503) queue.push(key)
         else if (!text.startsWith('{"valid":true')) throw new Error(text)
       }
     }
