@@ -12,7 +12,7 @@ import { type Nodes, oneAtATime } from './rights-tenant.ts'
 import { type Shop, shop } from './shop.ts'
 
 const AT_ONCE = 8
-const LIMIT_MS = 10_000
+const LIMIT_MS = 5_000
 
 test('every story that a rule stops on the model is stopped by the service', async () => {
   const nodes = await twoNodes(await shop())

@@ -1,5 +1,5 @@
 // npm run stress:verifier: the claim of the in-process verifier under SCHEDULES (default 1,000,000) schedules of faults in
-// virtual time. The suite runs 3,000 (tests/in-process/bound.test.ts). SEED=… begins with that one.
+// virtual time. The suite runs 1,500 (tests/in-process/bound.test.ts). SEED=… begins with that one.
 
 import fc from 'fast-check'
 import { closeStream, isSilent, newMachine, onFrame, openStream } from '../../packages/client/src/verify/machine.ts'

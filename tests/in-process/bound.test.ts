@@ -13,7 +13,7 @@ import { NODE_MUTATIONS, type NodeMutation } from './node.ts'
 import { run, schedules } from './schedule.ts'
 
 const real: MachineFunctions = { newMachine, openStream, closeStream, onFrame, isSilent, answer, onAnswer }
-const RUNS = 3_000
+const RUNS = 1_500
 /** Mutants live for at most so many schedules. These are the same in every run, so that a failure is no chance. */
 const MUTANT_RUNS = 12_000
 
