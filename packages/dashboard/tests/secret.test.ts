@@ -122,6 +122,8 @@ browserTest('while a secret is on its way the dialog stays, and a reload loses n
   await page.keyboard.press('Escape')
   await page.getByText('Creating it …').waitFor()
   await expectAccessible(page)
+  // What turns while somebody waits stands still for whoever asked for less motion.
+  expect(await page.evaluate('document.getAnimations().length')).toBe(0)
   await page.unroute(`**${keys}`)
   await page.reload()
   await showAgain(page)
