@@ -52,8 +52,19 @@ async function open(page: Page, name: string): Promise<void> {
 /** Browsers close only tabs that were opened by a link of ours: this page says so, too. */
 const OPENED_BY_HAND = /^console: Scripts may close only/
 
+/**
+ * As a link of the dashboard goes there: scripts stay compiled. The token of a mailed link is taken when a page is loaded.
+ * What was open on the page before is gone, or it alone would be looked at.
+ */
+async function goTo(page: Page, path: string): Promise<void> {
+  if (path.includes('#')) await page.goto(path)
+  else await page.evaluate(`history.pushState(null, '', ${JSON.stringify(path)})`)
+  await settled(page)
+  await expect.poll(() => page.locator('[role=dialog]:visible, [role=menu]:visible').count()).toBe(0)
+}
+
 /** In parts, each a test of its own: looking at all pages takes a while. */
-const PARTS = 4
+const PARTS = 2
 
 for (let part = 0; part < PARTS; part++)
   browserTest(`every page and dialog is for everyone, ${part + 1} of ${PARTS}`, async () => {
@@ -74,8 +85,7 @@ for (let part = 0; part < PARTS; part++)
       await page.setViewportSize({ width: 1280, height: 800 })
     }
     for (const { name, path, opens = [] } of pages.filter((_, n) => n % PARTS === part)) {
-      await page.goto(path)
-      await settled(page)
+      await goTo(page, path)
       await look(name)
       for (const button of opens) {
         await open(page, button)
