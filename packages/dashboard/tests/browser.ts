@@ -5,7 +5,7 @@ import { type Browser, type BrowserContext, type BrowserContextOptions, chromium
 import { expect, onTestFinished, test } from 'vitest'
 import type { Person, Shop } from '../../../tests/shop.ts'
 import { CHROMIUM, CHROMIUM_ARGS, NO_CHROMIUM } from './chromium.ts'
-import { schemeByName } from './looks.ts'
+import { type Scheme, schemeByName } from './looks.ts'
 
 /** A test in the browser. Without a Chromium it is skipped by name; in CI it fails, so that nothing is skipped unseen. */
 export const browserTest = CHROMIUM || process.env.CI ? test : test.skip
@@ -32,31 +32,24 @@ export const LOST_ANSWER = /^console: Failed to load resource: net::ERR_/
 
 export type Opened = { page: Page; context: BrowserContext; faults: Faults }
 
-/** A new window at an address of the shop's service, signed in as the person, or as nobody. */
+type Wanted = BrowserContextOptions & {
+  as?: Person | null
+  /** A context that no other test uses: for what stays in one, such as another clock or a script of its own. */
+  isOwn?: boolean
+}
+
+/** A window at an address of the shop's service, signed in as the person, or as nobody. */
 export async function openBrowser(
   { api }: Shop,
   path: string,
-  { as, ...options }: BrowserContextOptions & { as?: Person | null } = {},
+  { as, isOwn = false, ...options }: Wanted = {},
 ): Promise<Opened> {
-  const context = await (await launch()).newContext({
-    baseURL: api.url,
-    viewport: { width: 1280, height: 800 },
-    colorScheme: schemeByName(expect.getState().currentTestName ?? ''),
-    // Nobody waits for dialogs that fade in.
-    reducedMotion: 'reduce',
-    ...options,
-  })
-  // How long a busy machine takes is never what is tested.
-  context.setDefaultTimeout(100_000)
-  onTestFinished(() => context.close())
+  const colorScheme = schemeByName(expect.getState().currentTestName ?? '')
+  const isUsual = !isOwn && Object.keys(options).length === 0 && isShared(api.url)
+  const { context, faults } = isUsual
+    ? await takeKept(api.url, colorScheme)
+    : await ownContext({ baseURL: api.url, colorScheme, ...options })
   if (as) await signIn(context, api.url, as)
-  const faults: Faults = []
-  await context.exposeFunction('onPolicyViolation', (what: string) => void faults.push(`policy: ${what}`))
-  await context.addInitScript(
-    `addEventListener('securitypolicyviolation', ({ violatedDirective, blockedURI }) =>
-       onPolicyViolation(violatedDirective + ' ' + blockedURI))`,
-  )
-  context.on('page', (page) => watch(page, api.url, faults))
   onTestFinished(() => expect(faults).toEqual([]))
   const page = await context.newPage()
   onTestFinished(async ({ task }) => {
@@ -64,6 +57,82 @@ export async function openBrowser(
   })
   await page.goto(path)
   return { page, context, faults }
+}
+
+type Watched = { context: BrowserContext; faults: Faults }
+
+async function ownContext(options: BrowserContextOptions & { baseURL: string }): Promise<Watched> {
+  const watched = await newContext(options)
+  onTestFinished(() => watched.context.close())
+  return watched
+}
+
+async function newContext(options: BrowserContextOptions & { baseURL: string }): Promise<Watched> {
+  const context = await (await launch()).newContext({
+    viewport: { width: 1280, height: 800 },
+    // Nobody waits for dialogs that fade in.
+    reducedMotion: 'reduce',
+    ...options,
+  })
+  // How long a busy machine takes is never what is tested.
+  context.setDefaultTimeout(100_000)
+  const faults: Faults = []
+  await context.exposeFunction('onPolicyViolation', (what: string) => void faults.push(`policy: ${what}`))
+  await context.addInitScript(
+    `addEventListener('securitypolicyviolation', ({ violatedDirective, blockedURI }) =>
+       onPolicyViolation(violatedDirective + ' ' + blockedURI))`,
+  )
+  context.on('page', (page) => watch(page, options.baseURL, faults))
+  return { context, faults }
+}
+
+const firstTests = new Map<string, string | undefined>()
+
+/**
+ * A service that tests share is met again in another test. One of a test's own ends with it, and waits for connections that
+ * a browser still holds.
+ */
+function isShared(url: string): boolean {
+  const { currentTestName } = expect.getState()
+  if (!firstTests.has(url)) firstTests.set(url, currentTestName)
+  return firstTests.get(url) !== currentTestName
+}
+
+type Kept = Watched & { url: string; empty: Page; isTaken: boolean }
+
+const keptByScheme = new Map<Scheme, Kept>()
+
+/**
+ * A context of this worker that its tests use in turn. A new one has a new process, which compiles every script again; this
+ * one is kept by a page with nothing of the dashboard. Pages, cookies and storage of a test are gone when the next begins.
+ */
+async function takeKept(url: string, colorScheme: Scheme): Promise<Watched> {
+  let kept = keptByScheme.get(colorScheme)
+  // Somebody else's browser, in the same test.
+  if (kept?.isTaken) return ownContext({ baseURL: url, colorScheme })
+  if (kept?.url !== url) {
+    await kept?.context.close()
+    const watched = await newContext({ baseURL: url, colorScheme })
+    const empty = await watched.context.newPage()
+    await empty.route('**', (route) => route.fulfill({ contentType: 'text/html', body: '' }))
+    await empty.goto('/')
+    kept = { ...watched, url, empty, isTaken: false }
+    keptByScheme.set(colorScheme, kept)
+  }
+  const { context, faults, empty } = kept
+  kept.isTaken = true
+  onTestFinished(async () => {
+    // Should this fail, the context is not used again.
+    keptByScheme.delete(colorScheme)
+    for (const page of context.pages()) if (page !== empty) await page.close()
+    await context.clearCookies()
+    const devtools = await context.newCDPSession(empty)
+    await devtools.send('Storage.clearDataForOrigin', { origin: url, storageTypes: 'all' })
+    await devtools.detach()
+    faults.length = 0
+    keptByScheme.set(colorScheme, { ...kept, isTaken: false })
+  })
+  return { context, faults }
 }
 
 /** What can be read on a page when its test has failed, with what was typed. */

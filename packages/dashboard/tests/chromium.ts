@@ -28,6 +28,8 @@ export const CHROMIUM_ARGS = [
   '--disable-background-networking',
   '--disable-component-update',
   '--disable-sync',
+  // Pages of one context share a process, and with it the scripts that were compiled.
+  '--process-per-site',
   // Chromium does not start its sandbox as root.
   ...(process.getuid?.() === 0 ? ['--no-sandbox'] : []),
 ]

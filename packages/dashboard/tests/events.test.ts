@@ -62,7 +62,7 @@ browserTest('all tabs of a browser share one stream, which moves on when its tab
   const world = await shop()
   const { api, owner, keys, store } = world
   const create = (name: string) => api.post(keys, { name, type: 'TEST', permissions: ['READ'] }, { as: owner.token })
-  const { page, context } = await openBrowser(world, '/found-a-key', { as: owner })
+  const { page, context } = await openBrowser(world, '/found-a-key', { as: owner, isOwn: true })
   const streams: string[] = []
   context.on('request', (request) => {
     if (request.url().includes('/events/stream')) streams.push(request.url())

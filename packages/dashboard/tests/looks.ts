@@ -9,7 +9,7 @@ const AXE = readFileSync(new URL(import.meta.resolve('axe-core/axe.min.js')), 'u
 type Violation = { id: string; nodes: { html: string; failureSummary: string }[] }
 
 const SCHEMES = ['light', 'dark'] as const
-type Scheme = (typeof SCHEMES)[number]
+export type Scheme = (typeof SCHEMES)[number]
 
 const WCAG_2_2_AA = { type: 'tag', values: ['wcag2a', 'wcag2aa', 'wcag21a', 'wcag21aa', 'wcag22aa'] }
 /** What depends on colours; a page is otherwise the same in both schemes. */

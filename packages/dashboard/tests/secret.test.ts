@@ -18,8 +18,8 @@ const secretOf = (page: Page) => page.getByTestId('secret').textContent()
 const showAgain = (page: Page) => page.getByRole('button', { name: /^Show it again/ }).click()
 
 /** A key whose secret is on the screen. */
-async function created(world: Shop): Promise<Opened & { secret: string }> {
-  const opened = await openBrowser(world, `/stores/${world.store.id}/keys`, { as: world.owner })
+async function created(world: Shop, isOwn = false): Promise<Opened & { secret: string }> {
+  const opened = await openBrowser(world, `/stores/${world.store.id}/keys`, { as: world.owner, isOwn })
   await opened.page.getByRole('link', { name: 'Create a key' }).click()
   await fillForm(opened.page, 'Checkout')
   await opened.page.getByRole('button', { name: 'Create key' }).click()
@@ -53,7 +53,7 @@ browserTest('a secret that was not confirmed survives Esc, the way back and a re
 
 browserTest('a secret survives a tab that crashes, and is nowhere once it is saved', async () => {
   const world = await shop()
-  const { page, context, secret } = await created(world)
+  const { page, context, secret } = await created(world, true)
   const crashed = page.waitForEvent('crash')
   page.goto('chrome://crash').catch(() => {})
   await crashed
@@ -192,7 +192,7 @@ browserTest('after a new sign-in, the page says that the key exists, and rotates
 
 browserTest('a secret that was never confirmed leaves nothing in the browser after an hour', async () => {
   const world = await shop()
-  const { page } = await created(world)
+  const { page } = await created(world, true)
   const noted = () => page.evaluate<string | null>(`localStorage.getItem('storekeeper.unconfirmed')`)
   await page.keyboard.press('Escape')
   await page.clock.install()
@@ -246,7 +246,7 @@ browserTest('the link of an invitation is offered again until the invitation was
 
 browserTest('where a page may not copy, the secret is selected instead, and says so', async () => {
   const world = await shop()
-  const { page, context } = await openBrowser(world, `/stores/${world.store.id}/keys`, { as: world.owner })
+  const { page, context } = await openBrowser(world, '/found-a-key', { as: world.owner, isOwn: true })
   await context.addInitScript(`Object.defineProperty(navigator, 'clipboard', { value: undefined })`)
   await page.goto(`/stores/${world.store.id}/keys/new`)
   await fillForm(page, 'Checkout')
