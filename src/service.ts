@@ -241,7 +241,7 @@ function newClose(
   storage: Storage,
   { db, streams, changeStreams, load, feed, changes, usage, notifications }: Parts,
   state: State,
-  { app, admission }: Awaited<ReturnType<typeof buildServer>>,
+  { app, admission, connections }: Awaited<ReturnType<typeof buildServer>>,
   metricsServer: ReturnType<typeof newMetricsServer> | null,
 ): (patienceMs?: number) => Promise<void> {
   return async (patienceMs = DRAIN_TIMEOUT_MS) => {
@@ -254,7 +254,7 @@ function newClose(
       if (patienceMs > 0 && !isReplaced) await sleep(SHUTDOWN_DELAY * SECOND)
       // The other workers take the connections that are coming.
       await stopListening(app.server, admission, isReplaced ? 0 : patienceMs)
-      await closeConnections(app.server, patienceMs)
+      await closeConnections(app.server, connections, patienceMs)
     }
     await app.close()
     await metricsServer?.close()

@@ -18,6 +18,8 @@ export type Connections = {
   touch(socket: Socket): void
   /** The connections without a request under way that had one, or were not open, when this was last asked for. */
   takeIdle(): Iterable<Socket>
+  /** All connections without a request under way: the first of one may be on its way, or never come. */
+  allIdle(): Iterable<Socket>
   /** Where the connection comes from, or its last request, behind a proxy: an address, or a network of IPv6. */
   placeOf(socket: Socket): string
 }
@@ -87,6 +89,7 @@ export function trackConnections(
       idleSince = new Set()
       return taken
     },
+    allIdle: () => [...idle.values()].flatMap((sockets) => [...sockets]),
     placeOf: (socket) => groups.get(socket) ?? '',
   }
 }

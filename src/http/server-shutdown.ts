@@ -5,7 +5,9 @@
 import type { Server } from 'node:http'
 import net from 'node:net'
 import { setTimeout as sleep } from 'node:timers/promises'
+import { SECOND } from '../core/clock.ts'
 import type { Admission } from './admission.ts'
+import type { Connections } from './connections.ts'
 
 /**
  * Nobody is coming when so many turns of the event loop in a row, one each 10 ms at most, have found no connection. Turns
@@ -17,6 +19,8 @@ const TURN_MS = 10
 const MAX_LISTENING_MS = 2_000
 const MAX_HOLD_MS = 500
 const SWEEP_MS = 100
+/** A request that has begun to arrive has this long to be whole. */
+const ARRIVAL_MS = 2 * SECOND
 
 /** Without patience it does not wait for connections that are coming. */
 export async function stopListening(server: Server, admission: Admission, patienceMs: number): Promise<void> {
@@ -48,9 +52,14 @@ export async function stopListening(server: Server, admission: Admission, patien
 
 /**
  * Connections that are open bring what they have sent: a request that was on its way when we stopped listening is still
- * answered. Connections that stay quiet are closed after `patienceMs`.
+ * answered. Connections that stay quiet are closed after `patienceMs`, also those that browsers open in advance: for Node.js a
+ * connection that has never sent a request is not idle.
  */
-export async function closeConnections(server: Server, patienceMs: number): Promise<void> {
+export async function closeConnections(
+  server: Server,
+  connections: Pick<Connections, 'allIdle'>,
+  patienceMs: number,
+): Promise<void> {
   const closed = new Promise<void>((resolve) => {
     server.once('close', resolve)
     // Without a connection it has closed already.
@@ -59,8 +68,14 @@ export async function closeConnections(server: Server, patienceMs: number): Prom
     })
   })
   await Promise.race([closed, sleep(patienceMs)])
-  server.closeIdleConnections()
+  const arrivalEnds = performance.now() + ARRIVAL_MS
+  const closeIdle = () => {
+    server.closeIdleConnections()
+    for (const socket of connections.allIdle())
+      if (socket.bytesRead === 0 || performance.now() > arrivalEnds) socket.destroy()
+  }
+  closeIdle()
   // A request that is answered meanwhile leaves an idle connection behind, which would keep the server open.
-  const sweep = setInterval(() => server.closeIdleConnections(), SWEEP_MS)
+  const sweep = setInterval(closeIdle, SWEEP_MS)
   void closed.then(() => clearInterval(sweep))
 }

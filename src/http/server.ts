@@ -52,7 +52,7 @@ export async function buildServer(
   routes: Route[],
   pages: HtmlPage[],
   trustProxy: TrustProxy,
-): Promise<{ app: FastifyInstance; admission: Admission }> {
+): Promise<{ app: FastifyInstance; admission: Admission; connections: Connections }> {
   const isProxy = newIsProxy(trustProxy)
   const app = newApp(isProxy)
   const connections = trackConnections(app.server, isProxy && ((request) => placeOfClient(request, isProxy)))
@@ -76,7 +76,7 @@ export async function buildServer(
   for (const shadowed of shadowedMethods(routes)) app.route({ ...shadowed, handler: refuse })
   for (const page of pages) addPage(app, pipeline.limits.rate, page)
   app.setNotFoundHandler(refuse)
-  return { app, admission }
+  return { app, admission, connections }
 }
 
 function clientIp(request: FastifyRequest): string {
