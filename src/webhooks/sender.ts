@@ -2,7 +2,7 @@
 // not followed, a request has 15 seconds from beginning to end, and of the answer at most 64 KiB are read and 1 KiB is kept.
 
 import type { LookupFunction } from 'node:net'
-import { Agent, buildConnector, request } from 'undici'
+import type { buildConnector } from 'undici'
 import { networkOf } from '../auth/ip.ts'
 import type { Resolve } from '../core/dns.ts'
 import { isLiteral, isPublic, withoutBrackets } from './url-guard.ts'
@@ -45,13 +45,13 @@ export function newSender(resolve: Resolve, allowPrivate: boolean, timeoutMs = R
     if (addresses.size >= MAX_ADDRESSES) addresses.clear()
     addresses.set(hostname, networkOf(address).place)
   }
-  const agent = new Agent({
-    connect: guardedConnector(resolve, (address) => allowPrivate || isPublic(address), onAddress),
-    keepAliveTimeout: 10_000,
-    maxHeaderSize: 16 * 1024,
-  })
+  const mayReach = (address: string) => allowPrivate || isPublic(address)
+  let client: ReturnType<typeof newClient> | null = null
   return {
     async post(url, headers, body) {
+      if (closing) return null
+      client ??= newClient(resolve, mayReach, onAddress)
+      const { request, agent } = await client
       if (closing) return null
       const call = new AbortController()
       inFlight.add(call)
@@ -81,19 +81,35 @@ export function newSender(resolve: Resolve, allowPrivate: boolean, timeoutMs = R
     async close() {
       closing = true
       for (const call of inFlight) call.abort()
-      await agent.destroy()
+      await (await client)?.agent.destroy()
     },
   }
 }
+
+/** Loaded for the first message: loading it is a tenth of a start, and many installations have no webhooks. */
+async function newClient(...guard: Guard) {
+  const { Agent, buildConnector, request } = await import('undici')
+  const agent = new Agent({
+    connect: guardedConnector(buildConnector, ...guard),
+    keepAliveTimeout: 10_000,
+    maxHeaderSize: 16 * 1024,
+  })
+  return { request, agent }
+}
+
+type Guard = [
+  resolve: Resolve,
+  mayReach: (address: string) => boolean,
+  onAddress: (hostname: string, address: string) => void,
+]
 
 /**
  * A connector that refuses forbidden addresses. Node calls `lookup` for names only, so a literal address is checked before
  * it connects; and the address that was reached is checked once more.
  */
 function guardedConnector(
-  resolve: Resolve,
-  mayReach: (address: string) => boolean,
-  onAddress: (hostname: string, address: string) => void,
+  build: typeof buildConnector,
+  ...[resolve, mayReach, onAddress]: Guard
 ): buildConnector.connector {
   const lookup: LookupFunction = (hostname, options, done) => {
     resolve(hostname).then(
@@ -111,7 +127,7 @@ function guardedConnector(
     )
   }
   // Options that undici's connector does not know, `lookup` among them, are passed to net.connect and tls.connect.
-  const connect = buildConnector({ lookup, timeout: CONNECT_TIMEOUT_MS } as buildConnector.BuildOptions)
+  const connect = build({ lookup, timeout: CONNECT_TIMEOUT_MS } as buildConnector.BuildOptions)
   return (options, done) => {
     if (isLiteral(options.hostname) && !mayReach(withoutBrackets(options.hostname)))
       return done(new ForbiddenAddress(), null)
