@@ -1,11 +1,12 @@
 // WORKERS: several processes that serve one port, killed, replaced and stopped under load. How often is decided by
-// bench/stress/strength.ts: less in the suite than in `npm run stress`.
+// bench/stress/strength.ts: less in the suite than in `npm run stress`. What the primary does with its workers besides, as
+// with one that is killed while it starts, is tested without services in src/cluster/primary.test.ts.
 
 import { randomBytes } from 'node:crypto'
 import { expect, test } from 'vitest'
 import { STRENGTH } from '../bench/stress/strength.ts'
 import { familyOf, kill, LONG, launch, preparedData, runFromCheckout, type Started, start, until } from './launch.ts'
-import { checkBooks, openShop, report, startLoad } from './process-load.ts'
+import { checkBooks, type Made, openShop, report, startLoad } from './process-load.ts'
 import { isAlive, listProcesses, postmasters, serverProcesses } from './processes.ts'
 import { apiAt, NEW_KEY, type Person } from './shop.ts'
 
@@ -43,10 +44,10 @@ const logged = (service: Pick<Started, 'out'>, msg: string): Record<string, unkn
     .filter((line) => line.includes(`"msg":"${msg}"`))
     .map((line) => JSON.parse(line))
 
-test('workers share the port, the work and the counts; one that is killed is replaced, and the books balance', {
+test('workers share the port, the work and the counts; one that is killed or told to stop is replaced; all stop in order', {
   timeout: LONG,
 }, async () => {
-  const service = await start({ env: WORKERS })
+  const service = await start({ env: { ...WORKERS, SHUTDOWN_DELAY: '2' } })
   const api = apiAt(service.url)
   const shop = await openShop(service.url)
   const as = (shop.people[0] as Person).token
@@ -90,14 +91,27 @@ test('workers share the port, the work and the counts; one that is killed is rep
   const replacedMs = logged(service, 'a worker was replaced').map(({ ms }) => ms)
   report('SIGKILL of workers', { kills: STRENGTH.workerKills, replacedMs, ...counts })
 
-  service.signal('SIGTERM')
+  // One that is told to stop by itself goes when another serves.
+  const told = workersOf(service)[0] as number
+  process.kill(told, 'SIGTERM')
+  await until(async () => !isAlive(told))
+  expect(workersOf(service)).toHaveLength(2)
+  // A supervisor may tell all processes at once: they stop as if it had told the primary alone.
+  service.signalGroup('SIGTERM')
+  // Connections to the one that has gone may have to be found closed first.
+  const readiness = async () => (await api.get('/readyz').catch(() => null))?.text ?? ''
+  await until(async () => (await readiness()).includes('stopping'))
+  service.signal('SIGHUP')
   expect(await service.ended()).toEqual({ code: 0, signal: null })
   expect(serverProcesses(service.data)).toEqual([])
   expect(service.lines().at(-1)).toMatchObject({ msg: 'stopped' })
 })
 
-test('SIGHUP replaces the workers one by one, and no request notices', { timeout: LONG }, async () => {
-  const service = await start({ env: WORKERS })
+test('SIGHUP replaces the workers one by one, and no request notices; without their primary they end, and the next start takes the database over', {
+  timeout: LONG,
+}, async () => {
+  const data = await preparedData()
+  const service = await start({ data, env: WORKERS })
   const shop = await openShop(service.url)
   await until(async () => workersOf(service).length === 2)
   const load = startLoad(service.url, shop, 8)
@@ -114,81 +128,28 @@ test('SIGHUP replaces the workers one by one, and no request notices', { timeout
   report('SIGHUP', { times: STRENGTH.replacements, ...counts, ...books })
   expect(counts).toMatchObject({ interrupted: 0, unexpected: [] })
   expect(books).toEqual({ acknowledged: counts.acknowledged, lost: 0, doubled: 0, wrongDefaults: 0 })
-  // One that is killed before its turn is replaced once.
-  const old = workersOf(service)
-  service.signal('SIGHUP')
-  await until(async () => logged(service, 'replacing workers').length > STRENGTH.replacements)
-  kill(old.at(-1) as number)
-  await until(async () => logged(service, 'workers replaced').length > STRENGTH.replacements)
-  // And the spare.
-  await until(async () => replaced(service, old) && familyOf(service.pid).length === 3)
-  // At a terminal everyone hears Ctrl-C.
+
+  // The spare too ends without its primary.
   const family = familyOf(service.pid)
-  service.signalGroup('SIGINT')
-  expect((await service.ended()).code).toBe(0)
-  expect(family.filter(isAlive)).toEqual([])
-})
-
-test('a worker that is killed while it starts is started again, and the node serves meanwhile', {
-  timeout: LONG,
-}, async () => {
-  const service = launch({ data: await preparedData(), env: { ...WORKERS, SHUTDOWN_DELAY: '2' } })
-  // The second is forked when the first serves.
-  await until(async () => familyOf(service.pid).length === 2)
-  kill(Math.max(...familyOf(service.pid)))
-  // It counts once all have been started.
-  service.signal('SIGHUP')
-  await until(async () => logged(service, 'listening').length === 1)
-  await until(async () => logged(service, 'a worker could not start, and is tried again').length === 1)
-  const [{ url } = {}] = logged(service, 'listening') as { url?: string }[]
-  await until(async () => (await metricsOf(url as string)).workers === 2)
-
-  await until(async () => logged(service, 'workers replaced').length === 1)
-
-  // One that is told to stop by itself goes when another serves.
-  const told = workersOf(service)[0] as number
-  process.kill(told, 'SIGTERM')
-  await until(async () => !isAlive(told))
-  expect(workersOf(service)).toHaveLength(2)
-  // A supervisor may tell all processes at once: they stop as if it had told the primary alone.
-  service.signalGroup('SIGTERM')
-  await until(async () => (await apiAt(url as string).get('/readyz')).text.includes('stopping'))
-  service.signal('SIGHUP')
-  expect(await service.ended()).toEqual({ code: 0, signal: null })
-})
-
-test('a machine of which one worker serves is stopped in order, though another does not come to its start', {
-  timeout: LONG,
-}, async () => {
-  const service = launch({ data: await preparedData(), env: WORKERS })
-  await until(async () => familyOf(service.pid).length === 2)
-  process.kill(Math.max(...familyOf(service.pid)), 'SIGSTOP')
-  await until(async () => logged(service, 'listening').length === 1)
-  service.signal('SIGTERM')
-  expect(await service.ended()).toEqual({ code: 0, signal: null })
-  expect(service.lines().at(-1)).toMatchObject({ msg: 'stopped' })
-})
-
-test('without their primary workers end, and the next start takes the database over; what keeps them from starting is said once', {
-  timeout: LONG,
-}, async () => {
-  const data = await preparedData()
-  const service = await start({ data, env: WORKERS })
-  const shop = await openShop(service.url)
-  const as = (shop.people[0] as Person).token
-  const { id } = (await apiAt(service.url).post(shop.keys, NEW_KEY, { as })).body
-  const family = familyOf(service.pid)
+  expect(family).toHaveLength(3)
   service.signal('SIGKILL')
   await until(async () => family.filter(isAlive).length === 0)
   expect(postmasters(data)).toHaveLength(1)
 
+  // What keeps workers from starting is said once.
   const refused = launch({ data, env: { ...WORKERS, SERVER_SECRET: randomBytes(32).toString('base64') } })
   expect((await refused.ended()).code).toBe(1)
   expect(refused.err().match(/Storekeeper could not start: /g)).toHaveLength(1)
   expect(refused.err()).toContain('SERVER_SECRET')
 
   const again = await start({ data, env: WORKERS })
-  expect((await apiAt(again.url).get(`${shop.keys}/${id}`, { as })).status).toBe(200)
-  again.signal('SIGTERM')
+  const { kind, id, as } = load.done()[0] as Made
+  const path = kind === 'key' ? shop.keys : shop.billing
+  expect((await apiAt(again.url).get(`${path}/${id}`, { as })).status).toBe(200)
+  // At a terminal everyone hears Ctrl-C.
+  await until(async () => workersOf(again).length === 2)
+  const heard = familyOf(again.pid)
+  again.signalGroup('SIGINT')
   expect((await again.ended()).code).toBe(0)
+  expect(heard.filter(isAlive)).toEqual([])
 })
