@@ -170,7 +170,7 @@ export async function start({ data, ...options }: Options = {}): Promise<Started
 }
 
 export async function until(condition: () => Promise<boolean>, patienceMs = 60_000): Promise<void> {
-  for (const end = Date.now() + patienceMs; Date.now() < end; await sleep(10)) if (await condition()) return
+  for (const end = Date.now() + patienceMs; Date.now() < end; await sleep(50)) if (await condition()) return
   throw new Error('It did not happen.')
 }
 
