@@ -86,7 +86,7 @@ export function newSender(resolve: Resolve, allowPrivate: boolean, timeoutMs = R
   }
 }
 
-/** Loaded for the first message: loading it is a tenth of a start, and many installations have no webhooks. */
+/** Loaded for the first message: loading it takes a tenth of a second of CPU, and many installations have no webhooks. */
 async function newClient(...guard: Guard) {
   const { Agent, buildConnector, request } = await import('undici')
   const agent = new Agent({
