@@ -1,7 +1,8 @@
 // One line opens a shop: `const { api, owner, store } = await shop()`. It is a new owner with a new store, at the one
 // service that all tests of a worker share, reached over real HTTP. A store is a tenant, so nothing of one shop shows in
 // another. `shop({ alone: true })` has a service and a database of its own, and so has one with settings: for tests that
-// count whole tables, read the log, move the clock, stop the service or write past it.
+// count whole tables, stop the service or write past it. They cost ten times as much; where several tests of a file need
+// the same settings, `const openShop = shopsWith(settings)` gives each a shop at one service.
 
 import { randomBytes } from 'node:crypto'
 import { Writable } from 'node:stream'
@@ -9,7 +10,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import pg from 'pg'
 import pino from 'pino'
 import { type Dispatcher, request } from 'undici'
-import { inject, onTestFinished } from 'vitest'
+import { afterAll, inject, onTestFinished } from 'vitest'
 import { CALLER_TTL_MS } from '../src/auth/caller-cache.ts'
 import { newDataKey } from '../src/auth/data-key.ts'
 import { EXAMPLE_ADDRESS } from '../src/billing/schema.ts'
@@ -21,6 +22,7 @@ import { ServerKeys } from '../src/crypto/keyring.ts'
 import { mintToken, sha256 } from '../src/crypto/tokens.ts'
 import { newEvent } from '../src/events/write.ts'
 import { type Service, startService, type Timings } from '../src/service.ts'
+import { createDatabase, disconnect } from './databases.ts'
 import { PASSWORD } from './password.ts'
 
 /** A test looks into answers freely, and a wrong look fails it. */
@@ -95,6 +97,17 @@ export async function shop(settings: Settings | { alone: true } = {}, parts?: Pa
   const world = await newWorld(given as Settings, parts)
   onTestFinished(world.close)
   return openShop(world)
+}
+
+/** For the tests of one file: a service with these settings, made when the first test asks for it, and a new shop for each. */
+export function shopsWith(settings: Settings, parts?: Parts): () => Promise<Shop> {
+  let world: Promise<World> | undefined
+  afterAll(async () => (await world)?.close())
+  return async () => {
+    onTestFinished(() => travel(0))
+    world ??= newWorld(settings, parts)
+    return openShop(await world)
+  }
 }
 
 /** A database, and the nodes that run on it. */
@@ -212,6 +225,8 @@ async function openShop(world: World): Promise<Shop> {
     },
     node: async (more) => apiAt((await world.start(more)).url),
     sql: async (text, values) => {
+      // A test that fails inside its transaction leaves none to those that share the connection.
+      if (/^\s*begin/i.test(text)) onTestFinished(() => void look.query('rollback').catch(() => {}))
       const { rows } = await look.query(text, values)
       if (/^\s*(update|delete)/i.test(text)) world.dropCaches()
       return rows
@@ -265,9 +280,6 @@ async function newPerson({ look, serverSecret, keyPrefix }: World, name: string)
   return { id, email, password: PASSWORD, token }
 }
 
-let databases = 0
-let admin: Promise<pg.Client> | undefined
-
 /** A migrated, empty database. All of them are dropped when the run ends: each drop is a checkpoint of the whole server. */
 export async function newDatabase(): Promise<string> {
   const url = await createDatabase()
@@ -280,32 +292,6 @@ export async function newEmptyDatabase(): Promise<string> {
   const url = await createDatabase('template0')
   onTestFinished(() => disconnect(url))
   return url
-}
-
-async function createDatabase(template = inject('template')): Promise<string> {
-  const url = inject('databaseUrl')
-  databases += 1
-  const name = `${inject('template')}_${process.pid}_${databases}`
-  await asAdmin(`create database ${name} template ${template}`)
-  return url.replace('DATABASE', name)
-}
-
-/** Ends the connections that a test has left behind. */
-async function disconnect(databaseUrl: string): Promise<void> {
-  const name = new URL(databaseUrl).pathname.slice(1)
-  await asAdmin(`select pg_terminate_backend(pid) from pg_stat_activity where datname = '${name}'`)
-}
-
-async function asAdmin(statement: string): Promise<void> {
-  admin ??= connectTo(inject('databaseUrl').replace('DATABASE', 'postgres'))
-  await (await admin).query(statement)
-}
-
-async function connectTo(connectionString: string): Promise<pg.Client> {
-  const client = new pg.Client({ connectionString })
-  client.on('error', () => {})
-  await client.connect()
-  return client
 }
 
 /** As fetch sends them. Requests go without it, since it takes more than what is tested does. */
