@@ -161,18 +161,18 @@ test('an address belongs to one store: under another it does not exist', async (
 })
 
 test('403: a key and a service have no addresses, whatever they hold', async () => {
-  const { api, owner, keys, billing, serviceToken, sql } = await shop({ alone: true })
+  const { api, owner, store, keys, billing, serviceToken, sql } = await shop()
   const permissions = (await api.get(`${keys}/grantable`, { as: owner.token })).body.permissions
   const { key } = (await api.post(keys, { ...NEW_KEY, permissions }, { as: owner.token })).body
   for (const as of [key, await serviceToken()]) {
     expect((await api.post(billing, NEW_ADDRESS, { as })).body).toMatchObject({ status: 403, code: 'user_required' })
     expect((await api.get(billing, { as })).body).toMatchObject({ status: 403, code: 'user_required' })
   }
-  expect(await sql('select id from addresses')).toEqual([])
+  expect(await sql('select id from addresses where store_id = $1', [store.id])).toEqual([])
 })
 
 test('the addresses of a member who was removed stay, and are theirs again when they come back', async () => {
-  const { api, owner, member, store, billing, sql } = await shop({ alone: true })
+  const { api, owner, member, store, billing, sql } = await shop()
   const customer = await member('CUSTOMER')
   const { body: address } = await api.post(billing, NEW_ADDRESS, { as: customer.token })
   await api.delete(`/v1/user/store/${store.id}/members/${customer.id}`, { as: owner.token })
@@ -182,7 +182,9 @@ test('the addresses of a member who was removed stay, and are theirs again when 
     await api.post(billing, NEW_ADDRESS, { as: customer.token }),
   ])
     expect([refused.status, refused.body.code]).toEqual([404, 'store_not_found'])
-  expect(await sql('select id, user_id from addresses')).toEqual([{ id: address.id, user_id: customer.id }])
+  expect(await sql('select id, user_id from addresses where store_id = $1', [store.id])).toEqual([
+    { id: address.id, user_id: customer.id },
+  ])
 
   await api.patch(`/v1/user/store/${store.id}`, { registration: 'OPEN' }, { as: owner.token })
   expect((await api.post(`/v1/store/${store.id}/join`, undefined, { as: customer.token })).status).toBe(201)

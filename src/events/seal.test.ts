@@ -18,7 +18,7 @@ import { advance } from './watermark.ts'
 const LOCK = 7_320_001
 
 test('an event has its place within a moment, and the head says so', async () => {
-  const { api, store, owner, service } = await shop({ alone: true })
+  const { api, store, owner, service } = await shop()
   await vi.waitFor(async () => expect((await readHead(service.db, store.id)).seq).toBe(1), 60_000)
   const [made] = await readSealed(service.db, store.id, 0, 10)
   expect(made).toEqual({
@@ -37,7 +37,7 @@ test('an event has its place within a moment, and the head says so', async () =>
 })
 
 test('sixteen writers with slow transactions, and one held open: each event has one place, and nobody is passed over', async () => {
-  const world = await shop({ alone: true })
+  const world = await shop()
   const { store, service } = world
   await settled(world)
   const held = await client(world)
@@ -84,7 +84,7 @@ test('sixteen writers with slow transactions, and one held open: each event has 
 })
 
 test('what was committed before another began stands before it, whatever the clocks say', async () => {
-  const world = await shop({ alone: true })
+  const world = await shop()
   const { store, service } = world
   await settled(world)
   const sealing = await client(world)
@@ -170,7 +170,7 @@ test('what belongs to no store has a chain of its own', async () => {
 })
 
 test('a store nobody has written to has the head that its first event will be built on', async () => {
-  const { service } = await shop({ alone: true })
+  const { service } = await shop()
   const nowhere = newId('store')
   expect(await readHead(service.db, nowhere)).toEqual({
     seq: 0,
@@ -207,7 +207,7 @@ test('neither an event nor its seal can be changed, taken out or emptied away', 
 // ---- the mark -------------------------------------------------------------------------------------------------------
 
 test('a transaction held open for long: what others write is sealed once and not looked at again, and its own follows', async () => {
-  const world = await shop({ alone: true })
+  const world = await shop()
   const { store, sql } = world
   await settled(world)
   const held = await client(world)
@@ -231,7 +231,7 @@ test('a transaction held open for long: what others write is sealed once and not
 })
 
 test('what was rolled back leaves no gap', async () => {
-  const world = await shop({ alone: true })
+  const world = await shop()
   const { store, service } = world
   await settled(world)
   const writer = await client(world)

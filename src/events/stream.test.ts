@@ -27,7 +27,7 @@ type Listening = {
 }
 
 test('what happens is heard at once, at every node, in the form the list has it', async () => {
-  const world = await shop({ alone: true })
+  const world = await shop()
   const { api, keys, owner, store } = world
   await sealedUpTo(world, 1)
   const here = await listen(world)
@@ -47,7 +47,7 @@ test('what happens is heard at once, at every node, in the form the list has it'
 })
 
 test('it goes on after the last event one has, by the header or in the query, and begins now without', async () => {
-  const world = await shop({ alone: true })
+  const world = await shop()
   const { api, keys, owner, store } = world
   for (let n = 0; n < 3; n++) await api.post(keys, NEW_KEY, { as: owner.token })
   await sealedUpTo(world, 4)
@@ -93,7 +93,7 @@ test('after an event that has no place yet it waits for its place, and goes on f
 })
 
 test('only what was asked for is sent', async () => {
-  const world = await shop({ alone: true })
+  const world = await shop()
   const { api, keys, owner, store } = world
   await sealedUpTo(world, 1)
   const key = (await api.post(keys, NEW_KEY, { as: owner.token })).body
@@ -109,7 +109,7 @@ test('only what was asked for is sent', async () => {
 })
 
 test('a reader whose connection is cut again and again hears each event once and in order', async () => {
-  const world = await shop({ alone: true })
+  const world = await shop()
   const { api, keys, owner, store, service } = world
   await sealedUpTo(world, 1)
   const heard: string[] = []
@@ -171,7 +171,7 @@ test('when the words from the database are lost the event is heard all the same'
 // ---- who may listen -------------------------------------------------------------------------------------------------
 
 test('a stream ends within seconds when its listener may no longer see events, and nothing more is heard', async () => {
-  const world = await shop({ alone: true })
+  const world = await shop()
   const { api, keys, owner, store, member, sql } = world
   const as = { as: owner.token }
   const [removed, demoted, gone] = [await member('MANAGER'), await member('MANAGER'), await member('MANAGER')]

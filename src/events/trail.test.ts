@@ -191,7 +191,7 @@ test('an event is listed as soon as its change was answered, with its position w
 })
 
 test('what somebody did in a week is asked for by actor, from and to', async () => {
-  const world = await shop({ alone: true })
+  const world = await shop()
   const { api, keys, owner, store, member, service } = world
   const bob = await member('MANAGER')
   const days: string[] = []
@@ -225,7 +225,7 @@ test('what somebody did in a week is asked for by actor, from and to', async () 
 })
 
 test('with several filters a page looks at 5,000 events, and the next one goes on', async () => {
-  const world = await shop({ alone: true })
+  const world = await shop()
   const { api, keys, owner, store, sql, service } = world
   const made: string[] = []
   const began = fromNow(0).toISOString()
@@ -284,7 +284,7 @@ test('what is sealed while a page with an end is read is in it', async () => {
 })
 
 test('a store sees its own events alone', async () => {
-  const world = await shop({ alone: true })
+  const world = await shop()
   const { api, person, store } = world
   const other = await person()
   const theirs = (await api.post('/v1/user/store', { name: 'Other' }, { as: other.token })).body

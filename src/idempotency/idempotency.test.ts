@@ -33,7 +33,7 @@ import { newResponsePurge, newSecretPurge } from './purge.ts'
 // ---- the same answer again ------------------------------------------------------------------------------------------
 
 test.each(POSTS)('$what is made once, and a retry gets the same answer byte for byte', async (post) => {
-  const world = await shop({ alone: true })
+  const world = await shop()
   const { api, owner } = world
   const before = await count(world, post.table)
   const send = () => api.post(post.path(world), post.body, { as: owner.token, headers: once('retry-1') })
@@ -283,7 +283,7 @@ test('authorisation is checked again on replay', async () => {
 })
 
 test('an answer is remembered for 24 hours, then the request runs anew', async () => {
-  const world = await shop({ alone: true })
+  const world = await shop()
   const { api, owner, billing } = world
   const send = () => api.post(billing, NEW_ADDRESS, { as: owner.token, headers: once('k') })
   const first = await send()
@@ -294,7 +294,7 @@ test('an answer is remembered for 24 hours, then the request runs anew', async (
   expect([anew.status, anew.headers.get('idempotent-replayed')]).toEqual([201, null])
   expect(anew.body.id).not.toBe(first.body.id)
   expect(wire(await send())).toEqual({ ...wire(anew), replayed: 'true' })
-  expect(await count(world, 'addresses')).toBe(2)
+  expect(await count(world, 'addresses', `user_id = '${owner.id}'`)).toBe(2)
 })
 
 // ---- the once-only secret -------------------------------------------------------------------------------------------
@@ -312,8 +312,8 @@ test('503: an old answer that cannot be deleted is not tried again without end',
 
 describe.each(POSTS.slice(0, 2))('the secret of $what', (post) => {
   test('is shown again for an hour', async () => {
-    const world = await shop({ alone: true })
-    const { api, owner } = world
+    const world = await shop()
+    const { api, owner, store } = world
     const send = () => api.post(post.path(world), post.body, { as: owner.token, headers: once('k') })
     const first = await send()
     travel(HOUR - 30 * SECOND)
@@ -324,15 +324,15 @@ describe.each(POSTS.slice(0, 2))('the secret of $what', (post) => {
     expect(late.body).toEqual(gone(late, post.path(world), first.body.id))
     travel(22 * HOUR)
     expect((await send()).body.resource).toEqual({ id: first.body.id })
-    expect(await count(world, post.table)).toBe(1)
+    expect(await count(world, post.table, `store_id = '${store.id}'`)).toBe(1)
     travel(HOUR)
     const anew = await send()
     expect([anew.status, anew.body.id === first.body.id]).toEqual([201, false])
   })
 
   test('is shown again five times', async () => {
-    const world = await shop({ alone: true })
-    const { api, owner } = world
+    const world = await shop()
+    const { api, owner, store } = world
     const send = () => api.post(post.path(world), post.body, { as: owner.token, headers: once('k') })
     const first = await send()
     for (let i = 0; i < 5; i++) expect(wire(await send())).toEqual({ ...wire(first), replayed: 'true' })
@@ -340,11 +340,11 @@ describe.each(POSTS.slice(0, 2))('the secret of $what', (post) => {
       const late = await send()
       expect([late.status, late.body]).toEqual([409, gone(late, post.path(world), first.body.id)])
     }
-    expect(await count(world, post.table)).toBe(1)
+    expect(await count(world, post.table, `store_id = '${store.id}'`)).toBe(1)
   })
 
   test('is not for another session of the same user, which does get what is no secret', async () => {
-    const world = await shop({ alone: true })
+    const world = await shop()
     const { api, owner, billing } = world
     const { email, password } = owner
     const second = (await api.post('/v1/auth/sign-in', { email, password })).body.token
@@ -408,7 +408,7 @@ test('a secret that was missed is destroyed within the next hour', async () => {
 })
 
 test('once the key is revoked its secret is gone, and stays gone', async () => {
-  const { api, owner, member, store, keys, sql } = await shop({ alone: true })
+  const { api, owner, member, store, keys, sql } = await shop()
   const manager = await member('MANAGER')
   const path = `/v1/user/store/${store.id}/members/${manager.id}`
   const send = () => api.post(keys, NEW_KEY, { as: manager.token, headers: once('k') })

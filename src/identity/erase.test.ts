@@ -7,7 +7,7 @@ import { sql as statement } from '../db/sql.ts'
 import { eraseOwnersLeft } from './erase-owners.ts'
 
 test('whoever never was more than a customer of a store is erased without its lock; others wait for it', async () => {
-  const { api, member, owner, store, service, sql } = await shop({ alone: true })
+  const { api, member, owner, store, service, sql } = await shop()
   const as = { as: owner.token }
   const members = `/v1/user/store/${store.id}/members`
   const [customer, former, trusted, linked] = [
@@ -71,7 +71,7 @@ test('a customer who is linked, promoted or removed at the moment they erase the
 })
 
 test('whoever joins a store and adds an address at the moment they erase themselves waits for nobody who waits for them', async () => {
-  const { api, person, store, sql, databaseUrl } = await shop({ alone: true })
+  const { api, person, store, sql, databaseUrl } = await shop()
   const guest = await person()
   const [joining, another, adding] = await Promise.all(
     Array.from({ length: 3 }, async () => {

@@ -156,7 +156,7 @@ test('keys are changed in bulk twenty times as often a day as there may be, peop
 // ---- the list -------------------------------------------------------------------------------------------------------
 
 test('25 keys: newest first, page by page, by type and by status', async () => {
-  const { api, owner, member, store, keys } = await shop({ alone: true })
+  const { api, owner, member, store, keys } = await shop()
   const manager = await member('MANAGER')
   const types = ['PROD', 'TEST', 'DEV']
   const expiresAt = new Date(Date.now() + HOUR).toISOString()
@@ -265,7 +265,7 @@ test('422: what is one slip away from something known is answered with what was 
 })
 
 test('422: every fault of a new key at once', async () => {
-  const { api, owner, keys, sql } = await shop({ alone: true })
+  const { api, owner, store, keys, sql } = await shop()
   const faults = async (body: unknown) => faultsOf(await api.post(keys, body, { as: owner.token }))
   expect(await faults({})).toEqual(['#/name required', '#/permissions required', '#/type required'])
   expect(
@@ -314,7 +314,7 @@ test('422: every fault of a new key at once', async () => {
     '#/name too_long',
     '#/permissions/1 unknown_permission',
   ])
-  expect(await sql('select id from api_keys')).toEqual([])
+  expect(await sql('select id from api_keys where store_id = $1', [store.id])).toEqual([])
 })
 
 test('201 on each limit, 422 just beyond it', async () => {
@@ -422,7 +422,7 @@ test('an allow-list is kept in normal form, and holds', async () => {
 // ---- who gives what -------------------------------------------------------------------------------------------------
 
 test('403: nobody gives what they do not hold, and each such permission is named', async () => {
-  const { api, owner, member, keys, sql } = await shop({ alone: true })
+  const { api, owner, member, store, keys, sql } = await shop()
   const clerk = await member('STAFF', ['READ', 'MANAGE_KEYS'])
   const robot = await api.post(keys, { ...NEW_KEY, permissions: ['MANAGE_KEYS', 'WRITE'] }, { as: owner.token })
   const wanted = ['READ', 'WRITE', 'MANAGE_ORDERS']
@@ -433,7 +433,7 @@ test('403: nobody gives what they do not hold, and each such permission is named
     const refused = await api.post(keys, { ...NEW_KEY, permissions: wanted }, { as })
     expect(refused.body).toMatchObject({ status: 403, code: 'cannot_grant', permissions: lacking })
   }
-  expect(await sql('select count(*)::int as n from api_keys')).toEqual([{ n: 1 }])
+  expect(await sql('select count(*)::int as n from api_keys where store_id = $1', [store.id])).toEqual([{ n: 1 }])
   const made = await api.post(keys, { ...NEW_KEY, permissions: ['WRITE'] }, { as: robot.body.key })
   expect([made.status, made.body.createdBy]).toEqual([201, { kind: 'key', id: robot.body.id }])
 })

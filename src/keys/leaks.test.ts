@@ -50,7 +50,7 @@ function verifier(token: string, more = {}) {
 // ---- a report by anyone ---------------------------------------------------------------------------------------------
 
 test('200: whoever holds a key can end it, and every node refuses it from then on', async () => {
-  const world = await shop({ alone: true })
+  const world = await shop()
   const { api, node, sql, store, serviceToken } = world
   const other = await node()
   const verify = verifier(await serviceToken())
@@ -184,7 +184,7 @@ test('a disabled key that leaks is revoked too: it could be enabled again', asyn
 })
 
 test('of a key that was revoked or has expired it is only noted that it leaked', async () => {
-  const world = await shop({ alone: true })
+  const world = await shop()
   const { api, owner, keys } = world
   const revoked = await newKey(world)
   await api.delete(`${keys}/${revoked.id}?reason=tidying`, { as: owner.token })
@@ -234,7 +234,7 @@ test('a second report changes nothing, not even what a manager decided after the
 })
 
 test('of many reports at the same moment, at two nodes, one counts', async () => {
-  const world = await shop({ alone: true })
+  const world = await shop()
   const { api, node } = world
   const other = await node()
   const { id, key } = await newKey(world, { type: 'TEST' })
@@ -244,7 +244,7 @@ test('of many reports at the same moment, at two nodes, one counts', async () =>
 })
 
 test('a report waits for a change of the store, and goes by what it says then', async () => {
-  const world = await shop({ alone: true })
+  const world = await shop()
   const { api, store, sql } = world
   const { id, key } = await newKey(world)
   await sql('begin')
@@ -260,7 +260,7 @@ test('a report waits for a change of the store, and goes by what it says then', 
 // ---- a key that was rotated -----------------------------------------------------------------------------------------
 
 test('the secret before the last ends the key while it works, and does nothing afterwards', async () => {
-  const world = await shop({ alone: true })
+  const world = await shop()
   const { api, owner, keys, serviceToken } = world
   const verify = verifier(await serviceToken())
   const rotate = async (id: string, gracePeriodSeconds: number) =>
@@ -407,7 +407,7 @@ test('a key that leaks while its store is deleted is revoked at once, and stays 
 })
 
 test('a report that is not well formed is refused', async () => {
-  const { api, logs } = await shop({ alone: true })
+  const { api, logs } = await shop()
   const marked = 'skp_prod_marked'
   const refusals: [unknown, string][] = [
     [{}, '422 #/key required'],

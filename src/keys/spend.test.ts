@@ -272,7 +272,7 @@ describe('named rate limits', () => {
   })
 
   test('one that is used up elsewhere while all are about to be spent: nothing is spent of the others', async () => {
-    const world = await shop({ alone: true })
+    const world = await shop()
     const back = await serviceClient(world)
     const made = await create(world, { rateLimits: [limit('exports', 5), limit('mails', 9)] })
     const left = async (more: object = {}) => {
@@ -319,7 +319,7 @@ describe('named rate limits', () => {
 })
 
 test('a customer who is erased while their key is verified is named by no stored response', async () => {
-  const world = await shop({ alone: true })
+  const world = await shop()
   const { api, owner, store, databaseUrl } = world
   const back = await serviceClient(world)
   const as = { as: owner.token }
@@ -346,7 +346,7 @@ test('a customer who is erased while their key is verified is named by no stored
 })
 
 test('a key that is revoked while what it spends is locked is refused, whatever it spends', async () => {
-  const world = await shop({ alone: true })
+  const world = await shop()
   const { api, owner, keys, databaseUrl } = world
   const back = await serviceClient(world)
   const SPENDING = [

@@ -129,7 +129,7 @@ describe('PATCH', () => {
   })
 
   test('412: If-Match guards against a change in between, and of two at once one is done', async () => {
-    const world = await shop({ alone: true })
+    const world = await shop()
     const other = await world.node()
     const made = await create(world)
     expect((await change(world, made.id, { name: 'One' }, { headers: { 'if-match': '"r1"' } })).status).toBe(200)
@@ -207,7 +207,7 @@ describe('PATCH', () => {
   })
 
   test('a key that names a permission the operator took away is still the owner’s to change and to rotate', async () => {
-    const world = await shop({ alone: true })
+    const world = await shop()
     const { api, keys, member, node, owner } = world
     const generous = await node({ EXTRA_PERMISSIONS: 'MANAGE_RETURNS' })
     const { body: made } = await generous.post(
@@ -226,7 +226,7 @@ describe('PATCH', () => {
   })
 
   test('409: dead stays dead', async () => {
-    const world = await shop({ alone: true })
+    const world = await shop()
     const back = await serviceClient(world)
     const revoked = await create(world)
     await revoke(world, revoked.id)
@@ -361,7 +361,7 @@ describe('PATCH', () => {
 
 describe('rotate', () => {
   test('200: the same key with a new secret; without a grace the old one ends at once', async () => {
-    const world = await shop({ alone: true })
+    const world = await shop()
     const back = await serviceClient(world)
     for (const body of [undefined, {}, { gracePeriodSeconds: 0 }]) {
       const { key, ...before } = await create(world, {
@@ -389,7 +389,7 @@ describe('rotate', () => {
   })
 
   test('the grace is exact, and both secrets are the same key while it lasts', async () => {
-    const world = await shop({ alone: true })
+    const world = await shop()
     const back = await serviceClient(world)
     const made = await create(world)
     vi.useFakeTimers({ toFake: ['Date'] })
@@ -442,7 +442,7 @@ describe('rotate', () => {
   })
 
   test('a grace never outlives the key, also when the key’s end is moved afterwards', async () => {
-    const world = await shop({ alone: true })
+    const world = await shop()
     const back = await serviceClient(world)
     const expiresAt = new Date(now().getTime() + HOUR).toISOString()
     const made = await create(world, { expiresAt })
@@ -524,7 +524,7 @@ describe('rotate', () => {
   })
 
   test('a lost answer is given again, five times within the hour, and never a second rotation', async () => {
-    const world = await shop({ alone: true })
+    const world = await shop()
     const back = await serviceClient(world)
     const made = await create(world)
     const retry = { headers: { 'idempotency-key': randomUUID() } }
@@ -598,7 +598,7 @@ describe('rotate', () => {
   })
 
   test('twenty at once on two nodes: one secret is left, and whoever lost has none', async () => {
-    const world = await shop({ alone: true })
+    const world = await shop()
     const other = await world.node()
     const back = await serviceClient(world)
     for (const gracePeriodSeconds of [0, 3600]) {
@@ -666,7 +666,7 @@ describe('rotate', () => {
   })
 
   test('one after the other, as fast as they come, both are done', async () => {
-    const world = await shop({ alone: true })
+    const world = await shop()
     const other = await world.node()
     const made = await create(world)
     for (let n = 0; n < 20; n++) {
@@ -752,7 +752,7 @@ describe('revoke', () => {
   })
 
   test('of many at once the first decides, and all are told the same', async () => {
-    const world = await shop({ alone: true })
+    const world = await shop()
     const other = await world.node()
     const made = await create(world)
     const answers = await Promise.all(
@@ -768,7 +768,7 @@ describe('revoke', () => {
 // ---- freeze ---------------------------------------------------------------------------------------------------------
 
 test('a frozen store: every key answers FROZEN until it is thawed, and no other store is touched', async () => {
-  const world = await shop({ alone: true })
+  const world = await shop()
   const { api, keys, owner, store } = world
   const back = await serviceClient(world, null)
   const { body: second } = await api.post('/v1/user/store', { name: 'Second' }, { as: owner.token })

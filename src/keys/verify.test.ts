@@ -60,7 +60,7 @@ test('200: a good key is told with all that a back end needs to know of it', asy
 })
 
 test('every code, each outranking those before it; `explain` says the same and tells every check', async () => {
-  const world = await shop({ alone: true })
+  const world = await shop()
   const { api, keys, owner } = world
   const back = await serviceClient(world)
   const made = await create(world, {
@@ -417,12 +417,14 @@ describe('rate limits', () => {
   })
 
   test('a window begins with the first use and ends by the database’s clock', async () => {
-    const world = await shop({ alone: true })
+    const world = await shop()
     const back = await serviceClient(world)
     const made = await create(world, { rateLimit: { limit: 1, windowSeconds: 1 } })
     const sql = `
-      select began_at::text as began, clock_timestamp() >= began_at + interval '1 s' as over from key_rate_windows`
-    const look = async () => (await world.sql(sql))[0]
+      select began_at::text as began, clock_timestamp() >= began_at + interval '1 s' as over
+        from key_rate_windows
+       where id = $1`
+    const look = async () => (await world.sql(sql, [made.id]))[0]
     const over = async () => (await look()).over
     for (let round = 0; round < 3; round++) {
       expect((await back.verify(made.key)).body).toMatchObject({
@@ -453,7 +455,7 @@ describe('rate limits', () => {
   })
 
   test('follow their key: another limit or window counts from the next use on, and `explain` agrees', async () => {
-    const world = await shop({ alone: true })
+    const world = await shop()
     const back = await serviceClient(world)
     const made = await create(world, { rateLimit: { limit: 1, windowSeconds: 86_400 } })
     const limit = (rateLimit: object | null) =>
@@ -470,10 +472,8 @@ describe('rate limits', () => {
     await limit(null)
     expect(await both()).toEqual(['VALID', 'VALID'])
     await limit({ limit: 1, windowSeconds: 1 })
-    await until(
-      async () =>
-        (await world.sql(`select clock_timestamp() > began_at + interval '1 s' as over from key_rate_windows`))[0].over,
-    )
+    const window = `select clock_timestamp() > began_at + interval '1 s' as over from key_rate_windows where id = $1`
+    await until(async () => (await world.sql(window, [made.id]))[0].over)
     expect(await both()).toEqual(['VALID', 'VALID'])
   })
 
@@ -627,7 +627,7 @@ test('GET /v1/key tells a key about itself, and nobody else', async () => {
 })
 
 test('a key that ends within 30 days is told so on every answer, errors too', async () => {
-  const world = await shop({ alone: true })
+  const world = await shop()
   const { api, keys, store } = world
   const expiresAt = new Date(Math.floor(now().getTime() / 1000) * 1000 + 31 * DAY)
   const made = await create(world, { expiresAt: expiresAt.toISOString(), permissions: ['READ'] })

@@ -45,7 +45,7 @@ async function expectNoInvitation(answer: Reply): Promise<void> {
 // ---- inviting -------------------------------------------------------------------------------------------------------
 
 test('201: somebody is invited, the token is shown once, and accepting it makes a member', async () => {
-  const world = await shop({ alone: true })
+  const world = await shop()
   const { api, owner, person, store, sql } = world
   const ada = await person('Ada')
   const made = await invite(world, owner.token, { email: ada.email.toUpperCase() }, 'STAFF')
@@ -112,7 +112,7 @@ test('open invitations are read a page at a time, newest first', async () => {
 })
 
 test('422: every fault of an invitation is told at once', async () => {
-  const world = await shop({ alone: true })
+  const world = await shop()
   const { api, owner, store, sql } = world
   const refused = await api.post(
     `/v1/user/store/${store.id}/invitations`,
@@ -127,17 +127,17 @@ test('422: every fault of an invitation is told at once', async () => {
     '#/role unknown_value',
     '#/token unknown_member',
   ])
-  expect(await sql('select id from invitations')).toEqual([])
+  expect(await sql('select id from invitations where store_id = $1', [store.id])).toEqual([])
 })
 
 test('403: nobody invites to more than they hold, neither a user nor a key', async () => {
-  const world = await shop({ alone: true })
-  const { api, owner, member, keys, sql } = world
+  const world = await shop()
+  const { api, owner, member, store, keys, sql } = world
   const charles = { email: 'charles@example.com' }
   const manager = await member('MANAGER')
   const key = (await api.post(keys, { ...NEW_KEY, permissions: ['READ', 'MANAGE_MEMBERS'] }, { as: owner.token })).body
     .key
-  const before = await sql('select id from invitations')
+  const before = await sql('select id from invitations where store_id = $1', [store.id])
   for (const [as, role, permissions, lacking] of [
     [manager.token, 'OWNER', undefined, ['MANAGE_STORE']],
     [manager.token, 'STAFF', ['MANAGE_STORE', 'READ'], ['MANAGE_STORE']],
@@ -148,7 +148,7 @@ test('403: nobody invites to more than they hold, neither a user nor a key', asy
     const refused = await invite(world, as, charles, role, permissions && [...permissions])
     expect([refused.status, refused.body.code, refused.body.permissions]).toEqual([403, 'cannot_grant', lacking])
   }
-  expect(await sql('select id from invitations')).toEqual(before)
+  expect(await sql('select id from invitations where store_id = $1', [store.id])).toEqual(before)
 
   const byKey = await invite(world, key, charles, 'STAFF', ['READ'])
   expect([byKey.status, byKey.body.permissions, byKey.body.createdBy.kind]).toEqual([201, ['READ'], 'key'])
@@ -217,8 +217,8 @@ test('404: an invitation is worth nothing while the account of its maker is disa
 })
 
 test('of an invitation accepted many times at once, one works', async () => {
-  const world = await shop({ alone: true })
-  const { person, node, sql } = world
+  const world = await shop()
+  const { person, node, store, sql } = world
   const elsewhere = await node()
   const ada = await person()
   const token = await tokenFor(world, ada)
@@ -226,7 +226,7 @@ test('of an invitation accepted many times at once, one works', async () => {
     [world.api, elsewhere, world.api, elsewhere].map((api) => api.post(ACCEPT, { token }, { as: ada.token })),
   )
   expect(answers.map((answer) => answer.status).sort()).toEqual([200, 404, 404, 404])
-  expect(await sql("select id from events where type = 'member.joined'")).toHaveLength(1)
+  expect(await sql("select id from events where type = 'member.joined' and store_id = $1", [store.id])).toHaveLength(1)
 })
 
 test('403: an invitation is for the one who was invited, and stays theirs', async () => {
@@ -265,7 +265,7 @@ test('403: whoever has lost the e-mail does not accept its invitation, though a 
 })
 
 test('404: an invitation ends after 7 days', async () => {
-  const world = await shop({ alone: true })
+  const world = await shop()
   const [ada, bob] = [await world.person(), await world.person()]
   const tokens = [await tokenFor(world, ada), await tokenFor(world, bob)] as const
   travel(7 * DAY - MINUTE)
@@ -342,7 +342,7 @@ test('404: an invitation is worth no more than its maker still holds', async () 
 })
 
 test('a customer who is invited to more moves up, and keeps their addresses', async () => {
-  const world = await shop({ alone: true })
+  const world = await shop()
   const { api, member, billing, store, owner } = world
   const customer = await member('CUSTOMER')
   const address = (await api.post(billing, NEW_ADDRESS, { as: customer.token })).body
@@ -382,7 +382,7 @@ test('who is invited again has one open invitation, the newest', async () => {
 })
 
 test('503: an invitation to a store that is busy can be accepted later', async () => {
-  const world = await shop({ alone: true })
+  const world = await shop()
   const { person, store, sql } = world
   const ada = await person()
   const token = await tokenFor(world, ada)
@@ -432,14 +432,14 @@ test('201: anyone signed in joins an open store as a customer', async () => {
 })
 
 test('of one who joins many times at once, one joins', async () => {
-  const { api, owner, person, store, sql } = await shop({ alone: true })
+  const { api, owner, person, store, sql } = await shop()
   await api.patch(`/v1/user/store/${store.id}`, { registration: 'OPEN' }, { as: owner.token })
   const ada = await person()
   const answers = await Promise.all(
     [1, 2, 3, 4].map(() => api.post(`/v1/store/${store.id}/join`, undefined, { as: ada.token })),
   )
   expect(answers.map((answer) => answer.status).sort()).toEqual([201, 409, 409, 409])
-  expect(await sql("select id from events where type = 'member.joined'")).toHaveLength(1)
+  expect(await sql("select id from events where type = 'member.joined' and store_id = $1", [store.id])).toHaveLength(1)
 })
 
 test('404: a closed store answers a stranger as one that does not exist', async () => {
@@ -463,7 +463,7 @@ test('404: a closed store answers a stranger as one that does not exist', async 
 })
 
 test('whoever cannot join a store is told so while it is being changed; one that is closed meanwhile is not joined', async () => {
-  const { api, owner, person, service, store, sql } = await shop({ alone: true })
+  const { api, owner, person, service, store, sql } = await shop()
   const ada = await person()
   const join = async (as: string) => (await api.post(`/v1/store/${store.id}/join`, undefined, { as })).body.code
   await service.db.transaction(async (tx) => {

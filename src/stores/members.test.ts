@@ -162,7 +162,7 @@ test("an operator's own permissions belong to owners, and are given like any oth
 })
 
 test('permissions are set one by one, put back to those of the role, and count from the next request on', async () => {
-  const { api, owner, member, store, keys, node, everywhere } = await shop({ alone: true })
+  const { api, owner, member, store, keys, node, everywhere } = await shop()
   const staff = await member('STAFF')
   const elsewhere = await node()
   const path = membersOf(store, staff)
@@ -228,7 +228,7 @@ test('422: roles and permissions that do not exist are refused, each with its pl
 })
 
 test('200: an empty change, or one that says what is so already, changes nothing; 412: a stale one is refused', async () => {
-  const { api, owner, member, store, sql } = await shop({ alone: true })
+  const { api, owner, member, store, sql } = await shop()
   const staff = await member('STAFF', ['READ', 'WRITE'])
   const path = membersOf(store, staff)
   const before = await api.get(path, { as: owner.token })
@@ -246,7 +246,7 @@ test('200: an empty change, or one that says what is so already, changes nothing
     ])
     expect(same.headers.get('etag')).toBe(before.headers.get('etag'))
   }
-  expect(await sql("select id from events where type = 'member.updated'")).toEqual([])
+  expect(await sql("select id from events where type = 'member.updated' and store_id = $1", [store.id])).toEqual([])
 
   const etag = before.headers.get('etag') as string
   const options = { as: owner.token, headers: { 'if-match': etag } }
@@ -396,13 +396,15 @@ test('of two owners who demote or remove each other at once, exactly one succeed
 })
 
 test('an owner may step down beside another, both at once may not', async () => {
-  const { api, owner, member, store, sql } = await shop({ alone: true })
+  const { api, owner, member, store, sql } = await shop()
   const second = await member('OWNER')
   const answers = await Promise.all(
     [owner, second].map((somebody) => api.patch(membersOf(store, somebody), { role: 'STAFF' }, { as: somebody.token })),
   )
   expect(answers.map((answer) => answer.status).sort()).toEqual([200, 409])
-  expect(await sql("select count(*)::int from members where role = 'OWNER'")).toEqual([{ count: 1 }])
+  expect(await sql("select count(*)::int from members where store_id = $1 and role = 'OWNER'", [store.id])).toEqual([
+    { count: 1 },
+  ])
 })
 
 // ---- what becomes of their keys -------------------------------------------------------------------------------------
@@ -436,7 +438,7 @@ test('a member who is removed is out at once, and their keys stay unless asked o
 })
 
 test('with keys=revoke the keys of a removed member stop working at once, and no others', async () => {
-  const world = await shop({ alone: true })
+  const world = await shop()
   const { api, owner, member, store, keys, sql, node, everywhere } = world
   const manager = await member('MANAGER')
   const elsewhere = await node()
@@ -737,13 +739,15 @@ test('each change of a member leaves one event, written in the same transaction'
 })
 
 test('a member leaves by themselves, and the last owner cannot', async () => {
-  const { api, owner, store, member, billing, sql } = await shop({ alone: true })
+  const { api, owner, store, member, billing, sql } = await shop()
   const customer = await member('CUSTOMER')
   expect((await api.post(`/v1/store/${store.id}/leave`, undefined, { as: customer.token })).status).toBe(200)
   expect((await api.get(billing, { as: customer.token })).body.code).toBe('store_not_found')
   const stays = await api.post(`/v1/store/${store.id}/leave`, undefined, { as: owner.token })
   expect([stays.status, stays.body.code]).toEqual([409, 'last_owner'])
-  expect(await sql(`select subject from events where type = 'member.left'`)).toEqual([{ subject: customer.id }])
+  expect(await sql(`select subject from events where type = 'member.left' and store_id = $1`, [store.id])).toEqual([
+    { subject: customer.id },
+  ])
 })
 
 // ---- permissions by words -------------------------------------------------------------------------------------------

@@ -135,7 +135,7 @@ test('a list shows the stores one has a part in, and no others', async () => {
 // ---- change ---------------------------------------------------------------------------------------------------------
 
 test('200: a store is changed, and only what was sent', async () => {
-  const { api, owner, store } = await shop({ alone: true })
+  const { api, owner, store } = await shop()
   const path = `/v1/user/store/${store.id}`
   travel(MINUTE)
   const renamed = await api.patch(path, { name: 'The better shop' }, { as: owner.token })
@@ -153,7 +153,7 @@ test('200: a store is changed, and only what was sent', async () => {
 })
 
 test('200: an empty change, or one that says what is so already, changes nothing', async () => {
-  const { api, owner, store, sql } = await shop({ alone: true })
+  const { api, owner, store, sql } = await shop()
   const path = `/v1/user/store/${store.id}`
   const before = await api.get(path, { as: owner.token })
   const events = () => sql('select id from events where store_id = $1', [store.id])
@@ -303,7 +303,7 @@ test('404: to a stranger a store looks as if it did not exist, whatever they ask
 // ---- delete ---------------------------------------------------------------------------------------------------------
 
 test('403: only an owner deletes a store, in person; 401: and with a session that was opened just now', async () => {
-  const { api, owner, member, keys, store } = await shop({ alone: true })
+  const { api, owner, member, keys, store } = await shop()
   const path = `/v1/user/store/${store.id}`
   const all = [...BUILT_IN_PERMISSIONS]
   const steward = await member('MANAGER', all)
@@ -328,7 +328,7 @@ test('403: only an owner deletes a store, in person; 401: and with a session tha
 })
 
 test('204: a deleted store is gone for everyone, and its keys stop working', async () => {
-  const { api, owner, member, store, keys, billing, node } = await shop({ alone: true })
+  const { api, owner, member, store, keys, billing, node } = await shop()
   const customer = await member('CUSTOMER')
   const key = (await api.post(keys, { ...NEW_KEY, permissions: [...BUILT_IN_PERMISSIONS] }, { as: owner.token })).body
   const address = (await api.post(billing, NEW_ADDRESS, { as: customer.token })).body
