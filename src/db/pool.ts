@@ -21,7 +21,7 @@ import {
 } from './errors.ts'
 import { driverFor } from './primary.ts'
 import { type Sql, sql } from './sql.ts'
-import { newTurns, type Turn } from './turns.ts'
+import { entered, newTurns } from './turns.ts'
 import { retryWhileLocked, shareConnections } from './wait-for-lock.ts'
 
 const CONNECT_TIMEOUT_MS = 2_000
@@ -190,16 +190,6 @@ function dbOn(
     },
   }
   return db
-}
-
-/** Inside what the turn enters before it takes a connection. */
-async function entered<T>({ enter }: Turn, run: () => Promise<T>): Promise<T> {
-  const leave = await enter?.()
-  try {
-    return await run()
-  } finally {
-    leave?.()
-  }
 }
 
 async function setUpSession(client: pg.ClientBase, settings: string, standby: StandbySeen): Promise<void> {

@@ -168,6 +168,16 @@ export function newTurns(waitMs = WAIT_MS): Turns {
   }
 }
 
+/** Inside what the turn enters before it takes a connection. */
+export async function entered<T>({ enter }: Turn, run: () => Promise<T>): Promise<T> {
+  const leave = await enter?.()
+  try {
+    return await run()
+  } finally {
+    leave?.()
+  }
+}
+
 /** Waits for the caller's turn; fails when they are refused, or have waited for too long. */
 function waitFor(queue: Queue, name: string, waitMs: number, onEnd: () => void): Promise<void> {
   return new Promise((resolve, reject) => {
