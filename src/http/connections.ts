@@ -20,6 +20,8 @@ export type Connections = {
   takeIdle(): Iterable<Socket>
   /** All connections without a request under way: the first of one may be on its way, or never come. */
   allIdle(): Iterable<Socket>
+  /** The connections of which a request is being read: the rest of it may be on its way, or never come. */
+  arriving(): Iterable<Socket>
   /** Where the connection comes from, or its last request, behind a proxy: an address, or a network of IPv6. */
   placeOf(socket: Socket): string
 }
@@ -35,6 +37,7 @@ export function trackConnections(
 ): Connections {
   const idle = new Map<string, Idle>()
   const groups = new WeakMap<Socket, string>()
+  const underWay = new Map<Socket, IncomingMessage>()
   let idleSince = new Set<Socket>()
   let open = 0
 
@@ -65,6 +68,7 @@ export function trackConnections(
     groups.set(socket, networkOf(socket.remoteAddress ?? '').place)
     socket.once('close', () => {
       open -= 1
+      underWay.delete(socket)
       markBusy(socket)
     })
     if (open > CROWDED * max) makeRoom()
@@ -75,8 +79,10 @@ export function trackConnections(
     begin(request) {
       const { socket } = request
       markBusy(socket)
+      underWay.set(socket, request)
       if (placeOfClient) groups.set(socket, placeOfClient(request))
       return () => {
+        underWay.delete(socket)
         if (!socket.destroyed) markIdle(socket)
       }
     },
@@ -90,6 +96,9 @@ export function trackConnections(
       return taken
     },
     allIdle: () => [...idle.values()].flatMap((sockets) => [...sockets]),
+    // One whose body waits for its turn is not read yet.
+    arriving: () =>
+      [...underWay.values()].filter((one) => one.readableFlowing && !one.complete).map(({ socket }) => socket),
     placeOf: (socket) => groups.get(socket) ?? '',
   }
 }

@@ -3,9 +3,13 @@ import net from 'node:net'
 import { expect, onTestFinished, test } from 'vitest'
 import { shop } from '../../tests/shop.ts'
 
+const SIGN_IN = 'POST /v1/auth/sign-in HTTP/1.1\r\nhost: x\r\ncontent-type: application/json\r\ncontent-length: 99\r\n'
+
 test.each([
   ['that have never sent anything, as browsers open them in advance', ''],
   ['whose request never becomes whole', 'GET /readyz HTTP/1.1\r\nhost: x\r\n'],
+  ['whose request has a body that does not come', `${SIGN_IN}\r\n`],
+  ['whose request has a body that never becomes whole', `${SIGN_IN}\r\n{`],
 ])('a node that is told to stop does not wait for connections %s', async (_, sent) => {
   const { api, service } = await shop({ alone: true })
   const socket = net.connect(Number(new URL(api.url).port), '127.0.0.1')

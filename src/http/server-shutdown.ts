@@ -57,7 +57,7 @@ export async function stopListening(server: Server, admission: Admission, patien
  */
 export async function closeConnections(
   server: Server,
-  connections: Pick<Connections, 'allIdle'>,
+  connections: Pick<Connections, 'allIdle' | 'arriving'>,
   patienceMs: number,
 ): Promise<void> {
   const closed = new Promise<void>((resolve) => {
@@ -68,11 +68,16 @@ export async function closeConnections(
     })
   })
   await Promise.race([closed, sleep(patienceMs)])
-  const arrivalEnds = performance.now() + ARRIVAL_MS
+  const seen = new WeakMap<net.Socket, number>()
+  const isLate = (socket: net.Socket) => {
+    const since = seen.get(socket) ?? performance.now()
+    seen.set(socket, since)
+    return performance.now() - since > ARRIVAL_MS
+  }
   const closeIdle = () => {
     server.closeIdleConnections()
-    for (const socket of connections.allIdle())
-      if (socket.bytesRead === 0 || performance.now() > arrivalEnds) socket.destroy()
+    for (const socket of connections.allIdle()) if (socket.bytesRead === 0 || isLate(socket)) socket.destroy()
+    for (const socket of connections.arriving()) if (isLate(socket)) socket.destroy()
   }
   closeIdle()
   // A request that is answered meanwhile leaves an idle connection behind, which would keep the server open.
