@@ -1,6 +1,7 @@
 // The mail server, spoken to over SMTP by a library.
 
 import { SECOND } from '../core/clock.ts'
+import { lazy } from '../core/lazy.ts'
 import type { Secret } from '../crypto/secret.ts'
 
 /** How long a conversation with the mail server may take, from looking up its name to its last answer, at most. */
@@ -12,7 +13,7 @@ export type MailTransport = { send(message: MailMessage): Promise<void> }
 
 export function newMailTransport(url: Secret, from: string, isPlainAllowed: boolean): MailTransport {
   // Loaded for the first mail: where none is sent, a start need not wait for it.
-  const open = async () =>
+  const open = lazy(async () =>
     (await import('nodemailer')).createTransport({
       // Mails carry tokens, so the way to the server is encrypted. The URL may say otherwise: "?requireTLS=false".
       requireTLS: !isPlainAllowed,
@@ -23,12 +24,11 @@ export function newMailTransport(url: Secret, from: string, isPlainAllowed: bool
       dnsTimeout: 10 * SECOND,
       disableFileAccess: true,
       disableUrlAccess: true,
-    })
-  let opened: ReturnType<typeof open> | null = null
+    }),
+  )
   return {
     send: async ({ messageId, to, subject, text }) => {
-      opened ??= open()
-      await (await opened).sendMail({
+      await (await open()).sendMail({
         from,
         // As an object: an address as text may be read as several.
         to: { name: '', address: to },

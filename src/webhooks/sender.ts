@@ -2,9 +2,10 @@
 // not followed, a request has 15 seconds from beginning to end, and of the answer at most 64 KiB are read and 1 KiB is kept.
 
 import type { LookupFunction } from 'node:net'
-import type { buildConnector } from 'undici'
+import type { Agent, buildConnector } from 'undici'
 import { networkOf } from '../auth/ip.ts'
 import type { Resolve } from '../core/dns.ts'
+import { lazy } from '../core/lazy.ts'
 import { isLiteral, isPublic, withoutBrackets } from './url-guard.ts'
 
 export type Reply = { status: number; body: string; retryAfter: string | null }
@@ -37,7 +38,12 @@ class ForbiddenAddress extends Error {
   readonly code = 'FORBIDDEN_ADDRESS'
 }
 
-export function newSender(resolve: Resolve, allowPrivate: boolean, timeoutMs = REQUEST_TIMEOUT_MS): Sender {
+export function newSender(
+  resolve: Resolve,
+  allowPrivate: boolean,
+  timeoutMs = REQUEST_TIMEOUT_MS,
+  loadLibrary = () => import('undici'),
+): Sender {
   const inFlight = new Set<AbortController>()
   let closing = false
   const addresses = new Map<string, string>()
@@ -46,13 +52,19 @@ export function newSender(resolve: Resolve, allowPrivate: boolean, timeoutMs = R
     addresses.set(hostname, networkOf(address).place)
   }
   const mayReach = (address: string) => allowPrivate || isPublic(address)
-  let client: ReturnType<typeof newClient> | null = null
+  let agent: Agent | null = null
+  // Loaded for the first message: loading it takes a tenth of a second of CPU, and many installations have no webhooks.
+  const load = lazy(async () => {
+    const loaded = newClient(await loadLibrary(), resolve, mayReach, onAddress)
+    agent = loaded.agent
+    return loaded
+  })
   return {
     async post(url, headers, body) {
       if (closing) return null
-      client ??= newClient(resolve, mayReach, onAddress)
-      const { request, agent } = await client
+      const client = await load().catch(() => null)
       if (closing) return null
+      if (client === null) return { error: 'connection_failed' }
       const call = new AbortController()
       inFlight.add(call)
       let timedOut = false
@@ -62,7 +74,8 @@ export function newSender(resolve: Resolve, allowPrivate: boolean, timeoutMs = R
       }, timeoutMs)
       try {
         const { signal } = call
-        const response = await request(url, { method: 'POST', headers, body, dispatcher: agent, signal })
+        const options = { method: 'POST', headers, body, dispatcher: client.agent, signal } as const
+        const response = await client.request(url, options)
         const retryAfter = response.headers['retry-after']
         return {
           status: response.statusCode,
@@ -81,14 +94,12 @@ export function newSender(resolve: Resolve, allowPrivate: boolean, timeoutMs = R
     async close() {
       closing = true
       for (const call of inFlight) call.abort()
-      await (await client)?.agent.destroy()
+      await agent?.destroy()
     },
   }
 }
 
-/** Loaded for the first message: loading it takes a tenth of a second of CPU, and many installations have no webhooks. */
-async function newClient(...guard: Guard) {
-  const { Agent, buildConnector, request } = await import('undici')
+function newClient({ Agent, buildConnector, request }: typeof import('undici'), ...guard: Guard) {
   const agent = new Agent({
     connect: guardedConnector(buildConnector, ...guard),
     keepAliveTimeout: 10_000,
