@@ -2,7 +2,7 @@
 
 import { Group, Select, Text } from '@mantine/core'
 import type { CountrySummary } from '@storekeeper/client'
-import { type ReactNode, useMemo } from 'react'
+import { type ReactNode, useMemo, useState } from 'react'
 import { texts } from '../../texts.ts'
 import { searchCountries } from './countries.ts'
 
@@ -27,6 +27,7 @@ export function CountrySelect({ countries, value, onChange, error, autofill }: P
       )),
     [options],
   )
+  const [hasFocus, setFocus] = useState(false)
   const known = useMemo(() => new Map(countries.map((country) => [country.code, country])), [countries])
   return (
     <div className="autofilled">
@@ -47,7 +48,13 @@ export function CountrySelect({ countries, value, onChange, error, autofill }: P
         }}
         nothingFoundMessage={texts.addresses.noCountry}
         maxDropdownHeight={320}
-        onFocus={(event) => event.currentTarget.select()}
+        // In the page before it opens, since it opens at the chosen one; otherwise not, or it is drawn at each key press.
+        comboboxProps={{ keepMounted: hasFocus }}
+        onFocus={(event) => {
+          setFocus(true)
+          event.currentTarget.select()
+        }}
+        onBlur={() => setFocus(false)}
         renderOption={({ option }) => (
           <Group justify="space-between" gap="0 md" flex={1}>
             <Text size="sm">{option.label}</Text>
