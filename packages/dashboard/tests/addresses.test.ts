@@ -76,10 +76,7 @@ browserTest('a shopper adds a Brazilian and a Japanese address, each in the form
 
 browserTest('nothing moves away under a click: what is said of the field that it leaves is said after it', async () => {
   const world = await shop()
-  const { page, faults } = await openBrowser(world, `/stores/${world.store.id}/addresses/new`, {
-    as: world.owner,
-    locale: 'en-US',
-  })
+  const { page, faults } = await openBrowser(world, `/stores/${world.store.id}/addresses/new`, { as: world.owner })
   const said = page.getByText('This is not a ZIP code of the United States.')
   const checked = page.waitForResponse((response) => /"postalCode":"1"/.test(response.request().postData() ?? ''))
   await field(page, 'ZIP code').fill('1')
@@ -102,10 +99,7 @@ browserTest('nothing moves away under a click: what is said of the field that it
 
 browserTest('a change of country keeps what was typed, and clears only a state that is not there', async () => {
   const world = await shop()
-  const { page, faults } = await openBrowser(world, `/stores/${world.store.id}/addresses/new`, {
-    as: world.owner,
-    locale: 'en-US',
-  })
+  const { page, faults } = await openBrowser(world, `/stores/${world.store.id}/addresses/new`, { as: world.owner })
   await field(page, 'First name').fill('Ada')
   await field(page, 'City').fill('Brasov')
   await page.getByRole('combobox', { name: 'State' }).selectOption('CA')

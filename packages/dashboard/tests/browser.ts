@@ -72,6 +72,8 @@ async function newContext(options: BrowserContextOptions & { baseURL: string }):
     viewport: { width: 1280, height: 800 },
     // Nobody waits for dialogs that fade in.
     reducedMotion: 'reduce',
+    // Of whoever runs the tests otherwise.
+    locale: 'en-US',
     ...options,
   })
   // How long a busy machine takes is never what is tested.

@@ -11,7 +11,7 @@ const EXTERNAL_ID = 'shop/42 50%25'
 browserTest('a customer is added, gets an address, and is exported', async () => {
   const world = await shop()
   const { api, owner, store } = world
-  const { page } = await openBrowser(world, `/stores/${store.id}/customers`, { as: owner, locale: 'en-US' })
+  const { page } = await openBrowser(world, `/stores/${store.id}/customers`, { as: owner })
   await page.getByText('No customers yet').waitFor()
   await expectAccessible(page)
   const dialog = page.getByRole('dialog')
