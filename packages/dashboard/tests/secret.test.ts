@@ -51,11 +51,18 @@ browserTest('a secret that was not confirmed survives Esc, the way back and a re
   expect(await namesOf(world)).toEqual(['Checkout'])
 })
 
-browserTest('a secret survives a tab that crashes, and is nowhere once it is saved', async () => {
+browserTest('a secret survives a closed tab and one that crashes and is nowhere once it is saved', async () => {
   const world = await shop()
   const { page, context, secret } = await created(world, true)
-  const crashed = page.waitForEvent('crash')
-  page.goto('chrome://crash').catch(() => {})
+  await expectAccessible(page)
+  await page.close()
+
+  const opened = await context.newPage()
+  await opened.goto(`/stores/${world.store.id}/keys`)
+  await showAgain(opened)
+  expect(await secretOf(opened)).toBe(secret)
+  const crashed = opened.waitForEvent('crash')
+  opened.goto('chrome://crash').catch(() => {})
   await crashed
 
   const next = await context.newPage()
