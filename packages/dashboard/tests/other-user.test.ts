@@ -26,7 +26,7 @@ async function signInElsewhere(page: Page, somebody: Person): Promise<Page> {
 
 // Nothing tells the first page of these: the session has changed, and its next call finds out.
 
-browserTest('a click on “Erase my account” erases nobody else', async () => {
+browserTest('a click erases nobody else, names nobody else, and signs nobody else out', async () => {
   const { page, context, faults, world, alice, bob } = await alicesPage(() => '/account/data')
   await page.getByRole('button', { name: 'Erase account' }).click()
   const dialog = page.getByRole('dialog')
@@ -38,26 +38,29 @@ browserTest('a click on “Erase my account” erases nobody else', async () => 
   expect(await dialog.count()).toBe(0)
   expect([(await userOf(world, bob))?.name, (await userOf(world, alice))?.name]).toEqual(['Bob', 'Alice'])
   expect(await everythingIn(page)).not.toContain(alice.email)
-  forgive(faults, '409 DELETE /v1/user')
-})
 
-browserTest('a name that was typed is not given to somebody else', async () => {
-  const { page, context, faults, world, bob } = await alicesPage(() => '/account')
-  // The page does not ask whether to stay.
+  // The page is Bob's now, and it does not ask whether to stay.
   const asked: string[] = []
   page.on('dialog', (dialog) => {
     asked.push(dialog.type())
     void dialog.accept()
   })
+  await page.getByRole('tab', { name: 'Profile' }).click()
   await page.getByRole('textbox', { name: 'Name' }).fill(TYPED)
-  await signIn(context, world.api.url, bob)
+  await signIn(context, world.api.url, alice)
   await page.getByRole('region', { name: 'Your name' }).getByRole('button', { name: 'Save' }).click()
-  await pageOf(page, 'Bob')
-  expect(await page.getByRole('textbox', { name: 'Name' }).inputValue()).toBe('Bob')
-  expect(asked).toEqual([])
-  expect((await userOf(world, bob)).name).toBe('Bob')
+  await pageOf(page, 'Alice')
+  expect(await page.getByRole('textbox', { name: 'Name' }).inputValue()).toBe('Alice')
+  expect((await userOf(world, alice)).name).toBe('Alice')
   expect(await everythingIn(page)).not.toContain(TYPED)
-  forgive(faults, '409 PATCH /v1/user')
+
+  await signIn(context, world.api.url, bob)
+  await page.getByRole('button', { name: /^Account/ }).click()
+  await page.getByRole('menuitem', { name: 'Sign out' }).click()
+  await pageOf(page, 'Bob')
+  expect((await userOf(world, bob)).name).toBe('Bob')
+  expect(asked).toEqual([])
+  forgive(faults, '409 DELETE /v1/user', '409 PATCH /v1/user', '409 POST /v1/auth/sign-out')
 })
 
 browserTest('an address that was typed is not saved for somebody else, nor shown to them', async () => {
@@ -76,16 +79,6 @@ browserTest('an address that was typed is not saved for somebody else, nor shown
   expect(await everythingIn(page)).not.toContain(TYPED)
   // The fields are also checked while somebody types: if that finds out first, it is Bob's empty form that is saved.
   forgive(faults, /^answer: (409|422) POST /, LOST_ANSWER)
-})
-
-browserTest('a click on “Sign out” signs nobody else out', async () => {
-  const { page, context, faults, world, bob } = await alicesPage(() => '/stores')
-  await signIn(context, world.api.url, bob)
-  await page.getByRole('button', { name: /^Account/ }).click()
-  await page.getByRole('menuitem', { name: 'Sign out' }).click()
-  await pageOf(page, 'Bob')
-  expect((await userOf(world, bob)).name).toBe('Bob')
-  forgive(faults, '409 POST /v1/auth/sign-out')
 })
 
 browserTest('the draft of a key is not shown to the next person in the tab', async () => {
