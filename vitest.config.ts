@@ -71,9 +71,10 @@ const shared = (name: string, include: string[], globalSetup: string[]) => ({
   extends: true as const,
   test: { name, include, globalSetup, isolate: false },
 })
-const DATABASE = ['tests/setup.ts']
+const DATA = ['tests/setup-data.ts']
+const DATABASE = [...DATA, 'tests/setup.ts']
 const DATABASE_AND_DASHBOARD = [...DATABASE, 'packages/dashboard/tests/setup.ts']
-const processes = { extends: true as const, test: { name: 'process', include: ALONE } }
+const processes = { extends: true as const, test: { name: 'process', include: ALONE, globalSetup: DATA } }
 const together = [shared('together', [...others, ...files.filter(isBrowser)], DATABASE_AND_DASHBOARD), processes]
 const apart = [
   shared(

@@ -34,10 +34,15 @@ const repository = join(import.meta.dirname, '..')
 
 useBuild()
 
-test('a first start creates the database, privately and durably; a later one finds it again', async () => {
+test('a first start creates the database, privately, durably, and for root as an unprivileged user; with install scripts off it makes the links between the libraries; a later one finds it again', async () => {
   const data = join(folder(), 'data')
   const said: string[] = []
-  const first = await startEmbedded(data, (line) => said.push(line))
+  // As with install scripts off: the links between the libraries are made at the first start.
+  const installation = { ...findInstallation(), packageRoot: copyOfPackage(join(folder(), 'package')) }
+  const links = linksOf(installation.packageRoot)
+  expect(links.filter((link) => existsSync(link))).toEqual([])
+  const first = await startEmbedded(data, (line) => said.push(line), installation)
+  expect(links.filter((link) => !lstatSync(link).isSymbolicLink())).toEqual([])
   expect(said).toEqual([`Creating the database in ${data} (first start only) …`])
   expect(first.dataDir).toBe(data)
   expect([modeOf(data), modeOf(first.connection.host), modeOf(join(data, 'postgres'))]).toEqual([0o700, 0o700, 0o700])
@@ -47,6 +52,7 @@ test('a first start creates the database, privately and durably; a later one fin
   await query(first, 'create table notes as select 1 as n')
 
   const processes = serverProcesses(data)
+  if (isRoot) expectUnprivileged(data, processes[0])
   expect(processes.length).toBeGreaterThan(3)
   await first.stop()
   await first.stop()
@@ -54,29 +60,18 @@ test('a first start creates the database, privately and durably; a later one fin
   // One that has ended keeps its number until whoever inherited it has asked for its exit code.
   await expect.poll(() => processes.filter(isAlive)).toEqual([])
 
-  const second = await startEmbedded(data, (line) => said.push(line))
+  const second = await startEmbedded(data, (line) => said.push(line), installation)
   expect(await query(second, 'select n from notes')).toEqual([{ n: 1 }])
   expect(said).toHaveLength(1)
   await second.stop()
 })
 
 test('Ctrl-C at the terminal does not reach the server', async () => {
-  const data = await preparedData()
+  const data = preparedData()
   const embedded = await startEmbedded(data, quiet)
   const [server = 0] = serverProcesses(data)
   expect(ps(server, 'pgid')).toBe(String(server))
   expect(ps(server, 'pgid')).not.toBe(ps(process.pid, 'pgid'))
-  await embedded.stop()
-})
-
-test.runIf(isRoot)('started by root, PostgreSQL runs as an unprivileged user', async () => {
-  const data = join(folder(), 'data')
-  const embedded = await startEmbedded(data, quiet)
-  const [server = 0] = serverProcesses(data)
-  const owner = ps(server, 'uid')
-  expect(owner).not.toBe('0')
-  expect([statSync(data).uid, statSync(join(data, 'postgres')).uid].map(String)).toEqual([owner, owner])
-  expect(readFileSync(`/proc/${server}/status`, 'utf8')).toMatch(/^Groups:\s*$/m)
   await embedded.stop()
 })
 
@@ -156,19 +151,8 @@ test('an ordinary user with install scripts off and a package it cannot write', 
   chmodSync(join(packageRoot, 'native/lib'), 0o755)
 })
 
-test('with install scripts off, the links between the libraries are made at first start', async () => {
-  const top = folder()
-  const packageRoot = copyOfPackage(join(top, 'package'))
-  const links = linksOf(packageRoot)
-  expect(links.filter((link) => existsSync(link))).toEqual([])
-  const embedded = await startEmbedded(join(top, 'data'), quiet, { ...findInstallation(), packageRoot })
-  expect(links.filter((link) => !lstatSync(link).isSymbolicLink())).toEqual([])
-  expect(await query(embedded, 'select 1 as n')).toEqual([{ n: 1 }])
-  await embedded.stop()
-})
-
 test('after SIGKILL of the service, the next start takes the running server over', async () => {
-  const data = await preparedData()
+  const data = preparedData()
   const killed = await service(data)
   await query(killed, 'create table notes as select 1 as n')
   const servers = postmasters(data)
@@ -183,7 +167,7 @@ test('after SIGKILL of the service, the next start takes the running server over
 })
 
 test('after SIGKILL of the service and of PostgreSQL, the next start recovers what was committed', async () => {
-  const data = await preparedData()
+  const data = preparedData()
   const killed = await service(data)
   await query(killed, 'create table notes as select 1 as n')
   await killed.kill()
@@ -195,7 +179,7 @@ test('after SIGKILL of the service and of PostgreSQL, the next start recovers wh
 })
 
 test('a service whose PostgreSQL is killed starts it again, and is still the only service', async () => {
-  const data = await preparedData()
+  const data = preparedData()
   const said: string[] = []
   const embedded = await startEmbedded(data, (line) => said.push(line))
   await query(embedded, 'create table notes as select 1 as n')
@@ -214,7 +198,7 @@ test('a service whose PostgreSQL is killed starts it again, and is still the onl
 })
 
 test('lock files that name another process, or nothing at all, are no hindrance', async () => {
-  const data = await preparedData()
+  const data = preparedData()
   const killed = await service(data)
   const { uid, gid } = statSync(join(data, 'postgres'))
   await killed.kill()
@@ -234,7 +218,7 @@ test('lock files that name another process, or nothing at all, are no hindrance'
 })
 
 test('a start waits for the last processes of a killed PostgreSQL, and says so', async () => {
-  const data = await preparedData()
+  const data = preparedData()
   const killed = await service(data)
   const [server = 0, ...backends] = serverProcesses(data)
   for (const pid of backends) process.kill(pid, 'SIGSTOP')
@@ -262,7 +246,7 @@ test('of two first starts at once, one wins and the other is told', async () => 
 })
 
 test('a second start beside a running service is refused, and harms nothing', async () => {
-  const data = await preparedData()
+  const data = preparedData()
   const embedded = await startEmbedded(data, quiet)
   const servers = postmasters(data)
   await expect(startEmbedded(data, quiet)).rejects.toThrow(data)
@@ -310,7 +294,7 @@ test('a path too long for a socket, with a space, a comma and a quote in it', as
 })
 
 test('a command borrows the server of a running service, or has one for the moment', async () => {
-  const data = await preparedData()
+  const data = preparedData()
   const alone = await joinEmbedded(data, quiet)
   expect(await query(alone, 'select 1 as n')).toEqual([{ n: 1 }])
   await alone.stop()
@@ -327,7 +311,7 @@ test('a command borrows the server of a running service, or has one for the mome
 })
 
 test('whoever leaves last turns the server off', async () => {
-  const data = await preparedData()
+  const data = preparedData()
   const command = await joinEmbedded(data, quiet)
   const running = await startEmbedded(data, quiet) // takes the command's server over
   await command.stop()
@@ -341,7 +325,7 @@ test('whoever leaves last turns the server off', async () => {
 })
 
 test('a start while another stops waits, and starts anew', async () => {
-  const data = await preparedData()
+  const data = preparedData()
   const first = await startEmbedded(data, quiet)
   const [, second] = await Promise.all([first.stop(), startEmbedded(data, quiet)])
   expect(await query(second, 'select 1 as n')).toEqual([{ n: 1 }])
@@ -350,9 +334,7 @@ test('a start while another stops waits, and starts anew', async () => {
 })
 
 test('a database of another major version is refused with what to do about it', async () => {
-  const data = join(folder(), 'data')
-  const first = await startEmbedded(data, quiet)
-  await first.stop()
+  const data = preparedData()
   writeFileSync(join(data, 'postgres/PG_VERSION'), '17\n')
   await expect(startEmbedded(data, quiet)).rejects.toThrow(
     /^The database in .* is of PostgreSQL 17, and this version of Storekeeper brings 18: upgrade it with ".* upgrade-database" .*\.$/,
@@ -398,6 +380,14 @@ function folder(): string {
   chmodSync(path, 0o755)
   folders.push(path)
   return path
+}
+
+/** Started by root, PostgreSQL runs as an unprivileged user, whose the data is. */
+function expectUnprivileged(data: string, server = 0): void {
+  const owner = ps(server, 'uid')
+  expect(owner).not.toBe('0')
+  expect([statSync(data).uid, statSync(join(data, 'postgres')).uid].map(String)).toEqual([owner, owner])
+  expect(readFileSync(`/proc/${server}/status`, 'utf8')).toMatch(/^Groups:\s*$/m)
 }
 
 /** The package as npm unpacks it, before its install script. */

@@ -3,12 +3,11 @@
 import { type ChildProcess, execFileSync, spawn } from 'node:child_process'
 import { chmodSync, cpSync, mkdtempSync, readFileSync, rmSync, symlinkSync } from 'node:fs'
 import { tmpdir } from 'node:os'
-import { dirname, join } from 'node:path'
+import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { afterAll, afterEach, beforeAll } from 'vitest'
-import { startEmbedded } from '../src/db/embedded/embedded.ts'
-import { migrate } from '../src/db/migrate.ts'
+import { copyData } from './prepared-data.ts'
 import { listProcesses, serverProcesses } from './processes.ts'
 
 export const LONG = 300_000
@@ -17,7 +16,6 @@ const repository = join(import.meta.dirname, '..')
 const folders: string[] = []
 const children: ChildProcess[] = []
 let built = ''
-let prepared = ''
 
 /**
  * Where the tests of a file run from: with the repository's build, or without that of the client, which the first start
@@ -44,10 +42,6 @@ afterEach(async () => {
     await until(async () => serverProcesses(path).length === 0)
     rmSync(path, { recursive: true, force: true, maxRetries: 5 })
   }
-})
-
-afterAll(() => {
-  if (prepared !== '') rmSync(dirname(prepared), { recursive: true, force: true })
 })
 
 /** Open to everyone, as a checkout usually is: PostgreSQL runs as another user when we are root. */
@@ -79,19 +73,10 @@ function copyOf(paths: string[]): string {
   return path
 }
 
-/** A data directory with a database in it that nothing has been done with: a copy, since making one takes a second or two. */
-export async function preparedData(): Promise<string> {
-  if (prepared === '') {
-    const path = mkdtempSync(join(tmpdir(), 'process-'))
-    chmodSync(path, 0o755)
-    prepared = join(path, 'data')
-    const server = await startEmbedded(prepared, () => {})
-    await migrate(server.connection)
-    await server.stop()
-    rmSync(join(prepared, 'postgres.log'))
-  }
+/** A data directory with a migrated database in it that nothing else has been done with. */
+export function preparedData(): string {
   const data = join(folder(), 'data')
-  execFileSync('cp', ['-a', prepared, data])
+  copyData('migrated', data)
   return data
 }
 
@@ -160,7 +145,7 @@ export type Started = ReturnType<typeof launch> & { url: string }
 
 /** Started and ready; on a prepared data directory, unless one is named. */
 export async function start({ data, ...options }: Options = {}): Promise<Started> {
-  const service = launch({ ...options, data: data ?? (await preparedData()) })
+  const service = launch({ ...options, data: data ?? preparedData() })
   for await (const line of createInterface(service.child.stdout as NodeJS.ReadableStream)) {
     const said = JSON.parse(line)
     if (said.msg !== 'listening') continue

@@ -14,7 +14,7 @@ runFromCheckout({ build: 'whole' })
 test('killed again and again under load: what was acknowledged is there, and no retry doubles it', {
   timeout: LONG,
 }, async () => {
-  const data = await preparedData()
+  const data = preparedData()
   let service = await start({ data })
   const shop = await openShop(service.url)
   const load = startLoad(service.url, shop, 8)
@@ -68,7 +68,7 @@ test('PostgreSQL killed again and again under load: the service heals by itself,
 test('SIGTERM after SIGTERM under load: no request that was accepted goes without its answer', {
   timeout: LONG,
 }, async () => {
-  const data = await preparedData()
+  const data = preparedData()
   let shop: Opened | undefined
   const totals = { answered: 0, refused: 0, idleResets: 0, busy: 0 }
   const failures: string[] = []

@@ -184,7 +184,7 @@ test('settings that are not right stop the start, all of them told at once, and 
 test('service-token prints the token and nothing else, with no service running and beside one', {
   timeout: LONG,
 }, async () => {
-  const data = await preparedData()
+  const data = preparedData()
   const create = async (name: string) => {
     const command = launch({ npm: true, data, command: ['service-token', 'create', name, '--all-stores'] })
     expect((await command.ended()).code).toBe(0)

@@ -2,6 +2,7 @@
 // is migrated once, and every other is a copy of it. The embedded one commits without waiting for its disk: what has to
 // outlive a crash is tested where the service is a process with a server of its own.
 
+import { execFileSync } from 'node:child_process'
 import { chmodSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
 import pg from 'pg'
@@ -11,6 +12,7 @@ import { migrate } from '../src/db/migrate.ts'
 import { hashPassword } from '../src/identity/passwords.ts'
 import { runFolder } from './memory-disk.ts'
 import { PASSWORD } from './password.ts'
+import { prepareData } from './setup-data.ts'
 
 declare module 'vitest' {
   export interface ProvidedContext {
@@ -60,6 +62,7 @@ async function embedded(): Promise<Server> {
   const folder = runFolder()
   chmodSync(folder, 0o755) // else root's PostgreSQL, which runs as another user, would have to live elsewhere
   const data = join(folder, 'data')
+  execFileSync('cp', ['-a', join(await prepareData(), 'empty'), data])
   const first = await startEmbedded(data, () => {})
   const session = new pg.Client(first.connection)
   await session.connect()

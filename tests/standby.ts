@@ -8,6 +8,7 @@ import { join } from 'node:path'
 import pg from 'pg'
 import { onTestFinished } from 'vitest'
 import { type Embedded, startEmbedded } from '../src/db/embedded/embedded.ts'
+import { copyData } from './prepared-data.ts'
 
 export type TestServer = {
   /** The URL of a database, reached as this role. */
@@ -30,7 +31,7 @@ export async function primaryAndStandby(): Promise<ServerPair> {
   const folder = mkdtempSync(join(tmpdir(), 'standby-'))
   chmodSync(folder, 0o755) // so that PostgreSQL may enter when we are root
   const [first, second] = [join(folder, 'primary'), join(folder, 'standby')]
-  await (await startEmbedded(first, () => {})).stop()
+  copyData('empty', first)
   mkdirSync(second)
   execFileSync('cp', ['-a', join(first, 'postgres'), join(second, 'postgres')])
   const { uid, gid } = statSync(join(first, 'postgres'))

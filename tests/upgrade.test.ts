@@ -47,7 +47,7 @@ const NOTE = `insert into usage_flushes (id, at) values ('a note', now())`
 const READ_NOTE = 'select id from usage_flushes'
 
 async function dataWithNote(): Promise<string> {
-  const data = await preparedData()
+  const data = preparedData()
   const server = await startEmbedded(data, quiet)
   await query(server, NOTE)
   await server.stop()
@@ -86,7 +86,7 @@ test('a new cluster takes the place of the old one, which is kept; without the s
 })
 
 test('nobody else may use the database meanwhile', async () => {
-  const data = await preparedData()
+  const data = preparedData()
   const service = await startEmbedded(data, quiet)
   await expect(begin(data)).rejects.toThrow('is already running')
   await service.stop()
@@ -129,7 +129,7 @@ test('killed while it copies, the old database is whole, and the next run stops 
 })
 
 test('the command says what it needs, and when there is nothing to do', async () => {
-  const data = await preparedData()
+  const data = preparedData()
   const upgrade = (env: Record<string, string>) => call(run, ['upgrade-database'], { env })
   const done = await upgrade({ DATA_DIR: data })
   expect([done.code, done.err]).toEqual([0, expect.stringMatching(/nothing to do\.\n$/)])

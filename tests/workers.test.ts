@@ -110,7 +110,7 @@ test('workers share the port, the work and the counts; one that is killed or tol
 test('SIGHUP replaces the workers one by one, and no request notices; without their primary they end, and the next start takes the database over', {
   timeout: LONG,
 }, async () => {
-  const data = await preparedData()
+  const data = preparedData()
   const service = await start({ data, env: WORKERS })
   const shop = await openShop(service.url)
   await until(async () => workersOf(service).length === 2)

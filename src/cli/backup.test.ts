@@ -9,6 +9,7 @@ import pg from 'pg'
 import pino from 'pino'
 import { expect, onTestFinished, test } from 'vitest'
 import { call } from '../../tests/command.ts'
+import { copyData } from '../../tests/prepared-data.ts'
 import { newRandom } from '../../tests/random.ts'
 import { apiAt, NEW_ADDRESS, NEW_KEY, newEmptyDatabase, type Shop, shop } from '../../tests/shop.ts'
 import { readConfig } from '../config.ts'
@@ -205,6 +206,7 @@ test('messages and mails that were waiting can be discarded, and sessions ended'
 test('embedded: a restore needs the secret beside it, and the restored service starts', async () => {
   const [top, there] = [folder(), join(folder(), 'data')]
   const here = join(top, 'data')
+  copyData('migrated', here)
   const service = await startService(readConfig({ DATA_DIR: here, PORT: '0' }), pino({ level: 'silent' }), () => {})
   const api = apiAt(service.url)
   const account = { email: 'ada@example.com', password: randomBytes(16).toString('hex') }

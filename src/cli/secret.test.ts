@@ -13,6 +13,7 @@ import pino from 'pino'
 import { expect, onTestFinished, test } from 'vitest'
 import { useBuild } from '../../tests/built.ts'
 import { call } from '../../tests/command.ts'
+import { copyData } from '../../tests/prepared-data.ts'
 import { apiAt, NEW_ADDRESS, NEW_KEY, type Shop, shop, USAGE_AT_ONCE } from '../../tests/shop.ts'
 import { newDataKey, unwrapDataKey } from '../auth/data-key.ts'
 import { readConfig } from '../config.ts'
@@ -438,6 +439,7 @@ test('embedded: stop, rotate, start; and when nothing is left, retire', { timeou
   const data = join(mkdtempSync(join(tmpdir(), 'secret-')), 'data')
   chmodSync(join(data, '..'), 0o755) // so that PostgreSQL may enter when we are root
   onTestFinished(() => rmSync(join(data, '..'), { recursive: true, force: true }))
+  copyData('migrated', data)
   const env = { DATA_DIR: data }
   const start = async () => {
     const config = readConfig({ ...env, PORT: '0', RATE_LIMIT: 'off' })

@@ -9,6 +9,7 @@ import pino from 'pino'
 import { expect, inject, onTestFinished, test } from 'vitest'
 import { useBuild } from '../../tests/built.ts'
 import { poolerTo } from '../../tests/db-proxy.ts'
+import { copyData } from '../../tests/prepared-data.ts'
 import { apiAt } from '../../tests/shop.ts'
 import { readConfig } from '../config.ts'
 import { startService } from '../service.ts'
@@ -148,6 +149,7 @@ test.each(['fsync', 'full_page_writes'])(
     const data = join(mkdtempSync(join(tmpdir(), 'unsafe-')), 'data')
     chmodSync(join(data, '..'), 0o755) // so that PostgreSQL may enter when we are root
     onTestFinished(() => rmSync(join(data, '..'), { recursive: true, force: true }))
+    copyData('empty', data)
     const embedded = await startEmbedded(data, () => {})
     const session = new pg.Client(embedded.connection)
     await session.connect()
@@ -217,6 +219,7 @@ test('an embedded database of an unreleased version is refused too, and no secre
   const data = join(mkdtempSync(join(tmpdir(), 'unreleased-')), 'data')
   chmodSync(join(data, '..'), 0o755) // so that PostgreSQL may enter when we are root
   onTestFinished(() => rmSync(join(data, '..'), { recursive: true, force: true }))
+  copyData('empty', data)
   const inside = async <T>(work: (connection: Connection) => Promise<T>): Promise<T> => {
     const embedded = await startEmbedded(data, () => {})
     return work(embedded.connection).finally(embedded.stop)

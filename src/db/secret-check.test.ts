@@ -8,6 +8,7 @@ import pg from 'pg'
 import pino from 'pino'
 import { expect, onTestFinished, test } from 'vitest'
 import { call } from '../../tests/command.ts'
+import { copyData } from '../../tests/prepared-data.ts'
 import { NEW_KEY, newDatabase, shop } from '../../tests/shop.ts'
 import { run as runCommand } from '../cli/run.ts'
 import { readConfig } from '../config.ts'
@@ -136,6 +137,7 @@ test('an embedded database with another server-secret beside it does not start',
   const data = join(mkdtempSync(join(tmpdir(), 'swapped-')), 'data')
   chmodSync(join(data, '..'), 0o755) // so that PostgreSQL may enter when we are root
   onTestFinished(() => rmSync(join(data, '..'), { recursive: true, force: true }))
+  copyData('migrated', data)
   const config = readConfig({ DATA_DIR: data, PORT: '0' })
   const start = () => startService(config, log, () => {})
   await (await start()).close(0)
