@@ -1,4 +1,5 @@
-// The service as a process: launched as a user launches it, in folders of its own that are gone after each test.
+// The service as a process: launched as a user launches it, in folders of its own that are gone after each test, or after the
+// file's last one.
 
 import { type ChildProcess, execFileSync, spawn } from 'node:child_process'
 import { chmodSync, cpSync, mkdtempSync, readFileSync, rmSync, symlinkSync } from 'node:fs'
@@ -7,14 +8,16 @@ import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { afterAll, afterEach, beforeAll } from 'vitest'
+import { build as runBuild } from '../bin/build.js'
 import { copyData } from './prepared-data.ts'
 import { listProcesses, serverProcesses } from './processes.ts'
 
 export const LONG = 300_000
 
 const repository = join(import.meta.dirname, '..')
-const folders: string[] = []
-const children: ChildProcess[] = []
+type Launched = { folders: string[]; children: ChildProcess[] }
+const ofTest: Launched = { folders: [], children: [] }
+const ofFile: Launched = { folders: [], children: [] }
 let built = ''
 
 /**
@@ -23,32 +26,40 @@ let built = ''
  */
 export function runFromCheckout({ build }: { build: 'whole' | 'in part' }): void {
   beforeAll(() => {
-    execFileSync('npm', ['run', '--silent', 'build'], { cwd: repository })
+    runBuild()
     built = copyOf([...COMMANDS, ...BUILDS, ...(build === 'whole' ? [] : CLIENT)])
     if (build === 'in part') rmSync(join(built, 'dist/builds/client'))
-    folders.splice(0) // it stays for all tests
+    keepForFile()
   })
-  afterAll(() => rmSync(built, { recursive: true, force: true }))
 }
 
 export function builtCheckout(): string {
   return built
 }
 
-afterEach(async () => {
+/** What was launched so far, and its folders, are there for the other tests of the file too. */
+export function keepForFile(): void {
+  ofFile.folders.push(...ofTest.folders.splice(0))
+  ofFile.children.push(...ofTest.children.splice(0))
+}
+
+afterEach(() => remove(ofTest))
+afterAll(() => remove(ofFile))
+
+async function remove({ folders, children }: Launched): Promise<void> {
   for (const child of children.splice(0)) if (child.pid && child.exitCode === null) killFamily(child.pid)
   for (const path of folders.splice(0)) {
     for (const pid of serverProcesses(path)) kill(pid)
     await until(async () => serverProcesses(path).length === 0)
     rmSync(path, { recursive: true, force: true, maxRetries: 5 })
   }
-})
+}
 
 /** Open to everyone, as a checkout usually is: PostgreSQL runs as another user when we are root. */
 export function folder(): string {
   const path = mkdtempSync(join(tmpdir(), 'process-'))
   chmodSync(path, 0o755)
-  folders.push(path)
+  ofTest.folders.push(path)
   return path
 }
 
@@ -110,7 +121,7 @@ export function launch({ npm = false, command, from = built, data = join(folder(
     stdio: ['ignore', 'pipe', 'pipe'],
     detached: true, // a process group of its own, as a shell gives it
   })
-  children.push(child)
+  ofTest.children.push(child)
   let out = ''
   let err = ''
   child.stdout?.on('data', (chunk) => {

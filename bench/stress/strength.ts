@@ -26,7 +26,7 @@ type Strength = {
 }
 
 const SUITE: Strength = {
-  kills: 2,
+  kills: 1,
   databaseKills: ['server', 'backend'],
   workerKills: 1,
   replacements: 1,
