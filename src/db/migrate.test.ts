@@ -8,9 +8,11 @@ import pg from 'pg'
 import pino from 'pino'
 import { expect, inject, onTestFinished, test } from 'vitest'
 import { useBuild } from '../../tests/built.ts'
+import { call } from '../../tests/command.ts'
 import { poolerTo } from '../../tests/db-proxy.ts'
 import { copyData } from '../../tests/prepared-data.ts'
 import { apiAt } from '../../tests/shop.ts'
+import { run } from '../cli/run.ts'
 import { readConfig } from '../config.ts'
 import { startService } from '../service.ts'
 import type { Connection } from './db.ts'
@@ -189,6 +191,9 @@ test('a pooler that shares sessions between connections is refused at the start,
 const NOT_TAKEN_OVER =
   'This database was made by an unreleased version of Storekeeper, whose data cannot be used. Set DATA_DIR to a new directory, or DATABASE_URL to a new database.'
 
+/** What a command says, and how it ends. */
+const refused = { code: 1, out: '', err: `${NOT_TAKEN_OVER}\n` }
+
 test.each(['in part', 'in full'])(
   'a database that an unreleased version has migrated %s is refused in one sentence, and is not touched',
   async (how) => {
@@ -197,20 +202,18 @@ test.each(['in part', 'in full'])(
     const before = await dump({ connectionString: url })
     const env = { DATABASE_URL: url, SERVER_SECRET: randomBytes(32).toString('base64'), PORT: '0' }
     await expect(startService(readConfig(env), log, () => {})).rejects.toThrow(NOT_TAKEN_OVER)
-    const starts = [
-      ['dist/main.js'],
-      ['dist/cli/main.js', 'service-token', 'create', 'Checkout', '--all-stores'],
-      ['dist/cli/main.js', 'service-token', 'list'],
-      ['dist/cli/main.js', 'events', 'head', '--all'],
-      ['dist/cli/main.js', 'secret', 'status'],
-    ]
-    for (const args of how === 'in full' ? starts : starts.slice(0, 2))
-      expect(spawn(args, env)).toEqual({
-        args,
-        status: 1,
-        stdout: '',
-        stderr: `${args.length === 1 ? 'Storekeeper could not start: ' : ''}${NOT_TAKEN_OVER}\n`,
-      })
+    const create = ['service-token', 'create', 'Checkout', '--all-stores']
+    for (const words of [create, ['service-token', 'list'], ['events', 'head', '--all'], ['secret', 'status']])
+      expect({ words, ...(await call(run, words, { env })) }).toMatchObject({ words, ...refused })
+    // As processes once.
+    if (how === 'in full')
+      for (const args of [['dist/main.js'], ['dist/cli/main.js', ...create]])
+        expect(spawn(args, env)).toEqual({
+          args,
+          status: 1,
+          stdout: '',
+          stderr: `${args.length === 1 ? 'Storekeeper could not start: ' : ''}${NOT_TAKEN_OVER}\n`,
+        })
     expect(await dump({ connectionString: url })).toEqual(before)
   },
 )
@@ -228,8 +231,7 @@ test('an embedded database of an unreleased version is refused too, and no secre
   const before = await inside(dump)
   const files = readdirSync(data).sort()
   await expect(startService(readConfig({ DATA_DIR: data, PORT: '0' }), log, () => {})).rejects.toThrow(NOT_TAKEN_OVER)
-  const args = ['dist/cli/main.js', 'secret', 'rotate']
-  expect(spawn(args, { DATA_DIR: data })).toEqual({ args, status: 1, stdout: '', stderr: `${NOT_TAKEN_OVER}\n` })
+  expect(await call(run, ['secret', 'rotate'], { env: { DATA_DIR: data } })).toMatchObject(refused)
   expect(readdirSync(data).sort()).toEqual(files)
   expect(await inside(dump)).toEqual(before)
 })
