@@ -59,12 +59,21 @@ async function readNote(data: string): Promise<unknown[]> {
   return query(server, READ_NOTE).finally(() => server.stop())
 }
 
-test('a new cluster takes the place of the old one, which is kept; without the switch nothing has changed', async () => {
+test('a new cluster takes the place of the old one, which is kept; without the switch nothing has changed; nobody else may use the database meanwhile', async () => {
   const data = await dataWithNote()
   const files = readdirSync(data)
+  const service = await startEmbedded(data, quiet)
+  await expect(begin(data)).rejects.toThrow('is already running')
+  await service.stop()
+  const command = await joinEmbedded(data, quiet)
+  await expect(begin(data)).rejects.toThrow(/^Another command is using the database/)
+  await command.stop()
+
   const given = await begin(data)
+  const waiting = startEmbedded(data, quiet)
   await copy(given)
   await given.close()
+  await (await waiting).stop()
   expect(readdirSync(data)).toEqual(files)
   expect(serverProcesses(data)).toEqual([])
   expect(await readNote(data)).toEqual([{ id: 'a note' }])
@@ -83,21 +92,6 @@ test('a new cluster takes the place of the old one, which is kept; without the s
   expect(await hasEmbedded(data)).toBe(true)
   expect(await readNote(data)).toEqual([{ id: 'a note' }])
   expect(existsSync(join(data, 'postgres.upgraded'))).toBe(false)
-})
-
-test('nobody else may use the database meanwhile', async () => {
-  const data = preparedData()
-  const service = await startEmbedded(data, quiet)
-  await expect(begin(data)).rejects.toThrow('is already running')
-  await service.stop()
-  const command = await joinEmbedded(data, quiet)
-  await expect(begin(data)).rejects.toThrow(/^Another command is using the database/)
-  await command.stop()
-  const upgrade = await begin(data)
-  const waiting = startEmbedded(data, quiet)
-  await upgrade.close()
-  await (await waiting).stop()
-  expect(serverProcesses(data)).toEqual([])
 })
 
 test('killed while it copies, the old database is whole, and the next run stops what is left and completes', async () => {
