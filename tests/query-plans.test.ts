@@ -18,12 +18,12 @@ import { startService } from '../src/service.ts'
 import { type Api, apiAt, NEW_ADDRESS, NEW_KEY, type Shop, shop } from './shop.ts'
 import { receiver } from './webhook-receiver.ts'
 
-const MANY = 3_000
-const MANY_ENDED = 10_000
-const TIMES = 30
+const MANY = 1_500
+const MANY_ENDED = 3_000
+const TIMES = 10
 /** Long changes under the lock of the one store: several at once might wait for it in vain on a busy machine. */
 const ONE_BY_ONE = ['revoke key', 'remove a member', 'leave', 'erase me', 'disable the keys of an owner', 'enable keys']
-/** Of each table, for each request; reading any table whole would be a hundred of it for each. */
+/** Of each table, for each request; reading any table whole would be dozens of it for each. */
 const MAX_ROWS = 40
 /** Questions that are asked of one node, and counted together. */
 const AT_ONE_NODE = 5
