@@ -21,7 +21,8 @@ export type Github = {
   answer(instead?: (response: ServerResponse) => void): void
 }
 
-export async function playGithub(): Promise<Github> {
+/** Gone when the test is over, unless it is said when. */
+export async function playGithub(whenOver: (close: () => Promise<void>) => void = onTestFinished): Promise<Github> {
   const keys: PublishedKey[] = []
   let signer: { id: string; key: KeyObject }
   let asked = 0
@@ -32,7 +33,7 @@ export async function playGithub(): Promise<Github> {
     else response.setHeader('content-type', 'application/json').end(JSON.stringify({ public_keys: keys }))
   })
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
-  onTestFinished(() => {
+  whenOver(() => {
     server.closeAllConnections()
     return new Promise<void>((resolve) => server.close(() => resolve()))
   })

@@ -1,8 +1,8 @@
 import { generateKeyPairSync } from 'node:crypto'
-import { expect, onTestFinished, test, vi } from 'vitest'
+import { afterAll, expect, onTestFinished, test, vi } from 'vitest'
 import { playGithub, signedHeaders } from '../../tests/github.ts'
 import { countQueries } from '../../tests/query-count.ts'
-import { type Api, NEW_KEY, type Shop, shop } from '../../tests/shop.ts'
+import { type Api, NEW_KEY, type Shop, shop, shopsWith } from '../../tests/shop.ts'
 import { startTicking } from '../../tests/ticks.ts'
 import { readConfig } from '../config.ts'
 import { DAY, fromNow, HOUR, MINUTE, now, SECOND, travel } from '../core/clock.ts'
@@ -11,6 +11,10 @@ import { newExpiryNotices } from './expiry-notices.ts'
 
 const ACCEPTED = [200, { accepted: true }]
 const SYSTEM = { kind: 'system', id: 'storekeeper', credential: 'storekeeper', ip: null }
+
+/** For tests that do not look at when its keys are fetched. */
+const sharedGithub = await playGithub(afterAll)
+const shopWithGithub = shopsWith({ GITHUB_KEYS_URL: sharedGithub.url })
 
 type Made = { id: string; key: string; expiresAt: string | null }
 
@@ -203,9 +207,8 @@ test('of a key that was revoked or has expired it is only noted that it leaked',
 })
 
 test('a second report changes nothing, not even what a manager decided after the first', async () => {
-  const github = await playGithub()
-  const world = await shop({ GITHUB_KEYS_URL: github.url })
-  const { api, owner, keys, serviceToken, sql } = world
+  const world = await shopWithGithub()
+  const { api, owner, keys, serviceToken, sql, store } = world
   const verify = verifier(await serviceToken())
   await setGrace(world, 3600)
   const ended = await newKey(world, { type: 'TEST' })
@@ -220,14 +223,14 @@ test('a second report changes nothing, not even what a manager decided after the
     await readKey(world, kept.id),
     await eventsOf(world, ended.id),
     await eventsOf(world, kept.id),
-    await sql('select id, leaked_at from api_keys order by id'),
+    await sql('select id, leaked_at from api_keys where store_id = $1 order by id', [store.id]),
   ]
   const before = await state()
   for (const { key } of [ended, kept]) {
     expect(await report(api, key)).toEqual(ACCEPTED)
-    expect((await api.post('/v1/leaks/github', undefined, github.sign([{ token: key, type: 'key' }]))).body).toEqual([
-      { token_hash: sha256(key).toString('hex'), token_type: 'key', label: 'true_positive' },
-    ])
+    expect(
+      (await api.post('/v1/leaks/github', undefined, sharedGithub.sign([{ token: key, type: 'key' }]))).body,
+    ).toEqual([{ token_hash: sha256(key).toString('hex'), token_type: 'key', label: 'true_positive' }])
   }
   expect(await state()).toEqual(before)
   expect(await verify(api, kept.key)).toBe('VALID')
@@ -385,8 +388,7 @@ test('reports by strangers do not empty the memory of keys', async () => {
 })
 
 test('a key that leaks while its store is deleted is revoked at once, and stays so when the store is restored', async () => {
-  const github = await playGithub()
-  const world = await shop({ GITHUB_KEYS_URL: github.url })
+  const world = await shopWithGithub()
   const { api, owner, store, serviceToken } = world
   const verify = verifier(await serviceToken())
   const path = `/v1/user/store/${store.id}`
@@ -394,7 +396,7 @@ test('a key that leaks while its store is deleted is revoked at once, and stays 
   const [mine, found] = [await newKey(world), await newKey(world)]
   await api.delete(path, { as: owner.token })
   expect(await report(api, mine.key)).toEqual(ACCEPTED)
-  const told = await api.post('/v1/leaks/github', undefined, github.sign([{ token: found.key }]))
+  const told = await api.post('/v1/leaks/github', undefined, sharedGithub.sign([{ token: found.key }]))
   expect(told.body).toEqual([{ token_hash: sha256(found.key).toString('hex'), label: 'true_positive' }])
   for (const { key } of [mine, found]) expect(await verify(api, key)).toBe('NOT_FOUND')
 
@@ -562,9 +564,8 @@ test('403: without a signature it is not even looked at what was sent', async ()
 })
 
 test('what GitHub signed is read as strictly as anything, but it may say more than we know of', async () => {
-  const github = await playGithub()
-  const { api } = await shop({ GITHUB_KEYS_URL: github.url })
-  const send = (body: unknown) => api.post('/v1/leaks/github', undefined, github.sign(body))
+  const { api } = await shopWithGithub()
+  const send = (body: unknown) => api.post('/v1/leaks/github', undefined, sharedGithub.sign(body))
   const more = [{ token: 'x', type: 't', url: '', source: null, confidence: 0.9, commit: { sha: 'abc' }, '': [] }]
   const accepted = await send(more)
   expect([accepted.status, accepted.body]).toEqual([
@@ -579,8 +580,7 @@ test('what GitHub signed is read as strictly as anything, but it may say more th
 })
 
 test('200: keys that GitHub found end as any other leaked key, each in its own store', async () => {
-  const github = await playGithub()
-  const world = await shop({ GITHUB_KEYS_URL: github.url })
+  const world = await shopWithGithub()
   const { api, owner, serviceToken, node } = world
   const other = await node()
   const verify = verifier(await serviceToken(null), { anyStore: true })
@@ -595,7 +595,9 @@ test('200: keys that GitHub found end as any other leaked key, each in its own s
 
   const url = 'https://github.com/octocat/hello-world/blob/main/config.yml#L3'
   const tokens = [prod.key, dev.key, unknown, third.key, dev.key, 'nonsense']
-  const sent = github.sign(tokens.map((token) => ({ token, type: 'storekeeper_api_key', url, source: 'content' })))
+  const sent = sharedGithub.sign(
+    tokens.map((token) => ({ token, type: 'storekeeper_api_key', url, source: 'content' })),
+  )
   const answer = await api.post('/v1/leaks/github', undefined, sent)
   expect(answer.status).toBe(200)
   expect(answer.body).toEqual(
@@ -622,8 +624,7 @@ test('200: keys that GitHub found end as any other leaked key, each in its own s
 })
 
 test('where a key was found is kept when it is a plausible place', async () => {
-  const github = await playGithub()
-  const world = await shop({ GITHUB_KEYS_URL: github.url })
+  const world = await shopWithGithub()
   const places: [unknown, string | undefined][] = [
     ['https://example.com/a b?c=d#e', 'https://example.com/a%20b?c=d#e'],
     ['http://example.com/', 'http://example.com/'],
@@ -643,7 +644,7 @@ test('where a key was found is kept when it is a plausible place', async () => {
   for (const [sent, kept] of places) {
     const { id, key } = await newKey(world, { type: 'TEST' })
     const url = sent === 'KEY' ? `https://example.com/${key}/` : sent
-    const { status } = await world.api.post('/v1/leaks/github', undefined, github.sign([{ token: key, url }]))
+    const { status } = await world.api.post('/v1/leaks/github', undefined, sharedGithub.sign([{ token: key, url }]))
     expect(status).toBe(200)
     const data = { source: 'github', ...(kept === undefined ? {} : { url: kept }), action: 'revoked' }
     expect((await eventsOf(world, id))[0].data, String(sent).slice(0, 50)).toEqual(data)
@@ -745,8 +746,7 @@ test('a set of keys that does not come is waited for three seconds, by everyone 
 // ---- nothing of it is kept ------------------------------------------------------------------------------------------
 
 test('nothing of a reported secret stands in events, logs, metrics or problems', async () => {
-  const github = await playGithub()
-  const world = await shop({ GITHUB_KEYS_URL: github.url })
+  const world = await shopWithGithub()
   const { api, sql, logs } = world
   const [mine, found] = [await newKey(world), await newKey(world)]
   const unknown = mintToken('skp', 'dev').reveal()
@@ -754,13 +754,13 @@ test('nothing of a reported secret stands in events, logs, metrics or problems',
   await api.post(
     '/v1/leaks/github',
     undefined,
-    github.sign([{ token: found.key, url: `https://x.example/${found.key}` }]),
+    sharedGithub.sign([{ token: found.key, url: `https://x.example/${found.key}` }]),
   )
   const problems = [
     await api.post('/v1/leaks', { key: mine.key, more: mine.key }),
     await api.post('/v1/leaks', { [mine.key.slice(0, 4)]: [mine.key] }),
     await api.post('/v1/leaks/github', [{ token: found.key }]),
-    await api.post('/v1/leaks/github', undefined, github.sign([{ token: [found.key], url: { a: found.key } }])),
+    await api.post('/v1/leaks/github', undefined, sharedGithub.sign([{ token: [found.key], url: { a: found.key } }])),
   ]
   expect(problems.map(({ status }) => status)).toEqual([422, 422, 403, 422])
   const places = [
