@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto'
 import type { ServerResponse } from 'node:http'
 import { Webhook as Verifier } from 'standardwebhooks'
 import { expect, onTestFinished, test, vi } from 'vitest'
-import { NEW_ADDRESS, NEW_KEY, shop } from '../../tests/shop.ts'
+import { NEW_ADDRESS, NEW_KEY, type Shop, shop, shopsWith } from '../../tests/shop.ts'
 import { startTicking } from '../../tests/ticks.ts'
 import { type Received, receiver } from '../../tests/webhook-receiver.ts'
 import { DAY, HOUR, MINUTE, SECOND, travel } from '../core/clock.ts'
@@ -15,9 +15,19 @@ import { disableAfterFailure } from './webhooks.ts'
 const OPEN = { WEBHOOK_ALLOW_PRIVATE: 'on' }
 const RFC_3339 = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/
 
-/** A world with one webhook and its receiver. */
-async function listening(types = ['key.*'], settings: Record<string, string> = OPEN) {
-  const world = await shop(settings)
+const sharedShop = shopsWith(OPEN)
+
+/** What a webhook still has to send when the test is over is not sent during a later one. */
+async function openShop(): Promise<Shop> {
+  const world = await sharedShop()
+  const disable = `update webhooks set enabled = false, disabled_at = now(), disabled_reason = 'REQUESTED' where enabled`
+  onTestFinished(async () => void (await world.sql(disable)))
+  return world
+}
+
+/** A shop with one webhook and its receiver. */
+async function listening(types = ['key.*'], open: () => Promise<Shop> = openShop) {
+  const world = await open()
   const far = await receiver()
   const as = world.owner.token
   const webhooks = `/v1/user/store/${world.store.id}/webhooks`
@@ -25,6 +35,9 @@ async function listening(types = ['key.*'], settings: Record<string, string> = O
   const path = `${webhooks}/${webhook.id}`
   return { ...world, far, as, webhooks, webhook, path, deliveries: `${path}/deliveries` }
 }
+
+/** With a service and a database of its own. */
+const listeningAlone = () => listening(['key.*'], () => shop(OPEN))
 
 /** Asks until the answer is as wanted: deliveries go their own way, and an answer that never comes fails by the test's time. */
 async function until<T>(ask: () => Promise<T>, wanted: (value: T) => boolean): Promise<T> {
@@ -54,7 +67,7 @@ function check(secret: string, { text, headers }: Received) {
 // ---- the record -------------------------------------------------------------------------------------------------------
 
 test('201: a manager makes a webhook and sees its secret once', async () => {
-  const { api, owner, store } = await shop(OPEN)
+  const { api, owner, store } = await openShop()
   const webhooks = `/v1/user/store/${store.id}/webhooks`
   const wanted = {
     url: 'http://127.0.0.1:8009/hooks#part',
@@ -140,7 +153,7 @@ test('422: types that do not exist, and everything else that is wrong, at once',
 })
 
 test('409: a store has at most 20, also when they are made at the same moment', async () => {
-  const { api, owner, store } = await shop(OPEN)
+  const { api, owner, store } = await openShop()
   const webhooks = `/v1/user/store/${store.id}/webhooks`
   const make = () => api.post(webhooks, { url: 'http://127.0.0.1:8009/', types: ['*'] }, { as: owner.token })
   for (let n = 0; n < 16; n++) expect((await make()).status).toBe(201)
@@ -168,7 +181,7 @@ test('PATCH changes what is sent and where, honours If-Match, and tells of it wi
   })
   expect((await api.patch(path, { types: ['key.*'] }, { as, headers: { 'if-match': etag } })).status).toBe(412)
   expect((await api.patch(path, {}, { as })).body).toEqual(changed.body)
-  const [event] = await sql(`select data from events where type = 'webhook.updated'`)
+  const [event] = await sql(`select data from events where type = 'webhook.updated' and subject = $1`, [webhook.id])
   expect(event.data).toEqual({
     from: { host: new URL(webhook.url).host, types: ['key.*'], description: null, enabled: true },
     to: { host: '127.0.0.1:8009', types: ['member.*'], description: 'All', enabled: true },
@@ -177,7 +190,7 @@ test('PATCH changes what is sent and where, honours If-Match, and tells of it wi
 })
 
 test('DELETE ends it, and what it had on its way', async () => {
-  const { api, as, path, deliveries, far, keys, sql } = await listening()
+  const { api, as, path, deliveries, far, keys, store, sql } = await listening()
   far.answer(500)
   await api.post(keys, NEW_KEY, { as })
   await settled({ api, deliveries, as }, 1)
@@ -185,7 +198,7 @@ test('DELETE ends it, and what it had on its way', async () => {
   for (const gone of [path, deliveries]) expect((await api.get(gone, { as })).body.code).toBe('webhook_not_found')
   travel(10 * SECOND)
   await api.post(keys, NEW_KEY, { as })
-  const [{ count }] = await sql('select count(*)::int as count from webhook_outbox')
+  const [{ count }] = await sql('select count(*)::int as count from webhook_outbox where store_id = $1', [store.id])
   expect([count, far.received.length]).toEqual([0, 1])
 })
 
@@ -519,7 +532,7 @@ test('a failure that was under way when all was well again switches nothing off'
   const { api, as, path, service, webhook, sql } = await listening()
   await disableAfterFailure(service.db, webhook.id, 1, 'FAILING')
   expect((await api.get(path, { as })).body.enabled).toBe(true)
-  await sql(`update webhooks set failing_since = now() - interval '6 days'`)
+  await sql(`update webhooks set failing_since = now() - interval '6 days' where id = $1`, [webhook.id])
   await disableAfterFailure(service.db, webhook.id, 1, 'FAILING')
   expect((await api.get(path, { as })).body).toMatchObject({ enabled: false, disabledReason: 'FAILING' })
 })
@@ -626,7 +639,7 @@ test('what is changed, switched off or deleted reaches also what was taken up to
 })
 
 test('35. however many answer slowly, whoever answers quickly hears at once', async () => {
-  const world = await listening()
+  const world = await listeningAlone()
   const { api, owner, as, far } = world
   await api.post(world.keys, NEW_KEY, { as })
   await far.messages(1)
@@ -656,7 +669,7 @@ test('35. however many answer slowly, whoever answers quickly hears at once', as
 })
 
 test('35. receivers that take almost two seconds hold up nobody else, however much they have to take', async () => {
-  const world = await listening()
+  const world = await listeningAlone()
   const { api, owner, as, far } = world
   const slow = await receiver((response) => void setTimeout(() => response.writeHead(200).end(), 1_900))
   for (let n = 0; n < 4; n++) {
@@ -676,7 +689,7 @@ test('35. receivers that take almost two seconds hold up nobody else, however mu
 })
 
 test('on a node that is busy with requests, too, the backlog of one account keeps nobody else’s message in the table', async () => {
-  const world = await listening()
+  const world = await listeningAlone()
   const { api, as, far, path, person } = world
   const slow = await receiver((response) => void setTimeout(() => response.writeHead(204).end(), 100))
   const other = await person()
@@ -703,7 +716,7 @@ test('on a node that is busy with requests, too, the backlog of one account keep
 })
 
 test('what was committed while a webhook was on, and listened to it, is sent, whatever was changed before it was handed out', async () => {
-  const world = await listening()
+  const world = await listeningAlone()
   const { far, sql, store, path, webhook, as, service } = world
   await service.close(0)
   const happened = async (subject: string, type = 'key.created') =>
@@ -793,7 +806,7 @@ test('for a page of those with one status 5,000 deliveries are looked at, and th
 })
 
 test('what is older than 30 days is swept up, and what a deleted webhook left, however much it is', async () => {
-  const { service, sql, webhook, api, as, keys, deliveries, far } = await listening()
+  const { service, sql, webhook, api, as, keys, deliveries, far } = await listeningAlone()
   await api.post(keys, NEW_KEY, { as })
   await far.messages(1)
   await sql(
@@ -912,7 +925,7 @@ test('two nodes share the work: everything arrives, nothing twice', async () => 
 })
 
 test('a secret sealed under the server secret before the current one still signs', async () => {
-  const { api, as, keys, far, webhook, node, serverSecret, service } = await listening()
+  const { api, as, keys, far, webhook, node, serverSecret, service } = await listeningAlone()
   await service.close(0)
   const next = await node({
     SERVER_SECRET: Buffer.alloc(32, 7).toString('base64'),
@@ -925,12 +938,15 @@ test('a secret sealed under the server secret before the current one still signs
 })
 
 test('what a node had taken up when it was lost is sent by another, half a minute later', async () => {
-  const { api, as, keys, far, sql } = await listening()
+  const { api, as, keys, far, webhook, sql } = await listening()
   far.answer(500)
   await api.post(keys, NEW_KEY, { as })
   await far.messages(1)
   // As it stands when a node dies between taking it up and writing down how it went.
-  await sql(`update webhook_deliveries set attempts = 0, next_attempt_at = now() + interval '30 seconds'`)
+  await sql(
+    `update webhook_deliveries set attempts = 0, next_attempt_at = now() + interval '30 seconds' where webhook_id = $1`,
+    [webhook.id],
+  )
   far.answer(204)
   travel(31 * SECOND)
   await api.post(keys, NEW_KEY, { as })
