@@ -43,6 +43,7 @@ import { newUsageReports } from './keys/in-process/reports.ts'
 import { newUsage } from './keys/usage.ts'
 import { newVerifier } from './keys/verify.ts'
 import { newLoadShedder } from './limits/load-shedding.ts'
+import { newTenantShares } from './limits/tenant-shares.ts'
 import { newRateLimits, newServiceRateLimit } from './limits/token-bucket.ts'
 import { measurable } from './measurable.ts'
 import { prepareDatabase } from './prepare-database.ts'
@@ -215,6 +216,7 @@ async function newPipeline(
       rate: newRateLimits(config.RATE_LIMIT),
       services: newServiceRateLimit(config.SERVICE_TOKEN_RATE_LIMIT),
       load,
+      shares: newTenantShares(load.limit),
       slots: newConnectionSlots(db.connections().serving),
       largeReads: newLargeReads(),
       streams,

@@ -83,3 +83,31 @@ test('of what one account waits for, neither changes nor its stores’ keys wait
   expect(begun.at(-1)).toBe('ada')
   for (const leave of [...leaves, ...(await Promise.all(waiting))]) leave()
 })
+
+test('whatever one account’s requests wait for, there is room for those of others', async () => {
+  const asked = new Set<() => void>()
+  // A name server that does not answer: the service gives up after two seconds.
+  const resolve = () =>
+    new Promise<string[]>((found) => {
+      const answer = () => {
+        asked.delete(answer)
+        found(['192.0.2.1'])
+      }
+      asked.add(answer)
+      setTimeout(answer, 3_000)
+    })
+  const { api, owner, person, store } = await shop({}, { resolve })
+  const other = await person()
+  const webhook = { url: 'https://hooks.example.com/', types: ['*'] }
+  const flood = Array.from({ length: 400 }, () =>
+    api.post(`/v1/user/store/${store.id}/webhooks`, webhook, { as: owner.token }),
+  )
+  await expect.poll(() => asked.size).toBeGreaterThan(100)
+  const answers = await Promise.all(Array.from({ length: 20 }, () => api.get('/v1/user', { as: other.token })))
+  expect(new Set(answers.map(({ status }) => status))).toEqual(new Set([200]))
+  for (const answer of asked) answer()
+  for (const { status, headers } of await Promise.all(flood)) {
+    expect([201, 409, 422, 503]).toContain(status)
+    if (status === 503) expect(headers.get('retry-after')).toBe('1')
+  }
+})

@@ -5,6 +5,7 @@
 
 import { siteOf } from '../auth/ip.ts'
 import { SECOND } from '../core/clock.ts'
+import { fail } from '../core/errors.ts'
 import type { Db } from '../db/db.ts'
 import { type FairSemaphore, newFairSemaphore } from '../limits/fair-semaphore.ts'
 import type { Call, Pipeline } from './context.ts'
@@ -33,6 +34,17 @@ export async function accountOf(pipeline: Pipeline, { caller, incoming }: Call):
   if (!caller) return siteOf(incoming.ip)
   const { account } = await holderOf(pipeline, { caller, incoming })
   return caller.kind === 'key' ? keysOf(account) : account
+}
+
+/**
+ * Begins a request, unless its tenant has so many under way that others would find no room. The operator's back ends have no
+ * such bound.
+ */
+export async function inShare<T>(pipeline: Pipeline, call: Call, run: () => Promise<T>): Promise<T> {
+  if (call.caller?.kind === 'service') return run()
+  const leave = pipeline.limits.shares.enter(tenantOf(await accountOf(pipeline, call)))
+  if (leave === null) return fail('overloaded', { retryAfterSeconds: 1 })
+  return run().finally(leave)
 }
 
 /**

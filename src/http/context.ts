@@ -21,6 +21,7 @@ import type { ConcurrencyLimiter } from '../limits/concurrency.ts'
 import type { FairSemaphore } from '../limits/fair-semaphore.ts'
 import type { LargeBodies } from '../limits/large-bodies.ts'
 import type { LoadShedder } from '../limits/load-shedding.ts'
+import type { TenantShares } from '../limits/tenant-shares.ts'
 import type { RateLimits, ServiceRateLimit } from '../limits/token-bucket.ts'
 import type { EventStreams } from './event-stream.ts'
 import type { LongAnswers } from './json-stream.ts'
@@ -63,6 +64,7 @@ type Limits = {
   rate: RateLimits | null
   services: ServiceRateLimit
   load: LoadShedder
+  shares: TenantShares
   /** For what is read and what is changed (connection-slots.ts). */
   slots: FairSemaphore
   largeReads: LargeReads

@@ -7,6 +7,7 @@ import type { Route } from '../core/route.ts'
 import { type RateLimitState, rateLimitHeaders } from '../limits/token-bucket.ts'
 import { identify } from './authenticate.ts'
 import { authorize, checkIds, countKeyUse } from './authorize.ts'
+import { inShare } from './connection-slots.ts'
 import type { Call, Incoming, Outgoing, Pipeline } from './context.ts'
 import { execute, invalidate } from './execute.ts'
 import { executeOnce } from './execute-once.ts'
@@ -54,13 +55,15 @@ async function tryToHandle(
     authorize(pipeline.verifier, route, caller, incoming.params)
     // A key's use is counted once, however often its rights are checked.
     if (attempt === 1) countKeyUse(pipeline.verifier, route, caller)
-    const wire = await executeOnce(pipeline, call, (idempotent) =>
-      inTurn(pipeline, call, settled.turn, async () => {
-        await checkSignature(pipeline.auth, call)
-        const input = parseInput(pipeline.instance, call)
-        checkIds(call, input.faults)
-        return execute(pipeline, call, input, idempotent)
-      }),
+    const wire = await inShare(pipeline, call, () =>
+      executeOnce(pipeline, call, (idempotent) =>
+        inTurn(pipeline, call, settled.turn, async () => {
+          await checkSignature(pipeline.auth, call)
+          const input = parseInput(pipeline.instance, call)
+          checkIds(call, input.faults)
+          return execute(pipeline, call, input, idempotent)
+        }),
+      ),
     )
     return respond(call, wire, headers)
   } catch (error) {

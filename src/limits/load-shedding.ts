@@ -30,7 +30,9 @@ export type LoadShedder = {
   /** Null when the request is shed. */
   admit(priority: Priority): Ticket | null
   inFlight(): number
-  /** How many more requests of normal priority would be admitted now. */
+  /** How many requests of normal priority may be in flight now. */
+  limit(): number
+  /** How many more of them would be admitted. */
   room(): number
   completedPerSecond(): number
   close(): void
@@ -59,11 +61,13 @@ export function newLoadShedder(): LoadShedder {
     completed = 0
   }
 
-  function room(factor: number): number {
+  function limit(): number {
     measureRate()
     const wanted = lagMs > MAX_WAIT_MS ? 0 : (perSecond * MAX_WAIT_MS) / 1000
-    return Math.min(MAX_IN_FLIGHT, Math.max(MIN_IN_FLIGHT, wanted)) * factor - inFlight
+    return Math.min(MAX_IN_FLIGHT, Math.max(MIN_IN_FLIGHT, wanted))
   }
+
+  const room = (factor: number) => limit() * factor - inFlight
 
   function newTicket(): Ticket {
     let state: 'in flight' | 'parked' | 'released' = 'in flight'
@@ -93,6 +97,7 @@ export function newLoadShedder(): LoadShedder {
     admit(priority) {
       return room(FACTORS[priority]) < 1 ? null : newTicket()
     },
+    limit,
     room: () => Math.max(0, Math.floor(room(FACTORS.normal))),
     inFlight: () => inFlight,
     completedPerSecond: () => perSecond,
