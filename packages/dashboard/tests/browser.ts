@@ -15,7 +15,8 @@ let browser: Promise<Browser> | undefined
 /** The one of this worker, started by the first test that needs it; it ends with the worker's process. */
 function launch(): Promise<Browser> {
   if (!CHROMIUM) throw new Error(NO_CHROMIUM)
-  browser ??= chromium.launch({ executablePath: CHROMIUM, args: CHROMIUM_ARGS })
+  // Tests of signals, which share the worker, let its process have a SIGHUP: the browser would end.
+  browser ??= chromium.launch({ executablePath: CHROMIUM, args: CHROMIUM_ARGS, handleSIGHUP: false })
   return browser
 }
 
