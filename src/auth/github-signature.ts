@@ -3,6 +3,7 @@
 // at most once a minute; while it cannot be fetched, the cached set still counts.
 
 import { createPublicKey, type KeyObject, verify } from 'node:crypto'
+import { boundedFetch } from '../core/bounded-fetch.ts'
 import { HOUR, MINUTE, now, SECOND } from '../core/clock.ts'
 import { fail } from '../core/errors.ts'
 
@@ -13,9 +14,8 @@ type KeySet = Map<string, KeyObject>
 
 const KEY_SET_TTL_MS = HOUR
 const ASKED_AGAIN_MS = MINUTE
-const FETCH_TIMEOUT_MS = 3 * SECOND
 /** They publish a handful, of some 250 bytes each. */
-const MAX_BYTES = 64 * 1024
+const FETCH_BOUNDS = { timeoutMs: 3 * SECOND, maxBytes: 64 * 1024 }
 const KEY_ID = /^[\x21-\x7e]{1,200}$/
 const SIGNATURE = /^[A-Za-z0-9+/]{8,200}={0,2}$/
 
@@ -66,29 +66,13 @@ function remoteKeySet(url: string): (keyId: string) => Promise<KeyObject | undef
 /** Null when the keys cannot be fetched, or the response is not a set of keys. */
 async function fetchKeys(url: string): Promise<KeySet | null> {
   try {
-    const response = await fetch(url, {
-      redirect: 'error',
-      signal: AbortSignal.timeout(FETCH_TIMEOUT_MS),
-      headers: { accept: 'application/json', 'user-agent': 'storekeeper' },
-    })
-    const text = await readAtMost(response, MAX_BYTES)
-    const keys = response.ok && text !== null ? readKeys(JSON.parse(text)) : null
+    const headers = { accept: 'application/json', 'user-agent': 'storekeeper' }
+    const response = await boundedFetch(url, { headers }, FETCH_BOUNDS)
+    const keys = response.ok ? readKeys(await response.json()) : null
     return keys && keys.size > 0 ? keys : null
   } catch {
     return null
   }
-}
-
-async function readAtMost(response: Response, most: number): Promise<string | null> {
-  const chunks: Uint8Array[] = []
-  let bytes = 0
-  for await (const chunk of response.body ?? []) {
-    bytes += chunk.length
-    // Leaving the loop closes the connection.
-    if (bytes > most) return null
-    chunks.push(chunk)
-  }
-  return Buffer.concat(chunks).toString()
 }
 
 /** `{public_keys: [{key_identifier, key}]}`. Keys that are not on P-256 are skipped. */

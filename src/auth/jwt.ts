@@ -3,6 +3,7 @@
 
 import type { JWTPayload } from 'jose'
 import type { Config } from '../config.ts'
+import { boundedFetch } from '../core/bounded-fetch.ts'
 import type { UserCaller } from '../core/caller.ts'
 import { now, SECOND } from '../core/clock.ts'
 import { normalizeEmail } from '../core/email.ts'
@@ -21,15 +22,17 @@ export type JwtCheck = (token: string) => Promise<Identity>
 /** No HMAC: with a public key as its secret anyone could sign. No `none`. */
 const ALGORITHMS = ['RS256', 'RS384', 'RS512', 'PS256', 'PS384', 'PS512', 'ES256', 'ES384', 'ES512', 'EdDSA', 'Ed25519']
 const CLOCK_TOLERANCE_SECONDS = 5
-const FETCH_TIMEOUT_MS = 3_000
+const FETCH_BOUNDS = { timeoutMs: 3 * SECOND, maxBytes: 256 * 1024 }
 const MAX_CHARACTERS = 8_192
 
 /** Null when no provider is configured: then no JWT is valid, and the library for them is not even loaded. */
 export async function jwtCheckFrom(config: Config): Promise<JwtCheck | null> {
   const { JWT_ISSUER: issuer, JWT_AUDIENCE: audience, JWT_JWKS_URL: url } = config
   if (issuer === null || audience === null || url === null) return null
-  const { createRemoteJWKSet, errors, jwtVerify } = await import('jose')
-  const keys = createRemoteJWKSet(new URL(url), { timeoutDuration: FETCH_TIMEOUT_MS })
+  const { createRemoteJWKSet, customFetch, errors, jwtVerify } = await import('jose')
+  const keys = createRemoteJWKSet(new URL(url), {
+    [customFetch]: (href: string, options: RequestInit) => boundedFetch(href, options, FETCH_BOUNDS),
+  })
   return async (token) => {
     if (token.length > MAX_CHARACTERS) fail('invalid_token')
     const { payload, protectedHeader } = await jwtVerify(token, keys, {

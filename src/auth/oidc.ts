@@ -4,7 +4,8 @@
 
 import type { ClientError, Configuration, CustomFetch, IDToken, UserInfoResponse } from 'openid-client'
 import { type Config, isSafe } from '../config.ts'
-import { HOUR } from '../core/clock.ts'
+import { boundedFetch } from '../core/bounded-fetch.ts'
+import { HOUR, SECOND } from '../core/clock.ts'
 import { normalizeEmail } from '../core/email.ts'
 import { Failure, type FailureDetails, fail } from '../core/errors.ts'
 import { claimedEmailOf, displayName, isSubject, parsePastTime } from './jwt.ts'
@@ -13,8 +14,7 @@ import type { OidcClient, ProviderIdentity, SignInAttempt } from './schema.ts'
 type Library = typeof import('openid-client')
 type Connection = { library: Library; config: Configuration }
 
-const FETCH_TIMEOUT_SECONDS = 5
-const MAX_RESPONSE_BYTES = 256 * 1024
+const FETCH_BOUNDS = { timeoutMs: 5 * SECOND, maxBytes: 256 * 1024 }
 const DISCOVERY_TTL_MS = HOUR
 const RETRY_AFTER_SECONDS = 10
 /** A provider's clock may be so much ahead. A sign-in that is farther ahead says nothing about when it was. */
@@ -109,8 +109,7 @@ async function discover(issuer: string, clientId: string, secret: string): Promi
       return (methods === undefined || methods.includes('client_secret_basic') ? basic : post)(as, ...rest)
     },
     {
-      timeout: FETCH_TIMEOUT_SECONDS,
-      [library.customFetch]: boundedFetch,
+      [library.customFetch]: fetchFromProvider,
       execute: [library.enableNonRepudiationChecks, ...(isPlain ? [library.allowInsecureRequests] : [])],
     },
   )
@@ -120,19 +119,9 @@ async function discover(issuer: string, clientId: string, secret: string): Promi
   return { library, config }
 }
 
-/** Redirects are not followed, and an answer has an end. */
-const boundedFetch: CustomFetch = async (url, options) => {
+const fetchFromProvider: CustomFetch = async (url, options) => {
   if (!isSafe(new URL(url))) throw new Error('An endpoint of the provider is not an https: URL')
-  const response = await fetch(url, { ...options, redirect: 'manual' } as RequestInit)
-  const chunks: Uint8Array[] = []
-  let size = 0
-  // Node's streams can be iterated; the type of the browsers' does not say so.
-  for await (const chunk of (response.body ?? []) as AsyncIterable<Uint8Array>) {
-    size += chunk.length
-    if (size > MAX_RESPONSE_BYTES) throw new Error('The provider answers without end')
-    chunks.push(chunk)
-  }
-  return new Response(size > 0 ? Buffer.concat(chunks) : null, { status: response.status, headers: response.headers })
+  return boundedFetch(url, options as RequestInit, FETCH_BOUNDS)
 }
 
 /** One request at a time for all who wait; a failure is not kept. */
