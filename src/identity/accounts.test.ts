@@ -451,8 +451,8 @@ test('429: an address of IPv6 is its /64, and a /48 as a whole has a bound too',
   expect(await tryFrom('2001:db8:7:1::10', 10)).toBe(401)
   expect(await tryFrom('2001:db8:7:1:ffff::1', 11)).toBe(429)
   expect(await tryFrom('2001:db8:7:2::1', 12)).toBe(401)
-  await sql(`insert into sign_in_failures (email_hash, ip_hash, site_hash, at)
-             select sha256(n::text::bytea), sha256(n::text::bytea), site_hash, at
+  await sql(`insert into sign_in_failures (email_hash, ip_hash, site_hash, known_place, at)
+             select sha256(n::text::bytea), sha256(n::text::bytea), site_hash, false, at
                from generate_series(1, 89) n, (select site_hash, at from sign_in_failures order by id desc limit 1) last`)
   expect([await tryFrom('2001:db8:7:3::1', 13), await tryFrom('2001:db8:8:1::1', 14)]).toEqual([429, 401])
   for (let n = 1; n <= 2; n++) expect(await tryFrom(n % 2 ? '203.0.113.5' : '::ffff:203.0.113.5', 20 + n)).toBe(401)

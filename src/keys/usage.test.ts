@@ -392,7 +392,7 @@ test('writing down use changes nothing that anyone did: no revision, no word to 
   const ear = new pg.Client({ connectionString: world.databaseUrl })
   await ear.connect()
   ear.on('notification', ({ payload = '' }) => words.push(payload))
-  await ear.query('listen storekeeper_keys')
+  await ear.query('listen storekeeper_changes')
   const usage = newUsage(db, keyring)
   usage.count({ keyId: made.id, secretNo: 1, outcome: 'VALID', permissions: ['READ'], rehashTo: null, source: NOWHERE })
   await usage.close()
