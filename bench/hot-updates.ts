@@ -1,5 +1,5 @@
 // npm run bench:hot: how many updates stay within their page and so touch no index (HOT), by the fill factor of the tables;
-// the last is that of migrations/0028_fill_factors.sql. Of KEYS (default 10,000) keys each flush of usage finds SHARE
+// the last is that of the migrations. Of KEYS (default 10,000) keys each flush of usage finds SHARE
 // (default 0.2) in use, others each time, and each of 1,000 stores gets a new key; FLUSHES (default 10) of them. Reports
 // the database's own counts, the bytes of its log for each key and flush, and the bytes of a row at the end.
 

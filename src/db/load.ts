@@ -104,7 +104,7 @@ async function removeForLoading(session: pg.Client): Promise<Removed[]> {
 
 async function loadTables(session: pg.Client, copy: DatabaseCopy, steps: LoadSteps): Promise<number> {
   const ours = await listTables(session)
-  // Migrations have filled some of them.
+  // A migration has written the first row of one of them.
   await session.query(`truncate ${ours.map(({ name }) => quote(name)).join(', ')}`)
   const missing = new Set(ours.map(({ name }) => name))
   let all = 0

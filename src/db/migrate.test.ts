@@ -194,11 +194,16 @@ const NOT_TAKEN_OVER =
 /** What a command says, and how it ends. */
 const refused = { code: 1, out: '', err: `${NOT_TAKEN_OVER}\n` }
 
-test.each(['in part', 'in full'])(
-  'a database that an unreleased version has migrated %s is refused in one sentence, and is not touched',
-  async (how) => {
+test.each([
+  [13, 'in part'],
+  [13, 'in full'],
+  [48, 'in part'],
+  [48, 'in full'],
+] as const)(
+  'a database that an unreleased version, with %i migrations, has migrated %s is refused in one sentence, and is not touched',
+  async (count, how) => {
     const url = await emptyDatabase()
-    await migrateUnreleased({ connectionString: url }, how === 'in full')
+    await migrateUnreleased({ connectionString: url }, count, how === 'in full')
     const before = await dump({ connectionString: url })
     const env = { DATABASE_URL: url, SERVER_SECRET: randomBytes(32).toString('base64'), PORT: '0' }
     await expect(startService(readConfig(env), log, () => {})).rejects.toThrow(NOT_TAKEN_OVER)
@@ -206,7 +211,7 @@ test.each(['in part', 'in full'])(
     for (const words of [create, ['service-token', 'list'], ['events', 'head', '--all'], ['secret', 'status']])
       expect({ words, ...(await call(run, words, { env })) }).toMatchObject({ words, ...refused })
     // As processes once.
-    if (how === 'in full')
+    if (count === 48 && how === 'in full')
       for (const args of [['dist/main.js'], ['dist/cli/main.js', ...create]])
         expect(spawn(args, env)).toEqual({
           args,
@@ -227,7 +232,7 @@ test('an embedded database of an unreleased version is refused too, and no secre
     const embedded = await startEmbedded(data, () => {})
     return work(embedded.connection).finally(embedded.stop)
   }
-  await inside((connection) => migrateUnreleased(connection, true))
+  await inside((connection) => migrateUnreleased(connection, 48, true))
   const before = await inside(dump)
   const files = readdirSync(data).sort()
   await expect(startService(readConfig({ DATA_DIR: data, PORT: '0' }), log, () => {})).rejects.toThrow(NOT_TAKEN_OVER)
@@ -281,9 +286,9 @@ async function until(condition: () => Promise<boolean>): Promise<void> {
   throw new Error('It did not happen.')
 }
 
-/** As the last commit before the migrations were squashed left it; that commit had thirteen, of which the first is kept. */
-async function migrateUnreleased(connection: Connection, inFull: boolean): Promise<void> {
-  await migrate(connection, () => {}, pathToFileURL(join(import.meta.dirname, '../../tests/unreleased/')))
+/** As the last commit before the migrations were squashed left it, twice: of its 13 or 48 the first one is kept. */
+async function migrateUnreleased(connection: Connection, count: 13 | 48, inFull: boolean): Promise<void> {
+  await migrate(connection, () => {}, pathToFileURL(join(import.meta.dirname, `../../tests/unreleased/of-${count}/`)))
   const session = new pg.Client(connection)
   await session.connect()
   await session.query(
@@ -296,7 +301,8 @@ async function migrateUnreleased(connection: Connection, inFull: boolean): Promi
   if (inFull)
     await session.query(
       `insert into schema_migrations (version, name, checksum)
-       select n, to_char(n, 'FM0000') || '_another.sql', sha256(n::text::bytea)::text from generate_series(2, 13) as n`,
+       select n, to_char(n, 'FM0000') || '_another.sql', sha256(n::text::bytea)::text from generate_series(2, $1::int) as n`,
+      [count],
     )
   await session.end()
 }

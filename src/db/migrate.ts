@@ -119,15 +119,15 @@ async function refuseSharedSessions(client: pg.Client, connection: Connection): 
   }
 }
 
-/** The first migration of the versions before the squash. Even a partially migrated database has its row. */
-const UNRELEASED = '0001_foundation.sql'
+/** The first migrations of the versions before each squash. Even a partially migrated database has the row of one. */
+const UNRELEASED = ['0001_foundation.sql', '0001_users.sql']
 
 /** Read as JSON: the table of that name in a database of another program has columns of its own. */
 async function refuseUnreleased(client: pg.Client): Promise<void> {
   const table = await client.query<{ exists: boolean }>(`select to_regclass('schema_migrations') is not null as exists`)
   if (!table.rows[0]?.exists) return
   const { rows } = await client.query(
-    `select from schema_migrations as applied where to_jsonb(applied) ->> 'name' = $1 limit 1`,
+    `select from schema_migrations as applied where to_jsonb(applied) ->> 'name' = any($1) limit 1`,
     [UNRELEASED],
   )
   if (rows.length > 0)

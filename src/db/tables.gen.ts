@@ -67,11 +67,11 @@ export type AddressVersionsRow = {
   state: string | null
   postal_code: string | null
   sealed: Buffer
+  changed_by_kind: string | null
+  changed_by_id: string | null
   created_at: Date
   at: Date
   until: Date
-  changed_by_kind: string | null
-  changed_by_id: string | null
 }
 
 export type AddressesRow = {
@@ -85,11 +85,11 @@ export type AddressesRow = {
   postal_code: string | null
   sealed: Buffer
   version: number
+  changed_by_kind: string | null
+  changed_by_id: string | null
   revision: number
   created_at: Date
   updated_at: Date
-  changed_by_kind: string | null
-  changed_by_id: string | null
 }
 
 export type ApiKeysRow = {
@@ -97,6 +97,7 @@ export type ApiKeysRow = {
   store_id: string
   name: string
   type: 'PROD' | 'TEST' | 'DEV'
+  owner: string | null
   permissions: string[]
   metadata: unknown
   enabled: boolean
@@ -105,16 +106,22 @@ export type ApiKeysRow = {
   ip_allowlist: string[] | null
   rate_limit: number | null
   rate_limit_window_seconds: number | null
+  rate_limits: unknown
+  has_credits: boolean
   start: string
   hash: Buffer
   hash_kid: string
   secret_no: number
   secret_used_at: Date | null
   rotated_at: Date | null
+  rotation_done_at: Date | null
+  previous_start: string | null
   previous_hash: Buffer | null
   previous_hash_kid: string | null
   previous_expires_at: Date | null
   previous_used_at: Date | null
+  imported: boolean
+  imported_hash: Buffer | null
   last_used_at: Date | null
   leaked_at: Date | null
   leaked_secret_no: number | null
@@ -124,17 +131,10 @@ export type ApiKeysRow = {
   revocation_reason: string | null
   created_by_kind: string
   created_by_id: string
+  created_by_secret_no: number | null
   revision: number
   created_at: Date
   updated_at: Date
-  created_by_secret_no: number | null
-  rotation_done_at: Date | null
-  previous_start: string | null
-  owner: string | null
-  rate_limits: unknown
-  has_credits: boolean
-  imported: boolean
-  imported_hash: Buffer | null
 }
 
 export type BulkChangesRow = {
@@ -213,13 +213,13 @@ export type FormerLinksRow = {
 export type FormerMembersRow = {
   store_id: string
   user_id: string
+  store_name: string
   role: 'OWNER' | 'MANAGER' | 'STAFF' | 'CUSTOMER'
   permissions: string[] | null
   revision: number
   created_at: Date
   updated_at: Date
   ended_at: Date
-  store_name: string
   removed_at: Date | null
 }
 
@@ -245,13 +245,13 @@ export type InvitationsRow = {
   hash: Buffer
   created_by_kind: string
   created_by_id: string
+  created_by_secret_no: number | null
+  created_by_session_id: string | null
   created_at: Date
   expires_at: Date
   accepted_at: Date | null
   accepted_by: string | null
   withdrawn_at: Date | null
-  created_by_secret_no: number | null
-  created_by_session_id: string | null
 }
 
 export type KeyCreditsRow = {
@@ -305,8 +305,8 @@ export type KeyUsageRow = {
   grain: 'hour' | 'day'
   at: Date
   outcome: string
-  count: string
   secret_no: number
+  count: string
 }
 
 export type MailsRow = {
@@ -327,10 +327,10 @@ export type MembersRow = {
   user_id: string
   role: 'OWNER' | 'MANAGER' | 'STAFF' | 'CUSTOMER'
   permissions: string[] | null
+  demoted_at: Date | null
   revision: number
   created_at: Date
   updated_at: Date
-  demoted_at: Date | null
 }
 
 export type OwnersToEraseRow = {
@@ -374,33 +374,33 @@ export type ServiceTokensRow = {
   id: string
   name: string
   hash: Buffer
-  created_at: Date
-  revoked_at: Date | null
   store_ids: string[] | null
   created_by: string | null
+  created_at: Date
+  revoked_at: Date | null
 }
 
 export type SessionsRow = {
   id: string
   user_id: string
   hash: Buffer
+  method: string
+  authenticated_at: Date | null
+  claimed_email: string | null
   user_agent: string | null
   ip: string | null
   created_at: Date
   last_used_at: Date
   expires_at: Date
-  method: string
-  authenticated_at: Date | null
-  claimed_email: string | null
 }
 
 export type SignInFailuresRow = {
   id: string
   email_hash: Buffer
   ip_hash: Buffer
-  at: Date
   site_hash: Buffer | null
   known_place: boolean
+  at: Date
 }
 
 export type SignInPlacesRow = {
@@ -418,13 +418,8 @@ export type StoresRow = {
   id: string
   name: string
   registration: 'OPEN' | 'CLOSED'
-  live_keys: number
   leak_grace_seconds: number
-  frozen_at: Date | null
-  revision: number
-  created_at: Date
-  updated_at: Date
-  deleted_at: Date | null
+  live_keys: number
   customer_count: number | null
   keys_made: number
   keys_made_since: Date | null
@@ -434,6 +429,11 @@ export type StoresRow = {
   key_changes_since: Date | null
   customer_changes: number
   customer_changes_since: Date | null
+  revision: number
+  created_at: Date
+  updated_at: Date
+  frozen_at: Date | null
+  deleted_at: Date | null
 }
 
 export type TotpSecretsRow = {
@@ -480,21 +480,21 @@ export type UserTokensRow = {
 export type UsersRow = {
   id: string
   email: string | null
+  email_verified_at: Date | null
+  email_proven: boolean
+  confirm_again_since: Date | null
+  mail_off: string[]
   name: string | null
   password_hash: string | null
   issuer: string | null
   subject: string | null
+  customer_of: string | null
   data_key: Buffer | null
   data_key_kid: string | null
   created_at: Date
   updated_at: Date
-  erased_at: Date | null
-  customer_of: string | null
-  email_verified_at: Date | null
-  mail_off: string[]
   disabled_at: Date | null
-  confirm_again_since: Date | null
-  email_proven: boolean
+  erased_at: Date | null
 }
 
 export type WebhookDeliveriesRow = {
@@ -516,12 +516,11 @@ export type WebhookDeliveriesRow = {
 
 export type WebhookOutboxRow = {
   id: string
+  account: string
+  deliveries: number
   webhook_ids: string[]
   webhook_types: unknown
   event_ids: string[]
-  store_id: string
-  deliveries: number
-  account: string
 }
 
 export type WebhooksRow = {
@@ -541,8 +540,8 @@ export type WebhooksRow = {
   failing_since: Date | null
   created_by_kind: string
   created_by_id: string
+  created_by_secret_no: number | null
   revision: number
   created_at: Date
   updated_at: Date
-  created_by_secret_no: number | null
 }

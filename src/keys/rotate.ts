@@ -146,7 +146,7 @@ async function writeSecret(
            leak_shortened = leak_shortened and not ${leakResolved},
            secret_no = secret_no + 1,
            secret_used_at = null,
-           -- For reports of use (in-process/reports.ts); and nodes of the version before decide by it.
+           -- For reports of use (in-process/reports.ts).
            rotated_at = ${at},
            rotation_done_at = clock_timestamp() + ${LOST_AFTER_SECONDS} * interval '1 second',
            revision = ${after.revision},

@@ -38,7 +38,7 @@ spendCredits.highPriority = true
 spendCredits.holderOf = ({ storeId }) => storeId
 
 type WindowSum = { id: string; sharing: string; cost: number; max: number; seconds: number }
-/** Null: none has enough. The function of the database (migration 0041) tells what these are. */
+/** Null: none has enough. The function of the database (`migrations/0008_key_limits.sql`) tells what these are. */
 type SpentWindows = { enough: number[] | null; used: number[]; reset_seconds: number[] }
 
 /** As the database writes one, and `to_json` for those that come back: the driver takes five times as long for arrays. */

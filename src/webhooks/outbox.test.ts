@@ -170,8 +170,8 @@ test('one event does not wait for the thousands of however many accounts, and th
   const { db, sql } = await waiting()
   const addRows = (accounts: string, count: number, deliveries: number) =>
     sql(
-      `insert into webhook_outbox (store_id, account, deliveries, webhook_ids, webhook_types, event_ids)
-       select '', account, $3, '{wh_a}', '[["*"]]', '{}'
+      `insert into webhook_outbox (account, deliveries, webhook_ids, webhook_types, event_ids)
+       select account, $3, '{wh_a}', '[["*"]]', '{}'
          from unnest($1::text[]) as account cross join generate_series(1, $2) as n`,
       [accounts, count, deliveries],
     )
@@ -218,8 +218,8 @@ test.each(['never looked at', 'knows'])(
   async (known) => {
     const { db, sql: run } = await waiting()
     await run(
-      `insert into webhook_outbox (store_id, account, deliveries, webhook_ids, webhook_types, event_ids)
-     select '', 'user_' || person, 1, '{wh_a}', '[["*"]]', array['evt_' || person || '_' || n]
+      `insert into webhook_outbox (account, deliveries, webhook_ids, webhook_types, event_ids)
+     select 'user_' || person, 1, '{wh_a}', '[["*"]]', array['evt_' || person || '_' || n]
        from generate_series(1, 200) as person cross join generate_series(1, 30) as n`,
     )
     if (known === 'knows') await run('analyze webhook_outbox')

@@ -190,7 +190,7 @@ test('PATCH changes what is sent and where, honours If-Match, and tells of it wi
 })
 
 test('DELETE ends it, and what it had on its way', async () => {
-  const { api, as, path, deliveries, far, keys, store, sql } = await listening()
+  const { api, as, path, deliveries, far, keys, owner, sql } = await listening()
   far.answer(500)
   await api.post(keys, NEW_KEY, { as })
   await settled({ api, deliveries, as }, 1)
@@ -198,7 +198,7 @@ test('DELETE ends it, and what it had on its way', async () => {
   for (const gone of [path, deliveries]) expect((await api.get(gone, { as })).body.code).toBe('webhook_not_found')
   travel(10 * SECOND)
   await api.post(keys, NEW_KEY, { as })
-  const [{ count }] = await sql('select count(*)::int as count from webhook_outbox where store_id = $1', [store.id])
+  const [{ count }] = await sql('select count(*)::int as count from webhook_outbox where account = $1', [owner.id])
   expect([count, far.received.length]).toEqual([0, 1])
 })
 

@@ -75,8 +75,8 @@ test('metrics tell of retries, of the outbox, of the keys in memory and of the b
   const rolledBack = service.db.transaction(async (tx) => {
     await tx.query(sql`delete from webhook_outbox`)
     await tx.query(sql`
-      insert into webhook_outbox (store_id, account, deliveries, webhook_ids, webhook_types, event_ids)
-      select store_id, '', 0, '{}', '[]', array[id]
+      insert into webhook_outbox (account, deliveries, webhook_ids, webhook_types, event_ids)
+      select '', 0, '{}', '[]', array[id]
         from events
        where store_id = ${store.id}
        order by id

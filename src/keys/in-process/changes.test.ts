@@ -1,6 +1,5 @@
 // The stream of key changes: a back end that follows it knows of every change before the beat that says so.
 
-import pg from 'pg'
 import { expect, onTestFinished, test, vi } from 'vitest'
 import { type Following, follow } from '../../../tests/changes-client.ts'
 import { NEW_KEY, type Shop, shop } from '../../../tests/shop.ts'
@@ -368,18 +367,4 @@ test('every column that a cached key depends on is one whose change is notified'
   expect(await columnsOf('service_tokens_notify_changed')).toEqual(
     expect.arrayContaining(['revoked_at', 'store_ids', 'hash']),
   )
-})
-
-test('nodes of the release before still hear of a change by its id alone', async () => {
-  const world = await shop()
-  const { id } = await create(world)
-  const ear = new pg.Client({ connectionString: world.databaseUrl })
-  onTestFinished(() => ear.end())
-  await ear.connect()
-  const heard: string[] = []
-  ear.on('notification', ({ channel, payload }) => heard.push(`${channel} ${payload}`))
-  await ear.query('listen storekeeper_keys; listen storekeeper_changes')
-  await revoke(world, id)
-  await vi.waitFor(() => expect(heard).toContain(`storekeeper_changes ${id} ${world.store.id}`), 60_000)
-  expect(heard).toContain(`storekeeper_keys ${id}`)
 })

@@ -1,7 +1,8 @@
 -- Events, and their seals: each committed event is given the next position in the chain of its store, and a hash over
 -- itself and all events before it. Sealing is a pass of its own (src/events/seal.ts): writing an event does none of it.
 
--- Written in the transaction of the change itself; an event outlives its subject.
+-- Written in the transaction of the change itself; an event outlives its subject. The table only grows. A vacuum marks new
+-- pages as visible to all, which spares reads of an index the table, and a late one has all of them to mark.
 create table events (
   id text collate "C" primary key,
   store_id text collate "C",
@@ -12,6 +13,9 @@ create table events (
   data json not null,
   -- The transaction that wrote it. A transaction that committed before another began has the smaller number.
   tx xid8 not null default pg_current_xact_id()
+) with (
+  autovacuum_vacuum_insert_scale_factor = 0.02,
+  autovacuum_analyze_scale_factor = 0.02
 );
 -- By it the sealing pass finds unsealed events.
 create index events_tx_idx on events (tx, id);
@@ -21,8 +25,8 @@ create index events_actor_idx on events ((actor ->> 'id'), id);
 create index events_person_subject_idx on events (subject, id)
   where subject ^@ 'user_' or subject ^@ 'inv_';
 
--- Positions are kept beside the events, so that an event is written once and never updated. Type and subject are repeated
--- here, so that both can be listed in the order of positions.
+-- Positions are kept beside the events, so that an event is written once and never updated. Type, subject and actor are
+-- repeated here, so that each can be listed in the order of positions. This table only grows, too.
 create table event_seals (
   -- A store, or `system` for events that belong to none. It outlives its store, as the events do.
   chain text collate "C" not null,
@@ -31,18 +35,27 @@ create table event_seals (
   hash bytea not null,
   type text collate "C" not null,
   subject text collate "C" not null,
+  -- Empty: the actor has no id.
+  actor text collate "C" not null,
   primary key (chain, seq)
+) with (
+  autovacuum_vacuum_insert_scale_factor = 0.02,
+  autovacuum_analyze_scale_factor = 0.02
 );
 create unique index event_seals_event_id_idx on event_seals (event_id);
 create index event_seals_type_idx on event_seals (chain, type, seq);
 create index event_seals_subject_idx on event_seals (chain, subject, seq);
+create index event_seals_actor_idx on event_seals (chain, actor, seq);
 
--- The end of each chain.
+-- The end of each chain. A few rows, each of which is updated again and again: the pages have room for that.
 create table event_heads (
   chain text collate "C" primary key,
   seq bigint not null,
   hash bytea not null,
   at timestamptz not null
+) with (
+  fillfactor = 50,
+  autovacuum_vacuum_scale_factor = 0.05
 );
 
 -- How far sealing has come: all events up to (tx, id) are sealed, except those of the transactions in `open`, which were

@@ -1,4 +1,4 @@
--- Mail: what is still to be sent, which e-mails were confirmed, and what a user does not want to hear.
+-- Mail that is still to be sent.
 
 -- Written in the transaction that caused the mail. A row is deleted when its mail was sent or given up.
 create table mails (
@@ -17,10 +17,6 @@ create table mails (
   -- After this moment it is given up: its link would lead nowhere, or its news is old.
   expires_at timestamptz not null
 );
-create index mails_next_attempt_at_idx on mails (next_attempt_at);
 create index mails_recipient_idx on mails (recipient);
-
-alter table users
-  add column email_verified_at timestamptz,
-  -- The kinds of mail that the user has switched off.
-  add column mail_off text[] not null default '{}';
+-- Notices wait for mails that somebody waits for (src/mail/outbox.ts).
+create index mails_order_idx on mails ((kind in ('key_expiring', 'keys_expiring')), next_attempt_at);

@@ -20,6 +20,8 @@ create table webhooks (
   failing_since timestamptz,
   created_by_kind text not null,
   created_by_id text collate "C" not null,
+  -- Of a webhook that was made with a key: the number of the secret it was made with.
+  created_by_secret_no int,
   revision int not null default 1,
   created_at timestamptz not null,
   updated_at timestamptz not null,
@@ -29,41 +31,69 @@ create table webhooks (
   )
 );
 create index webhooks_store_id_idx on webhooks (store_id, id);
+-- For what a member or a key has made.
+create index webhooks_created_by_idx on webhooks (created_by_id, store_id);
+
+create trigger webhooks_remember_maker
+  after insert on webhooks
+  for each row when (new.created_by_kind = 'key') execute function remember_key_maker();
 
 -- Events that have been written but not yet turned into deliveries. A row is committed with the change itself, so an event
--- that was rolled back is never sent, and a committed one is never missed. It holds a hundred events at most, so that a
--- statement that writes very many is turned into deliveries step by step.
+-- that was rolled back is never sent, and a committed one is never missed. A row becomes about 100 deliveries, whether they
+-- are 100 events for one webhook or 5 events for 20, so that a statement that writes very many events is turned into
+-- deliveries step by step.
 create table webhook_outbox (
   id bigint generated always as identity primary key,
+  -- Accounts, and not stores, take turns when events are turned into deliveries. This is the oldest account among the owners
+  -- of the store. '-': the store has no owner.
+  account text collate "C" not null,
+  -- How many deliveries the row becomes at most.
+  deliveries int not null,
   -- The webhooks enabled when the events were written, and beside each, in the same order, the types it was subscribed to:
   -- later changes of a subscription do not matter.
   webhook_ids text[] not null,
   webhook_types jsonb not null,
   event_ids text[] not null
-) with (autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 1000);
+) with (
+  autovacuum_vacuum_scale_factor = 0,
+  autovacuum_vacuum_threshold = 1000
+);
+create index webhook_outbox_account_idx on webhook_outbox (account, id);
+-- This index leads to the small rows without passing by the large ones.
+create index webhook_outbox_small_idx on webhook_outbox (id) where deliveries <= 50;
 
--- A trigger, so that no writer can forget it, and for each statement, so that a batch of events costs one row.
+-- A trigger, so that no writer can forget it, and for each statement, so that a batch of events costs few rows.
 create function write_webhook_outbox() returns trigger language plpgsql as $$
 begin
-  insert into webhook_outbox (webhook_ids, webhook_types, event_ids)
-  select subscribed.webhook_ids, subscribed.webhook_types, happened.event_ids
+  insert into webhook_outbox (account, deliveries, webhook_ids, webhook_types, event_ids)
+  select coalesce((
+           select user_id
+             from members
+            where members.store_id = happened.store_id
+              and role = 'OWNER'
+            order by user_id
+            limit 1
+         ), '-'), cardinality(part.event_ids) * subscribed.webhooks, subscribed.webhook_ids, subscribed.webhook_types,
+         part.event_ids
     from (
            select store_id, array_agg(id) as event_ids
-             from (
-                    select store_id, id, (row_number() over (partition by store_id) - 1) / 100 as part
-                      from written
-                     where store_id is not null
-                  ) as numbered
-            group by store_id, part
-            order by store_id, part
+             from written
+            where store_id is not null
+            group by store_id
+            order by store_id
          ) as happened
    cross join lateral (
-           select array_agg(id order by id) as webhook_ids, jsonb_agg(to_jsonb(types) order by id) as webhook_types
+           select count(*)::int as webhooks, greatest(100 / nullif(count(*)::int, 0), 1) as events_each,
+                  array_agg(id order by id) as webhook_ids, jsonb_agg(to_jsonb(types) order by id) as webhook_types
              from webhooks
             where webhooks.store_id = happened.store_id
               and webhooks.enabled
          ) as subscribed
-   where subscribed.webhook_ids is not null;
+   cross join lateral (
+           select happened.event_ids[first : first + subscribed.events_each - 1] as event_ids
+             from generate_series(1, cardinality(happened.event_ids), subscribed.events_each) as first
+         ) as part
+   where subscribed.webhooks > 0;
   return null;
 end $$;
 
@@ -73,7 +103,8 @@ create trigger events_write_webhook_outbox
   for each statement execute function write_webhook_outbox();
 
 -- One event on its way to one webhook. No foreign key: deleting a webhook with very many deliveries must be quick, and
--- maintenance deletes its deliveries afterwards.
+-- maintenance deletes its deliveries afterwards. It deletes from this table all the time: with the default, a fifth of the
+-- table would be dead before a vacuum.
 create table webhook_deliveries (
   webhook_id text collate "C" not null,
   id text collate "C" not null,
@@ -92,6 +123,10 @@ create table webhook_deliveries (
   error text,
   created_at timestamptz not null,
   primary key (webhook_id, id)
+) with (
+  autovacuum_vacuum_scale_factor = 0.02,
+  autovacuum_vacuum_insert_scale_factor = 0.05
 );
 create index webhook_deliveries_due_idx on webhook_deliveries (webhook_id, next_attempt_at) where status = 'PENDING';
-create index webhook_deliveries_created_at_idx on webhook_deliveries using brin (created_at);
+-- For maintenance: the oldest rows first, in bounded batches.
+create index webhook_deliveries_age_idx on webhook_deliveries (created_at);

@@ -1,13 +1,25 @@
--- Settling somebody follows what they made and took (keys/made.ts). A store has any number of keys that were revoked or have
--- expired. Of these only the ones something was made with are followed, so they are kept apart; the others are passed by.
+-- Who took each secret of a key, and which keys made something. When a member goes or loses rights, what they made and took
+-- is followed, to be listed and ended (src/keys/made.ts).
 
--- The index that this one replaces has the same first columns. The last one tells until when a key works.
-create index concurrently api_keys_made_idx on api_keys
-  (created_by_id, store_id, created_by_secret_no,
-   (case when revoked_at is null then coalesce(expires_at, 'infinity'::timestamptz) else '-infinity'::timestamptz end));
+-- Who rotated a key, and so took its new secret. The first secret of a key was taken by the creator of the key.
+create table key_rotations (
+  key_id text collate "C" not null references api_keys on delete cascade,
+  -- The number of the secret that was taken.
+  secret_no int not null,
+  rotated_by_kind text not null,
+  rotated_by_id text collate "C" not null,
+  -- Of a key that rotated another, or itself: the number of the secret it was called with.
+  rotated_by_secret_no int,
+  rotated_at timestamptz not null,
+  primary key (key_id, secret_no)
+);
+-- A key that has rotated itself many times has as many secrets: without their number in the index, all of its rotations
+-- would be read for each of them.
+create index key_rotations_taken_with_idx on key_rotations (rotated_by_id, rotated_by_secret_no);
 
 -- The keys with which a key, a webhook or an invitation was made, or the secret of a key taken: who made them, and with
--- which secret, as in api_keys.
+-- which secret, as in api_keys. A store has any number of keys that were revoked or have expired. Of these only the ones
+-- something was made with are followed, so they are kept apart; the others are passed by.
 create table key_makers (
   key_id text collate "C" primary key references api_keys on delete cascade,
   store_id text collate "C" not null,
@@ -16,7 +28,7 @@ create table key_makers (
 );
 create index key_makers_made_idx on key_makers (created_by_id, store_id, created_by_secret_no);
 
--- On every way, also those of an older release. Under the lock of the store, so nobody waits here.
+-- A trigger, so that no writer can forget it. It runs under the lock of the store, so nobody waits here.
 create function remember_key_maker() returns trigger
 language plpgsql as $$
 declare
@@ -38,17 +50,12 @@ begin
 end
 $$;
 
-drop index api_keys_created_by_idx;
-
 create trigger api_keys_remember_maker
   after insert on api_keys
   for each row when (new.created_by_kind = 'key') execute function remember_key_maker();
 create trigger key_rotations_remember_maker
   after insert on key_rotations
   for each row when (new.rotated_by_kind = 'key') execute function remember_key_maker();
-create trigger webhooks_remember_maker
-  after insert on webhooks
-  for each row when (new.created_by_kind = 'key') execute function remember_key_maker();
 create trigger invitations_remember_maker
   after insert on invitations
   for each row when (new.created_by_kind = 'key') execute function remember_key_maker();
