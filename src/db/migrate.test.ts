@@ -17,7 +17,8 @@ import { readConfig } from '../config.ts'
 import { startService } from '../service.ts'
 import type { Connection } from './db.ts'
 import { joinEmbedded, startEmbedded } from './embedded/embedded.ts'
-import { migrate } from './migrate.ts'
+import { createSchema, migrate } from './migrate.ts'
+import { openSession } from './session.ts'
 
 const folder = join(import.meta.dirname, '../../migrations')
 const files = readdirSync(folder).sort()
@@ -222,6 +223,15 @@ test.each([
     expect(await dump({ connectionString: url })).toEqual(before)
   },
 )
+
+test('the data of an unreleased version is not restored', async () => {
+  const client = await openSession({ connectionString: await emptyDatabase() }, 'restore')
+  onTestFinished(() => client.end())
+  const applied = [{ version: 1, name: '0001_users.sql', checksum: 'a'.repeat(64) }]
+  await expect(createSchema(client, applied)).rejects.toThrow(
+    'The data is of an unreleased version of Storekeeper and cannot be used.',
+  )
+})
 
 test('an embedded database of an unreleased version is refused too, and no secret is made beside it', async () => {
   const data = join(mkdtempSync(join(tmpdir(), 'unreleased-')), 'data')

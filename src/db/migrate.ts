@@ -166,6 +166,8 @@ async function applyMissing(client: pg.Client, say: (line: string) => void, fold
 export async function createSchema(client: pg.Client, applied: AppliedMigration[]): Promise<void> {
   const known = new Map(readMigrations(MIGRATIONS).map((migration) => [migration.version, migration]))
   await client.query(SCHEMA_MIGRATIONS)
+  if (applied.some(({ name }) => UNRELEASED.includes(name)))
+    throw new Error('The data is of an unreleased version of Storekeeper and cannot be used.')
   for (const { version, name, checksum } of applied) {
     const migration = known.get(version)
     if (migration?.checksum !== checksum)
