@@ -260,6 +260,14 @@ export const INVARIANTS: Record<string, (step: Step) => boolean> = {
     const settings = (key?: Key) => JSON.stringify([key?.permissions, key?.enabled, key && lastingBounds(key)].flat())
     return !CHANGES.includes(operation.op) || is?.revoked !== was?.revoked || settings(was) === settings(is)
   },
+  'a bound key changes no key that is bound less': ({ before, after, operation }) => {
+    if (!('by' in operation) || isSession(operation.by) || !CHANGES.includes(operation.op)) return true
+    const outer = boundsOf(before, operation.by)
+    return before.keys.every((was, n) => {
+      const isTheSame = was === after.keys[n] || was.revoked !== after.keys[n]?.revoked
+      return isTheSame || Object.values(AS_TIGHT).every((holds) => holds(outer, lastingBounds(was)))
+    })
+  },
   'an invitation lives only as long as its maker': ({ before, operation, memory }) => {
     if (operation.op !== 'accept') return true
     const { by, n } = nth(memory.invitations, operation.invitation)

@@ -31,6 +31,7 @@ import {
   holdsAllOf,
   type KeyChange,
   mayChange,
+  mayChangeKey,
   mayDelete,
   mayGive,
   mayGiveToKey,
@@ -154,6 +155,7 @@ function changeOne(draft: Draft, by: Credential, key: number, changes: KeyChange
     holdsAllOf(draft, by, before) ??
     (isItself && draft.on('a key does not change itself') ? 'own_key' : null) ??
     mayGive(draft, by, changes.permissions ?? []) ??
+    mayChangeKey(draft, by, before) ??
     mayGiveToKey(draft, by, after)
   if (refused === null) draft.world.keys[key] = after
   return refused
@@ -169,6 +171,7 @@ function setCredits(draft: Draft, { by, key, credits }: Named<'set credits'>): R
     holdsAllOf(draft, by, before) ??
     (isItself && draft.on('a key does not change itself') ? 'own_key' : null) ??
     (before.credits === null ? 'no_credits' : null) ??
+    mayChangeKey(draft, by, before) ??
     mayGiveToKey(draft, by, after)
   if (refusal === null) draft.world.keys[key] = after
   return refusal

@@ -45,6 +45,7 @@ export const RULES = [
   'a key gives nothing to a key with a higher rate limit',
   'a key gives nothing to a key with a higher named limit',
   'a key gives nothing to a key with more credits',
+  'a key that is bound less is not changed',
   'an imported value only verifies',
   'a bulk change holds for each key what a change does',
   'an end that a leak brought forward does not count',
@@ -189,6 +190,11 @@ export function mayGiveToKey({ world, on }: Draft, by: Credential, key: Key | Bo
   const isNamed = AS_TIGHT['named limit'](outer, inner)
   if (on('a key gives nothing to a key with a higher named limit') && !isNamed) return 'cannot_grant'
   return on('a key gives nothing to a key with more credits') && !AS_TIGHT.credits(outer, inner) ? 'cannot_grant' : null
+}
+
+/** Bounds of one's own, put on it first, would make it a key that may be taken over. */
+export function mayChangeKey(draft: Draft, by: Credential, before: Key): Refusal {
+  return draft.on('a key that is bound less is not changed') ? mayGiveToKey(draft, by, before) : null
 }
 
 const RANKS: (Role | null)[] = ['OWNER', 'MANAGER', 'STAFF', 'CUSTOMER']

@@ -107,6 +107,14 @@ export const STORIES: Record<Rule, { operations: Operation[]; breaks: string }> 
     ],
     breaks: 'what a bound credential gives is bound as it is',
   },
+  'a key that is bound less is not changed': {
+    operations: [
+      create(owner, { expiresAt: 100 }),
+      create(owner),
+      { op: 'change key', by: secret(0), key: 1, change: { expiresAt: 100 } },
+    ],
+    breaks: 'a bound key changes no key that is bound less',
+  },
   'an imported value only verifies': {
     operations: [{ ...create(owner), op: 'import key' } as Operation, { op: 'freeze', by: secret(0) }],
     breaks: 'only a living credential acts',

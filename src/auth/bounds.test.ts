@@ -26,22 +26,27 @@ test('a key with an end, an allow-list or a rate limit gives nothing to a key th
   const { api, keys, owner } = world
   for (const [name, bound] of Object.entries(BOUNDED)) {
     const as = (await create(world, bound)).key
-    const free = await create(world, { permissions: ['READ'] })
+    const { key: _, ...free } = await create(world, { permissions: ['READ'] })
     const path = `${keys}/${free.id}`
     const refused = [
       await api.post(keys, NEW_KEY, { as }),
       await api.patch(path, { permissions: ['READ', 'WRITE'] }, { as }),
       await api.patch(path, { metadata: { plan: 'gold' } }, { as }),
+      // Bounds of its own, put on the key first, would let it take the key over.
+      await api.patch(path, { permissions: ['READ', 'WRITE'], ...bound }, { as }),
       await api.post(`${path}/rotate`, {}, { as }),
     ]
     for (const reply of refused) {
       expect(told(reply), name).toBe('403 cannot_grant')
       expect(reply.body.detail, name).toContain(`"${name}"`)
     }
-    expect((await api.get(path, { as: owner.token })).body).toMatchObject({ permissions: ['READ'], metadata: {} })
-    expect(told(await api.post(keys, { ...NEW_KEY, ...bound }, { as }))).toBe('201')
-    expect(told(await api.patch(path, { permissions: ['READ', 'WRITE'], ...bound }, { as }))).toBe('200')
-    expect(told(await api.post(`${path}/rotate`, {}, { as }))).toBe('200')
+    const end = { ids: [free.id], action: 'expire', expiresAt: BOUNDED.expiresAt.expiresAt }
+    expect((await api.post(`${keys}/bulk`, end, { as })).body.results, name).toMatchObject([{ status: 'failed' }])
+    expect((await api.get(path, { as: owner.token })).body).toEqual(free)
+    const own = await api.post(keys, { ...NEW_KEY, ...bound }, { as })
+    expect(told(own)).toBe('201')
+    expect(told(await api.patch(`${keys}/${own.body.id}`, { metadata: { plan: 'gold' } }, { as }))).toBe('200')
+    expect(told(await api.post(`${keys}/${own.body.id}/rotate`, {}, { as }))).toBe('200')
     // It may always be stopped.
     expect(told(await api.delete(`${keys}/${(await create(world)).id}`, { as }))).toBe('200')
   }

@@ -172,7 +172,7 @@ test('the ceiling holds for each key: those beyond it fail with their code, the 
   expect(told(await bulk(world, { ids, action: 'expire', expiresAt: at(0.5) }, robot.key))).toEqual({
     [strong.id]: 'cannot_grant',
     [peer.id]: 'done',
-    [lasting.id]: 'done',
+    [lasting.id]: 'cannot_grant',
     [robot.id]: 'own_key',
   })
   expect(told(await bulk(world, { filter: { status: 'ACTIVE' }, action: 'disable' }, robot.key))).toEqual({
@@ -183,6 +183,7 @@ test('the ceiling holds for each key: those beyond it fail with their code, the 
     told(await bulk(world, { filter: { q: 'Checkout' }, action: 'expire', expiresAt: at(100) }, robot.key)),
   ).toEqual({
     [strong.id]: 'cannot_grant',
+    [lasting.id]: 'cannot_grant',
   })
   // Revoking is always allowed, and itself last.
   const revoked = await bulk(world, { ids: [robot.id, strong.id], action: 'revoke' }, robot.key)

@@ -29,8 +29,10 @@ export async function changeCredits(
   const remaining = set ?? before.remaining + (add ?? 0)
   if (remaining > MAX_CREDITS)
     failInput([{ pointer: '#/add', code: 'too_large', detail: `The key would have more than ${MAX_CREDITS} credits.` }])
-  const after = { ...key, credits: { refill: null, ...key.credits, remaining } }
-  checkBounds(await withCredits(tx, caller), { key: lastingBounds(after) })
+  const withRemaining = (remaining: number) => ({ ...key, credits: { refill: null, ...key.credits, remaining } })
+  const after = withRemaining(remaining)
+  const giver = await withCredits(tx, caller)
+  for (const each of [withRemaining(before.remaining), after]) checkBounds(giver, { key: lastingBounds(each) })
   await tx.query(sql`
     update key_credits
        set remaining = ${remaining}, refills_at = ${before.refills_at}

@@ -81,6 +81,8 @@ export function planUpdate(
   checkTogether(after)
   checkGrant(caller, patch.permissions ?? [])
   after.leak_shortened = before.leak_shortened && !changed.includes('expires_at')
+  // Else a bound key could put its own bounds on a key that is bound less, and then take that over.
+  checkBounds(giver, { key: lastingBounds(before) })
   checkBounds(giver, { key: lastingBounds(after) })
   after.revision += 1
   after.updated_at = now()
