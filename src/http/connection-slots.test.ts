@@ -107,7 +107,41 @@ test('whatever one account’s requests wait for, there is room for those of oth
   expect(new Set(answers.map(({ status }) => status))).toEqual(new Set([200]))
   for (const answer of asked) answer()
   for (const { status, headers } of await Promise.all(flood)) {
-    expect([201, 409, 422, 503]).toContain(status)
-    if (status === 503) expect(headers.get('retry-after')).toBe('1')
+    expect([201, 409, 422, 429, 503]).toContain(status)
+    if (status >= 429) expect(headers.get('retry-after')).toBe('1')
+  }
+})
+
+test('however much somebody’s back ends have under way, there is room for others, and the operator’s are not bounded', async () => {
+  const world = await shop({ alone: true })
+  const { api, owner, person, store, keys, service } = world
+  const other = await person()
+  const issued = await api.post(`/v1/user/store/${store.id}/service-tokens`, { name: 'Mine' }, { as: owner.token })
+  const { key } = (await api.post(keys, { ...NEW_KEY, credits: { remaining: 1_000 } }, { as: owner.token })).body
+  const verify = (as: string, explain: boolean) => api.post('/v1/keys/verify', { key, explain }, { as })
+  for (const explain of [true, false]) expect((await verify(issued.body.token, explain)).status).toBe(200)
+  // Whatever is asked of credits waits until it is let go.
+  const held: (() => void)[] = []
+  const batched = service.db.batched.bind(service.db)
+  const gate = vi.spyOn(service.db, 'batched').mockImplementation(async (batch, row) => {
+    if (/peekAt|spendCredits/.test(batch.name)) await new Promise<void>((letGo) => held.push(letGo))
+    return batched(batch, row)
+  })
+  onTestFinished(() => gate.mockRestore())
+  for (const explain of [true, false]) {
+    held.length = 0
+    const flood = Array.from({ length: 400 }, () => verify(issued.body.token, explain))
+    await expect.poll(() => held.length).toBeGreaterThan(100)
+    const answers = await Promise.all(Array.from({ length: 20 }, () => api.get('/v1/user', { as: other.token })))
+    expect(new Set(answers.map(({ status }) => status))).toEqual(new Set([200]))
+    // Nor is the owner refused for what the back ends do.
+    expect((await api.get(keys, { as: owner.token })).status).toBe(200)
+    const operators = verify(await world.serviceToken(), explain)
+    const before = held.length
+    await expect.poll(() => held.length).toBeGreaterThan(before)
+    for (const letGo of held) letGo()
+    expect((await operators).status).toBe(200)
+    const statuses = (await Promise.all(flood)).map(({ status }) => status)
+    expect(new Set(statuses)).toEqual(new Set([200, 429]))
   }
 })

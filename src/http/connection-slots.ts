@@ -9,11 +9,14 @@ import { fail } from '../core/errors.ts'
 import type { Db } from '../db/db.ts'
 import { type FairSemaphore, newFairSemaphore } from '../limits/fair-semaphore.ts'
 import type { Call, Pipeline } from './context.ts'
-import { changesOf, holderOf, keysOf, tenantOf } from './holders.ts'
+import { changesOf, holderOf, keysOf, servicesOf, tenantOf } from './holders.ts'
 
 /** With those for large answers fewer than load shedding always admits: what waits here keeps no other request out. */
 const MAX_WAITING = 150
 const WAIT_MS = 2 * SECOND
+
+const TOO_MANY =
+  'Too many of your requests are in progress at once. Send fewer at a time, or wait a moment before you send the next.'
 
 /** `connections`: those that serve requests. One is left to what the node does by itself, and to batches. */
 export function newConnectionSlots(connections: number): FairSemaphore {
@@ -29,9 +32,10 @@ export function newConnectionSlots(connections: number): FairSemaphore {
   })
 }
 
-/** Who waits for a slot: the account, its stores' keys, or the address of somebody without an account. */
+/** Who waits for a slot: the account, its stores' keys, its back ends, or the address of somebody without an account. */
 export async function accountOf(pipeline: Pipeline, { caller, incoming }: Call): Promise<string> {
   if (!caller) return siteOf(incoming.ip)
+  if (caller.kind === 'service') return caller.createdBy === null ? caller.id : servicesOf(caller.createdBy)
   const { account } = await holderOf(pipeline, { caller, incoming })
   return caller.kind === 'key' ? keysOf(account) : account
 }
@@ -41,9 +45,10 @@ export async function accountOf(pipeline: Pipeline, { caller, incoming }: Call):
  * such bound.
  */
 export async function inShare<T>(pipeline: Pipeline, call: Call, run: () => Promise<T>): Promise<T> {
-  if (call.caller?.kind === 'service') return run()
-  const leave = pipeline.limits.shares.enter(tenantOf(await accountOf(pipeline, call)))
-  if (leave === null) return fail('overloaded', { retryAfterSeconds: 1 })
+  if (call.caller?.kind === 'service' && call.caller.createdBy === null) return run()
+  const account = await accountOf(pipeline, call)
+  const leave = pipeline.limits.shares.enter(tenantOf(account), account)
+  if (leave === null) return fail('rate_limited', { retryAfterSeconds: 1, detail: TOO_MANY })
   return run().finally(leave)
 }
 

@@ -22,11 +22,11 @@ import {
   type Verified,
   type Verifier,
 } from '../keys/schema.ts'
-import type { LoadShedder } from '../limits/load-shedding.ts'
 import { validate } from '../schema/validate.ts'
 import type { Admission, RequestListener } from './admission.ts'
 import { newBodyBuffer } from './body.ts'
 import type { Pipeline } from './context.ts'
+import { servicesOf } from './holders.ts'
 import { parseStrictJson } from './json.ts'
 import { SAFE_HEADERS, serialize } from './response.ts'
 
@@ -139,7 +139,7 @@ function verdictOn(
   if (!question) return null
   const { verifier, limits } = state.pipeline
   if (limits.services.take(service.service_id, service.service_created_by)?.allowed === false) return null
-  return verifier.verifyNow(question) ?? verifyAdmitted(verifier, limits.load, question)
+  return verifier.verifyNow(question) ?? verifyAdmitted(verifier, limits, service, question)
 }
 
 /** Null when the framework has to authenticate it. */
@@ -178,12 +178,29 @@ function readQuestion(schema: TSchema, service: CachedService, body: Buffer): Qu
   }
 }
 
-/** A request that waits for the database counts as in flight, like all others. Null when it is not admitted. */
-function verifyAdmitted(verifier: Verifier, load: LoadShedder, question: Question): Promise<Verified> | null {
+/**
+ * A request that waits for the database counts as in flight, like all others, and in the share of its tenant. Null when it is
+ * not admitted.
+ */
+function verifyAdmitted(
+  verifier: Verifier,
+  { load, shares }: Pipeline['limits'],
+  { service_created_by: createdBy }: CachedService,
+  question: Question,
+): Promise<Verified> | null {
+  const leave = createdBy === null ? () => {} : shares.enter(createdBy, servicesOf(createdBy))
+  if (!leave) return null
   const ticket = load.admit('high')
-  if (!ticket) return null
+  if (!ticket) {
+    leave()
+    return null
+  }
   const verdict = verifier.verify(question)
-  verdict.then(ticket.release, ticket.release)
+  const end = () => {
+    ticket.release()
+    leave()
+  }
+  verdict.then(end, end)
   return verdict
 }
 

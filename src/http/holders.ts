@@ -26,15 +26,19 @@ export async function holderOf(
 }
 
 const KEYS_OF = 'keys of '
+const SERVICES_OF = 'services of '
 const CHANGES_OF = 'changes of '
 
 /** Keys take turns as an account of their own: people are not kept waiting by the keys of their stores. */
 export const keysOf = (account: string): string => KEYS_OF + account
 
+/** So do the back ends to which somebody has issued service tokens. */
+export const servicesOf = (account: string): string => SERVICES_OF + account
+
 /** So do changes: they are not kept waiting by reads. */
 export const changesOf = (account: string): string => CHANGES_OF + account
 
-/** For what is left to others: somebody and the keys of their stores are one tenant, whatever they ask for. */
-export const tenantOf = (account: string): string => withoutPrefix(withoutPrefix(account, CHANGES_OF), KEYS_OF)
+/** For what is left to others: somebody, the keys of their stores and their back ends are one tenant, whatever they ask for. */
+export const tenantOf = (account: string): string => [CHANGES_OF, KEYS_OF, SERVICES_OF].reduce(withoutPrefix, account)
 
 const withoutPrefix = (text: string, prefix: string) => (text.startsWith(prefix) ? text.slice(prefix.length) : text)

@@ -12,21 +12,17 @@ import type { Db } from '../db/db.ts'
 import { fragment, type Sql, sql } from '../db/sql.ts'
 import { storeResponse } from '../idempotency/idempotency.ts'
 import type { Instance } from '../instance.ts'
-import { countToday } from '../limits/count-today.ts'
 import { type Bulk, checkNamesKeys } from './bulk-input.ts'
 import { type BulkProgress, deleteProgress, readProgress, saveProgress } from './bulk-progress.ts'
 import type { KeyPatch } from './columns.ts'
 import { withCredits } from './credits.ts'
 import { ownedBy, passes } from './filter.ts'
-import { reserveOf } from './insert.ts'
 import { hasFewLive, type LockedKey, lockKeys, workingAfter } from './read.ts'
 import { revokeKeys } from './revoke.ts'
 import { type BulkResult, type BulkResults, MAX_BULK } from './schema.ts'
-import { isItself, planUpdate, writeUpdates } from './update.ts'
+import { countChanges, isItself, planUpdate, writeUpdates } from './update.ts'
 
 const KEYS_AT_ONCE = 100
-/** So often a day all keys that a store may have can be changed in bulk; revoking is always possible. */
-const DAILY_CHANGES = 20
 
 /**
  * With an Idempotency-Key the progress is stored with each hundred, and a retry goes on from there. When the caller's
@@ -86,10 +82,7 @@ async function changeNext(
   }
   const before = (run && (await readProgress(tx, run))) ?? known ?? (await findKeys(tx, caller, storeId, bulk))
   const isFirst = before.results.length === 0
-  if (isFirst && bulk.action !== 'revoke') {
-    const max = DAILY_CHANGES * instance.maxKeysPerStore + reserveOf(instance, caller)
-    await countToday(tx, storeId, 'key_changes', { more: before.keyIds.length, max, detail: DAY_LIMIT_REACHED })
-  }
+  if (isFirst && bulk.action !== 'revoke') await countChanges(tx, instance, caller, storeId, before.keyIds.length)
   const ids = before.keyIds.slice(before.results.length, before.results.length + KEYS_AT_ONCE)
   const progress = { ...before, results: [...before.results, ...(await changeHundred(tx, caller, storeId, bulk, ids))] }
   if (progress.results.length < progress.keyIds.length) {
@@ -101,9 +94,6 @@ async function changeNext(
   if (idempotency) await storeResponse(tx, idempotency.toStoredResponse(answer))
   return { progress, answer }
 }
-
-const DAY_LIMIT_REACHED =
-  'Keys of the store have been changed in bulk as often since midnight UTC as they can. Wait for "Retry-After" seconds, or revoke them.'
 
 /** Newest first. A key that revokes itself comes last: afterwards it can do nothing more. */
 async function findKeys(tx: Db, caller: Manager, storeId: string, bulk: Bulk): Promise<BulkProgress> {

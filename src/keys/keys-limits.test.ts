@@ -130,7 +130,7 @@ test('a store rotates its keys ten times as often a day as it may have keys, peo
   expect(await sql('select rotations from stores where id = $1', [store.id])).toEqual([{ rotations: 1 }])
 })
 
-test('keys are changed in bulk twenty times as often a day as there may be, people some more, and revoked always', async () => {
+test('keys are changed, alone or in bulk, twenty times as often a day as there may be, people some more, and stopped always', async () => {
   const { api, owner, keys, sql, store } = await shop({ MAX_KEYS_PER_STORE: '2' })
   travel(DAY - (Date.now() % DAY) + DAY / 2) // noon: the day does not end meanwhile
   const manager = { ...NEW_KEY, permissions: ['READ', 'WRITE', 'MANAGE_KEYS'] }
@@ -140,14 +140,18 @@ test('keys are changed in bulk twenty times as often a day as there may be, peop
   const toggle = (n: number, as: string) => bulk(n % 2 ? 'enable' : 'disable', as)
   const refused = async (as: string) => {
     const { status, body, headers } = await toggle(1, as)
-    expect([status, body.code, body.detail.includes('in bulk')]).toEqual([429, 'rate_limited', true])
+    expect([status, body.code, body.detail.includes('changed')]).toEqual([429, 'rate_limited', true])
     expect(Math.abs(Number(headers.get('retry-after')) - DAY / 2 / 1000)).toBeLessThan(HOUR / 1000)
   }
-  for (let n = 0; n < 40; n++) expect((await toggle(n, robot.key)).status).toBe(200)
+  const rename = (name: string) => api.patch(`${keys}/${id}`, { name }, { as: robot.key })
+  for (let n = 0; n < 39; n++) expect((await toggle(n, robot.key)).status).toBe(200)
+  expect((await rename('One more')).status).toBe(200)
   await refused(robot.key)
+  expect((await rename('Too many')).status).toBe(429)
   for (let n = 0; n < 4; n++) expect((await toggle(n, owner.token)).status).toBe(200)
   await refused(owner.token)
   expect(await sql('select key_changes from stores where id = $1', [store.id])).toEqual([{ key_changes: 44 }])
+  expect((await api.patch(`${keys}/${id}`, { enabled: false }, { as: robot.key })).status).toBe(200)
   expect((await bulk('revoke', robot.key)).body.results).toEqual([{ id, status: 'done' }])
   travel(DAY)
   expect((await toggle(0, robot.key)).status).toBe(200)

@@ -213,7 +213,7 @@ export const keyRoutes: Route[] = [
       errors: ['key_not_found', 'cannot_grant', 'own_key', 'key_revoked', 'key_expired', 'precondition_failed'],
       example: { body: { name: 'Checkout and cart', permissions: ['READ'] } },
     },
-    ({ db, caller, params, body, ifMatch }) => updateKey(db, caller, params, body, ifMatch),
+    ({ db, instance, caller, params, body, ifMatch }) => updateKey(db, instance, caller, params, body, ifMatch),
   ),
   route(
     {

@@ -159,18 +159,16 @@ async function lockCredits(tx: Db, purchases: Purchase[]): Promise<CreditRow[]> 
        for update`)
 }
 
-const opened = recordset('opened', { id: 'text', seconds: 'int' })
+const asked = recordset('asked', { id: 'text', seconds: 'int' })
 
 /** Begins those that are over or were never begun, and locks them all. */
 async function openWindows(tx: Db, purchases: Purchase[]): Promise<WindowRow[]> {
-  const windows = new Map(
-    purchases.flatMap((purchase) => purchase.windows).map(({ id, seconds }) => [id, { id, seconds }]),
-  )
-  if (windows.size === 0) return []
+  const windows = windowsOf(purchases)
+  if (windows.length === 0) return []
   return tx.query<WindowRow>(sql`
     insert into key_rate_windows as running (id, began_at, seconds, used)
     select id, clock_timestamp(), seconds, 0
-      from ${opened([...windows.values()])}
+      from ${asked(windows)}
      order by id
         on conflict (id) do update
        set began_at = case when running.began_at + excluded.seconds * interval '1 s' <= excluded.began_at
@@ -183,20 +181,30 @@ async function openWindows(tx: Db, purchases: Purchase[]): Promise<WindowRow[]> 
 }
 
 /** The same, without spending anything. */
-export async function peekAt(db: Db, purchase: Purchase): Promise<Receipt> {
-  const ids = purchase.windows.map(({ id }) => id)
-  const seconds = purchase.windows.map((window) => window.seconds)
+export const peekAt: Batch<Purchase, Receipt> = async (db, purchases) => {
+  const keyIds = [...new Set(purchases.map(({ keyId }) => keyId))]
   const [credits, windows] = await Promise.all([
     db.query<CreditRow>(sql`
       select key_id, (${REMAINING})::float8 as remaining, ${REFILLS_AT} as refills_at
         from key_credits
-       where key_id = ${purchase.keyId}`),
+       where key_id = any(${keyIds})`),
     db.query<WindowRow>(sql`
       select id, used,
              greatest(1, ceil(extract(epoch from began_at + asked.seconds * interval '1 s' - now())))::int as reset_seconds
-        from unnest(${ids}::text[], ${seconds}::int[]) as asked(id, seconds)
+        from ${asked(windowsOf(purchases))}
         join key_rate_windows using (id)
        where began_at + asked.seconds * interval '1 s' > now()`),
   ])
-  return settle(purchase, { credits: byId(credits, 'key_id'), windows: byId(windows, 'id') }, null)
+  const rest = { credits: byId(credits, 'key_id'), windows: byId(windows, 'id') }
+  return purchases.map((purchase) => settle(purchase, rest, null))
+}
+peekAt.highPriority = true
+
+/** Each once. */
+function windowsOf(purchases: Purchase[]): { id: string; seconds: number }[] {
+  return [
+    ...new Map(
+      purchases.flatMap((purchase) => purchase.windows).map(({ id, seconds }) => [id, { id, seconds }]),
+    ).values(),
+  ]
 }

@@ -14,6 +14,8 @@ import { columnList, recordset } from '../db/recordset.ts'
 import { sql } from '../db/sql.ts'
 import { EVENT_TYPES } from '../events/schema.ts'
 import { type EventRow, newEvent, writeEvents } from '../events/write.ts'
+import type { Instance } from '../instance.ts'
+import { countToday } from '../limits/count-today.ts'
 import {
   type AskedPatch,
   boundsOf,
@@ -27,6 +29,7 @@ import {
 import { completeCredits, withCredits, writeCredits } from './credits.ts'
 import { lastNoticeDue } from './expiry-notices.ts'
 import { checkTogether } from './input.ts'
+import { reserveOf } from './insert.ts'
 import { type KeyRef, type LockedKey, lockKey, readUnlocked } from './read.ts'
 import type { Key } from './schema.ts'
 
@@ -42,8 +45,14 @@ const changedRows = recordset('changed', {
   updated_at: 'timestamptz',
 })
 
+/** So often a day all keys that a store may have can be changed: what is kept of each change is kept for long. */
+const DAILY_CHANGES = 20
+const DAY_LIMIT_REACHED =
+  'Keys of the store have been changed as often since midnight UTC as they can. Wait for "Retry-After" seconds. Keys can still be disabled and revoked.'
+
 export async function updateKey(
   tx: Db,
+  instance: Instance,
   caller: Manager,
   ref: KeyRef,
   { credits, ...rest }: AskedPatch,
@@ -55,9 +64,23 @@ export async function updateKey(
   if (credits === null) patch.credits = null
   const update = planUpdate(caller, await withCredits(tx, caller), before, patch)
   if (!update) return { body: showKey(before, now()), etag: etagOf(before.revision) }
+  const isStopped = update.changed.every((column) => column === 'enabled') && !update.after.enabled
+  if (!isStopped) await countChanges(tx, instance, caller, ref.storeId, 1)
   await writeUpdates(tx, caller, [update])
   const { after } = update
   return { body: showKey(after, after.updated_at), etag: etagOf(after.revision) }
+}
+
+/** Of one key or many, under the lock of the store. */
+export function countChanges(
+  tx: Db,
+  instance: Instance,
+  caller: Manager,
+  storeId: string,
+  more: number,
+): Promise<void> {
+  const max = DAILY_CHANGES * instance.maxKeysPerStore + reserveOf(instance, caller)
+  return countToday(tx, storeId, 'key_changes', { more, max, detail: DAY_LIMIT_REACHED })
 }
 
 // ---- the one way in which keys are changed --------------------------------------------------------------------------

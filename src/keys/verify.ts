@@ -201,7 +201,7 @@ async function explain(parts: Parts, question: Question): Promise<Verified> {
   const key = await keys.find(question.key, question.stores)
   if (!key) return { kept: NOT_FOUND, more: { checks: [unknownKey(instance, question)] } }
   const purchase = purchaseFor(key, question)
-  const receipt = purchase && (await peekAt(db, purchase))
+  const receipt = purchase && (await db.batched(peekAt, purchase))
   const checks = explainChecks(instance, key, question, receipt)
   const code = checks.find((check) => !check.ok)?.code ?? 'VALID'
   if (code === 'NOT_FOUND') return { kept: NOT_FOUND, more: { checks: checks.slice(0, 1) } }

@@ -1,8 +1,10 @@
 // A few at a time, and of those that wait, first one of a tenant with nothing under way, then of an account with the fewest, and
-// among equals of the tenant whose last turn was the longest ago. Some places can be left for tenants that have nothing under way: then nobody has all of them for as long as
-// their slowest takes. A tenant is an account, or several that one person stands behind.
+// among equals of the tenant whose last turn was the longest ago. Some places can be left for tenants that have nothing under
+// way: then nobody has all of them for as long as their slowest takes. A tenant is an account, or several that one person
+// stands behind.
 
 import { Failure } from '../core/errors.ts'
+import { newCounts } from './counts.ts'
 import { type OfAccount, Waitlist } from './waitlist.ts'
 
 export type FairSemaphore = {
@@ -104,17 +106,5 @@ export function newFairSemaphore(max: Bounds): FairSemaphore {
       }
     },
     waiting: () => waitlist.size,
-  }
-}
-
-function newCounts() {
-  const counts = new Map<string, number>()
-  return {
-    get: (name: string) => counts.get(name) ?? 0,
-    add(name: string, change: 1 | -1) {
-      const count = (counts.get(name) ?? 0) + change
-      if (count === 0) counts.delete(name)
-      else counts.set(name, count)
-    },
   }
 }

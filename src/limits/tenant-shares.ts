@@ -3,31 +3,34 @@
 // for: a password, the lock of a store, a slow name server. (Buffers of network switches are shared out like this: dynamic
 // thresholds.) Requests that still wait to be begun do not count: these are shared out by address (http/admission.ts).
 
+import { newCounts } from './counts.ts'
+
 const SHARE_OF_REST = 2
-/** A tenant with so few is not refused: its request was admitted, so there is room. */
+/** An account with so few is not refused: its request was admitted, so there is room. */
 const FEW = 10
 
 export type TenantShares = {
-  /** Null when the tenant has its share, else the function that ends the request. */
-  enter(tenant: string): (() => void) | null
+  /**
+   * Null when the tenant has its share, else the function that ends the request. A tenant may be several accounts, such as
+   * somebody and the keys of their stores: people are not refused for what their keys have under way.
+   */
+  enter(tenant: string, account: string): (() => void) | null
 }
 
 /** `limit`: how many requests may be in flight now. */
 export function newTenantShares(limit: () => number): TenantShares {
-  const begun = new Map<string, number>()
+  const [ofTenant, ofAccount] = [newCounts(), newCounts()]
   let all = 0
+  const count = (tenant: string, account: string, change: 1 | -1) => {
+    ofTenant.add(tenant, change)
+    ofAccount.add(account, change)
+    all += change
+  }
   return {
-    enter(tenant) {
-      const own = begun.get(tenant) ?? 0
-      if (own >= FEW && own >= SHARE_OF_REST * (limit() - all)) return null
-      begun.set(tenant, own + 1)
-      all += 1
-      return () => {
-        all -= 1
-        const left = (begun.get(tenant) ?? 0) - 1
-        if (left > 0) begun.set(tenant, left)
-        else begun.delete(tenant)
-      }
+    enter(tenant, account) {
+      if (ofAccount.get(account) >= FEW && ofTenant.get(tenant) >= SHARE_OF_REST * (limit() - all)) return null
+      count(tenant, account, 1)
+      return () => count(tenant, account, -1)
     },
   }
 }

@@ -1,5 +1,5 @@
 import { expect, onTestFinished, test, vi } from 'vitest'
-import { newRateLimits } from './token-bucket.ts'
+import { newRateLimits, newServiceRateLimit } from './token-bucket.ts'
 
 function allowed(ips: string[]): number {
   const limits = newRateLimits(600)
@@ -25,4 +25,15 @@ test('however much is stored beyond the limit, whoever stores it waits for a min
   const storage = newRateLimits(1)?.storageOf('user_1')
   for (let n = 0; n < 100; n++) storage?.charge(10_000)
   expect(storage?.check()).toMatchObject({ allowed: false, resetSeconds: 60 })
+})
+
+test('all service tokens that an account has issued together get ten times the limit of one', () => {
+  vi.useFakeTimers({ toFake: ['Date'] })
+  onTestFinished(() => void vi.useRealTimers())
+  const { take } = newServiceRateLimit(6)
+  const allowedOf = (account: string | null) =>
+    Array.from({ length: 20 }, (_, n) => `${account} ${n}`)
+      .flatMap((token) => Array.from({ length: 10 }, () => take(token, account)?.allowed ?? true))
+      .filter(Boolean).length
+  expect(['ada', 'grace', null].map(allowedOf)).toEqual([60, 60, 200])
 })

@@ -27,7 +27,9 @@ export async function acceptInvitation(
   caller: UserCaller,
   token: string,
 ): Promise<Answer<Membership>> {
-  const found = (await findInvitation(tx, token)) ?? fail('invitation_not_found')
+  const found = await findInvitation(tx, token)
+  // Whoever it is for: one that is worth nothing looks as if there were none.
+  if (!found || !(await isWorthSomething(tx, instance, found))) return fail('invitation_not_found')
   const email = emailToInvite(caller)
   if (email === null) await checkFederated(tx, caller)
   else if (email !== found.email) fail('invitation_mismatch')
