@@ -39,7 +39,7 @@ export type Memory = {
   /** Whose secrets were all to end, and when. */
   cleared: ({ person: number } | { key: number })[]
   clearedAt: number[]
-  /** When a person became a member or somebody else demoted them, for the last time: from then on what they take is theirs. */
+  /** When a person became a member, or somebody else demoted or settled them: from the last time on what they take is theirs. */
   ownSince: Map<number, number>
   /** When a person's membership ended, and when somebody took a right from them, for the last time. */
   leftAt: Map<number, number>
@@ -163,6 +163,13 @@ const isItself = (operation: Operation, person: number | null) =>
 
 const isUnchanged = (before: World, after: World, n: number) => areSame(nth(before.people, n), nth(after.people, n))
 
+/** Somebody else has said what becomes of what they made, and has changed nothing else. */
+function isSettledAgain(before: World, operation: Operation, after: World, person: number): boolean {
+  if (operation.op !== 'change member' || operation.person !== person || isItself(operation, person)) return false
+  const { keys, webhooks } = operation.cascade
+  return isUnchanged(before, after, person) && (keys === 'revoke' || webhooks === 'disable')
+}
+
 function hasFallen(before: World, after: World, n: number): boolean {
   const [was, is] = [nth(before.people, n), nth(after.people, n)]
   if (was === is) return false
@@ -187,6 +194,7 @@ export function notice({ n, before, operation, after, memory }: Step): void {
       memory.fellAt.set(person, n)
       if (role !== null && !isItself(operation, person)) memory.ownSince.set(person, n)
     }
+    if (isSettledAgain(before, operation, after, person)) memory.ownSince.set(person, n)
   })
   const person = settledBy({ n, before, operation, after, memory })
   const clears = 'cascade' in operation && operation.cascade.keys === 'revoke'
@@ -218,6 +226,12 @@ const NEEDS: Partial<Record<Operation['op'], string>> = {
   'change webhook': 'MANAGE_WEBHOOKS',
   'rotate webhook': 'MANAGE_WEBHOOKS',
   'change store': 'MANAGE_STORE',
+}
+
+/** A key that was revoked may be anything: it is no key any more. */
+function hasOtherSettings(was: Key | undefined, is: Key | undefined): boolean {
+  const settings = (key?: Key) => JSON.stringify([key?.permissions, key?.enabled, key && lastingBounds(key)].flat())
+  return is?.revoked === was?.revoked && settings(was) !== settings(is)
 }
 
 /** Each says whether it holds. */
@@ -257,16 +271,13 @@ export const INVARIANTS: Record<string, (step: Step) => boolean> = {
   'a key does not change its own settings': ({ before, after, operation }) => {
     if (!('by' in operation) || isSession(operation.by)) return true
     const [was, is] = [before, after].map(({ keys }) => keys[(operation.by as SecretOf).key])
-    const settings = (key?: Key) => JSON.stringify([key?.permissions, key?.enabled, key && lastingBounds(key)].flat())
-    return !CHANGES.includes(operation.op) || is?.revoked !== was?.revoked || settings(was) === settings(is)
+    return !CHANGES.includes(operation.op) || !hasOtherSettings(was, is)
   },
   'a bound key changes no key that is bound less': ({ before, after, operation }) => {
     if (!('by' in operation) || isSession(operation.by) || !CHANGES.includes(operation.op)) return true
     const outer = boundsOf(before, operation.by)
-    return before.keys.every((was, n) => {
-      const isTheSame = was === after.keys[n] || was.revoked !== after.keys[n]?.revoked
-      return isTheSame || Object.values(AS_TIGHT).every((holds) => holds(outer, lastingBounds(was)))
-    })
+    const isBoundLess = (key: Key) => Object.values(AS_TIGHT).some((holds) => !holds(outer, lastingBounds(key)))
+    return before.keys.every((was, n) => !hasOtherSettings(was, after.keys[n]) || !isBoundLess(was))
   },
   'an invitation lives only as long as its maker': ({ before, operation, memory }) => {
     if (operation.op !== 'accept') return true
