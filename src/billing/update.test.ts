@@ -325,25 +325,26 @@ test('404: nobody else changes, deletes or makes default an address, and it look
   const { body: other } = await api.post('/v1/user/store', { name: 'Another' }, as(ada))
   const elsewhere = `/v1/store/${other.id}/billing`
   const before = await everyRow(world)
-  const tries = (id: string, path: string, who: Person) => [
-    api.get(`${path}/${id}`, as(who)),
-    api.patch(`${path}/${id}`, { city: 'Mine' }, as(who)),
-    api.patch(`${path}/${id}`, { isDefault: true }, as(who)),
-    api.patch(`${path}/${id}`, { isDefault: false }, as(who)),
-    api.patch(`${path}/${id}`, {}, { as: who.token, headers: { 'if-match': '"r1"' } }),
-    api.delete(`${path}/${id}`, as(who)),
-    api.delete(`${path}/${id}`, { as: who.token, headers: { 'if-match': '"r9"' } }),
-    api.get(`${path}/${id}/versions`, as(who)),
-    api.get(`${path}/${id}/versions/1`, as(who)),
+  // One after the other: changes of the same person wait for each other.
+  const tries = async (id: string, path: string, who: Person) => [
+    await api.get(`${path}/${id}`, as(who)),
+    await api.patch(`${path}/${id}`, { city: 'Mine' }, as(who)),
+    await api.patch(`${path}/${id}`, { isDefault: true }, as(who)),
+    await api.patch(`${path}/${id}`, { isDefault: false }, as(who)),
+    await api.patch(`${path}/${id}`, {}, { as: who.token, headers: { 'if-match': '"r1"' } }),
+    await api.delete(`${path}/${id}`, as(who)),
+    await api.delete(`${path}/${id}`, { as: who.token, headers: { 'if-match': '"r9"' } }),
+    await api.get(`${path}/${id}/versions`, as(who)),
+    await api.get(`${path}/${id}/versions/1`, as(who)),
   ]
   for (const [who, path] of [
     [bob, billing],
     [owner, billing],
     [ada, elsewhere],
   ] as const) {
-    const theirs = await Promise.all(tries(address.id, path, who))
-    const random = await Promise.all(tries(newId('addr'), path, who))
-    const malformed = await Promise.all(tries('addr_nonsense', path, who))
+    const theirs = await tries(address.id, path, who)
+    const random = await tries(newId('addr'), path, who)
+    const malformed = await tries('addr_nonsense', path, who)
     expect(theirs.map(bare)).toEqual(random.map(bare))
     expect(malformed.map(bare)).toEqual(random.map(bare))
     for (const reply of random) expect([reply.status, reply.body.code]).toEqual([404, 'address_not_found'])

@@ -125,6 +125,25 @@ test('a worker that is killed while it starts is started again; SIGHUP counts on
   expect(machine.serving.has(first)).toBe(false)
 })
 
+test('a worker that is killed while it starts counts as one that could not, though it had just said that it serves', async () => {
+  const machine = startMachine()
+  await once(cluster, 'fork')
+  const [second] = (await once(cluster, 'fork')) as [Worker]
+  second.process.kill('SIGKILL')
+  await machine.starting
+  const [third] = (await once(cluster, 'fork')) as [Worker]
+  third.process.kill('SIGSTOP')
+  const kill = third.kill.bind(third)
+  vi.spyOn(third, 'kill').mockImplementation((signal) => {
+    kill(signal)
+    // What it had written to its primary before is read now.
+    third.emit('message', { kind: 'ready', url: 'stand-in:late' })
+  })
+  hangUp()
+  expect(await machine.endOf(third)).toMatchObject({ signal: 'SIGKILL' })
+  await machine.whole()
+})
+
 test('a worker that is told to stop by itself goes when another serves', async () => {
   const machine = startMachine()
   await machine.starting

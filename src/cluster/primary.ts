@@ -162,6 +162,8 @@ function fork(state: ClusterState): Member {
   const flags = { isLoaded: false, isCalled: false, isEnding: false }
   const ready = new Promise<void>((resolve) => {
     worker.on('message', (message: ToPrimary) => {
+      // It was killed while it started, and had just said so. Whoever started it has to try again.
+      if (message.kind === 'ready' && member.isEnding) return
       hear(state, member, message)
       if (message.kind === 'ready') resolve()
     })

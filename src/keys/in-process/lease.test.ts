@@ -99,26 +99,32 @@ test('an imported key, which may be in several stores, is leased to a token of a
 test('who shares a lookup that was under way gets a verdict as old as its beginning', async () => {
   const world = await shop({ alone: true })
   const as = await world.serviceToken()
-  const { key } = await create(world)
-  const lease = async () => (await world.api.post(LEASE, { key }, { as })).body
-  // The token and the connections are known from here on.
-  await world.api.post(LEASE, { key: 'nonsense' }, { as })
-  const holding = await holdKeys(world)
-  const began = performance.now()
-  const first = lease()
-  await waiting(world)
-  await sleep(300)
-  const second = lease()
-  // The second has arrived when the node has counted both.
-  await inFlight(world, 2)
-  const arrivedBy = performance.now()
-  await holding.release()
-  const [own, shared] = [await first, await second]
+  const askTwo = async () => {
+    const { key } = await create(world)
+    const lease = async () => (await world.api.post(LEASE, { key }, { as })).body
+    // The token and the connections are known from here on.
+    await world.api.post(LEASE, { key: 'nonsense' }, { as })
+    const holding = await holdKeys(world)
+    const began = performance.now()
+    const first = lease()
+    await waiting(world)
+    await sleep(300)
+    const second = lease()
+    // The second has arrived when the node has counted both.
+    await inFlight(world, 2)
+    const arrivedBy = performance.now()
+    await holding.release()
+    return { own: await first, shared: await second, most: Math.ceil(arrivedBy - began) }
+  }
+  let asked = await askTwo()
+  // On a busy machine the lookup may have been held for longer than a node waits for one.
+  while (asked.own.code === 'unavailable') asked = await askTwo()
+  const { own, shared, most } = asked
   expect([own.code, shared.code]).toEqual(['VALID', 'VALID'])
   // By the time of day, which is read in whole milliseconds, an age may be one too much.
   expect(own.lease.ageMs).toBeLessThanOrEqual(1)
   expect(shared.lease.ageMs).toBeGreaterThanOrEqual(300)
-  expect(shared.lease.ageMs).toBeLessThanOrEqual(Math.ceil(arrivedBy - began) + 1)
+  expect(shared.lease.ageMs).toBeLessThanOrEqual(most + 1)
 })
 
 test('a key that changed while it was looked up is not leased', async () => {
