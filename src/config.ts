@@ -126,7 +126,7 @@ const SETTINGS = {
   ),
   SERVICE_TOKEN_RATE_LIMIT: setting(
     '6000',
-    "Requests per minute, at each node, for each service token that an owner has issued, and ten times as many for all of an owner's together. `off`: no limit. The operator's tokens have none.",
+    "Requests per minute, at each node, for each service token that an owner has issued, and ten times as many for all of a store's together. `off`: no limit. The operator's tokens have none.",
     (text) => (text === 'off' ? null : integer(1, 10_000_000)(text)),
   ),
   JWT_ISSUER: setting('', 'The `iss` of the identity provider whose access tokens are accepted.', optional(plainText)),

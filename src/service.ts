@@ -42,7 +42,7 @@ import { CHANGES_CHANNEL, newKeyChanges } from './keys/in-process/changes.ts'
 import { newUsageReports } from './keys/in-process/reports.ts'
 import { newUsage } from './keys/usage.ts'
 import { newVerifier } from './keys/verify.ts'
-import { newLoadShedder } from './limits/load-shedding.ts'
+import { MAX_IDENTIFYING, newLoadShedder } from './limits/load-shedding.ts'
 import { newTenantShares } from './limits/tenant-shares.ts'
 import { newRateLimits, newServiceRateLimit } from './limits/token-bucket.ts'
 import { measurable } from './measurable.ts'
@@ -207,7 +207,7 @@ async function newPipeline(
     instance,
     auth: {
       jwt: await jwtCheckFrom(config),
-      oidc: newOidcClient(config, (reason) => log.warn({ work: 'oidc', reason }, 'failed')),
+      oidc: await newOidcClient(config, (reason) => log.warn({ work: 'oidc', reason }, 'failed')),
       caches,
       corsOrigins: config.CORS_ORIGINS,
       signatures: { github: newGithubSignatureCheck(config.GITHUB_KEYS_URL) },
@@ -217,6 +217,7 @@ async function newPipeline(
       services: newServiceRateLimit(config.SERVICE_TOKEN_RATE_LIMIT),
       load,
       shares: newTenantShares(load.limit),
+      identifying: newTenantShares(() => MAX_IDENTIFYING),
       slots: newConnectionSlots(db.connections().serving),
       largeReads: newLargeReads(),
       streams,

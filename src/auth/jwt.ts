@@ -23,16 +23,17 @@ export type JwtCheck = (token: string) => Promise<Identity>
 const ALGORITHMS = ['RS256', 'RS384', 'RS512', 'PS256', 'PS384', 'PS512', 'ES256', 'ES384', 'ES512', 'EdDSA', 'Ed25519']
 const CLOCK_TOLERANCE_SECONDS = 5
 const FETCH_BOUNDS = { timeoutMs: 3 * SECOND, maxBytes: 256 * 1024 }
+const SILENT_FOR_MS = 5 * SECOND
 const MAX_CHARACTERS = 8_192
+
+type FetchKeys = (url: string, options: RequestInit) => Promise<Response>
 
 /** Null when no provider is configured: then no JWT is valid, and the library for them is not even loaded. */
 export async function jwtCheckFrom(config: Config): Promise<JwtCheck | null> {
   const { JWT_ISSUER: issuer, JWT_AUDIENCE: audience, JWT_JWKS_URL: url } = config
   if (issuer === null || audience === null || url === null) return null
   const { createRemoteJWKSet, customFetch, errors, jwtVerify } = await import('jose')
-  const keys = createRemoteJWKSet(new URL(url), {
-    [customFetch]: (href: string, options: RequestInit) => boundedFetch(href, options, FETCH_BOUNDS),
-  })
+  const keys = createRemoteJWKSet(new URL(url), { [customFetch]: rememberingTimeout(fetchKeys) })
   return async (token) => {
     if (token.length > MAX_CHARACTERS) fail('invalid_token')
     const { payload, protectedHeader } = await jwtVerify(token, keys, {
@@ -51,6 +52,22 @@ export async function jwtCheckFrom(config: Config): Promise<JwtCheck | null> {
     if (!isSubject(subject)) return fail('invalid_token')
     const claims = { authenticatedAt: parsePastTime(payload.auth_time), claimedEmail: claimedEmailOf(payload) }
     return { issuer, subject, claims, profile: profileFrom(payload) }
+  }
+}
+
+const fetchKeys = (url: string, options: RequestInit) => boundedFetch(url, options, FETCH_BOUNDS)
+
+/** While a provider does not answer, whoever comes with a token next does not wait for it as long again: that fails at once. */
+function rememberingTimeout(fetchKeys: FetchKeys): FetchKeys {
+  let [timeout, until]: [unknown, number] = [null, 0]
+  return async (url, options) => {
+    if (performance.now() < until) throw timeout
+    try {
+      return await fetchKeys(url, options)
+    } catch (error) {
+      if ((error as Error).name === 'TimeoutError') [timeout, until] = [error, performance.now() + SILENT_FOR_MS]
+      throw error
+    }
   }
 }
 

@@ -26,11 +26,13 @@ export const CALLBACK_PATH = '/v1/auth/oidc/callback'
 type Report = (reason: string) => void
 
 /** Null when no provider is configured. */
-export function newOidcClient(config: Config, report: Report): OidcClient | null {
+export async function newOidcClient(config: Config, report: Report): Promise<OidcClient | null> {
   const { OIDC_ISSUER: issuer, OIDC_CLIENT_ID: id, OIDC_CLIENT_SECRET: secret, PUBLIC_URL: publicUrl } = config
   if (issuer === null || id === null || secret === null || publicUrl === null) return null
   const redirectUri = `${publicUrl}${CALLBACK_PATH}`
-  const connect = cached(() => discover(issuer, id, secret.reveal()))
+  // At the start: Node.js keeps a failure to load it for good.
+  const library = await import('openid-client')
+  const connect = cached(() => discover(library, issuer, id, secret.reveal()))
   const guarded = async <T>(work: (connection: Connection) => Promise<T>): Promise<T> => {
     const connection = await connect().catch((error) => {
       report(reasonOf(error))
@@ -95,8 +97,7 @@ function profileOf({ email, email_verified, name }: IDToken | UserInfoResponse) 
   }
 }
 
-async function discover(issuer: string, clientId: string, secret: string): Promise<Connection> {
-  const library = await import('openid-client')
+async function discover(library: Library, issuer: string, clientId: string, secret: string): Promise<Connection> {
   const isPlain = new URL(issuer).protocol === 'http:'
   const [basic, post] = [library.ClientSecretBasic(secret), library.ClientSecretPost(secret)]
   const config = await library.discovery(

@@ -149,8 +149,11 @@ class AdmissionControl {
 
   /** Of those that wait to be begun, only requests of normal priority count as in flight: the others take nobody's room. */
   #takeTicket(request: IncomingMessage, priority: Priority): Ticket | null {
-    if (priority === 'normal')
-      return this.#load.admit(priority) ?? (this.#makeRoom(request, priority) ? this.#load.admit(priority) : null)
+    if (priority === 'normal') {
+      let ticket = this.#load.admit(priority)
+      while (!ticket && this.#makeRoom(request, priority)) ticket = this.#load.admit(priority)
+      return ticket
+    }
     const isFull = priority === 'high' && this.#queues.high.size() >= MAX_WAITING_HIGH
     if (isFull && !this.#makeRoom(request, priority)) return null
     const ticket = this.#load.admit(priority)
@@ -214,6 +217,8 @@ class AdmissionControl {
 }
 
 const tickets = new WeakMap<ServerResponse, Ticket>()
+
+export const ticketOf = (response: ServerResponse): Ticket | null => tickets.get(response) ?? null
 
 /** For an answer that may last for hours: it is in flight no more. */
 export function releaseEarly(response: ServerResponse): void {

@@ -1,3 +1,6 @@
+import { once } from 'node:events'
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
 import { expect, onTestFinished, test, vi } from 'vitest'
 import { NEW_ADDRESS, NEW_KEY, type Shop, shop } from '../../tests/shop.ts'
 import type { Db } from '../db/db.ts'
@@ -144,4 +147,30 @@ test('however much somebody’s back ends have under way, there is room for othe
     const statuses = (await Promise.all(flood)).map(({ status }) => status)
     expect(new Set(statuses)).toEqual(new Set([200, 429]))
   }
+})
+
+test('while an identity provider does not answer, whoever floods with its tokens keeps no other address waiting', async () => {
+  const silent = createServer(() => {}).listen(0, '127.0.0.1')
+  await once(silent, 'listening')
+  onTestFinished(() => {
+    silent.closeAllConnections()
+    silent.close()
+  })
+  const issuer = `http://127.0.0.1:${(silent.address() as AddressInfo).port}`
+  const settings = { JWT_ISSUER: issuer, JWT_AUDIENCE: 'shop', JWT_JWKS_URL: `${issuer}/jwks`, TRUST_PROXY: '1' }
+  const { api, owner } = await shop(settings)
+  const part = (content: object) => Buffer.from(JSON.stringify(content)).toString('base64url')
+  const token = `${part({ alg: 'RS256', kid: 'any' })}.${part({ iss: issuer, aud: 'shop', sub: 'any' })}.AAAA`
+  const from = (ip: string, as: string) => api.get('/v1/user', { as, headers: { 'x-forwarded-for': ip } })
+  const flood = Array.from({ length: 400 }, () => from('203.0.113.7', token))
+  // What is more than an address may have is refused at once; the others wait for the provider.
+  const refused = flood.map(async (reply) => (await reply).status)
+  expect(await Promise.race(refused)).toBe(429)
+  const answers = await Promise.all(Array.from({ length: 20 }, () => from('198.51.100.7', owner.token)))
+  expect(new Set(answers.map(({ status }) => status))).toEqual(new Set([200]))
+  expect(new Set(await Promise.all(refused))).toEqual(new Set([429, 503]))
+  // Nobody waits as long once more.
+  const began = performance.now()
+  expect((await from('192.0.2.7', token)).status).toBe(503)
+  expect(performance.now() - began).toBeLessThan(1_500)
 })

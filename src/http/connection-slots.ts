@@ -8,15 +8,18 @@ import { SECOND } from '../core/clock.ts'
 import { fail } from '../core/errors.ts'
 import type { Db } from '../db/db.ts'
 import { type FairSemaphore, newFairSemaphore } from '../limits/fair-semaphore.ts'
-import type { Call, Pipeline } from './context.ts'
-import { changesOf, holderOf, keysOf, servicesOf, tenantOf } from './holders.ts'
+import type { Call, Incoming, Pipeline } from './context.ts'
+import { changesOf, tenantOf } from './holders.ts'
 
 /** With those for large answers fewer than load shedding always admits: what waits here keeps no other request out. */
 const MAX_WAITING = 150
 const WAIT_MS = 2 * SECOND
 
-const TOO_MANY =
-  'Too many of your requests are in progress at once. Send fewer at a time, or wait a moment before you send the next.'
+export function failTooMany(): never {
+  const detail =
+    'Too many of your requests are in progress at once. Send fewer at a time, or wait before you send more.'
+  return fail('rate_limited', { retryAfterSeconds: 1, detail })
+}
 
 /** `connections`: those that serve requests. One is left to what the node does by itself, and to batches. */
 export function newConnectionSlots(connections: number): FairSemaphore {
@@ -32,23 +35,33 @@ export function newConnectionSlots(connections: number): FairSemaphore {
   })
 }
 
-/** Who waits for a slot: the account, its stores' keys, its back ends, or the address of somebody without an account. */
-export async function accountOf(pipeline: Pipeline, { caller, incoming }: Call): Promise<string> {
-  if (!caller) return siteOf(incoming.ip)
-  if (caller.kind === 'service') return caller.createdBy === null ? caller.id : servicesOf(caller.createdBy)
-  const { account } = await holderOf(pipeline, { caller, incoming })
-  return caller.kind === 'key' ? keysOf(account) : account
+/**
+ * Begins a request, unless its tenant has so many under way that others would find no room. The operator's back ends have no
+ * such bound. Before it is begun it does not count as in flight: to find out whom it counts for, and to refuse it, takes
+ * nobody's room.
+ */
+export async function inShare<T>({ limits }: Pipeline, call: Call, run: () => Promise<T>): Promise<T> {
+  const { incoming, caller, account } = call
+  const isOperators = caller?.kind === 'service' && caller.createdBy === null
+  const leave = isOperators ? () => {} : limits.shares.enter(tenantOf(account), account)
+  if (leave === null) return failTooMany()
+  incoming.ticket?.unpark()
+  return run().finally(leave)
 }
 
 /**
- * Begins a request, unless its tenant has so many under way that others would find no room. The operator's back ends have no
- * such bound.
+ * Finds out who is calling. That may take seconds, such as while an identity provider does not answer: so an address has at
+ * most two thirds of these, too.
  */
-export async function inShare<T>(pipeline: Pipeline, call: Call, run: () => Promise<T>): Promise<T> {
-  if (call.caller?.kind === 'service' && call.caller.createdBy === null) return run()
-  const account = await accountOf(pipeline, call)
-  const leave = pipeline.limits.shares.enter(tenantOf(account), account)
-  if (leave === null) return fail('rate_limited', { retryAfterSeconds: 1, detail: TOO_MANY })
+export async function identifying<T>(
+  { limits }: Pipeline,
+  { ip, ticket }: Incoming,
+  run: () => Promise<T>,
+): Promise<T> {
+  const site = siteOf(ip)
+  const leave = limits.identifying.enter(site, site)
+  if (leave === null) return failTooMany()
+  ticket?.park()
   return run().finally(leave)
 }
 
@@ -56,9 +69,8 @@ export async function inShare<T>(pipeline: Pipeline, call: Call, run: () => Prom
  * The database for a change: each of its transactions has a slot. Whoever waits for the lock of a store has no slot until it is
  * their turn (db/turns.ts), and none between two tries.
  */
-export async function inChangeSlots(pipeline: Pipeline, call: Call): Promise<Db> {
-  const { db, limits } = pipeline
-  const account = changesOf(await accountOf(pipeline, call))
+export function inChangeSlots({ db, limits }: Pipeline, call: Call): Db {
+  const account = changesOf(call.account)
   const enter = () => limits.slots.enter(account)
   return {
     ...db,

@@ -20,7 +20,7 @@ import type { Verifier } from '../keys/schema.ts'
 import type { ConcurrencyLimiter } from '../limits/concurrency.ts'
 import type { FairSemaphore } from '../limits/fair-semaphore.ts'
 import type { LargeBodies } from '../limits/large-bodies.ts'
-import type { LoadShedder } from '../limits/load-shedding.ts'
+import type { LoadShedder, Ticket } from '../limits/load-shedding.ts'
 import type { TenantShares } from '../limits/tenant-shares.ts'
 import type { RateLimits, ServiceRateLimit } from '../limits/token-bucket.ts'
 import type { EventStreams } from './event-stream.ts'
@@ -65,6 +65,8 @@ type Limits = {
   services: ServiceRateLimit
   load: LoadShedder
   shares: TenantShares
+  /** The same for requests whose caller is not known yet, by address. */
+  identifying: TenantShares
   /** For what is read and what is changed (connection-slots.ts). */
   slots: FairSemaphore
   largeReads: LargeReads
@@ -110,10 +112,19 @@ export type Incoming = {
   headers: Record<string, string | string[] | undefined>
   body: Buffer
   ip: string
+  /** Of load shedding. Null for one that was not admitted, in tests. */
+  ticket: Ticket | null
 }
 
 /** A request with the route it matched and its caller; on a public route the caller is null. */
-export type Call = { route: Route; incoming: Incoming; caller: Caller | null; credential: Credential | null }
+export type Call = {
+  route: Route
+  incoming: Incoming
+  caller: Caller | null
+  credential: Credential | null
+  /** Whom it counts for, where accounts take turns (holders.ts). */
+  account: string
+}
 
 export type Outgoing = WireResponse & { caller: Caller | null }
 

@@ -3,7 +3,7 @@
 import { unwrapDataKey } from '../auth/data-key.ts'
 import { checkRecentSignIn } from '../auth/recent-sign-in.ts'
 import { CallerChanged } from '../auth/recheck.ts'
-import type { Caller, KeyCaller, UserCaller } from '../core/caller.ts'
+import type { KeyCaller, UserCaller } from '../core/caller.ts'
 import { Failure, fail } from '../core/errors.ts'
 import { type Idempotency, isChange, type WireResponse } from '../core/route.ts'
 import type { StoredResponse } from '../core/stored-response.ts'
@@ -25,6 +25,7 @@ import {
 } from '../idempotency/idempotency.ts'
 import { readMetadata } from '../keys/read.ts'
 import { type Call, header, type Pipeline } from './context.ts'
+import { tenantOf } from './holders.ts'
 import type { IdempotentOutcome } from './metric-table.ts'
 import { renderProblem } from './problem.ts'
 import { toWire, withMetadata } from './response.ts'
@@ -141,7 +142,7 @@ async function runAndStoreFailure(
   } catch (error) {
     if (!(error instanceof Failure) || !isReplayable(error.code)) throw error
     const problem = renderProblem(error, incoming.requestId, incoming.path)
-    const storage = storageFor(pipeline, call.caller)
+    const storage = storageFor(pipeline, call)
     if (storage.refusal()) return problem
     await storeFailure(db, idempotent, storage.charged(toStoredResponse(idempotent, problem)))
     return problem
@@ -155,7 +156,7 @@ export type WireIdempotency = Idempotency & { rowOf(sent: WireResponse): StoredR
 export function idempotencyFor(pipeline: Pipeline, call: Call, idempotent: IdempotentRequest): WireIdempotency {
   const { route } = call
   const lookups = hexLookups(idempotent)
-  const storage = storageFor(pipeline, call.caller)
+  const storage = storageFor(pipeline, call)
   let refusal: Failure | null | undefined
   const rowOf = (sent: WireResponse) => {
     const row = toStoredResponse(idempotent, sent, lookups[0])
@@ -180,8 +181,11 @@ export function idempotencyFor(pipeline: Pipeline, call: Call, idempotent: Idemp
 }
 
 /** What may be stored for the caller. A response of many lines takes megabytes, and leaves nothing else that a quota counts. */
-function storageFor({ limits: { rate, services } }: Pipeline, caller: Caller | null) {
-  const limit = caller?.kind === 'service' ? services.storageOf(caller) : caller && rate?.storageOf(payerOf(caller))
+function storageFor({ limits: { rate, services } }: Pipeline, { caller, account }: Call) {
+  const limit =
+    caller?.kind === 'service'
+      ? services.storageOf(caller, tenantOf(account))
+      : caller && rate?.storageOf(payerOf(caller))
   return {
     refusal(): Failure | null {
       const state = limit?.check()

@@ -40,7 +40,7 @@ export async function execute(
     if (route.effect === 'own') pipeline.onChange()
     return wire
   }
-  const db = await inChangeSlots(pipeline, call)
+  const db = inChangeSlots(pipeline, call)
   const wire = await (route.effect === 'own'
     ? run(db)
     : inTransaction(db, call, await turnOf(db, call, args), args.idempotency, run)

@@ -20,11 +20,12 @@ import {
   VERIFY_PATH,
   type Verification,
   type Verified,
-  type Verifier,
 } from '../keys/schema.ts'
+import { issuedFor } from '../limits/token-bucket.ts'
 import { validate } from '../schema/validate.ts'
 import type { Admission, RequestListener } from './admission.ts'
 import { newBodyBuffer } from './body.ts'
+import { failTooMany } from './connection-slots.ts'
 import type { Pipeline } from './context.ts'
 import { servicesOf } from './holders.ts'
 import { parseStrictJson } from './json.ts'
@@ -138,8 +139,9 @@ function verdictOn(
   const question = service && readQuestion(state.schemas.question, service, body)
   if (!question) return null
   const { verifier, limits } = state.pipeline
-  if (limits.services.take(service.service_id, service.service_created_by)?.allowed === false) return null
-  return verifier.verifyNow(question) ?? verifyAdmitted(verifier, limits, service, question)
+  const storeId = issuedFor({ createdBy: service.service_created_by, storeIds: service.service_store_ids })
+  if (limits.services.take(service.service_id, storeId)?.allowed === false) return null
+  return verifier.verifyNow(question) ?? verifyAdmitted(state.pipeline, storeId, question)
 }
 
 /** Null when the framework has to authenticate it. */
@@ -178,30 +180,22 @@ function readQuestion(schema: TSchema, service: CachedService, body: Buffer): Qu
   }
 }
 
-/**
- * A request that waits for the database counts as in flight, like all others, and in the share of its tenant. Null when it is
- * not admitted.
- */
-function verifyAdmitted(
-  verifier: Verifier,
-  { load, shares }: Pipeline['limits'],
-  { service_created_by: createdBy }: CachedService,
-  question: Question,
-): Promise<Verified> | null {
-  const leave = createdBy === null ? () => {} : shares.enter(createdBy, servicesOf(createdBy))
-  if (!leave) return null
-  const ticket = load.admit('high')
-  if (!ticket) {
-    leave()
-    return null
-  }
-  const verdict = verifier.verify(question)
-  const end = () => {
-    ticket.release()
-    leave()
-  }
-  verdict.then(end, end)
+/** A request that waits for the database counts as in flight, like all others. Null when it is not admitted. */
+function verifyAdmitted(pipeline: Pipeline, storeId: string | null, question: Question): Promise<Verified> | null {
+  const { verifier, limits } = pipeline
+  const ticket = limits.load.admit('high')
+  if (!ticket) return null
+  const verdict =
+    storeId === null ? verifier.verify(question) : verifyInShare(pipeline, storeId, () => verifier.verify(question))
+  verdict.then(ticket.release, ticket.release)
   return verdict
+}
+
+/** One of an owner's back end counts in the share of the store's account. */
+async function verifyInShare({ limits, accountOf }: Pipeline, storeId: string, verify: () => Promise<Verified>) {
+  const account = await accountOf(storeId)
+  const leave = limits.shares.enter(account, servicesOf(account))
+  return leave === null ? failTooMany() : verify().finally(leave)
 }
 
 const HEADERS = Object.entries({ ...SAFE_HEADERS, 'content-type': 'application/json; charset=utf-8' }).flat()

@@ -1,6 +1,9 @@
 // Whose slots an answer takes that takes long, such as a stream or an export (limits/concurrency.ts).
 
+import { siteOf } from '../auth/ip.ts'
+import type { Caller } from '../core/caller.ts'
 import type { Route } from '../core/route.ts'
+import { issuedFor } from '../limits/token-bucket.ts'
 import type { Call, Outgoing, Pipeline } from './context.ts'
 import { type OpenStream, storeOfStream } from './event-stream.ts'
 
@@ -23,6 +26,15 @@ export async function holderOf(
 ): Promise<{ callerId: string; account: string }> {
   const callerId = caller?.id ?? incoming.ip
   return { callerId, account: caller?.kind === 'key' ? await accountOf(caller.storeId) : callerId }
+}
+
+/** Whom a request counts for: the account, its stores' keys, its back ends, or the address of somebody without an account. */
+export async function accountOfCaller(pipeline: Pipeline, caller: Caller | null, ip: string): Promise<string> {
+  if (!caller) return siteOf(ip)
+  if (caller.kind === 'key') return keysOf(await pipeline.accountOf(caller.storeId))
+  if (caller.kind === 'user') return caller.id
+  const storeId = issuedFor(caller)
+  return storeId === null ? caller.id : servicesOf(await pipeline.accountOf(storeId))
 }
 
 const KEYS_OF = 'keys of '

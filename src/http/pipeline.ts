@@ -4,13 +4,14 @@ import { CallerChanged } from '../auth/recheck.ts'
 import type { Caller } from '../core/caller.ts'
 import { Failure, fail } from '../core/errors.ts'
 import type { Route } from '../core/route.ts'
-import { type RateLimitState, rateLimitHeaders } from '../limits/token-bucket.ts'
+import { issuedFor, type RateLimitState, rateLimitHeaders } from '../limits/token-bucket.ts'
 import { identify } from './authenticate.ts'
 import { authorize, checkIds, countKeyUse } from './authorize.ts'
-import { inShare } from './connection-slots.ts'
+import { identifying, inShare } from './connection-slots.ts'
 import type { Call, Incoming, Outgoing, Pipeline } from './context.ts'
 import { execute, invalidate } from './execute.ts'
 import { executeOnce } from './execute-once.ts'
+import { accountOfCaller, tenantOf } from './holders.ts'
 import { checkSignature, parseInput } from './input.ts'
 import { type Turn, takeTurn } from './long-work.ts'
 import { acceptsHtml, refusalPage } from './pages/refusal.ts'
@@ -41,17 +42,20 @@ async function tryToHandle(
   settled: Settled,
   attempt: number,
 ): Promise<Outgoing> {
-  const { credential, caller, refusal } = await identify(pipeline, route, incoming)
+  const { credential, caller, refusal } = await identifying(pipeline, incoming, () =>
+    identify(pipeline, route, incoming),
+  )
   const rateLimit = settled.rateLimit ?? takeToken(pipeline.limits, caller, incoming.ip)
   // A refused credential is answered as such, until its address has spent its own rate limit.
   if (refusal && rateLimit?.allowed !== false) throw refusal
-  const call = { route, incoming, caller, credential }
+  const account = await accountOfCaller(pipeline, caller, incoming.ip)
+  const call = { route, incoming, caller, credential, account }
   const tells = rateLimit && caller?.kind !== 'service'
   const headers = { ...(tells ? rateLimitHeaders(rateLimit) : {}), ...sunsetHeader(caller) }
   try {
     checkRate(rateLimit)
     if (route.meteredBody && caller?.kind === 'service')
-      checkRate(pipeline.limits.services.takeBytes(caller.createdBy, incoming.body.length))
+      checkRate(pipeline.limits.services.takeBytes(caller, tenantOf(account), incoming.body.length))
     authorize(pipeline.verifier, route, caller, incoming.params)
     // A key's use is counted once, however often its rights are checked.
     if (attempt === 1) countKeyUse(pipeline.verifier, route, caller)
@@ -103,7 +107,7 @@ export function takeToken(
   caller: Caller | null,
   ip: string,
 ): RateLimitState | null {
-  if (caller?.kind === 'service') return services.take(caller.id, caller.createdBy)
+  if (caller?.kind === 'service') return services.take(caller.id, issuedFor(caller))
   return (caller ? rate?.takeForCaller(caller.id) : rate?.takeForAddress(ip)) ?? null
 }
 

@@ -28,7 +28,12 @@ function stand() {
     },
     async begin(...ips: string[]) {
       for (const ip of ips) {
-        const call = { route: { method: 'GET', id: 'slow' }, caller: null, incoming: { ip } } as unknown as Call
+        const call = {
+          route: { method: 'GET', id: 'slow' },
+          caller: null,
+          incoming: { ip },
+          account: ip,
+        } as unknown as Call
         const read = async () => {
           await new Promise<void>((letGo) => running.push({ ip, letGo }))
           return { body: '' } as unknown as WireResponse

@@ -59,7 +59,7 @@ test('of reads that take long a node has two under way, of two accounts', async 
   const read = (ip: string, work: () => Promise<WireResponse>) =>
     inReadSlot(
       pipeline,
-      { route: { method: 'GET', id: 'slow' }, caller: null, incoming: { ip } } as unknown as Call,
+      { route: { method: 'GET', id: 'slow' }, caller: null, incoming: { ip }, account: ip } as unknown as Call,
       work,
     )
   const tooSlow = async () => {

@@ -7,7 +7,6 @@ import type { WireResponse } from '../core/route.ts'
 import { isStatementTimeout } from '../db/errors.ts'
 import { sql } from '../db/sql.ts'
 import { newFairSemaphore } from '../limits/fair-semaphore.ts'
-import { accountOf } from './connection-slots.ts'
 import type { Call, LargeReads, Pipeline } from './context.ts'
 import { tenantOf } from './holders.ts'
 
@@ -39,9 +38,8 @@ export async function inReadSlot(
   call: Call,
   read: () => Promise<WireResponse>,
 ): Promise<WireResponse> {
-  const { route } = call
+  const { route, account } = call
   if (route.method !== 'GET' || route.effect || route.answer) return read()
-  const account = await accountOf(pipeline, call)
   const name = `${route.id} ${account}`
   const leave = await enter(pipeline, account, name)
   const { largeReads } = pipeline.limits

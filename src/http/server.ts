@@ -13,7 +13,7 @@ import type { Chunks, Route, Stream } from '../core/route.ts'
 import { LEASE_PATH } from '../keys/in-process/schema.ts'
 import { VERIFY_PATH } from '../keys/schema.ts'
 import { type RateLimits, rateLimitHeaders } from '../limits/token-bucket.ts'
-import { type Admission, newAdmission, type RequestListener, releaseEarly } from './admission.ts'
+import { type Admission, newAdmission, type RequestListener, releaseEarly, ticketOf } from './admission.ts'
 import { readBody } from './body.ts'
 import { type IsProxy, newIsProxy, placeOfClient, type TrustProxy } from './client-address.ts'
 import { answerClientError, checkHead, failureOf, frameworkFailure, MAX_HEADERS } from './client-errors.ts'
@@ -198,7 +198,7 @@ function addRoute(app: FastifyInstance, pipeline: Pipeline, route: Route, fastPa
       : {}),
     ...(route.maxBodyBytes ? largeBody(pipeline, route, route.maxBodyBytes) : {}),
     handler: async (request, reply) => {
-      const run = () => handle(pipeline, route, toIncoming(route, request), request.admitted)
+      const run = () => handle(pipeline, route, toIncoming(route, request, reply.raw), request.admitted)
       const outgoing = await (pipeline.spans ? pipeline.spans.within(request.raw, run) : run())
       request.caller = outgoing.caller
       if (outgoing.stream) return sendStream(pipeline, route, request, reply, outgoing, outgoing.stream)
@@ -215,15 +215,15 @@ function addRoute(app: FastifyInstance, pipeline: Pipeline, route: Route, fastPa
 function largeBody(pipeline: Pipeline, route: Route, bodyLimit: number) {
   const preParsing = async (request: FastifyRequest, { raw: response }: FastifyReply, payload: Readable) => {
     const letGo = () => void (request.body = NO_BODY)
-    request.admitted = await admitLargeBody(pipeline, route, toIncoming(route, request), response, bodyLimit, letGo)
+    const incoming = toIncoming(route, request, response)
+    request.admitted = await admitLargeBody(pipeline, route, incoming, response, bodyLimit, letGo)
     return payload
   }
   return { bodyLimit, preParsing }
 }
 
 const NO_BODY = Buffer.alloc(0)
-
-function toIncoming(route: Route, request: FastifyRequest): Incoming {
+function toIncoming(route: Route, request: FastifyRequest, response: FastifyReply['raw']): Incoming {
   countsTowardsLimit(request.raw)
   return {
     requestId: request.id,
@@ -239,6 +239,7 @@ function toIncoming(route: Route, request: FastifyRequest): Incoming {
     headers: request.headers,
     body: Buffer.isBuffer(request.body) ? request.body : NO_BODY,
     ip: clientIp(request),
+    ticket: ticketOf(response),
   }
 }
 

@@ -10,6 +10,8 @@ const MAX_WAIT_MS = 250
  */
 const MIN_IN_FLIGHT = 300
 const MAX_IN_FLIGHT = 2_000
+/** Requests whose caller is not known yet. They do not count as in flight. */
+export const MAX_IDENTIFYING = 300
 /** By how much a request may exceed the limits before it is shed. */
 const FACTORS = { normal: 1, high: 2, always: Number.POSITIVE_INFINITY }
 const TICK_MS = 50

@@ -27,13 +27,13 @@ test('however much is stored beyond the limit, whoever stores it waits for a min
   expect(storage?.check()).toMatchObject({ allowed: false, resetSeconds: 60 })
 })
 
-test('all service tokens that an account has issued together get ten times the limit of one', () => {
+test('all service tokens of a store together get ten times the limit of one', () => {
   vi.useFakeTimers({ toFake: ['Date'] })
   onTestFinished(() => void vi.useRealTimers())
   const { take } = newServiceRateLimit(6)
-  const allowedOf = (account: string | null) =>
-    Array.from({ length: 20 }, (_, n) => `${account} ${n}`)
-      .flatMap((token) => Array.from({ length: 10 }, () => take(token, account)?.allowed ?? true))
+  const allowedOf = (storeId: string | null) =>
+    Array.from({ length: 20 }, (_, n) => `${storeId} ${n}`)
+      .flatMap((token) => Array.from({ length: 10 }, () => take(token, storeId)?.allowed ?? true))
       .filter(Boolean).length
-  expect(['ada', 'grace', null].map(allowedOf)).toEqual([60, 60, 200])
+  expect(['store_1', 'store_2', null].map(allowedOf)).toEqual([60, 60, 200])
 })

@@ -24,23 +24,30 @@ type StorageLimit = {
 
 /** Of service tokens. Null for one without a limit. */
 export type ServiceRateLimit = {
-  /** Of the token, and of all tokens that the account has issued together. */
-  take(id: string, createdBy: string | null): RateLimitState | null
-  /** For all tokens that the account has issued. */
-  takeBytes(createdBy: string | null, bytes: number): RateLimitState | null
-  /** Of the account and its stores, which may have several owners. Nobody pays for a token of the operator. */
-  storageOf(token: ServiceTokenScope): StorageLimit
+  /** Of the token, and of all tokens of the store together. */
+  take(id: string, issuedFor: string | null): RateLimitState | null
+  /** For all tokens of the account's stores. */
+  takeBytes(token: IssuedToken, account: string, bytes: number): RateLimitState | null
+  /** Of the store, which may have several owners, and of its account. Nobody pays for a token of the operator. */
+  storageOf(token: IssuedToken, account: string): StorageLimit
 }
 
-type ServiceTokenScope = { createdBy: string | null; storeIds: readonly string[] | null }
+type IssuedToken = { createdBy: string | null; storeIds: readonly string[] | null }
+
+/**
+ * The store for which an owner has issued the token, whether they still are one or not: they have no part in its limits.
+ * Null: the operator has issued it.
+ */
+export const issuedFor = ({ createdBy, storeIds }: IssuedToken): string | null =>
+  createdBy === null ? null : (storeIds?.[0] ?? null)
 
 const WINDOW_SECONDS = 60
 /** Requests without a caller are counted by IP address: an address gets a tenth of a caller's limit. */
 const ADDRESS_DIVISOR = 10
 /** An address of IPv6 is a /64. All of a /48 together get this many times its limit. */
 const SITE_FACTOR = 10
-/** All service tokens that an account has issued for its stores together get this many times the limit of one. */
-const ACCOUNT_FACTOR = 10
+/** All service tokens that owners have issued for a store together get this many times the limit of one. */
+const STORE_FACTOR = 10
 const MAX_BUCKETS = 100_000
 /**
  * Of metered bodies, for each account. Usage reports of 64 KiB took up to 18 ms of a core each, measured on a busy machine,
@@ -134,20 +141,22 @@ export function newRateLimits(perMinute: number | null): RateLimits | null {
 /** `perMinute` is the setting SERVICE_TOKEN_RATE_LIMIT; null switches it off. The operator's own tokens have no limit. */
 export function newServiceRateLimit(perMinute: number | null): ServiceRateLimit {
   const services = perMinute === null ? null : new TokenBuckets(perMinute)
-  const accounts = perMinute === null ? null : new TokenBuckets(perMinute * ACCOUNT_FACTOR)
+  const stores = perMinute === null ? null : new TokenBuckets(perMinute * STORE_FACTOR)
   const bytesOf = perMinute === null ? null : new TokenBuckets(BYTES_PER_MINUTE)
   const storage = perMinute === null ? null : new TokenBuckets(perMinute * STORED_BYTES_PER_REQUEST)
   return {
-    take(id, createdBy) {
-      if (createdBy === null || !services || !accounts) return null
+    take(id, storeId) {
+      if (storeId === null || !services || !stores) return null
       const ofToken = services.take(id)
       if (!ofToken.allowed) return ofToken
-      const ofAccount = accounts.take(createdBy)
-      return ofAccount.allowed ? ofToken : ofAccount
+      const ofStore = stores.take(storeId)
+      return ofStore.allowed ? ofToken : ofStore
     },
-    takeBytes: (createdBy, bytes) => (createdBy === null ? null : (bytesOf?.take(createdBy, bytes) ?? null)),
-    storageOf: ({ createdBy, storeIds }) =>
-      storageIn(storage, createdBy === null ? [] : [createdBy, ...(storeIds ?? [])]),
+    takeBytes: (token, account, bytes) => (issuedFor(token) === null ? null : (bytesOf?.take(account, bytes) ?? null)),
+    storageOf(token, account) {
+      const storeId = issuedFor(token)
+      return storageIn(storage, storeId === null ? [] : [account, storeId])
+    },
   }
 }
 

@@ -1,7 +1,7 @@
 // The mail server, spoken to over SMTP by a library.
 
+import { createTransport } from 'nodemailer'
 import { SECOND } from '../core/clock.ts'
-import { lazy } from '../core/lazy.ts'
 import type { Secret } from '../crypto/secret.ts'
 
 /** How long a conversation with the mail server may take, from looking up its name to its last answer, at most. */
@@ -12,23 +12,20 @@ type MailMessage = { messageId: string; to: string; subject: string; text: strin
 export type MailTransport = { send(message: MailMessage): Promise<void> }
 
 export function newMailTransport(url: Secret, from: string, isPlainAllowed: boolean): MailTransport {
-  // Loaded for the first mail: where none is sent, a start need not wait for it.
-  const open = lazy(async () =>
-    (await import('nodemailer')).createTransport({
-      // Mails carry tokens, so the way to the server is encrypted. The URL may say otherwise: "?requireTLS=false".
-      requireTLS: !isPlainAllowed,
-      url: url.reveal(),
-      connectionTimeout: 10 * SECOND,
-      greetingTimeout: 10 * SECOND,
-      socketTimeout: 20 * SECOND,
-      dnsTimeout: 10 * SECOND,
-      disableFileAccess: true,
-      disableUrlAccess: true,
-    }),
-  )
+  const transport = createTransport({
+    // Mails carry tokens, so the way to the server is encrypted. The URL may say otherwise: "?requireTLS=false".
+    requireTLS: !isPlainAllowed,
+    url: url.reveal(),
+    connectionTimeout: 10 * SECOND,
+    greetingTimeout: 10 * SECOND,
+    socketTimeout: 20 * SECOND,
+    dnsTimeout: 10 * SECOND,
+    disableFileAccess: true,
+    disableUrlAccess: true,
+  })
   return {
     send: async ({ messageId, to, subject, text }) => {
-      await (await open()).sendMail({
+      await transport.sendMail({
         from,
         // As an object: an address as text may be read as several.
         to: { name: '', address: to },

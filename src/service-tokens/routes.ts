@@ -15,7 +15,7 @@ export const serviceTokenRoutes: Route[] = [
       needs: 'owner',
       summary: 'Issue a service token',
       description:
-        "For a back end that verifies this store's keys. The token works for this store only, so requests to verify need no `storeId`, and a key of any other store is `NOT_FOUND`. It is shown only once. The operator sets how many requests per minute it can make (`SERVICE_TOKEN_RATE_LIMIT`, by default 6,000; all tokens that you have issued together ten times as many); beyond that, requests get 429 with `Retry-After`. Requires a sign-in within the last 10 minutes.",
+        "For a back end that verifies this store's keys. The token works for this store only, so requests to verify need no `storeId`, and a key of any other store is `NOT_FOUND`. It is shown only once. The operator sets how many requests per minute it can make (`SERVICE_TOKEN_RATE_LIMIT`, by default 6,000; all tokens of the store together ten times as many); beyond that, requests get 429 with `Retry-After`. Requires a sign-in within the last 10 minutes.",
       body: NewServiceToken,
       returns: [201, ServiceTokenWithSecret],
       errors: ['limit_exceeded', 'recent_sign_in_required', 'secret_no_longer_available'],

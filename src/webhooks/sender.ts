@@ -2,10 +2,11 @@
 // not followed, a request has 15 seconds from beginning to end, and of the answer at most 64 KiB are read and 1 KiB is kept.
 
 import type { LookupFunction } from 'node:net'
-import type { Agent, buildConnector } from 'undici'
+// Loaded at the start: a library that cannot be loaded when the first message is sent, such as for want of file descriptors, is
+// not loaded later either, since Node.js keeps the failure.
+import { Agent, buildConnector, request } from 'undici'
 import { networkOf } from '../auth/ip.ts'
 import type { Resolve } from '../core/dns.ts'
-import { lazy } from '../core/lazy.ts'
 import { isLiteral, isPublic, withoutBrackets } from './url-guard.ts'
 
 export type Reply = { status: number; body: string; retryAfter: string | null }
@@ -38,12 +39,7 @@ class ForbiddenAddress extends Error {
   readonly code = 'FORBIDDEN_ADDRESS'
 }
 
-export function newSender(
-  resolve: Resolve,
-  allowPrivate: boolean,
-  timeoutMs = REQUEST_TIMEOUT_MS,
-  loadLibrary = () => import('undici'),
-): Sender {
+export function newSender(resolve: Resolve, allowPrivate: boolean, timeoutMs = REQUEST_TIMEOUT_MS): Sender {
   const inFlight = new Set<AbortController>()
   let closing = false
   const addresses = new Map<string, string>()
@@ -51,20 +47,14 @@ export function newSender(
     if (addresses.size >= MAX_ADDRESSES) addresses.clear()
     addresses.set(hostname, networkOf(address).place)
   }
-  const mayReach = (address: string) => allowPrivate || isPublic(address)
-  let agent: Agent | null = null
-  // Loaded for the first message: loading it takes a tenth of a second of CPU, and many installations have no webhooks.
-  const load = lazy(async () => {
-    const loaded = newClient(await loadLibrary(), resolve, mayReach, onAddress)
-    agent = loaded.agent
-    return loaded
+  const agent = new Agent({
+    connect: guardedConnector(resolve, (address) => allowPrivate || isPublic(address), onAddress),
+    keepAliveTimeout: 10_000,
+    maxHeaderSize: 16 * 1024,
   })
   return {
     async post(url, headers, body) {
       if (closing) return null
-      const client = await load().catch(() => null)
-      if (closing) return null
-      if (client === null) return { error: 'connection_failed' }
       const call = new AbortController()
       inFlight.add(call)
       let timedOut = false
@@ -74,8 +64,7 @@ export function newSender(
       }, timeoutMs)
       try {
         const { signal } = call
-        const options = { method: 'POST', headers, body, dispatcher: client.agent, signal } as const
-        const response = await client.request(url, options)
+        const response = await request(url, { method: 'POST', headers, body, dispatcher: agent, signal })
         const retryAfter = response.headers['retry-after']
         return {
           status: response.statusCode,
@@ -94,33 +83,19 @@ export function newSender(
     async close() {
       closing = true
       for (const call of inFlight) call.abort()
-      await agent?.destroy()
+      await agent.destroy()
     },
   }
 }
-
-function newClient({ Agent, buildConnector, request }: typeof import('undici'), ...guard: Guard) {
-  const agent = new Agent({
-    connect: guardedConnector(buildConnector, ...guard),
-    keepAliveTimeout: 10_000,
-    maxHeaderSize: 16 * 1024,
-  })
-  return { request, agent }
-}
-
-type Guard = [
-  resolve: Resolve,
-  mayReach: (address: string) => boolean,
-  onAddress: (hostname: string, address: string) => void,
-]
 
 /**
  * A connector that refuses forbidden addresses. Node calls `lookup` for names only, so a literal address is checked before
  * it connects; and the address that was reached is checked once more.
  */
 function guardedConnector(
-  build: typeof buildConnector,
-  ...[resolve, mayReach, onAddress]: Guard
+  resolve: Resolve,
+  mayReach: (address: string) => boolean,
+  onAddress: (hostname: string, address: string) => void,
 ): buildConnector.connector {
   const lookup: LookupFunction = (hostname, options, done) => {
     resolve(hostname).then(
@@ -138,7 +113,7 @@ function guardedConnector(
     )
   }
   // Options that undici's connector does not know, `lookup` among them, are passed to net.connect and tls.connect.
-  const connect = build({ lookup, timeout: CONNECT_TIMEOUT_MS } as buildConnector.BuildOptions)
+  const connect = buildConnector({ lookup, timeout: CONNECT_TIMEOUT_MS } as buildConnector.BuildOptions)
   return (options, done) => {
     if (isLiteral(options.hostname) && !mayReach(withoutBrackets(options.hostname)))
       return done(new ForbiddenAddress(), null)

@@ -276,17 +276,3 @@ test('what went wrong on the way is told', async () => {
   expect(await sender.post(`http://127.0.0.1:${port}/`, {}, '')).toEqual({ error: 'connection_failed' })
   expect(await sender.post(far.url.replace('http:', 'https:'), {}, '')).toEqual({ error: 'tls_failed' })
 })
-
-test('a message whose library could not be loaded has failed, and the next one tries to load it again', async () => {
-  let tries = 0
-  const load = async () => {
-    tries += 1
-    if (tries === 1) throw new Error('Cannot find package')
-    return import('undici')
-  }
-  const sender = newSender(async () => ['127.0.0.1'], true, undefined, load)
-  onTestFinished(() => sender.close())
-  const { url } = await receiver()
-  expect(await sender.post(url, {}, '{}')).toEqual({ error: 'connection_failed' })
-  expect(await sender.post(url, {}, '{}')).toMatchObject({ status: 204 })
-})
