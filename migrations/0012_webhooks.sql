@@ -44,8 +44,8 @@ create trigger webhooks_remember_maker
 -- deliveries step by step.
 create table webhook_outbox (
   id bigint generated always as identity primary key,
-  -- Accounts, and not stores, take turns when events are turned into deliveries. This is the oldest account among the owners
-  -- of the store. '-': the store has no owner.
+  -- Accounts, and not stores, take turns when events are turned into deliveries. This is the owner who has been a member of
+  -- the store the longest. '-': the store has no owner.
   account text collate "C" not null,
   -- How many deliveries the row becomes at most.
   deliveries int not null,
@@ -71,7 +71,7 @@ begin
              from members
             where members.store_id = happened.store_id
               and role = 'OWNER'
-            order by user_id
+            order by created_at, user_id
             limit 1
          ), '-'), cardinality(part.event_ids) * subscribed.webhooks, subscribed.webhook_ids, subscribed.webhook_types,
          part.event_ids

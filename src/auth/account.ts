@@ -6,8 +6,9 @@ import type { Db } from '../db/db.ts'
 import { fragment, sql } from '../db/sql.ts'
 
 /**
- * Of its owners, the one whose account is the oldest. A deleted store may have lost its owners: such stores count together. The
- * trigger that writes the outbox of webhooks says the same.
+ * Of its owners, the one who has been a member the longest: whoever is made an owner of somebody else's store does not have to
+ * answer for it. A deleted store may have lost its owners: such stores count together. The trigger that writes the outbox of
+ * webhooks says the same.
  */
 export const accountOf = (storeId: 'webhook.store_id' | 'listed.store_id' | 'asked.store_id') =>
   fragment(`
@@ -16,7 +17,7 @@ export const accountOf = (storeId: 'webhook.store_id' | 'listed.store_id' | 'ask
         from members
        where store_id = ${storeId}
          and role = 'OWNER'
-       order by user_id
+       order by created_at, user_id
        limit 1
     ), '-')`)
 

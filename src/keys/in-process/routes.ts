@@ -71,7 +71,7 @@ export const inProcessRoutes: Route[] = [
       needs: 'service',
       summary: 'Report uses of keys',
       description:
-        'What a back end counted that verifies in its own process. Each process chooses a random `reporter` when it starts, numbers its reports with `seq`, and has one report under way at a time. The response comes when the counts are written. If there is none, send the same report again under the same number, for up to a day: it counts once. A number that is not larger than the last is not counted, and gets the same response. Keys that do not belong to the stores of your service token are passed over, like those that do not exist. The tokens that one account has issued may report 16 MiB a minute to a node: then 429, and the counts of a later report can be added up. Of each token, the 5,000 processes that reported last are remembered.',
+        'What a back end counted that verifies in its own process. Each process chooses a random `reporter` when it starts, numbers its reports with `seq`, and has one report under way at a time. The response comes when the counts are written. If there is none, send the same report again under the same number, for up to a day: it counts once. A number that is not larger than the last is not counted, and gets the same response. Keys that do not belong to the stores of your service token are passed over, like those that do not exist. All tokens of the stores of one account may report 16 MiB a minute to a node: then 429, and the counts of a later report can be added up. Of each token, some 5,000 processes that reported last are remembered.',
       body: UsageReport,
       meteredBody: true,
       returns: [200, ReportAccepted],
