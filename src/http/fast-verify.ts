@@ -191,7 +191,7 @@ function verifyAdmitted(pipeline: Pipeline, storeId: string | null, question: Qu
   return verdict
 }
 
-/** One of an owner's back end counts in the share of the store's account. */
+/** A verification for an owner's back end counts in the share of the store's account. */
 async function verifyInShare({ limits, accountOf }: Pipeline, storeId: string, verify: () => Promise<Verified>) {
   const account = await accountOf(storeId)
   const leave = limits.shares.enter(account, servicesOf(account))
