@@ -14,8 +14,8 @@ const TIMESTAMPTZ = 1184
 type Getter = (oid: number, format?: 'text' | 'binary') => (text: string) => unknown
 
 const world = await newWorld()
-await world.sql(`insert into stores (id, name, created_at, updated_at)
-                 select 'store_' || n, 'Bench', now() + n * interval '1.234567 s', now() from generate_series(1, 1000) as n`)
+await world.sql(`insert into stores (id, name, account_id, created_at, updated_at)
+                 select 'store_' || n, 'Bench', 'nobody', now() + n * interval '1.234567 s', now() from generate_series(1, 1000) as n`)
 
 const ownParser: Getter = (oid) =>
   oid === TIMESTAMPTZ

@@ -104,8 +104,8 @@ async function makeTemplate({ token, storeIds }: State): Promise<void> {
   await world.sql(`
     create table grow_key as select ${list} from api_keys order by id desc limit 1;
     create table grow_event as select type, actor, data from events order by id desc limit 1;
-    insert into stores (id, name, created_at, updated_at)
-    select 'store_' || lpad(n::text, 26, '0'), 'Filled', now(), now() from generate_series(1, ${STORES}) n;
+    insert into stores (id, name, account_id, created_at, updated_at)
+    select 'store_' || lpad(n::text, 26, '0'), 'Filled', 'nobody', now(), now() from generate_series(1, ${STORES}) n;
     insert into users (id, email, password_hash, data_key, data_key_kid, created_at, updated_at)
     select 'user_' || lpad(n::text, 26, '0'), n || '@fill.example', 'none', ''::bytea, 'none', now(), now()
       from generate_series(1, 20000) n`)

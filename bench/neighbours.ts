@@ -123,6 +123,7 @@ const CASES: Record<string, Flood> = {
         `insert into members (store_id, user_id, role, created_at, updated_at) values ($1, $2, 'OWNER', now(), now())`,
         [storeId, me.user.id],
       )
+      await world.sql('update stores set account_id = $2 where id = $1', [storeId, me.user.id])
     }
     return lanes(8, async (lane) => {
       const url = `${node.url}/v1/user/store/${stores[lane]?.storeId}/customers/import`

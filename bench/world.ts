@@ -82,10 +82,6 @@ export async function newMembers(
 ): Promise<{ storeId: string; storeIds: string[]; tokens: string[] }> {
   const keyring = { current: new ServerKeys(Buffer.from(world.secret, 'base64')), previous: null }
   const storeIds = Array.from({ length: stores }, () => newId('store'))
-  await world.sql(
-    `insert into stores (id, name, created_at, updated_at) select id, 'Bench', now(), now() from unnest($1::text[]) as id`,
-    [storeIds],
-  )
   const users = Array.from({ length: count }, () => {
     const id = newId('user')
     const token = mintToken('skp', 'sess').reveal()
@@ -98,13 +94,16 @@ export async function newMembers(
      ), users_made as (
        insert into users (id, email, password_hash, data_key, data_key_kid, created_at, updated_at)
        select id, id || '@example.com', 'none', decode(key, 'hex'), kid, now(), now() from person
+     ), stores_made as (
+       insert into stores (id, name, account_id, created_at, updated_at)
+       select id, 'Bench', $3, now(), now() from unnest($2::text[]) as id
      ), members_made as (
        insert into members (store_id, user_id, role, created_at, updated_at)
        select store_id, id, 'OWNER', now(), now() from person cross join unnest($2::text[]) as store_id
      )
      insert into sessions (id, user_id, hash, created_at, last_used_at, expires_at)
      select session, id, decode(hash, 'hex'), now(), now(), now() + interval '90 days' from person`,
-    [JSON.stringify(users), storeIds],
+    [JSON.stringify(users), storeIds, users[0]?.id],
   )
   return { storeId: storeIds[0] as string, storeIds, tokens: users.map((user) => user.token) }
 }

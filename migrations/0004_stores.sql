@@ -7,6 +7,8 @@ create table stores (
   registration text not null default 'CLOSED' check (registration in ('OPEN', 'CLOSED')),
   -- How long a leaked PROD key may still be used. TEST and DEV keys end at once.
   leak_grace_seconds int not null default 0,
+  -- The user whom it counts for: who created it, or has taken it on since (account_of).
+  account_id text collate "C" not null,
   -- An upper bound of the number of live keys: expired keys are subtracted only when the limit is reached.
   live_keys int not null default 0,
   -- How many customers the store has, for its quota. Null: they were not counted yet. Customers who are erased or unlinked
@@ -41,6 +43,7 @@ create table stores (
   autovacuum_vacuum_scale_factor = 0.05
 );
 create index stores_deleted_at_idx on stores (deleted_at) where deleted_at is not null;
+create index stores_account_id_idx on stores (account_id);
 
 create table members (
   store_id text collate "C" not null references stores on delete cascade,
@@ -58,8 +61,29 @@ create table members (
   primary key (store_id, user_id)
 );
 create index members_user_id_idx on members (user_id, store_id);
-create index members_owners_idx on members (store_id) where role = 'OWNER';
 create index members_role_idx on members (store_id, role, user_id);
+
+-- The account that a store counts for, where accounts take turns or share what a node has: the user it counts for, as long as
+-- they are one of its owners. A store that they have handed over counts with others that they have handed over to the same
+-- owner, until one of its owners takes it on (src/auth/account.ts), so nobody answers with what is theirs for what others do.
+create function account_of(store text) returns text language sql stable as $$
+  select coalesce((
+    select case
+             when exists (select from members where store_id = stores.id and user_id = account_id and role = 'OWNER')
+             then account_id
+             else 'handed over by ' || account_id || ' to ' || coalesce((
+               select user_id
+                 from members
+                where store_id = stores.id
+                  and role = 'OWNER'
+                order by created_at, user_id
+                limit 1
+             ), 'nobody')
+           end
+      from stores
+     where id = store
+  ), '-')
+$$;
 
 -- Members who left, were removed or were erased, as they were then. One who came back since has a row in members too.
 create table former_members (
@@ -108,6 +132,8 @@ create index invitations_email_idx on invitations (email, id);
 create index invitations_accepted_by_idx on invitations (accepted_by, id) where accepted_by is not null;
 -- For what a member or a key has made.
 create index invitations_created_by_idx on invitations (created_by_id, store_id);
+-- As in api_keys (0006_keys.sql).
+alter table invitations alter column created_by_id set (n_distinct = -0.1);
 -- For the invitations to somebody in a store. Not of the open ones alone: without statistics any such index seems to hold
 -- one row, and the wrong one is read from end to end.
 create index invitations_email_store_id_idx on invitations (email, store_id);

@@ -16,6 +16,8 @@ create table key_rotations (
 -- A key that has rotated itself many times has as many secrets: without their number in the index, all of its rotations
 -- would be read for each of them.
 create index key_rotations_taken_with_idx on key_rotations (rotated_by_id, rotated_by_secret_no);
+-- As in api_keys.
+alter table key_rotations alter column rotated_by_id set (n_distinct = -0.1);
 
 -- The keys with which a key, a webhook or an invitation was made, or the secret of a key taken: who made them, and with
 -- which secret, as in api_keys. A store has any number of keys that were revoked or have expired. Of these only the ones
@@ -27,6 +29,7 @@ create table key_makers (
   created_by_secret_no int
 );
 create index key_makers_made_idx on key_makers (created_by_id, store_id, created_by_secret_no);
+alter table key_makers alter column created_by_id set (n_distinct = -0.1);
 
 -- A trigger, so that no writer can forget it. It runs under the lock of the store, so nobody waits here.
 create function remember_key_maker() returns trigger

@@ -95,7 +95,7 @@ const SETTINGS = {
   ),
   MAX_STORES_PER_USER: setting(
     '100',
-    'A user who owns this many stores cannot create or restore another. Stores that were handed over to them count, and so does a deleted store, for another day.',
+    'A user for whom this many stores count cannot create or restore another. A store counts for its creator, and after they have handed it over for the first other owner who creates something in it, such as a key. A deleted one counts for another day.',
     integer(1, 1_000_000),
   ),
   MAX_INVITATIONS_PER_STORE: setting(

@@ -15,7 +15,7 @@ import { connect } from '../src/db/pool.ts'
 import { sealAll } from '../src/events/seal.ts'
 import { MAX_LISTED } from '../src/keys/made.ts'
 import { startService } from '../src/service.ts'
-import { type Api, apiAt, NEW_ADDRESS, NEW_KEY, type Shop, shop } from './shop.ts'
+import { type Api, apiAt, NEW_ADDRESS, NEW_KEY, type Person, type Shop, shop } from './shop.ts'
 import { receiver } from './webhook-receiver.ts'
 
 const MANY = 1_500
@@ -173,6 +173,30 @@ test('settling somebody whose key has rotated itself many times reads each rotat
   expect((after.key_rotations ?? 0) - (before.key_rotations ?? 0)).toBeLessThan(2 * times)
 })
 
+test('settling somebody who made and rotated all the keys there are reads each a few times, as statistics know', async () => {
+  const here = await shop({ alone: true })
+  const { api, owner, member, keys, store, service, sql } = here
+  const [manager, other] = [await member('MANAGER'), await member('MANAGER')]
+  const original = (await api.post(keys, NEW_KEY, { as: manager.token })).body
+  await copyKey(here, original.id, MANY)
+  await sql(
+    `insert into key_rotations (key_id, secret_no, rotated_by_kind, rotated_by_id, rotated_at)
+     select id, 2, 'user', $1, now() from api_keys`,
+    [manager.id],
+  )
+  await sql('update api_keys set secret_no = 2')
+  await sql('analyze')
+  const before = await rowsRead(here)
+  const settle = ({ id }: Person) =>
+    api.patch(`/v1/user/store/${store.id}/members/${id}`, { role: 'STAFF' }, { as: owner.token })
+  expect((await settle(other)).body.keys).toEqual([])
+  expect((await settle(manager)).body.keys).toHaveLength(MAX_LISTED)
+  await service.close(0)
+  const after = await rowsReadByNow(here)
+  for (const table of ['api_keys', 'key_rotations', 'key_makers'])
+    expect((after[table] ?? 0) - (before[table] ?? 0), table).toBeLessThan(20 * MANY)
+})
+
 test('settling somebody, freezing and listing what works reads no more, however many keys were revoked or have expired', async () => {
   const here = await shop({ alone: true })
   const { api, owner, member, keys, store, service } = here
@@ -322,6 +346,24 @@ async function keepStatistics({ sql }: Shop): Promise<void> {
   for (const { relname } of tables) await sql(`alter table ${relname} set (autovacuum_enabled = off)`)
 }
 
+/** So many more keys like it. */
+async function copyKey({ sql }: Shop, id: string, count: number): Promise<void> {
+  const columns = await sql(
+    `select column_name as name from information_schema.columns where table_name = 'api_keys' and is_generated = 'NEVER'`,
+  )
+  const values: Record<string, string> = {
+    id: `'key_00a' || lpad(n::text, 23, '0')`,
+    hash: `sha256(('a' || n)::bytea)`,
+  }
+  await sql(
+    `insert into api_keys (${columns.map(({ name }) => name)})
+     select ${columns.map(({ name }) => values[name] ?? `original.${name}`)}
+       from api_keys original, generate_series(1, $2::int) as n
+      where original.id = $1`,
+    [id, count],
+  )
+}
+
 /** Half of them revoked, half of them expired. Their ids are those of the newest keys. */
 async function endedKeys({ sql, store }: Shop, kind: 'user' | 'key', makerId: string, count: number): Promise<void> {
   await sql(
@@ -390,7 +432,7 @@ async function fill({ sql, store, serverSecret, serviceToken }: Shop): Promise<F
        insert into users (id, email, password_hash, data_key, data_key_kid, created_at, updated_at)
        select "user", "user" || '@example.com', 'none', decode(data_key, 'hex'), $3, now(), now() from one
      ), other_store as (
-       insert into stores (id, name, created_at, updated_at) select store_id, 'Another', now(), now() from one
+       insert into stores (id, name, account_id, created_at, updated_at) select store_id, 'Another', "user", now(), now() from one
      ), member as (
        insert into members (store_id, user_id, role, created_at, updated_at)
        select $2, "user", 'OWNER', now(), now() from one

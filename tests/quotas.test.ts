@@ -1,8 +1,88 @@
 import { expect, test } from 'vitest'
 import { DAY, HOUR, travel } from '../src/core/clock.ts'
-import { NEW_ADDRESS, type Reply, shop } from './shop.ts'
+import { NEW_ADDRESS, NEW_KEY, type Reply, shop } from './shop.ts'
 
 const told = ({ status, body }: Reply) => [status, body?.code, body?.detail]
+
+test('handing stores over makes room for more once somebody has taken them on, and passing one there and back makes none', async () => {
+  const { api, owner, store, person } = await shop({ MAX_STORES_PER_USER: '2' })
+  const [as, other] = [{ as: owner.token }, await person()]
+  const theirs = { as: other.token }
+  const raise = (id: string, role: string, who: string, by: object) =>
+    api.patch(`/v1/user/store/${id}/members/${who}`, { role }, by)
+  const create = () => api.post('/v1/user/store', { name: 'More', registration: 'OPEN' }, as)
+  const { id } = (await create()).body
+  expect((await api.post(`/v1/store/${id}/join`, undefined, theirs)).status).toBe(201)
+  for (const [who, role, by] of [
+    [other.id, 'OWNER', as],
+    [owner.id, 'MANAGER', theirs],
+  ] as const)
+    expect((await raise(id, role, who, by)).status).toBe(200)
+  // They have taken it on.
+  expect((await create()).status).toBe(201)
+  const third = (await api.get('/v1/user/store', as)).body.data.find((one: any) => ![id, store.id].includes(one.id)).id
+  expect((await api.post(`/v1/store/${third}/join`, undefined, theirs)).status).toBe(201)
+  expect((await raise(third, 'OWNER', other.id, as)).status).toBe(200)
+  expect((await api.post(`/v1/store/${third}/leave?keys=keep`, undefined, as)).status).toBe(200)
+  // They have not.
+  expect(told(await create())).toEqual([
+    409,
+    'limit_exceeded',
+    expect.stringMatching(/handed over counts until its new owner creates something there/),
+  ])
+  expect((await api.post(`/v1/user/store/${third}/keys`, NEW_KEY, theirs)).status).toBe(201)
+  // The first one counts for its creator again, who has ended that its other owner is one.
+  expect((await raise(id, 'OWNER', owner.id, theirs)).status).toBe(200)
+  expect((await raise(id, 'STAFF', other.id, as)).status).toBe(200)
+  expect((await create()).status).toBe(409)
+  expect((await api.post('/v1/user/store', { name: 'One more' }, theirs)).status).toBe(201)
+})
+
+test('whoever removes the owner whom a store counts for has taken it on, also if they leave it to somebody else at once', async () => {
+  const { api, owner, member, store } = await shop({ MAX_STORES_PER_USER: '1' })
+  const [next, last] = [await member('OWNER'), await member('OWNER')]
+  const path = `/v1/user/store/${store.id}/members`
+  expect((await api.delete(`${path}/${owner.id}?keys=keep`, { as: next.token })).status).toBe(200)
+  expect((await api.post(`/v1/store/${store.id}/leave`, undefined, { as: next.token })).status).toBe(200)
+  const create = async (as: string) => (await api.post('/v1/user/store', { name: 'More' }, { as })).status
+  expect([await create(owner.token), await create(next.token), await create(last.token)]).toEqual([201, 409, 201])
+})
+
+test('a deleted store counts for whoever restores it, and needs room', async () => {
+  const { api, owner, member, store } = await shop({ MAX_STORES_PER_USER: '1' })
+  const other = await member('OWNER')
+  const create = async (as: string) => (await api.post('/v1/user/store', { name: 'More' }, { as })).status
+  const restore = async (as: string) => (await api.post(`/v1/user/store/${store.id}/restore`, undefined, { as })).status
+  expect((await api.delete(`/v1/user/store/${store.id}`, { as: owner.token })).status).toBe(204)
+  travel(DAY + HOUR)
+  const [mine, theirs] = await Promise.all(
+    [owner, other].map(async ({ email, password }) => {
+      return (await api.post('/v1/auth/sign-in', { email, password })).body.token
+    }),
+  )
+  expect(await create(mine)).toBe(201)
+  expect([await restore(mine), await restore(theirs), await create(theirs)]).toEqual([409, 200, 409])
+})
+
+test('a store can be handed to somebody who has no room for it, but goes on counting for its creator', async () => {
+  const { api, owner, store, person } = await shop({ MAX_STORES_PER_USER: '1' })
+  const other = await person()
+  const theirs = { as: other.token }
+  expect((await api.post('/v1/user/store', { name: 'Theirs' }, theirs)).status).toBe(201)
+  const invitations = `/v1/user/store/${store.id}/invitations`
+  const invitation = await api.post(invitations, { email: other.email, role: 'OWNER' }, { as: owner.token })
+  expect((await api.post('/v1/user/invitations/accept', { token: invitation.body.token }, theirs)).status).toBe(200)
+  expect((await api.post(`/v1/store/${store.id}/leave?keys=keep`, undefined, { as: owner.token })).status).toBe(200)
+  const createKey = () => api.post(`/v1/user/store/${store.id}/keys`, NEW_KEY, theirs)
+  expect((await createKey()).status).toBe(201)
+  const create = () => api.post('/v1/user/store', { name: 'More' }, { as: owner.token })
+  expect((await create()).status).toBe(409)
+  const [own] = (await api.get('/v1/user/store', theirs)).body.data.filter(({ id }: any) => id !== store.id)
+  expect((await api.delete(`/v1/user/store/${own.id}`, theirs)).status).toBe(204)
+  travel(DAY + HOUR)
+  expect((await createKey()).status).toBe(201)
+  expect((await create()).status).toBe(201)
+})
 
 test('what one user or store may have is bounded, and each refusal names the bound and the way out', async () => {
   const { api, owner, store, billing, person, sql } = await shop({
@@ -27,6 +107,12 @@ test('what one user or store may have is bounded, and each refusal names the bou
   const second = stores.find(({ status }) => status === 201)?.body.id
   expect((await api.delete(`/v1/user/store/${second}`, as)).status).toBe(204)
   expect((await api.post('/v1/user/store', { name: 'More' }, as)).status).toBe(409)
+  // One that somebody else makes them own takes no room.
+  const giver = { as: (await person()).token }
+  const gift = (await api.post('/v1/user/store', { name: 'A gift', registration: 'OPEN' }, giver)).body.id
+  expect((await api.post(`/v1/store/${gift}/join`, undefined, as)).status).toBe(201)
+  const raised = await api.patch(`/v1/user/store/${gift}/members/${owner.id}`, { role: 'OWNER' }, giver)
+  expect(raised.status).toBe(200)
   await sql(`update stores set deleted_at = deleted_at - interval '25 hours' where id = '${second}'`)
   expect((await api.post('/v1/user/store', { name: 'More' }, as)).status).toBe(201)
 

@@ -62,8 +62,8 @@ export async function newTenant(nodes: Nodes): Promise<Tenant> {
        insert into users (id, email, password_hash, data_key, data_key_kid, created_at, updated_at)
        select id, email, 'none', decode(key, 'hex'), kid, now(), now() from person
      ), store_made as (
-       insert into stores (id, name, registration, leak_grace_seconds, created_at, updated_at)
-       values ($2, 'A model shop', $3, $4, now(), now())
+       insert into stores (id, name, registration, leak_grace_seconds, account_id, created_at, updated_at)
+       values ($2, 'A model shop', $3, $4, 'nobody', now(), now())
      ), members_made as (
        insert into members (store_id, user_id, role, permissions, created_at, updated_at)
        select $2, id, role, permissions, now(), now() from person where role is not null

@@ -84,9 +84,9 @@ async function fill(): Promise<void> {
     [rowsOf(1_000_000)],
   )
   await world.sql(
-    `insert into stores (id, name, registration, leak_grace_seconds, created_at, updated_at, deleted_at)
-     values ('store_gone', 'Gone', 'CLOSED', 0, now(), now(), now() - interval '31 days'),
-            ('store_kept', 'Kept', 'CLOSED', 0, now(), now(), null)`,
+    `insert into stores (id, name, registration, leak_grace_seconds, account_id, created_at, updated_at, deleted_at)
+     values ('store_gone', 'Gone', 'CLOSED', 0, 'nobody', now(), now(), now() - interval '31 days'),
+            ('store_kept', 'Kept', 'CLOSED', 0, 'nobody', now(), now(), null)`,
   )
   await world.sql(
     `insert into api_keys (id, store_id, name, type, permissions, metadata, start, hash, hash_kid, created_by_kind,

@@ -51,8 +51,8 @@ async function readFolks(): Promise<Folks> {
   const keys = (await newKeys(world, storeId, 1_000)).map(({ key }) => key)
   const folks = { token: tokens[0] as string, storeId, service: await newServiceToken(world, null), keys }
   await world.sql(
-    `insert into stores (id, name, created_at, updated_at, deleted_at)
-     values ('store_gone', 'Gone', now(), now(), now() - interval '31 days'), ('store_kept', 'Kept', now(), now(), null)`,
+    `insert into stores (id, name, account_id, created_at, updated_at, deleted_at)
+     values ('store_gone', 'Gone', 'nobody', now(), now(), now() - interval '31 days'), ('store_kept', 'Kept', 'nobody', now(), now(), null)`,
   )
   if (file) writeFileSync(file, JSON.stringify(folks))
   return folks

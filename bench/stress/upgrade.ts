@@ -39,8 +39,8 @@ const log = (line: string) => console.log(`${new Date().toISOString().slice(11, 
 
 /** Five rows for each: a key, its usage, its event, the seal of that, and a stored response. */
 const FILL = (count: number, kid: string) => `
-  insert into stores (id, name, created_at, updated_at)
-  select 'store_' || n, 'Store ' || n, now(), now() from generate_series(0, 99) as n;
+  insert into stores (id, name, account_id, created_at, updated_at)
+  select 'store_' || n, 'Store ' || n, 'nobody', now(), now() from generate_series(0, 99) as n;
   insert into api_keys (id, store_id, name, type, permissions, metadata, start, hash, hash_kid, created_by_kind,
                         created_by_id, created_at, updated_at)
   select 'key_' || n, 'store_' || n % 100, 'Key ' || n, 'PROD', '{READ,WRITE}', '{"description":"tab\\t and \\\\ "}',

@@ -64,6 +64,7 @@ export type CallerRow = {
   member_store_id: StoresRow['id'] | null
   role: MembersRow['role']
   member_permissions: MembersRow['permissions']
+  is_handed_over: boolean
   member_version: string
 }
 
@@ -94,6 +95,7 @@ const lookUpCallers: Batch<CallerLookup, CallerRow> = (db, rows) =>
            store.id as member_store_id,
            member.role,
            member.permissions as member_permissions,
+           member.role = 'OWNER' and account_of(store.id) <> store.account_id as is_handed_over,
            member.version as member_version
       from ${requested(rows.map((row, n) => ({ n, ...row })))}
       left join sessions session on session.hash = decode(requested.hash, 'hex')
@@ -277,6 +279,7 @@ function userCaller(instance: Instance, found: CallerRow, claims: Claims, ip: st
           storeId: found.member_store_id,
           role: found.role,
           permissions: permissionsOf(instance.permissions, found.role, found.member_permissions),
+          isHandedOver: found.is_handed_over,
           version: found.member_version,
         }
       : null,

@@ -3,7 +3,7 @@
 // If they are not as they were, the request is authenticated and authorized again.
 //
 // A member is recognized by `xmin`, the transaction that wrote the row, and a key by its revision and whether its secret has
-// leaked; all of these change only under the lock of their store, so it suffices to hold that. Ending a session deletes its
+// leaked; all that decides about rights changes only under the lock of the store, so it suffices to hold that. Ending a session deletes its
 // row, which waits for those who hold the row `for key share`; writing its last use does not. A user of an identity provider
 // has no session here: their account is locked instead. The order of locks is in docs/internals.md.
 

@@ -18,7 +18,14 @@ export type UserCaller = {
   dataKey: Buffer
   dataKeyKid: string
   /** What they are in the store of the path, if that is a store and they have a part in it. */
-  member: { storeId: string; role: Role; permissions: Permission[]; version: string } | null
+  member: {
+    storeId: string
+    role: Role
+    permissions: Permission[]
+    /** For an owner: whether the store counts for somebody who is an owner no more (auth/account.ts). */
+    isHandedOver: boolean
+    version: string
+  } | null
   ip: string
 }
 

@@ -419,6 +419,7 @@ export type StoresRow = {
   name: string
   registration: 'OPEN' | 'CLOSED'
   leak_grace_seconds: number
+  account_id: string
   live_keys: number
   customer_count: number | null
   keys_made: number

@@ -1,6 +1,7 @@
 // Runs the handler of a route, a change in a transaction together with its stored response, and invalidates the caches
 // before the answer is sent.
 
+import { takeOnStore } from '../auth/account.ts'
 import { lockStoreAndRecheck, recheckUser } from '../auth/recheck.ts'
 import type { Manager } from '../core/caller.ts'
 import { isChange, type WireResponse } from '../core/route.ts'
@@ -49,6 +50,10 @@ export async function execute(
     if (incoming.params.keyId) pipeline.auth.caches.keys.invalidate(incoming.params.keyId)
     throw error
   })
+  if (needsRights(route.needs)) {
+    const change = { isCreation: wire.status === 201, memberId: incoming.params.userId ?? null }
+    await takeOnStore(db, pipeline.instance.maxStoresPerUser, caller, change)
+  }
   if (changed.length > 0) pipeline.onChange()
   if (route.access !== 'unchanged') for (const id of changed) invalidate(pipeline.auth.caches, id)
   return wire

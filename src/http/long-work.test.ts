@@ -4,8 +4,8 @@ import type { Call, Pipeline } from './context.ts'
 import { newLongWork, takeTurn } from './long-work.ts'
 
 function stand(connections = 8) {
-  const db = { query: async () => [{ user_id: 'user_1' }] }
-  const pipeline = { db, limits: { longWork: newLongWork(connections) } } as unknown as Pipeline
+  const accountOf = async () => 'user_1'
+  const pipeline = { accountOf, limits: { longWork: newLongWork(connections) } } as unknown as Pipeline
   return async (kind: LongWorkKind, caller: object, storeId: string) => {
     const call = { caller, incoming: { params: { storeId }, ip: '192.0.2.1' } } as unknown as Call
     const turn = await takeTurn(pipeline, kind, call)

@@ -9,7 +9,6 @@ import type { LongWorkKind } from '../core/route.ts'
 import { newConcurrencyLimiter } from '../limits/concurrency.ts'
 import { newFairSemaphore } from '../limits/fair-semaphore.ts'
 import { newLargeBodies } from '../limits/large-bodies.ts'
-import { readOwnerIds } from '../stores/members.ts'
 import type { Call, LongWork, LongWorkLine, Pipeline } from './context.ts'
 import { keysOf, tenantOf } from './holders.ts'
 
@@ -21,8 +20,6 @@ const MAX_OF_ADDRESS = 12
 const IMPORTS = { share: 1 / 2, max: 4 }
 const BULK_CHANGES = { share: 1 / 2, max: 2 }
 const MAX_WAITING = 20
-/** How many of a store's owners are looked at. */
-const MAX_OWNERS = 20
 
 const storeBusy = (kind: LongWorkKind) => `Another ${kind} in this store is under way on this node. Send one at a time.`
 const accountBusy = (kind: LongWorkKind) =>
@@ -50,25 +47,25 @@ export function newLongWork(connections: number): LongWork {
   return { import: newLine(IMPORTS), 'bulk change': newLine(BULK_CHANGES), bodies: newLargeBodies() }
 }
 
-/** Fails when the store, or an account behind the caller, has as many of the kind under way as it may have. */
+/** Fails when the store, or the account behind the caller, has as many of the kind under way as it may have. */
 export async function takeTurn(
-  { db, limits }: Pipeline,
+  { limits, accountOf }: Pick<Pipeline, 'limits' | 'accountOf'>,
   kind: LongWorkKind,
   { caller, incoming }: Pick<Call, 'caller' | 'incoming'>,
 ): Promise<Turn> {
   const { turns, running } = limits.longWork[kind]
   const { storeId } = incoming.params
   const site = siteOf(incoming.ip)
-  // A key acts for those who own its store: a user can have many stores, and a store many keys.
+  // A key acts for the account that its store counts for: a user can have many stores, and a store many keys.
   const isKey = caller?.kind === 'key'
-  const accounts = isKey ? await readOwnerIds(db, caller.storeId, MAX_OWNERS) : [caller?.id ?? site]
-  const counted = (id: string) => (isKey ? keysOf(id) : id)
+  const account = isKey ? keysOf(await accountOf(caller.storeId)) : (caller?.id ?? site)
   const holders = [
-    ...(storeId === undefined ? [] : [{ id: counted(storeId), max: MAX_OF_STORE, full: storeBusy(kind) }]),
-    ...accounts.map((id) => ({ id: counted(id), max: MAX_OF_ACCOUNT, full: accountBusy(kind) })),
+    ...(storeId === undefined
+      ? []
+      : [{ id: isKey ? keysOf(storeId) : storeId, max: MAX_OF_STORE, full: storeBusy(kind) }]),
+    { id: account, max: MAX_OF_ACCOUNT, full: accountBusy(kind) },
     { id: site, max: MAX_OF_ADDRESS, full: addressBusy(kind) },
   ]
   const { release } = turns.acquire({ holders, account: null })
-  const account = accounts[0] === undefined ? site : counted(accounts[0])
   return { begin: () => running.enter(account), release }
 }

@@ -76,24 +76,18 @@ export function mayMailAnonymously(tx: Db, instance: Instance, ip: string): Prom
   return mayMail(tx, instance, 'network', networkOf(ip).place)
 }
 
-/** `storeId`: of an invitation that is made with a key. `senders`: the users it may count for, in the order of their ids. */
-type InvitationSenders = { storeId: string | null; senders: string[] }
+/** `storeId`: of an invitation that is made with a key. */
+type InvitationSender = { storeId: string | null; userId: string }
 
-/**
- * Whether an invitation is mailed. It counts for the first of its senders who may still send one. The store comes before them:
- * a key that has used up the mails of its store takes none of its owners' away.
- */
+/** Whether an invitation is mailed. The store comes first: a key that has used up its mails takes none of the user's away. */
 export async function mayMailInvitation(
   tx: Db,
   instance: Instance,
-  { storeId, senders }: InvitationSenders,
+  { storeId, userId }: InvitationSender,
   email: string,
 ): Promise<boolean> {
-  if (senders.length === 0) return false
   if (storeId !== null && !(await mayMail(tx, instance, 'account', storeId))) return false
-  for (const userId of senders)
-    if (await mayMail(tx, instance, 'account', userId)) return mayMail(tx, instance, 'mailbox', mailboxOf(email))
-  return false
+  return (await mayMail(tx, instance, 'account', userId)) && mayMail(tx, instance, 'mailbox', mailboxOf(email))
 }
 
 /** Whether one more mail about expiring keys of a store is sent. `to`: the user, or null for its owners. */

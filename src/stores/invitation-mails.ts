@@ -14,25 +14,24 @@ type Mailed = Pick<InvitationsRow, 'store_id' | 'role' | 'expires_at'> & { email
 
 /**
  * A store has a day's worth of mails too, so that nobody is flooded by way of invitations that are withdrawn and made again.
- * Only who has confirmed an e-mail of their own has mail sent to others; of a key, an owner of its store, for whom the mail
- * counts as well. Otherwise an account would have as many mails again for each of its stores.
+ * Only who has confirmed an e-mail of their own has mail sent to others; of a key, the owner whom its store counts for, and the
+ * mail as well. Otherwise an account would have as many mails again for each of its stores.
  */
 export async function mayMail(tx: Db, instance: Instance, caller: Manager, row: Mailed): Promise<boolean> {
-  const isSender = caller.kind === 'key' ? sql`role = 'OWNER'` : sql`user_id = ${caller.id}`
-  const senders = await tx.query<Pick<UsersRow, 'id'>>(sql`
+  const sender = await tx.one<Pick<UsersRow, 'id'>>(sql`
     select id
       from users
-     where id in (select user_id from members where store_id = ${row.store_id} and ${isSender})
+     where id = ${caller.kind === 'key' ? sql`account_of(${row.store_id})` : caller.id}
        and email_verified_at is not null
        and coalesce((select created_at
                        from invitations
                       where store_id = ${row.store_id}
                       order by id desc
                      offset ${instance.maxInvitationsPerStore}
-                      limit 1) <= ${ago(DAY)}, true)
-     order by id`)
+                      limit 1) <= ${ago(DAY)}, true)`)
+  if (!sender) return false
   const storeId = caller.kind === 'key' ? row.store_id : null
-  return mayMailInvitation(tx, instance, { storeId, senders: senders.map(({ id }) => id) }, row.email)
+  return mayMailInvitation(tx, instance, { storeId, userId: sender.id }, row.email)
 }
 
 export async function mailInvitation(tx: Db, instance: Instance, row: Mailed, token: Secret): Promise<void> {

@@ -3,7 +3,7 @@
 import { checkBounds, exceededBound } from '../auth/bounds.ts'
 import { withdrawInvitations } from '../auth/withdraw-invitations.ts'
 import { creatorOf, type Manager } from '../core/caller.ts'
-import { DAY, fromNow, now } from '../core/clock.ts'
+import { addMs, DAY, now } from '../core/clock.ts'
 import { fail } from '../core/errors.ts'
 import { checkGrant } from '../core/grant.ts'
 import { newId } from '../core/ids.ts'
@@ -85,6 +85,7 @@ export async function invite(
   await checkRoom(tx, instance, storeId)
   const token = mintToken(instance.keyPrefix, 'inv')
   const by = creatorOf(caller)
+  const at = now()
   const row: InvitationRow = {
     id: newId('inv'),
     store_id: storeId,
@@ -93,8 +94,8 @@ export async function invite(
     created_by_kind: by.kind,
     created_by_id: by.id,
     created_by_secret_no: caller.kind === 'key' ? caller.secretNo : null,
-    created_at: now(),
-    expires_at: fromNow(INVITATION_MS),
+    created_at: at,
+    expires_at: addMs(at, INVITATION_MS),
   }
   await tx.query(sql`
     insert into invitations

@@ -49,7 +49,8 @@ export async function acceptInvitation(
     insert into members (store_id, user_id, role, permissions, created_at, updated_at)
     values (${row.store_id}, ${caller.id}, ${row.role}, ${row.permissions}, ${at}, ${at})
         on conflict (store_id, user_id) do update
-       set role = excluded.role, permissions = excluded.permissions, revision = members.revision + 1, updated_at = excluded.updated_at
+       set role = excluded.role, permissions = excluded.permissions, revision = members.revision + 1,
+           updated_at = excluded.updated_at
      where members.role = 'CUSTOMER'
        and excluded.role <> 'CUSTOMER'
  returning created_at`)

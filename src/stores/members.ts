@@ -135,8 +135,8 @@ export async function updateMember(
     after.updated_at = now()
     await tx.query(sql`
       update members
-         set role = ${after.role}, permissions = ${after.permissions}, revision = ${after.revision},
-             updated_at = ${after.updated_at}
+         set role = ${after.role}, permissions = ${after.permissions},
+             revision = ${after.revision}, updated_at = ${after.updated_at}
        where store_id = ${ref.storeId}
          and user_id = ${ref.userId}`)
     if (after.role !== 'CUSTOMER') await unlinkCustomer(tx, caller, ref.userId, [ref.storeId])
@@ -217,19 +217,13 @@ export function checkRank(instance: Instance, caller: Manager, member: MemberRow
 }
 
 export async function requireAnotherOwner(tx: Db, storeId: string): Promise<void> {
-  if ((await readOwnerIds(tx, storeId, 2)).length < 2) fail('last_owner')
-}
-
-/** Of a store with more owners, always the same ones. */
-export async function readOwnerIds(db: Db, storeId: string, max: number): Promise<string[]> {
-  const owners = await db.query<{ user_id: string }>(sql`
+  const owners = await tx.query(sql`
     select user_id
       from members
      where store_id = ${storeId}
        and role = 'OWNER'
-     order by user_id
-     limit ${max}`)
-  return owners.map(({ user_id }) => user_id)
+     limit 2`)
+  if (owners.length < 2) fail('last_owner')
 }
 
 // ---- what a member made, and who invited whom -----------------------------------------------------------------------

@@ -1,5 +1,6 @@
 // Stores: created by a user, who becomes the owner; changed with MANAGE_STORE, deleted by an owner alone.
 
+import { hasRoomForStore } from '../auth/account.ts'
 import { checkRecentSignIn } from '../auth/recent-sign-in.ts'
 import type { Manager, UserCaller } from '../core/caller.ts'
 import { ago, DAY, now } from '../core/clock.ts'
@@ -17,8 +18,6 @@ import { type NewStore, type StoreChanges, type StoreRow, showStore } from './sc
 
 export type StoreView = ReturnType<typeof showStore>
 
-/** A deleted store counts for this long, so that making and deleting stores in turn has an end. */
-const DELETED_COUNTS_MS = DAY
 /** What a deleted store holds is kept for this long, and it can be restored; then it is purged (purge.ts). */
 export const RETENTION_MS = 30 * DAY
 
@@ -43,8 +42,8 @@ export async function createStore(
   }
   await tx.query(sql`
     with store as (
-      insert into stores (id, name, registration, leak_grace_seconds, created_at, updated_at)
-      values (${row.id}, ${row.name}, ${row.registration}, ${row.leak_grace_seconds}, ${at}, ${at})
+      insert into stores (id, name, registration, leak_grace_seconds, account_id, created_at, updated_at)
+      values (${row.id}, ${row.name}, ${row.registration}, ${row.leak_grace_seconds}, ${caller.id}, ${at}, ${at})
       returning id
     )
     insert into members (store_id, user_id, role, created_at, updated_at)
@@ -54,27 +53,16 @@ export async function createStore(
   return { body: showStore(row), etag: etagOf(1), resource: { id: row.id, location: `/v1/user/store/${row.id}` } }
 }
 
-/** The lock, one for each user, keeps the count exact. */
 async function checkRoom(
   tx: Db,
   { maxStoresPerUser: max }: Instance,
   caller: UserCaller,
   restored: string | null = null,
 ): Promise<void> {
-  await tx.query(sql`select pg_advisory_xact_lock(hashtextextended(${`stores of ${caller.id}`}, 0))`)
-  const owned = await tx.query(sql`
-    select store.id
-      from members member
-      join stores store on store.id = member.store_id
-     where member.user_id = ${caller.id}
-       and member.role = 'OWNER'
-       and (store.deleted_at is null or store.deleted_at > ${ago(DELETED_COUNTS_MS)})
-       and store.id is distinct from ${restored}
-     limit ${max}`)
-  if (owned.length >= max)
-    fail('limit_exceeded', {
-      detail: `You own ${max} stores, which is the limit. Hand one over, or delete one that is no longer used; a deleted store counts for another day.`,
-    })
+  if (await hasRoomForStore(tx, max, caller.id, restored)) return
+  fail('limit_exceeded', {
+    detail: `You own ${max} stores, which is the limit. Hand one over, or delete one that is no longer used; a deleted store counts for another day. One that you handed over counts until its new owner creates something there.`,
+  })
 }
 
 export async function listStores(
@@ -155,7 +143,7 @@ export async function deleteStore(tx: Db, caller: UserCaller, storeId: string, i
   await writeEvents(tx, [newEvent(caller, storeId, 'store.deleted', storeId, {})])
 }
 
-/** As it was: its members, keys, webhooks and addresses are all still there. */
+/** As it was: its members, keys, webhooks and addresses are all still there. It counts for whoever restores it. */
 export async function restoreStore(
   tx: Db,
   instance: Instance,
@@ -175,7 +163,7 @@ export async function restoreStore(
   const after = { ...store, revision: store.revision + 1, updated_at: now(), deleted_at: null }
   await tx.query(sql`
     update stores
-       set deleted_at = null, revision = ${after.revision}, updated_at = ${after.updated_at}
+       set deleted_at = null, account_id = ${caller.id}, revision = ${after.revision}, updated_at = ${after.updated_at}
      where id = ${storeId}`)
   await writeEvents(tx, [newEvent(caller, storeId, 'store.restored', storeId, {})])
   return { body: showStore(after), etag: etagOf(after.revision) }

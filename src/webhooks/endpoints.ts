@@ -1,6 +1,5 @@
 // What is needed to send to a webhook: its URL and its secrets, read for many webhooks in one statement.
 
-import { accountOf } from '../auth/account.ts'
 import { ago, now } from '../core/clock.ts'
 import type { Batch, Db } from '../db/db.ts'
 import { sql } from '../db/sql.ts'
@@ -33,7 +32,7 @@ export async function loadEndpoints(db: Db, instance: Instance, ids: string[]): 
   }>(sql`
     select webhook.id, webhook.url, webhook.secret, webhook.secret_kid, webhook.previous_secret,
            webhook.previous_secret_kid, webhook.previous_expires_at, webhook.failing_since, webhook.revision,
-           ${accountOf('webhook.store_id')} as account
+           account_of(webhook.store_id) as account
       from webhooks webhook
      where webhook.id = any(${ids})
        and webhook.enabled

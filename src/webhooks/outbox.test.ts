@@ -50,9 +50,10 @@ test('where more is due than may be leased accounts take turns, and accounts tha
   await sql(
     `insert into stores
      select another.*
-       from stores cross join jsonb_populate_record(stores, '{"id": "other"}') as another
+       from stores
+      cross join jsonb_populate_record(stores, jsonb_build_object('id', 'other', 'account_id', $2::text)) as another
       where stores.id = $1`,
-    [busy],
+    [busy, people[0]?.id],
   )
   await sql(
     `insert into members
@@ -121,10 +122,10 @@ test('accounts take turns, however much one of them has written, and nothing is 
   await sql(
     `insert into stores
      select another.*
-       from stores cross join unnest('{quiet,other}'::text[]) as other_id
-      cross join jsonb_populate_record(stores, jsonb_build_object('id', other_id)) as another
+       from stores cross join unnest('{quiet,other}'::text[], $2::text[]) as of(id, owner)
+      cross join jsonb_populate_record(stores, jsonb_build_object('id', of.id, 'account_id', owner)) as another
       where stores.id = $1`,
-    [busy],
+    [busy, people.slice(0, 2).map(({ id }) => id)],
   )
   await sql(
     `insert into webhooks (id, store_id, url, types, secret, secret_kid, created_by_kind, created_by_id, created_at, updated_at)

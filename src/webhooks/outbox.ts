@@ -2,7 +2,6 @@
 // them out of what waits in the outbox.)
 
 import { setTimeout as sleep } from 'node:timers/promises'
-import { accountOf } from '../auth/account.ts'
 import { addMs, HOUR, now, SECOND } from '../core/clock.ts'
 import type { Batch, Db } from '../db/db.ts'
 import { sql } from '../db/sql.ts'
@@ -112,7 +111,7 @@ export async function leaseDue(
        where pending.next_attempt_at <= ${at}
          and webhook.enabled
     ), stores_ready as materialized (
-      select store_id, ${accountOf('listed.store_id')} as account
+      select store_id, account_of(listed.store_id) as account
         from (select distinct store_id from ready where room > 0) as listed
        where coalesce((select deleted_at from stores where id = store_id), 'infinity') > ${addMs(at, -AFTER_DELETE_MS)}
     ), turns as (
