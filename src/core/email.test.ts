@@ -12,6 +12,11 @@ test('an address has one form', () => {
   ])
     expect(normalizeEmail(text), text).toBe('ada@example.com')
   expect(normalizeEmail('ada@bücher.example')).toBe('ada@xn--bcher-kva.example')
+  // However many accents it has.
+  const accents = '\u0301'.repeat(40)
+  expect(normalizeEmail(`ａｄａ${accents}@example.com`)).toBe(normalizeEmail(`ada${accents}@example.com`))
+  expect(normalizeEmail(`ada${accents}@example.com`)).not.toBeNull()
+  expect(normalizeEmail(`${'a'.repeat(60)}${' '.repeat(400)}@example.com`)).toBeNull()
   // Characters that cannot be seen would make accounts that look alike.
   for (const hidden of ['\u034f', '\u200b', '\u115f', '\ufe00', '\ufe0f', '\u{e0100}'])
     expect(normalizeEmail(`ada${hidden}@example.com`)).toBeNull()

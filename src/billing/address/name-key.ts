@@ -1,3 +1,5 @@
+import { normalForm } from '../../core/unicode.ts'
+
 /**
  * One key for all the ways to write a name: case, accents, NFC or NFD, punctuation and spaces do not count.
  * "Côte d’Ivoire", "COTE D'IVOIRE" and "cote divoire" are the same key. The generator of rules.json uses it too,
@@ -33,8 +35,7 @@ const KINDS = new Set(
  * "XIII Región Metropolitana de Santiago" Santiago.
  */
 export function coreName(text: string): string {
-  const words = text
-    .normalize('NFKD')
+  const words = normalForm(text, 'NFKD')
     .replace(/(?<=[ed] )l['’]/giu, '')
     .replace(/[\p{M}'’‘ʻ]|^จังหวัด|^จ\./gu, '')
     .toLowerCase()
@@ -67,10 +68,7 @@ const ALONE: Record<string, string> = {
 
 function strip(text: string): string {
   return (
-    text
-      .normalize('NFKD')
-      .toLowerCase()
-      .normalize('NFKD')
+    normalForm(normalForm(text, 'NFKD').toLowerCase(), 'NFKD')
       .replace(/[øłđðþßæœıəħ臺]/g, (letter) => ALONE[letter] ?? letter)
       // Unicode counts the apostrophes of Uzbek and Hawaiian as letters; people often leave them out.
       .replace(/[^\p{L}\p{N}]|[\u02b0-\u02ff]/gu, '')

@@ -8,6 +8,7 @@ import {
   parsePhoneNumberFromString,
 } from 'libphonenumber-js/max'
 import examples from 'libphonenumber-js/mobile/examples'
+import { normalForm } from '../../core/unicode.ts'
 import { countryOfPhoneRegion, rulesOf } from '../countries/countries.ts'
 import { asciiDigits } from './digits.ts'
 import { type Findings, fault, nameInText, type Texts, warn } from './findings.ts'
@@ -17,7 +18,7 @@ const SEPARATORS = /[\s()./\u00b7\p{Dash}\u30fc]+/gu
 /** In E.164, or null when there is none or it is not valid. */
 export function checkPhone(country: string | null, texts: Texts, found: Findings): string | null {
   if (texts.phone === null || found.bad.has('phone')) return null
-  const text = asciiDigits(texts.phone.normalize('NFKC')).replace(SEPARATORS, '')
+  const text = asciiDigits(normalForm(texts.phone, 'NFKC')).replace(SEPARATORS, '')
   const phone = /^\+?\d+$/.test(text) ? parsePhone(text, country) : null
   if (phone) {
     warnOfForeignPhone(country, phone, found)

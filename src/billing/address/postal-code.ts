@@ -1,5 +1,6 @@
 // The postal code of an address: spelt as its country spells it, and held against its state and its neighbours.
 
+import { normalForm } from '../../core/unicode.ts'
 import {
   type CountryData,
   neighbourOf,
@@ -94,7 +95,7 @@ function spellPostalCode(country: string, text: string): string | null {
   const { alpha3, postal } = rulesOf(country)
   const { shapes = [], strip = [] } = postal ?? {}
   const pattern = postalPattern(country)
-  const compact = asciiDigits(text.normalize('NFKC'))
+  const compact = asciiDigits(normalForm(text, 'NFKC'))
     .toUpperCase()
     .replace(country === 'JP' ? IN_JAPANESE_CODES : IN_CODES, '')
   for (const candidate of [compact, ...withoutPrefix(compact, [alpha3, country, 'CP', ...strip])]) {

@@ -5,6 +5,7 @@
  */
 import { createRequire } from 'node:module'
 import type { Validator } from 'stdnum/lib/cjs/types.js'
+import { normalForm } from '../../core/unicode.ts'
 import { type Findings, nameInText, type Texts, warn } from './findings.ts'
 
 type TaxRules = {
@@ -77,7 +78,7 @@ const RULES: Record<string, TaxRules> = {
 export function checkTaxId(country: string | null, texts: Texts, found: Findings): string | null {
   const { taxId } = texts
   if (taxId === null || country === null || found.bad.has('taxId')) return taxId
-  const compact = taxId.normalize('NFKC').toUpperCase().replace(SEPARATORS, '')
+  const compact = normalForm(taxId, 'NFKC').toUpperCase().replace(SEPARATORS, '')
   const isReal = /\d/.test(compact) && !ONE_DIGIT.test(compact)
   const rules = RULES[country]
   const normal = isReal ? ((rules && readTaxId(rules, compact)) ?? readForeign(compact)) : null

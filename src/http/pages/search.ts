@@ -3,6 +3,7 @@
 
 import { ERRORS } from '../../core/errors.ts'
 import type { Route } from '../../core/route.ts'
+import { normalForm } from '../../core/unicode.ts'
 import { FAULTS } from './faults.ts'
 import { escapeHtml, pathTemplate } from './layout.ts'
 import type { Document } from './markdown.ts'
@@ -33,7 +34,7 @@ const MAX_QUERY_LENGTH = 100
 const MAX_WORDS = 8
 
 export function findEntries(entries: SearchEntry[], query: string): { found: SearchEntry[]; words: string[] } {
-  const wanted = query.slice(0, MAX_QUERY_LENGTH).normalize('NFKC').toLowerCase().trim()
+  const wanted = normalForm(query.slice(0, MAX_QUERY_LENGTH), 'NFKC').toLowerCase().trim()
   const words = [...new Set(wanted.split(/[\s,;"'?!()]+/).filter((word) => word !== ''))].slice(0, MAX_WORDS)
   if (words.length === 0) return { found: [], words }
   const found = entries
