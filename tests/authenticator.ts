@@ -5,12 +5,24 @@ import { createHash, generateKeyPairSync, randomBytes, sign } from 'node:crypto'
 /** A test looks into options freely, and a wrong look fails it. */
 type Options = any
 
-const [PRESENT, VERIFIED, ATTESTED] = [1, 4, 64]
+const [PRESENT, VERIFIED, ATTESTED, EXTENDED] = [1, 4, 64, 128]
 const sha256 = (bytes: string | Buffer) => createHash('sha256').update(bytes).digest()
 const b64 = (bytes: string | Buffer) => Buffer.from(bytes).toString('base64url')
 
 /** What an authenticator may do otherwise than it should. */
-type Otherwise = { origin?: string; rpId?: string; verified?: boolean; count?: number; userHandle?: string }
+type Otherwise = {
+  origin?: string
+  rpId?: string
+  verified?: boolean
+  count?: number
+  userHandle?: string
+  /** A format and a statement of it, in CBOR. */
+  statement?: [string, string]
+  /** A member of the public key, in CBOR. */
+  keyMember?: string
+  /** In CBOR. */
+  extensions?: string
+}
 
 export function newAuthenticator(origin = 'http://localhost:3000') {
   const id = randomBytes(16)
@@ -24,7 +36,8 @@ export function newAuthenticator(origin = 'http://localhost:3000') {
     counter.writeUInt32BE(used)
     return Buffer.concat([sha256(rpId), Buffer.from([flags]), counter])
   }
-  const flagsOf = ({ verified = true }: Otherwise) => PRESENT | (verified ? VERIFIED : 0)
+  const flagsOf = ({ verified = true, extensions }: Otherwise) =>
+    PRESENT | (verified ? VERIFIED : 0) | (extensions ? EXTENDED : 0)
   const named = { id: b64(id), rawId: b64(id), type: 'public-key', clientExtensionResults: {} }
   return {
     id: named.id,
@@ -32,10 +45,11 @@ export function newAuthenticator(origin = 'http://localhost:3000') {
       userHandle = options.user.id
       const { x = '', y = '' } = publicKey.export({ format: 'jwk' })
       const cose = Buffer.concat([
-        Buffer.from('a5010203262001215820', 'hex'),
+        Buffer.from(`${otherwise.keyMember ? 'a6' : 'a5'}010203262001215820`, 'hex'),
         Buffer.from(x, 'base64url'),
         Buffer.from('225820', 'hex'),
         Buffer.from(y, 'base64url'),
+        Buffer.from(otherwise.keyMember ?? '', 'hex'),
       ])
       const data = Buffer.concat([
         authData(otherwise.rpId ?? options.rp.id, flagsOf(otherwise) | ATTESTED, otherwise.count ?? count),
@@ -43,10 +57,12 @@ export function newAuthenticator(origin = 'http://localhost:3000') {
         Buffer.from([0, id.length]),
         id,
         cose,
+        Buffer.from(otherwise.extensions ?? '', 'hex'),
       ])
       // {"fmt": "none", "attStmt": {}, "authData": data} in CBOR.
-      const head = Buffer.from('a363666d74646e6f6e656761747453746d74a06861757468446174615900', 'hex')
-      const attestationObject = Buffer.concat([head, Buffer.from([data.length]), data])
+      const [format, statement] = otherwise.statement ?? ['646e6f6e65', 'a0']
+      const head = Buffer.from(`a363666d74${format}6761747453746d74${statement}68617574684461746159`, 'hex')
+      const attestationObject = Buffer.concat([head, Buffer.from([data.length >> 8, data.length & 255]), data])
       const clientDataJSON = clientData('webauthn.create', options.challenge, otherwise.origin ?? origin)
       return {
         ...named,
@@ -59,7 +75,10 @@ export function newAuthenticator(origin = 'http://localhost:3000') {
     },
     use(options: Options, otherwise: Otherwise = {}) {
       count = otherwise.count ?? count + 1
-      const data = authData(otherwise.rpId ?? options.rpId, flagsOf(otherwise), count)
+      const data = Buffer.concat([
+        authData(otherwise.rpId ?? options.rpId, flagsOf(otherwise), count),
+        Buffer.from(otherwise.extensions ?? '', 'hex'),
+      ])
       const clientDataJSON = clientData('webauthn.get', options.challenge, otherwise.origin ?? origin)
       const signature = sign('sha256', Buffer.concat([data, sha256(clientDataJSON)]), privateKey)
       return {

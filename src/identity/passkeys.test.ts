@@ -140,6 +140,41 @@ test('a passkey is not registered with the options of another, for another host,
   await refused(newAuthenticator().register(late))
 })
 
+test('what a device says of its make is not read: its certificates could name addresses to fetch', async () => {
+  const world = await shop()
+  const { owner } = world
+  const phone = newAuthenticator()
+  // The format "android-key", and a certificate that is one byte long.
+  const statement: [string, string] = ['6b616e64726f69642d6b6579', 'a163783563814100']
+  const made = await add(world, owner.token, phone.register(await optionsFor(world, owner.token), { statement }))
+  expect(made.status).toBe(201)
+  expect((await enter(world, phone)).status).toBe(200)
+})
+
+test('only as much is read as an authenticator says: each value of more would take long', async () => {
+  const world = await shop()
+  const { owner } = world
+  const options = await optionsFor(world, owner.token)
+  // A list of 200 empty texts. Each of these was accepted when nothing counted them.
+  const many = `98c8${'60'.repeat(200)}`
+  const kinds: Otherwise[] = [
+    { statement: ['646e6f6e65', `a16178${many}`] },
+    { keyMember: `1863${many}` },
+    { extensions: `a16178${many}` },
+    { keyMember: `1863591000${'00'.repeat(4_096)}` },
+  ]
+  for (const kind of kinds) {
+    const refused = await add(world, owner.token, newAuthenticator().register(options, kind))
+    expect([refused.status, refused.body.errors?.[0]?.code]).toEqual([422, 'passkey_not_accepted'])
+  }
+  const phone = newAuthenticator()
+  const few = { extensions: 'a16b6372656450726f7465637402' }
+  expect((await add(world, owner.token, phone.register(options, few))).status).toBe(201)
+  expect((await enter(world, phone, few)).status).toBe(200)
+  expect((await enter(world, phone, { extensions: `a16178${many}` })).body.code).toBe('invalid_passkey')
+  expect((await enter(world, phone)).status).toBe(200)
+})
+
 test('a passkey signs in alone, once for each challenge, and never backwards', async () => {
   const world = await shop()
   const { api, owner, person, sql } = world
