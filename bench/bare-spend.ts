@@ -13,10 +13,12 @@ import { ServerKeys } from '../src/crypto/keyring.ts'
 import { connect } from '../src/db/pool.ts'
 import type { Pipeline } from '../src/http/context.ts'
 import { newMetrics } from '../src/http/metrics.ts'
+import { newParseTurns } from '../src/http/parse-turns.ts'
 import { buildServer } from '../src/http/server.ts'
 import { newInstance } from '../src/instance.ts'
 import type { KeptVerdict, Verifier } from '../src/keys/schema.ts'
-import { newLoadShedder } from '../src/limits/load-shedding.ts'
+import { MAX_IDENTIFYING, newLoadShedder } from '../src/limits/load-shedding.ts'
+import { newTenantShares } from '../src/limits/tenant-shares.ts'
 import { newServiceRateLimit } from '../src/limits/token-bucket.ts'
 import { routes } from '../src/routes.ts'
 import { spendOne } from './bare-update.ts'
@@ -58,7 +60,15 @@ const pipeline = {
   db,
   instance: newInstance(readConfig(process.env), keyring, newResolve()),
   auth: { jwt: null, oidc: null, caches: { callers: newCallerCache(), keys }, corsOrigins: [], signatures: {} },
-  limits: { rate: null, services: newServiceRateLimit(null), load },
+  limits: {
+    rate: null,
+    services: newServiceRateLimit(null),
+    load,
+    shares: newTenantShares(load.limit),
+    identifying: newTenantShares(() => MAX_IDENTIFYING),
+    parseTurns: newParseTurns(),
+  },
+  accountOf: async () => 'one',
   verifier,
   metrics: newMetrics(nothing as never),
   spans: null,

@@ -1,5 +1,5 @@
 // npm run bench:neighbours: what one account waits for while others ask for much of the same node: large lists, lists of events
-// with filters that nothing passes, streams of events from the beginning, new passwords, imports. Milliseconds of its own
+// with filters that nothing passes, streams of events from the beginning, new passwords, imports, large bodies. Milliseconds of its own
 // requests, one after the other. CHECKOUTS (default '.'): folders of checkouts to compare, separated by commas; they take turns.
 // SECONDS (default 10) for each measurement, ONLY: a part of the names of the cases to run, WORKERS (default 1) of the node.
 
@@ -17,21 +17,29 @@ const PASSWORD = 'correct horse battery staple'
 const world = await newWorld()
 const agent = new Agent({ keepAlive: true })
 
-type Asked = { method?: 'GET' | 'POST'; as?: string; body?: object; headers?: Record<string, string> }
+/** `from`: the address that the request comes from. */
+type Asked = {
+  method?: 'GET' | 'POST'
+  as?: string
+  body?: object
+  form?: string
+  headers?: Record<string, string>
+  from?: string
+}
 
 /** The status of the answer, and its text. */
 function ask(
   url: string,
-  { method = 'GET', as, body, headers = {} }: Asked,
+  { method = 'GET', as, body, form, headers = {}, from }: Asked,
 ): Promise<{ status: number; text: string }> {
-  const sent = body && JSON.stringify(body)
+  const sent = form ?? (body && JSON.stringify(body))
   const all = {
     ...(as && { authorization: `Bearer ${as}` }),
-    ...(sent && { 'content-type': 'application/json' }),
+    ...(sent && { 'content-type': form === undefined ? 'application/json' : 'application/x-www-form-urlencoded' }),
     ...headers,
   }
   return new Promise((resolve, reject) => {
-    const request = httpRequest(url, { method, agent, headers: all }, (response) => {
+    const request = httpRequest(url, { method, agent, headers: all, localAddress: from }, (response) => {
       let text = ''
       response.on('data', (chunk) => (text += chunk))
       response.on('end', () => resolve({ status: response.statusCode ?? 0, text }))
@@ -113,6 +121,18 @@ const CASES: Record<string, Flood> = {
     const body = { currentPassword: PASSWORD, newPassword: PASSWORD }
     return lanes(190, () => ask(`${node.url}/v1/user/password`, { method: 'POST', as: token, body }))
   },
+  'one account, 150 bodies of 64 KB at a time: forms of 16,000 fields': async (node) => {
+    const as = await newOwnersToken()
+    const form = Array.from({ length: 16_000 }, (_, n) => n.toString(36).padStart(3, 'a')).join('&')
+    const url = `${node.url}/v1/oauth/introspect`
+    return lanes(150, () => ask(url, { method: 'POST', as, form, from: OTHER_ADDRESS }))
+  },
+  'one account, 150 bodies of 64 KB at a time: addresses of 28,000 accents': async (node) => {
+    const as = await newOwnersToken()
+    const body = { addressLine1: '1 Main St', city: `a${'\u0301\u0316'.repeat(14_000)}`, country: 'US' }
+    const url = `${node.url}/v1/addresses/validate`
+    return lanes(150, () => ask(url, { method: 'POST', as, body, from: OTHER_ADDRESS }))
+  },
   'two accounts with four stores each, an import into every store after the other': async (node) => {
     const stores = await Promise.all(Array.from({ length: 8 }, () => newMembers(world, 1)))
     const owners = [stores[0], stores[4]].map((store) => store?.tokens[0] as string)
@@ -135,6 +155,21 @@ const CASES: Record<string, Flood> = {
       if (status !== 200) await sleep(200)
     })
   },
+}
+
+const OTHER_ADDRESS = '127.0.0.2'
+
+/** A service token that an owner has issued for their store. */
+async function newOwnersToken(): Promise<string> {
+  const { storeId } = await newMembers(world, 1)
+  const token = await newServiceToken(world, storeId)
+  await world.sql(
+    `update service_tokens
+        set created_by = (select user_id from members where store_id = $1)
+      where store_ids = array[$1]`,
+    [storeId],
+  )
+  return token
 }
 
 /** 2,000 addresses of customers that the store does not have yet. */

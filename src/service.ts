@@ -32,6 +32,7 @@ import { newLongWork } from './http/long-work.ts'
 import { METRICS_TYPE, type Metrics, newMetrics } from './http/metrics.ts'
 import { newMetricsServer } from './http/pages/metrics.ts'
 import { buildPages } from './http/pages/pages.ts'
+import { newParseTurns } from './http/parse-turns.ts'
 import { newLargeReads } from './http/read-slots.ts'
 import { newRequestSpans } from './http/request-spans.ts'
 import { buildServer } from './http/server.ts'
@@ -218,6 +219,7 @@ async function newPipeline(
       load,
       shares: newTenantShares(load.limit),
       identifying: newTenantShares(() => MAX_IDENTIFYING),
+      parseTurns: newParseTurns(),
       slots: newConnectionSlots(db.connections().serving),
       largeReads: newLargeReads(),
       streams,

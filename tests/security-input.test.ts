@@ -178,6 +178,14 @@ test('11. a query that says two things, or nothing that is known: 422, on every 
     expect([reply.status, Object.keys(pointersOf(reply))]).toEqual([422, [`?${query.split('=')[0]}`]])
   }
   expect((await api.get(`${world.keys}?limit=100`, { as: owner.token })).status).toBe(200)
+
+  const names = (count: number) => Array.from({ length: count }, (_, n) => `n${n}`).join('&')
+  for (const path of [world.keys, '/v1/countries', '/v1/settings']) {
+    const ask = (count: number) => api.get(`${path}?${names(count)}`, { as: owner.token })
+    const [each, tooMany] = [await ask(100), await ask(101)]
+    expect([each.status, each.body.errors[0].code], path).toEqual([422, 'unknown_member'])
+    expect([tooMany.status, pointersOf(tooMany)], path).toEqual([422, { '?': 'too_long' }])
+  }
 })
 
 test('12. answers carry what their schema lists: no hash, no sealed text, no e-mail of somebody else', async () => {

@@ -18,6 +18,7 @@ import type { Instance } from '../instance.ts'
 import type { KeyChanges, UsageReports } from '../keys/in-process/schema.ts'
 import type { Verifier } from '../keys/schema.ts'
 import type { ConcurrencyLimiter } from '../limits/concurrency.ts'
+import type { FairQueue } from '../limits/fair-queue.ts'
 import type { FairSemaphore } from '../limits/fair-semaphore.ts'
 import type { LargeBodies } from '../limits/large-bodies.ts'
 import type { LoadShedder, Ticket } from '../limits/load-shedding.ts'
@@ -67,6 +68,8 @@ type Limits = {
   shares: TenantShares
   /** The same for requests whose caller is not known yet, by address. */
   identifying: TenantShares
+  /** Of larger bodies (parse-turns.ts). */
+  parseTurns: ParseTurns
   /** For what is read and what is changed (connection-slots.ts). */
   slots: FairSemaphore
   largeReads: LargeReads
@@ -75,6 +78,8 @@ type Limits = {
   longAnswers: LongAnswers
   longWork: LongWork
 }
+
+export type ParseTurns = FairQueue<{ tenant: string; begin(): void }>
 
 /** Of reads with large answers, and slow ones (read-slots.ts). */
 export type LargeReads = {

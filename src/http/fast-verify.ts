@@ -25,11 +25,12 @@ import { issuedFor } from '../limits/token-bucket.ts'
 import { validate } from '../schema/validate.ts'
 import type { Admission, RequestListener } from './admission.ts'
 import { newBodyBuffer } from './body.ts'
-import { failTooMany } from './connection-slots.ts'
 import type { Pipeline } from './context.ts'
 import { servicesOf } from './holders.ts'
 import { parseStrictJson } from './json.ts'
+import { SMALL_BODY_BYTES } from './parse-turns.ts'
 import { SAFE_HEADERS, serialize } from './response.ts'
+import { failShareFull } from './shares.ts'
 
 export type FastPath = {
   /** False when the request is left to the framework. */
@@ -40,8 +41,8 @@ export type FastPath = {
 
 type Delegated = { body: Buffer; failure: Error | null }
 
-/** Of a body. Larger ones are admitted first: a node bounds how many of those may be arriving (admission.ts). */
-const MAX_FAST_BYTES = 8 * 1024
+/** Of a body. Larger ones are admitted first: a node bounds how many of those may be arriving (admission.ts), and parsed at once. */
+const MAX_FAST_BYTES = SMALL_BODY_BYTES
 
 type FastVerifyState = {
   pipeline: Pipeline
@@ -195,7 +196,7 @@ function verifyAdmitted(pipeline: Pipeline, storeId: string | null, question: Qu
 async function verifyInShare({ limits, accountOf }: Pipeline, storeId: string, verify: () => Promise<Verified>) {
   const account = await accountOf(storeId)
   const leave = limits.shares.enter(account, servicesOf(account))
-  return leave === null ? failTooMany() : verify().finally(leave)
+  return leave === null ? failShareFull() : verify().finally(leave)
 }
 
 const HEADERS = Object.entries({ ...SAFE_HEADERS, 'content-type': 'application/json; charset=utf-8' }).flat()

@@ -5,11 +5,13 @@ import type { TSchema } from 'typebox'
 import { type Fault, fail, failInput } from '../core/errors.ts'
 import type { Route } from '../core/route.ts'
 import type { Instance } from '../instance.ts'
-import { pointerToken, validate } from '../schema/validate.ts'
+import { pointerToken, TOO_MANY_FIELDS, validate } from '../schema/validate.ts'
 import { type Auth, type Call, header, type Incoming } from './context.ts'
 import { parseStrictJson } from './json.ts'
 
 export const MAX_BODY_BYTES = 64 * 1024
+/** Of a form or a query, which have a handful. To read thousands takes long. */
+const MAX_FIELDS = 100
 
 /** `faults` are those of the body, for a handler that reports them itself. */
 export type Input = { query: object; body: unknown; faults: Fault[] }
@@ -29,6 +31,8 @@ export function parseInput(instance: Instance, { route, incoming }: Call): Input
 }
 
 function parseQuery(route: Route, raw: Record<string, unknown>, faults: Fault[]): object {
+  if (Object.keys(raw).length > MAX_FIELDS)
+    failInput([{ pointer: '?', code: 'too_long', detail: 'This has far too many parameters.' }])
   const properties = route.query?.properties ?? {}
   const query = Object.fromEntries(
     Object.entries(raw).map(([name, value]) => [name, toNumber(properties[name], value)]),
@@ -104,7 +108,9 @@ function parseJson(incoming: Incoming): unknown {
 /** A name may appear once (RFC 6749, 3.1). */
 function parseForm(incoming: Incoming): Record<string, string> {
   checkMediaType(incoming, /^application\/x-www-form-urlencoded\s*(;\s*charset\s*=\s*"?utf-8"?\s*)?$/i)
-  const pairs = [...new URLSearchParams(incoming.body.toString())]
+  const text = incoming.body.toString()
+  if (text.split('&', MAX_FIELDS + 1).length > MAX_FIELDS) failInput([TOO_MANY_FIELDS])
+  const pairs = [...new URLSearchParams(text)]
   if (new Set(pairs.map(([name]) => name)).size < pairs.length)
     fail('invalid_form', { detail: 'A name appears twice in the form. Send each name once.' })
   return Object.fromEntries(pairs)

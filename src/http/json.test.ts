@@ -5,12 +5,13 @@ import { parseStrictJson } from './json.ts'
 
 const PLAIN = JSON.stringify(Array.from({ length: 100_000 }, (_, n) => n))
 
-/** What the door says to a text: the value, or `refused`. Anything but `invalid_json` is thrown on. */
+/** What the door says to a text: the value, `refused`, or `too many fields`. Anything else is thrown on. */
 function say(text: string | Uint8Array): unknown {
   try {
     return { value: parseStrictJson(typeof text === 'string' ? Buffer.from(text) : text) }
   } catch (error) {
     if (error instanceof Failure && error.code === 'invalid_json') return 'refused'
+    if (error instanceof Failure && error.code === 'invalid_input') return 'too many fields'
     throw error
   }
 }
@@ -188,6 +189,24 @@ test('a body made to be slow costs little more than JSON.parse does, and within 
       what,
     ).toBeLessThan(bound)
   }
+})
+
+test('a thousand fields are read; of more none is, however many there are; below the first level more are', () => {
+  const fields = (count: number) => Object.fromEntries(Array.from({ length: count }, (_, n) => [`m${n}`, n]))
+  expect(say(JSON.stringify(fields(1_000)))).toEqual({ value: fields(1_000) })
+  expect(say(JSON.stringify(fields(1_001)))).toBe('too many fields')
+  expect(say(`${JSON.stringify(fields(1_001)).slice(0, -1)},"m0":1,`)).toBe('too many fields')
+  expect(say(JSON.stringify({ metadata: fields(3_000) }))).toEqual({ value: { metadata: fields(3_000) } })
+  expect(say(JSON.stringify({ metadata: fields(3_001) }))).toBe('too many fields')
+  const lines = (count: number, line: object) => JSON.stringify({ lines: Array.from({ length: count }, () => line) })
+  expect(say(lines(99_990, {}))).toHaveProperty('value')
+  for (const many of [
+    lines(100_001, {}),
+    lines(1_001, fields(100)),
+    lines(1, fields(140_000)),
+    `[${'[],'.repeat(100_000)}`,
+  ])
+    expect(say(many)).toBe('too many fields')
 })
 
 /** Every UTF-16 unit as an escape. */

@@ -7,6 +7,7 @@ import { expect, onTestFinished, test, vi } from 'vitest'
 import type { Failure } from '../core/errors.ts'
 import type { Route } from '../core/route.ts'
 import { newLargeBodies } from '../limits/large-bodies.ts'
+import { newTenantShares } from '../limits/tenant-shares.ts'
 import type { Incoming, Pipeline } from './context.ts'
 import { admitLargeBody } from './large-body.ts'
 import { newLongWork } from './long-work.ts'
@@ -20,7 +21,8 @@ type Work = (response: ServerResponse) => Promise<unknown>
 /** A node with room for one body, which does the `work` once a body is there. */
 async function node(work: Work) {
   const longWork = { ...newLongWork(8), bodies: newLargeBodies(BODY.length) }
-  const pipeline = { limits: { rate: null, longWork } } as unknown as Pipeline
+  const identifying = newTenantShares(() => 300)
+  const pipeline = { limits: { rate: null, longWork, identifying } } as unknown as Pipeline
   const letGo = vi.fn<() => void>()
   const codes: string[] = []
   const responses: ServerResponse[] = []

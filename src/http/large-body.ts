@@ -2,7 +2,7 @@
 // their rate limit and takes their turn before its first byte is read, whether or not the last one ever arrives.
 //
 // Its bytes and the turn are given back together, so nobody holds more bytes than their turns allow: two bodies for an
-// account. That is when the work is done, not when its answer has been read: a reader may take for ever.
+// account, and two for its keys. That is when the work is done, not when its answer has been read: a reader may take for ever.
 
 import type { ServerResponse } from 'node:http'
 import type { Route } from '../core/route.ts'
@@ -13,6 +13,7 @@ import { header, type Incoming, type Pipeline } from './context.ts'
 import { MAX_BODY_BYTES } from './input.ts'
 import { type Turn, takeTurn } from './long-work.ts'
 import { type Admitted, checkRate, takeToken } from './pipeline.ts'
+import { identifying } from './shares.ts'
 
 /**
  * A body that is no larger than any other is read at once. One of unknown size counts as the largest it may be. `letGo`
@@ -28,7 +29,7 @@ export async function admitLargeBody(
 ): Promise<Admitted | undefined> {
   const bytes = Math.min(Number(header(incoming, 'content-length') ?? maxBytes), maxBytes)
   if (bytes <= MAX_BODY_BYTES) return undefined
-  const { caller, refusal } = await identify(pipeline, route, incoming)
+  const { caller, refusal } = await identifying(pipeline, incoming, () => identify(pipeline, route, incoming))
   const rateLimit = takeToken(pipeline.limits, caller, incoming.ip)
   checkRate(rateLimit)
   if (refusal) throw refusal
@@ -46,7 +47,10 @@ export async function admitLargeBody(
 
 function holdBytes({ limits }: Pipeline, turn: Turn, bytes: number, response: ServerResponse): HeldBody {
   try {
-    return limits.longWork.bodies.hold(bytes, () => response.req.socket.destroy())
+    const { socket } = response.req
+    const before = socket.bytesRead
+    const received = () => socket.bytesRead - before
+    return limits.longWork.bodies.hold(bytes, turn.tenant, { cutOff: () => socket.destroy(), received })
   } catch (error) {
     turn.release()
     throw error

@@ -29,6 +29,7 @@ const addressBusy = (kind: LongWorkKind) =>
 
 /** Until the work is done. */
 export type Turn = {
+  tenant: string
   /** Resolves when the work may begin, with the function that ends it. */
   begin(): Promise<() => void>
   release(): void
@@ -67,5 +68,5 @@ export async function takeTurn(
     { id: site, max: MAX_OF_ADDRESS, full: addressBusy(kind) },
   ]
   const { release } = turns.acquire({ holders, account: null })
-  return { begin: () => running.enter(account), release }
+  return { tenant: tenantOf(account), begin: () => running.enter(account), release }
 }

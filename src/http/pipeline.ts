@@ -7,7 +7,6 @@ import type { Route } from '../core/route.ts'
 import { issuedFor, type RateLimitState, rateLimitHeaders } from '../limits/token-bucket.ts'
 import { identify } from './authenticate.ts'
 import { authorize, checkIds, countKeyUse } from './authorize.ts'
-import { identifying, inShare } from './connection-slots.ts'
 import type { Call, Incoming, Outgoing, Pipeline } from './context.ts'
 import { execute, invalidate } from './execute.ts'
 import { executeOnce } from './execute-once.ts'
@@ -15,8 +14,10 @@ import { accountOfCaller, tenantOf } from './holders.ts'
 import { checkSignature, parseInput } from './input.ts'
 import { type Turn, takeTurn } from './long-work.ts'
 import { acceptsHtml, refusalPage } from './pages/refusal.ts'
+import { turnToParse } from './parse-turns.ts'
 import { renderProblem } from './problem.ts'
 import { respond, sunsetHeader } from './response.ts'
+import { identifying, inShare } from './shares.ts'
 
 /** A caller whose rights change during the request is authenticated again; in practice once is enough. */
 const MAX_AUTH_TRIES = 5
@@ -63,6 +64,7 @@ async function tryToHandle(
       executeOnce(pipeline, call, (idempotent) =>
         inTurn(pipeline, call, settled.turn, async () => {
           await checkSignature(pipeline.auth, call)
+          await turnToParse(pipeline, call)
           const input = parseInput(pipeline.instance, call)
           checkIds(call, input.faults)
           return execute(pipeline, call, input, idempotent)

@@ -596,6 +596,7 @@ describe('introspect', () => {
       ['', FORM, 422, 'invalid_input'],
       ['token=', FORM, 422, 'invalid_input'],
       [`token=${made.key}&ip=home`, FORM, 422, 'invalid_input'],
+      [`token=${made.key}${'&x=1'.repeat(16_000)}`, FORM, 422, 'invalid_input'],
     ] as const) {
       const refused = await ask(raw, headers)
       expect([raw, refused.status, refused.body.code]).toEqual([raw, status, code])

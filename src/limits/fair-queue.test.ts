@@ -43,8 +43,44 @@ test('what is taken out is the newest of the longest queue, and is never begun',
   expect(takeFromLongest('a')).toBeNull()
 })
 
-function queue() {
+test('a turn that takes long begins no other; the rest wait for the next ones, nobody behind all of another', async () => {
+  const { add, begun } = queue((item) => {
+    if (item.startsWith('slow')) work(10)
+  })
+  for (let n = 0; n < 10; n++) add(`slow ${n}`)
+  add('a 0')
+  expect(begun).toEqual(['slow 0'])
+  const perTurn: number[] = []
+  for (let before = begun.length; begun.length < 11; before = begun.length) {
+    await nextTurn()
+    perTurn.push(begun.length - before)
+  }
+  // Of this promise's turn and that of the queue, either may come first.
+  expect(Math.max(...perTurn)).toBeLessThanOrEqual(2)
+  expect(begun.slice(1, 3)).toEqual(['slow 1', 'a 0'])
+})
+
+test('a queue of one for each turn', async () => {
+  const { add, begun } = queue(() => {}, 1)
+  for (let n = 0; n < 5; n++) add(`a ${n}`)
+  add('b 0')
+  expect(begun).toEqual(['a 0'])
+  while (begun.length < 6) await nextTurn()
+  expect(begun).toEqual(['a 0', 'a 1', 'b 0', 'a 2', 'a 3', 'a 4'])
+})
+
+function queue(begin: (item: string) => void = () => {}, perTurn?: number) {
   const begun: string[] = []
   const placeOf = (item: string) => item.split(' ')[0] as string
-  return { begun, ...newFairQueue(placeOf, (item: string) => void begun.push(item)) }
+  const note = (item: string) => {
+    begun.push(item)
+    begin(item)
+  }
+  return { begun, ...newFairQueue(placeOf, note, perTurn) }
+}
+
+/** Keeps the event loop busy. */
+function work(ms: number): void {
+  const until = performance.now() + ms
+  while (performance.now() < until);
 }

@@ -1,10 +1,12 @@
 // The event loop is shared by all clients. Node.js reads everything that has arrived before it accepts a connection, and it
 // accepts one at a time: a few hundred clients that ask again at once would keep everybody else waiting for seconds. So a
-// turn of the loop begins a few requests, and those that are left wait for the next turns, one of each address after the
-// other.
+// turn of the loop begins a few requests, fewer if they take long, and those that are left wait for the next turns, one of each
+// address after the other.
 
 /** With twice as many, a new connection waits twice as long while others flood; with fewer, batches are smaller. */
 const PER_TURN = 16
+/** A turn that has taken so long begins no other. */
+const MAX_TURN_MS = 5
 
 export type FairQueue<Item> = {
   /** Begins the item now, or when it is its turn. */
@@ -15,20 +17,33 @@ export type FairQueue<Item> = {
   takeFromLongest(place: string): Item | null
 }
 
-export function newFairQueue<Item>(placeOf: (item: Item) => string, begin: (item: Item) => void): FairQueue<Item> {
+export function newFairQueue<Item>(
+  placeOf: (item: Item) => string,
+  begin: (item: Item) => void,
+  perTurn = PER_TURN,
+): FairQueue<Item> {
   /** By address, the one whose turn it is first. None is empty. */
   const queues = new Map<string, Item[]>()
   let begunInTurn = 0
+  /** When the first of a turn was begun. Null before it is. */
+  let turnBeganAt: number | null = null
   let size = 0
+
+  function takesTooLong(): boolean {
+    turnBeganAt ??= performance.now()
+    return performance.now() - turnBeganAt >= MAX_TURN_MS
+  }
 
   /** Node.js runs what a request does at once between two of these, so each costs its own time only. */
   function endTurn(): void {
-    begunInTurn = Math.min(PER_TURN, size)
+    begunInTurn = Math.min(perTurn, size)
+    turnBeganAt = null
     for (let n = 0; n < begunInTurn; n++) setImmediate(beginNext)
     if (begunInTurn > 0) setImmediate(endTurn)
   }
 
   function beginNext(): void {
+    if (takesTooLong()) return
     for (const [place, queue] of queues) {
       const item = queue.shift() as Item
       size -= 1
@@ -42,7 +57,7 @@ export function newFairQueue<Item>(placeOf: (item: Item) => string, begin: (item
   return {
     add(item) {
       if (begunInTurn === 0) setImmediate(endTurn)
-      if (size === 0 && begunInTurn < PER_TURN) {
+      if (size === 0 && begunInTurn < perTurn && !takesTooLong()) {
         begunInTurn += 1
         return begin(item)
       }

@@ -53,7 +53,8 @@ const compiled = new WeakMap<TSchema, ValidateFunction>()
 /**
  * Above this many members or entries the input is reported as one fault: validating each of them would take too long.
  */
-const MAX_MEMBERS = 1_000
+export const MAX_MEMBERS = 1_000
+export const TOO_MANY_FIELDS: Fault = { pointer: '#', code: 'too_long', detail: 'This has far too many fields.' }
 /** Faults beyond this number are not turned into sentences: they are never shown. */
 const MAX_REPORTED = 100
 
@@ -82,7 +83,7 @@ export function validate(schema: TSchema, value: unknown, mapFault = (fault: Fau
 function tooManyMembers(value: unknown): Fault | null {
   if (typeof value !== 'object' || value === null) return null
   const entries = Object.entries(value)
-  if (entries.length > MAX_MEMBERS) return { pointer: '#', code: 'too_long', detail: 'This has far too many fields.' }
+  if (entries.length > MAX_MEMBERS) return TOO_MANY_FIELDS
   const long = entries.find(([, member]) => Array.isArray(member) && member.length > MAX_MEMBERS)
   return long
     ? { pointer: `#/${pointerToken(long[0])}`, code: 'too_long', detail: 'This has far too many entries.' }
