@@ -407,6 +407,19 @@ export function limitFaults(faults: Fault[]): Fault[] {
   return faults.slice(0, MAX_FAULTS)
 }
 
+/** Of all lines of an import together. */
+const MAX_FAULTS_OF_LINES = 5_000
+
+/** For the lines of one answer: the first faults of each, and only the very first once there have been very many. */
+export function newFaultLimit(): (faults: Fault[]) => Fault[] {
+  let left = MAX_FAULTS_OF_LINES
+  return (faults) => {
+    const shown = limitFaults(faults).slice(0, Math.max(1, left))
+    left -= shown.length
+    return shown
+  }
+}
+
 export function failInput(faults: Fault[]): never {
   fail('invalid_input', { members: { errors: limitFaults(faults) } })
 }

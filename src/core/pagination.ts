@@ -35,7 +35,7 @@ export function pageOf<Item extends TSchema>(item: Item, title: string) {
   )
 }
 
-const DEFAULT_LIMIT = 20
+export const DEFAULT_LIMIT = 20
 const MAC_LENGTH = 16
 
 /**

@@ -4,10 +4,11 @@
 
 import { parseNewAddress } from '../billing/create.ts'
 import type { AddressSpec } from '../billing/insert.ts'
-import type { NewAddress } from '../billing/schema.ts'
+import { NewAddress } from '../billing/schema.ts'
 import { type Fault, MAX_FAULTS } from '../core/errors.ts'
 import type { Instance } from '../instance.ts'
-import { below, faultsOfLine, newPause, type Pause } from '../schema/lines.ts'
+import { below, checkLine, newPause, type Pause } from '../schema/lines.ts'
+import { MAX_MEMBERS } from '../schema/validate.ts'
 import { parseCustomerChanges } from './customers.ts'
 import { parseCustomerId } from './external-id.ts'
 import { type CustomerChanges, CustomerLine, MAX_IMPORTED_ADDRESSES } from './schema.ts'
@@ -51,33 +52,40 @@ export async function parseLines(instance: Instance, lines: unknown[]): Promise<
 
 async function parseLine(instance: Instance, line: unknown, n: number, pause: Pause): Promise<ParsedLine> {
   const at = `#/customers/${n}`
-  const found = faultsOfLine(CustomerLine, line)
-  const faulty = (pointer: string) =>
-    found.some((fault) => fault.pointer === pointer || fault.pointer.startsWith(`${pointer}/`))
+  const { rest, addresses } = withoutAddresses(line)
+  const { faults: found, isComplete } = checkLine(CustomerLine, rest)
+  const faulty = new Set(found.map(({ pointer }) => pointer))
   const faults = below(at, found)
-  const given: Partial<CustomerLine> = isObject(line) ? line : {}
+  const given: Partial<CustomerLine> = isObject(rest) ? rest : {}
   const text = typeof given.externalId === 'string' ? given.externalId : null
   const externalId = text === null ? null : parseCustomerId(text, `${at}/externalId`, faults)
   const details = Object.fromEntries(
     (['email', 'name'] as const)
-      .filter((field) => field in given && !faulty(`#/${field}`))
+      .filter((field) => isComplete && field in given && !faulty.has(`#/${field}`))
       .map((field) => [field, given[field]]),
   )
   const more: Fault[] = []
   const changes = parseCustomerChanges(details, more)
   faults.push(...below(at, more))
-  const addresses = Array.isArray(given.addresses) && !faulty('#/addresses') ? given.addresses : []
   const specs: AddressSpec[] = []
   for (const [i, address] of addresses.entries()) {
     if (faults.length >= MAX_FAULTS) break
     await pause()
-    const inAddress: Fault[] = []
-    specs.push(parseNewAddress(address, instance, inAddress))
+    const inAddress = checkLine(NewAddress, address).faults
+    // The schema has passed it.
+    if (inAddress.length === 0) specs.push(parseNewAddress(address as NewAddress, instance, inAddress))
     faults.push(...below(`${at}/addresses/${i}`, inAddress))
   }
   return { n, externalId: externalId ?? text?.slice(0, 255) ?? null, faults, changes, addresses: specs }
 }
 
-function isObject(value: unknown): value is Partial<CustomerLine> & { addresses?: NewAddress[] } {
+/** Addresses are checked one after the other. What is no list of them, or far too long, stays in the line, which then has a fault. */
+function withoutAddresses(line: unknown): { rest: unknown; addresses: unknown[] } {
+  if (!isObject(line) || !Array.isArray(line.addresses) || line.addresses.length > MAX_MEMBERS)
+    return { rest: line, addresses: [] }
+  return { rest: { ...line, addresses: [] }, addresses: line.addresses }
+}
+
+function isObject(value: unknown): value is Partial<CustomerLine> {
   return typeof value === 'object' && value !== null && !Array.isArray(value)
 }

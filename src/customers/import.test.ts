@@ -5,6 +5,7 @@ import http from 'node:http'
 import { expect, onTestFinished, test, vi } from 'vitest'
 import { NEW_ADDRESS, NEW_KEY, type Reply, shop } from '../../tests/shop.ts'
 import { DAY, travel } from '../core/clock.ts'
+import { parseLines } from './import-lines.ts'
 
 async function opened(settings: Parameters<typeof shop>[0] = {}) {
   const world = await shop(settings)
@@ -129,7 +130,11 @@ test('a line that is not right fails alone, whole, and says why', async () => {
       ]),
     ],
     ['good', 'failed', ['2/externalId duplicate']],
-    ['faulty', 'failed', expect.arrayContaining(['3/addresses/2/addressLine1 required'])],
+    [
+      'faulty',
+      'failed',
+      expect.arrayContaining(['3/addresses/1/postalCode invalid_postal_code', '3/addresses/2/addressLine1 required']),
+    ],
     ['many', 'failed', ['4/addresses limit_exceeded']],
     [null, 'failed', ['5 invalid_type']],
     [null, 'failed', ['6 invalid_type']],
@@ -159,6 +164,49 @@ test('a line that is not right fails alone, whole, and says why', async () => {
     pointer: '#/customers/0/addresses/0/postalCode',
     code: 'invalid_postal_code',
   })
+})
+
+test('the addresses of a line are looked at one after the other, until there are as many faults as are shown', async () => {
+  let seen = 0
+  const address = Object.defineProperty({}, 'company', {
+    enumerable: true,
+    get: () => {
+      seen += 1
+      return 7
+    },
+  })
+  const line = { externalId: 'a', addresses: Array.from({ length: 1_000 }, () => address) }
+  const [parsed] = await parseLines({} as never, [line])
+  // Each lacks its first line and its country, and has a company that is no text.
+  expect(parsed?.faults.slice(0, 3).map(({ pointer, code }) => [pointer, code])).toEqual([
+    ['#/customers/0/addresses/0/addressLine1', 'required'],
+    ['#/customers/0/addresses/0/country', 'required'],
+    ['#/customers/0/addresses/0/company', 'invalid_type'],
+  ])
+  expect(parsed?.faults).toHaveLength(33)
+  expect(seen).toBeLessThan(100)
+})
+
+test('a line with very many faults is not read further, whatever it holds', async () => {
+  const { send } = await opened()
+  const unknown = Object.fromEntries(Array.from({ length: 150 }, (_, n) => [`k${n}`, 1]))
+  const wrong = ['externalId', 'email', 'name', 'addresses'].flatMap((name) =>
+    [7, 'x', [7], { x: 7 }, null].map((value) => ({ ...unknown, externalId: 'a', [name]: value })),
+  )
+  const { status, body } = await send([...wrong, { externalId: 'good' }])
+  expect(status).toBe(200)
+  const { status: ofGood } = body.results.pop()
+  expect(ofGood).toBe('created')
+  for (const { errors } of body.results) expect(errors.length).toBeGreaterThanOrEqual(32)
+})
+
+test('of very many faults each line that failed shows one at least', async () => {
+  const { send } = await opened()
+  const unknown = Object.fromEntries(Array.from({ length: 40 }, (_, n) => [`k${n}`, 1]))
+  const { body } = await send(Array.from({ length: 1_000 }, (_, n) => ({ ...unknown, externalId: `${n}` })))
+  const shown = body.results.map(({ errors }: { errors: unknown[] }) => errors.length)
+  expect([shown[0], shown.at(-1), Math.min(...shown)]).toEqual([32, 1, 1])
+  expect(shown.reduce((sum: number, count: number) => sum + count)).toBeLessThan(6_000)
 })
 
 test('1,000 lines are taken, a retry is answered the same, and 1,001 are refused', async () => {

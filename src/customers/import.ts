@@ -10,7 +10,7 @@ import { ADDRESS_LENGTHS, type NormalAddress } from '../billing/schema.ts'
 import { unsealText } from '../billing/sealed-text.ts'
 import type { Manager } from '../core/caller.ts'
 import { now } from '../core/clock.ts'
-import { type Fault, limitFaults } from '../core/errors.ts'
+import { type Fault, newFaultLimit } from '../core/errors.ts'
 import type { Answer, Idempotency } from '../core/route.ts'
 import type { Db } from '../db/db.ts'
 import { sql } from '../db/sql.ts'
@@ -56,13 +56,18 @@ export async function importCustomers(
   return inStore(db, caller, storeId, async (tx) => {
     await idempotency?.claim(tx, true)
     const created = await workInStore(tx, caller, storeId, () => writeLines(tx, instance, caller, storeId, parsed))
-    const answer: Outcome = { body: { results: parsed.map((line) => resultOf(line, created)) } }
+    const limitFaults = newFaultLimit()
+    const answer: Outcome = { body: { results: parsed.map((line) => resultOf(line, created, limitFaults)) } }
     if (idempotency) await storeResponse(tx, idempotency.toStoredResponse(answer))
     return answer
   })
 }
 
-function resultOf(line: ParsedLine, created: Set<ParsedLine>): ImportResult {
+function resultOf(
+  line: ParsedLine,
+  created: Set<ParsedLine>,
+  limitFaults: ReturnType<typeof newFaultLimit>,
+): ImportResult {
   const { externalId, faults } = line
   if (faults.length > 0) return { externalId, status: 'failed', errors: limitFaults(faults) }
   return { externalId, status: created.has(line) ? 'created' : 'updated' }

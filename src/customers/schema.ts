@@ -108,7 +108,10 @@ const ImportResult = Type.Object(
         '`created`: the customer is new. `updated`: the customer already existed, whether or not anything changed. `failed`: nothing was written; see `errors`.',
     }),
     errors: Type.Optional(
-      Type.Array(AddressFault, { description: 'Why it failed: at most 32 errors, with pointers into the request.' }),
+      Type.Array(AddressFault, {
+        description:
+          'Why it failed: at most 32 errors, with pointers into the request. After 5,000 errors of all lines together, one for each line.',
+      }),
     ),
   },
   { title: 'ImportResult', description: 'The result for one customer.', ...closed },

@@ -7,7 +7,7 @@ import { Failure, type Fault } from '../core/errors.ts'
 import { checkGrant } from '../core/grant.ts'
 import { IMPORTED_VALUE, sha256 } from '../crypto/tokens.ts'
 import type { Instance } from '../instance.ts'
-import { below, faultsOfLine, newPause } from '../schema/lines.ts'
+import { below, checkLine, newPause } from '../schema/lines.ts'
 import type { KeySpec } from './columns.ts'
 import { parseNewKey } from './input.ts'
 import { KeyLine } from './schema.ts'
@@ -38,18 +38,19 @@ export async function parseLines(instance: Instance, caller: Manager, lines: unk
 }
 
 function parseLine(instance: Instance, caller: Manager, line: unknown, n: number): ParsedLine {
-  const found = faultsOfLine(KeyLine, line)
+  const { faults: found, isComplete } = checkLine(KeyLine, line)
+  const isReadable = isComplete && isObject(line)
   const faulty = new Set(found.map(memberOf))
-  const given = isObject(line) ? Object.fromEntries(Object.entries(line).filter(([name]) => !faulty.has(name))) : {}
+  const given = isReadable ? Object.fromEntries(Object.entries(line).filter(([name]) => !faulty.has(name))) : {}
   const { value, sha256: hash, enabled = true, ...settings } = given as Partial<KeyLine>
   const more: Fault[] = []
   const digest = parseDigest(instance, value, hash, more)
   const spec = parseNewKey(settings, instance, more)
   const faults = [...found, ...more.filter((fault) => !faulty.has(memberOf(fault)))]
-  // What is missing from a line that is no object at all is not told beside that.
   if (faults.length === 0) faults.push(...grantFaults(caller, spec))
   const start = value !== undefined && value.length >= MIN_SHOWN_LENGTH ? value.slice(0, START_CHARACTERS) : ''
-  return { n, faults: below(`#/keys/${n}`, isObject(line) ? faults : found), digest, start, spec, enabled }
+  // What is missing from a line that was not read is not told beside that.
+  return { n, faults: below(`#/keys/${n}`, isReadable ? faults : found), digest, start, spec, enabled }
 }
 
 const memberOf = ({ pointer }: Fault) => pointer.split('/')[1] ?? ''

@@ -142,6 +142,39 @@ test('a line that is not right fails alone, with its faults; over 1,000 lines no
   expect((await send([])).body).toEqual({ results: [] })
 })
 
+test('a line with very many fields or faults is not read further, whatever it holds', async () => {
+  const { send } = await opened()
+  const line = { ...NEW_KEY, value: newValue() }
+  const unknown = Object.fromEntries(Array.from({ length: 150 }, (_, n) => [`k${n}`, 1]))
+  const members = [
+    'value',
+    'sha256',
+    'name',
+    'type',
+    'permissions',
+    'metadata',
+    'expiresAt',
+    'ipAllowlist',
+    'rateLimit',
+  ]
+  const wrong = [...members, 'rateLimits', 'owner', 'credits', 'enabled'].flatMap((name) =>
+    [7, 'x', [7], { x: 7 }, null].map((value) => ({ ...line, [name]: value })),
+  )
+  const { status, body } = await send([
+    ...wrong.map((each) => ({ ...unknown, ...each })),
+    { ...line, ipAllowlist: Array(20_000).fill('') },
+    line,
+  ])
+  expect(status).toBe(200)
+  const [good, long, ...others] = body.results.reverse()
+  expect([good.status, long.status]).toEqual(['created', 'failed'])
+  expect(long.errors.map(({ code }: { code: string }) => code)).toEqual(['too_long'])
+  for (const { errors } of others) {
+    expect(errors).toHaveLength(32)
+    expect(new Set(errors.map(({ code }: { code: string }) => code))).toEqual(new Set(['unknown_member']))
+  }
+})
+
 test('nobody imports a key that has more than they have, or is bound less than the key they use', async () => {
   const { api, keys, send, as, member } = await opened()
   const staff = await member('STAFF', ['READ', 'MANAGE_KEYS'])

@@ -6,7 +6,7 @@
 
 import { inStore, workInStore } from '../auth/recheck.ts'
 import type { Manager } from '../core/caller.ts'
-import { limitFaults } from '../core/errors.ts'
+import { newFaultLimit } from '../core/errors.ts'
 import type { Answer, Idempotency } from '../core/route.ts'
 import { hashImportedKey } from '../crypto/key-hash.ts'
 import type { Db } from '../db/db.ts'
@@ -43,6 +43,7 @@ export async function importKeys(
       const missing = [...values.values()].filter(({ line }) => !existing.has(nameOf(line)))
       return { existing, ...(await createKeys(tx, instance, caller, storeId, missing)) }
     })
+    const limitFaults = newFaultLimit()
     const results = parsed.map((line): KeyImportResult => {
       const { n: index, faults } = line
       if (faults.length > 0) return { index, status: 'failed', errors: limitFaults(faults) }

@@ -2,7 +2,7 @@
 
 import { expect, test, vi } from 'vitest'
 import { NEW_KEY, type Shop, shop, USAGE_AT_ONCE } from '../../tests/shop.ts'
-import { HOUR, MINUTE, nowMs, travel } from '../core/clock.ts'
+import { DAY, HOUR, MINUTE, nowMs, travel } from '../core/clock.ts'
 import { newId } from '../core/ids.ts'
 
 const namesOf = ({ body }: { body: { data: { name: string }[] } }) => body.data.map(({ name }) => name)
@@ -128,4 +128,28 @@ test('the use of all keys at once, a page of keys at a time', async () => {
   expect([rest.body.data.map(({ keyId }: any) => keyId), rest.body.nextCursor]).toEqual([[made[0]?.id], null])
   const other = await shop()
   expect((await other.api.get(`${other.keys}/usage`, { as: other.owner.token })).body.data).toEqual([])
+})
+
+test('for a long period a page of the use of all keys has fewer of them', async () => {
+  const { api, keys, owner, sql } = await shop()
+  const as = owner.token
+  const made: string[] = []
+  for (let n = 0; n < 8; n++) made.push((await api.post(keys, NEW_KEY, { as })).body.id)
+  await sql(
+    `insert into key_usage (key_id, grain, at, outcome, secret_no, count)
+     select id, 'hour', date_trunc('hour', now()) - interval '1 hour', 'VALID', 1, 1 from unnest($1::text[]) as id`,
+    [made],
+  )
+  const to = new Date(nowMs() + HOUR).toISOString()
+  const ofDays = async (days: number, cursor?: string) => {
+    const from = new Date(Date.parse(to) - days * DAY).toISOString()
+    const more = cursor === undefined ? '' : `&cursor=${cursor}`
+    const { body } = await api.get(`${keys}/usage?limit=100&from=${from}&to=${to}${more}`, { as })
+    return { ids: body.data.map(({ keyId }: { keyId: string }) => keyId), nextCursor: body.nextCursor }
+  }
+  const newestFirst = made.toReversed()
+  expect(await ofDays(1)).toEqual({ ids: newestFirst, nextCursor: null })
+  const first = await ofDays(31)
+  expect(first).toEqual({ ids: newestFirst.slice(0, 6), nextCursor: expect.any(String) })
+  expect(await ofDays(31, first.nextCursor)).toEqual({ ids: newestFirst.slice(6), nextCursor: null })
 })

@@ -352,7 +352,7 @@ export const keyRoutes: Route[] = [
       needs: 'MANAGE_KEYS',
       summary: 'Read the usage of all keys',
       description:
-        'The usage of every key of the store that was used in the period, newest key first, one page of keys at a time. Each page looks at up to 2,000 keys, so it can be empty and still have a `nextCursor`.',
+        'The usage of every key of the store that was used in the period, newest key first, one page of keys at a time. Each page looks at up to 2,000 keys, so it can be empty and still have a `nextCursor`, and it has at most 5,000 hours or days, so for a long period it has fewer keys than `limit`.',
       query: Type.Object({ ...usageQuery, ...PageQuery }, { additionalProperties: false }),
       returns: [200, StoreUsage],
       example: { query: 'interval=day&limit=10' },

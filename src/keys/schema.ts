@@ -288,7 +288,10 @@ const KeyImportResult = Type.Object(
           },
           closed,
         ),
-        { description: 'Why it failed: at most 32 errors, with pointers into the request.' },
+        {
+          description:
+            'Why it failed: at most 32 errors, with pointers into the request. After 5,000 errors of all lines together, one for each line.',
+        },
       ),
     ),
   },

@@ -3,7 +3,7 @@
 import { addMs, ago, DAY, HOUR, now } from '../core/clock.ts'
 import { type Fault, fail, failInput } from '../core/errors.ts'
 import { groupBy } from '../core/group-by.ts'
-import { listPage, type PageParams, placeLookedTo } from '../core/pagination.ts'
+import { DEFAULT_LIMIT, listPage, type PageParams, placeLookedTo } from '../core/pagination.ts'
 import type { Db } from '../db/db.ts'
 import { type Sql, sql } from '../db/sql.ts'
 import type { ApiKeysRow, KeyPermissionUseRow, KeySourcesRow, KeyUsageRow } from '../db/tables.gen.ts'
@@ -139,13 +139,21 @@ function newest(storeId: string, after: string): Sql {
      limit ${LOOKED_AT}`
 }
 
+/** A page has fewer keys than were asked for if the period has very many hours or days. */
+const MAX_STEPS = 5_000
+
+function keysAtOnce({ from, to, interval }: Span, { limit = DEFAULT_LIMIT }: PageParams): number {
+  const steps = Math.ceil((to.getTime() - from.getTime()) / STEP_MS[interval])
+  return Math.max(1, Math.min(limit, Math.floor(MAX_STEPS / steps)))
+}
+
 /** The use of every key of the store that was used in that time, newest key first. */
 export async function readStoreUsage(db: Db, instance: Instance, storeId: string, query: UsageQuery & PageParams) {
   const span = parseSpan(query)
   const page = await listPage({
     keyring: instance.keyring,
     list: ['usage', storeId, query.from, query.to, query.interval],
-    query,
+    query: { ...query, limit: keysAtOnce(span, query) },
     read: ({ after, take }) =>
       db.query<Pick<ApiKeysRow, 'id'>>(sql`
         select key.id

@@ -3,7 +3,7 @@
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import type { TSchema } from 'typebox'
 import { Failure, type Fault } from '../core/errors.ts'
-import { validate } from './validate.ts'
+import { TOO_MANY_FIELDS, validate } from './validate.ts'
 
 const MAX_TURN_MS = 2
 
@@ -20,14 +20,35 @@ export function newPause(): Pause {
   }
 }
 
-/** With very many faults the validator fails as a whole: then these are the line's. */
-export function faultsOfLine(schema: TSchema, line: unknown): Fault[] {
+/** Metadata of 16 KiB has some 8,000. All are validated, whether or not they are known, without a turn for others. */
+const MAX_LINE_MEMBERS = 10_000
+
+export type CheckedLine = {
+  faults: Fault[]
+  /** Of a line with very many fields or faults only some are known: whatever else it holds may be of any type. */
+  isComplete: boolean
+}
+
+export function checkLine(schema: TSchema, line: unknown): CheckedLine {
+  if (countMembers(line, MAX_LINE_MEMBERS) > MAX_LINE_MEMBERS) return { faults: [TOO_MANY_FIELDS], isComplete: false }
   try {
-    return validate(schema, line)
+    return { faults: validate(schema, line), isComplete: true }
   } catch (error) {
-    if (error instanceof Failure && error.code === 'invalid_input') return error.details.members?.errors as Fault[]
+    if (error instanceof Failure && error.code === 'invalid_input')
+      return { faults: error.details.members?.errors as Fault[], isComplete: false }
     throw error
   }
+}
+
+/** How many members and entries there are in it on all levels, or some number above `max`. */
+function countMembers(value: unknown, max: number): number {
+  if (typeof value !== 'object' || value === null) return 0
+  let count = 0
+  for (const member of Array.isArray(value) ? value : Object.values(value)) {
+    count += 1 + countMembers(member, max - count)
+    if (count > max) return count
+  }
+  return count
 }
 
 /** Faults of a part, as faults of the whole body. */

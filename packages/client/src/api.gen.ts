@@ -1076,7 +1076,7 @@ export interface StoreApi {
     /**
      * Read the usage of all keys. The usage of every key of the store that was used in the period, newest key
      * first, one page of keys at a time. Each page looks at up to 2,000 keys, so it can be empty and still have a
-     * `nextCursor`.
+     * `nextCursor`, and it has at most 5,000 hours or days, so for a long period it has fewer keys than `limit`.
      *
      * Requires the permission `MANAGE_KEYS` in the store.
      *
@@ -3111,7 +3111,10 @@ export interface ImportResult {
    * `failed`: nothing was written; see `errors`.
    */
   status: 'created' | 'updated' | 'failed' | (string & {})
-  /** Why it failed: at most 32 errors, with pointers into the request. */
+  /**
+   * Why it failed: at most 32 errors, with pointers into the request. After 5,000 errors of all lines together,
+   * one for each line.
+   */
   errors?: AddressFault[]
 }
 
@@ -3550,7 +3553,10 @@ export interface KeyImportResult {
    * whatever its state. `failed`: nothing was written; see `errors`.
    */
   status: 'created' | 'exists' | 'failed' | (string & {})
-  /** Why it failed: at most 32 errors, with pointers into the request. */
+  /**
+   * Why it failed: at most 32 errors, with pointers into the request. After 5,000 errors of all lines together,
+   * one for each line.
+   */
   errors?: Array<{
     /** The field, as a JSON pointer. */
     pointer: string
