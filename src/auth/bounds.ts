@@ -7,7 +7,7 @@ import type { Manager } from '../core/caller.ts'
 import { fail } from '../core/errors.ts'
 import { missingPermissions, type Permission, ROLES, type Role } from '../core/permissions.ts'
 import type { Credits, NamedRateLimit } from '../keys/schema.ts'
-import { rangeWithin } from './ip.ts'
+import { rangesWithin } from './ip.ts'
 
 export type Bounds = {
   expiresAt: Date | null
@@ -73,9 +73,8 @@ const BOUNDS: Bound[] = [
       'a key that ends later or never. Set "expiresAt" to that moment or an earlier one, or use a credential that lasts longer.',
   },
   {
-    words: ({ ipAllowlist }) => ipAllowlist && `works from ${ipAllowlist.join(', ')} only`,
-    holds: (giver, { ipAllowlist }) =>
-      ipAllowlist?.every((range) => rangeWithin(giver.ipAllowlist ?? [], range)) ?? false,
+    words: ({ ipAllowlist }) => ipAllowlist && `works from ${rangesInWords(ipAllowlist)} only`,
+    holds: (giver, { ipAllowlist }) => ipAllowlist !== null && rangesWithin(giver.ipAllowlist ?? [], ipAllowlist),
     advice:
       'a key that works from elsewhere. Set "ipAllowlist" to ranges within these, or use a credential without an allow-list.',
   },
@@ -100,6 +99,13 @@ const BOUNDS: Bound[] = [
       'a key with more. Set "credits" to at most what this key has left, with at most as large and as frequent a refill; or use a credential without credits.',
   },
 ]
+
+const MAX_RANGES_IN_WORDS = 5
+
+function rangesInWords(ranges: readonly string[]): string {
+  const more = ranges.length - MAX_RANGES_IN_WORDS
+  return `${ranges.slice(0, MAX_RANGES_IN_WORDS).join(', ')}${more > 0 ? ` and ${more} more` : ''}`
+}
 
 /** At most as many in a window at least as long: then neither the sum nor a burst is ever more. */
 function isWithin(giver: RateLimit, key: RateLimit): boolean {

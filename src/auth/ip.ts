@@ -28,13 +28,19 @@ export function parseRange(given: string): string | null {
   return `${Family.networkAddressFromCIDR(whole).toString()}/${bits}`
 }
 
-/** Whether all of a range lies in one of these. */
-export function rangeWithin(ranges: readonly string[], range: string): boolean {
-  const [network, bits] = ipaddr.parseCIDR(range)
-  return ranges.some((wider) => {
-    const [around, fewer] = ipaddr.parseCIDR(wider)
-    return around.kind() === network.kind() && bits >= fewer && network.match(around, fewer)
-  })
+/** A range in its normal form. (Of one whose family is not said, the library reads IPv4 only when it has failed as IPv6.) */
+function readRange(range: string): [ipaddr.IPv4 | ipaddr.IPv6, number] {
+  return range.includes(':') ? ipaddr.IPv6.parseCIDR(range) : ipaddr.IPv4.parseCIDR(range)
+}
+
+/** Whether each of these ranges lies in one of the wider ones. */
+export function rangesWithin(wider: readonly string[], ranges: readonly string[]): boolean {
+  const around = wider.map(readRange)
+  return ranges
+    .map(readRange)
+    .every(([network, bits]) =>
+      around.some(([outer, fewer]) => outer.kind() === network.kind() && bits >= fewer && network.match(outer, fewer)),
+    )
 }
 
 export function isIp(text: string): boolean {
@@ -47,7 +53,7 @@ export function isIpAllowed(ranges: readonly string[], ip: string): boolean {
   if (!ipaddr.isValid(ip)) return false
   const address = ipaddr.process(inHex(ip))
   return ranges.some((range) => {
-    const [network, bits] = ipaddr.parseCIDR(range)
+    const [network, bits] = readRange(range)
     return network.kind() === address.kind() && address.match(network, bits)
   })
 }
@@ -58,13 +64,17 @@ export function withoutPort(address: string): string {
   return bracketed ?? plain ?? address
 }
 
+/** Of an IPv6 address with an IPv4 one at its end. */
+const MAX_IP_LENGTH = 45
+
 /** What limits by address count by. `site` is looser: one customer of a network often holds a whole /48 of IPv6. */
 export type Network = { place: string; site: string | null }
 
 /** An IPv4 address is its own network; of an IPv6 address anyone holds a /64 at least. */
 export function networkOf(ip: string): Network {
   const text = inHex(ip.split('%', 1)[0] as string)
-  if (!ipaddr.isValid(text)) return { place: ip, site: null }
+  // Whatever a proxy has passed on: kept as the name of a limit, of which there are many.
+  if (!ipaddr.isValid(text)) return { place: ip.slice(0, MAX_IP_LENGTH), site: null }
   const address = ipaddr.process(text)
   if (address.kind() === 'ipv4') return { place: address.toString(), site: null }
   const network = (bits: number) => `${ipaddr.IPv6.networkAddressFromCIDR(`${address.toString()}/${bits}`)}/${bits}`

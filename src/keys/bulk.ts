@@ -12,6 +12,7 @@ import type { Db } from '../db/db.ts'
 import { fragment, type Sql, sql } from '../db/sql.ts'
 import { storeResponse } from '../idempotency/idempotency.ts'
 import type { Instance } from '../instance.ts'
+import { newPause } from '../schema/lines.ts'
 import { type Bulk, checkNamesKeys } from './bulk-input.ts'
 import { type BulkProgress, deleteProgress, readProgress, saveProgress } from './bulk-progress.ts'
 import type { KeyPatch } from './columns.ts'
@@ -173,7 +174,9 @@ async function updateAll(tx: Db, caller: Manager, rows: LockedKey[], bulk: Bulk)
   const giver = await withCredits(tx, caller)
   const updates: Parameters<typeof writeUpdates>[2] = []
   const results: Results = new Map()
+  const pause = newPause()
   for (const row of rows) {
+    await pause()
     try {
       const update = planUpdate(caller, giver, row, patchFor(bulk, row))
       if (update) updates.push(update)
