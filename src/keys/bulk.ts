@@ -21,13 +21,13 @@ import { ownedBy, passes } from './filter.ts'
 import { hasFewLive, type LockedKey, lockKeys, workingAfter } from './read.ts'
 import { revokeKeys } from './revoke.ts'
 import { type BulkResult, type BulkResults, MAX_BULK } from './schema.ts'
-import { countChanges, isItself, planUpdate, writeUpdates } from './update.ts'
+import { isItself, planUpdate, writeUpdates } from './update.ts'
 
 const KEYS_AT_ONCE = 100
 
 /**
  * With an Idempotency-Key the progress is stored with each hundred, and a retry goes on from there. When the caller's
- * rights change after the first hundred, the answer tells what was done until then.
+ * rights change after the first hundred, or the day's changes are used up, the answer tells what was done until then.
  */
 export async function changeKeys(
   db: Db,
@@ -52,7 +52,8 @@ export async function changeKeys(
       progress = step.progress
     }
   } catch (error) {
-    if (!(error instanceof CallerChanged) || !progress) throw error
+    const isEnd = error instanceof CallerChanged || (error instanceof Failure && error.code === 'rate_limited')
+    if (!isEnd || !progress?.results.some(({ status }) => status === 'done')) throw error
     return answerOf({ ...progress, more: true })
   }
 }
@@ -82,10 +83,9 @@ async function changeNext(
     request: sha256(JSON.stringify([storeId, bulk])),
   }
   const before = (run && (await readProgress(tx, run))) ?? known ?? (await findKeys(tx, caller, storeId, bulk))
-  const isFirst = before.results.length === 0
-  if (isFirst && bulk.action !== 'revoke') await countChanges(tx, instance, caller, storeId, before.keyIds.length)
   const ids = before.keyIds.slice(before.results.length, before.results.length + KEYS_AT_ONCE)
-  const progress = { ...before, results: [...before.results, ...(await changeHundred(tx, caller, storeId, bulk, ids))] }
+  const results = await changeHundred(tx, instance, caller, storeId, bulk, ids)
+  const progress = { ...before, results: [...before.results, ...results] }
   if (progress.results.length < progress.keyIds.length) {
     if (run) await saveProgress(tx, run, progress)
     return { progress, answer: null }
@@ -140,6 +140,7 @@ function wouldChange({ action, expiresAt }: Bulk, at: Date): Sql {
 
 async function changeHundred(
   tx: Db,
+  instance: Instance,
   caller: Manager,
   storeId: string,
   bulk: Bulk,
@@ -150,7 +151,7 @@ async function changeHundred(
   const results =
     bulk.action === 'revoke'
       ? await revokeAll(tx, caller, storeId, rows, bulk.reason)
-      : await updateAll(tx, caller, rows, bulk)
+      : await updateAll(tx, instance, caller, storeId, rows, bulk)
   const missing = (id: string): BulkResult => (bulk.ids ? failed(id, 'key_not_found') : { id, status: 'unchanged' })
   return ids.map((id) => results.get(id) ?? missing(id))
 }
@@ -170,9 +171,16 @@ async function revokeAll(
 }
 
 /** A key that the caller may not change so fails by itself. */
-async function updateAll(tx: Db, caller: Manager, rows: LockedKey[], bulk: Bulk): Promise<Results> {
+async function updateAll(
+  tx: Db,
+  instance: Instance,
+  caller: Manager,
+  storeId: string,
+  rows: LockedKey[],
+  bulk: Bulk,
+): Promise<Results> {
   const giver = await withCredits(tx, caller)
-  const updates: Parameters<typeof writeUpdates>[2] = []
+  const updates: Parameters<typeof writeUpdates>[4] = []
   const results: Results = new Map()
   const pause = newPause()
   for (const row of rows) {
@@ -186,7 +194,7 @@ async function updateAll(tx: Db, caller: Manager, rows: LockedKey[], bulk: Bulk)
       results.set(row.id, failed(row.id, error.code, error.details.detail))
     }
   }
-  await writeUpdates(tx, caller, updates)
+  await writeUpdates(tx, instance, caller, storeId, updates)
   return results
 }
 

@@ -9,14 +9,16 @@ import type { Answer } from '../core/route.ts'
 import type { Db } from '../db/db.ts'
 import { sql } from '../db/sql.ts'
 import { newEvent, writeEvents } from '../events/write.ts'
+import type { Instance } from '../instance.ts'
 import { showKey } from './columns.ts'
 import { lockCredits, withCredits } from './credits.ts'
 import { type KeyRef, lockKey, resourceOf } from './read.ts'
 import { type CreditChange, type Key, MAX_CREDITS } from './schema.ts'
-import { checkHoldsAll, isItself, lastingBounds, refuseEnded } from './update.ts'
+import { checkHoldsAll, countChanges, isItself, lastingBounds, refuseEnded } from './update.ts'
 
 export async function changeCredits(
   tx: Db,
+  instance: Instance,
   caller: Manager,
   ref: KeyRef,
   { add, set }: CreditChange,
@@ -33,6 +35,7 @@ export async function changeCredits(
   const after = withRemaining(remaining)
   const giver = await withCredits(tx, caller)
   for (const each of [withRemaining(before.remaining), after]) checkBounds(giver, { key: lastingBounds(each) })
+  await countChanges(tx, instance, caller, ref.storeId, 1)
   await tx.query(sql`
     update key_credits
        set remaining = ${remaining}, refills_at = ${before.refills_at}

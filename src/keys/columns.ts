@@ -225,6 +225,9 @@ const COLUMNS = [
 /** The select list of a KeyRow, from `api_keys`. */
 export const keyColumns = columnList(COLUMNS)
 
+/** The same without metadata, which may be 16 KiB, where there are many keys and none of it is wanted. */
+export const bareKeyColumns = columnList(COLUMNS.map((name) => (name === 'metadata' ? "'{}'::json as metadata" : name)))
+
 /** A key that is only read: its metadata goes from the database to the answer as text (`metadata` of an Answer). */
 export type ReadKeyRow = Omit<KeyRow, 'metadata'> & { metadata: string }
 /** The select list of a ReadKeyRow. */

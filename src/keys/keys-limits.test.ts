@@ -131,30 +131,64 @@ test('a store rotates its keys ten times as often a day as it may have keys, peo
 })
 
 test('keys are changed, alone or in bulk, twenty times as often a day as there may be, people some more, and stopped always', async () => {
-  const { api, owner, keys, sql, store } = await shop({ MAX_KEYS_PER_STORE: '2' })
+  const { api, owner, keys, sql, store } = await shop({ MAX_KEYS_PER_STORE: '3' })
   travel(DAY - (Date.now() % DAY) + DAY / 2) // noon: the day does not end meanwhile
   const manager = { ...NEW_KEY, permissions: ['READ', 'WRITE', 'MANAGE_KEYS'] }
   const robot = (await api.post(keys, manager, { as: owner.token })).body
-  const { id } = (await api.post(keys, NEW_KEY, { as: owner.token })).body
-  const bulk = (action: string, as: string) => api.post(`${keys}/bulk`, { ids: [id], action }, { as })
-  const toggle = (n: number, as: string) => bulk(n % 2 ? 'enable' : 'disable', as)
-  const refused = async (as: string) => {
-    const { status, body, headers } = await toggle(1, as)
+  const { id } = (await api.post(keys, { ...NEW_KEY, credits: { remaining: 5 } }, { as: owner.token })).body
+  const second = (await api.post(keys, NEW_KEY, { as: owner.token })).body.id
+  const bulk = (action: string, as: string, ids = [id]) => api.post(`${keys}/bulk`, { ids, action }, { as })
+  const rename = (name: string, as = robot.key) => api.patch(`${keys}/${id}`, { name }, { as })
+  const count = async () => (await sql('select key_changes from stores where id = $1', [store.id]))[0]
+  const refused = async ({ status, body, headers }: Awaited<ReturnType<typeof bulk>>) => {
     expect([status, body.code, body.detail.includes('changed')]).toEqual([429, 'rate_limited', true])
     expect(Math.abs(Number(headers.get('retry-after')) - DAY / 2 / 1000)).toBeLessThan(HOUR / 1000)
   }
-  const rename = (name: string) => api.patch(`${keys}/${id}`, { name }, { as: robot.key })
-  for (let n = 0; n < 39; n++) expect((await toggle(n, robot.key)).status).toBe(200)
-  expect((await rename('One more')).status).toBe(200)
-  await refused(robot.key)
-  expect((await rename('Too many')).status).toBe(429)
-  for (let n = 0; n < 4; n++) expect((await toggle(n, owner.token)).status).toBe(200)
-  await refused(owner.token)
-  expect(await sql('select key_changes from stores where id = $1', [store.id])).toEqual([{ key_changes: 44 }])
+  // Neither keys that are not there, nor those that stay as they are, nor those that may not be changed so.
+  const nobodys = Array.from({ length: 300 }, (_, n) => `key_${String(n).padStart(26, '0')}`)
+  expect((await bulk('enable', robot.key, [...nobodys, id, robot.id])).status).toBe(200)
+  expect(await count()).toEqual({ key_changes: 0 })
+  for (let n = 0; n < 57; n++) expect((await rename(`Name ${n}`)).status).toBe(200)
+  expect((await api.post(`${keys}/${id}/credits`, { add: 1 }, { as: robot.key })).status).toBe(200)
+  expect(await count()).toEqual({ key_changes: 58 })
+  for (const expected of [58, 59]) {
+    expect((await bulk(expected === 58 ? 'disable' : 'enable', robot.key)).body.results).toEqual([
+      { id, status: 'done' },
+    ])
+    expect(await count()).toEqual({ key_changes: expected })
+  }
+  expect((await bulk('disable', robot.key, [id, second])).status).toBe(200)
+  await refused(await bulk('enable', robot.key, [id, second]))
+  expect((await bulk('enable', robot.key)).status).toBe(200)
+  await refused(await bulk('enable', robot.key, [second]))
+  await refused(await rename('Too many'))
+  await refused(await api.post(`${keys}/${id}/credits`, { set: 1 }, { as: robot.key }))
+  for (let n = 0; n < 6; n++) expect((await rename(`Owner's ${n}`, owner.token)).status).toBe(200)
+  await refused(await rename('Too many', owner.token))
+  expect(await count()).toEqual({ key_changes: 66 })
+  expect((await api.get(`${keys}/${id}`, { as: owner.token })).body.credits.remaining).toBe(6)
   expect((await api.patch(`${keys}/${id}`, { enabled: false }, { as: robot.key })).status).toBe(200)
   expect((await bulk('revoke', robot.key)).body.results).toEqual([{ id, status: 'done' }])
   travel(DAY)
-  expect((await toggle(0, robot.key)).status).toBe(200)
+  expect((await bulk('enable', robot.key, [second])).status).toBe(200)
+})
+
+test('of a bulk change that uses up the changes of a day the first hundreds are done, and told', async () => {
+  const { api, owner, keys, sql, store } = await shop({ MAX_KEYS_PER_STORE: '160' })
+  travel(DAY - (Date.now() % DAY) + DAY / 2)
+  const lines = Array.from({ length: 150 }, (_, n) => ({ ...NEW_KEY, name: `Key ${n}` }))
+  const ids: string[] = []
+  for (const line of lines) ids.push((await api.post(keys, line, { as: owner.token })).body.id)
+  expect((await api.post(`${keys}/bulk`, { ids, action: 'disable' }, { as: owner.token })).status).toBe(200)
+  expect((await api.patch(`${keys}/${ids[0]}`, { name: 'First' }, { as: owner.token })).status).toBe(200)
+  await sql('update stores set key_changes = $2 where id = $1', [store.id, 22 * 160 - 120])
+  const send = () => api.post(`${keys}/bulk`, { ids, action: 'enable' }, { as: owner.token })
+  const { status, body } = await send()
+  expect([status, body.results.length, body.more]).toEqual([200, 100, true])
+  const enabled = await sql('select count(*)::int as n from api_keys where store_id = $1 and enabled', [store.id])
+  expect(enabled).toEqual([{ n: 100 }])
+  const again = await send()
+  expect([again.status, again.body.code]).toEqual([429, 'rate_limited'])
 })
 
 // ---- the list -------------------------------------------------------------------------------------------------------

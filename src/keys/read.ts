@@ -13,7 +13,7 @@ import { columnList } from '../db/recordset.ts'
 import { fragment, type Sql, sql } from '../db/sql.ts'
 import type { ApiKeysRow, StoresRow } from '../db/tables.gen.ts'
 import type { Instance } from '../instance.ts'
-import { type KeyRow, keyColumns, type ReadKeyRow, readKeyColumns, showReadKey } from './columns.ts'
+import { bareKeyColumns, type KeyRow, keyColumns, type ReadKeyRow, readKeyColumns, showReadKey } from './columns.ts'
 import { type KeyFilter, ownedBy, passes, worksAfter } from './filter.ts'
 import { parseOwnerOf } from './input.ts'
 import type { Key } from './schema.ts'
@@ -163,14 +163,9 @@ export type LockedKey = KeyRow & {
   expires_before_leak: Date | null
 }
 
-const lockedColumns = columnList([
-  keyColumns.text,
-  'secret_no',
-  'secret_used_at',
-  'leaked_secret_no',
-  'leak_shortened',
-  'expires_before_leak',
-])
+const LOCKED_COLUMNS = ['secret_no', 'secret_used_at', 'leaked_secret_no', 'leak_shortened', 'expires_before_leak']
+const lockedColumns = columnList([keyColumns.text, ...LOCKED_COLUMNS])
+const bareLockedColumns = columnList([bareKeyColumns.text, ...LOCKED_COLUMNS])
 
 /** The same columns, where nothing is changed. */
 export function readUnlocked(db: Db, ref: KeyRef): Promise<LockedKey | null> {
@@ -191,10 +186,13 @@ export async function lockKey(tx: Db, ref: KeyRef): Promise<LockedKey> {
   return row ?? fail('key_not_found')
 }
 
-/** Those of the keys that are in the store and for which `condition` holds, in the order in which everyone locks keys. */
+/**
+ * Those of the keys that are in the store and for which `condition` holds, in the order in which everyone locks keys. Their
+ * metadata is left out: no change of many keys concerns it.
+ */
 export function lockKeys(tx: Db, storeId: string, ids: readonly string[], condition: Sql): Promise<LockedKey[]> {
   return tx.query<LockedKey>(sql`
-    select ${lockedColumns}
+    select ${bareLockedColumns}
       from api_keys
      where id = any(${ids})
        and store_id = ${storeId}

@@ -240,7 +240,7 @@ export const keyRoutes: Route[] = [
       access: 'unchanged',
       example: { body: { add: 1000 } },
     },
-    ({ db, caller, params, body }) => changeCredits(db, caller, params, body),
+    ({ db, instance, caller, params, body }) => changeCredits(db, instance, caller, params, body),
   ),
   route(
     {

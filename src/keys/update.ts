@@ -34,16 +34,24 @@ import { type KeyRef, type LockedKey, lockKey, readUnlocked } from './read.ts'
 import type { Key } from './schema.ts'
 
 const changeableColumns = Object.keys(CHANGEABLE_COLUMNS) as (keyof typeof CHANGEABLE_COLUMNS)[]
-const changeableList = columnList(changeableColumns)
-const changedList = columnList(changeableColumns, 'changed')
-const changedRows = recordset('changed', {
-  ...CHANGEABLE_COLUMNS,
-  id: 'text',
-  expiry_changed: 'boolean',
-  last_notice_due: 'int',
-  revision: 'int',
-  updated_at: 'timestamptz',
-})
+const { metadata: _, ...BARE_COLUMNS } = CHANGEABLE_COLUMNS
+
+/** What a statement says that writes these columns. */
+function writing(types: Partial<typeof CHANGEABLE_COLUMNS>) {
+  const columns = Object.keys(types) as (keyof typeof CHANGEABLE_COLUMNS)[]
+  const rows = recordset('changed', {
+    ...types,
+    id: 'text',
+    expiry_changed: 'boolean',
+    last_notice_due: 'int',
+    revision: 'int',
+    updated_at: 'timestamptz',
+  })
+  return { columns, list: columnList(columns), values: columnList(columns, 'changed'), rows }
+}
+const allColumns = writing(CHANGEABLE_COLUMNS)
+/** Metadata may be 16 KiB, and seldom changes. */
+const withoutMetadata = writing(BARE_COLUMNS)
 
 /** So often a day all keys that a store may have can be changed: what is kept of each change is kept for long. */
 const DAILY_CHANGES = 20
@@ -64,23 +72,22 @@ export async function updateKey(
   if (credits === null) patch.credits = null
   const update = planUpdate(caller, await withCredits(tx, caller), before, patch)
   if (!update) return { body: showKey(before, now()), etag: etagOf(before.revision) }
-  const isStopped = update.changed.every((column) => column === 'enabled') && !update.after.enabled
-  if (!isStopped) await countChanges(tx, instance, caller, ref.storeId, 1)
-  await writeUpdates(tx, caller, [update])
+  await writeUpdates(tx, instance, caller, ref.storeId, [update])
   const { after } = update
   return { body: showKey(after, after.updated_at), etag: etagOf(after.revision) }
 }
 
 /** Of one key or many, under the lock of the store. */
-export function countChanges(
+export async function countChanges(
   tx: Db,
   instance: Instance,
   caller: Manager,
   storeId: string,
   more: number,
 ): Promise<void> {
+  if (more === 0) return
   const max = DAILY_CHANGES * instance.maxKeysPerStore + reserveOf(instance, caller)
-  return countToday(tx, storeId, 'key_changes', { more, max, detail: DAY_LIMIT_REACHED })
+  await countToday(tx, storeId, 'key_changes', { more, max, detail: DAY_LIMIT_REACHED })
 }
 
 // ---- the one way in which keys are changed --------------------------------------------------------------------------
@@ -106,16 +113,31 @@ export function planUpdate(
   after.leak_shortened = before.leak_shortened && !changed.includes('expires_at')
   // Else a bound key could put its own bounds on a key that is bound less, and then take that over.
   checkBounds(giver, { key: lastingBounds(before) })
-  checkBounds(giver, { key: lastingBounds(after) })
+  if (changed.some((column) => column !== 'enabled')) checkBounds(giver, { key: lastingBounds(after) })
   after.revision += 1
   after.updated_at = now()
   return { before, after, changed }
 }
 
-export async function writeUpdates(tx: Db, caller: Manager, updates: KeyUpdate[]): Promise<void> {
+function isOnlyDisabled({ after, changed }: KeyUpdate): boolean {
+  return !after.enabled && changed.every((column) => column === 'enabled')
+}
+
+/** All of one store. Disabling a key does not count: enabling it did. */
+export async function writeUpdates(
+  tx: Db,
+  instance: Instance,
+  caller: Manager,
+  storeId: string,
+  updates: KeyUpdate[],
+): Promise<void> {
   if (updates.length === 0) return
-  const rows = updates.map(({ after, changed }) => ({
-    ...pickColumns(after, changeableColumns),
+  const counted = updates.filter((update) => !isOnlyDisabled(update))
+  await countChanges(tx, instance, caller, storeId, counted.length)
+  const isMetadataChanged = updates.some(({ changed }) => changed.includes('metadata'))
+  const { columns, list, values, rows } = isMetadataChanged ? allColumns : withoutMetadata
+  const changedRows = updates.map(({ after, changed }) => ({
+    ...pickColumns(after, columns),
     id: after.id,
     expiry_changed: changed.includes('expires_at'),
     last_notice_due: lastNoticeDue(after.expires_at),
@@ -124,12 +146,12 @@ export async function writeUpdates(tx: Db, caller: Manager, updates: KeyUpdate[]
   }))
   await tx.query(sql`
     update api_keys
-       set (${changeableList}) = row (${changedList}),
+       set (${list}) = row (${values}),
            expiry_notice_days = case when changed.expiry_changed then changed.last_notice_due else expiry_notice_days end,
            leak_shortened = leak_shortened and not changed.expiry_changed,
            revision = changed.revision,
            updated_at = changed.updated_at
-      from ${changedRows(rows)}
+      from ${rows(changedRows)}
      where api_keys.id = changed.id`)
   for (const { after, changed } of updates)
     if (changed.includes('credits')) await writeCredits(tx, after.id, after.credits ?? null)
