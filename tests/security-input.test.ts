@@ -73,6 +73,15 @@ test('9. another type than the one that is meant: 422, on every member of every 
       expect(pointersOf(reply), what).toMatchObject(Object.fromEntries(meant))
     }
   expect(asked).toBeGreaterThan(100)
+  const hollow = { toString: 'x', valueOf: 'x', toJSON: 'x', length: 1e9 }
+  for (const row of withBody)
+    for (const value of [hollow, [hollow], { metadata: hollow, name: hollow, type: hollow, keys: [hollow] }]) {
+      const body = Object.fromEntries(Object.keys(propertiesOf(row)).map((name) => [name, value]))
+      const { status, text } = await send(world, row, body)
+      // An import answers for each key by itself, and whoever asks whether an address is valid is told.
+      if (status === 200) expect(text, nameOf(row)).toMatch(/"status":"failed"|"valid":false/)
+      else expect(status, `${nameOf(row)} ${JSON.stringify(body)}`).toBe(refusal(row))
+    }
   for (const row of withBody)
     for (const whole of [[], [{}], 'x', 1, null, true])
       expect((await send(world, row, whole)).status, `${nameOf(row)} ${JSON.stringify(whole)}`).toBe(refusal(row))

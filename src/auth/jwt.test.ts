@@ -119,14 +119,14 @@ const usersOf = ({ sql }: Shop) => sql('select issuer, subject from users where 
 test('401: an ID token is no access token, whatever its audience, nor is a token of another type', async () => {
   const idp = await provider()
   const { api } = await world(idp)
-  const statusOf = async (claims: Claims, typ?: string) => {
-    const token = await idp.token(claims, 'RS256', typ === undefined ? {} : { typ })
+  const statusOf = async (claims: Claims, typ?: unknown) => {
+    const token = await idp.token(claims, 'RS256', (typ === undefined ? {} : { typ }) as { typ: string })
     return (await api.get('/v1/user', { as: token })).status
   }
   for (const typ of [undefined, 'JWT', 'jwt', 'at+jwt', 'application/at+jwt']) expect(await statusOf({}, typ)).toBe(200)
   for (const claim of ['nonce', 'at_hash', 'c_hash'])
     for (const typ of [undefined, 'JWT']) expect([claim, await statusOf({ [claim]: 'x' }, typ)]).toEqual([claim, 401])
-  for (const typ of ['logout+jwt', 'dpop+jwt', 'secevent+jwt'])
+  for (const typ of ['logout+jwt', 'dpop+jwt', 'secevent+jwt', '', ['at+jwt'], { toString: 'x' }, 1, true])
     expect([typ, await statusOf({}, typ)]).toEqual([typ, 401])
 })
 

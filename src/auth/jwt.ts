@@ -95,8 +95,10 @@ const ID_TOKEN_CLAIMS = ['nonce', 'at_hash', 'c_hash', 's_hash']
  * An ID token tells a client who signed in; it is no key to our API. RFC 9068 marks access tokens with `at+jwt`, but many
  * providers still send `JWT` or nothing: those are told by their claims. Any other `typ` is a token for something else.
  */
-function isAccessToken(typ: string | undefined, payload: object): boolean {
-  const kind = (typ ?? 'JWT').toLowerCase().replace(/^application\//, '')
+function isAccessToken(typ: unknown, payload: object): boolean {
+  const type = typ ?? 'JWT'
+  if (typeof type !== 'string') return false
+  const kind = type.toLowerCase().replace(/^application\//, '')
   return kind === 'at+jwt' || (kind === 'jwt' && !ID_TOKEN_CLAIMS.some((claim) => claim in payload))
 }
 

@@ -8,19 +8,28 @@ import { LEASE_PATH } from '../keys/in-process/schema.ts'
 import { VERIFY_PATH } from '../keys/schema.ts'
 import type { Priority } from '../limits/load-shedding.ts'
 
-type MethodAndPath = { method: string; path: string }
+type MethodAndPath<Method = string> = { method: Method; path: string }
 
-/** 405 with the methods that the path does have, 404 when it has none. */
-export function notFoundOr405(endpoints: MethodAndPath[], path: string): Failure {
-  const matching = endpoints.filter((endpoint) => matches(endpoint.path, path))
-  // "/keys/grantable" matches "/keys/:keyId" too: the pattern with the fewest parameters is meant.
-  const fewest = Math.min(...matching.map((endpoint) => countParams(endpoint.path)))
-  const methods = matching
-    .filter((endpoint) => countParams(endpoint.path) === fewest)
-    .map((endpoint) => endpoint.method)
-  if (methods.length === 0) return new Failure('not_found')
-  const allow = [...new Set(methods.flatMap((method) => (method === 'GET' ? ['GET', 'HEAD'] : [method])))]
-  return new Failure('method_not_allowed', { allow })
+/** Taken apart once: each is compared with every other, or with each path that is refused. */
+function toPattern<Method>({ method, path }: MethodAndPath<Method>) {
+  return { method, parts: path.split('/'), params: path.split('/:').length - 1 }
+}
+
+/** 405 with the methods that a path does have, 404 when it has none. */
+export function newNotFoundOr405(endpoints: MethodAndPath[]): (path: string) => Failure {
+  const patterns = endpoints.map(toPattern)
+  const mostParts = Math.max(...patterns.map(({ parts }) => parts.length))
+  return (path) => {
+    // Anybody may ask for a path of 15,000 slashes: one part more than there can be says enough.
+    const given = path.split('/', mostParts + 1)
+    const matching = patterns.filter(({ parts }) => partsMatch(parts, given))
+    // "/keys/grantable" matches "/keys/:keyId" too: the pattern with the fewest parameters is meant.
+    const fewest = Math.min(...matching.map(({ params }) => params))
+    const methods = matching.filter(({ params }) => params === fewest).map(({ method }) => method)
+    if (methods.length === 0) return new Failure('not_found')
+    const allow = [...new Set(methods.flatMap((method) => (method === 'GET' ? ['GET', 'HEAD'] : [method])))]
+    return new Failure('method_not_allowed', { allow })
+  }
 }
 
 /**
@@ -29,8 +38,7 @@ export function notFoundOr405(endpoints: MethodAndPath[], path: string): Failure
  */
 export function shadowedMethods(routes: Route[]): { method: Route['method']; url: string }[] {
   const exists = new Set(routes.map(({ method, path }) => `${method} ${path}`))
-  // Taken apart once: each route is compared with each.
-  const patterns = routes.map(({ method, path }) => ({ method, parts: path.split('/'), params: countParams(path) }))
+  const patterns = routes.map(toPattern<Route['method']>)
   const shadowed = routes.flatMap(({ path: url }, i) => {
     const { parts, params } = patterns[i] as (typeof patterns)[number]
     return patterns
@@ -42,14 +50,6 @@ export function shadowedMethods(routes: Route[]): { method: Route['method']; url
     const name = `${method} ${url}`
     return !exists.has(name) && exists.add(name)
   })
-}
-
-function countParams(pattern: string): number {
-  return pattern.split('/:').length - 1
-}
-
-function matches(pattern: string, path: string): boolean {
-  return partsMatch(pattern.split('/'), path.split('/'))
 }
 
 function partsMatch(wanted: string[], given: string[]): boolean {

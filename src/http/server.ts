@@ -31,7 +31,7 @@ import type { HtmlPage } from './pages/pages.ts'
 import { type Admitted, checkRate, handle } from './pipeline.ts'
 import { renderProblem, toFailure } from './problem.ts'
 import { SAFE_HEADERS } from './response.ts'
-import { isBrowser, notFoundOr405, shadowedMethods } from './routing.ts'
+import { isBrowser, newNotFoundOr405, shadowedMethods } from './routing.ts'
 
 declare module 'fastify' {
   interface FastifyRequest {
@@ -70,9 +70,9 @@ export async function buildServer(
   const isPaced = !isProxy && pipeline.limits.rate !== null
   const { fastPath, admission } = addAdmission(app, pipeline, routes, connections, isPaced)
   for (const route of routes) addRoute(app, pipeline, route, fastPath)
-  const endpoints = [...routes, ...pages.map(({ path }) => ({ method: 'GET', path }))]
+  const notFoundOr405 = newNotFoundOr405([...routes, ...pages.map(({ path }) => ({ method: 'GET', path }))])
   const refuse = (request: FastifyRequest, reply: FastifyReply) =>
-    sendProblem(reply, request, notFoundOr405(endpoints, pathOf(request)))
+    sendProblem(reply, request, notFoundOr405(pathOf(request)))
   for (const shadowed of shadowedMethods(routes)) app.route({ ...shadowed, handler: refuse })
   for (const page of pages) addPage(app, pipeline.limits.rate, page)
   app.setNotFoundHandler(refuse)

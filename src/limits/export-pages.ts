@@ -1,7 +1,7 @@
 // How the lists of an export are read: a page at a time, and before each page the export asks whether it may still go on.
 // (How many pages are read at once on a node is decided in http/json-stream.ts.)
 
-export const PAGE = 500
+export const PAGE = 200
 
 /** Fails when the export may not go on: its caller has signed out, or the person it is about was erased. */
 export type ExportCheck = () => Promise<void>

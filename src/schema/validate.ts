@@ -112,7 +112,8 @@ function toFault(error: ErrorObject): Fault {
       return { pointer: at, code: 'invalid_type', detail: `This must be ${typeWords(params.type)}.` }
     case 'enum': {
       const words: string[] = params.allowedValues.filter((word: unknown) => word !== null)
-      const meant = suggestWord(String(error.data), words.map(String))
+      // An object may have a member `toString` that is no function.
+      const meant = typeof error.data === 'object' ? undefined : suggestWord(String(error.data), words.map(String))
       return {
         pointer: at,
         code: 'unknown_value',

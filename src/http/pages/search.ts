@@ -8,7 +8,10 @@ import { FAULTS } from './faults.ts'
 import { escapeHtml, pathTemplate } from './layout.ts'
 import type { Document } from './markdown.ts'
 
-export type SearchEntry = { url: string; title: string; page: string; text: string; route?: Route }
+type Words = { title: string; page: string; text: string }
+
+/** `lower`: in lower case, once: everybody may search. */
+export type SearchEntry = Words & { url: string; route?: Route; lower: Words }
 
 export function buildIndex(documents: Iterable<Document>, routes: Route[]): SearchEntry[] {
   const sections = [...documents].flatMap(({ title, sections }) =>
@@ -27,7 +30,10 @@ export function buildIndex(documents: Iterable<Document>, routes: Route[]): Sear
     page: 'Error',
     text: `${title}. ${help}`,
   }))
-  return [...errors, ...operations, ...sections]
+  return [...errors, ...operations, ...sections].map((entry) => {
+    const [title, page, text] = [entry.title.toLowerCase(), entry.page.toLowerCase(), entry.text.toLowerCase()]
+    return { ...entry, lower: { title, page, text } }
+  })
 }
 
 const MAX_QUERY_LENGTH = 100
@@ -46,16 +52,22 @@ export function findEntries(entries: SearchEntry[], query: string): { found: Sea
 }
 
 /** 0: a word is missing. A title counts for more than a text, and the whole query as a title for most. */
-function scoreOf({ title, page, text }: SearchEntry, query: string, words: string[]): number {
-  const [inTitle, inPage, inText] = [title.toLowerCase(), page.toLowerCase(), text.toLowerCase()]
-  let score = inTitle === query ? 100 : 0
+function scoreOf({ lower: { title, page, text } }: SearchEntry, query: string, words: string[]): number {
+  let score = title === query ? 100 : 0
   for (const word of words) {
-    const times = Math.min(inText.split(word).length - 1, 5)
-    const points = (inTitle.includes(word) ? 20 : 0) + (inPage.includes(word) ? 8 : 0) + times
+    const points = (title.includes(word) ? 20 : 0) + (page.includes(word) ? 8 : 0) + timesIn(text, word)
     if (points === 0) return 0
     score += points
   }
   return score
+}
+
+const MAX_TIMES = 5
+
+function timesIn(text: string, word: string): number {
+  let times = 0
+  for (let at = text.indexOf(word); at >= 0 && times < MAX_TIMES; at = text.indexOf(word, at + word.length)) times++
+  return times
 }
 
 const BEFORE = 80
@@ -64,7 +76,8 @@ const EXCERPT_LENGTH = 240
 /** The text around the first word that was found, with every word marked. */
 export function excerpt(text: string, words: string[]): string {
   const flat = text.replace(/\s+/g, ' ').trim()
-  const places = words.map((word) => flat.toLowerCase().indexOf(word)).filter((place) => place >= 0)
+  const lower = flat.toLowerCase()
+  const places = words.map((word) => lower.indexOf(word)).filter((place) => place >= 0)
   const start = Math.max(0, Math.min(...places, flat.length) - BEFORE)
   const from = places.length === 0 || start === 0 ? 0 : flat.indexOf(' ', start) + 1
   const part = flat.slice(from, from + EXCERPT_LENGTH)
