@@ -299,7 +299,7 @@ export type EventFeed = {
   join(storeId: string): Channel
   leave(channel: Channel): void
   /** `isBehind`: more than a page is missing. */
-  read(storeId: string, after: number, isBehind: boolean): Promise<SealedEvent[]>
+  read(channel: Channel, after: number, isBehind: boolean): Promise<SealedEvent[]>
   close(): void
 }
 

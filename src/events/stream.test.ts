@@ -449,9 +449,10 @@ test('streams that are far behind take turns by account, and one that is not doe
   const notifier = { subscribe: () => () => {} } as Partial<EventNotifier> as EventNotifier
   const feed = newEventFeed({ query } as never, notifier, async (storeId) => storeId.slice(0, 1))
   onTestFinished(() => feed.close())
-  const reads = [1, 2, 3, 4].map((after) => feed.read(after % 2 ? 'a1' : 'a2', after, true))
+  const read = (storeId: string, after: number, isBehind: boolean) => feed.read(feed.join(storeId), after, isBehind)
+  const reads = [1, 2, 3, 4].map((after) => read(after % 2 ? 'a1' : 'a2', after, true))
   await vi.waitFor(() => expect(begun).toEqual(['a1', 'a2']))
-  reads.push(feed.read('b', 1, true), feed.read('c', 1, false))
+  reads.push(read('b', 1, true), read('c', 1, false))
   await vi.waitFor(() => expect(begun).toEqual(['a1', 'a2', 'c']))
   // The first that ends makes room for the one whose account has none under way.
   ends[0]?.()
@@ -463,11 +464,58 @@ test('streams that are far behind take turns by account, and one that is not doe
   expect(await Promise.all(reads)).toEqual(Array(6).fill([]))
 })
 
+test('many streams of a store read a new event once together, and nothing after it; a read begun before it is not shared', async () => {
+  const eventAt = (seq: number) => ({ id: `evt_${seq}`, seq, at: new Date() })
+  let head = 1
+  const reads: { after: number; give(): void }[] = []
+  const query = ({ values }: Sql) =>
+    new Promise((resolve) => {
+      const after = Number(values[1])
+      const found = Array.from({ length: head - after }, (_, n) => eventAt(after + n + 1))
+      reads.push({ after, give: () => resolve(found) })
+    })
+  let notify: (storeId: string) => void = () => {}
+  const subscribe = (heard: typeof notify) => {
+    notify = heard
+    return () => {}
+  }
+  const feed = newEventFeed({ query } as never, { subscribe } as never, async () => 'account', { pollMs: 60_000 })
+  const closing = new AbortController()
+  onTestFinished(() => {
+    closing.abort()
+    feed.close()
+  })
+  const heard: string[] = []
+  const listen = async () => {
+    const given = { storeId: 's', after: 0, wants: () => true, stillAuthorized: async () => 'yes' as const }
+    for await (const text of streamEvents(feed, { ...given, closing: closing.signal })) {
+      // Each reader takes its own time.
+      await new Promise(setImmediate)
+      if (text.startsWith('id:')) heard.push(text.slice(4, 9))
+    }
+  }
+  const readers = Array.from({ length: 20 }, listen)
+  await vi.waitFor(() => expect(reads).toHaveLength(1))
+  // It has happened after what the read under way will give.
+  head = 2
+  notify('s')
+  const late = listen()
+  await vi.waitFor(() => expect(reads).toHaveLength(2))
+  for (const { give } of reads) give()
+  await vi.waitFor(() => expect(reads).toHaveLength(3))
+  reads[2]?.give()
+  await vi.waitFor(() => expect(heard).toHaveLength(41))
+  for (let n = 0; n < 50; n++) await new Promise(setImmediate)
+  expect(reads.map(({ after }) => after)).toEqual([0, 0, 1])
+  closing.abort()
+  await Promise.all([...readers, late])
+})
+
 test('a reader who catches up with nothing that is wanted hears how far it has come, and a beat while it waits', async () => {
   const page = (after: number) =>
     Array.from({ length: 100 }, (_, n) => ({ id: `evt_${after + n + 1}`, seq: after + n + 1 }))
   let letGo = () => {}
-  const read = (_storeId: string, after: number): Promise<SealedEvent[]> => {
+  const read = (_channel: unknown, after: number): Promise<SealedEvent[]> => {
     if (after < 200) return Promise.resolve(page(after) as never)
     return new Promise((resolve) => {
       letGo = () => resolve([])

@@ -10,6 +10,7 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { AccountLookup } from '../auth/account.ts'
 import { MINUTE, SECOND } from '../core/clock.ts'
+import { newWakeTurns } from '../core/wake-turns.ts'
 import type { Db } from '../db/db.ts'
 import { sql } from '../db/sql.ts'
 import { newFairSemaphore } from '../limits/fair-semaphore.ts'
@@ -17,6 +18,8 @@ import { type EventNotifier, readSealed } from './log.ts'
 import type { AuthorizationProbe, Channel, EventFeed, FeedTimings, SealedEvent } from './schema.ts'
 
 const PAGE = 100
+/** After it was read, a page serves streams that come to the same position. */
+const SHARED_FOR_MS = 200
 /** For streams that catch up: how many of their pages are read at a time. */
 const CATCHING_UP = { inside: 2, waiting: Number.POSITIVE_INFINITY, waitMs: MINUTE }
 
@@ -48,9 +51,11 @@ export function newEventFeed(
     const leave = await catchingUp.enter(await accountOf(storeId))
     return readSealed(db, storeId, after, PAGE).finally(leave)
   }
+  const waking = newWakeTurns()
   const wake = (channel: Channel) => {
     channel.notifications += 1
-    for (const waiting of channel.wake) waiting()
+    for (const waiting of channel.wake) waking.add(channel.storeId, waiting)
+    waking.begin()
   }
   const pollHeads = async () => {
     if (channels.size === 0) return
@@ -81,17 +86,21 @@ export function newEventFeed(
       channel.streams -= 1
       if (channel.streams === 0) channels.delete(channel.storeId)
     },
-    read(storeId, after, isBehind) {
-      const name = `${storeId} ${after}`
+    read({ storeId, notifications }, after, isBehind) {
+      // One that began before a notification does not have what it told of.
+      const name = `${storeId} ${after} ${notifications}`
       const shared = reading.get(name)
       if (shared !== undefined) return shared
       const page = isBehind ? readInTurn(storeId, after) : readSealed(db, storeId, after, PAGE)
-      const read = page.finally(() => reading.delete(name))
-      reading.set(name, read)
-      return read
+      const forget = () => void reading.delete(name)
+      reading.set(name, page)
+      // Streams that are woken later have it as well: what came since has a notification of its own.
+      page.then(() => setTimeout(forget, isBehind ? 0 : SHARED_FOR_MS).unref(), forget)
+      return page
     },
     close() {
       clearInterval(timer)
+      waking.close()
       stop()
     },
   }
@@ -124,7 +133,7 @@ export async function* streamEvents(feed: EventFeed, subscription: Subscription)
     yield `retry: ${Math.round(RETRY_MS.least + Math.random() * RETRY_MS.spread)}\n\n`
     while (!closing.aborted) {
       const seen = channel.notifications
-      const reading = feed.read(storeId, after, isBehind)
+      const reading = feed.read(channel, after, isBehind)
       while (!(await settlesWithin(reading, sentAt + latestMs - performance.now()))) {
         yield ':\n\n'
         sentAt = performance.now()
@@ -141,8 +150,8 @@ export async function* streamEvents(feed: EventFeed, subscription: Subscription)
           yield text === '' ? `id: ${last.id}\n\n` : text
           sentAt = performance.now()
         }
-        continue
       }
+      if (isBehind) continue
       while (channel.notifications === seen && !closing.aborted) {
         await pause(timings, channel, closing)
         if (channel.notifications === seen && (await stillAuthorized()) === 'no') return

@@ -2,6 +2,7 @@
 
 import { expect, onTestFinished, test, vi } from 'vitest'
 import { type Following, follow } from '../../../tests/changes-client.ts'
+import { leastCpuTime } from '../../../tests/cpu-time.ts'
 import { NEW_KEY, type Shop, shop } from '../../../tests/shop.ts'
 import { newId } from '../../core/ids.ts'
 import { CHANGE_SEATS, newEventStreams, type OpenStream, storeOfStream } from '../../http/event-stream.ts'
@@ -316,6 +317,19 @@ test('the ring remembers a minute, or 18,000 changes at least, and says from whe
   }
   // Some of the second moment are gone, so nothing of it is vouched for.
   expect(fromOf(1_000).from).toBe(clock.now + 1)
+})
+
+test('a stream that comes back costs no more for the changes of other stores, nor for very many of its own', () => {
+  const costOf = (storeOf: (n: number) => string, storeIds: string[] | null) => {
+    const { hub, request } = quietNode()
+    for (let n = 0; n < 19_000; n++) hub.received(`key_${'0'.repeat(26)}${n}`, storeOf(n))
+    return leastCpuTime(5, () => {
+      for (let n = 0; n < 3; n++) hub.leave(hub.join({ ...request(60_000), storeIds }, () => {}) as never)
+    })
+  }
+  const everything = costOf((n) => `store_${n}`, null)
+  expect(costOf((n) => `store_${n}`, [STORE])).toBeLessThan(everything / 4)
+  expect(costOf(() => STORE, [STORE])).toBeLessThan(everything / 4)
 })
 
 test('a token that changed while its caller was cached opens no stream', () => {

@@ -14,6 +14,7 @@
 import { CALLER_TTL_MS } from '../../auth/caller-cache.ts'
 import { TRUSTED_MS } from '../../auth/key-cache.ts'
 import { SECOND } from '../../core/clock.ts'
+import { newWakeTurns, type WakeTurns } from '../../core/wake-turns.ts'
 import { randomBytes } from '../../crypto/random.ts'
 import { sha256 } from '../../crypto/tokens.ts'
 import type { Db } from '../../db/db.ts'
@@ -28,8 +29,6 @@ export const CHANGES_CHANNEL = 'storekeeper_changes'
 const BEAT_MS = 500
 /** Beats are spread, so that no turn of the event loop writes to all streams. */
 const SLOTS = 20
-/** So many streams are written to in one turn of the event loop. */
-const WOKEN_AT_ONCE = 50
 /** Changes are gathered for this long before they are told. A beat does not wait for it. */
 const GATHER_MS = 10
 const LIFE_MS = 30 * SECOND
@@ -59,6 +58,8 @@ type ChangesState = {
   tokensChangedAt: Map<string, number>
   gathered: Change[]
   gathering: NodeJS.Timeout | null
+  /** Streams that have something to write, by their service tokens, which take turns. */
+  told: WakeTurns
   slots: Set<ChangeSubscriber>[]
   open: number
   resets: number
@@ -88,6 +89,7 @@ export function newKeyChanges(db: Db, instance: Instance, caughtUpTo: () => numb
     tokensChangedAt: new Map(),
     gathered: [],
     gathering: null,
+    told: newWakeTurns(),
     slots: Array.from({ length: SLOTS }, () => new Set()),
     open: 0,
     resets: 0,
@@ -108,6 +110,7 @@ export function newKeyChanges(db: Db, instance: Instance, caughtUpTo: () => numb
     resets: () => state.resets,
     close() {
       if (state.gathering) clearTimeout(state.gathering)
+      state.told.close()
       if (state.beating) clearInterval(state.beating)
     },
   }
@@ -173,10 +176,10 @@ async function resetAll(state: ChangesState, subscribers: ChangeSubscriber[], fr
     else {
       subscriber.isHeld = false
       state.resets += 1
-      enqueue(subscriber, 'reset', JSON.stringify({ from: Math.ceil(from) }))
+      enqueue(state, subscriber, 'reset', JSON.stringify({ from: Math.ceil(from) }))
     }
   }
-  wakeInTurns(subscribers)
+  state.told.begin()
 }
 
 function readTokens(db: Db, ids: string[]): Promise<Pick<ServiceTokensRow, 'id' | 'store_ids'>[]> {
@@ -220,12 +223,18 @@ function join(state: ChangesState, request: ChangesRequest, wake: () => void): C
   subscriber.queue.push({ event: 'hello', data: JSON.stringify(hello) })
   // Told to the others now: to this one they are told from the ring.
   distribute(state)
-  const missed = idsFor(subscriber, byStore(state.ring.filter(({ at }) => at >= from)))
+  const missed = idsFor(subscriber, byStore(changesSince(state, from, subscriber)))
   if (missed) subscriber.queue.push({ event: 'changed', data: missed })
   state.slots[subscriber.slot]?.add(subscriber)
   state.open += 1
   startBeating(state)
   return subscriber
+}
+
+/** Those that concern the stream: the others may be thousands, and streams may be opened a hundred times a second. */
+function changesSince({ ring }: ChangesState, from: number, { storeIds }: ChangeSubscriber): Change[] {
+  const since = ring.slice(ring.findLastIndex(({ at }) => at < from) + 1)
+  return storeIds === null ? since : since.filter(({ storeId }) => storeIds.has(storeId))
 }
 
 /** The caller may be known from the cache: then its token is known as it was this long ago. */
@@ -240,6 +249,7 @@ function emptiestSlot({ slots }: ChangesState): number {
 
 function leave(state: ChangesState, subscriber: ChangeSubscriber): void {
   if (!state.slots[subscriber.slot]?.delete(subscriber)) return
+  state.told.remove(subscriber.serviceId, subscriber.wake)
   state.open -= 1
   if (state.open > 0 || !state.beating) return
   clearInterval(state.beating)
@@ -265,7 +275,7 @@ function startBeating(state: ChangesState): void {
   }, tickMs).unref()
 }
 
-/** Gives the gathered changes to the streams. */
+/** Gives the gathered changes to the streams, which write them when they are woken, or with their next beat. */
 function distribute(state: ChangesState): void {
   if (state.gathering) clearTimeout(state.gathering)
   state.gathering = null
@@ -273,18 +283,11 @@ function distribute(state: ChangesState): void {
   const changed = byStore(state.gathered)
   state.gathered = []
   const all = JSON.stringify({ ids: [...changed.values()].flat() })
-  const told = subscribersOf(state).filter((subscriber) => {
+  for (const subscriber of subscribersOf(state)) {
     const data = subscriber.storeIds === null ? all : idsFor(subscriber, changed)
-    if (data) enqueue(subscriber, 'changed', data)
-    return data !== null
-  })
-  wakeInTurns(told)
-}
-
-/** A write takes some 40 µs: to a thousand streams at once, it would keep every other request waiting. */
-function wakeInTurns(subscribers: ChangeSubscriber[]): void {
-  for (const subscriber of subscribers.slice(0, WOKEN_AT_ONCE)) subscriber.wake()
-  if (subscribers.length > WOKEN_AT_ONCE) setImmediate(wakeInTurns, subscribers.slice(WOKEN_AT_ONCE))
+    if (data) enqueue(state, subscriber, 'changed', data)
+  }
+  state.told.begin()
 }
 
 /** The ids to tell, by store. */
@@ -292,8 +295,9 @@ function byStore(changes: readonly Change[]): Map<string, string[]> {
   const stores = new Map<string, Set<string>>()
   for (const { id, storeId } of changes) {
     const ids = stores.get(storeId)
-    if (ids) ids.add(id)
-    else stores.set(storeId, new Set([id]))
+    if (!ids) stores.set(storeId, new Set([id]))
+    // With more of them the store is told, whichever they are.
+    else if (ids.size <= MAX_KEYS_OF_STORE) ids.add(id)
   }
   return new Map(
     [...stores].map(([storeId, ids]) => [
@@ -308,8 +312,9 @@ function idsFor({ storeIds }: ChangeSubscriber, changed: Map<string, string[]>):
   return ids.length > 0 ? JSON.stringify({ ids }) : null
 }
 
-function enqueue(subscriber: ChangeSubscriber, event: string, data: string): void {
+function enqueue(state: ChangesState, subscriber: ChangeSubscriber, event: string, data: string): void {
   if (subscriber.isEnded) return
+  state.told.add(subscriber.serviceId, subscriber.wake)
   subscriber.queue.push({ event, data })
   subscriber.queued += data.length
   if (subscriber.queued > MAX_QUEUED) end(subscriber)
@@ -329,6 +334,7 @@ function take(state: ChangesState, subscriber: ChangeSubscriber): string | null 
   for (const { event, data } of subscriber.queue) text += frame(subscriber, event, data)
   subscriber.queue = []
   subscriber.queued = 0
+  state.told.remove(subscriber.serviceId, subscriber.wake)
   const heardUpTo = state.caughtUpTo()
   if (subscriber.isBeatDue && !subscriber.isHeld && Number.isFinite(heardUpTo))
     text += frame(subscriber, 'beat', `{"heardUpTo":${Math.floor(heardUpTo)}}`)
