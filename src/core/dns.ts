@@ -1,27 +1,109 @@
 // DNS lookups: all addresses of a host name. The only place that asks DNS, so that a test can fake its answers.
 
-import { lookup, Resolver } from 'node:dns/promises'
+import { lookup } from 'node:dns/promises'
+import { Worker } from 'node:worker_threads'
 
 export type Resolve = (host: string) => Promise<string[]>
 
 const LOOKUP_TIMEOUT_MS = 2_000
 const TRIES = 2
+/**
+ * Of each family. To check thousands would take long, and Node.js tries them one within the other: where each connection fails
+ * at once, thousands end the process. Those that are left out are not used either.
+ */
+const MAX_ADDRESSES = 32
 
 /**
  * With c-ares, not the system's `getaddrinfo`: that one runs in a handful of threads shared by all lookups, so a few
- * name servers that never answer would block every lookup.
+ * name servers that never answer would block every lookup. c-ares reads an answer in a time that grows with its square, and
+ * whoever has a name server can answer with 64 KB, which take 60 ms: so it does it in a thread of its own.
  */
-export function newResolve(servers?: string[]): Resolve {
-  const resolver = new Resolver({ timeout: LOOKUP_TIMEOUT_MS, tries: TRIES })
+const THREAD = `
+  const { Resolver } = require('node:dns/promises')
+  const { parentPort, workerData } = require('node:worker_threads')
+  const { servers, timeout, tries, max } = workerData
+  const resolver = new Resolver({ timeout, tries })
   if (servers) resolver.setServers(servers)
-  return async (host) => {
+  parentPort.on('message', async ({ id, host }) => {
     const answers = await Promise.allSettled([resolver.resolve4(host), resolver.resolve6(host)])
-    const found = answers.flatMap((answer) => (answer.status === 'fulfilled' ? answer.value : []))
-    if (found.length === 0) throw (answers[0] as PromiseRejectedResult).reason
-    return found
+    const found = answers.flatMap(({ value }) => value?.slice(0, max) ?? [])
+    parentPort.postMessage({ id, found, code: answers.map(({ reason }) => reason?.code).find(Boolean) })
+  })`
+
+/**
+ * So many lookups of a domain at once: those of one whose answers take long to read do not fill the thread, and others are asked
+ * between them.
+ */
+const AT_ONCE_OF_DOMAIN = 4
+/** Whoever asked has given up by then. */
+const PATIENCE_MS = 5_000
+
+type Reply = { id: number; found: string[]; code?: string }
+type Lookup = { resolve(addresses: string[]): void; reject(error: Error): void }
+
+export function newResolve(servers?: string[]): Resolve {
+  const waiting = new Map<number, Lookup>()
+  let thread: Worker | null = null
+  let lookups = 0
+
+  function start(): Worker {
+    const workerData = { servers, timeout: LOOKUP_TIMEOUT_MS, tries: TRIES, max: MAX_ADDRESSES }
+    const started = new Worker(THREAD, { eval: true, workerData })
+    started.on('message', ({ id, found, code }: Reply) => {
+      const lookup = waiting.get(id)
+      waiting.delete(id)
+      if (waiting.size === 0) started.unref()
+      if (found.length > 0) lookup?.resolve(found)
+      else lookup?.reject(Object.assign(new Error(`DNS has no address: ${code}`), { code }))
+    })
+    // The next lookup starts another one.
+    started.once('error', (error) => {
+      thread = null
+      for (const lookup of waiting.values()) lookup.reject(error)
+      waiting.clear()
+    })
+    return started
   }
+
+  const ask: Resolve = (host) =>
+    new Promise((resolve, reject) => {
+      thread ??= start()
+      const id = ++lookups
+      waiting.set(id, { resolve, reject })
+      // A lookup keeps the process running, the thread by itself does not.
+      thread.ref()
+      thread.postMessage({ id, host })
+    })
+  return inTurns(ask)
+}
+
+function inTurns(ask: Resolve): Resolve {
+  const domains = new Map<string, { inside: number; next: (() => void)[] }>()
+  return async (host) => {
+    const domain = domainOf(host)
+    const line = domains.get(domain) ?? { inside: 0, next: [] }
+    domains.set(domain, line)
+    const askedAt = performance.now()
+    if (line.inside >= AT_ONCE_OF_DOMAIN) await new Promise<void>((begin) => line.next.push(begin))
+    else line.inside += 1
+    try {
+      if (performance.now() - askedAt > PATIENCE_MS) throw Object.assign(new Error('too late'), { code: 'ETIMEOUT' })
+      return await ask(host)
+    } finally {
+      const begin = line.next.shift()
+      if (begin) begin()
+      else if (--line.inside === 0) domains.delete(domain)
+    }
+  }
+}
+
+/** What somebody has registered, or near enough: "shop.example" of "a.b.shop.example", "shop.co.uk" of "www.shop.co.uk". */
+function domainOf(host: string): string {
+  const labels = host.replace(/\.$/, '').split('.')
+  const isShort = (labels.at(-2)?.length ?? 0) <= 3
+  return labels.slice(isShort ? -3 : -2).join('.')
 }
 
 /** Knows the names of this machine and its neighbours too (`localhost`, /etc/hosts). For development. */
 export const resolveLocally: Resolve = async (host) =>
-  (await lookup(host, { all: true, verbatim: true })).map(({ address }) => address)
+  (await lookup(host, { all: true, verbatim: true })).slice(0, MAX_ADDRESSES).map(({ address }) => address)

@@ -1,7 +1,8 @@
 // Sends a message: a POST to a webhook's URL, over connections to public addresses only (see url-guard.ts). Redirects are
 // not followed, a request has 15 seconds from beginning to end, and of the answer at most 64 KiB are read and 1 KiB is kept.
 
-import type { LookupFunction } from 'node:net'
+import type { LookupFunction, Socket } from 'node:net'
+import { DEFAULT_CIPHERS } from 'node:tls'
 // Loaded at the start: a library that cannot be loaded when the first message is sent, such as for want of file descriptors, is
 // not loaded later either, since Node.js keeps the failure.
 import { Agent, buildConnector, request } from 'undici'
@@ -31,15 +32,26 @@ export type Sender = {
 
 const REQUEST_TIMEOUT_MS = 15_000
 const CONNECT_TIMEOUT_MS = 5_000
+const KEEP_ALIVE_MS = 10_000
 const MAX_READ_BYTES = 64 * 1024
 const MAX_KEPT_BYTES = 1024
+/** Of responses like "103 Early Hints", which come before the one that counts. */
+const MAX_INFORMATIONAL = 10
+/** More than a response that is read needs, headers and all, even if the whole of it comes at once. */
+const MAX_BURST_BYTES = 512 * 1024
+const BURST_MS = 100
 const MAX_ADDRESSES = 10_000
 
 class ForbiddenAddress extends Error {
   readonly code = 'FORBIDDEN_ADDRESS'
 }
 
-export function newSender(resolve: Resolve, allowPrivate: boolean, timeoutMs = REQUEST_TIMEOUT_MS): Sender {
+export function newSender(
+  resolve: Resolve,
+  allowPrivate: boolean,
+  timeoutMs = REQUEST_TIMEOUT_MS,
+  keepAliveMs = KEEP_ALIVE_MS,
+): Sender {
   const inFlight = new Set<AbortController>()
   let closing = false
   const addresses = new Map<string, string>()
@@ -49,7 +61,9 @@ export function newSender(resolve: Resolve, allowPrivate: boolean, timeoutMs = R
   }
   const agent = new Agent({
     connect: guardedConnector(resolve, (address) => allowPrivate || isPublic(address), onAddress),
-    keepAliveTimeout: 10_000,
+    keepAliveTimeout: keepAliveMs,
+    // A receiver may ask for less, not for more.
+    keepAliveMaxTimeout: keepAliveMs,
     maxHeaderSize: 16 * 1024,
   })
   return {
@@ -64,7 +78,12 @@ export function newSender(resolve: Resolve, allowPrivate: boolean, timeoutMs = R
       }, timeoutMs)
       try {
         const { signal } = call
-        const response = await request(url, { method: 'POST', headers, body, dispatcher: agent, signal })
+        let informational = 0
+        const onInfo = () => {
+          informational += 1
+          if (informational > MAX_INFORMATIONAL) call.abort()
+        }
+        const response = await request(url, { method: 'POST', headers, body, dispatcher: agent, signal, onInfo })
         const retryAfter = response.headers['retry-after']
         return {
           status: response.statusCode,
@@ -87,6 +106,12 @@ export function newSender(resolve: Resolve, allowPrivate: boolean, timeoutMs = R
     },
   }
 }
+
+/**
+ * Elliptic curves only: of Diffie-Hellman with plain numbers, which few still need, the receiver chooses the size, and one of
+ * 10,000 bits takes more than a second, in which the node does nothing else.
+ */
+const CHEAP_KEYS = { ciphers: `${DEFAULT_CIPHERS}:!kDHE`, ecdhCurve: 'X25519:P-256:P-384:P-521' }
 
 /**
  * A connector that refuses forbidden addresses. Node calls `lookup` for names only, so a literal address is checked before
@@ -113,7 +138,7 @@ function guardedConnector(
     )
   }
   // Options that undici's connector does not know, `lookup` among them, are passed to net.connect and tls.connect.
-  const connect = buildConnector({ lookup, timeout: CONNECT_TIMEOUT_MS } as buildConnector.BuildOptions)
+  const connect = buildConnector({ lookup, timeout: CONNECT_TIMEOUT_MS, ...CHEAP_KEYS } as buildConnector.BuildOptions)
   return (options, done) => {
     if (isLiteral(options.hostname) && !mayReach(withoutBrackets(options.hostname)))
       return done(new ForbiddenAddress(), null)
@@ -121,12 +146,23 @@ function guardedConnector(
       if (error) return done(error, null)
       if (socket.remoteAddress !== undefined && mayReach(socket.remoteAddress)) {
         onAddress(options.hostname, socket.remoteAddress)
+        endIfFlooded(socket)
         return done(null, socket)
       }
       socket.destroy()
       done(new ForbiddenAddress(), null)
     })
   }
+}
+
+/** Line breaks before a response and extensions of its chunks are no part of it, but they are read: there is no other bound. */
+function endIfFlooded(socket: Socket): void {
+  let before = socket.bytesRead
+  const timer = setInterval(() => {
+    if (socket.bytesRead - before > MAX_BURST_BYTES) socket.destroy(new Error('The receiver sends too much.'))
+    before = socket.bytesRead
+  }, BURST_MS).unref()
+  socket.once('close', () => clearInterval(timer))
 }
 
 async function readStart(stream: AsyncIterable<Buffer> & { destroy(): unknown }): Promise<string> {

@@ -1,11 +1,12 @@
 import { createServer } from 'node:http'
 import net, { type AddressInfo } from 'node:net'
 import { expect, onTestFinished, test } from 'vitest'
+import { leastCpuTime } from '../../tests/cpu-time.ts'
 import { NEW_KEY, shop } from '../../tests/shop.ts'
 import { receiver } from '../../tests/webhook-receiver.ts'
 import type { Resolve } from '../core/dns.ts'
 import { newSender } from './sender.ts'
-import { isPublic } from './url-guard.ts'
+import { isPublic, parseWebhookUrl } from './url-guard.ts'
 
 const PUBLIC = '93.184.215.14'
 /** Inner addresses, and every way there is to write them. */
@@ -275,4 +276,22 @@ test('what went wrong on the way is told', async () => {
   expect(await sender.post('http://nowhere.example/', {}, '')).toEqual({ error: 'unknown_host' })
   expect(await sender.post(`http://127.0.0.1:${port}/`, {}, '')).toEqual({ error: 'connection_failed' })
   expect(await sender.post(far.url.replace('http:', 'https:'), {}, '')).toEqual({ error: 'tls_failed' })
+})
+
+test('a host of very many letters that are not ASCII costs no more than another text of its length', () => {
+  const codeOf = (url: string) => {
+    const faults: { code: string }[] = []
+    parseWebhookUrl(url, false, faults as never)
+    return faults[0]?.code
+  }
+  const timeOf = (url: string) =>
+    leastCpuTime(5, () => {
+      for (let n = 0; n < 5; n++) codeOf(url)
+    })
+  const letters = String.fromCharCode(...Array.from({ length: 2_000 }, (_, n) => 0x4e00 + n))
+  expect(codeOf(`https://${letters}`)).toBe('invalid_url')
+  expect(codeOf('https://b\u00fccher.example/hooks')).toBeUndefined()
+  expect(timeOf(`https://${letters}`)).toBeLessThan(
+    20 * Math.max(50, timeOf(`https://shop.example/${'x'.repeat(2_000)}`)),
+  )
 })

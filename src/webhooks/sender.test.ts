@@ -1,0 +1,81 @@
+import { once } from 'node:events'
+import { type AddressInfo, createServer, type Socket } from 'node:net'
+import { expect, onTestFinished, test } from 'vitest'
+import { newSender } from './sender.ts'
+
+/** TLS_DHE_…: keys are agreed on by Diffie-Hellman with plain numbers, whose size the server chooses. */
+const DHE = [
+  0x16, 0x32, 0x33, 0x38, 0x39, 0x40, 0x45, 0x67, 0x6a, 0x6b, 0x88, 0x9e, 0x9f, 0xa2, 0xa3, 0xc052, 0xc053, 0xc09e,
+  0xc09f, 0xc0a2, 0xc0a3, 0xccaa,
+]
+const [X25519, P256, P384, P521] = [0x1d, 0x17, 0x18, 0x19]
+const SUPPORTED_GROUPS = 10
+
+test('a receiver is offered elliptic curves only, so that it cannot choose how long the handshake takes', async () => {
+  const receiver = createServer().listen(0, '127.0.0.1')
+  await once(receiver, 'listening')
+  onTestFinished(() => void receiver.close())
+  const sender = newSender(async () => ['127.0.0.1'], true)
+  onTestFinished(() => sender.close())
+  const sending = sender.post(`https://shop.example:${(receiver.address() as AddressInfo).port}/`, {}, '{}')
+  const [socket] = (await once(receiver, 'connection')) as [Socket]
+  const [hello] = (await once(socket, 'data')) as [Buffer]
+  socket.destroy()
+  expect(await sending).toEqual({ error: 'connection_failed' })
+
+  const { suites, groups } = readClientHello(hello)
+  expect(suites.length).toBeGreaterThan(5)
+  expect(suites.filter((suite) => DHE.includes(suite))).toEqual([])
+  expect(groups).toEqual([X25519, P256, P384, P521])
+})
+
+test.each([
+  ['early hints', 'HTTP/1.1 103 Early Hints\r\nlink: </a>\r\n\r\n'.repeat(100), 100],
+  ['line breaks', '\r\n'.repeat(32_768), 0],
+  ['extensions of a chunk', `${'x'.repeat(65_536)}`, 0],
+])('a receiver that sends %s without end is not listened to', async (what, part, pauseMs) => {
+  const before = what.startsWith('extensions') ? 'HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n1;' : ''
+  const receiver = createServer((socket) => {
+    socket.on('error', () => {})
+    socket.once('data', () => {
+      const write = (text: string) => {
+        if (!socket.destroyed) socket.write(text, () => setTimeout(write, pauseMs, part))
+      }
+      write(before + part)
+    })
+  }).listen(0, '127.0.0.1')
+  await once(receiver, 'listening')
+  onTestFinished(() => void receiver.close())
+  const sender = newSender(async () => ['127.0.0.1'], true)
+  onTestFinished(() => sender.close())
+  const port = (receiver.address() as AddressInfo).port
+  expect(await sender.post(`http://shop.example:${port}/`, {}, '{}')).toEqual({ error: 'connection_failed' })
+})
+
+test('a connection that is not used is closed, whatever the receiver asks for', async () => {
+  const receiver = createServer((socket) => {
+    socket.on('error', () => {})
+    socket.on('data', () => socket.write('HTTP/1.1 200 OK\r\nkeep-alive: timeout=600\r\ncontent-length: 2\r\n\r\nok'))
+  }).listen(0, '127.0.0.1')
+  await once(receiver, 'listening')
+  onTestFinished(() => void receiver.close())
+  const sender = newSender(async () => ['127.0.0.1'], true, 60_000, 500)
+  onTestFinished(() => sender.close())
+  const connected = once(receiver, 'connection')
+  const sending = sender.post(`http://shop.example:${(receiver.address() as AddressInfo).port}/`, {}, '{}')
+  const [socket] = (await connected) as [Socket]
+  expect(await sending).toMatchObject({ status: 200 })
+  await once(socket, 'close')
+})
+
+/** What it offers (RFC 8446, 4.1.2): after a header of 9 bytes, a version and 32 random ones. */
+function readClientHello(hello: Buffer): { suites: number[]; groups: number[] } {
+  const words = (bytes: Buffer) => Array.from({ length: bytes.length / 2 }, (_, n) => bytes.readUInt16BE(2 * n))
+  const SESSION = 9 + 2 + 32
+  const suitesAt = SESSION + 1 + hello.readUInt8(SESSION)
+  const methodsAt = suitesAt + 2 + hello.readUInt16BE(suitesAt)
+  const suites = words(hello.subarray(suitesAt + 2, methodsAt))
+  let at = methodsAt + 1 + hello.readUInt8(methodsAt) + 2
+  while (hello.readUInt16BE(at) !== SUPPORTED_GROUPS) at += 4 + hello.readUInt16BE(at + 2)
+  return { suites, groups: words(hello.subarray(at + 6, at + 4 + hello.readUInt16BE(at + 2))) }
+}
