@@ -7,6 +7,7 @@ import { startTicking } from '../../tests/ticks.ts'
 import { readConfig } from '../config.ts'
 import { DAY, fromNow, HOUR, MINUTE, now, SECOND, travel } from '../core/clock.ts'
 import { mintToken, sha256 } from '../crypto/tokens.ts'
+import { sql as statement } from '../db/sql.ts'
 import { newExpiryNotices } from './expiry-notices.ts'
 
 const ACCEPTED = [200, { accepted: true }]
@@ -561,6 +562,29 @@ test('403: without a signature it is not even looked at what was sent', async ()
     'Reports from GitHub are disabled on this service.',
   ])
   expect(github.asked()).toBe(0)
+})
+
+test('of a message from GitHub the keys of stores that are busy keep no others from being revoked', async () => {
+  const world = await shopWithGithub()
+  const { api, owner, store, service } = world
+  const { id } = (await api.post('/v1/user/store', { name: 'Next door' }, { as: owner.token })).body
+  const other = (await api.post(`/v1/user/store/${id}/keys`, NEW_KEY, { as: owner.token })).body
+  const mine = await Promise.all(Array.from({ length: 20 }, () => newKey(world)))
+  const message = [...mine, other].map(({ key }) => ({ token: key }))
+  const send = () => api.post('/v1/leaks/github', undefined, sharedGithub.sign(message))
+  await service.db.transaction(async (tx) => {
+    await tx.query(statement`select from stores where id = ${store.id} for no key update`)
+    const began = performance.now()
+    expect((await send()).status).toBe(503)
+    const ms = performance.now() - began
+    // Twenty of them wait no longer than one does.
+    await api.post('/v1/leaks', { key: mine[0]?.key })
+    expect(ms).toBeLessThan(2 * (performance.now() - began - ms))
+  })
+  const read = async () => (await api.get(`/v1/user/store/${id}/keys/${other.id}`, { as: owner.token })).body.status
+  expect(await read()).toBe('REVOKED')
+  expect((await send()).body.map(({ label }: any) => label)).toEqual(Array(21).fill('true_positive'))
+  for (const made of mine) expect(await readKey(world, made.id)).toMatchObject({ status: 'REVOKED' })
 })
 
 test('what GitHub signed is read as strictly as anything, but it may say more than we know of', async () => {

@@ -8,8 +8,10 @@
 import { type CachedKey, lookUpLeakedKey } from '../auth/cached-key.ts'
 import { inStore } from '../auth/recheck.ts'
 import { addMs, now, SECOND } from '../core/clock.ts'
+import { groupBy } from '../core/group-by.ts'
 import { KEY_TYPES } from '../core/key-types.ts'
 import type { Answer } from '../core/route.ts'
+import { newSemaphore } from '../core/semaphore.ts'
 import { containsToken, isKeyToken, sha256 } from '../crypto/tokens.ts'
 import type { Db } from '../db/db.ts'
 import { sql } from '../db/sql.ts'
@@ -29,33 +31,48 @@ type LeakSource = { source: 'report' } | { source: 'github'; url?: string }
 
 /** The answer is the same for any text, a key of ours or not. */
 export async function reportLeak(db: Db, instance: Instance, token: string): Promise<Answer<{ accepted: boolean }>> {
-  const keyId = await handleReport(db, instance, token.trim(), { source: 'report' })
-  return { body: { accepted: true }, changedKeys: keyId ? [keyId] : [] }
+  const found = await findReported(db, instance, token.trim())
+  if (found) await handleReport(db, instance, found, { source: 'report' })
+  return { body: { accepted: true }, changedKeys: found ? [found.id] : [] }
 }
 
-/** Each key in a transaction of its own: one message may speak of many stores. */
+/** Of the tokens that are looked up, and of the stores whose keys end. */
+const AT_ONCE = 4
+
+/**
+ * One message may speak of many stores. If one of them cannot be changed now, the others are, and the message is to be sent
+ * again. Each key is a transaction of its own.
+ */
 export async function reportLeaks(db: Db, instance: Instance, reports: GithubReports): Promise<Answer<GithubFeedback>> {
-  const body: GithubFeedback = []
-  const changedKeys: string[] = []
-  for (const { token, type, url } of reports) {
-    const keyId = await handleReport(db, instance, token, { source: 'github', ...locationOf(instance, url) })
-    if (keyId) changedKeys.push(keyId)
-    body.push({
-      token_hash: sha256(token).toString('hex'),
-      ...(type === undefined ? {} : { token_type: type }),
-      label: keyId ? 'true_positive' : 'false_positive',
-    })
+  const inPlace = newSemaphore(AT_ONCE, Number.POSITIVE_INFINITY)
+  const found = await Promise.all(reports.map(({ token }) => inPlace(() => findReported(db, instance, token))))
+  const leaks = reports.flatMap(({ url }, n) => {
+    const key = found[n]
+    return key ? [{ key, origin: { source: 'github', ...locationOf(instance, url) } as const }] : []
+  })
+  const byStore = [...groupBy(leaks, ({ key }) => key.store_id).values()]
+  // When a key cannot be changed, the others of its store don't wait as long again.
+  const handleStore = async (ofStore: typeof leaks) => {
+    for (const { key, origin } of ofStore) await handleReport(db, instance, key, origin)
   }
-  return { body, changedKeys }
+  const handled = await Promise.allSettled(byStore.map((ofStore) => inPlace(() => handleStore(ofStore))))
+  const failure = handled.find(({ status }) => status === 'rejected')
+  if (failure?.status === 'rejected') throw failure.reason
+  const body: GithubFeedback = reports.map(({ token, type }, n) => ({
+    token_hash: sha256(token).toString('hex'),
+    ...(type === undefined ? {} : { token_type: type }),
+    label: found[n] ? 'true_positive' : 'false_positive',
+  }))
+  return { body, changedKeys: leaks.map(({ key }) => key.id) }
 }
 
-/** The id of the key that the token is, or was, a secret of. Text that does not have a key's form costs no query. */
-async function handleReport(db: Db, instance: Instance, token: string, origin: LeakSource): Promise<string | null> {
-  if (!isKeyToken(instance.keyPrefix, token)) return null
-  const found = await lookUpLeakedKey(db, instance.keyring, token)
-  if (!found) return null
-  await inStore(db, SYSTEM, found.store_id, (tx) => applyLeak(tx, instance, found, origin))
-  return found.id
+/** The key that the token is, or was, a secret of. Text that does not have a key's form costs no query. */
+async function findReported(db: Db, instance: Instance, token: string): Promise<CachedKey | null> {
+  return isKeyToken(instance.keyPrefix, token) ? lookUpLeakedKey(db, instance.keyring, token) : null
+}
+
+function handleReport(db: Db, instance: Instance, found: CachedKey, origin: LeakSource): Promise<void> {
+  return inStore(db, SYSTEM, found.store_id, (tx) => applyLeak(tx, instance, found, origin))
 }
 
 async function applyLeak(tx: Db, instance: Instance, found: CachedKey, origin: LeakSource): Promise<void> {
