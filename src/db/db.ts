@@ -25,7 +25,7 @@ export type Db = {
 export type Database = Db & {
   /** Over the connections for look-ups, which do not wait behind everything else. */
   lookUps: Db
-  /** For whoever asks how the server is: behind no request, and over a connection that would serve one where none is open. */
+  /** For whoever asks how the server is: behind no request, and over a connection that would serve one, or spend, where none is to be had. */
   forHealth(): Db
   /** The number of requests that wait for a connection: load shedding reads it. */
   waiting(): number

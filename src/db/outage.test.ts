@@ -8,13 +8,14 @@ import pino from 'pino'
 import { expect, onTestFinished, test, vi } from 'vitest'
 import { proxyTo } from '../../tests/db-proxy.ts'
 import { PASSWORD } from '../../tests/password.ts'
-import { type Api, apiAt, closeSharedService, NEW_KEY, type Reply } from '../../tests/shop.ts'
+import { type Api, apiAt, closeSharedService, NEW_KEY, newDatabase, type Reply } from '../../tests/shop.ts'
 import { primaryAndStandby, type TestServer } from '../../tests/standby.ts'
 import { readConfig } from '../config.ts'
 import { newId } from '../core/ids.ts'
 import { mintToken, sha256 } from '../crypto/tokens.ts'
 import { readiness } from '../http/pages/health.ts'
 import { startService } from '../service.ts'
+import type { Batch } from './db.ts'
 import { migrate } from './migrate.ts'
 import { connect } from './pool.ts'
 import { sql } from './sql.ts'
@@ -113,14 +114,35 @@ test('a standby, a read-only primary and a refused login are 503, and a revoked 
         () => false,
       )
     })
-    await primary.admin.query(`select pg_terminate_backend(pid) from pg_stat_activity where usename = 'shop'`)
     await until(async () => (await ready(wired))[1] === `the database refuses to serve (${code})`)
+    // Also those that were logging in meanwhile.
+    await primary.admin.query(`select pg_terminate_backend(pid) from pg_stat_activity where usename = 'shop'`)
     expect(await requests(wired, keys, kept.id, as), code).toEqual([RETRY, RETRY, RETRY, RETRY, RETRY])
     expect(summary(await verdict(wired, kept.key)), code).toEqual(RETRY)
     await primary.admin.query(open)
     await until(async () => (await ready(wired))[0] === 200)
     expect(await requests(wired, keys, kept.id, as), code).toEqual(SERVED)
   }
+})
+
+test('a node that gets no connection to spend with is not ready, until it gets one', async () => {
+  const admin = await newDatabase()
+  const url = new URL(admin)
+  const role = `few_${randomBytes(4).toString('hex')}`
+  await inDatabase(admin, `create role ${role} login connection limit 2`)
+  url.username = role
+  const db = connect({ connectionString: url.href })
+  onTestFinished(() => db.close())
+  const spend: Batch<number, number> = async (tx, rows) => ((await tx.query(sql`select 1`)).length ? rows : [])
+  Object.assign(spend, { highPriority: true, holderOf: () => 'a store' })
+  const ready = async () => (await readiness(db, false)).status
+  await Promise.all([db.one(sql`select 1`), db.lookUps.one(sql`select 1`)])
+  expect(await ready()).toBe(200)
+  await expect(db.batched(spend, 1)).rejects.toMatchObject({ code: 'unavailable' })
+  expect([await ready(), await ready()]).toEqual([503, 503])
+  await inDatabase(admin, `alter role ${role} connection limit 3`)
+  expect(await ready()).toBe(200)
+  expect(await db.batched(spend, 1)).toBe(1)
 })
 
 const SERVED = [

@@ -5,10 +5,9 @@ import type { Writable } from 'node:stream'
 import type { Tracer } from '@opentelemetry/api'
 import pg from 'pg'
 import { Failure } from '../core/errors.ts'
-import { ageOf, type Moment, NEVER, thisMoment } from '../core/moment.ts'
+import { ageOf, NEVER } from '../core/moment.ts'
 import { findTracer } from '../core/tracing.ts'
 import { type Queues, queueFor } from './batch.ts'
-import { selectWithClock } from './clock-check.ts'
 import type { Connection, Database, Db } from './db.ts'
 import {
   connectFailure,
@@ -16,60 +15,27 @@ import {
   endsConnection,
   isInAbortedTransaction,
   outageCode,
-  StandbyServer,
   UnconfirmedCommit,
 } from './errors.ts'
 import { driverFor } from './primary.ts'
+import {
+  CONNECT_TIMEOUT_MS,
+  checkShiftedClock,
+  type StandbySeen,
+  sessionSettings,
+  setUpSession,
+  warningOf,
+} from './set-up.ts'
 import { type Sql, sql } from './sql.ts'
 import { entered, newTurns } from './turns.ts'
 import { retryWhileLocked, shareConnections } from './wait-for-lock.ts'
 
-const CONNECT_TIMEOUT_MS = 2_000
-/** How far this node's time of day may move against the clock that nobody sets before a server is checked again. */
-const MAX_CLOCK_SHIFT_MS = 5_000
 /** How long a standby is not forgotten. */
 const STANDBY_SEEN_MS = 5_000
 /** Two cores serve no more than these well, and many nodes may share one server. */
 const CONNECTIONS = 12
 /** The part for look-ups of callers and keys, and that for what verifications spend: they must not wait behind everything else. */
 const HIGH_PRIORITY_SHARE = 1 / 6
-
-/**
- * Every statement that serves a request finds its rows by an index, but the planner takes a batch for a hundred rows and,
- * while tables are small or their statistics young, would rather read them whole. So it is told not to: the cost of a
- * request must not depend on when the tables were last analysed (tests/query-plans.test.ts checks it). Compiling plans (jit)
- * never pays for statements this short.
- */
-const SERVING_PLANS = {
-  enable_seqscan: 'off',
-  enable_bitmapscan: 'off',
-  enable_material: 'off',
-  enable_hashjoin: 'off',
-  enable_mergejoin: 'off',
-  jit: 'off',
-  plan_cache_mode: 'force_generic_plan',
-}
-
-const SESSION_SETTINGS = {
-  timezone: 'UTC',
-  datestyle: 'ISO',
-  lock_timeout: '2s',
-  statement_timeout: '5s',
-  idle_in_transaction_session_timeout: '10s',
-  ...SERVING_PLANS,
-}
-
-/**
- * Sent on each new connection. Not as start-up parameters: a pooler refuses those it does not know, or drops them without a
- * word. A commit is answered once it is on disk, whatever the server, the database or the role has set; what it waits for
- * beyond that (`local`, `remote_write`, `remote_apply`) is the operator's choice.
- */
-const SET_UP = `
-         ${Object.entries(SESSION_SETTINGS)
-           .map(([name, value]) => `set_config('${name}', '${value}', false)`)
-           .join(', ')}`
-const COMMIT_AFTER_FLUSH = `
-         set_config('synchronous_commit', coalesce(nullif(current_setting('synchronous_commit'), 'off'), 'on'), false)`
 
 export type PoolOptions = {
   /** How many there may be at most, all in all: 3 or more. */
@@ -90,15 +56,15 @@ export function connect(connection: Connection, options: PoolOptions = {}): Data
     tracer = findTracer(),
   } = options
   const highPriority = Math.ceil(connections * HIGH_PRIORITY_SHARE)
-  const setUp = commitBeforeFlush ? SET_UP : `${SET_UP}, ${COMMIT_AFTER_FLUSH}`
+  const settings = sessionSettings(commitBeforeFlush)
   const driver = driverFor(connection)
   const standby: StandbySeen = { seenAt: NEVER }
   const serving = connections - 2 * highPriority
   shareConnections(serving)
-  const servingPool = newPool(driver, standby, setUp, serving)
-  const priorityPool = newPool(driver, standby, setUp, highPriority)
+  const servingPool = newPool(driver, standby, settings, serving)
+  const priorityPool = newPool(driver, standby, settings, highPriority)
   // Whatever verifications spend is locked, and none of them waits for a stranger's lock for long (batch.ts).
-  const spendingPool = newPool(driver, standby, `${setUp}, set_config('lock_timeout', '100ms', false)`, highPriority)
+  const spendingPool = newPool(driver, standby, `${settings}, set_config('lock_timeout', '100ms', false)`, highPriority)
   const queues: Queues = { byBatch: new Map(), tracer }
   const [lookUps, spending] = [priorityPool, spendingPool].map((pool) => dbOn(pool, onUnavailable, queues)) as [Db, Db]
   const servingDb = dbOn(servingPool, onUnavailable, queues, { lookUps, spending })
@@ -107,7 +73,10 @@ export function connect(connection: Connection, options: PoolOptions = {}): Data
   return {
     ...servingDb,
     lookUps,
-    forHealth: () => (servingPool.totalCount === 0 ? servingDb : lookUps),
+    forHealth: () => {
+      if (servingPool.totalCount === 0) return servingDb
+      return spendingPool.isRefused && spendingPool.totalCount === 0 ? spending : lookUps
+    },
     waiting: () => sum((pool) => pool.waitingCount),
     connections: () => ({
       open: sum((pool) => pool.totalCount),
@@ -123,16 +92,13 @@ export function connect(connection: Connection, options: PoolOptions = {}): Data
 
 type Driver = ReturnType<typeof driverFor>
 
-/** `refused` counts how often no connection was to be had. */
-type Pool = pg.Pool & { refused: number; setUp(client: pg.ClientBase): Promise<void> }
+/** `refused` counts how often no connection was to be had, and `isRefused` says whether it was so the last time. */
+type Pool = pg.Pool & { refused: number; isRefused: boolean; setUp(client: pg.ClientBase): Promise<void> }
 
-/** When a new connection has led to a standby, unless one has led to the primary since. */
-type StandbySeen = { seenAt: Moment }
-
-function newPool({ Client, settings }: Driver, standby: StandbySeen, setUp: string, max: number): Pool {
+function newPool(driver: Driver, standby: StandbySeen, settings: string, max: number): Pool {
   const pool = new pg.Pool({
-    ...settings,
-    Client,
+    ...driver.settings,
+    Client: driver.Client,
     max,
     connectionTimeoutMillis: CONNECT_TIMEOUT_MS,
     idleTimeoutMillis: 30_000,
@@ -148,11 +114,12 @@ function newPool({ Client, settings }: Driver, standby: StandbySeen, setUp: stri
   const isSetUp = new WeakSet<pg.ClientBase>()
   return Object.assign(pool, {
     refused: 0,
+    isRefused: false,
     // By whoever gets the connection first, and not by the pool's own `verify`: if they have waited for too long meanwhile, the
     // pool gives the connection to nobody, and never takes it back.
     setUp: async (client: pg.ClientBase) => {
       if (isSetUp.has(client)) return
-      await setUpSession(client, setUp, standby)
+      await setUpSession(client, settings, standby)
       isSetUp.add(client)
     },
   })
@@ -192,42 +159,6 @@ function dbOn(
   return db
 }
 
-async function setUpSession(client: pg.ClientBase, settings: string, standby: StandbySeen): Promise<void> {
-  try {
-    await checkServer(client, `${IS_STANDBY}, ${settings}`, { query_timeout: CONNECT_TIMEOUT_MS })
-    standby.seenAt = NEVER
-  } catch (error) {
-    if (error instanceof StandbyServer) standby.seenAt = thisMoment()
-    throw error
-  }
-  client.on('notice', ({ code, message }) => {
-    if (code?.startsWith(WARNING_CLASS)) warnings.set(client, message ?? code)
-  })
-}
-
-const IS_STANDBY = 'pg_is_in_recovery() as is_standby'
-const checkedAt = new WeakMap<pg.ClientBase, Moment>()
-
-/**
- * Nothing is read from a standby, which may be behind: a key that was revoked long ago would still work there. Nor is a server
- * used whose clock is not ours (clock-check.ts).
- */
-async function checkServer(client: pg.ClientBase, columns = IS_STANDBY, timeout = {}): Promise<void> {
-  const askedAt = thisMoment()
-  const server = await selectWithClock<{ is_standby: boolean }>(client, columns, timeout)
-  if (server.is_standby) throw new StandbyServer()
-  checkedAt.set(client, askedAt)
-}
-
-/** Whether this node's clock was set since, or its machine has slept. */
-function isClockShifted({ mono, wall }: Moment): boolean {
-  return Math.abs(Date.now() - wall - (performance.now() - mono)) > MAX_CLOCK_SHIFT_MS
-}
-
-/** The class of SQLSTATEs that warnings have. No statement of ours earns one, so it is about the commit. */
-const WARNING_CLASS = '01'
-const warnings = new WeakMap<pg.ClientBase, string>()
-
 const TIMESTAMPTZ = 1184
 
 /**
@@ -260,12 +191,13 @@ async function checkOut(pool: Pool): Promise<pg.PoolClient> {
   try {
     client = await pool.connect()
     await pool.setUp(client)
-    const lastCheck = checkedAt.get(client)
-    if (lastCheck && isClockShifted(lastCheck)) await checkServer(client)
+    await checkShiftedClock(client)
+    pool.isRefused = false
     return client
   } catch (error) {
     client?.release(true)
     pool.refused += 1
+    pool.isRefused = true
     throw connectFailure(error)
   }
 }
@@ -274,7 +206,7 @@ async function run<Row>(client: pg.ClientBase, statement: Sql): Promise<Row[]> {
   try {
     // The shape of a row is given by the statement's columns; the caller states it beside the statement.
     const { rows } = await client.query(statement)
-    const warning = warnings.get(client)
+    const warning = warningOf(client)
     if (warning !== undefined) throw new UnconfirmedCommit(warning)
     return rows as Row[]
   } catch (error) {
